@@ -1,0 +1,40 @@
+// Where rules are enforced: the kernel, or nowhere. A backend sees rule changes and nothing else of
+// the middlebox.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "middlebox/backend/rule_change.hpp"
+#include "simco/wire/attributes.hpp"
+
+namespace simco::backend {
+
+class Backend {
+ public:
+  /// Told when a batch is done.
+  class Client {
+   public:
+    /// One result per change of the batch, in its order.
+    virtual void on_applied(std::span<const ChangeResult> results) = 0;
+
+   protected:
+    ~Client() = default;
+  };
+
+  Backend() = default;
+  Backend(const Backend&) = delete;
+  Backend& operator=(const Backend&) = delete;
+  virtual ~Backend() = default;
+
+  /// Name as --backend has it.
+  virtual std::string_view name() const = 0;
+  /// What it can enforce; the lifetime in it is not used.
+  virtual Capabilities capabilities() const = 0;
+  /// Carries out `batch` and then calls client.on_applied() exactly once, on the same thread, from
+  /// inside this call or later. `batch` stays valid until then. One batch at a time. Each change is
+  /// atomic and fails alone.
+  virtual void apply(std::span<const RuleChange> batch, Client& client) = 0;
+};
+
+}  // namespace simco::backend

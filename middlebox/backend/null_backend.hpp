@@ -1,0 +1,22 @@
+// The backend that enforces nothing: for tests, for load measurements without a kernel, and for
+// middleboxes whose rules are carried out by somebody else.
+#pragma once
+
+#include <vector>
+
+#include "middlebox/backend/backend.hpp"
+
+namespace simco::backend {
+
+class NullBackend final : public Backend {
+ public:
+  std::string_view name() const override { return "null"; }
+  Capabilities capabilities() const override;
+  /// Answers at once that every change is done.
+  void apply(std::span<const RuleChange> batch, Client& client) override;
+
+ private:
+  std::vector<ChangeResult> results_;
+};
+
+}  // namespace simco::backend

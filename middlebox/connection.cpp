@@ -1,0 +1,136 @@
+#include "middlebox/connection.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include "middlebox/limits.hpp"
+#include "simco/net/limits.hpp"
+
+namespace simco::middlebox {
+
+Connection::Connection(Owner& owner, std::shared_ptr<net::MessageChannel> channel,
+                       const boost::asio::any_io_executor& executor,
+                       const MiddleboxSession::Options& options)
+    : owner_(owner),
+      channel_(std::move(channel)),
+      timer_(executor),
+      session_(options, *this, owner.now()),
+      peer_(channel_->peer_address()) {}
+
+Connection::~Connection() { channel_->detach(); }
+
+void Connection::start() {
+  // Before a session is open, nobody costs more than the longest SE request.
+  channel_->set_hold_limit(kSessionControlSizeMax);
+  channel_->start(*this);
+  arm_timer();
+}
+
+// --- Input -------------------------------------------------------------------------------------
+
+net::Flow Connection::on_message(std::span<const std::byte> message, StreamId) {
+  session_.on_message(message);
+  if (session_.leaving()) return net::Flow::kStop;
+  if (!held_up()) return net::Flow::kContinue;
+  paused_ = true;
+  return net::Flow::kPause;
+}
+
+void Connection::on_malformed(DecodeError error) {
+  log_once(to_string(error));
+  session_.on_malformed();
+}
+
+void Connection::on_input_done(bool mid_message) {
+  session_.on_octets(mid_message, owner_.now());
+  arm_timer();
+  owner_.end_turn();
+}
+
+bool Connection::held_up() const {
+  return channel_->queued() > net::kOutputHighWater || session_.in_flight() >= kInFlightMax;
+}
+
+void Connection::resume_if_possible() {
+  if (!paused_ || held_up()) return;
+  paused_ = false;
+  channel_->resume_input();
+}
+
+// --- Output ------------------------------------------------------------------------------------
+
+void Connection::send(TransactionId tid, const Body& body) {
+  if (!channel_->send(tid, body)) {
+    // Full: the peer does not read, and notifications pile up. It cannot be told, so it is cut off.
+    log_once("output queue is full, peer does not read");
+    close_wanted_ = true;
+    session_.connection_lost();
+  }
+  owner_.mark_dirty(*this);
+}
+
+void Connection::flush() {
+  channel_->flush();
+  if (close_wanted_) return channel_->close();
+  resume_if_possible();
+}
+
+void Connection::on_output_drained() { resume_if_possible(); }
+
+void Connection::notify(const policy::RuleEvent& event) {
+  session_.notify(event.pid, event.lifetime, event.created_by);
+}
+
+// --- Session -----------------------------------------------------------------------------------
+
+void Connection::execute(TransactionId tid, const Body& request) {
+  owner_.submit(*this, tid, request);
+}
+
+bool Connection::admit() {
+  if (!admitted_) admitted_ = owner_.admit_session();
+  return admitted_;
+}
+
+void Connection::opened() {
+  channel_->set_hold_limit(kMessageSizeMax);
+  agent_ = owner_.session_opened(*this);
+}
+
+void Connection::close() {
+  close_wanted_ = true;
+  owner_.mark_dirty(*this);
+}
+
+// One timer per connection, armed for the earliest wish and never moved back: most wishes are gone
+// again before they are due, and then it finds nothing to do.
+void Connection::arm_timer() {
+  const auto deadline = session_.deadline();
+  if (!deadline || (timer_at_ && *timer_at_ <= *deadline)) return;
+  timer_at_ = deadline;
+  timer_.expires_at(std::chrono::time_point_cast<boost::asio::steady_timer::duration>(*deadline));
+  timer_.async_wait([this](const boost::system::error_code& error) {
+    if (error) return;
+    timer_at_.reset();
+    if (const auto due = session_.deadline(); due && *due <= owner_.now()) {
+      log_once("timed out in the middle of a message or without opening a session");
+    }
+    session_.on_deadline(owner_.now());
+    arm_timer();
+    owner_.end_turn();
+  });
+}
+
+void Connection::on_closed(const boost::system::error_code& reason) {
+  if (reason && !session_.leaving()) log_once(reason.message().c_str());
+  session_.connection_lost();
+  timer_.cancel();
+  owner_.connection_over(*this);
+}
+
+void Connection::log_once(const char* what) {
+  if (logged_) return;
+  logged_ = true;
+  spdlog::warn("{}: {}", peer_, what);
+}
+
+}  // namespace simco::middlebox

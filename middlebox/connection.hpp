@@ -1,0 +1,104 @@
+// One agent's connection: joins its channel, its session and the requests it has under way.
+#pragma once
+
+#include <boost/asio/steady_timer.hpp>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "middlebox/group_commit.hpp"
+#include "simco/net/message_channel.hpp"
+#include "simco/session/middlebox_session.hpp"
+
+namespace simco::middlebox {
+
+class Connection final : private net::ChannelHandler,
+                         private MiddleboxSession::Host,
+                         public Requester {
+ public:
+  /// What a connection needs of the server.
+  class Owner {
+   public:
+    virtual Instant now() const = 0;
+    /// May one more session be opened?
+    virtual bool admit_session() = 0;
+    /// The session is open; answers the agent that it belongs to.
+    virtual policy::AgentId session_opened(Connection& connection) = 0;
+    virtual void submit(Connection& connection, TransactionId tid, const Body& request) = 0;
+    /// Has output that waits for flush().
+    virtual void mark_dirty(Connection& connection) = 0;
+    /// Requests of one read are in: time to act on them.
+    virtual void end_turn() = 0;
+    /// The connection is over; it may go as soon as it is idle().
+    virtual void connection_over(Connection& connection) = 0;
+
+   protected:
+    ~Owner() = default;
+  };
+
+  Connection(Owner& owner, std::shared_ptr<net::MessageChannel> channel,
+             const boost::asio::any_io_executor& executor, const MiddleboxSession::Options& options);
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+  virtual ~Connection();
+
+  void start();
+  /// Sends what the turn produced, and goes on reading where that was held up.
+  void flush();
+  /// ARE notification, where the session is open.
+  void notify(const policy::RuleEvent& event);
+  /// Orderly end by the middlebox: AST and close.
+  void terminate() { session_.terminate(); }
+
+  const std::string& peer() const { return peer_; }
+  SessionState state() const { return session_.state(); }
+  /// No request of it is undecided.
+  bool idle() const { return session_.in_flight() == 0; }
+  /// Took a place among the sessions.
+  bool admitted() const { return admitted_; }
+  /// Its agent, while it has or had an open session.
+  std::optional<policy::AgentId> session_agent() const { return agent_; }
+  /// PolicyEngine::id_position() at the opening.
+  std::uint64_t opened_at = 0;
+  /// Set while the server has it on its list of connections to flush.
+  bool dirty = false;
+
+  // Requester
+  policy::AgentId agent() const override { return *agent_; }
+  void reply(TransactionId tid, const Body& body) override { session_.reply(tid, body); }
+
+ private:
+  // net::ChannelHandler
+  net::Flow on_message(std::span<const std::byte> message, StreamId stream) override;
+  void on_malformed(DecodeError error) override;
+  void on_input_done(bool mid_message) override;
+  void on_output_drained() override;
+  void on_closed(const boost::system::error_code& reason) override;
+
+  // MiddleboxSession::Host
+  void send(TransactionId tid, const Body& body) override;
+  void execute(TransactionId tid, const Body& request) override;
+  bool admit() override;
+  void opened() override;
+  void close() override;
+
+  bool held_up() const;
+  void resume_if_possible();
+  void arm_timer();
+  void log_once(const char* what);
+
+  Owner& owner_;
+  std::shared_ptr<net::MessageChannel> channel_;
+  boost::asio::steady_timer timer_;
+  MiddleboxSession session_;
+  std::string peer_;
+  std::optional<policy::AgentId> agent_;
+  std::optional<Instant> timer_at_;
+  bool admitted_ = false;
+  bool paused_ = false;
+  bool close_wanted_ = false;
+  bool logged_ = false;
+};
+
+}  // namespace simco::middlebox

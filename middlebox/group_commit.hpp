@@ -1,0 +1,85 @@
+// Brings requests through the engine and the backend: group commit without a timer.
+//
+// While a batch is with the backend, requests gather; when it comes back, they are the next batch. So
+// one request at a time costs one trip, and under load many share one, at no added waiting.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "middlebox/backend/backend.hpp"
+#include "middlebox/policy/engine.hpp"
+#include "simco/wire/messages.hpp"
+
+namespace simco::middlebox {
+
+/// Whoever sends requests. Must live until each of them has been answered.
+class Requester {
+ public:
+  virtual policy::AgentId agent() const = 0;
+  virtual void reply(TransactionId tid, const Body& body) = 0;
+
+ protected:
+  ~Requester() = default;
+};
+
+class GroupCommit final : private backend::Backend::Client {
+ public:
+  /// Hears of every change of a rule.
+  class Observer {
+   public:
+    /// `cause` asked for it; nullptr: nobody did.
+    virtual void on_rule_event(const policy::RuleEvent& event, const Requester* cause) = 0;
+    /// The backend could not remove an expired rule; it is asked again later.
+    virtual void on_expiry_failed(PolicyRuleId pid) = 0;
+    /// Replies and events of a batch have been handed out.
+    virtual void on_batch_done() = 0;
+    /// The present.
+    virtual Instant now() const = 0;
+
+   protected:
+    ~Observer() = default;
+  };
+
+  GroupCommit(policy::PolicyEngine& engine, backend::Backend& backend, Observer& observer)
+      : engine_(engine), backend_(backend), observer_(observer) {}
+
+  /// Decides a request. The reply comes at once, or after dispatch() and the backend.
+  void submit(Requester& requester, TransactionId tid, const Body& request);
+  /// Ends the rules whose lifetime is over.
+  void expire();
+  /// Gives what has gathered to the backend, unless it is busy. To be called when the requests of a
+  /// turn of the loop are in.
+  void dispatch();
+  /// Nothing gathers and nothing is with the backend.
+  bool idle() const { return !busy_ && gathered_.empty() && waiting_.empty(); }
+
+ private:
+  struct Entry {
+    Requester* requester;  ///< nullptr: expiry
+    TransactionId tid;
+    policy::PlannedChange change;
+  };
+  struct Waiting {
+    Requester* requester;
+    TransactionId tid;
+    Body request;
+  };
+
+  void on_applied(std::span<const backend::ChangeResult> results) override;
+  void settle(const Entry& entry, backend::ChangeResult result);
+  void resubmit_waiting();
+
+  policy::PolicyEngine& engine_;
+  backend::Backend& backend_;
+  Observer& observer_;
+  std::vector<Entry> gathered_;
+  std::vector<Entry> under_way_;
+  std::vector<backend::RuleChange> batch_;
+  std::vector<Waiting> waiting_;  ///< requests for rules that have a change under way, in order
+  std::vector<policy::PlannedChange> expired_;
+  bool busy_ = false;
+  bool dispatching_ = false;
+};
+
+}  // namespace simco::middlebox

@@ -1,0 +1,23 @@
+// Bounds of the server. All of them are ours.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+namespace simco::middlebox {
+
+/// Changes that go to the backend in one batch.
+inline constexpr std::size_t kBatchMax = 1024;
+/// Requests of one session that may be undecided; no more of its input is looked at until some are.
+inline constexpr std::size_t kInFlightMax = 4096;
+/// Open sessions in all, unless configured otherwise.
+inline constexpr std::uint32_t kSessionsMaxDefault = 10'000;
+/// Connections in all, with or without a session; further ones are closed at once.
+inline constexpr std::size_t kConnectionsMax = 65'536;
+/// Longest time that an orderly stop waits for the last replies to leave.
+inline constexpr std::chrono::seconds kStopTimeout{3};
+/// How often sessions are asked whether they have become too old for the PIDs (policy::IdSequence).
+inline constexpr std::chrono::seconds kSessionAgeCheck{10};
+
+}  // namespace simco::middlebox

@@ -1,0 +1,66 @@
+// simco-middlebox: builds the parts, hands each what it needs, and runs until told to stop.
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+#include <sys/resource.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <cstdio>
+#include <exception>
+#include <memory>
+
+#include "middlebox/backend/null_backend.hpp"
+#include "middlebox/options.hpp"
+#include "middlebox/server.hpp"
+
+namespace {
+
+using namespace simco;
+
+std::unique_ptr<backend::Backend> make_backend(const middlebox::Settings&) {
+  spdlog::warn("backend null: no rule is enforced, no traffic is filtered or translated");
+  return std::make_unique<backend::NullBackend>();
+}
+
+/// Many agents need many descriptors; what the system allows is taken.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+int run(const middlebox::Settings& settings) {
+  boost::asio::io_context io(1);
+  const auto backend = make_backend(settings);
+  middlebox::Server server(io, settings.server, *backend);
+  boost::asio::signal_set signals(io, SIGTERM, SIGINT);
+  signals.async_wait([&](const boost::system::error_code& error, int) {
+    if (error) return;
+    spdlog::info("stopping: {} sessions, {} rules", server.session_count(), server.rule_count());
+    server.stop([&io] { io.stop(); });
+  });
+  io.run();
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto settings = simco::middlebox::parse_settings(argc, argv);
+  if (!settings) {
+    const auto& [text, code] = settings.error();
+    std::fputs(text.c_str(), code == 0 ? stdout : stderr);
+    return code;
+  }
+  spdlog::set_default_logger(spdlog::stderr_logger_st("simco"));
+  spdlog::set_pattern("%Y-%m-%d %H:%M:%S.%e %l %v");
+  spdlog::set_level(spdlog::level::from_str(settings->log_level));
+  raise_descriptor_limit();
+  try {
+    return run(*settings);
+  } catch (const std::exception& failure) {
+    std::fprintf(stderr, "simco-middlebox: %s\n", failure.what());
+    return 1;
+  }
+}

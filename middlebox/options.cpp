@@ -1,0 +1,166 @@
+// The options are one table: CLI11 reads the command line, toml++ the file, and a file's key is an
+// option's long name. What the command line says wins.
+#include "middlebox/options.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <boost/asio/ip/address.hpp>
+#include <fstream>
+#include <sstream>
+#define TOML_EXCEPTIONS 0
+#include <toml++/toml.h>
+
+namespace simco::middlebox {
+namespace {
+
+struct Raw {
+  Settings settings;
+  std::string transport = "tcp";
+  std::vector<std::string> listen{"127.0.0.1"};
+  double message_timeout_s = 60;
+  std::string mode = "firewall";
+  std::string config;
+  bool allow_anonymous = false;
+};
+
+void declare(CLI::App& app, Raw& raw) {
+  auto& server = raw.settings.server;
+  app.add_option("--transport", raw.transport, "Transport to listen on")
+      ->check(CLI::IsMember({"tcp"}))
+      ->capture_default_str();
+  app.add_option("--listen", raw.listen, "Addresses to listen on, separated by commas")
+      ->delimiter(',')
+      ->capture_default_str();
+  app.add_option("--port", server.port, "Port to listen on; 0: any free one")->capture_default_str();
+  app.add_option("--backend", raw.settings.backend, "Where rules are enforced")
+      ->check(CLI::IsMember({"null"}))
+      ->capture_default_str();
+  app.add_option("--mode", raw.mode, "Kind of middlebox")
+      ->check(CLI::IsMember({"firewall"}))
+      ->capture_default_str();
+  app.add_option("--max-lifetime", server.lifetime_max_s, "Longest lifetime granted, seconds")
+      ->check(CLI::Range(std::uint32_t{1}, std::uint32_t{0xFFFF'FFFF}))
+      ->capture_default_str();
+  app.add_option("--max-rules", server.rules_max, "Policy rules in all")->capture_default_str();
+  app.add_option("--max-sessions", server.sessions_max, "Open sessions in all")
+      ->capture_default_str();
+  app.add_option("--message-timeout", raw.message_timeout_s,
+                 "Longest silence inside a message, and before a session is open, seconds")
+      ->check(CLI::Range(0.01, 86'400.0))
+      ->capture_default_str();
+  app.add_flag("--allow-anonymous", raw.allow_anonymous,
+               "Listen beyond the loopback addresses although agents do not authenticate");
+  app.add_option("--config", raw.config, "TOML file; its keys are the long option names");
+  app.add_option("--log-level", raw.settings.log_level, "How much to log")
+      ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error", "off"}))
+      ->capture_default_str();
+  app.set_version_flag("--version", "simco-middlebox " SIMCO_VERSION);
+}
+
+/// The words of a TOML value as they would stand on a command line.
+std::optional<std::string> as_text(const toml::node& node) {
+  if (const auto* text = node.as_string()) return text->get();
+  if (const auto* number = node.as_integer()) return std::to_string(number->get());
+  if (const auto* number = node.as_floating_point()) return fmt::format("{}", number->get());
+  if (const auto* flag = node.as_boolean()) return flag->get() ? "true" : "false";
+  if (const auto* list = node.as_array()) {
+    std::string joined;
+    for (const auto& item : *list) {
+      const auto text = item.is_array() ? std::nullopt : as_text(item);
+      if (!text) return std::nullopt;
+      joined += (joined.empty() ? "" : ",") + *text;
+    }
+    return joined;
+  }
+  return std::nullopt;
+}
+
+/// Adds each option of the file that the command line does not have to `words`.
+std::optional<std::string> read_file(const std::string& path, const CLI::App& app,
+                                     std::vector<std::string>& words) {
+  std::ifstream stream(path);
+  std::stringstream text;
+  if (!stream || !(text << stream.rdbuf())) return "cannot read configuration file " + path;
+  const auto parsed = toml::parse(text.str(), path);
+  if (!parsed) {
+    return fmt::format("{}:{}: {}", path, parsed.error().source().begin.line,
+                       std::string(parsed.error().description()));
+  }
+  for (const auto& [key, node] : parsed.table()) {
+    const std::string name(key.str());
+    const auto line = node.source().begin.line;
+    const auto* option = app.get_option_no_throw("--" + name);
+    if (option == nullptr || name == "config" || name == "help" || name == "version") {
+      return fmt::format("{}:{}: unknown option '{}'", path, line, name);
+    }
+    const auto value = as_text(node);
+    if (!value) return fmt::format("{}:{}: '{}' has no simple value", path, line, name);
+    if (option->count() != 0) continue;  // the command line wins
+    CLI::App probe;
+    Raw scratch;
+    declare(probe, scratch);
+    const std::string word = "--" + name + "=" + *value;
+    try {
+      probe.parse(std::vector<std::string>{word});
+    } catch (const CLI::Error& error) {
+      return fmt::format("{}:{}: {}", path, line, error.what());
+    }
+    words.push_back(word);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> judge(const Raw& raw) {
+  for (const auto& address : raw.listen) {
+    boost::system::error_code error;
+    const auto ip = boost::asio::ip::make_address(address, error);
+    if (error) return "--listen: '" + address + "' is no IP address";
+    if (!ip.is_loopback() && !raw.allow_anonymous) {
+      return "--listen: " + address +
+             " is reachable from elsewhere and agents do not authenticate: listen on a loopback "
+             "address, or say --allow-anonymous if that is what you want";
+    }
+  }
+  return std::nullopt;
+}
+
+UsageExit wrong(const std::string& what) {
+  return {"simco-middlebox: " + what + " (--help lists the options)\n", 2};
+}
+
+}  // namespace
+
+std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* argv) {
+  std::vector<std::string> words(argv + 1, argv + argc);
+  Raw raw;
+  {
+    Raw first;
+    CLI::App app("SIMCO (RFC 4540) middlebox");
+    declare(app, first);
+    try {
+      app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
+    } catch (const CLI::CallForHelp&) {
+      return std::unexpected(UsageExit{app.help("simco-middlebox"), 0});
+    } catch (const CLI::CallForVersion& version) {
+      return std::unexpected(UsageExit{std::string(version.what()) + "\n", 0});
+    } catch (const CLI::Error& error) {
+      return std::unexpected(wrong(error.what()));
+    }
+    if (!first.config.empty()) {
+      if (const auto error = read_file(first.config, app, words)) {
+        return std::unexpected(wrong(*error));
+      }
+    }
+  }
+  CLI::App app;
+  declare(app, raw);
+  app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
+  if (const auto error = judge(raw)) return std::unexpected(wrong(*error));
+  raw.settings.server.listen = raw.listen;
+  raw.settings.server.message_timeout =
+      std::chrono::milliseconds(static_cast<std::int64_t>(raw.message_timeout_s * 1000));
+  return raw.settings;
+}
+
+}  // namespace simco::middlebox

@@ -1,0 +1,28 @@
+// Command line and configuration file of simco-middlebox.
+#pragma once
+
+#include <expected>
+#include <optional>
+#include <string>
+
+#include "middlebox/server.hpp"
+
+namespace simco::middlebox {
+
+/// Everything that main needs to build the program.
+struct Settings {
+  ServerOptions server;
+  std::string backend = "null";
+  std::string log_level = "info";
+};
+
+/// What to print instead of running: help or version on standard output (exit 0), or the one line that
+/// says what is wrong on standard error (exit 2).
+struct UsageExit {
+  std::string text;
+  int code = 2;
+};
+
+std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* argv);
+
+}  // namespace simco::middlebox

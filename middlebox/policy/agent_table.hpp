@@ -1,0 +1,40 @@
+// The agents that own rules or have a session, by name. An agent is forgotten when it has neither, so
+// that peers who come and go under new addresses leave nothing behind.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "middlebox/policy/rule_table.hpp"
+
+namespace simco::policy {
+
+struct Agent {
+  std::string name;            ///< owner attribute of its rules, at most kOwnerSizeMax octets
+  RuleList rules;              ///< its live rules, in the order of their creation
+  std::uint32_t rule_count = 0;  ///< length of `rules`
+  std::uint32_t holds = 0;     ///< sessions, rules and groups that keep it here
+};
+
+class AgentTable {
+ public:
+  Agent& operator[](AgentId id) { return agents_[id.value]; }
+  const Agent& operator[](AgentId id) const { return agents_[id.value]; }
+  std::size_t size() const { return by_name_.size(); }
+
+  /// The agent called `name`, made if need be, with one more hold.
+  AgentId acquire(std::string_view name);
+  void hold(AgentId id) { ++agents_[id.value].holds; }
+  /// Takes a hold back; the last one ends the agent.
+  void release(AgentId id);
+
+ private:
+  std::vector<Agent> agents_;
+  std::vector<AgentId> free_;
+  std::unordered_map<std::string, AgentId> by_name_;
+};
+
+}  // namespace simco::policy

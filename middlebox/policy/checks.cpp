@@ -1,0 +1,82 @@
+#include "middlebox/policy/checks.hpp"
+
+namespace simco::policy {
+namespace {
+
+bool is_full(const AddressTuple& tuple) { return tuple.form == AddressForm::kFullAddress; }
+
+bool wildcards_address(const AddressTuple& tuple) {
+  return !is_full(tuple) || tuple.prefix_length < address_bits(tuple.ip_version);
+}
+
+// 8.3.1: a wildcarded protocol wildcards the ports too, but that counts as protocol wildcarding.
+bool wildcards_ports(const AddressTuple& tuple) {
+  return tuple.protocol != kProtocolAny && (!is_full(tuple) || tuple.port == 0);
+}
+
+bool supports_version(std::uint8_t versions, IpVersion version) {
+  return (versions & static_cast<std::uint8_t>(version)) != 0;
+}
+
+std::optional<NegativeReplyCode> check_prefix(const AddressTuple& tuple) {
+  if (is_full(tuple) && tuple.prefix_length > address_bits(tuple.ip_version)) {
+    return NegativeReplyCode::kIllegalAddress;
+  }
+  return std::nullopt;
+}
+
+std::optional<NegativeReplyCode> check_port_range(const AddressTuple& tuple) {
+  if (!has_ports(tuple)) return std::nullopt;
+  const unsigned last_port = unsigned{tuple.port} + tuple.port_range - 1;
+  if (tuple.port_range == 0 || last_port > 65535) return NegativeReplyCode::kIllegalPortRange;
+  return std::nullopt;
+}
+
+// 8.3.1: 0xFFFF on either side fits whatever the other has.
+bool port_ranges_differ(const AddressTuple& internal, const AddressTuple& external) {
+  constexpr std::uint16_t kAnyRange = 0xFFFF;
+  return has_ports(internal) && has_ports(external) && internal.port_range != kAnyRange &&
+         external.port_range != kAnyRange && internal.port_range != external.port_range;
+}
+
+}  // namespace
+
+bool has_ports(const AddressTuple& tuple) {
+  return is_full(tuple) && tuple.protocol != kProtocolAny && tuple.port != 0;
+}
+
+std::optional<NegativeReplyCode> check_tuples(const AddressTuple& internal,
+                                              const AddressTuple& external, Direction direction,
+                                              const Capabilities& capabilities) {
+  using enum NegativeReplyCode;
+  if (internal.location != Location::kInternal || external.location != Location::kExternal) {
+    return kInconsistentRequest;
+  }
+  if (internal.protocol != external.protocol) return kInconsistentRequest;
+  if (internal.ip_version != external.ip_version && !capabilities.protocol_translation) {
+    return kIpVersionMismatch;
+  }
+  if (!supports_version(capabilities.internal_versions, internal.ip_version) ||
+      !supports_version(capabilities.external_versions, external.ip_version)) {
+    return kIpVersionMismatch;
+  }
+  for (const AddressTuple* tuple : {&internal, &external}) {
+    if (const auto code = check_prefix(*tuple)) return code;
+  }
+  for (const AddressTuple* tuple : {&internal, &external}) {
+    if (const auto code = check_port_range(*tuple)) return code;
+  }
+  if (port_ranges_differ(internal, external)) return kInconsistentRequest;
+  const bool any_port = wildcards_ports(internal) || wildcards_ports(external);
+  const bool any_address = wildcards_address(internal) || wildcards_address(external);
+  if (direction == Direction::kBidirectional && (any_port || any_address)) {
+    return kInconsistentRequest;
+  }
+  const bool refused = (wildcards_address(internal) && !capabilities.internal_wildcards) ||
+                       (wildcards_address(external) && !capabilities.external_wildcards) ||
+                       (any_port && !capabilities.port_wildcards);
+  if (refused) return kWildcardingNotSupported;
+  return std::nullopt;
+}
+
+}  // namespace simco::policy

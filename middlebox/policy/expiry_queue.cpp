@@ -1,0 +1,42 @@
+#include "middlebox/policy/expiry_queue.hpp"
+
+#include "middlebox/policy/limits.hpp"
+
+namespace simco::policy {
+namespace {
+constexpr std::int64_t kTickNs = std::chrono::nanoseconds(kExpiryTick).count();
+}  // namespace
+
+// The first tick at or after the deadline: late by less than a tick, never early.
+ExpiryQueue::Tick ExpiryQueue::tick_of(Instant deadline) {
+  return (deadline.time_since_epoch().count() + kTickNs - 1) / kTickNs;
+}
+
+Instant ExpiryQueue::start_of(Tick tick) { return Instant(std::chrono::nanoseconds(tick * kTickNs)); }
+
+void ExpiryQueue::add(RuleSlot slot) {
+  const Tick tick = tick_of(rules_[slot].deadline);
+  if (latest_ == ticks_.end() || latest_->first != tick) latest_ = ticks_.try_emplace(tick).first;
+  append<&Rule::by_expiry>(rules_, latest_->second, slot);
+}
+
+void ExpiryQueue::remove(RuleSlot slot) {
+  const auto list = ticks_.find(tick_of(rules_[slot].deadline));
+  SIMCO_ASSERT(list != ticks_.end());
+  unlink<&Rule::by_expiry>(rules_, list->second, slot);
+  if (!list->second.empty()) return;
+  if (latest_ == list) latest_ = ticks_.end();
+  ticks_.erase(list);
+}
+
+std::optional<Instant> ExpiryQueue::next() const {
+  if (ticks_.empty()) return std::nullopt;
+  return start_of(ticks_.begin()->first);
+}
+
+RuleSlot ExpiryQueue::due(Instant now) const {
+  if (ticks_.empty() || start_of(ticks_.begin()->first) > now) return kNoSlot;
+  return ticks_.begin()->second.first;
+}
+
+}  // namespace simco::policy

@@ -1,0 +1,51 @@
+// Policy rule groups (8.2.2, 8.3.2): each rule is a member of exactly one, and a group without members
+// is gone.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "middlebox/policy/id_map.hpp"
+#include "middlebox/policy/id_sequence.hpp"
+#include "middlebox/policy/rule.hpp"
+
+namespace simco::policy {
+
+class GroupTable {
+ public:
+  std::size_t size() const { return groups_.size(); }
+
+  /// The agent that made the group, or nothing where there is no such group.
+  std::optional<AgentId> owner(GroupId group) const {
+    const Group* found = groups_.find(group.value);
+    if (found == nullptr) return std::nullopt;
+    return found->owner;
+  }
+  /// A new group with one member.
+  GroupId create(AgentId owner) {
+    const auto taken = ids_.take([this](std::uint32_t id) { return groups_.find(id) != nullptr; });
+    groups_.insert(taken.id, Group{owner, 1, static_cast<std::uint32_t>(taken.position >> 32)});
+    return GroupId{taken.id};
+  }
+  /// One more member of an existing group.
+  void join(GroupId group) { ++groups_.find(group.value)->members; }
+  /// One member less; the last one ends the group.
+  void leave(GroupId group) {
+    Group* found = groups_.find(group.value);
+    SIMCO_ASSERT(found != nullptr && found->members > 0);
+    if (--found->members != 0) return;
+    ids_.give_back((std::uint64_t{found->epoch} << 32) | group.value);
+    groups_.erase(group.value);
+  }
+
+ private:
+  struct Group {
+    AgentId owner;
+    std::uint32_t members = 0;
+    std::uint32_t epoch = 0;  ///< high half of the id's position in the sequence
+  };
+  IdMap<Group> groups_;
+  IdSequence<> ids_;
+};
+
+}  // namespace simco::policy

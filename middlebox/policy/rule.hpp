@@ -1,0 +1,47 @@
+// A policy rule as the table keeps it. There may be millions: every octet counts.
+#pragma once
+
+#include <cstdint>
+
+#include "simco/wire/attributes.hpp"
+#include "simco/wire/ids.hpp"
+#include "simco/wire/instant.hpp"
+
+namespace simco::policy {
+
+/// An agent that owns rules or has a session, by number; see AgentTable.
+using AgentId = StrongId<struct AgentIdTag>;
+/// Place of a rule in the table: stays with the rule for its life, then goes to another.
+using RuleSlot = StrongId<struct RuleSlotTag>;
+
+inline constexpr RuleSlot kNoSlot{0xFFFF'FFFF};
+
+/// State of a PID (8.1, figure 42); UNUSED ones are not in the table.
+enum class PolicyRuleState : std::uint8_t { kReserved, kEnabled };
+
+/// Neighbours in a list of rules.
+struct RuleLink {
+  RuleSlot previous = kNoSlot;
+  RuleSlot next = kNoSlot;
+};
+
+struct Rule {
+  Instant deadline;  ///< when its lifetime ends
+  PolicyRuleId pid;
+  std::uint32_t pid_epoch = 0;  ///< high half of the PID's position in the IdSequence
+  GroupId group;
+  AgentId owner;
+  TransactionId created_by;  ///< TID of the request that created it: chooses the stream of its AREs
+  RuleLink by_owner;
+  RuleLink by_expiry;
+  AddressTuple internal;  ///< A0 as requested
+  AddressTuple external;  ///< A3 as requested
+  PerParameterSet parameters;
+  PolicyRuleState state = PolicyRuleState::kEnabled;
+  /// A change of it is with the backend: nobody else may change it until that is decided.
+  bool under_way = false;
+  /// Created, but not yet confirmed by the backend: nobody can see it.
+  bool unborn = false;
+};
+
+}  // namespace simco::policy

@@ -1,0 +1,26 @@
+#include "middlebox/policy/rule_table.hpp"
+
+namespace simco::policy {
+
+RuleSlot RuleTable::insert(PolicyRuleId pid) {
+  RuleSlot slot = free_;
+  if (slot != kNoSlot) {
+    free_ = (*this)[slot].by_owner.next;
+  } else {
+    if (fresh_ == chunks_.size() * kChunk) chunks_.push_back(std::make_unique<Chunk>());
+    slot = RuleSlot{fresh_++};
+  }
+  Rule& rule = (*this)[slot];
+  rule = Rule{};
+  rule.pid = pid;
+  by_pid_.insert(pid.value, slot);
+  return slot;
+}
+
+void RuleTable::erase(RuleSlot slot) {
+  by_pid_.erase((*this)[slot].pid.value);
+  (*this)[slot].by_owner.next = free_;
+  free_ = slot;
+}
+
+}  // namespace simco::policy

@@ -1,0 +1,241 @@
+#include "middlebox/server.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <stdexcept>
+#include <utility>
+
+namespace simco::middlebox {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+Server::Server(asio::io_context& io, const ServerOptions& options, backend::Backend& backend)
+    : io_(io),
+      options_(options),
+      engine_(engine_options(options, backend)),
+      group_commit_(engine_, backend, *this),
+      read_buffer_(std::make_unique<net::ReadBuffer>()),
+      expiry_timer_(io),
+      age_timer_(io),
+      stop_timer_(io) {
+  session_options_.capabilities = engine_options(options, backend).capabilities;
+  session_options_.message_timeout = options.message_timeout;
+  for (const auto& address : options.listen) listen(address);
+  check_session_ages();
+}
+
+Server::~Server() = default;
+
+policy::PolicyEngine::Options Server::engine_options(const ServerOptions& options,
+                                                     const backend::Backend& backend) {
+  policy::PolicyEngine::Options result;
+  result.capabilities = backend.capabilities();
+  result.capabilities.lifetime_max_s = options.lifetime_max_s;
+  result.rules_max = options.rules_max;
+  return result;
+}
+
+// --- Connections -------------------------------------------------------------------------------
+
+void Server::listen(const std::string& address) {
+  error_code error;
+  const auto ip = asio::ip::make_address(address, error);
+  if (error) throw std::runtime_error("cannot listen on '" + address + "': not an IP address");
+  const asio::ip::tcp::endpoint endpoint(ip, options_.port);
+  try {
+    listeners_.push_back(std::make_unique<net::TcpListener>(
+        io_.get_executor(), endpoint, [this](auto socket) { accept(std::move(socket)); },
+        [](const error_code& why) { spdlog::error("cannot accept connections: {}", why.message()); }));
+  } catch (const boost::system::system_error& failure) {
+    const bool v6 = ip.is_v6();
+    throw std::runtime_error("cannot listen on tcp " + (v6 ? "[" + address + "]" : address) + ":" +
+                             std::to_string(options_.port) + ": " + failure.code().message());
+  }
+  const auto local = listeners_.back()->local_endpoint();
+  const bool v6 = local.address().is_v6();
+  spdlog::info("listening on tcp {}{}{}:{}", v6 ? "[" : "", local.address().to_string(),
+               v6 ? "]" : "", local.port());
+}
+
+std::vector<std::uint16_t> Server::ports() const {
+  std::vector<std::uint16_t> result;
+  for (const auto& listener : listeners_) result.push_back(listener->local_endpoint().port());
+  return result;
+}
+
+void Server::accept(asio::ip::tcp::socket socket) {
+  if (connections_.size() >= kConnectionsMax) {
+    spdlog::debug("connection refused: {} are open", connections_.size());
+    return;  // closes it
+  }
+  auto channel = std::make_shared<net::TcpChannel>(std::move(socket), *read_buffer_);
+  session_options_.outbound_streams = channel->outbound_streams();
+  Connection::Owner& owner = *this;
+  auto connection = std::make_unique<Connection>(owner, std::move(channel), io_.get_executor(),
+                                                 session_options_);
+  Connection& started = *connection;
+  spdlog::debug("{}: connected", started.peer());
+  connections_.emplace(&started, std::move(connection));
+  started.start();
+  end_turn();
+}
+
+bool Server::admit_session() {
+  if (session_count_ >= options_.sessions_max) return false;
+  ++session_count_;
+  return true;
+}
+
+policy::AgentId Server::session_opened(Connection& connection) {
+  connection.opened_at = engine_.id_position();
+  const auto agent = engine_.acquire("anonymous@" + connection.peer());
+  sessions_[agent].push_back(&connection);
+  spdlog::debug("{}: session open", connection.peer());
+  return agent;
+}
+
+void Server::connection_over(Connection& connection) {
+  if (connection.admitted()) --session_count_;
+  if (const auto agent = connection.session_agent()) {
+    const auto peers = sessions_.find(*agent);
+    std::erase(peers->second, &connection);
+    if (peers->second.empty()) sessions_.erase(peers);
+  }
+  spdlog::debug("{}: connection over", connection.peer());
+  over_.push_back(&connection);
+  schedule_reap();
+}
+
+void Server::schedule_reap() {
+  if (reap_scheduled_ || over_.empty()) return;
+  reap_scheduled_ = true;
+  asio::post(io_, [this] {
+    reap_scheduled_ = false;
+    end_turn();
+    reap();
+  });
+}
+
+void Server::reap() {
+  std::erase_if(over_, [this](Connection* connection) {
+    if (!connection->idle()) return false;
+    bury(*connection);
+    return true;
+  });
+  if (connections_.empty() && stopped_) finish_stop();
+}
+
+void Server::bury(Connection& connection) {
+  const auto agent = connection.session_agent();
+  connections_.erase(&connection);
+  if (agent) engine_.release(*agent);
+}
+
+void Server::check_session_ages() {
+  for (const auto& [connection, owned] : connections_) {
+    if (connection->state() == SessionState::kOpen &&
+        !engine_.session_young_enough(connection->opened_at)) {
+      connection->terminate();
+    }
+  }
+  age_timer_.expires_after(kSessionAgeCheck);
+  age_timer_.async_wait([this](const error_code& error) {
+    if (error) return;
+    check_session_ages();
+    end_turn();
+  });
+}
+
+// --- A turn of the loop ------------------------------------------------------------------------
+
+Instant Server::now() const {
+  if (!now_) now_ = std::chrono::steady_clock::now();
+  return *now_;
+}
+
+void Server::submit(Connection& connection, TransactionId tid, const Body& request) {
+  group_commit_.submit(connection, tid, request);
+}
+
+void Server::mark_dirty(Connection& connection) {
+  if (std::exchange(connection.dirty, true)) return;
+  dirty_.push_back(&connection);
+}
+
+void Server::end_turn() {
+  if (ending_turn_) return;
+  ending_turn_ = true;
+  group_commit_.dispatch();
+  flush_dirty();
+  arm_expiry();
+  now_.reset();
+  ending_turn_ = false;
+}
+
+void Server::flush_dirty() {
+  for (std::size_t i = 0; i < dirty_.size(); ++i) {
+    dirty_[i]->dirty = false;
+    dirty_[i]->flush();
+  }
+  dirty_.clear();
+}
+
+void Server::on_batch_done() {
+  end_turn();
+  schedule_reap();
+}
+
+void Server::on_rule_event(const policy::RuleEvent& event, const Requester* cause) {
+  const auto peers = sessions_.find(event.owner);
+  if (peers == sessions_.end()) return;
+  // notify() only queues: it never changes the list.
+  for (Connection* connection : peers->second) {
+    if (static_cast<const Requester*>(connection) != cause) connection->notify(event);
+  }
+}
+
+// --- Expiry ------------------------------------------------------------------------------------
+
+void Server::arm_expiry() {
+  const auto due = engine_.next_expiry();
+  if (!due || (expiry_at_ && *expiry_at_ <= *due)) return;
+  expiry_at_ = due;
+  expiry_timer_.expires_at(*due);
+  expiry_timer_.async_wait([this](const error_code& error) {
+    if (error) return;
+    expiry_at_.reset();
+    group_commit_.expire();
+    end_turn();
+  });
+}
+
+void Server::on_expiry_failed(PolicyRuleId pid) {
+  spdlog::error("rule {} could not be removed after its lifetime; trying again", pid.value);
+}
+
+// --- The end -----------------------------------------------------------------------------------
+
+void Server::stop(std::function<void()> stopped) {
+  stopped_ = std::move(stopped);
+  listeners_.clear();
+  for (const auto& [connection, owned] : connections_) connection->terminate();
+  end_turn();
+  stop_timer_.expires_after(kStopTimeout);
+  stop_timer_.async_wait([this](const error_code& error) {
+    if (!error) finish_stop();
+  });
+  if (connections_.empty()) asio::post(io_, [this] { finish_stop(); });
+}
+
+void Server::finish_stop() {
+  if (!stopped_) return;
+  stop_timer_.cancel();
+  age_timer_.cancel();
+  expiry_timer_.cancel();
+  std::exchange(stopped_, nullptr)();
+}
+
+}  // namespace simco::middlebox

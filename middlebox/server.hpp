@@ -1,0 +1,102 @@
+// The middlebox as a program: listeners, connections, the engine and its backend on one event loop.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "middlebox/connection.hpp"
+#include "middlebox/group_commit.hpp"
+#include "middlebox/limits.hpp"
+#include "simco/net/tcp_channel.hpp"
+#include "simco/net/tcp_listener.hpp"
+
+namespace simco::middlebox {
+
+struct ServerOptions {
+  std::vector<std::string> listen{"127.0.0.1"};  ///< addresses
+  std::uint16_t port = kSimcoPort;               ///< 0: any free port, see Server::ports()
+  std::chrono::milliseconds message_timeout{60'000};
+  std::uint32_t lifetime_max_s = policy::kLifetimeMaxDefault;
+  std::uint32_t rules_max = policy::kRulesMaxDefault;
+  std::uint32_t sessions_max = kSessionsMaxDefault;
+};
+
+/// Lives on one io_context, on its one thread.
+class Server final : private Connection::Owner, private GroupCommit::Observer {
+ public:
+  /// Binds and listens; throws std::runtime_error with a sentence where it cannot.
+  Server(boost::asio::io_context& io, const ServerOptions& options, backend::Backend& backend);
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+  virtual ~Server();
+
+  /// Port of each listener, in the order of the addresses.
+  std::vector<std::uint16_t> ports() const;
+
+  /// Orderly stop: no new connections, AST to every session after its replies. `stopped` is called
+  /// when all are gone, after kStopTimeout at the latest.
+  void stop(std::function<void()> stopped);
+
+  std::size_t connection_count() const { return connections_.size(); }
+  std::size_t session_count() const { return session_count_; }
+  std::size_t rule_count() const { return engine_.rule_count(); }
+
+ private:
+  // Connection::Owner and GroupCommit::Observer
+  Instant now() const override;
+  bool admit_session() override;
+  policy::AgentId session_opened(Connection& connection) override;
+  void submit(Connection& connection, TransactionId tid, const Body& request) override;
+  void mark_dirty(Connection& connection) override;
+  void end_turn() override;
+  void connection_over(Connection& connection) override;
+  void on_rule_event(const policy::RuleEvent& event, const Requester* cause) override;
+  void on_expiry_failed(PolicyRuleId pid) override;
+  void on_batch_done() override;
+
+  static policy::PolicyEngine::Options engine_options(const ServerOptions& options,
+                                                      const backend::Backend& backend);
+  void listen(const std::string& address);
+  void accept(boost::asio::ip::tcp::socket socket);
+  void flush_dirty();
+  void arm_expiry();
+  void check_session_ages();
+  void schedule_reap();
+  /// Destroys connections that are over and have no request under way.
+  void reap();
+  void bury(Connection& connection);
+  void finish_stop();
+
+  boost::asio::io_context& io_;
+  ServerOptions options_;
+  MiddleboxSession::Options session_options_;
+  policy::PolicyEngine engine_;
+  GroupCommit group_commit_;
+  std::vector<std::unique_ptr<net::TcpListener>> listeners_;
+  std::unique_ptr<net::ReadBuffer> read_buffer_;
+  std::unordered_map<Connection*, std::unique_ptr<Connection>> connections_;
+  /// Connections with an open session, by agent.
+  std::unordered_map<policy::AgentId, std::vector<Connection*>> sessions_;
+  std::vector<Connection*> dirty_;
+  std::vector<Connection*> over_;  ///< may be destroyed when the stack is clean
+  boost::asio::steady_timer expiry_timer_;
+  boost::asio::steady_timer age_timer_;
+  boost::asio::steady_timer stop_timer_;
+  std::function<void()> stopped_;
+  /// The time of this turn of the loop: read at first use, forgotten by end_turn(), with which every
+  /// entry from the loop ends.
+  mutable std::optional<Instant> now_;
+  std::optional<Instant> expiry_at_;
+  std::size_t session_count_ = 0;
+  bool ending_turn_ = false;
+  bool reap_scheduled_ = false;
+};
+
+}  // namespace simco::middlebox

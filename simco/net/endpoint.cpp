@@ -1,0 +1,40 @@
+#include "simco/net/endpoint.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+namespace simco::net {
+
+std::expected<HostPort, std::string> parse_host_port(std::string_view text,
+                                                     std::uint16_t default_port) {
+  const auto bad = [&](const char* why) {
+    return std::unexpected("'" + std::string(text) + "' is no HOST[:PORT]: " + why);
+  };
+  std::string_view host = text;
+  std::string_view port;
+  bool has_port = false;
+  if (text.starts_with('[')) {
+    const auto end = text.find(']');
+    if (end == std::string_view::npos) return bad("']' is missing");
+    host = text.substr(1, end - 1);
+    const auto rest = text.substr(end + 1);
+    if (!rest.empty() && rest.front() != ':') return bad("only ':PORT' can follow ']'");
+    has_port = !rest.empty();
+    if (has_port) port = rest.substr(1);
+  } else if (std::ranges::count(text, ':') == 1) {
+    const auto colon = text.find(':');
+    host = text.substr(0, colon);
+    port = text.substr(colon + 1);
+    has_port = true;
+  }
+  if (host.empty()) return bad("the host is missing");
+  HostPort result{std::string(host), default_port};
+  if (!has_port) return result;
+  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), result.port);
+  if (error != std::errc{} || end != port.data() + port.size() || result.port == 0) {
+    return bad("the port is a number from 1 to 65535");
+  }
+  return result;
+}
+
+}  // namespace simco::net

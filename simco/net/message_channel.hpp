@@ -1,0 +1,101 @@
+// One connection (TCP) or association (SCTP) as what carries SIMCO messages. Everything above sees
+// this interface only.
+//
+// A channel belongs to one event loop; every call and every callback is made on its thread.
+#pragma once
+
+#include <boost/system/error_code.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "simco/wire/byte_io.hpp"
+#include "simco/wire/codec.hpp"
+#include "simco/wire/ids.hpp"
+
+namespace simco::net {
+
+/// Figures of the transport, by name, such as {"rtt_ms", 0.08}. Names end in their unit.
+using TransportStatistics = std::vector<std::pair<std::string, double>>;
+
+/// Whether the taker of a message wants the next one.
+enum class Flow : std::uint8_t {
+  kContinue,  ///< yes
+  kPause,     ///< not before resume_input(); nothing is lost
+  kStop,      ///< never again; further input is dropped
+};
+
+/// Receives what a channel has to tell.
+class ChannelHandler {
+ public:
+  /// A whole message with a consistent header; valid during the call only. Fewer octets than the
+  /// header asks for: the message was longer than the hold limit and has been cut.
+  virtual Flow on_message(std::span<const std::byte> message, StreamId stream) = 0;
+  /// The header of a message is inconsistent; no further input will be delivered.
+  virtual void on_malformed(DecodeError error) = 0;
+  /// The messages of one read were delivered: a good moment to act on all of them and to flush().
+  /// `mid_message`: the beginning of a further message is there.
+  virtual void on_input_done(bool mid_message) = 0;
+  /// The output queue has emptied after it had to wait for the peer.
+  virtual void on_output_drained() = 0;
+  /// The connection is over; the last call. No error: either side closed it in an orderly way.
+  virtual void on_closed(const boost::system::error_code& reason) = 0;
+
+ protected:
+  ~ChannelHandler() = default;
+};
+
+class MessageChannel {
+ public:
+  MessageChannel() = default;
+  MessageChannel(const MessageChannel&) = delete;
+  MessageChannel& operator=(const MessageChannel&) = delete;
+  virtual ~MessageChannel() = default;
+
+  /// Begins to read. `handler` must live until on_closed() or detach().
+  virtual void start(ChannelHandler& handler) = 0;
+  /// No further callback; the connection is reset if it is still there.
+  virtual void detach() = 0;
+
+  /// Room for a message of `size` octets at the end of the queue of `stream`, to be filled before the
+  /// next call. Empty where the queue is full (kOutputQueueMax) or the connection is going down.
+  virtual std::span<std::byte> allocate(std::size_t size, StreamId stream) = 0;
+  /// Hands what is queued to the transport, as far as it takes it.
+  virtual void flush() = 0;
+  /// Octets queued here and not taken by the transport.
+  virtual std::size_t queued() const = 0;
+
+  /// Stops or resumes the delivery of messages.
+  virtual void pause_input() = 0;
+  virtual void resume_input() = 0;
+  /// Longest part of an unfinished message to keep, see FrameSplitter.
+  virtual void set_hold_limit(std::size_t octets) = 0;
+
+  /// Delivers what is queued, then closes; input is dropped from now on.
+  virtual void close() = 0;
+
+  /// Streams negotiated for each direction; 1 over TCP.
+  virtual std::uint16_t outbound_streams() const = 0;
+  virtual std::uint16_t inbound_streams() const = 0;
+  /// Address of the peer, without port, as text.
+  virtual std::string peer_address() const = 0;
+  virtual TransportStatistics statistics() const = 0;
+
+  /// The stream of a message: TID mod N.
+  StreamId stream_of(TransactionId tid) const {
+    return StreamId{static_cast<std::uint16_t>(tid.value % outbound_streams())};
+  }
+  /// Queues a message on the stream of its TID. False where allocate() has no room.
+  bool send(TransactionId tid, const Body& body) {
+    const auto room = allocate(encoded_size(body), stream_of(tid));
+    if (room.empty()) return false;
+    ByteWriter out(room);
+    encode(tid, body, out);
+    return true;
+  }
+};
+
+}  // namespace simco::net

@@ -1,0 +1,230 @@
+#include "simco/net/tcp_channel.hpp"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <boost/asio/error.hpp>
+#include <boost/asio/post.hpp>
+#include <cerrno>
+#include <utility>
+
+namespace simco::net {
+namespace {
+
+using boost::system::error_code;
+
+error_code last_error() { return {errno, boost::system::system_category()}; }
+bool would_block() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
+
+/// Output buffers that grew beyond this are given back when they are empty, octets.
+constexpr std::size_t kKeepOutput = 64 * 1024;
+
+}  // namespace
+
+TcpChannel::TcpChannel(boost::asio::ip::tcp::socket socket, ReadBuffer& read_buffer)
+    : socket_(std::move(socket)), close_timer_(socket_.get_executor()), read_buffer_(read_buffer) {
+  error_code ignored;
+  socket_.set_option(boost::asio::ip::tcp::no_delay(true), ignored);
+  socket_.set_option(boost::asio::socket_base::keep_alive(true), ignored);
+  socket_.non_blocking(true, ignored);
+}
+
+void TcpChannel::start(ChannelHandler& handler) {
+  SIMCO_ASSERT(handler_ == nullptr);
+  handler_ = &handler;
+  wait_readable();
+}
+
+void TcpChannel::detach() {
+  handler_ = nullptr;
+  ended({});
+}
+
+// --- Input -------------------------------------------------------------------------------------
+
+void TcpChannel::wait_readable() {
+  if (waiting_readable_ || !socket_.is_open()) return;
+  waiting_readable_ = true;
+  socket_.async_wait(boost::asio::socket_base::wait_read,
+                     [self = shared_from_this()](const error_code& error) {
+                       self->waiting_readable_ = false;
+                       if (!error) self->on_readable();
+                     });
+}
+
+void TcpChannel::on_readable() {
+  if (!socket_.is_open()) return;
+  if (closing_) return discard_input();
+  if (paused_ || !backlog_.empty()) return;  // resume_input() comes back here
+  const auto got =
+      ::recv(socket_.native_handle(), read_buffer_.data(), read_buffer_.size(), MSG_DONTWAIT);
+  if (got < 0 && !would_block()) return ended(last_error());
+  if (got == 0) {
+    // The peer is done sending, which interrupts the session (7.6); what is queued may still go out.
+    flush();
+    return ended({});
+  }
+  const auto self = shared_from_this();
+  if (got > 0) deliver(std::span{read_buffer_}.first(static_cast<std::size_t>(got)));
+  if (!paused_) wait_readable();
+}
+
+void TcpChannel::deliver(std::span<const std::byte> octets) {
+  if (handler_ == nullptr || input_over_) return;
+  const auto error = splitter_.feed(octets, [&](std::span<const std::byte> message) {
+    const Flow flow = handler_->on_message(message, StreamId{0});
+    if (flow == Flow::kStop) input_over_ = true;
+    if (flow == Flow::kPause) paused_ = true;
+    return flow == Flow::kContinue && !input_over_;
+  });
+  const auto rest = octets.subspan(octets.size() - splitter_.unread());
+  if (paused_ && !input_over_ && !rest.empty()) {
+    backlog_ = std::vector<std::byte>(rest.begin(), rest.end());
+  }
+  if (error && !input_over_) {
+    input_over_ = true;
+    if (handler_ != nullptr) handler_->on_malformed(*error);
+  }
+  if (handler_ != nullptr) handler_->on_input_done(splitter_.mid_message());
+}
+
+void TcpChannel::resume_input() {
+  if (!paused_) return;
+  paused_ = false;
+  // Never from inside a delivery or a send: the loop brings us back with a clean stack.
+  boost::asio::post(socket_.get_executor(), [self = shared_from_this()] {
+    if (!self->paused_) self->deliver_backlog();
+  });
+}
+
+void TcpChannel::deliver_backlog() {
+  if (!backlog_.empty()) {
+    const auto octets = std::exchange(backlog_, {});
+    deliver(octets);
+  }
+  if (!paused_) wait_readable();
+}
+
+// --- Output ------------------------------------------------------------------------------------
+
+std::span<std::byte> TcpChannel::allocate(std::size_t size, StreamId) {
+  if (closing_ || !socket_.is_open() || size > kOutputQueueMax - std::min(kOutputQueueMax, queued())) {
+    return {};
+  }
+  const std::size_t old_size = out_.size();
+  out_.resize(old_size + size);
+  return std::span{out_}.subspan(old_size);
+}
+
+void TcpChannel::flush() {
+  if (waiting_writable_ || !socket_.is_open()) return;
+  while (queued() != 0) {
+    const auto sent = ::send(socket_.native_handle(), out_.data() + out_head_, queued(),
+                             MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0) {
+      if (would_block()) return wait_writable();
+      // Reported from the loop, because the caller is in the middle of its work.
+      return boost::asio::post(socket_.get_executor(), [self = shared_from_this(),
+                                                        error = last_error()] {
+        self->ended(error);
+      });
+    }
+    out_head_ += static_cast<std::size_t>(sent);
+  }
+  out_.clear();
+  out_head_ = 0;
+  if (out_.capacity() > kKeepOutput) out_.shrink_to_fit();
+  if (closing_) half_close();
+}
+
+void TcpChannel::wait_writable() {
+  waiting_writable_ = true;
+  // Keeps the queue from growing by what has been sent already.
+  out_.erase(out_.begin(), out_.begin() + static_cast<std::ptrdiff_t>(out_head_));
+  out_head_ = 0;
+  socket_.async_wait(boost::asio::socket_base::wait_write,
+                     [self = shared_from_this()](const error_code& error) {
+                       self->waiting_writable_ = false;
+                       if (!error) self->on_writable();
+                     });
+}
+
+void TcpChannel::on_writable() {
+  flush();
+  if (queued() == 0 && handler_ != nullptr && !closing_) handler_->on_output_drained();
+}
+
+// --- The end -----------------------------------------------------------------------------------
+
+void TcpChannel::close() {
+  if (closing_ || !socket_.is_open()) return;
+  closing_ = true;
+  input_over_ = true;
+  backlog_.clear();
+  close_timer_.expires_after(kCloseTimeout);
+  close_timer_.async_wait([self = shared_from_this()](const error_code& error) {
+    if (!error) self->ended({});
+  });
+  flush();
+}
+
+void TcpChannel::half_close() {
+  if (half_closed_) return;
+  half_closed_ = true;
+  error_code ignored;
+  socket_.shutdown(boost::asio::ip::tcp::socket::shutdown_send, ignored);
+  // Closing with unread input would reset the connection and might destroy the replies under way, so
+  // wait for the peer to close, within kCloseTimeout.
+  paused_ = false;
+  wait_readable();
+}
+
+void TcpChannel::discard_input() {
+  const auto got =
+      ::recv(socket_.native_handle(), read_buffer_.data(), read_buffer_.size(), MSG_DONTWAIT);
+  if (got == 0 || (got < 0 && !would_block())) return ended({});
+  wait_readable();
+}
+
+void TcpChannel::ended(const error_code& reason) {
+  const auto self = shared_from_this();
+  error_code ignored;
+  socket_.close(ignored);
+  close_timer_.cancel();
+  input_over_ = true;
+  if (handler_ != nullptr) std::exchange(handler_, nullptr)->on_closed(reason);
+}
+
+std::string TcpChannel::peer_address() const {
+  error_code error;
+  const auto endpoint = socket_.remote_endpoint(error);
+  if (error) return "unknown";
+  auto address = endpoint.address();
+  if (address.is_v6() && address.to_v6().is_v4_mapped()) {
+    address = boost::asio::ip::make_address_v4(boost::asio::ip::v4_mapped, address.to_v6());
+  }
+  return address.to_string();
+}
+
+TransportStatistics TcpChannel::statistics() const {
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  auto& socket = const_cast<boost::asio::ip::tcp::socket&>(socket_);
+  if (!socket_.is_open() ||
+      ::getsockopt(socket.native_handle(), IPPROTO_TCP, TCP_INFO, &info, &size) != 0) {
+    return {};
+  }
+  return {{"rtt_ms", info.tcpi_rtt / 1e3},
+          {"rttvar_ms", info.tcpi_rttvar / 1e3},
+          {"rto_ms", info.tcpi_rto / 1e3},
+          {"cwnd_segments", info.tcpi_snd_cwnd},
+          {"ssthresh_segments", info.tcpi_snd_ssthresh},
+          {"mss_octets", info.tcpi_snd_mss},
+          {"unacked_segments", info.tcpi_unacked},
+          {"lost_segments", info.tcpi_lost},
+          {"retransmitted_segments", info.tcpi_total_retrans},
+          {"reordering_segments", info.tcpi_reordering}};
+}
+
+}  // namespace simco::net

@@ -1,0 +1,70 @@
+// SIMCO messages over a TCP connection.
+//
+// Waits for readiness and reads and writes the socket itself, so that one read buffer serves all
+// connections of a loop (ten thousand idle ones cost no buffer each) and all replies of a turn leave
+// in one write.
+#pragma once
+
+#include <array>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <memory>
+#include <vector>
+
+#include "simco/net/limits.hpp"
+#include "simco/net/message_channel.hpp"
+#include "simco/wire/frame_splitter.hpp"
+
+namespace simco::net {
+
+/// Read buffer shared by the channels of one event loop.
+using ReadBuffer = std::array<std::byte, kReadSize>;
+
+class TcpChannel final : public MessageChannel, public std::enable_shared_from_this<TcpChannel> {
+ public:
+  /// Takes a connected socket; sets TCP_NODELAY and SO_KEEPALIVE. Make it with std::make_shared.
+  TcpChannel(boost::asio::ip::tcp::socket socket, ReadBuffer& read_buffer);
+
+  void start(ChannelHandler& handler) override;
+  void detach() override;
+  std::span<std::byte> allocate(std::size_t size, StreamId stream) override;
+  void flush() override;
+  std::size_t queued() const override { return out_.size() - out_head_; }
+  void pause_input() override { paused_ = true; }
+  void resume_input() override;
+  void set_hold_limit(std::size_t octets) override { splitter_.set_hold_limit(octets); }
+  void close() override;
+  std::uint16_t outbound_streams() const override { return 1; }
+  std::uint16_t inbound_streams() const override { return 1; }
+  std::string peer_address() const override;
+  TransportStatistics statistics() const override;
+
+ private:
+  void wait_readable();
+  void wait_writable();
+  void on_readable();
+  void on_writable();
+  void deliver(std::span<const std::byte> octets);
+  /// Delivers what was read before the input was paused, then reads on.
+  void deliver_backlog();
+  void discard_input();
+  void half_close();
+  void ended(const boost::system::error_code& reason);
+
+  boost::asio::ip::tcp::socket socket_;
+  boost::asio::steady_timer close_timer_;
+  ReadBuffer& read_buffer_;
+  ChannelHandler* handler_ = nullptr;
+  FrameSplitter splitter_;
+  std::vector<std::byte> backlog_;  ///< read, but not delivered because the input is paused
+  std::vector<std::byte> out_;
+  std::size_t out_head_ = 0;
+  bool paused_ = false;
+  bool waiting_readable_ = false;
+  bool waiting_writable_ = false;
+  bool input_over_ = false;  ///< nothing more is delivered: closing, malformed or stopped
+  bool closing_ = false;
+  bool half_closed_ = false;
+};
+
+}  // namespace simco::net

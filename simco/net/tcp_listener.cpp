@@ -1,0 +1,44 @@
+#include "simco/net/tcp_listener.hpp"
+
+#include <boost/asio/error.hpp>
+#include <boost/asio/ip/v6_only.hpp>
+
+#include "simco/net/limits.hpp"
+
+namespace simco::net {
+
+TcpListener::TcpListener(const boost::asio::any_io_executor& executor,
+                         const boost::asio::ip::tcp::endpoint& endpoint, OnAccept on_accept,
+                         OnError on_error)
+    : acceptor_(executor),
+      pause_(executor),
+      on_accept_(std::move(on_accept)),
+      on_error_(std::move(on_error)) {
+  acceptor_.open(endpoint.protocol());
+  acceptor_.set_option(boost::asio::ip::tcp::acceptor::reuse_address(true));
+  if (endpoint.protocol() == boost::asio::ip::tcp::v6()) {
+    // So that 0.0.0.0 and :: can both be listened on, and each says what it means.
+    acceptor_.set_option(boost::asio::ip::v6_only(true));
+  }
+  acceptor_.bind(endpoint);
+  acceptor_.listen(kListenBacklog);
+  accept();
+}
+
+void TcpListener::accept() {
+  acceptor_.async_accept(
+      [this](const boost::system::error_code& error, boost::asio::ip::tcp::socket socket) {
+        if (error == boost::asio::error::operation_aborted) return;
+        if (!error) {
+          on_accept_(std::move(socket));
+          return accept();
+        }
+        on_error_(error);
+        pause_.expires_after(kAcceptPause);
+        pause_.async_wait([this](const boost::system::error_code& aborted) {
+          if (!aborted) accept();
+        });
+      });
+}
+
+}  // namespace simco::net

@@ -1,0 +1,80 @@
+// The agent's side of one session (RFC 4540 section 7 seen from the other end): establishing and
+// ending it, choosing TIDs, telling replies from notifications. No sockets, no clock, no timers: the
+// caller owns transactions and their timeouts.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "simco/session/session_state.hpp"
+#include "simco/session/tid_allocator.hpp"
+#include "simco/wire/codec.hpp"
+#include "simco/wire/messages.hpp"
+
+namespace simco {
+
+/// Why a session of an agent is over.
+enum class SessionEnd : std::uint8_t {
+  kTerminated,            ///< ST was answered
+  kRefused,               ///< SE or SA got a negative reply
+  kMiddleboxTerminated,   ///< AST notification
+  kBadlyFormedMessage,    ///< BFM notification: the middlebox could not read what we sent
+  kAuthenticationNeeded,  ///< the middlebox asks for authentication and we have no secret
+  kProtocolError,         ///< the middlebox sent what no middlebox may send
+};
+
+class AgentSession {
+ public:
+  /// Receives what the session has to say. A call must not come back into the session, except that
+  /// on_open(), on_reply() and on_rule_event() may call request().
+  class Host {
+   public:
+    /// Send a message to the middlebox.
+    virtual void send(TransactionId tid, const Body& body) = 0;
+    /// The session is OPEN.
+    virtual void on_open(const Capabilities& capabilities) = 0;
+    /// Reply to a request of request(), or to a TID that was never used: the caller knows.
+    virtual void on_reply(TransactionId tid, const Body& reply) = 0;
+    /// ARE notification: the rule now lives this long; 0: it is gone.
+    virtual void on_rule_event(PolicyRuleId pid, Lifetime lifetime) = 0;
+    /// The session is over; the connection is to be closed. `code` comes with kRefused.
+    virtual void on_end(SessionEnd end, std::optional<NegativeReplyCode> code) = 0;
+
+   protected:
+    ~Host() = default;
+  };
+
+  /// `streams`: outbound streams of the association at this end (TCP: 1).
+  AgentSession(Host& host, std::uint16_t streams) : host_(host), tids_(streams) {}
+
+  SessionState state() const { return state_; }
+
+  /// Sends the SE request. With `challenge` (it is copied into the message at once) the middlebox is
+  /// asked to authenticate itself.
+  void establish(std::optional<Challenge> challenge = std::nullopt);
+  /// Sends a policy rule request and returns its TID. With `same_stream_as` the TID falls on that
+  /// TID's stream. Nothing is sent, and nothing returned, where the session is not OPEN or the stream
+  /// has no TID left: a new session is needed.
+  std::optional<TransactionId> request(const Body& body,
+                                       std::optional<TransactionId> same_stream_as = std::nullopt);
+  /// Sends the ST request, if a session is there to be ended.
+  void terminate();
+
+  /// A whole message from the middlebox.
+  void on_message(std::span<const std::byte> octets);
+
+ private:
+  void on_control_reply(const Message& message);
+  void on_sa_reply(const SaReply& reply);
+  void end(SessionEnd reason, std::optional<NegativeReplyCode> code = std::nullopt);
+
+  Host& host_;
+  TidAllocator tids_;
+  SessionState state_ = SessionState::kClosed;
+  /// TID of the SE, SA or ST request that is not answered yet.
+  std::optional<TransactionId> control_;
+  bool ended_ = false;
+};
+
+}  // namespace simco

@@ -1,0 +1,178 @@
+#include "simco/session/middlebox_session.hpp"
+
+#include <utility>
+
+namespace simco {
+
+MiddleboxSession::MiddleboxSession(const Options& options, Host& host, Instant now)
+    : options_(options),
+      host_(host),
+      notification_tids_(options.outbound_streams),
+      deadline_(now + options.message_timeout) {}
+
+bool MiddleboxSession::takes(std::uint8_t sub_type) const {
+  switch (static_cast<SubType>(sub_type)) {
+    case SubType::kSe: return true;
+    case SubType::kSa:
+    case SubType::kSt: return state_ != SessionState::kClosed;
+    case SubType::kPrr:
+    case SubType::kPer:
+    case SubType::kPea:
+    case SubType::kPdr:
+    case SubType::kPlc:
+    case SubType::kPrs:
+    case SubType::kPrl: return state_ == SessionState::kOpen;
+    case SubType::kPrd:
+    case SubType::kPes:
+    case SubType::kPds: return false;  // replies only
+  }
+  return false;
+}
+
+void MiddleboxSession::on_message(std::span<const std::byte> octets) {
+  SIMCO_ASSERT(octets.size() >= kHeaderSize);
+  if (leaving_) return;  // 7.4: requests after ST are ignored
+  const Header header = read_header(octets.first<kHeaderSize>());
+  // Section 6 step 3.
+  if (header.type.basic != static_cast<std::uint8_t>(BasicType::kRequest)) {
+    return refuse(header.tid, NegativeReplyCode::kWrongBasicType);
+  }
+  // Step 4.
+  if (!takes(header.type.sub)) return refuse(header.tid, NegativeReplyCode::kWrongSubType);
+  // Step 5.
+  const auto payload = octets.subspan(kHeaderSize);
+  if (payload.size() != header.length) {
+    return refuse(header.tid, NegativeReplyCode::kBadlyFormedRequest);
+  }
+  const auto message = decode_payload(header, payload);
+  if (!message) return refuse(header.tid, NegativeReplyCode::kBadlyFormedRequest);
+  dispatch(*message);
+}
+
+void MiddleboxSession::dispatch(const Message& message) {
+  if (const auto* se = std::get_if<SeRequest>(&message.body)) return on_se(message.tid, *se);
+  if (std::holds_alternative<SaRequest>(message.body)) return on_sa(message.tid);
+  if (std::holds_alternative<StRequest>(message.body)) return on_st(message.tid);
+  SIMCO_ASSERT(state_ == SessionState::kOpen);
+  ++in_flight_;
+  host_.execute(message.tid, message.body);
+}
+
+void MiddleboxSession::on_se(TransactionId tid, const SeRequest& request) {
+  // 7.2: applicable in CLOSED only; elsewhere the state stays.
+  if (state_ != SessionState::kClosed) {
+    return host_.send(tid, NegativeReply{NegativeReplyCode::kNotApplicable, {}});
+  }
+  if (!host_.admit()) return refuse_and_close(tid, NegativeReplyCode::kLackOfResources);
+  if (request.version != kProtocolVersion) {
+    host_.send(tid, NegativeReply{NegativeReplyCode::kVersionMismatch, kProtocolVersion});
+    return leave(std::nullopt);
+  }
+  if (!request.challenge) return open(tid);
+  // 7.2: a middlebox that cannot authenticate itself says so with an empty token.
+  state_ = SessionState::kNoAuth;
+  host_.send(tid, SaReply{{}, Token{}});
+}
+
+void MiddleboxSession::on_sa(TransactionId tid) {
+  // 7.3: applicable in NOAUTH only.
+  if (state_ != SessionState::kNoAuth) {
+    return host_.send(tid, NegativeReply{NegativeReplyCode::kNotApplicable, {}});
+  }
+  open(tid);
+}
+
+void MiddleboxSession::on_st(TransactionId tid) {
+  leave(Message{tid, StReply{}});  // 7.4
+}
+
+void MiddleboxSession::open(TransactionId tid) {
+  state_ = SessionState::kOpen;
+  if (!mid_message_) deadline_.reset();
+  host_.send(tid, SeReply{options_.capabilities});
+  host_.opened();
+}
+
+void MiddleboxSession::refuse(TransactionId tid, NegativeReplyCode code) {
+  if (state_ != SessionState::kOpen) return refuse_and_close(tid, code);
+  host_.send(tid, NegativeReply{code, {}});
+}
+
+void MiddleboxSession::refuse_and_close(TransactionId tid, NegativeReplyCode code) {
+  host_.send(tid, NegativeReply{code, {}});
+  leave(std::nullopt);
+}
+
+TransactionId MiddleboxSession::notification_tid() {
+  // BFM and AST are the last of their session: should all 2^32 TIDs be used up, 0 does no harm.
+  return notification_tids_.next().value_or(TransactionId{0});
+}
+
+void MiddleboxSession::on_malformed() {
+  if (leaving_) return;
+  host_.send(notification_tid(), BfmNotification{});
+  terminate();
+}
+
+void MiddleboxSession::on_octets(bool mid_message, Instant now) {
+  mid_message_ = mid_message;
+  if (leaving_) return;
+  if (mid_message) {
+    deadline_ = now + options_.message_timeout;
+  } else if (state_ == SessionState::kOpen) {
+    deadline_.reset();
+  }
+}
+
+void MiddleboxSession::on_deadline(Instant now) {
+  if (leaving_ || !deadline_ || now < *deadline_) return;
+  deadline_.reset();
+  if (mid_message_) return on_malformed();
+  terminate();  // no session was opened in time
+}
+
+void MiddleboxSession::reply(TransactionId tid, const Body& body) {
+  SIMCO_ASSERT(in_flight_ > 0);
+  --in_flight_;
+  if (!closed_) host_.send(tid, body);
+  finish_if_idle();
+}
+
+void MiddleboxSession::notify(PolicyRuleId pid, Lifetime lifetime, TransactionId created_by) {
+  if (state_ != SessionState::kOpen || leaving_) return;
+  const auto tid = notification_tids_.next_like(created_by);
+  // Out of TIDs on this stream: 4.2.5 forbids to use one twice, so the session has to go.
+  if (!tid) return terminate();
+  host_.send(*tid, AreNotification{pid, lifetime});
+}
+
+void MiddleboxSession::terminate() {
+  if (leaving_) return;
+  if (state_ == SessionState::kClosed) return leave(std::nullopt);
+  leave(Message{notification_tid(), AstNotification{}});
+}
+
+void MiddleboxSession::connection_lost() {
+  leaving_ = true;
+  closed_ = true;
+  state_ = SessionState::kClosed;
+  deadline_.reset();
+}
+
+void MiddleboxSession::leave(std::optional<Message> farewell) {
+  SIMCO_ASSERT(!leaving_);
+  leaving_ = true;
+  deadline_.reset();
+  farewell_ = farewell;
+  finish_if_idle();
+}
+
+void MiddleboxSession::finish_if_idle() {
+  if (!leaving_ || closed_ || in_flight_ != 0) return;
+  closed_ = true;
+  state_ = SessionState::kClosed;
+  if (farewell_) host_.send(farewell_->tid, farewell_->body);
+  host_.close();
+}
+
+}  // namespace simco

@@ -1,0 +1,93 @@
+// The only place that turns octets into integers and back. Every bound is checked here, by comparing
+// with what remains (never by adding up), so that no codec above can read or write past its end.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include "simco/wire/assert.hpp"
+
+namespace simco {
+
+/// Reads big-endian fields from a span. A read past the end makes the reader fail for good: it
+/// returns zeros from then on and ok() is false. Does not own the octets.
+class ByteReader {
+ public:
+  explicit ByteReader(std::span<const std::byte> octets) : octets_(octets) {}
+
+  bool ok() const { return ok_; }
+  std::size_t remaining() const { return octets_.size(); }
+
+  std::uint8_t u8() { return static_cast<std::uint8_t>(integer<1>()); }
+  std::uint16_t u16() { return static_cast<std::uint16_t>(integer<2>()); }
+  std::uint32_t u32() { return integer<4>(); }
+
+  /// The next `count` octets, as a view.
+  std::span<const std::byte> octets(std::size_t count) {
+    if (count > octets_.size()) {
+      fail();
+      return {};
+    }
+    const auto head = octets_.first(count);
+    octets_ = octets_.subspan(count);
+    return head;
+  }
+
+ private:
+  template <std::size_t N>
+  std::uint32_t integer() {
+    if (octets_.size() < N) {
+      fail();
+      return 0;
+    }
+    std::uint32_t value = 0;
+    for (std::size_t i = 0; i < N; ++i) {
+      value = (value << 8) | std::to_integer<std::uint32_t>(octets_[i]);
+    }
+    octets_ = octets_.subspan(N);
+    return value;
+  }
+  void fail() {
+    ok_ = false;
+    octets_ = {};
+  }
+
+  std::span<const std::byte> octets_;
+  bool ok_ = true;
+};
+
+/// Writes big-endian fields into a buffer that the caller owns. Writing past the end is a programmer
+/// error (encode() compares sizes first) and aborts.
+class ByteWriter {
+ public:
+  explicit ByteWriter(std::span<std::byte> buffer) : buffer_(buffer) {}
+
+  std::size_t written() const { return written_; }
+  std::size_t remaining() const { return buffer_.size() - written_; }
+
+  void u8(std::uint8_t value) { integer<1>(value); }
+  void u16(std::uint16_t value) { integer<2>(value); }
+  void u32(std::uint32_t value) { integer<4>(value); }
+  void octets(std::span<const std::byte> source) {
+    SIMCO_ASSERT(source.size() <= remaining());
+    if (!source.empty()) std::memcpy(buffer_.data() + written_, source.data(), source.size());
+    written_ += source.size();
+  }
+
+ private:
+  template <std::size_t N>
+  void integer(std::uint32_t value) {
+    SIMCO_ASSERT(N <= remaining());
+    for (std::size_t i = 0; i < N; ++i) {
+      buffer_[written_ + i] = static_cast<std::byte>(value >> (8 * (N - 1 - i)));
+    }
+    written_ += N;
+  }
+
+  std::span<std::byte> buffer_;
+  std::size_t written_ = 0;
+};
+
+}  // namespace simco

@@ -1,0 +1,349 @@
+// One decoder and one encoder for all messages, driven by the kAttributes table of each struct: a
+// message cannot be decoded one way and encoded another.
+#include "simco/wire/codec.hpp"
+
+#include <tuple>
+#include <type_traits>
+
+#include "simco/wire/attribute_codec.hpp"
+
+namespace simco {
+namespace {
+
+using detail::AttributeCodec;
+using detail::ValueFault;
+
+template <class T>
+inline constexpr bool kIsOptional = false;
+template <class T>
+inline constexpr bool kIsOptional<std::optional<T>> = true;
+
+/// Walks the attributes of one payload in order.
+class AttributeReader {
+ public:
+  explicit AttributeReader(std::span<const std::byte> payload) : in_(payload) { next(); }
+
+  std::optional<DecodeError> error() const { return error_; }
+
+  /// True when every octet was an attribute that somebody took.
+  bool finish() {
+    if (!error_ && present_) error_ = DecodeError::kUnexpectedAttribute;
+    return !error_;
+  }
+
+  template <class T>
+  bool read(T& out) {
+    if (error_) return false;
+    if (!present_) return fail(DecodeError::kMissingAttribute);
+    if (type_ != AttributeCodec<T>::kType) return fail(DecodeError::kUnexpectedAttribute);
+    return take(out);
+  }
+  template <class T>
+  bool read(std::optional<T>& out) {
+    if (error_) return false;
+    if (!present_ || type_ != AttributeCodec<T>::kType) return true;
+    return take(out.emplace());
+  }
+  template <class T>
+  bool read(std::vector<T>& out) {
+    out.reserve(remaining_attributes());
+    while (present_ && type_ == AttributeCodec<T>::kType) {
+      if (!take(out.emplace_back())) return false;
+    }
+    return !error_;
+  }
+
+ private:
+  static constexpr std::size_t kNumberAttributeSize = kAttributeHeaderSize + 4;
+
+  bool fail(DecodeError error) {
+    error_ = error;
+    present_ = false;
+    return false;
+  }
+  std::size_t remaining_attributes() const {
+    return (present_ ? 1 : 0) + in_.remaining() / kNumberAttributeSize;
+  }
+  void next() {
+    present_ = in_.remaining() >= kAttributeHeaderSize;
+    if (!present_) {
+      if (in_.remaining() != 0) fail(DecodeError::kTrailingOctets);
+      return;
+    }
+    type_ = in_.u16();
+    length_ = in_.u16();
+    if (length_ > in_.remaining()) fail(DecodeError::kAttributeLength);
+  }
+  template <class T>
+  bool take(T& out) {
+    using Codec = AttributeCodec<T>;
+    if (length_ < Codec::kLengthMin || length_ > Codec::kLengthMax) {
+      return fail(DecodeError::kAttributeLength);
+    }
+    ByteReader value(in_.octets(length_));
+    switch (Codec::read(value, out)) {
+      case ValueFault::kNone: break;
+      case ValueFault::kLength: return fail(DecodeError::kAttributeLength);
+      case ValueFault::kField: return fail(DecodeError::kAttributeValue);
+    }
+    next();
+    return !error_;
+  }
+
+  ByteReader in_;
+  std::optional<DecodeError> error_;
+  bool present_ = false;
+  std::uint16_t type_ = 0;
+  std::uint16_t length_ = 0;
+};
+
+using Decoded = std::expected<Message, DecodeError>;
+
+/// What the figures cannot say by their attributes alone.
+template <class M>
+std::optional<DecodeError> check_figure(const M&) {
+  return std::nullopt;
+}
+std::optional<DecodeError> check_figure(const SaReply& reply) {
+  // 5.2.3: both attributes are optional, but at least one is present.
+  if (!reply.challenge && !reply.token) return DecodeError::kMissingAttribute;
+  return std::nullopt;
+}
+
+template <class M>
+Decoded decode_as(const Header& header, std::span<const std::byte> payload) {
+  Decoded result(std::in_place, Message{header.tid, M{}});
+  M& message = *std::get_if<M>(&result->body);
+  AttributeReader in(payload);
+  std::apply([&](auto... member) { static_cast<void>((in.read(message.*member) && ...)); },
+             M::kAttributes);
+  if (!in.finish()) return std::unexpected(*in.error());
+  if (const auto error = check_figure(message)) return std::unexpected(*error);
+  return result;
+}
+
+Decoded decode_negative_reply(const Header& header, std::span<const std::byte> payload) {
+  const auto code = negative_reply_code(header.type.sub);
+  if (!code) return std::unexpected(DecodeError::kUndefinedSubType);
+  NegativeReply reply{*code, std::nullopt};
+  AttributeReader in(payload);
+  if (*code == NegativeReplyCode::kVersionMismatch) in.read(reply.version.emplace());
+  if (!in.finish()) return std::unexpected(*in.error());
+  return Message{header.tid, reply};
+}
+
+constexpr unsigned key(MessageType type) { return (unsigned{type.basic} << 8) | type.sub; }
+
+template <class T>
+std::size_t attribute_size(const T& value) {
+  return kAttributeHeaderSize + AttributeCodec<T>::length(value);
+}
+template <class T>
+std::size_t attribute_size(const std::optional<T>& value) {
+  return value ? attribute_size(*value) : 0;
+}
+template <class T>
+std::size_t attribute_size(const std::vector<T>& values) {
+  return values.size() * (kAttributeHeaderSize + AttributeCodec<T>::kLengthMax);
+}
+
+template <class T>
+void write_attribute(ByteWriter& out, const T& value) {
+  out.u16(AttributeCodec<T>::kType);
+  out.u16(static_cast<std::uint16_t>(AttributeCodec<T>::length(value)));
+  AttributeCodec<T>::write(out, value);
+}
+template <class T>
+void write_attribute(ByteWriter& out, const std::optional<T>& value) {
+  if (value) write_attribute(out, *value);
+}
+template <class T>
+void write_attribute(ByteWriter& out, const std::vector<T>& values) {
+  for (const T& value : values) write_attribute(out, value);
+}
+
+template <class M>
+std::size_t payload_size(const M& message) {
+  return std::apply(
+      [&](auto... member) { return (std::size_t{0} + ... + attribute_size(message.*member)); },
+      M::kAttributes);
+}
+std::size_t payload_size(const NegativeReply& reply) { return attribute_size(reply.version); }
+
+template <class M>
+void write_payload(ByteWriter& out, const M& message) {
+  std::apply([&](auto... member) { (write_attribute(out, message.*member), ...); }, M::kAttributes);
+}
+void write_payload(ByteWriter& out, const NegativeReply& reply) {
+  SIMCO_ASSERT(reply.version.has_value() == (reply.code == NegativeReplyCode::kVersionMismatch));
+  write_attribute(out, reply.version);
+}
+
+template <class M>
+MessageType type_of_message(const M&) {
+  return M::kType;
+}
+MessageType type_of_message(const NegativeReply& reply) {
+  return {static_cast<std::uint8_t>(BasicType::kNegativeReply),
+          static_cast<std::uint8_t>(reply.code)};
+}
+
+}  // namespace
+
+MessageType type_of(const Body& body) {
+  return std::visit([](const auto& message) { return type_of_message(message); }, body);
+}
+
+const char* name_of(MessageType type) {
+  switch (key(type)) {
+    case key(SeRequest::kType): return "SE request";
+    case key(SaRequest::kType): return "SA request";
+    case key(StRequest::kType): return "ST request";
+    case key(PrrRequest::kType): return "PRR request";
+    case key(PerRequest::kType): return "PER request";
+    case key(PeaRequest::kType): return "PEA request";
+    case key(PdrRequest::kType): return "PDR request";
+    case key(PlcRequest::kType): return "PLC request";
+    case key(PrsRequest::kType): return "PRS request";
+    case key(PrlRequest::kType): return "PRL request";
+    case key(SeReply::kType): return "SE reply";
+    case key(SaReply::kType): return "SA reply";
+    case key(StReply::kType): return "ST reply";
+    case key(PrrReply::kType): return "PRR reply";
+    case key(PerReply::kType): return "PER reply";
+    case key(PlcReply::kType): return "PLC reply";
+    case key(PrdReply::kType): return "PRD reply";
+    case key(PrsReply::kType): return "PRS reply";
+    case key(PesReply::kType): return "PES reply";
+    case key(PdsReply::kType): return "PDS reply";
+    case key(PrlReply::kType): return "PRL reply";
+    case key(PdrReply::kType): return "PDR reply";
+    case key(BfmNotification::kType): return "BFM notification";
+    case key(AstNotification::kType): return "AST notification";
+    case key(AreNotification::kType): return "ARE notification";
+    default: break;
+  }
+  const bool negative = type.basic == static_cast<std::uint8_t>(BasicType::kNegativeReply);
+  return negative && negative_reply_code(type.sub) ? "negative reply" : "undefined";
+}
+
+const char* to_string(DecodeError error) {
+  switch (error) {
+    case DecodeError::kTruncated: return "message is shorter than its header says";
+    case DecodeError::kImpossibleLength: return "message length fits no message";
+    case DecodeError::kLengthMismatch: return "octets do not end where the message does";
+    case DecodeError::kUndefinedBasicType: return "undefined basic message type";
+    case DecodeError::kUndefinedSubType: return "undefined message sub-type";
+    case DecodeError::kMissingAttribute: return "an attribute is missing";
+    case DecodeError::kUnexpectedAttribute: return "an attribute does not belong where it stands";
+    case DecodeError::kAttributeLength: return "an attribute has a wrong length";
+    case DecodeError::kAttributeValue: return "an attribute has an undefined value";
+    case DecodeError::kTrailingOctets: return "octets are left over after the last attribute";
+  }
+  return "undefined";
+}
+
+int section6_step(DecodeError error) {
+  switch (error) {
+    case DecodeError::kImpossibleLength:
+    case DecodeError::kLengthMismatch: return 1;
+    case DecodeError::kTruncated: return 2;
+    case DecodeError::kUndefinedBasicType: return 3;
+    case DecodeError::kUndefinedSubType: return 4;
+    case DecodeError::kMissingAttribute:
+    case DecodeError::kUnexpectedAttribute:
+    case DecodeError::kAttributeLength:
+    case DecodeError::kAttributeValue:
+    case DecodeError::kTrailingOctets: return 5;
+  }
+  return 1;
+}
+
+Header read_header(std::span<const std::byte, kHeaderSize> octets) {
+  ByteReader in(octets);
+  Header header;
+  header.type.basic = in.u8();
+  header.type.sub = in.u8();
+  header.length = in.u16();
+  header.tid.value = in.u32();
+  return header;
+}
+
+std::optional<DecodeError> check_header(const Header& header) {
+  const bool no_attribute_fits = header.length > 0 && header.length < kAttributeHeaderSize;
+  const bool message_too_long = header.length > kPayloadSizeMax;
+  if (no_attribute_fits || message_too_long) return DecodeError::kImpossibleLength;
+  return std::nullopt;
+}
+
+Decoded decode(std::span<const std::byte> octets) {
+  if (octets.size() < kHeaderSize) return std::unexpected(DecodeError::kTruncated);
+  const Header header = read_header(octets.first<kHeaderSize>());
+  if (const auto error = check_header(header)) return std::unexpected(*error);
+  const auto payload = octets.subspan(kHeaderSize);
+  if (payload.size() < header.length) return std::unexpected(DecodeError::kTruncated);
+  if (payload.size() > header.length) return std::unexpected(DecodeError::kLengthMismatch);
+  return decode_payload(header, payload);
+}
+
+Decoded decode_payload(const Header& header, std::span<const std::byte> payload) {
+  switch (key(header.type)) {
+    case key(PerRequest::kType): return decode_as<PerRequest>(header, payload);
+    case key(PerReply::kType): return decode_as<PerReply>(header, payload);
+    case key(SeRequest::kType): return decode_as<SeRequest>(header, payload);
+    case key(SaRequest::kType): return decode_as<SaRequest>(header, payload);
+    case key(StRequest::kType): return decode_as<StRequest>(header, payload);
+    case key(PrrRequest::kType): return decode_as<PrrRequest>(header, payload);
+    case key(PeaRequest::kType): return decode_as<PeaRequest>(header, payload);
+    case key(PdrRequest::kType): return decode_as<PdrRequest>(header, payload);
+    case key(PlcRequest::kType): return decode_as<PlcRequest>(header, payload);
+    case key(PrsRequest::kType): return decode_as<PrsRequest>(header, payload);
+    case key(PrlRequest::kType): return decode_as<PrlRequest>(header, payload);
+    case key(SeReply::kType): return decode_as<SeReply>(header, payload);
+    case key(SaReply::kType): return decode_as<SaReply>(header, payload);
+    case key(StReply::kType): return decode_as<StReply>(header, payload);
+    case key(PrrReply::kType): return decode_as<PrrReply>(header, payload);
+    case key(PlcReply::kType): return decode_as<PlcReply>(header, payload);
+    case key(PrdReply::kType): return decode_as<PrdReply>(header, payload);
+    case key(PrsReply::kType): return decode_as<PrsReply>(header, payload);
+    case key(PesReply::kType): return decode_as<PesReply>(header, payload);
+    case key(PdsReply::kType): return decode_as<PdsReply>(header, payload);
+    case key(PrlReply::kType): return decode_as<PrlReply>(header, payload);
+    case key(PdrReply::kType): return decode_as<PdrReply>(header, payload);
+    case key(BfmNotification::kType): return decode_as<BfmNotification>(header, payload);
+    case key(AstNotification::kType): return decode_as<AstNotification>(header, payload);
+    case key(AreNotification::kType): return decode_as<AreNotification>(header, payload);
+    default: break;
+  }
+  if (header.type.basic == static_cast<std::uint8_t>(BasicType::kNegativeReply)) {
+    return decode_negative_reply(header, payload);
+  }
+  const bool basic_defined =
+      header.type.basic >= static_cast<std::uint8_t>(BasicType::kRequest) &&
+      header.type.basic <= static_cast<std::uint8_t>(BasicType::kNotification);
+  return std::unexpected(basic_defined ? DecodeError::kUndefinedSubType
+                                       : DecodeError::kUndefinedBasicType);
+}
+
+std::size_t encoded_size(const Body& body) {
+  return kHeaderSize + std::visit([](const auto& message) { return payload_size(message); }, body);
+}
+
+bool encode(TransactionId tid, const Body& body, ByteWriter& out) {
+  return std::visit(
+      [&](const auto& message) {
+        const std::size_t length = payload_size(message);
+        SIMCO_ASSERT(length <= kPayloadSizeMax);
+        if (out.remaining() < kHeaderSize + length) return false;
+        const MessageType type = type_of_message(message);
+        out.u8(type.basic);
+        out.u8(type.sub);
+        out.u16(static_cast<std::uint16_t>(length));
+        out.u32(tid.value);
+        write_payload(out, message);
+        return true;
+      },
+      body);
+}
+
+}  // namespace simco

@@ -1,0 +1,34 @@
+// Identifiers of RFC 4540 as distinct types, so that one cannot be passed for another.
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+namespace simco {
+
+/// An integer that means one thing only. `Tag` tells kinds of id apart.
+template <class Tag, class Int = std::uint32_t>
+struct StrongId {
+  Int value{};
+  friend constexpr auto operator<=>(const StrongId&, const StrongId&) = default;
+};
+
+/// Transaction identifier (4.2.5): chosen by the sender of a request or notification.
+using TransactionId = StrongId<struct TransactionIdTag>;
+/// Policy rule identifier, PID (4.3.4). Never 0 when given out by our middlebox.
+using PolicyRuleId = StrongId<struct PolicyRuleIdTag>;
+/// Policy rule group identifier, GID (4.3.5). Never 0 when given out by our middlebox.
+using GroupId = StrongId<struct GroupIdTag>;
+/// Stream of a multi-stream transport (SCTP). TCP has only stream 0.
+using StreamId = StrongId<struct StreamIdTag, std::uint16_t>;
+
+}  // namespace simco
+
+template <class Tag, class Int>
+struct std::hash<simco::StrongId<Tag, Int>> {
+  std::size_t operator()(simco::StrongId<Tag, Int> id) const noexcept {
+    return std::hash<Int>{}(id.value);
+  }
+};

@@ -1,0 +1,359 @@
+// Every message of RFC 4540 section 5 as a struct. Its kAttributes lists the attributes of the
+// message's figure in the figure's order (std::optional where the figure says so), and is the single
+// source for the decoder, the encoder, the sizes and the tests' generators.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <tuple>
+#include <variant>
+#include <vector>
+
+#include "simco/wire/attributes.hpp"
+#include "simco/wire/ids.hpp"
+#include "simco/wire/reply_code.hpp"
+
+namespace simco {
+
+/// Basic message types (4.2.1).
+enum class BasicType : std::uint8_t {
+  kRequest = 0x01,
+  kPositiveReply = 0x02,
+  kNegativeReply = 0x03,
+  kNotification = 0x04,
+};
+
+/// Sub-types of requests and positive replies (4.2.2).
+enum class SubType : std::uint8_t {
+  kSe = 0x01,
+  kSa = 0x02,
+  kSt = 0x03,
+  kPrr = 0x11,
+  kPer = 0x12,
+  kPea = 0x13,  ///< request only
+  kPdr = 0x14,
+  kPlc = 0x15,
+  kPrd = 0x16,  ///< positive reply only
+  kPrs = 0x21,
+  kPrl = 0x22,
+  kPes = 0x23,  ///< positive reply only
+  kPds = 0x24,  ///< positive reply only
+};
+
+/// Sub-types of notifications (4.2.4).
+enum class NotificationType : std::uint8_t { kBfm = 0x01, kAst = 0x02, kAre = 0x03 };
+
+/// The message type of 4.1: only both fields together say what a message is.
+struct MessageType {
+  std::uint8_t basic = 0;
+  std::uint8_t sub = 0;
+  friend constexpr auto operator<=>(const MessageType&, const MessageType&) = default;
+};
+
+namespace detail {
+constexpr MessageType request(SubType sub) {
+  return {static_cast<std::uint8_t>(BasicType::kRequest), static_cast<std::uint8_t>(sub)};
+}
+constexpr MessageType positive(SubType sub) {
+  return {static_cast<std::uint8_t>(BasicType::kPositiveReply), static_cast<std::uint8_t>(sub)};
+}
+constexpr MessageType notification(NotificationType sub) {
+  return {static_cast<std::uint8_t>(BasicType::kNotification), static_cast<std::uint8_t>(sub)};
+}
+}  // namespace detail
+
+// --- Session control: requests -----------------------------------------------------------------
+
+/// Session establishment (5.2.1, figure 17).
+struct SeRequest {
+  static constexpr MessageType kType = detail::request(SubType::kSe);
+  ProtocolVersion version;
+  std::optional<Challenge> challenge;  ///< asks the middlebox to authenticate itself
+  friend bool operator==(const SeRequest&, const SeRequest&) = default;
+  static constexpr auto kAttributes = std::tuple{&SeRequest::version, &SeRequest::challenge};
+};
+
+/// Session authentication (5.2.4, figure 20).
+struct SaRequest {
+  static constexpr MessageType kType = detail::request(SubType::kSa);
+  std::optional<Token> token;
+  friend bool operator==(const SaRequest&, const SaRequest&) = default;
+  static constexpr auto kAttributes = std::tuple{&SaRequest::token};
+};
+
+/// Session termination (5.2.5, figure 21).
+struct StRequest {
+  static constexpr MessageType kType = detail::request(SubType::kSt);
+  friend bool operator==(const StRequest&, const StRequest&) = default;
+  static constexpr auto kAttributes = std::tuple{};
+};
+
+// --- Policy rule control: requests -------------------------------------------------------------
+
+/// Policy reserve rule (5.3.2, figure 23).
+struct PrrRequest {
+  static constexpr MessageType kType = detail::request(SubType::kPrr);
+  PrrParameterSet parameters;
+  Lifetime lifetime;
+  std::optional<GroupId> group;
+  friend bool operator==(const PrrRequest&, const PrrRequest&) = default;
+  static constexpr auto kAttributes =
+      std::tuple{&PrrRequest::parameters, &PrrRequest::lifetime, &PrrRequest::group};
+};
+
+/// Policy enable rule (5.3.3, figure 24).
+struct PerRequest {
+  static constexpr MessageType kType = detail::request(SubType::kPer);
+  PerParameterSet parameters;
+  AddressTuple internal;
+  AddressTuple external;
+  Lifetime lifetime;
+  std::optional<GroupId> group;
+  friend bool operator==(const PerRequest&, const PerRequest&) = default;
+  static constexpr auto kAttributes =
+      std::tuple{&PerRequest::parameters, &PerRequest::internal, &PerRequest::external,
+                 &PerRequest::lifetime, &PerRequest::group};
+};
+
+/// Policy enable rule after reservation (5.3.4, figure 25).
+struct PeaRequest {
+  static constexpr MessageType kType = detail::request(SubType::kPea);
+  PerParameterSet parameters;
+  AddressTuple internal;
+  AddressTuple external;
+  Lifetime lifetime;
+  PolicyRuleId pid;  ///< the reservation
+  friend bool operator==(const PeaRequest&, const PeaRequest&) = default;
+  static constexpr auto kAttributes =
+      std::tuple{&PeaRequest::parameters, &PeaRequest::internal, &PeaRequest::external,
+                 &PeaRequest::lifetime, &PeaRequest::pid};
+};
+
+/// Policy rule lifetime change (5.3.5, figure 26); lifetime 0 deletes the rule.
+struct PlcRequest {
+  static constexpr MessageType kType = detail::request(SubType::kPlc);
+  PolicyRuleId pid;
+  Lifetime lifetime;
+  friend bool operator==(const PlcRequest&, const PlcRequest&) = default;
+  static constexpr auto kAttributes = std::tuple{&PlcRequest::pid, &PlcRequest::lifetime};
+};
+
+/// Policy rule status (5.3.6, figure 27).
+struct PrsRequest {
+  static constexpr MessageType kType = detail::request(SubType::kPrs);
+  PolicyRuleId pid;
+  friend bool operator==(const PrsRequest&, const PrsRequest&) = default;
+  static constexpr auto kAttributes = std::tuple{&PrsRequest::pid};
+};
+
+/// Policy rule list (5.3.7, figure 28).
+struct PrlRequest {
+  static constexpr MessageType kType = detail::request(SubType::kPrl);
+  friend bool operator==(const PrlRequest&, const PrlRequest&) = default;
+  static constexpr auto kAttributes = std::tuple{};
+};
+
+/// Policy disable rule (5.3.8, figure 29).
+struct PdrRequest {
+  static constexpr MessageType kType = detail::request(SubType::kPdr);
+  AddressTuple internal;
+  AddressTuple external;
+  Lifetime lifetime;
+  friend bool operator==(const PdrRequest&, const PdrRequest&) = default;
+  static constexpr auto kAttributes =
+      std::tuple{&PdrRequest::internal, &PdrRequest::external, &PdrRequest::lifetime};
+};
+
+// --- Session control: replies ------------------------------------------------------------------
+
+/// SE positive reply (5.2.2, figure 18): the session is OPEN.
+struct SeReply {
+  static constexpr MessageType kType = detail::positive(SubType::kSe);
+  Capabilities capabilities;
+  friend bool operator==(const SeReply&, const SeReply&) = default;
+  static constexpr auto kAttributes = std::tuple{&SeReply::capabilities};
+};
+
+/// SA positive reply (5.2.3, figure 19); at least one attribute is present.
+struct SaReply {
+  static constexpr MessageType kType = detail::positive(SubType::kSa);
+  std::optional<Challenge> challenge;  ///< asks the agent to authenticate itself
+  std::optional<Token> token;          ///< answers the agent's challenge; empty: it cannot
+  friend bool operator==(const SaReply&, const SaReply&) = default;
+  static constexpr auto kAttributes = std::tuple{&SaReply::challenge, &SaReply::token};
+};
+
+/// ST positive reply (5.2.5, figure 21).
+struct StReply {
+  static constexpr MessageType kType = detail::positive(SubType::kSt);
+  friend bool operator==(const StReply&, const StReply&) = default;
+  static constexpr auto kAttributes = std::tuple{};
+};
+
+// --- Policy rule control: replies --------------------------------------------------------------
+
+/// PRR positive reply (5.3.9, figure 30); `inside` on a twice NAT only.
+struct PrrReply {
+  static constexpr MessageType kType = detail::positive(SubType::kPrr);
+  PolicyRuleId pid;
+  GroupId group;
+  Lifetime lifetime;
+  AddressTuple outside;
+  std::optional<AddressTuple> inside;
+  friend bool operator==(const PrrReply&, const PrrReply&) = default;
+  static constexpr auto kAttributes =
+      std::tuple{&PrrReply::pid, &PrrReply::group, &PrrReply::lifetime, &PrrReply::outside,
+                 &PrrReply::inside};
+};
+
+/// PER positive reply (5.3.10, figure 31), to PER and PEA; a traditional NAT omits `inside` (8.3.3).
+struct PerReply {
+  static constexpr MessageType kType = detail::positive(SubType::kPer);
+  PolicyRuleId pid;
+  GroupId group;
+  Lifetime lifetime;
+  AddressTuple outside;
+  std::optional<AddressTuple> inside;
+  friend bool operator==(const PerReply&, const PerReply&) = default;
+  static constexpr auto kAttributes =
+      std::tuple{&PerReply::pid, &PerReply::group, &PerReply::lifetime, &PerReply::outside,
+                 &PerReply::inside};
+};
+
+/// PLC positive reply (5.3.11, figure 32): the lifetime granted.
+struct PlcReply {
+  static constexpr MessageType kType = detail::positive(SubType::kPlc);
+  Lifetime lifetime;
+  friend bool operator==(const PlcReply&, const PlcReply&) = default;
+  static constexpr auto kAttributes = std::tuple{&PlcReply::lifetime};
+};
+
+/// PRD positive reply (5.3.12, figure 33): a PLC deleted the rule.
+struct PrdReply {
+  static constexpr MessageType kType = detail::positive(SubType::kPrd);
+  friend bool operator==(const PrdReply&, const PrdReply&) = default;
+  static constexpr auto kAttributes = std::tuple{};
+};
+
+/// PRS positive reply (5.3.13, figure 34): status of a reservation.
+struct PrsReply {
+  static constexpr MessageType kType = detail::positive(SubType::kPrs);
+  PolicyRuleId pid;
+  GroupId group;
+  Lifetime lifetime;
+  AddressTuple outside;
+  std::optional<AddressTuple> inside;
+  Owner owner;
+  friend bool operator==(const PrsReply&, const PrsReply&) = default;
+  static constexpr auto kAttributes =
+      std::tuple{&PrsReply::pid,     &PrsReply::group,  &PrsReply::lifetime,
+                 &PrsReply::outside, &PrsReply::inside, &PrsReply::owner};
+};
+
+/// PES positive reply (5.3.14, figure 35): status of an enable rule.
+struct PesReply {
+  static constexpr MessageType kType = detail::positive(SubType::kPes);
+  PolicyRuleId pid;
+  GroupId group;
+  PerParameterSet parameters;
+  AddressTuple internal;
+  AddressTuple inside;
+  AddressTuple outside;
+  AddressTuple external;
+  Lifetime lifetime;
+  Owner owner;
+  friend bool operator==(const PesReply&, const PesReply&) = default;
+  static constexpr auto kAttributes =
+      std::tuple{&PesReply::pid,    &PesReply::group,   &PesReply::parameters,
+                 &PesReply::internal, &PesReply::inside, &PesReply::outside,
+                 &PesReply::external, &PesReply::lifetime, &PesReply::owner};
+};
+
+/// PDS positive reply (5.3.15, figure 36): status of a disable rule.
+struct PdsReply {
+  static constexpr MessageType kType = detail::positive(SubType::kPds);
+  PolicyRuleId pid;
+  AddressTuple internal;
+  AddressTuple external;
+  Lifetime lifetime;
+  Owner owner;
+  friend bool operator==(const PdsReply&, const PdsReply&) = default;
+  static constexpr auto kAttributes =
+      std::tuple{&PdsReply::pid, &PdsReply::internal, &PdsReply::external, &PdsReply::lifetime,
+                 &PdsReply::owner};
+};
+
+/// PRL positive reply (5.3.16, figure 37): at most kRuleListMax PIDs, in no order. The one message
+/// whose decoding allocates.
+struct PrlReply {
+  static constexpr MessageType kType = detail::positive(SubType::kPrl);
+  std::vector<PolicyRuleId> pids;
+  friend bool operator==(const PrlReply&, const PrlReply&) = default;
+  static constexpr auto kAttributes = std::tuple{&PrlReply::pids};
+};
+
+/// PDR positive reply (5.3.17, figure 38).
+struct PdrReply {
+  static constexpr MessageType kType = detail::positive(SubType::kPdr);
+  PolicyRuleId pid;
+  Lifetime lifetime;
+  friend bool operator==(const PdrReply&, const PdrReply&) = default;
+  static constexpr auto kAttributes = std::tuple{&PdrReply::pid, &PdrReply::lifetime};
+};
+
+/// Any negative reply (5.1.2, 5.2.6, 5.3.18; figures 16, 22, 39). `version` is there exactly when
+/// the code is kVersionMismatch.
+struct NegativeReply {
+  NegativeReplyCode code = NegativeReplyCode::kBadlyFormedRequest;
+  std::optional<ProtocolVersion> version;
+  friend bool operator==(const NegativeReply&, const NegativeReply&) = default;
+};
+
+// --- Notifications -----------------------------------------------------------------------------
+
+/// Badly formed message (5.1.1, figure 15).
+struct BfmNotification {
+  static constexpr MessageType kType = detail::notification(NotificationType::kBfm);
+  friend bool operator==(const BfmNotification&, const BfmNotification&) = default;
+  static constexpr auto kAttributes = std::tuple{};
+};
+
+/// Asynchronous session termination (5.2.7).
+struct AstNotification {
+  static constexpr MessageType kType = detail::notification(NotificationType::kAst);
+  friend bool operator==(const AstNotification&, const AstNotification&) = default;
+  static constexpr auto kAttributes = std::tuple{};
+};
+
+/// Asynchronous policy rule event (5.3.19, figure 40); lifetime 0: the rule is gone.
+struct AreNotification {
+  static constexpr MessageType kType = detail::notification(NotificationType::kAre);
+  PolicyRuleId pid;
+  Lifetime lifetime;
+  friend bool operator==(const AreNotification&, const AreNotification&) = default;
+  static constexpr auto kAttributes = std::tuple{&AreNotification::pid, &AreNotification::lifetime};
+};
+
+// --- All of them -------------------------------------------------------------------------------
+
+/// What a message says, without its TID.
+using Body =
+    std::variant<SeRequest, SaRequest, StRequest, PrrRequest, PerRequest, PeaRequest, PdrRequest,
+                 PlcRequest, PrsRequest, PrlRequest, SeReply, SaReply, StReply, PrrReply, PerReply,
+                 PlcReply, PrdReply, PrsReply, PesReply, PdsReply, PrlReply, PdrReply,
+                 NegativeReply, BfmNotification, AstNotification, AreNotification>;
+
+/// A SIMCO message. Challenge, token and owner inside borrow their octets, see OctetsView.
+struct Message {
+  TransactionId tid;
+  Body body;
+  friend bool operator==(const Message&, const Message&) = default;
+};
+
+/// Type of `body` as it stands in the header (4.2).
+MessageType type_of(const Body& body);
+
+/// Abbreviation of the RFC for a message type, such as "PER request", or "undefined".
+const char* name_of(MessageType type);
+
+}  // namespace simco
