@@ -41,7 +41,7 @@ class Connection final : private net::ChannelHandler,
              const boost::asio::any_io_executor& executor, const MiddleboxSession::Options& options);
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
-  virtual ~Connection();
+  ~Connection();
 
   void start();
   /// Sends what the turn produced, and goes on reading where that was held up.

@@ -35,7 +35,7 @@ class Server final : private Connection::Owner, private GroupCommit::Observer {
   Server(boost::asio::io_context& io, const ServerOptions& options, backend::Backend& backend);
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
-  virtual ~Server();
+  ~Server();
 
   /// Port of each listener, in the order of the addresses.
   std::vector<std::uint16_t> ports() const;

@@ -1,0 +1,245 @@
+// The client library: what a SIP proxy links to open pinholes on a middlebox.
+//
+//     simco::agent::Agent agent(io.get_executor());
+//     co_await agent.open({"192.0.2.1", 7626}, use_awaitable);
+//     auto rule = co_await agent.enable(request, use_awaitable);
+//     ...
+//     co_await agent.remove(rule.pid, use_awaitable);
+//
+// Every transaction takes an Asio completion token: a callback, boost::asio::use_future, use_awaitable,
+// as_tuple(…) and the rest. Many may be in flight at once, in any order; replies are matched by their
+// TIDs. Completion handlers are posted to their associated executor (the agent's where they have none),
+// never called from inside the initiating function.
+//
+// Threads: all members may be called from any thread if the agent's executor runs one handler at a time
+// (an io_context with one thread, or a strand).
+//
+// Errors: AgentError where the transaction got no reply, make_reply_error(code) where the middlebox
+// refused; see agent/error.hpp. After kConnectionLost or kMiddleboxTerminated call open() again: rules
+// outlive sessions (RFC 5189), reconnecting is the caller's decision.
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/associated_executor.hpp>
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/post.hpp>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "agent/error.hpp"
+#include "agent/limits.hpp"
+#include "simco/net/endpoint.hpp"
+#include "simco/wire/messages.hpp"
+
+namespace simco::agent {
+
+/// A rule that enable() has made (5.3.10).
+struct EnabledRule {
+  PolicyRuleId pid;
+  GroupId group;
+  Lifetime lifetime;                   ///< granted; may be less than asked for
+  AddressTuple outside;                ///< where external hosts send to
+  std::optional<AddressTuple> inside;  ///< where the internal host sends to; a traditional NAT has none
+};
+
+/// What status() tells of a rule (5.3.13 to 5.3.15). Which tuples are there depends on `kind`.
+struct RuleStatus {
+  enum class Kind : std::uint8_t { kReserved, kEnabled, kDisabled };
+  Kind kind = Kind::kEnabled;
+  PolicyRuleId pid;
+  std::optional<GroupId> group;               ///< not of a disable rule
+  std::optional<PerParameterSet> parameters;  ///< of an enabled rule
+  std::optional<AddressTuple> internal;
+  std::optional<AddressTuple> inside;
+  std::optional<AddressTuple> outside;
+  std::optional<AddressTuple> external;
+  Lifetime lifetime;  ///< that remains
+  std::string owner;
+};
+
+/// A change of a rule that somebody else caused, or its end (5.3.19).
+struct RuleEvent {
+  PolicyRuleId pid;
+  Lifetime lifetime;       ///< 0: the rule is gone
+  std::uint64_t lost = 0;  ///< events dropped before this one, because nobody took them
+};
+
+class Agent {
+ public:
+  struct Options {
+    /// For open() as a whole, and for each transaction from its call to its reply.
+    std::chrono::milliseconds timeout = kTimeoutDefault;
+  };
+
+  explicit Agent(boost::asio::any_io_executor executor) : Agent(std::move(executor), Options{}) {}
+  Agent(boost::asio::any_io_executor executor, const Options& options);
+  /// Breaks the connection if there is one; transactions end with AgentError::kConnectionLost.
+  ~Agent();
+  Agent(const Agent&) = delete;
+  Agent& operator=(const Agent&) = delete;
+
+  boost::asio::any_io_executor get_executor() const { return executor_; }
+
+  /// Connects and establishes a session (7.2). Completes with the middlebox's capabilities.
+  /// Signature: void(error_code, Capabilities).
+  template <class Token>
+  auto open(net::HostPort target, Token&& token) {
+    return start<Capabilities>(
+        [target = std::move(target)](Impl& impl, Completion done) {
+          start_open(impl, target, std::move(done));
+        },
+        &convert_capabilities, std::forward<Token>(token));
+  }
+
+  /// Ends the session (7.4); pending transactions get their replies first.
+  /// Signature: void(error_code).
+  template <class Token>
+  auto close(Token&& token) {
+    return start<void>([](Impl& impl, Completion done) { start_close(impl, std::move(done)); },
+                       &convert_nothing, std::forward<Token>(token));
+  }
+
+  /// PER transaction (8.3): opens a pinhole. Signature: void(error_code, EnabledRule).
+  template <class Token>
+  auto enable(const PerRequest& request, Token&& token) {
+    return transact<EnabledRule>(request, std::nullopt, &convert_enabled,
+                                 std::forward<Token>(token));
+  }
+
+  /// PLC transaction (8.5) with a lifetime above 0: completes with the lifetime granted.
+  /// Signature: void(error_code, Lifetime).
+  template <class Token>
+  auto change_lifetime(PolicyRuleId pid, Lifetime lifetime, Token&& token) {
+    return transact<Lifetime>(PlcRequest{pid, lifetime}, pid, &convert_lifetime,
+                              std::forward<Token>(token));
+  }
+
+  /// PLC transaction with lifetime 0 (8.5): ends the rule. Signature: void(error_code).
+  template <class Token>
+  auto remove(PolicyRuleId pid, Token&& token) {
+    return transact<void>(PlcRequest{pid, Lifetime{0}}, pid, &convert_removed,
+                          std::forward<Token>(token));
+  }
+
+  /// PRS transaction (8.6). Signature: void(error_code, RuleStatus).
+  template <class Token>
+  auto status(PolicyRuleId pid, Token&& token) {
+    return transact<RuleStatus>(PrsRequest{pid}, pid, &convert_status, std::forward<Token>(token));
+  }
+
+  /// PRL transaction (8.7): the rules that this agent may access. Signature:
+  /// void(error_code, std::vector<PolicyRuleId>).
+  template <class Token>
+  auto list(Token&& token) {
+    return transact<std::vector<PolicyRuleId>>(PrlRequest{}, std::nullopt, &convert_list,
+                                               std::forward<Token>(token));
+  }
+
+  /// The next ARE notification (8.9), now or when it comes; fails when the session ends first. One
+  /// call at a time. Events are kept while nobody asks, up to kEventsMax.
+  /// Signature: void(error_code, RuleEvent).
+  template <class Token>
+  auto next_event(Token&& token) {
+    return start<RuleEvent>(
+        [](Impl& impl, Completion done) { start_next_event(impl, std::move(done)); },
+        &convert_event, std::forward<Token>(token));
+  }
+
+ private:
+  class Impl;
+  /// What a transaction comes to before it has its type: an error, or one of these.
+  struct Outcome {
+    const Body* body = nullptr;
+    const Capabilities* capabilities = nullptr;
+    const RuleEvent* event = nullptr;
+  };
+  using Completion =
+      std::move_only_function<void(const boost::system::error_code&, const Outcome&)>;
+
+  static void start_open(Impl& impl, const net::HostPort& target, Completion done);
+  static void start_close(Impl& impl, Completion done);
+  static void start_transaction(Impl& impl, const Body& request, std::optional<PolicyRuleId> rule,
+                                Completion done);
+  static void start_next_event(Impl& impl, Completion done);
+  /// Runs `work` on the agent's executor, at once where we are on it.
+  static void run(const std::shared_ptr<Impl>& impl, std::move_only_function<void(Impl&)> work);
+
+  // Each answers false where the outcome is not what the transaction can come to.
+  static bool convert_capabilities(const Outcome& outcome, Capabilities& result);
+  static bool convert_nothing(const Outcome& outcome);
+  static bool convert_enabled(const Outcome& outcome, EnabledRule& result);
+  static bool convert_lifetime(const Outcome& outcome, Lifetime& result);
+  static bool convert_removed(const Outcome& outcome);
+  static bool convert_status(const Outcome& outcome, RuleStatus& result);
+  static bool convert_list(const Outcome& outcome, std::vector<PolicyRuleId>& result);
+  static bool convert_event(const Outcome& outcome, RuleEvent& result);
+
+  /// Erases the type of `handler`: converts the outcome and posts the handler with it.
+  template <class Result, class Handler, class Convert>
+  static Completion erase(const boost::asio::any_io_executor& agent_executor, Handler handler,
+                          Convert convert) {
+    auto executor = boost::asio::get_associated_executor(handler, agent_executor);
+    auto work = boost::asio::make_work_guard(executor);
+    return [handler = std::move(handler), work = std::move(work), convert](
+               boost::system::error_code error, const Outcome& outcome) mutable {
+      if constexpr (std::is_void_v<Result>) {
+        if (!error && !convert(outcome)) error = AgentError::kProtocolError;
+        boost::asio::post(work.get_executor(), [handler = std::move(handler), error]() mutable {
+          std::move(handler)(error);
+        });
+      } else {
+        Result result{};
+        if (!error && !convert(outcome, result)) error = AgentError::kProtocolError;
+        boost::asio::post(work.get_executor(), [handler = std::move(handler), error,
+                                                result = std::move(result)]() mutable {
+          std::move(handler)(error, std::move(result));
+        });
+      }
+    };
+  }
+
+  template <class Result>
+  struct SignatureOf {
+    using Type = void(boost::system::error_code, Result);
+  };
+
+  template <class Result, class Initiate, class Convert, class Token>
+  auto start(Initiate initiate, Convert convert, Token&& token) {
+    return boost::asio::async_initiate<Token, typename SignatureOf<Result>::Type>(
+        [impl = impl_, executor = executor_, initiate = std::move(initiate),
+         convert](auto handler) mutable {
+          run(impl, [done = erase<Result>(executor, std::move(handler), convert),
+                     initiate = std::move(initiate)](Impl& target) mutable {
+            initiate(target, std::move(done));
+          });
+        },
+        token);
+  }
+
+  template <class Result, class Request, class Convert, class Token>
+  auto transact(const Request& request, std::optional<PolicyRuleId> rule, Convert convert,
+                Token&& token) {
+    return start<Result>(
+        [request, rule](Impl& impl, Completion done) {
+          start_transaction(impl, request, rule, std::move(done));
+        },
+        convert, std::forward<Token>(token));
+  }
+
+  boost::asio::any_io_executor executor_;
+  std::shared_ptr<Impl> impl_;
+};
+
+template <>
+struct Agent::SignatureOf<void> {
+  using Type = void(boost::system::error_code);
+};
+
+}  // namespace simco::agent

@@ -1,0 +1,52 @@
+// What can go wrong for an agent, as error codes: ours (AgentError) and the middlebox's (the negative
+// replies of RFC 4540 section 4.2.3).
+#pragma once
+
+#include <boost/system/error_code.hpp>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "simco/session/agent_session.hpp"
+#include "simco/wire/reply_code.hpp"
+
+namespace simco::agent {
+
+enum class AgentError : std::uint8_t {
+  kNotOpen = 1,           ///< no session is open: open() first
+  kAlreadyOpen,           ///< open() was called while a session is open or being opened
+  kTimeout,               ///< no reply in time; the middlebox may have carried out the request
+  kConnectionLost,        ///< the connection broke; open() again, rules outlive sessions
+  kTerminated,            ///< close() ended the session before the reply came
+  kMiddleboxTerminated,   ///< the middlebox ended the session (AST)
+  kBadlyFormedMessage,    ///< the middlebox could not read our message (BFM)
+  kAuthenticationNeeded,  ///< the middlebox asks for authentication and no secret is configured
+  kProtocolError,         ///< the middlebox broke the protocol
+  kOverloaded,            ///< too much is queued to the middlebox already
+  kTidsExhausted,         ///< the session has used up its transaction identifiers: open a new one
+};
+
+/// One sentence for `error`.
+std::string_view to_string(AgentError error);
+
+/// Category of AgentError; its name is "simco.agent".
+const boost::system::error_category& agent_category();
+/// Category of NegativeReplyCode; its name is "simco.reply". The value is the sub-type, so 0x43 stands
+/// for reply 0x0343, and the message is the RFC's wording.
+const boost::system::error_category& reply_category();
+
+boost::system::error_code make_error_code(AgentError error);
+boost::system::error_code make_reply_error(NegativeReplyCode code);
+
+/// The negative reply behind `error`, if it is one.
+std::optional<NegativeReplyCode> negative_reply(const boost::system::error_code& error);
+
+/// The error that the end of a session is to its transactions.
+boost::system::error_code error_of(SessionEnd end, std::optional<NegativeReplyCode> code);
+
+}  // namespace simco::agent
+
+namespace boost::system {
+template <>
+struct is_error_code_enum<simco::agent::AgentError> : std::true_type {};
+}  // namespace boost::system

@@ -1,0 +1,107 @@
+#include "agent/link.hpp"
+
+#include <boost/asio/post.hpp>
+#include <utility>
+
+#include "agent/error.hpp"
+#include "simco/net/limits.hpp"
+#include "simco/net/tcp_connector.hpp"
+
+namespace simco::agent {
+
+using boost::system::error_code;
+
+Link::Link(const boost::asio::any_io_executor& executor, net::ReadBuffer& read_buffer,
+           Observer& observer)
+    : executor_(executor),
+      read_buffer_(read_buffer),
+      observer_(observer),
+      alive_(std::make_shared<Link*>(this)) {}
+
+Link::~Link() {
+  *alive_ = nullptr;
+  if (channel_) channel_->detach();
+}
+
+void Link::open(const net::HostPort& target, std::chrono::milliseconds timeout) {
+  net::connect_tcp(executor_, target, timeout, read_buffer_,
+                   [alive = alive_](const error_code& error, auto channel) {
+                     if (*alive == nullptr) return;
+                     if (error) return (*alive)->down(error);
+                     (*alive)->connected(std::move(channel));
+                   });
+}
+
+void Link::connected(std::shared_ptr<net::MessageChannel> channel) {
+  if (down_) return channel->close();
+  channel_ = std::move(channel);
+  channel_->start(*this);
+  session_.emplace(static_cast<AgentSession::Host&>(*this), channel_->outbound_streams());
+  session_->establish();
+  flush();
+}
+
+std::optional<TransactionId> Link::request(const Body& body,
+                                           std::optional<TransactionId> same_stream_as) {
+  if (!is_open() || full()) return std::nullopt;
+  return session_->request(body, same_stream_as);
+}
+
+bool Link::full() const { return queued() > net::kOutputHighWater; }
+
+void Link::flush() {
+  if (channel_) channel_->flush();
+}
+
+void Link::close() {
+  if (is_open()) {
+    session_->terminate();
+    return flush();
+  }
+  boost::asio::post(executor_, [alive = alive_] {
+    if (*alive != nullptr) (*alive)->down(AgentError::kTerminated);
+  });
+}
+
+void Link::down(const error_code& reason) {
+  if (std::exchange(down_, true)) return;
+  if (channel_) channel_->close();
+  observer_.on_down(reason);
+}
+
+net::Flow Link::on_message(std::span<const std::byte> message, StreamId) {
+  session_->on_message(message);
+  return down_ ? net::Flow::kStop : net::Flow::kContinue;
+}
+
+void Link::on_malformed(DecodeError) { down(AgentError::kProtocolError); }
+
+void Link::on_input_done(bool) {
+  if (!down_) observer_.on_turn();
+  flush();  // session control may have answered something
+}
+
+void Link::on_output_drained() {
+  if (!down_) observer_.on_turn();
+}
+
+void Link::on_closed(const error_code&) { down(AgentError::kConnectionLost); }
+
+void Link::send(TransactionId tid, const Body& body) {
+  const bool sent = channel_->send(tid, body);
+  SIMCO_ASSERT(sent);  // request() leaves room for the few messages of session control
+}
+
+void Link::on_open(const Capabilities& capabilities) { observer_.on_open(capabilities); }
+
+void Link::on_reply(TransactionId tid, const Body& reply) { observer_.on_reply(tid, reply); }
+
+void Link::on_rule_event(PolicyRuleId pid, Lifetime lifetime) {
+  observer_.on_rule_event(pid, lifetime);
+}
+
+void Link::on_end(SessionEnd end, std::optional<NegativeReplyCode> code) {
+  down(error_of(end, code));
+}
+
+}  // namespace simco::agent

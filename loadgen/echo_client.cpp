@@ -1,0 +1,93 @@
+#include "loadgen/echo_client.hpp"
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <utility>
+
+#include "agent/error.hpp"
+#include "loadgen/echo_message.hpp"
+#include "simco/net/limits.hpp"
+#include "simco/net/tcp_connector.hpp"
+
+namespace simco::loadgen {
+
+using boost::system::error_code;
+
+EchoClient::EchoClient(const boost::asio::any_io_executor& executor, net::ReadBuffer& read_buffer,
+                       const Options& options, Client::Observer& observer)
+    : executor_(executor),
+      read_buffer_(read_buffer),
+      options_(options),
+      observer_(observer),
+      alive_(std::make_shared<EchoClient*>(this)) {}
+
+EchoClient::~EchoClient() {
+  *alive_ = nullptr;
+  if (channel_) channel_->detach();
+}
+
+void EchoClient::open() {
+  net::connect_tcp(executor_, options_.target, options_.timeout, read_buffer_,
+                   [alive = alive_](const error_code& error, auto channel) {
+                     if (*alive == nullptr) return;
+                     EchoClient& self = **alive;
+                     if (error) return self.down(error);
+                     self.channel_ = std::move(channel);
+                     self.channel_->start(self);
+                     self.tids_.emplace(self.channel_->outbound_streams());
+                     self.observer_.on_ready(self);
+                   });
+}
+
+std::optional<TransactionId> EchoClient::send(std::uint64_t) {
+  if (down_ || !tids_) return std::nullopt;
+  const auto tid = tids_->next();
+  if (!tid) return std::nullopt;
+  const auto room = channel_->allocate(kEchoSize, channel_->stream_of(*tid));
+  if (room.empty()) return std::nullopt;
+  write_echo(*tid, room);
+  return tid;
+}
+
+void EchoClient::flush() {
+  if (channel_) channel_->flush();
+}
+
+bool EchoClient::full() const { return queued() > net::kOutputHighWater; }
+
+void EchoClient::finish() {
+  finishing_ = true;
+  boost::asio::post(executor_, [alive = alive_] {
+    if (*alive != nullptr) (*alive)->down({});
+  });
+}
+
+net::Flow EchoClient::on_message(std::span<const std::byte> message, StreamId) {
+  const auto tid = read_echo(message);
+  if (!tid) {
+    down(agent::AgentError::kProtocolError);
+    return net::Flow::kStop;
+  }
+  observer_.on_reply(*this, *tid, std::nullopt);
+  return net::Flow::kContinue;
+}
+
+void EchoClient::on_malformed(DecodeError) { down(agent::AgentError::kProtocolError); }
+
+void EchoClient::on_input_done(bool) {
+  if (!down_) observer_.on_turn(*this);
+}
+
+void EchoClient::on_output_drained() {
+  if (!down_) observer_.on_turn(*this);
+}
+
+void EchoClient::on_closed(const error_code&) { down(agent::AgentError::kConnectionLost); }
+
+void EchoClient::down(const error_code& reason) {
+  if (std::exchange(down_, true)) return;
+  if (channel_) channel_->close();
+  observer_.on_down(*this, finishing_ ? error_code{} : reason);
+}
+
+}  // namespace simco::loadgen

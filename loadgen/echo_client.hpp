@@ -1,0 +1,54 @@
+// The `echo` workload: 64-octet messages against simco-echo, to measure the transport alone. They have
+// a SIMCO header (so that they are framed and put on streams like the real ones) of a basic type that
+// RFC 4540 does not define (so that no middlebox takes them for requests).
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <chrono>
+
+#include "loadgen/client.hpp"
+#include "simco/net/endpoint.hpp"
+#include "simco/net/tcp_channel.hpp"
+#include "simco/session/tid_allocator.hpp"
+
+namespace simco::loadgen {
+
+class EchoClient final : public Client, private net::ChannelHandler {
+ public:
+  struct Options {
+    net::HostPort target;
+    std::chrono::milliseconds timeout{60'000};
+  };
+
+  EchoClient(const boost::asio::any_io_executor& executor, net::ReadBuffer& read_buffer,
+             const Options& options, Client::Observer& observer);
+  ~EchoClient() override;
+
+  void open() override;
+  std::optional<TransactionId> send(std::uint64_t index) override;
+  void flush() override;
+  bool full() const override;
+  std::size_t queued() const override { return channel_ ? channel_->queued() : 0; }
+  void finish() override;
+  const net::MessageChannel* channel() const override { return channel_.get(); }
+
+ private:
+  net::Flow on_message(std::span<const std::byte> message, StreamId stream) override;
+  void on_malformed(DecodeError error) override;
+  void on_input_done(bool mid_message) override;
+  void on_output_drained() override;
+  void on_closed(const boost::system::error_code& reason) override;
+  void down(const boost::system::error_code& reason);
+
+  boost::asio::any_io_executor executor_;
+  net::ReadBuffer& read_buffer_;
+  Options options_;
+  Client::Observer& observer_;
+  std::shared_ptr<net::MessageChannel> channel_;
+  std::shared_ptr<EchoClient*> alive_;  ///< tells a connection attempt whether we are still there
+  std::optional<TidAllocator> tids_;
+  bool finishing_ = false;
+  bool down_ = false;
+};
+
+}  // namespace simco::loadgen

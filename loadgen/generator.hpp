@@ -1,0 +1,126 @@
+// The run: offers transactions by the schedule, over all connections round robin, and records them.
+//
+// Open loop. A transaction that is due goes to its connection whatever became of the ones before; a
+// connection that takes nothing holds up only its own.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "loadgen/client.hpp"
+#include "loadgen/recorder.hpp"
+#include "loadgen/schedule.hpp"
+
+namespace simco::loadgen {
+
+struct GeneratorOptions {
+  Arrivals arrivals = Arrivals::kPoisson;
+  double rate = 100;                   ///< transactions per second, over all connections
+  std::uint64_t seed = 1;
+  std::optional<std::uint64_t> count;  ///< transactions to measure; else by duration
+  double duration_s = 10;
+  std::uint64_t warmup = 0;            ///< transactions before those that are measured
+  double abort_lag_s = 1;
+  double timeout_s = 60;
+};
+
+class Generator final : private Client::Observer {
+ public:
+  using MakeClient = std::function<std::unique_ptr<Client>(Client::Observer&)>;
+
+  /// Counts for whoever shows progress.
+  struct Progress {
+    double elapsed_s;
+    std::uint64_t offered;
+    std::uint64_t finished;
+    std::uint64_t in_flight;
+  };
+
+  Generator(boost::asio::io_context& io, const GeneratorOptions& options, Recorder& recorder,
+            std::uint32_t connections, const MakeClient& make_client);
+  Generator(const Generator&) = delete;
+  Generator& operator=(const Generator&) = delete;
+
+  /// Opens the connections, runs the schedule, waits for the replies and closes. Runs the loop of `io`
+  /// until then. `progress` is called every kWatchInterval.
+  void run(std::function<void(const Progress&)> progress);
+
+  /// Why the run was broken off, if it was.
+  const std::optional<std::string>& abort_reason() const { return abort_reason_; }
+  /// Figures of the transport at the end, added up or averaged over the connections.
+  const net::TransportStatistics& transport_statistics() const { return transport_statistics_; }
+  std::uint16_t outbound_streams() const { return outbound_streams_; }
+  std::uint16_t inbound_streams() const { return inbound_streams_; }
+  std::uint64_t deleted() const;
+  std::uint64_t deletions_refused() const;
+
+ private:
+  struct Lane {
+    std::unique_ptr<Client> client;
+    bool ready = false;
+    bool down = false;
+    std::deque<Sample> waiting;  ///< due, but not queued to the transport yet
+    std::unordered_map<TransactionId, Sample> in_flight;
+    struct Unsent {
+      TransactionId tid;
+      std::uint64_t end;  ///< octets queued up to its last one, since the start
+    };
+    std::deque<Unsent> unsent;  ///< queued, but not taken by the transport yet
+    std::uint64_t queued_total = 0;
+    std::deque<TransactionId> order;  ///< in the order of sending, to find timeouts
+  };
+
+  void on_ready(Client& client) override;
+  void on_reply(Client& client, TransactionId tid,
+                std::optional<NegativeReplyCode> refused) override;
+  void on_turn(Client& client) override;
+  void on_down(Client& client, const boost::system::error_code& reason) override;
+
+  std::int64_t now_ns() const;
+  bool measured(std::uint64_t index) const { return index >= options_.warmup; }
+  bool schedule_over() const;
+  void begin();
+  void tick();
+  void arm_schedule();
+  void pump(Lane& lane);
+  void mark_sent(Lane& lane);
+  void watch();
+  void check_timeouts(Lane& lane, std::int64_t now);
+  void check_lag(const Lane& lane, std::int64_t now);
+  void finish_sample(Sample sample, Outcome outcome, std::optional<NegativeReplyCode> code);
+  void abort(std::string reason);
+  void stop_if_done();
+  void finish();
+  void collect_transport_statistics();
+  Lane& lane_of(Client& client);
+
+  boost::asio::io_context& io_;
+  GeneratorOptions options_;
+  Recorder& recorder_;
+  Schedule schedule_;
+  boost::asio::steady_timer schedule_timer_;
+  boost::asio::steady_timer watch_timer_;
+  std::vector<Lane> lanes_;
+  std::unordered_map<Client*, std::size_t> lane_index_;
+  std::function<void(const Progress&)> progress_;
+  std::chrono::steady_clock::time_point start_;
+  std::uint64_t next_index_ = 0;
+  std::uint64_t in_flight_ = 0;
+  std::int64_t measure_from_ns_ = -1;  ///< scheduled time of the first measured transaction
+  std::size_t ready_ = 0;
+  std::optional<std::string> abort_reason_;
+  net::TransportStatistics transport_statistics_;
+  std::uint16_t outbound_streams_ = 0;
+  std::uint16_t inbound_streams_ = 0;
+  bool running_ = false;
+  bool finishing_ = false;
+};
+
+}  // namespace simco::loadgen

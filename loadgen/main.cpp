@@ -1,0 +1,112 @@
+// simco-loadgen: builds the parts, runs, reports.
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <boost/asio/io_context.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <memory>
+
+#include "loadgen/echo_client.hpp"
+#include "loadgen/generator.hpp"
+#include "loadgen/options.hpp"
+#include "loadgen/per_client.hpp"
+#include "loadgen/recorder.hpp"
+#include "loadgen/report.hpp"
+
+namespace {
+
+using namespace simco::loadgen;
+
+Generator::MakeClient client_factory(const Settings& settings, boost::asio::io_context& io,
+                                     simco::net::ReadBuffer& read_buffer) {
+  const auto timeout = std::chrono::milliseconds(
+      static_cast<std::int64_t>(settings.generator.timeout_s * 1000));
+  if (settings.workload == "echo") {
+    return [=, &io, &read_buffer](Client::Observer& observer) -> std::unique_ptr<Client> {
+      const EchoClient::Options options{settings.target, timeout};
+      return std::make_unique<EchoClient>(io.get_executor(), read_buffer, options, observer);
+    };
+  }
+  const std::uint64_t share = (settings.rules + settings.connections - 1) / settings.connections;
+  return [=, &io, &read_buffer](Client::Observer& observer) -> std::unique_ptr<Client> {
+    const PerClient::Options options{settings.target, timeout, share};
+    return std::make_unique<PerClient>(io.get_executor(), read_buffer, options, observer);
+  };
+}
+
+void show_progress(const Generator::Progress& progress) {
+  fmt::print(stderr, "\r{:8.1f} s  {:>10} offered  {:>10} answered  {:>7} in flight ",
+             progress.elapsed_s, progress.offered, progress.finished, progress.in_flight);
+  std::fflush(stderr);
+}
+
+/// False, with a line on standard error, where the file cannot be written.
+bool write_file(const std::string& path, const std::string& text) {
+  std::FILE* file = std::fopen(path.c_str(), "w");
+  const bool written = file != nullptr && std::fputs(text.c_str(), file) >= 0;
+  const bool closed = file != nullptr && std::fclose(file) == 0;
+  if (written && closed) return true;
+  fmt::print(stderr, "simco-loadgen: cannot write {}: {}\n", path, std::strerror(errno));
+  return false;
+}
+
+bool write_results(const Settings& settings, const Results& results, Recorder& recorder) {
+  bool good = true;
+  const bool json_to_stdout = settings.json == "-";
+  std::fputs(table(results).c_str(), json_to_stdout ? stderr : stdout);
+  if (json_to_stdout) std::fputs(json(results).c_str(), stdout);
+  if (!json_to_stdout && !settings.json.empty()) good = write_file(settings.json, json(results));
+  if (!settings.samples.empty()) {
+    if (const auto written = recorder.write_samples(settings.samples); !written) {
+      fmt::print(stderr, "simco-loadgen: {}\n", written.error());
+      good = false;
+    }
+  }
+  return good;
+}
+
+int run(const Settings& settings) {
+  // The schedule is kept to the microsecond: the kernel may not round our timers.
+  ::prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+    limit.rlim_cur = limit.rlim_max;
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+  }
+  boost::asio::io_context io(1);
+  const auto read_buffer = std::make_unique<simco::net::ReadBuffer>();
+  Recorder recorder(!settings.samples.empty());
+  Generator generator(io, settings.generator, recorder, settings.connections,
+                      client_factory(settings, io, *read_buffer));
+  const bool terminal = ::isatty(STDERR_FILENO) == 1;
+  generator.run(terminal ? show_progress : std::function<void(const Generator::Progress&)>());
+  if (terminal) std::fputs("\r\033[K", stderr);
+  const Results results{settings, recorder, generator};
+  const bool written = write_results(settings, results, recorder);
+  if (generator.abort_reason()) {
+    fmt::print(stderr, "simco-loadgen: {}\n", *generator.abort_reason());
+  }
+  return written && all_positive(results) ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto settings = parse_settings(argc, argv);
+  if (!settings) {
+    const auto& [text, code] = settings.error();
+    std::fputs(text.c_str(), code == 0 ? stdout : stderr);
+    return code;
+  }
+  try {
+    return run(*settings);
+  } catch (const std::exception& failure) {
+    fmt::print(stderr, "simco-loadgen: {}\n", failure.what());
+    return 1;
+  }
+}

@@ -1,0 +1,112 @@
+#include "loadgen/options.hpp"
+
+#include <CLI/CLI.hpp>
+#include <boost/asio/ip/address.hpp>
+#include <limits>
+
+#include "loadgen/limits.hpp"
+
+namespace simco::loadgen {
+namespace {
+
+constexpr double kForever = 1e9;  // seconds; 30 years
+
+UsageExit wrong(const std::string& program, const std::string& what) {
+  return {program + ": " + what + " (--help lists the options)\n", 2};
+}
+
+std::optional<UsageExit> parse(CLI::App& app, const std::string& program, int argc,
+                               const char* const* argv) {
+  app.set_version_flag("--version", program + " " SIMCO_VERSION);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    return UsageExit{app.help(program), 0};
+  } catch (const CLI::CallForVersion& version) {
+    return UsageExit{std::string(version.what()) + "\n", 0};
+  } catch (const CLI::Error& error) {
+    return wrong(program, error.what());
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* argv) {
+  const std::string program = "simco-loadgen";
+  Settings settings;
+  GeneratorOptions& run = settings.generator;
+  std::string connect = "127.0.0.1:7626";
+  std::uint64_t count = 0;
+  CLI::App app("Offers SIMCO transactions and measures how long they take (open loop)");
+  const auto positive = CLI::Range(std::numeric_limits<double>::min(), kForever);
+  app.add_option("--connect", connect, "Middlebox, HOST[:PORT]")->capture_default_str();
+  app.add_option("--transport", settings.transport, "Transport")
+      ->check(CLI::IsMember({"tcp"}))
+      ->capture_default_str();
+  app.add_option("--connections", settings.connections, "Parallel connections")
+      ->check(CLI::Range(std::uint32_t{1}, kConnectionsMax))
+      ->capture_default_str();
+  app.add_option("--workload", settings.workload, "per: PER transactions; echo: against simco-echo")
+      ->check(CLI::IsMember({"per", "echo"}))
+      ->capture_default_str();
+  app.add_option("--rules", settings.rules, "Rules to keep alive; the oldest are deleted; 0: all");
+  app.add_option("--rate", run.rate, "Transactions per second offered")
+      ->check(CLI::Range(1e-6, kRateMax))
+      ->capture_default_str();
+  app.add_option("--arrivals", settings.arrivals, "Arrival process")
+      ->check(CLI::IsMember({"poisson", "constant"}))
+      ->capture_default_str();
+  auto* by_count = app.add_option("--count", count, "Transactions to measure")
+                       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 32));
+  app.add_option("--duration", run.duration_s, "Time to measure, seconds")
+      ->check(positive)
+      ->excludes(by_count)
+      ->capture_default_str();
+  app.add_option("--warmup", run.warmup, "Transactions sent first and not counted")
+      ->capture_default_str();
+  app.add_option("--abort-lag", run.abort_lag_s,
+                 "Stop when a message could not be handed to the transport this long after its "
+                 "scheduled time, seconds")
+      ->check(positive)
+      ->capture_default_str();
+  app.add_option("--timeout", run.timeout_s, "Longest wait for a reply, seconds")
+      ->check(positive)
+      ->capture_default_str();
+  app.add_option("--seed", run.seed, "Seed of the arrival process")->capture_default_str();
+  app.add_option("--json", settings.json, "Write results to this file; -: standard output");
+  app.add_option("--samples", settings.samples, "Write a line per transaction to this CSV file");
+  if (const auto exit = parse(app, program, argc, argv)) return std::unexpected(*exit);
+
+  const auto target = net::parse_host_port(connect, kSimcoPort);
+  if (!target) return std::unexpected(wrong(program, "--connect: " + target.error()));
+  settings.target = *target;
+  run.arrivals = settings.arrivals == "poisson" ? Arrivals::kPoisson : Arrivals::kConstant;
+  if (by_count->count() != 0) run.count = count;
+  return settings;
+}
+
+std::expected<EchoSettings, UsageExit> parse_echo_settings(int argc, const char* const* argv) {
+  const std::string program = "simco-echo";
+  EchoSettings settings;
+  CLI::App app("Sends every message back: the other end of simco-loadgen --workload echo");
+  app.add_option("--transport", settings.transport, "Transport")
+      ->check(CLI::IsMember({"tcp"}))
+      ->capture_default_str();
+  app.add_option("--listen", settings.listen, "Addresses to listen on, separated by commas")
+      ->delimiter(',')
+      ->capture_default_str();
+  app.add_option("--port", settings.port, "Port to listen on; 0: any free one")
+      ->capture_default_str();
+  if (const auto exit = parse(app, program, argc, argv)) return std::unexpected(*exit);
+  for (const auto& address : settings.listen) {
+    boost::system::error_code error;
+    boost::asio::ip::make_address(address, error);
+    if (error) {
+      return std::unexpected(wrong(program, "--listen: '" + address + "' is no IP address"));
+    }
+  }
+  return settings;
+}
+
+}  // namespace simco::loadgen

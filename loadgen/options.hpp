@@ -1,0 +1,41 @@
+// Command lines of simco-loadgen and simco-echo.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <string>
+#include <vector>
+
+#include "loadgen/generator.hpp"
+#include "simco/net/endpoint.hpp"
+
+namespace simco::loadgen {
+
+struct Settings {
+  net::HostPort target;
+  std::string transport = "tcp";
+  std::uint32_t connections = 1;
+  std::string workload = "per";
+  std::uint64_t rules = 0;
+  GeneratorOptions generator;
+  std::string arrivals = "poisson";
+  std::string json;     ///< file, "-" or empty
+  std::string samples;  ///< file or empty
+};
+
+struct EchoSettings {
+  std::string transport = "tcp";
+  std::vector<std::string> listen{"127.0.0.1"};
+  std::uint16_t port = 7626;
+};
+
+/// What to print instead of running, and with which exit code.
+struct UsageExit {
+  std::string text;
+  int code = 2;
+};
+
+std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* argv);
+std::expected<EchoSettings, UsageExit> parse_echo_settings(int argc, const char* const* argv);
+
+}  // namespace simco::loadgen

@@ -1,0 +1,65 @@
+// The `per` workload: policy enable rule transactions as calls cause them.
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <unordered_set>
+
+#include "agent/link.hpp"
+#include "loadgen/client.hpp"
+
+namespace simco::loadgen {
+
+/// The pinhole of call number `index`: UDP, two ports (RTP and RTCP), both directions, 120 s. Another
+/// one for each of the first 2^29 indices. Addresses are from 198.18.0.0/15, set aside for benchmarks
+/// (RFC 2544).
+PerRequest call_pinhole(std::uint64_t index);
+
+class PerClient final : public Client, private agent::Link::Observer {
+ public:
+  struct Options {
+    net::HostPort target;
+    std::chrono::milliseconds timeout{60'000};
+    /// Rules of this connection to keep alive: the oldest are deleted; 0: no limit.
+    std::uint64_t rules_max = 0;
+  };
+
+  PerClient(const boost::asio::any_io_executor& executor, net::ReadBuffer& read_buffer,
+            const Options& options, Client::Observer& observer)
+      : options_(options), observer_(observer), link_(executor, read_buffer, *this) {}
+
+  void open() override { link_.open(options_.target, options_.timeout); }
+  std::optional<TransactionId> send(std::uint64_t index) override {
+    return link_.request(call_pinhole(index));
+  }
+  void flush() override { link_.flush(); }
+  bool full() const override { return link_.full(); }
+  std::size_t queued() const override { return link_.queued(); }
+  void finish() override { link_.close(); }
+  const net::MessageChannel* channel() const override { return link_.channel(); }
+  std::uint64_t deleted() const override { return deleted_; }
+  std::uint64_t deletions_refused() const override { return deletions_refused_; }
+
+ private:
+  struct LiveRule {
+    PolicyRuleId pid;
+    TransactionId created_by;
+  };
+
+  void on_open(const Capabilities& capabilities) override;
+  void on_reply(TransactionId tid, const Body& body) override;
+  void on_rule_event(PolicyRuleId pid, Lifetime lifetime) override;
+  void on_turn() override { observer_.on_turn(*this); }
+  void on_down(const boost::system::error_code& reason) override;
+  void delete_oldest();
+
+  Options options_;
+  Client::Observer& observer_;
+  agent::Link link_;
+  std::deque<LiveRule> live_;
+  std::unordered_set<TransactionId> deletions_;
+  std::uint64_t deleted_ = 0;
+  std::uint64_t deletions_refused_ = 0;
+};
+
+}  // namespace simco::loadgen

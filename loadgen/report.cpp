@@ -1,0 +1,151 @@
+#include "loadgen/report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace simco::loadgen {
+namespace {
+
+using nlohmann::ordered_json;
+
+double elapsed_s(const Recorder& recorder) {
+  return static_cast<double>(std::max<std::int64_t>(recorder.last_ns() - recorder.first_ns(), 0)) /
+         1e9;
+}
+
+double rate_achieved(const Recorder& recorder) {
+  const double elapsed = elapsed_s(recorder);
+  return elapsed > 0 ? static_cast<double>(recorder.counts().completed) / elapsed : 0;
+}
+
+std::string row(const char* name, const Summary& s) {
+  if (s.count == 0) return fmt::format("{:<22}{:>9}\n", name, "-");
+  const auto ci = s.ci95 ? fmt::format("{:.3f}", *s.ci95) : std::string("-");
+  return fmt::format(
+      "{:<22}{:>9.3f}{:>9}{:>9.3f}{:>9.3f}{:>9.3f}{:>9.3f}{:>9.3f}{:>9.3f}{:>9.3f}{:>9.3f}\n",
+      name, s.mean, ci, s.stddev, s.min, s.p50, s.p90, s.p95, s.p99, s.p999, s.max);
+}
+
+std::string notes(const Results& results) {
+  std::string text;
+  if (const auto& reason = results.generator.abort_reason()) {
+    text += fmt::format("aborted: {}\n", *reason);
+  }
+  for (const auto& [code, count] : results.recorder.refusals()) {
+    text += fmt::format("refused {} times: {} (0x03{:02X})\n", count, to_string(code),
+                        static_cast<unsigned>(code));
+  }
+  const auto response = results.recorder.response().summary();
+  const auto lag = results.recorder.lag().summary();
+  if (lag.p99 > std::max(0.1, response.p50 / 2)) {
+    text += fmt::format(
+        "note: the generator itself was late by up to {:.3f} ms in 99 % of the cases; this machine "
+        "is too busy for finer results\n",
+        lag.p99);
+  }
+  return text;
+}
+
+ordered_json to_json(const Summary& s) {
+  const auto optional = [](const std::optional<double>& value) {
+    return value ? ordered_json(*value) : ordered_json(nullptr);
+  };
+  return {{"mean", s.mean},   {"ci95", optional(s.ci95)},
+          {"stddev", s.stddev}, {"min", s.min},
+          {"p50", s.p50},     {"p90", s.p90},
+          {"p95", s.p95},     {"p99", s.p99},
+          {"p999", s.p999},   {"max", s.max},
+          {"ci95_independent", optional(s.ci95_independent)},
+          {"lag1_correlation", optional(s.lag1_correlation)},
+          {"batches", s.batches}};
+}
+
+ordered_json parameters(const Results& results) {
+  const Settings& s = results.settings;
+  const GeneratorOptions& g = s.generator;
+  return {{"connect", fmt::format("{}:{}", s.target.host, s.target.port)},
+          {"transport", s.transport},
+          {"transport_stack", "kernel"},
+          {"outbound_streams", results.generator.outbound_streams()},
+          {"inbound_streams", results.generator.inbound_streams()},
+          {"connections", s.connections},
+          {"workload", s.workload},
+          {"rules", s.rules},
+          {"rate", g.rate},
+          {"arrivals", s.arrivals},
+          {"count", g.count ? ordered_json(*g.count) : ordered_json(nullptr)},
+          {"duration", g.count ? ordered_json(nullptr) : ordered_json(g.duration_s)},
+          {"warmup", g.warmup},
+          {"abort_lag", g.abort_lag_s},
+          {"timeout", g.timeout_s},
+          {"seed", g.seed},
+          {"json", s.json},
+          {"samples", s.samples}};
+}
+
+}  // namespace
+
+bool all_positive(const Results& results) {
+  const Counts& counts = results.recorder.counts();
+  return !results.generator.abort_reason() && counts.completed == counts.offered &&
+         results.generator.deletions_refused() == 0;
+}
+
+std::string table(const Results& results) {
+  const Settings& s = results.settings;
+  const Counts& c = results.recorder.counts();
+  std::string text = fmt::format(
+      "{} over {}, {} connection{}, {} arrivals at {:g}/s, seed {}\n", s.workload, s.transport,
+      s.connections, s.connections == 1 ? "" : "s", s.arrivals, s.generator.rate, s.generator.seed);
+  text += fmt::format("transactions: {} offered, {} sent, {} completed, {} refused, {} timed out",
+                      c.offered, c.sent, c.completed, c.refused, c.timed_out);
+  if (s.rules != 0) text += fmt::format("; {} rules deleted again", results.generator.deleted());
+  text += fmt::format("\nachieved {:.1f}/s over {:.3f} s\n\n", rate_achieved(results.recorder),
+                      elapsed_s(results.recorder));
+  text += fmt::format("{:<22}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}\n", "milliseconds",
+                      "mean", "+-95%", "stddev", "min", "p50", "p90", "p95", "p99", "p99.9", "max");
+  text += row("response (scheduled)", results.recorder.response().summary());
+  text += row("service (sent)", results.recorder.service().summary());
+  text += row("generator lag", results.recorder.lag().summary());
+  const auto extra = notes(results);
+  return extra.empty() ? text : text + "\n" + extra;
+}
+
+std::string json(const Results& results) {
+  const Recorder& recorder = results.recorder;
+  const Counts& c = recorder.counts();
+  ordered_json transport = ordered_json::object();
+  for (const auto& [name, value] : results.generator.transport_statistics()) {
+    transport[name] = value;
+  }
+  ordered_json refusals = ordered_json::object();
+  for (const auto& [code, count] : recorder.refusals()) {
+    refusals[fmt::format("0x03{:02X}", static_cast<unsigned>(code))] = count;
+  }
+  const auto& reason = results.generator.abort_reason();
+  const auto lag = recorder.lag().summary();
+  const ordered_json document = {
+      {"version", 1},
+      {"parameters", parameters(results)},
+      {"transactions",
+       {{"offered", c.offered},
+        {"sent", c.sent},
+        {"completed", c.completed},
+        {"refused", c.refused},
+        {"timed_out", c.timed_out}}},
+      {"refusals", refusals},
+      {"rules_deleted", results.generator.deleted()},
+      {"elapsed_s", elapsed_s(recorder)},
+      {"rate_achieved", rate_achieved(recorder)},
+      {"aborted", reason.has_value()},
+      {"abort_reason", reason ? ordered_json(*reason) : ordered_json(nullptr)},
+      {"response_time_ms", to_json(recorder.response().summary())},
+      {"service_time_ms", to_json(recorder.service().summary())},
+      {"generator_lag_ms", {{"p50", lag.p50}, {"p99", lag.p99}, {"max", lag.max}}},
+      {"transport_stats", transport}};
+  return document.dump(1) + "\n";
+}
+
+}  // namespace simco::loadgen

@@ -1,0 +1,79 @@
+// Mean, spread, percentiles, and a confidence interval that is honest about correlation.
+//
+// Successive response times are not independent: one retransmission delays all that wait behind it.
+// The usual interval, t * s / sqrt(n) over single values, is then far too narrow. Batch means cure
+// that: neighbouring values are averaged in batches long enough for the batch averages to be nearly
+// independent, and the interval is taken over those (doc/measuring.md).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "loadgen/histogram.hpp"
+
+namespace simco::loadgen {
+
+/// Averages of successive, equally long batches. The batch length doubles as values come, so that
+/// there are always 32 to 64 batches once there were 32 values, in constant memory.
+class BatchMeans {
+ public:
+  void add(double value);
+
+  struct Interval {
+    double half_width;        ///< of the 95 % interval, in the unit of the values
+    double lag1_correlation;  ///< of the batch means; near 0 says that the batches were long enough
+    std::size_t batches;
+  };
+  /// Nothing where there are fewer than two whole batches.
+  std::optional<Interval> interval95() const;
+
+ private:
+  static constexpr std::size_t kBatchesMax = 64;
+
+  std::vector<double> means_;
+  double batch_sum_ = 0;
+  std::uint64_t batch_count_ = 0;
+  std::uint64_t batch_length_ = 1;
+};
+
+/// Half width of the 95 % confidence interval of the mean of `count` independent values with standard
+/// deviation `stddev` (Student's t); 0 for fewer than two.
+double half_width95(double stddev, std::uint64_t count);
+
+/// What is reported of a set of times; milliseconds.
+struct Summary {
+  std::uint64_t count = 0;
+  double mean = 0;
+  std::optional<double> ci95;              ///< half width, batch means
+  std::optional<double> ci95_independent;  ///< half width as if values were independent
+  std::optional<double> lag1_correlation;
+  std::size_t batches = 0;
+  double stddev = 0;
+  double min = 0;
+  double p50 = 0;
+  double p90 = 0;
+  double p95 = 0;
+  double p99 = 0;
+  double p999 = 0;
+  double max = 0;
+};
+
+/// Takes times one by one, in the order of their ends.
+class Distribution {
+ public:
+  void add(std::int64_t time_ns);
+  std::uint64_t count() const { return histogram_.count(); }
+  Summary summary() const;
+
+ private:
+  Histogram histogram_;
+  BatchMeans batches_;
+  // Welford's method: no cancellation, however long the run.
+  double mean_ms_ = 0;
+  double squares_ = 0;
+  std::int64_t min_ns_ = 0;
+  std::int64_t max_ns_ = 0;
+};
+
+}  // namespace simco::loadgen
