@@ -31,7 +31,8 @@ void raise_descriptor_limit() {
 }
 
 int run(const middlebox::Settings& settings) {
-  boost::asio::io_context io(1);
+  // One thread and no resolver: the loop needs no locks.
+  boost::asio::io_context io(BOOST_ASIO_CONCURRENCY_HINT_UNSAFE);
   const auto backend = make_backend(settings);
   middlebox::Server server(io, settings.server, *backend);
   boost::asio::signal_set signals(io, SIGTERM, SIGINT);

@@ -2,14 +2,28 @@
 // with what remains (never by adding up), so that no codec above can read or write past its end.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <type_traits>
 
 #include "simco/wire/assert.hpp"
 
 namespace simco {
+
+namespace detail {
+template <std::size_t N>
+using UnsignedOf = std::conditional_t<
+    N == 1, std::uint8_t, std::conditional_t<N == 2, std::uint16_t, std::uint32_t>>;
+
+/// Between the machine's order of octets and the network's, either way.
+template <class Int>
+constexpr Int big_endian(Int value) {
+  return std::endian::native == std::endian::little ? std::byteswap(value) : value;
+}
+}  // namespace detail
 
 /// Reads big-endian fields from a span. A read past the end makes the reader fail for good: it
 /// returns zeros from then on and ok() is false. Does not own the octets.
@@ -42,12 +56,10 @@ class ByteReader {
       fail();
       return 0;
     }
-    std::uint32_t value = 0;
-    for (std::size_t i = 0; i < N; ++i) {
-      value = (value << 8) | std::to_integer<std::uint32_t>(octets_[i]);
-    }
+    detail::UnsignedOf<N> value;
+    std::memcpy(&value, octets_.data(), N);
     octets_ = octets_.subspan(N);
-    return value;
+    return detail::big_endian(value);
   }
   void fail() {
     ok_ = false;
@@ -70,6 +82,12 @@ class ByteWriter {
   void u8(std::uint8_t value) { integer<1>(value); }
   void u16(std::uint16_t value) { integer<2>(value); }
   void u32(std::uint32_t value) { integer<4>(value); }
+  /// The next `count` octets of the buffer, to be filled by somebody else.
+  std::span<std::byte> take(std::size_t count) {
+    SIMCO_ASSERT(count <= remaining());
+    written_ += count;
+    return buffer_.subspan(written_ - count, count);
+  }
   void octets(std::span<const std::byte> source) {
     SIMCO_ASSERT(source.size() <= remaining());
     if (!source.empty()) std::memcpy(buffer_.data() + written_, source.data(), source.size());
@@ -80,9 +98,8 @@ class ByteWriter {
   template <std::size_t N>
   void integer(std::uint32_t value) {
     SIMCO_ASSERT(N <= remaining());
-    for (std::size_t i = 0; i < N; ++i) {
-      buffer_[written_ + i] = static_cast<std::byte>(value >> (8 * (N - 1 - i)));
-    }
+    const auto octets = detail::big_endian(static_cast<detail::UnsignedOf<N>>(value));
+    std::memcpy(buffer_.data() + written_, &octets, N);
     written_ += N;
   }
 

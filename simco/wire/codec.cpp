@@ -336,11 +336,13 @@ bool encode(TransactionId tid, const Body& body, ByteWriter& out) {
         SIMCO_ASSERT(length <= kPayloadSizeMax);
         if (out.remaining() < kHeaderSize + length) return false;
         const MessageType type = type_of_message(message);
-        out.u8(type.basic);
-        out.u8(type.sub);
-        out.u16(static_cast<std::uint16_t>(length));
-        out.u32(tid.value);
-        write_payload(out, message);
+        // A writer of our own: the compiler keeps it in registers, and it ends where the message does.
+        ByteWriter writer(out.take(kHeaderSize + length));
+        writer.u8(type.basic);
+        writer.u8(type.sub);
+        writer.u16(static_cast<std::uint16_t>(length));
+        writer.u32(tid.value);
+        write_payload(writer, message);
         return true;
       },
       body);
