@@ -188,12 +188,12 @@ Agent::Agent(boost::asio::any_io_executor executor, const Options& options)
     : executor_(std::move(executor)), impl_(std::make_shared<Impl>(executor_, options)) {}
 
 Agent::~Agent() {
-  run(impl_, [](Impl& impl) { impl.shut_down(); });
+  run(impl_, [](Impl* impl) { impl->shut_down(); });
 }
 
-void Agent::run(const std::shared_ptr<Impl>& impl, std::move_only_function<void(Impl&)> work) {
+void Agent::run(const std::shared_ptr<Impl>& impl, std::move_only_function<void(Impl*)> work) {
   boost::asio::dispatch(impl->executor(),
-                        [impl, work = std::move(work)]() mutable { work(*impl); });
+                        [impl, work = std::move(work)]() mutable { work(impl.get()); });
 }
 
 void Agent::start_open(Impl& impl, const net::HostPort& target, Completion done) {
@@ -239,22 +239,43 @@ bool Agent::convert_removed(const Outcome& outcome) {
 
 bool Agent::convert_status(const Outcome& outcome, RuleStatus& result) {
   if (const auto* pes = std::get_if<PesReply>(outcome.body)) {
-    result = {RuleStatus::Kind::kEnabled, pes->pid,     pes->group,    pes->parameters,
-              pes->internal,              pes->inside,  pes->outside,  pes->external,
-              pes->lifetime,              std::string(pes->owner.text())};
+    result = {RuleStatus::Kind::kEnabled,
+              pes->pid,
+              pes->group,
+              pes->parameters,
+              pes->internal,
+              pes->inside,
+              pes->outside,
+              pes->external,
+              pes->lifetime,
+              std::string(pes->owner.text())};
     return true;
   }
   if (const auto* prs = std::get_if<PrsReply>(outcome.body)) {
-    result = {RuleStatus::Kind::kReserved, prs->pid,    prs->group,   std::nullopt,
-              std::nullopt,                prs->inside, prs->outside, std::nullopt,
-              prs->lifetime,               std::string(prs->owner.text())};
+    result = {RuleStatus::Kind::kReserved,
+              prs->pid,
+              prs->group,
+              std::nullopt,
+              std::nullopt,
+              prs->inside,
+              prs->outside,
+              std::nullopt,
+              prs->lifetime,
+              std::string(prs->owner.text())};
     return true;
   }
   const auto* pds = std::get_if<PdsReply>(outcome.body);
   if (pds == nullptr) return false;
-  result = {RuleStatus::Kind::kDisabled, pds->pid,     std::nullopt, std::nullopt,
-            pds->internal,               std::nullopt, std::nullopt, pds->external,
-            pds->lifetime,               std::string(pds->owner.text())};
+  result = {RuleStatus::Kind::kDisabled,
+            pds->pid,
+            std::nullopt,
+            std::nullopt,
+            pds->internal,
+            std::nullopt,
+            std::nullopt,
+            pds->external,
+            pds->lifetime,
+            std::string(pds->owner.text())};
   return true;
 }
 

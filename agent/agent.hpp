@@ -6,17 +6,17 @@
 //     ...
 //     co_await agent.remove(rule.pid, use_awaitable);
 //
-// Every transaction takes an Asio completion token: a callback, boost::asio::use_future, use_awaitable,
-// as_tuple(…) and the rest. Many may be in flight at once, in any order; replies are matched by their
-// TIDs. Completion handlers are posted to their associated executor (the agent's where they have none),
-// never called from inside the initiating function.
+// Every transaction takes an Asio completion token: a callback, boost::asio::use_future,
+// use_awaitable, as_tuple(…) and the rest. Many may be in flight at once, in any order; replies are
+// matched by their TIDs. Completion handlers are posted to their associated executor (the agent's
+// where they have none), never called from inside the initiating function.
 //
-// Threads: all members may be called from any thread if the agent's executor runs one handler at a time
-// (an io_context with one thread, or a strand).
+// Threads: all members may be called from any thread if the agent's executor runs one handler at a
+// time (an io_context with one thread, or a strand).
 //
 // Errors: AgentError where the transaction got no reply, make_reply_error(code) where the middlebox
-// refused; see agent/error.hpp. After kConnectionLost or kMiddleboxTerminated call open() again: rules
-// outlive sessions (RFC 5189), reconnecting is the caller's decision.
+// refused; see agent/error.hpp. After kConnectionLost or kMiddleboxTerminated call open() again:
+// rules outlive sessions (RFC 5189), reconnecting is the caller's decision.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -44,9 +44,10 @@ namespace simco::agent {
 struct EnabledRule {
   PolicyRuleId pid;
   GroupId group;
-  Lifetime lifetime;                   ///< granted; may be less than asked for
-  AddressTuple outside;                ///< where external hosts send to
-  std::optional<AddressTuple> inside;  ///< where the internal host sends to; a traditional NAT has none
+  Lifetime lifetime;     ///< granted; may be less than asked for
+  AddressTuple outside;  ///< where external hosts send to
+  std::optional<AddressTuple>
+      inside;  ///< where the internal host sends to; a traditional NAT has none
 };
 
 /// What status() tells of a rule (5.3.13 to 5.3.15). Which tuples are there depends on `kind`.
@@ -169,7 +170,7 @@ class Agent {
                                 Completion done);
   static void start_next_event(Impl& impl, Completion done);
   /// Runs `work` on the agent's executor, at once where we are on it.
-  static void run(const std::shared_ptr<Impl>& impl, std::move_only_function<void(Impl&)> work);
+  static void run(const std::shared_ptr<Impl>& impl, std::move_only_function<void(Impl*)> work);
 
   // Each answers false where the outcome is not what the transaction can come to.
   static bool convert_capabilities(const Outcome& outcome, Capabilities& result);
@@ -216,8 +217,8 @@ class Agent {
         [impl = impl_, executor = executor_, initiate = std::move(initiate),
          convert](auto handler) mutable {
           run(impl, [done = erase<Result>(executor, std::move(handler), convert),
-                     initiate = std::move(initiate)](Impl& target) mutable {
-            initiate(target, std::move(done));
+                     initiate = std::move(initiate)](Impl* target) mutable {
+            initiate(*target, std::move(done));
           });
         },
         token);

@@ -1,5 +1,5 @@
-// What can go wrong for an agent, as error codes: ours (AgentError) and the middlebox's (the negative
-// replies of RFC 4540 section 4.2.3).
+// What can go wrong for an agent, as error codes: ours (AgentError) and the middlebox's (the
+// negative replies of RFC 4540 section 4.2.3).
 #pragma once
 
 #include <boost/system/error_code.hpp>
@@ -31,8 +31,8 @@ std::string_view to_string(AgentError error);
 
 /// Category of AgentError; its name is "simco.agent".
 const boost::system::error_category& agent_category();
-/// Category of NegativeReplyCode; its name is "simco.reply". The value is the sub-type, so 0x43 stands
-/// for reply 0x0343, and the message is the RFC's wording.
+/// Category of NegativeReplyCode; its name is "simco.reply". The value is the sub-type, so 0x43
+/// stands for reply 0x0343, and the message is the RFC's wording.
 const boost::system::error_category& reply_category();
 
 boost::system::error_code make_error_code(AgentError error);

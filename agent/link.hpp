@@ -1,5 +1,6 @@
 // A session over a connection, without transactions: what the agent library and the load generator
-// have in common. Replies come back by TID; what they mean and how long to wait is the user's business.
+// have in common. Replies come back by TID; what they mean and how long to wait is the user's
+// business.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -17,7 +18,8 @@ namespace simco::agent {
 /// Belongs to one event loop and its thread.
 class Link final : private net::ChannelHandler, private AgentSession::Host {
  public:
-  /// Called from the loop, never from inside a call to the link, which must not be destroyed by them.
+  /// Called from the loop, never from inside a call to the link, which must not be destroyed by
+  /// them.
   class Observer {
    public:
     /// The session is OPEN.
@@ -44,17 +46,15 @@ class Link final : private net::ChannelHandler, private AgentSession::Host {
 
   /// Connects and establishes a session; on_open() or on_down() follows. Once in a link's life.
   void open(const net::HostPort& target, std::chrono::milliseconds timeout);
-  /// Queues a request for flush() and answers its TID; see AgentSession::request(). Nothing, too, when
-  /// the output queue is full (full() tells).
+  /// Queues a request for flush() and answers its TID; see AgentSession::request(). Nothing, too,
+  /// when the output queue is full (full() tells).
   std::optional<TransactionId> request(const Body& body,
                                        std::optional<TransactionId> same_stream_as = std::nullopt);
   void flush();
   /// Ends the session with ST; on_down() follows.
   void close();
 
-  bool is_open() const {
-    return !down_ && session_ && session_->state() == SessionState::kOpen;
-  }
+  bool is_open() const { return !down_ && session_ && session_->state() == SessionState::kOpen; }
   /// Has no room for a further request at the moment.
   bool full() const;
   /// Octets queued here and not taken by the transport.

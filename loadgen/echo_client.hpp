@@ -1,6 +1,6 @@
-// The `echo` workload: 64-octet messages against simco-echo, to measure the transport alone. They have
-// a SIMCO header (so that they are framed and put on streams like the real ones) of a basic type that
-// RFC 4540 does not define (so that no middlebox takes them for requests).
+// The `echo` workload: 64-octet messages against simco-echo, to measure the transport alone. They
+// have a SIMCO header (so that they are framed and put on streams like the real ones) of a basic
+// type that RFC 4540 does not define (so that no middlebox takes them for requests).
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>

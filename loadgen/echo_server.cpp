@@ -30,9 +30,8 @@ class EchoServer::Connection final : public std::enable_shared_from_this<Connect
   }
   void on_output_drained() override { channel_->resume_input(); }
   void on_closed(const boost::system::error_code&) override {
-    boost::asio::post(server_.io_, [self = shared_from_this()] {
-      self->server_.connections_.erase(self);
-    });
+    boost::asio::post(server_.io_,
+                      [self = shared_from_this()] { self->server_.connections_.erase(self); });
   }
 
   EchoServer& server_;

@@ -124,8 +124,8 @@ void Generator::pump(Lane& lane) {
 
 void Generator::mark_sent(Lane& lane) {
   if (lane.unsent.empty()) return;
-  const std::uint64_t taken = lane.queued_total - std::min<std::uint64_t>(
-                                                      lane.queued_total, lane.client->queued());
+  const std::uint64_t taken =
+      lane.queued_total - std::min<std::uint64_t>(lane.queued_total, lane.client->queued());
   const std::int64_t now = now_ns();
   while (!lane.unsent.empty() && lane.unsent.front().end <= taken) {
     const auto found = lane.in_flight.find(lane.unsent.front().tid);
@@ -160,7 +160,8 @@ void Generator::on_turn(Client& client) {
   Lane& lane = lane_of(client);
   if (running_ && !finishing_) pump(lane);
   // Answered ones need no watching for their timeout any more.
-  while (!lane.order.empty() && !lane.in_flight.contains(lane.order.front())) lane.order.pop_front();
+  while (!lane.order.empty() && !lane.in_flight.contains(lane.order.front()))
+    lane.order.pop_front();
   stop_if_done();
 }
 

@@ -22,11 +22,11 @@ namespace simco::loadgen {
 
 struct GeneratorOptions {
   Arrivals arrivals = Arrivals::kPoisson;
-  double rate = 100;                   ///< transactions per second, over all connections
+  double rate = 100;  ///< transactions per second, over all connections
   std::uint64_t seed = 1;
   std::optional<std::uint64_t> count;  ///< transactions to measure; else by duration
   double duration_s = 10;
-  std::uint64_t warmup = 0;            ///< transactions before those that are measured
+  std::uint64_t warmup = 0;  ///< transactions before those that are measured
   double abort_lag_s = 1;
   double timeout_s = 60;
 };
@@ -48,8 +48,8 @@ class Generator final : private Client::Observer {
   Generator(const Generator&) = delete;
   Generator& operator=(const Generator&) = delete;
 
-  /// Opens the connections, runs the schedule, waits for the replies and closes. Runs the loop of `io`
-  /// until then. `progress` is called every kWatchInterval.
+  /// Opens the connections, runs the schedule, waits for the replies and closes. Runs the loop of
+  /// `io` until then. `progress` is called every kWatchInterval.
   void run(std::function<void(const Progress&)> progress);
 
   /// Why the run was broken off, if it was.

@@ -35,8 +35,8 @@ void Histogram::add(std::int64_t value_ns) {
 
 std::int64_t Histogram::quantile(double fraction) const {
   if (count_ == 0) return 0;
-  const auto wanted = static_cast<std::uint64_t>(
-      std::max(1.0, std::ceil(fraction * static_cast<double>(count_))));
+  const auto wanted =
+      static_cast<std::uint64_t>(std::max(1.0, std::ceil(fraction * static_cast<double>(count_))));
   std::uint64_t seen = 0;
   for (std::size_t i = 0; i < buckets_.size(); ++i) {
     seen += buckets_[i];

@@ -1,5 +1,5 @@
-// Distribution of times with a fixed relative error, after Gil Tene's HDR histogram: 2048 buckets per
-// power of two, so a value is off by less than 0.05 % of itself, from 1 ns to hours.
+// Distribution of times with a fixed relative error, after Gil Tene's HDR histogram: 2048 buckets
+// per power of two, so a value is off by less than 0.05 % of itself, from 1 ns to hours.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ class Histogram {
   void add(std::int64_t value_ns);
   std::uint64_t count() const { return count_; }
 
-  /// Smallest recorded value (to the bucket's precision) that at least `fraction` of all values do not
-  /// exceed; 0 where there are none. `fraction` 0 to 1.
+  /// Smallest recorded value (to the bucket's precision) that at least `fraction` of all values do
+  /// not exceed; 0 where there are none. `fraction` 0 to 1.
   std::int64_t quantile(double fraction) const;
 
   static constexpr std::int64_t kValueMax = (std::int64_t{1} << 44) - 1;  ///< about 4.9 hours

@@ -24,8 +24,8 @@ using namespace simco::loadgen;
 
 Generator::MakeClient client_factory(const Settings& settings, boost::asio::io_context& io,
                                      simco::net::ReadBuffer& read_buffer) {
-  const auto timeout = std::chrono::milliseconds(
-      static_cast<std::int64_t>(settings.generator.timeout_s * 1000));
+  const auto timeout =
+      std::chrono::milliseconds(static_cast<std::int64_t>(settings.generator.timeout_s * 1000));
   if (settings.workload == "echo") {
     return [=, &io, &read_buffer](Client::Observer& observer) -> std::unique_ptr<Client> {
       const EchoClient::Options options{settings.target, timeout};
@@ -87,6 +87,10 @@ int run(const Settings& settings) {
   generator.run(terminal ? show_progress : std::function<void(const Generator::Progress&)>());
   if (terminal) std::fputs("\r\033[K", stderr);
   const Results results{settings, recorder, generator};
+  if (recorder.counts().offered == 0 && settings.json.empty()) {
+    fmt::print(stderr, "simco-loadgen: {}\n", *generator.abort_reason());
+    return 1;
+  }
   const bool written = write_results(settings, results, recorder);
   if (generator.abort_reason()) {
     fmt::print(stderr, "simco-loadgen: {}\n", *generator.abort_reason());

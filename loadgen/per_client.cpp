@@ -48,8 +48,7 @@ void PerClient::on_reply(TransactionId tid, const Body& body) {
     live_.push_back({per->pid, tid});
     if (live_.size() > options_.rules_max) delete_oldest();
   }
-  observer_.on_reply(*this, tid,
-                     refused == nullptr ? std::nullopt : std::optional(refused->code));
+  observer_.on_reply(*this, tid, refused == nullptr ? std::nullopt : std::optional(refused->code));
 }
 
 void PerClient::delete_oldest() {

@@ -10,9 +10,9 @@
 
 namespace simco::loadgen {
 
-/// The pinhole of call number `index`: UDP, two ports (RTP and RTCP), both directions, 120 s. Another
-/// one for each of the first 2^29 indices. Addresses are from 198.18.0.0/15, set aside for benchmarks
-/// (RFC 2544).
+/// The pinhole of call number `index`: UDP, two ports (RTP and RTCP), both directions, 120 s.
+/// Another one for each of the first 2^29 indices. Addresses are from 198.18.0.0/15, set aside for
+/// benchmarks (RFC 2544).
 PerRequest call_pinhole(std::uint64_t index);
 
 class PerClient final : public Client, private agent::Link::Observer {

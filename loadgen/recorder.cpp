@@ -52,8 +52,8 @@ std::expected<void, std::string> Recorder::write_samples(const std::string& path
   for (const Sample& sample : samples_) {
     line.clear();
     fmt::format_to(std::back_inserter(line), "{},{},{},{},{},{},{}\n", sample.index,
-                   sample.tid.value, sample.stream.value, sample.scheduled_ns,
-                   time(sample.sent_ns), time(sample.received_ns), to_string(sample.outcome));
+                   sample.tid.value, sample.stream.value, sample.scheduled_ns, time(sample.sent_ns),
+                   time(sample.received_ns), to_string(sample.outcome));
     out << line;
   }
   out.close();

@@ -24,8 +24,8 @@ std::string row(const char* name, const Summary& s) {
   if (s.count == 0) return fmt::format("{:<22}{:>9}\n", name, "-");
   const auto ci = s.ci95 ? fmt::format("{:.3f}", *s.ci95) : std::string("-");
   return fmt::format(
-      "{:<22}{:>9.3f}{:>9}{:>9.3f}{:>9.3f}{:>9.3f}{:>9.3f}{:>9.3f}{:>9.3f}{:>9.3f}{:>9.3f}\n",
-      name, s.mean, ci, s.stddev, s.min, s.p50, s.p90, s.p95, s.p99, s.p999, s.max);
+      "{:<22}{:>9.3f}{:>9}{:>9.3f}{:>9.3f}{:>9.3f}{:>9.3f}{:>9.3f}{:>9.3f}{:>9.3f}{:>9.3f}\n", name,
+      s.mean, ci, s.stddev, s.min, s.p50, s.p90, s.p95, s.p99, s.p999, s.max);
 }
 
 std::string notes(const Results& results) {
@@ -52,11 +52,16 @@ ordered_json to_json(const Summary& s) {
   const auto optional = [](const std::optional<double>& value) {
     return value ? ordered_json(*value) : ordered_json(nullptr);
   };
-  return {{"mean", s.mean},   {"ci95", optional(s.ci95)},
-          {"stddev", s.stddev}, {"min", s.min},
-          {"p50", s.p50},     {"p90", s.p90},
-          {"p95", s.p95},     {"p99", s.p99},
-          {"p999", s.p999},   {"max", s.max},
+  return {{"mean", s.mean},
+          {"ci95", optional(s.ci95)},
+          {"stddev", s.stddev},
+          {"min", s.min},
+          {"p50", s.p50},
+          {"p90", s.p90},
+          {"p95", s.p95},
+          {"p99", s.p99},
+          {"p999", s.p999},
+          {"max", s.max},
           {"ci95_independent", optional(s.ci95_independent)},
           {"lag1_correlation", optional(s.lag1_correlation)},
           {"batches", s.batches}};

@@ -1,5 +1,5 @@
-// When transactions are due. An open loop: the schedule is fixed by rate and seed alone, whatever the
-// replies do.
+// When transactions are due. An open loop: the schedule is fixed by rate and seed alone, whatever
+// the replies do.
 #pragma once
 
 #include <cstdint>

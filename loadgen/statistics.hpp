@@ -37,8 +37,8 @@ class BatchMeans {
   std::uint64_t batch_length_ = 1;
 };
 
-/// Half width of the 95 % confidence interval of the mean of `count` independent values with standard
-/// deviation `stddev` (Student's t); 0 for fewer than two.
+/// Half width of the 95 % confidence interval of the mean of `count` independent values with
+/// standard deviation `stddev` (Student's t); 0 for fewer than two.
 double half_width95(double stddev, std::uint64_t count);
 
 /// What is reported of a set of times; milliseconds.

@@ -38,7 +38,8 @@ class Connection final : private net::ChannelHandler,
   };
 
   Connection(Owner& owner, std::shared_ptr<net::MessageChannel> channel,
-             const boost::asio::any_io_executor& executor, const MiddleboxSession::Options& options);
+             const boost::asio::any_io_executor& executor,
+             const MiddleboxSession::Options& options);
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
   ~Connection();

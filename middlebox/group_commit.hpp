@@ -1,7 +1,7 @@
 // Brings requests through the engine and the backend: group commit without a timer.
 //
-// While a batch is with the backend, requests gather; when it comes back, they are the next batch. So
-// one request at a time costs one trip, and under load many share one, at no added waiting.
+// While a batch is with the backend, requests gather; when it comes back, they are the next batch.
+// So one request at a time costs one trip, and under load many share one, at no added waiting.
 #pragma once
 
 #include <span>

@@ -32,7 +32,8 @@ void declare(CLI::App& app, Raw& raw) {
   app.add_option("--listen", raw.listen, "Addresses to listen on, separated by commas")
       ->delimiter(',')
       ->capture_default_str();
-  app.add_option("--port", server.port, "Port to listen on; 0: any free one")->capture_default_str();
+  app.add_option("--port", server.port, "Port to listen on; 0: any free one")
+      ->capture_default_str();
   app.add_option("--backend", raw.settings.backend, "Where rules are enforced")
       ->check(CLI::IsMember({"null"}))
       ->capture_default_str();

@@ -16,8 +16,8 @@ struct Settings {
   std::string log_level = "info";
 };
 
-/// What to print instead of running: help or version on standard output (exit 0), or the one line that
-/// says what is wrong on standard error (exit 2).
+/// What to print instead of running: help or version on standard output (exit 0), or the one line
+/// that says what is wrong on standard error (exit 2).
 struct UsageExit {
   std::string text;
   int code = 2;

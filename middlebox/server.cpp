@@ -48,7 +48,9 @@ void Server::listen(const std::string& address) {
   try {
     listeners_.push_back(std::make_unique<net::TcpListener>(
         io_.get_executor(), endpoint, [this](auto socket) { accept(std::move(socket)); },
-        [](const error_code& why) { spdlog::error("cannot accept connections: {}", why.message()); }));
+        [](const error_code& why) {
+          spdlog::error("cannot accept connections: {}", why.message());
+        }));
   } catch (const boost::system::system_error& failure) {
     const bool v6 = ip.is_v6();
     throw std::runtime_error("cannot listen on tcp " + (v6 ? "[" + address + "]" : address) + ":" +
@@ -74,8 +76,8 @@ void Server::accept(asio::ip::tcp::socket socket) {
   auto channel = std::make_shared<net::TcpChannel>(std::move(socket), *read_buffer_);
   session_options_.outbound_streams = channel->outbound_streams();
   Connection::Owner& owner = *this;
-  auto connection = std::make_unique<Connection>(owner, std::move(channel), io_.get_executor(),
-                                                 session_options_);
+  auto connection =
+      std::make_unique<Connection>(owner, std::move(channel), io_.get_executor(), session_options_);
   Connection& started = *connection;
   spdlog::debug("{}: connected", started.peer());
   connections_.emplace(&started, std::move(connection));

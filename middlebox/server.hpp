@@ -90,8 +90,8 @@ class Server final : private Connection::Owner, private GroupCommit::Observer {
   boost::asio::steady_timer age_timer_;
   boost::asio::steady_timer stop_timer_;
   std::function<void()> stopped_;
-  /// The time of this turn of the loop: read at first use, forgotten by end_turn(), with which every
-  /// entry from the loop ends.
+  /// The time of this turn of the loop: read at first use, forgotten by end_turn(), with which
+  /// every entry from the loop ends.
   mutable std::optional<Instant> now_;
   std::optional<Instant> expiry_at_;
   std::size_t session_count_ = 0;

@@ -1,5 +1,5 @@
-// The agents that own rules or have a session, by name. An agent is forgotten when it has neither, so
-// that peers who come and go under new addresses leave nothing behind.
+// The agents that own rules or have a session, by name. An agent is forgotten when it has neither,
+// so that peers who come and go under new addresses leave nothing behind.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@
 namespace simco::policy {
 
 struct Agent {
-  std::string name;            ///< owner attribute of its rules, at most kOwnerSizeMax octets
-  RuleList rules;              ///< its live rules, in the order of their creation
+  std::string name;              ///< owner attribute of its rules, at most kOwnerSizeMax octets
+  RuleList rules;                ///< its live rules, in the order of their creation
   std::uint32_t rule_count = 0;  ///< length of `rules`
-  std::uint32_t holds = 0;     ///< sessions, rules and groups that keep it here
+  std::uint32_t holds = 0;       ///< sessions, rules and groups that keep it here
 };
 
 class AgentTable {

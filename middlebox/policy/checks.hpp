@@ -9,8 +9,9 @@
 
 namespace simco::policy {
 
-/// First check that the pair of tuples fails, in this order: locations, protocols, IP versions, prefix
-/// lengths, port ranges, direction, wildcards. `direction` is kInbound where the request has none.
+/// First check that the pair of tuples fails, in this order: locations, protocols, IP versions,
+/// prefix lengths, port ranges, direction, wildcards. `direction` is kInbound where the request has
+/// none.
 std::optional<NegativeReplyCode> check_tuples(const AddressTuple& internal,
                                               const AddressTuple& external, Direction direction,
                                               const Capabilities& capabilities);

@@ -205,8 +205,7 @@ Verdict PolicyEngine::list_rules(AgentId agent, Body& reply) const {
 
 RuleChange PolicyEngine::describe(const PlannedChange& change) const {
   const Rule& rule = rules_[change.slot];
-  return {change.kind,   rule.pid,      rule.parameters,
-          rule.internal, rule.external, change.lifetime};
+  return {change.kind, rule.pid, rule.parameters, rule.internal, rule.external, change.lifetime};
 }
 
 void PolicyEngine::commit(const PlannedChange& change, Instant, Body& reply, RuleEvent& event) {

@@ -1,9 +1,9 @@
-// What requests mean (RFC 4540 section 8): policy rules, their groups, owners and lifetimes. No I/O, no
-// clock, no logging.
+// What requests mean (RFC 4540 section 8): policy rules, their groups, owners and lifetimes. No
+// I/O, no clock, no logging.
 //
-// The kernel answers later, so a change takes two steps. plan() makes all checks, takes what the rule
-// needs and describes the change for the backend; commit() or roll_back() follows when the backend has
-// spoken. In between the rule is visible to conflict checks and to nobody else.
+// The kernel answers later, so a change takes two steps. plan() makes all checks, takes what the
+// rule needs and describes the change for the backend; commit() or roll_back() follows when the
+// backend has spoken. In between the rule is visible to conflict checks and to nobody else.
 #pragma once
 
 #include <cstddef>

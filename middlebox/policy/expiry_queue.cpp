@@ -12,7 +12,9 @@ ExpiryQueue::Tick ExpiryQueue::tick_of(Instant deadline) {
   return (deadline.time_since_epoch().count() + kTickNs - 1) / kTickNs;
 }
 
-Instant ExpiryQueue::start_of(Tick tick) { return Instant(std::chrono::nanoseconds(tick * kTickNs)); }
+Instant ExpiryQueue::start_of(Tick tick) {
+  return Instant(std::chrono::nanoseconds(tick * kTickNs));
+}
 
 void ExpiryQueue::add(RuleSlot slot) {
   const Tick tick = tick_of(rules_[slot].deadline);

@@ -1,5 +1,5 @@
-// Policy rule groups (8.2.2, 8.3.2): each rule is a member of exactly one, and a group without members
-// is gone.
+// Policy rule groups (8.2.2, 8.3.2): each rule is a member of exactly one, and a group without
+// members is gone.
 #pragma once
 
 #include <cstdint>

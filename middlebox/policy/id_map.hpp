@@ -1,8 +1,9 @@
 // From ids that are mostly handed out one after the other to values.
 //
-// Sixteen neighbouring ids share a block, so that a new rule touches the cache line of the rule before
-// it: adding the millionth costs what adding the thousandth did. Blocks live in 256 small hash tables
-// rather than in a large one, so that no single insertion pays for moving a million entries.
+// Sixteen neighbouring ids share a block, so that a new rule touches the cache line of the rule
+// before it: adding the millionth costs what adding the thousandth did. Blocks live in 256 small
+// hash tables rather than in a large one, so that no single insertion pays for moving a million
+// entries.
 #pragma once
 
 #include <array>

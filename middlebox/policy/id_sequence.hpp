@@ -1,10 +1,11 @@
-// Hands out PIDs and GIDs: never 0, never one that is in use, and none that an open session may have
-// seen in its earlier life (decisions on RFC 4540 section 8.1, "an unused policy rule identifier").
+// Hands out PIDs and GIDs: never 0, never one that is in use, and none that an open session may
+// have seen in its earlier life (decisions on RFC 4540 section 8.1, "an unused policy rule
+// identifier").
 //
 // Ids count up and start over after 2^32. What keeps an id from meaning two things to one session:
 // sessions older than kSessionAgeMax ids are to be ended by the caller (a session cannot issue more
-// than 2^32 requests anyway), and ids whose rule lived so long that it ended within that age are held
-// back for as long. For anything younger the ids in between are distance enough.
+// than 2^32 requests anyway), and ids whose rule lived so long that it ended within that age are
+// held back for as long. For anything younger the ids in between are distance enough.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +24,8 @@ class IdSequence {
   using Position = std::uint64_t;
   /// A quarter of the id space: how old, in ids, a session may get.
   static constexpr Position kSessionAgeMax = Position{std::numeric_limits<Int>::max()} / 4;
-  /// Half of the id space: how long an id given back late is held. Twice the session age, so that the
-  /// caller need not look at its sessions at every single id.
+  /// Half of the id space: how long an id given back late is held. Twice the session age, so that
+  /// the caller need not look at its sessions at every single id.
   static constexpr Position kHoldAge = Position{std::numeric_limits<Int>::max()} / 2;
 
   struct Allocation {

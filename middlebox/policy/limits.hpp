@@ -13,7 +13,8 @@ inline constexpr std::uint32_t kRulesMaxDefault = 1'048'576;
 inline constexpr std::uint32_t kLifetimeMaxDefault = 3600;
 /// Rules end at most this much after their lifetime, and never before it.
 inline constexpr std::chrono::milliseconds kExpiryTick{100};
-/// Rules that are ended in one go when their time has come; more wait for the next turn of the loop.
+/// Rules that are ended in one go when their time has come; more wait for the next turn of the
+/// loop.
 inline constexpr std::size_t kExpiryBatchMax = 1024;
 /// A backend that fails to remove an expired rule is asked again after this time.
 inline constexpr std::chrono::seconds kExpiryRetry{1};

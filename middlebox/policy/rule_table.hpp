@@ -1,5 +1,6 @@
-// Where policy rules live: slots that never move, found by PID, and chained through links inside them
-// (per owner, per moment of expiry). Memory is taken in chunks, so growing never copies a rule.
+// Where policy rules live: slots that never move, found by PID, and chained through links inside
+// them (per owner, per moment of expiry). Memory is taken in chunks, so growing never copies a
+// rule.
 #pragma once
 
 #include <array>
@@ -38,8 +39,8 @@ class RuleTable {
   using Chunk = std::array<Rule, kChunk>;
 
   std::vector<std::unique_ptr<Chunk>> chunks_;
-  std::uint32_t fresh_ = 0;       ///< slots that were never used begin here
-  RuleSlot free_ = kNoSlot;       ///< used before and free, chained by by_owner.next
+  std::uint32_t fresh_ = 0;  ///< slots that were never used begin here
+  RuleSlot free_ = kNoSlot;  ///< used before and free, chained by by_owner.next
   IdMap<RuleSlot> by_pid_;
 };
 

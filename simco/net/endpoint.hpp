@@ -5,11 +5,17 @@
 #include <expected>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace simco::net {
 
-/// A host (name or address) and a port.
+/// A host (name or address) and a port. Not an aggregate: g++ 12 destroys a braced aggregate twice when
+/// it is made inside a co_await expression, as in `co_await agent.open({"proxy", 7626}, use_awaitable)`.
 struct HostPort {
+  HostPort() = default;
+  HostPort(std::string host_name, std::uint16_t port_number)
+      : host(std::move(host_name)), port(port_number) {}
+
   std::string host;
   std::uint16_t port = 0;
   friend bool operator==(const HostPort&, const HostPort&) = default;

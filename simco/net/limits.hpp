@@ -6,8 +6,8 @@
 
 namespace simco::net {
 
-/// Octets taken from a socket per turn of the event loop: large enough for a thousand requests in one
-/// read, small enough that no connection holds the others up for more than about a millisecond.
+/// Octets taken from a socket per turn of the event loop: large enough for a thousand requests in
+/// one read, small enough that no connection holds the others up for more than about a millisecond.
 inline constexpr std::size_t kReadSize = 64 * 1024;
 /// Queued output above which no further input of the connection is looked at, octets.
 inline constexpr std::size_t kOutputHighWater = 256 * 1024;

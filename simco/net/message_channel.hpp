@@ -60,8 +60,9 @@ class MessageChannel {
   /// No further callback; the connection is reset if it is still there.
   virtual void detach() = 0;
 
-  /// Room for a message of `size` octets at the end of the queue of `stream`, to be filled before the
-  /// next call. Empty where the queue is full (kOutputQueueMax) or the connection is going down.
+  /// Room for a message of `size` octets at the end of the queue of `stream`, to be filled before
+  /// the next call. Empty where the queue is full (kOutputQueueMax) or the connection is going
+  /// down.
   virtual std::span<std::byte> allocate(std::size_t size, StreamId stream) = 0;
   /// Hands what is queued to the transport, as far as it takes it.
   virtual void flush() = 0;

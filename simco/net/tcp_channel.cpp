@@ -61,7 +61,8 @@ void TcpChannel::on_readable() {
       ::recv(socket_.native_handle(), read_buffer_.data(), read_buffer_.size(), MSG_DONTWAIT);
   if (got < 0 && !would_block()) return ended(last_error());
   if (got == 0) {
-    // The peer is done sending, which interrupts the session (7.6); what is queued may still go out.
+    // The peer is done sending, which interrupts the session (7.6); what is queued may still go
+    // out.
     flush();
     return ended({});
   }
@@ -109,7 +110,8 @@ void TcpChannel::deliver_backlog() {
 // --- Output ------------------------------------------------------------------------------------
 
 std::span<std::byte> TcpChannel::allocate(std::size_t size, StreamId) {
-  if (closing_ || !socket_.is_open() || size > kOutputQueueMax - std::min(kOutputQueueMax, queued())) {
+  if (closing_ || !socket_.is_open() ||
+      size > kOutputQueueMax - std::min(kOutputQueueMax, queued())) {
     return {};
   }
   const std::size_t old_size = out_.size();
@@ -125,10 +127,9 @@ void TcpChannel::flush() {
     if (sent < 0) {
       if (would_block()) return wait_writable();
       // Reported from the loop, because the caller is in the middle of its work.
-      return boost::asio::post(socket_.get_executor(), [self = shared_from_this(),
-                                                        error = last_error()] {
-        self->ended(error);
-      });
+      return boost::asio::post(
+          socket_.get_executor(),
+          [self = shared_from_this(), error = last_error()] { self->ended(error); });
     }
     out_head_ += static_cast<std::size_t>(sent);
   }
@@ -174,8 +175,8 @@ void TcpChannel::half_close() {
   half_closed_ = true;
   error_code ignored;
   socket_.shutdown(boost::asio::ip::tcp::socket::shutdown_send, ignored);
-  // Closing with unread input would reset the connection and might destroy the replies under way, so
-  // wait for the peer to close, within kCloseTimeout.
+  // Closing with unread input would reset the connection and might destroy the replies under way,
+  // so wait for the peer to close, within kCloseTimeout.
   paused_ = false;
   wait_readable();
 }

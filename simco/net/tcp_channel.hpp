@@ -1,8 +1,8 @@
 // SIMCO messages over a TCP connection.
 //
 // Waits for readiness and reads and writes the socket itself, so that one read buffer serves all
-// connections of a loop (ten thousand idle ones cost no buffer each) and all replies of a turn leave
-// in one write.
+// connections of a loop (ten thousand idle ones cost no buffer each) and all replies of a turn
+// leave in one write.
 #pragma once
 
 #include <array>

@@ -37,11 +37,11 @@ class Attempt : public std::enable_shared_from_this<Attempt> {
  private:
   void connect(const tcp::resolver::results_type& endpoints) {
     if (!done_) return;
-    boost::asio::async_connect(socket_, endpoints,
-                               [self = shared_from_this()](const error_code& error,
-                                                           const tcp::endpoint&) {
-                                 self->finish(error);
-                               });
+    boost::asio::async_connect(
+        socket_, endpoints,
+        [self = shared_from_this()](const error_code& error, const tcp::endpoint&) {
+          self->finish(error);
+        });
   }
 
   void finish(const error_code& error) {

@@ -13,8 +13,8 @@ class TcpListener {
   using OnError = std::function<void(const boost::system::error_code&)>;
 
   /// Binds and listens; throws boost::system::system_error where that fails. on_error gets the
-  /// failures of accept(), after which there is a pause of kAcceptPause; connections then wait in the
-  /// kernel. Lives on the loop of `executor`; destroying it stops it.
+  /// failures of accept(), after which there is a pause of kAcceptPause; connections then wait in
+  /// the kernel. Lives on the loop of `executor`; destroying it stops it.
   TcpListener(const boost::asio::any_io_executor& executor,
               const boost::asio::ip::tcp::endpoint& endpoint, OnAccept on_accept, OnError on_error);
 

@@ -1,6 +1,6 @@
 // The agent's side of one session (RFC 4540 section 7 seen from the other end): establishing and
-// ending it, choosing TIDs, telling replies from notifications. No sockets, no clock, no timers: the
-// caller owns transactions and their timeouts.
+// ending it, choosing TIDs, telling replies from notifications. No sockets, no clock, no timers:
+// the caller owns transactions and their timeouts.
 #pragma once
 
 #include <cstdint>
@@ -50,12 +50,12 @@ class AgentSession {
 
   SessionState state() const { return state_; }
 
-  /// Sends the SE request. With `challenge` (it is copied into the message at once) the middlebox is
-  /// asked to authenticate itself.
+  /// Sends the SE request. With `challenge` (it is copied into the message at once) the middlebox
+  /// is asked to authenticate itself.
   void establish(std::optional<Challenge> challenge = std::nullopt);
   /// Sends a policy rule request and returns its TID. With `same_stream_as` the TID falls on that
-  /// TID's stream. Nothing is sent, and nothing returned, where the session is not OPEN or the stream
-  /// has no TID left: a new session is needed.
+  /// TID's stream. Nothing is sent, and nothing returned, where the session is not OPEN or the
+  /// stream has no TID left: a new session is needed.
   std::optional<TransactionId> request(const Body& body,
                                        std::optional<TransactionId> same_stream_as = std::nullopt);
   /// Sends the ST request, if a session is there to be ended.

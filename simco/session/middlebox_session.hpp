@@ -53,8 +53,8 @@ class MiddleboxSession {
   /// Requests handed to execute() and not answered yet.
   std::size_t in_flight() const { return in_flight_; }
 
-  /// A whole message whose header is consistent. Octets fewer than the header asks for mean that the
-  /// transport cut an overlong message: it is answered as badly formed.
+  /// A whole message whose header is consistent. Octets fewer than the header asks for mean that
+  /// the transport cut an overlong message: it is answered as badly formed.
   void on_message(std::span<const std::byte> octets);
   /// The header of a message was not consistent (section 6 step 1).
   void on_malformed();

@@ -1,7 +1,7 @@
 // Transaction identifiers that are unique in a session and fall on a wanted stream.
 //
-// A message goes out on stream TID mod N, so TIDs of one residue class are one stream: 0x7 mod 4 = 3,
-// 0xB mod 4 = 3, and so on. One counter per class gives TIDs that are never used twice (RFC 4540
+// A message goes out on stream TID mod N, so TIDs of one residue class are one stream: 0x7 mod 4 =
+// 3, 0xB mod 4 = 3, and so on. One counter per class gives TIDs that are never used twice (RFC 4540
 // section 4.2.5) and lets the caller ask for the stream of an earlier TID (all messages about one
 // policy rule share a stream).
 #pragma once
@@ -19,7 +19,9 @@ namespace simco {
 class TidAllocator {
  public:
   /// `streams`: outbound streams of the association at this end, at least 1 (TCP: 1).
-  explicit TidAllocator(std::uint16_t streams = 1) : streams_(streams) { SIMCO_ASSERT(streams > 0); }
+  explicit TidAllocator(std::uint16_t streams = 1) : streams_(streams) {
+    SIMCO_ASSERT(streams > 0);
+  }
 
   /// A fresh TID on the next stream in turn; nothing when that stream's are used up.
   std::optional<TransactionId> next() {
@@ -29,7 +31,9 @@ class TidAllocator {
   }
 
   /// A fresh TID on the stream of `other`; nothing when that stream's are used up.
-  std::optional<TransactionId> next_like(TransactionId other) { return take(other.value % streams_); }
+  std::optional<TransactionId> next_like(TransactionId other) {
+    return take(other.value % streams_);
+  }
 
  private:
   std::optional<TransactionId> take(std::uint32_t residue) {

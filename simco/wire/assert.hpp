@@ -1,5 +1,6 @@
-// Assertions that stay on in release builds: a broken invariant in a program that opens firewalls must
-// stop it, not let it go on guessing. For programmer errors only; what a peer sends is never asserted.
+// Assertions that stay on in release builds: a broken invariant in a program that opens firewalls
+// must stop it, not let it go on guessing. For programmer errors only; what a peer sends is never
+// asserted.
 #pragma once
 
 #include <cstdio>
@@ -13,6 +14,6 @@ namespace simco::detail {
 }  // namespace simco::detail
 
 /// Aborts with file, line and condition unless `condition` holds.
-#define SIMCO_ASSERT(condition) \
+#define SIMCO_ASSERT(condition)       \
   ((condition) ? static_cast<void>(0) \
                : ::simco::detail::assertion_failed(#condition, __FILE__, __LINE__))

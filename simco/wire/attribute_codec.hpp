@@ -1,8 +1,9 @@
 // Wire format of each attribute (RFC 4540 section 4.3): the figure stands above its codec.
 //
 // An AttributeCodec<T> has the type code, the lengths the value may have, and three functions:
-// length(value), read(reader over exactly the value, value) and write(writer, value). read() is called
-// only with a length that fits kLengthMin..kLengthMax and answers whether the fields are defined.
+// length(value), read(reader over exactly the value, value) and write(writer, value). read() is
+// called only with a length that fits kLengthMin..kLengthMax and answers whether the fields are
+// defined.
 #pragma once
 
 #include <cstddef>
@@ -185,16 +186,14 @@ inline ValueFault AttributeCodec<Capabilities>::read(ByteReader& in, Capabilitie
 
 inline void AttributeCodec<Capabilities>::write(ByteWriter& out, const Capabilities& value) {
   const auto bit = [](bool set, unsigned mask) { return set ? mask : 0U; };
-  out.u8(static_cast<std::uint8_t>(bit(value.packet_filter, 0x80) | bit(value.nat, 0x40) |
-                                   bit(value.disable_rules, 0x10) |
-                                   bit(value.port_translation, 0x01) |
-                                   bit(value.protocol_translation, 0x02) |
-                                   bit(value.twice_nat, 0x04)));
-  out.u8(static_cast<std::uint8_t>(bit(value.internal_wildcards, 0x80) |
-                                   bit(value.external_wildcards, 0x40) |
-                                   bit(value.port_wildcards, 0x20) | bit(value.persistent, 0x10) |
-                                   ((value.internal_versions & 0x3U) << 2) |
-                                   (value.external_versions & 0x3U)));
+  out.u8(static_cast<std::uint8_t>(
+      bit(value.packet_filter, 0x80) | bit(value.nat, 0x40) | bit(value.disable_rules, 0x10) |
+      bit(value.port_translation, 0x01) | bit(value.protocol_translation, 0x02) |
+      bit(value.twice_nat, 0x04)));
+  out.u8(static_cast<std::uint8_t>(
+      bit(value.internal_wildcards, 0x80) | bit(value.external_wildcards, 0x40) |
+      bit(value.port_wildcards, 0x20) | bit(value.persistent, 0x10) |
+      ((value.internal_versions & 0x3U) << 2) | (value.external_versions & 0x3U)));
   out.u16(0);
   out.u32(value.lifetime_max_s);
 }

@@ -1,5 +1,5 @@
-// The attributes of RFC 4540 section 4.3 as plain values. How each looks on the wire stands with its
-// codec in attribute_codec.hpp; which message carries which, in messages.hpp.
+// The attributes of RFC 4540 section 4.3 as plain values. How each looks on the wire stands with
+// its codec in attribute_codec.hpp; which message carries which, in messages.hpp.
 #pragma once
 
 #include <algorithm>
@@ -49,16 +49,16 @@ enum class IpVersion : std::uint8_t { kIpv4 = 1, kIpv6 = 2 };
 
 /// Middlebox capabilities (4.3.3). Reserved bits of the MB type are not kept.
 struct Capabilities {
-  bool packet_filter = false;         ///< 0x80: packet filter firewall
-  bool nat = false;                   ///< 0x40: network address translator
-  bool disable_rules = false;         ///< 0x10: PDR transaction supported
-  bool port_translation = false;      ///< 0x01
-  bool protocol_translation = false;  ///< 0x02
-  bool twice_nat = false;             ///< 0x04
-  bool internal_wildcards = false;    ///< I: internal IP addresses may be wildcarded
-  bool external_wildcards = false;    ///< E: external IP addresses may be wildcarded
-  bool port_wildcards = false;        ///< P: ports may be wildcarded
-  bool persistent = false;            ///< S: rules survive a restart of the middlebox
+  bool packet_filter = false;          ///< 0x80: packet filter firewall
+  bool nat = false;                    ///< 0x40: network address translator
+  bool disable_rules = false;          ///< 0x10: PDR transaction supported
+  bool port_translation = false;       ///< 0x01
+  bool protocol_translation = false;   ///< 0x02
+  bool twice_nat = false;              ///< 0x04
+  bool internal_wildcards = false;     ///< I: internal IP addresses may be wildcarded
+  bool external_wildcards = false;     ///< E: external IP addresses may be wildcarded
+  bool port_wildcards = false;         ///< P: ports may be wildcarded
+  bool persistent = false;             ///< S: rules survive a restart of the middlebox
   std::uint8_t internal_versions = 1;  ///< IIV: bit 0 IPv4, bit 1 IPv6; never 0
   std::uint8_t external_versions = 1;  ///< EIV: likewise
   std::uint32_t lifetime_max_s = 0;    ///< longest lifetime that is granted, seconds

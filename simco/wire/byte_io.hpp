@@ -1,5 +1,6 @@
-// The only place that turns octets into integers and back. Every bound is checked here, by comparing
-// with what remains (never by adding up), so that no codec above can read or write past its end.
+// The only place that turns octets into integers and back. Every bound is checked here, by
+// comparing with what remains (never by adding up), so that no codec above can read or write past
+// its end.
 #pragma once
 
 #include <bit>
@@ -15,8 +16,8 @@ namespace simco {
 
 namespace detail {
 template <std::size_t N>
-using UnsignedOf = std::conditional_t<
-    N == 1, std::uint8_t, std::conditional_t<N == 2, std::uint16_t, std::uint32_t>>;
+using UnsignedOf = std::conditional_t<N == 1, std::uint8_t,
+                                      std::conditional_t<N == 2, std::uint16_t, std::uint32_t>>;
 
 /// Between the machine's order of octets and the network's, either way.
 template <class Int>
@@ -70,8 +71,8 @@ class ByteReader {
   bool ok_ = true;
 };
 
-/// Writes big-endian fields into a buffer that the caller owns. Writing past the end is a programmer
-/// error (encode() compares sizes first) and aborts.
+/// Writes big-endian fields into a buffer that the caller owns. Writing past the end is a
+/// programmer error (encode() compares sizes first) and aborts.
 class ByteWriter {
  public:
   explicit ByteWriter(std::span<std::byte> buffer) : buffer_(buffer) {}

@@ -336,7 +336,8 @@ bool encode(TransactionId tid, const Body& body, ByteWriter& out) {
         SIMCO_ASSERT(length <= kPayloadSizeMax);
         if (out.remaining() < kHeaderSize + length) return false;
         const MessageType type = type_of_message(message);
-        // A writer of our own: the compiler keeps it in registers, and it ends where the message does.
+        // A writer of our own: the compiler keeps it in registers, and it ends where the message
+        // does.
         ByteWriter writer(out.take(kHeaderSize + length));
         writer.u8(type.basic);
         writer.u8(type.sub);

@@ -1,5 +1,5 @@
-// Octets to messages and back (RFC 4540 sections 4 to 6). No I/O, no clock, no threads, no exceptions;
-// decoding never reads past the span it is given and allocates for PRL replies only.
+// Octets to messages and back (RFC 4540 sections 4 to 6). No I/O, no clock, no threads, no
+// exceptions; decoding never reads past the span it is given and allocates for PRL replies only.
 #pragma once
 
 #include <array>

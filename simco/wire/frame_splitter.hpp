@@ -1,9 +1,9 @@
 // Cuts a byte stream into SIMCO messages (RFC 4540 section 6 steps 1 and 2).
 //
 // The usual case, whole messages in one read, is cut in place without a copy; only the message that
-// a read breaks off is kept. What is kept is bounded: by the longest message, or by `hold_limit` while
-// a peer has not earned more (no session yet, so that nobody costs more than a session by promising a
-// long message).
+// a read breaks off is kept. What is kept is bounded: by the longest message, or by `hold_limit`
+// while a peer has not earned more (no session yet, so that nobody costs more than a session by
+// promising a long message).
 #pragma once
 
 #include <algorithm>
@@ -18,8 +18,9 @@ namespace simco {
 
 class FrameSplitter {
  public:
-  /// Longest part of an unfinished message that is kept, octets, at least kHeaderSize. A longer one is
-  /// handed on cut to this size: its header and payload sizes then disagree, which tells the taker.
+  /// Longest part of an unfinished message that is kept, octets, at least kHeaderSize. A longer one
+  /// is handed on cut to this size: its header and payload sizes then disagree, which tells the
+  /// taker.
   void set_hold_limit(std::size_t limit) { hold_limit_ = std::max(limit, kHeaderSize); }
 
   /// True between the first and the last octet of a message.
@@ -30,10 +31,10 @@ class FrameSplitter {
   /// Octets at the end of the last feed() that were not looked at, because `take` wanted no more.
   std::size_t unread() const { return unread_; }
 
-  /// Calls `take(std::span<const std::byte> message)` for each message that `octets` completes, until
-  /// it answers false; unread() then tells how much is left for another feed(). Answers
-  /// kImpossibleLength at a header that fits no message: the stream is lost from there on. The span is
-  /// valid during the call only.
+  /// Calls `take(std::span<const std::byte> message)` for each message that `octets` completes,
+  /// until it answers false; unread() then tells how much is left for another feed(). Answers
+  /// kImpossibleLength at a header that fits no message: the stream is lost from there on. The span
+  /// is valid during the call only.
   template <class Take>
   std::optional<DecodeError> feed(std::span<const std::byte> octets, Take&& take) {
     unread_ = 0;

@@ -1,6 +1,6 @@
 // Every message of RFC 4540 section 5 as a struct. Its kAttributes lists the attributes of the
-// message's figure in the figure's order (std::optional where the figure says so), and is the single
-// source for the decoder, the encoder, the sizes and the tests' generators.
+// message's figure in the figure's order (std::optional where the figure says so), and is the
+// single source for the decoder, the encoder, the sizes and the tests' generators.
 #pragma once
 
 #include <cstdint>
@@ -201,12 +201,12 @@ struct PrrReply {
   AddressTuple outside;
   std::optional<AddressTuple> inside;
   friend bool operator==(const PrrReply&, const PrrReply&) = default;
-  static constexpr auto kAttributes =
-      std::tuple{&PrrReply::pid, &PrrReply::group, &PrrReply::lifetime, &PrrReply::outside,
-                 &PrrReply::inside};
+  static constexpr auto kAttributes = std::tuple{
+      &PrrReply::pid, &PrrReply::group, &PrrReply::lifetime, &PrrReply::outside, &PrrReply::inside};
 };
 
-/// PER positive reply (5.3.10, figure 31), to PER and PEA; a traditional NAT omits `inside` (8.3.3).
+/// PER positive reply (5.3.10, figure 31), to PER and PEA; a traditional NAT omits `inside`
+/// (8.3.3).
 struct PerReply {
   static constexpr MessageType kType = detail::positive(SubType::kPer);
   PolicyRuleId pid;
@@ -215,9 +215,8 @@ struct PerReply {
   AddressTuple outside;
   std::optional<AddressTuple> inside;
   friend bool operator==(const PerReply&, const PerReply&) = default;
-  static constexpr auto kAttributes =
-      std::tuple{&PerReply::pid, &PerReply::group, &PerReply::lifetime, &PerReply::outside,
-                 &PerReply::inside};
+  static constexpr auto kAttributes = std::tuple{
+      &PerReply::pid, &PerReply::group, &PerReply::lifetime, &PerReply::outside, &PerReply::inside};
 };
 
 /// PLC positive reply (5.3.11, figure 32): the lifetime granted.
@@ -264,8 +263,8 @@ struct PesReply {
   Owner owner;
   friend bool operator==(const PesReply&, const PesReply&) = default;
   static constexpr auto kAttributes =
-      std::tuple{&PesReply::pid,    &PesReply::group,   &PesReply::parameters,
-                 &PesReply::internal, &PesReply::inside, &PesReply::outside,
+      std::tuple{&PesReply::pid,      &PesReply::group,    &PesReply::parameters,
+                 &PesReply::internal, &PesReply::inside,   &PesReply::outside,
                  &PesReply::external, &PesReply::lifetime, &PesReply::owner};
 };
 

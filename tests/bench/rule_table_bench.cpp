@@ -1,4 +1,5 @@
-// Cost of one more rule when there are a thousand and when there are a million, and the memory of each.
+// Cost of one more rule when there are a thousand and when there are a million, and the memory of
+// each.
 #include <benchmark/benchmark.h>
 #include <malloc.h>
 
@@ -73,9 +74,9 @@ void BM_AddRule(benchmark::State& state) {
     return static_cast<double>(info.uordblks + info.hblkhd);
   };
   state.counters["octets/rule"] = (used(after) - used(before)) / live;
-  state.counters["ns/rule"] = benchmark::Counter(
-      static_cast<double>(state.iterations()) * kBatch * 1e-9,
-      benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+  state.counters["ns/rule"] =
+      benchmark::Counter(static_cast<double>(state.iterations()) * kBatch * 1e-9,
+                         benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 BENCHMARK(BM_AddRule)->Arg(1'000)->Arg(1'000'000);
 

@@ -1,8 +1,8 @@
-// How many PER transactions a second one session gets through simco-middlebox (null backend), against
-// a bare epoll server that reads the same octets and writes replies of the same size without doing any
-// work, and against redis-server's SET. The same client drives the first two; every run starts a fresh
-// server, servers are pinned to one core and clients to the other, and the three take turns, so that
-// what the machine does to one it does to all. Prints medians and ratios.
+// How many PER transactions a second one session gets through simco-middlebox (null backend),
+// against a bare epoll server that reads the same octets and writes replies of the same size
+// without doing any work, and against redis-server's SET. The same client drives the first two;
+// every run starts a fresh server, servers are pinned to one core and clients to the other, and the
+// three take turns, so that what the machine does to one it does to all. Prints medians and ratios.
 //
 //   bench-throughput path/to/simco-middlebox [rounds]
 #include <arpa/inet.h>
@@ -67,7 +67,8 @@ sockaddr_in loopback(std::uint16_t port) {
   const int on = 1;
   ::setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   const auto address = loopback(kPort);
-  if (::bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) die("bind");
+  if (::bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+    die("bind");
   ::listen(listener, 16);
   const int connection = ::accept(listener, nullptr, nullptr);
   ::setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -220,8 +221,8 @@ double run_bare(std::uint32_t count, std::uint32_t window) {
 }
 
 double run_middlebox(const std::string& program, std::uint32_t count, std::uint32_t window) {
-  const pid_t server = start(0, {program, "--port", std::to_string(kPort), "--max-rules", "20000000",
-                                 "--log-level", "error"});
+  const pid_t server = start(0, {program, "--port", std::to_string(kPort), "--max-rules",
+                                 "20000000", "--log-level", "error"});
   const int fd = connect_to(kPort);
   open_session(fd);
   const double rate = drive(fd, count, window);

@@ -1,0 +1,73 @@
+// Writes the fuzzers' seeds from the RFC's figures, each named for what it is.
+#include <filesystem>
+#include <fstream>
+
+#include "tests/support/figures.hpp"
+
+namespace {
+
+using simco::test::Octets;
+
+void write(const std::filesystem::path& path, const Octets& octets) {
+  std::filesystem::create_directories(path.parent_path());
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(octets.data()),
+             static_cast<std::streamsize>(octets.size()));
+}
+
+/// `message` as the stream fuzzer reads it: pieces of at most 127 octets, each with its length.
+Octets pieces(const Octets& message) {
+  Octets result;
+  for (std::size_t at = 0; at < message.size(); at += 127) {
+    const auto piece = std::min<std::size_t>(127, message.size() - at);
+    result.push_back(static_cast<std::byte>(0x80 | piece));
+    result.insert(result.end(), message.begin() + static_cast<std::ptrdiff_t>(at),
+                  message.begin() + static_cast<std::ptrdiff_t>(at + piece));
+  }
+  return result;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) return 2;
+  const std::filesystem::path root = argv[1];
+  const Octets backend_done = {std::byte{0x40}};
+  const Octets backend_refuses = {std::byte{0x41}};
+  const Octets half_a_minute(2, std::byte{0x3F});
+  const Octets session = {std::byte{1}};
+  Octets everything = session;
+  for (const auto& figure : simco::test::figure_cases()) {
+    const auto octets = simco::test::from_hex(figure.hex);
+    write(root / "decode" / figure.name, octets);
+    if (octets[0] != std::byte{1}) continue;
+    for (std::uint8_t state = 0; state < 3; ++state) {
+      static constexpr const char* names[] = {"closed", "open", "noauth"};
+      write(root / "stream" / (std::string(names[state]) + "-" + figure.name),
+            simco::test::concat({{std::byte{state}}, pieces(octets), backend_done}));
+    }
+    if (octets[1] != std::byte{3}) everything = simco::test::concat({everything, pieces(octets)});
+  }
+  write(root / "stream" / "open-every-request", simco::test::concat({everything, backend_done}));
+  write(root / "stream" / "open-refused-by-backend",
+        simco::test::concat({everything, backend_refuses, half_a_minute, backend_refuses}));
+  const auto per = pieces(simco::test::from_hex(
+      "01 12 0030 0000000a 000b 0004 03 03 0000 0009 000c 01 20 11 00 138c 0002 0a000005 "
+      "0009 000c 01 20 11 03 1770 0002 c0000207 0007 0004 00000003"));
+  const auto plc =
+      pieces(simco::test::from_hex("01 15 0010 0000000d 0005 0004 00000001 0007 0004 "
+                                   "0000003c"));
+  const auto plc_0 =
+      pieces(simco::test::from_hex("01 15 0010 0000000e 0005 0004 00000001 0007 0004 "
+                                   "00000000"));
+  write(root / "stream" / "open-rule-expires",
+        simco::test::concat({session, per, backend_done, half_a_minute, backend_done}));
+  write(root / "stream" / "open-rule-changes-under-way",
+        simco::test::concat({session, per, backend_done, plc, plc_0, plc, backend_done,
+                             backend_done, backend_done}));
+  write(root / "stream" / "open-half-a-message",
+        simco::test::concat({session, pieces(simco::test::from_hex("01 21 0008 00000001 0005")),
+                             half_a_minute, half_a_minute, half_a_minute}));
+  write(root / "stream" / "open-impossible-length",
+        simco::test::concat({session, pieces(simco::test::from_hex("01 22 0002 00000001"))}));
+}

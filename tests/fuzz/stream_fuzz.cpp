@@ -1,0 +1,148 @@
+// The whole middlebox but for its sockets: octets arrive in pieces, times pass, the backend answers
+// late or refuses. The first octet of the input chooses the state to start from, then each piece
+// has an octet that says what happens and how long it is. Every request must get exactly one reply,
+// unless the session has ended, and nothing may be sent after the end.
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "middlebox/group_commit.hpp"
+#include "middlebox/policy/engine.hpp"
+#include "simco/session/middlebox_session.hpp"
+#include "simco/wire/frame_splitter.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+
+namespace {
+
+using namespace simco;
+
+class LateBackend final : public backend::Backend {
+ public:
+  std::string_view name() const override { return "late"; }
+  Capabilities capabilities() const override {
+    Capabilities result;
+    result.internal_wildcards = result.external_wildcards = result.port_wildcards = true;
+    result.internal_versions = result.external_versions = 3;
+    result.lifetime_max_s = 100;
+    return result;
+  }
+  void apply(std::span<const backend::RuleChange> batch, Client& client) override {
+    SIMCO_ASSERT(client_ == nullptr && !batch.empty());
+    size_ = batch.size();
+    client_ = &client;
+  }
+  void finish(backend::ChangeResult first) {
+    if (client_ == nullptr) return;
+    std::vector<backend::ChangeResult> results(size_, backend::ChangeResult::kDone);
+    results.front() = first;
+    std::exchange(client_, nullptr)->on_applied(results);
+  }
+  bool busy() const { return client_ != nullptr; }
+
+ private:
+  Client* client_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+class Middlebox final : MiddleboxSession::Host,
+                        middlebox::Requester,
+                        middlebox::GroupCommit::Observer {
+ public:
+  Middlebox() { splitter_.set_hold_limit(kSessionControlSizeMax); }
+
+  void receive(std::span<const std::byte> octets) {
+    const auto error = splitter_.feed(octets, [&](std::span<const std::byte> message) {
+      session_.on_message(message);
+      return !session_.leaving();
+    });
+    if (error) session_.on_malformed();
+    session_.on_octets(splitter_.mid_message(), now_);
+    commit_.dispatch();
+  }
+  void pass(std::chrono::milliseconds time) {
+    now_ += time;
+    if (session_.deadline() && *session_.deadline() <= now_) session_.on_deadline(now_);
+    if (engine_.next_expiry() && *engine_.next_expiry() <= now_) commit_.expire();
+    commit_.dispatch();
+  }
+  void finish(backend::ChangeResult first) { backend_.finish(first); }
+  void finish_all() {
+    while (backend_.busy()) backend_.finish(backend::ChangeResult::kDone);
+    SIMCO_ASSERT(session_.in_flight() == 0 && commit_.idle());
+  }
+
+ private:
+  void send(TransactionId tid, const Body& body) override {
+    SIMCO_ASSERT(!closed_);
+    std::vector<std::byte> octets(encoded_size(body));
+    ByteWriter out(octets);
+    SIMCO_ASSERT(encode(tid, body, out));
+    SIMCO_ASSERT(decode(octets));
+  }
+  void execute(TransactionId tid, const Body& request) override {
+    commit_.submit(*this, tid, request);
+  }
+  bool admit() override { return true; }
+  void opened() override {
+    SIMCO_ASSERT(!agent_);
+    agent_ = engine_.acquire("fuzzer");
+    splitter_.set_hold_limit(kMessageSizeMax);
+  }
+  void close() override {
+    SIMCO_ASSERT(!closed_);
+    closed_ = true;
+  }
+  policy::AgentId agent() const override { return *agent_; }
+  void reply(TransactionId tid, const Body& body) override { session_.reply(tid, body); }
+  void on_rule_event(const policy::RuleEvent& event, const middlebox::Requester* cause) override {
+    if (cause != this) session_.notify(event.pid, event.lifetime, event.created_by);
+  }
+  void on_expiry_failed(PolicyRuleId) override {}
+  void on_batch_done() override {}
+  Instant now() const override { return now_; }
+
+  Instant now_{std::chrono::hours(1)};
+  LateBackend backend_;
+  policy::PolicyEngine engine_{policy::PolicyEngine::Options{backend_.capabilities(), 20}};
+  middlebox::GroupCommit commit_{engine_, backend_, *this};
+  FrameSplitter splitter_;
+  MiddleboxSession session_{{{}, std::chrono::seconds(60), 4}, *this, now_};
+  std::optional<policy::AgentId> agent_;
+  bool closed_ = false;
+};
+
+void open(Middlebox& box, bool with_challenge) {
+  std::vector<std::byte> octets(64);
+  ByteWriter out(octets);
+  const Challenge challenge{OctetsView::of("fuzz")};
+  encode({0}, SeRequest{{3, 0}, with_challenge ? std::optional(challenge) : std::nullopt}, out);
+  box.receive(std::span(octets).first(out.written()));
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  auto octets = std::as_bytes(std::span(data, size));
+  if (octets.empty()) return 0;
+  Middlebox box;
+  const auto start = std::to_integer<unsigned>(octets[0]) % 3;
+  if (start != 0) open(box, start == 2);
+  octets = octets.subspan(1);
+  while (!octets.empty()) {
+    const auto what = std::to_integer<unsigned>(octets[0]);
+    octets = octets.subspan(1);
+    switch (what >> 6) {
+      case 0: box.pass(std::chrono::milliseconds((what & 63) * 250)); break;
+      case 1: box.finish(static_cast<backend::ChangeResult>((what & 63) % 3)); break;
+      default: {
+        const auto piece = octets.first(std::min<std::size_t>(what & 127, octets.size()));
+        octets = octets.subspan(piece.size());
+        box.receive(piece);
+      }
+    }
+  }
+  box.finish_all();
+  return 0;
+}

@@ -1,0 +1,276 @@
+// The client library against the real middlebox: with callbacks, futures and coroutines.
+#include "agent/agent.hpp"
+
+#include <gtest/gtest.h>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/use_future.hpp>
+#include <boost/asio/write.hpp>
+#include <set>
+#include <thread>
+
+#include "tests/support/figures.hpp"
+#include "tests/support/server_thread.hpp"
+
+namespace simco::agent {
+namespace {
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+using boost::system::error_code;
+using test::ServerThread;
+
+PerRequest pinhole(std::uint16_t port, std::uint32_t lifetime_s = 60) {
+  return {{PortParity::kAny, Direction::kBidirectional},
+          test::ipv4(Location::kInternal, {10, 0, 0, 5}, port),
+          test::ipv4(Location::kExternal, {192, 0, 2, 7}, 6000),
+          {lifetime_s},
+          {}};
+}
+
+net::HostPort target(const ServerThread& server) { return {"127.0.0.1", server.port()}; }
+
+TEST(Agent, Coroutines) {
+  ServerThread server;
+  asio::io_context io;
+  bool finished = false;
+  asio::co_spawn(
+      io,
+      [&]() -> asio::awaitable<void> {
+        Agent agent(io.get_executor());
+        const auto capabilities = co_await agent.open(target(server), asio::use_awaitable);
+        EXPECT_TRUE(capabilities.packet_filter);
+        EXPECT_EQ(capabilities.lifetime_max_s, 3600U);
+        const auto rule = co_await agent.enable(pinhole(5004), asio::use_awaitable);
+        EXPECT_EQ(rule.lifetime, Lifetime{60});
+        EXPECT_EQ(rule.outside.location, Location::kOutside);
+        const auto longer =
+            co_await agent.change_lifetime(rule.pid, Lifetime{90}, asio::use_awaitable);
+        EXPECT_EQ(longer, Lifetime{90});
+        const auto status = co_await agent.status(rule.pid, asio::use_awaitable);
+        EXPECT_EQ(status.kind, RuleStatus::Kind::kEnabled);
+        EXPECT_EQ(status.internal, pinhole(5004).internal);
+        EXPECT_EQ(status.owner, "anonymous@127.0.0.1");
+        const auto list = co_await agent.list(asio::use_awaitable);
+        EXPECT_EQ(list, std::vector{rule.pid});
+        co_await agent.remove(rule.pid, asio::use_awaitable);
+        const auto [error, gone] =
+            co_await agent.status(rule.pid, asio::as_tuple(asio::use_awaitable));
+        EXPECT_EQ(error, make_reply_error(NegativeReplyCode::kNoSuchRule));
+        EXPECT_EQ(error.message(), "specified policy rule does not exist (0x0343)");
+        co_await agent.close(asio::use_awaitable);
+        finished = true;
+      },
+      asio::detached);
+  io.run_for(10s);
+  EXPECT_TRUE(finished);
+}
+
+TEST(Agent, FuturesFromAnotherThread) {
+  ServerThread server;
+  asio::io_context io;
+  auto work = asio::make_work_guard(io);
+  std::thread loop([&] { io.run(); });
+  {
+    Agent agent(io.get_executor());
+    agent.open(target(server), asio::use_future).get();
+    std::vector<std::future<EnabledRule>> rules;
+    for (std::uint16_t i = 1; i <= 500; ++i) {
+      rules.push_back(agent.enable(pinhole(i), asio::use_future));
+    }
+    std::set<std::uint32_t> pids;
+    for (auto& rule : rules) EXPECT_TRUE(pids.insert(rule.get().pid.value).second);
+    try {
+      agent.remove({999'999}, asio::use_future).get();
+      FAIL();
+    } catch (const boost::system::system_error& refused) {
+      EXPECT_EQ(negative_reply(refused.code()), NegativeReplyCode::kNoSuchRule);
+    }
+    agent.close(asio::use_future).get();
+  }
+  work.reset();
+  loop.join();
+}
+
+TEST(Agent, CallbacksManyInFlight) {
+  ServerThread server;
+  asio::io_context io;
+  Agent agent(io.get_executor());
+  int done = 0;
+  agent.open(target(server), [&](error_code error, Capabilities) {
+    ASSERT_FALSE(error);
+    for (std::uint16_t i = 1; i <= 1000; ++i) {
+      agent.enable(pinhole(i), [&](error_code failed, EnabledRule rule) {
+        EXPECT_FALSE(failed);
+        agent.remove(rule.pid, [&](error_code not_removed) {
+          EXPECT_FALSE(not_removed);
+          if (++done == 1000) agent.close([](error_code) {});
+        });
+      });
+    }
+  });
+  io.run_for(10s);
+  EXPECT_EQ(done, 1000);
+  EXPECT_EQ(server.ask([](auto& s) { return s.rule_count(); }), 0U);
+}
+
+TEST(Agent, HearsOfRulesThatOthersChange) {
+  ServerThread server;
+  asio::io_context io;
+  Agent one(io.get_executor());
+  Agent two(io.get_executor());
+  bool finished = false;
+  asio::co_spawn(
+      io,
+      [&]() -> asio::awaitable<void> {
+        co_await one.open(target(server), asio::use_awaitable);
+        co_await two.open(target(server), asio::use_awaitable);
+        const auto rule = co_await one.enable(pinhole(1), asio::use_awaitable);
+        auto event = co_await two.next_event(asio::use_awaitable);
+        EXPECT_EQ(event.pid, rule.pid);
+        EXPECT_EQ(event.lifetime, Lifetime{60});
+        co_await one.remove(rule.pid, asio::use_awaitable);
+        event = co_await two.next_event(asio::use_awaitable);
+        EXPECT_EQ(event.lifetime, Lifetime{0});
+        EXPECT_EQ(event.lost, 0U);
+        finished = true;
+        co_await one.close(asio::use_awaitable);
+        co_await two.close(asio::use_awaitable);
+      },
+      asio::detached);
+  io.run_for(10s);
+  EXPECT_TRUE(finished);
+}
+
+TEST(Agent, EverythingThatWaitsLearnsOfTheEndOfTheSession) {
+  ServerThread server;
+  asio::io_context io;
+  Agent agent(io.get_executor());
+  error_code at_event;
+  bool opened = false;
+  agent.open(target(server), [&](error_code error, Capabilities) {
+    ASSERT_FALSE(error);
+    opened = true;
+    agent.next_event([&](error_code ended, RuleEvent) { at_event = ended; });
+  });
+  while (!opened) io.run_one_for(5s);
+  std::thread stopper([&] { server.stop(); });
+  io.restart();
+  io.run_for(5s);
+  stopper.join();
+  EXPECT_EQ(at_event, AgentError::kMiddleboxTerminated);
+  error_code afterwards;
+  agent.list([&](error_code error, std::vector<PolicyRuleId>) { afterwards = error; });
+  io.restart();
+  io.run_for(1s);
+  EXPECT_EQ(afterwards, AgentError::kNotOpen);
+}
+
+TEST(Agent, OpensAgainAfterALoss) {
+  asio::io_context io;
+  auto server = std::make_unique<ServerThread>();
+  Agent agent(io.get_executor());
+  int openings = 0;
+  error_code refused;
+  error_code twice;
+  asio::co_spawn(
+      io,
+      [&]() -> asio::awaitable<void> {
+        co_await agent.open(target(*server), asio::use_awaitable);
+        ++openings;
+        const auto [error, none] =
+            co_await agent.open(target(*server), asio::as_tuple(asio::use_awaitable));
+        twice = error;
+        server.reset();  // the connection breaks
+        const auto [lost, event] = co_await agent.next_event(asio::as_tuple(asio::use_awaitable));
+        EXPECT_EQ(lost, AgentError::kConnectionLost);
+        server = std::make_unique<ServerThread>();
+        co_await agent.open(target(*server), asio::use_awaitable);
+        ++openings;
+        co_await agent.close(asio::use_awaitable);
+        const auto [nobody, nothing] =
+            co_await agent.open({"127.0.0.1", 1}, asio::as_tuple(asio::use_awaitable));
+        refused = nobody;
+      },
+      asio::detached);
+  io.run_for(10s);
+  EXPECT_EQ(twice, AgentError::kAlreadyOpen);
+  EXPECT_EQ(openings, 2);
+  EXPECT_EQ(refused, asio::error::connection_refused);
+}
+
+// A listener that accepts and never answers.
+TEST(Agent, TimesOut) {
+  asio::io_context io;
+  asio::ip::tcp::acceptor mute(io, {asio::ip::address_v4::loopback(), 0});
+  Agent agent(io.get_executor(), Agent::Options{.timeout = 100ms});
+  error_code result;
+  agent.open({"127.0.0.1", mute.local_endpoint().port()},
+             [&](error_code error, Capabilities) { result = error; });
+  io.run_for(5s);
+  EXPECT_EQ(result, AgentError::kTimeout);
+}
+
+TEST(Agent, AReplyThatDoesNotComeTimesOutAndTheSessionGoesOn) {
+  asio::io_context io;
+  asio::ip::tcp::acceptor acceptor(io, {asio::ip::address_v4::loopback(), 0});
+  // Answers the SE, ignores the first request and answers the second.
+  std::thread middlebox([&] {
+    auto socket = acceptor.accept();
+    const auto receive = [&](std::size_t size) {
+      test::Octets octets(size);
+      boost::asio::read(socket, boost::asio::buffer(octets.data(), octets.size()));
+      return read_header(std::span<const std::byte>(octets).first<8>()).tid;
+    };
+    const auto send = [&](const Message& message) {
+      const auto octets = test::encoded(message);
+      boost::asio::write(socket, boost::asio::buffer(octets.data(), octets.size()));
+    };
+    send({receive(16), SeReply{}});
+    const auto late = receive(8);
+    send({receive(8), PrlReply{}});
+    send({late, PrlReply{}});
+    receive(8);
+  });
+  Agent agent(io.get_executor(), Agent::Options{.timeout = 300ms});
+  std::vector<error_code> results;
+  agent.open({"127.0.0.1", acceptor.local_endpoint().port()}, [&](error_code error, Capabilities) {
+    ASSERT_FALSE(error);
+    agent.list([&](error_code first, std::vector<PolicyRuleId>) {
+      results.push_back(first);
+      agent.list([&](error_code second, std::vector<PolicyRuleId>) {
+        results.push_back(second);
+        agent.close([&](error_code third) { results.push_back(third); });
+      });
+    });
+  });
+  io.run_for(5s);
+  middlebox.join();
+  ASSERT_EQ(results.size(), 3U);
+  EXPECT_EQ(results[0], AgentError::kTimeout);
+  EXPECT_FALSE(results[1]);
+  EXPECT_TRUE(results[2]);  // no ST reply: the connection just ended
+}
+
+TEST(Agent, DestroyedInTheMiddleEndsItsTransactions) {
+  ServerThread server;
+  asio::io_context io;
+  error_code result;
+  auto agent = std::make_unique<Agent>(io.get_executor());
+  agent->open(target(server), [&](error_code error, Capabilities) {
+    ASSERT_FALSE(error);
+    agent->next_event([&](error_code ended, RuleEvent) { result = ended; });
+    asio::post(io, [&] { agent.reset(); });
+  });
+  io.run_for(5s);
+  EXPECT_EQ(result, AgentError::kConnectionLost);
+}
+
+}  // namespace
+}  // namespace simco::agent

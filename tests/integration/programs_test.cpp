@@ -1,0 +1,249 @@
+// The programs as their users start them: exit codes, output, signals, and the two together.
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/support/program.hpp"
+#include "tests/support/server_thread.hpp"
+
+namespace simco {
+namespace {
+
+using namespace std::chrono_literals;
+using test::Program;
+using test::RawAgent;
+
+std::string connect_to(std::uint16_t port) { return "127.0.0.1:" + std::to_string(port); }
+
+TEST(Programs, MiddleboxServesAndStopsOnSignals) {
+  for (const int number : {SIGTERM, SIGINT}) {
+    Program middlebox({"simco-middlebox", "--port", "0"});
+    const auto port = middlebox.listening_port();
+    RawAgent agent(port);
+    agent.open();
+    middlebox.signal(number);
+    const auto last = agent.receive();
+    ASSERT_TRUE(last);
+    EXPECT_EQ(last->body, Body{AstNotification{}});
+    EXPECT_TRUE(agent.at_end());
+    agent.socket().close();
+    EXPECT_EQ(middlebox.wait(), 0);
+    // The null backend says once that it enforces nothing.
+    const auto text = middlebox.err();
+    const auto said = text.find("no rule is enforced");
+    ASSERT_NE(said, std::string::npos);
+    EXPECT_EQ(text.find("no rule is enforced", said + 1), std::string::npos);
+  }
+}
+
+TEST(Programs, WrongUsageIsOneLineAndExit2) {
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"simco-middlebox", "--nonsense"},
+        {"simco-middlebox", "--listen", "0.0.0.0"},
+        {"simco-loadgen", "--rate", "nothing"},
+        {"simco-echo", "--port", "x"}}) {
+    Program program(words);
+    EXPECT_EQ(program.wait(), 2);
+    EXPECT_EQ(std::ranges::count(program.err(), '\n'), 1) << program.err();
+    EXPECT_TRUE(program.err().starts_with(words[0] + ": ")) << program.err();
+    EXPECT_TRUE(program.out().empty());
+  }
+}
+
+TEST(Programs, PortInUseIsOneLineAndExit1) {
+  Program first({"simco-middlebox", "--port", "0", "--log-level", "info"});
+  const auto port = std::to_string(first.listening_port());
+  Program second({"simco-middlebox", "--port", port, "--log-level", "error"});
+  EXPECT_EQ(second.wait(), 1);
+  EXPECT_EQ(second.err(), "simco-middlebox: cannot listen on tcp 127.0.0.1:" + port +
+                              ": Address already in use\n");
+  Program echo({"simco-echo", "--port", port});
+  EXPECT_EQ(echo.wait(), 1);
+  EXPECT_EQ(std::ranges::count(echo.err(), '\n'), 1);
+}
+
+TEST(Programs, HelpAndVersion) {
+  for (const char* name : {"simco-middlebox", "simco-loadgen", "simco-echo"}) {
+    Program help({name, "--help"});
+    EXPECT_EQ(help.wait(), 0);
+    EXPECT_NE(help.out().find("--port") + help.out().find("--connect"), 2 * std::string::npos);
+    Program version({name, "--version"});
+    EXPECT_EQ(version.wait(), 0);
+    EXPECT_TRUE(version.out().starts_with(std::string(name) + " 0."));
+  }
+}
+
+TEST(Programs, LoadgenAgainstMiddlebox) {
+  Program middlebox({"simco-middlebox", "--port", "0"});
+  const auto port = middlebox.listening_port();
+  const std::string samples = testing::TempDir() + "simco-samples-" + std::to_string(::getpid());
+  Program loadgen({"simco-loadgen", "--connect", connect_to(port), "--rate", "2000", "--count",
+                   "1000", "--warmup", "100", "--connections", "3", "--rules", "60", "--json", "-",
+                   "--samples", samples});
+  ASSERT_EQ(loadgen.wait(), 0) << loadgen.err();
+  const auto json = nlohmann::json::parse(loadgen.out());
+  EXPECT_EQ(json["version"], 1);
+  EXPECT_EQ(json["parameters"]["connections"], 3);
+  EXPECT_EQ(json["transactions"]["offered"], 1000);
+  EXPECT_EQ(json["transactions"]["sent"], 1000);
+  EXPECT_EQ(json["transactions"]["completed"], 1000);
+  EXPECT_EQ(json["transactions"]["refused"], 0);
+  EXPECT_EQ(json["transactions"]["timed_out"], 0);
+  EXPECT_EQ(json["aborted"], false);
+  EXPECT_TRUE(json["abort_reason"].is_null());
+  const auto& response = json["response_time_ms"];
+  for (const char* figure :
+       {"mean", "ci95", "stddev", "min", "p50", "p90", "p95", "p99", "p999", "max"}) {
+    EXPECT_TRUE(response[figure].is_number()) << figure;
+    EXPECT_TRUE(json["service_time_ms"][figure].is_number()) << figure;
+  }
+  EXPECT_LE(response["min"], response["p50"]);
+  EXPECT_LE(response["p50"], response["p99"]);
+  EXPECT_LE(response["p99"], response["max"]);
+  EXPECT_LE(json["service_time_ms"]["mean"], response["mean"]);
+  for (const char* figure : {"p50", "p99", "max"}) {
+    EXPECT_TRUE(json["generator_lag_ms"][figure].is_number());
+  }
+  EXPECT_TRUE(json["transport_stats"].contains("rto_ms"));
+  // 1100 rules were made and all but 60 deleted again.
+  EXPECT_EQ(json["rules_deleted"], 1100 - 60);
+  std::ifstream lines(samples);
+  std::string line;
+  std::size_t count = 0;
+  while (std::getline(lines, line)) count += line.ends_with(",completed") ? 1 : 0;
+  EXPECT_EQ(count, 1000U);
+  ::unlink(samples.c_str());
+}
+
+TEST(Programs, LoadgenTellsOfRefusals) {
+  Program middlebox({"simco-middlebox", "--port", "0", "--max-rules", "10"});
+  const auto port = middlebox.listening_port();
+  Program loadgen(
+      {"simco-loadgen", "--connect", connect_to(port), "--rate", "1000", "--count", "30"});
+  EXPECT_EQ(loadgen.wait(), 1);
+  EXPECT_NE(loadgen.out().find("10 completed, 20 refused"), std::string::npos) << loadgen.out();
+  EXPECT_NE(loadgen.out().find("no resources available for this transaction (0x0342)"),
+            std::string::npos);
+}
+
+TEST(Programs, LoadgenWithoutMiddleboxIsOneLineAndExit1) {
+  Program loadgen({"simco-loadgen", "--connect", "127.0.0.1:1", "--count", "1"});
+  EXPECT_EQ(loadgen.wait(), 1);
+  EXPECT_EQ(loadgen.err(), "simco-loadgen: cannot open a session: Connection refused\n");
+  EXPECT_TRUE(loadgen.out().empty()) << loadgen.out();
+}
+
+TEST(Programs, LoadgenNoticesThatTheMiddleboxDies) {
+  Program middlebox({"simco-middlebox", "--port", "0"});
+  const auto port = middlebox.listening_port();
+  Program loadgen({"simco-loadgen", "--connect", connect_to(port), "--rate", "100", "--duration",
+                   "30", "--json", "-"});
+  std::this_thread::sleep_for(500ms);
+  middlebox.signal(SIGKILL);
+  ASSERT_EQ(loadgen.wait(10s), 1);
+  const auto json = nlohmann::json::parse(loadgen.out());
+  EXPECT_EQ(json["aborted"], true);
+  EXPECT_NE(json["abort_reason"].get<std::string>().find("connection lost"), std::string::npos);
+}
+
+// A peer that accepts and never reads: what cannot be handed over in time ends the run.
+TEST(Programs, LoadgenStopsWhenTheTransportTakesNothing) {
+  boost::asio::io_context io;
+  boost::asio::ip::tcp::acceptor acceptor(io);
+  acceptor.open(boost::asio::ip::tcp::v4());
+  acceptor.set_option(boost::asio::socket_base::receive_buffer_size(4096));
+  acceptor.bind({boost::asio::ip::address_v4::loopback(), 0});
+  acceptor.listen();
+  Program loadgen({"simco-loadgen", "--connect", connect_to(acceptor.local_endpoint().port()),
+                   "--workload", "echo", "--rate", "200000", "--duration", "30", "--abort-lag",
+                   "0.3", "--json", "-"});
+  auto peer = acceptor.accept();
+  ASSERT_EQ(loadgen.wait(20s), 1);
+  const auto json = nlohmann::json::parse(loadgen.out());
+  EXPECT_EQ(json["aborted"], true);
+  EXPECT_NE(json["abort_reason"].get<std::string>().find("handed to the transport"),
+            std::string::npos);
+  EXPECT_LT(json["transactions"]["sent"], json["transactions"]["offered"]);
+}
+
+// A peer that reads and never answers: transactions time out, each on its own.
+TEST(Programs, LoadgenCountsTimeouts) {
+  boost::asio::io_context io;
+  boost::asio::ip::tcp::acceptor acceptor(io, {boost::asio::ip::address_v4::loopback(), 0});
+  Program loadgen({"simco-loadgen", "--connect", connect_to(acceptor.local_endpoint().port()),
+                   "--workload", "echo", "--rate", "100", "--count", "20", "--timeout", "0.3",
+                   "--json", "-"});
+  auto peer = acceptor.accept();
+  ASSERT_EQ(loadgen.wait(20s), 1);
+  const auto json = nlohmann::json::parse(loadgen.out());
+  EXPECT_EQ(json["transactions"]["sent"], 20);
+  EXPECT_EQ(json["transactions"]["timed_out"], 20);
+  EXPECT_EQ(json["aborted"], false);
+}
+
+TEST(Programs, Echo) {
+  Program echo({"simco-echo", "--port", "0", "--listen", "127.0.0.1"});
+  const auto port = echo.listening_port();
+  Program loadgen({"simco-loadgen", "--connect", connect_to(port), "--workload", "echo", "--rate",
+                   "5000", "--count", "2000", "--connections", "2"});
+  EXPECT_EQ(loadgen.wait(), 0) << loadgen.out();
+  EXPECT_NE(loadgen.out().find("2000 completed"), std::string::npos);
+  echo.signal(SIGTERM);
+  EXPECT_EQ(echo.wait(), 0);
+}
+
+std::size_t resident_octets(pid_t pid) {
+  std::ifstream statm("/proc/" + std::to_string(pid) + "/statm");
+  std::size_t total = 0;
+  std::size_t resident = 0;
+  statm >> total >> resident;
+  return resident * 4096;
+}
+
+TEST(Programs, TenThousandConnectionsThatSendNothing) {
+  constexpr std::size_t kCount = 10'000;
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+  if (limit.rlim_max < kCount + 100) {
+    GTEST_SKIP() << "this system allows a process only " << limit.rlim_max << " descriptors";
+  }
+  Program middlebox({"simco-middlebox", "--port", "0", "--message-timeout", "8"});
+  const auto port = middlebox.listening_port();
+  RawAgent agent(port);
+  agent.open();
+  const auto before = resident_octets(middlebox.pid());
+  boost::asio::io_context io;
+  std::vector<boost::asio::ip::tcp::socket> silent;
+  silent.reserve(kCount);
+  for (std::size_t i = 0; i < kCount; ++i) {
+    silent.emplace_back(io);
+    silent.back().connect({boost::asio::ip::address_v4::loopback(), port});
+  }
+  EXPECT_TRUE(std::holds_alternative<PrlReply>(agent.ask(PrlRequest{})));
+  // Sanitizers keep much beside what the program asks for.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  constexpr std::size_t kOctetsEach = 40'000;
+#else
+  constexpr std::size_t kOctetsEach = 4096;
+#endif
+  EXPECT_LT(resident_octets(middlebox.pid()), before + kCount * kOctetsEach);
+  // No session in time: each is closed, and the agent does not notice.
+  std::byte nothing{};
+  for (auto& socket : {&silent.front(), &silent.back()}) {
+    const timeval wait{30, 0};
+    ::setsockopt(socket->native_handle(), SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait);
+    EXPECT_EQ(::recv(socket->native_handle(), &nothing, 1, 0), 0);
+  }
+  EXPECT_TRUE(std::holds_alternative<PrlReply>(agent.ask(PrlRequest{})));
+  silent.clear();
+  middlebox.signal(SIGTERM);
+  EXPECT_EQ(middlebox.wait(), 0);
+  // At most a line per connection.
+  EXPECT_LE(static_cast<std::size_t>(std::ranges::count(middlebox.err(), '\n')), kCount + 10);
+}
+
+}  // namespace
+}  // namespace simco

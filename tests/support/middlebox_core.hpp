@@ -1,0 +1,134 @@
+// The middlebox without sockets: engine, group commit and a backend that the test answers for.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "middlebox/group_commit.hpp"
+#include "middlebox/policy/engine.hpp"
+#include "tests/support/figures.hpp"
+#include "tests/support/octets.hpp"
+
+namespace simco::test {
+
+/// Holds batches until the test says what became of them, or says "done" at once.
+class ScriptedBackend final : public backend::Backend {
+ public:
+  std::string_view name() const override { return "scripted"; }
+  Capabilities capabilities() const override {
+    Capabilities result;
+    result.packet_filter = true;
+    result.internal_wildcards = result.external_wildcards = result.port_wildcards = true;
+    result.internal_versions = result.external_versions = 3;
+    result.lifetime_max_s = 3600;
+    return result;
+  }
+  void apply(std::span<const backend::RuleChange> batch, Client& client) override {
+    SIMCO_ASSERT(client_ == nullptr);
+    batches.emplace_back(batch.begin(), batch.end());
+    client_ = &client;
+    if (automatic) finish();
+  }
+  bool busy() const { return client_ != nullptr; }
+  /// Ends the batch; `results` for its first changes, the others are done.
+  void finish(std::vector<backend::ChangeResult> results = {}) {
+    results.resize(batches.back().size(), backend::ChangeResult::kDone);
+    std::exchange(client_, nullptr)->on_applied(results);
+  }
+
+  bool automatic = true;
+  std::vector<std::vector<backend::RuleChange>> batches;
+
+ private:
+  Client* client_ = nullptr;
+};
+
+class MiddleboxCore : private middlebox::GroupCommit::Observer {
+ public:
+  class Agent final : public middlebox::Requester {
+   public:
+    Agent(MiddleboxCore& core, const std::string& name)
+        : core_(core), id_(core.engine.acquire(name)) {}
+    policy::AgentId agent() const override { return id_; }
+    void reply(TransactionId tid, const Body& body) override {
+      core_.storage_.push_back(encoded({tid, body}));
+      replies[tid.value] = decode(core_.storage_.back())->body;
+    }
+
+    std::map<std::uint32_t, Body> replies;
+    std::vector<policy::RuleEvent> events;
+
+   private:
+    MiddleboxCore& core_;
+    policy::AgentId id_;
+  };
+
+  explicit MiddleboxCore(std::uint32_t rules_max = 1000)
+      : engine(policy::PolicyEngine::Options{backend.capabilities(), rules_max}),
+        commit(engine, backend, *this) {}
+
+  Agent& agent(const std::string& name) {
+    agents_.push_back(std::make_unique<Agent>(*this, name));
+    return *agents_.back();
+  }
+  /// Hands a request in without giving it to the backend; answers its TID.
+  std::uint32_t submit(Agent& agent, const Body& request) {
+    commit.submit(agent, {++tid_}, request);
+    return tid_;
+  }
+  /// A request and its reply, with a backend that answers at once.
+  Body ask(Agent& agent, const Body& request) {
+    const auto tid = submit(agent, request);
+    commit.dispatch();
+    SIMCO_ASSERT(agent.replies.contains(tid));
+    return agent.replies[tid];
+  }
+  void advance(Instant::duration time) {
+    now_ += time;
+    while (engine.next_expiry() && *engine.next_expiry() <= now_ && !backend.busy()) {
+      commit.expire();
+      commit.dispatch();
+    }
+  }
+  Instant now() const override { return now_; }
+
+  ScriptedBackend backend;
+  policy::PolicyEngine engine;
+  middlebox::GroupCommit commit;
+  int batches_done = 0;
+  std::vector<PolicyRuleId> expiry_failures;
+
+ private:
+  void on_rule_event(const policy::RuleEvent& event, const middlebox::Requester* cause) override {
+    for (const auto& agent : agents_) {
+      if (agent.get() == cause || !engine.may_access(agent->agent(), event.owner)) continue;
+      agent->events.push_back(event);
+    }
+  }
+  void on_expiry_failed(PolicyRuleId pid) override { expiry_failures.push_back(pid); }
+  void on_batch_done() override { ++batches_done; }
+
+  Instant now_{std::chrono::hours(1)};
+  std::uint32_t tid_ = 0;
+  std::deque<Octets> storage_;
+  std::vector<std::unique_ptr<Agent>> agents_;
+};
+
+/// A PER request that every firewall grants.
+inline PerRequest pinhole(std::uint16_t port = 5004, std::uint32_t lifetime_s = 60) {
+  return {{PortParity::kAny, Direction::kBidirectional},
+          ipv4(Location::kInternal, {10, 0, 0, 5}, port),
+          ipv4(Location::kExternal, {192, 0, 2, 7}, 6000),
+          {lifetime_s},
+          {}};
+}
+
+/// The code of a negative reply, or nothing.
+inline std::optional<NegativeReplyCode> refusal(const Body& body) {
+  const auto* refused = std::get_if<NegativeReply>(&body);
+  return refused == nullptr ? std::nullopt : std::optional(refused->code);
+}
+
+}  // namespace simco::test

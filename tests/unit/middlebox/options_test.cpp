@@ -1,0 +1,127 @@
+#include "middlebox/options.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+
+namespace simco::middlebox {
+namespace {
+
+std::expected<Settings, UsageExit> parse(std::vector<const char*> words) {
+  words.insert(words.begin(), "simco-middlebox");
+  return parse_settings(static_cast<int>(words.size()), words.data());
+}
+
+/// A configuration file that goes away with the test.
+class File {
+ public:
+  explicit File(const std::string& text)
+      : path_(testing::TempDir() + "simco-options-" + std::to_string(::getpid()) + ".toml") {
+    std::ofstream(path_) << text;
+  }
+  ~File() { ::unlink(path_.c_str()); }
+  const char* path() const { return path_.c_str(); }
+
+ private:
+  std::string path_;
+};
+
+/// The error for a configuration file, without its path.
+std::string file_error(const std::string& text) {
+  const File file(text);
+  const auto settings = parse({"--config", file.path()});
+  if (settings) return "taken";
+  EXPECT_EQ(settings.error().code, 2);
+  EXPECT_EQ(std::ranges::count(settings.error().text, '\n'), 1);
+  const auto at = settings.error().text.find(file.path());
+  EXPECT_NE(at, std::string::npos) << settings.error().text;
+  return settings.error().text.substr(at + std::string(file.path()).size());
+}
+
+TEST(Options, Defaults) {
+  const auto settings = parse({});
+  ASSERT_TRUE(settings);
+  EXPECT_EQ(settings->server.listen, std::vector<std::string>{"127.0.0.1"});
+  EXPECT_EQ(settings->server.port, 7626);
+  EXPECT_EQ(settings->server.lifetime_max_s, 3600U);
+  EXPECT_EQ(settings->server.message_timeout, std::chrono::seconds(60));
+  EXPECT_EQ(settings->backend, "null");
+  EXPECT_EQ(settings->log_level, "info");
+}
+
+TEST(Options, CommandLine) {
+  const auto settings =
+      parse({"--listen", "127.0.0.1,::1", "--port", "0", "--max-lifetime=7", "--message-timeout",
+             "0.5", "--max-rules", "9", "--max-sessions", "8", "--log-level", "debug"});
+  ASSERT_TRUE(settings) << settings.error().text;
+  EXPECT_EQ(settings->server.listen, (std::vector<std::string>{"127.0.0.1", "::1"}));
+  EXPECT_EQ(settings->server.port, 0);
+  EXPECT_EQ(settings->server.lifetime_max_s, 7U);
+  EXPECT_EQ(settings->server.rules_max, 9U);
+  EXPECT_EQ(settings->server.sessions_max, 8U);
+  EXPECT_EQ(settings->server.message_timeout, std::chrono::milliseconds(500));
+}
+
+TEST(Options, WrongOnesAreOneLineAndExit2) {
+  for (const auto& words :
+       std::vector<std::vector<const char*>>{{"--nonsense"},
+                                             {"--port", "70000"},
+                                             {"--port", "abc"},
+                                             {"--transport", "udp"},
+                                             {"--backend", "iptables"},
+                                             {"--listen", "localhost"},
+                                             {"--max-lifetime", "0"},
+                                             {"--message-timeout", "-1"},
+                                             {"--log-level", "loud"},
+                                             {"--config", "/nonexistent/simco.toml"},
+                                             {"stray"}}) {
+    const auto settings = parse(words);
+    ASSERT_FALSE(settings) << words[0];
+    EXPECT_EQ(settings.error().code, 2);
+    EXPECT_EQ(std::ranges::count(settings.error().text, '\n'), 1) << settings.error().text;
+    EXPECT_TRUE(settings.error().text.starts_with("simco-middlebox: ")) << settings.error().text;
+  }
+}
+
+TEST(Options, BeyondLoopbackOnlyWhenToldTo) {
+  const auto refused = parse({"--listen", "0.0.0.0"});
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().text.find("--allow-anonymous"), std::string::npos);
+  EXPECT_TRUE(parse({"--listen", "0.0.0.0", "--allow-anonymous"}));
+  EXPECT_TRUE(parse({"--listen", "127.5.0.1,::1"}));
+}
+
+TEST(Options, HelpAndVersion) {
+  const auto help = parse({"--help"});
+  ASSERT_FALSE(help);
+  EXPECT_EQ(help.error().code, 0);
+  EXPECT_NE(help.error().text.find("--max-lifetime"), std::string::npos);
+  const auto version = parse({"--version"});
+  ASSERT_FALSE(version);
+  EXPECT_EQ(version.error().code, 0);
+}
+
+TEST(Options, FileAndCommandLineTogether) {
+  const File file(
+      "listen = [\"127.0.0.1\", \"127.0.0.2\"]\nport = 1234\nmax-lifetime = 10\n"
+      "message-timeout = 2.5\n");
+  const auto settings = parse({"--config", file.path(), "--port", "99"});
+  ASSERT_TRUE(settings) << settings.error().text;
+  EXPECT_EQ(settings->server.port, 99);  // the command line wins
+  EXPECT_EQ(settings->server.listen.size(), 2U);
+  EXPECT_EQ(settings->server.lifetime_max_s, 10U);
+  EXPECT_EQ(settings->server.message_timeout, std::chrono::milliseconds(2500));
+}
+
+TEST(Options, MistakesInTheFileNameFileAndLine) {
+  EXPECT_TRUE(file_error("port = 1\n\nprot = 2\n").starts_with(":3: unknown option 'prot'"));
+  EXPECT_TRUE(file_error("port = \"high\"\n").starts_with(":1: "));
+  EXPECT_TRUE(file_error("# fine\nport = \n").starts_with(":2: "));
+  EXPECT_TRUE(file_error("\nmax-lifetime = 0\n").starts_with(":2: "));
+  EXPECT_TRUE(file_error("[listen]\na = 1\n").starts_with(":1: "));
+  EXPECT_TRUE(file_error("config = \"other.toml\"\n").starts_with(":1: unknown option"));
+}
+
+}  // namespace
+}  // namespace simco::middlebox

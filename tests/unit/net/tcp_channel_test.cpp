@@ -1,0 +1,218 @@
+#include "simco/net/tcp_channel.hpp"
+
+#include <gtest/gtest.h>
+
+#include <boost/asio/connect.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/write.hpp>
+
+#include "tests/support/figures.hpp"
+#include "tests/support/octets.hpp"
+
+namespace simco::net {
+namespace {
+
+using boost::asio::ip::tcp;
+using boost::system::error_code;
+using namespace std::chrono_literals;
+
+class RecordingHandler final : public ChannelHandler {
+ public:
+  Flow on_message(std::span<const std::byte> message, StreamId) override {
+    messages.emplace_back(message.begin(), message.end());
+    if (stop_after != 0 && messages.size() >= stop_after) return Flow::kStop;
+    if (pause_after != 0 && messages.size() >= pause_after) return Flow::kPause;
+    return Flow::kContinue;
+  }
+  void on_malformed(DecodeError why) override { malformed = why; }
+  void on_input_done(bool middle) override { mid_message = middle; }
+  void on_output_drained() override { ++drained; }
+  void on_closed(const error_code& why) override {
+    ++closed;
+    reason = why;
+  }
+
+  std::vector<test::Octets> messages;
+  std::size_t stop_after = 0;
+  std::size_t pause_after = 0;
+  std::optional<DecodeError> malformed;
+  bool mid_message = false;
+  int drained = 0;
+  int closed = 0;
+  error_code reason;
+};
+
+/// A channel under test and a plain socket at its other end.
+class TcpChannelTest : public testing::Test {
+ protected:
+  TcpChannelTest() {
+    tcp::acceptor acceptor(io_, {boost::asio::ip::address_v4::loopback(), 0});
+    peer_.connect(acceptor.local_endpoint());
+    channel_ = std::make_shared<TcpChannel>(acceptor.accept(), read_buffer_);
+    channel_->start(handler_);
+  }
+  ~TcpChannelTest() override {
+    channel_->detach();
+    io_.restart();
+    io_.poll();
+  }
+
+  /// Runs the loop until `done` or for five seconds.
+  template <class Done>
+  bool run_until(Done done) {
+    const auto end = std::chrono::steady_clock::now() + 5s;
+    while (!done() && std::chrono::steady_clock::now() < end) {
+      io_.restart();
+      io_.run_for(5ms);
+    }
+    return done();
+  }
+  void write(const test::Octets& octets) {
+    boost::asio::write(peer_, boost::asio::buffer(octets.data(), octets.size()));
+  }
+
+  boost::asio::io_context io_;
+  ReadBuffer read_buffer_{};
+  RecordingHandler handler_;
+  tcp::socket peer_{io_};
+  std::shared_ptr<TcpChannel> channel_;
+};
+
+TEST_F(TcpChannelTest, DeliversMessagesHoweverTheyAreCut) {
+  const auto one = test::from_hex("01 15 0010 0000000d 0005 0004 00000011 0007 0004 0000003c");
+  write(test::concat({one, one, test::Octets(one.begin(), one.begin() + 5)}));
+  ASSERT_TRUE(run_until([&] { return handler_.messages.size() == 2; }));
+  EXPECT_TRUE(handler_.mid_message);
+  write(test::Octets(one.begin() + 5, one.end()));
+  ASSERT_TRUE(run_until([&] { return handler_.messages.size() == 3; }));
+  EXPECT_FALSE(handler_.mid_message);
+  for (const auto& message : handler_.messages) EXPECT_EQ(message, one);
+  EXPECT_EQ(channel_->peer_address(), "127.0.0.1");
+}
+
+TEST_F(TcpChannelTest, PausedInputIsNotLostAndNotReadAhead) {
+  handler_.pause_after = 1;
+  test::Octets many;
+  for (std::uint32_t i = 0; i < 5; ++i) {
+    const auto one = test::encoded({{i}, PrlRequest{}});
+    many.insert(many.end(), one.begin(), one.end());
+  }
+  write(many);
+  ASSERT_TRUE(run_until([&] { return handler_.messages.size() == 1; }));
+  write(many);
+  EXPECT_FALSE(run_until([&] { return handler_.messages.size() > 1 || handler_.closed > 0; }));
+  handler_.pause_after = 0;
+  channel_->resume_input();
+  ASSERT_TRUE(run_until([&] { return handler_.messages.size() == 10; }));
+  for (std::size_t i = 0; i < 10; ++i) {
+    EXPECT_EQ(decode(handler_.messages[i])->tid.value, i % 5);
+  }
+}
+
+TEST_F(TcpChannelTest, AStoppedChannelDeliversNothingMore) {
+  handler_.stop_after = 2;
+  const auto one = test::encoded({{1}, PrlRequest{}});
+  write(test::concat({one, one, one, one}));
+  ASSERT_TRUE(run_until([&] { return handler_.messages.size() == 2; }));
+  write(one);
+  run_until([&] { return handler_.messages.size() > 2; });
+  EXPECT_EQ(handler_.messages.size(), 2U);
+}
+
+TEST_F(TcpChannelTest, AnImpossibleHeaderIsReportedOnce) {
+  const auto good = test::encoded({{1}, PrlRequest{}});
+  write(test::concat({good, test::from_hex("01 22 0001 00000001"), good}));
+  ASSERT_TRUE(run_until([&] { return handler_.malformed.has_value(); }));
+  EXPECT_EQ(handler_.messages.size(), 1U);
+}
+
+TEST_F(TcpChannelTest, TheQueueIsBoundedAndDrains) {
+  const Body list = PrlReply{std::vector<PolicyRuleId>(kRuleListMax, PolicyRuleId{7})};
+  std::size_t taken = 0;
+  while (channel_->send({static_cast<std::uint32_t>(taken)}, list)) {
+    ++taken;
+    channel_->flush();
+    ASSERT_LE(channel_->queued(), kOutputQueueMax);
+    ASSERT_LT(taken, 10'000U);
+  }
+  EXPECT_GT(channel_->queued() + kMessageSizeMax, kOutputQueueMax);
+  // The peer reads at last: everything that was taken arrives, whole and in order.
+  std::vector<std::byte> received(taken * kMessageSizeMax);
+  std::size_t got = 0;
+  peer_.non_blocking(true);
+  ASSERT_TRUE(run_until([&] {
+    error_code error;
+    got +=
+        peer_.read_some(boost::asio::buffer(received.data() + got, received.size() - got), error);
+    return got == received.size();
+  }));
+  for (std::size_t i = 0; i < taken; ++i) {
+    const auto header =
+        read_header(std::span<const std::byte>(received).subspan(i * kMessageSizeMax).first<8>());
+    ASSERT_EQ(header.tid.value, i);
+  }
+  EXPECT_TRUE(run_until([&] { return handler_.drained == 1; }));
+  EXPECT_EQ(channel_->queued(), 0U);
+}
+
+TEST_F(TcpChannelTest, CloseDeliversWhatIsQueuedAlsoWhenInputIsUnread) {
+  write(test::Octets(500'000, std::byte{1}));  // never looked at
+  handler_.stop_after = 1;
+  ASSERT_TRUE(channel_->send({1}, StReply{}));
+  channel_->close();
+  EXPECT_FALSE(channel_->send({2}, StReply{}));
+  test::Octets reply(kHeaderSize);
+  std::size_t got = 0;
+  peer_.non_blocking(true);
+  error_code error;
+  ASSERT_TRUE(run_until([&] {
+    got += peer_.read_some(boost::asio::buffer(reply.data() + got, reply.size() - got), error);
+    return got == reply.size();
+  }));
+  EXPECT_EQ(decode(reply)->body, Body{StReply{}});
+  test::Octets more(1);
+  ASSERT_TRUE(run_until([&] {
+    peer_.read_some(boost::asio::buffer(more.data(), 1), error);
+    return error == boost::asio::error::eof;
+  })) << error.message();
+  peer_.close();
+  EXPECT_TRUE(run_until([&] { return handler_.closed == 1; }));
+  EXPECT_FALSE(handler_.reason);
+}
+
+TEST_F(TcpChannelTest, APeerThatNeverClosesIsResetInTheEnd) {
+  channel_->close();
+  EXPECT_TRUE(run_until([&] { return handler_.closed == 1; }));
+}
+
+TEST_F(TcpChannelTest, ThePeersEndIsTheEnd) {
+  peer_.close();
+  EXPECT_TRUE(run_until([&] { return handler_.closed == 1; }));
+  EXPECT_FALSE(handler_.reason);
+}
+
+TEST_F(TcpChannelTest, AResetWhileInputIsPausedIsNoticedWhenSending) {
+  handler_.pause_after = 1;
+  write(test::encoded({{1}, PrlRequest{}}));
+  ASSERT_TRUE(run_until([&] { return handler_.messages.size() == 1; }));
+  peer_.set_option(boost::asio::socket_base::linger(true, 0));
+  peer_.close();
+  EXPECT_TRUE(run_until([&] {
+    channel_->send({1}, StReply{});
+    channel_->flush();
+    return handler_.closed == 1;
+  }));
+  EXPECT_TRUE(handler_.reason);
+}
+
+TEST_F(TcpChannelTest, TellsTheKernelsFigures) {
+  const auto figures = channel_->statistics();
+  ASSERT_FALSE(figures.empty());
+  const auto rto = std::ranges::find(figures, "rto_ms", &std::pair<std::string, double>::first);
+  ASSERT_NE(rto, figures.end());
+  EXPECT_GT(rto->second, 0);
+}
+
+}  // namespace
+}  // namespace simco::net

@@ -1,0 +1,318 @@
+#include "middlebox/policy/engine.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "tests/support/middlebox_core.hpp"
+
+namespace simco::policy {
+namespace {
+
+using namespace std::chrono_literals;
+using enum NegativeReplyCode;
+using test::MiddleboxCore;
+using test::pinhole;
+using test::refusal;
+
+TEST(Engine, PerOnAFirewall) {
+  MiddleboxCore box;
+  auto& agent = box.agent("a");
+  const auto request = pinhole();
+  const auto reply = box.ask(agent, request);
+  const auto& per = std::get<PerReply>(reply);
+  EXPECT_NE(per.pid.value, 0U);
+  EXPECT_NE(per.group.value, 0U);
+  EXPECT_EQ(per.lifetime, Lifetime{60});
+  // 8.3.2: internal is reported as outside, external as inside.
+  auto outside = request.internal;
+  outside.location = Location::kOutside;
+  auto inside = request.external;
+  inside.location = Location::kInside;
+  EXPECT_EQ(per.outside, outside);
+  EXPECT_EQ(per.inside, inside);
+  ASSERT_EQ(box.backend.batches.size(), 1U);
+  const auto& change = box.backend.batches[0].at(0);
+  EXPECT_EQ(change.kind, backend::RuleChange::Kind::kEnable);
+  EXPECT_EQ(change.pid, per.pid);
+  EXPECT_EQ(change.internal, request.internal);
+  EXPECT_EQ(change.external, request.external);
+  EXPECT_EQ(change.parameters, request.parameters);
+  EXPECT_EQ(change.lifetime, Lifetime{60});
+}
+
+TEST(Engine, LifetimeIsGrantedUpToTheMaximum) {
+  MiddleboxCore box;
+  auto& agent = box.agent("a");
+  EXPECT_EQ(std::get<PerReply>(box.ask(agent, pinhole(1, 5000))).lifetime, Lifetime{3600});
+  EXPECT_EQ(refusal(box.ask(agent, pinhole(2, 0))), kConfigurationFailed);
+  const auto pid = std::get<PerReply>(box.ask(agent, pinhole(3, 10))).pid;
+  EXPECT_EQ(std::get<PlcReply>(box.ask(agent, PlcRequest{pid, {0xFFFF'FFFF}})).lifetime,
+            Lifetime{3600});
+}
+
+TEST(Engine, HostBitsAreReportedAsRequested) {
+  MiddleboxCore box;
+  auto& agent = box.agent("a");
+  auto request = pinhole();
+  request.parameters.direction = Direction::kInbound;
+  request.external.prefix_length = 24;
+  const auto pid = std::get<PerReply>(box.ask(agent, request)).pid;
+  const auto reply = box.ask(agent, PrsRequest{pid});
+  const auto& status = std::get<PesReply>(reply);
+  EXPECT_EQ(status.internal, request.internal);
+  EXPECT_EQ(status.external, request.external);
+  EXPECT_EQ(status.parameters, request.parameters);
+  EXPECT_EQ(status.owner.text(), "a");
+}
+
+TEST(Engine, Groups) {
+  MiddleboxCore box;
+  auto& agent = box.agent("a");
+  auto& stranger = box.agent("b");
+  const auto first = std::get<PerReply>(box.ask(agent, pinhole(1)));
+  const auto second = std::get<PerReply>(box.ask(agent, pinhole(2)));
+  EXPECT_NE(first.group, second.group);
+  auto member = pinhole(3);
+  member.group = first.group;
+  const auto third = std::get<PerReply>(box.ask(agent, member));
+  EXPECT_EQ(third.group, first.group);
+  EXPECT_EQ(refusal(box.ask(stranger, member)), kGroupAccessDenied);
+  // The group lives as long as one of its rules does.
+  box.ask(agent, PlcRequest{first.pid, {0}});
+  EXPECT_EQ(std::get<PerReply>(box.ask(agent, member)).group, first.group);
+  member.group = GroupId{999};
+  EXPECT_EQ(refusal(box.ask(agent, member)), kNoSuchGroup);
+  member.group = second.group;
+  box.ask(agent, PlcRequest{second.pid, {0}});
+  EXPECT_EQ(refusal(box.ask(agent, member)), kNoSuchGroup);
+  // Group checks come before those of the tuples.
+  member.internal.location = Location::kOutside;
+  EXPECT_EQ(refusal(box.ask(agent, member)), kNoSuchGroup);
+}
+
+TEST(Engine, PlcChangesAndEndsRules) {
+  MiddleboxCore box;
+  auto& agent = box.agent("a");
+  auto& stranger = box.agent("b");
+  const auto pid = std::get<PerReply>(box.ask(agent, pinhole())).pid;
+  EXPECT_EQ(refusal(box.ask(agent, PlcRequest{{77}, {1}})), kNoSuchRule);
+  EXPECT_EQ(refusal(box.ask(stranger, PlcRequest{pid, {1}})), kRuleAccessDenied);
+  EXPECT_EQ(std::get<PlcReply>(box.ask(agent, PlcRequest{pid, {100}})).lifetime, Lifetime{100});
+  box.advance(99s);
+  EXPECT_EQ(std::get<PesReply>(box.ask(agent, PrsRequest{pid})).lifetime, Lifetime{1});
+  EXPECT_TRUE(std::holds_alternative<PrdReply>(box.ask(agent, PlcRequest{pid, {0}})));
+  EXPECT_EQ(refusal(box.ask(agent, PrsRequest{pid})), kNoSuchRule);
+  EXPECT_EQ(box.engine.rule_count(), 0U);
+  EXPECT_EQ(box.engine.group_count(), 0U);
+}
+
+TEST(Engine, PrsIsForThoseWhoMayAccess) {
+  MiddleboxCore box;
+  auto& agent = box.agent("a");
+  auto& stranger = box.agent("b");
+  const auto pid = std::get<PerReply>(box.ask(agent, pinhole())).pid;
+  EXPECT_EQ(refusal(box.ask(stranger, PrsRequest{pid})), kRuleAccessDenied);
+  EXPECT_EQ(refusal(box.ask(stranger, PrsRequest{{1234}})), kNoSuchRule);
+}
+
+TEST(Engine, PrlListsWhatTheAgentMayAccess) {
+  MiddleboxCore box(20'000);
+  auto& agent = box.agent("a");
+  auto& stranger = box.agent("b");
+  std::vector<PolicyRuleId> pids;
+  for (std::uint16_t i = 0; i < kRuleListMax; ++i) {
+    pids.push_back(
+        std::get<PerReply>(box.ask(agent, pinhole(static_cast<std::uint16_t>(i + 1)))).pid);
+  }
+  EXPECT_EQ(std::get<PrlReply>(box.ask(agent, PrlRequest{})).pids, pids);
+  EXPECT_TRUE(std::get<PrlReply>(box.ask(stranger, PrlRequest{})).pids.empty());
+  const auto last = std::get<PerReply>(box.ask(agent, pinhole(60'000))).pid;
+  EXPECT_EQ(refusal(box.ask(agent, PrlRequest{})), kReplyTooBig);
+  box.ask(agent, PlcRequest{last, {0}});
+  EXPECT_EQ(std::get<PrlReply>(box.ask(agent, PrlRequest{})).pids.size(), kRuleListMax);
+}
+
+TEST(Engine, RulesEndWithTheirLifetimeAndEverybodyHears) {
+  MiddleboxCore box;
+  auto& creator = box.agent("a");
+  auto& colleague = box.agent("a");
+  auto& stranger = box.agent("b");
+  const auto pid = std::get<PerReply>(box.ask(creator, pinhole(1, 60))).pid;
+  box.advance(60s - 1ns);
+  EXPECT_EQ(std::get<PesReply>(box.ask(creator, PrsRequest{pid})).lifetime, Lifetime{1});
+  box.advance(1ns);
+  EXPECT_EQ(refusal(box.ask(creator, PrsRequest{pid})), kNoSuchRule);
+  EXPECT_EQ(refusal(box.ask(creator, PlcRequest{pid, {60}})), kNoSuchRule);
+  box.advance(100ms);
+  EXPECT_EQ(box.engine.rule_count(), 0U);
+  // Expiry is caused by nobody: the creator hears of it too.
+  ASSERT_EQ(creator.events.size(), 1U);
+  EXPECT_EQ(creator.events[0].pid, pid);
+  EXPECT_EQ(creator.events[0].lifetime, Lifetime{0});
+  ASSERT_EQ(colleague.events.size(), 2U);
+  EXPECT_EQ(colleague.events[0].lifetime, Lifetime{60});
+  EXPECT_TRUE(stranger.events.empty());
+  EXPECT_EQ(box.backend.batches.back().at(0).kind, backend::RuleChange::Kind::kRemove);
+}
+
+TEST(Engine, EventsGoToEverybodyButTheCause) {
+  MiddleboxCore box;
+  auto& one = box.agent("a");
+  auto& two = box.agent("a");
+  const auto pid = std::get<PerReply>(box.ask(one, pinhole())).pid;
+  box.ask(two, PlcRequest{pid, {30}});
+  box.ask(one, PlcRequest{pid, {0}});
+  ASSERT_EQ(one.events.size(), 1U);
+  EXPECT_EQ(one.events[0].lifetime, Lifetime{30});
+  ASSERT_EQ(two.events.size(), 2U);
+  EXPECT_EQ(two.events[0].lifetime, Lifetime{60});
+  EXPECT_EQ(two.events[1].lifetime, Lifetime{0});
+}
+
+TEST(Engine, ResourcesAreLimited) {
+  MiddleboxCore box(3);
+  auto& agent = box.agent("a");
+  for (std::uint16_t port = 1; port <= 3; ++port) {
+    EXPECT_TRUE(std::holds_alternative<PerReply>(box.ask(agent, pinhole(port))));
+  }
+  EXPECT_EQ(refusal(box.ask(agent, pinhole(4))), kNoResources);
+  box.ask(agent, PlcRequest{{1}, {0}});
+  EXPECT_TRUE(std::holds_alternative<PerReply>(box.ask(agent, pinhole(4))));
+}
+
+TEST(Engine, WhatIsNotThereYetSaysSo) {
+  MiddleboxCore box;
+  auto& agent = box.agent("a");
+  for (const Body& body : std::initializer_list<Body>{PrrRequest{}, PeaRequest{}, PdrRequest{}}) {
+    EXPECT_EQ(refusal(box.ask(agent, body)), kTransactionNotSupported);
+  }
+}
+
+TEST(Engine, RulesOutliveTheirAgentsSessions) {
+  MiddleboxCore box;
+  auto& agent = box.agent("a");
+  const auto pid = std::get<PerReply>(box.ask(agent, pinhole())).pid;
+  box.engine.release(agent.agent());
+  EXPECT_EQ(box.engine.agent_count(), 1U);
+  auto& again = box.agent("a");
+  EXPECT_TRUE(std::holds_alternative<PesReply>(box.ask(again, PrsRequest{pid})));
+  box.engine.release(again.agent());
+  box.advance(61s);
+  EXPECT_EQ(box.engine.agent_count(), 0U);
+}
+
+// --- A plain model, compared with the engine over long random runs -----------------------------
+
+struct ModelRule {
+  std::string owner;
+  std::uint32_t group;
+  Instant deadline;
+  PerRequest request;
+};
+
+class Model {
+ public:
+  void expire(Instant now) {
+    std::erase_if(rules, [&](const auto& entry) { return entry.second.deadline <= now; });
+  }
+  bool group_exists(std::uint32_t group) const {
+    return std::ranges::any_of(rules, [&](const auto& r) { return r.second.group == group; });
+  }
+  std::map<std::uint32_t, ModelRule> rules;
+  std::map<std::uint32_t, std::string> group_owners;
+};
+
+TEST(Engine, AgreesWithAPlainModelOverLongRandomRuns) {
+  MiddleboxCore box(50);
+  Model model;
+  std::mt19937 random(2005);
+  const std::vector<std::string> names = {"a", "b", "c"};
+  std::vector<MiddleboxCore::Agent*> agents;
+  for (const auto& name : names) agents.push_back(&box.agent(name));
+  const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
+  for (int step = 0; step < 20'000; ++step) {
+    const auto who = below(3);
+    auto& agent = *agents[who];
+    const std::uint32_t pid = below(static_cast<std::uint32_t>(step / 3 + 5));
+    const auto known = model.rules.find(pid);
+    const bool there = known != model.rules.end();
+    const bool own = there && known->second.owner == names[who];
+    const auto denied = there ? kRuleAccessDenied : kNoSuchRule;
+    switch (below(5)) {
+      case 0:
+      case 1: {
+        auto request = pinhole(static_cast<std::uint16_t>(1 + below(60'000)), below(40));
+        if (below(3) == 0) request.group = GroupId{below(static_cast<std::uint32_t>(step / 3 + 5))};
+        std::optional<NegativeReplyCode> wanted;
+        if (request.group && !model.group_exists(request.group->value)) {
+          wanted = kNoSuchGroup;
+        } else if (request.group && model.group_owners[request.group->value] != names[who]) {
+          wanted = kGroupAccessDenied;
+        } else if (request.lifetime == Lifetime{0}) {
+          wanted = kConfigurationFailed;
+        } else if (model.rules.size() >= 50) {
+          wanted = kNoResources;
+        }
+        const auto reply = box.ask(agent, request);
+        ASSERT_EQ(refusal(reply), wanted) << step;
+        if (wanted) break;
+        const auto& per = std::get<PerReply>(reply);
+        ASSERT_FALSE(model.rules.contains(per.pid.value));
+        if (request.group) {
+          ASSERT_EQ(per.group, *request.group);
+        }
+        model.group_owners[per.group.value] = names[who];
+        model.rules[per.pid.value] = {names[who], per.group.value,
+                                      box.now() + std::chrono::seconds(request.lifetime.seconds),
+                                      request};
+        break;
+      }
+      case 2: {
+        const Lifetime lifetime{below(3) == 0 ? 0 : below(60)};
+        const auto reply = box.ask(agent, PlcRequest{{pid}, lifetime});
+        if (!own) {
+          ASSERT_EQ(refusal(reply), denied) << step;
+        } else if (lifetime == Lifetime{0}) {
+          ASSERT_TRUE(std::holds_alternative<PrdReply>(reply));
+          model.rules.erase(known);
+        } else {
+          ASSERT_EQ(std::get<PlcReply>(reply).lifetime, lifetime);
+          known->second.deadline = box.now() + std::chrono::seconds(lifetime.seconds);
+        }
+        break;
+      }
+      case 3: {
+        const auto reply = box.ask(agent, PrsRequest{{pid}});
+        if (!own) {
+          ASSERT_EQ(refusal(reply), denied) << step;
+          break;
+        }
+        const auto& status = std::get<PesReply>(reply);
+        ASSERT_EQ(status.group.value, known->second.group);
+        ASSERT_EQ(status.owner.text(), names[who]);
+        ASSERT_EQ(status.internal, known->second.request.internal);
+        ASSERT_EQ(status.external, known->second.request.external);
+        ASSERT_EQ(std::chrono::seconds(status.lifetime.seconds),
+                  std::chrono::ceil<std::chrono::seconds>(known->second.deadline - box.now()));
+        break;
+      }
+      default: {
+        box.advance(std::chrono::milliseconds(100 * below(30)));
+        model.expire(box.now());
+        const auto list = std::get<PrlReply>(box.ask(agent, PrlRequest{}));
+        std::set<std::uint32_t> listed;
+        for (const auto id : list.pids) listed.insert(id.value);
+        std::set<std::uint32_t> wanted;
+        for (const auto& [id, rule] : model.rules) {
+          if (rule.owner == names[who]) wanted.insert(id);
+        }
+        ASSERT_EQ(listed, wanted) << step;
+        ASSERT_EQ(box.engine.rule_count(), model.rules.size());
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace simco::policy

@@ -1,0 +1,346 @@
+#include "simco/session/middlebox_session.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "tests/support/figures.hpp"
+#include "tests/support/octets.hpp"
+
+namespace simco {
+namespace {
+
+using namespace std::chrono_literals;
+using test::encoded;
+using test::from_hex;
+
+/// Records what a session wants; requests stay undecided until the test answers them.
+class RecordingHost final : public MiddleboxSession::Host {
+ public:
+  void send(TransactionId tid, const Body& body) override { sent.push_back(encoded({tid, body})); }
+  void execute(TransactionId tid, const Body&) override { executing.push_back(tid); }
+  bool admit() override { return admits; }
+  void opened() override { ++openings; }
+  void close() override { ++closings; }
+
+  /// What was sent since the last call, decoded.
+  std::vector<Message> take() {
+    octets = std::exchange(sent, {});
+    std::vector<Message> messages;
+    for (const auto& message : octets) messages.push_back(*decode(message));
+    return messages;
+  }
+
+  std::vector<test::Octets> sent;
+  std::vector<test::Octets> octets;
+  std::vector<TransactionId> executing;
+  bool admits = true;
+  int openings = 0;
+  int closings = 0;
+};
+
+constexpr Instant kStart{};
+
+Capabilities capabilities() {
+  Capabilities result;
+  result.packet_filter = true;
+  result.lifetime_max_s = 3600;
+  return result;
+}
+
+struct Fixture {
+  RecordingHost host;
+  MiddleboxSession session{{capabilities(), 60s, 1}, host, kStart};
+
+  void receive(const Message& message) { session.on_message(encoded(message)); }
+  void receive(std::string_view hex) { session.on_message(from_hex(hex)); }
+
+  /// Brings a fresh session into `state`.
+  explicit Fixture(SessionState state = SessionState::kClosed) {
+    if (state == SessionState::kOpen) receive({{1}, SeRequest{}});
+    if (state == SessionState::kNoAuth) {
+      receive({{1}, SeRequest{{3, 0}, Challenge{OctetsView::of("c")}}});
+    }
+    EXPECT_EQ(session.state(), state);
+    host.take();
+  }
+
+  NegativeReplyCode refusal() {
+    const auto messages = host.take();
+    EXPECT_EQ(messages.size(), 1U);
+    if (messages.empty()) return {};
+    EXPECT_TRUE(std::holds_alternative<NegativeReply>(messages[0].body));
+    const auto* refused = std::get_if<NegativeReply>(&messages[0].body);
+    return refused == nullptr ? NegativeReplyCode{} : refused->code;
+  }
+};
+
+template <class T>
+bool is(const Message& message) {
+  return std::holds_alternative<T>(message.body);
+}
+
+// --- Figure 41, every state with every message type there can be -------------------------------
+
+struct Expected {
+  std::string replies;  ///< names of the messages sent
+  SessionState state;
+  bool closed;
+};
+
+/// What the RFC (as doc/rfc4540.md reads it) wants for a well-formed message of `type` in `state`.
+Expected expected(SessionState state, MessageType type) {
+  const auto refused = [&](const char* code) {
+    const bool open = state == SessionState::kOpen;
+    return Expected{code, open ? SessionState::kOpen : SessionState::kClosed, !open};
+  };
+  if (type.basic != 1) return refused("0310");
+  const auto sub = static_cast<SubType>(type.sub);
+  const bool session_control = sub == SubType::kSe || sub == SubType::kSa || sub == SubType::kSt;
+  const bool rule_control = sub == SubType::kPrr || sub == SubType::kPer || sub == SubType::kPea ||
+                            sub == SubType::kPdr || sub == SubType::kPlc || sub == SubType::kPrs ||
+                            sub == SubType::kPrl;
+  switch (state) {
+    case SessionState::kClosed:
+      if (sub == SubType::kSe) return {"0201", SessionState::kOpen, false};
+      return refused("0311");
+    case SessionState::kNoAuth:
+      if (sub == SubType::kSe) return {"0320", SessionState::kNoAuth, false};
+      if (sub == SubType::kSa) return {"0201", SessionState::kOpen, false};
+      if (sub == SubType::kSt) return {"0203", SessionState::kClosed, true};
+      return refused("0311");
+    case SessionState::kOpen:
+      if (sub == SubType::kSt) return {"0203", SessionState::kClosed, true};
+      if (session_control) return {"0320", SessionState::kOpen, false};
+      if (rule_control) return {"executed", SessionState::kOpen, false};
+      return refused("0311");
+  }
+  return {};
+}
+
+TEST(MiddleboxSession, EveryStateWithEveryMessageType) {
+  // A well-formed example of each type that has one; the others are judged before their payload.
+  std::map<MessageType, test::Octets> examples;
+  for (const auto& figure : test::figure_cases()) {
+    examples.try_emplace(type_of(figure.message.body), from_hex(figure.hex));
+  }
+  for (const auto state : {SessionState::kClosed, SessionState::kNoAuth, SessionState::kOpen}) {
+    for (int basic = 0; basic < 256; ++basic) {
+      for (int sub = 0; sub < 256; ++sub) {
+        const MessageType type{static_cast<std::uint8_t>(basic), static_cast<std::uint8_t>(sub)};
+        const auto example = examples.find(type);
+        auto octets = example == examples.end() ? from_hex("00 00 0000 00000063") : example->second;
+        octets[0] = static_cast<std::byte>(basic);
+        octets[1] = static_cast<std::byte>(sub);
+        Fixture f(state);
+        f.session.on_message(octets);
+        const auto wanted = expected(state, type);
+        SCOPED_TRACE(std::string(to_string(state)) + " with " + test::to_hex(octets));
+        if (wanted.replies == "executed") {
+          ASSERT_EQ(f.host.executing.size(), 1U);
+          ASSERT_TRUE(f.host.sent.empty());
+        } else {
+          ASSERT_EQ(f.host.sent.size(), 1U);
+          ASSERT_EQ(test::to_hex(std::span(f.host.sent[0]).first(2)), wanted.replies);
+          // A reply carries its request's TID.
+          ASSERT_EQ(test::to_hex(std::span(f.host.sent[0]).subspan(4, 4)),
+                    test::to_hex(std::span(octets).subspan(4, 4)));
+        }
+        ASSERT_EQ(f.session.state(), wanted.state);
+        ASSERT_EQ(f.host.closings, wanted.closed ? 1 : 0);
+      }
+    }
+  }
+}
+
+// --- Establishing ------------------------------------------------------------------------------
+
+TEST(MiddleboxSession, OpensAndTellsItsCapabilities) {
+  Fixture f;
+  f.receive({{9}, SeRequest{}});
+  const auto messages = f.host.take();
+  ASSERT_EQ(messages.size(), 1U);
+  EXPECT_EQ(messages[0], (Message{{9}, SeReply{capabilities()}}));
+  EXPECT_EQ(f.host.openings, 1);
+  EXPECT_FALSE(f.session.deadline());
+}
+
+TEST(MiddleboxSession, RefusesAnotherVersionAndNamesItsOwn) {
+  for (const ProtocolVersion version : {ProtocolVersion{2, 0}, {3, 1}, {4, 0}, {0, 0}}) {
+    Fixture f;
+    f.receive({{9}, SeRequest{version, {}}});
+    const auto messages = f.host.take();
+    ASSERT_EQ(messages.size(), 1U);
+    EXPECT_EQ(messages[0],
+              (Message{{9}, NegativeReply{NegativeReplyCode::kVersionMismatch, kProtocolVersion}}));
+    EXPECT_EQ(f.host.closings, 1);
+  }
+}
+
+TEST(MiddleboxSession, RefusesWithoutResourcesBeforeItLooksAtTheVersion) {
+  Fixture f;
+  f.host.admits = false;
+  f.receive({{9}, SeRequest{{2, 0}, {}}});
+  EXPECT_EQ(f.refusal(), NegativeReplyCode::kLackOfResources);
+  EXPECT_EQ(f.host.closings, 1);
+  EXPECT_EQ(f.host.openings, 0);
+}
+
+TEST(MiddleboxSession, CannotAuthenticateItselfAndSaysSoWithAnEmptyToken) {
+  Fixture f;
+  f.receive({{9}, SeRequest{{3, 0}, Challenge{OctetsView::of("prove it")}}});
+  auto messages = f.host.take();
+  ASSERT_EQ(messages.size(), 1U);
+  EXPECT_EQ(messages[0], (Message{{9}, SaReply{{}, Token{}}}));
+  EXPECT_EQ(f.session.state(), SessionState::kNoAuth);
+  EXPECT_EQ(f.host.openings, 0);
+  f.receive({{10}, SaRequest{}});
+  messages = f.host.take();
+  ASSERT_EQ(messages.size(), 1U);
+  EXPECT_TRUE(is<SeReply>(messages[0]));
+  EXPECT_EQ(f.host.openings, 1);
+}
+
+// --- Section 6 ---------------------------------------------------------------------------------
+
+TEST(MiddleboxSession, InconsistentHeaderIsBfmAndInASessionAstToo) {
+  for (const auto state : {SessionState::kClosed, SessionState::kNoAuth, SessionState::kOpen}) {
+    Fixture f(state);
+    f.session.on_malformed();
+    const auto messages = f.host.take();
+    ASSERT_EQ(messages.size(), state == SessionState::kClosed ? 1U : 2U);
+    EXPECT_TRUE(is<BfmNotification>(messages[0]));
+    if (messages.size() == 2) {
+      EXPECT_TRUE(is<AstNotification>(messages[1]));
+      EXPECT_NE(messages[0].tid, messages[1].tid);
+    }
+    EXPECT_EQ(f.host.closings, 1);
+    EXPECT_EQ(f.session.state(), SessionState::kClosed);
+  }
+}
+
+TEST(MiddleboxSession, SilenceInsideAMessageIsBfm) {
+  for (const auto state : {SessionState::kClosed, SessionState::kNoAuth, SessionState::kOpen}) {
+    Fixture f(state);
+    f.session.on_octets(true, kStart + 10s);
+    ASSERT_EQ(f.session.deadline(), kStart + 70s);
+    f.session.on_octets(true, kStart + 30s);  // each octet starts the time anew
+    ASSERT_EQ(f.session.deadline(), kStart + 90s);
+    f.session.on_deadline(kStart + 90s - 1ns);
+    EXPECT_TRUE(f.host.sent.empty());
+    f.session.on_deadline(kStart + 90s);
+    const auto messages = f.host.take();
+    ASSERT_EQ(messages.size(), state == SessionState::kClosed ? 1U : 2U);
+    EXPECT_TRUE(is<BfmNotification>(messages[0]));
+    EXPECT_EQ(f.host.closings, 1);
+  }
+}
+
+TEST(MiddleboxSession, SilenceBetweenMessagesIsFineInAnOpenSession) {
+  Fixture f(SessionState::kOpen);
+  f.session.on_octets(true, kStart);
+  f.session.on_octets(false, kStart + 1s);
+  EXPECT_FALSE(f.session.deadline());
+  f.session.on_deadline(kStart + 1000s);
+  EXPECT_TRUE(f.host.sent.empty());
+  EXPECT_EQ(f.host.closings, 0);
+}
+
+TEST(MiddleboxSession, AConnectionWithoutSessionIsClosedInTheEnd) {
+  Fixture closed;
+  ASSERT_EQ(closed.session.deadline(), kStart + 60s);
+  closed.session.on_deadline(kStart + 60s);
+  EXPECT_TRUE(closed.host.sent.empty());
+  EXPECT_EQ(closed.host.closings, 1);
+
+  Fixture no_auth(SessionState::kNoAuth);
+  no_auth.session.on_deadline(kStart + 60s);
+  const auto messages = no_auth.host.take();
+  ASSERT_EQ(messages.size(), 1U);
+  EXPECT_TRUE(is<AstNotification>(messages[0]));
+  EXPECT_EQ(no_auth.host.closings, 1);
+}
+
+TEST(MiddleboxSession, BadAttributesAre0312) {
+  for (const auto state : {SessionState::kClosed, SessionState::kOpen}) {
+    Fixture f(state);
+    const bool open = state == SessionState::kOpen;
+    f.receive(open ? "01 21 0000 00000009" : "01 01 0000 00000009");
+    EXPECT_EQ(f.refusal(), NegativeReplyCode::kBadlyFormedRequest);
+    EXPECT_EQ(f.session.state(), state);
+    EXPECT_EQ(f.host.closings, open ? 0 : 1);
+    EXPECT_TRUE(f.host.executing.empty());
+  }
+}
+
+TEST(MiddleboxSession, AMessageThatTheTransportCutIsBadlyFormed) {
+  Fixture f;
+  f.receive("01 01 ffff 00000009 0001 0004 03 00 0000");
+  EXPECT_EQ(f.refusal(), NegativeReplyCode::kBadlyFormedRequest);
+  EXPECT_EQ(f.host.closings, 1);
+}
+
+// --- Ending ------------------------------------------------------------------------------------
+
+TEST(MiddleboxSession, StWaitsForTheRepliesThatAreDueAndIgnoresWhatFollows) {
+  Fixture f(SessionState::kOpen);
+  f.receive({{5}, PrlRequest{}});
+  f.receive({{6}, PrlRequest{}});
+  f.receive({{7}, StRequest{}});
+  f.receive({{8}, PrlRequest{}});
+  EXPECT_EQ(f.host.executing.size(), 2U);
+  EXPECT_TRUE(f.host.sent.empty());
+  f.session.reply({6}, PrlReply{});
+  EXPECT_EQ(f.host.closings, 0);
+  f.session.reply({5}, PrlReply{});
+  const auto messages = f.host.take();
+  ASSERT_EQ(messages.size(), 3U);
+  EXPECT_EQ(messages[0].tid.value, 6U);
+  EXPECT_EQ(messages[1].tid.value, 5U);
+  EXPECT_EQ(messages[2], (Message{{7}, StReply{}}));
+  EXPECT_EQ(f.host.closings, 1);
+}
+
+TEST(MiddleboxSession, AstComesLast) {
+  Fixture f(SessionState::kOpen);
+  f.receive({{5}, PrlRequest{}});
+  f.session.terminate();
+  f.session.notify({1}, {0}, {5});
+  EXPECT_TRUE(f.host.sent.empty());
+  f.session.reply({5}, PrlReply{});
+  const auto messages = f.host.take();
+  ASSERT_EQ(messages.size(), 2U);
+  EXPECT_TRUE(is<PrlReply>(messages[0]));
+  EXPECT_TRUE(is<AstNotification>(messages[1]));
+  EXPECT_EQ(f.host.closings, 1);
+  f.session.terminate();
+  EXPECT_TRUE(f.host.sent.empty());
+}
+
+TEST(MiddleboxSession, LateRepliesToALostConnectionGoNowhere) {
+  Fixture f(SessionState::kOpen);
+  f.receive({{5}, PrlRequest{}});
+  f.session.connection_lost();
+  f.session.reply({5}, PrlReply{});
+  EXPECT_TRUE(f.host.sent.empty());
+  EXPECT_EQ(f.session.in_flight(), 0U);
+}
+
+TEST(MiddleboxSession, NotificationsTakeFreshTidsOnTheStreamOfTheRule) {
+  RecordingHost host;
+  MiddleboxSession session({capabilities(), 60s, 16}, host, kStart);
+  session.on_message(encoded({{1}, SeRequest{}}));
+  host.take();
+  std::set<std::uint32_t> tids;
+  for (std::uint32_t i = 0; i < 100; ++i) session.notify({1}, {60}, {1000 + i % 20});
+  const auto messages = host.take();
+  ASSERT_EQ(messages.size(), 100U);
+  for (std::uint32_t i = 0; i < 100; ++i) {
+    EXPECT_EQ(messages[i].tid.value % 16, (1000 + i % 20) % 16);
+    EXPECT_TRUE(tids.insert(messages[i].tid.value).second);
+  }
+}
+
+}  // namespace
+}  // namespace simco

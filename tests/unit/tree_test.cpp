@@ -1,0 +1,128 @@
+// What design and style promise of the source tree, checked by reading it: which folder may include
+// which, how long lines and functions may get.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path kRoot = SIMCO_SOURCE_DIR;
+
+struct Source {
+  std::string path;  ///< from the root
+  std::vector<std::string> lines;
+};
+
+std::vector<Source> sources() {
+  std::vector<Source> result;
+  for (const char* top : {"simco", "agent", "middlebox", "loadgen", "tests"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(kRoot / top)) {
+      const auto extension = entry.path().extension();
+      if (extension != ".cpp" && extension != ".hpp") continue;
+      Source source{fs::relative(entry.path(), kRoot).generic_string(), {}};
+      std::ifstream stream(entry.path());
+      for (std::string line; std::getline(stream, line);) source.lines.push_back(line);
+      result.push_back(std::move(source));
+    }
+  }
+  return result;
+}
+
+/// The longest of `folders` that `path` is in.
+std::string folder_of(const std::string& path) {
+  static const std::vector<std::string> folders = {"middlebox/policy",
+                                                   "middlebox/backend",
+                                                   "middlebox",
+                                                   "simco/wire",
+                                                   "simco/session",
+                                                   "simco/net",
+                                                   "agent",
+                                                   "loadgen",
+                                                   "tests"};
+  for (const auto& folder : folders) {
+    if (path.starts_with(folder + "/")) return folder;
+  }
+  return {};
+}
+
+TEST(Tree, ArrowsPointDown) {
+  const std::map<std::string, std::set<std::string>> may_see = {
+      {"simco/wire", {}},
+      {"simco/session", {"simco/wire"}},
+      {"simco/net", {"simco/wire"}},
+      {"agent", {"simco/wire", "simco/session", "simco/net"}},
+      {"middlebox/backend", {"simco/wire"}},
+      {"middlebox/policy", {"simco/wire"}},
+      {"middlebox",
+       {"simco/wire", "simco/session", "simco/net", "middlebox/policy", "middlebox/backend"}},
+      {"loadgen", {"simco/wire", "simco/session", "simco/net", "agent"}},
+  };
+  std::size_t includes = 0;
+  for (const auto& source : sources()) {
+    const auto from = folder_of(source.path);
+    if (from == "tests") continue;
+    ASSERT_TRUE(may_see.contains(from)) << source.path;
+    for (const auto& line : source.lines) {
+      if (!line.starts_with("#include \"")) continue;
+      const auto target = line.substr(10, line.size() - 11);
+      const auto to = folder_of(target);
+      ++includes;
+      ASSERT_FALSE(to.empty()) << source.path << " includes " << target << " not from the root";
+      // The one word that the engine and the backends share.
+      if (from == "middlebox/policy" && target == "middlebox/backend/rule_change.hpp") continue;
+      EXPECT_TRUE(to == from || may_see.at(from).contains(to)) << source.path << " -> " << target;
+    }
+  }
+  EXPECT_GT(includes, 100U);
+}
+
+TEST(Tree, StateMachinesKnowNoSocketsAndReadNoClock) {
+  for (const auto& source : sources()) {
+    const auto folder = folder_of(source.path);
+    if (folder != "simco/wire" && folder != "simco/session" && folder != "middlebox/policy")
+      continue;
+    for (const auto& line : source.lines) {
+      for (const char* banned : {"boost/asio", "sys/socket.h", "::now()", "spdlog", "<thread>"}) {
+        EXPECT_EQ(line.find(banned), std::string::npos) << source.path << ": " << line;
+      }
+    }
+  }
+}
+
+TEST(Tree, OnlyMainNamesABackend) {
+  for (const auto& source : sources()) {
+    const auto folder = folder_of(source.path);
+    if (folder == "middlebox/backend" || folder == "tests" || source.path == "middlebox/main.cpp") {
+      continue;
+    }
+    for (const auto& line : source.lines) {
+      EXPECT_EQ(line.find("null_backend"), std::string::npos) << source.path << ": " << line;
+    }
+  }
+}
+
+TEST(Tree, LinesAndFunctionsFitAScreen) {
+  for (const auto& source : sources()) {
+    std::size_t begin = 0;
+    for (std::size_t i = 0; i < source.lines.size(); ++i) {
+      const auto& line = source.lines[i];
+      EXPECT_LE(line.size(), 100U) << source.path << ":" << i + 1;
+      // With clang-format's layout a function body at file level ends in a brace of its own.
+      if (!line.empty() && line[0] != ' ' && line.ends_with("{")) begin = i;
+      const bool test =
+          source.lines[begin].starts_with("TEST") || folder_of(source.path) == "tests";
+      if (line == "}" && !test) {
+        EXPECT_LE(i - begin, 70U) << source.path << ":" << begin + 1;
+      }
+    }
+  }
+}
+
+}  // namespace
