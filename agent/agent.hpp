@@ -7,7 +7,7 @@
 //     co_await agent.remove(rule.pid, use_awaitable);
 //
 // Every transaction takes an Asio completion token: a callback, boost::asio::use_future,
-// use_awaitable, as_tuple(…) and the rest. Many may be in flight at once, in any order; replies are
+// use_awaitable, as_tuple(...) and the rest. Many may be in flight at once, in any order; replies are
 // matched by their TIDs. Completion handlers are posted to their associated executor (the agent's
 // where they have none), never called from inside the initiating function.
 //

@@ -11,16 +11,19 @@ using backend::ChangeResult;
 using policy::PolicyEngine;
 
 void GroupCommit::submit(Requester& requester, TransactionId tid, const Body& request) {
-  Body reply;
   Entry entry{&requester, tid, {}};
-  const auto verdict =
-      engine_.plan(requester.agent(), tid, request, observer_.now(), reply, entry.change);
-  switch (verdict) {
-    case PolicyEngine::Verdict::kReplied: return requester.reply(tid, reply);
-    case PolicyEngine::Verdict::kPlanned: return gathered_.push_back(entry);
-    // Only requests without variable parts can wait, so that the copy borrows nothing.
-    case PolicyEngine::Verdict::kWait: return waiting_.push_back({&requester, tid, request});
-  }
+  if (decide(entry, request) != PolicyEngine::Verdict::kWait) return;
+  // Only requests without variable parts can wait, so that the copy borrows nothing.
+  waiting_[entry.change.slot].push_back({&requester, tid, request});
+}
+
+PolicyEngine::Verdict GroupCommit::decide(Entry& entry, const Body& request) {
+  Body reply;
+  const auto verdict = engine_.plan(entry.requester->agent(), entry.tid, request, observer_.now(),
+                                    reply, entry.change);
+  if (verdict == PolicyEngine::Verdict::kReplied) entry.requester->reply(entry.tid, reply);
+  if (verdict == PolicyEngine::Verdict::kPlanned) gathered_.push_back(entry);
+  return verdict;
 }
 
 void GroupCommit::expire() {
@@ -49,9 +52,11 @@ void GroupCommit::dispatch() {
 void GroupCommit::on_applied(std::span<const ChangeResult> results) {
   SIMCO_ASSERT(busy_ && results.size() == under_way_.size());
   for (std::size_t i = 0; i < results.size(); ++i) settle(under_way_[i], results[i]);
-  under_way_.clear();
   busy_ = false;
-  resubmit_waiting();
+  if (!waiting_.empty()) {
+    for (const Entry& entry : under_way_) resubmit_waiting(entry.change.slot);
+  }
+  under_way_.clear();
   dispatch();
   observer_.on_batch_done();
 }
@@ -70,11 +75,19 @@ void GroupCommit::settle(const Entry& entry, ChangeResult result) {
   if (entry.requester != nullptr) entry.requester->reply(entry.tid, reply);
 }
 
-void GroupCommit::resubmit_waiting() {
-  // In their order, so that two requests about one rule keep theirs: the second finds it under way.
-  for (auto& request : std::exchange(waiting_, {})) {
-    submit(*request.requester, request.tid, request.request);
+void GroupCommit::resubmit_waiting(policy::RuleSlot slot) {
+  const auto found = waiting_.find(slot);
+  if (found == waiting_.end()) return;
+  auto& requests = found->second;
+  while (!requests.empty()) {
+    const Waiting next = requests.front();
+    Entry entry{next.requester, next.tid, {}};
+    const auto verdict = decide(entry, next.request);
+    SIMCO_ASSERT(verdict != PolicyEngine::Verdict::kWait);
+    requests.pop_front();
+    if (verdict == PolicyEngine::Verdict::kPlanned) break;
   }
+  if (requests.empty()) waiting_.erase(slot);
 }
 
 }  // namespace simco::middlebox

@@ -4,7 +4,9 @@
 // So one request at a time costs one trip, and under load many share one, at no added waiting.
 #pragma once
 
+#include <deque>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "middlebox/backend/backend.hpp"
@@ -66,9 +68,13 @@ class GroupCommit final : private backend::Backend::Client {
     Body request;
   };
 
+  /// One step of submit(): answers, or gathers, or tells that the rule in entry.change.slot is
+  /// busy.
+  policy::PolicyEngine::Verdict decide(Entry& entry, const Body& request);
   void on_applied(std::span<const backend::ChangeResult> results) override;
   void settle(const Entry& entry, backend::ChangeResult result);
-  void resubmit_waiting();
+  /// Goes on with the requests that waited for the rule in `slot`, up to one that changes it again.
+  void resubmit_waiting(policy::RuleSlot slot);
 
   policy::PolicyEngine& engine_;
   backend::Backend& backend_;
@@ -76,7 +82,8 @@ class GroupCommit final : private backend::Backend::Client {
   std::vector<Entry> gathered_;
   std::vector<Entry> under_way_;
   std::vector<backend::RuleChange> batch_;
-  std::vector<Waiting> waiting_;  ///< requests for rules that have a change under way, in order
+  /// Requests for rules that have a change under way, per rule in their order.
+  std::unordered_map<policy::RuleSlot, std::deque<Waiting>> waiting_;
   std::vector<policy::PlannedChange> expired_;
   bool busy_ = false;
   bool dispatching_ = false;

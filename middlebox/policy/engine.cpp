@@ -136,7 +136,10 @@ Verdict PolicyEngine::change_lifetime(AgentId agent, const PlcRequest& request, 
   const RuleSlot slot = find_accessible(agent, request.pid, reply);
   if (slot == kNoSlot) return Verdict::kReplied;
   Rule& rule = rules_[slot];
-  if (rule.under_way) return Verdict::kWait;
+  if (rule.under_way) {
+    change.slot = slot;
+    return Verdict::kWait;
+  }
   const Lifetime lifetime = grant(request.lifetime);
   // A rule whose time has come is gone, even where the sweep has not been there yet.
   if (rule.deadline <= now && lifetime != Lifetime{0}) {

@@ -63,7 +63,7 @@ class PolicyEngine {
   enum class Verdict : std::uint8_t {
     kReplied,  ///< `reply` is the answer
     kPlanned,  ///< `change` is to be carried out, then committed or rolled back
-    kWait,     ///< the rule has a change under way: ask again after that is decided
+    kWait,     ///< the rule in `change.slot` has a change under way: ask again when that is decided
   };
   /// Decides a policy rule request of `agent`. Views in `reply` are valid until the next call.
   Verdict plan(AgentId agent, TransactionId tid, const Body& request, Instant now, Body& reply,

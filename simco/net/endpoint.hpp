@@ -9,8 +9,9 @@
 
 namespace simco::net {
 
-/// A host (name or address) and a port. Not an aggregate: g++ 12 destroys a braced aggregate twice when
-/// it is made inside a co_await expression, as in `co_await agent.open({"proxy", 7626}, use_awaitable)`.
+/// A host (name or address) and a port. Not an aggregate: g++ 12 destroys a braced aggregate twice
+/// when it is made inside a co_await expression, as in `co_await agent.open({"proxy", 7626},
+/// use_awaitable)`.
 struct HostPort {
   HostPort() = default;
   HostPort(std::string host_name, std::uint16_t port_number)

@@ -116,6 +116,24 @@ TEST(GroupCommit, RequestsAboutOneRuleKeepTheirOrder) {
   EXPECT_TRUE(box.commit.idle());
 }
 
+// Thousands of requests about one rule in one read: each is looked at a bounded number of times.
+TEST(GroupCommit, ManyRequestsAboutOneRuleCostNoMoreThanTheirNumber) {
+  MiddleboxCore box;
+  auto& agent = box.agent("a");
+  auto& other = box.agent("a");
+  const auto reply = box.ask(agent, pinhole());
+  const PolicyRuleId pid = std::get<PerReply>(reply).pid;
+  constexpr std::uint32_t kCount = 20'000;
+  for (std::uint32_t i = 1; i <= kCount; ++i) box.submit(agent, PlcRequest{pid, {1 + i % 100}});
+  box.commit.dispatch();
+  EXPECT_TRUE(box.commit.idle());
+  EXPECT_EQ(agent.replies.size(), kCount + 1);
+  ASSERT_EQ(other.events.size(), kCount + 1);
+  for (std::uint32_t i = 1; i <= kCount; ++i) {
+    ASSERT_EQ(other.events[i].lifetime, Lifetime{1 + i % 100});
+  }
+}
+
 TEST(GroupCommit, ARemovalThatFailsLeavesTheRuleAsItWas) {
   Slow box;
   auto& agent = box.agent("a");

@@ -68,6 +68,11 @@ class TcpChannelTest : public testing::Test {
     }
     return done();
   }
+  /// Long enough for anything to show that should not happen.
+  void run_for_a_while() {
+    io_.restart();
+    io_.run_for(200ms);
+  }
   void write(const test::Octets& octets) {
     boost::asio::write(peer_, boost::asio::buffer(octets.data(), octets.size()));
   }
@@ -101,7 +106,9 @@ TEST_F(TcpChannelTest, PausedInputIsNotLostAndNotReadAhead) {
   write(many);
   ASSERT_TRUE(run_until([&] { return handler_.messages.size() == 1; }));
   write(many);
-  EXPECT_FALSE(run_until([&] { return handler_.messages.size() > 1 || handler_.closed > 0; }));
+  run_for_a_while();
+  EXPECT_EQ(handler_.messages.size(), 1U);
+  EXPECT_EQ(handler_.closed, 0);
   handler_.pause_after = 0;
   channel_->resume_input();
   ASSERT_TRUE(run_until([&] { return handler_.messages.size() == 10; }));
@@ -116,7 +123,7 @@ TEST_F(TcpChannelTest, AStoppedChannelDeliversNothingMore) {
   write(test::concat({one, one, one, one}));
   ASSERT_TRUE(run_until([&] { return handler_.messages.size() == 2; }));
   write(one);
-  run_until([&] { return handler_.messages.size() > 2; });
+  run_for_a_while();
   EXPECT_EQ(handler_.messages.size(), 2U);
 }
 
