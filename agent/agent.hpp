@@ -7,9 +7,9 @@
 //     co_await agent.remove(rule.pid, use_awaitable);
 //
 // Every transaction takes an Asio completion token: a callback, boost::asio::use_future,
-// use_awaitable, as_tuple(...) and the rest. Many may be in flight at once, in any order; replies are
-// matched by their TIDs. Completion handlers are posted to their associated executor (the agent's
-// where they have none), never called from inside the initiating function.
+// use_awaitable, as_tuple(...) and the rest. Many may be in flight at once, in any order; replies
+// are matched by their TIDs. Completion handlers are posted to their associated executor (the
+// agent's where they have none), never called from inside the initiating function.
 //
 // Threads: all members may be called from any thread if the agent's executor runs one handler at a
 // time (an io_context with one thread, or a strand).
