@@ -23,24 +23,22 @@ class AttributeReader {
  public:
   explicit AttributeReader(std::span<const std::byte> payload) : in_(payload) { next(); }
 
-  std::optional<DecodeError> error() const { return error_; }
+  /// What was wrong; meaningful when finish() was false.
+  DecodeError error() const { return error_; }
 
   /// True when every octet was an attribute that somebody took.
-  bool finish() {
-    if (!error_ && present_) error_ = DecodeError::kUnexpectedAttribute;
-    return !error_;
-  }
+  bool finish() { return !failed_ && (!present_ || fail(DecodeError::kUnexpectedAttribute)); }
 
   template <class T>
   bool read(T& out) {
-    if (error_) return false;
+    if (failed_) return false;
     if (!present_) return fail(DecodeError::kMissingAttribute);
     if (type_ != AttributeCodec<T>::kType) return fail(DecodeError::kUnexpectedAttribute);
     return take(out);
   }
   template <class T>
   bool read(std::optional<T>& out) {
-    if (error_) return false;
+    if (failed_) return false;
     if (!present_ || type_ != AttributeCodec<T>::kType) return true;
     return take(out.emplace());
   }
@@ -50,7 +48,7 @@ class AttributeReader {
     while (present_ && type_ == AttributeCodec<T>::kType) {
       if (!take(out.emplace_back())) return false;
     }
-    return !error_;
+    return !failed_;
   }
 
  private:
@@ -58,6 +56,7 @@ class AttributeReader {
 
   bool fail(DecodeError error) {
     error_ = error;
+    failed_ = true;
     present_ = false;
     return false;
   }
@@ -87,11 +86,12 @@ class AttributeReader {
       case ValueFault::kField: return fail(DecodeError::kAttributeValue);
     }
     next();
-    return !error_;
+    return !failed_;
   }
 
   ByteReader in_;
-  std::optional<DecodeError> error_;
+  DecodeError error_{};
+  bool failed_ = false;
   bool present_ = false;
   std::uint16_t type_ = 0;
   std::uint16_t length_ = 0;
@@ -117,7 +117,7 @@ Decoded decode_as(const Header& header, std::span<const std::byte> payload) {
   AttributeReader in(payload);
   std::apply([&](auto... member) { static_cast<void>((in.read(message.*member) && ...)); },
              M::kAttributes);
-  if (!in.finish()) return std::unexpected(*in.error());
+  if (!in.finish()) return std::unexpected(in.error());
   if (const auto error = check_figure(message)) return std::unexpected(*error);
   return result;
 }
@@ -128,7 +128,7 @@ Decoded decode_negative_reply(const Header& header, std::span<const std::byte> p
   NegativeReply reply{*code, std::nullopt};
   AttributeReader in(payload);
   if (*code == NegativeReplyCode::kVersionMismatch) in.read(reply.version.emplace());
-  if (!in.finish()) return std::unexpected(*in.error());
+  if (!in.finish()) return std::unexpected(in.error());
   return Message{header.tid, reply};
 }
 

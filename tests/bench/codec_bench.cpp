@@ -12,6 +12,9 @@ namespace {
 std::size_t allocations = 0;
 }  // namespace
 
+// g++ takes the inlined free() below for a mistake.
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
+
 void* operator new(std::size_t size) {
   ++allocations;
   if (void* memory = std::malloc(size)) return memory;
