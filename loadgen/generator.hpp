@@ -52,6 +52,9 @@ class Generator final : private Client::Observer {
   /// `io` until then. `progress` is called every kWatchInterval.
   void run(std::function<void(const Progress&)> progress);
 
+  /// Breaks the run off; run() then returns with what there is.
+  void interrupt() { abort("interrupted"); }
+
   /// Why the run was broken off, if it was.
   const std::optional<std::string>& abort_reason() const { return abort_reason_; }
   /// Figures of the transport at the end, added up or averaged over the connections.

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -83,6 +84,10 @@ int run(const Settings& settings) {
   Recorder recorder(!settings.samples.empty());
   Generator generator(io, settings.generator, recorder, settings.connections,
                       client_factory(settings, io, *read_buffer));
+  boost::asio::signal_set signals(io, SIGINT, SIGTERM);
+  signals.async_wait([&](const boost::system::error_code& error, int) {
+    if (!error) generator.interrupt();
+  });
   const bool terminal = ::isatty(STDERR_FILENO) == 1;
   generator.run(terminal ? show_progress : std::function<void(const Generator::Progress&)>());
   if (terminal) std::fputs("\r\033[K", stderr);

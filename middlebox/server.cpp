@@ -222,7 +222,7 @@ void Server::on_expiry_failed(PolicyRuleId pid) {
 
 void Server::stop(std::function<void()> stopped) {
   stopped_ = std::move(stopped);
-  listeners_.clear();
+  for (const auto& listener : listeners_) listener->stop();
   for (const auto& [connection, owned] : connections_) connection->terminate();
   end_turn();
   stop_timer_.expires_after(kStopTimeout);

@@ -25,10 +25,17 @@ TcpListener::TcpListener(const boost::asio::any_io_executor& executor,
   accept();
 }
 
+void TcpListener::stop() {
+  stopped_ = true;
+  boost::system::error_code ignored;
+  acceptor_.close(ignored);
+  pause_.cancel();
+}
+
 void TcpListener::accept() {
   acceptor_.async_accept(
       [this](const boost::system::error_code& error, boost::asio::ip::tcp::socket socket) {
-        if (error == boost::asio::error::operation_aborted) return;
+        if (stopped_ || error == boost::asio::error::operation_aborted) return;
         if (!error) {
           on_accept_(std::move(socket));
           return accept();
@@ -36,7 +43,7 @@ void TcpListener::accept() {
         on_error_(error);
         pause_.expires_after(kAcceptPause);
         pause_.async_wait([this](const boost::system::error_code& aborted) {
-          if (!aborted) accept();
+          if (!aborted && !stopped_) accept();
         });
       });
 }

@@ -14,9 +14,12 @@ class TcpListener {
 
   /// Binds and listens; throws boost::system::system_error where that fails. on_error gets the
   /// failures of accept(), after which there is a pause of kAcceptPause; connections then wait in
-  /// the kernel. Lives on the loop of `executor`; destroying it stops it.
+  /// the kernel. To be destroyed only when the loop of `executor` does not run any more.
   TcpListener(const boost::asio::any_io_executor& executor,
               const boost::asio::ip::tcp::endpoint& endpoint, OnAccept on_accept, OnError on_error);
+
+  /// Stops to listen; no further callback.
+  void stop();
 
   boost::asio::ip::tcp::endpoint local_endpoint() const { return acceptor_.local_endpoint(); }
 
@@ -27,6 +30,7 @@ class TcpListener {
   boost::asio::steady_timer pause_;
   OnAccept on_accept_;
   OnError on_error_;
+  bool stopped_ = false;
 };
 
 }  // namespace simco::net

@@ -24,15 +24,8 @@ namespace {
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
 using boost::system::error_code;
+using test::pinhole;
 using test::ServerThread;
-
-PerRequest pinhole(std::uint16_t port, std::uint32_t lifetime_s = 60) {
-  return {{PortParity::kAny, Direction::kBidirectional},
-          test::ipv4(Location::kInternal, {10, 0, 0, 5}, port),
-          test::ipv4(Location::kExternal, {192, 0, 2, 7}, 6000),
-          {lifetime_s},
-          {}};
-}
 
 net::HostPort target(const ServerThread& server) { return {"127.0.0.1", server.port()}; }
 

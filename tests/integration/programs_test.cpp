@@ -147,6 +147,19 @@ TEST(Programs, LoadgenNoticesThatTheMiddleboxDies) {
   EXPECT_NE(json["abort_reason"].get<std::string>().find("connection lost"), std::string::npos);
 }
 
+TEST(Programs, LoadgenReportsWhatItHasWhenInterrupted) {
+  Program middlebox({"simco-middlebox", "--port", "0"});
+  const auto port = middlebox.listening_port();
+  Program loadgen({"simco-loadgen", "--connect", connect_to(port), "--rate", "500", "--duration",
+                   "30", "--json", "-"});
+  std::this_thread::sleep_for(500ms);
+  loadgen.signal(SIGINT);
+  ASSERT_EQ(loadgen.wait(10s), 1);
+  const auto json = nlohmann::json::parse(loadgen.out());
+  EXPECT_EQ(json["abort_reason"], "interrupted");
+  EXPECT_GT(json["transactions"]["completed"], 0);
+}
+
 // A peer that accepts and never reads: what cannot be handed over in time ends the run.
 TEST(Programs, LoadgenStopsWhenTheTransportTakesNothing) {
   boost::asio::io_context io;

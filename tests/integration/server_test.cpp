@@ -14,16 +14,9 @@ namespace simco {
 namespace {
 
 using namespace std::chrono_literals;
+using test::pinhole;
 using test::RawAgent;
 using test::ServerThread;
-
-PerRequest pinhole(std::uint16_t port, std::uint32_t lifetime_s = 60) {
-  return {{PortParity::kAny, Direction::kBidirectional},
-          test::ipv4(Location::kInternal, {10, 0, 0, 5}, port),
-          test::ipv4(Location::kExternal, {192, 0, 2, 7}, 6000),
-          {lifetime_s},
-          {}};
-}
 
 bool is_refused(const Body& body, NegativeReplyCode code) {
   return body == Body{NegativeReply{code, {}}};
@@ -365,33 +358,6 @@ TEST(Server, APeerThatDoesNotTakeItsNotificationsIsCutOff) {
   RawAgent another(server.port());
   another.open();
   EXPECT_TRUE(std::holds_alternative<PlcReply>(another.ask(PlcRequest{pid, {60}})));
-}
-
-TEST(Server, ThousandsOfConnectionsThatSendNothing) {
-  middlebox::ServerOptions options;
-  options.message_timeout = 3s;
-  ServerThread server(options);
-  RawAgent agent(server.port());
-  agent.open();
-  const auto before = resident_octets();
-  boost::asio::io_context io;
-  std::vector<boost::asio::ip::tcp::socket> silent;
-  constexpr std::size_t kCount = 400;  // both ends are in this process; tests/bench/idle has 10,000
-  for (std::size_t i = 0; i < kCount; ++i) {
-    silent.emplace_back(io);
-    silent.back().connect({boost::asio::ip::address_v4::loopback(), server.port()});
-  }
-  ASSERT_TRUE(eventually(
-      [&] { return server.ask([](auto& s) { return s.connection_count(); }) == kCount + 1; }));
-  EXPECT_LT(resident_octets(), before + kCount * 8192);
-  EXPECT_TRUE(std::holds_alternative<PrlReply>(agent.ask(PrlRequest{})));
-  // They opened no session in time: closed, and the session that was opened stays.
-  EXPECT_TRUE(eventually(
-      [&] { return server.ask([](auto& s) { return s.connection_count(); }) <= kCount + 1; }));
-  silent.clear();
-  EXPECT_TRUE(
-      eventually([&] { return server.ask([](auto& s) { return s.connection_count(); }) == 1; }));
-  EXPECT_TRUE(std::holds_alternative<PrlReply>(agent.ask(PrlRequest{})));
 }
 
 }  // namespace

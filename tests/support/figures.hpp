@@ -46,6 +46,15 @@ inline AddressTuple protocols_only(Location location, std::uint8_t protocol) {
   return tuple;
 }
 
+/// A PER request that every firewall grants.
+inline PerRequest pinhole(std::uint16_t port = 5004, std::uint32_t lifetime_s = 60) {
+  return {{PortParity::kAny, Direction::kBidirectional},
+          ipv4(Location::kInternal, {10, 0, 0, 5}, port),
+          ipv4(Location::kExternal, {192, 0, 2, 7}, 6000),
+          {lifetime_s},
+          {}};
+}
+
 inline std::vector<FigureCase> figure_cases() {
   const AddressTuple a0 = ipv4(Location::kInternal, {10, 0, 0, 5}, 5004);
   const AddressTuple a1 = ipv4(Location::kInside, {192, 0, 2, 7}, 6000);

@@ -116,15 +116,6 @@ class MiddleboxCore : private middlebox::GroupCommit::Observer {
   std::vector<std::unique_ptr<Agent>> agents_;
 };
 
-/// A PER request that every firewall grants.
-inline PerRequest pinhole(std::uint16_t port = 5004, std::uint32_t lifetime_s = 60) {
-  return {{PortParity::kAny, Direction::kBidirectional},
-          ipv4(Location::kInternal, {10, 0, 0, 5}, port),
-          ipv4(Location::kExternal, {192, 0, 2, 7}, 6000),
-          {lifetime_s},
-          {}};
-}
-
 /// The code of a negative reply, or nothing.
 inline std::optional<NegativeReplyCode> refusal(const Body& body) {
   const auto* refused = std::get_if<NegativeReply>(&body);

@@ -10,7 +10,7 @@ namespace {
 
 using test::encoded;
 
-class RecordingHost final : public AgentSession::Host {
+class RecordingAgentHost final : public AgentSession::Host {
  public:
   void send(TransactionId tid, const Body& body) override { sent.push_back(encoded({tid, body})); }
   void on_open(const Capabilities& c) override { opened = c; }
@@ -33,8 +33,8 @@ class RecordingHost final : public AgentSession::Host {
   int ends = 0;
 };
 
-struct Fixture {
-  RecordingHost host;
+struct AgentFixture {
+  RecordingAgentHost host;
   AgentSession session{host, 1};
 
   Message last() { return *decode(host.sent.back()); }
@@ -47,7 +47,7 @@ struct Fixture {
 };
 
 TEST(AgentSession, Opens) {
-  Fixture f;
+  AgentFixture f;
   f.session.establish();
   EXPECT_EQ(f.last().body, Body{SeRequest{}});
   EXPECT_FALSE(f.session.request(PrlRequest{}));
@@ -62,7 +62,7 @@ TEST(AgentSession, Opens) {
 }
 
 TEST(AgentSession, GoesThroughNoAuthWhenItAskedForAuthentication) {
-  Fixture f;
+  AgentFixture f;
   f.session.establish(Challenge{OctetsView::of("who are you")});
   f.receive({f.last().tid, SaReply{{}, Token{}}});
   EXPECT_EQ(f.session.state(), SessionState::kNoAuth);
@@ -85,7 +85,7 @@ TEST(AgentSession, EndsWithTheReasonWhateverEndsIt) {
       {{{9}, PrlRequest{}}, SessionEnd::kProtocolError},
   };
   for (const auto& [message, end] : cases) {
-    Fixture f;
+    AgentFixture f;
     f.session.establish();
     ASSERT_EQ(f.last().tid.value, 0U);
     f.receive(message);
@@ -98,14 +98,14 @@ TEST(AgentSession, EndsWithTheReasonWhateverEndsIt) {
 }
 
 TEST(AgentSession, RubbishFromTheMiddleboxEndsIt) {
-  Fixture f;
+  AgentFixture f;
   f.open();
   f.session.on_message(test::from_hex("02 15 0000 00000001"));
   EXPECT_EQ(f.host.end, SessionEnd::kProtocolError);
 }
 
 TEST(AgentSession, TerminatesOnceAndWaitsForTheReply) {
-  Fixture f;
+  AgentFixture f;
   f.open();
   f.session.terminate();
   EXPECT_EQ(f.last().body, Body{StRequest{}});
@@ -116,7 +116,7 @@ TEST(AgentSession, TerminatesOnceAndWaitsForTheReply) {
 }
 
 TEST(AgentSession, HandsOnRuleEvents) {
-  Fixture f;
+  AgentFixture f;
   f.open();
   f.receive({{1}, AreNotification{{5}, {60}}});
   f.receive({{2}, AreNotification{{5}, {0}}});
