@@ -3,25 +3,38 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "simco/wire/attributes.hpp"
 #include "simco/wire/ids.hpp"
 
 namespace simco::backend {
 
+/// What a policy rule does. Its PID is RESERVED for a reserve rule and ENABLED for the others
+/// (RFC 4540 section 8.1, figure 42).
+enum class RuleKind : std::uint8_t {
+  kReserve,  ///< holds addresses and ports of a NAT; lets nothing pass
+  kEnable,   ///< lets traffic pass, translated where the middlebox is a NAT
+  kDisable,  ///< stops traffic, whatever enable rules there are
+};
+
 /// One atomic change of what is enforced. A value: it stays true however the rule table moves on.
 struct RuleChange {
   enum class Kind : std::uint8_t {
-    kEnable,       ///< let the described traffic pass, for `lifetime`
-    kSetLifetime,  ///< the enabled rule now lives `lifetime` from here on, shorter or longer
-    kRemove,       ///< stop the described traffic; lifetime is 0
+    kAdd,          ///< begin to enforce the rule, for `lifetime`
+    kReplace,      ///< the reserve rule of this PID becomes the enable rule that is described
+    kSetLifetime,  ///< the rule now lives `lifetime` from here on, shorter or longer
+    kRemove,       ///< stop enforcing the rule; lifetime is 0
   };
-  Kind kind = Kind::kEnable;
+  Kind kind = Kind::kAdd;
+  RuleKind rule = RuleKind::kEnable;
   PolicyRuleId pid;
-  PerParameterSet parameters;
-  AddressTuple internal;  ///< A0 as requested, host bits not masked
-  AddressTuple external;  ///< A3 as requested
-  Lifetime lifetime;      ///< seconds; never more than the rule table grants
+  PerParameterSet parameters;  ///< of an enable rule
+  AddressTuple internal;       ///< A0 as requested, host bits not masked; not of a reserve rule
+  AddressTuple external;       ///< A3 as requested
+  std::optional<AddressTuple> outside;  ///< A2 that a NAT has taken from its pool
+  std::optional<AddressTuple> inside;   ///< A1 that a twice NAT has taken from its pool
+  Lifetime lifetime;                    ///< seconds; never more than the rule table grants
 };
 
 /// What became of a change.

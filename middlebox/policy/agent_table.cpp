@@ -1,5 +1,6 @@
 #include "middlebox/policy/agent_table.hpp"
 
+#include "middlebox/policy/authorization.hpp"
 #include "simco/wire/limits.hpp"
 
 namespace simco::policy {
@@ -15,6 +16,7 @@ AgentId AgentTable::acquire(std::string_view name) {
     entry->second = free_.back();
     free_.pop_back();
     agents_[entry->second.value] = Agent{.name = entry->first, .rules = {}};
+    resolve(entry->second);
   }
   hold(entry->second);
   return entry->second;
@@ -24,8 +26,21 @@ void AgentTable::release(AgentId id) {
   Agent& agent = agents_[id.value];
   SIMCO_ASSERT(agent.holds > 0);
   if (--agent.holds != 0) return;
+  std::erase(watchers_, id);
   by_name_.erase(agent.name);
   free_.push_back(id);
+}
+
+void AgentTable::apply(const AgentDirectory& directory) {
+  directory_ = &directory;
+  watchers_.clear();
+  for (const auto& [name, id] : by_name_) resolve(id);
+}
+
+void AgentTable::resolve(AgentId id) {
+  Agent& agent = agents_[id.value];
+  agent.policy = directory_ == nullptr ? nullptr : directory_->find(agent.name);
+  if (agent.policy != nullptr && agent.policy->sees_others()) watchers_.push_back(id);
 }
 
 }  // namespace simco::policy

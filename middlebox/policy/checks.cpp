@@ -45,9 +45,30 @@ bool has_ports(const AddressTuple& tuple) {
   return is_full(tuple) && tuple.protocol != kProtocolAny && tuple.port != 0;
 }
 
+bool protocol_has_ports(std::uint8_t protocol) {
+  switch (protocol) {
+    case kProtocolTcp:
+    case kProtocolUdp:
+    case kProtocolDccp:
+    case kProtocolSctp:
+    case kProtocolUdpLite: return true;
+    default: return false;
+  }
+}
+
+Protocols translatable_protocols() {
+  Protocols result;
+  result[kProtocolAny] = true;
+  for (unsigned protocol = 1; protocol < result.size(); ++protocol) {
+    result[protocol] = protocol_has_ports(static_cast<std::uint8_t>(protocol));
+  }
+  return result;
+}
+
 std::optional<NegativeReplyCode> check_tuples(const AddressTuple& internal,
                                               const AddressTuple& external, Direction direction,
-                                              const Capabilities& capabilities) {
+                                              const Capabilities& capabilities,
+                                              const Protocols& supported) {
   using enum NegativeReplyCode;
   if (internal.location != Location::kInternal || external.location != Location::kExternal) {
     return kInconsistentRequest;
@@ -76,6 +97,11 @@ std::optional<NegativeReplyCode> check_tuples(const AddressTuple& internal,
                        (wildcards_address(external) && !capabilities.external_wildcards) ||
                        (any_port && !capabilities.port_wildcards);
   if (refused) return kWildcardingNotSupported;
+  if (internal.protocol != kProtocolAny && !supported[internal.protocol]) {
+    return kProtocolNotSupported;
+  }
+  const bool ports = has_ports(internal) || has_ports(external);
+  if (ports && !protocol_has_ports(internal.protocol)) return kIllegalPort;
   return std::nullopt;
 }
 

@@ -2,6 +2,7 @@
 // and 8.8.2). Pure functions over the request and the middlebox's capabilities.
 #pragma once
 
+#include <bitset>
 #include <optional>
 
 #include "simco/wire/attributes.hpp"
@@ -9,14 +10,24 @@
 
 namespace simco::policy {
 
+/// Transport protocols, by their IANA numbers.
+using Protocols = std::bitset<256>;
+
 /// First check that the pair of tuples fails, in this order: locations, protocols, IP versions,
-/// prefix lengths, port ranges, direction, wildcards. `direction` is kInbound where the request has
-/// none.
+/// prefix lengths, port ranges, direction, wildcards, protocol supported, ports where the protocol
+/// has none. `direction` is kInbound where the request has none.
 std::optional<NegativeReplyCode> check_tuples(const AddressTuple& internal,
                                               const AddressTuple& external, Direction direction,
-                                              const Capabilities& capabilities);
+                                              const Capabilities& capabilities,
+                                              const Protocols& supported);
 
 /// True where ports mean something: a full address with a transport protocol and a port.
 bool has_ports(const AddressTuple& tuple);
+
+/// True for protocols whose headers have ports: TCP, UDP, UDP-Lite, DCCP, SCTP.
+bool protocol_has_ports(std::uint8_t protocol);
+
+/// What a NAT can translate: the protocols with ports, and whole addresses (protocol 0).
+Protocols translatable_protocols();
 
 }  // namespace simco::policy

@@ -1,246 +1,327 @@
+// Deciding requests and their outcomes; lifetimes. What is special to a transaction stands in the
+// other engine_*.cpp files.
 #include "middlebox/policy/engine.hpp"
 
 #include <algorithm>
 #include <variant>
 
-#include "middlebox/policy/checks.hpp"
+#include "middlebox/policy/replies.hpp"
 #include "simco/wire/limits.hpp"
 
 namespace simco::policy {
-namespace {
 
 using backend::ChangeResult;
 using backend::RuleChange;
 using Verdict = PolicyEngine::Verdict;
 
-Verdict refuse(Body& reply, NegativeReplyCode code) {
-  reply = NegativeReply{code, {}};
-  return Verdict::kReplied;
+PolicyEngine::PolicyEngine(const Options& options)
+    : options_(options),
+      capabilities_(options.backend),
+      filter_capabilities_(options.backend),
+      translated_(options.protocols),
+      nat_(options.nat) {
+  capabilities_.disable_rules = filter_capabilities_.disable_rules = true;
+  if (!nat_.translates()) return;
+  capabilities_.nat = capabilities_.port_translation = true;
+  capabilities_.twice_nat = nat_.mode() == Mode::kTwiceNat;
+  // A binding stands for one host: on its own side, a NAT has no address to give to many.
+  capabilities_.internal_wildcards = false;
+  if (capabilities_.twice_nat) capabilities_.external_wildcards = false;
+  capabilities_.internal_versions &= nat_.versions();
+  capabilities_.external_versions &= nat_.versions();
+  translated_ &= translatable_protocols();
 }
 
-// Rounded up: a rule that still lives never reports 0, which would say that it is gone.
-Lifetime remaining(const Rule& rule, Instant now) {
-  using std::chrono::ceil, std::chrono::seconds;
-  const auto left = ceil<seconds>(rule.deadline - now);
-  return {static_cast<std::uint32_t>(std::max<std::int64_t>(left.count(), 0))};
+// --- Agents ------------------------------------------------------------------------------------
+
+Capabilities PolicyEngine::capabilities(AgentId agent) const {
+  Capabilities result = capabilities_;
+  if (const auto* policy = agents_[agent].policy) {
+    result.lifetime_max_s = std::min(result.lifetime_max_s, policy->lifetime_max_s);
+  }
+  return result;
 }
 
-AddressTuple at(AddressTuple tuple, Location location) {
-  tuple.location = location;
-  return tuple;
+bool PolicyEngine::may_see(AgentId agent, AgentId owner) const {
+  if (agent == owner) return true;
+  const auto* policy = agents_[agent].policy;
+  return policy != nullptr && policy->sees(agents_[owner].name);
 }
 
-}  // namespace
+bool PolicyEngine::may_change(AgentId agent, AgentId owner) const {
+  if (agent == owner) return true;
+  const auto* policy = agents_[agent].policy;
+  return policy != nullptr && policy->changes(agents_[owner].name);
+}
 
-Verdict PolicyEngine::plan(AgentId agent, TransactionId tid, const Body& request, Instant now,
-                           Body& reply, PlannedChange& change) {
-  if (const auto* per = std::get_if<PerRequest>(&request)) {
-    return enable(agent, tid, *per, now, reply, change);
+// --- Deciding ----------------------------------------------------------------------------------
+
+Verdict PolicyEngine::plan(const Asker& asker, const Body& request, Instant now, Body& reply,
+                           PlannedChange& change) {
+  const auto transaction = transaction_of(request);
+  if (!transaction) return refuse(reply, NegativeReplyCode::kTransactionNotSupported);
+  if (const auto code = check_authority(asker.agent, *transaction)) return refuse(reply, *code);
+  switch (*transaction) {
+    case Transaction::kPrr:
+      return reserve(asker, std::get<PrrRequest>(request), now, reply, change);
+    case Transaction::kPer: return enable(asker, std::get<PerRequest>(request), now, reply, change);
+    case Transaction::kPea:
+      return enable_reserved(asker, std::get<PeaRequest>(request), now, reply, change);
+    case Transaction::kPdr:
+      return disable(asker, std::get<PdrRequest>(request), now, reply, change);
+    case Transaction::kPlc:
+      return change_lifetime(asker, std::get<PlcRequest>(request), now, reply, change);
+    case Transaction::kPrs: return report_status(asker, std::get<PrsRequest>(request), now, reply);
+    case Transaction::kPrl: return list_rules(asker, now, reply);
   }
-  if (const auto* plc = std::get_if<PlcRequest>(&request)) {
-    return change_lifetime(agent, *plc, now, reply, change);
-  }
-  if (const auto* prs = std::get_if<PrsRequest>(&request)) {
-    return report_status(agent, *prs, now, reply);
-  }
-  if (std::holds_alternative<PrlRequest>(request)) return list_rules(agent, reply);
   return refuse(reply, NegativeReplyCode::kTransactionNotSupported);
 }
 
-// --- PER (8.3) ---------------------------------------------------------------------------------
-
-std::optional<NegativeReplyCode> PolicyEngine::check_enable(AgentId agent,
-                                                            const PerRequest& request) const {
-  using enum NegativeReplyCode;
-  if (request.group) {
-    const auto owner = groups_.owner(*request.group);
-    if (!owner) return kNoSuchGroup;
-    if (!may_access(agent, *owner)) return kGroupAccessDenied;
+PolicyEngine::Code PolicyEngine::check_authority(AgentId agent, Transaction transaction) const {
+  const auto* policy = agents_[agent].policy;
+  if (policy == nullptr || !policy->allows(transaction)) {
+    return NegativeReplyCode::kAgentNotAuthorized;
   }
-  if (const auto code = check_tuples(request.internal, request.external,
-                                     request.parameters.direction, options_.capabilities)) {
-    return code;
-  }
-  if (grant(request.lifetime) == Lifetime{0}) return kConfigurationFailed;
-  if (rules_.size() >= options_.rules_max) return kNoResources;
   return std::nullopt;
 }
 
-Verdict PolicyEngine::enable(AgentId agent, TransactionId tid, const PerRequest& request,
-                             Instant now, Body& reply, PlannedChange& change) {
-  if (const auto code = check_enable(agent, request)) return refuse(reply, *code);
-  const Lifetime lifetime = grant(request.lifetime);
-  // Counted from here, so that a kernel timeout, set later, never ends before the rule does.
-  change = {create_rule(agent, tid, request), RuleChange::Kind::kEnable, lifetime,
-            now + std::chrono::seconds(lifetime.seconds)};
-  return Verdict::kPlanned;
+PolicyEngine::Code PolicyEngine::check_group(AgentId agent,
+                                             const std::optional<GroupId>& group) const {
+  if (!group) return std::nullopt;
+  const auto owner = groups_.owner(*group);
+  if (!owner) return NegativeReplyCode::kNoSuchGroup;
+  if (!may_change(agent, *owner)) return NegativeReplyCode::kGroupAccessDenied;
+  return std::nullopt;
 }
 
-Lifetime PolicyEngine::grant(Lifetime requested) const {
-  return std::min(requested, Lifetime{options_.capabilities.lifetime_max_s});
+PolicyEngine::Code PolicyEngine::check_resources(AgentId id) const {
+  const Agent& agent = agents_[id];
+  const bool full =
+      rules_.size() >= options_.rules_max || agent.rule_count >= agent.policy->rules_max;
+  return full ? Code(NegativeReplyCode::kNoResources) : std::nullopt;
 }
 
-RuleSlot PolicyEngine::create_rule(AgentId agent, TransactionId tid, const PerRequest& request) {
+Lifetime PolicyEngine::grant(const Asker& asker, Lifetime requested) const {
+  const std::uint32_t now_allowed = capabilities(asker.agent).lifetime_max_s;
+  return {std::min({requested.seconds, now_allowed, asker.lifetime_max_s})};
+}
+
+RuleSlot PolicyEngine::create_rule(const Asker& asker, RuleKind kind,
+                                   const std::optional<GroupId>& group) {
   const auto taken =
       pids_.take([this](std::uint32_t id) { return rules_.find(PolicyRuleId{id}) != kNoSlot; });
   const RuleSlot slot = rules_.insert(PolicyRuleId{taken.id});
   Rule& rule = rules_[slot];
   rule.pid_epoch = static_cast<std::uint32_t>(taken.position >> 32);
-  rule.owner = agent;
-  rule.created_by = tid;
-  rule.internal = request.internal;
-  rule.external = request.external;
-  rule.parameters = request.parameters;
+  rule.owner = asker.agent;
+  rule.created_by = asker.tid;
+  rule.kind = kind;
   rule.under_way = true;
   rule.unborn = true;
-  agents_.hold(agent);
-  if (request.group) {
-    rule.group = *request.group;
+  agents_.hold(asker.agent);
+  ++agents_[asker.agent].rule_count;
+  if (kind == RuleKind::kDisable) return slot;  // figure 38: in no group
+  if (group) {
+    rule.group = *group;
     groups_.join(rule.group);
   } else {
-    rule.group = groups_.create(agent);
+    rule.group = groups_.create(asker.agent);
+    agents_.hold(asker.agent);
   }
   return slot;
 }
 
-void PolicyEngine::commit_enable(const PlannedChange& change, Body& reply) {
-  Rule& rule = rules_[change.slot];
-  rule.unborn = false;
-  rule.deadline = change.deadline;
-  Agent& owner = agents_[rule.owner];
-  append<&Rule::by_owner>(rules_, owner.rules, change.slot);
-  ++owner.rule_count;
-  expiry_.add(change.slot);
-  // 8.3.2: a pure firewall reports the internal tuple as outside and the external one as inside.
-  reply = PerReply{rule.pid, rule.group, change.lifetime, at(rule.internal, Location::kOutside),
-                   at(rule.external, Location::kInside)};
+void PolicyEngine::destroy_rule(RuleSlot slot) {
+  const Rule& rule = rules_[slot];
+  if (rule.kind != RuleKind::kDisable) {
+    if (const auto owner = groups_.leave(rule.group)) agents_.release(*owner);
+  }
+  --agents_[rule.owner].rule_count;
+  agents_.release(rule.owner);
+  pids_.give_back((std::uint64_t{rule.pid_epoch} << 32) | rule.pid.value);
+  rules_.erase(slot);
+}
+
+// The lifetime counts from here, so that a kernel timeout, set later, never ends before the rule.
+Verdict PolicyEngine::plan_addition(RuleSlot slot, Lifetime lifetime, Instant now,
+                                    PlannedChange& change) {
+  change = {slot, RuleChange::Kind::kAdd, lifetime, now + std::chrono::seconds(lifetime.seconds)};
+  return Verdict::kPlanned;
 }
 
 // --- PLC (8.5) ---------------------------------------------------------------------------------
 
-RuleSlot PolicyEngine::find_accessible(AgentId agent, PolicyRuleId pid, Body& reply) const {
+RuleSlot PolicyEngine::find_visible(PolicyRuleId pid) const {
   const RuleSlot slot = rules_.find(pid);
-  if (slot == kNoSlot || rules_[slot].unborn) {
-    refuse(reply, NegativeReplyCode::kNoSuchRule);
-    return kNoSlot;
-  }
-  if (!may_access(agent, rules_[slot].owner)) {
-    refuse(reply, NegativeReplyCode::kRuleAccessDenied);
-    return kNoSlot;
-  }
-  return slot;
+  return slot == kNoSlot || rules_[slot].unborn ? kNoSlot : slot;
 }
 
-Verdict PolicyEngine::change_lifetime(AgentId agent, const PlcRequest& request, Instant now,
+Verdict PolicyEngine::change_lifetime(const Asker& asker, const PlcRequest& request, Instant now,
                                       Body& reply, PlannedChange& change) {
-  const RuleSlot slot = find_accessible(agent, request.pid, reply);
-  if (slot == kNoSlot) return Verdict::kReplied;
+  using enum NegativeReplyCode;
+  const RuleSlot slot = find_visible(request.pid);
+  if (slot == kNoSlot) return refuse(reply, kNoSuchRule);
   Rule& rule = rules_[slot];
+  if (!may_change(asker.agent, rule.owner)) {
+    return refuse(reply,
+                  may_see(asker.agent, rule.owner) ? kLifetimeChangeDenied : kRuleAccessDenied);
+  }
   if (rule.under_way) {
     change.slot = slot;
     return Verdict::kWait;
   }
-  const Lifetime lifetime = grant(request.lifetime);
-  // A rule whose time has come is gone, even where the sweep has not been there yet.
-  if (rule.deadline <= now && lifetime != Lifetime{0}) {
-    return refuse(reply, NegativeReplyCode::kNoSuchRule);
-  }
+  const Lifetime lifetime = grant(asker, request.lifetime);
   const bool ends = lifetime == Lifetime{0};
+  // A rule whose time has come is gone, even where the sweep has not been there yet.
+  if (rule.deadline <= now && !ends) return refuse(reply, kNoSuchRule);
+  const Instant deadline = now + std::chrono::seconds(lifetime.seconds);
+  if (deadline > rule.deadline && !agents_[asker.agent].policy->may_extend && !ends) {
+    return refuse(reply, kLifetimeNotExtendable);
+  }
   change = {slot, ends ? RuleChange::Kind::kRemove : RuleChange::Kind::kSetLifetime, lifetime,
-            now + std::chrono::seconds(lifetime.seconds)};
+            deadline};
   rule.under_way = true;
   // While its end is being decided it must not end a second time.
   expiry_.remove(slot);
   return Verdict::kPlanned;
 }
 
-void PolicyEngine::commit_removal(const PlannedChange& change) {
-  Rule& rule = rules_[change.slot];
-  Agent& owner = agents_[rule.owner];
-  unlink<&Rule::by_owner>(rules_, owner.rules, change.slot);
-  --owner.rule_count;
-  destroy_rule(change.slot);
-}
-
-void PolicyEngine::destroy_rule(RuleSlot slot) {
-  const Rule& rule = rules_[slot];
-  groups_.leave(rule.group);
-  agents_.release(rule.owner);
-  pids_.give_back((std::uint64_t{rule.pid_epoch} << 32) | rule.pid.value);
-  rules_.erase(slot);
-}
-
-// --- PRS (8.6) and PRL (8.7) -------------------------------------------------------------------
-
-Verdict PolicyEngine::report_status(AgentId agent, const PrsRequest& request, Instant now,
-                                    Body& reply) const {
-  const RuleSlot slot = find_accessible(agent, request.pid, reply);
-  if (slot == kNoSlot) return Verdict::kReplied;
-  const Rule& rule = rules_[slot];
-  if (rule.deadline <= now) return refuse(reply, NegativeReplyCode::kNoSuchRule);
-  PesReply status;
-  status.pid = rule.pid;
-  status.group = rule.group;
-  status.parameters = rule.parameters;
-  status.internal = rule.internal;
-  status.inside = at(rule.external, Location::kInside);
-  status.outside = at(rule.internal, Location::kOutside);
-  status.external = rule.external;
-  status.lifetime = remaining(rule, now);
-  status.owner = Owner{OctetsView::of(agents_[rule.owner].name)};
-  reply = status;
-  return Verdict::kReplied;
-}
-
-Verdict PolicyEngine::list_rules(AgentId agent, Body& reply) const {
-  const Agent& owner = agents_[agent];
-  if (owner.rule_count > kRuleListMax) return refuse(reply, NegativeReplyCode::kReplyTooBig);
-  PrlReply list;
-  list.pids.reserve(owner.rule_count);
-  for (RuleSlot slot = owner.rules.first; slot != kNoSlot; slot = rules_[slot].by_owner.next) {
-    list.pids.push_back(rules_[slot].pid);
-  }
-  reply = std::move(list);
-  return Verdict::kReplied;
-}
-
 // --- The second step ---------------------------------------------------------------------------
+
+AddressTuple PolicyEngine::outside_of(RuleSlot slot) const {
+  const Rule& rule = rules_[slot];
+  // 8.3.2: a pure firewall reports the internal tuple as outside and the external one as inside.
+  return nat_.translates() ? nat_.outside(slot, rule) : at(rule.internal, Location::kOutside);
+}
+
+std::optional<AddressTuple> PolicyEngine::inside_of(RuleSlot slot) const {
+  const Rule& rule = rules_[slot];
+  if (nat_.mode() == Mode::kTwiceNat) return nat_.inside(slot, rule);
+  if (nat_.mode() == Mode::kNat) return std::nullopt;
+  return at(rule.external, Location::kInside);
+}
 
 RuleChange PolicyEngine::describe(const PlannedChange& change) const {
   const Rule& rule = rules_[change.slot];
-  return {change.kind, rule.pid, rule.parameters, rule.internal, rule.external, change.lifetime};
+  const bool replaces = change.kind == RuleChange::Kind::kReplace;
+  RuleChange result{change.kind,
+                    replaces ? RuleKind::kEnable : rule.kind,
+                    rule.pid,
+                    rule.parameters,
+                    rule.internal,
+                    rule.external,
+                    {},
+                    {},
+                    change.lifetime};
+  if (nat_.translates() && rule.kind != RuleKind::kDisable) {
+    result.outside = outside_of(change.slot);
+    result.inside = inside_of(change.slot);
+  }
+  return result;
 }
 
-void PolicyEngine::commit(const PlannedChange& change, Instant, Body& reply, RuleEvent& event) {
+void PolicyEngine::commit(const PlannedChange& change, Instant now, Body& reply, RuleEvent& event) {
   Rule& rule = rules_[change.slot];
   SIMCO_ASSERT(rule.under_way);
   rule.under_way = false;
-  event = {rule.pid, change.lifetime, rule.owner, rule.created_by};
+  event = {rule.pid, change.lifetime, rule.owner, rule.created_by, {}, 0};
   switch (change.kind) {
-    case RuleChange::Kind::kEnable: return commit_enable(change, reply);
+    case RuleChange::Kind::kAdd: return commit_addition(change, now, reply, event);
+    case RuleChange::Kind::kReplace: return commit_replacement(change, reply);
     case RuleChange::Kind::kSetLifetime:
-      rule.deadline = change.deadline;
-      expiry_.add(change.slot);
+      commit_lifetime(change, now);
       reply = PlcReply{change.lifetime};
       return;
     case RuleChange::Kind::kRemove:
+      if (const auto end = ended_by_.extract(change.slot)) event.ended_by = end.mapped();
       commit_removal(change);
       reply = PrdReply{};
       return;
   }
 }
 
-void PolicyEngine::roll_back(const PlannedChange& change, ChangeResult why, Instant now,
-                             Body& reply) {
+void PolicyEngine::commit_addition(const PlannedChange& change, Instant now, Body& reply,
+                                   RuleEvent& event) {
+  Rule& rule = rules_[change.slot];
+  rule.unborn = false;
+  rule.deadline = change.deadline;
+  append<&Rule::by_owner>(rules_, agents_[rule.owner].rules, change.slot);
+  expiry_.add(change.slot);
+  switch (rule.kind) {
+    case RuleKind::kReserve: reply = reserved(change.slot, change.lifetime); return;
+    case RuleKind::kEnable:
+      enable_rules_.insert(change.slot, traffic_of(rule.internal, rule.external));
+      reply = enabled(change.slot, change.lifetime);
+      return;
+    case RuleKind::kDisable:
+      event.ends = end_disabled_rules(change.slot, now);
+      reply = PdrReply{rule.pid, change.lifetime};
+      return;
+  }
+}
+
+// 8.4.2: the PID stays, and so do group, owner and what the NAT had reserved.
+void PolicyEngine::commit_replacement(const PlannedChange& change, Body& reply) {
+  Rule& rule = rules_[change.slot];
+  rule.kind = RuleKind::kEnable;
+  rule.deadline = change.deadline;
+  if (nat_.translates()) nat_.adopt(change.slot, rule);
+  expiry_.add(change.slot);
+  enable_rules_.insert(change.slot, traffic_of(rule.internal, rule.external));
+  reply = enabled(change.slot, change.lifetime);
+}
+
+void PolicyEngine::commit_lifetime(const PlannedChange& change, Instant now) {
+  // A disable rule that came in between has ended it, whatever was asked for.
+  const bool ended = ended_by_.contains(change.slot);
+  rules_[change.slot].deadline = ended ? now - kExpiryTick : change.deadline;
+  expiry_.add(change.slot);
+}
+
+void PolicyEngine::commit_removal(const PlannedChange& change) {
+  Rule& rule = rules_[change.slot];
+  unlink<&Rule::by_owner>(rules_, agents_[rule.owner].rules, change.slot);
+  if (rule.kind == RuleKind::kEnable) {
+    enable_rules_.erase(change.slot, traffic_of(rule.internal, rule.external));
+  }
+  if (rule.kind == RuleKind::kDisable) {
+    file_disable_rule(change.slot, false);
+  } else if (nat_.translates()) {
+    nat_.give_back(change.slot, rule);
+  }
+  destroy_rule(change.slot);
+}
+
+PolicyRuleId PolicyEngine::roll_back(const PlannedChange& change, ChangeResult why, Instant now,
+                                     Body& reply) {
   Rule& rule = rules_[change.slot];
   SIMCO_ASSERT(rule.under_way && why != ChangeResult::kDone);
   rule.under_way = false;
   refuse(reply, why == ChangeResult::kNoResources ? NegativeReplyCode::kNoResources
                                                   : NegativeReplyCode::kConfigurationFailed);
-  if (change.kind == RuleChange::Kind::kEnable) return destroy_rule(change.slot);
+  if (change.kind == RuleChange::Kind::kAdd) {
+    if (rule.kind == RuleKind::kDisable) {
+      file_disable_rule(change.slot, false);
+    } else if (nat_.translates()) {
+      nat_.give_back(change.slot, rule);
+    }
+    destroy_rule(change.slot);
+    return {};
+  }
+  if (change.kind == RuleChange::Kind::kReplace) {
+    rule.internal = rule.external = any_address(rule.internal.ip_version, rule.internal.protocol);
+    rule.parameters = {};
+  }
+  if (change.kind == RuleChange::Kind::kSetLifetime && ended_by_.contains(change.slot)) {
+    rule.deadline = now - kExpiryTick;  // a disable rule came in between: it still has to go
+    expiry_.add(change.slot);
+    return {};
+  }
   // Whatever ended or was to end it: a rule that the backend still enforces stays in the table.
   if (rule.deadline <= now) rule.deadline = now + kExpiryRetry;
   expiry_.add(change.slot);
+  const auto end = ended_by_.extract(change.slot);
+  return end ? end.mapped() : PolicyRuleId{};
 }
 
 void PolicyEngine::plan_expiry(Instant now, std::vector<PlannedChange>& changes) {

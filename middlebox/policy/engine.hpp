@@ -1,33 +1,50 @@
-// What requests mean (RFC 4540 section 8): policy rules, their groups, owners and lifetimes. No
-// I/O, no clock, no logging.
+// What requests mean (RFC 4540 section 8): policy rules, their groups, owners, addresses and
+// lifetimes. No I/O, no clock, no logging.
 //
 // The kernel answers later, so a change takes two steps. plan() makes all checks, takes what the
 // rule needs and describes the change for the backend; commit() or roll_back() follows when the
 // backend has spoken. In between the rule is visible to conflict checks and to nobody else.
+//
+// Changes must be committed or rolled back in the order in which they were planned: a disable rule
+// that is committed relies on every enable rule that was planned before it being decided.
 #pragma once
 
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "middlebox/backend/rule_change.hpp"
 #include "middlebox/policy/agent_table.hpp"
+#include "middlebox/policy/authorization.hpp"
+#include "middlebox/policy/checks.hpp"
 #include "middlebox/policy/expiry_queue.hpp"
 #include "middlebox/policy/group_table.hpp"
 #include "middlebox/policy/id_sequence.hpp"
 #include "middlebox/policy/limits.hpp"
+#include "middlebox/policy/nat.hpp"
+#include "middlebox/policy/overlap_index.hpp"
 #include "middlebox/policy/rule_table.hpp"
 #include "simco/wire/instant.hpp"
 #include "simco/wire/messages.hpp"
 
 namespace simco::policy {
 
+/// Who asks for something.
+struct Asker {
+  AgentId agent;
+  TransactionId tid;
+  /// Longest lifetime that its session was told of (8.3.1), seconds.
+  std::uint32_t lifetime_max_s = 0xFFFF'FFFF;
+};
+
 /// A change that is with the backend.
 struct PlannedChange {
   RuleSlot slot;
-  backend::RuleChange::Kind kind = backend::RuleChange::Kind::kEnable;
+  backend::RuleChange::Kind kind = backend::RuleChange::Kind::kAdd;
   Lifetime lifetime;  ///< granted; 0 with kRemove
   Instant deadline;   ///< when that lifetime ends
 };
@@ -38,49 +55,75 @@ struct RuleEvent {
   Lifetime lifetime;  ///< 0: the rule is gone
   AgentId owner;
   TransactionId created_by;
+  PolicyRuleId ended_by;   ///< disable rule that ended it; 0: none did
+  std::uint32_t ends = 0;  ///< enable rules that this disable rule is now ending
 };
 
 class PolicyEngine {
  public:
   struct Options {
-    Capabilities capabilities;  ///< as told to agents; lifetime_max_s bounds what is granted
+    Capabilities backend;  ///< what can be enforced; lifetime_max_s bounds what is granted
+    Protocols protocols = all_protocols();  ///< that can be enforced
+    NatTable::Options nat;
     std::uint32_t rules_max = kRulesMaxDefault;
   };
+  /// All but 255, which IANA reserves.
+  static Protocols all_protocols() { return Protocols().set().reset(255); }
 
-  explicit PolicyEngine(const Options& options) : options_(options) {}
+  explicit PolicyEngine(const Options& options);
   PolicyEngine(const PolicyEngine&) = delete;
   PolicyEngine& operator=(const PolicyEngine&) = delete;
 
+  // --- Agents ---
+
+  /// From now on `directory` says who may do what; rules stay. It must outlive the engine or the
+  /// next call. Until the first call nobody may do anything.
+  void apply(const AgentDirectory& directory) { agents_.apply(directory); }
   /// An agent begins a session under `name`; end it with release(). The result stands for the agent
   /// until then, and as long as it owns rules.
   AgentId acquire(std::string_view name) { return agents_.acquire(name); }
   void release(AgentId agent) { agents_.release(agent); }
   /// Valid until the next acquire().
   std::string_view name(AgentId agent) const { return agents_[agent].name; }
-  /// May `agent` see and change rules and groups of `owner`?
-  bool may_access(AgentId agent, AgentId owner) const { return agent == owner; }
+  /// What the agent may do; nullptr: nothing any more.
+  const AgentPolicy* policy(AgentId agent) const { return agents_[agent].policy; }
+  /// What the middlebox is able to do for `agent`, as it is told (4.3.3).
+  Capabilities capabilities(AgentId agent) const;
+  /// May `agent` see rules of `owner`?
+  bool may_see(AgentId agent, AgentId owner) const;
+  /// May `agent` change rules of `owner`, and add to its groups?
+  bool may_change(AgentId agent, AgentId owner) const;
+  /// Agents that may see rules of others.
+  const std::vector<AgentId>& watchers() const { return agents_.watchers(); }
+
+  // --- Requests ---
 
   enum class Verdict : std::uint8_t {
     kReplied,  ///< `reply` is the answer
     kPlanned,  ///< `change` is to be carried out, then committed or rolled back
     kWait,     ///< the rule in `change.slot` has a change under way: ask again when that is decided
   };
-  /// Decides a policy rule request of `agent`. Views in `reply` are valid until the next call.
-  Verdict plan(AgentId agent, TransactionId tid, const Body& request, Instant now, Body& reply,
+  /// Decides a policy rule request. Views in `reply` are valid until the next call.
+  Verdict plan(const Asker& asker, const Body& request, Instant now, Body& reply,
                PlannedChange& change);
 
   /// The change as the backend is to see it.
   backend::RuleChange describe(const PlannedChange& change) const;
 
-  /// The backend has carried out `change`: fills in the answer and the event.
+  /// The backend has carried out `change`: fills in the answer and the event. A disable rule ends
+  /// enable rules: they are due for plan_expiry() at once.
   void commit(const PlannedChange& change, Instant now, Body& reply, RuleEvent& event);
-  /// The backend has not: undoes the plan and fills in the answer.
-  void roll_back(const PlannedChange& change, backend::ChangeResult why, Instant now, Body& reply);
+  /// The backend has not: undoes the plan and fills in the answer. Answers the disable rule that
+  /// waits for the end of this rule, or 0.
+  PolicyRuleId roll_back(const PlannedChange& change, backend::ChangeResult why, Instant now,
+                         Body& reply);
 
   /// When plan_expiry() is due next, if ever.
   std::optional<Instant> next_expiry() const { return expiry_.next(); }
   /// Plans the removal of rules whose lifetime is over, at most kExpiryBatchMax.
   void plan_expiry(Instant now, std::vector<PlannedChange>& changes);
+
+  // --- Figures ---
 
   /// Live rules, those that are being created included.
   std::size_t rule_count() const { return rules_.size(); }
@@ -93,27 +136,76 @@ class PolicyEngine {
   bool session_young_enough(std::uint64_t opened) const { return pids_.young_enough(opened); }
 
  private:
-  Verdict enable(AgentId agent, TransactionId tid, const PerRequest& request, Instant now,
-                 Body& reply, PlannedChange& change);
-  Verdict change_lifetime(AgentId agent, const PlcRequest& request, Instant now, Body& reply,
-                          PlannedChange& change);
-  Verdict report_status(AgentId agent, const PrsRequest& request, Instant now, Body& reply) const;
-  Verdict list_rules(AgentId agent, Body& reply) const;
+  using Code = std::optional<NegativeReplyCode>;
 
-  std::optional<NegativeReplyCode> check_enable(AgentId agent, const PerRequest& request) const;
-  /// Slot of a rule that `agent` may access, or the refusal of 8.5 and 8.6 in `reply`.
-  RuleSlot find_accessible(AgentId agent, PolicyRuleId pid, Body& reply) const;
-  Lifetime grant(Lifetime requested) const;
-  RuleSlot create_rule(AgentId agent, TransactionId tid, const PerRequest& request);
+  // engine_reserve.cpp
+  Verdict reserve(const Asker& asker, const PrrRequest& request, Instant now, Body& reply,
+                  PlannedChange& change);
+  Code check_reserve(AgentId agent, const PrrRequest& request) const;
+  Code choose_version(const PrrParameterSet& wanted, IpVersion& version) const;
+  PrrReply reserved(RuleSlot slot, Lifetime lifetime) const;
+
+  // engine_enable.cpp
+  Verdict enable(const Asker& asker, const PerRequest& request, Instant now, Body& reply,
+                 PlannedChange& change);
+  Verdict enable_reserved(const Asker& asker, const PeaRequest& request, Instant now, Body& reply,
+                          PlannedChange& change);
+  Code check_pair(AgentId agent, const AddressTuple& internal, const AddressTuple& external,
+                  PerParameterSet parameters) const;
+  Code check_reservation(RuleSlot slot, const PeaRequest& request) const;
+  bool is_disabled(const AddressTuple& internal, const AddressTuple& external) const;
+  PerReply enabled(RuleSlot slot, Lifetime lifetime) const;
+
+  // engine_disable.cpp
+  Verdict disable(const Asker& asker, const PdrRequest& request, Instant now, Body& reply,
+                  PlannedChange& change);
+  /// Ends every enable rule that overlaps with the disable rule in `slot`; answers how many.
+  std::uint32_t end_disabled_rules(RuleSlot slot, Instant now);
+  void file_disable_rule(RuleSlot slot, bool in);
+  bool blocks_everything(IpVersion version, std::uint8_t protocol) const;
+
+  // engine_status.cpp
+  Verdict report_status(const Asker& asker, const PrsRequest& request, Instant now,
+                        Body& reply) const;
+  Body status_of(RuleSlot slot, Instant now) const;
+  Verdict list_rules(const Asker& asker, Instant now, Body& reply) const;
+
+  // engine.cpp
+  Verdict change_lifetime(const Asker& asker, const PlcRequest& request, Instant now, Body& reply,
+                          PlannedChange& change);
+  Code check_authority(AgentId agent, Transaction transaction) const;
+  Code check_group(AgentId agent, const std::optional<GroupId>& group) const;
+  Code check_resources(AgentId agent) const;
+  Lifetime grant(const Asker& asker, Lifetime requested) const;
+  /// A rule of that PID that everybody who may can see, or kNoSlot.
+  RuleSlot find_visible(PolicyRuleId pid) const;
+  RuleSlot create_rule(const Asker& asker, RuleKind kind, const std::optional<GroupId>& group);
+  /// Plans that the unborn rule in `slot` is added.
+  Verdict plan_addition(RuleSlot slot, Lifetime lifetime, Instant now, PlannedChange& change);
   /// Ends a rule that is in no list but the table.
   void destroy_rule(RuleSlot slot);
-  void commit_enable(const PlannedChange& change, Body& reply);
+  void commit_addition(const PlannedChange& change, Instant now, Body& reply, RuleEvent& event);
+  void commit_replacement(const PlannedChange& change, Body& reply);
+  void commit_lifetime(const PlannedChange& change, Instant now);
   void commit_removal(const PlannedChange& change);
+  AddressTuple outside_of(RuleSlot slot) const;
+  std::optional<AddressTuple> inside_of(RuleSlot slot) const;
 
   Options options_;
+  Capabilities capabilities_;         ///< of the middlebox as a whole
+  Capabilities filter_capabilities_;  ///< for disable rules, which translate nothing
+  Protocols translated_;              ///< protocols that enable and reserve rules may have
   AgentTable agents_;
   RuleTable rules_;
   GroupTable groups_;
+  NatTable nat_;
+  OverlapIndex enable_rules_;   ///< enable rules that the backend has confirmed
+  OverlapIndex disable_rules_;  ///< disable rules, unborn ones included
+  /// Disable rules that leave nothing out, by IP version and protocol.
+  std::unordered_map<std::uint16_t, std::uint32_t> total_blocks_;
+  /// Enable rules that are being ended, and the disable rule that does it.
+  std::unordered_map<RuleSlot, PolicyRuleId> ended_by_;
+  std::vector<RuleSlot> overlapping_;  ///< scratch
   IdSequence<> pids_;
   ExpiryQueue expiry_{rules_};
 };

@@ -29,13 +29,15 @@ class GroupTable {
   }
   /// One more member of an existing group.
   void join(GroupId group) { ++groups_.find(group.value)->members; }
-  /// One member less; the last one ends the group.
-  void leave(GroupId group) {
+  /// One member less; the last one ends the group, and its owner is answered.
+  std::optional<AgentId> leave(GroupId group) {
     Group* found = groups_.find(group.value);
     SIMCO_ASSERT(found != nullptr && found->members > 0);
-    if (--found->members != 0) return;
+    if (--found->members != 0) return std::nullopt;
+    const AgentId owner = found->owner;
     ids_.give_back((std::uint64_t{found->epoch} << 32) | group.value);
     groups_.erase(group.value);
+    return owner;
   }
 
  private:

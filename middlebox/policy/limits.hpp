@@ -9,6 +9,8 @@ namespace simco::policy {
 
 /// Policy rules in all, unless configured otherwise.
 inline constexpr std::uint32_t kRulesMaxDefault = 1'048'576;
+/// Addresses in a NAT pool. Each that is in use takes 24 KiB per transport protocol.
+inline constexpr std::uint32_t kPoolAddressesMax = 4096;
 /// Longest lifetime granted, unless configured otherwise, seconds.
 inline constexpr std::uint32_t kLifetimeMaxDefault = 3600;
 /// Rules end at most this much after their lifetime, and never before it.

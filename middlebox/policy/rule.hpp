@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "middlebox/backend/rule_change.hpp"
 #include "simco/wire/attributes.hpp"
 #include "simco/wire/ids.hpp"
 #include "simco/wire/instant.hpp"
@@ -16,8 +17,7 @@ using RuleSlot = StrongId<struct RuleSlotTag>;
 
 inline constexpr RuleSlot kNoSlot{0xFFFF'FFFF};
 
-/// State of a PID (8.1, figure 42); UNUSED ones are not in the table.
-enum class PolicyRuleState : std::uint8_t { kReserved, kEnabled };
+using backend::RuleKind;
 
 /// Neighbours in a list of rules.
 struct RuleLink {
@@ -34,10 +34,12 @@ struct Rule {
   TransactionId created_by;  ///< TID of the request that created it: chooses the stream of its AREs
   RuleLink by_owner;
   RuleLink by_expiry;
-  AddressTuple internal;  ///< A0 as requested
-  AddressTuple external;  ///< A3 as requested
+  /// A0 and A3 as requested. Of a reserve rule: only IP version and protocol count, the rest is
+  /// wildcards.
+  AddressTuple internal;
+  AddressTuple external;
   PerParameterSet parameters;
-  PolicyRuleState state = PolicyRuleState::kEnabled;
+  RuleKind kind = RuleKind::kEnable;
   /// A change of it is with the backend: nobody else may change it until that is decided.
   bool under_way = false;
   /// Created, but not yet confirmed by the backend: nobody can see it.

@@ -81,7 +81,9 @@ enum class Location : std::uint8_t { kInternal = 0, kInside = 1, kOutside = 2, k
 inline constexpr std::uint8_t kProtocolAny = 0;
 inline constexpr std::uint8_t kProtocolTcp = 6;
 inline constexpr std::uint8_t kProtocolUdp = 17;
+inline constexpr std::uint8_t kProtocolDccp = 33;
 inline constexpr std::uint8_t kProtocolSctp = 132;
+inline constexpr std::uint8_t kProtocolUdpLite = 136;
 
 /// Address tuple (4.3.8). With `form` kProtocolsOnly only ip_version, prefix_length, protocol and
 /// location are on the wire; the rest stays zero. Host bits beyond the prefix are kept as sent.

@@ -1,0 +1,111 @@
+// The addresses and ports that a NAT may give to rules, on one of its sides and for one IP version
+// (RFC 4540 sections 8.2.3 and 8.3.3): what one rule holds, no other gets.
+//
+// Ports are counted per transport protocol, as the kernel does. A rule for any protocol holds a
+// whole address. With paired pooling (RFC 4787, REQ-2) the rules of one host share an address for
+// as long as it has any.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <expected>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "middlebox/policy/max_tree.hpp"
+#include "middlebox/policy/port_map.hpp"
+#include "simco/wire/ip.hpp"
+#include "simco/wire/reply_code.hpp"
+
+namespace simco::policy {
+
+/// `count` consecutive addresses.
+struct AddressRange {
+  IpAddress first;
+  std::uint32_t count = 1;
+};
+
+/// The address `offset` places after `address`.
+IpAddress advance(const IpAddress& address, std::uint32_t offset);
+
+/// What a rule holds of a pool.
+struct Binding {
+  static constexpr std::uint32_t kNone = 0xFFFF'FFFF;
+  std::uint32_t address = kNone;  ///< number of the address in its pool
+  std::uint16_t port = 0;         ///< first port; 0: the whole address
+  std::uint16_t ports = 0;        ///< consecutive ports; 0: the whole address
+  bool paired = false;            ///< counts for its host's pairing
+  bool exists() const { return address != kNone; }
+};
+
+class AddressPool {
+ public:
+  struct Options {
+    std::vector<AddressRange> ranges;  ///< at most kPoolAddressesMax addresses
+    std::uint16_t first_port = 1024;
+    std::uint16_t last_port = 65535;
+    bool paired = true;
+  };
+  /// What is wanted of the pool.
+  struct Request {
+    std::uint8_t protocol = kProtocolAny;  ///< kProtocolAny: a whole address
+    std::uint16_t ports = 1;               ///< kAllPorts: every port of the pool
+    Parity parity = Parity::kAny;
+    std::optional<IpAddress> host;  ///< whose rule it is, where that is known
+  };
+  static constexpr std::uint16_t kAllPorts = 0xFFFF;
+
+  explicit AddressPool(const Options& options);
+
+  bool empty() const { return addresses_ == 0; }
+  /// Ports of each address, per protocol.
+  std::uint16_t port_count() const { return full_.longest(Parity::kAny); }
+  /// Address number `index` of the pool.
+  IpAddress address(std::uint32_t index) const;
+
+  /// Takes what is asked for, or says why not: kLackOfAddresses, kLackOfPorts, kParityMismatch
+  /// where no port of the pool could ever do.
+  std::expected<Binding, NegativeReplyCode> take(const Request& request);
+  /// Gives back what take() answered; `host` as it was then, or as pair() was told.
+  void give_back(const Binding& binding, std::uint8_t protocol,
+                 const std::optional<IpAddress>& host);
+  /// The binding, taken before its host was known, is for `host`.
+  void pair(Binding& binding, const IpAddress& host);
+
+ private:
+  /// The ports of one protocol at all addresses.
+  struct Protocol {
+    Protocol(std::uint32_t addresses, const PortMap& full);
+    std::vector<std::unique_ptr<PortMap>> maps;  ///< made when first needed; none: all free
+    std::array<MaxTree, 3> longest;              ///< by parity: longest free run per address
+  };
+  struct Pairing {
+    std::uint32_t address;
+    std::uint32_t bindings;
+  };
+
+  Protocol& protocol(std::uint8_t number);
+  std::expected<std::uint32_t, NegativeReplyCode> choose(const Protocol& of, std::uint16_t ports,
+                                                         const Request& request);
+  std::expected<Binding, NegativeReplyCode> take_address();
+  std::optional<std::uint32_t> paired_address(const std::optional<IpAddress>& host) const;
+  /// Shows what is free at `address` to the trees that are searched.
+  void refresh(Protocol& of, std::uint32_t address);
+  void hold(std::uint32_t address);
+  void release(std::uint32_t address);
+
+  Options options_;
+  std::uint32_t addresses_ = 0;
+  PortMap full_;
+  std::map<std::uint8_t, Protocol> protocols_;
+  std::vector<std::uint32_t> held_;  ///< bindings per address
+  std::vector<bool> whole_;          ///< held as a whole
+  std::uint32_t wholes_ = 0;
+  MaxTree unused_;  ///< 1 for addresses without bindings
+  std::uint32_t next_address_ = 0;
+  std::map<IpAddress, Pairing> pairings_;
+};
+
+}  // namespace simco::policy

@@ -1,0 +1,129 @@
+#include "middlebox/policy/authorization.hpp"
+
+#include <algorithm>
+
+#include "middlebox/policy/checks.hpp"
+
+namespace simco::policy {
+namespace {
+
+bool within(const std::vector<IpPrefix>& allowed, const AddressTuple& tuple) {
+  if (allowed.empty()) return true;
+  const auto wanted = prefix_of(tuple);
+  return std::ranges::any_of(allowed, [&](const auto& prefix) { return contains(prefix, wanted); });
+}
+
+bool within(const std::vector<PortRange>& allowed, const AddressTuple& tuple) {
+  if (allowed.empty()) return true;
+  unsigned first = 0;
+  unsigned last = 65535;
+  if (has_ports(tuple)) {
+    first = tuple.port;
+    last = first + std::max<unsigned>(tuple.port_range, 1) - 1;
+  }
+  return std::ranges::any_of(
+      allowed, [&](const auto& range) { return range.first <= first && last <= range.last; });
+}
+
+bool names(const std::vector<std::string>& owners, std::string_view owner) {
+  return std::ranges::any_of(owners, [&](const auto& one) { return one == "*" || one == owner; });
+}
+
+bool is_wildcard_address(const AddressTuple& tuple) {
+  return prefix_of(tuple).length < address_bits(tuple.ip_version);
+}
+
+bool is_wildcard_port(const AddressTuple& tuple) {
+  return tuple.protocol != kProtocolAny && !has_ports(tuple);
+}
+
+}  // namespace
+
+bool AgentPolicy::allows(const AddressTuple& internal_tuple,
+                         const AddressTuple& external_tuple) const {
+  const bool addresses = within(internal, internal_tuple) && within(external, external_tuple);
+  const bool ports =
+      within(internal_ports, internal_tuple) && within(external_ports, external_tuple);
+  const bool wildcards =
+      (internal_wildcards || !is_wildcard_address(internal_tuple)) &&
+      (external_wildcards || !is_wildcard_address(external_tuple)) &&
+      (port_wildcards || !(is_wildcard_port(internal_tuple) || is_wildcard_port(external_tuple)));
+  // The tuples may not have been checked to agree yet: each must be allowed by itself.
+  return addresses && ports && wildcards && allows_protocol(internal_tuple.protocol) &&
+         allows_protocol(external_tuple.protocol);
+}
+
+bool AgentPolicy::allows_protocol(std::uint8_t protocol) const {
+  if (protocol == kProtocolAny) return protocol_wildcards && !protocols;
+  return !protocols || (*protocols)[protocol];
+}
+
+bool AgentPolicy::allows_source(const IpAddress& address) const {
+  return sources.empty() || std::ranges::any_of(sources, [&](const auto& prefix) {
+           return contains(prefix, host_prefix(address));
+         });
+}
+
+bool AgentPolicy::sees(std::string_view owner) const {
+  return names(may_see, owner) || changes(owner);
+}
+
+bool AgentPolicy::changes(std::string_view owner) const { return names(may_change, owner); }
+
+AgentDirectory AgentDirectory::open_to_all() {
+  AgentDirectory directory;
+  AgentPolicy anybody;
+  anybody.name = "anonymous";
+  directory.add(std::move(anybody));
+  return directory;
+}
+
+bool AgentDirectory::add(AgentPolicy agent) {
+  const bool any = agent.name == "anonymous";
+  if (!any && !agent.name.starts_with(kAnonymousPrefix)) {
+    return named_.try_emplace(agent.name, agent).second;
+  }
+  std::optional<IpPrefix> prefix;
+  if (!any) {
+    prefix = parse_prefix(std::string_view(agent.name).substr(kAnonymousPrefix.size()));
+    if (!prefix) return false;
+  }
+  for (const auto& other : anonymous_) {
+    if (other.prefix == prefix) return false;
+  }
+  anonymous_.push_back({prefix, std::move(agent)});
+  return true;
+}
+
+const AgentPolicy* AgentDirectory::find(std::string_view name) const {
+  if (name.starts_with(kAnonymousPrefix)) {
+    const auto text = name.substr(kAnonymousPrefix.size());
+    const auto address = parse_address(text.substr(0, text.find('%')));  // without the zone
+    return address ? find_anonymous(*address) : nullptr;
+  }
+  const auto found = named_.find(name);
+  return found == named_.end() ? nullptr : &found->second;
+}
+
+const AgentPolicy* AgentDirectory::find_anonymous(const IpAddress& address) const {
+  const Anonymous* best = nullptr;
+  const auto rank = [](const Anonymous& one) { return one.prefix ? one.prefix->length : -1; };
+  for (const auto& one : anonymous_) {
+    if (one.prefix && !contains(*one.prefix, host_prefix(address))) continue;
+    if (best == nullptr || rank(one) > rank(*best)) best = &one;
+  }
+  return best == nullptr ? nullptr : &best->policy;
+}
+
+std::optional<Transaction> transaction_of(const Body& request) {
+  if (std::holds_alternative<PrrRequest>(request)) return Transaction::kPrr;
+  if (std::holds_alternative<PerRequest>(request)) return Transaction::kPer;
+  if (std::holds_alternative<PeaRequest>(request)) return Transaction::kPea;
+  if (std::holds_alternative<PdrRequest>(request)) return Transaction::kPdr;
+  if (std::holds_alternative<PlcRequest>(request)) return Transaction::kPlc;
+  if (std::holds_alternative<PrsRequest>(request)) return Transaction::kPrs;
+  if (std::holds_alternative<PrlRequest>(request)) return Transaction::kPrl;
+  return std::nullopt;
+}
+
+}  // namespace simco::policy

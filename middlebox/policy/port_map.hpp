@@ -1,0 +1,61 @@
+// Which ports of one address are taken, for one transport protocol.
+//
+// A bit per port, and above it a tree whose nodes know the free runs of their stretch: how long the
+// one at either end is, and the longest that begins at an even and at an odd port. So a run of
+// consecutive ports of a wanted parity is found, or found missing, in logarithmic time however full
+// the map is.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+namespace simco::policy {
+
+/// What the first of a range of ports has to be.
+enum class Parity : std::uint8_t { kEven = 0, kOdd = 1, kAny = 2 };
+
+constexpr Parity parity_of(std::uint16_t port) {
+  return port % 2 == 0 ? Parity::kEven : Parity::kOdd;
+}
+
+class PortMap {
+ public:
+  /// Ports from `first` to `last` are there to be taken; first is at least 1.
+  PortMap(std::uint16_t first, std::uint16_t last);
+
+  /// Length of the longest free run that begins with `parity`.
+  std::uint16_t longest(Parity parity) const;
+
+  /// Takes `count` consecutive ports, of which the first has `parity`, and answers the first. Ports
+  /// come in turn, so that one that was given back rests for as long as possible.
+  std::optional<std::uint16_t> take(std::uint16_t count, Parity parity);
+  /// Gives ports back that are taken.
+  void give_back(std::uint16_t first, std::uint16_t count);
+
+ private:
+  static constexpr unsigned kWordBits = 64;
+  static constexpr unsigned kWords = 65536 / kWordBits;
+
+  /// Free runs of a stretch. A port is never 0, so that no run is longer than 65535.
+  struct Runs {
+    std::uint16_t at_begin = 0;
+    std::uint16_t at_end = 0;
+    std::array<std::uint16_t, 2> longest{};  ///< by the parity of the run's first port
+  };
+  static Runs runs_in(std::uint64_t free);
+  static Runs join(const Runs& left, const Runs& right, unsigned half);
+  static bool fits(const Runs& runs, unsigned count, Parity parity);
+
+  void set(unsigned first, unsigned count, bool free);
+  /// First fitting port at `from` or later within the stretch of `node`, 0 where there is none.
+  unsigned find(unsigned node, unsigned begin, unsigned size, unsigned from, unsigned count,
+                Parity parity) const;
+  unsigned find_in_word(unsigned word, unsigned from, unsigned count, Parity parity) const;
+
+  std::array<std::uint64_t, kWords> free_{};
+  std::array<Runs, 2 * kWords> tree_{};  ///< root at 1, children of i at 2i and 2i + 1
+  unsigned next_ = 0;                    ///< where to look first
+};
+
+}  // namespace simco::policy

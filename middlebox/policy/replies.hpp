@@ -1,0 +1,37 @@
+// Small things that the transactions of the engine have in common when they answer.
+#pragma once
+
+#include <algorithm>
+
+#include "middlebox/policy/engine.hpp"
+
+namespace simco::policy {
+
+inline PolicyEngine::Verdict refuse(Body& reply, NegativeReplyCode code) {
+  reply = NegativeReply{code, {}};
+  return PolicyEngine::Verdict::kReplied;
+}
+
+/// Rounded up: a rule that still lives never reports 0, which would say that it is gone.
+inline Lifetime remaining(const Rule& rule, Instant now) {
+  using std::chrono::ceil, std::chrono::seconds;
+  const auto left = ceil<seconds>(rule.deadline - now);
+  return {static_cast<std::uint32_t>(std::max<std::int64_t>(left.count(), 0))};
+}
+
+inline AddressTuple at(AddressTuple tuple, Location location) {
+  tuple.location = location;
+  return tuple;
+}
+
+/// Every address and port of `version` and `protocol`, as a `protocols only` tuple (8.2.2).
+inline AddressTuple any_address(IpVersion version, std::uint8_t protocol) {
+  AddressTuple tuple;
+  tuple.form = AddressForm::kProtocolsOnly;
+  tuple.ip_version = version;
+  tuple.prefix_length = 0;
+  tuple.protocol = protocol;
+  return tuple;
+}
+
+}  // namespace simco::policy

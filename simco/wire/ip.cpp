@@ -1,0 +1,75 @@
+#include "simco/wire/ip.hpp"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <charconv>
+
+namespace simco {
+namespace {
+
+int family(IpVersion version) { return version == IpVersion::kIpv4 ? AF_INET : AF_INET6; }
+
+}  // namespace
+
+IpAddress masked(const IpAddress& address, unsigned length) {
+  IpAddress result = address;
+  for (unsigned i = 0; i < result.octets.size(); ++i) {
+    const unsigned kept = length > 8 * i ? std::min(length - 8 * i, 8U) : 0;
+    result.octets[i] &= static_cast<std::byte>(0xFF00U >> kept);
+  }
+  return result;
+}
+
+IpPrefix host_prefix(const IpAddress& address) { return {address, address_bits(address.version)}; }
+
+bool contains(const IpPrefix& outer, const IpPrefix& inner) {
+  return outer.address.version == inner.address.version && outer.length <= inner.length &&
+         masked(inner.address, outer.length) == outer.address;
+}
+
+IpPrefix prefix_of(const AddressTuple& tuple) {
+  if (tuple.form == AddressForm::kProtocolsOnly) return {{tuple.ip_version, {}}, 0};
+  const auto length = std::min(tuple.prefix_length, address_bits(tuple.ip_version));
+  return {masked({tuple.ip_version, tuple.address}, length), length};
+}
+
+std::optional<IpAddress> parse_address(std::string_view text) {
+  const std::string terminated(text);
+  IpAddress result;
+  result.version = text.contains(':') ? IpVersion::kIpv6 : IpVersion::kIpv4;
+  if (::inet_pton(family(result.version), terminated.c_str(), result.octets.data()) != 1) {
+    return std::nullopt;
+  }
+  return result;
+}
+
+std::optional<IpPrefix> parse_prefix(std::string_view text) {
+  const auto slash = text.find('/');
+  const auto address = parse_address(text.substr(0, slash));
+  if (!address) return std::nullopt;
+  IpPrefix result = host_prefix(*address);
+  if (slash == std::string_view::npos) return result;
+  const auto digits = text.substr(slash + 1);
+  std::uint8_t length = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), length);
+  if (error != std::errc{} || end != digits.data() + digits.size() || length > result.length) {
+    return std::nullopt;
+  }
+  result.length = length;
+  if (masked(*address, length) != *address) return std::nullopt;
+  return result;
+}
+
+std::string to_string(const IpAddress& address) {
+  char text[INET6_ADDRSTRLEN];
+  return ::inet_ntop(family(address.version), address.octets.data(), text, sizeof text);
+}
+
+std::string to_string(const IpPrefix& prefix) {
+  const auto address = to_string(prefix.address);
+  if (prefix.length == address_bits(prefix.address.version)) return address;
+  return address + "/" + std::to_string(prefix.length);
+}
+
+}  // namespace simco

@@ -1,0 +1,54 @@
+// IP addresses and prefixes as values, and as people write them. The wire has its own form, the
+// address tuple (attributes.hpp).
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "simco/wire/attributes.hpp"
+
+namespace simco {
+
+struct IpAddress {
+  IpVersion version = IpVersion::kIpv4;
+  std::array<std::byte, 16> octets{};  ///< network order; IPv4 uses the first four
+  friend auto operator<=>(const IpAddress&, const IpAddress&) = default;
+};
+
+/// Addresses that agree with `address` in their first `length` bits; the others of it are 0.
+struct IpPrefix {
+  IpAddress address;
+  std::uint8_t length = 32;
+  friend auto operator<=>(const IpPrefix&, const IpPrefix&) = default;
+};
+
+/// `address` with all bits beyond `length` set to 0.
+IpAddress masked(const IpAddress& address, unsigned length);
+
+/// The prefix that holds `address` alone.
+IpPrefix host_prefix(const IpAddress& address);
+
+/// True where every address of `inner` is one of `outer`.
+bool contains(const IpPrefix& outer, const IpPrefix& inner);
+
+/// The addresses that `tuple` stands for, whatever its form: `protocols only` is every address of
+/// its IP version. A prefix length that is too long counts as the longest.
+IpPrefix prefix_of(const AddressTuple& tuple);
+
+/// "192.0.2.7" or "2001:db8::7"; nothing where `text` is no address.
+std::optional<IpAddress> parse_address(std::string_view text);
+
+/// "192.0.2.0/24", or an address alone, which is a prefix of full length. Nothing where `text` is
+/// no prefix, or has bits set beyond its length.
+std::optional<IpPrefix> parse_prefix(std::string_view text);
+
+std::string to_string(const IpAddress& address);
+/// As parse_prefix() reads it: without "/length" where that is full.
+std::string to_string(const IpPrefix& prefix);
+
+}  // namespace simco
