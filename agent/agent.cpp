@@ -23,7 +23,9 @@ class Agent::Impl final : public std::enable_shared_from_this<Impl>, private Lin
   void open(const net::HostPort& target, Completion done) {
     if (link_) return done(AgentError::kAlreadyOpen, {});
     opening_ = std::move(done);
-    link_ = std::make_unique<Link>(executor_, read_buffer_, static_cast<Link::Observer&>(*this));
+    link_ = std::make_unique<Link>(
+        executor_, read_buffer_, static_cast<Link::Observer&>(*this),
+        AgentSession::Authentication{options_.credentials, options_.middlebox_secret});
     link_->open(target, options_.timeout);
     opening_deadline_ = Clock::now() + options_.timeout;
     arm_timer();
@@ -91,7 +93,9 @@ class Agent::Impl final : public std::enable_shared_from_this<Impl>, private Lin
     if (const auto* refused = std::get_if<NegativeReply>(&body)) {
       return done(make_reply_error(refused->code), {});
     }
+    if (const auto* prr = std::get_if<PrrReply>(&body)) remember_stream(prr->pid, tid);
     if (const auto* per = std::get_if<PerReply>(&body)) remember_stream(per->pid, tid);
+    if (const auto* pdr = std::get_if<PdrReply>(&body)) remember_stream(pdr->pid, tid);
     done({}, Outcome{.body = &body});
   }
 
@@ -214,6 +218,20 @@ bool Agent::convert_capabilities(const Outcome& outcome, Capabilities& result) {
 }
 
 bool Agent::convert_nothing(const Outcome&) { return true; }
+
+bool Agent::convert_reserved(const Outcome& outcome, ReservedRule& result) {
+  const auto* prr = std::get_if<PrrReply>(outcome.body);
+  if (prr == nullptr) return false;
+  result = {prr->pid, prr->group, prr->lifetime, prr->outside, prr->inside};
+  return true;
+}
+
+bool Agent::convert_disabled(const Outcome& outcome, DisableRule& result) {
+  const auto* pdr = std::get_if<PdrReply>(outcome.body);
+  if (pdr == nullptr) return false;
+  result = {pdr->pid, pdr->lifetime};
+  return true;
+}
 
 bool Agent::convert_enabled(const Outcome& outcome, EnabledRule& result) {
   const auto* per = std::get_if<PerReply>(outcome.body);

@@ -6,6 +6,8 @@
 //     ...
 //     co_await agent.remove(rule.pid, use_awaitable);
 //
+// Before the other end of a call is known: reserve(), and enable_reserved() when it is.
+//
 // Every transaction takes an Asio completion token: a callback, boost::asio::use_future,
 // use_awaitable, as_tuple(...) and the rest. Many may be in flight at once, in any order; replies
 // are matched by their TIDs. Completion handlers are posted to their associated executor (the
@@ -36,11 +38,27 @@
 #include "agent/error.hpp"
 #include "agent/limits.hpp"
 #include "simco/net/endpoint.hpp"
+#include "simco/session/authentication.hpp"
 #include "simco/wire/messages.hpp"
 
 namespace simco::agent {
 
-/// A rule that enable() has made (5.3.10).
+/// What reserve() has got (5.3.9).
+struct ReservedRule {
+  PolicyRuleId pid;  ///< for enable_reserved()
+  GroupId group;
+  Lifetime lifetime;     ///< granted; may be less than asked for
+  AddressTuple outside;  ///< address and ports of a NAT; `protocols only` on a firewall
+  std::optional<AddressTuple> inside;  ///< on a twice NAT
+};
+
+/// A rule that disable() has made (5.3.17).
+struct DisableRule {
+  PolicyRuleId pid;
+  Lifetime lifetime;  ///< granted; may be less than asked for
+};
+
+/// A rule that enable() or enable_reserved() has made (5.3.10).
 struct EnabledRule {
   PolicyRuleId pid;
   GroupId group;
@@ -77,6 +95,12 @@ class Agent {
   struct Options {
     /// For open() as a whole, and for each transaction from its call to its reply.
     std::chrono::milliseconds timeout = kTimeoutDefault;
+    /// Our name and secret, for a middlebox that asks; without, open() then fails with
+    /// AgentError::kAuthenticationNeeded.
+    std::optional<Credentials> credentials = {};
+    /// Makes the middlebox prove that it knows this; where it cannot, open() fails with
+    /// AgentError::kMiddleboxNotAuthentic.
+    std::optional<std::string> middlebox_secret = {};
   };
 
   explicit Agent(boost::asio::any_io_executor executor) : Agent(std::move(executor), Options{}) {}
@@ -111,6 +135,30 @@ class Agent {
   template <class Token>
   auto enable(const PerRequest& request, Token&& token) {
     return transact<EnabledRule>(request, std::nullopt, &convert_enabled,
+                                 std::forward<Token>(token));
+  }
+
+  /// PRR transaction (8.2): reserves what an enable rule will need. Signature:
+  /// void(error_code, ReservedRule).
+  template <class Token>
+  auto reserve(const PrrRequest& request, Token&& token) {
+    return transact<ReservedRule>(request, std::nullopt, &convert_reserved,
+                                  std::forward<Token>(token));
+  }
+
+  /// PEA transaction (8.4): turns a reservation into an open pinhole, under the same PID.
+  /// Signature: void(error_code, EnabledRule).
+  template <class Token>
+  auto enable_reserved(const PeaRequest& request, Token&& token) {
+    return transact<EnabledRule>(request, request.pid, &convert_enabled,
+                                 std::forward<Token>(token));
+  }
+
+  /// PDR transaction (8.8): blocks traffic and ends every rule that enables any of it, whoever owns
+  /// it. Signature: void(error_code, DisableRule).
+  template <class Token>
+  auto disable(const PdrRequest& request, Token&& token) {
+    return transact<DisableRule>(request, std::nullopt, &convert_disabled,
                                  std::forward<Token>(token));
   }
 
@@ -175,6 +223,8 @@ class Agent {
   // Each answers false where the outcome is not what the transaction can come to.
   static bool convert_capabilities(const Outcome& outcome, Capabilities& result);
   static bool convert_nothing(const Outcome& outcome);
+  static bool convert_reserved(const Outcome& outcome, ReservedRule& result);
+  static bool convert_disabled(const Outcome& outcome, DisableRule& result);
   static bool convert_enabled(const Outcome& outcome, EnabledRule& result);
   static bool convert_lifetime(const Outcome& outcome, Lifetime& result);
   static bool convert_removed(const Outcome& outcome);

@@ -36,6 +36,7 @@ std::string_view to_string(AgentError error) {
     case AgentError::kMiddleboxTerminated: return "the middlebox ended the session";
     case AgentError::kBadlyFormedMessage: return "the middlebox could not read our message";
     case AgentError::kAuthenticationNeeded: return "the middlebox asks for authentication";
+    case AgentError::kMiddleboxNotAuthentic: return "the middlebox could not prove who it is";
     case AgentError::kProtocolError: return "the middlebox broke the protocol";
     case AgentError::kOverloaded: return "too much is queued to the middlebox already";
     case AgentError::kTidsExhausted: return "the session has no transaction identifiers left";
@@ -73,6 +74,7 @@ boost::system::error_code error_of(SessionEnd end, std::optional<NegativeReplyCo
     case SessionEnd::kMiddleboxTerminated: return AgentError::kMiddleboxTerminated;
     case SessionEnd::kBadlyFormedMessage: return AgentError::kBadlyFormedMessage;
     case SessionEnd::kAuthenticationNeeded: return AgentError::kAuthenticationNeeded;
+    case SessionEnd::kMiddleboxNotAuthentic: return AgentError::kMiddleboxNotAuthentic;
     case SessionEnd::kProtocolError: return AgentError::kProtocolError;
   }
   return AgentError::kProtocolError;

@@ -13,17 +13,18 @@
 namespace simco::agent {
 
 enum class AgentError : std::uint8_t {
-  kNotOpen = 1,           ///< no session is open: open() first
-  kAlreadyOpen,           ///< open() was called while a session is open or being opened
-  kTimeout,               ///< no reply in time; the middlebox may have carried out the request
-  kConnectionLost,        ///< the connection broke; open() again, rules outlive sessions
-  kTerminated,            ///< close() ended the session before the reply came
-  kMiddleboxTerminated,   ///< the middlebox ended the session (AST)
-  kBadlyFormedMessage,    ///< the middlebox could not read our message (BFM)
-  kAuthenticationNeeded,  ///< the middlebox asks for authentication and no secret is configured
-  kProtocolError,         ///< the middlebox broke the protocol
-  kOverloaded,            ///< too much is queued to the middlebox already
-  kTidsExhausted,         ///< the session has used up its transaction identifiers: open a new one
+  kNotOpen = 1,            ///< no session is open: open() first
+  kAlreadyOpen,            ///< open() was called while a session is open or being opened
+  kTimeout,                ///< no reply in time; the middlebox may have carried out the request
+  kConnectionLost,         ///< the connection broke; open() again, rules outlive sessions
+  kTerminated,             ///< close() ended the session before the reply came
+  kMiddleboxTerminated,    ///< the middlebox ended the session (AST)
+  kBadlyFormedMessage,     ///< the middlebox could not read our message (BFM)
+  kAuthenticationNeeded,   ///< the middlebox asks for authentication and no secret is configured
+  kMiddleboxNotAuthentic,  ///< the middlebox could not prove that it knows the secret
+  kProtocolError,          ///< the middlebox broke the protocol
+  kOverloaded,             ///< too much is queued to the middlebox already
+  kTidsExhausted,          ///< the session has used up its transaction identifiers: open a new one
 };
 
 /// One sentence for `error`.

@@ -12,10 +12,11 @@ namespace simco::agent {
 using boost::system::error_code;
 
 Link::Link(const boost::asio::any_io_executor& executor, net::ReadBuffer& read_buffer,
-           Observer& observer)
+           Observer& observer, AgentSession::Authentication authentication)
     : executor_(executor),
       read_buffer_(read_buffer),
       observer_(observer),
+      authentication_(std::move(authentication)),
       alive_(std::make_shared<Link*>(this)) {}
 
 Link::~Link() {
@@ -36,7 +37,8 @@ void Link::connected(std::shared_ptr<net::MessageChannel> channel) {
   if (down_) return channel->close();
   channel_ = std::move(channel);
   channel_->start(*this);
-  session_.emplace(static_cast<AgentSession::Host&>(*this), channel_->outbound_streams());
+  session_.emplace(static_cast<AgentSession::Host&>(*this), channel_->outbound_streams(),
+                   authentication_);
   session_->establish();
   flush();
 }

@@ -39,7 +39,7 @@ class Link final : private net::ChannelHandler, private AgentSession::Host {
 
   /// `read_buffer` is shared with whatever else runs on this loop.
   Link(const boost::asio::any_io_executor& executor, net::ReadBuffer& read_buffer,
-       Observer& observer);
+       Observer& observer, AgentSession::Authentication authentication = {});
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
   ~Link();
@@ -83,6 +83,7 @@ class Link final : private net::ChannelHandler, private AgentSession::Host {
   boost::asio::any_io_executor executor_;
   net::ReadBuffer& read_buffer_;
   Observer& observer_;
+  AgentSession::Authentication authentication_;
   std::shared_ptr<net::MessageChannel> channel_;
   std::optional<AgentSession> session_;
   std::shared_ptr<Link*> alive_;  ///< tells a connection attempt whether we are still there

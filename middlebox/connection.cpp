@@ -14,7 +14,10 @@ Connection::Connection(Owner& owner, std::shared_ptr<net::MessageChannel> channe
       channel_(std::move(channel)),
       timer_(executor),
       session_(options, *this, owner.now()),
-      peer_(channel_->peer_address()) {}
+      peer_(channel_->peer_address()) {
+  // An address with a zone counts without it.
+  address_ = parse_address(std::string_view(peer_).substr(0, peer_.find('%'))).value_or(address_);
+}
 
 Connection::~Connection() { channel_->detach(); }
 
@@ -91,9 +94,24 @@ bool Connection::admit() {
   return admitted_;
 }
 
-void Connection::opened() {
+MiddleboxSession::Welcome Connection::welcome(bool challenged) {
+  return owner_.welcome(*this, challenged);
+}
+
+std::vector<std::byte> Connection::prove(std::span<const std::byte> challenge) {
+  return owner_.prove(challenge);
+}
+
+MiddleboxSession::Judgement Connection::judge(const std::optional<ChallengeOctets>& challenge,
+                                              const std::optional<Token>& token) {
+  return owner_.judge(*this, challenge, token);
+}
+
+Capabilities Connection::opened() {
   channel_->set_hold_limit(kMessageSizeMax);
-  agent_ = owner_.session_opened(*this);
+  const auto told = owner_.session_opened(*this);
+  lifetime_max_s_ = told.lifetime_max_s;
+  return told;
 }
 
 void Connection::close() {
@@ -111,7 +129,8 @@ void Connection::arm_timer() {
   timer_.async_wait([this](const boost::system::error_code& error) {
     if (error) return;
     timer_at_.reset();
-    if (const auto due = session_.deadline(); due && *due <= owner_.now()) {
+    const auto due = session_.deadline();
+    if (due && *due <= owner_.now() && !session_.holding()) {
       log_once("timed out in the middle of a message or without opening a session");
     }
     session_.on_deadline(owner_.now());

@@ -6,10 +6,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "middlebox/group_commit.hpp"
 #include "simco/net/message_channel.hpp"
 #include "simco/session/middlebox_session.hpp"
+#include "simco/wire/ip.hpp"
 
 namespace simco::middlebox {
 
@@ -23,8 +25,14 @@ class Connection final : private net::ChannelHandler,
     virtual Instant now() const = 0;
     /// May one more session be opened?
     virtual bool admit_session() = 0;
-    /// The session is open; answers the agent that it belongs to.
-    virtual policy::AgentId session_opened(Connection& connection) = 0;
+    /// See MiddleboxSession::Host.
+    virtual MiddleboxSession::Welcome welcome(const Connection& connection, bool challenged) = 0;
+    virtual std::vector<std::byte> prove(std::span<const std::byte> challenge) = 0;
+    virtual MiddleboxSession::Judgement judge(Connection& connection,
+                                              const std::optional<ChallengeOctets>& challenge,
+                                              const std::optional<Token>& token) = 0;
+    /// The session is open. Answers what the agent, set by set_agent(), is told.
+    virtual Capabilities session_opened(Connection& connection) = 0;
     virtual void submit(Connection& connection, TransactionId tid, const Body& request) = 0;
     /// Has output that waits for flush().
     virtual void mark_dirty(Connection& connection) = 0;
@@ -53,6 +61,7 @@ class Connection final : private net::ChannelHandler,
   void terminate() { session_.terminate(); }
 
   const std::string& peer() const { return peer_; }
+  const IpAddress& address() const { return address_; }
   SessionState state() const { return session_.state(); }
   /// No request of it is undecided.
   bool idle() const { return session_.in_flight() == 0; }
@@ -60,6 +69,11 @@ class Connection final : private net::ChannelHandler,
   bool admitted() const { return admitted_; }
   /// Its agent, while it has or had an open session.
   std::optional<policy::AgentId> session_agent() const { return agent_; }
+  void set_agent(policy::AgentId agent) { agent_ = agent; }
+  /// Name that it has proven; empty: it does not authenticate.
+  std::string authenticated_name;
+  /// Its proof has waited for its turn.
+  bool proof_has_waited = false;
   /// PolicyEngine::id_position() at the opening.
   std::uint64_t opened_at = 0;
   /// Set while the server has it on its list of connections to flush.
@@ -67,6 +81,7 @@ class Connection final : private net::ChannelHandler,
 
   // Requester
   policy::AgentId agent() const override { return *agent_; }
+  std::uint32_t lifetime_max_s() const override { return lifetime_max_s_; }
   void reply(TransactionId tid, const Body& body) override { session_.reply(tid, body); }
 
  private:
@@ -81,7 +96,12 @@ class Connection final : private net::ChannelHandler,
   void send(TransactionId tid, const Body& body) override;
   void execute(TransactionId tid, const Body& request) override;
   bool admit() override;
-  void opened() override;
+  MiddleboxSession::Welcome welcome(bool challenged) override;
+  ChallengeOctets make_challenge() override { return random_challenge(); }
+  std::vector<std::byte> prove(std::span<const std::byte> challenge) override;
+  MiddleboxSession::Judgement judge(const std::optional<ChallengeOctets>& challenge,
+                                    const std::optional<Token>& token) override;
+  Capabilities opened() override;
   void close() override;
 
   bool held_up() const;
@@ -94,7 +114,9 @@ class Connection final : private net::ChannelHandler,
   boost::asio::steady_timer timer_;
   MiddleboxSession session_;
   std::string peer_;
+  IpAddress address_;
   std::optional<policy::AgentId> agent_;
+  std::uint32_t lifetime_max_s_ = 0;
   std::optional<Instant> timer_at_;
   bool admitted_ = false;
   bool paused_ = false;

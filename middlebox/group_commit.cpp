@@ -19,8 +19,8 @@ void GroupCommit::submit(Requester& requester, TransactionId tid, const Body& re
 
 PolicyEngine::Verdict GroupCommit::decide(Entry& entry, const Body& request) {
   Body reply;
-  const auto verdict = engine_.plan(entry.requester->agent(), entry.tid, request, observer_.now(),
-                                    reply, entry.change);
+  const policy::Asker asker{entry.requester->agent(), entry.tid, entry.requester->lifetime_max_s()};
+  const auto verdict = engine_.plan(asker, request, observer_.now(), reply, entry.change);
   if (verdict == PolicyEngine::Verdict::kReplied) entry.requester->reply(entry.tid, reply);
   if (verdict == PolicyEngine::Verdict::kPlanned) gathered_.push_back(entry);
   return verdict;
@@ -65,14 +65,34 @@ void GroupCommit::settle(const Entry& entry, ChangeResult result) {
   Body reply;
   if (result != ChangeResult::kDone) {
     const PolicyRuleId pid = engine_.describe(entry.change).pid;
-    engine_.roll_back(entry.change, result, observer_.now(), reply);
-    if (entry.requester == nullptr) return observer_.on_expiry_failed(pid);
-    return entry.requester->reply(entry.tid, reply);
+    const auto ended_by = engine_.roll_back(entry.change, result, observer_.now(), reply);
+    if (entry.requester == nullptr) {
+      observer_.on_expiry_failed(pid);
+    } else {
+      entry.requester->reply(entry.tid, reply);
+    }
+    return count_down(ended_by);
   }
   policy::RuleEvent event;
   engine_.commit(entry.change, observer_.now(), reply, event);
-  observer_.on_rule_event(event, entry.requester);
-  if (entry.requester != nullptr) entry.requester->reply(entry.tid, reply);
+  const Requester* cause = entry.requester;
+  if (const auto end = disabling_.find(event.ended_by); cause == nullptr && end != disabling_.end())
+    cause = end->second.requester;
+  observer_.on_rule_event(event, cause);
+  count_down(event.ended_by);
+  if (entry.requester == nullptr) return;
+  if (event.ends == 0) return entry.requester->reply(entry.tid, reply);
+  // 5.3.17: a PDR is answered when the rules that it hits are gone.
+  disabling_.emplace(event.pid, Disabling{entry.requester, entry.tid, reply, event.ends});
+  expire();
+}
+
+void GroupCommit::count_down(PolicyRuleId disable_rule) {
+  const auto found = disabling_.find(disable_rule);
+  if (found == disabling_.end() || --found->second.left != 0) return;
+  const Disabling done = found->second;
+  disabling_.erase(found);
+  done.requester->reply(done.tid, done.reply);
 }
 
 void GroupCommit::resubmit_waiting(policy::RuleSlot slot) {

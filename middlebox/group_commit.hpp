@@ -19,6 +19,8 @@ namespace simco::middlebox {
 class Requester {
  public:
   virtual policy::AgentId agent() const = 0;
+  /// Longest lifetime that its session was told of, seconds.
+  virtual std::uint32_t lifetime_max_s() const = 0;
   virtual void reply(TransactionId tid, const Body& body) = 0;
 
  protected:
@@ -32,7 +34,7 @@ class GroupCommit final : private backend::Backend::Client {
    public:
     /// `cause` asked for it; nullptr: nobody did.
     virtual void on_rule_event(const policy::RuleEvent& event, const Requester* cause) = 0;
-    /// The backend could not remove an expired rule; it is asked again later.
+    /// The backend could not remove a rule whose time is over; it is asked again later.
     virtual void on_expiry_failed(PolicyRuleId pid) = 0;
     /// Replies and events of a batch have been handed out.
     virtual void on_batch_done() = 0;
@@ -54,7 +56,9 @@ class GroupCommit final : private backend::Backend::Client {
   /// turn of the loop are in.
   void dispatch();
   /// Nothing gathers and nothing is with the backend.
-  bool idle() const { return !busy_ && gathered_.empty() && waiting_.empty(); }
+  bool idle() const {
+    return !busy_ && gathered_.empty() && waiting_.empty() && disabling_.empty();
+  }
 
  private:
   struct Entry {
@@ -67,12 +71,21 @@ class GroupCommit final : private backend::Backend::Client {
     TransactionId tid;
     Body request;
   };
+  /// A PDR whose rule is in force, while the enable rules that it hits are being removed.
+  struct Disabling {
+    Requester* requester;
+    TransactionId tid;
+    Body reply;
+    std::uint32_t left;
+  };
 
   /// One step of submit(): answers, or gathers, or tells that the rule in entry.change.slot is
   /// busy.
   policy::PolicyEngine::Verdict decide(Entry& entry, const Body& request);
   void on_applied(std::span<const backend::ChangeResult> results) override;
   void settle(const Entry& entry, backend::ChangeResult result);
+  /// One rule less that the PDR behind `disable_rule`, if any, waits for.
+  void count_down(PolicyRuleId disable_rule);
   /// Goes on with the requests that waited for the rule in `slot`, up to one that changes it again.
   void resubmit_waiting(policy::RuleSlot slot);
 
@@ -84,6 +97,7 @@ class GroupCommit final : private backend::Backend::Client {
   std::vector<backend::RuleChange> batch_;
   /// Requests for rules that have a change under way, per rule in their order.
   std::unordered_map<policy::RuleSlot, std::deque<Waiting>> waiting_;
+  std::unordered_map<PolicyRuleId, Disabling> disabling_;
   std::vector<policy::PlannedChange> expired_;
   bool busy_ = false;
   bool dispatching_ = false;

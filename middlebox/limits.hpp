@@ -15,6 +15,13 @@ inline constexpr std::size_t kInFlightMax = 4096;
 inline constexpr std::uint32_t kSessionsMaxDefault = 10'000;
 /// Connections in all, with or without a session; further ones are closed at once.
 inline constexpr std::size_t kConnectionsMax = 65'536;
+/// Pause after a wrong authentication token, before it is refused and before the next one from that
+/// address is judged.
+inline constexpr std::chrono::seconds kAuthenticationPenalty{1};
+/// Tokens that would wait longer than this to be judged are refused without a look.
+inline constexpr std::chrono::seconds kAuthenticationWaitMax{30};
+/// Addresses whose wrong tokens are remembered.
+inline constexpr std::size_t kThrottledMax = 65'536;
 /// Longest time that an orderly stop waits for the last replies to leave.
 inline constexpr std::chrono::seconds kStopTimeout{3};
 /// How often sessions are asked whether they have become too old for the PIDs (policy::IdSequence).

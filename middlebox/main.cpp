@@ -7,6 +7,7 @@
 #include <boost/asio/signal_set.hpp>
 #include <cstdio>
 #include <exception>
+#include <functional>
 #include <memory>
 
 #include "middlebox/backend/null_backend.hpp"
@@ -30,17 +31,44 @@ void raise_descriptor_limit() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-int run(const middlebox::Settings& settings) {
+/// SIGHUP: takes the agents and the log level from the configuration as it is now. One with a
+/// mistake changes nothing.
+void reload(middlebox::Server& server, middlebox::Settings& settings, int argc, char** argv) {
+  auto fresh = middlebox::parse_settings(argc, argv);
+  if (!fresh) {
+    auto text = fresh.error().text;
+    while (text.ends_with('\n')) text.pop_back();
+    spdlog::error("configuration not taken, all stays as it was: {}", text);
+    return;
+  }
+  for (const auto& [name, value] : fresh->options) {
+    if (name != "log-level" && settings.options[name] != value) {
+      spdlog::warn("--{} has changed: that takes a restart", name);
+    }
+  }
+  spdlog::set_level(spdlog::level::from_str(fresh->log_level));
+  server.apply(std::move(fresh->server.directory), fresh->server.secret);
+  spdlog::info("configuration taken");
+}
+
+int run(middlebox::Settings& settings, int argc, char** argv) {
   // One thread and no resolver: the loop needs no locks.
   boost::asio::io_context io(BOOST_ASIO_CONCURRENCY_HINT_UNSAFE);
   const auto backend = make_backend(settings);
   middlebox::Server server(io, settings.server, *backend);
-  boost::asio::signal_set signals(io, SIGTERM, SIGINT);
-  signals.async_wait([&](const boost::system::error_code& error, int) {
-    if (error) return;
-    spdlog::info("stopping: {} sessions, {} rules", server.session_count(), server.rule_count());
-    server.stop([&io] { io.stop(); });
-  });
+  boost::asio::signal_set signals(io, SIGTERM, SIGINT, SIGHUP);
+  std::function<void(const boost::system::error_code&, int)> on_signal =
+      [&](const boost::system::error_code& error, int signal) {
+        if (error) return;
+        if (signal == SIGHUP) {
+          reload(server, settings, argc, argv);
+          return signals.async_wait(on_signal);
+        }
+        spdlog::info("stopping: {} sessions, {} rules", server.session_count(),
+                     server.rule_count());
+        server.stop([&io] { io.stop(); });
+      };
+  signals.async_wait(on_signal);
   io.run();
   return 0;
 }
@@ -48,7 +76,7 @@ int run(const middlebox::Settings& settings) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const auto settings = simco::middlebox::parse_settings(argc, argv);
+  auto settings = simco::middlebox::parse_settings(argc, argv);
   if (!settings) {
     const auto& [text, code] = settings.error();
     std::fputs(text.c_str(), code == 0 ? stdout : stderr);
@@ -59,7 +87,7 @@ int main(int argc, char** argv) {
   spdlog::set_level(spdlog::level::from_str(settings->log_level));
   raise_descriptor_limit();
   try {
-    return run(*settings);
+    return run(*settings, argc, argv);
   } catch (const std::exception& failure) {
     std::fprintf(stderr, "simco-middlebox: %s\n", failure.what());
     return 1;

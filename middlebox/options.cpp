@@ -7,9 +7,12 @@
 #include <CLI/CLI.hpp>
 #include <boost/asio/ip/address.hpp>
 #include <fstream>
+#include <map>
 #include <sstream>
-#define TOML_EXCEPTIONS 0
-#include <toml++/toml.h>
+
+#include "middlebox/agents.hpp"
+#include "middlebox/nat_options.hpp"
+#include "middlebox/toml.hpp"
 
 namespace simco::middlebox {
 namespace {
@@ -20,6 +23,10 @@ struct Raw {
   std::vector<std::string> listen{"127.0.0.1"};
   double message_timeout_s = 60;
   std::string mode = "firewall";
+  std::vector<std::string> outside;
+  std::vector<std::string> inside;
+  std::string ports = "1024-65535";
+  std::string pooling = "paired";
   std::string config;
   bool allow_anonymous = false;
 };
@@ -38,7 +45,17 @@ void declare(CLI::App& app, Raw& raw) {
       ->check(CLI::IsMember({"null"}))
       ->capture_default_str();
   app.add_option("--mode", raw.mode, "Kind of middlebox")
-      ->check(CLI::IsMember({"firewall"}))
+      ->check(CLI::IsMember({"firewall", "nat", "twice-nat"}))
+      ->capture_default_str();
+  app.add_option(
+         "--outside", raw.outside,
+         "NAT: addresses for the outside: ADDR, ADDR-ADDR or PREFIX/LEN, separated by commas")
+      ->delimiter(',');
+  app.add_option("--inside", raw.inside, "Twice NAT: addresses for the inside")->delimiter(',');
+  app.add_option("--ports", raw.ports, "NAT: ports to give out, LOW-HIGH")->capture_default_str();
+  app.add_option("--address-pooling", raw.pooling,
+                 "NAT: paired (RFC 4787: one outside address per internal host) or arbitrary")
+      ->check(CLI::IsMember({"paired", "arbitrary"}))
       ->capture_default_str();
   app.add_option("--max-lifetime", server.lifetime_max_s, "Longest lifetime granted, seconds")
       ->check(CLI::Range(std::uint32_t{1}, std::uint32_t{0xFFFF'FFFF}))
@@ -51,8 +68,9 @@ void declare(CLI::App& app, Raw& raw) {
       ->check(CLI::Range(0.01, 86'400.0))
       ->capture_default_str();
   app.add_flag("--allow-anonymous", raw.allow_anonymous,
-               "Listen beyond the loopback addresses although agents do not authenticate");
-  app.add_option("--config", raw.config, "TOML file; its keys are the long option names");
+               "Listen beyond the loopback addresses although agents need not authenticate");
+  app.add_option("--config", raw.config,
+                 "TOML file: long option names as keys, and the agents; read again on SIGHUP");
   app.add_option("--log-level", raw.settings.log_level, "How much to log")
       ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error", "off"}))
       ->capture_default_str();
@@ -77,9 +95,10 @@ std::optional<std::string> as_text(const toml::node& node) {
   return std::nullopt;
 }
 
-/// Adds each option of the file that the command line does not have to `words`.
+/// Adds each option of the file that the command line does not have to `words`, and reads the
+/// agents.
 std::optional<std::string> read_file(const std::string& path, const CLI::App& app,
-                                     std::vector<std::string>& words) {
+                                     std::vector<std::string>& words, Agents& agents) {
   std::ifstream stream(path);
   std::stringstream text;
   if (!stream || !(text << stream.rdbuf())) return "cannot read configuration file " + path;
@@ -90,6 +109,7 @@ std::optional<std::string> read_file(const std::string& path, const CLI::App& ap
   }
   for (const auto& [key, node] : parsed.table()) {
     const std::string name(key.str());
+    if (is_agents_key(name)) continue;
     const auto line = node.source().begin.line;
     const auto* option = app.get_option_no_throw("--" + name);
     if (option == nullptr || name == "config" || name == "help" || name == "version") {
@@ -109,21 +129,59 @@ std::optional<std::string> read_file(const std::string& path, const CLI::App& ap
     }
     words.push_back(word);
   }
+  auto read = read_agents(parsed.table(), path);
+  if (!read) return read.error();
+  agents = std::move(*read);
   return std::nullopt;
 }
 
-std::optional<std::string> judge(const Raw& raw) {
+std::optional<std::string> judge_listen(const Raw& raw) {
   for (const auto& address : raw.listen) {
     boost::system::error_code error;
     const auto ip = boost::asio::ip::make_address(address, error);
     if (error) return "--listen: '" + address + "' is no IP address";
-    if (!ip.is_loopback() && !raw.allow_anonymous) {
+    const bool anybody = raw.settings.server.directory.accepts_anonymous();
+    if (!ip.is_loopback() && anybody && !raw.allow_anonymous) {
       return "--listen: " + address +
-             " is reachable from elsewhere and agents do not authenticate: listen on a loopback "
-             "address, or say --allow-anonymous if that is what you want";
+             " is reachable from elsewhere and agents need not authenticate: name agents with "
+             "secrets in the configuration file, listen on a loopback address, or say "
+             "--allow-anonymous if that is what you want";
     }
   }
   return std::nullopt;
+}
+
+std::optional<std::string> set_nat(const Raw& raw, policy::NatTable::Options& nat) {
+  const auto outside = parse_pool(raw.outside);
+  if (!outside) return "--outside: " + outside.error();
+  const auto inside = parse_pool(raw.inside);
+  if (!inside) return "--inside: " + inside.error();
+  if (!parse_port_pool(raw.ports, nat)) return "--ports: '" + raw.ports + "' is no LOW-HIGH";
+  nat.outside = *outside;
+  nat.inside = *inside;
+  nat.paired = raw.pooling == "paired";
+  nat.mode = raw.mode == "nat"         ? policy::Mode::kNat
+             : raw.mode == "twice-nat" ? policy::Mode::kTwiceNat
+                                       : policy::Mode::kFirewall;
+  const bool translates = nat.mode != policy::Mode::kFirewall;
+  const bool twice = nat.mode == policy::Mode::kTwiceNat;
+  if (translates && nat.outside.empty()) return "--mode " + raw.mode + " needs --outside ADDRESSES";
+  if (twice && nat.inside.empty()) return "--mode twice-nat needs --inside ADDRESSES";
+  if (!translates && !nat.outside.empty()) return "--outside needs --mode nat or twice-nat";
+  if (!twice && !nat.inside.empty()) return "--inside needs --mode twice-nat";
+  if (translates && policy::NatTable(nat).versions() == 0) {
+    return "--outside and --inside have no IP version in common";
+  }
+  return std::nullopt;
+}
+
+/// Every option as it is in the end.
+std::map<std::string, std::string> effective_options(const CLI::App& app) {
+  std::map<std::string, std::string> result;
+  for (const auto* option : app.get_options()) {
+    result[option->get_single_name()] = fmt::format("{}", fmt::join(option->results(), ","));
+  }
+  return result;
 }
 
 UsageExit wrong(const std::string& what) {
@@ -135,6 +193,7 @@ UsageExit wrong(const std::string& what) {
 std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
   Raw raw;
+  Agents agents;
   {
     Raw first;
     CLI::App app("SIMCO (RFC 4540) middlebox");
@@ -149,7 +208,7 @@ std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* a
       return std::unexpected(wrong(error.what()));
     }
     if (!first.config.empty()) {
-      if (const auto error = read_file(first.config, app, words)) {
+      if (const auto error = read_file(first.config, app, words, agents)) {
         return std::unexpected(wrong(*error));
       }
     }
@@ -157,10 +216,15 @@ std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* a
   CLI::App app;
   declare(app, raw);
   app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
-  if (const auto error = judge(raw)) return std::unexpected(wrong(*error));
-  raw.settings.server.listen = raw.listen;
-  raw.settings.server.message_timeout =
+  auto& server = raw.settings.server;
+  server.directory = std::move(agents.directory);
+  server.secret = std::move(agents.secret);
+  if (const auto error = judge_listen(raw)) return std::unexpected(wrong(*error));
+  if (const auto error = set_nat(raw, server.nat)) return std::unexpected(wrong(*error));
+  server.listen = raw.listen;
+  server.message_timeout =
       std::chrono::milliseconds(static_cast<std::int64_t>(raw.message_timeout_s * 1000));
+  raw.settings.options = effective_options(app);
   return raw.settings;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <expected>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -14,6 +15,8 @@ struct Settings {
   ServerOptions server;
   std::string backend = "null";
   std::string log_level = "info";
+  /// Each option that was given, by its name, as text: to tell what a reload would change.
+  std::map<std::string, std::string> options;
 };
 
 /// What to print instead of running: help or version on standard output (exit 0), or the one line

@@ -12,16 +12,25 @@ namespace simco::middlebox {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
+namespace {
+
+std::string anonymous_name(const std::string& peer) {
+  return std::string(policy::kAnonymousPrefix) + peer;
+}
+
+}  // namespace
+
 Server::Server(asio::io_context& io, const ServerOptions& options, backend::Backend& backend)
     : io_(io),
       options_(options),
+      directory_(std::make_unique<policy::AgentDirectory>(options.directory)),
       engine_(engine_options(options, backend)),
       group_commit_(engine_, backend, *this),
       read_buffer_(std::make_unique<net::ReadBuffer>()),
       expiry_timer_(io),
       age_timer_(io),
       stop_timer_(io) {
-  session_options_.capabilities = engine_options(options, backend).capabilities;
+  engine_.apply(*directory_);
   session_options_.message_timeout = options.message_timeout;
   for (const auto& address : options.listen) listen(address);
   check_session_ages();
@@ -32,8 +41,9 @@ Server::~Server() = default;
 policy::PolicyEngine::Options Server::engine_options(const ServerOptions& options,
                                                      const backend::Backend& backend) {
   policy::PolicyEngine::Options result;
-  result.capabilities = backend.capabilities();
-  result.capabilities.lifetime_max_s = options.lifetime_max_s;
+  result.backend = backend.capabilities();
+  result.backend.lifetime_max_s = options.lifetime_max_s;
+  result.nat = options.nat;
   result.rules_max = options.rules_max;
   return result;
 }
@@ -91,12 +101,14 @@ bool Server::admit_session() {
   return true;
 }
 
-policy::AgentId Server::session_opened(Connection& connection) {
+Capabilities Server::session_opened(Connection& connection) {
   connection.opened_at = engine_.id_position();
-  const auto agent = engine_.acquire("anonymous@" + connection.peer());
+  const auto& name = connection.authenticated_name;
+  const auto agent = engine_.acquire(name.empty() ? anonymous_name(connection.peer()) : name);
+  connection.set_agent(agent);
   sessions_[agent].push_back(&connection);
-  spdlog::debug("{}: session open", connection.peer());
-  return agent;
+  spdlog::debug("{}: session open for {}", connection.peer(), engine_.name(agent));
+  return engine_.capabilities(agent);
 }
 
 void Server::connection_over(Connection& connection) {
@@ -151,6 +163,97 @@ void Server::check_session_ages() {
   });
 }
 
+// --- Who may have a session --------------------------------------------------------------------
+
+const policy::AgentPolicy* Server::anonymous_policy(const IpAddress& address) const {
+  const auto* policy = directory_->find_anonymous(address);
+  return policy != nullptr && policy->transactions.any() ? policy : nullptr;
+}
+
+std::optional<NegativeReplyCode> Server::refuse_session(std::string_view name,
+                                                        const policy::AgentPolicy& policy) const {
+  const auto agent = engine_.find(name);
+  const auto sessions = agent ? sessions_.find(*agent) : sessions_.end();
+  const std::size_t open = sessions == sessions_.end() ? 0 : sessions->second.size();
+  if (open < policy.sessions_max) return std::nullopt;
+  return NegativeReplyCode::kLackOfResources;
+}
+
+MiddleboxSession::Welcome Server::welcome(const Connection& connection, bool challenged) {
+  const auto* anonymous = anonymous_policy(connection.address());
+  if (anonymous == nullptr) {
+    if (directory_->has_secrets()) return {{}, true};
+    return {NegativeReplyCode::kNoAuthorization, false};
+  }
+  // It may stay without a name. One that asks us for ours may want to give its own.
+  if (challenged && directory_->has_secrets()) return {{}, true};
+  return {refuse_session(anonymous_name(connection.peer()), *anonymous), false};
+}
+
+std::vector<std::byte> Server::prove(std::span<const std::byte> challenge) {
+  if (options_.secret.empty()) return {};
+  return make_middlebox_token(options_.secret, challenge);
+}
+
+MiddleboxSession::Judgement Server::judge(Connection& connection,
+                                          const std::optional<ChallengeOctets>& challenge,
+                                          const std::optional<Token>& token) {
+  using Kind = MiddleboxSession::Judgement::Kind;
+  const auto& address = connection.address();
+  if (!challenge || !token) {
+    const auto* anonymous = anonymous_policy(address);
+    if (anonymous == nullptr) return refuse_token(connection);
+    const auto refusal = refuse_session(anonymous_name(connection.peer()), *anonymous);
+    return refusal ? MiddleboxSession::Judgement{Kind::kRefuse, *refusal, now()}
+                   : MiddleboxSession::Judgement{};
+  }
+  if (!std::exchange(connection.proof_has_waited, true)) {
+    const auto at = throttle_.judge_at(address, now());
+    if (!at) return refuse_token(connection);
+    if (*at > now()) return {Kind::kLater, {}, *at};
+  }
+  // A name that nobody has is checked like any other, so that the time it takes tells nothing.
+  const auto name = name_in_agent_token(token->octets);
+  const auto* policy = name ? directory_->find(*name) : nullptr;
+  const bool known = policy != nullptr && !policy->secret.empty();
+  const bool right = check_agent_token(token->octets, known ? policy->secret : "-", *challenge);
+  if (!known || !right) return refuse_token(connection);
+  if (!policy->allows_source(address) || policy->transactions.none()) {
+    return {Kind::kRefuse, NegativeReplyCode::kNoAuthorization, now()};
+  }
+  if (const auto refusal = refuse_session(*name, *policy)) return {Kind::kRefuse, *refusal, now()};
+  connection.authenticated_name = *name;
+  return {};
+}
+
+MiddleboxSession::Judgement Server::refuse_token(const Connection& connection) {
+  spdlog::warn("{}: authentication failed", connection.peer());
+  return {MiddleboxSession::Judgement::Kind::kRefuse, NegativeReplyCode::kAuthenticationFailed,
+          throttle_.punish(connection.address(), now())};
+}
+
+bool Server::still_allowed(const Connection& connection) const {
+  if (connection.authenticated_name.empty()) return anonymous_policy(connection.address());
+  const auto* policy = directory_->find(connection.authenticated_name);
+  return policy != nullptr && policy->allows_source(connection.address()) &&
+         policy->transactions.any();
+}
+
+void Server::apply(policy::AgentDirectory directory, const std::string& secret) {
+  auto fresh = std::make_unique<policy::AgentDirectory>(std::move(directory));
+  engine_.apply(*fresh);
+  directory_ = std::move(fresh);
+  options_.secret = secret;
+  for (const auto& [connection, owned] : connections_) {
+    if (connection->session_agent() && !still_allowed(*connection)) {
+      spdlog::info("{}: session ended, {} is no longer allowed", connection->peer(),
+                   engine_.name(*connection->session_agent()));
+      connection->terminate();
+    }
+  }
+  end_turn();
+}
+
 // --- A turn of the loop ------------------------------------------------------------------------
 
 Instant Server::now() const {
@@ -191,7 +294,17 @@ void Server::on_batch_done() {
 }
 
 void Server::on_rule_event(const policy::RuleEvent& event, const Requester* cause) {
-  const auto peers = sessions_.find(event.owner);
+  notify_sessions(event.owner, event, cause);
+  for (const auto watcher : engine_.watchers()) {
+    if (watcher != event.owner && engine_.may_see(watcher, event.owner)) {
+      notify_sessions(watcher, event, cause);
+    }
+  }
+}
+
+void Server::notify_sessions(policy::AgentId agent, const policy::RuleEvent& event,
+                             const Requester* cause) {
+  const auto peers = sessions_.find(agent);
   if (peers == sessions_.end()) return;
   // notify() only queues: it never changes the list.
   for (Connection* connection : peers->second) {
@@ -215,7 +328,7 @@ void Server::arm_expiry() {
 }
 
 void Server::on_expiry_failed(PolicyRuleId pid) {
-  spdlog::error("rule {} could not be removed after its lifetime; trying again", pid.value);
+  spdlog::error("rule {} is over and could not be removed; trying again", pid.value);
 }
 
 // --- The end -----------------------------------------------------------------------------------

@@ -7,13 +7,16 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "middlebox/connection.hpp"
 #include "middlebox/group_commit.hpp"
 #include "middlebox/limits.hpp"
+#include "middlebox/throttle.hpp"
 #include "simco/net/tcp_channel.hpp"
 #include "simco/net/tcp_listener.hpp"
 
@@ -26,6 +29,10 @@ struct ServerOptions {
   std::uint32_t lifetime_max_s = policy::kLifetimeMaxDefault;
   std::uint32_t rules_max = policy::kRulesMaxDefault;
   std::uint32_t sessions_max = kSessionsMaxDefault;
+  policy::NatTable::Options nat;  ///< mode and pools
+  /// Who may do what.
+  policy::AgentDirectory directory = policy::AgentDirectory::open_to_all();
+  std::string secret;  ///< with which the middlebox proves itself; empty: it cannot
 };
 
 /// Lives on one io_context, on its one thread.
@@ -40,6 +47,10 @@ class Server final : private Connection::Owner, private GroupCommit::Observer {
   /// Port of each listener, in the order of the addresses.
   std::vector<std::uint16_t> ports() const;
 
+  /// From now on `directory` says who may do what, and `secret` is the middlebox's. Rules stay;
+  /// sessions of agents that are no longer allowed get AST.
+  void apply(policy::AgentDirectory directory, const std::string& secret);
+
   /// Orderly stop: no new connections, AST to every session after its replies. `stopped` is called
   /// when all are gone, after kStopTimeout at the latest.
   void stop(std::function<void()> stopped);
@@ -52,7 +63,12 @@ class Server final : private Connection::Owner, private GroupCommit::Observer {
   // Connection::Owner and GroupCommit::Observer
   Instant now() const override;
   bool admit_session() override;
-  policy::AgentId session_opened(Connection& connection) override;
+  MiddleboxSession::Welcome welcome(const Connection& connection, bool challenged) override;
+  std::vector<std::byte> prove(std::span<const std::byte> challenge) override;
+  MiddleboxSession::Judgement judge(Connection& connection,
+                                    const std::optional<ChallengeOctets>& challenge,
+                                    const std::optional<Token>& token) override;
+  Capabilities session_opened(Connection& connection) override;
   void submit(Connection& connection, TransactionId tid, const Body& request) override;
   void mark_dirty(Connection& connection) override;
   void end_turn() override;
@@ -63,8 +79,17 @@ class Server final : private Connection::Owner, private GroupCommit::Observer {
 
   static policy::PolicyEngine::Options engine_options(const ServerOptions& options,
                                                       const backend::Backend& backend);
+  /// What agents at that address may do without authentication, if anything.
+  const policy::AgentPolicy* anonymous_policy(const IpAddress& address) const;
+  MiddleboxSession::Judgement refuse_token(const Connection& connection);
+  /// The refusal for one more session of the agent called `name`, if there is cause.
+  std::optional<NegativeReplyCode> refuse_session(std::string_view name,
+                                                  const policy::AgentPolicy& policy) const;
+  bool still_allowed(const Connection& connection) const;
   void listen(const std::string& address);
   void accept(boost::asio::ip::tcp::socket socket);
+  void notify_sessions(policy::AgentId agent, const policy::RuleEvent& event,
+                       const Requester* cause);
   void flush_dirty();
   void arm_expiry();
   void check_session_ages();
@@ -76,6 +101,8 @@ class Server final : private Connection::Owner, private GroupCommit::Observer {
 
   boost::asio::io_context& io_;
   ServerOptions options_;
+  std::unique_ptr<policy::AgentDirectory> directory_;
+  Throttle throttle_;
   MiddleboxSession::Options session_options_;
   policy::PolicyEngine engine_;
   GroupCommit group_commit_;

@@ -29,7 +29,8 @@ class Backend {
 
   /// Name as --backend has it.
   virtual std::string_view name() const = 0;
-  /// What it can enforce; the lifetime in it is not used.
+  /// What it can enforce: filtering, wildcards, IP versions. What the middlebox does with it (NAT,
+  /// lifetimes) is not its business.
   virtual Capabilities capabilities() const = 0;
   /// Carries out `batch` and then calls client.on_applied() exactly once, on the same thread, from
   /// inside this call or later. `batch` stays valid until then. One batch at a time. Each change is

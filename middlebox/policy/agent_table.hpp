@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -28,6 +29,11 @@ class AgentTable {
   Agent& operator[](AgentId id) { return agents_[id.value]; }
   const Agent& operator[](AgentId id) const { return agents_[id.value]; }
   std::size_t size() const { return by_name_.size(); }
+  /// The agent called `name`, if there is one.
+  std::optional<AgentId> find(std::string_view name) const {
+    const auto found = by_name_.find(std::string(name));
+    return found == by_name_.end() ? std::nullopt : std::optional(found->second);
+  }
   /// Calls visit(AgentId) for every agent.
   template <class Visit>
   void for_each(Visit&& visit) const {

@@ -83,6 +83,8 @@ class PolicyEngine {
   /// until then, and as long as it owns rules.
   AgentId acquire(std::string_view name) { return agents_.acquire(name); }
   void release(AgentId agent) { agents_.release(agent); }
+  /// The agent called `name`, where it has a session or rules.
+  std::optional<AgentId> find(std::string_view name) const { return agents_.find(name); }
   /// Valid until the next acquire().
   std::string_view name(AgentId agent) const { return agents_[agent].name; }
   /// What the agent may do; nullptr: nothing any more.

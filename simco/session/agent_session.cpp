@@ -2,10 +2,15 @@
 
 namespace simco {
 
-void AgentSession::establish(std::optional<Challenge> challenge) {
+void AgentSession::establish() {
   SIMCO_ASSERT(state_ == SessionState::kClosed && !control_ && !ended_);
   control_ = tids_.next();
-  host_.send(*control_, SeRequest{kProtocolVersion, challenge});
+  SeRequest request;
+  if (authentication_.middlebox_secret) {
+    challenge_ = random_challenge();
+    request.challenge = Challenge{{*challenge_}};
+  }
+  host_.send(*control_, request);
 }
 
 std::optional<TransactionId> AgentSession::request(const Body& body,
@@ -48,6 +53,8 @@ void AgentSession::on_control_reply(const Message& message) {
     return end(SessionEnd::kRefused, refused->code);
   }
   if (const auto* opened = std::get_if<SeReply>(&message.body)) {
+    // A middlebox that was asked to prove itself must not get around it.
+    if (challenge_) return end(SessionEnd::kMiddleboxNotAuthentic);
     state_ = SessionState::kOpen;
     return host_.on_open(opened->capabilities);
   }
@@ -57,10 +64,25 @@ void AgentSession::on_control_reply(const Message& message) {
 }
 
 void AgentSession::on_sa_reply(const SaReply& reply) {
-  if (reply.challenge) return end(SessionEnd::kAuthenticationNeeded);
+  if (challenge_) {
+    const auto& secret = *authentication_.middlebox_secret;
+    if (!reply.token || !check_middlebox_token(reply.token->octets, secret, *challenge_)) {
+      return end(SessionEnd::kMiddleboxNotAuthentic);
+    }
+    challenge_.reset();
+  }
+  if (reply.challenge && !authentication_.credentials) {
+    return end(SessionEnd::kAuthenticationNeeded);
+  }
   state_ = SessionState::kNoAuth;
   control_ = tids_.next();
-  host_.send(*control_, SaRequest{});
+  SaRequest request;
+  std::vector<std::byte> token;
+  if (reply.challenge) {
+    token = make_agent_token(*authentication_.credentials, reply.challenge->octets);
+    request.token = Token{{token}};
+  }
+  host_.send(*control_, request);
 }
 
 void AgentSession::end(SessionEnd reason, std::optional<NegativeReplyCode> code) {

@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 
+#include "simco/session/authentication.hpp"
 #include "simco/session/session_state.hpp"
 #include "simco/session/tid_allocator.hpp"
 #include "simco/wire/codec.hpp"
@@ -16,12 +18,13 @@ namespace simco {
 
 /// Why a session of an agent is over.
 enum class SessionEnd : std::uint8_t {
-  kTerminated,            ///< ST was answered
-  kRefused,               ///< SE or SA got a negative reply
-  kMiddleboxTerminated,   ///< AST notification
-  kBadlyFormedMessage,    ///< BFM notification: the middlebox could not read what we sent
-  kAuthenticationNeeded,  ///< the middlebox asks for authentication and we have no secret
-  kProtocolError,         ///< the middlebox sent what no middlebox may send
+  kTerminated,             ///< ST was answered
+  kRefused,                ///< SE or SA got a negative reply
+  kMiddleboxTerminated,    ///< AST notification
+  kBadlyFormedMessage,     ///< BFM notification: the middlebox could not read what we sent
+  kAuthenticationNeeded,   ///< the middlebox asks for authentication and we have no secret
+  kMiddleboxNotAuthentic,  ///< the middlebox could not prove who it is
+  kProtocolError,          ///< the middlebox sent what no middlebox may send
 };
 
 class AgentSession {
@@ -45,14 +48,21 @@ class AgentSession {
     ~Host() = default;
   };
 
+  /// How the two sides prove to each other who they are.
+  struct Authentication {
+    std::optional<Credentials> credentials;       ///< ours, for a middlebox that asks
+    std::optional<std::string> middlebox_secret;  ///< asks the middlebox to prove that it knows it
+  };
+
   /// `streams`: outbound streams of the association at this end (TCP: 1).
   AgentSession(Host& host, std::uint16_t streams) : host_(host), tids_(streams) {}
+  AgentSession(Host& host, std::uint16_t streams, Authentication authentication)
+      : host_(host), tids_(streams), authentication_(std::move(authentication)) {}
 
   SessionState state() const { return state_; }
 
-  /// Sends the SE request. With `challenge` (it is copied into the message at once) the middlebox
-  /// is asked to authenticate itself.
-  void establish(std::optional<Challenge> challenge = std::nullopt);
+  /// Sends the SE request, with a challenge where the middlebox is to authenticate itself.
+  void establish();
   /// Sends a policy rule request and returns its TID. With `same_stream_as` the TID falls on that
   /// TID's stream. Nothing is sent, and nothing returned, where the session is not OPEN or the
   /// stream has no TID left: a new session is needed.
@@ -71,6 +81,8 @@ class AgentSession {
 
   Host& host_;
   TidAllocator tids_;
+  Authentication authentication_;
+  std::optional<ChallengeOctets> challenge_;  ///< that the middlebox has to answer
   SessionState state_ = SessionState::kClosed;
   /// TID of the SE, SA or ST request that is not answered yet.
   std::optional<TransactionId> control_;

@@ -31,7 +31,7 @@ bool MiddleboxSession::takes(std::uint8_t sub_type) const {
 
 void MiddleboxSession::on_message(std::span<const std::byte> octets) {
   SIMCO_ASSERT(octets.size() >= kHeaderSize);
-  if (leaving_) return;  // 7.4: requests after ST are ignored
+  if (leaving_ || held_) return;  // 7.4: requests after ST are ignored
   const Header header = read_header(octets.first<kHeaderSize>());
   // Section 6 step 3.
   if (header.type.basic != static_cast<std::uint8_t>(BasicType::kRequest)) {
@@ -51,7 +51,7 @@ void MiddleboxSession::on_message(std::span<const std::byte> octets) {
 
 void MiddleboxSession::dispatch(const Message& message) {
   if (const auto* se = std::get_if<SeRequest>(&message.body)) return on_se(message.tid, *se);
-  if (std::holds_alternative<SaRequest>(message.body)) return on_sa(message.tid);
+  if (const auto* sa = std::get_if<SaRequest>(&message.body)) return on_sa(message.tid, *sa);
   if (std::holds_alternative<StRequest>(message.body)) return on_st(message.tid);
   SIMCO_ASSERT(state_ == SessionState::kOpen);
   ++in_flight_;
@@ -68,18 +68,42 @@ void MiddleboxSession::on_se(TransactionId tid, const SeRequest& request) {
     host_.send(tid, NegativeReply{NegativeReplyCode::kVersionMismatch, kProtocolVersion});
     return leave(std::nullopt);
   }
-  if (!request.challenge) return open(tid);
-  // 7.2: a middlebox that cannot authenticate itself says so with an empty token.
+  const auto welcome = host_.welcome(request.challenge.has_value());
+  if (welcome.refusal) return refuse_and_close(tid, *welcome.refusal);
+  if (!request.challenge && !welcome.challenge) return open(tid);
   state_ = SessionState::kNoAuth;
-  host_.send(tid, SaReply{{}, Token{}});
+  SaReply reply;
+  if (welcome.challenge) {
+    challenge_ = host_.make_challenge();
+    reply.challenge = Challenge{{*challenge_}};
+  }
+  std::vector<std::byte> token;
+  if (request.challenge) {
+    token = host_.prove(request.challenge->octets);
+    reply.token = Token{{token}};
+  }
+  host_.send(tid, reply);
 }
 
-void MiddleboxSession::on_sa(TransactionId tid) {
+void MiddleboxSession::on_sa(TransactionId tid, const SaRequest& request) {
   // 7.3: applicable in NOAUTH only.
   if (state_ != SessionState::kNoAuth) {
     return host_.send(tid, NegativeReply{NegativeReplyCode::kNotApplicable, {}});
   }
-  open(tid);
+  judge(tid, request.token);
+}
+
+void MiddleboxSession::judge(TransactionId tid, const std::optional<Token>& token) {
+  const auto judgement = host_.judge(challenge_, token);
+  switch (judgement.kind) {
+    case Judgement::Kind::kAccept: return open(tid);
+    case Judgement::Kind::kRefuse: held_ = Held{tid, {}, judgement.code}; break;
+    case Judgement::Kind::kLater:
+      held_ = Held{tid, {}, {}};
+      if (token) held_->token.emplace(token->octets.begin(), token->octets.end());
+      break;
+  }
+  deadline_ = judgement.at;
 }
 
 void MiddleboxSession::on_st(TransactionId tid) {
@@ -89,8 +113,8 @@ void MiddleboxSession::on_st(TransactionId tid) {
 void MiddleboxSession::open(TransactionId tid) {
   state_ = SessionState::kOpen;
   if (!mid_message_) deadline_.reset();
-  host_.send(tid, SeReply{options_.capabilities});
-  host_.opened();
+  challenge_.reset();
+  host_.send(tid, SeReply{host_.opened()});
 }
 
 void MiddleboxSession::refuse(TransactionId tid, NegativeReplyCode code) {
@@ -116,7 +140,7 @@ void MiddleboxSession::on_malformed() {
 
 void MiddleboxSession::on_octets(bool mid_message, Instant now) {
   mid_message_ = mid_message;
-  if (leaving_) return;
+  if (leaving_ || held_) return;
   if (mid_message) {
     deadline_ = now + options_.message_timeout;
   } else if (state_ == SessionState::kOpen) {
@@ -127,6 +151,10 @@ void MiddleboxSession::on_octets(bool mid_message, Instant now) {
 void MiddleboxSession::on_deadline(Instant now) {
   if (leaving_ || !deadline_ || now < *deadline_) return;
   deadline_.reset();
+  if (const auto held = std::exchange(held_, std::nullopt)) {
+    if (held->refusal) return refuse_and_close(held->tid, *held->refusal);
+    return judge(held->tid, held->token ? std::optional(Token{{*held->token}}) : std::nullopt);
+  }
   if (mid_message_) return on_malformed();
   terminate();  // no session was opened in time
 }
@@ -148,6 +176,7 @@ void MiddleboxSession::notify(PolicyRuleId pid, Lifetime lifetime, TransactionId
 
 void MiddleboxSession::terminate() {
   if (leaving_) return;
+  held_.reset();
   if (state_ == SessionState::kClosed) return leave(std::nullopt);
   leave(Message{notification_tid(), AstNotification{}});
 }

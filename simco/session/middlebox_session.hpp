@@ -7,7 +7,9 @@
 #include <cstddef>
 #include <optional>
 #include <span>
+#include <vector>
 
+#include "simco/session/authentication.hpp"
 #include "simco/session/session_state.hpp"
 #include "simco/session/tid_allocator.hpp"
 #include "simco/wire/codec.hpp"
@@ -19,11 +21,29 @@ namespace simco {
 class MiddleboxSession {
  public:
   struct Options {
-    Capabilities capabilities;
     /// Section 6 step 2: longest silence inside a message. Also the longest time that a connection
     /// may stay without an open session.
     std::chrono::milliseconds message_timeout{60'000};
     std::uint16_t outbound_streams = 1;
+  };
+
+  /// What becomes of an agent that asks for a session, as far as can be said before it has
+  /// authenticated (7.2).
+  struct Welcome {
+    std::optional<NegativeReplyCode> refusal;  ///< it gets this, and the connection is closed
+    bool challenge = false;                    ///< it has to authenticate
+  };
+
+  /// What becomes of an agent's proof (7.3).
+  struct Judgement {
+    enum class Kind : std::uint8_t {
+      kAccept,
+      kRefuse,  ///< with `code`, not before `at`
+      kLater,   ///< ask again at `at`
+    };
+    Kind kind = Kind::kAccept;
+    NegativeReplyCode code = NegativeReplyCode::kAuthenticationFailed;
+    Instant at;
   };
 
   /// What a session needs of its surroundings. A call may come back into the session with reply()
@@ -36,8 +56,18 @@ class MiddleboxSession {
     virtual void execute(TransactionId tid, const Body& request) = 0;
     /// May another session be opened (7.2, 'lack of resources')? Asked at most once per connection.
     virtual bool admit() = 0;
-    /// The session has become OPEN.
-    virtual void opened() = 0;
+    /// `challenged`: the agent wants the middlebox to authenticate itself.
+    virtual Welcome welcome(bool challenged) = 0;
+    /// Fresh random octets.
+    virtual ChallengeOctets make_challenge() = 0;
+    /// The token that answers the agent's challenge; empty where the middlebox has no secret.
+    virtual std::vector<std::byte> prove(std::span<const std::byte> challenge) = 0;
+    /// The agent's answer to `challenge`, or none where it gave none. Without `challenge` it was
+    /// not asked to authenticate.
+    virtual Judgement judge(const std::optional<ChallengeOctets>& challenge,
+                            const std::optional<Token>& token) = 0;
+    /// The session becomes OPEN; answers what the agent is told of the middlebox.
+    virtual Capabilities opened() = 0;
     /// The session is CLOSED. Close the connection when all that was sent has gone out.
     virtual void close() = 0;
 
@@ -48,6 +78,8 @@ class MiddleboxSession {
   MiddleboxSession(const Options& options, Host& host, Instant now);
 
   SessionState state() const { return state_; }
+  /// A proof of the agent waits for its judgement, or the refusal for its time.
+  bool holding() const { return held_.has_value(); }
   /// True once the session takes no more input and only waits for replies, or is over.
   bool leaving() const { return leaving_; }
   /// Requests handed to execute() and not answered yet.
@@ -78,7 +110,8 @@ class MiddleboxSession {
  private:
   void dispatch(const Message& message);
   void on_se(TransactionId tid, const SeRequest& request);
-  void on_sa(TransactionId tid);
+  void on_sa(TransactionId tid, const SaRequest& request);
+  void judge(TransactionId tid, const std::optional<Token>& token);
   void on_st(TransactionId tid);
   void open(TransactionId tid);
   bool takes(std::uint8_t sub_type) const;
@@ -94,6 +127,14 @@ class MiddleboxSession {
   TidAllocator notification_tids_;
   std::optional<Instant> deadline_;
   std::optional<Message> farewell_;
+  std::optional<ChallengeOctets> challenge_;  ///< the agent has to answer it
+  /// A proof that is judged later, or its refusal that is sent later: at deadline_.
+  struct Held {
+    TransactionId tid;
+    std::optional<std::vector<std::byte>> token;
+    std::optional<NegativeReplyCode> refusal;
+  };
+  std::optional<Held> held_;
   std::size_t in_flight_ = 0;
   SessionState state_ = SessionState::kClosed;
   bool leaving_ = false;

@@ -17,15 +17,18 @@ using policy::RuleEvent;
 
 PolicyEngine::Options options() {
   PolicyEngine::Options result;
-  result.capabilities.internal_versions = 3;
-  result.capabilities.external_versions = 3;
-  result.capabilities.lifetime_max_s = 3600;
+  result.backend.internal_versions = 3;
+  result.backend.external_versions = 3;
+  result.backend.lifetime_max_s = 3600;
   result.rules_max = 20'000'000;
   return result;
 }
 
 /// An engine, one agent, and a clock that moves on as at 100,000 requests a second.
 struct Bench {
+  Bench() { engine.apply(directory); }
+
+  policy::AgentDirectory directory = policy::AgentDirectory::open_to_all();
   PolicyEngine engine{options()};
   policy::AgentId agent = engine.acquire("anonymous@192.0.2.1");
   std::uint64_t index = 0;
@@ -37,7 +40,7 @@ struct Bench {
     RuleEvent event;
     now += std::chrono::microseconds(10);
     const Body request = loadgen::call_pinhole(index++);
-    engine.plan(agent, {static_cast<std::uint32_t>(index)}, request, now, reply, change);
+    engine.plan({agent, {static_cast<std::uint32_t>(index)}}, request, now, reply, change);
     benchmark::DoNotOptimize(engine.describe(change));
     engine.commit(change, now, reply, event);
     return event.pid;
@@ -46,7 +49,7 @@ struct Bench {
     Body reply;
     PlannedChange change;
     RuleEvent event;
-    engine.plan(agent, {0}, PlcRequest{pid, {0}}, now, reply, change);
+    engine.plan({agent, {0}}, PlcRequest{pid, {0}}, now, reply, change);
     engine.commit(change, now, reply, event);
   }
 };

@@ -50,7 +50,12 @@ class Middlebox final : MiddleboxSession::Host,
                         middlebox::Requester,
                         middlebox::GroupCommit::Observer {
  public:
-  Middlebox() { splitter_.set_hold_limit(kSessionControlSizeMax); }
+  explicit Middlebox(policy::Mode mode)
+      : engine_({backend_.capabilities(), policy::PolicyEngine::all_protocols(), nat_options(mode),
+                 20}) {
+    engine_.apply(directory_);
+    splitter_.set_hold_limit(kSessionControlSizeMax);
+  }
 
   void receive(std::span<const std::byte> octets) {
     const auto error = splitter_.feed(octets, [&](std::span<const std::byte> message) {
@@ -74,6 +79,19 @@ class Middlebox final : MiddleboxSession::Host,
   }
 
  private:
+  /// Pools so small that they run out.
+  static policy::NatTable::Options nat_options(policy::Mode mode) {
+    policy::NatTable::Options nat;
+    nat.mode = mode;
+    nat.first_port = 5000;
+    nat.last_port = 5009;
+    for (const char* address : {"198.51.100.1", "2001:db8::1"}) {
+      nat.outside.push_back({*parse_address(address), 2});
+      nat.inside.push_back({*parse_address(address), 2});
+    }
+    return nat;
+  }
+
   void send(TransactionId tid, const Body& body) override {
     SIMCO_ASSERT(!closed_);
     std::vector<std::byte> octets(encoded_size(body));
@@ -85,16 +103,33 @@ class Middlebox final : MiddleboxSession::Host,
     commit_.submit(*this, tid, request);
   }
   bool admit() override { return true; }
-  void opened() override {
+  // The challenge is always the same: seeds can answer it.
+  MiddleboxSession::Welcome welcome(bool challenged) override { return {{}, challenged}; }
+  ChallengeOctets make_challenge() override { return {}; }
+  std::vector<std::byte> prove(std::span<const std::byte> challenge) override {
+    return make_middlebox_token("box", challenge);
+  }
+  MiddleboxSession::Judgement judge(const std::optional<ChallengeOctets>& challenge,
+                                    const std::optional<Token>& token) override {
+    using Kind = MiddleboxSession::Judgement::Kind;
+    if (!token || !challenge) return {};
+    if (!std::exchange(waited_, true)) return {Kind::kLater, {}, now_ + std::chrono::seconds(1)};
+    if (check_agent_token(token->octets, "fuzz", *challenge)) return {};
+    return {Kind::kRefuse, NegativeReplyCode::kAuthenticationFailed,
+            now_ + std::chrono::seconds(1)};
+  }
+  Capabilities opened() override {
     SIMCO_ASSERT(!agent_);
-    agent_ = engine_.acquire("fuzzer");
+    agent_ = engine_.acquire("anonymous@192.0.2.1");
     splitter_.set_hold_limit(kMessageSizeMax);
+    return engine_.capabilities(*agent_);
   }
   void close() override {
     SIMCO_ASSERT(!closed_);
     closed_ = true;
   }
   policy::AgentId agent() const override { return *agent_; }
+  std::uint32_t lifetime_max_s() const override { return 3600; }
   void reply(TransactionId tid, const Body& body) override { session_.reply(tid, body); }
   void on_rule_event(const policy::RuleEvent& event, const middlebox::Requester* cause) override {
     if (cause != this) session_.notify(event.pid, event.lifetime, event.created_by);
@@ -105,11 +140,13 @@ class Middlebox final : MiddleboxSession::Host,
 
   Instant now_{std::chrono::hours(1)};
   LateBackend backend_;
-  policy::PolicyEngine engine_{policy::PolicyEngine::Options{backend_.capabilities(), 20}};
+  policy::AgentDirectory directory_ = policy::AgentDirectory::open_to_all();
+  policy::PolicyEngine engine_;
   middlebox::GroupCommit commit_{engine_, backend_, *this};
   FrameSplitter splitter_;
-  MiddleboxSession session_{{{}, std::chrono::seconds(60), 4}, *this, now_};
+  MiddleboxSession session_{{std::chrono::seconds(60), 4}, *this, now_};
   std::optional<policy::AgentId> agent_;
+  bool waited_ = false;
   bool closed_ = false;
 };
 
@@ -126,8 +163,9 @@ void open(Middlebox& box, bool with_challenge) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   auto octets = std::as_bytes(std::span(data, size));
   if (octets.empty()) return 0;
-  Middlebox box;
-  const auto start = std::to_integer<unsigned>(octets[0]) % 3;
+  const auto first = std::to_integer<unsigned>(octets[0]);
+  Middlebox box(static_cast<policy::Mode>(first / 3 % 3));
+  const auto start = first % 3;
   if (start != 0) open(box, start == 2);
   octets = octets.subspan(1);
   while (!octets.empty()) {

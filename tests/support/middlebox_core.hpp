@@ -52,11 +52,13 @@ class MiddleboxCore : private middlebox::GroupCommit::Observer {
     Agent(MiddleboxCore& core, const std::string& name)
         : core_(core), id_(core.engine.acquire(name)) {}
     policy::AgentId agent() const override { return id_; }
+    std::uint32_t lifetime_max_s() const override { return told_lifetime_max_s; }
     void reply(TransactionId tid, const Body& body) override {
       core_.storage_.push_back(encoded({tid, body}));
       replies[tid.value] = decode(core_.storage_.back())->body;
     }
 
+    std::uint32_t told_lifetime_max_s = 0xFFFF'FFFF;
     std::map<std::uint32_t, Body> replies;
     std::vector<policy::RuleEvent> events;
 
@@ -65,11 +67,27 @@ class MiddleboxCore : private middlebox::GroupCommit::Observer {
     policy::AgentId id_;
   };
 
-  explicit MiddleboxCore(std::uint32_t rules_max = 1000)
-      : engine(policy::PolicyEngine::Options{backend.capabilities(), rules_max}),
-        commit(engine, backend, *this) {}
+  struct Options {
+    std::uint32_t rules_max = 1000;
+    policy::NatTable::Options nat;
+    policy::AgentDirectory directory = policy::AgentDirectory::open_to_all();
+  };
 
+  explicit MiddleboxCore(std::uint32_t rules_max = 1000) : MiddleboxCore(Options{rules_max, {}}) {}
+  explicit MiddleboxCore(Options options)
+      : directory(std::move(options.directory)),
+        engine({backend.capabilities(), policy::PolicyEngine::all_protocols(), options.nat,
+                options.rules_max}),
+        commit(engine, backend, *this) {
+    engine.apply(directory);
+  }
+
+  /// The agent called `name`; one that the directory does not have may do everything.
   Agent& agent(const std::string& name) {
+    policy::AgentPolicy anything;
+    anything.name = name;
+    directory.add(std::move(anything));
+    engine.apply(directory);
     agents_.push_back(std::make_unique<Agent>(*this, name));
     return *agents_.back();
   }
@@ -95,6 +113,7 @@ class MiddleboxCore : private middlebox::GroupCommit::Observer {
   Instant now() const override { return now_; }
 
   ScriptedBackend backend;
+  policy::AgentDirectory directory;
   policy::PolicyEngine engine;
   middlebox::GroupCommit commit;
   int batches_done = 0;
@@ -103,7 +122,7 @@ class MiddleboxCore : private middlebox::GroupCommit::Observer {
  private:
   void on_rule_event(const policy::RuleEvent& event, const middlebox::Requester* cause) override {
     for (const auto& agent : agents_) {
-      if (agent.get() == cause || !engine.may_access(agent->agent(), event.owner)) continue;
+      if (agent.get() == cause || !engine.may_see(agent->agent(), event.owner)) continue;
       agent->events.push_back(event);
     }
   }

@@ -36,7 +36,7 @@ TEST(CallPinhole, IsOneThatAFirewallWithoutWildcardsGrants) {
   for (const std::uint64_t index : {0ULL, 8191ULL, 8192ULL, 536'870'911ULL}) {
     const auto request = call_pinhole(index);
     EXPECT_EQ(policy::check_tuples(request.internal, request.external, request.parameters.direction,
-                                   plain),
+                                   plain, policy::translatable_protocols()),
               std::nullopt);
   }
 }

@@ -1,5 +1,7 @@
 #include "middlebox/policy/checks.hpp"
 
+#include "middlebox/policy/engine.hpp"
+
 #include <gtest/gtest.h>
 
 #include "tests/support/figures.hpp"
@@ -23,7 +25,8 @@ struct Pair {
 
 std::optional<NegativeReplyCode> check(const Pair& pair, Direction direction = Direction::kInbound,
                                        const Capabilities& capabilities = everything()) {
-  return check_tuples(pair.internal, pair.external, direction, capabilities);
+  return check_tuples(pair.internal, pair.external, direction, capabilities,
+                      PolicyEngine::all_protocols());
 }
 
 TEST(Checks, APinholeIsFine) {

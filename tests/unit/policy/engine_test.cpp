@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <random>
-
 #include "tests/support/middlebox_core.hpp"
 
 namespace simco::policy {
@@ -33,7 +31,8 @@ TEST(Engine, PerOnAFirewall) {
   EXPECT_EQ(per.inside, inside);
   ASSERT_EQ(box.backend.batches.size(), 1U);
   const auto& change = box.backend.batches[0].at(0);
-  EXPECT_EQ(change.kind, backend::RuleChange::Kind::kEnable);
+  EXPECT_EQ(change.kind, backend::RuleChange::Kind::kAdd);
+  EXPECT_EQ(change.rule, backend::RuleKind::kEnable);
   EXPECT_EQ(change.pid, per.pid);
   EXPECT_EQ(change.internal, request.internal);
   EXPECT_EQ(change.external, request.external);
@@ -181,14 +180,6 @@ TEST(Engine, ResourcesAreLimited) {
   EXPECT_TRUE(std::holds_alternative<PerReply>(box.ask(agent, pinhole(4))));
 }
 
-TEST(Engine, WhatIsNotThereYetSaysSo) {
-  MiddleboxCore box;
-  auto& agent = box.agent("a");
-  for (const Body& body : std::initializer_list<Body>{PrrRequest{}, PeaRequest{}, PdrRequest{}}) {
-    EXPECT_EQ(refusal(box.ask(agent, body)), kTransactionNotSupported);
-  }
-}
-
 TEST(Engine, RulesOutliveTheirAgentsSessions) {
   MiddleboxCore box;
   auto& agent = box.agent("a");
@@ -200,118 +191,6 @@ TEST(Engine, RulesOutliveTheirAgentsSessions) {
   box.engine.release(again.agent());
   box.advance(61s);
   EXPECT_EQ(box.engine.agent_count(), 0U);
-}
-
-// --- A plain model, compared with the engine over long random runs -----------------------------
-
-struct ModelRule {
-  std::string owner;
-  std::uint32_t group;
-  Instant deadline;
-  PerRequest request;
-};
-
-class Model {
- public:
-  void expire(Instant now) {
-    std::erase_if(rules, [&](const auto& entry) { return entry.second.deadline <= now; });
-  }
-  bool group_exists(std::uint32_t group) const {
-    return std::ranges::any_of(rules, [&](const auto& r) { return r.second.group == group; });
-  }
-  std::map<std::uint32_t, ModelRule> rules;
-  std::map<std::uint32_t, std::string> group_owners;
-};
-
-TEST(Engine, AgreesWithAPlainModelOverLongRandomRuns) {
-  MiddleboxCore box(50);
-  Model model;
-  std::mt19937 random(2005);
-  const std::vector<std::string> names = {"a", "b", "c"};
-  std::vector<MiddleboxCore::Agent*> agents;
-  for (const auto& name : names) agents.push_back(&box.agent(name));
-  const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
-  for (int step = 0; step < 20'000; ++step) {
-    const auto who = below(3);
-    auto& agent = *agents[who];
-    const std::uint32_t pid = below(static_cast<std::uint32_t>(step / 3 + 5));
-    const auto known = model.rules.find(pid);
-    const bool there = known != model.rules.end();
-    const bool own = there && known->second.owner == names[who];
-    const auto denied = there ? kRuleAccessDenied : kNoSuchRule;
-    switch (below(5)) {
-      case 0:
-      case 1: {
-        auto request = pinhole(static_cast<std::uint16_t>(1 + below(60'000)), below(40));
-        if (below(3) == 0) request.group = GroupId{below(static_cast<std::uint32_t>(step / 3 + 5))};
-        std::optional<NegativeReplyCode> wanted;
-        if (request.group && !model.group_exists(request.group->value)) {
-          wanted = kNoSuchGroup;
-        } else if (request.group && model.group_owners[request.group->value] != names[who]) {
-          wanted = kGroupAccessDenied;
-        } else if (request.lifetime == Lifetime{0}) {
-          wanted = kConfigurationFailed;
-        } else if (model.rules.size() >= 50) {
-          wanted = kNoResources;
-        }
-        const auto reply = box.ask(agent, request);
-        ASSERT_EQ(refusal(reply), wanted) << step;
-        if (wanted) break;
-        const auto& per = std::get<PerReply>(reply);
-        ASSERT_FALSE(model.rules.contains(per.pid.value));
-        if (request.group) {
-          ASSERT_EQ(per.group, *request.group);
-        }
-        model.group_owners[per.group.value] = names[who];
-        model.rules[per.pid.value] = {names[who], per.group.value,
-                                      box.now() + std::chrono::seconds(request.lifetime.seconds),
-                                      request};
-        break;
-      }
-      case 2: {
-        const Lifetime lifetime{below(3) == 0 ? 0 : below(60)};
-        const auto reply = box.ask(agent, PlcRequest{{pid}, lifetime});
-        if (!own) {
-          ASSERT_EQ(refusal(reply), denied) << step;
-        } else if (lifetime == Lifetime{0}) {
-          ASSERT_TRUE(std::holds_alternative<PrdReply>(reply));
-          model.rules.erase(known);
-        } else {
-          ASSERT_EQ(std::get<PlcReply>(reply).lifetime, lifetime);
-          known->second.deadline = box.now() + std::chrono::seconds(lifetime.seconds);
-        }
-        break;
-      }
-      case 3: {
-        const auto reply = box.ask(agent, PrsRequest{{pid}});
-        if (!own) {
-          ASSERT_EQ(refusal(reply), denied) << step;
-          break;
-        }
-        const auto& status = std::get<PesReply>(reply);
-        ASSERT_EQ(status.group.value, known->second.group);
-        ASSERT_EQ(status.owner.text(), names[who]);
-        ASSERT_EQ(status.internal, known->second.request.internal);
-        ASSERT_EQ(status.external, known->second.request.external);
-        ASSERT_EQ(std::chrono::seconds(status.lifetime.seconds),
-                  std::chrono::ceil<std::chrono::seconds>(known->second.deadline - box.now()));
-        break;
-      }
-      default: {
-        box.advance(std::chrono::milliseconds(100 * below(30)));
-        model.expire(box.now());
-        const auto list = std::get<PrlReply>(box.ask(agent, PrlRequest{}));
-        std::set<std::uint32_t> listed;
-        for (const auto id : list.pids) listed.insert(id.value);
-        std::set<std::uint32_t> wanted;
-        for (const auto& [id, rule] : model.rules) {
-          if (rule.owner == names[who]) wanted.insert(id);
-        }
-        ASSERT_EQ(listed, wanted) << step;
-        ASSERT_EQ(box.engine.rule_count(), model.rules.size());
-      }
-    }
-  }
 }
 
 }  // namespace

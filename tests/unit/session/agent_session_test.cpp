@@ -34,8 +34,11 @@ class RecordingAgentHost final : public AgentSession::Host {
 };
 
 struct AgentFixture {
+  explicit AgentFixture(AgentSession::Authentication authentication = {})
+      : session(host, 1, std::move(authentication)) {}
+
   RecordingAgentHost host;
-  AgentSession session{host, 1};
+  AgentSession session;
 
   Message last() { return *decode(host.sent.back()); }
   void receive(const Message& message) { session.on_message(encoded(message)); }
@@ -61,14 +64,91 @@ TEST(AgentSession, Opens) {
   EXPECT_EQ(f.host.replies, std::vector<TransactionId>{*tid});
 }
 
-TEST(AgentSession, GoesThroughNoAuthWhenItAskedForAuthentication) {
-  AgentFixture f;
-  f.session.establish(Challenge{OctetsView::of("who are you")});
-  f.receive({f.last().tid, SaReply{{}, Token{}}});
+const Credentials kProxy{"proxy", "sesame"};
+
+TEST(AgentSession, ProvesWhoItIsWhenAsked) {
+  AgentFixture f({kProxy, {}});
+  f.session.establish();
+  EXPECT_EQ(f.last().body, Body{SeRequest{}});
+  const auto challenge = Challenge{OctetsView::of("0123456789abcdef0123456789abcdef")};
+  f.receive({f.last().tid, SaReply{challenge, {}}});
   EXPECT_EQ(f.session.state(), SessionState::kNoAuth);
-  EXPECT_EQ(f.last().body, Body{SaRequest{}});
-  f.receive({f.last().tid, SeReply{}});
+  const auto message = f.last();
+  const auto& token = std::get<SaRequest>(message.body).token;
+  ASSERT_TRUE(token);
+  EXPECT_EQ(name_in_agent_token(token->octets), "proxy");
+  EXPECT_TRUE(check_agent_token(token->octets, "sesame", challenge.octets));
+  EXPECT_FALSE(check_agent_token(token->octets, "Sesame", challenge.octets));
+  f.receive({message.tid, SeReply{}});
   EXPECT_EQ(f.session.state(), SessionState::kOpen);
+}
+
+TEST(AgentSession, MakesTheMiddleboxProveItself) {
+  for (const char* secret : {"box", "not the box", ""}) {
+    AgentFixture f({kProxy, "box"});
+    f.session.establish();
+    const auto first = f.last();
+    const auto& challenge = std::get<SeRequest>(first.body).challenge;
+    ASSERT_TRUE(challenge);
+    EXPECT_EQ(challenge->octets.size(), kChallengeSize);
+    const bool has_secret = *secret != 0;
+    const auto token =
+        has_secret ? make_middlebox_token(secret, challenge->octets) : std::vector<std::byte>{};
+    f.receive({first.tid, SaReply{{}, Token{{token}}}});
+    if (secret == std::string("box")) {
+      EXPECT_EQ(f.last().body, Body{SaRequest{}});
+      f.receive({f.last().tid, SeReply{}});
+      EXPECT_EQ(f.session.state(), SessionState::kOpen);
+    } else {
+      EXPECT_EQ(f.host.end, SessionEnd::kMiddleboxNotAuthentic);
+    }
+  }
+}
+
+TEST(AgentSession, AMiddleboxThatPassesOverTheChallengeIsNotBelieved) {
+  AgentFixture f({{}, "box"});
+  f.session.establish();
+  f.receive({f.last().tid, SeReply{}});
+  EXPECT_EQ(f.host.end, SessionEnd::kMiddleboxNotAuthentic);
+  AgentFixture g({kProxy, "box"});
+  g.session.establish();
+  g.receive({g.last().tid, SaReply{Challenge{OctetsView::of("x")}, {}}});
+  EXPECT_EQ(g.host.end, SessionEnd::kMiddleboxNotAuthentic);
+}
+
+TEST(AgentSession, EveryChallengeIsAnother) {
+  const auto one = random_challenge();
+  EXPECT_NE(one, random_challenge());
+}
+
+TEST(Authentication, TokensAreAsWrittenDown) {
+  // HMAC-SHA256 of the texts, computed with another implementation (Python's hmac module).
+  const auto challenge = test::from_hex(
+      "000102030405060708090a0b0c0d0e0f"
+      "101112131415161718191a1b1c1d1e1f");
+  EXPECT_EQ(test::to_hex(make_agent_token(kProxy, challenge)),
+            "70726f787900e5c0705cb015a1615725138a45d0cc92fcbdefca00ffbab9caa145c41f5dfabc");
+  EXPECT_EQ(test::to_hex(make_middlebox_token("box", challenge)),
+            "f7578b585f61fb50dc4db7bfdece6eaa13933c46cb73dfbc2eb851562b36a22c");
+}
+
+TEST(Authentication, TokensThatHaveNotTheForm) {
+  const auto name = [](std::string_view hex) {
+    const auto octets = test::from_hex(hex);
+    const auto found = name_in_agent_token(octets);
+    return found ? std::optional(std::string(*found)) : std::nullopt;
+  };
+  const std::string digest(64, '0');
+  EXPECT_EQ(name("61 00" + digest), "a");
+  EXPECT_EQ(name("00" + digest), std::nullopt);               // no name
+  EXPECT_EQ(name("6161" + digest), std::nullopt);             // no NUL
+  EXPECT_EQ(name("61 00 61 00" + digest), std::nullopt);      // NUL inside the name
+  EXPECT_EQ(name("61 00" + digest.substr(2)), std::nullopt);  // digest too short
+  EXPECT_EQ(name(""), std::nullopt);
+  std::string longest;
+  for (int i = 0; i < 256; ++i) longest += "61";
+  EXPECT_EQ(name(longest.substr(2) + "00" + digest), std::string(255, 'a'));
+  EXPECT_EQ(name(longest + "00" + digest), std::nullopt);
 }
 
 TEST(AgentSession, EndsWithTheReasonWhateverEndsIt) {

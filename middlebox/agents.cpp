@@ -1,0 +1,287 @@
+#include "middlebox/agents.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <sstream>
+
+#include "simco/wire/limits.hpp"
+
+namespace simco::middlebox {
+namespace {
+
+using policy::AgentPolicy;
+using policy::PortRange;
+/// What is wrong, or nothing.
+using Fault = std::optional<std::string>;
+
+std::optional<std::string> text_of(const toml::node& node) {
+  if (const auto* text = node.as_string()) return text->get();
+  return std::nullopt;
+}
+
+/// Reads an array of strings or integers, one by one, as text.
+Fault each_of(const toml::node& node, const std::function<Fault(const std::string&)>& take) {
+  const auto* list = node.as_array();
+  if (list == nullptr) return "is to be a list, in brackets";
+  for (const auto& item : *list) {
+    std::string text;
+    if (const auto* number = item.as_integer()) {
+      text = std::to_string(number->get());
+    } else if (const auto plain = text_of(item)) {
+      text = *plain;
+    } else {
+      return "has an element that is neither text nor a number";
+    }
+    if (auto fault = take(text)) return fault;
+  }
+  return std::nullopt;
+}
+
+template <class Int>
+bool parse_number(std::string_view text, Int& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc{} && end == text.data() + text.size();
+}
+
+Fault read_flag(const toml::node& node, bool& flag) {
+  if (const auto* value = node.as_boolean()) {
+    flag = value->get();
+    return std::nullopt;
+  }
+  return "is to be true or false";
+}
+
+Fault read_limit(const toml::node& node, std::uint32_t& limit) {
+  const auto* number = node.as_integer();
+  if (number == nullptr || number->get() < 0 || number->get() > 0xFFFF'FFFF) {
+    return "is to be a number from 0 to 4294967295";
+  }
+  limit = static_cast<std::uint32_t>(number->get());
+  return std::nullopt;
+}
+
+Fault read_prefixes(const toml::node& node, std::vector<IpPrefix>& prefixes) {
+  return each_of(node, [&](const std::string& text) -> Fault {
+    const auto prefix = parse_prefix(text);
+    if (!prefix) {
+      return "has '" + text +
+             "', which is no address or prefix (or has bits set beyond its length)";
+    }
+    prefixes.push_back(*prefix);
+    return std::nullopt;
+  });
+}
+
+Fault read_ports(const toml::node& node, std::vector<PortRange>& ranges) {
+  return each_of(node, [&](const std::string& text) -> Fault {
+    const auto dash = text.find('-');
+    PortRange range;
+    bool good = parse_number(std::string_view(text).substr(0, dash), range.first);
+    range.last = range.first;
+    if (dash != std::string::npos) {
+      good = good && parse_number(std::string_view(text).substr(dash + 1), range.last);
+    }
+    if (!good || range.first > range.last)
+      return "has '" + text + "', which is no port or LOW-HIGH";
+    ranges.push_back(range);
+    return std::nullopt;
+  });
+}
+
+Fault read_protocols(const toml::node& node, AgentPolicy& agent) {
+  static const std::map<std::string, unsigned> names = {
+      {"icmp", 1}, {"tcp", 6}, {"udp", 17},    {"dccp", 33},  {"gre", 47},
+      {"esp", 50}, {"ah", 51}, {"icmpv6", 58}, {"sctp", 132}, {"udplite", 136}};
+  agent.protocols.emplace();
+  return each_of(node, [&](const std::string& text) -> Fault {
+    const auto name = names.find(text);
+    std::uint8_t number = 0;
+    if (name != names.end()) number = static_cast<std::uint8_t>(name->second);
+    if (name == names.end() && (!parse_number(text, number) || number == 0)) {
+      return "has '" + text +
+             "', which is no protocol: give a number from 1 to 255, or tcp, udp, "
+             "sctp, dccp, udplite, icmp, icmpv6, gre, esp, ah";
+    }
+    agent.protocols->set(number);
+    return std::nullopt;
+  });
+}
+
+Fault read_transactions(const toml::node& node, AgentPolicy& agent) {
+  static const std::map<std::string, policy::Transaction> names = {
+      {"PRR", policy::Transaction::kPrr}, {"PER", policy::Transaction::kPer},
+      {"PEA", policy::Transaction::kPea}, {"PDR", policy::Transaction::kPdr},
+      {"PLC", policy::Transaction::kPlc}, {"PRS", policy::Transaction::kPrs},
+      {"PRL", policy::Transaction::kPrl}};
+  agent.transactions.reset();
+  return each_of(node, [&](const std::string& text) -> Fault {
+    const auto name = names.find(text);
+    if (name == names.end()) {
+      return "has '" + text + "', which is none of PRR, PER, PEA, PDR, PLC, PRS, PRL";
+    }
+    agent.transactions.set(static_cast<std::size_t>(name->second));
+    return std::nullopt;
+  });
+}
+
+Fault read_wildcards(const toml::node& node, AgentPolicy& agent) {
+  const std::map<std::string, bool*> names = {{"internal", &agent.internal_wildcards},
+                                              {"external", &agent.external_wildcards},
+                                              {"port", &agent.port_wildcards},
+                                              {"protocol", &agent.protocol_wildcards}};
+  for (const auto& [name, flag] : names) *flag = false;
+  return each_of(node, [&](const std::string& text) -> Fault {
+    const auto name = names.find(text);
+    if (name == names.end()) {
+      return "has '" + text + "', which is none of internal, external, port, protocol";
+    }
+    *name->second = true;
+    return std::nullopt;
+  });
+}
+
+Fault read_owners(const toml::node& node, std::vector<std::string>& owners) {
+  return each_of(node, [&](const std::string& text) -> Fault {
+    owners.push_back(text);
+    return std::nullopt;
+  });
+}
+
+Fault read_secret(const toml::node& node, std::string& secret) {
+  const auto text = text_of(node);
+  if (!text || text->empty()) return "is to be text, and not empty";
+  secret = *text;
+  return std::nullopt;
+}
+
+/// The whole file but the end of its last line, relative to the configuration file's folder.
+Fault read_secret_file(const toml::node& node, const std::string& config, std::string& secret) {
+  const auto name = text_of(node);
+  if (!name) return "is to be the name of a file";
+  const auto path = std::filesystem::path(config).parent_path() / *name;
+  std::ifstream stream(path);
+  std::stringstream text;
+  if (!stream || !(text << stream.rdbuf()))
+    return "names " + path.string() + ", which cannot be read";
+  secret = text.str();
+  if (secret.ends_with('\n')) secret.pop_back();
+  if (secret.empty()) return "names " + path.string() + ", which is empty";
+  return std::nullopt;
+}
+
+Fault read_name(const toml::node& node, AgentPolicy& agent) {
+  const auto name = text_of(node);
+  if (!name || name->empty() || name->size() > kOwnerSizeMax ||
+      name->find('\0') != std::string::npos) {
+    return fmt::format("is to be text of 1 to {} octets", kOwnerSizeMax);
+  }
+  agent.name = *name;
+  if (!name->starts_with("anonymous") || *name == "anonymous") return std::nullopt;
+  if (name->starts_with(policy::kAnonymousPrefix) &&
+      parse_prefix(std::string_view(*name).substr(policy::kAnonymousPrefix.size()))) {
+    return std::nullopt;
+  }
+  return "'" + *name + "' is to be 'anonymous', 'anonymous@ADDRESS' or 'anonymous@PREFIX/LENGTH'";
+}
+
+Fault read_key(std::string_view key, const toml::node& node, const std::string& path,
+               AgentPolicy& agent) {
+  if (key == "name") return read_name(node, agent);
+  if (key == "secret") return read_secret(node, agent.secret);
+  if (key == "secret-file") return read_secret_file(node, path, agent.secret);
+  if (key == "sources") return read_prefixes(node, agent.sources);
+  if (key == "transactions") return read_transactions(node, agent);
+  if (key == "internal") return read_prefixes(node, agent.internal);
+  if (key == "external") return read_prefixes(node, agent.external);
+  if (key == "protocols") return read_protocols(node, agent);
+  if (key == "internal-ports") return read_ports(node, agent.internal_ports);
+  if (key == "external-ports") return read_ports(node, agent.external_ports);
+  if (key == "wildcards") return read_wildcards(node, agent);
+  if (key == "extend") return read_flag(node, agent.may_extend);
+  if (key == "max-rules") return read_limit(node, agent.rules_max);
+  if (key == "max-sessions") return read_limit(node, agent.sessions_max);
+  if (key == "max-lifetime") return read_limit(node, agent.lifetime_max_s);
+  if (key == "see") return read_owners(node, agent.may_see);
+  if (key == "change") return read_owners(node, agent.may_change);
+  return "is no key of an agent";
+}
+
+/// What is wrong with an agent as a whole.
+Fault judge(const toml::table& table, const AgentPolicy& agent) {
+  if (agent.name.empty()) return "an agent without name";
+  if (table.contains("secret") && table.contains("secret-file")) {
+    return "agent '" + agent.name + "' has both secret and secret-file";
+  }
+  const bool anonymous = agent.name.starts_with("anonymous");
+  if (!anonymous && agent.secret.empty()) {
+    return "agent '" + agent.name +
+           "' has neither secret nor secret-file; one that does not "
+           "authenticate is to be called anonymous, or anonymous@ADDRESS";
+  }
+  if (anonymous && !agent.secret.empty()) {
+    return "agent '" + agent.name + "' has a secret, but anonymous agents do not authenticate";
+  }
+  return std::nullopt;
+}
+
+std::string at(const std::string& path, const toml::node& node, const std::string& what) {
+  return fmt::format("{}:{}: {}", path, node.source().begin.line, what);
+}
+
+std::expected<AgentPolicy, std::string> read_agent(const toml::table& table,
+                                                   const std::string& path) {
+  AgentPolicy agent;
+  for (const auto& [key, node] : table) {
+    if (const auto fault = read_key(key.str(), node, path, agent)) {
+      return std::unexpected(at(path, node, fmt::format("'{}' {}", key.str(), *fault)));
+    }
+  }
+  if (const auto fault = judge(table, agent)) return std::unexpected(at(path, table, *fault));
+  return agent;
+}
+
+}  // namespace
+
+bool is_agents_key(std::string_view key) {
+  return key == "agent" || key == "secret" || key == "secret-file";
+}
+
+std::expected<Agents, std::string> read_agents(const toml::table& table, const std::string& path) {
+  Agents agents;
+  if (const auto* node = table.get("secret")) {
+    if (const auto fault = read_secret(*node, agents.secret)) {
+      return std::unexpected(at(path, *node, "'secret' " + *fault));
+    }
+  }
+  if (const auto* node = table.get("secret-file")) {
+    if (!agents.secret.empty()) {
+      return std::unexpected(at(path, *node, "there are both secret and secret-file"));
+    }
+    if (const auto fault = read_secret_file(*node, path, agents.secret)) {
+      return std::unexpected(at(path, *node, "'secret-file' " + *fault));
+    }
+  }
+  const auto* node = table.get("agent");
+  if (node == nullptr) return agents;
+  const auto* list = node->as_array();
+  if (list == nullptr || !list->is_array_of_tables()) {
+    return std::unexpected(at(path, *node, "agents are to be written as [[agent]] tables"));
+  }
+  agents.directory = {};
+  for (const auto& item : *list) {
+    auto agent = read_agent(*item.as_table(), path);
+    if (!agent) return std::unexpected(agent.error());
+    const auto name = agent->name;
+    if (!agents.directory.add(std::move(*agent))) {
+      return std::unexpected(at(path, item, "there is an agent '" + name + "' already"));
+    }
+  }
+  return agents;
+}
+
+}  // namespace simco::middlebox

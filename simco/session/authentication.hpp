@@ -1,0 +1,54 @@
+// Proofs of identity for SA (RFC 4540 section 7.3 leaves the mechanism open). Each side proves that
+// it knows a secret by an HMAC-SHA256 over the other's challenge:
+//
+//   agent's token       name NUL HMAC(secret, "simco-agent" NUL challenge NUL name)
+//   middlebox's token   HMAC(secret, "simco-middlebox" NUL challenge)
+//
+// The agent's secret belongs to its name; the middlebox has one of its own.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace simco {
+
+inline constexpr std::size_t kChallengeSize = 32;
+
+/// What a middlebox or this library's agent sends as challenge: random octets, used once.
+using ChallengeOctets = std::array<std::byte, kChallengeSize>;
+
+/// An agent's name and secret.
+struct Credentials {
+  std::string name;    ///< at most kOwnerSizeMax octets, none of them NUL
+  std::string secret;  ///< any octets, shared with the middlebox
+};
+
+/// 32 octets from the system's random number generator; throws std::system_error where it has none.
+ChallengeOctets random_challenge();
+
+/// The agent's answer to the middlebox's challenge.
+std::vector<std::byte> make_agent_token(const Credentials& credentials,
+                                        std::span<const std::byte> challenge);
+
+/// The name in an agent's token; nothing where it has not the form of one.
+std::optional<std::string_view> name_in_agent_token(std::span<const std::byte> token);
+
+/// Does `token`, which has the form of one, prove that its sender knows `secret`? Takes the same
+/// time wherever it differs.
+bool check_agent_token(std::span<const std::byte> token, std::string_view secret,
+                       std::span<const std::byte> challenge);
+
+/// The middlebox's answer to an agent's challenge.
+std::vector<std::byte> make_middlebox_token(std::string_view secret,
+                                            std::span<const std::byte> challenge);
+
+/// Does `token` prove that the middlebox knows `secret`?
+bool check_middlebox_token(std::span<const std::byte> token, std::string_view secret,
+                           std::span<const std::byte> challenge);
+
+}  // namespace simco
