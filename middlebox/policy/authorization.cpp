@@ -34,7 +34,7 @@ bool is_wildcard_address(const AddressTuple& tuple) {
 }
 
 bool is_wildcard_port(const AddressTuple& tuple) {
-  return tuple.protocol != kProtocolAny && !has_ports(tuple);
+  return protocol_has_ports(tuple.protocol) && !has_ports(tuple);
 }
 
 }  // namespace

@@ -10,8 +10,9 @@ bool wildcards_address(const AddressTuple& tuple) {
 }
 
 // 8.3.1: a wildcarded protocol wildcards the ports too, but that counts as protocol wildcarding.
+// Where the protocol has no ports, there are none to wildcard.
 bool wildcards_ports(const AddressTuple& tuple) {
-  return tuple.protocol != kProtocolAny && (!is_full(tuple) || tuple.port == 0);
+  return protocol_has_ports(tuple.protocol) && (!is_full(tuple) || tuple.port == 0);
 }
 
 bool supports_version(std::uint8_t versions, IpVersion version) {
