@@ -679,7 +679,7 @@ class EngineModel : public testing::TestWithParam<std::tuple<Mode, unsigned>> {}
 TEST_P(EngineModel, AgreesOverALongRandomRun) {
   const auto [mode, seed] = GetParam();
   RandomRun run(mode, seed);
-  for (int step = 0; step < 15'000; ++step) {
+  for (int step = 0; step < 60'000; ++step) {
     run.step();
     ASSERT_FALSE(HasFailure()) << "step " << step;
   }

@@ -1,0 +1,147 @@
+// simcoctl: one transaction with a middlebox, from the command line.
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <cstdio>
+#include <string>
+#include <type_traits>
+
+#include "agent/agent.hpp"
+#include "agent/simcoctl/options.hpp"
+#include "agent/simcoctl/print.hpp"
+
+namespace {
+
+using namespace simco;
+using boost::asio::awaitable;
+using boost::system::error_code;
+constexpr auto kToken = boost::asio::as_tuple(boost::asio::use_awaitable);
+
+/// Runs one command; each step answers whether it went well, having said so if not.
+class Runner {
+ public:
+  Runner(agent::Agent& agent, const ctl::Printer& printer) : agent_(agent), printer_(printer) {}
+
+  awaitable<bool> run(PerRequest request) {
+    auto [error, rule] = co_await agent_.enable(request, kToken);
+    co_return done(error, "enable", rule);
+  }
+  awaitable<bool> run(PeaRequest request) {
+    auto [error, rule] = co_await agent_.enable_reserved(request, kToken);
+    co_return done(error, "enable", rule);
+  }
+  awaitable<bool> run(PrrRequest request) {
+    auto [error, rule] = co_await agent_.reserve(request, kToken);
+    co_return done(error, "reserve", rule);
+  }
+  awaitable<bool> run(PdrRequest request) {
+    auto [error, rule] = co_await agent_.disable(request, kToken);
+    co_return done(error, "disable", rule);
+  }
+  awaitable<bool> run(ctl::Lifetimes change) {
+    if (change.lifetime == Lifetime{0}) co_return co_await remove(change.pid);
+    auto [error, lifetime] = co_await agent_.change_lifetime(change.pid, change.lifetime, kToken);
+    if (!error) printer_.print_lifetime(change.pid, lifetime);
+    co_return ok(error, about("lifetime", change.pid));
+  }
+  awaitable<bool> run(ctl::Delete wanted) {
+    bool good = true;
+    for (const auto pid : wanted.pids) good = co_await remove(pid) && good;
+    co_return good;
+  }
+  awaitable<bool> run(ctl::Status wanted) {
+    bool good = true;
+    for (const auto pid : wanted.pids) good = co_await status(pid, false) && good;
+    co_return good;
+  }
+  awaitable<bool> run(ctl::List wanted) {
+    auto [error, pids] = co_await agent_.list(kToken);
+    if (error || !wanted.in_full) co_return done(error, "list", pids);
+    bool good = true;
+    for (const auto pid : pids) good = co_await status(pid, true) && good;
+    co_return good;
+  }
+  awaitable<bool> run(ctl::Watch wanted) {
+    for (std::uint64_t seen = 0; wanted.count == 0 || seen < wanted.count; ++seen) {
+      auto [error, event] = co_await agent_.next_event(kToken);
+      if (error) co_return ok(error, "watch");
+      printer_.print(event);
+    }
+    co_return true;
+  }
+
+ private:
+  static std::string about(const char* doing, PolicyRuleId pid) {
+    return std::string(doing) + " " + std::to_string(pid.value);
+  }
+  awaitable<bool> remove(PolicyRuleId pid) {
+    auto [error] = co_await agent_.remove(pid, kToken);
+    if (!error) printer_.print_lifetime(pid, Lifetime{0});
+    co_return ok(error, about("delete", pid));
+  }
+  /// With `listed`, a rule that has ended since it was listed is passed over.
+  awaitable<bool> status(PolicyRuleId pid, bool listed) {
+    auto [error, rule] = co_await agent_.status(pid, kToken);
+    const bool ended = agent::negative_reply(error) == NegativeReplyCode::kNoSuchRule;
+    if (listed && ended) co_return true;
+    co_return done(error, about("status", pid), rule);
+  }
+  template <class Result>
+  bool done(const error_code& error, const std::string& doing, const Result& result) {
+    if (!error) printer_.print(result);
+    return ok(error, doing);
+  }
+  bool ok(const error_code& error, const std::string& doing) {
+    if (error) printer_.print_error(error, doing);
+    return !error;
+  }
+
+  agent::Agent& agent_;
+  const ctl::Printer& printer_;
+};
+
+awaitable<bool> run(agent::Agent& agent, const ctl::Options& options, const ctl::Printer& printer) {
+  auto [error, capabilities] = co_await agent.open(options.target, kToken);
+  if (error) {
+    printer.print_error(
+        error, "connect to " + options.target.host + ":" + std::to_string(options.target.port));
+    co_return false;
+  }
+  Runner runner(agent, printer);
+  const bool good = co_await std::visit([&](const auto& command) { return runner.run(command); },
+                                        options.command);
+  // The answer is there: that the goodbye may fail does not matter.
+  co_await agent.close(kToken);
+  co_return good;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto options = ctl::parse_options(argc, argv);
+  if (!options) {
+    const auto& [text, code] = options.error();
+    std::fputs(text.c_str(), code == 0 ? stdout : stderr);
+    return code;
+  }
+  boost::asio::io_context io;
+  agent::Agent agent(io.get_executor(), options->agent);
+  const ctl::Printer printer(options->json);
+  bool good = false;
+  boost::asio::co_spawn(io, run(agent, *options, printer), [&](std::exception_ptr, bool result) {
+    good = result;
+    io.stop();
+  });
+  boost::asio::signal_set signals(io, SIGINT, SIGTERM);
+  signals.async_wait([&](const error_code& error, int) {
+    if (error) return;
+    good = std::holds_alternative<ctl::Watch>(options->command);  // how a watch ends
+    io.stop();
+  });
+  io.run();
+  return good ? 0 : 1;
+}

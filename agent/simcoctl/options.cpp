@@ -1,0 +1,315 @@
+#include "agent/simcoctl/options.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <fstream>
+#include <sstream>
+
+#include "agent/tuple_text.hpp"
+
+namespace simco::ctl {
+namespace {
+
+struct Raw {
+  std::string connect = "127.0.0.1:7626";
+  std::string name;
+  std::string secret_file;
+  std::string middlebox_secret_file;
+  double timeout_s = 10;
+  bool json = false;
+
+  std::string internal;
+  std::string external;
+  bool udp = false;
+  bool tcp = false;
+  bool sctp = false;
+  std::string protocol;
+  std::uint32_t lifetime_s = 120;
+  std::string direction;
+  bool same_parity = false;
+  std::uint32_t group = 0;
+  std::uint32_t after = 0;
+  std::string ports = "1";
+  std::string parity = "any";
+  bool twice = false;
+  bool ipv4 = false;
+  bool ipv6 = false;
+  std::vector<std::uint32_t> pids;
+  std::uint32_t pid = 0;
+  bool in_full = false;
+  std::uint64_t count = 0;
+};
+
+struct Commands {
+  CLI::App* enable;
+  CLI::App* reserve;
+  CLI::App* disable;
+  CLI::App* lifetime;
+  CLI::App* remove;
+  CLI::App* status;
+  CLI::App* list;
+  CLI::App* watch;
+};
+
+void declare_globals(CLI::App& app, Raw& raw) {
+  app.add_option("--connect", raw.connect, "Middlebox, HOST[:PORT]")->capture_default_str();
+  app.add_option("--name", raw.name, "Name of this agent, where the middlebox wants one");
+  app.add_option("--secret-file", raw.secret_file, "File with the secret that belongs to the name");
+  app.add_option("--middlebox-secret-file", raw.middlebox_secret_file,
+                 "File with the middlebox's secret: it has to prove that it knows it");
+  app.add_option("--timeout", raw.timeout_s, "Longest wait for a reply, seconds")
+      ->check(CLI::Range(0.01, 86'400.0))
+      ->capture_default_str();
+  app.add_flag("--json", raw.json, "Print JSON");
+  app.set_version_flag("--version", "simcoctl " SIMCO_VERSION);
+  app.require_subcommand(1);
+  app.fallthrough();
+}
+
+void declare_protocol(CLI::App& app, Raw& raw) {
+  app.add_flag("--udp", raw.udp, "UDP");
+  app.add_flag("--tcp", raw.tcp, "TCP");
+  app.add_flag("--sctp", raw.sctp, "SCTP");
+  app.add_option("--protocol", raw.protocol, "Another protocol, by name or number; 'any' for all");
+}
+
+void declare_tuples(CLI::App& app, Raw& raw) {
+  app.add_option("--internal", raw.internal,
+                 "Internal side: ADDRESS[/LENGTH][:PORT[/PORTS]] or any[:PORT[/PORTS]]");
+  app.add_option("--external", raw.external, "External side, likewise");
+  declare_protocol(app, raw);
+  app.add_flag("--ipv6", raw.ipv6, "Where both sides are any: IPv6 rather than IPv4");
+}
+
+void declare_lifetime(CLI::App& app, Raw& raw) {
+  app.add_option("--lifetime", raw.lifetime_s, "Lifetime wanted, seconds")->capture_default_str();
+}
+
+void declare_group(CLI::App& app, Raw& raw) {
+  app.add_option("--group", raw.group, "Group (GID) to join; without, the rule gets its own");
+}
+
+void declare_creation(CLI::App& app, Raw& raw, Commands& commands) {
+  commands.enable = app.add_subcommand("enable", "Let traffic pass (PER, or PEA with --after)");
+  declare_tuples(*commands.enable, raw);
+  declare_lifetime(*commands.enable, raw);
+  declare_group(*commands.enable, raw);
+  commands.enable
+      ->add_option("--direction", raw.direction,
+                   "in, out or both; without: both, or in where addresses or ports are any")
+      ->check(CLI::IsMember({"in", "out", "both"}));
+  commands.enable->add_flag("--same-parity", raw.same_parity,
+                            "NAT: keep ports odd or even as they are inside");
+  commands.enable->add_option("--after", raw.after, "Use what this reservation (PID) holds");
+
+  commands.reserve = app.add_subcommand("reserve", "Hold addresses and ports of a NAT (PRR)");
+  declare_protocol(*commands.reserve, raw);
+  declare_lifetime(*commands.reserve, raw);
+  declare_group(*commands.reserve, raw);
+  commands.reserve->add_option("--ports", raw.ports, "Consecutive ports, a number or 'all'")
+      ->capture_default_str();
+  commands.reserve->add_option("--parity", raw.parity, "Of the first port: any, odd or even")
+      ->check(CLI::IsMember({"any", "odd", "even"}))
+      ->capture_default_str();
+  commands.reserve->add_flag("--twice", raw.twice, "On a twice NAT: on both sides");
+  commands.reserve->add_flag("--ipv4", raw.ipv4, "IPv4");
+  commands.reserve->add_flag("--ipv6", raw.ipv6, "IPv6");
+
+  commands.disable =
+      app.add_subcommand("disable", "Block traffic and end the rules that enable it (PDR)");
+  declare_tuples(*commands.disable, raw);
+  declare_lifetime(*commands.disable, raw);
+}
+
+Commands declare(CLI::App& app, Raw& raw) {
+  Commands commands{};
+  declare_globals(app, raw);
+  declare_creation(app, raw, commands);
+  commands.lifetime = app.add_subcommand("lifetime", "Change how long a rule lives (PLC)");
+  commands.lifetime->add_option("PID", raw.pid)->required();
+  commands.lifetime->add_option("SECONDS", raw.lifetime_s, "From now on; 0 ends the rule")
+      ->required();
+  commands.remove = app.add_subcommand("delete", "End rules (PLC with lifetime 0)");
+  commands.remove->add_option("PID", raw.pids)->required();
+  commands.status = app.add_subcommand("status", "Show rules (PRS)");
+  commands.status->add_option("PID", raw.pids)->required();
+  commands.list = app.add_subcommand("list", "List the rules that this agent may see (PRL)");
+  commands.list->add_flag("--full", raw.in_full, "With the status of each");
+  commands.watch =
+      app.add_subcommand("watch", "Show what happens to rules (ARE), until interrupted");
+  commands.watch->add_option("--count", raw.count, "End after so many events; 0: never");
+  return commands;
+}
+
+using Fault = std::optional<std::string>;
+
+Fault read_secret(const std::string& path, std::string& secret) {
+  std::ifstream stream(path);
+  std::stringstream text;
+  if (!stream || !(text << stream.rdbuf())) return "cannot read a secret from " + path;
+  secret = text.str();
+  if (secret.ends_with('\n')) secret.pop_back();
+  return std::nullopt;
+}
+
+Fault set_globals(const Raw& raw, Options& options) {
+  const auto target = net::parse_host_port(raw.connect, kSimcoPort);
+  if (!target) return "--connect: " + target.error();
+  options.target = *target;
+  options.json = raw.json;
+  options.agent.timeout =
+      std::chrono::milliseconds(static_cast<std::int64_t>(raw.timeout_s * 1000));
+  if (raw.name.empty() != raw.secret_file.empty()) return "--name and --secret-file go together";
+  if (!raw.name.empty()) {
+    if (raw.name.size() > kOwnerSizeMax) return "--name is too long";
+    Credentials credentials{raw.name, {}};
+    if (auto fault = read_secret(raw.secret_file, credentials.secret)) return fault;
+    options.agent.credentials = std::move(credentials);
+  }
+  if (!raw.middlebox_secret_file.empty()) {
+    options.agent.middlebox_secret.emplace();
+    return read_secret(raw.middlebox_secret_file, *options.agent.middlebox_secret);
+  }
+  return std::nullopt;
+}
+
+/// The protocol that was named; kProtocolAny where none was.
+Fault set_protocol(const Raw& raw, std::uint8_t& protocol) {
+  if (raw.udp + raw.tcp + raw.sctp + !raw.protocol.empty() > 1) return "name one protocol only";
+  protocol = raw.udp    ? kProtocolUdp
+             : raw.tcp  ? kProtocolTcp
+             : raw.sctp ? kProtocolSctp
+                        : kProtocolAny;
+  if (raw.protocol.empty() || raw.protocol == "any") return std::nullopt;
+  const auto named = agent::parse_protocol(raw.protocol);
+  if (!named) return "--protocol: '" + raw.protocol + "' is no protocol";
+  protocol = *named;
+  return std::nullopt;
+}
+
+Fault set_tuples(const Raw& raw, AddressTuple& internal, AddressTuple& external) {
+  std::uint8_t protocol = kProtocolAny;
+  if (auto fault = set_protocol(raw, protocol)) return fault;
+  if (raw.internal.empty() && raw.external.empty()) return "give --internal, --external or both";
+  const auto inner = agent::parse_endpoint(raw.internal.empty() ? "any" : raw.internal);
+  const auto outer = agent::parse_endpoint(raw.external.empty() ? "any" : raw.external);
+  const std::string form = "' is none of ADDRESS[/LENGTH][:PORT[/PORTS]], any[:PORT[/PORTS]]";
+  if (!inner) return "--internal: '" + raw.internal + form;
+  if (!outer) return "--external: '" + raw.external + form;
+  if ((inner->port != 0 || outer->port != 0) && protocol == kProtocolAny) {
+    return "ports need a protocol: --udp, --tcp, --sctp or --protocol";
+  }
+  const auto any_version = raw.ipv6 ? IpVersion::kIpv6 : IpVersion::kIpv4;
+  const auto version = inner->prefix   ? inner->prefix->address.version
+                       : outer->prefix ? outer->prefix->address.version
+                                       : any_version;
+  internal = inner->tuple(version, protocol, Location::kInternal);
+  external = outer->tuple(version, protocol, Location::kExternal);
+  return std::nullopt;
+}
+
+Direction direction_of(const Raw& raw, const AddressTuple& internal, const AddressTuple& external) {
+  if (raw.direction == "in") return Direction::kInbound;
+  if (raw.direction == "out") return Direction::kOutbound;
+  if (raw.direction == "both") return Direction::kBidirectional;
+  const auto is_wild = [](const AddressTuple& tuple) {
+    const bool ports = tuple.protocol == kProtocolTcp || tuple.protocol == kProtocolUdp ||
+                       tuple.protocol == kProtocolSctp;
+    return prefix_of(tuple).length < address_bits(tuple.ip_version) || (ports && tuple.port == 0);
+  };
+  return is_wild(internal) || is_wild(external) ? Direction::kInbound : Direction::kBidirectional;
+}
+
+Fault set_enable(const Raw& raw, Command& command) {
+  PerRequest request;
+  if (auto fault = set_tuples(raw, request.internal, request.external)) return fault;
+  request.parameters = {raw.same_parity ? PortParity::kSame : PortParity::kAny,
+                        direction_of(raw, request.internal, request.external)};
+  request.lifetime = {raw.lifetime_s};
+  if (raw.group != 0) request.group = GroupId{raw.group};
+  if (raw.after == 0) {
+    command = request;
+    return std::nullopt;
+  }
+  if (request.group) return "--group and --after exclude each other: the reservation has a group";
+  command = PeaRequest{request.parameters, request.internal, request.external, request.lifetime,
+                       PolicyRuleId{raw.after}};
+  return std::nullopt;
+}
+
+Fault set_reserve(const Raw& raw, Command& command) {
+  PrrRequest request;
+  auto& parameters = request.parameters;
+  if (auto fault = set_protocol(raw, parameters.protocol)) return fault;
+  parameters.nat_mode = raw.twice ? NatMode::kTwice : NatMode::kTraditional;
+  if (raw.parity == "odd") parameters.parity = ReservedParity::kOdd;
+  if (raw.parity == "even") parameters.parity = ReservedParity::kEven;
+  if (raw.ipv4 && raw.ipv6) return "--ipv4 and --ipv6 exclude each other";
+  if (raw.ipv4 || raw.ipv6) {
+    parameters.inside_version = parameters.outside_version =
+        raw.ipv4 ? RequestedIpVersion::kIpv4 : RequestedIpVersion::kIpv6;
+  }
+  if (raw.ports == "all") {
+    parameters.port_range = 0xFFFF;
+  } else if (!CLI::detail::lexical_cast(raw.ports, parameters.port_range)) {
+    return "--ports: '" + raw.ports + "' is neither a number nor 'all'";
+  }
+  request.lifetime = {raw.lifetime_s};
+  if (raw.group != 0) request.group = GroupId{raw.group};
+  command = request;
+  return std::nullopt;
+}
+
+std::vector<PolicyRuleId> pids_of(const Raw& raw) {
+  std::vector<PolicyRuleId> pids;
+  for (const auto pid : raw.pids) pids.push_back({pid});
+  return pids;
+}
+
+Fault set_command(const Raw& raw, const Commands& commands, Command& command) {
+  if (commands.enable->parsed()) return set_enable(raw, command);
+  if (commands.reserve->parsed()) return set_reserve(raw, command);
+  if (commands.disable->parsed()) {
+    PdrRequest request;
+    if (auto fault = set_tuples(raw, request.internal, request.external)) return fault;
+    request.lifetime = {raw.lifetime_s};
+    command = request;
+  }
+  if (commands.lifetime->parsed()) command = Lifetimes{{raw.pid}, {raw.lifetime_s}};
+  if (commands.remove->parsed()) command = Delete{pids_of(raw)};
+  if (commands.status->parsed()) command = Status{pids_of(raw)};
+  if (commands.list->parsed()) command = List{raw.in_full};
+  if (commands.watch->parsed()) command = Watch{raw.count};
+  return std::nullopt;
+}
+
+UsageExit wrong(const std::string& what) {
+  return {"simcoctl: " + what + " (--help lists the commands, COMMAND --help its options)\n", 2};
+}
+
+}  // namespace
+
+std::expected<Options, UsageExit> parse_options(int argc, const char* const* argv) {
+  Raw raw;
+  CLI::App app("Agent for SIMCO (RFC 4540) middleboxes on the command line", "simcoctl");
+  const auto commands = declare(app, raw);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    const auto chosen = app.get_subcommands();
+    return std::unexpected(UsageExit{(chosen.empty() ? &app : chosen[0])->help(), 0});
+  } catch (const CLI::CallForVersion& version) {
+    return std::unexpected(UsageExit{std::string(version.what()) + "\n", 0});
+  } catch (const CLI::Error& error) {
+    return std::unexpected(wrong(error.what()));
+  }
+  Options options;
+  if (const auto fault = set_globals(raw, options)) return std::unexpected(wrong(*fault));
+  if (const auto fault = set_command(raw, commands, options.command)) {
+    return std::unexpected(wrong(*fault));
+  }
+  return options;
+}
+
+}  // namespace simco::ctl

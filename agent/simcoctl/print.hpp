@@ -1,0 +1,30 @@
+// What simcoctl says: a line for people, or JSON.
+#pragma once
+
+#include <boost/system/error_code.hpp>
+#include <string>
+#include <vector>
+
+#include "agent/agent.hpp"
+
+namespace simco::ctl {
+
+class Printer {
+ public:
+  explicit Printer(bool json) : json_(json) {}
+
+  void print(const agent::ReservedRule& rule) const;
+  void print(const agent::EnabledRule& rule) const;
+  void print(const agent::DisableRule& rule) const;
+  void print(const agent::RuleStatus& rule) const;
+  void print(const agent::RuleEvent& event) const;
+  void print(const std::vector<PolicyRuleId>& pids) const;
+  void print_lifetime(PolicyRuleId pid, Lifetime lifetime) const;
+  /// On standard error; as JSON on standard output too, so that a script finds it there.
+  void print_error(const boost::system::error_code& error, const std::string& doing) const;
+
+ private:
+  bool json_;
+};
+
+}  // namespace simco::ctl

@@ -1,0 +1,43 @@
+// Address tuples (RFC 4540 section 4.3.8) as people write and read them:
+//
+//   10.0.0.5:5004/2      an address and two consecutive ports from 5004 on
+//   10.0.0.5:5004        one port
+//   10.0.0.5             all ports
+//   192.0.2.0/24:6000    a prefix and a port
+//   [2001:db8::5]:5004   IPv6 with a port; [2001:db8::/32]:5004 likewise
+//   any, any:5060        every address
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "simco/wire/attributes.hpp"
+#include "simco/wire/ip.hpp"
+
+namespace simco::agent {
+
+/// One side of a rule as somebody wrote it; protocol and location come from elsewhere.
+struct Endpoint {
+  std::optional<IpPrefix> prefix;  ///< nothing: any
+  std::uint16_t port = 0;          ///< 0: any
+  std::uint16_t port_range = 1;    ///< consecutive ports
+
+  /// `version` counts where the address is any. Any address and any port is `protocols only`.
+  AddressTuple tuple(IpVersion version, std::uint8_t protocol, Location location) const;
+};
+
+/// Nothing where `text` is none of the above.
+std::optional<Endpoint> parse_endpoint(std::string_view text);
+
+/// The number of a protocol given by its name or number; nothing for others, and for 0.
+std::optional<std::uint8_t> parse_protocol(std::string_view text);
+
+/// "udp", or the number; "any" for 0.
+std::string protocol_name(std::uint8_t protocol);
+
+/// The tuple without protocol and location, as parse_endpoint() reads it.
+std::string to_text(const AddressTuple& tuple);
+
+}  // namespace simco::agent
