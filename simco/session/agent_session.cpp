@@ -6,7 +6,9 @@ void AgentSession::establish() {
   SIMCO_ASSERT(state_ == SessionState::kClosed && !control_ && !ended_);
   control_ = tids_.next();
   SeRequest request;
-  if (authentication_.middlebox_secret) {
+  // A challenge makes the middlebox answer with SA, and so gives it the chance to ask for our name
+  // where it would take us without one.
+  if (authentication_.middlebox_secret || authentication_.credentials) {
     challenge_ = random_challenge();
     request.challenge = Challenge{{*challenge_}};
   }
@@ -26,6 +28,7 @@ void AgentSession::terminate() {
   const auto tid = tids_.next();
   if (!tid) return end(SessionEnd::kTerminated);
   control_ = tid;
+  awaited_ = SubType::kSt;
   state_ = SessionState::kClosed;
   host_.send(*tid, StRequest{});
 }
@@ -52,29 +55,38 @@ void AgentSession::on_control_reply(const Message& message) {
   if (const auto* refused = std::get_if<NegativeReply>(&message.body)) {
     return end(SessionEnd::kRefused, refused->code);
   }
-  if (const auto* opened = std::get_if<SeReply>(&message.body)) {
-    // A middlebox that was asked to prove itself must not get around it.
-    if (challenge_) return end(SessionEnd::kMiddleboxNotAuthentic);
-    state_ = SessionState::kOpen;
-    return host_.on_open(opened->capabilities);
+  const bool establishing = awaited_ != SubType::kSt;
+  if (const auto* opened = std::get_if<SeReply>(&message.body); opened && establishing) {
+    return on_se_reply(*opened);
   }
-  if (const auto* asked = std::get_if<SaReply>(&message.body)) return on_sa_reply(*asked);
-  const bool terminated = std::holds_alternative<StReply>(message.body);
+  if (const auto* asked = std::get_if<SaReply>(&message.body); asked && awaited_ == SubType::kSe) {
+    return on_sa_reply(*asked);
+  }
+  const bool terminated = std::holds_alternative<StReply>(message.body) && !establishing;
   end(terminated ? SessionEnd::kTerminated : SessionEnd::kProtocolError);
 }
 
+void AgentSession::on_se_reply(const SeReply& reply) {
+  // A middlebox that was asked to prove itself must not get around it.
+  if (awaited_ == SubType::kSe && authentication_.middlebox_secret) {
+    return end(SessionEnd::kMiddleboxNotAuthentic);
+  }
+  state_ = SessionState::kOpen;
+  host_.on_open(reply.capabilities);
+}
+
 void AgentSession::on_sa_reply(const SaReply& reply) {
-  if (challenge_) {
+  if (authentication_.middlebox_secret) {
     const auto& secret = *authentication_.middlebox_secret;
     if (!reply.token || !check_middlebox_token(reply.token->octets, secret, *challenge_)) {
       return end(SessionEnd::kMiddleboxNotAuthentic);
     }
-    challenge_.reset();
   }
   if (reply.challenge && !authentication_.credentials) {
     return end(SessionEnd::kAuthenticationNeeded);
   }
   state_ = SessionState::kNoAuth;
+  awaited_ = SubType::kSa;
   control_ = tids_.next();
   SaRequest request;
   std::vector<std::byte> token;

@@ -61,7 +61,7 @@ class AgentSession {
 
   SessionState state() const { return state_; }
 
-  /// Sends the SE request, with a challenge where the middlebox is to authenticate itself.
+  /// Sends the SE request, with a challenge where either side is to authenticate.
   void establish();
   /// Sends a policy rule request and returns its TID. With `same_stream_as` the TID falls on that
   /// TID's stream. Nothing is sent, and nothing returned, where the session is not OPEN or the
@@ -76,6 +76,7 @@ class AgentSession {
 
  private:
   void on_control_reply(const Message& message);
+  void on_se_reply(const SeReply& reply);
   void on_sa_reply(const SaReply& reply);
   void end(SessionEnd reason, std::optional<NegativeReplyCode> code = std::nullopt);
 
@@ -86,6 +87,7 @@ class AgentSession {
   SessionState state_ = SessionState::kClosed;
   /// TID of the SE, SA or ST request that is not answered yet.
   std::optional<TransactionId> control_;
+  SubType awaited_ = SubType::kSe;  ///< which of them that was
   bool ended_ = false;
 };
 

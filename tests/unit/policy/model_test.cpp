@@ -160,7 +160,8 @@ class Model {
 
 class RandomRun {
  public:
-  RandomRun(Mode mode, unsigned seed) : mode_(mode), random_(seed), box_(options(mode)), model_(mode) {
+  RandomRun(Mode mode, unsigned seed)
+      : mode_(mode), random_(seed), box_(options(mode)), model_(mode) {
     for (const char* name : {"a", "b", "boss", "viewer"}) agents_[name] = &box_.agent(name);
   }
 

@@ -69,7 +69,8 @@ const Credentials kProxy{"proxy", "sesame"};
 TEST(AgentSession, ProvesWhoItIsWhenAsked) {
   AgentFixture f({kProxy, {}});
   f.session.establish();
-  EXPECT_EQ(f.last().body, Body{SeRequest{}});
+  // The challenge gives a middlebox that would take anybody the chance to ask.
+  EXPECT_TRUE(std::get<SeRequest>(f.last().body).challenge);
   const auto challenge = Challenge{OctetsView::of("0123456789abcdef0123456789abcdef")};
   f.receive({f.last().tid, SaReply{challenge, {}}});
   EXPECT_EQ(f.session.state(), SessionState::kNoAuth);
@@ -114,6 +115,27 @@ TEST(AgentSession, AMiddleboxThatPassesOverTheChallengeIsNotBelieved) {
   g.session.establish();
   g.receive({g.last().tid, SaReply{Challenge{OctetsView::of("x")}, {}}});
   EXPECT_EQ(g.host.end, SessionEnd::kMiddleboxNotAuthentic);
+}
+
+TEST(AgentSession, RepliesThatDoNotAnswerWhatWasAsked) {
+  AgentFixture twice({kProxy, "box"});
+  twice.session.establish();
+  const auto first = twice.last();
+  const auto token = make_middlebox_token("box", std::get<SeRequest>(first.body).challenge->octets);
+  twice.receive({first.tid, SaReply{{}, Token{{token}}}});
+  twice.receive({twice.last().tid, SaReply{{}, Token{{token}}}});
+  EXPECT_EQ(twice.host.end, SessionEnd::kProtocolError);
+  for (const Body& body : std::initializer_list<Body>{SeReply{}, SaReply{{}, Token{}}}) {
+    AgentFixture ending;
+    ending.open();
+    ending.session.terminate();
+    ending.receive({ending.last().tid, body});
+    EXPECT_EQ(ending.host.end, SessionEnd::kProtocolError);
+  }
+  AgentFixture early;
+  early.session.establish();
+  early.receive({early.last().tid, StReply{}});
+  EXPECT_EQ(early.host.end, SessionEnd::kProtocolError);
 }
 
 TEST(AgentSession, EveryChallengeIsAnother) {

@@ -1,0 +1,233 @@
+// simcoctl and the middlebox's configuration as an operator uses them.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <nlohmann/json.hpp>
+
+#include "agent/tuple_text.hpp"
+#include "tests/support/program.hpp"
+
+namespace simco::test {
+namespace {
+
+using Json = nlohmann::json;
+using Words = std::vector<std::string>;
+
+struct Outcome {
+  int code;
+  std::string out;
+  std::string err;
+};
+
+/// A middlebox with a configuration file, and a way to call simcoctl.
+class Box {
+ public:
+  explicit Box(const std::string& configuration) {
+    folder_ = testing::TempDir() + "simcoctl-" + std::to_string(::getpid()) + "/";
+    ::mkdir(folder_.c_str(), 0700);
+    write("proxy.secret", "sesame\n");
+    write("wrong.secret", "guess\n");
+    write("box.secret", "box\n");
+    write("box.toml", configuration);
+    box_ = std::make_unique<Program>(Words{"simco-middlebox", "--config", folder_ + "box.toml"});
+    port_ = box_->listening_port();
+  }
+  ~Box() {
+    for (const char* name : {"proxy.secret", "wrong.secret", "box.secret", "box.toml"}) {
+      ::unlink((folder_ + name).c_str());
+    }
+    ::rmdir(folder_.c_str());
+  }
+  void write(const std::string& name, const std::string& text) {
+    std::ofstream(folder_ + name) << text;
+  }
+  std::string path(const std::string& name) const { return folder_ + name; }
+  Program& program() { return *box_; }
+  Words words(const Words& command, const std::string& secret = "proxy.secret") const {
+    Words all{"simcoctl", "--connect", "127.0.0.1:" + std::to_string(port_)};
+    if (!secret.empty()) {
+      all.insert(all.end(), {"--name", "proxy", "--secret-file", path(secret)});
+    }
+    all.insert(all.end(), command.begin(), command.end());
+    return all;
+  }
+  Outcome ask(const Words& command, const std::string& secret = "proxy.secret") const {
+    Program program(words(command, secret));
+    const auto code = program.wait();
+    EXPECT_TRUE(code) << program.err();
+    return {code.value_or(-99), program.out(), program.err()};
+  }
+  /// Waits for a line of the middlebox's log.
+  bool says(const std::string& text) {
+    for (int i = 0; i < 1000; ++i) {
+      if (box_->err().find(text) != std::string::npos) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return false;
+  }
+
+ private:
+  std::string folder_;
+  std::unique_ptr<Program> box_;
+  std::uint16_t port_ = 0;
+};
+
+const std::string kNat = R"(port = 0
+mode = "nat"
+outside = ["198.51.100.1", "2001:db8:1::/127"]
+secret-file = "box.secret"
+[[agent]]
+name = "proxy"
+secret-file = "proxy.secret"
+[[agent]]
+name = "anonymous@127.0.0.1"
+transactions = ["PRS", "PRL"]
+see = ["proxy"]
+)";
+
+TEST(Simcoctl, EveryCommand) {
+  Box box(kNat);
+  const auto enabled = box.ask({"enable", "--internal", "10.0.0.5:5004/2", "--external",
+                                "192.0.2.7:6000/2", "--udp", "--lifetime", "120"});
+  EXPECT_EQ(enabled.code, 0) << enabled.err;
+  EXPECT_EQ(enabled.out, "rule 1: enabled for 120 s, group 1, outside 198.51.100.1:1024/2 udp\n");
+  const auto reserved = box.ask({"--json", "reserve", "--udp", "--ports", "2", "--parity", "odd"});
+  EXPECT_EQ(reserved.code, 0) << reserved.err;
+  EXPECT_EQ(Json::parse(reserved.out)["outside"]["text"], "198.51.100.1:1027/2");
+  const auto after = box.ask({"--json", "enable", "--after", "2", "--internal", "10.0.0.5:5007/2",
+                              "--external", "192.0.2.0/24", "--udp", "--same-parity"});
+  EXPECT_EQ(after.code, 0) << after.err;
+  EXPECT_EQ(Json::parse(after.out)["pid"], 2);
+  EXPECT_EQ(box.ask({"lifetime", "2", "300"}).out, "rule 2: lives for 300 s\n");
+  const auto status = Json::parse(box.ask({"--json", "status", "2"}).out);
+  EXPECT_EQ(status["kind"], "enabled");
+  EXPECT_EQ(status["direction"], "in");
+  EXPECT_EQ(status["owner"], "proxy");
+  EXPECT_EQ(status["external"]["text"], "192.0.2.0/24");
+  EXPECT_EQ(status["internal"]["port"], 5007);
+  EXPECT_EQ(box.ask({"list"}).out, "1\n2\n");
+  // Another agent, that may look.
+  EXPECT_EQ(box.ask({"--json", "list"}, "").out, "{\"pids\":[1,2]}\n");
+  EXPECT_NE(box.ask({"list", "--full"}, "").out.find("owner proxy"), std::string::npos);
+  EXPECT_EQ(box.ask({"disable", "--external", "192.0.2.0/25", "--lifetime", "9"}).out,
+            "rule 3: disables for 9 s\n");
+  EXPECT_EQ(box.ask({"list"}).out, "3\n");
+  EXPECT_EQ(box.ask({"delete", "3"}).out, "rule 3: gone\n");
+  EXPECT_EQ(box.ask({"--middlebox-secret-file", box.path("box.secret"), "list"}).code, 0);
+}
+
+TEST(Simcoctl, ErrorsAreInWordsWithTheCode) {
+  Box box(kNat);
+  const auto missing = box.ask({"--json", "status", "77"});
+  EXPECT_EQ(missing.code, 1);
+  EXPECT_EQ(missing.err,
+            "simcoctl: status 77: the middlebox refused: specified policy rule does "
+            "not exist (0x0343)\n");
+  EXPECT_EQ(Json::parse(missing.out)["reply"], "0x0343");
+  const auto denied = box.ask({"enable", "--internal", "10.0.0.5", "--external", "192.0.2.7"}, "");
+  EXPECT_EQ(denied.code, 1);
+  EXPECT_NE(denied.err.find("(0x0341)"), std::string::npos);
+  const auto wrong = box.ask({"list"}, "wrong.secret");
+  EXPECT_EQ(wrong.code, 1);
+  EXPECT_NE(wrong.err.find("authentication failed (0x0323)"), std::string::npos) << wrong.err;
+  const auto fake = box.ask({"--middlebox-secret-file", box.path("wrong.secret"), "list"});
+  EXPECT_EQ(fake.code, 1);
+  EXPECT_NE(fake.err.find("could not prove who it is"), std::string::npos);
+  for (const Words& words : {Words{},
+                             {"list", "extra"},
+                             {"enable"},
+                             {"enable", "--internal", "10.0.0.5:1"},
+                             {"enable", "--internal", "10.0.0.300", "--udp"},
+                             {"enable", "--udp", "--tcp"},
+                             {"reserve", "--ports", "some"},
+                             {"status"},
+                             {"delete", "x"},
+                             {"lifetime", "1"}}) {
+    const auto usage = box.ask(words);
+    EXPECT_EQ(usage.code, 2);
+    EXPECT_TRUE(usage.err.starts_with("simcoctl: ")) << usage.err;
+    EXPECT_EQ(std::ranges::count(usage.err, '\n'), 1) << usage.err;
+  }
+  Program nobody({"simcoctl", "--connect", "127.0.0.1:1", "list"});
+  EXPECT_EQ(nobody.wait(), 1);
+  EXPECT_TRUE(nobody.err().starts_with("simcoctl: connect to 127.0.0.1:1: ")) << nobody.err();
+}
+
+TEST(Simcoctl, WatchesUntilToldToStop) {
+  Box box(kNat);
+  Program watch(box.words({"--json", "watch"}, ""));
+  Program two(box.words({"watch", "--count", "2"}, ""));
+  // It hears of what comes after its session is open: rules are made until it has heard of one.
+  for (int i = 0; i < 500 && (watch.out().empty() || two.out().empty()); ++i) {
+    const auto port = std::to_string(5000 + i);
+    box.ask({"enable", "--internal", "10.0.0.5:" + port, "--external", "192.0.2.7:6000", "--udp"});
+  }
+  const auto first = Json::parse(watch.out().substr(0, watch.out().find('\n')));
+  EXPECT_EQ(first["lifetime"], 120);
+  box.ask({"delete", "1"});
+  EXPECT_EQ(two.wait(), 0);
+  EXPECT_EQ(std::ranges::count(two.out(), '\n'), 2);
+  watch.signal(SIGINT);
+  EXPECT_EQ(watch.wait(), 0) << watch.err();
+}
+
+TEST(Configuration, IsReadAgainOnSighup) {
+  Box box(kNat);
+  Program watch(box.words({"watch"}));
+  box.ask({"enable", "--internal", "10.0.0.5", "--external", "192.0.2.7"});
+  // A mistake changes nothing, and the log says which.
+  box.write("box.toml", kNat + "max-rule = 5\n");
+  box.program().signal(SIGHUP);
+  EXPECT_TRUE(box.says("box.toml:12: 'max-rule' is no key of an agent"));
+  EXPECT_EQ(box.ask({"list"}).out, "1\n");
+  EXPECT_FALSE(watch.wait(std::chrono::seconds(0)));
+  // proxy is gone, somebody else may see its rules; what takes a restart is said.
+  auto changed = kNat;
+  changed.replace(changed.find("\"proxy\""), 7, "\"other\"");
+  changed.replace(changed.find("mode"), 0, "max-lifetime = 77\n");
+  box.write("box.toml", changed);
+  box.program().signal(SIGHUP);
+  EXPECT_TRUE(box.says("configuration taken"));
+  EXPECT_TRUE(box.says("--max-lifetime has changed: that takes a restart"));
+  EXPECT_EQ(watch.wait(), 1);
+  EXPECT_NE(watch.err().find("the middlebox ended the session"), std::string::npos);
+  EXPECT_EQ(box.ask({"list"}, "").out, "1\n");
+  box.program().signal(SIGTERM);
+  EXPECT_EQ(box.program().wait(), 0);
+}
+
+TEST(TupleText, ReadsWhatItWrites) {
+  using agent::parse_endpoint;
+  const std::pair<const char*, const char*> same[] = {
+      {"10.0.0.5:5004/2", "10.0.0.5:5004/2"},
+      {"10.0.0.5:5004/1", "10.0.0.5:5004"},
+      {"10.0.0.5", "10.0.0.5"},
+      {"192.0.2.0/24:6000", "192.0.2.0/24:6000"},
+      {"[2001:db8::5]:9", "[2001:db8::5]:9"},
+      {"2001:db8::5", "2001:db8::5"},
+      {"[2001:db8::/32]:9/3", "[2001:db8::/32]:9/3"},
+      {"2001:db8::/32", "2001:db8::/32"},
+      {"[::1]", "::1"},
+      {"any", "any"},
+      {"any:5060", "any:5060"},
+      {"0.0.0.0/0", "any"},
+  };
+  for (const auto& [text, wanted] : same) {
+    const auto endpoint = parse_endpoint(text);
+    ASSERT_TRUE(endpoint) << text;
+    EXPECT_EQ(agent::to_text(endpoint->tuple(IpVersion::kIpv4, 17, Location::kInternal)), wanted);
+  }
+  for (const char* text :
+       {"", "10.0.0.5:", "10.0.0.5:0", "10.0.0.5:65536", "10.0.0.5:65535/2", "10.0.0.5:1/0",
+        "10.0.0.5:1/x", "10.0.0.5/8", "[::1", "[::1]5", "host", "anyone", ":5060"}) {
+    EXPECT_FALSE(parse_endpoint(text)) << text;
+  }
+  EXPECT_EQ(agent::parse_protocol("udp"), 17);
+  EXPECT_EQ(agent::parse_protocol("132"), 132);
+  for (const char* text : {"", "0", "256", "UDP", "17x"}) EXPECT_FALSE(agent::parse_protocol(text));
+  EXPECT_EQ(agent::protocol_name(132), "sctp");
+  EXPECT_EQ(agent::protocol_name(200), "200");
+}
+
+}  // namespace
+}  // namespace simco::test
