@@ -20,15 +20,19 @@ std::optional<Instant> Throttle::judge_at(const IpAddress& address, Instant now)
 }
 
 Instant Throttle::punish(const IpAddress& address, Instant now) {
-  if (next_.size() >= kThrottledMax) make_room(now);
-  Instant& next = next_[key_of(address)];
-  next = std::max(next, now) + kAuthenticationPenalty;
+  forget(now);
+  const auto [entry, is_new] = next_.try_emplace(key_of(address), now);
+  if (is_new) order_.push_back(entry->first);
+  entry->second = std::max(entry->second, now) + kAuthenticationPenalty;
   return now + kAuthenticationPenalty;
 }
 
-void Throttle::make_room(Instant now) {
-  std::erase_if(next_, [&](const auto& entry) { return entry.second <= now; });
-  if (next_.size() >= kThrottledMax) next_.erase(next_.begin());
+// The oldest go first: those whose time is over, and one more where there is no room.
+void Throttle::forget(Instant now) {
+  while (!order_.empty() && (order_.size() >= kThrottledMax || next_.at(order_.front()) <= now)) {
+    next_.erase(order_.front());
+    order_.pop_front();
+  }
 }
 
 }  // namespace simco::middlebox

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <deque>
 #include <map>
 #include <optional>
 
@@ -24,10 +25,11 @@ class Throttle {
  private:
   /// An IPv6 host has a whole /64 to choose its addresses from.
   static IpAddress key_of(const IpAddress& address);
-  void make_room(Instant now);
+  void forget(Instant now);
 
   /// When the next token may be judged, for addresses that have sent a wrong one lately.
   std::map<IpAddress, Instant> next_;
+  std::deque<IpAddress> order_;  ///< the same addresses, as they came
 };
 
 }  // namespace simco::middlebox

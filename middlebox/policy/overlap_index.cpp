@@ -1,143 +1,194 @@
 #include "middlebox/policy/overlap_index.hpp"
 
-#include <algorithm>
+#include <bit>
 
 #include "simco/wire/assert.hpp"
 
 namespace simco::policy {
 namespace {
 
-constexpr std::uint8_t kAllPorts = 16;  // 2^16
+template <class Address>
+Address narrow(Address128 address) {
+  if constexpr (std::is_same_v<Address, Address32>) {
+    return {static_cast<std::uint32_t>(address.high >> 32)};
+  } else {
+    return address;
+  }
+}
 
-/// The address after `address`, or nothing after the last.
-bool advance(Address32& address) { return ++address.value != 0; }
-bool advance(Address128& address) { return ++address.low != 0 || ++address.high != 0; }
+/// Where ranges of at most `ports` ports may begin that reach the ports of `query`.
+std::uint16_t first_port_for(const Side& query, unsigned ports) {
+  const unsigned before = ports - 1;
+  return static_cast<std::uint16_t>(query.first_port > before ? query.first_port - before : 0);
+}
 
 }  // namespace
 
+// --- By address --------------------------------------------------------------------------------
+
 template <class Address>
-void SideIndex<Address>::insert(RuleSlot slot, std::uint8_t protocol, const Side& side) {
-  Classes& classes = by_protocol_[protocol];
-  const auto port_class = port_class_of(side);
-  auto found = std::ranges::find_if(classes, [&](const auto& one) {
-    return one->length == side.length && one->port_class == port_class;
-  });
-  if (found == classes.end()) {
-    classes.push_back(std::make_unique<Class>(Class{side.length, port_class, {}}));
-    found = std::prev(classes.end());
-  }
+void AddressOrder<Address>::insert(RuleSlot slot, const Side& side) {
   // Rules often come in order; then the end is the place, and no search is needed.
-  auto& entries = (*found)->entries;
-  entries.insert(entries.end(), entry_of(slot, side));
+  entries_.insert(entries_.end(), Entry{narrow<Address>(side.base), side.first_port, slot});
 }
 
 template <class Address>
-void SideIndex<Address>::erase(RuleSlot slot, std::uint8_t protocol, const Side& side) {
-  const auto classes = by_protocol_.find(protocol);
-  SIMCO_ASSERT(classes != by_protocol_.end());
-  const auto port_class = port_class_of(side);
-  const auto found = std::ranges::find_if(classes->second, [&](const auto& one) {
-    return one->length == side.length && one->port_class == port_class;
-  });
-  SIMCO_ASSERT(found != classes->second.end());
-  const auto erased = (*found)->entries.erase(entry_of(slot, side));
+void AddressOrder<Address>::erase(RuleSlot slot, const Side& side) {
+  const auto erased = entries_.erase(Entry{narrow<Address>(side.base), side.first_port, slot});
   SIMCO_ASSERT(erased == 1);
-  if (!(*found)->entries.empty()) return;
-  classes->second.erase(found);
-  if (classes->second.empty()) by_protocol_.erase(classes);
+}
+
+// Rules with fewer significant bits than the query can only be at the query's own address, cut to
+// as many bits; the others lie anywhere within the query's prefix.
+template <class Address>
+AddressOrder<Address>::Scan::Scan(const AddressOrder& order, unsigned length, unsigned ports,
+                                  const Side& query)
+    : end_(order.entries_.end()),
+      first_port_(first_port_for(query, ports)),
+      last_port_(query.last_port) {
+  const auto first = lowest_of(query.base, length);
+  last_address_ = narrow<Address>(highest_of(first, length <= query.length ? 128U : query.length));
+  at_ = order.entries_.lower_bound(Entry{narrow<Address>(first), first_port_, RuleSlot{0}});
 }
 
 template <class Address>
-SideIndex<Address>::Scan::Scan(const SideIndex& index, std::uint8_t protocol, const Side& query)
-    : query_(query) {
-  for (const auto& [other, classes] : index.by_protocol_) {
-    if (other == protocol || other == kProtocolAny || protocol == kProtocolAny) {
-      add_classes(classes);
-    }
-  }
-}
-
-template <class Address>
-void SideIndex<Address>::Scan::add_classes(const Classes& classes) {
-  for (const auto& one : classes) classes_.push_back(one.get());
-}
-
-// The stretch: rules with fewer significant bits than the query can only be at the query's own
-// address, cut to as many bits; the others lie anywhere within the query's prefix.
-template <class Address>
-bool SideIndex<Address>::Scan::enter_class() {
-  if (class_ == classes_.size()) return false;
-  const Class& entered = *classes_[class_];
-  const auto first = lowest_of(query_.base, entered.length);
-  const unsigned reach = entered.length <= query_.length ? 128U : query_.length;
-  last_address_ = narrow<Address>(highest_of(first, reach));
-  // A range that begins this much before the query's ports may still reach them.
-  const unsigned before = entered.port_class == kAllPorts ? 65535 : (1U << entered.port_class) - 1;
-  first_port_ =
-      static_cast<std::uint16_t>(query_.first_port > before ? query_.first_port - before : 0);
-  end_ = entered.entries.end();
-  seek({narrow<Address>(first), first_port_, RuleSlot{0}});
-  inside_ = true;
-  misses_ = 0;
-  return true;
-}
-
-template <class Address>
-void SideIndex<Address>::Scan::skip() {
-  // The next entries are in the same cache line: a search pays only where many do not fit.
-  constexpr unsigned kMissesMax = 16;
-  if (++misses_ < kMissesMax) {
+bool AddressOrder<Address>::Scan::step(std::vector<RuleSlot>& found, unsigned budget) {
+  for (; budget > 0; --budget) {
+    if (at_ == end_ || at_->address > last_address_) return true;
+    const bool fits = at_->port >= first_port_ && at_->port <= last_port_;
+    if (fits) found.push_back(at_->slot);
+    if (at_->address == last_address_ && at_->port > last_port_) return true;
     ++at_;
-    return;
   }
-  misses_ = 0;
-  Address address = at_->address;
-  if (at_->port > query_.last_port && !advance(address)) {
-    at_ = end_;
-    return;
-  }
-  seek({address, first_port_, RuleSlot{0}});
+  return false;
 }
 
-template <class Address>
-bool SideIndex<Address>::Scan::step(std::vector<RuleSlot>& found, unsigned budget) {
-  while (budget > 0) {
-    if (!inside_ && !enter_class()) return true;
-    --budget;
-    const bool past = at_ == end_ || at_->address > last_address_ ||
-                      (at_->address == last_address_ && at_->port > query_.last_port);
-    if (past) {
-      inside_ = false;
-      ++class_;
-    } else if (at_->port < first_port_ || at_->port > query_.last_port) {
-      skip();
+template class AddressOrder<Address32>;
+template class AddressOrder<Address128>;
+
+// --- By port -----------------------------------------------------------------------------------
+
+std::uint32_t PortOrder::insert(RuleSlot slot, std::uint16_t port) {
+  auto& rules = ports_[port];
+  rules.push_back(slot);
+  return static_cast<std::uint32_t>(rules.size() - 1);
+}
+
+RuleSlot PortOrder::erase(std::uint16_t port, std::uint32_t place) {
+  const auto found = ports_.find(port);
+  SIMCO_ASSERT(found != ports_.end() && place < found->second.size());
+  auto& rules = found->second;
+  const bool is_last = place + 1 == rules.size();
+  const RuleSlot moved = is_last ? kNoSlot : rules.back();
+  rules[place] = rules.back();
+  rules.pop_back();
+  if (rules.empty()) ports_.erase(found);
+  return moved;
+}
+
+PortOrder::Scan::Scan(const PortOrder& order, unsigned ports, const Side& query)
+    : at_(order.ports_.lower_bound(first_port_for(query, ports))),
+      end_(order.ports_.end()),
+      last_port_(query.last_port) {}
+
+bool PortOrder::Scan::step(std::vector<RuleSlot>& found, unsigned budget) {
+  for (; budget > 0; --budget) {
+    if (at_ == end_ || at_->first > last_port_) return true;
+    if (place_ < at_->second.size()) {
+      found.push_back(at_->second[place_++]);
     } else {
-      found.push_back(at_->slot);
       ++at_;
-      misses_ = 0;
+      place_ = 0;
     }
   }
   return false;
 }
 
-template class SideIndex<Address32>;
-template class SideIndex<Address128>;
+// --- Groups ------------------------------------------------------------------------------------
+
+OverlapIndex::Shape OverlapIndex::shape_of(const Side& side) {
+  const unsigned ports = unsigned{side.last_port} - side.first_port + 1;
+  return {side.length, static_cast<std::uint8_t>(std::bit_width(ports - 1))};
+}
+
+template <class Address>
+void OverlapIndex::Group<Address>::file(RuleSlot slot, const Traffic& traffic,
+                                        std::deque<Places>& places) {
+  ++size;
+  if (internal_shape.by_address() || is_everything()) {
+    internal_addresses.insert(slot, traffic.internal);
+  }
+  if (external_shape.by_address()) external_addresses.insert(slot, traffic.external);
+  Places& own = places[slot.value];
+  if (internal_shape.by_port()) {
+    own.internal = internal_ports.insert(slot, traffic.internal.first_port);
+  }
+  if (external_shape.by_port()) {
+    own.external = external_ports.insert(slot, traffic.external.first_port);
+  }
+}
+
+template <class Address>
+void OverlapIndex::Group<Address>::take(RuleSlot slot, const Traffic& traffic,
+                                        std::deque<Places>& places) {
+  --size;
+  if (internal_shape.by_address() || is_everything()) {
+    internal_addresses.erase(slot, traffic.internal);
+  }
+  if (external_shape.by_address()) external_addresses.erase(slot, traffic.external);
+  const Places own = places[slot.value];
+  if (internal_shape.by_port()) {
+    const auto moved = internal_ports.erase(traffic.internal.first_port, own.internal);
+    if (moved != kNoSlot) places[moved.value].internal = own.internal;
+  }
+  if (external_shape.by_port()) {
+    const auto moved = external_ports.erase(traffic.external.first_port, own.external);
+    if (moved != kNoSlot) places[moved.value].external = own.external;
+  }
+}
+
+template <class Address>
+OverlapIndex::Group<Address>& OverlapIndex::group_for(Groups<Address>& groups,
+                                                      const Traffic& traffic) {
+  auto& of_protocol = groups[traffic.protocol];
+  const auto internal = shape_of(traffic.internal);
+  const auto external = shape_of(traffic.external);
+  const auto found = std::ranges::find_if(of_protocol, [&](const auto& group) {
+    return group->internal_shape == internal && group->external_shape == external;
+  });
+  if (found != of_protocol.end()) return **found;
+  auto group = std::make_unique<Group<Address>>();
+  group->internal_shape = internal;
+  group->external_shape = external;
+  return *of_protocol.emplace_back(std::move(group));
+}
 
 void OverlapIndex::insert(RuleSlot slot, const Traffic& traffic) {
-  const auto file = [&](auto& sides) {
-    sides.internal.insert(slot, traffic.protocol, traffic.internal);
-    sides.external.insert(slot, traffic.protocol, traffic.external);
-  };
-  traffic.version == IpVersion::kIpv4 ? file(ipv4_) : file(ipv6_);
+  if (slot.value >= places_.size()) places_.resize(slot.value + 1);
+  if (traffic.version == IpVersion::kIpv4) {
+    group_for(ipv4_, traffic).file(slot, traffic, places_);
+  } else {
+    group_for(ipv6_, traffic).file(slot, traffic, places_);
+  }
   ++size_;
 }
 
+template <class Address>
+void OverlapIndex::erase_from(Groups<Address>& groups, RuleSlot slot, const Traffic& traffic) {
+  auto& group = group_for(groups, traffic);
+  group.take(slot, traffic, places_);
+  if (group.size != 0) return;
+  auto& of_protocol = groups[traffic.protocol];
+  std::erase_if(of_protocol, [](const auto& one) { return one->size == 0; });
+  if (of_protocol.empty()) groups.erase(traffic.protocol);
+}
+
 void OverlapIndex::erase(RuleSlot slot, const Traffic& traffic) {
-  const auto take = [&](auto& sides) {
-    sides.internal.erase(slot, traffic.protocol, traffic.internal);
-    sides.external.erase(slot, traffic.protocol, traffic.external);
-  };
-  traffic.version == IpVersion::kIpv4 ? take(ipv4_) : take(ipv6_);
+  if (traffic.version == IpVersion::kIpv4) {
+    erase_from(ipv4_, slot, traffic);
+  } else {
+    erase_from(ipv6_, slot, traffic);
+  }
   --size_;
 }
 

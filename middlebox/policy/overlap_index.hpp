@@ -2,20 +2,25 @@
 // 8.8.1): the enable rules that a new disable rule ends, and the disable rules that a new enable
 // rule runs into.
 //
-// Each rule is filed twice, by its internal and by its external side. A side's rules of one
-// protocol, prefix length and class of port range form an ordered set of (first address, first
-// port), so that whatever a query asks is a contiguous stretch of each set, or nearly so. A query
-// walks both sides in turns, and the one that comes to its end first has named few enough
-// candidates: it costs twice the better side, however crowded the other is.
+// Rules of one protocol, with the same prefix lengths and about as many ports on either side, form
+// a group; there are few of them. A group files its rules in up to four orders: by internal and by
+// external address, by internal and by external port. In each, what a query asks for is a
+// contiguous stretch. The query walks those orders that it restricts in turns, and the one that
+// comes to its end first has named few enough candidates: it costs a few times the best order,
+// however crowded the others are.
 #pragma once
 
+#include <absl/container/btree_map.h>
 #include <absl/container/btree_set.h>
 
 #include <algorithm>
-#include <bit>
+#include <array>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
+#include <deque>
+#include <iterator>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -24,87 +29,82 @@
 
 namespace simco::policy {
 
-/// Address of an IPv4 or IPv6 index.
+/// Address of an IPv4 index; IPv6 has Address128.
 struct Address32 {
   std::uint32_t value = 0;
   friend constexpr auto operator<=>(Address32, Address32) = default;
 };
 
+/// Rules by the first address of one side, and among those by the first port.
 template <class Address>
-Address narrow(Address128 address) {
-  if constexpr (std::is_same_v<Address, Address32>) {
-    return {static_cast<std::uint32_t>(address.high >> 32)};
-  } else {
-    return address;
-  }
-}
-
-/// One side of the rules of one IP version.
-template <class Address>
-class SideIndex {
+class AddressOrder {
  public:
-  void insert(RuleSlot slot, std::uint8_t protocol, const Side& side);
-  void erase(RuleSlot slot, std::uint8_t protocol, const Side& side);
-
-  class Scan;
-
- private:
   struct Entry {
     Address address;
     std::uint16_t port;
     RuleSlot slot;
     friend constexpr auto operator<=>(const Entry&, const Entry&) = default;
   };
-  /// Rules that have the same bits of their address and about as many ports.
-  struct Class {
-    std::uint8_t length;
-    std::uint8_t port_class;  ///< ranges of at most 2^port_class ports
-    absl::btree_set<Entry> entries;
-  };
-  using Classes = std::vector<std::unique_ptr<Class>>;
+  using Entries = absl::btree_set<Entry>;
 
-  static std::uint8_t port_class_of(const Side& side) {
-    const unsigned ports = unsigned{side.last_port} - side.first_port + 1;
-    return static_cast<std::uint8_t>(std::bit_width(ports - 1));
-  }
-  static Entry entry_of(RuleSlot slot, const Side& side) {
-    return {narrow<Address>(side.base), side.first_port, slot};
-  }
+  void insert(RuleSlot slot, const Side& side);
+  void erase(RuleSlot slot, const Side& side);
 
-  boost::unordered_flat_map<std::uint8_t, Classes> by_protocol_;
+  /// Walks the rules that may overlap with one side of a query. The order must not change.
+  class Scan;
+
+ private:
+  Entries entries_;
 };
 
-/// Walks the rules whose one side overlaps with that of a query. The index must not change.
 template <class Address>
-class SideIndex<Address>::Scan {
+class AddressOrder<Address>::Scan {
  public:
-  Scan(const SideIndex& index, std::uint8_t protocol, const Side& query);
-
-  /// Appends candidates to `found`, looking at `budget` entries at most. True when there are no
-  /// more.
+  /// The rules have prefixes of `length`, and ranges of at most `ports` ports.
+  Scan(const AddressOrder& order, unsigned length, unsigned ports, const Side& query);
+  /// Appends candidates to `found`, looking at `budget` entries at most. True at the end.
   bool step(std::vector<RuleSlot>& found, unsigned budget);
 
  private:
-  using Iterator = typename absl::btree_set<Entry>::const_iterator;
-  void add_classes(const Classes& classes);
-  bool enter_class();
-  /// Goes on to the next entry whose port may fit; the present one's does not.
-  void skip();
-  void seek(const Entry& to) { at_ = classes_[class_]->entries.lower_bound(to); }
-
-  const Side& query_;
-  std::vector<const Class*> classes_;
-  std::size_t class_ = 0;
-  bool inside_ = false;
-  unsigned misses_ = 0;
-  // The stretch of the present class.
-  Iterator at_;
-  Iterator end_;
+  typename Entries::const_iterator at_;
+  typename Entries::const_iterator end_;
   Address last_address_;
-  std::uint16_t first_port_ = 0;
+  std::uint16_t first_port_;
+  std::uint16_t last_port_;
 };
 
-/// The rules of both IP versions, by both sides.
+/// Rules by the first port of one side. What the caller keeps for each is its place among the rules
+/// of that port.
+class PortOrder {
+ public:
+  using Ports = absl::btree_map<std::uint16_t, std::vector<RuleSlot>>;
+
+  /// Answers the rule's place.
+  std::uint32_t insert(RuleSlot slot, std::uint16_t port);
+  /// Answers the rule that now has the place, or kNoSlot.
+  RuleSlot erase(std::uint16_t port, std::uint32_t place);
+
+  class Scan;
+
+ private:
+  Ports ports_;
+};
+
+class PortOrder::Scan {
+ public:
+  /// The rules have ranges of at most `ports` ports.
+  Scan(const PortOrder& order, unsigned ports, const Side& query);
+  /// As AddressOrder::Scan::step().
+  bool step(std::vector<RuleSlot>& found, unsigned budget);
+
+ private:
+  Ports::const_iterator at_;
+  Ports::const_iterator end_;
+  std::size_t place_ = 0;
+  std::uint16_t last_port_;
+};
+
+/// The rules of both IP versions.
 class OverlapIndex {
  public:
   bool empty() const { return size_ == 0; }
@@ -115,70 +115,162 @@ class OverlapIndex {
   /// Takes it out; `traffic` is what it was filed under.
   void erase(RuleSlot slot, const Traffic& traffic);
 
-  /// Rules that overlap with `query` on one side at least, as candidates; `confirm(slot)` says
-  /// which do on both. Appends those to `found`.
+  /// Appends the rules that overlap with `query` to `found`. The index names candidates, and
+  /// `confirm(slot)` says which of them do.
   template <class Confirm>
   void find_all(const Traffic& query, Confirm&& confirm, std::vector<RuleSlot>& found) const {
-    if (empty()) return;
-    std::size_t checked = 0;
-    const auto& candidates = walk(query, [](const auto&) { return false; });
-    for (; checked < candidates.size(); ++checked) {
-      if (confirm(candidates[checked])) found.push_back(candidates[checked]);
-    }
+    visit_groups(query, [&](const auto& group) {
+      const auto& candidates = group.candidates(query, scratch_, [](auto) { return false; });
+      std::ranges::copy_if(candidates, std::back_inserter(found), confirm);
+      return false;
+    });
   }
 
   /// Is there a rule that overlaps with `query`? `confirm` as above.
   template <class Confirm>
   bool find_any(const Traffic& query, Confirm&& confirm) const {
-    if (empty()) return false;
-    bool found = false;
-    walk(query, [&](std::span<const RuleSlot> fresh) {
-      found = std::ranges::any_of(fresh, confirm);
+    return visit_groups(query, [&](const auto& group) {
+      bool found = false;
+      group.candidates(query, scratch_, [&](std::span<const RuleSlot> fresh) {
+        found = found || std::ranges::any_of(fresh, confirm);
+        return found;
+      });
       return found;
     });
-    return found;
   }
 
  private:
-  template <class Address>
-  struct Sides {
-    SideIndex<Address> internal;
-    SideIndex<Address> external;
+  using Scratch = std::array<std::vector<RuleSlot>, 4>;
+
+  /// What rules of a group have in common on one side.
+  struct Shape {
+    std::uint8_t length;      ///< of the prefix
+    std::uint8_t port_class;  ///< at most 2^port_class ports; kAllPorts: ports do not matter
+    friend bool operator==(const Shape&, const Shape&) = default;
+    bool by_address() const { return length != 0; }
+    bool by_port() const { return port_class != kAllPorts; }
+    unsigned ports() const { return 1U << port_class; }
+  };
+  static constexpr std::uint8_t kAllPorts = 16;
+  static Shape shape_of(const Side& side);
+
+  /// Places of a rule in the two port orders of its group.
+  struct Places {
+    std::uint32_t internal = 0;
+    std::uint32_t external = 0;
   };
 
-  /// Walks both sides in turns, showing fresh candidates to `stop` until it says so. Answers the
-  /// candidates of the side that came to its end first.
-  template <class Stop>
-  const std::vector<RuleSlot>& walk(const Traffic& query, Stop&& stop) const {
-    return query.version == IpVersion::kIpv4 ? walk(ipv4_, query, stop) : walk(ipv6_, query, stop);
-  }
-  template <class Address, class Stop>
-  const std::vector<RuleSlot>& walk(const Sides<Address>& sides, const Traffic& query,
-                                    Stop& stop) const;
+  template <class Address>
+  struct Group {
+    Shape internal_shape;
+    Shape external_shape;
+    AddressOrder<Address> internal_addresses;
+    AddressOrder<Address> external_addresses;
+    PortOrder internal_ports;
+    PortOrder external_ports;
+    std::size_t size = 0;
 
-  Sides<Address32> ipv4_;
-  Sides<Address128> ipv6_;
+    /// Rules that no order could hold are in internal_addresses, so that they can be found.
+    bool is_everything() const {
+      return !internal_shape.by_address() && !external_shape.by_address() &&
+             !internal_shape.by_port() && !external_shape.by_port();
+    }
+    void file(RuleSlot slot, const Traffic& traffic, std::deque<Places>& places);
+    void take(RuleSlot slot, const Traffic& traffic, std::deque<Places>& places);
+    /// Candidates for `query`; shows fresh ones to `stop` until it says so.
+    template <class Stop>
+    const std::vector<RuleSlot>& candidates(const Traffic& query, Scratch& scratch,
+                                            Stop&& stop) const;
+  };
+  template <class Address>
+  using Groups =
+      boost::unordered_flat_map<std::uint8_t, std::vector<std::unique_ptr<Group<Address>>>>;
+
+  template <class Address>
+  static Group<Address>& group_for(Groups<Address>& groups, const Traffic& traffic);
+  template <class Address>
+  void erase_from(Groups<Address>& groups, RuleSlot slot, const Traffic& traffic);
+
+  /// Calls visit(group) for those whose protocol fits until it answers true.
+  template <class Visit>
+  bool visit_groups(const Traffic& query, Visit&& visit) const {
+    if (empty()) return false;
+    return query.version == IpVersion::kIpv4 ? visit_groups_in(ipv4_, query, visit)
+                                             : visit_groups_in(ipv6_, query, visit);
+  }
+  template <class Address, class Visit>
+  bool visit_groups_in(const Groups<Address>& groups, const Traffic& query, Visit& visit) const {
+    for (const auto& [protocol, fitting] : groups) {
+      const bool fits =
+          protocol == query.protocol || protocol == kProtocolAny || query.protocol == kProtocolAny;
+      if (!fits) continue;
+      for (const auto& group : fitting) {
+        if (visit(*group)) return true;
+      }
+    }
+    return false;
+  }
+
+  Groups<Address32> ipv4_;
+  Groups<Address128> ipv6_;
+  std::deque<Places> places_;  ///< by slot; never copied when it grows
   std::size_t size_ = 0;
-  mutable std::vector<RuleSlot> by_internal_;  ///< scratch of walk()
-  mutable std::vector<RuleSlot> by_external_;
+  mutable Scratch scratch_;
 };
 
-template <class Address, class Stop>
-const std::vector<RuleSlot>& OverlapIndex::walk(const Sides<Address>& sides, const Traffic& query,
-                                                Stop& stop) const {
+template <class Address>
+template <class Stop>
+const std::vector<RuleSlot>& OverlapIndex::Group<Address>::candidates(const Traffic& query,
+                                                                      Scratch& scratch,
+                                                                      Stop&& stop) const {
   constexpr unsigned kStep = 32;
-  by_internal_.clear();
-  by_external_.clear();
-  typename SideIndex<Address>::Scan internal(sides.internal, query.protocol, query.internal);
-  typename SideIndex<Address>::Scan external(sides.external, query.protocol, query.external);
+  const Side& internal = query.internal;
+  const Side& external = query.external;
+  const auto restricts_ports = [](const Side& side) {
+    return side.first_port != 0 || side.last_port != 65535;
+  };
+  std::optional<typename AddressOrder<Address>::Scan> addresses[2];
+  std::optional<PortOrder::Scan> ports[2];
+  // Where neither the rules nor the query leave anything out, walking would name them all.
+  if (external_shape.by_address() && external.length != 0) {
+    addresses[0].emplace(external_addresses, external_shape.length, external_shape.ports(),
+                         external);
+  }
+  if (internal_shape.by_address() && internal.length != 0) {
+    addresses[1].emplace(internal_addresses, internal_shape.length, internal_shape.ports(),
+                         internal);
+  }
+  if (external_shape.by_port() && restricts_ports(external)) {
+    ports[0].emplace(external_ports, external_shape.ports(), external);
+  }
+  if (internal_shape.by_port() && restricts_ports(internal)) {
+    ports[1].emplace(internal_ports, internal_shape.ports(), internal);
+  }
+  if (!addresses[0] && !addresses[1] && !ports[0] && !ports[1]) {
+    // All of them, in whatever order they are filed.
+    constexpr Side kAny;
+    if (external_shape.by_address()) {
+      addresses[0].emplace(external_addresses, external_shape.length, 65536U, kAny);
+    } else if (internal_shape.by_address() || is_everything()) {
+      addresses[1].emplace(internal_addresses, internal_shape.length, 65536U, kAny);
+    } else if (external_shape.by_port()) {
+      ports[0].emplace(external_ports, 65536U, kAny);
+    } else {
+      ports[1].emplace(internal_ports, 65536U, kAny);
+    }
+  }
+  for (auto& found : scratch) found.clear();
   const auto advance = [&](auto& scan, std::vector<RuleSlot>& found) {
+    if (!scan) return false;
     const std::size_t known = found.size();
-    const bool done = scan.step(found, kStep);
+    const bool done = scan->step(found, kStep);
     return stop(std::span<const RuleSlot>(found).subspan(known)) || done;
   };
   for (;;) {
-    if (advance(external, by_external_)) return by_external_;
-    if (advance(internal, by_internal_)) return by_internal_;
+    if (advance(addresses[0], scratch[0])) return scratch[0];
+    if (advance(addresses[1], scratch[1])) return scratch[1];
+    if (advance(ports[0], scratch[2])) return scratch[2];
+    if (advance(ports[1], scratch[3])) return scratch[3];
   }
 }
 
