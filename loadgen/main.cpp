@@ -35,7 +35,7 @@ Generator::MakeClient client_factory(const Settings& settings, boost::asio::io_c
   }
   const std::uint64_t share = (settings.rules + settings.connections - 1) / settings.connections;
   return [=, &io, &read_buffer](Client::Observer& observer) -> std::unique_ptr<Client> {
-    const PerClient::Options options{settings.target, timeout, share};
+    const PerClient::Options options{settings.target, timeout, share, settings.credentials};
     return std::make_unique<PerClient>(io.get_executor(), read_buffer, options, observer);
   };
 }

@@ -1,5 +1,7 @@
 #include "loadgen/options.hpp"
 
+#include "agent/credentials.hpp"
+
 #include <CLI/CLI.hpp>
 #include <boost/asio/ip/address.hpp>
 #include <limits>
@@ -37,6 +39,8 @@ std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* a
   Settings settings;
   GeneratorOptions& run = settings.generator;
   std::string connect = "127.0.0.1:7626";
+  std::string name;
+  std::string secret_file;
   std::uint64_t count = 0;
   CLI::App app("Offers SIMCO transactions and measures how long they take (open loop)");
   const auto positive = CLI::Range(std::numeric_limits<double>::min(), kForever);
@@ -51,6 +55,8 @@ std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* a
       ->check(CLI::IsMember({"per", "echo"}))
       ->capture_default_str();
   app.add_option("--rules", settings.rules, "Rules to keep alive; the oldest are deleted; 0: all");
+  app.add_option("--name", name, "Name of this agent, where the middlebox wants one");
+  app.add_option("--secret-file", secret_file, "File with the secret that belongs to the name");
   app.add_option("--rate", run.rate, "Transactions per second offered")
       ->check(CLI::Range(1e-6, kRateMax))
       ->capture_default_str();
@@ -81,6 +87,11 @@ std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* a
   const auto target = net::parse_host_port(connect, kSimcoPort);
   if (!target) return std::unexpected(wrong(program, "--connect: " + target.error()));
   settings.target = *target;
+  if (!name.empty() || !secret_file.empty()) {
+    auto credentials = agent::read_credentials(name, secret_file);
+    if (!credentials) return std::unexpected(wrong(program, credentials.error()));
+    settings.credentials = std::move(*credentials);
+  }
   run.arrivals = settings.arrivals == "poisson" ? Arrivals::kPoisson : Arrivals::kConstant;
   if (by_count->count() != 0) run.count = count;
   return settings;

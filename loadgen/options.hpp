@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <expected>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "loadgen/generator.hpp"
 #include "simco/net/endpoint.hpp"
+#include "simco/session/authentication.hpp"
 
 namespace simco::loadgen {
 
@@ -17,6 +19,7 @@ struct Settings {
   std::uint32_t connections = 1;
   std::string workload = "per";
   std::uint64_t rules = 0;
+  std::optional<Credentials> credentials;  ///< for a middlebox that asks
   GeneratorOptions generator;
   std::string arrivals = "poisson";
   std::string json;     ///< file, "-" or empty

@@ -22,11 +22,14 @@ class PerClient final : public Client, private agent::Link::Observer {
     std::chrono::milliseconds timeout{60'000};
     /// Rules of this connection to keep alive: the oldest are deleted; 0: no limit.
     std::uint64_t rules_max = 0;
+    std::optional<Credentials> credentials = {};  ///< for a middlebox that asks
   };
 
   PerClient(const boost::asio::any_io_executor& executor, net::ReadBuffer& read_buffer,
             const Options& options, Client::Observer& observer)
-      : options_(options), observer_(observer), link_(executor, read_buffer, *this) {}
+      : options_(options),
+        observer_(observer),
+        link_(executor, read_buffer, *this, {options.credentials, {}}) {}
 
   void open() override { link_.open(options_.target, options_.timeout); }
   std::optional<TransactionId> send(std::uint64_t index) override {

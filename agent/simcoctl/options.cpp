@@ -3,9 +3,8 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <fstream>
-#include <sstream>
 
+#include "agent/credentials.hpp"
 #include "agent/tuple_text.hpp"
 
 namespace simco::ctl {
@@ -144,15 +143,6 @@ Commands declare(CLI::App& app, Raw& raw) {
 
 using Fault = std::optional<std::string>;
 
-Fault read_secret(const std::string& path, std::string& secret) {
-  std::ifstream stream(path);
-  std::stringstream text;
-  if (!stream || !(text << stream.rdbuf())) return "cannot read a secret from " + path;
-  secret = text.str();
-  if (secret.ends_with('\n')) secret.pop_back();
-  return std::nullopt;
-}
-
 Fault set_globals(const Raw& raw, Options& options) {
   const auto target = net::parse_host_port(raw.connect, kSimcoPort);
   if (!target) return "--connect: " + target.error();
@@ -160,16 +150,15 @@ Fault set_globals(const Raw& raw, Options& options) {
   options.json = raw.json;
   options.agent.timeout =
       std::chrono::milliseconds(static_cast<std::int64_t>(raw.timeout_s * 1000));
-  if (raw.name.empty() != raw.secret_file.empty()) return "--name and --secret-file go together";
-  if (!raw.name.empty()) {
-    if (raw.name.size() > kOwnerSizeMax) return "--name is too long";
-    Credentials credentials{raw.name, {}};
-    if (auto fault = read_secret(raw.secret_file, credentials.secret)) return fault;
-    options.agent.credentials = std::move(credentials);
+  if (!raw.name.empty() || !raw.secret_file.empty()) {
+    auto credentials = agent::read_credentials(raw.name, raw.secret_file);
+    if (!credentials) return credentials.error();
+    options.agent.credentials = std::move(*credentials);
   }
   if (!raw.middlebox_secret_file.empty()) {
-    options.agent.middlebox_secret.emplace();
-    return read_secret(raw.middlebox_secret_file, *options.agent.middlebox_secret);
+    auto secret = agent::read_secret_file(raw.middlebox_secret_file);
+    if (!secret) return secret.error();
+    options.agent.middlebox_secret = std::move(*secret);
   }
   return std::nullopt;
 }

@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "simco/session/authentication.hpp"
 #include "tests/support/figures.hpp"
 
 namespace {
@@ -25,6 +26,33 @@ Octets pieces(const Octets& message) {
                   message.begin() + static_cast<std::ptrdiff_t>(at + piece));
   }
   return result;
+}
+
+/// A call from its reservation to the attack that ends it, as the stream fuzzer reads it.
+Octets call() {
+  using simco::test::concat;
+  using simco::test::encoded;
+  using namespace simco;
+  PrrRequest reserve;
+  reserve.parameters = {NatMode::kTraditional,     ReservedParity::kEven, RequestedIpVersion::kAny,
+                        RequestedIpVersion::kIpv4, kProtocolUdp,          2};
+  reserve.lifetime = {60};
+  auto twice = reserve;
+  twice.parameters.nat_mode = NatMode::kTwice;
+  const auto open = test::pinhole();
+  const PeaRequest enable{open.parameters, open.internal, open.external, open.lifetime, {1}};
+  const PdrRequest block{test::protocols_only(Location::kInternal, 0),
+                         test::protocols_only(Location::kExternal, 0),
+                         {2}};
+  const Octets done = {std::byte{0x40}};
+  Octets all;
+  std::uint32_t tid = 1;
+  for (const Body& body : std::initializer_list<Body>{
+           reserve, twice, enable, test::pinhole(5006), test::pinhole(5008), PrsRequest{{1}},
+           PlcRequest{{2}, {30}}, block, PrlRequest{}, PrsRequest{{3}}}) {
+    all = concat({all, pieces(encoded({{++tid}, body})), done});
+  }
+  return concat({all, done, done, {std::byte{0x3F}}, done, done});
 }
 
 }  // namespace
@@ -65,6 +93,20 @@ int main(int argc, char** argv) {
   write(root / "stream" / "open-rule-changes-under-way",
         simco::test::concat({session, per, backend_done, plc, plc_0, plc, backend_done,
                              backend_done, backend_done}));
+  // The first octet: state of the session, plus three times the kind of middlebox.
+  const char* const modes[] = {"firewall", "nat", "twice-nat"};
+  for (std::uint8_t mode = 0; mode < 3; ++mode) {
+    write(root / "stream" / (std::string(modes[mode]) + "-open-call"),
+          simco::test::concat({{static_cast<std::byte>(3 * mode + 1)}, call()}));
+  }
+  const simco::ChallengeOctets challenge{};
+  const Octets a_second = {std::byte{4}};
+  for (const char* secret : {"fuzz", "wrong"}) {
+    const auto token = simco::make_agent_token({"agent", secret}, challenge);
+    const auto sa = simco::test::encoded({{7}, simco::SaRequest{simco::Token{{token}}}});
+    write(root / "stream" / (std::string("noauth-token-") + secret),
+          simco::test::concat({{std::byte{2}}, pieces(sa), a_second, a_second, call()}));
+  }
   write(root / "stream" / "open-half-a-message",
         simco::test::concat({session, pieces(simco::test::from_hex("01 21 0008 00000001 0005")),
                              half_a_minute, half_a_minute, half_a_minute}));

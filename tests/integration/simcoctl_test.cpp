@@ -43,6 +43,7 @@ class Box {
   }
   std::string path(const std::string& name) const { return folder_ + name; }
   Program& program() { return *box_; }
+  std::uint16_t port() const { return port_; }
   Words words(const Words& command, const std::string& secret = "proxy.secret") const {
     Words all{"simcoctl", "--connect", "127.0.0.1:" + std::to_string(port_)};
     if (!secret.empty()) {
@@ -169,6 +170,18 @@ TEST(Simcoctl, WatchesUntilToldToStop) {
   EXPECT_EQ(std::ranges::count(two.out(), '\n'), 2);
   watch.signal(SIGINT);
   EXPECT_EQ(watch.wait(), 0) << watch.err();
+}
+
+TEST(Simcoctl, TheLoadGeneratorAuthenticatesToo) {
+  Box box(kNat);
+  const auto port = std::to_string(box.port());
+  Program named({"simco-loadgen", "--connect", "127.0.0.1:" + port, "--count", "50", "--rate",
+                 "500", "--name", "proxy", "--secret-file", box.path("proxy.secret"), "--rules",
+                 "10"});
+  EXPECT_EQ(named.wait(), 0) << named.err();
+  Program anonymous({"simco-loadgen", "--connect", "127.0.0.1:" + port, "--count", "50"});
+  EXPECT_EQ(anonymous.wait(), 1);
+  EXPECT_NE(anonymous.out().find("50 refused"), std::string::npos) << anonymous.out();
 }
 
 TEST(Configuration, IsReadAgainOnSighup) {

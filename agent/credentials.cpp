@@ -1,0 +1,33 @@
+#include "agent/credentials.hpp"
+
+#include <fstream>
+#include <sstream>
+
+#include "simco/wire/limits.hpp"
+
+namespace simco::agent {
+
+std::expected<std::string, std::string> read_secret_file(const std::string& path) {
+  std::ifstream stream(path);
+  std::stringstream text;
+  if (!stream || !(text << stream.rdbuf())) {
+    return std::unexpected("cannot read a secret from '" + path + "'");
+  }
+  auto secret = text.str();
+  if (secret.ends_with('\n')) secret.pop_back();
+  if (secret.empty()) return std::unexpected("there is no secret in '" + path + "'");
+  return secret;
+}
+
+std::expected<Credentials, std::string> read_credentials(const std::string& name,
+                                                         const std::string& secret_file) {
+  if (name.empty() || secret_file.empty()) {
+    return std::unexpected("--name and --secret-file go together");
+  }
+  if (name.size() > kOwnerSizeMax) return std::unexpected("--name is too long");
+  auto secret = read_secret_file(secret_file);
+  if (!secret) return std::unexpected(secret.error());
+  return Credentials{name, std::move(*secret)};
+}
+
+}  // namespace simco::agent
