@@ -264,11 +264,15 @@ class Agent {
   template <class Result, class Initiate, class Convert, class Token>
   auto start(Initiate initiate, Convert convert, Token&& token) {
     return boost::asio::async_initiate<Token, typename SignatureOf<Result>::Type>(
-        [impl = impl_, executor = executor_, initiate = std::move(initiate),
+        // Weak: a coroutine keeps this lambda for as long as it waits, and what it waits for is
+        // kept by the agent.
+        [impl = std::weak_ptr(impl_), executor = executor_, initiate = std::move(initiate),
          convert](auto handler) mutable {
-          run(impl, [done = erase<Result>(executor, std::move(handler), convert),
-                     initiate = std::move(initiate)](Impl* target) mutable {
-            initiate(*target, std::move(done));
+          auto done = erase<Result>(executor, std::move(handler), convert);
+          const auto target = impl.lock();
+          if (target == nullptr) return done(AgentError::kNotOpen, {});
+          run(target, [done = std::move(done), initiate = std::move(initiate)](Impl* self) mutable {
+            initiate(*self, std::move(done));
           });
         },
         token);

@@ -68,6 +68,7 @@ class Runner {
   awaitable<bool> run(ctl::Watch wanted) {
     for (std::uint64_t seen = 0; wanted.count == 0 || seen < wanted.count; ++seen) {
       auto [error, event] = co_await agent_.next_event(kToken);
+      if (error == agent::AgentError::kTerminated) co_return true;  // told to stop
       if (error) co_return ok(error, "watch");
       printer_.print(event);
     }
@@ -137,11 +138,16 @@ int main(int argc, char** argv) {
     io.stop();
   });
   boost::asio::signal_set signals(io, SIGINT, SIGTERM);
+  bool interrupted = false;
   signals.async_wait([&](const error_code& error, int) {
     if (error) return;
-    good = std::holds_alternative<ctl::Watch>(options->command);  // how a watch ends
-    io.stop();
+    interrupted = true;
+    agent.close([&](const error_code& not_open) {
+      if (not_open) io.stop();
+    });
   });
   io.run();
+  // That is how a watch ends; anything else may have been cut short.
+  if (interrupted && !std::holds_alternative<ctl::Watch>(options->command)) return 1;
   return good ? 0 : 1;
 }

@@ -245,6 +245,28 @@ TEST(Server, ALongMessageBeforeTheSessionIsRefusedWithoutBeingKept) {
   EXPECT_TRUE(is_refused(reply->body, NegativeReplyCode::kBadlyFormedRequest));
 }
 
+TEST(Server, ALongMessageBeforeAuthenticationIsRefusedWithoutBeingKept) {
+  middlebox::ServerOptions options;
+  options.directory = {};
+  policy::AgentPolicy proxy;
+  proxy.name = "proxy";
+  proxy.secret = "sesame";
+  options.directory.add(proxy);
+  ServerThread server(options);
+  RawAgent stranger(server.port());
+  EXPECT_TRUE(std::holds_alternative<SaReply>(stranger.ask(SeRequest{})));
+  test::Octets octets = test::from_hex("01 02 fff8 00000002 0003 fff4");
+  octets.resize(kMessageSizeMax);
+  for (std::size_t at = 0; at < octets.size(); at += 8192) {
+    stranger.send(std::span(octets).subspan(at, 8192));
+    std::this_thread::sleep_for(1ms);
+  }
+  const auto reply = stranger.receive();
+  ASSERT_TRUE(reply);
+  EXPECT_TRUE(is_refused(reply->body, NegativeReplyCode::kBadlyFormedRequest));
+  EXPECT_TRUE(stranger.at_end());
+}
+
 TEST(Server, EveryTruncationOfEveryMessageLeavesTheOthersUnharmed) {
   middlebox::ServerOptions options;
   options.message_timeout = 50ms;

@@ -220,9 +220,9 @@ TEST(AddressPool, AllPortsOfAnAddress) {
 TEST(AddressPool, NoTwoBindingsOverlap) {
   std::mt19937 random(8);
   const auto below = [&](unsigned n) { return static_cast<unsigned>(random() % n); };
-  constexpr unsigned kAddresses = 5;
+  constexpr unsigned kPoolSize = 5;
   constexpr std::uint8_t kProtocols[] = {6, 17, 0};
-  AddressPool pool(options("198.51.100.1", kAddresses, 2001, 2064));
+  AddressPool pool(options("198.51.100.1", kPoolSize, 2001, 2064));
   struct Held {
     Binding binding;
     std::uint8_t protocol;
@@ -243,7 +243,7 @@ TEST(AddressPool, NoTwoBindingsOverlap) {
         ++full;
         continue;
       }
-      ASSERT_LT(binding->address, kAddresses);
+      ASSERT_LT(binding->address, kPoolSize);
       for (const int each : {6, 17}) {
         if (protocol != 0 && protocol != each) continue;
         auto& ports_used = used[{binding->address, each}];
@@ -276,7 +276,7 @@ TEST(AddressPool, NoTwoBindingsOverlap) {
   }
   EXPECT_GT(full, 100U);
   for (const auto& one : held) pool.give_back(one.binding, one.protocol, one.host);
-  for (unsigned i = 0; i < kAddresses; ++i) EXPECT_TRUE(pool.take({0, 1, Parity::kAny, {}}));
+  for (unsigned i = 0; i < kPoolSize; ++i) EXPECT_TRUE(pool.take({0, 1, Parity::kAny, {}}));
 }
 
 }  // namespace
