@@ -89,11 +89,6 @@ void Connection::execute(TransactionId tid, const Body& request) {
   owner_.submit(*this, tid, request);
 }
 
-bool Connection::admit() {
-  if (!admitted_) admitted_ = owner_.admit_session();
-  return admitted_;
-}
-
 MiddleboxSession::Welcome Connection::welcome(bool challenged) {
   return owner_.welcome(*this, challenged);
 }

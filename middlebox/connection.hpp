@@ -23,8 +23,8 @@ class Connection final : private net::ChannelHandler,
   class Owner {
    public:
     virtual Instant now() const = 0;
-    /// May one more session be opened?
-    virtual bool admit_session() = 0;
+    /// Is there room for one more session?
+    virtual bool has_room() const = 0;
     /// See MiddleboxSession::Host.
     virtual MiddleboxSession::Welcome welcome(const Connection& connection, bool challenged) = 0;
     virtual std::vector<std::byte> prove(std::span<const std::byte> challenge) = 0;
@@ -65,8 +65,6 @@ class Connection final : private net::ChannelHandler,
   SessionState state() const { return session_.state(); }
   /// No request of it is undecided.
   bool idle() const { return session_.in_flight() == 0; }
-  /// Took a place among the sessions.
-  bool admitted() const { return admitted_; }
   /// Its agent, while it has or had an open session.
   std::optional<policy::AgentId> session_agent() const { return agent_; }
   void set_agent(policy::AgentId agent) { agent_ = agent; }
@@ -95,7 +93,7 @@ class Connection final : private net::ChannelHandler,
   // MiddleboxSession::Host
   void send(TransactionId tid, const Body& body) override;
   void execute(TransactionId tid, const Body& request) override;
-  bool admit() override;
+  bool admit() override { return owner_.has_room(); }
   MiddleboxSession::Welcome welcome(bool challenged) override;
   ChallengeOctets make_challenge() override { return random_challenge(); }
   std::vector<std::byte> prove(std::span<const std::byte> challenge) override;
@@ -118,7 +116,6 @@ class Connection final : private net::ChannelHandler,
   std::optional<policy::AgentId> agent_;
   std::uint32_t lifetime_max_s_ = 0;
   std::optional<Instant> timer_at_;
-  bool admitted_ = false;
   bool paused_ = false;
   bool close_wanted_ = false;
   bool logged_ = false;

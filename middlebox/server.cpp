@@ -95,25 +95,20 @@ void Server::accept(asio::ip::tcp::socket socket) {
   end_turn();
 }
 
-bool Server::admit_session() {
-  if (session_count_ >= options_.sessions_max) return false;
-  ++session_count_;
-  return true;
-}
-
 Capabilities Server::session_opened(Connection& connection) {
   connection.opened_at = engine_.id_position();
   const auto& name = connection.authenticated_name;
   const auto agent = engine_.acquire(name.empty() ? anonymous_name(connection.peer()) : name);
   connection.set_agent(agent);
+  ++session_count_;
   sessions_[agent].push_back(&connection);
   spdlog::debug("{}: session open for {}", connection.peer(), engine_.name(agent));
   return engine_.capabilities(agent);
 }
 
 void Server::connection_over(Connection& connection) {
-  if (connection.admitted()) --session_count_;
   if (const auto agent = connection.session_agent()) {
+    --session_count_;
     const auto peers = sessions_.find(*agent);
     std::erase(peers->second, &connection);
     if (peers->second.empty()) sessions_.erase(peers);
@@ -175,7 +170,7 @@ std::optional<NegativeReplyCode> Server::refuse_session(std::string_view name,
   const auto agent = engine_.find(name);
   const auto sessions = agent ? sessions_.find(*agent) : sessions_.end();
   const std::size_t open = sessions == sessions_.end() ? 0 : sessions->second.size();
-  if (open < policy.sessions_max) return std::nullopt;
+  if (has_room() && open < policy.sessions_max) return std::nullopt;
   return NegativeReplyCode::kLackOfResources;
 }
 

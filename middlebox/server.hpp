@@ -62,7 +62,7 @@ class Server final : private Connection::Owner, private GroupCommit::Observer {
  private:
   // Connection::Owner and GroupCommit::Observer
   Instant now() const override;
-  bool admit_session() override;
+  bool has_room() const override { return session_count_ < options_.sessions_max; }
   MiddleboxSession::Welcome welcome(const Connection& connection, bool challenged) override;
   std::vector<std::byte> prove(std::span<const std::byte> challenge) override;
   MiddleboxSession::Judgement judge(Connection& connection,
@@ -121,7 +121,7 @@ class Server final : private Connection::Owner, private GroupCommit::Observer {
   /// every entry from the loop ends.
   mutable std::optional<Instant> now_;
   std::optional<Instant> expiry_at_;
-  std::size_t session_count_ = 0;
+  std::size_t session_count_ = 0;  ///< open ones: who has not authenticated takes no place
   bool ending_turn_ = false;
   bool reap_scheduled_ = false;
 };

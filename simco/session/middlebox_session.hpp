@@ -54,7 +54,7 @@ class MiddleboxSession {
     virtual void send(TransactionId tid, const Body& body) = 0;
     /// Carry out a policy rule request; answer later, exactly once, with MiddleboxSession::reply().
     virtual void execute(TransactionId tid, const Body& request) = 0;
-    /// May another session be opened (7.2, 'lack of resources')? Asked at most once per connection.
+    /// Is there room for another session (7.2, 'lack of resources')?
     virtual bool admit() = 0;
     /// `challenged`: the agent wants the middlebox to authenticate itself.
     virtual Welcome welcome(bool challenged) = 0;

@@ -385,6 +385,32 @@ TEST(Authentication, ANewDirectoryEndsSessionsOfThoseItDoesNotHave) {
   EXPECT_TRUE(std::holds_alternative<PesReply>(anonymous.ask(PrsRequest{pid})));
 }
 
+TEST(Authentication, WhoHasNotAuthenticatedTakesNoPlace) {
+  auto options = with_agents([](auto&) {});
+  options.directory = {};
+  policy::AgentPolicy proxy;
+  proxy.name = "proxy";
+  proxy.secret = "sesame";
+  options.directory.add(proxy);
+  options.sessions_max = 1;
+  ServerThread server(options);
+  RawAgent one(server.port());
+  RawAgent two(server.port());
+  const auto challenge = [](RawAgent& agent) {
+    const auto reply = agent.ask(SeRequest{});
+    const auto octets = std::get<SaReply>(reply).challenge->octets;
+    return test::Octets(octets.begin(), octets.end());
+  };
+  const auto prove = [](RawAgent& agent, const test::Octets& of) {
+    const auto token = make_agent_token({"proxy", "sesame"}, of);
+    return agent.ask(SaRequest{Token{{token}}});
+  };
+  const auto first = challenge(one);
+  const auto second = challenge(two);
+  EXPECT_TRUE(std::holds_alternative<SeReply>(prove(two, second)));
+  EXPECT_EQ(refusal(prove(one, first)), kLackOfResources);
+}
+
 TEST(Authentication, AgentsHearOfTheRulesThatTheyMaySee) {
   ServerThread server(with_agents([](auto& policy) { policy.may_see = {"proxy"}; }));
   RawAgent watcher(server.port());

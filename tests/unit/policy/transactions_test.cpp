@@ -305,6 +305,36 @@ TEST(Nat, WildcardedPorts) {
   EXPECT_EQ(all.outside.port_range, 100);
 }
 
+TEST(Nat, Ipv6) {
+  auto options = nat(Mode::kTwiceNat);
+  options.nat.outside = {{*parse_address("2001:db8:1::1"), 2}};
+  options.nat.inside = {{*parse_address("2001:db8:2::1"), 2}, {*parse_address("172.16.0.1"), 1}};
+  MiddleboxCore box(options);
+  auto& agent = box.agent("a");
+  // Both sides have IPv6 only: IPv4 is neither taken nor chosen.
+  EXPECT_EQ(box.engine.capabilities(agent.agent()).external_versions, 2);
+  EXPECT_EQ(refusal(box.ask(agent, pinhole())), kIpVersionMismatch);
+  auto request = reservation();
+  request.parameters.nat_mode = NatMode::kTwice;
+  const auto prr = std::get<PrrReply>(box.ask(agent, request));
+  EXPECT_EQ(prr.outside.ip_version, IpVersion::kIpv6);
+  EXPECT_EQ(prr.outside.prefix_length, 128);
+  EXPECT_EQ(to_string(IpAddress{IpVersion::kIpv6, prr.outside.address}), "2001:db8:1::1");
+  EXPECT_EQ(to_string(IpAddress{IpVersion::kIpv6, prr.inside->address}), "2001:db8:2::1");
+  auto per = pinhole();
+  per.internal = test::ipv6(Location::kInternal, 5, 5004);
+  per.external = test::ipv6(Location::kExternal, 7, 6000);
+  const auto opened = std::get<PerReply>(box.ask(agent, per));
+  EXPECT_NE(opened.outside.address, prr.outside.address);  // addresses come in turn
+  const PeaRequest pea{per.parameters, per.internal, per.external, per.lifetime, prr.pid};
+  EXPECT_EQ(std::get<PerReply>(box.ask(agent, pea)).outside, prr.outside);
+  PdrRequest block{test::protocols_only(Location::kInternal, 0), per.external, {60}};
+  block.internal.ip_version = IpVersion::kIpv6;
+  block.external.protocol = 0;
+  EXPECT_TRUE(is<PdrReply>(box.ask(agent, block)));
+  EXPECT_EQ(refusal(box.ask(agent, PrsRequest{prr.pid})), kNoSuchRule);
+}
+
 TEST(Nat, OneHostHasOneOutsideAddress) {
   MiddleboxCore box(nat());
   auto& agent = box.agent("a");
