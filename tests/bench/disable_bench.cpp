@@ -138,6 +138,9 @@ void BM_DisableTenOf(benchmark::State& state) {
     }
     state.ResumeTiming();
   }
+  static constexpr const char* kNames[] = {"external host", "external host, internal /16",
+                                           "internal host", "internal port"};
+  state.SetLabel(kNames[shape]);
   state.counters["ended"] = static_cast<double>(ends) / static_cast<double>(state.iterations());
 }
 BENCHMARK(BM_DisableTenOf)
