@@ -27,16 +27,17 @@ IpAddress advance(const IpAddress& address, std::uint32_t offset) {
   return result;
 }
 
-AddressPool::Protocol::Protocol(std::uint32_t addresses, const PortMap& full)
+AddressPool::Protocol::Protocol(std::uint32_t addresses, const PortMap& free)
     : maps(addresses),
-      longest{MaxTree(addresses, full.longest(Parity::kEven)),
-              MaxTree(addresses, full.longest(Parity::kOdd)),
-              MaxTree(addresses, full.longest(Parity::kAny))} {}
+      longest{MaxTree(addresses, free.longest(Parity::kEven)),
+              MaxTree(addresses, free.longest(Parity::kOdd)),
+              MaxTree(addresses, free.longest(Parity::kAny))} {}
 
 AddressPool::AddressPool(const Options& options)
     : options_(options),
       addresses_(count_addresses(options.ranges)),
-      full_(options.first_port, options.last_port),
+      free_(addresses_ == 0 ? nullptr
+                            : std::make_unique<PortMap>(options.first_port, options.last_port)),
       held_(addresses_),
       whole_(addresses_),
       unused_(addresses_, 1) {}
@@ -55,13 +56,13 @@ std::expected<Binding, NegativeReplyCode> AddressPool::take(const Request& reque
   if (empty()) return std::unexpected(NegativeReplyCode::kLackOfAddresses);
   if (request.protocol == kProtocolAny) return take_address();
   const bool all = request.ports == kAllPorts;
-  const auto ports = all ? full_.longest(Parity::kAny) : request.ports;
+  const auto ports = all ? free_->longest(Parity::kAny) : request.ports;
   const auto parity = all ? Parity::kAny : request.parity;
   Protocol& of = protocol(request.protocol);
   const auto address = choose(of, ports, {request.protocol, request.ports, parity, request.host});
   if (!address) return std::unexpected(address.error());
   auto& map = of.maps[*address];
-  if (!map) map = std::make_unique<PortMap>(full_);
+  if (!map) map = std::make_unique<PortMap>(*free_);
   const auto port = map->take(ports, parity);
   SIMCO_ASSERT(port);
   refresh(of, *address);
@@ -75,8 +76,8 @@ std::expected<std::uint32_t, NegativeReplyCode> AddressPool::choose(const Protoc
                                                                     std::uint16_t ports,
                                                                     const Request& request) {
   const bool all = request.ports == kAllPorts;
-  if (full_.longest(request.parity) < ports) {
-    const bool odd_one_out = full_.longest(Parity::kAny) >= ports;
+  if (free_->longest(request.parity) < ports) {
+    const bool odd_one_out = free_->longest(Parity::kAny) >= ports;
     return std::unexpected(odd_one_out ? NegativeReplyCode::kParityMismatch
                                        : NegativeReplyCode::kLackOfPorts);
   }
@@ -148,7 +149,7 @@ void AddressPool::pair(Binding& binding, const IpAddress& host) {
 AddressPool::Protocol& AddressPool::protocol(std::uint8_t number) {
   const auto found = protocols_.find(number);
   if (found != protocols_.end()) return found->second;
-  Protocol& made = protocols_.try_emplace(number, addresses_, full_).first->second;
+  Protocol& made = protocols_.try_emplace(number, addresses_, *free_).first->second;
   for (std::uint32_t address = 0; address < addresses_; ++address) {
     if (whole_[address]) refresh(made, address);
   }
@@ -156,7 +157,7 @@ AddressPool::Protocol& AddressPool::protocol(std::uint8_t number) {
 }
 
 void AddressPool::refresh(Protocol& of, std::uint32_t address) {
-  const PortMap& map = of.maps[address] ? *of.maps[address] : full_;
+  const PortMap& map = of.maps[address] ? *of.maps[address] : *free_;
   for (const auto parity : kParities) {
     of.longest[static_cast<std::size_t>(parity)].set(
         address, whole_[address] ? std::uint16_t{0} : map.longest(parity));

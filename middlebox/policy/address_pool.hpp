@@ -60,8 +60,8 @@ class AddressPool {
   explicit AddressPool(const Options& options);
 
   bool empty() const { return addresses_ == 0; }
-  /// Ports of each address, per protocol.
-  std::uint16_t port_count() const { return full_.longest(Parity::kAny); }
+  /// Ports of each address, per protocol; the pool is not empty.
+  std::uint16_t port_count() const { return free_->longest(Parity::kAny); }
   /// Address number `index` of the pool.
   IpAddress address(std::uint32_t index) const;
 
@@ -77,7 +77,7 @@ class AddressPool {
  private:
   /// The ports of one protocol at all addresses.
   struct Protocol {
-    Protocol(std::uint32_t addresses, const PortMap& full);
+    Protocol(std::uint32_t addresses, const PortMap& free);
     std::vector<std::unique_ptr<PortMap>> maps;  ///< made when first needed; none: all free
     std::array<MaxTree, 3> longest;              ///< by parity: longest free run per address
   };
@@ -98,7 +98,7 @@ class AddressPool {
 
   Options options_;
   std::uint32_t addresses_ = 0;
-  PortMap full_;
+  std::unique_ptr<const PortMap> free_;  ///< an address of which nothing is taken; none: empty
   std::map<std::uint8_t, Protocol> protocols_;
   std::vector<std::uint32_t> held_;  ///< bindings per address
   std::vector<bool> whole_;          ///< held as a whole
