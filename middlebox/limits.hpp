@@ -22,6 +22,8 @@ inline constexpr std::chrono::seconds kAuthenticationPenalty{1};
 inline constexpr std::chrono::seconds kAuthenticationWaitMax{30};
 /// Addresses whose wrong tokens are remembered.
 inline constexpr std::size_t kThrottledMax = 65'536;
+/// Octets of a table's name.
+inline constexpr std::size_t kTableNameMax = 64;
 /// Longest time that an orderly stop waits for the last replies to leave.
 inline constexpr std::chrono::seconds kStopTimeout{3};
 /// How often sessions are asked whether they have become too old for the PIDs (policy::IdSequence).

@@ -10,15 +10,46 @@
 #include <functional>
 #include <memory>
 
+#include "middlebox/backend/nftables/nftables_backend.hpp"
 #include "middlebox/backend/null_backend.hpp"
 #include "middlebox/options.hpp"
+#include "middlebox/privileges.hpp"
 #include "middlebox/server.hpp"
 
 namespace {
 
 using namespace simco;
 
-std::unique_ptr<backend::Backend> make_backend(const middlebox::Settings&) {
+backend::nftables::Options nftables_options(const middlebox::Settings& settings) {
+  const auto& router = settings.router;
+  const auto& nat = settings.server.nat;
+  backend::nftables::Options options;
+  options.table = router.table;
+  options.own_table = router.own_table;
+  options.internal_if = router.internal_if;
+  options.external_if = router.external_if;
+  options.allow_outbound = router.allow_outbound;
+  options.keep_on_stop = router.keep_rules;
+  options.nat = nat.mode != policy::Mode::kFirewall;
+  const auto pool_of = [](const policy::AddressRange& range) {
+    return backend::nftables::Pool{range.first, policy::advance(range.first, range.count - 1)};
+  };
+  for (const auto& range : nat.outside) options.outside_pool.push_back(pool_of(range));
+  for (const auto& range : nat.inside) options.inside_pool.push_back(pool_of(range));
+  options.first_port = nat.first_port;
+  options.last_port = nat.last_port;
+  return options;
+}
+
+std::unique_ptr<backend::Backend> make_backend(boost::asio::io_context& io,
+                                               const middlebox::Settings& settings) {
+  if (settings.backend == "nftables") {
+    auto backend =
+        std::make_unique<backend::nftables::NftablesBackend>(io, nftables_options(settings));
+    spdlog::info("backend nftables: table inet {}, internal {}, external {}", settings.router.table,
+                 settings.router.internal_if, settings.router.external_if);
+    return backend;
+  }
   spdlog::warn("backend null: no rule is enforced, no traffic is filtered or translated");
   return std::make_unique<backend::NullBackend>();
 }
@@ -54,8 +85,9 @@ void reload(middlebox::Server& server, middlebox::Settings& settings, int argc, 
 int run(middlebox::Settings& settings, int argc, char** argv) {
   // One thread and no resolver: the loop needs no locks.
   boost::asio::io_context io(BOOST_ASIO_CONCURRENCY_HINT_UNSAFE);
-  const auto backend = make_backend(settings);
+  const auto backend = make_backend(io, settings);
   middlebox::Server server(io, settings.server, *backend);
+  middlebox::drop_privileges(settings.backend == "nftables");
   boost::asio::signal_set signals(io, SIGTERM, SIGINT, SIGHUP);
   std::function<void(const boost::system::error_code&, int)> on_signal =
       [&](const boost::system::error_code& error, int signal) {

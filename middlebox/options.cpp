@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "middlebox/agents.hpp"
+#include "middlebox/limits.hpp"
 #include "middlebox/nat_options.hpp"
 #include "middlebox/toml.hpp"
 
@@ -27,9 +28,30 @@ struct Raw {
   std::vector<std::string> inside;
   std::string ports = "1024-65535";
   std::string pooling = "paired";
+  std::string table_mode = "own";
   std::string config;
   bool allow_anonymous = false;
 };
+
+void declare_router(CLI::App& app, Raw& raw) {
+  auto& router = raw.settings.router;
+  app.add_option("--internal-if", router.internal_if,
+                 "nftables: interface to the internal network");
+  app.add_option("--external-if", router.external_if,
+                 "nftables: interface to the external network");
+  app.add_option("--table", router.table, "nftables: name of the table, of family inet")
+      ->capture_default_str();
+  app.add_option(
+         "--table-mode", raw.table_mode,
+         "nftables: own (the table is the middlebox's) or shared (it is the site's, and its "
+         "chains jump to simco-forward, simco-prerouting and simco-postrouting)")
+      ->check(CLI::IsMember({"own", "shared"}))
+      ->capture_default_str();
+  app.add_flag("--allow-outbound", router.allow_outbound,
+               "nftables: internal to external passes without rules, and so do the answers");
+  app.add_flag("--keep-rules", router.keep_rules,
+               "nftables: leave the rules in the kernel at an orderly stop, until they expire");
+}
 
 void declare(CLI::App& app, Raw& raw) {
   auto& server = raw.settings.server;
@@ -42,8 +64,9 @@ void declare(CLI::App& app, Raw& raw) {
   app.add_option("--port", server.port, "Port to listen on; 0: any free one")
       ->capture_default_str();
   app.add_option("--backend", raw.settings.backend, "Where rules are enforced")
-      ->check(CLI::IsMember({"null"}))
+      ->check(CLI::IsMember({"null", "nftables"}))
       ->capture_default_str();
+  declare_router(app, raw);
   app.add_option("--mode", raw.mode, "Kind of middlebox")
       ->check(CLI::IsMember({"firewall", "nat", "twice-nat"}))
       ->capture_default_str();
@@ -175,6 +198,28 @@ std::optional<std::string> set_nat(const Raw& raw, policy::NatTable::Options& na
   return std::nullopt;
 }
 
+std::optional<std::string> judge_router(Raw& raw) {
+  auto& router = raw.settings.router;
+  router.own_table = raw.table_mode == "own";
+  if (raw.settings.backend != "nftables") {
+    if (router.internal_if.empty() && router.external_if.empty()) return std::nullopt;
+    return "--internal-if and --external-if need --backend nftables";
+  }
+  if (router.internal_if.empty() || router.external_if.empty()) {
+    return "--backend nftables needs --internal-if NAME and --external-if NAME";
+  }
+  if (router.internal_if == router.external_if) {
+    return "--internal-if and --external-if are the same interface";
+  }
+  const bool plain = router.table.find_first_not_of(
+                         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQR"
+                         "STUVWXYZ0123456789_-") == std::string::npos;
+  if (!plain || router.table.empty() || router.table.size() > kTableNameMax) {
+    return "--table: '" + router.table + "' is no name of letters, digits, - and _";
+  }
+  return std::nullopt;
+}
+
 /// Every option as it is in the end.
 std::map<std::string, std::string> effective_options(const CLI::App& app) {
   std::map<std::string, std::string> result;
@@ -220,6 +265,7 @@ std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* a
   server.directory = std::move(agents.directory);
   server.secret = std::move(agents.secret);
   if (const auto error = judge_listen(raw)) return std::unexpected(wrong(*error));
+  if (const auto error = judge_router(raw)) return std::unexpected(wrong(*error));
   if (const auto error = set_nat(raw, server.nat)) return std::unexpected(wrong(*error));
   server.listen = raw.listen;
   server.message_timeout =

@@ -10,10 +10,21 @@
 
 namespace simco::middlebox {
 
+/// How rules are enforced by a kernel.
+struct RouterSettings {
+  std::string internal_if;
+  std::string external_if;
+  std::string table = "simco";
+  bool own_table = true;        ///< false: chains of the site's table jump to ours
+  bool allow_outbound = false;  ///< internal to external passes without rules
+  bool keep_rules = false;      ///< leave the rules in the kernel at an orderly stop
+};
+
 /// Everything that main needs to build the program.
 struct Settings {
   ServerOptions server;
   std::string backend = "null";
+  RouterSettings router;
   std::string log_level = "info";
   /// Each option that was given, by its name, as text: to tell what a reload would change.
   std::map<std::string, std::string> options;

@@ -1,0 +1,280 @@
+#include "middlebox/backend/nftables/conntrack.hpp"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <netinet/in.h>
+// The kernel's headers go after the C library's.
+#include <libnetfilter_conntrack/libnetfilter_conntrack.h>
+#include <linux/netfilter/nf_conntrack_common.h>
+#include <linux/netfilter/nfnetlink.h>
+#include <linux/netfilter/nfnetlink_conntrack.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "middlebox/backend/nftables/limits.hpp"
+
+namespace simco::backend::nftables {
+namespace {
+
+constexpr std::size_t kPendingMax = 4096;
+
+constexpr std::uint16_t type_of(int message) {
+  return static_cast<std::uint16_t>((NFNL_SUBSYS_CTNETLINK << 8) | message);
+}
+
+bool has_ports(const AddressTuple& tuple) {
+  return tuple.form == AddressForm::kFullAddress && tuple.protocol != kProtocolAny &&
+         tuple.port != 0;
+}
+
+/// One host and known ports: a rule between two such ends has flows that can be named.
+bool is_exact(const AddressTuple& tuple) {
+  const unsigned all = tuple.ip_version == IpVersion::kIpv4 ? 32 : 128;
+  return has_ports(tuple) && tuple.prefix_length >= all && tuple.port_range <= kPortsPerRuleMax;
+}
+
+bool matches(const AddressTuple& tuple, const std::array<std::byte, 16>& address,
+             std::uint16_t port) {
+  const auto prefix = prefix_of(tuple);
+  if (masked({tuple.ip_version, address}, prefix.length) != prefix.address) return false;
+  return !has_ports(tuple) || (port >= tuple.port && port - tuple.port < tuple.port_range);
+}
+
+bool same_binding(const std::optional<AddressTuple>& a, const std::optional<AddressTuple>& b) {
+  if (!a || !b || a->address != b->address) return false;
+  if (!has_ports(*a) || !has_ports(*b)) return true;
+  return a->port < b->port + b->port_range && b->port < a->port + a->port_range;
+}
+
+std::array<std::byte, 16> address_of(const nf_conntrack* flow, IpVersion version,
+                                     nf_conntrack_attr ipv4, nf_conntrack_attr ipv6) {
+  std::array<std::byte, 16> address{};
+  const bool is_ipv4 = version == IpVersion::kIpv4;
+  if (const void* octets = nfct_get_attr(flow, is_ipv4 ? ipv4 : ipv6)) {
+    std::memcpy(address.data(), octets, is_ipv4 ? 4 : 16);
+  }
+  return address;
+}
+
+std::vector<IpAddress> local_addresses() {
+  std::vector<IpAddress> result;
+  ifaddrs* list = nullptr;
+  if (::getifaddrs(&list) != 0) return result;
+  for (const auto* entry = list; entry != nullptr; entry = entry->ifa_next) {
+    if (entry->ifa_addr == nullptr) continue;
+    IpAddress address;
+    if (entry->ifa_addr->sa_family == AF_INET) {
+      std::memcpy(address.octets.data(),
+                  &reinterpret_cast<const sockaddr_in*>(entry->ifa_addr)->sin_addr, 4);
+    } else if (entry->ifa_addr->sa_family == AF_INET6) {
+      address.version = IpVersion::kIpv6;
+      std::memcpy(address.octets.data(),
+                  &reinterpret_cast<const sockaddr_in6*>(entry->ifa_addr)->sin6_addr, 16);
+    } else {
+      continue;
+    }
+    result.push_back(address);
+  }
+  ::freeifaddrs(list);
+  return result;
+}
+
+bool in_pool(const std::vector<Pool>& pools, IpVersion version,
+             const std::array<std::byte, 16>& octets) {
+  return std::any_of(pools.begin(), pools.end(), [&](const Pool& pool) {
+    return pool.first.version == version && pool.first.octets <= octets &&
+           octets <= pool.last.octets;
+  });
+}
+
+}  // namespace
+
+void Conntrack::Free::operator()(nf_conntrack* flow) const { nfct_destroy(flow); }
+
+Conntrack::Conntrack(boost::asio::io_context& io, const Options& options)
+    : options_(options), scratch_(nfct_new()), dump_(io), timer_(io) {
+  if (!scratch_) throw std::bad_alloc();
+}
+
+Conntrack::~Conntrack() = default;
+
+// A flow that began outside goes from A3 to what the internal host is called there, one that began
+// inside from A0 to what the external host is called there.
+void Conntrack::forget(const RuleChange& ended) {
+  if (!is_exact(ended.internal) || !is_exact(ended.external)) {
+    if (pending_.size() >= kPendingMax) pending_.erase(pending_.begin());
+    pending_.push_back(ended);
+    return;
+  }
+  const AddressTuple& outside = ended.outside ? *ended.outside : ended.internal;
+  const AddressTuple& inside = ended.inside ? *ended.inside : ended.external;
+  const auto direction = ended.parameters.direction;
+  for (std::uint16_t i = 0; i < ended.internal.port_range; ++i) {
+    const auto nth = [i](const AddressTuple& tuple) {
+      return static_cast<std::uint16_t>(tuple.port + i);
+    };
+    const auto version = ended.internal.ip_version;
+    const auto protocol = ended.internal.protocol;
+    if (direction != Direction::kOutbound) {
+      remove({version, protocol, ended.external.address, outside.address, nth(ended.external),
+              nth(outside)});
+    }
+    if (direction != Direction::kInbound) {
+      remove({version, protocol, ended.internal.address, inside.address, nth(ended.internal),
+              nth(inside)});
+    }
+  }
+}
+
+void Conntrack::make_way(const RuleChange& added) {
+  if (!added.outside) return;
+  const auto in_the_way = [&](const RuleChange& old) {
+    return same_binding(old.outside, added.outside) || same_binding(old.inside, added.inside);
+  };
+  if (std::any_of(sweeping_.begin(), sweeping_.end(), in_the_way)) dump_.finish();
+  if (std::any_of(pending_.begin(), pending_.end(), in_the_way)) {
+    dump_.finish();
+    sweep();
+    dump_.finish();
+  }
+  // With traffic that passes without rules, the flow may exist already, translated otherwise.
+  if (options_.allow_outbound && is_exact(added.internal) && is_exact(added.external)) {
+    forget(added);
+  }
+}
+
+void Conntrack::remove(const Tuple& tuple) {
+  const bool ipv4 = tuple.version == IpVersion::kIpv4;
+  auto* flow = scratch_.get();
+  nfct_set_attr_u8(flow, ATTR_L3PROTO, ipv4 ? AF_INET : AF_INET6);
+  nfct_set_attr(flow, ipv4 ? ATTR_IPV4_SRC : ATTR_IPV6_SRC, tuple.source.data());
+  nfct_set_attr(flow, ipv4 ? ATTR_IPV4_DST : ATTR_IPV6_DST, tuple.destination.data());
+  nfct_set_attr_u8(flow, ATTR_L4PROTO, tuple.protocol);
+  nfct_set_attr_u16(flow, ATTR_PORT_SRC, htons(tuple.source_port));
+  nfct_set_attr_u16(flow, ATTR_PORT_DST, htons(tuple.destination_port));
+  auto* message = removals_.begin(type_of(IPCTNL_MSG_CT_DELETE), 0, ipv4 ? AF_INET : AF_INET6);
+  nfct_nlmsg_build(message, flow);
+  removals_.end();
+  if (removals_.size() > kCommitOctets) flush();
+}
+
+void Conntrack::flush() {
+  if (removals_.size() == 0) return;
+  socket_.send(removals_);
+  removals_.clear();
+  // The kernel has done it by now. It says which flows there were not: most rules have none.
+  socket_.discard();
+}
+
+void Conntrack::end_batch() {
+  flush();
+  arm();
+}
+
+// --- Rules with wildcards ------------------------------------------------------------------------
+
+void Conntrack::arm() {
+  if (armed_ || pending_.empty()) return;
+  armed_ = true;
+  timer_.expires_after(kSweepInterval);
+  timer_.async_wait([this](const boost::system::error_code& error) {
+    if (error) return;
+    armed_ = false;
+    if (!dump_.busy())
+      sweep();
+    else
+      arm();
+  });
+}
+
+void Conntrack::sweep() {
+  if (pending_.empty()) return;
+  sweeping_.swap(pending_);
+  local_ = local_addresses();
+  MessageBuffer request;
+  request.begin(type_of(IPCTNL_MSG_CT_GET), NLM_F_DUMP, AF_UNSPEC);
+  request.end();
+  dump_.start(
+      request, [this](const nlmsghdr* message) { read_flow(message, false); },
+      [this](int) {
+        sweeping_.clear();
+        flush();
+        arm();
+      });
+}
+
+void Conntrack::forget_all_translated() {
+  MessageBuffer request;
+  request.begin(type_of(IPCTNL_MSG_CT_GET), NLM_F_DUMP, AF_UNSPEC);
+  request.end();
+  dump_.start(request, [this](const nlmsghdr* message) { read_flow(message, true); }, [](int) {});
+  dump_.finish();
+  flush();
+}
+
+void Conntrack::read_flow(const nlmsghdr* message, bool all_translated) {
+  const std::unique_ptr<nf_conntrack, Free> read(nfct_new());
+  if (!read || nfct_nlmsg_parse(message, read.get()) < 0) return;
+  const auto* raw = read.get();
+  Flow flow;
+  auto& original = flow.original;
+  original.version =
+      nfct_get_attr_u8(raw, ATTR_L3PROTO) == AF_INET ? IpVersion::kIpv4 : IpVersion::kIpv6;
+  original.protocol = nfct_get_attr_u8(raw, ATTR_L4PROTO);
+  const auto address = [&](nf_conntrack_attr ipv4, nf_conntrack_attr ipv6) {
+    return address_of(raw, original.version, ipv4, ipv6);
+  };
+  original.source = address(ATTR_ORIG_IPV4_SRC, ATTR_ORIG_IPV6_SRC);
+  original.destination = address(ATTR_ORIG_IPV4_DST, ATTR_ORIG_IPV6_DST);
+  original.source_port = ntohs(nfct_get_attr_u16(raw, ATTR_ORIG_PORT_SRC));
+  original.destination_port = ntohs(nfct_get_attr_u16(raw, ATTR_ORIG_PORT_DST));
+  flow.reply_source = address(ATTR_REPL_IPV4_SRC, ATTR_REPL_IPV6_SRC);
+  flow.reply_source_port = ntohs(nfct_get_attr_u16(raw, ATTR_REPL_PORT_SRC));
+  flow.reply_destination = address(ATTR_REPL_IPV4_DST, ATTR_REPL_IPV6_DST);
+  flow.status = nfct_get_attr_u32(raw, ATTR_STATUS);
+  if (!(all_translated ? is_ours_translated(flow) : ended(flow))) return;
+  // The tuple as it was read: protocols without ports have other parts.
+  auto* removal = removals_.begin(type_of(IPCTNL_MSG_CT_DELETE), 0,
+                                  original.version == IpVersion::kIpv4 ? AF_INET : AF_INET6);
+  nfct_nlmsg_build(removal, raw);
+  removals_.end();
+}
+
+bool Conntrack::is_ours_translated(const Flow& flow) const {
+  const auto version = flow.original.version;
+  const bool from_outside = (flow.status & IPS_DST_NAT) != 0 &&
+                            (in_pool(options_.outside_pool, version, flow.original.destination) ||
+                             in_pool(options_.inside_pool, version, flow.original.destination));
+  // What passes without rules may be translated to the same addresses by the site.
+  const bool to_outside = !options_.allow_outbound && (flow.status & IPS_SRC_NAT) != 0 &&
+                          (in_pool(options_.outside_pool, version, flow.reply_destination) ||
+                           in_pool(options_.inside_pool, version, flow.reply_destination));
+  return from_outside || to_outside;
+}
+
+bool Conntrack::ended(const Flow& flow) const {
+  const auto& original = flow.original;
+  const auto matches_rule = [&](const RuleChange& rule, const std::array<std::byte, 16>& internal,
+                                std::uint16_t internal_port,
+                                const std::array<std::byte, 16>& external,
+                                std::uint16_t external_port) {
+    if (rule.internal.ip_version != original.version) return false;
+    if (rule.internal.protocol != kProtocolAny && rule.internal.protocol != original.protocol)
+      return false;
+    if (!matches(rule.internal, internal, internal_port)) return false;
+    if (!matches(rule.external, external, external_port)) return false;
+    // The router's own flows pass without us.
+    const IpAddress host{original.version, internal};
+    return std::find(local_.begin(), local_.end(), host) == local_.end();
+  };
+  return std::any_of(sweeping_.begin(), sweeping_.end(), [&](const RuleChange& rule) {
+    return matches_rule(rule, flow.reply_source, flow.reply_source_port, original.source,
+                        original.source_port) ||
+           matches_rule(rule, original.source, original.source_port, flow.reply_source,
+                        flow.reply_source_port);
+  });
+}
+
+}  // namespace simco::backend::nftables

@@ -1,0 +1,78 @@
+// Ends the flows of rules that have ended: the entries that they made in the kernel's connection
+// tracking. The sets that packets are looked up in do not let them pass any more, but a translated
+// flow would keep its translation.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "middlebox/backend/nftables/dump.hpp"
+#include "middlebox/backend/nftables/netlink.hpp"
+#include "middlebox/backend/nftables/ruleset.hpp"
+#include "middlebox/backend/rule_change.hpp"
+
+struct nf_conntrack;
+
+namespace simco::backend::nftables {
+
+class Conntrack {
+ public:
+  Conntrack(boost::asio::io_context& io, const Options& options);
+  ~Conntrack();
+
+  /// Deletes the flows of an enable rule that has ended, those that are known by their addresses
+  /// and ports before end_batch() returns; the flows of a rule with wildcards within
+  /// kSweepInterval and the time that it takes to read the table.
+  void forget(const RuleChange& ended);
+  /// An enable rule has been added: deletes what flows of older rules would stand in its way.
+  void make_way(const RuleChange& added);
+  void end_batch();
+  /// Deletes translated flows of the pools, whoever made them.
+  void forget_all_translated();
+
+ private:
+  /// The original direction of a flow, as the kernel tracks it.
+  struct Tuple {
+    IpVersion version = IpVersion::kIpv4;
+    std::uint8_t protocol = 0;
+    std::array<std::byte, 16> source{};
+    std::array<std::byte, 16> destination{};
+    std::uint16_t source_port = 0;
+    std::uint16_t destination_port = 0;
+  };
+  /// A flow read from the kernel, with both its ends as they are on their own sides.
+  struct Flow {
+    Tuple original;
+    std::array<std::byte, 16> reply_source{};
+    std::uint16_t reply_source_port = 0;
+    std::array<std::byte, 16> reply_destination{};
+    std::uint32_t status = 0;
+  };
+
+  void remove(const Tuple& tuple);
+  void flush();
+  void sweep();
+  void arm();
+  void read_flow(const nlmsghdr* message, bool all_translated);
+  bool is_ours_translated(const Flow& flow) const;
+  bool ended(const Flow& flow) const;
+
+  const Options& options_;
+  NetlinkSocket socket_;
+  MessageBuffer removals_;
+  struct Free {
+    void operator()(nf_conntrack* flow) const;
+  };
+  std::unique_ptr<nf_conntrack, Free> scratch_;
+  std::vector<RuleChange> pending_;   ///< ended rules with wildcards
+  std::vector<RuleChange> sweeping_;  ///< those that the sweep under way looks for
+  std::vector<IpAddress> local_;      ///< the router's own addresses, as of this sweep
+  Dump dump_;
+  boost::asio::steady_timer timer_;
+  bool armed_ = false;
+};
+
+}  // namespace simco::backend::nftables

@@ -1,0 +1,272 @@
+#include "middlebox/backend/nftables/element.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "middlebox/backend/nftables/limits.hpp"
+#include "simco/wire/limits.hpp"
+
+namespace simco::backend::nftables {
+namespace {
+
+constexpr std::uint16_t kAllPorts = 0xFFFF;  ///< a port range that stands for whatever fits
+
+/// Consecutive ports; count 0: any port.
+struct Ports {
+  std::uint32_t first = 0;
+  std::uint32_t count = 0;
+  std::uint16_t last() const { return static_cast<std::uint16_t>(first + count - 1); }
+};
+
+/// One end of a rule.
+struct End {
+  std::array<std::byte, 16> address{};
+  std::uint8_t bits = 0;
+  Ports ports;
+};
+
+End end_of(const AddressTuple& tuple) {
+  const auto prefix = prefix_of(tuple);
+  End end{prefix.address.octets, prefix.length, {}};
+  const bool full = tuple.form == AddressForm::kFullAddress;
+  if (full && tuple.protocol != kProtocolAny && tuple.port != 0) {
+    end.ports = {tuple.port, tuple.port_range};
+  }
+  return end;
+}
+
+Flow flow_of(const RuleChange& change) {
+  const bool connections = change.internal.protocol == kProtocolTcp;
+  switch (change.parameters.direction) {
+    case Direction::kInbound: return connections ? Flow::kInboundConnection : Flow::kInbound;
+    case Direction::kOutbound: return connections ? Flow::kOutboundConnection : Flow::kOutbound;
+    case Direction::kBidirectional: return Flow::kBoth;
+  }
+  return Flow::kBoth;
+}
+
+/// Makes the elements of one rule.
+class Maker {
+ public:
+  Maker(const RuleChange& change, std::vector<Element>& elements)
+      : change_(change),
+        elements_(elements),
+        internal_(end_of(change.internal)),
+        external_(end_of(change.external)) {
+    // 0xFFFF fits every range of the other side, and so pairs its ports with all.
+    if (external_.ports.count == kAllPorts && internal_.ports.count != kAllPorts)
+      external_.ports = {};
+    if (internal_.ports.count == kAllPorts && external_.ports.count != kAllPorts &&
+        external_.ports.count != 0)
+      internal_.ports = {};
+  }
+
+  bool make() {
+    if (!filter()) return false;
+    if (change_.rule == RuleKind::kEnable) return translate();
+    return true;
+  }
+
+ private:
+  Shape shape(Purpose purpose, const End& internal, const End& external) const {
+    Shape shape;
+    shape.purpose = purpose;
+    shape.version = change_.internal.ip_version;
+    shape.internal_bits = internal.bits;
+    shape.external_bits = external.bits;
+    shape.protocol = change_.internal.protocol != kProtocolAny;
+    return shape;
+  }
+
+  Key key(const End& internal, const End& external) const {
+    Key key;
+    key.internal = internal.address;
+    key.external = external.address;
+    key.protocol = change_.internal.protocol;
+    return key;
+  }
+
+  bool filter() {
+    const bool disable = change_.rule == RuleKind::kDisable;
+    Shape base = shape(disable ? Purpose::kDisable : Purpose::kEnable, internal_, external_);
+    if (!disable) base.flow = flow_of(change_);
+    const Key common = key(internal_, external_);
+    const auto count = std::max(internal_.ports.count, external_.ports.count);
+    const bool both = internal_.ports.count != 0 && external_.ports.count != 0;
+    if (count > kPortsPerRuleMax) {
+      if (both) return false;
+      add_interval(base, common);
+      return true;
+    }
+    if (count == 0) {
+      elements_.push_back({base, common, {}});
+      return true;
+    }
+    add_ports(base, common, count);
+    return true;
+  }
+
+  /// RFC 5189 section 2.3.6: the n-th port of one side goes with the n-th of the other. Two ports
+  /// that differ in their last bit only are one element, where both sides have them so.
+  void add_ports(Shape shape, Key key, std::uint32_t count) {
+    const Ports& internal = internal_.ports;
+    const Ports& external = external_.ports;
+    for (std::uint32_t i = 0; i < count;) {
+      const bool pair = i + 1 < count && (internal.count == 0 || (internal.first + i) % 2 == 0) &&
+                        (external.count == 0 || (external.first + i) % 2 == 0);
+      const std::uint8_t bits = pair ? 15 : 16;
+      if (internal.count != 0) {
+        shape.internal_port_bits = bits;
+        key.internal_port = key.internal_last = static_cast<std::uint16_t>(internal.first + i);
+      }
+      if (external.count != 0) {
+        shape.external_port_bits = bits;
+        key.external_port = key.external_last = static_cast<std::uint16_t>(external.first + i);
+      }
+      elements_.push_back({shape, key, {}});
+      i += pair ? 2 : 1;
+    }
+  }
+
+  void add_interval(const Shape& base, Key key) {
+    Element element{base, key, {}};
+    if (internal_.ports.count != 0) {
+      element.shape.internal_port_bits = 16;
+      element.key.internal_port = static_cast<std::uint16_t>(internal_.ports.first);
+      element.key.internal_last = internal_.ports.last();
+    } else {
+      element.shape.external_port_bits = 16;
+      element.key.external_port = static_cast<std::uint16_t>(external_.ports.first);
+      element.key.external_last = external_.ports.last();
+    }
+    add_intervals(element, elements_);
+  }
+
+  bool translate() {
+    const bool in = change_.parameters.direction != Direction::kOutbound;
+    const bool out = change_.parameters.direction != Direction::kInbound;
+    if (change_.outside) {
+      const End outside = end_of(*change_.outside);
+      if (in && !add(Purpose::kDestinationOutside, outside, external_, internal_)) return false;
+      if (out && !add(Purpose::kSourceOutside, internal_, external_, outside)) return false;
+    }
+    if (change_.inside) {
+      const End inside = end_of(*change_.inside);
+      if (out && !add(Purpose::kDestinationInside, internal_, inside, external_)) return false;
+      if (in && !add(Purpose::kSourceInside, internal_, external_, inside)) return false;
+    }
+    return true;
+  }
+
+  /// A map from packets between `internal` and `external` to the address and ports of `to`.
+  bool add(Purpose purpose, End internal, End external, const End& to) {
+    // The end whose address is rewritten.
+    const bool rewrites_internal =
+        purpose == Purpose::kDestinationOutside || purpose == Purpose::kSourceOutside;
+    End& from = rewrites_internal ? internal : external;
+    Shape base = shape(purpose, internal, external);
+    // Ports that a rule wildcards are bound one by one: what comes in keeps its port.
+    const bool one_by_one = from.ports.count != 0 && to.ports.count == 0;
+    if (one_by_one) {
+      base.first_port = static_cast<std::uint16_t>(from.ports.first);
+      base.last_port = from.ports.last();
+      from.ports = {};
+    }
+    base.target_port = to.ports.count != 0;
+    const bool fixed = from.ports.count == 0;  // all that match get the same target
+    const auto count = std::max({internal.ports.count, external.ports.count, 1U});
+    if (count > kPortsPerRuleMax) return false;
+    if (internal.ports.count != 0) base.internal_port_bits = 16;
+    if (external.ports.count != 0) base.external_port_bits = 16;
+    Element element{base, key(internal, external), {to.address, 0}};
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const auto nth = [i](const Ports& ports) {
+        return static_cast<std::uint16_t>(ports.count == 0 ? 0 : ports.first + i);
+      };
+      element.key.internal_port = element.key.internal_last = nth(internal.ports);
+      element.key.external_port = element.key.external_last = nth(external.ports);
+      if (base.target_port) {
+        element.target.port = static_cast<std::uint16_t>(to.ports.first + (fixed ? 0 : i));
+      }
+      elements_.push_back(element);
+    }
+    return true;
+  }
+
+  const RuleChange& change_;
+  std::vector<Element>& elements_;
+  End internal_;
+  End external_;
+};
+
+bool prefixes_overlap(const std::array<std::byte, 16>& a, unsigned a_bits,
+                      const std::array<std::byte, 16>& b, unsigned b_bits) {
+  const unsigned bits = std::min(a_bits, b_bits);
+  return masked({IpVersion::kIpv6, a}, bits) == masked({IpVersion::kIpv6, b}, bits);
+}
+
+}  // namespace
+
+unsigned Shape::specificity() const {
+  return unsigned{internal_bits} + external_bits + internal_port_bits + external_port_bits +
+         (protocol ? 8U : 0U);
+}
+
+std::string set_name(const Shape& shape) {
+  static constexpr std::array<const char*, 6> purposes = {
+      "disable", "enable", "dnat-outside", "dnat-inside", "snat-outside", "snat-inside"};
+  static constexpr std::array<const char*, 5> flows = {"", "-in", "-out", "-in-conn", "-out-conn"};
+  const auto version = shape.version == IpVersion::kIpv4 ? '4' : '6';
+  auto name = fmt::format("{}{}{}", purposes[static_cast<std::size_t>(shape.purpose)], version,
+                          flows[static_cast<std::size_t>(shape.flow)]);
+  if (shape.intervals) return name + "-intervals";
+  name += fmt::format("_{}.{}_{}.{}", shape.internal_bits, shape.internal_port_bits,
+                      shape.external_bits, shape.external_port_bits);
+  if (shape.protocol) name += "_proto";
+  if (shape.target_port) name += "_port";
+  if (shape.last_port != 0) name += fmt::format("_{}-{}", shape.first_port, shape.last_port);
+  return name;
+}
+
+bool overlap(const Key& a, const Key& b) {
+  const bool protocols = a.any_protocol != 0 || b.any_protocol != 0 || a.protocol == b.protocol;
+  return protocols && a.internal_port <= b.internal_last && b.internal_port <= a.internal_last &&
+         a.external_port <= b.external_last && b.external_port <= a.external_last &&
+         prefixes_overlap(a.internal, a.internal_bits, b.internal, b.internal_bits) &&
+         prefixes_overlap(a.external, a.external_bits, b.external, b.external_bits);
+}
+
+bool make_elements(const RuleChange& change, std::vector<Element>& elements) {
+  return Maker(change, elements).make();
+}
+
+void add_intervals(const Element& element, std::vector<Element>& elements) {
+  const Shape& shape = element.shape;
+  Element result;
+  result.shape.purpose = shape.purpose;
+  result.shape.flow = shape.flow;
+  result.shape.version = shape.version;
+  result.shape.intervals = true;
+  result.key = element.key;
+  Key& key = result.key;
+  key.internal_bits = shape.internal_bits;
+  key.external_bits = shape.external_bits;
+  key.any_protocol = shape.protocol ? 0 : 1;
+  if (shape.internal_port_bits == 0 && key.internal_last == key.internal_port)
+    key.internal_last = 65535;
+  if (shape.external_port_bits == 0 && key.external_last == key.external_port)
+    key.external_last = 65535;
+  if (shape.internal_port_bits != 15 || shape.external_port_bits != 15) {
+    if (shape.internal_port_bits == 15) ++key.internal_last;
+    if (shape.external_port_bits == 15) ++key.external_last;
+    elements.push_back(result);
+    return;
+  }
+  elements.push_back(result);  // even with even,
+  key.internal_port = ++key.internal_last;
+  key.external_port = ++key.external_last;
+  elements.push_back(result);  // odd with odd
+}
+
+}  // namespace simco::backend::nftables

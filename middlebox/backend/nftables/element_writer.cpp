@@ -1,0 +1,149 @@
+#include "middlebox/backend/nftables/element_writer.hpp"
+
+#include <endian.h>
+#include <netinet/in.h>
+// The kernel's headers go after the C library's.
+#include <libnftnl/udata.h>
+#include <linux/netfilter.h>
+#include <linux/netfilter/nf_tables.h>
+#include <linux/netfilter/nfnetlink.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <numeric>
+
+#include "middlebox/backend/nftables/limits.hpp"
+
+namespace simco::backend::nftables {
+namespace {
+
+/// An element that is made only to be removed lives that long.
+constexpr std::chrono::seconds kDoubtfulLifetime{1};
+
+void put_value(nlmsghdr* message, std::uint16_t attribute, const void* octets, std::size_t size) {
+  auto* nest = mnl_attr_nest_start(message, attribute);
+  mnl_attr_put(message, NFTA_DATA_VALUE, size, octets);
+  mnl_attr_nest_end(message, nest);
+}
+
+void put_key(nlmsghdr* message, const Shape& shape, const Key& key) {
+  const auto first = key_octets(shape, key);
+  put_value(message, NFTA_SET_ELEM_KEY, first.octets.data(), first.size);
+  if (!shape.intervals) return;
+  const auto last = key_octets(shape, key, true);
+  put_value(message, NFTA_SET_ELEM_KEY_END, last.octets.data(), last.size);
+}
+
+/// A comment that nft prints: "pid 4711".
+void put_comment(nlmsghdr* message, PolicyRuleId pid) {
+  std::array<char, 24> text = {
+      static_cast<char>(NFTNL_UDATA_SET_ELEM_COMMENT), 0, 'p', 'i', 'd', ' '};
+  const auto end = std::to_chars(text.data() + 6, text.data() + text.size() - 1, pid.value).ptr;
+  *end = '\0';
+  const auto size = static_cast<std::size_t>(end + 1 - text.data());
+  text[1] = static_cast<char>(size - 2);
+  mnl_attr_put(message, NFTA_SET_ELEM_USERDATA, size, text.data());
+}
+
+}  // namespace
+
+void ElementWriter::write(std::span<const Operation> operations, Instant now,
+                          const std::vector<bool>& doubtful, std::vector<Part>* parts) {
+  parts_ = parts;
+  order_.resize(operations.size());
+  std::iota(order_.begin(), order_.end(), 0U);
+  if (parts == nullptr) {
+    // Elements of one set share a message. What happens to one element keeps its order.
+    std::stable_sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return operations[a].store < operations[b].store;
+    });
+  }
+  for (const auto index : order_) {
+    const auto& operation = operations[index];
+    write(operation, now, operation.change < doubtful.size() && doubtful[operation.change]);
+  }
+  close();
+}
+
+void ElementWriter::write(const Operation& operation, Instant now, bool doubtful) {
+  const auto& [store, key, target, before, after, change] = operation;
+  const Instant ended = last_end(before);
+  const Instant ends = last_end(after);
+  if (!before.empty() && ended == ends) return;
+  // Deleting and adding in one commit leaves no gap for packets, and is the one way to change a
+  // timeout that Linux 6.1 knows too.
+  if (!before.empty() && now < ended + slack_) {
+    // An element that may have ended already is made sure to be there: deleting one that is not
+    // would fail the whole batch.
+    if (now >= ended || doubtful) add(operation, before.front().pid, kDoubtfulLifetime);
+    remove(operation);
+  }
+  if (!after.empty()) add(operation, after.front().pid, ends - now);
+}
+
+void ElementWriter::add(const Operation& operation, PolicyRuleId pid,
+                        std::chrono::nanoseconds lifetime) {
+  const Shape& shape = operation.store->shape();
+  auto* message = open(*operation.store, operation.change, false);
+  auto* element = mnl_attr_nest_start(message, NFTA_LIST_ELEM);
+  put_key(message, shape, operation.key);
+  if (shape.translates()) {
+    const auto target = target_octets(shape, operation.target);
+    put_value(message, NFTA_SET_ELEM_DATA, target.octets.data(), target.size);
+  }
+  const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(lifetime).count();
+  // 0 would be for ever.
+  const auto timeout = static_cast<std::uint64_t>(std::max<std::int64_t>(milliseconds, 1));
+  const std::uint64_t big_endian = htobe64(timeout);
+  mnl_attr_put(message, NFTA_SET_ELEM_TIMEOUT, sizeof big_endian, &big_endian);
+  put_comment(message, pid);
+  mnl_attr_nest_end(message, element);
+}
+
+void ElementWriter::remove(const Operation& operation) {
+  auto* message = open(*operation.store, operation.change, true);
+  auto* element = mnl_attr_nest_start(message, NFTA_LIST_ELEM);
+  put_key(message, operation.store->shape(), operation.key);
+  mnl_attr_nest_end(message, element);
+}
+
+void ElementWriter::write_removal(const ElementStore& store, const std::string& key,
+                                  const std::string& key_end) {
+  open(store, 0, true);
+  auto* element = mnl_attr_nest_start(message_, NFTA_LIST_ELEM);
+  put_value(message_, NFTA_SET_ELEM_KEY, key.data(), key.size());
+  if (!key_end.empty()) {
+    put_value(message_, NFTA_SET_ELEM_KEY_END, key_end.data(), key_end.size());
+  }
+  mnl_attr_nest_end(message_, element);
+  close();
+}
+
+nlmsghdr* ElementWriter::open(const ElementStore& store, std::uint32_t change, bool removal) {
+  const bool fits = message_ != nullptr && store_ == &store && removal_ == removal &&
+                    (parts_ == nullptr || change_ == change) && message_->nlmsg_len < kListOctets;
+  if (fits) return message_;
+  close();
+  const int type = removal ? NFT_MSG_DELSETELEM : NFT_MSG_NEWSETELEM;
+  message_ = batch_.begin(static_cast<std::uint16_t>((NFNL_SUBSYS_NFTABLES << 8) | type),
+                          removal ? 0 : NLM_F_CREATE, NFPROTO_INET);
+  mnl_attr_put_strz(message_, NFTA_SET_ELEM_LIST_TABLE, options_.table.c_str());
+  mnl_attr_put_strz(message_, NFTA_SET_ELEM_LIST_SET, store.name().c_str());
+  list_ = mnl_attr_nest_start(message_, NFTA_SET_ELEM_LIST_ELEMENTS);
+  store_ = &store;
+  change_ = change;
+  removal_ = removal;
+  return message_;
+}
+
+void ElementWriter::close() {
+  if (message_ == nullptr) return;
+  mnl_attr_nest_end(message_, list_);
+  const auto sequence = batch_.end();
+  if (parts_ != nullptr) parts_->push_back({sequence, change_, removal_});
+  message_ = nullptr;
+  store_ = nullptr;
+}
+
+}  // namespace simco::backend::nftables

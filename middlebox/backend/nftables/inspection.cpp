@@ -1,0 +1,75 @@
+#include "middlebox/backend/nftables/inspection.hpp"
+
+#include <netinet/in.h>
+// The kernel's headers go after the C library's.
+#include <linux/netfilter.h>
+#include <linux/netfilter/nf_tables.h>
+#include <linux/netfilter/nfnetlink.h>
+
+#include <utility>
+
+#include "simco/wire/assert.hpp"
+
+namespace simco::backend::nftables {
+namespace {
+
+std::string value_in(const nlattr* data) {
+  std::string result;
+  for_each_attribute(attributes_of(data), [&](std::uint16_t type, const nlattr* value) {
+    if (type != NFTA_DATA_VALUE) return;
+    const auto octets = attributes_of(value);
+    result.assign(octets.data(), octets.size());
+  });
+  return result;
+}
+
+}  // namespace
+
+void Inspection::start(std::vector<Shape> shapes, Report report, std::function<void()> done) {
+  SIMCO_ASSERT(!busy_);
+  busy_ = true;
+  left_ = std::move(shapes);
+  report_ = std::move(report);
+  done_ = std::move(done);
+  next();
+}
+
+void Inspection::next() {
+  if (left_.empty()) {
+    busy_ = false;
+    return std::exchange(done_, nullptr)();
+  }
+  keys_.clear();
+  MessageBuffer request;
+  auto* message =
+      request.begin((NFNL_SUBSYS_NFTABLES << 8) | NFT_MSG_GETSETELEM, NLM_F_DUMP, NFPROTO_INET);
+  mnl_attr_put_strz(message, NFTA_SET_ELEM_LIST_TABLE, options_.table.c_str());
+  mnl_attr_put_strz(message, NFTA_SET_ELEM_LIST_SET,
+                    Ruleset(options_).set_in_kernel(left_.back()).c_str());
+  request.end();
+  dump_.start(
+      request, [this](const nlmsghdr* part) { read(part); },
+      [this](int error) {
+        const Shape shape = left_.back();
+        left_.pop_back();
+        if (error == 0) report_(shape, keys_);
+        next();
+      });
+}
+
+void Inspection::read(const nlmsghdr* message) {
+  for_each_attribute(attributes_of(message), [&](std::uint16_t list_type, const nlattr* list) {
+    if (list_type != NFTA_SET_ELEM_LIST_ELEMENTS) return;
+    for_each_attribute(attributes_of(list), [&](std::uint16_t, const nlattr* element) {
+      std::string key;
+      std::string end;
+      for_each_attribute(attributes_of(element), [&](std::uint16_t type, const nlattr* part) {
+        if (type == NFTA_SET_ELEM_KEY) key = value_in(part);
+        if (type == NFTA_SET_ELEM_KEY_END) end = value_in(part);
+      });
+      keys_.insert(key + end);
+    });
+  });
+}
+
+}  // namespace simco::backend::nftables

@@ -1,0 +1,36 @@
+// Bounds of the nftables backend. All of them are ours, unless they say otherwise.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+namespace simco::backend::nftables {
+
+/// Ports of a rule that become an element each (or one for two); larger ranges of one side go into
+/// the interval set, of both sides they are refused.
+inline constexpr std::uint32_t kPortsPerRuleMax = 1024;
+/// Sets that are looked up for a packet, of one IP version and purpose. Every one costs each packet
+/// that does not hit an earlier one some 30 ns.
+inline constexpr std::size_t kShapesMax = 16;
+/// Elements of an interval set: an addition costs some 0.1 us for each that is there, a removal up
+/// to ten times that.
+inline constexpr std::size_t kIntervalsMax = 256;
+/// A commit is sent when it has grown to this size, octets.
+inline constexpr std::size_t kCommitOctets = 1 << 20;
+/// More than the largest commit, that of one rule with kPortsPerRuleMax ports on a twice NAT.
+inline constexpr int kSendBuffer = 16 << 20;
+inline constexpr int kReceiveBuffer = 8 << 20;
+/// An attribute's length has 16 bits (the kernel's), so a list of elements ends before that.
+inline constexpr std::size_t kListOctets = 60'000;
+/// How often the kernel is asked whether somebody else has changed its ruleset.
+inline constexpr std::chrono::milliseconds kWatchInterval{200};
+/// The kernel's timers are late by up to this: two ticks of the slowest clock that it is built
+/// with.
+inline constexpr std::chrono::milliseconds kKernelTick{20};
+/// A set that has been empty so long is taken out of the data path.
+inline constexpr std::chrono::seconds kShapeIdle{30};
+/// Flows of ended rules with wildcards are looked for together, at most this often.
+inline constexpr std::chrono::milliseconds kSweepInterval{500};
+
+}  // namespace simco::backend::nftables

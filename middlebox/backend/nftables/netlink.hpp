@@ -1,0 +1,113 @@
+// Netlink to the kernel's netfilter: messages in a buffer, commits of nf_tables, dumps.
+#pragma once
+
+#include <libmnl/libmnl.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace simco::backend::nftables {
+
+/// Messages of libmnl's making, one after the other.
+class MessageBuffer {
+ public:
+  MessageBuffer();
+
+  void clear();
+  /// Begins a message; there is room for kMessageRoom octets in it. `type` with its subsystem.
+  nlmsghdr* begin(std::uint16_t type, std::uint16_t flags, std::uint8_t family,
+                  std::uint16_t resource = 0);
+  /// The message that was begun is complete. Answers its sequence number.
+  std::uint32_t end();
+
+  /// Begins a batch of nf_tables that the kernel refuses unless `generation` is what it has.
+  void begin_batch(std::uint32_t generation);
+  void end_batch();
+
+  std::span<const char> octets() const { return {octets_.data(), size_}; }
+  std::size_t size() const { return size_; }
+  /// Sequence number of the message that asks for an acknowledgement.
+  std::uint32_t last() const { return last_; }
+
+  static constexpr std::size_t kMessageRoom = 96 * 1024;
+
+ private:
+  nlmsghdr* current() { return reinterpret_cast<nlmsghdr*>(octets_.data() + size_); }
+
+  std::vector<char> octets_;
+  std::size_t size_ = 0;
+  std::size_t last_at_ = 0;  ///< where the last complete message of the batch begins
+  std::uint32_t last_ = 0;
+  std::uint32_t sequence_ = 1;
+};
+
+/// Calls `act(type, attribute)` for each attribute in `octets`.
+template <typename Act>
+void for_each_attribute(std::span<const char> octets, Act&& act) {
+  const char* end = octets.data() + octets.size();
+  const auto* attribute = reinterpret_cast<const nlattr*>(octets.data());
+  const auto left = [&] {
+    return static_cast<int>(end - reinterpret_cast<const char*>(attribute));
+  };
+  for (; mnl_attr_ok(attribute, left()); attribute = mnl_attr_next(attribute)) {
+    act(mnl_attr_get_type(attribute), attribute);
+  }
+}
+/// The attributes of a message, or those inside an attribute, for the above.
+std::span<const char> attributes_of(const nlmsghdr* message);
+std::span<const char> attributes_of(const nlattr* attribute);
+
+/// What the kernel has against a message.
+struct MessageError {
+  std::uint32_t sequence = 0;
+  int error = 0;  ///< errno
+};
+
+/// A socket to netfilter, used by one thread. What cannot go on throws std::system_error.
+class NetlinkSocket {
+ public:
+  NetlinkSocket();
+
+  int descriptor() const { return mnl_socket_get_fd(socket_.get()); }
+
+  enum class Outcome : std::uint8_t {
+    kDone,    ///< everything in the batch has taken effect
+    kStale,   ///< nothing has: somebody else has changed the ruleset
+    kFailed,  ///< nothing has, because of the errors
+  };
+  /// Carries out a batch and waits for the kernel's word. `errors`: of the messages at fault; may
+  /// be empty where the kernel does not say which it was.
+  Outcome commit(const MessageBuffer& batch, std::vector<MessageError>& errors);
+
+  using Reader = std::function<void(const nlmsghdr*)>;
+  /// Sends the requests in `messages`, the last of which must lead to an acknowledgement, an answer
+  /// or a dump, and reads all that comes. Answers the first error, or 0.
+  int request(const MessageBuffer& messages, const Reader& reader);
+  /// Sends the requests and does not wait.
+  void send(const MessageBuffer& messages);
+  /// Forgets what the kernel has said so far.
+  void discard();
+  /// Reads what is there, without waiting. False when the answer to the request that was sent is
+  /// complete; `error` is then its errno, or 0.
+  bool read_some(const Reader& reader, int& error);
+
+  /// Generation of the nf_tables ruleset: one more with every commit, whoever makes it.
+  std::uint32_t generation();
+
+ private:
+  struct Close {
+    void operator()(mnl_socket* socket) const { mnl_socket_close(socket); }
+  };
+  /// One datagram, or 0 octets where there is none and `wait` is false.
+  std::span<const char> receive(bool wait);
+
+  std::unique_ptr<mnl_socket, Close> socket_;
+  std::vector<char> received_;
+};
+
+}  // namespace simco::backend::nftables

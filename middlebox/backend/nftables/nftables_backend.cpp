@@ -1,0 +1,138 @@
+#include "middlebox/backend/nftables/nftables_backend.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "middlebox/backend/nftables/limits.hpp"
+
+namespace simco::backend::nftables {
+namespace {
+
+/// After so many commits that others came before, one is made on whatever there is.
+constexpr int kStaleMax = 4;
+
+ChangeResult result_for(int error) {
+  switch (error) {
+    case ENOMEM:
+    case ENOSPC:
+    case ENFILE:
+    case EMSGSIZE:
+    case ENOBUFS: return ChangeResult::kNoResources;
+    default: return ChangeResult::kRefused;
+  }
+}
+
+}  // namespace
+
+Capabilities NftablesBackend::capabilities() const {
+  Capabilities all;
+  all.packet_filter = true;
+  all.internal_wildcards = true;
+  all.external_wildcards = true;
+  all.port_wildcards = true;
+  all.internal_versions = 3;
+  all.external_versions = 3;
+  return all;
+}
+
+void NftablesBackend::apply(std::span<const RuleChange> batch, Client& client) {
+  const auto count = static_cast<std::uint32_t>(batch.size());
+  results_.assign(count, ChangeResult::kDone);
+  refused_.assign(count, std::nullopt);
+  doubtful_.assign(count, false);
+  for (std::uint32_t begin = 0; begin < count;) begin = commit_some(batch, begin, count);
+  conntrack_.end_batch();
+  client.on_applied(results_);
+}
+
+std::uint32_t NftablesBackend::commit_some(std::span<const RuleChange> batch, std::uint32_t begin,
+                                           std::uint32_t end) {
+  for (int stale = 0;;) {
+    planned_at_ = std::chrono::steady_clock::now();
+    const auto planned = plan(batch, begin, end);
+    if (missing_) {
+      const auto shape = *missing_;
+      undo();
+      if (!make_store(shape)) refused_[planned] = ChangeResult::kNoResources;
+      continue;
+    }
+    auto outcome = lost_ ? Outcome::kDone : send_planned(planned_at_, nullptr);
+    if (outcome == Outcome::kFailed) {
+      // Once more, with a message for each change, so that the errors tell whose they are.
+      outcome = send_planned(planned_at_, &parts_);
+    }
+    if (outcome == Outcome::kDone) {
+      finish(batch, begin, planned);
+      return planned;
+    }
+    undo();
+    if (outcome == Outcome::kStale) {
+      on_foreign_commit();
+      if (++stale >= kStaleMax) generation_ = 0;
+    } else if (!blame()) {
+      if (planned - begin == 1) refused_[begin] = ChangeResult::kRefused;
+      end = begin + 1;  // one by one
+    }
+  }
+}
+
+NftablesBackend::Outcome NftablesBackend::send_planned(Instant now, std::vector<Part>* parts) {
+  parts_.clear();
+  batch_.begin_batch(generation_);
+  const auto nothing = batch_.size();
+  writer_.write(operations_, now, doubtful_, parts);
+  if (batch_.size() == nothing) return Outcome::kDone;
+  return commit();
+}
+
+NftablesBackend::Outcome NftablesBackend::commit() {
+  batch_.end_batch();
+  const Instant sent = std::chrono::steady_clock::now();
+  const auto outcome = socket_.commit(batch_, errors_);
+  if (outcome != Outcome::kDone) return outcome;
+  const auto took = std::chrono::steady_clock::now() - sent;
+  // An element's time begins to run somewhere between planning and now.
+  writer_.set_slack(std::max<std::chrono::nanoseconds>(writer_.slack(), 2 * took + kKernelTick));
+  generation_ = generation_ == 0 ? socket_.generation() : generation_ + 1;
+  return outcome;
+}
+
+bool NftablesBackend::blame() {
+  bool found = false;
+  for (const auto& [sequence, error] : errors_) {
+    const auto part = std::find_if(parts_.begin(), parts_.end(), [&](const Part& candidate) {
+      return candidate.sequence == sequence;
+    });
+    if (part == parts_.end()) continue;
+    if (part->removal && error == ENOENT && !doubtful_[part->change]) {
+      spdlog::warn("nftables: somebody else has removed elements from table {}", options_.table);
+      doubtful_[part->change] = true;
+      inspect_again_ = true;
+    } else if (!refused_[part->change]) {
+      spdlog::error("nftables: the kernel refuses a change: {}", std::strerror(error));
+      refused_[part->change] = result_for(error);
+    }
+    found = true;
+  }
+  return found;
+}
+
+void NftablesBackend::finish(std::span<const RuleChange> batch, std::uint32_t begin,
+                             std::uint32_t end) {
+  for (auto index = begin; index < end; ++index) {
+    const RuleChange& change = batch[index];
+    if (results_[index] != ChangeResult::kDone || change.rule != RuleKind::kEnable) continue;
+    switch (change.kind) {
+      case RuleChange::Kind::kAdd:
+      case RuleChange::Kind::kReplace: conntrack_.make_way(change); break;
+      case RuleChange::Kind::kRemove: conntrack_.forget(change); break;
+      case RuleChange::Kind::kSetLifetime: break;
+    }
+  }
+  operations_.clear();
+}
+
+}  // namespace simco::backend::nftables

@@ -1,0 +1,132 @@
+// Enforces rules with the kernel's nf_tables: sets of elements that live as long as their rules,
+// and a few rules that look packets up in them.
+//
+// A change is answered when the kernel has acknowledged it. Elements carry timeouts, so that what a
+// killed middlebox leaves behind ends with the lifetimes that it granted. What others do to the
+// table is noticed by the ruleset's generation, which counts every commit in the network namespace:
+// each of our commits names the generation that it builds on, and when nothing is to be done the
+// kernel is asked for it now and then. (Notifications would say the same, but the kernel makes them
+// for our own commits too: an element then costs 3.4 us instead of 1.3 us.)
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "middlebox/backend/backend.hpp"
+#include "middlebox/backend/nftables/conntrack.hpp"
+#include "middlebox/backend/nftables/element_store.hpp"
+#include "middlebox/backend/nftables/element_writer.hpp"
+#include "middlebox/backend/nftables/inspection.hpp"
+#include "middlebox/backend/nftables/netlink.hpp"
+#include "middlebox/backend/nftables/ruleset.hpp"
+#include "middlebox/backend/nftables/table_lock.hpp"
+#include "middlebox/backend/nftables/table_state.hpp"
+
+namespace simco::backend::nftables {
+
+class NftablesBackend final : public Backend {
+ public:
+  /// Puts the table into the kernel, without any rule. Throws std::runtime_error with a sentence
+  /// that says what to do where it cannot, and has then changed nothing.
+  NftablesBackend(boost::asio::io_context& io, const Options& options);
+  NftablesBackend(const NftablesBackend&) = delete;
+  NftablesBackend& operator=(const NftablesBackend&) = delete;
+  /// Removes everything it made from the kernel, unless told to keep it.
+  ~NftablesBackend() override;
+
+  std::string_view name() const override { return "nftables"; }
+  Capabilities capabilities() const override;
+  void apply(std::span<const RuleChange> batch, Client& client) override;
+
+ private:
+  using Outcome = NetlinkSocket::Outcome;
+  using Placed = std::vector<std::pair<ElementStore*, Element>>;
+
+  // nftables_plan.cpp: what a change means for elements. Stores change at once, undo() takes that
+  // back.
+  /// Plans the changes of `batch` from `begin` on until the commit is large enough; answers where
+  /// it stopped.
+  std::uint32_t plan(std::span<const RuleChange> batch, std::uint32_t begin, std::uint32_t end);
+  ChangeResult plan(const RuleChange& change, std::uint32_t index);
+  ChangeResult place_new(const RuleChange& change, Placed& placed);
+  ChangeResult place_new(const Element& element, PolicyRuleId pid, Placed& placed);
+  ChangeResult place_interval(const Element& element, PolicyRuleId pid, Placed& placed);
+  /// Where the elements of a rule that is in force are.
+  void place_old(const RuleChange& change, Placed& placed);
+  ElementStore* find_store(const Shape& shape);
+  /// Is there room for another set like that?
+  bool room_for(const Shape& shape) const;
+  void set_holders(ElementStore& store, const Element& element, Holders after, std::uint32_t index);
+  void undo();
+
+  // nftables_backend.cpp: carrying it out.
+  std::uint32_t commit_some(std::span<const RuleChange> batch, std::uint32_t begin,
+                            std::uint32_t end);
+  Outcome send_planned(Instant now, std::vector<Part>* parts);
+  /// Takes from errors_ which changes are at fault; false where that cannot be told.
+  bool blame();
+  void finish(std::span<const RuleChange> batch, std::uint32_t begin, std::uint32_t end);
+  Outcome commit();
+
+  // nftables_restore.cpp: the kernel and we stay of one mind.
+  /// The table as it is in the kernel, to put ours in its place. Throws where it must not be.
+  void install();
+  void write_frame(const TableState& found);
+  bool write_elements();
+  void check_table(const TableState& found) const;
+  /// Takes the table as it is now for what we made.
+  void remember_frame();
+  bool make_store(const Shape& shape);
+  void remove_empty_stores(Instant empty_before);
+  std::vector<Shape> shapes() const;
+  void watch();
+  void on_foreign_commit();
+  void inspect();
+  void compare(const Shape& shape, const Inspection::Keys& keys);
+  void clear();
+
+  Options options_;
+  Ruleset ruleset_;
+  TableLock lock_;
+  NetlinkSocket socket_;
+  MessageBuffer batch_;
+  ElementWriter writer_;
+  Conntrack conntrack_;
+  Inspection inspection_;
+  boost::asio::steady_timer timer_;
+
+  std::map<Shape, std::unique_ptr<ElementStore>> stores_;
+  ElementStore* recent_ = nullptr;  ///< found last
+  std::map<ElementStore*, Instant> empty_since_;
+  TableState frame_;              ///< as we left it
+  std::uint32_t generation_ = 0;  ///< of the ruleset that we know; 0: build on any
+  bool lost_ = false;             ///< the table could not be restored: nothing can be enforced
+
+  // Of the batch that is being carried out, by change
+  std::vector<ChangeResult> results_;
+  std::vector<std::optional<ChangeResult>> refused_;  ///< by the kernel
+  std::vector<bool> doubtful_;                        ///< may have lost elements
+  // Of the commit that is being made
+  Instant planned_at_;
+  std::vector<Operation> operations_;
+  std::optional<Shape> missing_;  ///< a set that has to be made first
+  std::vector<Element> elements_;
+  Placed placed_;
+  std::vector<Part> parts_;
+  std::vector<MessageError> errors_;
+
+  // Of the inspection under way
+  bool inspect_again_ = false;
+  Instant inspection_began_;
+  Instant inspect_not_before_;
+  std::map<Shape, absl::flat_hash_set<Key>> touched_;  ///< changed meanwhile
+};
+
+}  // namespace simco::backend::nftables

@@ -1,0 +1,54 @@
+// One nf_tables rule in the making: expressions of libnftnl, in the order in which the kernel
+// evaluates them. The first that does not hold ends the rule.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "middlebox/backend/nftables/netlink.hpp"
+
+struct nftnl_rule;
+
+namespace simco::backend::nftables {
+
+class Rule {
+ public:
+  Rule(const std::string& table, const std::string& chain);
+
+  // Loads put a value into 32-bit registers from `reg` (0 to 15) on.
+  Rule& load_meta(std::uint32_t key, std::uint32_t reg);
+  Rule& load_ct(std::uint32_t key, std::uint32_t reg);
+  Rule& load_ct(std::uint32_t key, std::uint8_t direction, std::uint32_t reg);
+  Rule& load_network(std::uint32_t offset, std::uint32_t size, std::uint32_t reg);
+  Rule& load_transport(std::uint32_t offset, std::uint32_t size, std::uint32_t reg);
+  Rule& mask(std::uint32_t reg, std::span<const std::byte> mask);
+
+  Rule& equals(std::uint32_t reg, std::span<const std::byte> octets);
+  Rule& equals(std::uint32_t reg, std::uint8_t value);
+  Rule& interface(std::uint32_t key, const std::string& name);
+  /// Register 0 holds `bits` of `key` (state or status), or, with `set` false, none of them.
+  Rule& ct_bits(std::uint32_t key, std::uint32_t bits, bool set);
+  Rule& ct_direction(std::uint8_t direction);
+  Rule& within(std::uint32_t reg, std::span<const std::byte> first,
+               std::span<const std::byte> last);
+
+  Rule& in_set(const std::string& set);
+  /// Puts what the map has for the key in register 0 there.
+  Rule& map(const std::string& map);
+  /// Translates to the address in register 0 and, unless `port_reg` is 0, the port there.
+  Rule& translate(std::uint32_t type, std::uint32_t family, std::uint32_t port_reg);
+  Rule& verdict(int code, const std::string& chain = {});
+
+  void add_to(MessageBuffer& batch);
+
+ private:
+  struct Free {
+    void operator()(nftnl_rule* rule) const;
+  };
+  std::unique_ptr<nftnl_rule, Free> rule_;
+};
+
+}  // namespace simco::backend::nftables

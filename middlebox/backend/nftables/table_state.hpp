@@ -1,0 +1,34 @@
+// What the kernel has in a table at the moment, elements aside.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "middlebox/backend/nftables/netlink.hpp"
+
+namespace simco::backend::nftables {
+
+struct TableState {
+  bool exists = false;
+  bool ours = false;  ///< has the comment by which we know our own
+  std::uint32_t flags = 0;
+  std::uint64_t handle = 0;
+  std::map<std::string, std::uint32_t> chains;  ///< name, and how often it is referred to
+  std::vector<std::uint64_t> rules;             ///< handles, chain by chain, in their order
+  std::vector<std::string> sets;                ///< names
+
+  /// Nothing but elements has changed since.
+  bool same_frame(const TableState& other) const {
+    return exists == other.exists && handle == other.handle && flags == other.flags &&
+           rules == other.rules;
+  }
+};
+
+/// Asks for the table called `name` of family inet, and for the rules of those of its chains that
+/// are in `chains`. Throws std::system_error.
+TableState look_at_table(NetlinkSocket& socket, const std::string& name,
+                         const std::vector<std::string>& chains);
+
+}  // namespace simco::backend::nftables
