@@ -56,7 +56,9 @@ std::uint32_t NftablesBackend::commit_some(std::span<const RuleChange> batch, st
     if (missing_) {
       const auto shape = *missing_;
       undo();
-      if (!make_store(shape)) refused_[planned] = ChangeResult::kNoResources;
+      if (!make_store(shape)) {
+        refused_[planned] = lost_ ? ChangeResult::kRefused : ChangeResult::kNoResources;
+      }
       continue;
     }
     auto outcome = lost_ ? Outcome::kDone : send_planned(planned_at_, nullptr);

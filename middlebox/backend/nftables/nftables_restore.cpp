@@ -175,7 +175,7 @@ std::vector<Shape> NftablesBackend::shapes() const {
 
 bool NftablesBackend::make_store(const Shape& shape) {
   remove_empty_stores(planned_at_ - kShapeIdle);
-  for (int attempt = 0; attempt < kAttemptsMax; ++attempt) {
+  for (int attempt = 0; attempt < kAttemptsMax && !lost_; ++attempt) {
     auto all = shapes();
     all.push_back(shape);
     batch_.begin_batch(generation_);

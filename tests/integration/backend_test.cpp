@@ -1,0 +1,257 @@
+// What every backend has to keep to, and what is special to nftables inside one process.
+#include <gtest/gtest.h>
+
+#include <boost/asio/io_context.hpp>
+#include <memory>
+#include <vector>
+
+#include "agent/tuple_text.hpp"
+#include "middlebox/backend/nftables/nftables_backend.hpp"
+#include "middlebox/backend/null_backend.hpp"
+#include "tests/support/network.hpp"
+
+namespace simco::test {
+namespace {
+
+using backend::ChangeResult;
+using backend::RuleChange;
+using Results = std::vector<ChangeResult>;
+
+RuleChange change(RuleChange::Kind kind, std::uint32_t pid, const std::string& internal,
+                  const std::string& external, std::uint32_t lifetime_s = 60,
+                  Direction direction = Direction::kBidirectional) {
+  RuleChange result;
+  result.kind = kind;
+  result.pid = PolicyRuleId{pid};
+  result.lifetime = {kind == RuleChange::Kind::kRemove ? 0 : lifetime_s};
+  const auto tuple = [](const std::string& text, Location location) {
+    return agent::parse_endpoint(text)->tuple(IpVersion::kIpv4, kProtocolUdp, location);
+  };
+  result.internal = tuple(internal, Location::kInternal);
+  result.external = tuple(external, Location::kExternal);
+  result.parameters.direction = direction;
+  return result;
+}
+constexpr auto kAdd = RuleChange::Kind::kAdd;
+constexpr auto kReplace = RuleChange::Kind::kReplace;
+constexpr auto kSetLifetime = RuleChange::Kind::kSetLifetime;
+constexpr auto kRemove = RuleChange::Kind::kRemove;
+
+/// A backend on a router of its own.
+class Bench : private backend::Backend::Client {
+ public:
+  explicit Bench(const std::string& name) {
+    router.shell(
+        "ip link add int0 type veth peer name int1; ip link add ext0 type veth peer name ext1");
+    if (name == "null") {
+      backend = std::make_unique<backend::NullBackend>();
+      return;
+    }
+    backend::nftables::Options options;
+    options.internal_if = "int0";
+    options.external_if = "ext0";
+    backend = router.run([&]() -> std::unique_ptr<backend::Backend> {
+      return std::make_unique<backend::nftables::NftablesBackend>(io, options);
+    });
+  }
+  Results apply(const std::vector<RuleChange>& batch) {
+    answers = 0;
+    backend->apply(batch, *this);
+    while (answers == 0) io.run_one();
+    EXPECT_EQ(answers, 1);
+    return results;
+  }
+  Results apply(const RuleChange& one) { return apply(std::vector{one}); }
+  std::string elements() const {
+    return router.output("nft list table inet simco | grep -o 'comment \"pid [0-9]*\"' | sort");
+  }
+
+  NetworkNamespace router;
+  boost::asio::io_context io;
+  std::unique_ptr<backend::Backend> backend;
+  int answers = 0;
+  Results results;
+
+ private:
+  void on_applied(std::span<const ChangeResult> applied) override {
+    ++answers;
+    results.assign(applied.begin(), applied.end());
+  }
+};
+
+// --- Every backend -------------------------------------------------------------------------------
+
+class AnyBackend : public testing::TestWithParam<const char*> {
+ protected:
+  Bench bench{GetParam()};
+  const Results done{ChangeResult::kDone};
+};
+INSTANTIATE_TEST_SUITE_P(Backends, AnyBackend, testing::Values("null", "nftables"),
+                         [](const auto& name) { return std::string(name.param); });
+
+TEST_P(AnyBackend, TellsWhatItIs) {
+  EXPECT_EQ(bench.backend->name(), GetParam());
+  const auto can = bench.backend->capabilities();
+  EXPECT_TRUE(can.packet_filter);
+  EXPECT_EQ(can.internal_versions & can.external_versions, 3);
+}
+
+TEST_P(AnyBackend, ARuleLivesAndEnds) {
+  EXPECT_EQ(bench.apply(change(kAdd, 1, "10.0.0.2:5004", "192.0.2.2:6004")), done);
+  EXPECT_EQ(bench.apply(change(kSetLifetime, 1, "10.0.0.2:5004", "192.0.2.2:6004", 600)), done);
+  EXPECT_EQ(bench.apply(change(kSetLifetime, 1, "10.0.0.2:5004", "192.0.2.2:6004", 1)), done);
+  EXPECT_EQ(bench.apply(change(kRemove, 1, "10.0.0.2:5004", "192.0.2.2:6004")), done);
+  EXPECT_EQ(bench.apply(change(kAdd, 2, "10.0.0.2:5004", "192.0.2.2:6004")), done);
+}
+
+TEST_P(AnyBackend, AReservationBecomesARule) {
+  auto reserve = change(kAdd, 1, "any", "any");
+  reserve.rule = backend::RuleKind::kReserve;
+  EXPECT_EQ(bench.apply(reserve), done);
+  EXPECT_EQ(bench.apply(change(kReplace, 1, "10.0.0.2:5004", "192.0.2.2:6004")), done);
+  EXPECT_EQ(bench.apply(change(kRemove, 1, "10.0.0.2:5004", "192.0.2.2:6004")), done);
+}
+
+TEST_P(AnyBackend, ADisableRuleLivesAndEnds) {
+  for (const auto kind : {kAdd, kSetLifetime, kRemove}) {
+    auto disable = change(kind, 1, "any", "192.0.2.0/24");
+    disable.rule = backend::RuleKind::kDisable;
+    EXPECT_EQ(bench.apply(disable), done);
+  }
+}
+
+TEST_P(AnyBackend, ABatchIsAnsweredChangeByChange) {
+  std::vector<RuleChange> batch;
+  for (std::uint32_t i = 1; i <= 3000; ++i) {
+    batch.push_back(change(kAdd, i, "10.0.0.2:" + std::to_string(5000 + i), "192.0.2.2:6004"));
+  }
+  EXPECT_EQ(bench.apply(batch), Results(3000, ChangeResult::kDone));
+  for (auto& one : batch) one.kind = kRemove;
+  EXPECT_EQ(bench.apply(batch), Results(3000, ChangeResult::kDone));
+}
+
+TEST_P(AnyBackend, OneBatchMayDoManyThingsToOneRule) {
+  const std::string in = "10.0.0.2:5004";
+  const std::string out = "192.0.2.2:6004";
+  EXPECT_EQ(bench.apply({change(kAdd, 1, in, out), change(kSetLifetime, 1, in, out, 9),
+                         change(kRemove, 1, in, out), change(kAdd, 2, in, out)}),
+            Results(4, ChangeResult::kDone));
+  EXPECT_EQ(bench.apply({change(kAdd, 3, in, out), change(kRemove, 2, in, out),
+                         change(kRemove, 3, in, out)}),
+            Results(3, ChangeResult::kDone));
+}
+
+TEST_P(AnyBackend, ARuleThatHasExpiredCanBeRemoved) {
+  const std::string in = "10.0.0.2:5004";
+  const std::string out = "192.0.2.2:6004";
+  for (const int late_ms : {-30, -5, 0, 3, 10, 25, 100}) {
+    EXPECT_EQ(bench.apply(change(kAdd, 1, in, out, 1)), done);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1000 + late_ms));
+    EXPECT_EQ(bench.apply(change(kRemove, 1, in, out)), done) << late_ms;
+  }
+}
+
+TEST_P(AnyBackend, AnEmptyBatchIsAnswered) {
+  EXPECT_EQ(bench.apply(std::vector<RuleChange>{}), Results());
+}
+
+// --- nftables ------------------------------------------------------------------------------------
+
+struct Nftables : testing::Test {
+  Bench bench{"nftables"};
+};
+
+TEST_F(Nftables, HoldsWhatItSays) {
+  bench.apply({change(kAdd, 7, "10.0.0.2:5004", "192.0.2.2:6004"),
+               change(kAdd, 8, "10.0.0.2:5006/2", "192.0.2.2:6004/2"),
+               change(kAdd, 9, "10.0.0.2:5009/3", "192.0.2.2:6001/3")});
+  EXPECT_EQ(bench.elements(),
+            "comment \"pid 7\"\ncomment \"pid 8\"\ncomment \"pid 9\"\ncomment \"pid 9\"\n")
+      << "a pair is one element, an odd port and a pair are two";
+  bench.apply(change(kRemove, 8, "10.0.0.2:5006/2", "192.0.2.2:6004/2"));
+  bench.apply(change(kRemove, 9, "10.0.0.2:5009/3", "192.0.2.2:6001/3"));
+  EXPECT_EQ(bench.elements(), "comment \"pid 7\"\n");
+}
+
+// The kernel refuses an interval that overlaps one that somebody else has put there.
+TEST_F(Nftables, OnlyTheGuiltyChangeOfABatchIsRefused) {
+  const auto large = [](RuleChange::Kind kind, std::uint32_t pid, int port) {
+    return change(kind, pid, "10.0.0.2:" + std::to_string(port) + "/5000", "192.0.2.2", 60,
+                  Direction::kInbound);
+  };
+  ASSERT_EQ(bench.apply(large(kAdd, 1, 1000)).front(), ChangeResult::kDone);
+  bench.router.shell(
+      "nft add element inet simco enable4-in-intervals "
+      "'{ 10.0.0.2 . 192.0.2.2 . udp . 20000-30000 . 0-65535 timeout 1h }'");
+  EXPECT_EQ(
+      bench.apply({change(kAdd, 2, "10.0.0.2:5004", "192.0.2.2:6004"), large(kAdd, 3, 22000),
+                   change(kAdd, 4, "10.0.0.2:5006", "192.0.2.2:6004"), large(kRemove, 1, 1000)}),
+      (Results{ChangeResult::kDone, ChangeResult::kRefused, ChangeResult::kDone,
+               ChangeResult::kDone}));
+  EXPECT_NE(bench.elements().find("pid 2"), std::string::npos);
+  EXPECT_EQ(bench.elements().find("pid 3"), std::string::npos);
+  EXPECT_EQ(bench.elements().find("pid 1\""), std::string::npos);
+}
+
+TEST_F(Nftables, OverlappingIntervalsAndTooManyAreRefused) {
+  std::vector<RuleChange> batch;
+  for (std::uint32_t i = 0; i < 257; ++i) {
+    batch.push_back(
+        change(kAdd, i + 1,
+               "10.0." + std::to_string(i / 200) + "." + std::to_string(i % 200) + ":1000/2000",
+               "192.0.2.2", 60, Direction::kInbound));
+  }
+  auto results = Results(256, ChangeResult::kDone);
+  results.push_back(ChangeResult::kNoResources);
+  EXPECT_EQ(bench.apply(batch), results);
+  batch.front().kind = kRemove;
+  EXPECT_EQ(bench.apply(batch.front()).front(), ChangeResult::kDone);
+  EXPECT_EQ(
+      bench.apply(change(kAdd, 999, "10.0.0.1:2000/2000", "192.0.2.2", 60, Direction::kInbound))
+          .front(),
+      ChangeResult::kRefused)
+      << "overlaps";
+}
+
+// Somebody else's commit comes between two of ours, and before the watch has seen it.
+TEST_F(Nftables, CommitsOfOthersDoNotDisturb) {
+  for (int i = 0; i < 20; ++i) {
+    bench.router.shell("nft add table inet other" + std::to_string(i));
+    const auto port = std::to_string(5000 + i);
+    EXPECT_EQ(bench
+                  .apply(change(kAdd, static_cast<std::uint32_t>(i + 1), "10.0.0.2:" + port,
+                                "192.0.2.2:6004"))
+                  .front(),
+              ChangeResult::kDone);
+  }
+  bench.router.shell("nft delete table inet simco");
+  EXPECT_EQ(bench.apply(change(kAdd, 99, "10.0.0.3:1", "192.0.2.2:6004")).front(),
+            ChangeResult::kDone)
+      << "the table is restored before it is built upon";
+  std::size_t lines = 0;
+  for (const char letter : bench.elements()) lines += letter == '\n' ? 1 : 0;
+  EXPECT_EQ(lines, 21U);
+}
+
+TEST_F(Nftables, ElementsThatAreGoneDoNotFailABatch) {
+  const std::string in = "10.0.0.2:5004";
+  const std::string out = "192.0.2.2:6004";
+  bench.apply({change(kAdd, 1, in, out), change(kAdd, 2, "10.0.0.3:5004", out)});
+  bench.router.shell("nft flush set inet simco enable4_32.16_32.16_proto");
+  EXPECT_EQ(bench.apply({change(kRemove, 1, in, out), change(kAdd, 3, "10.0.0.4:5004", out),
+                         change(kSetLifetime, 2, "10.0.0.3:5004", out, 600)}),
+            Results(3, ChangeResult::kDone));
+  EXPECT_EQ(bench.elements(), "comment \"pid 2\"\ncomment \"pid 3\"\n");
+}
+
+TEST_F(Nftables, ATableThatIsGoneForGoodEnforcesNothing) {
+  bench.router.shell("nft delete table inet simco; nft add table inet simco");
+  const auto add = change(kAdd, 1, "10.0.0.2:5004", "192.0.2.2:6004");
+  EXPECT_EQ(bench.apply(add).front(), ChangeResult::kRefused) << "it is somebody else's now";
+  bench.router.shell("nft delete table inet simco");
+  bench.io.run_for(std::chrono::milliseconds(500));
+  EXPECT_EQ(bench.apply(add).front(), ChangeResult::kDone);
+}
+
+}  // namespace
+}  // namespace simco::test
