@@ -5,60 +5,16 @@
 // three take turns, so that what the machine does to one it does to all. Prints medians and ratios.
 //
 //   bench-throughput path/to/simco-middlebox [rounds]
-#include <arpa/inet.h>
-#include <fcntl.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
-#include <sched.h>
-#include <signal.h>
 #include <sys/epoll.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <array>
-#include <chrono>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <string>
-#include <vector>
-
-#include "simco/wire/codec.hpp"
+#include "tests/bench/session_driver.hpp"
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using namespace simco::bench;
 
-constexpr std::uint16_t kPort = 17'711;
 constexpr std::uint16_t kRedisPort = 17'712;
-constexpr std::size_t kRequestSize = 56;  // PER request, IPv4, without group
-constexpr std::size_t kReplySize = 64;    // its positive reply
-constexpr std::size_t kBufferSize = 256 * 1024;
-
-[[noreturn]] void die(const char* what) {
-  std::perror(what);
-  std::exit(1);
-}
-
-void pin(int core) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(core, &set);
-  ::sched_setaffinity(0, sizeof set, &set);  // without a second core it changes nothing
-}
-
-sockaddr_in loopback(std::uint16_t port) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  return address;
-}
 
 // --- The bare server -----------------------------------------------------------------------------
 
@@ -93,126 +49,8 @@ sockaddr_in loopback(std::uint16_t port) {
   }
 }
 
-// --- Processes -----------------------------------------------------------------------------------
-
-pid_t start(int core, const std::vector<std::string>& command) {
-  const pid_t child = ::fork();
-  if (child != 0) return child;
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  pin(core);
-  if (command.empty()) bare_server();
-  const int null = ::open("/dev/null", O_RDWR);
-  ::dup2(null, 1);
-  ::dup2(null, 2);
-  std::vector<char*> words;
-  for (const auto& word : command) words.push_back(const_cast<char*>(word.c_str()));
-  words.push_back(nullptr);
-  ::execvp(words[0], words.data());
-  std::_Exit(127);
-}
-
-void stop(pid_t child) {
-  ::kill(child, SIGKILL);
-  ::waitpid(child, nullptr, 0);
-}
-
-int connect_to(std::uint16_t port) {
-  const auto address = loopback(port);
-  for (int attempt = 0; attempt < 500; ++attempt) {
-    const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
-    if (::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) {
-      const int on = 1;
-      ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-      return fd;
-    }
-    ::close(fd);
-    ::usleep(10'000);
-  }
-  die("connect");
-}
-
-// --- The client ----------------------------------------------------------------------------------
-
-void receive_exactly(int fd, std::size_t size) {
-  std::array<char, 4096> buffer;
-  while (size > 0) {
-    const auto got = ::recv(fd, buffer.data(), std::min(size, buffer.size()), 0);
-    if (got <= 0) die("recv");
-    size -= static_cast<std::size_t>(got);
-  }
-}
-
-std::size_t encode(simco::TransactionId tid, const simco::Body& body, std::byte* to) {
-  simco::ByteWriter out(std::span(to, kBufferSize));
-  simco::encode(tid, body, out);
-  return out.written();
-}
-
-void open_session(int fd) {
-  std::vector<std::byte> buffer(kBufferSize);
-  const auto size = encode({0}, simco::SeRequest{}, buffer.data());
-  if (::send(fd, buffer.data(), size, 0) < 0) die("send");
-  receive_exactly(fd, simco::encoded_size(simco::SeReply{}));
-}
-
-/// `count` PERs, each for another pinhole, `window` of them in flight; answers how many a second.
-double drive(int fd, std::uint32_t count, std::uint32_t window) {
-  simco::PerRequest request;
-  request.parameters.direction = simco::Direction::kBidirectional;
-  for (auto* tuple : {&request.internal, &request.external}) {
-    tuple->protocol = simco::kProtocolUdp;
-    tuple->port = 16384;
-    tuple->port_range = 2;
-  }
-  request.external.location = simco::Location::kExternal;
-  request.lifetime = {120};
-  std::vector<std::byte> out(kBufferSize);
-  for (std::uint32_t i = 0; i < window; ++i) encode({0}, request, out.data() + i * kRequestSize);
-  // The request's TID and the internal address change from one to the next, the rest stays.
-  constexpr std::size_t kTidAt = 4;
-  constexpr std::size_t kAddressAt = 28;
-  std::vector<char> in(kBufferSize);
-  std::uint32_t sent = 0;
-  const auto send_some = [&](std::uint32_t n) {
-    n = std::min(n, count - sent);
-    for (std::uint32_t i = 0; i < n; ++i) {
-      const std::uint32_t number = htonl(++sent);
-      std::memcpy(out.data() + i * kRequestSize + kTidAt, &number, sizeof number);
-      std::memcpy(out.data() + i * kRequestSize + kAddressAt, &number, sizeof number);
-    }
-    if (n != 0 && ::send(fd, out.data(), n * kRequestSize, MSG_NOSIGNAL) < 0) die("send");
-  };
-  const auto begin = Clock::now();
-  send_some(window);
-  std::uint64_t octets = 0;
-  std::uint32_t answered = 0;
-  while (answered < count) {
-    const auto got = ::recv(fd, in.data(), in.size(), 0);
-    if (got <= 0) die("recv");
-    octets += static_cast<std::uint64_t>(got);
-    const auto now_answered = static_cast<std::uint32_t>(octets / kReplySize);
-    send_some(now_answered - answered);
-    answered = now_answered;
-  }
-  const std::chrono::duration<double> elapsed = Clock::now() - begin;
-  return count / elapsed.count();
-}
-
-/// After a run: the middlebox must really have made `count` rules.
-void check_rules(int fd, std::uint32_t count) {
-  std::vector<std::byte> buffer(kBufferSize);
-  const auto size = encode({0xFFFF'FFFF}, simco::PrsRequest{{count}}, buffer.data());
-  if (::send(fd, buffer.data(), size, 0) < 0) die("send");
-  std::array<std::byte, simco::kHeaderSize> header{};
-  if (::recv(fd, header.data(), header.size(), MSG_WAITALL) != std::ssize(header)) die("recv");
-  if (simco::read_header(header).type != simco::PesReply::kType) {
-    std::fprintf(stderr, "rule %u is not there: the middlebox refused requests\n", count);
-    std::exit(1);
-  }
-}
-
 double run_bare(std::uint32_t count, std::uint32_t window) {
-  const pid_t server = start(0, {});
+  const pid_t server = start(0, {}, bare_server);
   const int fd = connect_to(kPort);
   const double rate = drive(fd, count, window);
   ::close(fd);
@@ -252,11 +90,6 @@ double run_redis(std::uint32_t count, std::uint32_t window) {
   if (pipe != nullptr) ::pclose(pipe);
   stop(server);
   return rate;
-}
-
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values[values.size() / 2];
 }
 
 }  // namespace

@@ -76,6 +76,10 @@ class NetworkNamespace {
     if (failure) std::rethrow_exception(failure);
     if constexpr (!std::is_void_v<Result>) return std::move(*result);
   }
+  /// Moves the calling thread here for good.
+  void enter() const {
+    if (::setns(descriptor_, CLONE_NEWNET) != 0) throw std::runtime_error("setns");
+  }
   void shell(const std::string& command) const {
     const int code = run([&] { return std::system(command.c_str()); });
     if (code != 0) throw std::runtime_error("failed: " + command);
@@ -148,6 +152,8 @@ class Socket {
       const int made = ::socket(local.ipv6() ? AF_INET6 : AF_INET, type | SOCK_CLOEXEC, 0);
       const int one = 1;
       ::setsockopt(made, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+      const int room = 16 << 20;  // what is not read at once must not count as lost
+      ::setsockopt(made, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof room);
       const auto raw = local.raw();
       if (::bind(made, reinterpret_cast<const sockaddr*>(&raw), size_of(raw)) != 0) {
         throw std::runtime_error("bind to " + local.address + ": " + std::strerror(errno));

@@ -26,10 +26,20 @@ bool ElementStore::holds(const Key& key, PolicyRuleId pid) const {
                      [pid](const Holder& holder) { return holder.pid == pid; });
 }
 
+Holders ElementStore::hold(const Key& key, const Holder& holder) {
+  const auto [first, is_new] = first_.try_emplace(key, holder);
+  if (is_new) return {};
+  const Holders before = find(key);
+  Holders after = before;
+  after.push_back(holder);
+  more_.insert_or_assign(key, after);
+  return before;
+}
+
 void ElementStore::set(const Key& key, const Holders& holders) {
   if (holders.empty()) {
     first_.erase(key);
-    targets_.erase(key);
+    if (!targets_.empty()) targets_.erase(key);
   } else {
     first_.insert_or_assign(key, holders.front());
   }

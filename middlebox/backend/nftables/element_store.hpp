@@ -39,12 +39,17 @@ class ElementStore {
   /// Nobody where there is no such element.
   Holders find(const Key& key) const;
   bool holds(const Key& key, PolicyRuleId pid) const;
+  /// One more holder. Answers who held the element before.
+  Holders hold(const Key& key, const Holder& holder);
   /// Makes `holders` the holders of `key`; none: there is no such element any more.
   void set(const Key& key, const Holders& holders);
 
   /// Translations: what the element of `key` translates to.
   Target target(const Key& key) const;
   void set_target(const Key& key, const Target& target) { targets_.insert_or_assign(key, target); }
+  /// Has the memory fetched where `key` is, or is to be.
+  void prefetch(const Key& key) const { first_.prefetch(key); }
+  bool has(const Key& key) const { return first_.contains(key); }
 
   /// Calls `act` with every key and when it ends.
   template <typename Act>

@@ -48,22 +48,34 @@ class NftablesBackend final : public Backend {
  private:
   using Outcome = NetlinkSocket::Outcome;
   using Placed = std::vector<std::pair<ElementStore*, Element>>;
+  /// The elements of a change, in elements_.
+  struct Made {
+    std::size_t begin;
+    std::size_t end;
+    bool possible;
+  };
 
   // nftables_plan.cpp: what a change means for elements. Stores change at once, undo() takes that
   // back.
   /// Plans the changes of `batch` from `begin` on until the commit is large enough; answers where
   /// it stopped.
   std::uint32_t plan(std::span<const RuleChange> batch, std::uint32_t begin, std::uint32_t end);
-  ChangeResult plan(const RuleChange& change, std::uint32_t index);
-  ChangeResult place_new(const RuleChange& change, Placed& placed);
-  ChangeResult place_new(const Element& element, PolicyRuleId pid, Placed& placed);
-  ChangeResult place_interval(const Element& element, PolicyRuleId pid, Placed& placed);
-  /// Where the elements of a rule that is in force are.
-  void place_old(const RuleChange& change, Placed& placed);
+  /// Fills elements_ and made_ for `changes`.
+  void make_ahead(std::span<const RuleChange> changes);
+  ChangeResult plan(const RuleChange& change, const Made& made, std::uint32_t index);
+  // Where elements are to go, or are: into placed_.
+  ChangeResult place_new(const Element& element, PolicyRuleId pid);
+  ChangeResult place_interval(const Element& element, PolicyRuleId pid);
+  void place_old(std::span<const Element> elements, PolicyRuleId pid);
   ElementStore* find_store(const Shape& shape);
   /// Is there room for another set like that?
   bool room_for(const Shape& shape) const;
-  void set_holders(ElementStore& store, const Element& element, Holders after, std::uint32_t index);
+  void add_holder(ElementStore& store, const Element& element, const Holder& holder,
+                  std::uint32_t index);
+  void replace_holder(ElementStore& store, const Element& element, const Holder& holder,
+                      bool removes, std::uint32_t index);
+  /// The store has just changed what it has for the element.
+  void note_change(ElementStore& store, const Element& element);
   void undo();
 
   // nftables_backend.cpp: carrying it out.
@@ -118,6 +130,7 @@ class NftablesBackend final : public Backend {
   std::vector<Operation> operations_;
   std::optional<Shape> missing_;  ///< a set that has to be made first
   std::vector<Element> elements_;
+  std::vector<Made> made_;
   Placed placed_;
   std::vector<Part> parts_;
   std::vector<MessageError> errors_;

@@ -10,6 +10,9 @@ namespace {
 /// Octets that an operation takes in a message, at most: two elements of an interval set, IPv6.
 constexpr std::size_t kOperationOctets = 400;
 
+/// Changes whose elements are looked for at a time.
+constexpr std::uint32_t kAhead = 16;
+
 }  // namespace
 
 std::uint32_t NftablesBackend::plan(std::span<const RuleChange> batch, std::uint32_t begin,
@@ -17,69 +20,68 @@ std::uint32_t NftablesBackend::plan(std::span<const RuleChange> batch, std::uint
   operations_.clear();
   missing_.reset();
   std::uint32_t index = begin;
-  for (; index < end && operations_.size() * kOperationOctets < kCommitOctets; ++index) {
-    if (refused_[index]) {
-      results_[index] = *refused_[index];
-      continue;
+  while (index < end && operations_.size() * kOperationOctets < kCommitOctets) {
+    const auto ahead = std::min(index + kAhead, end);
+    make_ahead(batch.subspan(index, ahead - index));
+    for (std::size_t i = 0; index < ahead; ++index, ++i) {
+      results_[index] = refused_[index] ? *refused_[index] : plan(batch[index], made_[i], index);
+      if (missing_) return index;
     }
-    results_[index] = plan(batch[index], index);
-    if (missing_) break;
   }
   return index;
 }
 
-ChangeResult NftablesBackend::plan(const RuleChange& change, std::uint32_t index) {
+// Stores are larger than caches: the places of several changes are fetched at a time.
+void NftablesBackend::make_ahead(std::span<const RuleChange> changes) {
+  elements_.clear();
+  made_.clear();
+  for (const RuleChange& change : changes) {
+    Made made{elements_.size(), 0, true};
+    if (change.rule != RuleKind::kReserve) made.possible = make_elements(change, elements_);
+    made.end = elements_.size();
+    made_.push_back(made);
+  }
+  for (const Element& element : elements_) {
+    if (const ElementStore* store = find_store(element.shape)) store->prefetch(element.key);
+  }
+}
+
+ChangeResult NftablesBackend::plan(const RuleChange& change, const Made& made,
+                                   std::uint32_t index) {
   if (change.rule == RuleKind::kReserve) return ChangeResult::kDone;  // lets nothing pass
   // Without a table there is nothing to remove either.
   if (lost_ && change.kind != RuleChange::Kind::kRemove) return ChangeResult::kRefused;
-  const Instant until = planned_at_ + std::chrono::seconds(change.lifetime.seconds);
+  const std::span<const Element> elements(elements_.data() + made.begin, made.end - made.begin);
+  const Holder holder{change.pid, planned_at_ + std::chrono::seconds(change.lifetime.seconds)};
   placed_.clear();
   switch (change.kind) {
     case RuleChange::Kind::kAdd:
     case RuleChange::Kind::kReplace: {
-      const auto result = place_new(change, placed_);
-      if (result != ChangeResult::kDone) return result;
-      for (const auto& [store, element] : placed_) {
-        Holders holders = store->find(element.key);
-        holders.push_back({change.pid, until});
-        set_holders(*store, element, holders, index);
+      if (!made.possible) return ChangeResult::kRefused;
+      for (const Element& element : elements) {
+        const auto result = place_new(element, change.pid);
+        if (result != ChangeResult::kDone) return result;
       }
-      return result;
+      for (const auto& [store, element] : placed_) add_holder(*store, element, holder, index);
+      break;
     }
     case RuleChange::Kind::kSetLifetime:
     case RuleChange::Kind::kRemove: {
       const bool removes = change.kind == RuleChange::Kind::kRemove;
-      place_old(change, placed_);
+      place_old(elements, change.pid);
       for (const auto& [store, element] : placed_) {
-        Holders holders;
-        for (const Holder& holder : store->find(element.key)) {
-          if (holder.pid != change.pid)
-            holders.push_back(holder);
-          else if (!removes)
-            holders.push_back({change.pid, until});
-        }
-        set_holders(*store, element, holders, index);
+        replace_holder(*store, element, holder, removes, index);
       }
-      return ChangeResult::kDone;
+      break;
     }
-  }
-  return ChangeResult::kRefused;
-}
-
-// --- Where elements go ---------------------------------------------------------------------------
-
-ChangeResult NftablesBackend::place_new(const RuleChange& change, Placed& placed) {
-  elements_.clear();
-  if (!make_elements(change, elements_)) return ChangeResult::kRefused;
-  for (const Element& element : elements_) {
-    const auto result = place_new(element, change.pid, placed);
-    if (result != ChangeResult::kDone) return result;
   }
   return ChangeResult::kDone;
 }
 
-ChangeResult NftablesBackend::place_new(const Element& element, PolicyRuleId pid, Placed& placed) {
-  if (element.shape.intervals) return place_interval(element, pid, placed);
+// --- Where elements go ---------------------------------------------------------------------------
+
+ChangeResult NftablesBackend::place_new(const Element& element, PolicyRuleId pid) {
+  if (element.shape.intervals) return place_interval(element, pid);
   ElementStore* store = find_store(element.shape);
   if (store == nullptr && !room_for(element.shape)) {
     // There is one way to translate a packet, and it has to be found by a mask.
@@ -87,7 +89,7 @@ ChangeResult NftablesBackend::place_new(const Element& element, PolicyRuleId pid
     std::vector<Element> intervals;
     add_intervals(element, intervals);
     for (const Element& interval : intervals) {
-      const auto result = place_interval(interval, pid, placed);
+      const auto result = place_interval(interval, pid);
       if (result != ChangeResult::kDone) return result;
     }
     return ChangeResult::kDone;
@@ -97,22 +99,21 @@ ChangeResult NftablesBackend::place_new(const Element& element, PolicyRuleId pid
     return ChangeResult::kRefused;
   }
   // Two rules cannot have the same packets translated in two ways.
-  if (element.shape.translates() && !store->find(element.key).empty()) {
+  if (element.shape.translates() && store->has(element.key)) {
     return ChangeResult::kRefused;
   }
-  placed.emplace_back(store, element);
+  placed_.emplace_back(store, element);
   return ChangeResult::kDone;
 }
 
 // The kernel cannot hold intervals that overlap, unless they came in the right order.
-ChangeResult NftablesBackend::place_interval(const Element& element, PolicyRuleId pid,
-                                             Placed& placed) {
+ChangeResult NftablesBackend::place_interval(const Element& element, PolicyRuleId pid) {
   ElementStore* store = find_store(element.shape);
   if (store == nullptr) {
     missing_ = element.shape;
     return ChangeResult::kRefused;
   }
-  if (store->find(element.key).empty()) {
+  if (!store->has(element.key)) {
     if (store->size() >= kIntervalsMax) return ChangeResult::kNoResources;
     bool overlaps = false;
     store->for_each([&](const Key& key, Instant) { overlaps |= overlap(key, element.key); });
@@ -120,28 +121,23 @@ ChangeResult NftablesBackend::place_interval(const Element& element, PolicyRuleI
   } else if (store->holds(element.key, pid)) {
     return ChangeResult::kRefused;
   }
-  placed.emplace_back(store, element);
+  placed_.emplace_back(store, element);
   return ChangeResult::kDone;
 }
 
-void NftablesBackend::place_old(const RuleChange& change, Placed& placed) {
-  elements_.clear();
-  make_elements(change, elements_);
+void NftablesBackend::place_old(std::span<const Element> elements, PolicyRuleId pid) {
+  const auto place = [&](const Element& element) {
+    ElementStore* store = find_store(element.shape);
+    if (store == nullptr || !store->holds(element.key, pid)) return false;
+    placed_.emplace_back(store, element);
+    return true;
+  };
   std::vector<Element> intervals;
-  for (const Element& element : elements_) {
-    ElementStore* store = find_store(element.shape);
-    if (store != nullptr && store->holds(element.key, change.pid)) {
-      placed.emplace_back(store, element);
-    } else if (!element.shape.intervals && !element.shape.translates()) {
-      add_intervals(element, intervals);
-    }
+  for (const Element& element : elements) {
+    if (place(element) || element.shape.intervals || element.shape.translates()) continue;
+    add_intervals(element, intervals);
   }
-  for (const Element& element : intervals) {
-    ElementStore* store = find_store(element.shape);
-    if (store != nullptr && store->holds(element.key, change.pid)) {
-      placed.emplace_back(store, element);
-    }
-  }
+  for (const Element& element : intervals) place(element);
 }
 
 ElementStore* NftablesBackend::find_store(const Shape& shape) {
@@ -162,14 +158,36 @@ bool NftablesBackend::room_for(const Shape& shape) const {
 
 // --- Changing stores -----------------------------------------------------------------------------
 
-void NftablesBackend::set_holders(ElementStore& store, const Element& element, Holders after,
-                                  std::uint32_t index) {
-  Operation operation{&store, element.key, element.target, store.find(element.key), after, index};
+void NftablesBackend::add_holder(ElementStore& store, const Element& element, const Holder& holder,
+                                 std::uint32_t index) {
+  Operation& operation = operations_.emplace_back(
+      &store, element.key, element.target, store.hold(element.key, holder), Holders{holder}, index);
+  // Those that held it before hold it still.
+  for (const Holder& other : operation.before) operation.after.push_back(other);
+  note_change(store, element);
+}
+
+void NftablesBackend::replace_holder(ElementStore& store, const Element& element,
+                                     const Holder& holder, bool removes, std::uint32_t index) {
+  const Holders before = store.find(element.key);
+  Holders after;
+  for (const Holder& other : before) {
+    if (other.pid != holder.pid)
+      after.push_back(other);
+    else if (!removes)
+      after.push_back(holder);
+  }
   store.set(element.key, after);
-  if (element.shape.translates() && !after.empty()) store.set_target(element.key, element.target);
+  operations_.emplace_back(&store, element.key, element.target, before, after, index);
+  note_change(store, element);
+}
+
+void NftablesBackend::note_change(ElementStore& store, const Element& element) {
+  if (element.shape.translates() && store.has(element.key)) {
+    store.set_target(element.key, element.target);
+  }
   if (store.empty()) empty_since_[&store] = planned_at_;
   if (inspection_.busy()) touched_[store.shape()].insert(element.key);
-  operations_.push_back(std::move(operation));
 }
 
 void NftablesBackend::undo() {

@@ -1,0 +1,336 @@
+// What enforcing rules with nftables costs, in a network namespace of its own:
+//
+//   bench-nftables path/to/simco-middlebox rate [rounds]      PER/s, against null and a bare loop
+//   bench-nftables path/to/simco-middlebox live [rounds]      PER/s with few and many live rules
+//   bench-nftables path/to/simco-middlebox latency [rounds]   one PER at a time
+//   bench-nftables path/to/simco-middlebox forward [rounds]   packets/s through the router
+//
+// Each prints medians, and ratios of what ran in turns.
+#include <netinet/in.h>
+// The kernel's headers go after the C library's.
+#include <libmnl/libmnl.h>
+#include <libnftnl/set.h>
+#include <linux/netfilter.h>
+#include <linux/netfilter/nf_tables.h>
+#include <linux/netfilter/nfnetlink.h>
+
+#include <functional>
+#include <string_view>
+
+#include "tests/bench/session_driver.hpp"
+#include "tests/support/network.hpp"
+
+namespace {
+
+using namespace simco::bench;
+using simco::test::NetworkNamespace;
+
+std::string program;
+int rounds = 5;
+
+/// A running middlebox with an open session.
+class Box {
+ public:
+  explicit Box(const std::string& backend) {
+    std::vector<std::string> words = {program,       "--port",   std::to_string(kPort),
+                                      "--max-rules", "20000000", "--log-level",
+                                      "error"};
+    if (backend == "nftables") {
+      words.insert(words.end(),
+                   {"--backend", "nftables", "--internal-if", "int0", "--external-if", "ext0"});
+    }
+    server_ = start(0, words);
+    session_ = connect_to(kPort);
+    open_session(session_);
+  }
+  ~Box() {
+    ::close(session_);
+    ::kill(server_, SIGTERM);
+    ::waitpid(server_, nullptr, 0);
+  }
+  double add(std::uint32_t count, std::uint32_t window, std::vector<double>* latencies = nullptr) {
+    const double rate = drive(session_, count, window, rules_, latencies);
+    rules_ += count;
+    return rate;
+  }
+  void check() const { check_rules(session_, rules_); }
+  /// Rules for hosts from 10.0.0.0 on.
+  void add_hosts(std::uint32_t first, std::uint32_t count) {
+    drive(session_, count, std::min(count, 256U), 0x0A00'0000 + first);
+  }
+
+ private:
+  pid_t server_;
+  int session_;
+  std::uint32_t rules_ = 0;
+};
+
+// --- The bare loop -------------------------------------------------------------------------------
+
+/// Elements like ours, `batch` to a commit, made with libnftnl's objects; how many a second.
+double run_bare(std::uint32_t count, std::uint32_t batch) {
+  if (std::system("nft add table inet bare; nft 'add set inet bare s { type ipv4_addr . ipv4_addr "
+                  ". inet_proto . inet_service . inet_service; flags timeout; }'") != 0) {
+    die("nft");
+  }
+  mnl_socket* socket = mnl_socket_open(NETLINK_NETFILTER);
+  if (socket == nullptr || mnl_socket_bind(socket, 0, MNL_SOCKET_AUTOPID) != 0) die("netlink");
+  const int room = 16 << 20;
+  ::setsockopt(mnl_socket_get_fd(socket), SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof room);
+  std::vector<char> buffer(4 << 20);
+  std::array<char, 8192> answer{};
+  const auto begin = Clock::now();
+  for (std::uint32_t done = 0; done < count; done += batch) {
+    char* at = buffer.data();
+    const auto advance = [&] { at += MNL_ALIGN(reinterpret_cast<nlmsghdr*>(at)->nlmsg_len); };
+    nftnl_batch_begin(at, done);
+    advance();
+    for (std::uint32_t i = 0; i < batch;) {
+      nftnl_set* set = nftnl_set_alloc();
+      nftnl_set_set_str(set, NFTNL_SET_TABLE, "bare");
+      nftnl_set_set_str(set, NFTNL_SET_NAME, "s");
+      for (std::uint32_t k = 0; k < 500 && i < batch; ++k, ++i) {
+        nftnl_set_elem* element = nftnl_set_elem_alloc();
+        const std::array<std::uint32_t, 5> key = {htonl(done + i), 0xC0000202U, 17, 0x40, 0x40};
+        nftnl_set_elem_set(element, NFTNL_SET_ELEM_KEY, key.data(), sizeof key);
+        nftnl_set_elem_set_u64(element, NFTNL_SET_ELEM_TIMEOUT, 120'000);
+        nftnl_set_elem_add(set, element);
+      }
+      auto* message = nftnl_nlmsg_build_hdr(
+          at, NFT_MSG_NEWSETELEM, NFPROTO_INET,
+          static_cast<std::uint16_t>(NLM_F_CREATE | (i == batch ? NLM_F_ACK : 0)), done + i);
+      nftnl_set_elems_nlmsg_build_payload(message, set);
+      nftnl_set_free(set);
+      advance();
+    }
+    nftnl_batch_end(at, done);
+    advance();
+    if (mnl_socket_sendto(socket, buffer.data(), static_cast<std::size_t>(at - buffer.data())) < 0)
+      die("netlink");
+    const auto got = mnl_socket_recvfrom(socket, answer.data(), answer.size());
+    const auto* error = static_cast<const nlmsgerr*>(
+        mnl_nlmsg_get_payload(reinterpret_cast<const nlmsghdr*>(answer.data())));
+    if (got < 0 || error->error != 0) die("nf_tables");
+  }
+  const std::chrono::duration<double> elapsed = Clock::now() - begin;
+  mnl_socket_close(socket);
+  if (std::system("nft delete table inet bare") != 0) die("nft");
+  return count / elapsed.count();
+}
+
+double run_box(const std::string& backend, std::uint32_t count, std::uint32_t window) {
+  Box box(backend);
+  const double rate = box.add(count, window);
+  box.check();
+  return rate;
+}
+
+void bench_rate() {
+  std::printf("%6s %12s %12s %12s %10s %10s\n", "window", "bare loop/s", "null/s", "nftables/s",
+              "of null", "of bare");
+  for (const auto& [window, count] : {std::pair(1U, 20'000U), {16U, 100'000U}, {256U, 300'000U}}) {
+    std::vector<double> bare, null, nftables, of_null, of_bare;
+    for (int round = 0; round < rounds; ++round) {
+      bare.push_back(run_bare(count, window));
+      null.push_back(run_box("null", count, window));
+      nftables.push_back(run_box("nftables", count, window));
+      of_null.push_back(nftables.back() / null.back());
+      of_bare.push_back(nftables.back() / bare.back());
+    }
+    std::printf("%6u %12.0f %12.0f %12.0f %10.2f %10.2f\n", window, median(bare), median(null),
+                median(nftables), median(of_null), median(of_bare));
+    std::fflush(stdout);
+  }
+}
+
+void bench_live() {
+  constexpr std::uint32_t kMeasured = 20'000;
+  const std::array<std::uint32_t, 3> live = {1, 1'000, 100'000};
+  std::array<std::vector<double>, 3> rates;
+  for (int round = 0; round < rounds; ++round) {
+    Box box("nftables");
+    std::uint32_t there = 0;
+    for (std::size_t i = 0; i < live.size(); ++i) {
+      if (live[i] > there) box.add(live[i] - there, std::min(live[i] - there, 256U));
+      rates[i].push_back(box.add(kMeasured, 256));
+      there = live[i] + kMeasured;
+    }
+  }
+  for (std::size_t i = 0; i < live.size(); ++i) {
+    std::printf("%7u live rules: %9.0f PER/s, %.2f of that with 1\n", live[i], median(rates[i]),
+                median(rates[i]) / median(rates[0]));
+  }
+}
+
+void bench_latency() {
+  constexpr std::uint32_t kCount = 10'000;
+  std::vector<double> null, nftables, added;
+  for (int round = 0; round < rounds; ++round) {
+    std::vector<double> one, other;
+    Box("null").add(kCount, 1, &one);
+    Box("nftables").add(kCount, 1, &other);
+    null.push_back(median(one));
+    nftables.push_back(median(other));
+    added.push_back(nftables.back() - null.back());
+  }
+  std::printf("one PER at a time: null %.1f us, nftables %.1f us, added %.1f us\n", median(null),
+              median(nftables), median(added));
+}
+
+// --- Forwarding ----------------------------------------------------------------------------------
+
+constexpr std::uint16_t kMediaPort = 16384;
+constexpr int kForwardPackets = 400'000;
+
+/// Packets a second that come through when they go to `hosts` addresses from 10.0.0.1 on in turn.
+double forward(const NetworkNamespace& inside, const NetworkNamespace& outside,
+               std::uint32_t hosts) {
+  const simco::test::Udp sink(inside, {"0.0.0.0", kMediaPort});
+  const simco::test::Udp source(outside, {"192.0.2.2", kMediaPort});
+  constexpr unsigned kBurst = 64;
+  std::array<mmsghdr, kBurst> messages{};
+  std::array<sockaddr_in, kBurst> to{};
+  char octet[160] = {};
+  iovec data{octet, sizeof octet};
+  std::uint32_t host = 0;
+  std::uint64_t received = 0;
+  std::array<mmsghdr, kBurst> arrivals{};
+  std::array<iovec, kBurst> places{};
+  static std::array<std::array<char, 256>, kBurst> room_for{};
+  for (unsigned i = 0; i < kBurst; ++i) {
+    places[i] = {room_for[i].data(), room_for[i].size()};
+    arrivals[i].msg_hdr.msg_iov = &places[i];
+    arrivals[i].msg_hdr.msg_iovlen = 1;
+  }
+  const auto begin = Clock::now();
+  for (int sent = 0; sent < kForwardPackets; sent += kBurst) {
+    for (unsigned i = 0; i < kBurst; ++i) {
+      to[i].sin_family = AF_INET;
+      to[i].sin_port = htons(kMediaPort);
+      to[i].sin_addr.s_addr = htonl(0x0A00'0001 + host);
+      host = (host * 1'664'525U + 1'013'904'223U) % hosts;
+      messages[i].msg_hdr = {&to[i], sizeof to[i], &data, 1, nullptr, 0, 0};
+    }
+    if (::sendmmsg(source.descriptor(), messages.data(), kBurst, 0) < 0) die("sendmmsg");
+    const int got = ::recvmmsg(sink.descriptor(), arrivals.data(), kBurst, MSG_DONTWAIT, nullptr);
+    if (got > 0) received += static_cast<std::uint64_t>(got);
+  }
+  while (sink.readable(std::chrono::milliseconds(20))) {
+    const int got = ::recvmmsg(sink.descriptor(), arrivals.data(), kBurst, MSG_DONTWAIT, nullptr);
+    if (got > 0) received += static_cast<std::uint64_t>(got);
+  }
+  const std::chrono::duration<double> elapsed = Clock::now() - begin;
+  if (received < kForwardPackets * 9ULL / 10) {
+    std::fprintf(stderr, "only %llu of %d packets came through\n",
+                 static_cast<unsigned long long>(received), kForwardPackets);
+    std::exit(1);
+  }
+  return static_cast<double>(received) / elapsed.count();
+}
+
+/// A bare hash set of as many elements, and nothing else: what the kernel can do at best.
+void make_bare_set(const NetworkNamespace& router, std::uint32_t hosts) {
+  const std::string file = "/tmp/bench-nftables-" + std::to_string(::getpid()) + ".nft";
+  std::FILE* out = std::fopen(file.c_str(), "w");
+  std::fprintf(out,
+               "table inet bare {\n set s { type ipv4_addr . ipv4_addr . inet_proto . inet_service "
+               ". inet_service; elements = {\n");
+  for (std::uint32_t i = 1; i <= hosts; ++i) {
+    std::fprintf(out, "10.%u.%u.%u . 192.0.2.2 . udp . 16384 . 16384,\n", i >> 16 & 255,
+                 i >> 8 & 255, i & 255);
+  }
+  std::fprintf(
+      out,
+      "}\n }\n chain forward { type filter hook forward priority filter; policy drop;\n ip "
+      "daddr . ip saddr . meta l4proto . th dport . th sport @s accept\n }\n}\n");
+  std::fclose(out);
+  router.shell("nft -f " + file);
+  ::unlink(file.c_str());
+}
+
+void bench_forward() {
+  const NetworkNamespace inside;
+  const NetworkNamespace outside;
+  const NetworkNamespace router;
+  router.shell(
+      "ip link add int0 type veth peer name eth0; ip link set eth0 netns " + inside.path() +
+      "; ip link add ext0 type veth peer name eth0; ip link set eth0 netns " + outside.path() +
+      "; ip addr add 10.255.255.254/8 dev int0; ip addr add 192.0.2.1/24 dev ext0; ip link set "
+      "int0 "
+      "up; ip link set ext0 up; echo 1 > /proc/sys/net/ipv4/ip_forward");
+  router.enter();  // whoever starts a middlebox has to live as long as it does
+  // Every address of 10.0.0.0/8 is the internal host's, and the router need not ask for each.
+  inside.shell(
+      "ip link set eth0 address 02:00:00:00:00:01; ip link set eth0 up; "
+      "ip route add local 10.0.0.0/8 dev eth0; ip route add default dev eth0");
+  router.shell(
+      "ip neigh add 10.255.255.1 lladdr 02:00:00:00:00:01 dev int0; "
+      "ip route add 10.0.0.0/9 via 10.255.255.1 dev int0");
+  outside.shell(
+      "ip addr add 192.0.2.2/24 dev eth0; ip link set eth0 up; "
+      "ip route add default via 192.0.2.1");
+  constexpr std::uint32_t kMany = 100'000;
+  struct Variant {
+    const char* name;
+    std::uint32_t rules;
+    std::uint32_t hosts;
+    bool bare;
+    std::vector<double> rates;
+  };
+  std::vector<Variant> variants = {{"1 pinhole, 1 flow", 1, 1, false, {}},
+                                   {"100,000 pinholes, 1 flow", kMany, 1, false, {}},
+                                   {"100,000 pinholes, 100,000 flows", kMany, kMany, false, {}},
+                                   {"bare set of 1, 1 flow", 1, 1, true, {}},
+                                   {"bare set of 100,000, 1 flow", kMany, 1, true, {}},
+                                   {"bare set of 100,000, 100,000 flows", kMany, kMany, true, {}}};
+  for (int round = 0; round < rounds; ++round) {
+    for (auto& variant : variants) {
+      if (variant.bare) {
+        make_bare_set(router, variant.rules);
+        variant.rates.push_back(forward(inside, outside, variant.hosts));
+        router.shell("nft flush ruleset");
+      } else {
+        Box box("nftables");
+        box.add_hosts(0, variant.rules);
+        variant.rates.push_back(forward(inside, outside, variant.hosts));
+      }
+      router.shell("conntrack -F 2>/dev/null || true");
+    }
+  }
+  std::printf("%-36s %12s %10s\n", "", "packets/s", "of one");
+  for (const auto& variant : variants) {
+    const auto& one = variants[variant.bare ? 3 : 0];
+    std::printf("%-36s %12.0f %10.2f\n", variant.name, median(variant.rates),
+                median(variant.rates) / median(one.rates));
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::vector<std::pair<std::string_view, std::function<void()>>> benches = {
+      {"rate", bench_rate},
+      {"live", bench_live},
+      {"latency", bench_latency},
+      {"forward", bench_forward}};
+  const auto wanted = std::find_if(benches.begin(), benches.end(), [&](const auto& bench) {
+    return argc > 2 && bench.first == argv[2];
+  });
+  if (wanted == benches.end()) {
+    std::fprintf(stderr,
+                 "usage: bench-nftables path/to/simco-middlebox rate|live|latency|forward "
+                 "[rounds]\n");
+    return 2;
+  }
+  program = argv[1];
+  if (argc > 3) rounds = std::max(1, std::atoi(argv[3]));
+  ::signal(SIGPIPE, SIG_IGN);
+  if (!simco::test::become_able_to_make_namespaces() || ::unshare(CLONE_NEWNET) != 0)
+    die("network namespace");
+  if (std::system("ip link set lo up; ip link add int0 type veth peer name int1; ip link add ext0 "
+                  "type veth peer name ext1") != 0) {
+    die("ip");
+  }
+  pin(1);
+  wanted->second();
+}

@@ -1,0 +1,192 @@
+// What the benchmarks of whole programs share: servers as processes, and a client that keeps a
+// number of PERs in flight on one session.
+#pragma once
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "simco/wire/codec.hpp"
+
+namespace simco::bench {
+
+using Clock = std::chrono::steady_clock;
+
+inline constexpr std::uint16_t kPort = 17'711;
+inline constexpr std::size_t kRequestSize = 56;  // PER request, IPv4, without group
+inline constexpr std::size_t kReplySize = 64;    // its positive reply
+inline constexpr std::size_t kBufferSize = 256 * 1024;
+
+[[noreturn]] inline void die(const char* what) {
+  std::perror(what);
+  std::exit(1);
+}
+
+inline void pin(int core) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(core, &set);
+  ::sched_setaffinity(0, sizeof set, &set);  // without a second core it changes nothing
+}
+
+inline sockaddr_in loopback(std::uint16_t port) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return address;
+}
+
+// --- Processes -----------------------------------------------------------------------------------
+
+/// Runs `command`, or `instead`, on `core`.
+inline pid_t start(int core, const std::vector<std::string>& command, void (*instead)() = nullptr) {
+  const pid_t child = ::fork();
+  if (child != 0) return child;
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  pin(core);
+  if (instead != nullptr) instead();
+  const int null = ::open("/dev/null", O_RDWR);
+  ::dup2(null, 1);
+  ::dup2(null, 2);
+  std::vector<char*> words;
+  for (const auto& word : command) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  ::execvp(words[0], words.data());
+  std::_Exit(127);
+}
+
+inline void stop(pid_t child) {
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+}
+
+inline int connect_to(std::uint16_t port) {
+  const auto address = loopback(port);
+  for (int attempt = 0; attempt < 500; ++attempt) {
+    const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
+    if (::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) {
+      const int on = 1;
+      ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+      return fd;
+    }
+    ::close(fd);
+    ::usleep(10'000);
+  }
+  die("connect");
+}
+
+// --- The client ----------------------------------------------------------------------------------
+
+inline void receive_exactly(int fd, std::size_t size) {
+  std::array<char, 4096> buffer;
+  while (size > 0) {
+    const auto got = ::recv(fd, buffer.data(), std::min(size, buffer.size()), 0);
+    if (got <= 0) die("recv");
+    size -= static_cast<std::size_t>(got);
+  }
+}
+
+inline std::size_t encode(TransactionId tid, const Body& body, std::byte* to) {
+  ByteWriter out(std::span(to, kBufferSize));
+  encode(tid, body, out);
+  return out.written();
+}
+
+inline void open_session(int fd) {
+  std::vector<std::byte> buffer(kBufferSize);
+  const auto size = encode({0}, SeRequest{}, buffer.data());
+  if (::send(fd, buffer.data(), size, 0) < 0) die("send");
+  receive_exactly(fd, encoded_size(SeReply{}));
+}
+
+/// `count` PERs, each for another pinhole, `window` of them in flight; answers how many a second.
+/// They are number `first` + 1 and following. `latencies_us`, where there is one, gets the time of
+/// each; for a window of 1.
+inline double drive(int fd, std::uint32_t count, std::uint32_t window, std::uint32_t first = 0,
+                    std::vector<double>* latencies_us = nullptr) {
+  PerRequest request;
+  request.parameters.direction = Direction::kBidirectional;
+  for (auto* tuple : {&request.internal, &request.external}) {
+    tuple->protocol = kProtocolUdp;
+    tuple->port = 16384;
+    tuple->port_range = 2;
+  }
+  request.external.location = Location::kExternal;
+  constexpr std::array<unsigned char, 4> kPeer = {192, 0, 2, 2};
+  std::memcpy(request.external.address.data(), kPeer.data(), kPeer.size());
+  request.lifetime = {120};
+  std::vector<std::byte> out(kBufferSize);
+  for (std::uint32_t i = 0; i < window; ++i) encode({0}, request, out.data() + i * kRequestSize);
+  // The request's TID and the internal address change from one to the next, the rest stays.
+  constexpr std::size_t kTidAt = 4;
+  constexpr std::size_t kAddressAt = 28;
+  std::vector<char> in(kBufferSize);
+  std::uint32_t sent = 0;
+  const auto send_some = [&](std::uint32_t n) {
+    n = std::min(n, count - sent);
+    for (std::uint32_t i = 0; i < n; ++i) {
+      const std::uint32_t number = htonl(first + ++sent);
+      std::memcpy(out.data() + i * kRequestSize + kTidAt, &number, sizeof number);
+      std::memcpy(out.data() + i * kRequestSize + kAddressAt, &number, sizeof number);
+    }
+    if (n != 0 && ::send(fd, out.data(), n * kRequestSize, MSG_NOSIGNAL) < 0) die("send");
+  };
+  const auto begin = Clock::now();
+  send_some(window);
+  std::uint64_t octets = 0;
+  std::uint32_t answered = 0;
+  auto asked = begin;
+  while (answered < count) {
+    const auto got = ::recv(fd, in.data(), in.size(), 0);
+    if (got <= 0) die("recv");
+    if (latencies_us != nullptr) {
+      const auto now = Clock::now();
+      latencies_us->push_back(std::chrono::duration<double, std::micro>(now - asked).count());
+      asked = now;
+    }
+    octets += static_cast<std::uint64_t>(got);
+    const auto now_answered = static_cast<std::uint32_t>(octets / kReplySize);
+    send_some(now_answered - answered);
+    answered = now_answered;
+  }
+  const std::chrono::duration<double> elapsed = Clock::now() - begin;
+  return count / elapsed.count();
+}
+
+/// After a run: the middlebox must really have made `count` rules.
+inline void check_rules(int fd, std::uint32_t count) {
+  std::vector<std::byte> buffer(kBufferSize);
+  const auto size = encode({0xFFFF'FFFF}, PrsRequest{{count}}, buffer.data());
+  if (::send(fd, buffer.data(), size, 0) < 0) die("send");
+  std::array<std::byte, kHeaderSize> header{};
+  if (::recv(fd, header.data(), header.size(), MSG_WAITALL) != std::ssize(header)) die("recv");
+  if (read_header(header).type != PesReply::kType) {
+    std::fprintf(stderr, "rule %u is not there: the middlebox refused requests\n", count);
+    std::exit(1);
+  }
+}
+
+inline double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values[values.size() / 2];
+}
+
+}  // namespace simco::bench
