@@ -4,6 +4,9 @@
 //   bench-nftables path/to/simco-middlebox live [rounds]      PER/s with few and many live rules
 //   bench-nftables path/to/simco-middlebox latency [rounds]   one PER at a time
 //   bench-nftables path/to/simco-middlebox forward [rounds]   packets/s through the router
+//   bench-nftables path/to/simco-middlebox miniupnpd          NAT bindings beside miniupnpd's,
+//   which
+//                                                             is asked with PCP
 //
 // Each prints medians, and ratios of what ran in turns.
 #include <netinet/in.h>
@@ -31,7 +34,7 @@ int rounds = 5;
 /// A running middlebox with an open session.
 class Box {
  public:
-  explicit Box(const std::string& backend) {
+  explicit Box(const std::string& backend, const std::vector<std::string>& more = {}) {
     std::vector<std::string> words = {program,       "--port",   std::to_string(kPort),
                                       "--max-rules", "20000000", "--log-level",
                                       "error"};
@@ -39,6 +42,7 @@ class Box {
       words.insert(words.end(),
                    {"--backend", "nftables", "--internal-if", "int0", "--external-if", "ext0"});
     }
+    words.insert(words.end(), more.begin(), more.end());
     server_ = start(0, words);
     session_ = connect_to(kPort);
     open_session(session_);
@@ -53,6 +57,8 @@ class Box {
     rules_ += count;
     return rate;
   }
+  /// One rule of a NAT.
+  void add_binding() { drive(session_, 1, 1, rules_++, nullptr, kNatReplySize); }
   void check() const { check_rules(session_, rules_); }
   /// Rules for hosts from 10.0.0.0 on.
   void add_hosts(std::uint32_t first, std::uint32_t count) {
@@ -305,6 +311,97 @@ void bench_forward() {
   }
 }
 
+// --- miniupnpd -----------------------------------------------------------------------------------
+
+constexpr const char* kUpnpTable =
+    "printf 'table inet miniupnpd {\nchain forward1 { }\nchain prerouting1 { }\n"
+    "chain postrouting1 { }\nchain forward { type filter hook forward priority 0; policy drop; "
+    "jump forward1; }\nchain prerouting { type nat hook prerouting priority -100; "
+    "jump prerouting1; }\nchain postrouting { type nat hook postrouting priority 100; "
+    "jump postrouting1; }\n}\n' | nft -f -";
+constexpr const char* kUpnpOptions =
+    "ext_ifname=ext0\next_ip=8.8.4.1\nlistening_ip=int0\nport=0\nhttp_port=0\n"
+    "enable_natpmp=yes\nenable_upnp=no\nupnp_table_name=miniupnpd\n"
+    "upnp_nat_table_name=miniupnpd\nupnp_forward_chain=forward1\nupnp_nat_chain=prerouting1\n"
+    "upnp_nat_postrouting_chain=postrouting1\nuuid=00000000-0000-0000-0000-000000000001\n"
+    "allow 0-65535 0.0.0.0/0 0-65535\n";
+
+/// A PCP MAP request (RFC 6887) of the host 10.0.0.2 for a UDP port.
+std::string map_request(std::uint16_t port) {
+  std::string request(60, '\0');
+  const auto put = [&](std::size_t at, std::initializer_list<int> octets) {
+    for (const int octet : octets) request[at++] = static_cast<char>(octet);
+  };
+  put(0, {2, 1, 0, 0, 0, 0, 14, 16});                                   // version, MAP, 3600 s
+  put(18, {255, 255, 10, 0, 0, 2});                                     // client
+  put(24, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, port >> 8, port & 255, 17});  // nonce, UDP
+  put(40, {port >> 8, port & 255, port >> 8, port & 255});
+  put(54, {255, 255});
+  return request;
+}
+
+/// Adds mappings one at a time and prints what one takes at 10, 100 and 1,000, as far as it gets in
+/// `limit`.
+template <typename Add>
+void time_mappings(const char* name, std::chrono::seconds limit, Add&& add) {
+  const auto end = Clock::now() + limit;
+  std::vector<double> times_ms;
+  for (std::uint32_t count = 1; count <= 1'000 && Clock::now() < end; ++count) {
+    const auto begin = Clock::now();
+    add(count);
+    times_ms.push_back(std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
+    if (count != 10 && count != 100 && count != 1'000) continue;
+    const double last = median({times_ms.end() - 10, times_ms.end()});
+    std::printf("%-10s at %4u mappings: %9.3f ms each, %9.1f changes/s\n", name, count, last,
+                1'000 / last);
+    std::fflush(stdout);
+  }
+  if (times_ms.size() < 1'000) {
+    std::printf("%-10s gave up at %zu mappings after %lld s: the last took %.0f ms\n", name,
+                times_ms.size(), static_cast<long long>(limit.count()), times_ms.back());
+  }
+}
+
+void bench_miniupnpd() {
+  const NetworkNamespace inside;
+  const NetworkNamespace router;
+  router.enter();
+  router.shell("ip link add int0 type veth peer name eth0; ip link set eth0 netns " +
+               inside.path() +
+               "; ip link add ext0 type veth peer name ext1; ip addr add 10.0.0.1/24 dev int0; "
+               "ip addr add 8.8.4.1/24 dev ext0; for i in int0 ext0 ext1; do ip link set $i up; "
+               "done");
+  inside.shell(
+      "ip addr add 10.0.0.2/24 dev eth0; ip link set eth0 up; "
+      "ip route add default via 10.0.0.1");
+  {
+    Box box("nftables", {"--mode", "nat", "--outside", "8.8.4.1"});
+    time_mappings("simco", std::chrono::seconds(60), [&](std::uint32_t) { box.add_binding(); });
+    box.check();
+  }
+  const std::string base = "/tmp/bench-miniupnpd-" + std::to_string(::getpid());
+  std::FILE* options = std::fopen((base + ".conf").c_str(), "w");
+  std::fputs(kUpnpOptions, options);
+  std::fclose(options);
+  router.shell(kUpnpTable);
+  const pid_t server = start(0, {"miniupnpd", "-d", "-f", base + ".conf", "-P", base + ".pid"});
+  const simco::test::Udp client(inside, {"10.0.0.2", 40'000});
+  ::usleep(500'000);
+  int status = 0;
+  if (::waitpid(server, &status, WNOHANG) == server) {
+    std::printf("miniupnpd is not installed (package miniupnpd-nftables)\n");
+  } else {
+    time_mappings("miniupnpd", std::chrono::seconds(120), [&](std::uint32_t count) {
+      client.send({"10.0.0.1", 5351}, map_request(static_cast<std::uint16_t>(2'000 + count)));
+      const auto reply = client.receive(std::chrono::seconds(60));
+      if (!reply || reply->text.size() < 4 || reply->text[3] != 0) die("PCP");
+    });
+    stop(server);
+  }
+  ::unlink((base + ".conf").c_str());
+  ::unlink((base + ".pid").c_str());
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -312,14 +409,16 @@ int main(int argc, char** argv) {
       {"rate", bench_rate},
       {"live", bench_live},
       {"latency", bench_latency},
-      {"forward", bench_forward}};
+      {"forward", bench_forward},
+      {"miniupnpd", bench_miniupnpd}};
   const auto wanted = std::find_if(benches.begin(), benches.end(), [&](const auto& bench) {
     return argc > 2 && bench.first == argv[2];
   });
   if (wanted == benches.end()) {
-    std::fprintf(stderr,
-                 "usage: bench-nftables path/to/simco-middlebox rate|live|latency|forward "
-                 "[rounds]\n");
+    std::fprintf(
+        stderr,
+        "usage: bench-nftables path/to/simco-middlebox rate|live|latency|forward|miniupnpd "
+        "[rounds]\n");
     return 2;
   }
   program = argv[1];

@@ -30,8 +30,9 @@ namespace simco::bench {
 using Clock = std::chrono::steady_clock;
 
 inline constexpr std::uint16_t kPort = 17'711;
-inline constexpr std::size_t kRequestSize = 56;  // PER request, IPv4, without group
-inline constexpr std::size_t kReplySize = 64;    // its positive reply
+inline constexpr std::size_t kRequestSize = 56;   // PER request, IPv4, without group
+inline constexpr std::size_t kReplySize = 64;     // its positive reply from a firewall
+inline constexpr std::size_t kNatReplySize = 44;  // and from a traditional NAT
 inline constexpr std::size_t kBufferSize = 256 * 1024;
 
 [[noreturn]] inline void die(const char* what) {
@@ -121,7 +122,8 @@ inline void open_session(int fd) {
 /// They are number `first` + 1 and following. `latencies_us`, where there is one, gets the time of
 /// each; for a window of 1.
 inline double drive(int fd, std::uint32_t count, std::uint32_t window, std::uint32_t first = 0,
-                    std::vector<double>* latencies_us = nullptr) {
+                    std::vector<double>* latencies_us = nullptr,
+                    std::size_t reply_size = kReplySize) {
   PerRequest request;
   request.parameters.direction = Direction::kBidirectional;
   for (auto* tuple : {&request.internal, &request.external}) {
@@ -133,12 +135,12 @@ inline double drive(int fd, std::uint32_t count, std::uint32_t window, std::uint
   constexpr std::array<unsigned char, 4> kPeer = {192, 0, 2, 2};
   std::memcpy(request.external.address.data(), kPeer.data(), kPeer.size());
   request.lifetime = {120};
-  std::vector<std::byte> out(kBufferSize);
+  static std::vector<std::byte> out(kBufferSize);
   for (std::uint32_t i = 0; i < window; ++i) encode({0}, request, out.data() + i * kRequestSize);
   // The request's TID and the internal address change from one to the next, the rest stays.
   constexpr std::size_t kTidAt = 4;
   constexpr std::size_t kAddressAt = 28;
-  std::vector<char> in(kBufferSize);
+  static std::vector<char> in(kBufferSize);
   std::uint32_t sent = 0;
   const auto send_some = [&](std::uint32_t n) {
     n = std::min(n, count - sent);
@@ -163,7 +165,7 @@ inline double drive(int fd, std::uint32_t count, std::uint32_t window, std::uint
       asked = now;
     }
     octets += static_cast<std::uint64_t>(got);
-    const auto now_answered = static_cast<std::uint32_t>(octets / kReplySize);
+    const auto now_answered = static_cast<std::uint32_t>(octets / reply_size);
     send_some(now_answered - answered);
     answered = now_answered;
   }

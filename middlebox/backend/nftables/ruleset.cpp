@@ -272,7 +272,8 @@ class RuleWriter {
     }
     if (options_.nat && outside) refuse_untranslated(chain);
     enable(version, outside, chain, source);
-    const std::uint8_t icmp = version == IpVersion::kIpv4 ? std::uint8_t{IPPROTO_ICMP} : std::uint8_t{IPPROTO_ICMPV6};
+    std::uint8_t icmp = IPPROTO_ICMP;
+    if (version == IpVersion::kIpv6) icmp = IPPROTO_ICMPV6;
     rule(chain)
         .load_meta(NFT_META_L4PROTO, 0)
         .equals(0, icmp)
