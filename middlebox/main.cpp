@@ -41,11 +41,23 @@ backend::nftables::Options nftables_options(const middlebox::Settings& settings)
   return options;
 }
 
+/// A newcomer's first mistake: the router does not route.
+void warn_unless_forwarding() {
+  for (const char* path :
+       {"/proc/sys/net/ipv4/ip_forward", "/proc/sys/net/ipv6/conf/all/forwarding"}) {
+    std::FILE* file = std::fopen(path, "r");
+    if (file == nullptr) continue;
+    if (std::fgetc(file) == '0') spdlog::warn("{} is 0: nothing is forwarded", path);
+    std::fclose(file);
+  }
+}
+
 std::unique_ptr<backend::Backend> make_backend(boost::asio::io_context& io,
                                                const middlebox::Settings& settings) {
   if (settings.backend == "nftables") {
     auto backend =
         std::make_unique<backend::nftables::NftablesBackend>(io, nftables_options(settings));
+    warn_unless_forwarding();
     spdlog::info("backend nftables: table inet {}, internal {}, external {}", settings.router.table,
                  settings.router.internal_if, settings.router.external_if);
     return backend;

@@ -50,6 +50,7 @@ class Bench : private backend::Backend::Client {
     backend::nftables::Options options;
     options.internal_if = "int0";
     options.external_if = "ext0";
+    options.shape_idle = std::chrono::milliseconds(300);
     backend = router.run([&]() -> std::unique_ptr<backend::Backend> {
       return std::make_unique<backend::nftables::NftablesBackend>(io, options);
     });
@@ -242,6 +243,26 @@ TEST_F(Nftables, ElementsThatAreGoneDoNotFailABatch) {
                          change(kSetLifetime, 2, "10.0.0.3:5004", out, 600)}),
             Results(3, ChangeResult::kDone));
   EXPECT_EQ(bench.elements(), "comment \"pid 2\"\ncomment \"pid 3\"\n");
+}
+
+TEST_F(Nftables, SetsThatNobodyNeedsLeaveTheDataPath) {
+  const auto sets = [&] {
+    return bench.router.output("nft list table inet simco | grep -c 'flags timeout'");
+  };
+  const std::string out = "192.0.2.2:6004";
+  for (int round = 0; round < 3; ++round) {
+    bench.apply({change(kAdd, 1, "10.0.0.2:5004", out),
+                 change(kAdd, 2, "10.0.0.2:5004", "any", 60, Direction::kInbound)});
+    bench.io.run_for(std::chrono::milliseconds(700));
+    EXPECT_EQ(sets(), "2\n");
+    bench.apply(change(kRemove, 2, "10.0.0.2:5004", "any", 60, Direction::kInbound));
+    bench.io.run_for(std::chrono::milliseconds(700));
+    EXPECT_EQ(sets(), "1\n");
+    EXPECT_EQ(bench.elements(), "comment \"pid 1\"\n");
+    bench.apply(change(kRemove, 1, "10.0.0.2:5004", out));
+    bench.io.run_for(std::chrono::milliseconds(700));
+    EXPECT_EQ(sets(), "0\n");
+  }
 }
 
 TEST_F(Nftables, ATableThatIsGoneForGoodEnforcesNothing) {

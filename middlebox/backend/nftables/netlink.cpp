@@ -138,7 +138,11 @@ std::span<const char> NetlinkSocket::receive(bool wait) {
 NetlinkSocket::Outcome NetlinkSocket::commit(const MessageBuffer& batch,
                                              std::vector<MessageError>& errors) {
   errors.clear();
-  send(batch);
+  const auto octets = batch.octets();
+  if (mnl_socket_sendto(socket_.get(), octets.data(), octets.size()) < 0) {
+    errors.push_back({0, errno});
+    return Outcome::kFailed;
+  }
   bool acknowledged = false;
   bool stale = false;
   // The kernel works on a batch inside send(): whatever it has to say is there now.

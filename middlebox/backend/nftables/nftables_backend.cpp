@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <system_error>
 
 #include "middlebox/backend/nftables/limits.hpp"
 
@@ -43,9 +44,29 @@ void NftablesBackend::apply(std::span<const RuleChange> batch, Client& client) {
   results_.assign(count, ChangeResult::kDone);
   refused_.assign(count, std::nullopt);
   doubtful_.assign(count, false);
-  for (std::uint32_t begin = 0; begin < count;) begin = commit_some(batch, begin, count);
-  conntrack_.end_batch();
+  for (std::uint32_t begin = 0; begin < count;) {
+    try {
+      begin = commit_some(batch, begin, count);
+    } catch (const std::system_error& failure) {
+      spdlog::error("nftables: {} changes are refused: {}", count - begin, failure.what());
+      undo();
+      inspect_again_ = true;  // whether the kernel has done any of it is not known
+      std::fill(results_.begin() + begin, results_.end(), ChangeResult::kNoResources);
+      break;
+    }
+  }
+  end_flows([&] { conntrack_.end_batch(); });
   client.on_applied(results_);
+}
+
+// What is done to flows comes after the commit: it cannot fail a change any more.
+template <typename Work>
+void NftablesBackend::end_flows(Work&& work) {
+  try {
+    work();
+  } catch (const std::system_error& failure) {
+    spdlog::error("nftables: flows of ended rules may go on: {}", failure.what());
+  }
 }
 
 std::uint32_t NftablesBackend::commit_some(std::span<const RuleChange> batch, std::uint32_t begin,
@@ -75,7 +96,9 @@ std::uint32_t NftablesBackend::commit_some(std::span<const RuleChange> batch, st
       on_foreign_commit();
       if (++stale >= kStaleMax) generation_ = 0;
     } else if (!blame()) {
-      if (planned - begin == 1) refused_[begin] = ChangeResult::kRefused;
+      if (planned - begin == 1) {
+        refused_[begin] = result_for(errors_.empty() ? EIO : errors_.front().error);
+      }
       end = begin + 1;  // one by one
     }
   }
@@ -127,11 +150,10 @@ void NftablesBackend::finish(std::span<const RuleChange> batch, std::uint32_t be
   for (auto index = begin; index < end; ++index) {
     const RuleChange& change = batch[index];
     if (results_[index] != ChangeResult::kDone || change.rule != RuleKind::kEnable) continue;
-    switch (change.kind) {
-      case RuleChange::Kind::kAdd:
-      case RuleChange::Kind::kReplace: conntrack_.make_way(change); break;
-      case RuleChange::Kind::kRemove: conntrack_.forget(change); break;
-      case RuleChange::Kind::kSetLifetime: break;
+    if (change.kind == RuleChange::Kind::kRemove) {
+      end_flows([&] { conntrack_.forget(change); });
+    } else if (change.kind != RuleChange::Kind::kSetLifetime) {
+      end_flows([&] { conntrack_.make_way(change); });
     }
   }
   operations_.clear();

@@ -86,6 +86,8 @@ class NftablesBackend final : public Backend {
   bool blame();
   void finish(std::span<const RuleChange> batch, std::uint32_t begin, std::uint32_t end);
   Outcome commit();
+  template <typename Work>
+  void end_flows(Work&& work);
 
   // nftables_restore.cpp: the kernel and we stay of one mind.
   /// The table as it is in the kernel, to put ours in its place. Throws where it must not be.

@@ -174,7 +174,7 @@ std::vector<Shape> NftablesBackend::shapes() const {
 }
 
 bool NftablesBackend::make_store(const Shape& shape) {
-  remove_empty_stores(planned_at_ - kShapeIdle);
+  remove_empty_stores(planned_at_ - options_.shape_idle);
   for (int attempt = 0; attempt < kAttemptsMax && !lost_; ++attempt) {
     auto all = shapes();
     all.push_back(shape);
@@ -243,7 +243,7 @@ void NftablesBackend::watch() {
       if (lost_ || socket_.generation() != generation_)
         on_foreign_commit();
       else
-        remove_empty_stores(std::chrono::steady_clock::now() - kShapeIdle);
+        remove_empty_stores(std::chrono::steady_clock::now() - options_.shape_idle);
       if (inspect_again_) inspect();
     } catch (const std::exception& failure) {
       spdlog::error("nftables: {}", failure.what());

@@ -13,12 +13,14 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "middlebox/backend/nftables/element.hpp"
+#include "middlebox/backend/nftables/limits.hpp"
 #include "middlebox/backend/nftables/netlink.hpp"
 #include "middlebox/backend/nftables/table_state.hpp"
 #include "simco/wire/ip.hpp"
@@ -45,6 +47,7 @@ struct Options {
   std::vector<Pool> inside_pool;    ///< twice NAT
   std::uint16_t first_port = 1024;  ///< of the pools
   std::uint16_t last_port = 65535;
+  std::chrono::milliseconds shape_idle = kShapeIdle;  ///< tests have less patience
 };
 
 /// By which the middlebox knows that a table is its own: the table's comment.
