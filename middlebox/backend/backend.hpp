@@ -10,6 +10,15 @@
 
 namespace simco::backend {
 
+/// What a packet filter that knows both IP versions and every wildcard can do.
+inline Capabilities full_packet_filter() {
+  Capabilities all;
+  all.packet_filter = true;
+  all.internal_wildcards = all.external_wildcards = all.port_wildcards = true;
+  all.internal_versions = all.external_versions = 3;
+  return all;
+}
+
 class Backend {
  public:
   /// Told when a batch is done.

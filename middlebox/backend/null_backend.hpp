@@ -11,7 +11,7 @@ namespace simco::backend {
 class NullBackend final : public Backend {
  public:
   std::string_view name() const override { return "null"; }
-  Capabilities capabilities() const override;
+  Capabilities capabilities() const override { return full_packet_filter(); }
   /// Answers at once that every change is done.
   void apply(std::span<const RuleChange> batch, Client& client) override;
 

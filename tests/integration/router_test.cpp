@@ -427,6 +427,29 @@ TEST_P(Router, IcmpErrorsComeBack) {
   EXPECT_EQ(host.error(kArrives), ECONNREFUSED);
 }
 
+// One of two rules for a connection ends: the connection goes on, in whichever direction is next.
+TEST_P(Router, AConnectionThatAnotherRuleAllowsGoesOn) {
+  RouterBox box(net.router);
+  const auto enable = [&](const std::string& external) {
+    return box.agent().enable(at(a().host, 8080), external, kProtocolTcp, Direction::kInbound);
+  };
+  const auto one = enable(at(a().peer, 9090));
+  const auto two = enable(at(a().peer, 9090));
+  const auto any = enable("any");
+  const TcpListener listener(net.inside, {a().host, 8080});
+  const Tcp client(net.outside, {a().peer, 9090});
+  ASSERT_TRUE(client.connect({a().host, 8080}));
+  const auto server = listener.accept();
+  ASSERT_TRUE(server && passes(client, server->first));
+  box.agent().remove(one.pid);
+  EXPECT_TRUE(passes(server->first, client));
+  box.agent().remove(any.pid);
+  std::this_thread::sleep_for(std::chrono::milliseconds(800));
+  EXPECT_TRUE(passes(server->first, client));
+  box.agent().remove(two.pid);
+  EXPECT_FALSE(passes(server->first, client, kStaysAway));
+}
+
 // --- NAT -----------------------------------------------------------------------------------------
 
 TEST_P(Router, NatTranslatesBothWays) {

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "middlebox/backend/nftables/limits.hpp"
 
@@ -93,8 +94,8 @@ bool in_pool(const std::vector<Pool>& pools, IpVersion version,
 
 void Conntrack::Free::operator()(nf_conntrack* flow) const { nfct_destroy(flow); }
 
-Conntrack::Conntrack(boost::asio::io_context& io, const Options& options)
-    : options_(options), scratch_(nfct_new()), dump_(io), timer_(io) {
+Conntrack::Conntrack(boost::asio::io_context& io, const Options& options, Allowed allowed)
+    : options_(options), allowed_(std::move(allowed)), scratch_(nfct_new()), dump_(io), timer_(io) {
   if (!scratch_) throw std::bad_alloc();
 }
 
@@ -117,6 +118,11 @@ void Conntrack::forget(const RuleChange& ended) {
     };
     const auto version = ended.internal.ip_version;
     const auto protocol = ended.internal.protocol;
+    if (!ended.outside &&
+        allowed_({version, protocol, ended.internal.address, ended.external.address,
+                  nth(ended.internal), nth(ended.external)})) {
+      continue;
+    }
     if (direction != Direction::kOutbound) {
       remove({version, protocol, ended.external.address, outside.address, nth(ended.external),
               nth(outside)});
@@ -233,6 +239,7 @@ void Conntrack::read_flow(const nlmsghdr* message, bool all_translated) {
   flow.reply_source = address(ATTR_REPL_IPV4_SRC, ATTR_REPL_IPV6_SRC);
   flow.reply_source_port = ntohs(nfct_get_attr_u16(raw, ATTR_REPL_PORT_SRC));
   flow.reply_destination = address(ATTR_REPL_IPV4_DST, ATTR_REPL_IPV6_DST);
+  flow.reply_destination_port = ntohs(nfct_get_attr_u16(raw, ATTR_REPL_PORT_DST));
   flow.status = nfct_get_attr_u32(raw, ATTR_STATUS);
   if (!(all_translated ? is_ours_translated(flow) : ended(flow))) return;
   // The tuple as it was read: protocols without ports have other parts.
@@ -254,26 +261,33 @@ bool Conntrack::is_ours_translated(const Flow& flow) const {
   return from_outside || to_outside;
 }
 
-bool Conntrack::ended(const Flow& flow) const {
+bool Conntrack::belongs_to(const Flow& flow, const RuleChange& rule, bool begun_outside) const {
   const auto& original = flow.original;
-  const auto matches_rule = [&](const RuleChange& rule, const std::array<std::byte, 16>& internal,
-                                std::uint16_t internal_port,
-                                const std::array<std::byte, 16>& external,
-                                std::uint16_t external_port) {
-    if (rule.internal.ip_version != original.version) return false;
-    if (rule.internal.protocol != kProtocolAny && rule.internal.protocol != original.protocol)
-      return false;
-    if (!matches(rule.internal, internal, internal_port)) return false;
-    if (!matches(rule.external, external, external_port)) return false;
-    // The router's own flows pass without us.
-    const IpAddress host{original.version, internal};
-    return std::find(local_.begin(), local_.end(), host) == local_.end();
-  };
+  Ends ends{original.version, original.protocol,      flow.reply_source,
+            original.source,  flow.reply_source_port, original.source_port};
+  if (!begun_outside) {
+    std::swap(ends.internal, ends.external);
+    std::swap(ends.internal_port, ends.external_port);
+  }
+  if (rule.internal.ip_version != ends.version) return false;
+  if (rule.internal.protocol != kProtocolAny && rule.internal.protocol != ends.protocol)
+    return false;
+  if (!matches(rule.internal, ends.internal, ends.internal_port)) return false;
+  if (!matches(rule.external, ends.external, ends.external_port)) return false;
+  // A translated flow is that of the rule whose binding it uses, whatever else would let it pass.
+  if (rule.outside) {
+    return begun_outside
+               ? matches(*rule.outside, original.destination, original.destination_port)
+               : matches(*rule.outside, flow.reply_destination, flow.reply_destination_port);
+  }
+  // The router's own flows pass without us.
+  const IpAddress host{ends.version, ends.internal};
+  return std::find(local_.begin(), local_.end(), host) == local_.end() && !allowed_(ends);
+}
+
+bool Conntrack::ended(const Flow& flow) const {
   return std::any_of(sweeping_.begin(), sweeping_.end(), [&](const RuleChange& rule) {
-    return matches_rule(rule, flow.reply_source, flow.reply_source_port, original.source,
-                        original.source_port) ||
-           matches_rule(rule, original.source, original.source_port, flow.reply_source,
-                        flow.reply_source_port);
+    return belongs_to(flow, rule, true) || belongs_to(flow, rule, false);
   });
 }
 

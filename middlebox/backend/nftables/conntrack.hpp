@@ -6,6 +6,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -20,12 +21,16 @@ namespace simco::backend::nftables {
 
 class Conntrack {
  public:
-  Conntrack(boost::asio::io_context& io, const Options& options);
+  /// Whether a rule lets such packets pass.
+  using Allowed = std::function<bool(const Ends&)>;
+
+  Conntrack(boost::asio::io_context& io, const Options& options, Allowed allowed);
   ~Conntrack();
 
   /// Deletes the flows of an enable rule that has ended, those that are known by their addresses
   /// and ports before end_batch() returns; the flows of a rule with wildcards within
-  /// kSweepInterval and the time that it takes to read the table.
+  /// kSweepInterval and the time that it takes to read the table. Flows that another rule lets pass
+  /// untranslated stay: a TCP connection would not find its direction again.
   void forget(const RuleChange& ended);
   /// An enable rule has been added: deletes what flows of older rules would stand in its way.
   void make_way(const RuleChange& added);
@@ -49,10 +54,12 @@ class Conntrack {
     std::array<std::byte, 16> reply_source{};
     std::uint16_t reply_source_port = 0;
     std::array<std::byte, 16> reply_destination{};
+    std::uint16_t reply_destination_port = 0;
     std::uint32_t status = 0;
   };
 
   void remove(const Tuple& tuple);
+  bool belongs_to(const Flow& flow, const RuleChange& rule, bool begun_outside) const;
   void flush();
   void sweep();
   void arm();
@@ -61,6 +68,7 @@ class Conntrack {
   bool ended(const Flow& flow) const;
 
   const Options& options_;
+  Allowed allowed_;
   NetlinkSocket socket_;
   MessageBuffer removals_;
   struct Free {

@@ -237,6 +237,30 @@ bool overlap(const Key& a, const Key& b) {
          prefixes_overlap(a.external, a.external_bits, b.external, b.external_bits);
 }
 
+Key key_of(const Shape& shape, const Ends& ends) {
+  const auto mask_port = [](std::uint16_t port, unsigned bits) {
+    return static_cast<std::uint16_t>(port & ~(0xFFFFU >> bits));
+  };
+  Key key;
+  key.internal = masked({ends.version, ends.internal}, shape.internal_bits).octets;
+  key.external = masked({ends.version, ends.external}, shape.external_bits).octets;
+  key.internal_port = key.internal_last = mask_port(ends.internal_port, shape.internal_port_bits);
+  key.external_port = key.external_last = mask_port(ends.external_port, shape.external_port_bits);
+  if (shape.protocol) key.protocol = ends.protocol;
+  return key;
+}
+
+Key point_of(const Ends& ends) {
+  Key key;
+  key.internal = ends.internal;
+  key.external = ends.external;
+  key.internal_bits = key.external_bits = ends.version == IpVersion::kIpv4 ? 32 : 128;
+  key.internal_port = key.internal_last = ends.internal_port;
+  key.external_port = key.external_last = ends.external_port;
+  key.protocol = ends.protocol;
+  return key;
+}
+
 bool make_elements(const RuleChange& change, std::vector<Element>& elements) {
   return Maker(change, elements).make();
 }

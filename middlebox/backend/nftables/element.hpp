@@ -95,6 +95,20 @@ static_assert(sizeof(Key) == 44);
 /// True where a packet could match both intervals.
 bool overlap(const Key& a, const Key& b);
 
+/// Both ends of a packet, on their own sides of the middlebox.
+struct Ends {
+  IpVersion version = IpVersion::kIpv4;
+  std::uint8_t protocol = 0;
+  std::array<std::byte, 16> internal{};
+  std::array<std::byte, 16> external{};
+  std::uint16_t internal_port = 0;
+  std::uint16_t external_port = 0;
+};
+/// The element of `shape`, which has no intervals, that such a packet hits.
+Key key_of(const Shape& shape, const Ends& ends);
+/// The interval that such a packet makes up alone.
+Key point_of(const Ends& ends);
+
 /// What a translation writes into packets.
 struct Target {
   std::array<std::byte, 16> address{};

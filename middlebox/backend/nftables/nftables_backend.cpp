@@ -28,17 +28,6 @@ ChangeResult result_for(int error) {
 
 }  // namespace
 
-Capabilities NftablesBackend::capabilities() const {
-  Capabilities all;
-  all.packet_filter = true;
-  all.internal_wildcards = true;
-  all.external_wildcards = true;
-  all.port_wildcards = true;
-  all.internal_versions = 3;
-  all.external_versions = 3;
-  return all;
-}
-
 void NftablesBackend::apply(std::span<const RuleChange> batch, Client& client) {
   const auto count = static_cast<std::uint32_t>(batch.size());
   results_.assign(count, ChangeResult::kDone);

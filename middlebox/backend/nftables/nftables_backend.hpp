@@ -42,7 +42,7 @@ class NftablesBackend final : public Backend {
   ~NftablesBackend() override;
 
   std::string_view name() const override { return "nftables"; }
-  Capabilities capabilities() const override;
+  Capabilities capabilities() const override { return full_packet_filter(); }
   void apply(std::span<const RuleChange> batch, Client& client) override;
 
  private:
@@ -68,6 +68,8 @@ class NftablesBackend final : public Backend {
   ChangeResult place_interval(const Element& element, PolicyRuleId pid);
   void place_old(std::span<const Element> elements, PolicyRuleId pid);
   ElementStore* find_store(const Shape& shape);
+  /// Does some rule let such packets pass, one way or the other?
+  bool allowed(const Ends& ends) const;
   /// Is there room for another set like that?
   bool room_for(const Shape& shape) const;
   void add_holder(ElementStore& store, const Element& element, const Holder& holder,

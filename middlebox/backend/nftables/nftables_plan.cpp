@@ -148,6 +148,18 @@ ElementStore* NftablesBackend::find_store(const Shape& shape) {
   return recent_;
 }
 
+bool NftablesBackend::allowed(const Ends& ends) const {
+  return std::ranges::any_of(stores_, [&](const auto& entry) {
+    const auto& [shape, store] = entry;
+    if (shape.purpose != Purpose::kEnable || shape.version != ends.version) return false;
+    if (!shape.intervals) return store->has(key_of(shape, ends));
+    bool hit = false;
+    store->for_each(
+        [&, point = point_of(ends)](const Key& key, Instant) { hit |= overlap(key, point); });
+    return hit;
+  });
+}
+
 bool NftablesBackend::room_for(const Shape& shape) const {
   const auto alike = std::count_if(stores_.begin(), stores_.end(), [&](const auto& entry) {
     return !entry.first.intervals && entry.first.purpose == shape.purpose &&

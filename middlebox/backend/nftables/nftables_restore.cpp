@@ -56,7 +56,7 @@ NftablesBackend::NftablesBackend(boost::asio::io_context& io, const Options& opt
     : options_(options),
       ruleset_(options_),
       writer_(options_, batch_),
-      conntrack_(io, options_),
+      conntrack_(io, options_, [this](const Ends& ends) { return allowed(ends); }),
       inspection_(io, options_),
       timer_(io) {
   require_interface("--internal-if", options_.internal_if);
