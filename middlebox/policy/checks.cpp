@@ -42,10 +42,6 @@ bool port_ranges_differ(const AddressTuple& internal, const AddressTuple& extern
 
 }  // namespace
 
-bool has_ports(const AddressTuple& tuple) {
-  return is_full(tuple) && tuple.protocol != kProtocolAny && tuple.port != 0;
-}
-
 bool protocol_has_ports(std::uint8_t protocol) {
   switch (protocol) {
     case kProtocolTcp:

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "simco/wire/attributes.hpp"
+#include "simco/wire/ip.hpp"
 #include "simco/wire/reply_code.hpp"
 
 namespace simco::policy {
@@ -20,9 +21,6 @@ std::optional<NegativeReplyCode> check_tuples(const AddressTuple& internal,
                                               const AddressTuple& external, Direction direction,
                                               const Capabilities& capabilities,
                                               const Protocols& supported);
-
-/// True where ports mean something: a full address with a transport protocol and a port.
-bool has_ports(const AddressTuple& tuple);
 
 /// True for protocols whose headers have ports: TCP, UDP, UDP-Lite, DCCP, SCTP.
 bool protocol_has_ports(std::uint8_t protocol);

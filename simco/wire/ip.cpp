@@ -34,6 +34,11 @@ IpPrefix prefix_of(const AddressTuple& tuple) {
   return {masked({tuple.ip_version, tuple.address}, length), length};
 }
 
+bool has_ports(const AddressTuple& tuple) {
+  return tuple.form == AddressForm::kFullAddress && tuple.protocol != kProtocolAny &&
+         tuple.port != 0;
+}
+
 std::optional<IpAddress> parse_address(std::string_view text) {
   const std::string terminated(text);
   IpAddress result;

@@ -40,6 +40,9 @@ bool contains(const IpPrefix& outer, const IpPrefix& inner);
 /// its IP version. A prefix length that is too long counts as the longest.
 IpPrefix prefix_of(const AddressTuple& tuple);
 
+/// True where ports mean something: a full address with a transport protocol and a port (4.3.8).
+bool has_ports(const AddressTuple& tuple);
+
 /// "192.0.2.7" or "2001:db8::7"; nothing where `text` is no address.
 std::optional<IpAddress> parse_address(std::string_view text);
 

@@ -8,10 +8,12 @@
 #include <linux/netfilter/nf_conntrack_common.h>
 #include <linux/netfilter/nfnetlink.h>
 #include <linux/netfilter/nfnetlink_conntrack.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <system_error>
 #include <utility>
 
 #include "middlebox/backend/nftables/limits.hpp"
@@ -19,21 +21,14 @@
 namespace simco::backend::nftables {
 namespace {
 
-constexpr std::size_t kPendingMax = 4096;
-
 constexpr std::uint16_t type_of(int message) {
   return static_cast<std::uint16_t>((NFNL_SUBSYS_CTNETLINK << 8) | message);
 }
 
-bool has_ports(const AddressTuple& tuple) {
-  return tuple.form == AddressForm::kFullAddress && tuple.protocol != kProtocolAny &&
-         tuple.port != 0;
-}
-
 /// One host and known ports: a rule between two such ends has flows that can be named.
 bool is_exact(const AddressTuple& tuple) {
-  const unsigned all = tuple.ip_version == IpVersion::kIpv4 ? 32 : 128;
-  return has_ports(tuple) && tuple.prefix_length >= all && tuple.port_range <= kPortsPerRuleMax;
+  return has_ports(tuple) && tuple.prefix_length >= address_bits(tuple.ip_version) &&
+         tuple.port_range <= kPortsPerRuleMax;
 }
 
 bool matches(const AddressTuple& tuple, const std::array<std::byte, 16>& address,
@@ -105,8 +100,8 @@ Conntrack::~Conntrack() = default;
 // inside from A0 to what the external host is called there.
 void Conntrack::forget(const RuleChange& ended) {
   if (!is_exact(ended.internal) || !is_exact(ended.external)) {
-    if (pending_.size() >= kPendingMax) pending_.erase(pending_.begin());
     pending_.push_back(ended);
+    if (pending_.size() >= kPendingMax) sweep_now();
     return;
   }
   const AddressTuple& outside = ended.outside ? *ended.outside : ended.internal;
@@ -140,11 +135,7 @@ void Conntrack::make_way(const RuleChange& added) {
     return same_binding(old.outside, added.outside) || same_binding(old.inside, added.inside);
   };
   if (std::any_of(sweeping_.begin(), sweeping_.end(), in_the_way)) dump_.finish();
-  if (std::any_of(pending_.begin(), pending_.end(), in_the_way)) {
-    dump_.finish();
-    sweep();
-    dump_.finish();
-  }
+  if (std::any_of(pending_.begin(), pending_.end(), in_the_way)) sweep_now();
   // With traffic that passes without rules, the flow may exist already, translated otherwise.
   if (options_.allow_outbound && is_exact(added.internal) && is_exact(added.external)) {
     forget(added);
@@ -162,16 +153,25 @@ void Conntrack::remove(const Tuple& tuple) {
   nfct_set_attr_u16(flow, ATTR_PORT_DST, htons(tuple.destination_port));
   auto* message = removals_.begin(type_of(IPCTNL_MSG_CT_DELETE), 0, ipv4 ? AF_INET : AF_INET6);
   nfct_nlmsg_build(message, flow);
+  end_removal();
+}
+
+void Conntrack::end_removal() {
   removals_.end();
   if (removals_.size() > kCommitOctets) flush();
 }
 
 void Conntrack::flush() {
   if (removals_.size() == 0) return;
-  socket_.send(removals_);
+  // This comes after the commit of the rules: it cannot fail a change any more.
+  try {
+    socket_.send(removals_);
+    // The kernel has done it by now. It says which flows there were not: most rules have none.
+    socket_.discard();
+  } catch (const std::system_error& failure) {
+    spdlog::error("nftables: flows of ended rules may go on: {}", failure.what());
+  }
   removals_.clear();
-  // The kernel has done it by now. It says which flows there were not: most rules have none.
-  socket_.discard();
 }
 
 void Conntrack::end_batch() {
@@ -211,6 +211,12 @@ void Conntrack::sweep() {
       });
 }
 
+void Conntrack::sweep_now() {
+  dump_.finish();
+  sweep();
+  dump_.finish();
+}
+
 void Conntrack::forget_all_translated() {
   MessageBuffer request;
   request.begin(type_of(IPCTNL_MSG_CT_GET), NLM_F_DUMP, AF_UNSPEC);
@@ -246,7 +252,7 @@ void Conntrack::read_flow(const nlmsghdr* message, bool all_translated) {
   auto* removal = removals_.begin(type_of(IPCTNL_MSG_CT_DELETE), 0,
                                   original.version == IpVersion::kIpv4 ? AF_INET : AF_INET6);
   nfct_nlmsg_build(removal, raw);
-  removals_.end();
+  end_removal();
 }
 
 bool Conntrack::is_ours_translated(const Flow& flow) const {

@@ -11,8 +11,9 @@
 #include <vector>
 
 #include "middlebox/backend/nftables/dump.hpp"
+#include "middlebox/backend/nftables/element.hpp"
 #include "middlebox/backend/nftables/netlink.hpp"
-#include "middlebox/backend/nftables/ruleset.hpp"
+#include "middlebox/backend/nftables/options.hpp"
 #include "middlebox/backend/rule_change.hpp"
 
 struct nf_conntrack;
@@ -34,6 +35,7 @@ class Conntrack {
   void forget(const RuleChange& ended);
   /// An enable rule has been added: deletes what flows of older rules would stand in its way.
   void make_way(const RuleChange& added);
+  /// The changes of a batch are in: carries out what they asked for.
   void end_batch();
   /// Deletes translated flows of the pools, whoever made them.
   void forget_all_translated();
@@ -60,8 +62,12 @@ class Conntrack {
 
   void remove(const Tuple& tuple);
   bool belongs_to(const Flow& flow, const RuleChange& rule, bool begun_outside) const;
+  /// The message in removals_ is complete.
+  void end_removal();
   void flush();
+  /// Begins to look for the flows of the pending rules; sweep_now() does it all at once.
   void sweep();
+  void sweep_now();
   void arm();
   void read_flow(const nlmsghdr* message, bool all_translated);
   bool is_ours_translated(const Flow& flow) const;

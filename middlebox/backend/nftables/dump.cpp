@@ -2,6 +2,7 @@
 
 #include <poll.h>
 
+#include <system_error>
 #include <utility>
 
 #include "simco/wire/assert.hpp"
@@ -20,7 +21,11 @@ void Dump::start(const MessageBuffer& request, NetlinkSocket::Reader reader,
   SIMCO_ASSERT(!busy());
   reader_ = std::move(reader);
   done_ = std::move(done);
-  socket_.send(request);
+  try {
+    socket_.send(request);
+  } catch (const std::system_error& failure) {
+    return end(failure.code().value());
+  }
   wait();
 }
 
@@ -37,12 +42,19 @@ void Dump::wait() {
 
 bool Dump::advance() {
   int error = 0;
-  if (socket_.read_some(reader_, error)) return true;
-  // What is called may start the next dump.
-  const auto done = std::exchange(done_, nullptr);
-  reader_ = nullptr;
-  done(error);
+  try {
+    if (socket_.read_some(reader_, error)) return true;
+  } catch (const std::system_error& failure) {
+    error = failure.code().value();
+  }
+  end(error);
   return false;
+}
+
+// What is called may start the next dump.
+void Dump::end(int error) {
+  reader_ = nullptr;
+  std::exchange(done_, nullptr)(error);
 }
 
 void Dump::finish() {

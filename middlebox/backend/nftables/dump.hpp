@@ -19,7 +19,7 @@ class Dump {
 
   bool busy() const { return done_ != nullptr; }
   /// Sends `request`, calls `reader` with each message of the answer and then `done` with an errno
-  /// or 0. Not while busy().
+  /// or 0, from inside this call where the request cannot be sent. Not while busy().
   void start(const MessageBuffer& request, NetlinkSocket::Reader reader,
              std::function<void(int error)> done);
   /// Reads the rest at once, if busy(). `done` is called before this returns.
@@ -29,6 +29,7 @@ class Dump {
   void wait();
   /// Reads a piece. False at the end.
   bool advance();
+  void end(int error);
 
   NetlinkSocket socket_;
   boost::asio::posix::stream_descriptor descriptor_;

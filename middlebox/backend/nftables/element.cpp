@@ -29,10 +29,7 @@ struct End {
 End end_of(const AddressTuple& tuple) {
   const auto prefix = prefix_of(tuple);
   End end{prefix.address.octets, prefix.length, {}};
-  const bool full = tuple.form == AddressForm::kFullAddress;
-  if (full && tuple.protocol != kProtocolAny && tuple.port != 0) {
-    end.ports = {tuple.port, tuple.port_range};
-  }
+  if (has_ports(tuple)) end.ports = {tuple.port, tuple.port_range};
   return end;
 }
 
@@ -254,7 +251,7 @@ Key point_of(const Ends& ends) {
   Key key;
   key.internal = ends.internal;
   key.external = ends.external;
-  key.internal_bits = key.external_bits = ends.version == IpVersion::kIpv4 ? 32 : 128;
+  key.internal_bits = key.external_bits = address_bits(ends.version);
   key.internal_port = key.internal_last = ends.internal_port;
   key.external_port = key.external_last = ends.external_port;
   key.protocol = ends.protocol;

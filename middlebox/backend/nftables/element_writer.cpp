@@ -6,13 +6,13 @@
 #include <libnftnl/udata.h>
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_tables.h>
-#include <linux/netfilter/nfnetlink.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <numeric>
 
+#include "middlebox/backend/nftables/key_layout.hpp"
 #include "middlebox/backend/nftables/limits.hpp"
 
 namespace simco::backend::nftables {
@@ -126,8 +126,7 @@ nlmsghdr* ElementWriter::open(const ElementStore& store, std::uint32_t change, b
   if (fits) return message_;
   close();
   const int type = removal ? NFT_MSG_DELSETELEM : NFT_MSG_NEWSETELEM;
-  message_ = batch_.begin(static_cast<std::uint16_t>((NFNL_SUBSYS_NFTABLES << 8) | type),
-                          removal ? 0 : NLM_F_CREATE, NFPROTO_INET);
+  message_ = batch_.begin_inet(type, removal ? 0 : NLM_F_CREATE);
   mnl_attr_put_strz(message_, NFTA_SET_ELEM_LIST_TABLE, options_.table.c_str());
   mnl_attr_put_strz(message_, NFTA_SET_ELEM_LIST_SET, store.name().c_str());
   list_ = mnl_attr_nest_start(message_, NFTA_SET_ELEM_LIST_ELEMENTS);

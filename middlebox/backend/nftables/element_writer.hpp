@@ -10,7 +10,7 @@
 
 #include "middlebox/backend/nftables/element_store.hpp"
 #include "middlebox/backend/nftables/netlink.hpp"
-#include "middlebox/backend/nftables/ruleset.hpp"
+#include "middlebox/backend/nftables/options.hpp"
 
 namespace simco::backend::nftables {
 

@@ -41,8 +41,7 @@ void Inspection::next() {
   }
   keys_.clear();
   MessageBuffer request;
-  auto* message =
-      request.begin((NFNL_SUBSYS_NFTABLES << 8) | NFT_MSG_GETSETELEM, NLM_F_DUMP, NFPROTO_INET);
+  auto* message = request.begin_inet(NFT_MSG_GETSETELEM, NLM_F_DUMP);
   mnl_attr_put_strz(message, NFTA_SET_ELEM_LIST_TABLE, options_.table.c_str());
   mnl_attr_put_strz(message, NFTA_SET_ELEM_LIST_SET,
                     Ruleset(options_).set_in_kernel(left_.back()).c_str());

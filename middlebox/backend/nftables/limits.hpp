@@ -32,5 +32,15 @@ inline constexpr std::chrono::milliseconds kKernelTick{20};
 inline constexpr std::chrono::seconds kShapeIdle{30};
 /// Flows of ended rules with wildcards are looked for together, at most this often.
 inline constexpr std::chrono::milliseconds kSweepInterval{500};
+/// Ended rules with wildcards whose flows wait for that; with more, they are looked for at once.
+inline constexpr std::size_t kPendingMax = 4096;
+/// After so many commits that others came before, one is made on whatever there is.
+inline constexpr int kStaleMax = 4;
+/// Attempts to put the table in place while others change the ruleset.
+inline constexpr int kAttemptsMax = 20;
+/// Elements that are restored in one commit.
+inline constexpr std::size_t kRestoreBatch = 20'000;
+/// Reading back what the kernel has may take one part in so many of the time, at most.
+inline constexpr int kInspectionShare = 20;
 
 }  // namespace simco::backend::nftables

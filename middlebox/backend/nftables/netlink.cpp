@@ -70,6 +70,11 @@ nlmsghdr* MessageBuffer::begin(std::uint16_t type, std::uint16_t flags, std::uin
   return header;
 }
 
+nlmsghdr* MessageBuffer::begin_inet(int message, std::uint16_t flags) {
+  return begin(static_cast<std::uint16_t>((NFNL_SUBSYS_NFTABLES << 8) | message), flags,
+               NFPROTO_INET);
+}
+
 std::uint32_t MessageBuffer::end() {
   const auto* header = current();
   SIMCO_ASSERT(header->nlmsg_len <= kMessageRoom);

@@ -22,6 +22,8 @@ class MessageBuffer {
   /// Begins a message; there is room for kMessageRoom octets in it. `type` with its subsystem.
   nlmsghdr* begin(std::uint16_t type, std::uint16_t flags, std::uint8_t family,
                   std::uint16_t resource = 0);
+  /// The same for a message of nf_tables (NFT_MSG_…) about something of family inet.
+  nlmsghdr* begin_inet(int message, std::uint16_t flags);
   /// The message that was begun is complete. Answers its sequence number.
   std::uint32_t end();
 

@@ -12,9 +12,6 @@
 namespace simco::backend::nftables {
 namespace {
 
-/// After so many commits that others came before, one is made on whatever there is.
-constexpr int kStaleMax = 4;
-
 ChangeResult result_for(int error) {
   switch (error) {
     case ENOMEM:
@@ -44,18 +41,8 @@ void NftablesBackend::apply(std::span<const RuleChange> batch, Client& client) {
       break;
     }
   }
-  end_flows([&] { conntrack_.end_batch(); });
+  conntrack_.end_batch();
   client.on_applied(results_);
-}
-
-// What is done to flows comes after the commit: it cannot fail a change any more.
-template <typename Work>
-void NftablesBackend::end_flows(Work&& work) {
-  try {
-    work();
-  } catch (const std::system_error& failure) {
-    spdlog::error("nftables: flows of ended rules may go on: {}", failure.what());
-  }
 }
 
 std::uint32_t NftablesBackend::commit_some(std::span<const RuleChange> batch, std::uint32_t begin,
@@ -140,9 +127,9 @@ void NftablesBackend::finish(std::span<const RuleChange> batch, std::uint32_t be
     const RuleChange& change = batch[index];
     if (results_[index] != ChangeResult::kDone || change.rule != RuleKind::kEnable) continue;
     if (change.kind == RuleChange::Kind::kRemove) {
-      end_flows([&] { conntrack_.forget(change); });
+      conntrack_.forget(change);
     } else if (change.kind != RuleChange::Kind::kSetLifetime) {
-      end_flows([&] { conntrack_.make_way(change); });
+      conntrack_.make_way(change);
     }
   }
   operations_.clear();

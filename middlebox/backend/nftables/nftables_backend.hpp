@@ -64,8 +64,8 @@ class NftablesBackend final : public Backend {
   void make_ahead(std::span<const RuleChange> changes);
   ChangeResult plan(const RuleChange& change, const Made& made, std::uint32_t index);
   // Where elements are to go, or are: into placed_.
-  ChangeResult place_new(const Element& element, PolicyRuleId pid);
-  ChangeResult place_interval(const Element& element, PolicyRuleId pid);
+  ChangeResult place_new(const Element& element);
+  ChangeResult place_interval(const Element& element);
   void place_old(std::span<const Element> elements, PolicyRuleId pid);
   ElementStore* find_store(const Shape& shape);
   /// Does some rule let such packets pass, one way or the other?
@@ -88,11 +88,10 @@ class NftablesBackend final : public Backend {
   bool blame();
   void finish(std::span<const RuleChange> batch, std::uint32_t begin, std::uint32_t end);
   Outcome commit();
-  template <typename Work>
-  void end_flows(Work&& work);
 
   // nftables_restore.cpp: the kernel and we stay of one mind.
-  /// The table as it is in the kernel, to put ours in its place. Throws where it must not be.
+  /// Puts our table, with all elements, in the place of what the kernel has. Throws where it must
+  /// not.
   void install();
   void write_frame(const TableState& found);
   bool write_elements();

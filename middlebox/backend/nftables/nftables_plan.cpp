@@ -59,7 +59,7 @@ ChangeResult NftablesBackend::plan(const RuleChange& change, const Made& made,
     case RuleChange::Kind::kReplace: {
       if (!made.possible) return ChangeResult::kRefused;
       for (const Element& element : elements) {
-        const auto result = place_new(element, change.pid);
+        const auto result = place_new(element);
         if (result != ChangeResult::kDone) return result;
       }
       for (const auto& [store, element] : placed_) add_holder(*store, element, holder, index);
@@ -80,8 +80,8 @@ ChangeResult NftablesBackend::plan(const RuleChange& change, const Made& made,
 
 // --- Where elements go ---------------------------------------------------------------------------
 
-ChangeResult NftablesBackend::place_new(const Element& element, PolicyRuleId pid) {
-  if (element.shape.intervals) return place_interval(element, pid);
+ChangeResult NftablesBackend::place_new(const Element& element) {
+  if (element.shape.intervals) return place_interval(element);
   ElementStore* store = find_store(element.shape);
   if (store == nullptr && !room_for(element.shape)) {
     // There is one way to translate a packet, and it has to be found by a mask.
@@ -89,7 +89,7 @@ ChangeResult NftablesBackend::place_new(const Element& element, PolicyRuleId pid
     std::vector<Element> intervals;
     add_intervals(element, intervals);
     for (const Element& interval : intervals) {
-      const auto result = place_interval(interval, pid);
+      const auto result = place_interval(interval);
       if (result != ChangeResult::kDone) return result;
     }
     return ChangeResult::kDone;
@@ -107,7 +107,7 @@ ChangeResult NftablesBackend::place_new(const Element& element, PolicyRuleId pid
 }
 
 // The kernel cannot hold intervals that overlap, unless they came in the right order.
-ChangeResult NftablesBackend::place_interval(const Element& element, PolicyRuleId pid) {
+ChangeResult NftablesBackend::place_interval(const Element& element) {
   ElementStore* store = find_store(element.shape);
   if (store == nullptr) {
     missing_ = element.shape;
@@ -118,8 +118,6 @@ ChangeResult NftablesBackend::place_interval(const Element& element, PolicyRuleI
     bool overlaps = false;
     store->for_each([&](const Key& key, Instant) { overlaps |= overlap(key, element.key); });
     if (overlaps) return ChangeResult::kRefused;
-  } else if (store->holds(element.key, pid)) {
-    return ChangeResult::kRefused;
   }
   placed_.emplace_back(store, element);
   return ChangeResult::kDone;

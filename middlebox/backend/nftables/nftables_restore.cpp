@@ -9,17 +9,12 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "middlebox/backend/nftables/key_layout.hpp"
 #include "middlebox/backend/nftables/limits.hpp"
 #include "middlebox/backend/nftables/nftables_backend.hpp"
 
 namespace simco::backend::nftables {
 namespace {
-
-constexpr int kAttemptsMax = 20;
-/// Elements that are restored in one commit.
-constexpr std::size_t kRestoreBatch = 20'000;
-/// An inspection may take one part in so many of the time, at most.
-constexpr int kInspectionShare = 20;
 
 void require_interface(const std::string& option, const std::string& name) {
   if (name.empty()) throw std::runtime_error("--backend nftables needs " + option + " NAME");
@@ -174,7 +169,6 @@ std::vector<Shape> NftablesBackend::shapes() const {
 }
 
 bool NftablesBackend::make_store(const Shape& shape) {
-  remove_empty_stores(planned_at_ - options_.shape_idle);
   for (int attempt = 0; attempt < kAttemptsMax && !lost_; ++attempt) {
     auto all = shapes();
     all.push_back(shape);
@@ -278,7 +272,15 @@ void NftablesBackend::inspect() {
   inspection_began_ = now;
   touched_.clear();
   inspection_.start(
-      shapes(), [this](const Shape& shape, const Inspection::Keys& keys) { compare(shape, keys); },
+      shapes(),
+      [this](const Shape& shape, const Inspection::Keys& keys) {
+        try {
+          compare(shape, keys);
+        } catch (const std::system_error& failure) {
+          spdlog::error("nftables: {}", failure.what());
+          inspect_again_ = true;
+        }
+      },
       [this] {
         const Instant done = std::chrono::steady_clock::now();
         inspect_not_before_ = done + kInspectionShare * (done - inspection_began_);
@@ -314,8 +316,8 @@ void NftablesBackend::compare(const Shape& shape, const Inspection::Keys& keys) 
     spdlog::warn("nftables: {} elements that nobody asked for are removed from set {}",
                  foreign.size(), store.name());
   }
-  batch_.begin_batch(generation_);
   if (!missing.empty()) {
+    batch_.begin_batch(generation_);
     writer_.write(missing, now, {}, nullptr);
     if (commit() != Outcome::kDone) inspect_again_ = true;
   }

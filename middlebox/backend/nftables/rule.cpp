@@ -6,7 +6,6 @@
 #include <libnftnl/rule.h>
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_tables.h>
-#include <linux/netfilter/nfnetlink.h>
 #include <net/if.h>
 
 #include <array>
@@ -174,8 +173,7 @@ Rule& Rule::verdict(int code, const std::string& chain) {
 }
 
 void Rule::add_to(MessageBuffer& batch) {
-  auto* message = batch.begin((NFNL_SUBSYS_NFTABLES << 8) | NFT_MSG_NEWRULE,
-                              NLM_F_CREATE | NLM_F_APPEND, NFPROTO_INET);
+  auto* message = batch.begin_inet(NFT_MSG_NEWRULE, NLM_F_CREATE | NLM_F_APPEND);
   nftnl_rule_nlmsg_build_payload(message, rule_.get());
   batch.end();
 }

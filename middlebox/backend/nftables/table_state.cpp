@@ -18,10 +18,6 @@
 namespace simco::backend::nftables {
 namespace {
 
-constexpr std::uint16_t type_of(int message) {
-  return static_cast<std::uint16_t>((NFNL_SUBSYS_NFTABLES << 8) | message);
-}
-
 [[noreturn]] void fail(int error, const char* what) {
   throw std::system_error(error, std::generic_category(), what);
 }
@@ -46,18 +42,11 @@ void read_table(const nlmsghdr* message, TableState& state) {
   });
 }
 
-/// Name and table in an answer about a chain, set or rule, and a number that goes with it.
-struct Named {
-  std::string table;
-  std::string name;
-  std::uint64_t number = 0;
-};
-
 template <typename Act>
 void dump(NetlinkSocket& socket, int message, std::uint16_t table_attribute,
           const std::string& table, Act&& act) {
   MessageBuffer ask;
-  auto* request = ask.begin(type_of(message), NLM_F_DUMP, NFPROTO_INET);
+  auto* request = ask.begin_inet(message, NLM_F_DUMP);
   mnl_attr_put_strz(request, table_attribute, table.c_str());
   ask.end();
   const int error = socket.request(ask, act);
@@ -71,7 +60,7 @@ TableState look_at_table(NetlinkSocket& socket, const std::string& name,
                          const std::vector<std::string>& chains) {
   TableState state;
   MessageBuffer ask;
-  auto* request = ask.begin(type_of(NFT_MSG_GETTABLE), NLM_F_ACK, NFPROTO_INET);
+  auto* request = ask.begin_inet(NFT_MSG_GETTABLE, NLM_F_ACK);
   mnl_attr_put_strz(request, NFTA_TABLE_NAME, name.c_str());
   ask.end();
   const int error =
@@ -80,23 +69,25 @@ TableState look_at_table(NetlinkSocket& socket, const std::string& name,
   if (error == ENOENT) return state;
   if (error != 0) fail(error, "nf_tables");
   dump(socket, NFT_MSG_GETCHAIN, NFTA_CHAIN_TABLE, name, [&](const nlmsghdr* message) {
-    Named chain;
+    std::string table;
+    std::string chain;
     for_each_attribute(attributes_of(message), [&](std::uint16_t type, const nlattr* attribute) {
-      if (type == NFTA_CHAIN_TABLE) chain.table = text_of(attribute);
-      if (type == NFTA_CHAIN_NAME) chain.name = text_of(attribute);
-      if (type == NFTA_CHAIN_USE) chain.number = ntohl(mnl_attr_get_u32(attribute));
+      if (type == NFTA_CHAIN_TABLE) table = text_of(attribute);
+      if (type == NFTA_CHAIN_NAME) chain = text_of(attribute);
     });
-    if (chain.table == name) state.chains[chain.name] = static_cast<std::uint32_t>(chain.number);
+    if (table == name) state.chains.insert(chain);
   });
   dump(socket, NFT_MSG_GETRULE, NFTA_RULE_TABLE, name, [&](const nlmsghdr* message) {
-    Named rule;
+    std::string table;
+    std::string chain;
+    std::uint64_t handle = 0;
     for_each_attribute(attributes_of(message), [&](std::uint16_t type, const nlattr* attribute) {
-      if (type == NFTA_RULE_TABLE) rule.table = text_of(attribute);
-      if (type == NFTA_RULE_CHAIN) rule.name = text_of(attribute);
-      if (type == NFTA_RULE_HANDLE) rule.number = handle_of(attribute);
+      if (type == NFTA_RULE_TABLE) table = text_of(attribute);
+      if (type == NFTA_RULE_CHAIN) chain = text_of(attribute);
+      if (type == NFTA_RULE_HANDLE) handle = handle_of(attribute);
     });
-    const bool wanted = std::find(chains.begin(), chains.end(), rule.name) != chains.end();
-    if (rule.table == name && wanted) state.rules.push_back(rule.number);
+    const bool wanted = std::find(chains.begin(), chains.end(), chain) != chains.end();
+    if (table == name && wanted) state.rules.push_back(handle);
   });
   dump(socket, NFT_MSG_GETSET, NFTA_SET_TABLE, name, [&](const nlmsghdr* message) {
     for_each_attribute(attributes_of(message), [&](std::uint16_t type, const nlattr* attribute) {

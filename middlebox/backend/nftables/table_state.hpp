@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,9 +15,9 @@ struct TableState {
   bool ours = false;  ///< has the comment by which we know our own
   std::uint32_t flags = 0;
   std::uint64_t handle = 0;
-  std::map<std::string, std::uint32_t> chains;  ///< name, and how often it is referred to
-  std::vector<std::uint64_t> rules;             ///< handles, chain by chain, in their order
-  std::vector<std::string> sets;                ///< names
+  std::set<std::string> chains;      ///< names
+  std::vector<std::uint64_t> rules;  ///< handles, chain by chain, in their order
+  std::vector<std::string> sets;     ///< names
 
   /// Nothing but elements has changed since.
   bool same_frame(const TableState& other) const {

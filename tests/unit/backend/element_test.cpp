@@ -8,8 +8,8 @@
 
 #include "agent/tuple_text.hpp"
 #include "middlebox/backend/nftables/element_store.hpp"
+#include "middlebox/backend/nftables/key_layout.hpp"
 #include "middlebox/backend/nftables/limits.hpp"
-#include "middlebox/backend/nftables/ruleset.hpp"
 
 namespace simco::backend::nftables {
 namespace {

@@ -1,0 +1,46 @@
+// What the nftables backend is told at its start.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "middlebox/backend/nftables/limits.hpp"
+#include "simco/wire/ip.hpp"
+
+namespace simco::backend::nftables {
+
+/// Addresses from one to another.
+struct Pool {
+  IpAddress first;
+  IpAddress last;
+};
+
+struct Options {
+  std::string table = "simco";  ///< of family inet
+  /// False: the table is the site's; its chains jump to our chains, which have a "simco-" before
+  /// their names, and what no rule of ours decides goes back to the site's.
+  bool own_table = true;
+  std::string internal_if;  ///< the router's interface to the internal network
+  std::string external_if;  ///< and to the external one
+  /// What the internal network begins may pass without a rule, and be answered.
+  bool allow_outbound = false;
+  bool keep_on_stop = false;        ///< leave the table when the middlebox stops
+  bool nat = false;                 ///< translate, once or twice
+  std::vector<Pool> outside_pool;   ///< NAT: addresses whose ports belong to the bindings
+  std::vector<Pool> inside_pool;    ///< twice NAT
+  std::uint16_t first_port = 1024;  ///< of the pools
+  std::uint16_t last_port = 65535;
+  std::chrono::milliseconds shape_idle = kShapeIdle;  ///< tests have less patience
+};
+
+/// What stands before our names in a table of the site's.
+inline constexpr const char* kSitePrefix = "simco-";
+
+/// The name that the kernel knows one of our chains or sets by.
+inline std::string name_in_kernel(const Options& options, const std::string& name) {
+  return (options.own_table ? "" : kSitePrefix) + name;
+}
+
+}  // namespace simco::backend::nftables

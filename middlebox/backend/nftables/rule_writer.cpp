@@ -1,0 +1,315 @@
+#include "middlebox/backend/nftables/rule_writer.hpp"
+
+#include <netinet/in.h>
+// The kernel's headers go after the C library's.
+#include <linux/netfilter.h>
+#include <linux/netfilter/nf_conntrack_common.h>
+#include <linux/netfilter/nf_tables.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "middlebox/backend/nftables/key_layout.hpp"
+#include "middlebox/backend/nftables/rule.hpp"
+
+namespace simco::backend::nftables {
+namespace {
+
+// --- Loading keys from packets -------------------------------------------------------------------
+
+/// Where a packet's key comes from.
+enum class Source : std::uint8_t {
+  kFromOutside,       ///< headers; the destination is internal
+  kFromInside,        ///< headers; the source is internal
+  kFlowBegunOutside,  ///< the flow that an ICMP error is about
+  kFlowBegunInside,
+};
+
+constexpr std::uint8_t kOriginal = 0;
+constexpr std::uint8_t kReply = 1;
+
+void load_address(Rule& rule, Source source, bool internal, const Shape& shape, std::uint32_t reg) {
+  const bool ipv4 = shape.version == IpVersion::kIpv4;
+  const auto size = address_octets(shape.version);
+  if (source == Source::kFromOutside || source == Source::kFromInside) {
+    const bool is_source = internal == (source == Source::kFromInside);
+    const std::uint32_t offset = ipv4 ? (is_source ? 12 : 16) : (is_source ? 8 : 24);
+    rule.load_network(offset, size, reg);
+  } else {
+    // Translated or not, the end that began the flow is the original's source and the other one the
+    // reply's source.
+    const bool began = internal == (source == Source::kFlowBegunInside);
+    rule.load_ct(ipv4 ? NFT_CT_SRC_IP : NFT_CT_SRC_IP6, began ? kOriginal : kReply, reg);
+  }
+  const auto bits = internal ? shape.internal_bits : shape.external_bits;
+  if (!shape.intervals && bits < size * 8) {
+    const auto mask = prefix_mask(bits);
+    rule.mask(reg, std::span(mask).first(size));
+  }
+}
+
+void load_port(Rule& rule, Source source, bool internal, std::uint32_t reg) {
+  if (source == Source::kFromOutside || source == Source::kFromInside) {
+    const bool is_source = internal == (source == Source::kFromInside);
+    rule.load_transport(is_source ? 0 : 2, 2, reg);
+  } else {
+    const bool began = internal == (source == Source::kFlowBegunInside);
+    rule.load_ct(NFT_CT_PROTO_SRC, began ? kOriginal : kReply, reg);
+  }
+}
+
+void load_key(Rule& rule, Source source, const Shape& shape) {
+  static constexpr std::array<std::byte, 2> kPairMask = {std::byte{0xFF}, std::byte{0xFE}};
+  const bool headers = source == Source::kFromOutside || source == Source::kFromInside;
+  std::uint32_t reg = 0;
+  for (const Field field : fields_of(shape)) {
+    switch (field) {
+      case Field::kVersion: rule.load_meta(NFT_META_NFPROTO, reg); break;
+      case Field::kInternalAddress: load_address(rule, source, true, shape, reg); break;
+      case Field::kExternalAddress: load_address(rule, source, false, shape, reg); break;
+      case Field::kProtocol:
+        if (headers)
+          rule.load_meta(NFT_META_L4PROTO, reg);
+        else
+          rule.load_ct(NFT_CT_PROTOCOL, reg);
+        break;
+      case Field::kInternalPort:
+        load_port(rule, source, true, reg);
+        if (shape.internal_port_bits == 15) rule.mask(reg, kPairMask);
+        break;
+      case Field::kExternalPort:
+        load_port(rule, source, false, reg);
+        if (shape.external_port_bits == 15) rule.mask(reg, kPairMask);
+        break;
+    }
+    reg += round_up(octets_of(field, shape.version)) / 4;
+  }
+}
+
+/// Both ports are odd, or both are even.
+void require_parity(Rule& rule, Source source, bool odd) {
+  const std::array<std::byte, 2> lowest = {std::byte{0}, std::byte{1}};
+  const std::array<std::byte, 2> wanted = {std::byte{0}, odd ? std::byte{1} : std::byte{0}};
+  for (const bool internal : {true, false}) {
+    load_port(rule, source, internal, 0);
+    rule.mask(0, lowest).equals(0, wanted);
+  }
+}
+
+// --- Rules ---------------------------------------------------------------------------------------
+
+constexpr std::uint32_t kStateEstablished = NF_CT_STATE_BIT(IP_CT_ESTABLISHED);
+constexpr std::uint32_t kStateRelated = NF_CT_STATE_BIT(IP_CT_RELATED);
+constexpr std::uint32_t kStateNew = NF_CT_STATE_BIT(IP_CT_NEW);
+
+/// Writes the rules of all chains.
+class RuleWriter {
+ public:
+  RuleWriter(const Options& options, std::vector<Shape> shapes, MessageBuffer& batch)
+      : options_(options), shapes_(std::move(shapes)), batch_(batch) {
+    std::stable_sort(shapes_.begin(), shapes_.end(), [](const Shape& a, const Shape& b) {
+      if (a.intervals != b.intervals) return b.intervals;
+      return a.specificity() > b.specificity();
+    });
+  }
+
+  void write() {
+    for (const auto version : {IpVersion::kIpv4, IpVersion::kIpv6}) {
+      for (const bool outside : {true, false}) {
+        const std::string side =
+            std::string(outside ? "outside" : "inside") + (version == IpVersion::kIpv4 ? "4" : "6");
+        dispatch(version, outside, "from-" + side);
+        from(version, outside, "from-" + side, "errors-" + side);
+        errors(version, outside, "errors-" + side);
+      }
+    }
+    if (!options_.nat) return;
+    for (const auto& shape : shapes_) translate(shape);
+    if (!options_.own_table) return;
+    for (const auto& pool : options_.outside_pool) keep_out(pool, options_.external_if);
+    for (const auto& pool : options_.inside_pool) keep_out(pool, options_.internal_if);
+  }
+
+ private:
+  std::string name(const std::string& chain) const { return name_in_kernel(options_, chain); }
+  Rule rule(const std::string& chain) const { return {options_.table, name(chain)}; }
+  /// What happens to a packet that no rule lets pass.
+  int otherwise() const { return options_.own_table ? int{NF_DROP} : int{NFT_RETURN}; }
+
+  void dispatch(IpVersion version, bool outside, const std::string& chain) {
+    rule("forward")
+        .load_meta(NFT_META_NFPROTO, 0)
+        .equals(0, family_of(version))
+        .interface(NFT_META_IIFNAME, outside ? options_.external_if : options_.internal_if)
+        .interface(NFT_META_OIFNAME, outside ? options_.internal_if : options_.external_if)
+        .verdict(NFT_GOTO, name(chain))
+        .add_to(batch_);
+  }
+
+  void from(IpVersion version, bool outside, const std::string& chain,
+            const std::string& errors_chain) {
+    const Source source = outside ? Source::kFromOutside : Source::kFromInside;
+    block(version, chain, source, {});
+    if (options_.allow_outbound && outside) {
+      rule(chain)
+          .ct_direction(kReply)
+          .ct_bits(NFT_CT_STATE, kStateEstablished, true)
+          .verdict(NF_ACCEPT)
+          .add_to(batch_);
+    }
+    if (options_.allow_outbound && !outside) {
+      rule(chain).verdict(NF_ACCEPT).add_to(batch_);
+      return;
+    }
+    if (options_.nat && outside) refuse_untranslated(chain);
+    enable(version, outside, chain, source);
+    std::uint8_t icmp = IPPROTO_ICMP;
+    if (version == IpVersion::kIpv6) icmp = IPPROTO_ICMPV6;
+    rule(chain)
+        .load_meta(NFT_META_L4PROTO, 0)
+        .equals(0, icmp)
+        .ct_bits(NFT_CT_STATE, kStateRelated, true)
+        .verdict(NFT_GOTO, name(errors_chain))
+        .add_to(batch_);
+    rule(chain).verdict(otherwise()).add_to(batch_);
+  }
+
+  /// Nobody outside may talk to an internal host by its own address.
+  void refuse_untranslated(const std::string& chain) {
+    rule(chain)
+        .ct_direction(kOriginal)
+        .ct_bits(NFT_CT_STATUS, IPS_DST_NAT, false)
+        .verdict(otherwise())
+        .add_to(batch_);
+    rule(chain)
+        .ct_direction(kReply)
+        .ct_bits(NFT_CT_STATUS, IPS_SRC_NAT, false)
+        .verdict(otherwise())
+        .add_to(batch_);
+  }
+
+  void enable(IpVersion version, bool outside, const std::string& chain, Source source) {
+    const Flow packets = outside ? Flow::kInbound : Flow::kOutbound;
+    for (const auto& shape : shapes_) {
+      if (shape.purpose != Purpose::kEnable || shape.version != version) continue;
+      if (shape.flow == Flow::kBoth || shape.flow == packets) {
+        look_up(shape, chain, source, NF_ACCEPT, {});
+      } else if (shape.flow == Flow::kInboundConnection) {
+        look_up(shape, chain, source, NF_ACCEPT, outside ? kOriginal : kReply);
+      } else if (shape.flow == Flow::kOutboundConnection) {
+        look_up(shape, chain, source, NF_ACCEPT, outside ? kReply : kOriginal);
+      }
+    }
+  }
+
+  /// ICMP errors that come from one side are about packets that went there.
+  void errors(IpVersion version, bool outside, const std::string& chain) {
+    // Where an error comes from and who began the flow say which way the error travels.
+    const auto direction = [outside](Source source) {
+      return (source == Source::kFlowBegunOutside) == outside ? kOriginal : kReply;
+    };
+    constexpr std::array kSources = {Source::kFlowBegunOutside, Source::kFlowBegunInside};
+    for (const Source source : kSources) block(version, chain, source, direction(source));
+    if (options_.allow_outbound && outside) {
+      rule(chain).ct_direction(kReply).verdict(NF_ACCEPT).add_to(batch_);
+    }
+    for (const Source source : kSources) {
+      const bool begun_outside = source == Source::kFlowBegunOutside;
+      const Flow connections = begun_outside ? Flow::kInboundConnection : Flow::kOutboundConnection;
+      const Flow packets = begun_outside ? Flow::kInbound : Flow::kOutbound;
+      for (const auto& shape : shapes_) {
+        if (shape.purpose != Purpose::kEnable || shape.version != version) continue;
+        const bool one_way = shape.flow == packets && begun_outside != outside;
+        if (shape.flow != Flow::kBoth && shape.flow != connections && !one_way) continue;
+        look_up(shape, chain, source, NF_ACCEPT, direction(source));
+      }
+    }
+    rule(chain).verdict(otherwise()).add_to(batch_);
+  }
+
+  void block(IpVersion version, const std::string& chain, Source source,
+             std::optional<std::uint8_t> direction) {
+    for (const auto& shape : shapes_) {
+      if (shape.purpose != Purpose::kDisable || shape.version != version) continue;
+      look_up(shape, chain, source, NF_DROP, direction);
+    }
+  }
+
+  void look_up(const Shape& shape, const std::string& chain, Source source, int verdict,
+               std::optional<std::uint8_t> direction) {
+    const bool pairs = shape.internal_port_bits == 15 && shape.external_port_bits == 15;
+    for (const bool odd : {false, true}) {
+      if (odd && !pairs) break;
+      Rule made = rule(chain);
+      if (direction) made.ct_direction(*direction);
+      if (pairs) require_parity(made, source, odd);
+      load_key(made, source, shape);
+      made.in_set(name(set_name(shape))).verdict(verdict).add_to(batch_);
+    }
+  }
+
+  void translate(const Shape& shape) {
+    if (!shape.translates()) return;
+    const bool destination = shape.purpose == Purpose::kDestinationOutside ||
+                             shape.purpose == Purpose::kDestinationInside;
+    const bool external =
+        shape.purpose == Purpose::kDestinationOutside || shape.purpose == Purpose::kSourceOutside;
+    const bool from_outside =
+        shape.purpose == Purpose::kDestinationOutside || shape.purpose == Purpose::kSourceInside;
+    const Source source = from_outside ? Source::kFromOutside : Source::kFromInside;
+    Rule made = rule(destination ? "prerouting" : "postrouting");
+    made.load_meta(NFT_META_NFPROTO, 0).equals(0, family_of(shape.version));
+    made.interface(destination ? NFT_META_IIFNAME : NFT_META_OIFNAME,
+                   external ? options_.external_if : options_.internal_if);
+    if (shape.last_port != 0) {
+      // The port of the end that is rewritten: the destination, or the source.
+      made.load_transport(destination ? 2 : 0, 2, 0);
+      made.within(0, port_octets(shape.first_port), port_octets(shape.last_port));
+    }
+    load_key(made, source, shape);
+    made.map(name(set_name(shape)));
+    made.translate(destination ? NFT_NAT_DNAT : NFT_NAT_SNAT, family_of(shape.version),
+                   shape.target_port ? address_octets(shape.version) / 4 : 0);
+    made.add_to(batch_);
+  }
+
+  /// Were such packets let in, the kernel would go on taking their flow for the router's own when
+  /// the port is bound.
+  void keep_out(const Pool& pool, const std::string& interface) {
+    const bool ipv4 = pool.first.version == IpVersion::kIpv4;
+    const auto size = address_octets(pool.first.version);
+    for (const std::uint8_t protocol :
+         {kProtocolTcp, kProtocolUdp, kProtocolSctp, kProtocolDccp, kProtocolUdpLite}) {
+      rule("input")
+          .load_meta(NFT_META_NFPROTO, 0)
+          .equals(0, family_of(pool.first.version))
+          .interface(NFT_META_IIFNAME, interface)
+          .ct_bits(NFT_CT_STATE, kStateNew, true)
+          .load_meta(NFT_META_L4PROTO, 0)
+          .equals(0, protocol)
+          .load_network(ipv4 ? 16 : 24, size, 0)
+          .within(0, std::span(pool.first.octets).first(size),
+                  std::span(pool.last.octets).first(size))
+          .load_transport(2, 2, 0)
+          .within(0, port_octets(options_.first_port), port_octets(options_.last_port))
+          .verdict(NF_DROP)
+          .add_to(batch_);
+    }
+  }
+
+  const Options& options_;
+  std::vector<Shape> shapes_;
+  MessageBuffer& batch_;
+};
+
+}  // namespace
+
+void write_rules(const Options& options, std::vector<Shape> shapes, MessageBuffer& batch) {
+  RuleWriter(options, std::move(shapes), batch).write();
+}
+
+}  // namespace simco::backend::nftables
