@@ -231,18 +231,22 @@ TEST(Server, RefusalsComeBeforeTheCloseHoweverMuchIsUnread) {
   sender.join();
 }
 
-TEST(Server, ALongMessageBeforeTheSessionIsRefusedWithoutBeingKept) {
-  ServerThread server;
-  RawAgent stranger(server.port());
-  test::Octets octets = test::from_hex("01 01 fff8 00000001");
+/// A message that begins with `octets` and is as long as it may be, sent piece by piece.
+bool refuses_the_longest(RawAgent& stranger, test::Octets octets) {
   octets.resize(kMessageSizeMax);
   for (std::size_t at = 0; at < octets.size(); at += 8192) {
     stranger.send(std::span(octets).subspan(at, 8192));
     std::this_thread::sleep_for(1ms);
   }
   const auto reply = stranger.receive();
-  ASSERT_TRUE(reply);
-  EXPECT_TRUE(is_refused(reply->body, NegativeReplyCode::kBadlyFormedRequest));
+  return reply && is_refused(reply->body, NegativeReplyCode::kBadlyFormedRequest);
+}
+
+TEST(Server, ALongMessageBeforeTheSessionIsRefusedWithoutBeingKept) {
+  ServerThread server;
+  RawAgent stranger(server.port());
+  const auto octets = test::from_hex("01 01 fff8 00000001");
+  EXPECT_TRUE(refuses_the_longest(stranger, octets));
 }
 
 TEST(Server, ALongMessageBeforeAuthenticationIsRefusedWithoutBeingKept) {
@@ -255,15 +259,8 @@ TEST(Server, ALongMessageBeforeAuthenticationIsRefusedWithoutBeingKept) {
   ServerThread server(options);
   RawAgent stranger(server.port());
   EXPECT_TRUE(std::holds_alternative<SaReply>(stranger.ask(SeRequest{})));
-  test::Octets octets = test::from_hex("01 02 fff8 00000002 0003 fff4");
-  octets.resize(kMessageSizeMax);
-  for (std::size_t at = 0; at < octets.size(); at += 8192) {
-    stranger.send(std::span(octets).subspan(at, 8192));
-    std::this_thread::sleep_for(1ms);
-  }
-  const auto reply = stranger.receive();
-  ASSERT_TRUE(reply);
-  EXPECT_TRUE(is_refused(reply->body, NegativeReplyCode::kBadlyFormedRequest));
+  const auto octets = test::from_hex("01 02 fff8 00000002 0003 fff4");
+  EXPECT_TRUE(refuses_the_longest(stranger, octets));
   EXPECT_TRUE(stranger.at_end());
 }
 

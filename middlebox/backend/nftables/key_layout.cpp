@@ -65,7 +65,7 @@ std::uint32_t key_size(const Shape& shape) {
   return size;
 }
 
-std::uint32_t nft_type(const Fields& fields, IpVersion version) {
+std::uint32_t nft_type(std::span<const Field> fields, IpVersion version) {
   std::uint32_t type = 0;
   for (const Field field : fields) type = type << 6 | nft_type(field, version);
   return type;

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "middlebox/backend/nftables/element.hpp"
 
@@ -31,7 +32,7 @@ constexpr std::uint32_t round_up(std::uint32_t octets) { return (octets + 3) / 4
 /// Octets of a key in registers.
 std::uint32_t key_size(const Shape& shape);
 /// The number by which nft knows the type of such a key, so that it can print our sets.
-std::uint32_t nft_type(const Fields& fields, IpVersion version);
+std::uint32_t nft_type(std::span<const Field> fields, IpVersion version);
 /// NFPROTO_IPV4 or NFPROTO_IPV6.
 std::uint8_t family_of(IpVersion version);
 /// The first `bits` bits set.

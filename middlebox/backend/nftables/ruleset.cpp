@@ -10,6 +10,7 @@
 
 #include <array>
 #include <memory>
+#include <span>
 
 #include "middlebox/backend/nftables/key_layout.hpp"
 #include "middlebox/backend/nftables/rule_writer.hpp"
@@ -114,8 +115,8 @@ void Ruleset::add_set(const Shape& shape, MessageBuffer& batch) const {
   nftnl_set_set_u32(set.get(), NFTNL_SET_KEY_TYPE, nft_type(fields, shape.version));
   nftnl_set_set_u32(set.get(), NFTNL_SET_KEY_LEN, key_size(shape));
   if (shape.translates()) {
-    Fields data = {Field::kInternalAddress};
-    if (shape.target_port) data.push_back(Field::kInternalPort);
+    constexpr std::array kTarget = {Field::kInternalAddress, Field::kInternalPort};
+    const auto data = std::span(kTarget).first(shape.target_port ? 2 : 1);
     nftnl_set_set_u32(set.get(), NFTNL_SET_DATA_TYPE, nft_type(data, shape.version));
     nftnl_set_set_u32(set.get(), NFTNL_SET_DATA_LEN, target_octets(shape, {}).size);
   }
