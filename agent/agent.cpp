@@ -25,7 +25,8 @@ class Agent::Impl final : public std::enable_shared_from_this<Impl>, private Lin
     opening_ = std::move(done);
     link_ = std::make_unique<Link>(
         executor_, read_buffer_, static_cast<Link::Observer&>(*this),
-        AgentSession::Authentication{options_.credentials, options_.middlebox_secret});
+        AgentSession::Authentication{options_.credentials, options_.middlebox_secret},
+        options_.transport);
     link_->open(target, options_.timeout);
     opening_deadline_ = Clock::now() + options_.timeout;
     arm_timer();

@@ -38,6 +38,7 @@
 #include "agent/error.hpp"
 #include "agent/limits.hpp"
 #include "simco/net/endpoint.hpp"
+#include "simco/net/transport.hpp"
 #include "simco/session/authentication.hpp"
 #include "simco/wire/messages.hpp"
 
@@ -101,6 +102,9 @@ class Agent {
     /// Makes the middlebox prove that it knows this; where it cannot, open() fails with
     /// AgentError::kMiddleboxNotAuthentic.
     std::optional<std::string> middlebox_secret = {};
+    /// How the middlebox is reached. With the userland SCTP stack all agents of a process share one
+    /// executor, see NetError::kOtherEventLoop.
+    net::TransportOptions transport = {};
   };
 
   explicit Agent(boost::asio::any_io_executor executor) : Agent(std::move(executor), Options{}) {}

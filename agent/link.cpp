@@ -4,19 +4,21 @@
 #include <utility>
 
 #include "agent/error.hpp"
+#include "simco/net/connector.hpp"
 #include "simco/net/limits.hpp"
-#include "simco/net/tcp_connector.hpp"
 
 namespace simco::agent {
 
 using boost::system::error_code;
 
 Link::Link(const boost::asio::any_io_executor& executor, net::ReadBuffer& read_buffer,
-           Observer& observer, AgentSession::Authentication authentication)
+           Observer& observer, AgentSession::Authentication authentication,
+           net::TransportOptions transport)
     : executor_(executor),
       read_buffer_(read_buffer),
       observer_(observer),
       authentication_(std::move(authentication)),
+      transport_(std::move(transport)),
       alive_(std::make_shared<Link*>(this)) {}
 
 Link::~Link() {
@@ -25,12 +27,12 @@ Link::~Link() {
 }
 
 void Link::open(const net::HostPort& target, std::chrono::milliseconds timeout) {
-  net::connect_tcp(executor_, target, timeout, read_buffer_,
-                   [alive = alive_](const error_code& error, auto channel) {
-                     if (*alive == nullptr) return;
-                     if (error) return (*alive)->down(error);
-                     (*alive)->connected(std::move(channel));
-                   });
+  net::connect(executor_, transport_, target, timeout, read_buffer_,
+               [alive = alive_](const error_code& error, auto channel) {
+                 if (*alive == nullptr) return;
+                 if (error) return (*alive)->down(error);
+                 (*alive)->connected(std::move(channel));
+               });
 }
 
 void Link::connected(std::shared_ptr<net::MessageChannel> channel) {
@@ -71,7 +73,7 @@ void Link::down(const error_code& reason) {
   observer_.on_down(reason);
 }
 
-net::Flow Link::on_message(std::span<const std::byte> message, StreamId) {
+net::Flow Link::on_message(std::span<const std::byte> message, net::Delivery) {
   session_->on_message(message);
   return down_ ? net::Flow::kStop : net::Flow::kContinue;
 }

@@ -10,7 +10,8 @@
 
 #include "simco/net/endpoint.hpp"
 #include "simco/net/message_channel.hpp"
-#include "simco/net/tcp_channel.hpp"
+#include "simco/net/read_buffer.hpp"
+#include "simco/net/transport.hpp"
 #include "simco/session/agent_session.hpp"
 
 namespace simco::agent {
@@ -39,7 +40,8 @@ class Link final : private net::ChannelHandler, private AgentSession::Host {
 
   /// `read_buffer` is shared with whatever else runs on this loop.
   Link(const boost::asio::any_io_executor& executor, net::ReadBuffer& read_buffer,
-       Observer& observer, AgentSession::Authentication authentication = {});
+       Observer& observer, AgentSession::Authentication authentication = {},
+       net::TransportOptions transport = {});
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
   ~Link();
@@ -67,7 +69,7 @@ class Link final : private net::ChannelHandler, private AgentSession::Host {
   void down(const boost::system::error_code& reason);
 
   // net::ChannelHandler
-  net::Flow on_message(std::span<const std::byte> message, StreamId stream) override;
+  net::Flow on_message(std::span<const std::byte> message, net::Delivery delivery) override;
   void on_malformed(DecodeError error) override;
   void on_input_done(bool mid_message) override;
   void on_output_drained() override;
@@ -84,6 +86,7 @@ class Link final : private net::ChannelHandler, private AgentSession::Host {
   net::ReadBuffer& read_buffer_;
   Observer& observer_;
   AgentSession::Authentication authentication_;
+  net::TransportOptions transport_;
   std::shared_ptr<net::MessageChannel> channel_;
   std::optional<AgentSession> session_;
   std::shared_ptr<Link*> alive_;  ///< tells a connection attempt whether we are still there

@@ -6,8 +6,8 @@
 
 #include "agent/error.hpp"
 #include "loadgen/echo_message.hpp"
+#include "simco/net/connector.hpp"
 #include "simco/net/limits.hpp"
-#include "simco/net/tcp_connector.hpp"
 
 namespace simco::loadgen {
 
@@ -27,23 +27,23 @@ EchoClient::~EchoClient() {
 }
 
 void EchoClient::open() {
-  net::connect_tcp(executor_, options_.target, options_.timeout, read_buffer_,
-                   [alive = alive_](const error_code& error, auto channel) {
-                     if (*alive == nullptr) return;
-                     EchoClient& self = **alive;
-                     if (error) return self.down(error);
-                     self.channel_ = std::move(channel);
-                     self.channel_->start(self);
-                     self.tids_.emplace(self.channel_->outbound_streams());
-                     self.observer_.on_ready(self);
-                   });
+  net::connect(executor_, options_.transport, options_.target, options_.timeout, read_buffer_,
+               [alive = alive_](const error_code& error, auto channel) {
+                 if (*alive == nullptr) return;
+                 EchoClient& self = **alive;
+                 if (error) return self.down(error);
+                 self.channel_ = std::move(channel);
+                 self.channel_->start(self);
+                 self.tids_.emplace(self.channel_->outbound_streams());
+                 self.observer_.on_ready(self);
+               });
 }
 
 std::optional<TransactionId> EchoClient::send(std::uint64_t) {
   if (down_ || !tids_) return std::nullopt;
   const auto tid = tids_->next();
   if (!tid) return std::nullopt;
-  const auto room = channel_->allocate(kEchoSize, channel_->stream_of(*tid));
+  const auto room = channel_->allocate(kEchoSize, {channel_->stream_of(*tid), options_.unordered});
   if (room.empty()) return std::nullopt;
   write_echo(*tid, room);
   return tid;
@@ -62,7 +62,7 @@ void EchoClient::finish() {
   });
 }
 
-net::Flow EchoClient::on_message(std::span<const std::byte> message, StreamId) {
+net::Flow EchoClient::on_message(std::span<const std::byte> message, net::Delivery) {
   const auto tid = read_echo(message);
   if (!tid) {
     down(agent::AgentError::kProtocolError);

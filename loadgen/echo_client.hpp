@@ -8,7 +8,8 @@
 
 #include "loadgen/client.hpp"
 #include "simco/net/endpoint.hpp"
-#include "simco/net/tcp_channel.hpp"
+#include "simco/net/read_buffer.hpp"
+#include "simco/net/transport.hpp"
 #include "simco/session/tid_allocator.hpp"
 
 namespace simco::loadgen {
@@ -18,6 +19,8 @@ class EchoClient final : public Client, private net::ChannelHandler {
   struct Options {
     net::HostPort target;
     std::chrono::milliseconds timeout{60'000};
+    net::TransportOptions transport = {};
+    bool unordered = false;  ///< SCTP: messages may overtake each other, also in a stream
   };
 
   EchoClient(const boost::asio::any_io_executor& executor, net::ReadBuffer& read_buffer,
@@ -33,7 +36,7 @@ class EchoClient final : public Client, private net::ChannelHandler {
   const net::MessageChannel* channel() const override { return channel_.get(); }
 
  private:
-  net::Flow on_message(std::span<const std::byte> message, StreamId stream) override;
+  net::Flow on_message(std::span<const std::byte> message, net::Delivery delivery) override;
   void on_malformed(DecodeError error) override;
   void on_input_done(bool mid_message) override;
   void on_output_drained() override;

@@ -3,8 +3,8 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
-#include <boost/system/system_error.hpp>
 #include <cstdio>
+#include <exception>
 
 #include "loadgen/echo_server.hpp"
 #include "loadgen/options.hpp"
@@ -18,19 +18,20 @@ int main(int argc, char** argv) {
   }
   try {
     boost::asio::io_context io(1);
-    const simco::loadgen::EchoServer server(io, settings->listen, settings->port);
+    const simco::loadgen::EchoServer server(io, *settings);
     boost::asio::signal_set signals(io, SIGTERM, SIGINT);
     signals.async_wait([&io](const boost::system::error_code&, int) { io.stop(); });
-    const auto ports = server.ports();
-    for (std::size_t i = 0; i < ports.size(); ++i) {
-      const bool v6 = settings->listen[i].find(':') != std::string::npos;
-      fmt::print(stderr, "listening on tcp {}{}{}:{}\n", v6 ? "[" : "", settings->listen[i],
-                 v6 ? "]" : "", ports[i]);
+    const auto& listening = server.listening();
+    for (const auto& note : listening.notes) fmt::print(stderr, "{}\n", note);
+    for (const auto& warning : listening.warnings) fmt::print(stderr, "{}\n", warning);
+    for (const auto& listener : listening.listeners) {
+      for (const auto& endpoint : listener->endpoints()) {
+        fmt::print(stderr, "listening on {} {}\n", to_string(listener->transport()), endpoint);
+      }
     }
     io.run();
-  } catch (const boost::system::system_error& failure) {
-    fmt::print(stderr, "simco-echo: cannot listen on port {}: {}\n", settings->port,
-               failure.code().message());
+  } catch (const std::exception& failure) {
+    fmt::print(stderr, "simco-echo: {}\n", failure.what());
     return 1;
   }
   return 0;

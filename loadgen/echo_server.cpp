@@ -16,8 +16,8 @@ class EchoServer::Connection final : public std::enable_shared_from_this<Connect
   void start() { channel_->start(*this); }
 
  private:
-  net::Flow on_message(std::span<const std::byte> message, StreamId stream) override {
-    const auto room = channel_->allocate(message.size(), stream);
+  net::Flow on_message(std::span<const std::byte> message, net::Delivery delivery) override {
+    const auto room = channel_->allocate(message.size(), delivery);
     if (room.empty()) return net::Flow::kStop;
     std::ranges::copy(message, room.begin());
     if (channel_->queued() <= net::kOutputHighWater) return net::Flow::kContinue;
@@ -38,29 +38,18 @@ class EchoServer::Connection final : public std::enable_shared_from_this<Connect
   std::shared_ptr<net::MessageChannel> channel_;
 };
 
-EchoServer::EchoServer(boost::asio::io_context& io, const std::vector<std::string>& addresses,
-                       std::uint16_t port)
+EchoServer::EchoServer(boost::asio::io_context& io, const net::ListenOptions& options)
     : io_(io), read_buffer_(std::make_unique<net::ReadBuffer>()) {
-  for (const auto& address : addresses) {
-    listeners_.push_back(std::make_unique<net::TcpListener>(
-        io.get_executor(),
-        boost::asio::ip::tcp::endpoint(boost::asio::ip::make_address(address), port),
-        [this](auto socket) { accept(std::move(socket)); },
-        [](const boost::system::error_code&) {}));
-  }
+  listening_ = net::listen(
+      io.get_executor(), options, *read_buffer_,
+      [this](std::shared_ptr<net::MessageChannel> channel) { accept(std::move(channel)); },
+      [](const boost::system::error_code&) {});
 }
 
 EchoServer::~EchoServer() = default;
 
-std::vector<std::uint16_t> EchoServer::ports() const {
-  std::vector<std::uint16_t> result;
-  for (const auto& listener : listeners_) result.push_back(listener->local_endpoint().port());
-  return result;
-}
-
-void EchoServer::accept(boost::asio::ip::tcp::socket socket) {
-  const auto connection = std::make_shared<Connection>(
-      *this, std::make_shared<net::TcpChannel>(std::move(socket), *read_buffer_));
+void EchoServer::accept(std::shared_ptr<net::MessageChannel> channel) {
+  const auto connection = std::make_shared<Connection>(*this, std::move(channel));
   connections_.insert(connection);
   connection->start();
 }

@@ -1,4 +1,4 @@
-// simco-echo: sends every message back on the stream it came on.
+// simco-echo: sends every message back on the stream it came on, ordered or not as it came.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -8,28 +8,27 @@
 #include <unordered_set>
 #include <vector>
 
-#include "simco/net/tcp_channel.hpp"
-#include "simco/net/tcp_listener.hpp"
+#include "simco/net/listener.hpp"
+#include "simco/net/read_buffer.hpp"
 
 namespace simco::loadgen {
 
 class EchoServer {
  public:
-  /// Binds and listens; throws boost::system::system_error where it cannot.
-  EchoServer(boost::asio::io_context& io, const std::vector<std::string>& addresses,
-             std::uint16_t port);
+  /// Binds and listens; throws std::runtime_error with a sentence where it cannot.
+  EchoServer(boost::asio::io_context& io, const net::ListenOptions& options);
   ~EchoServer();
 
-  std::vector<std::uint16_t> ports() const;
+  const net::Listening& listening() const { return listening_; }
 
  private:
   class Connection;
 
-  void accept(boost::asio::ip::tcp::socket socket);
+  void accept(std::shared_ptr<net::MessageChannel> channel);
 
   boost::asio::io_context& io_;
   std::unique_ptr<net::ReadBuffer> read_buffer_;
-  std::vector<std::unique_ptr<net::TcpListener>> listeners_;
+  net::Listening listening_;
   std::unordered_set<std::shared_ptr<Connection>> connections_;
 };
 

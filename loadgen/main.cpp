@@ -29,13 +29,15 @@ Generator::MakeClient client_factory(const Settings& settings, boost::asio::io_c
       std::chrono::milliseconds(static_cast<std::int64_t>(settings.generator.timeout_s * 1000));
   if (settings.workload == "echo") {
     return [=, &io, &read_buffer](Client::Observer& observer) -> std::unique_ptr<Client> {
-      const EchoClient::Options options{settings.target, timeout};
+      const EchoClient::Options options{settings.target, timeout, settings.transport,
+                                        settings.unordered};
       return std::make_unique<EchoClient>(io.get_executor(), read_buffer, options, observer);
     };
   }
   const std::uint64_t share = (settings.rules + settings.connections - 1) / settings.connections;
   return [=, &io, &read_buffer](Client::Observer& observer) -> std::unique_ptr<Client> {
-    const PerClient::Options options{settings.target, timeout, share, settings.credentials};
+    const PerClient::Options options{settings.target, timeout, share, settings.credentials,
+                                     settings.transport};
     return std::make_unique<PerClient>(io.get_executor(), read_buffer, options, observer);
   };
 }

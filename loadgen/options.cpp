@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "loadgen/limits.hpp"
+#include "simco/cli/transport_arguments.hpp"
 
 namespace simco::loadgen {
 namespace {
@@ -44,11 +45,12 @@ std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* a
   std::uint64_t count = 0;
   CLI::App app("Offers SIMCO transactions and measures how long they take (open loop)");
   const auto positive = CLI::Range(std::numeric_limits<double>::min(), kForever);
-  app.add_option("--connect", connect, "Middlebox, HOST[:PORT]")->capture_default_str();
-  app.add_option("--transport", settings.transport, "Transport")
-      ->check(CLI::IsMember({"tcp"}))
-      ->capture_default_str();
-  app.add_option("--connections", settings.connections, "Parallel connections")
+  app.add_option("--connect", connect, "Middlebox, HOST[,HOST...][:PORT]")->capture_default_str();
+  cli::TransportArguments transport;
+  transport.declare(app, cli::Role::kAgent);
+  app.add_flag("--unordered", settings.unordered,
+               "SCTP: echo messages may overtake each other, also in a stream");
+  app.add_option("--connections", settings.connections, "Parallel connections or associations")
       ->check(CLI::Range(std::uint32_t{1}, kConnectionsMax))
       ->capture_default_str();
   app.add_option("--workload", settings.workload, "per: PER transactions; echo: against simco-echo")
@@ -84,6 +86,14 @@ std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* a
   app.add_option("--samples", settings.samples, "Write a line per transaction to this CSV file");
   if (const auto exit = parse(app, program, argc, argv)) return std::unexpected(*exit);
 
+  if (const auto fault = transport.fault()) return std::unexpected(wrong(program, *fault));
+  settings.transport = transport.options();
+  const bool sctp = settings.transport.transport == net::Transport::kSctp;
+  if (settings.unordered && (settings.workload != "echo" || !sctp)) {
+    return std::unexpected(wrong(program,
+                                 "--unordered is for --workload echo --transport sctp: "
+                                 "SIMCO's own messages are ordered"));
+  }
   const auto target = net::parse_host_port(connect, kSimcoPort);
   if (!target) return std::unexpected(wrong(program, "--connect: " + target.error()));
   settings.target = *target;
@@ -97,20 +107,23 @@ std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* a
   return settings;
 }
 
-std::expected<EchoSettings, UsageExit> parse_echo_settings(int argc, const char* const* argv) {
+std::expected<net::ListenOptions, UsageExit> parse_echo_settings(int argc,
+                                                                 const char* const* argv) {
   const std::string program = "simco-echo";
-  EchoSettings settings;
+  net::ListenOptions settings;
+  cli::TransportArguments transport;
   CLI::App app("Sends every message back: the other end of simco-loadgen --workload echo");
-  app.add_option("--transport", settings.transport, "Transport")
-      ->check(CLI::IsMember({"tcp"}))
-      ->capture_default_str();
-  app.add_option("--listen", settings.listen, "Addresses to listen on, separated by commas")
+  transport.declare(app, cli::Role::kListener);
+  app.add_option("--listen", settings.addresses, "Addresses to listen on, separated by commas")
       ->delimiter(',')
       ->capture_default_str();
   app.add_option("--port", settings.port, "Port to listen on; 0: any free one")
       ->capture_default_str();
   if (const auto exit = parse(app, program, argc, argv)) return std::unexpected(*exit);
-  for (const auto& address : settings.listen) {
+  if (const auto fault = transport.fault()) return std::unexpected(wrong(program, *fault));
+  settings.transports = transport.transports();
+  settings.sctp = transport.sctp();
+  for (const auto& address : settings.addresses) {
     boost::system::error_code error;
     boost::asio::ip::make_address(address, error);
     if (error) {

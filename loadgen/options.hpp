@@ -9,13 +9,15 @@
 
 #include "loadgen/generator.hpp"
 #include "simco/net/endpoint.hpp"
+#include "simco/net/listener.hpp"
 #include "simco/session/authentication.hpp"
 
 namespace simco::loadgen {
 
 struct Settings {
   net::HostPort target;
-  std::string transport = "tcp";
+  net::TransportOptions transport;
+  bool unordered = false;
   std::uint32_t connections = 1;
   std::string workload = "per";
   std::uint64_t rules = 0;
@@ -26,12 +28,6 @@ struct Settings {
   std::string samples;  ///< file or empty
 };
 
-struct EchoSettings {
-  std::string transport = "tcp";
-  std::vector<std::string> listen{"127.0.0.1"};
-  std::uint16_t port = 7626;
-};
-
 /// What to print instead of running, and with which exit code.
 struct UsageExit {
   std::string text;
@@ -39,6 +35,6 @@ struct UsageExit {
 };
 
 std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* argv);
-std::expected<EchoSettings, UsageExit> parse_echo_settings(int argc, const char* const* argv);
+std::expected<net::ListenOptions, UsageExit> parse_echo_settings(int argc, const char* const* argv);
 
 }  // namespace simco::loadgen

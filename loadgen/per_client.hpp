@@ -23,13 +23,14 @@ class PerClient final : public Client, private agent::Link::Observer {
     /// Rules of this connection to keep alive: the oldest are deleted; 0: no limit.
     std::uint64_t rules_max = 0;
     std::optional<Credentials> credentials = {};  ///< for a middlebox that asks
+    net::TransportOptions transport = {};
   };
 
   PerClient(const boost::asio::any_io_executor& executor, net::ReadBuffer& read_buffer,
             const Options& options, Client::Observer& observer)
       : options_(options),
         observer_(observer),
-        link_(executor, read_buffer, *this, {options.credentials, {}}) {}
+        link_(executor, read_buffer, *this, {options.credentials, {}}, options.transport) {}
 
   void open() override { link_.open(options_.target, options_.timeout); }
   std::optional<TransactionId> send(std::uint64_t index) override {

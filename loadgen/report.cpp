@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "simco/net/connector.hpp"
+
 namespace simco::loadgen {
 namespace {
 
@@ -26,6 +28,15 @@ std::string row(const char* name, const Summary& s) {
   return fmt::format(
       "{:<22}{:>9.3f}{:>9}{:>9.3f}{:>9.3f}{:>9.3f}{:>9.3f}{:>9.3f}{:>9.3f}{:>9.3f}{:>9.3f}\n", name,
       s.mean, ci, s.stddev, s.min, s.p50, s.p90, s.p95, s.p99, s.p999, s.max);
+}
+
+/// "tcp", or "sctp (userland, 16 streams)".
+std::string transport(const Results& results) {
+  const auto& options = results.settings.transport;
+  if (options.transport == net::Transport::kTcp) return "tcp";
+  return fmt::format("sctp ({}, {} streams{})", net::stack_name(options),
+                     results.generator.outbound_streams(),
+                     results.settings.unordered ? ", unordered" : "");
 }
 
 std::string notes(const Results& results) {
@@ -71,8 +82,19 @@ ordered_json parameters(const Results& results) {
   const Settings& s = results.settings;
   const GeneratorOptions& g = s.generator;
   return {{"connect", fmt::format("{}:{}", s.target.host, s.target.port)},
-          {"transport", s.transport},
-          {"transport_stack", "kernel"},
+          {"transport", to_string(s.transport.transport)},
+          {"transport_stack", net::stack_name(s.transport)},
+          {"streams", s.transport.sctp.streams},
+          {"udp_encaps", s.transport.sctp.udp_encaps},
+          {"sctp_rto_initial", s.transport.sctp.rto_initial.count()},
+          {"sctp_rto_min", s.transport.sctp.rto_min.count()},
+          {"sctp_rto_max", s.transport.sctp.rto_max.count()},
+          {"sctp_sack_delay", s.transport.sctp.sack_delay.count()},
+          {"sctp_heartbeat", s.transport.sctp.heartbeat.count()},
+          {"sctp_scheduler",
+           s.transport.sctp.scheduler == net::SctpScheduler::kRoundRobin ? "rr" : "fcfs"},
+          {"sctp_buffer", s.transport.sctp.buffer},
+          {"unordered", s.unordered},
           {"outbound_streams", results.generator.outbound_streams()},
           {"inbound_streams", results.generator.inbound_streams()},
           {"connections", s.connections},
@@ -101,9 +123,10 @@ bool all_positive(const Results& results) {
 std::string table(const Results& results) {
   const Settings& s = results.settings;
   const Counts& c = results.recorder.counts();
-  std::string text = fmt::format(
-      "{} over {}, {} connection{}, {} arrivals at {:g}/s, seed {}\n", s.workload, s.transport,
-      s.connections, s.connections == 1 ? "" : "s", s.arrivals, s.generator.rate, s.generator.seed);
+  std::string text =
+      fmt::format("{} over {}, {} connection{}, {} arrivals at {:g}/s, seed {}\n", s.workload,
+                  transport(results), s.connections, s.connections == 1 ? "" : "s", s.arrivals,
+                  s.generator.rate, s.generator.seed);
   text += fmt::format("transactions: {} offered, {} sent, {} completed, {} refused, {} timed out",
                       c.offered, c.sent, c.completed, c.refused, c.timed_out);
   if (s.rules != 0) text += fmt::format("; {} rules deleted again", results.generator.deleted());

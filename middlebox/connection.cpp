@@ -30,7 +30,7 @@ void Connection::start() {
 
 // --- Input -------------------------------------------------------------------------------------
 
-net::Flow Connection::on_message(std::span<const std::byte> message, StreamId) {
+net::Flow Connection::on_message(std::span<const std::byte> message, net::Delivery) {
   session_.on_message(message);
   if (session_.leaving()) return net::Flow::kStop;
   if (!held_up()) return net::Flow::kContinue;

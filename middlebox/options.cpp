@@ -14,14 +14,14 @@
 #include "middlebox/limits.hpp"
 #include "middlebox/nat_options.hpp"
 #include "middlebox/toml.hpp"
+#include "simco/cli/transport_arguments.hpp"
 
 namespace simco::middlebox {
 namespace {
 
 struct Raw {
   Settings settings;
-  std::string transport = "tcp";
-  std::vector<std::string> listen{"127.0.0.1"};
+  cli::TransportArguments transport;
   double message_timeout_s = 60;
   std::string mode = "firewall";
   std::vector<std::string> outside;
@@ -55,13 +55,14 @@ void declare_router(CLI::App& app, Raw& raw) {
 
 void declare(CLI::App& app, Raw& raw) {
   auto& server = raw.settings.server;
-  app.add_option("--transport", raw.transport, "Transport to listen on")
-      ->check(CLI::IsMember({"tcp"}))
-      ->capture_default_str();
-  app.add_option("--listen", raw.listen, "Addresses to listen on, separated by commas")
+  raw.transport.declare(app, cli::Role::kListener);
+  app.add_option(
+         "--listen", server.listen.addresses,
+         "Addresses to listen on, separated by commas; the kernel's SCTP has all of them as "
+         "paths (multi-homing)")
       ->delimiter(',')
       ->capture_default_str();
-  app.add_option("--port", server.port, "Port to listen on; 0: any free one")
+  app.add_option("--port", server.listen.port, "Port to listen on; 0: any free one")
       ->capture_default_str();
   app.add_option("--backend", raw.settings.backend, "Where rules are enforced")
       ->check(CLI::IsMember({"null", "nftables"}))
@@ -159,7 +160,7 @@ std::optional<std::string> read_file(const std::string& path, const CLI::App& ap
 }
 
 std::optional<std::string> judge_listen(const Raw& raw) {
-  for (const auto& address : raw.listen) {
+  for (const auto& address : raw.settings.server.listen.addresses) {
     boost::system::error_code error;
     const auto ip = boost::asio::ip::make_address(address, error);
     if (error) return "--listen: '" + address + "' is no IP address";
@@ -264,10 +265,12 @@ std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* a
   auto& server = raw.settings.server;
   server.directory = std::move(agents.directory);
   server.secret = std::move(agents.secret);
+  if (const auto error = raw.transport.fault()) return std::unexpected(wrong(*error));
   if (const auto error = judge_listen(raw)) return std::unexpected(wrong(*error));
   if (const auto error = judge_router(raw)) return std::unexpected(wrong(*error));
   if (const auto error = set_nat(raw, server.nat)) return std::unexpected(wrong(*error));
-  server.listen = raw.listen;
+  server.listen.transports = raw.transport.transports();
+  server.listen.sctp = raw.transport.sctp();
   server.message_timeout =
       std::chrono::milliseconds(static_cast<std::int64_t>(raw.message_timeout_s * 1000));
   raw.settings.options = effective_options(app);

@@ -32,7 +32,7 @@ Server::Server(asio::io_context& io, const ServerOptions& options, backend::Back
       stop_timer_(io) {
   engine_.apply(*directory_);
   session_options_.message_timeout = options.message_timeout;
-  for (const auto& address : options.listen) listen(address);
+  listen();
   check_session_ages();
 }
 
@@ -50,40 +50,32 @@ policy::PolicyEngine::Options Server::engine_options(const ServerOptions& option
 
 // --- Connections -------------------------------------------------------------------------------
 
-void Server::listen(const std::string& address) {
-  error_code error;
-  const auto ip = asio::ip::make_address(address, error);
-  if (error) throw std::runtime_error("cannot listen on '" + address + "': not an IP address");
-  const asio::ip::tcp::endpoint endpoint(ip, options_.port);
-  try {
-    listeners_.push_back(std::make_unique<net::TcpListener>(
-        io_.get_executor(), endpoint, [this](auto socket) { accept(std::move(socket)); },
-        [](const error_code& why) {
-          spdlog::error("cannot accept connections: {}", why.message());
-        }));
-  } catch (const boost::system::system_error& failure) {
-    const bool v6 = ip.is_v6();
-    throw std::runtime_error("cannot listen on tcp " + (v6 ? "[" + address + "]" : address) + ":" +
-                             std::to_string(options_.port) + ": " + failure.code().message());
+void Server::listen() {
+  auto listening = net::listen(
+      io_.get_executor(), options_.listen, *read_buffer_,
+      [this](std::shared_ptr<net::MessageChannel> channel) { accept(std::move(channel)); },
+      [](const error_code& why) { spdlog::error("cannot accept connections: {}", why.message()); });
+  for (const auto& note : listening.notes) spdlog::info(note);
+  for (const auto& warning : listening.warnings) spdlog::warn(warning);
+  listeners_ = std::move(listening.listeners);
+  for (const auto& listener : listeners_) {
+    for (const auto& endpoint : listener->endpoints()) {
+      spdlog::info("listening on {} {}", net::to_string(listener->transport()), endpoint);
+    }
   }
-  const auto local = listeners_.back()->local_endpoint();
-  const bool v6 = local.address().is_v6();
-  spdlog::info("listening on tcp {}{}{}:{}", v6 ? "[" : "", local.address().to_string(),
-               v6 ? "]" : "", local.port());
 }
 
 std::vector<std::uint16_t> Server::ports() const {
   std::vector<std::uint16_t> result;
-  for (const auto& listener : listeners_) result.push_back(listener->local_endpoint().port());
+  for (const auto& listener : listeners_) result.push_back(listener->port());
   return result;
 }
 
-void Server::accept(asio::ip::tcp::socket socket) {
+void Server::accept(std::shared_ptr<net::MessageChannel> channel) {
   if (connections_.size() >= kConnectionsMax) {
     spdlog::debug("connection refused: {} are open", connections_.size());
     return;  // closes it
   }
-  auto channel = std::make_shared<net::TcpChannel>(std::move(socket), *read_buffer_);
   session_options_.outbound_streams = channel->outbound_streams();
   Connection::Owner& owner = *this;
   auto connection =

@@ -17,14 +17,13 @@
 #include "middlebox/group_commit.hpp"
 #include "middlebox/limits.hpp"
 #include "middlebox/throttle.hpp"
-#include "simco/net/tcp_channel.hpp"
-#include "simco/net/tcp_listener.hpp"
+#include "simco/net/listener.hpp"
+#include "simco/net/read_buffer.hpp"
 
 namespace simco::middlebox {
 
 struct ServerOptions {
-  std::vector<std::string> listen{"127.0.0.1"};  ///< addresses
-  std::uint16_t port = kSimcoPort;               ///< 0: any free port, see Server::ports()
+  net::ListenOptions listen;  ///< port 0: any free one, see Server::ports()
   std::chrono::milliseconds message_timeout{60'000};
   std::uint32_t lifetime_max_s = policy::kLifetimeMaxDefault;
   std::uint32_t rules_max = policy::kRulesMaxDefault;
@@ -44,7 +43,8 @@ class Server final : private Connection::Owner, private GroupCommit::Observer {
   Server& operator=(const Server&) = delete;
   ~Server();
 
-  /// Port of each listener, in the order of the addresses.
+  /// Port of each listener: one for each address of TCP and one for each endpoint of SCTP, in the
+  /// order of the transports.
   std::vector<std::uint16_t> ports() const;
 
   /// From now on `directory` says who may do what, and `secret` is the middlebox's. Rules stay;
@@ -86,8 +86,8 @@ class Server final : private Connection::Owner, private GroupCommit::Observer {
   std::optional<NegativeReplyCode> refuse_session(std::string_view name,
                                                   const policy::AgentPolicy& policy) const;
   bool still_allowed(const Connection& connection) const;
-  void listen(const std::string& address);
-  void accept(boost::asio::ip::tcp::socket socket);
+  void listen();
+  void accept(std::shared_ptr<net::MessageChannel> channel);
   void notify_sessions(policy::AgentId agent, const policy::RuleEvent& event,
                        const Requester* cause);
   void flush_dirty();
@@ -106,7 +106,7 @@ class Server final : private Connection::Owner, private GroupCommit::Observer {
   MiddleboxSession::Options session_options_;
   policy::PolicyEngine engine_;
   GroupCommit group_commit_;
-  std::vector<std::unique_ptr<net::TcpListener>> listeners_;
+  std::vector<std::unique_ptr<net::Listener>> listeners_;
   std::unique_ptr<net::ReadBuffer> read_buffer_;
   std::unordered_map<Connection*, std::unique_ptr<Connection>> connections_;
   /// Connections with an open session, by agent.

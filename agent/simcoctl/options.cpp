@@ -6,11 +6,13 @@
 
 #include "agent/credentials.hpp"
 #include "agent/tuple_text.hpp"
+#include "simco/cli/transport_arguments.hpp"
 
 namespace simco::ctl {
 namespace {
 
 struct Raw {
+  cli::TransportArguments transport;
   std::string connect = "127.0.0.1:7626";
   std::string name;
   std::string secret_file;
@@ -52,7 +54,9 @@ struct Commands {
 };
 
 void declare_globals(CLI::App& app, Raw& raw) {
-  app.add_option("--connect", raw.connect, "Middlebox, HOST[:PORT]")->capture_default_str();
+  app.add_option("--connect", raw.connect, "Middlebox, HOST[,HOST...][:PORT]")
+      ->capture_default_str();
+  raw.transport.declare(app, cli::Role::kAgent);
   app.add_option("--name", raw.name, "Name of this agent, where the middlebox wants one");
   app.add_option("--secret-file", raw.secret_file, "File with the secret that belongs to the name");
   app.add_option("--middlebox-secret-file", raw.middlebox_secret_file,
@@ -148,6 +152,8 @@ Fault set_globals(const Raw& raw, Options& options) {
   if (!target) return "--connect: " + target.error();
   options.target = *target;
   options.json = raw.json;
+  if (const auto fault = raw.transport.fault()) return fault;
+  options.agent.transport = raw.transport.options();
   options.agent.timeout =
       std::chrono::milliseconds(static_cast<std::int64_t>(raw.timeout_s * 1000));
   if (!raw.name.empty() || !raw.secret_file.empty()) {

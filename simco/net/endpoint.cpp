@@ -10,6 +10,17 @@ std::expected<HostPort, std::string> parse_host_port(std::string_view text,
   const auto bad = [&](const char* why) {
     return std::unexpected("'" + std::string(text) + "' is no HOST[:PORT]: " + why);
   };
+  if (const auto comma = text.rfind(','); comma != std::string_view::npos) {
+    const auto first = parse_host_port(text.substr(0, comma), 0);
+    auto last = parse_host_port(text.substr(comma + 1), default_port);
+    if (!first) return first;
+    if (!last) return last;
+    if (first->port != 0) return bad("the port comes once, at the end");
+    HostPort result{first->host, last->port};
+    result.further_hosts = first->further_hosts;
+    result.further_hosts.push_back(last->host);
+    return result;
+  }
   std::string_view host = text;
   std::string_view port;
   bool has_port = false;

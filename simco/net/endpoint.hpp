@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace simco::net {
 
@@ -19,11 +20,14 @@ struct HostPort {
 
   std::string host;
   std::uint16_t port = 0;
+  /// Other addresses of the same peer: paths of one association (SCTP), or tried in turn (TCP).
+  std::vector<std::string> further_hosts;
   friend bool operator==(const HostPort&, const HostPort&) = default;
 };
 
-/// Reads `HOST`, `HOST:PORT`, `[IPV6]` or `[IPV6]:PORT`; a bare IPv6 address needs no brackets. The
-/// error is a sentence that names the fault.
+/// Reads `HOST`, `HOST:PORT`, `[IPV6]` or `[IPV6]:PORT`; a bare IPv6 address needs no brackets.
+/// Several hosts of one peer stand before it, each with a comma: `HOST,HOST:PORT`. The error is a
+/// sentence that names the fault.
 std::expected<HostPort, std::string> parse_host_port(std::string_view text,
                                                      std::uint16_t default_port);
 

@@ -21,6 +21,12 @@ namespace simco::net {
 /// Figures of the transport, by name, such as {"rtt_ms", 0.08}. Names end in their unit.
 using TransportStatistics = std::vector<std::pair<std::string, double>>;
 
+/// How a message travels.
+struct Delivery {
+  StreamId stream{};       ///< 0 over TCP
+  bool unordered = false;  ///< may overtake others of its stream (SCTP's U bit, RFC 9260 6.6)
+};
+
 /// Whether the taker of a message wants the next one.
 enum class Flow : std::uint8_t {
   kContinue,  ///< yes
@@ -33,7 +39,7 @@ class ChannelHandler {
  public:
   /// A whole message with a consistent header; valid during the call only. Fewer octets than the
   /// header asks for: the message was longer than the hold limit and has been cut.
-  virtual Flow on_message(std::span<const std::byte> message, StreamId stream) = 0;
+  virtual Flow on_message(std::span<const std::byte> message, Delivery delivery) = 0;
   /// The header of a message is inconsistent; no further input will be delivered.
   virtual void on_malformed(DecodeError error) = 0;
   /// The messages of one read were delivered: a good moment to act on all of them and to flush().
@@ -60,10 +66,9 @@ class MessageChannel {
   /// No further callback; the connection is reset if it is still there.
   virtual void detach() = 0;
 
-  /// Room for a message of `size` octets at the end of the queue of `stream`, to be filled before
-  /// the next call. Empty where the queue is full (kOutputQueueMax) or the connection is going
-  /// down.
-  virtual std::span<std::byte> allocate(std::size_t size, StreamId stream) = 0;
+  /// Room for a message of `size` octets at the end of the output queue, to be filled before the
+  /// next call. Empty where the queue is full (kOutputQueueMax) or the connection is going down.
+  virtual std::span<std::byte> allocate(std::size_t size, Delivery delivery) = 0;
   /// Hands what is queued to the transport, as far as it takes it.
   virtual void flush() = 0;
   /// Octets queued here and not taken by the transport.
@@ -91,7 +96,7 @@ class MessageChannel {
   }
   /// Queues a message on the stream of its TID. False where allocate() has no room.
   bool send(TransactionId tid, const Body& body) {
-    const auto room = allocate(encoded_size(body), stream_of(tid));
+    const auto room = allocate(encoded_size(body), {stream_of(tid)});
     if (room.empty()) return false;
     ByteWriter out(room);
     encode(tid, body, out);

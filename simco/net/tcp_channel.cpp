@@ -17,9 +17,6 @@ using boost::system::error_code;
 error_code last_error() { return {errno, boost::system::system_category()}; }
 bool would_block() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
 
-/// Output buffers that grew beyond this are given back when they are empty, octets.
-constexpr std::size_t kKeepOutput = 64 * 1024;
-
 }  // namespace
 
 TcpChannel::TcpChannel(boost::asio::ip::tcp::socket socket, ReadBuffer& read_buffer)
@@ -74,7 +71,7 @@ void TcpChannel::on_readable() {
 void TcpChannel::deliver(std::span<const std::byte> octets) {
   if (handler_ == nullptr || input_over_) return;
   const auto error = splitter_.feed(octets, [&](std::span<const std::byte> message) {
-    const Flow flow = handler_->on_message(message, StreamId{0});
+    const Flow flow = handler_->on_message(message, {});
     if (flow == Flow::kStop) input_over_ = true;
     if (flow == Flow::kPause) paused_ = true;
     return flow == Flow::kContinue && !input_over_;
@@ -109,7 +106,7 @@ void TcpChannel::deliver_backlog() {
 
 // --- Output ------------------------------------------------------------------------------------
 
-std::span<std::byte> TcpChannel::allocate(std::size_t size, StreamId) {
+std::span<std::byte> TcpChannel::allocate(std::size_t size, Delivery) {
   if (closing_ || !socket_.is_open() ||
       size > kOutputQueueMax - std::min(kOutputQueueMax, queued())) {
     return {};

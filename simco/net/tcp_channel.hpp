@@ -5,7 +5,6 @@
 // leave in one write.
 #pragma once
 
-#include <array>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <memory>
@@ -13,12 +12,10 @@
 
 #include "simco/net/limits.hpp"
 #include "simco/net/message_channel.hpp"
+#include "simco/net/read_buffer.hpp"
 #include "simco/wire/frame_splitter.hpp"
 
 namespace simco::net {
-
-/// Read buffer shared by the channels of one event loop.
-using ReadBuffer = std::array<std::byte, kReadSize>;
 
 class TcpChannel final : public MessageChannel, public std::enable_shared_from_this<TcpChannel> {
  public:
@@ -27,7 +24,7 @@ class TcpChannel final : public MessageChannel, public std::enable_shared_from_t
 
   void start(ChannelHandler& handler) override;
   void detach() override;
-  std::span<std::byte> allocate(std::size_t size, StreamId stream) override;
+  std::span<std::byte> allocate(std::size_t size, Delivery delivery) override;
   void flush() override;
   std::size_t queued() const override { return out_.size() - out_head_; }
   void pause_input() override { paused_ = true; }

@@ -4,14 +4,16 @@
 #include <boost/asio/ip/v6_only.hpp>
 
 #include "simco/net/limits.hpp"
+#include "simco/net/tcp_channel.hpp"
 
 namespace simco::net {
 
 TcpListener::TcpListener(const boost::asio::any_io_executor& executor,
-                         const boost::asio::ip::tcp::endpoint& endpoint, OnAccept on_accept,
-                         OnError on_error)
+                         const boost::asio::ip::tcp::endpoint& endpoint, ReadBuffer& read_buffer,
+                         OnAccept on_accept, OnError on_error)
     : acceptor_(executor),
       pause_(executor),
+      read_buffer_(read_buffer),
       on_accept_(std::move(on_accept)),
       on_error_(std::move(on_error)) {
   acceptor_.open(endpoint.protocol());
@@ -22,6 +24,7 @@ TcpListener::TcpListener(const boost::asio::any_io_executor& executor,
   }
   acceptor_.bind(endpoint);
   acceptor_.listen(kListenBacklog);
+  endpoint_ = acceptor_.local_endpoint();
   accept();
 }
 
@@ -37,7 +40,7 @@ void TcpListener::accept() {
       [this](const boost::system::error_code& error, boost::asio::ip::tcp::socket socket) {
         if (stopped_ || error == boost::asio::error::operation_aborted) return;
         if (!error) {
-          on_accept_(std::move(socket));
+          on_accept_(std::make_shared<TcpChannel>(std::move(socket), read_buffer_));
           return accept();
         }
         on_error_(error);

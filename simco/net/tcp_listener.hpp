@@ -3,31 +3,32 @@
 
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <functional>
+
+#include "simco/net/listener.hpp"
 
 namespace simco::net {
 
-class TcpListener {
+class TcpListener final : public Listener {
  public:
-  using OnAccept = std::function<void(boost::asio::ip::tcp::socket)>;
-  using OnError = std::function<void(const boost::system::error_code&)>;
-
-  /// Binds and listens; throws boost::system::system_error where that fails. on_error gets the
-  /// failures of accept(), after which there is a pause of kAcceptPause; connections then wait in
-  /// the kernel. To be destroyed only when the loop of `executor` does not run any more.
+  /// Binds and listens; throws boost::system::system_error where that fails.
   TcpListener(const boost::asio::any_io_executor& executor,
-              const boost::asio::ip::tcp::endpoint& endpoint, OnAccept on_accept, OnError on_error);
+              const boost::asio::ip::tcp::endpoint& endpoint, ReadBuffer& read_buffer,
+              OnAccept on_accept, OnError on_error);
 
-  /// Stops to listen; no further callback.
-  void stop();
-
-  boost::asio::ip::tcp::endpoint local_endpoint() const { return acceptor_.local_endpoint(); }
+  void stop() override;
+  Transport transport() const override { return Transport::kTcp; }
+  std::uint16_t port() const override { return endpoint_.port(); }
+  std::vector<std::string> endpoints() const override {
+    return {endpoint_text(endpoint_.address().to_string(), endpoint_.port())};
+  }
 
  private:
   void accept();
 
   boost::asio::ip::tcp::acceptor acceptor_;
+  boost::asio::ip::tcp::endpoint endpoint_;
   boost::asio::steady_timer pause_;
+  ReadBuffer& read_buffer_;
   OnAccept on_accept_;
   OnError on_error_;
   bool stopped_ = false;

@@ -20,7 +20,7 @@ namespace simco::test {
 class ServerThread {
  public:
   explicit ServerThread(middlebox::ServerOptions options = {}) {
-    options.port = 0;
+    options.listen.port = 0;
     server_ = std::make_unique<middlebox::Server>(io_, options, backend_);
     port_ = server_->ports().front();
     thread_ = std::thread([this] { io_.run(); });

@@ -37,15 +37,9 @@ std::vector<Source> sources() {
 
 /// The longest of `folders` that `path` is in.
 std::string folder_of(const std::string& path) {
-  static const std::vector<std::string> folders = {"middlebox/policy",
-                                                   "middlebox/backend",
-                                                   "middlebox",
-                                                   "simco/wire",
-                                                   "simco/session",
-                                                   "simco/net",
-                                                   "agent",
-                                                   "loadgen",
-                                                   "tests"};
+  static const std::vector<std::string> folders = {
+      "middlebox/policy", "middlebox/backend", "middlebox", "simco/wire", "simco/session",
+      "simco/net",        "simco/cli",         "agent",     "loadgen",    "tests"};
   for (const auto& folder : folders) {
     if (path.starts_with(folder + "/")) return folder;
   }
@@ -57,12 +51,14 @@ TEST(Tree, ArrowsPointDown) {
       {"simco/wire", {}},
       {"simco/session", {"simco/wire"}},
       {"simco/net", {"simco/wire"}},
-      {"agent", {"simco/wire", "simco/session", "simco/net"}},
+      {"simco/cli", {"simco/net"}},
+      {"agent", {"simco/wire", "simco/session", "simco/net", "simco/cli"}},
       {"middlebox/backend", {"simco/wire"}},
       {"middlebox/policy", {"simco/wire"}},
       {"middlebox",
-       {"simco/wire", "simco/session", "simco/net", "middlebox/policy", "middlebox/backend"}},
-      {"loadgen", {"simco/wire", "simco/session", "simco/net", "agent"}},
+       {"simco/wire", "simco/session", "simco/net", "simco/cli", "middlebox/policy",
+        "middlebox/backend"}},
+      {"loadgen", {"simco/wire", "simco/session", "simco/net", "simco/cli", "agent"}},
   };
   std::size_t includes = 0;
   for (const auto& source : sources()) {

@@ -42,8 +42,8 @@ std::string file_error(const std::string& text) {
 TEST(Options, Defaults) {
   const auto settings = parse({});
   ASSERT_TRUE(settings);
-  EXPECT_EQ(settings->server.listen, std::vector<std::string>{"127.0.0.1"});
-  EXPECT_EQ(settings->server.port, 7626);
+  EXPECT_EQ(settings->server.listen.addresses, std::vector<std::string>{"127.0.0.1"});
+  EXPECT_EQ(settings->server.listen.port, 7626);
   EXPECT_EQ(settings->server.lifetime_max_s, 3600U);
   EXPECT_EQ(settings->server.message_timeout, std::chrono::seconds(60));
   EXPECT_EQ(settings->backend, "null");
@@ -55,8 +55,8 @@ TEST(Options, CommandLine) {
       parse({"--listen", "127.0.0.1,::1", "--port", "0", "--max-lifetime=7", "--message-timeout",
              "0.5", "--max-rules", "9", "--max-sessions", "8", "--log-level", "debug"});
   ASSERT_TRUE(settings) << settings.error().text;
-  EXPECT_EQ(settings->server.listen, (std::vector<std::string>{"127.0.0.1", "::1"}));
-  EXPECT_EQ(settings->server.port, 0);
+  EXPECT_EQ(settings->server.listen.addresses, (std::vector<std::string>{"127.0.0.1", "::1"}));
+  EXPECT_EQ(settings->server.listen.port, 0);
   EXPECT_EQ(settings->server.lifetime_max_s, 7U);
   EXPECT_EQ(settings->server.rules_max, 9U);
   EXPECT_EQ(settings->server.sessions_max, 8U);
@@ -108,8 +108,8 @@ TEST(Options, FileAndCommandLineTogether) {
       "message-timeout = 2.5\n");
   const auto settings = parse({"--config", file.path(), "--port", "99"});
   ASSERT_TRUE(settings) << settings.error().text;
-  EXPECT_EQ(settings->server.port, 99);  // the command line wins
-  EXPECT_EQ(settings->server.listen.size(), 2U);
+  EXPECT_EQ(settings->server.listen.port, 99);  // the command line wins
+  EXPECT_EQ(settings->server.listen.addresses.size(), 2U);
   EXPECT_EQ(settings->server.lifetime_max_s, 10U);
   EXPECT_EQ(settings->server.message_timeout, std::chrono::milliseconds(2500));
 }

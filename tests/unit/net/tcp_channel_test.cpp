@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 
 class RecordingHandler final : public ChannelHandler {
  public:
-  Flow on_message(std::span<const std::byte> message, StreamId) override {
+  Flow on_message(std::span<const std::byte> message, Delivery) override {
     messages.emplace_back(message.begin(), message.end());
     if (stop_after != 0 && messages.size() >= stop_after) return Flow::kStop;
     if (pause_after != 0 && messages.size() >= pause_after) return Flow::kPause;

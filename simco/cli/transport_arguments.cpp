@@ -1,0 +1,117 @@
+#include "simco/cli/transport_arguments.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <boost/asio/ip/address.hpp>
+
+#include "simco/net/limits.hpp"
+
+namespace simco::cli {
+namespace {
+
+constexpr std::uint32_t kHourMs = 3'600'000;
+constexpr std::uint32_t kSackDelayMaxMs = 500;  // RFC 9260 6.2
+constexpr std::uint32_t kBufferMin = 128 * 1024;
+constexpr std::uint32_t kBufferMax = 1024 * 1024 * 1024;
+
+}  // namespace
+
+void TransportArguments::declare(CLI::App& app, Role role) {
+  if (role == Role::kListener) {
+    app.add_option("--transport", transports_, "Transports to listen on: tcp, sctp or tcp,sctp")
+        ->delimiter(',')
+        ->check(CLI::IsMember({"tcp", "sctp"}))
+        ->capture_default_str();
+  } else {
+    app.add_option("--transport", transports_.front(), "Transport")
+        ->check(CLI::IsMember({"tcp", "sctp"}))
+        ->capture_default_str();
+    app.add_option("--bind", bind_,
+                   "Local addresses, separated by commas; all of one association with the kernel's "
+                   "SCTP (multi-homing)")
+        ->delimiter(',');
+  }
+  declare_sctp(app);
+}
+
+void TransportArguments::declare_sctp(CLI::App& app) {
+  app.add_option("--streams", sctp_.streams, "SCTP: streams offered and accepted")
+      ->check(CLI::Range(std::uint16_t{1}, net::kSctpStreamsMax))
+      ->capture_default_str();
+  app.add_option("--sctp-stack", stack_,
+                 "SCTP: auto (the kernel's where it has SCTP, else userland), kernel or userland")
+      ->check(CLI::IsMember({"auto", "kernel", "userland"}))
+      ->capture_default_str();
+  udp_encaps_ = app.add_option("--udp-encaps", sctp_.udp_encaps,
+                               "SCTP, userland: UDP port of RFC 6951, 0: directly over IP. Given "
+                               "with the kernel's stack: it is encapsulated, too")
+                    ->capture_default_str();
+  app.add_option("--sctp-rto-initial", rto_initial_ms_, "SCTP: RTO.Initial, milliseconds")
+      ->check(CLI::Range(1U, kHourMs))
+      ->capture_default_str();
+  app.add_option("--sctp-rto-min", rto_min_ms_, "SCTP: RTO.Min, milliseconds")
+      ->check(CLI::Range(1U, kHourMs))
+      ->capture_default_str();
+  app.add_option("--sctp-rto-max", rto_max_ms_, "SCTP: RTO.Max, milliseconds")
+      ->check(CLI::Range(1U, kHourMs))
+      ->capture_default_str();
+  app.add_option("--sctp-sack-delay", sack_delay_ms_,
+                 "SCTP: longest delay of a SACK, milliseconds; 0: none is delayed")
+      ->check(CLI::Range(0U, kSackDelayMaxMs))
+      ->capture_default_str();
+  app.add_option("--sctp-heartbeat", heartbeat_ms_,
+                 "SCTP: interval of heartbeats on idle paths, milliseconds; 0: none")
+      ->check(CLI::Range(0U, kHourMs))
+      ->capture_default_str();
+  app.add_option("--sctp-scheduler", scheduler_,
+                 "SCTP: whose message goes first: fcfs (first come) or rr (streams in turns)")
+      ->check(CLI::IsMember({"fcfs", "rr"}))
+      ->capture_default_str();
+  app.add_option("--sctp-buffer", sctp_.buffer,
+                 "SCTP: send and receive buffer of an association, octets; 0: what suits the stack")
+      ->check(CLI::Range(kBufferMin, kBufferMax) | CLI::IsMember({0}))
+      ->capture_default_str();
+}
+
+std::optional<std::string> TransportArguments::fault() const {
+  if (rto_min_ms_ > rto_initial_ms_ || rto_initial_ms_ > rto_max_ms_) {
+    return "--sctp-rto-min, --sctp-rto-initial and --sctp-rto-max are not in rising order";
+  }
+  for (const auto& text : bind_) {
+    boost::system::error_code error;
+    boost::asio::ip::make_address(text, error);
+    if (error) return "--bind: '" + text + "' is no IP address";
+  }
+  return std::nullopt;
+}
+
+std::vector<net::Transport> TransportArguments::transports() const {
+  std::vector<net::Transport> result;
+  for (const auto& text : transports_) {
+    const auto one = text == "sctp" ? net::Transport::kSctp : net::Transport::kTcp;
+    if (std::ranges::find(result, one) == result.end()) result.push_back(one);
+  }
+  return result;
+}
+
+net::SctpOptions TransportArguments::sctp() const {
+  auto result = sctp_;
+  result.stack = stack_ == "kernel"     ? net::SctpStack::kKernel
+                 : stack_ == "userland" ? net::SctpStack::kUserland
+                                        : net::SctpStack::kAuto;
+  result.scheduler =
+      scheduler_ == "rr" ? net::SctpScheduler::kRoundRobin : net::SctpScheduler::kFirstCome;
+  result.rto_initial = std::chrono::milliseconds(rto_initial_ms_);
+  result.rto_min = std::chrono::milliseconds(rto_min_ms_);
+  result.rto_max = std::chrono::milliseconds(rto_max_ms_);
+  result.sack_delay = std::chrono::milliseconds(sack_delay_ms_);
+  result.heartbeat = std::chrono::milliseconds(heartbeat_ms_);
+  result.kernel_encaps = udp_encaps_ != nullptr && udp_encaps_->count() != 0;
+  return result;
+}
+
+net::TransportOptions TransportArguments::options() const {
+  return {transports().front(), sctp(), bind_};
+}
+
+}  // namespace simco::cli

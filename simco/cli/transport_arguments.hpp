@@ -1,0 +1,53 @@
+// The command-line options about transports that all programs share.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "simco/net/transport.hpp"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace simco::cli {
+
+/// Who has the options: an agent reaches one middlebox, the others listen.
+enum class Role : std::uint8_t { kAgent, kListener };
+
+/// What the options said, until it is judged. Lives as long as the CLI::App that it was declared
+/// to.
+class TransportArguments {
+ public:
+  /// `role` decides whether `--transport` takes a list and whether there is `--bind`.
+  void declare(CLI::App& app, Role role);
+
+  /// A sentence about what does not fit together, after the parsing.
+  std::optional<std::string> fault() const;
+
+  /// `--transport`, each once.
+  std::vector<net::Transport> transports() const;
+  net::SctpOptions sctp() const;
+  /// For Role::kAgent.
+  net::TransportOptions options() const;
+
+ private:
+  void declare_sctp(CLI::App& app);
+
+  std::vector<std::string> transports_{"tcp"};
+  std::vector<std::string> bind_;
+  std::string stack_ = "auto";
+  std::string scheduler_ = "fcfs";
+  net::SctpOptions sctp_;
+  std::uint32_t rto_initial_ms_ = 500;
+  std::uint32_t rto_min_ms_ = 100;
+  std::uint32_t rto_max_ms_ = 60'000;
+  std::uint32_t sack_delay_ms_ = 10;
+  std::uint32_t heartbeat_ms_ = 30'000;
+  const CLI::Option* udp_encaps_ = nullptr;
+};
+
+}  // namespace simco::cli

@@ -1,0 +1,43 @@
+#include "simco/net/error.hpp"
+
+#include <string>
+
+namespace simco::net {
+namespace {
+
+class NetCategory final : public boost::system::error_category {
+ public:
+  const char* name() const noexcept override { return "simco.net"; }
+  std::string message(int value) const override {
+    return std::string(to_string(static_cast<NetError>(value)));
+  }
+};
+
+}  // namespace
+
+std::string_view to_string(NetError error) {
+  switch (error) {
+    case NetError::kNoKernelSctp:
+      return "this kernel has no SCTP: load its module (modprobe sctp), or use the userland stack "
+             "(--sctp-stack userland)";
+    case NetError::kNoKernelEncaps:
+      return "the kernel's SCTP is not set up for UDP: set the sysctl net.sctp.udp_port";
+    case NetError::kOtherEventLoop:
+      return "userland SCTP is in use by another event loop of this process, and serves one only";
+    case NetError::kAssociationAborted: return "the peer aborted the association";
+    case NetError::kAssociationLost: return "the peer of the association does not answer any more";
+    case NetError::kAssociationRestarted: return "the peer has restarted the association";
+  }
+  return "undefined transport error";
+}
+
+const boost::system::error_category& net_category() {
+  static const NetCategory category;
+  return category;
+}
+
+boost::system::error_code make_error_code(NetError error) {
+  return {static_cast<int>(error), net_category()};
+}
+
+}  // namespace simco::net

@@ -1,0 +1,31 @@
+// What can go wrong with a transport beyond what the system has error numbers for.
+#pragma once
+
+#include <boost/system/error_code.hpp>
+#include <cstdint>
+#include <string_view>
+
+namespace simco::net {
+
+enum class NetError : std::uint8_t {
+  kNoKernelSctp = 1,     ///< the kernel's SCTP was asked for, and it has none
+  kNoKernelEncaps,       ///< net.sctp.udp_port is 0, so the kernel's SCTP is not encapsulated
+  kOtherEventLoop,       ///< userland SCTP is in use by another event loop of this process
+  kAssociationAborted,   ///< the peer aborted the association (ABORT chunk)
+  kAssociationLost,      ///< the peer does not answer any more
+  kAssociationRestarted  ///< the peer has started anew and knows nothing of what was (RFC 9260 5.2)
+};
+
+/// A sentence for `error`, with what to do about it where something can be done.
+std::string_view to_string(NetError error);
+
+/// Category of NetError; its name is "simco.net".
+const boost::system::error_category& net_category();
+boost::system::error_code make_error_code(NetError error);
+
+}  // namespace simco::net
+
+namespace boost::system {
+template <>
+struct is_error_code_enum<simco::net::NetError> : std::true_type {};
+}  // namespace boost::system

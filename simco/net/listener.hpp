@@ -1,0 +1,61 @@
+// Accepts connections and associations.
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/system/error_code.hpp>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "simco/net/message_channel.hpp"
+#include "simco/net/read_buffer.hpp"
+#include "simco/net/transport.hpp"
+
+namespace simco::net {
+
+/// To be destroyed only when the loop of its executor does not run any more.
+class Listener {
+ public:
+  using OnAccept = std::function<void(std::shared_ptr<MessageChannel>)>;
+  using OnError = std::function<void(const boost::system::error_code&)>;
+
+  Listener() = default;
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+  virtual ~Listener() = default;
+
+  /// No further connections and no further callback; those that are there go on.
+  virtual void stop() = 0;
+  virtual Transport transport() const = 0;
+  virtual std::uint16_t port() const = 0;
+  /// A text `ADDRESS:PORT` for each local address.
+  virtual std::vector<std::string> endpoints() const = 0;
+};
+
+struct ListenOptions {
+  std::vector<Transport> transports{Transport::kTcp};
+  /// For TCP a listener each, for the kernel's SCTP all of one endpoint (multi-homing).
+  std::vector<std::string> addresses{"127.0.0.1"};
+  std::uint16_t port = kSimcoPort;  ///< 0: any free one
+  SctpOptions sctp;
+};
+
+struct Listening {
+  std::vector<std::unique_ptr<Listener>> listeners;
+  std::vector<std::string> notes;     ///< what the operator may want to know, a sentence each
+  std::vector<std::string> warnings;  ///< what he should do something about
+};
+
+/// Binds and listens. on_error gets the failures of accept(), after which there is a pause of
+/// kAcceptPause; connections then wait in the kernel. Throws std::runtime_error with a sentence
+/// where it cannot. `read_buffer` is shared by all channels of the loop.
+Listening listen(const boost::asio::any_io_executor& executor, const ListenOptions& options,
+                 ReadBuffer& read_buffer, const Listener::OnAccept& on_accept,
+                 const Listener::OnError& on_error);
+
+/// `ADDRESS:PORT`, with brackets around an IPv6 address.
+std::string endpoint_text(const std::string& address, std::uint16_t port);
+
+}  // namespace simco::net

@@ -1,0 +1,15 @@
+// The buffer that the channels of one event loop share for reading.
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+#include "simco/net/limits.hpp"
+#include "simco/wire/limits.hpp"
+
+namespace simco::net {
+
+using ReadBuffer = std::array<std::byte, kReadSize>;
+static_assert(kReadSize >= kMessageSizeMax, "a user message of SCTP is read in one piece");
+
+}  // namespace simco::net

@@ -1,0 +1,83 @@
+// SIMCO messages over an SCTP association, whichever stack it lives in: one message per user
+// message, ordered in its stream (decisions: payload protocol identifier 0).
+#pragma once
+
+#include <boost/asio/steady_timer.hpp>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "simco/net/limits.hpp"
+#include "simco/net/message_channel.hpp"
+#include "simco/net/read_buffer.hpp"
+#include "simco/net/sctp/socket.hpp"
+
+namespace simco::net::sctp {
+
+class Channel final : public MessageChannel, public std::enable_shared_from_this<Channel> {
+ public:
+  /// Gets the association after its peer has begun anew with it.
+  using OnRestart = std::function<void(std::unique_ptr<Socket>)>;
+
+  /// Takes an association that is up. Without `on_restart` a restart ends it. Make it with
+  /// std::make_shared.
+  Channel(std::unique_ptr<Socket> socket, ReadBuffer& read_buffer, OnRestart on_restart = {});
+
+  void start(ChannelHandler& handler) override;
+  void detach() override;
+  std::span<std::byte> allocate(std::size_t size, Delivery delivery) override;
+  void flush() override;
+  std::size_t queued() const override { return out_.size() - out_head_; }
+  void pause_input() override { paused_ = true; }
+  void resume_input() override;
+  void set_hold_limit(std::size_t octets) override { hold_limit_ = octets; }
+  void close() override;
+  std::uint16_t outbound_streams() const override { return outbound_streams_; }
+  std::uint16_t inbound_streams() const override { return inbound_streams_; }
+  std::string peer_address() const override { return peer_address_; }
+  TransportStatistics statistics() const override;
+
+ private:
+  struct Queued {
+    std::size_t size;
+    Delivery delivery;
+  };
+
+  void wait_readable();
+  void on_readable();
+  /// Acts on `input`; false where there is nothing more to read.
+  bool take(const Input& input);
+  void take_data(std::span<const std::byte> octets, const Input& input);
+  void deliver(std::span<const std::byte> held, std::size_t size, Delivery delivery);
+  void malformed(DecodeError error);
+  void compact();
+  void begin_shutdown();
+  void linger();
+  void restarted();
+  void ended(const boost::system::error_code& reason);
+
+  std::unique_ptr<Socket> socket_;  ///< null: over
+  boost::asio::any_io_executor executor_;
+  boost::asio::steady_timer close_timer_;
+  ReadBuffer& read_buffer_;
+  OnRestart on_restart_;
+  ChannelHandler* handler_ = nullptr;
+  std::uint16_t outbound_streams_;
+  std::uint16_t inbound_streams_;
+  std::string peer_address_;
+  std::size_t hold_limit_ = kMessageSizeMax;
+  std::vector<std::byte> held_;    ///< of a user message that came in pieces
+  std::size_t received_ = 0;       ///< its octets so far, held or not
+  std::vector<std::byte> out_;     ///< messages, one after the other
+  std::vector<Queued> messages_;   ///< their sizes
+  std::size_t out_head_ = 0;       ///< octets of out_ that have been taken
+  std::size_t messages_head_ = 0;  ///< messages that have been taken
+  bool paused_ = false;
+  bool waiting_readable_ = false;
+  bool waiting_writable_ = false;
+  bool input_over_ = false;  ///< nothing more is delivered: closing, malformed or stopped
+  bool closing_ = false;     ///< nothing more is queued
+  bool shut_down_ = false;   ///< the stack is told to end, or the peer has begun to
+};
+
+}  // namespace simco::net::sctp

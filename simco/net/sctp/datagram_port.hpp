@@ -1,0 +1,109 @@
+// A socket that carries SCTP packets: UDP (RFC 6951), or IP itself. Reads and writes in batches.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/ip/address.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "simco/net/limits.hpp"
+
+namespace simco::net::sctp {
+
+/// Where a packet comes from and where it arrived. The octets of it tell two apart.
+struct Path {
+  boost::asio::ip::address remote;
+  std::uint16_t remote_port = 0;   ///< UDP; 0 over IP
+  boost::asio::ip::address local;  ///< unspecified where it does not matter or cannot differ
+  friend bool operator==(const Path&, const Path&) = default;
+};
+
+/// Buffers for one batch of packets; one serves all ports of a loop.
+class DatagramBatch {
+ public:
+  DatagramBatch();
+
+ private:
+  friend class DatagramPort;
+  static constexpr std::size_t kControlSize = 64;
+
+  std::unique_ptr<std::byte[]> octets_;
+  std::vector<iovec> parts_;
+  std::vector<sockaddr_storage> names_;
+  std::vector<std::byte> control_;
+  std::vector<mmsghdr> messages_;
+};
+
+class DatagramPort final : public std::enable_shared_from_this<DatagramPort> {
+ public:
+  class User {
+   public:
+    /// A whole SCTP packet.
+    virtual void on_packet(DatagramPort& port, const Path& path,
+                           std::span<const std::byte> packet) = 0;
+    /// Nobody takes packets there (ICMP), if ask_for_errors was set.
+    virtual void on_unreachable(DatagramPort& port, const Path& path) = 0;
+    /// The packets of this turn have been handed out.
+    virtual void on_batch_done() = 0;
+
+   protected:
+    ~User() = default;
+  };
+
+  struct Options {
+    boost::asio::ip::address local;  ///< may be unspecified
+    std::uint16_t udp_port = 0;      ///< 0: any
+    bool over_ip = false;            ///< no UDP
+    bool ask_for_errors = false;
+    bool track_local = false;  ///< tell packets by the local address, too, and answer from it
+  };
+
+  /// Opens and binds; throws boost::system::system_error. Make it with std::make_shared.
+  DatagramPort(const boost::asio::any_io_executor& executor, DatagramBatch& batch,
+               const Options& options, User& user);
+
+  /// Begins to read; goes on for as long as somebody has a share in the port.
+  void start() { wait_readable(); }
+  /// No further callback.
+  void stop();
+
+  bool over_ip() const { return options_.over_ip; }
+  const boost::asio::ip::address& local() const { return options_.local; }
+
+  /// Queues a packet for flush().
+  void send(const Path& path, std::span<const std::byte> packet);
+  void flush();
+
+ private:
+  struct Outgoing {
+    Path path;
+    std::size_t size;
+  };
+
+  void wait_readable();
+  void on_readable();
+  /// False when there is nothing more to read.
+  bool read_batch();
+  void read_errors();
+  void take(const mmsghdr& message);
+  Path path_of(const msghdr& message) const;
+  std::size_t prepare(std::size_t first, std::size_t at);
+
+  boost::asio::posix::stream_descriptor descriptor_;
+  DatagramBatch& batch_;
+  Options options_;
+  User* user_;
+  std::vector<std::byte> out_;
+  std::vector<Outgoing> packets_;
+  bool waiting_writable_ = false;
+};
+
+}  // namespace simco::net::sctp

@@ -1,0 +1,272 @@
+#include "simco/net/sctp/kernel_socket.hpp"
+
+#include <netinet/in.h>
+#include <netinet/sctp.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <array>
+#include <boost/asio/error.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <cerrno>
+#include <cstring>
+
+#include "simco/net/error.hpp"
+#include "simco/net/limits.hpp"
+
+namespace simco::net::sctp {
+namespace {
+
+using boost::system::error_code;
+
+error_code last_error() { return {errno, boost::system::system_category()}; }
+
+template <class Value>
+bool set(int fd, int level, int name, const Value& value) {
+  return ::setsockopt(fd, level, name, &value, sizeof value) == 0;
+}
+
+std::uint32_t milliseconds(std::chrono::milliseconds time) {
+  return static_cast<std::uint32_t>(time.count());
+}
+
+/// Small messages cost the kernel about 700 octets of its accounting each: with its default of
+/// 208 KiB, 200 of them fill a buffer, and what is beyond in the receiver's is thrown away and
+/// retransmitted a second later.
+void set_buffers(int fd, std::uint32_t wanted) {
+  const int octets = static_cast<int>(wanted == 0 ? kKernelSctpBuffer : wanted);
+  if (!set(fd, SOL_SOCKET, SO_RCVBUFFORCE, octets)) set(fd, SOL_SOCKET, SO_RCVBUF, octets);
+  if (!set(fd, SOL_SOCKET, SO_SNDBUFFORCE, octets)) set(fd, SOL_SOCKET, SO_SNDBUF, octets);
+}
+
+void subscribe(int fd) {
+  for (const std::uint16_t type :
+       {SCTP_ASSOC_CHANGE, SCTP_SHUTDOWN_EVENT, SCTP_PARTIAL_DELIVERY_EVENT}) {
+    sctp_event event{};
+    event.se_type = type;
+    event.se_on = 1;
+    set(fd, IPPROTO_SCTP, SCTP_EVENT, event);
+  }
+}
+
+sctp_status status_of(int fd) {
+  sctp_status status{};
+  socklen_t size = sizeof status;
+  if (::getsockopt(fd, IPPROTO_SCTP, SCTP_STATUS, &status, &size) != 0) return {};
+  return status;
+}
+
+/// The kernel tells round-trip times in its ticks, whose length the coarse clock gives away.
+double tick_ms() {
+  timespec resolution{};
+  ::clock_getres(CLOCK_MONOTONIC_COARSE, &resolution);
+  return static_cast<double>(resolution.tv_nsec) / 1e6;
+}
+
+Input judge_notification(std::span<const std::byte> octets) {
+  sctp_notification note{};
+  std::memcpy(&note, octets.data(), std::min(octets.size(), sizeof note));
+  using Kind = Input::Kind;
+  switch (note.sn_header.sn_type) {
+    case SCTP_SHUTDOWN_EVENT: return Input(Kind::kPeerShutdown);
+    case SCTP_PARTIAL_DELIVERY_EVENT: return Input(make_error_code(NetError::kAssociationAborted));
+    case SCTP_ASSOC_CHANGE: break;
+    default: return Input(Kind::kConnected);  // nothing that matters: read on
+  }
+  switch (note.sn_assoc_change.sac_state) {
+    case SCTP_COMM_UP: return Input(Kind::kConnected);
+    case SCTP_RESTART: return Input(Kind::kRestart);
+    case SCTP_SHUTDOWN_COMP: return Input(Kind::kEnd);
+    case SCTP_CANT_STR_ASSOC: return Input(make_error_code(boost::asio::error::connection_refused));
+    default: break;
+  }
+  // The peer's ABORT chunk is attached, where there was one; else we gave up.
+  const bool aborted = note.sn_header.sn_length > sizeof(sctp_assoc_change);
+  return Input(
+      make_error_code(aborted ? NetError::kAssociationAborted : NetError::kAssociationLost));
+}
+
+}  // namespace
+
+std::expected<int, error_code> open_kernel_socket(int family, const SctpOptions& options) {
+  const int fd = ::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_SCTP);
+  if (fd < 0) {
+    const bool none = errno == EPROTONOSUPPORT || errno == ESOCKTNOSUPPORT;
+    return std::unexpected(none ? make_error_code(NetError::kNoKernelSctp) : last_error());
+  }
+  sctp_initmsg init{};
+  init.sinit_num_ostreams = options.streams;
+  init.sinit_max_instreams = options.streams;
+  init.sinit_max_attempts = kSctpInitAttempts;
+  init.sinit_max_init_timeo = static_cast<std::uint16_t>(kSctpInitTimeout.count());
+  set(fd, IPPROTO_SCTP, SCTP_INITMSG, init);
+  set_buffers(fd, options.buffer);
+  set_kernel_options(fd, options);
+  return fd;
+}
+
+void set_kernel_options(int fd, const SctpOptions& options) {
+  const int on = 1;
+  set(fd, IPPROTO_SCTP, SCTP_NODELAY, on);
+  set(fd, IPPROTO_SCTP, SCTP_RECVRCVINFO, on);
+  const int none = 0;  // the pieces of a message come without others between them
+  set(fd, IPPROTO_SCTP, SCTP_FRAGMENT_INTERLEAVE, none);
+  subscribe(fd);
+  sctp_rtoinfo rto{};
+  rto.srto_initial = milliseconds(options.rto_initial);
+  rto.srto_min = milliseconds(options.rto_min);
+  rto.srto_max = milliseconds(options.rto_max);
+  set(fd, IPPROTO_SCTP, SCTP_RTOINFO, rto);
+  sctp_sack_info sack{};
+  sack.sack_delay = milliseconds(options.sack_delay);
+  sack.sack_freq = options.sack_delay.count() == 0 ? 1 : 2;
+  set(fd, IPPROTO_SCTP, SCTP_DELAYED_SACK, sack);
+  sctp_paddrparams paths{};
+  paths.spp_hbinterval = milliseconds(options.heartbeat);
+  paths.spp_flags = options.heartbeat.count() == 0 ? SPP_HB_DISABLE : SPP_HB_ENABLE;
+  set(fd, IPPROTO_SCTP, SCTP_PEER_ADDR_PARAMS, paths);
+  sctp_assoc_value scheduler{};
+  scheduler.assoc_value =
+      options.scheduler == SctpScheduler::kRoundRobin ? SCTP_SS_RR : SCTP_SS_FCFS;
+  set(fd, IPPROTO_SCTP, SCTP_STREAM_SCHEDULER, scheduler);
+}
+
+KernelSocket::KernelSocket(const boost::asio::any_io_executor& executor, int fd)
+    : descriptor_(executor, fd) {}
+
+KernelSocket::~KernelSocket() { abort(); }
+
+int KernelSocket::fd() const {
+  return const_cast<boost::asio::posix::stream_descriptor&>(descriptor_).native_handle();
+}
+
+// --- Data --------------------------------------------------------------------------------------
+
+Input KernelSocket::receive(std::span<std::byte> buffer) {
+  iovec part{buffer.data(), buffer.size()};
+  alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(sctp_rcvinfo))> control;
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  const auto got = ::recvmsg(fd(), &message, MSG_DONTWAIT);
+  if (got == 0) return Input(Input::Kind::kEnd);
+  if (got < 0) {
+    if (errno == EAGAIN || errno == EINTR) return {};
+    if (errno == ECONNRESET) {
+      return Input(make_error_code(NetError::kAssociationAborted));
+    }
+    return Input(last_error());
+  }
+  const auto size = static_cast<std::size_t>(got);
+  if ((message.msg_flags & MSG_NOTIFICATION) != 0) return judge_notification(buffer.first(size));
+  Input input(Input::Kind::kData);
+  input.size = size;
+  input.complete = (message.msg_flags & MSG_EOR) != 0;
+  for (auto* item = CMSG_FIRSTHDR(&message); item != nullptr; item = CMSG_NXTHDR(&message, item)) {
+    if (item->cmsg_level != IPPROTO_SCTP || item->cmsg_type != SCTP_RCVINFO) continue;
+    sctp_rcvinfo info{};
+    std::memcpy(&info, CMSG_DATA(item), sizeof info);
+    input.delivery = {StreamId{info.rcv_sid}, (info.rcv_flags & SCTP_UNORDERED) != 0};
+  }
+  return input;
+}
+
+error_code KernelSocket::send(std::span<const std::byte> octets, Delivery delivery, bool more) {
+  iovec part{const_cast<std::byte*>(octets.data()), octets.size()};
+  alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(sctp_sndinfo))> control{};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  auto* item = CMSG_FIRSTHDR(&message);
+  item->cmsg_level = IPPROTO_SCTP;
+  item->cmsg_type = SCTP_SNDINFO;
+  item->cmsg_len = CMSG_LEN(sizeof(sctp_sndinfo));
+  sctp_sndinfo info{};
+  info.snd_sid = delivery.stream.value;
+  info.snd_flags = delivery.unordered ? SCTP_UNORDERED : 0;
+  std::memcpy(CMSG_DATA(item), &info, sizeof info);
+  // Not sctp_sendv(): it drops the flags.
+  const int flags = MSG_DONTWAIT | MSG_NOSIGNAL | (more ? MSG_MORE : 0);
+  while (::sendmsg(fd(), &message, flags) < 0) {
+    if (errno == EAGAIN) return boost::asio::error::would_block;
+    if (errno != EINTR) return last_error();
+  }
+  return {};
+}
+
+void KernelSocket::wait(boost::asio::posix::stream_descriptor::wait_type what, Ready ready) {
+  descriptor_.async_wait(what, [ready = std::move(ready)](const error_code& error) mutable {
+    if (!error) ready();
+  });
+}
+
+void KernelSocket::wait_readable(Ready ready) {
+  wait(boost::asio::posix::stream_descriptor::wait_read, std::move(ready));
+}
+
+void KernelSocket::wait_writable(Ready ready) {
+  wait(boost::asio::posix::stream_descriptor::wait_write, std::move(ready));
+}
+
+// --- The end -----------------------------------------------------------------------------------
+
+void KernelSocket::shutdown() { ::shutdown(fd(), SHUT_WR); }
+
+void KernelSocket::close() {
+  error_code ignored;
+  descriptor_.close(ignored);
+}
+
+void KernelSocket::abort() {
+  if (!descriptor_.is_open()) return;
+  set(fd(), SOL_SOCKET, SO_LINGER, linger{1, 0});
+  close();
+}
+
+// --- What there is to know ---------------------------------------------------------------------
+
+std::uint16_t KernelSocket::outbound_streams() const {
+  return std::max<std::uint16_t>(1, status_of(fd()).sstat_outstrms);
+}
+
+std::uint16_t KernelSocket::inbound_streams() const {
+  return std::max<std::uint16_t>(1, status_of(fd()).sstat_instrms);
+}
+
+std::string KernelSocket::peer_address() const {
+  boost::asio::ip::tcp::endpoint endpoint;  // for its addresses only
+  auto size = static_cast<socklen_t>(endpoint.capacity());
+  if (::getpeername(fd(), endpoint.data(), &size) != 0) return "unknown";
+  endpoint.resize(size);
+  auto address = endpoint.address();
+  if (address.is_v6() && address.to_v6().is_v4_mapped()) {
+    address = boost::asio::ip::make_address_v4(boost::asio::ip::v4_mapped, address.to_v6());
+  }
+  return address.to_string();
+}
+
+TransportStatistics KernelSocket::statistics() const {
+  const auto status = status_of(fd());
+  sctp_assoc_stats counts{};
+  socklen_t size = sizeof counts;
+  if (::getsockopt(fd(), IPPROTO_SCTP, SCTP_GET_ASSOC_STATS, &counts, &size) != 0) return {};
+  const auto& path = status.sstat_primary;
+  const auto number = [](auto value) { return static_cast<double>(value); };
+  return {{"rtt_ms", path.spinfo_srtt * tick_ms()},
+          {"rto_ms", number(path.spinfo_rto)},
+          {"cwnd_octets", number(path.spinfo_cwnd)},
+          {"mtu_octets", number(path.spinfo_mtu)},
+          {"peer_rwnd_octets", number(status.sstat_rwnd)},
+          {"unacked_chunks", number(status.sstat_unackdata)},
+          {"pending_chunks", number(status.sstat_penddata)},
+          {"retransmitted_chunks", number(counts.sas_rtxchunks)},
+          {"sent_packets", number(counts.sas_opackets)},
+          {"received_packets", number(counts.sas_ipackets)}};
+}
+
+}  // namespace simco::net::sctp

@@ -1,0 +1,80 @@
+// One SCTP association as either stack has it: what SctpChannel needs and nothing more. The two
+// stacks' headers define the same names with other values, so each stays behind this interface in
+// files of its own.
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/system/error_code.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+
+#include "simco/net/message_channel.hpp"
+
+namespace simco::net::sctp {
+
+/// What one look at an association brought.
+struct Input {
+  enum class Kind : std::uint8_t {
+    kNothing,       ///< nothing at the moment
+    kData,          ///< a user message or a piece of one
+    kConnected,     ///< the association is up
+    kPeerShutdown,  ///< the peer wants to end; nothing can be sent any more
+    kRestart,       ///< the peer has begun anew with the same association
+    kEnd,           ///< ended in an orderly way
+    kError,         ///< ended otherwise; `error` says how
+  };
+  Kind kind = Kind::kNothing;
+  std::size_t size = 0;   ///< octets of data
+  bool complete = false;  ///< they are the last of their message
+  Delivery delivery;
+  boost::system::error_code error;
+
+  Input() = default;
+  explicit Input(Kind what) : kind(what) {}
+  explicit Input(const boost::system::error_code& why) : kind(Kind::kError), error(why) {}
+};
+
+/// Belongs to one event loop. Destroying it aborts the association if it is still there.
+class Socket {
+ public:
+  using Ready = std::move_only_function<void()>;
+
+  Socket() = default;
+  Socket(const Socket&) = delete;
+  Socket& operator=(const Socket&) = delete;
+  virtual ~Socket() = default;
+
+  virtual boost::asio::any_io_executor get_executor() = 0;
+
+  /// Takes what is next. Pieces of different messages never mix. `buffer` has kMessageSizeMax.
+  virtual Input receive(std::span<std::byte> buffer) = 0;
+  /// Hands over one message. `more`: others follow at once, it may wait for them to share a packet.
+  /// Answers asio::error::would_block where there is no room.
+  virtual boost::system::error_code send(std::span<const std::byte> message, Delivery delivery,
+                                         bool more) = 0;
+  /// The messages of this turn are handed over.
+  virtual void flush() = 0;
+
+  /// Calls `ready` once, from the loop, when receive() or send() may bring something. Dropped by
+  /// close() and abort().
+  virtual void wait_readable(Ready ready) = 0;
+  virtual void wait_writable(Ready ready) = 0;
+
+  /// Begins an orderly end: what was sent is delivered first. receive() tells when it is over.
+  virtual void shutdown() = 0;
+  /// Lets go of an association that has ended.
+  virtual void close() = 0;
+  /// Ends it at once with an ABORT.
+  virtual void abort() = 0;
+
+  virtual std::uint16_t outbound_streams() const = 0;
+  virtual std::uint16_t inbound_streams() const = 0;
+  /// Address of the peer (its primary one), without port.
+  virtual std::string peer_address() const = 0;
+  virtual TransportStatistics statistics() const = 0;
+};
+
+}  // namespace simco::net::sctp

@@ -1,0 +1,330 @@
+#include "simco/net/sctp/userland_socket.hpp"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <usrsctp.h>
+
+#include <array>
+#include <boost/asio/error.hpp>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "simco/net/error.hpp"
+#include "simco/net/limits.hpp"
+#include "simco/net/sctp/channel.hpp"
+
+namespace simco::net::sctp {
+namespace {
+
+using boost::system::error_code;
+
+error_code last_error() { return {errno, boost::system::system_category()}; }
+
+template <class Value>
+bool set(struct socket* socket, int level, int name, const Value& value) {
+  return usrsctp_setsockopt(socket, level, name, &value, sizeof value) == 0;
+}
+
+std::uint32_t milliseconds(std::chrono::milliseconds time) {
+  return static_cast<std::uint32_t>(time.count());
+}
+
+void set_timers(struct socket* socket, const SctpOptions& options) {
+  sctp_rtoinfo rto{};
+  rto.srto_initial = milliseconds(options.rto_initial);
+  rto.srto_min = milliseconds(options.rto_min);
+  rto.srto_max = milliseconds(options.rto_max);
+  set(socket, IPPROTO_SCTP, SCTP_RTOINFO, rto);
+  sctp_sack_info sack{};
+  sack.sack_delay = milliseconds(options.sack_delay);
+  sack.sack_freq = options.sack_delay.count() == 0 ? 1 : 2;
+  set(socket, IPPROTO_SCTP, SCTP_DELAYED_SACK, sack);
+  sctp_paddrparams path{};
+  path.spp_address.ss_family = AF_CONN;
+  path.spp_hbinterval = milliseconds(options.heartbeat);
+  path.spp_pathmtu = kUserlandMtu;
+  path.spp_flags = SPP_PMTUD_DISABLE;
+  path.spp_flags |= options.heartbeat.count() == 0 ? SPP_HB_DISABLE : SPP_HB_ENABLE;
+  set(socket, IPPROTO_SCTP, SCTP_PEER_ADDR_PARAMS, path);
+}
+
+void set_options(struct socket* socket, const SctpOptions& options) {
+  const int on = 1;
+  set(socket, IPPROTO_SCTP, SCTP_NODELAY, on);
+  set(socket, IPPROTO_SCTP, SCTP_RECVRCVINFO, on);
+  const int none = 0;  // the pieces of a message come without others between them
+  set(socket, IPPROTO_SCTP, SCTP_FRAGMENT_INTERLEAVE, none);
+  for (const int type : {SCTP_ASSOC_CHANGE, SCTP_SHUTDOWN_EVENT, SCTP_PARTIAL_DELIVERY_EVENT}) {
+    sctp_event event{};
+    event.se_assoc_id = SCTP_FUTURE_ASSOC;
+    event.se_type = static_cast<std::uint16_t>(type);
+    event.se_on = 1;
+    set(socket, IPPROTO_SCTP, SCTP_EVENT, event);
+  }
+  sctp_initmsg init{};
+  init.sinit_num_ostreams = options.streams;
+  init.sinit_max_instreams = options.streams;
+  init.sinit_max_attempts = kSctpInitAttempts;
+  init.sinit_max_init_timeo = static_cast<std::uint16_t>(kSctpInitTimeout.count());
+  set(socket, IPPROTO_SCTP, SCTP_INITMSG, init);
+  set_timers(socket, options);
+  sctp_assoc_value scheduler{};
+  scheduler.assoc_value =
+      options.scheduler == SctpScheduler::kRoundRobin ? SCTP_SS_ROUND_ROBIN : SCTP_SS_FIRST_COME;
+  set(socket, IPPROTO_SCTP, SCTP_PLUGGABLE_SS, scheduler);
+  const bool chosen = options.buffer != 0;
+  const int receive = static_cast<int>(chosen ? options.buffer : kUserlandSctpReceiveBuffer);
+  const int send = static_cast<int>(chosen ? options.buffer : kUserlandSctpSendBuffer);
+  set(socket, SOL_SOCKET, SO_RCVBUF, receive);
+  set(socket, SOL_SOCKET, SO_SNDBUF, send);
+}
+
+sctp_status status_of(struct socket* socket) {
+  sctp_status status{};
+  socklen_t size = sizeof status;
+  if (socket == nullptr ||
+      usrsctp_getsockopt(socket, IPPROTO_SCTP, SCTP_STATUS, &status, &size) != 0) {
+    return {};
+  }
+  return status;
+}
+
+error_code meaning_of(int number) {
+  switch (number) {
+    case ECONNRESET: return NetError::kAssociationAborted;
+    case ECONNABORTED:
+    case ETIMEDOUT: return NetError::kAssociationLost;
+    default: return {number, boost::system::system_category()};
+  }
+}
+
+Input judge_notification(std::span<const std::byte> octets) {
+  sctp_notification note{};
+  std::memcpy(&note, octets.data(), std::min(octets.size(), sizeof note));
+  using Kind = Input::Kind;
+  switch (note.sn_header.sn_type) {
+    case SCTP_SHUTDOWN_EVENT: return Input(Kind::kPeerShutdown);
+    case SCTP_PARTIAL_DELIVERY_EVENT: return Input(make_error_code(NetError::kAssociationAborted));
+    case SCTP_ASSOC_CHANGE: break;
+    default: return Input(Kind::kConnected);  // nothing that matters: read on
+  }
+  // The peer's ABORT chunk is attached, where there was one; else we gave up.
+  const bool aborted = note.sn_header.sn_length > sizeof(sctp_assoc_change);
+  switch (note.sn_assoc_change.sac_state) {
+    case SCTP_RESTART: return Input(Kind::kRestart);
+    case SCTP_SHUTDOWN_COMP: return Input(Kind::kEnd);
+    case SCTP_COMM_LOST:
+      return Input(
+          make_error_code(aborted ? NetError::kAssociationAborted : NetError::kAssociationLost));
+    case SCTP_CANT_STR_ASSOC:
+      return Input(make_error_code(aborted ? boost::asio::error::connection_refused
+                                           : boost::asio::error::timed_out));
+    default: return Input(Kind::kConnected);
+  }
+}
+
+}  // namespace
+
+std::uint16_t local_sctp_port(struct socket* socket) {
+  sockaddr* addresses = nullptr;
+  if (usrsctp_getladdrs(socket, 0, &addresses) <= 0) return 0;
+  sockaddr_conn first{};
+  std::memcpy(&first, addresses, sizeof first);
+  usrsctp_freeladdrs(addresses);
+  return ntohs(first.sconn_port);
+}
+
+struct socket* open_userland_socket(const SctpOptions& options) {
+  auto* socket = usrsctp_socket(AF_CONN, SOCK_STREAM, IPPROTO_SCTP, nullptr, nullptr, 0, nullptr);
+  if (socket == nullptr) return nullptr;
+  usrsctp_set_non_blocking(socket, 1);
+  set_options(socket, options);
+  return socket;
+}
+
+UserlandSocket::UserlandSocket(UserlandStack& stack, struct socket* socket, PeerId peer)
+    : executor_(stack.executor()), stack_(&stack), socket_(socket), peer_(peer) {
+  usrsctp_set_non_blocking(socket_, 1);
+  usrsctp_set_upcall(socket_, &UserlandSocket::upcall, this);
+  stack_->add(*this);
+}
+
+UserlandSocket::~UserlandSocket() { abort(); }
+
+error_code UserlandSocket::connect(const DatagramPort& port) {
+  connecting_ = true;
+  client_port_ = &port;
+  stack_->add_sctp_port(peer_.local_port);
+  sockaddr_conn address{};
+  address.sconn_family = AF_CONN;
+  address.sconn_port = htons(peer_.remote_port);
+  address.sconn_addr = address_of(peer_.number);
+  auto* where = reinterpret_cast<sockaddr*>(&address);
+  if (usrsctp_connect(socket_, where, sizeof address) != 0 && errno != EINPROGRESS) {
+    return last_error();
+  }
+  stack_->flush();
+  return {};
+}
+
+// --- Data --------------------------------------------------------------------------------------
+
+Input UserlandSocket::receive(std::span<std::byte> buffer) {
+  if (unreachable_) {
+    return Input(make_error_code(boost::asio::error::connection_refused));
+  }
+  if (socket_ == nullptr) return Input(Input::Kind::kEnd);
+  sctp_rcvinfo info{};
+  socklen_t info_size = sizeof info;
+  unsigned info_type = 0;
+  int flags = 0;
+  sockaddr_conn from{};
+  socklen_t from_size = sizeof from;
+  const auto got =
+      usrsctp_recvv(socket_, buffer.data(), buffer.size(), reinterpret_cast<sockaddr*>(&from),
+                    &from_size, &info, &info_size, &info_type, &flags);
+  if (got == 0) return Input(Input::Kind::kEnd);
+  if (got < 0) {
+    if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) {
+      return Input(meaning_of(errno));
+    }
+    drained_ = true;
+    return {};
+  }
+  connecting_ = false;
+  const auto size = static_cast<std::size_t>(got);
+  if ((flags & MSG_NOTIFICATION) != 0) return judge_notification(buffer.first(size));
+  Input input(Input::Kind::kData);
+  input.size = size;
+  input.complete = (flags & MSG_EOR) != 0;
+  if (info_type == SCTP_RECVV_RCVINFO) {
+    input.delivery = {StreamId{info.rcv_sid}, (info.rcv_flags & SCTP_UNORDERED) != 0};
+  }
+  return input;
+}
+
+// Messages that follow each other share packets, which is half of the cost: with Nagle's algorithm
+// on, all but the last wait for company.
+void UserlandSocket::set_bundling(bool on) {
+  if (std::exchange(bundling_, on) == on) return;
+  const int no_delay = on ? 0 : 1;
+  set(socket_, IPPROTO_SCTP, SCTP_NODELAY, no_delay);
+}
+
+error_code UserlandSocket::send(std::span<const std::byte> octets, Delivery delivery, bool more) {
+  if (socket_ == nullptr) return boost::asio::error::not_connected;
+  set_bundling(more);
+  sctp_sndinfo info{};
+  info.snd_sid = delivery.stream.value;
+  info.snd_flags = delivery.unordered ? SCTP_UNORDERED : 0;
+  const auto sent = usrsctp_sendv(socket_, octets.data(), octets.size(), nullptr, 0, &info,
+                                  sizeof info, SCTP_SENDV_SNDINFO, 0);
+  if (sent >= 0) return {};
+  if (errno == EAGAIN || errno == EWOULDBLOCK) return boost::asio::error::would_block;
+  return last_error();
+}
+
+void UserlandSocket::flush() {
+  if (stack_ != nullptr) stack_->flush();
+}
+
+// --- Readiness ---------------------------------------------------------------------------------
+
+void UserlandSocket::upcall(struct socket*, void* self, int) {
+  auto& socket = *static_cast<UserlandSocket*>(self);
+  socket.drained_ = false;
+  if (socket.stack_ == nullptr || std::exchange(socket.ready_, true)) return;
+  socket.stack_->make_ready(socket);
+}
+
+void UserlandSocket::wait_readable(Ready ready) {
+  readable_ = std::move(ready);
+  if (!drained_ && stack_ != nullptr && !std::exchange(ready_, true)) stack_->make_ready(*this);
+}
+
+void UserlandSocket::wait_writable(Ready ready) { writable_ = std::move(ready); }
+
+void UserlandSocket::on_ready() {
+  ready_ = false;
+  // Called from copies, because they may let go of us.
+  auto readable = std::exchange(readable_, nullptr);
+  auto writable = std::exchange(writable_, nullptr);
+  if (writable) writable();
+  if (readable) readable();
+}
+
+void UserlandSocket::on_unreachable(const DatagramPort& port, const Path& path) {
+  if (!connecting_ || client_port_ != &port || !(stack_->path(peer_) == path)) return;
+  unreachable_ = true;
+  upcall(socket_, this, 0);
+}
+
+// --- The end -----------------------------------------------------------------------------------
+
+void UserlandSocket::shutdown() {
+  if (socket_ != nullptr) usrsctp_shutdown(socket_, SHUT_WR);
+}
+
+void UserlandSocket::close() {
+  if (socket_ == nullptr) return;
+  usrsctp_set_upcall(socket_, nullptr, nullptr);
+  usrsctp_close(std::exchange(socket_, nullptr));
+  let_go();
+}
+
+void UserlandSocket::abort() {
+  if (socket_ == nullptr) return;
+  const linger at_once{1, 0};
+  set(socket_, SOL_SOCKET, SO_LINGER, at_once);
+  close();
+}
+
+void UserlandSocket::let_go() {
+  readable_ = nullptr;
+  writable_ = nullptr;
+  if (stack_ == nullptr) return;
+  if (client_port_ != nullptr) stack_->remove_sctp_port(peer_.local_port);
+  stack_->remove(*this);
+  stack_->release(peer_);
+  stack_->flush();
+  stack_ = nullptr;
+}
+
+void UserlandSocket::lose_stack() {
+  auto* stack = std::exchange(stack_, nullptr);
+  abort();
+  stack->release(peer_);
+}
+
+// --- What there is to know ---------------------------------------------------------------------
+
+std::uint16_t UserlandSocket::outbound_streams() const {
+  return std::max<std::uint16_t>(1, status_of(socket_).sstat_outstrms);
+}
+
+std::uint16_t UserlandSocket::inbound_streams() const {
+  return std::max<std::uint16_t>(1, status_of(socket_).sstat_instrms);
+}
+
+std::string UserlandSocket::peer_address() const {
+  if (stack_ == nullptr || !stack_->knows(peer_)) return "unknown";
+  return stack_->path(peer_).remote.to_string();
+}
+
+TransportStatistics UserlandSocket::statistics() const {
+  if (socket_ == nullptr || stack_ == nullptr) return {};
+  const auto status = status_of(socket_);
+  const auto& path = status.sstat_primary;
+  const auto number = [](auto value) { return static_cast<double>(value); };
+  return {{"rtt_ms", number(path.spinfo_srtt)},
+          {"rto_ms", number(path.spinfo_rto)},
+          {"cwnd_octets", number(path.spinfo_cwnd)},
+          {"mtu_octets", number(path.spinfo_mtu)},
+          {"peer_rwnd_octets", number(status.sstat_rwnd)},
+          {"unacked_chunks", number(status.sstat_unackdata)},
+          {"pending_chunks", number(status.sstat_penddata)},
+          {"retransmitted_chunks", number(stack_->retransmissions(peer_))}};
+}
+
+}  // namespace simco::net::sctp

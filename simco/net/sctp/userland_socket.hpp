@@ -1,0 +1,104 @@
+// An association of the userland stack, and what accepts them.
+#pragma once
+
+#include <boost/asio/steady_timer.hpp>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "simco/net/listener.hpp"
+#include "simco/net/sctp/socket.hpp"
+#include "simco/net/sctp/userland_stack.hpp"
+
+struct socket;  // usrsctp's
+
+namespace simco::net::sctp {
+
+/// A non-blocking socket of usrsctp with `options`; null, with errno, where there is none to have.
+struct socket* open_userland_socket(const SctpOptions& options);
+/// SCTP port that `socket` is bound to; 0: none.
+std::uint16_t local_sctp_port(struct socket* socket);
+
+class UserlandSocket final : public Socket {
+ public:
+  /// Takes a socket of usrsctp and a hold on its peer.
+  UserlandSocket(UserlandStack& stack, struct socket* socket, PeerId peer);
+  ~UserlandSocket() override;
+
+  boost::asio::any_io_executor get_executor() override { return executor_; }
+  Input receive(std::span<std::byte> buffer) override;
+  boost::system::error_code send(std::span<const std::byte> message, Delivery delivery,
+                                 bool more) override;
+  void flush() override;
+  void wait_readable(Ready ready) override;
+  void wait_writable(Ready ready) override;
+  void shutdown() override;
+  void close() override;
+  void abort() override;
+  std::uint16_t outbound_streams() const override;
+  std::uint16_t inbound_streams() const override;
+  std::string peer_address() const override;
+  TransportStatistics statistics() const override;
+
+  /// Sends the INIT through `port`.
+  boost::system::error_code connect(const DatagramPort& port);
+  /// Its turn has come: whoever waits is called.
+  void on_ready();
+  /// Nobody takes packets at the end of that path.
+  void on_unreachable(const DatagramPort& port, const Path& path);
+  /// The stack goes away before we do.
+  void lose_stack();
+
+ private:
+  static void upcall(struct socket* socket, void* self, int flags);
+  void set_bundling(bool on);
+  void let_go();
+
+  boost::asio::any_io_executor executor_;
+  UserlandStack* stack_;
+  struct socket* socket_;
+  PeerId peer_;
+  const DatagramPort* client_port_ = nullptr;  ///< null: the association was accepted
+  Ready readable_;
+  Ready writable_;
+  bool drained_ = false;  ///< receive() had nothing; the upcall will come
+  bool ready_ = false;    ///< on the stack's list
+  bool connecting_ = false;
+  bool unreachable_ = false;
+  bool bundling_ = false;  ///< Nagle's algorithm is on
+};
+
+class UserlandListener final : public Listener {
+ public:
+  UserlandListener(UserlandStack& stack, std::vector<std::shared_ptr<DatagramPort>> ports,
+                   struct socket* socket, std::uint16_t sctp_port, ReadBuffer& read_buffer,
+                   OnAccept on_accept, OnError on_error);
+  ~UserlandListener() override;
+
+  void stop() override;
+  Transport transport() const override { return Transport::kSctp; }
+  std::uint16_t port() const override { return sctp_port_; }
+  std::vector<std::string> endpoints() const override;
+
+  /// Takes what usrsctp has accepted.
+  void accept();
+  /// Hands on what accept() took, at the end of a turn.
+  void hand_over();
+  void lose_stack();
+
+ private:
+  static void upcall(struct socket* socket, void* self, int flags);
+  void take(std::unique_ptr<Socket> socket);
+
+  UserlandStack* stack_;
+  std::vector<std::shared_ptr<DatagramPort>> ports_;
+  struct socket* socket_;
+  std::uint16_t sctp_port_;
+  ReadBuffer& read_buffer_;
+  OnAccept on_accept_;
+  OnError on_error_;
+  std::vector<std::unique_ptr<Socket>> accepted_;
+  bool ready_ = false;
+};
+
+}  // namespace simco::net::sctp

@@ -1,0 +1,357 @@
+#include "simco/net/sctp/userland_stack.hpp"
+
+#include <usrsctp.h>
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <boost/asio/query.hpp>
+#include <boost/system/system_error.hpp>
+#include <utility>
+
+#include "simco/net/error.hpp"
+#include "simco/net/sctp/userland_socket.hpp"
+
+namespace simco::net::sctp {
+namespace {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+using Clock = std::chrono::steady_clock;
+
+/// usrsctp exists once per process, and so does what its packets go to.
+UserlandStack* g_stack = nullptr;
+
+/// Numbers that usrsctp knows: they are never unregistered.
+std::uint16_t g_registered = 0;
+
+void register_up_to(std::uint16_t number) {
+  for (; g_registered <= number; ++g_registered) usrsctp_register_address(address_of(g_registered));
+}
+
+void configure() {
+  usrsctp_tunable_set_sctp_hashtblsize(kUserlandTableSize);
+  usrsctp_tunable_set_sctp_pcbtblsize(kUserlandTableSize);
+}
+
+void configure_defaults() {
+  usrsctp_sysctl_set_sctp_max_chunks_on_queue(kUserlandChunksMax);
+  // What SIMCO does not need is not offered: less that a stranger can reach.
+  usrsctp_sysctl_set_sctp_ecn_enable(0);
+  usrsctp_sysctl_set_sctp_asconf_enable(0);
+  usrsctp_sysctl_set_sctp_auth_enable(0);
+  usrsctp_sysctl_set_sctp_reconfig_enable(0);
+  usrsctp_sysctl_set_sctp_nrsack_enable(0);
+  usrsctp_sysctl_set_sctp_pktdrop_enable(0);
+  usrsctp_sysctl_set_sctp_pr_enable(0);
+  register_up_to(0);
+}
+
+std::uint16_t be16(std::span<const std::byte> at) {
+  return static_cast<std::uint16_t>(std::to_integer<unsigned>(at[0]) << 8 |
+                                    std::to_integer<unsigned>(at[1]));
+}
+
+std::uint32_t be32(std::span<const std::byte> at) {
+  return std::uint32_t{be16(at)} << 16 | be16(at.subspan(2));
+}
+
+constexpr std::size_t kCommonHeader = 12;  // RFC 9260 3.1: source and destination port first
+constexpr std::size_t kChunkHeader = 4;
+
+/// Calls `use(tsn)` for each DATA chunk (RFC 9260 3.3.1).
+template <class Use>
+void for_each_tsn(std::span<const std::byte> packet, Use use) {
+  if (packet.size() < kCommonHeader) return;
+  packet = packet.subspan(kCommonHeader);
+  while (packet.size() >= kChunkHeader + 4) {
+    const std::size_t length = be16(packet.subspan(2));
+    if (length < kChunkHeader) return;
+    if (packet[0] == std::byte{0}) use(be32(packet.subspan(kChunkHeader)));
+    packet = packet.subspan(std::min(packet.size(), (length + 3) / 4 * 4));
+  }
+}
+
+}  // namespace
+
+asio::execution_context::id UserlandStack::id;
+
+void* address_of(std::uint16_t number) {
+  return reinterpret_cast<void*>(std::uintptr_t{1} + number);
+}
+
+std::uint16_t number_of(const void* address) {
+  return static_cast<std::uint16_t>(reinterpret_cast<std::uintptr_t>(address) - 1);
+}
+
+UserlandStack::UserlandStack(asio::execution_context& context)
+    : asio::execution_context::service(context) {}
+
+UserlandStack::~UserlandStack() = default;
+
+std::expected<UserlandStack*, error_code> UserlandStack::of(const asio::any_io_executor& executor) {
+  auto& stack = asio::use_service<UserlandStack>(asio::query(executor, asio::execution::context));
+  if (g_stack == nullptr) {
+    static const bool initialised = [] {
+      configure();
+      usrsctp_init_nothreads(0, &UserlandStack::output, nullptr);
+      configure_defaults();
+      return true;
+    }();
+    static_cast<void>(initialised);
+    g_stack = &stack;
+    stack.executor_ = executor;
+    stack.timer_.emplace(executor);
+    stack.ticked_at_ = Clock::now();
+  }
+  if (g_stack != &stack || *stack.executor_ != executor) {
+    return std::unexpected(make_error_code(NetError::kOtherEventLoop));
+  }
+  return &stack;
+}
+
+void UserlandStack::shutdown() {
+  if (g_stack != this) return;
+  ticking_ = false;
+  in_turn_ = false;
+  for (auto* socket : std::exchange(sockets_, {})) socket->lose_stack();
+  for (auto* listener : std::exchange(listeners_, {})) listener->lose_stack();
+  flush();
+  g_stack = nullptr;
+  ready_.clear();
+  running_.clear();
+  ids_.clear();
+  for (auto& [name, peer] : peers_) peer.port->stop();
+  peers_.clear();
+  unflushed_.clear();
+  timer_.reset();
+}
+
+// --- Ports and peers ---------------------------------------------------------------------------
+
+std::shared_ptr<DatagramPort> UserlandStack::open_port(const DatagramPort::Options& options) {
+  DatagramPort::User& user = *this;
+  auto port = std::make_shared<DatagramPort>(*executor_, batch_, options, user);
+  port->start();
+  return port;
+}
+
+std::shared_ptr<DatagramPort> UserlandStack::client_port(const asio::ip::address& remote,
+                                                         bool over_ip) {
+  auto& known = client_ports_[{remote.is_v6(), over_ip}];
+  if (auto port = known.lock()) return port;
+  DatagramPort::Options options;
+  options.local = remote.is_v6() ? asio::ip::address(asio::ip::address_v6::any())
+                                 : asio::ip::address(asio::ip::address_v4::any());
+  options.over_ip = over_ip;
+  options.ask_for_errors = true;
+  auto port = open_port(options);
+  known = port;
+  return port;
+}
+
+std::size_t UserlandStack::Hash::operator()(const Key& way) const {
+  std::size_t hash = std::hash<asio::ip::address>{}(way.path.remote);
+  hash = hash * 31 + std::hash<asio::ip::address>{}(way.path.local);
+  hash = hash * 31 + std::hash<const void*>{}(way.port);
+  const std::uint64_t ports = std::uint64_t{way.path.remote_port} << 32 |
+                              std::uint64_t{way.local_port} << 16 | way.remote_port;
+  return hash * 31 + std::hash<std::uint64_t>{}(ports);
+}
+
+std::size_t UserlandStack::Hash::operator()(PeerId peer) const {
+  return std::hash<std::uint64_t>{}(std::uint64_t{peer.number} << 32 |
+                                    std::uint64_t{peer.local_port} << 16 | peer.remote_port);
+}
+
+std::optional<PeerId> UserlandStack::hold(const std::shared_ptr<DatagramPort>& port,
+                                          const Path& path, std::uint16_t local_port,
+                                          std::uint16_t remote_port) {
+  const Key way{port.get(), path, local_port, remote_port};
+  auto found = ids_.find(way);
+  if (found == ids_.end()) {
+    // Not all begin with the first, so that two INITs at once rarely get the same.
+    auto number = static_cast<std::uint16_t>(Hash{}(way) % kUserlandNumbersFirst);
+    while (peers_.contains({number, local_port, remote_port})) ++number;
+    if (number >= kUserlandNumbersMax) return std::nullopt;
+    register_up_to(number);
+    const PeerId fresh{number, local_port, remote_port};
+    found = ids_.emplace(way, fresh).first;
+    peers_.emplace(fresh, Peer{port, path});
+  }
+  hold(found->second);
+  return found->second;
+}
+
+void UserlandStack::release(PeerId peer) {
+  const auto found = peers_.find(peer);
+  if (found == peers_.end() || --found->second.holders != 0) return;
+  ids_.erase({found->second.port.get(), found->second.path, peer.local_port, peer.remote_port});
+  peers_.erase(found);
+}
+
+std::uint64_t UserlandStack::retransmissions(PeerId peer) const {
+  const auto found = peers_.find(peer);
+  return found == peers_.end() ? 0 : found->second.retransmissions;
+}
+
+void UserlandStack::remove_sctp_port(std::uint16_t port) {
+  const auto found = sctp_ports_.find(port);
+  if (found != sctp_ports_.end() && --found->second == 0) sctp_ports_.erase(found);
+}
+
+// --- Packets -----------------------------------------------------------------------------------
+
+void UserlandStack::on_packet(DatagramPort& port, const Path& path,
+                              std::span<const std::byte> packet) {
+  if (packet.size() < kCommonHeader) return;
+  const auto remote_port = be16(packet);
+  const auto local_port = be16(packet.subspan(2));
+  if (port.over_ip() && !sctp_ports_.contains(local_port)) return;
+  in_turn_ = true;
+  const auto input = [&](PeerId peer) {
+    usrsctp_conninput(address_of(peer.number), packet.data(), packet.size(), 0);
+  };
+  const auto known = ids_.find({&port, path, local_port, remote_port});
+  if (known != ids_.end()) return input(known->second);
+  // Whoever this is may get an answer. Only an accepted association keeps it known.
+  const auto guest = hold(port.shared_from_this(), path, local_port, remote_port);
+  if (!guest) return;
+  input(*guest);
+  for (auto* listener : listeners_) listener->accept();
+  release(*guest);
+}
+
+void UserlandStack::on_unreachable(DatagramPort& port, const Path& path) {
+  in_turn_ = true;
+  for (auto* socket : sockets_) socket->on_unreachable(port, path);
+}
+
+void UserlandStack::on_batch_done() {
+  if (!in_turn_) return;
+  note_traffic();
+  end_turn();
+}
+
+int UserlandStack::output(void* address, void* packet, std::size_t size, std::uint8_t,
+                          std::uint8_t) {
+  if (g_stack != nullptr) {
+    g_stack->send(number_of(address), std::span(static_cast<const std::byte*>(packet), size));
+  }
+  return 0;
+}
+
+void UserlandStack::send(std::uint16_t number, std::span<const std::byte> packet) {
+  if (packet.size() < kCommonHeader) return;
+  const auto found = peers_.find({number, be16(packet), be16(packet.subspan(2))});
+  // An association that we have let go of may still want to say something: too late.
+  if (found == peers_.end()) return;
+  Peer& peer = found->second;
+  for_each_tsn(packet, [&](std::uint32_t tsn) {
+    const bool again = peer.has_sent && static_cast<std::int32_t>(tsn - peer.highest_tsn) <= 0;
+    if (again) {
+      ++peer.retransmissions;
+    } else {
+      peer.highest_tsn = tsn;
+      peer.has_sent = true;
+    }
+  });
+  peer.port->send(peer.path, packet);
+  if (std::ranges::find(unflushed_, peer.port) == unflushed_.end()) {
+    unflushed_.push_back(peer.port);
+  }
+}
+
+void UserlandStack::flush() {
+  if (in_turn_ || unflushed_.empty()) return;
+  for (const auto& port : unflushed_) port->flush();
+  unflushed_.clear();
+  note_traffic();
+}
+
+// --- Turns of the loop -------------------------------------------------------------------------
+
+void UserlandStack::add(UserlandSocket& socket) {
+  sockets_.push_back(&socket);
+  arm_timer();
+}
+
+void UserlandStack::remove(UserlandSocket& socket) {
+  std::erase(sockets_, &socket);
+  std::ranges::replace(ready_, &socket, nullptr);
+  std::ranges::replace(running_, &socket, nullptr);
+}
+
+void UserlandStack::add(UserlandListener& listener) {
+  listeners_.push_back(&listener);
+  arm_timer();
+}
+
+void UserlandStack::make_ready(UserlandSocket& socket) {
+  ready_.push_back(&socket);
+  if (!in_turn_) post_turn();
+}
+
+void UserlandStack::post_turn() {
+  if (std::exchange(turn_posted_, true)) return;
+  asio::post(*executor_, [this] {
+    turn_posted_ = false;
+    if (g_stack != this) return;
+    in_turn_ = true;
+    end_turn();
+  });
+}
+
+void UserlandStack::run_ready() {
+  for (std::size_t i = 0; i < listeners_.size(); ++i) {
+    listeners_[i]->accept();
+    listeners_[i]->hand_over();
+  }
+  // Who wants to go on gets his turn after everybody else.
+  running_.swap(ready_);
+  for (std::size_t i = 0; i < running_.size(); ++i) {
+    if (auto* socket = std::exchange(running_[i], nullptr)) socket->on_ready();
+  }
+  running_.clear();
+}
+
+void UserlandStack::end_turn() {
+  run_ready();
+  in_turn_ = false;
+  flush();
+  if (!ready_.empty()) post_turn();
+}
+
+// usrsctp cannot tell when it wants to be called next, so it is called often.
+void UserlandStack::arm_timer() {
+  if (ticking_ || (sockets_.empty() && listeners_.empty())) return;
+  ticking_ = true;
+  ticked_at_ = Clock::now();
+  wait_for_tick();
+}
+
+void UserlandStack::wait_for_tick() {
+  timer_->expires_after(Clock::now() < busy_until_ ? kUserlandTick : kUserlandIdleTick);
+  timer_->async_wait([this](const error_code& error) {
+    if (!error && g_stack == this) on_tick();
+  });
+}
+
+void UserlandStack::on_tick() {
+  const auto elapsed =
+      std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - ticked_at_);
+  ticked_at_ += elapsed;
+  in_turn_ = true;
+  usrsctp_handle_timers(static_cast<std::uint32_t>(elapsed.count()));
+  end_turn();
+  ticking_ = !sockets_.empty() || !listeners_.empty();
+  if (ticking_) wait_for_tick();
+}
+
+void UserlandStack::note_traffic() {
+  const auto now = Clock::now();
+  const bool was_idle = now >= busy_until_;
+  busy_until_ = now + kUserlandIdleAfter;
+  if (was_idle && ticking_) wait_for_tick();  // sooner than it was to be
+}
+
+}  // namespace simco::net::sctp

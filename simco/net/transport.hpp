@@ -1,0 +1,59 @@
+// Which transport, and how it is set up.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace simco::net {
+
+enum class Transport : std::uint8_t { kTcp, kSctp };
+
+/// "tcp" or "sctp".
+constexpr const char* to_string(Transport transport) {
+  return transport == Transport::kTcp ? "tcp" : "sctp";
+}
+
+/// Whose SCTP.
+enum class SctpStack : std::uint8_t {
+  kAuto,      ///< the kernel's where it has SCTP, else userland
+  kKernel,    ///< the kernel's (lksctp)
+  kUserland,  ///< usrsctp, in this process
+};
+
+/// Which stream's message goes next where several wait in the stack (RFC 8260 section 3).
+enum class SctpScheduler : std::uint8_t { kFirstCome, kRoundRobin };
+
+/// Everything about an SCTP association that can be chosen. The defaults are what the RFC leaves
+/// open, set for short messages whose latency counts; see doc/sctp.md for where they come from.
+struct SctpOptions {
+  SctpStack stack = SctpStack::kAuto;
+  /// Streams offered, and accepted at most, in each direction; at least 1. What was negotiated is
+  /// the channel's outbound_streams() and inbound_streams().
+  std::uint16_t streams = 16;
+  /// UDP port of the encapsulation (RFC 6951): the middlebox's own, and the remote one for an
+  /// agent. 0: SCTP directly over IP, which takes CAP_NET_RAW with the userland stack.
+  std::uint16_t udp_encaps = 9899;
+  /// The kernel's SCTP is encapsulated, too. It uses the UDP port of the sysctl net.sctp.udp_port.
+  bool kernel_encaps = false;
+  std::chrono::milliseconds rto_initial{500};  ///< RTO.Initial
+  std::chrono::milliseconds rto_min{100};      ///< RTO.Min
+  std::chrono::milliseconds rto_max{60'000};   ///< RTO.Max
+  std::chrono::milliseconds sack_delay{10};  ///< longest delay of a SACK; below the peer's RTO.Min
+  std::chrono::milliseconds heartbeat{30'000};  ///< HB.interval; 0: no heartbeats
+  SctpScheduler scheduler = SctpScheduler::kFirstCome;
+  /// Send and receive buffer of an association, octets; 0: what suits the stack (limits.hpp).
+  std::uint32_t buffer = 0;
+};
+
+/// How an agent reaches a middlebox.
+struct TransportOptions {
+  Transport transport = Transport::kTcp;
+  SctpOptions sctp;
+  /// Local addresses to use, all of one association (multi-homing, kernel SCTP only); the first
+  /// one is TCP's. Empty: the system chooses.
+  std::vector<std::string> local_addresses;
+};
+
+}  // namespace simco::net
