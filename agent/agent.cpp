@@ -45,7 +45,7 @@ class Agent::Impl final : public std::enable_shared_from_this<Impl>, private Lin
     if (link_->full() || pending_.size() >= kPendingMax) return done(AgentError::kOverloaded, {});
     const auto tid = link_->request(request, stream_of(rule));
     if (!tid) return done(AgentError::kTidsExhausted, {});
-    pending_.emplace(*tid, std::move(done));
+    pending_.emplace(*tid, Pending{std::move(done), rule});
     deadlines_.emplace_back(Clock::now() + options_.timeout, *tid);
     arm_timer();
     flush_soon();
@@ -66,6 +66,11 @@ class Agent::Impl final : public std::enable_shared_from_this<Impl>, private Lin
   void shut_down() { end(AgentError::kConnectionLost); }
 
  private:
+  struct Pending {
+    Completion done;
+    std::optional<PolicyRuleId> rule;  ///< that the request is about
+  };
+
   /// The TID whose stream messages about `rule` must take (all about one rule share a stream).
   std::optional<TransactionId> stream_of(std::optional<PolicyRuleId> rule) const {
     if (!rule) return std::nullopt;
@@ -89,8 +94,9 @@ class Agent::Impl final : public std::enable_shared_from_this<Impl>, private Lin
   void on_reply(TransactionId tid, const Body& body) override {
     const auto found = pending_.find(tid);
     if (found == pending_.end()) return;  // timed out before
-    auto done = std::move(found->second);
+    auto [done, rule] = std::move(found->second);
     pending_.erase(found);
+    if (rule && ends_rule(body)) created_by_.erase(*rule);
     if (const auto* refused = std::get_if<NegativeReply>(&body)) {
       return done(make_reply_error(refused->code), {});
     }
@@ -98,6 +104,13 @@ class Agent::Impl final : public std::enable_shared_from_this<Impl>, private Lin
     if (const auto* per = std::get_if<PerReply>(&body)) remember_stream(per->pid, tid);
     if (const auto* pdr = std::get_if<PdrReply>(&body)) remember_stream(pdr->pid, tid);
     done({}, Outcome{.body = &body});
+  }
+
+  /// A rule that we end ourselves ends without a notification to us.
+  static bool ends_rule(const Body& body) {
+    const auto* refused = std::get_if<NegativeReply>(&body);
+    return std::holds_alternative<PrdReply>(body) ||
+           (refused != nullptr && refused->code == NegativeReplyCode::kNoSuchRule);
   }
 
   void remember_stream(PolicyRuleId pid, TransactionId tid) {
@@ -130,7 +143,7 @@ class Agent::Impl final : public std::enable_shared_from_this<Impl>, private Lin
     deadlines_.clear();
     created_by_.clear();
     if (opening_) std::exchange(opening_, nullptr)(reason, {});
-    for (auto& [tid, done] : std::exchange(pending_, {})) done(reason, {});
+    for (auto& [tid, pending] : std::exchange(pending_, {})) pending.done(reason, {});
     if (waiting_for_event_) std::exchange(waiting_for_event_, nullptr)(reason, {});
     if (closing_) {
       const bool orderly = reason == AgentError::kTerminated;
@@ -164,7 +177,7 @@ class Agent::Impl final : public std::enable_shared_from_this<Impl>, private Lin
       const auto found = pending_.find(deadlines_.front().second);
       deadlines_.pop_front();
       if (found == pending_.end()) continue;
-      auto done = std::move(found->second);
+      auto done = std::move(found->second.done);
       pending_.erase(found);
       done(AgentError::kTimeout, {});
     }
@@ -181,7 +194,7 @@ class Agent::Impl final : public std::enable_shared_from_this<Impl>, private Lin
   Completion waiting_for_event_;
   Clock::time_point opening_deadline_;
   Clock::time_point closing_deadline_;
-  std::unordered_map<TransactionId, Completion> pending_;
+  std::unordered_map<TransactionId, Pending> pending_;
   std::deque<std::pair<Clock::time_point, TransactionId>> deadlines_;
   std::unordered_map<PolicyRuleId, TransactionId> created_by_;  ///< only with several streams
   std::deque<RuleEvent> events_;

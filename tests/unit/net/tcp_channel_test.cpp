@@ -7,6 +7,7 @@
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
 
+#include "tests/support/channel_handler.hpp"
 #include "tests/support/figures.hpp"
 #include "tests/support/octets.hpp"
 
@@ -17,31 +18,7 @@ using boost::asio::ip::tcp;
 using boost::system::error_code;
 using namespace std::chrono_literals;
 
-class RecordingHandler final : public ChannelHandler {
- public:
-  Flow on_message(std::span<const std::byte> message, Delivery) override {
-    messages.emplace_back(message.begin(), message.end());
-    if (stop_after != 0 && messages.size() >= stop_after) return Flow::kStop;
-    if (pause_after != 0 && messages.size() >= pause_after) return Flow::kPause;
-    return Flow::kContinue;
-  }
-  void on_malformed(DecodeError why) override { malformed = why; }
-  void on_input_done(bool middle) override { mid_message = middle; }
-  void on_output_drained() override { ++drained; }
-  void on_closed(const error_code& why) override {
-    ++closed;
-    reason = why;
-  }
-
-  std::vector<test::Octets> messages;
-  std::size_t stop_after = 0;
-  std::size_t pause_after = 0;
-  std::optional<DecodeError> malformed;
-  bool mid_message = false;
-  int drained = 0;
-  int closed = 0;
-  error_code reason;
-};
+using test::RecordingHandler;
 
 /// A channel under test and a plain socket at its other end.
 class TcpChannelTest : public testing::Test {

@@ -1,0 +1,164 @@
+// An SCTP peer made by hand, over UDP (RFC 6951), that does what no stack would: it says when each
+// packet goes and what is in it.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/udp.hpp>
+#include <boost/crc.hpp>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "simco/wire/byte_io.hpp"
+#include "tests/support/octets.hpp"
+
+namespace simco::test {
+
+/// Chunk types of RFC 9260 section 3.2.
+enum class Chunk : std::uint8_t {
+  kData = 0,
+  kInit = 1,
+  kInitAck = 2,
+  kSack = 3,
+  kHeartbeat = 4,
+  kAbort = 6,
+  kError = 9,
+  kCookieEcho = 10,
+  kCookieAck = 11,
+};
+
+class SctpPeer {
+ public:
+  using Udp = boost::asio::ip::udp;
+
+  SctpPeer(boost::asio::io_context& io, std::uint16_t udp_port, std::uint16_t sctp_port,
+           std::uint16_t own_sctp_port)
+      : socket_(io, Udp::endpoint(boost::asio::ip::address_v4::loopback(), 0)),
+        remote_(boost::asio::ip::address_v4::loopback(), udp_port),
+        sctp_port_(sctp_port),
+        own_sctp_port_(own_sctp_port) {
+    socket_.non_blocking(true);
+  }
+
+  std::uint16_t streams = 16;  ///< offered
+  /// Initiate tag of the next INIT.
+  std::uint32_t tag = 0x1234'5678;
+
+  void send_init() {
+    Octets body(16);
+    ByteWriter out(body);
+    out.u32(tag);
+    out.u32(1'000'000);  // window
+    out.u16(streams);
+    out.u16(streams);
+    out.u32(tsn_ = 1);
+    send(0, Chunk::kInit, 0, body);
+  }
+  /// With what the INIT ACK brought.
+  void send_cookie_echo() { send(peer_tag, Chunk::kCookieEcho, 0, cookie); }
+  void send_data(std::uint16_t stream, std::uint16_t sequence, const Octets& message) {
+    Octets body(12);
+    ByteWriter out(body);
+    out.u32(tsn_++);
+    out.u16(stream);
+    out.u16(sequence);
+    out.u32(0);
+    body.insert(body.end(), message.begin(), message.end());
+    send(peer_tag, Chunk::kData, 3, body);
+  }
+  /// Any octets after a header that is right.
+  void send_junk(const Octets& junk) { send_packet(peer_tag, junk); }
+
+  /// Takes what has arrived; answers whether a chunk of type `wanted` was among it.
+  bool receive(Chunk wanted) {
+    bool found = false;
+    for (;;) {
+      Octets packet(65'536);
+      boost::system::error_code error;
+      Udp::endpoint from;
+      const auto size = socket_.receive_from(boost::asio::buffer(packet), from, 0, error);
+      if (error) return found;
+      packet.resize(size);
+      for_each_chunk(packet, [&](Chunk type, std::span<const std::byte> body) {
+        if (type == Chunk::kInitAck) take_init_ack(body);
+        if (type == Chunk::kData) take_data(body);
+        found = found || type == wanted;
+      });
+    }
+  }
+
+  std::uint32_t peer_tag = 0;
+  Octets cookie;
+  std::vector<Octets> messages;  ///< received
+
+ private:
+  static std::uint32_t read(std::span<const std::byte> at, std::size_t octets) {
+    std::uint32_t value = 0;
+    for (std::size_t i = 0; i < octets; ++i) {
+      value = value << 8 | std::to_integer<std::uint32_t>(at[i]);
+    }
+    return value;
+  }
+  template <class Use>
+  static void for_each_chunk(std::span<const std::byte> packet, Use use) {
+    packet = packet.subspan(12);
+    while (packet.size() >= 4) {
+      const std::size_t length = read(packet.subspan(2), 2);
+      if (length < 4 || length > packet.size()) return;
+      use(static_cast<Chunk>(packet[0]), packet.subspan(4, length - 4));
+      packet = packet.subspan(std::min(packet.size(), (length + 3) / 4 * 4));
+    }
+  }
+  void take_init_ack(std::span<const std::byte> body) {
+    peer_tag = read(body, 4);
+    auto rest = body.subspan(16);
+    while (rest.size() >= 4) {
+      const auto type = read(rest, 2);
+      const auto length = read(rest.subspan(2), 2);
+      if (type == 7) cookie.assign(rest.begin() + 4, rest.begin() + length);
+      rest = rest.subspan(std::min<std::size_t>(rest.size(), (length + 3) / 4 * 4));
+    }
+  }
+  void take_data(std::span<const std::byte> body) {
+    messages.emplace_back(body.begin() + 12, body.end());
+    Octets sack(12);
+    ByteWriter out(sack);
+    out.u32(read(body, 4));
+    out.u32(1'000'000);
+    out.u32(0);
+    send(peer_tag, Chunk::kSack, 0, sack);
+  }
+  void send(std::uint32_t verification_tag, Chunk type, std::uint8_t flags, const Octets& body) {
+    Octets chunk(4);
+    ByteWriter out(chunk);
+    out.u8(static_cast<std::uint8_t>(type));
+    out.u8(flags);
+    out.u16(static_cast<std::uint16_t>(4 + body.size()));
+    chunk.insert(chunk.end(), body.begin(), body.end());
+    chunk.resize((chunk.size() + 3) / 4 * 4);
+    send_packet(verification_tag, chunk);
+  }
+  void send_packet(std::uint32_t verification_tag, const Octets& chunks) {
+    Octets packet(12);
+    ByteWriter out(packet);
+    out.u16(own_sctp_port_);
+    out.u16(sctp_port_);
+    out.u32(verification_tag);
+    packet.insert(packet.end(), chunks.begin(), chunks.end());
+    boost::crc_optimal<32, 0x1EDC6F41, 0xFFFFFFFF, 0xFFFFFFFF, true, true> crc;
+    crc.process_bytes(packet.data(), packet.size());
+    for (std::size_t i = 0; i < 4; ++i) {  // least significant octet first
+      packet[8 + i] = static_cast<std::byte>(crc.checksum() >> (8 * i));
+    }
+    boost::system::error_code error;
+    socket_.send_to(boost::asio::buffer(packet), remote_, 0, error);
+  }
+
+  Udp::socket socket_;
+  Udp::endpoint remote_;
+  std::uint16_t sctp_port_;
+  std::uint16_t own_sctp_port_;
+  std::uint32_t tsn_ = 1;
+};
+
+}  // namespace simco::test

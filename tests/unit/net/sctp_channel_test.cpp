@@ -1,0 +1,322 @@
+// The channel over both SCTP stacks and between them. Where the kernel has no SCTP (and in CI's
+// host), the userland one is tested; the laboratory's guest runs all.
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "simco/net/connector.hpp"
+#include "simco/net/error.hpp"
+#include "simco/net/listener.hpp"
+#include "simco/net/sctp/kernel.hpp"
+#include "tests/support/channel_handler.hpp"
+#include "tests/support/figures.hpp"
+#include "tests/support/loop.hpp"
+
+namespace simco::net {
+namespace {
+
+using boost::system::error_code;
+using test::RecordingHandler;
+using namespace std::chrono_literals;
+
+struct Stacks {
+  const char* name;
+  SctpStack agent;
+  SctpStack middlebox;
+};
+
+class SctpChannelTest : public testing::TestWithParam<Stacks> {
+ protected:
+  SctpChannelTest() {
+    const bool kernel = GetParam().middlebox == SctpStack::kKernel;
+    // The kernel's own port serves the userland agents of a kernel middlebox, if there are any.
+    server_.stack = GetParam().middlebox;
+    server_.udp_encaps = kernel ? sctp::kernel_udp_port() : test::free_udp_port();
+    client_ = server_;
+    client_.stack = GetParam().agent;
+    client_.kernel_encaps = GetParam().agent != GetParam().middlebox;
+  }
+  ~SctpChannelTest() override {
+    for (auto* channel : {accepted_.get(), connected_.get()}) {
+      if (channel != nullptr) channel->detach();
+    }
+    accepted_.reset();
+    connected_.reset();
+    loop_.run_for_a_while(20ms);
+    listening_.listeners.clear();
+  }
+
+  void listen() {
+    ListenOptions options;
+    options.transports = {Transport::kSctp};
+    options.port = 0;
+    options.sctp = server_;
+    listening_ = net::listen(
+        loop_.io().get_executor(), options, read_buffer_,
+        [this](std::shared_ptr<MessageChannel> channel) { accepted_ = std::move(channel); },
+        [](const error_code& error) { ADD_FAILURE() << error.message(); });
+    port_ = listening_.listeners.front()->port();
+  }
+  /// The error of the attempt.
+  error_code connect(std::chrono::milliseconds timeout = 10s) {
+    std::optional<error_code> result;
+    net::connect(loop_.io().get_executor(), {Transport::kSctp, client_, {}},
+                 HostPort{"127.0.0.1", port_}, timeout, read_buffer_,
+                 [&](const error_code& error, std::shared_ptr<MessageChannel> channel) {
+                   connected_ = std::move(channel);
+                   result = error;
+                 });
+    EXPECT_TRUE(loop_.run_until([&] { return result.has_value(); }));
+    return result.value_or(boost::asio::error::timed_out);
+  }
+  void open() {
+    listen();
+    ASSERT_FALSE(connect());
+    ASSERT_TRUE(loop_.run_until([&] { return accepted_ != nullptr; }));
+    accepted_->start(theirs_);
+    connected_->start(ours_);
+  }
+  /// Sends `octets` as a user message, whatever they are.
+  bool send(MessageChannel& from, std::span<const std::byte> octets, Delivery delivery = {}) {
+    const auto room = from.allocate(octets.size(), delivery);
+    std::ranges::copy(octets, room.begin());
+    return !room.empty();
+  }
+  test::Octets message(std::uint32_t tid, std::size_t size) {
+    test::Octets octets(size, std::byte{0x5A});
+    ByteWriter out(octets);
+    out.u8(1);
+    out.u8(0x15);
+    out.u16(static_cast<std::uint16_t>(size - kHeaderSize));
+    out.u32(tid);
+    return octets;
+  }
+
+  test::Loop loop_;
+  ReadBuffer read_buffer_{};
+  SctpOptions server_;
+  SctpOptions client_;
+  Listening listening_;
+  std::uint16_t port_ = 0;
+  RecordingHandler ours_;
+  RecordingHandler theirs_;
+  std::shared_ptr<MessageChannel> connected_;
+  std::shared_ptr<MessageChannel> accepted_;
+};
+
+TEST_P(SctpChannelTest, MessagesKeepTheirStreamsAndSizes) {
+  open();
+  EXPECT_EQ(connected_->outbound_streams(), 16);
+  EXPECT_EQ(connected_->inbound_streams(), 16);
+  EXPECT_EQ(accepted_->peer_address(), "127.0.0.1");
+  std::vector<test::Octets> sent;
+  for (const std::size_t size : {8UZ, 12UZ, 64UZ, 1400UZ, 1401UZ, 9000UZ, 65'536UZ}) {
+    const auto number = static_cast<std::uint32_t>(sent.size());
+    sent.push_back(message(number, size));
+    const bool unordered = number == 3;
+    ASSERT_TRUE(
+        send(*connected_, sent.back(), {StreamId{static_cast<std::uint16_t>(number)}, unordered}));
+    connected_->flush();
+  }
+  ASSERT_TRUE(loop_.run_until([&] { return theirs_.messages.size() == sent.size(); }));
+  for (std::size_t i = 0; i < sent.size(); ++i) {
+    const auto number = read_header(std::span<const std::byte>(theirs_.messages[i]).first<8>()).tid;
+    EXPECT_EQ(theirs_.messages[i], sent[number.value]);
+    EXPECT_EQ(theirs_.deliveries[i].stream.value, number.value);
+    EXPECT_EQ(theirs_.deliveries[i].unordered, number.value == 3);
+  }
+  EXPECT_FALSE(theirs_.mid_message);
+}
+
+TEST_P(SctpChannelTest, ManyMessagesInOneTurnArriveInOrder) {
+  open();
+  constexpr std::uint32_t kCount = 3000;
+  for (std::uint32_t i = 0; i < kCount; ++i) {
+    ASSERT_TRUE(connected_->send({i}, PrsRequest{{i}}));
+  }
+  connected_->flush();
+  ASSERT_TRUE(loop_.run_until([&] { return theirs_.messages.size() == kCount; }));
+  std::vector<std::uint32_t> next(16);
+  std::iota(next.begin(), next.end(), 0U);
+  for (std::size_t i = 0; i < kCount; ++i) {
+    const auto tid = decode(theirs_.messages[i])->tid.value;
+    const auto stream = theirs_.deliveries[i].stream.value;
+    EXPECT_EQ(tid, next[stream]) << "stream " << stream;
+    next[stream] += 16;
+  }
+}
+
+TEST_P(SctpChannelTest, TheSmallerNumberOfStreamsCounts) {
+  client_.streams = 64;
+  server_.streams = 5;
+  open();
+  EXPECT_EQ(connected_->outbound_streams(), 5);
+  EXPECT_EQ(connected_->inbound_streams(), 5);
+  EXPECT_EQ(accepted_->outbound_streams(), 5);
+  EXPECT_EQ(accepted_->inbound_streams(), 5);
+}
+
+TEST_P(SctpChannelTest, PausedInputIsNotLost) {
+  open();
+  theirs_.pause_after = 1;
+  for (std::uint32_t i = 0; i < 20; ++i) connected_->send({i * 16}, PrlRequest{});
+  connected_->flush();
+  ASSERT_TRUE(loop_.run_until([&] { return theirs_.messages.size() == 1; }));
+  loop_.run_for_a_while();
+  EXPECT_EQ(theirs_.messages.size(), 1U);
+  theirs_.pause_after = 0;
+  accepted_->resume_input();
+  ASSERT_TRUE(loop_.run_until([&] { return theirs_.messages.size() == 20; }));
+  for (std::uint32_t i = 0; i < 20; ++i) EXPECT_EQ(decode(theirs_.messages[i])->tid.value, i * 16);
+}
+
+TEST_P(SctpChannelTest, AStoppedChannelDeliversNothingMore) {
+  open();
+  theirs_.stop_after = 2;
+  for (std::uint32_t i = 0; i < 5; ++i) connected_->send({i * 16}, PrlRequest{});
+  connected_->flush();
+  ASSERT_TRUE(loop_.run_until([&] { return theirs_.messages.size() == 2; }));
+  loop_.run_for_a_while();
+  EXPECT_EQ(theirs_.messages.size(), 2U);
+}
+
+// decisions.md 2: a user message is one message, no more and no less.
+TEST_P(SctpChannelTest, UserMessagesThatAreNoMessageAreMalformed) {
+  const struct {
+    test::Octets octets;
+    DecodeError error;
+  } cases[] = {
+      {test::from_hex("01 22 00"), DecodeError::kTruncated},
+      {test::from_hex("01 22 0004 00000001"), DecodeError::kTruncated},
+      {test::from_hex("01 22 0000 00000001 00"), DecodeError::kLengthMismatch},
+      {test::from_hex("01 22 0002 00000001 0000"), DecodeError::kImpossibleLength},
+      {test::Octets(70'000, std::byte{1}), DecodeError::kImpossibleLength},
+      {test::Octets(300'000, std::byte{1}), DecodeError::kImpossibleLength},
+  };
+  client_.buffer = 1024 * 1024;
+  listen();
+  for (const auto& one : cases) {
+    accepted_.reset();
+    ASSERT_FALSE(connect());
+    ASSERT_TRUE(loop_.run_until([&] { return accepted_ != nullptr; }));
+    RecordingHandler theirs;
+    RecordingHandler ours;
+    accepted_->start(theirs);
+    connected_->start(ours);
+    ASSERT_TRUE(send(*connected_, one.octets));
+    send(*connected_, message(1, 8));
+    connected_->flush();
+    EXPECT_TRUE(loop_.run_until([&] { return theirs.malformed.has_value(); }));
+    loop_.run_for_a_while(20ms);
+    EXPECT_EQ(theirs.malformed, one.error);
+    EXPECT_TRUE(theirs.messages.empty());
+    accepted_->detach();
+    connected_->detach();
+  }
+}
+
+TEST_P(SctpChannelTest, TheQueueIsBoundedAndDrains) {
+  open();
+  theirs_.pause_after = 1;
+  const Body list = PrlReply{std::vector<PolicyRuleId>(kRuleListMax, PolicyRuleId{7})};
+  std::uint32_t taken = 0;
+  while (connected_->send({taken * 16}, list)) {
+    ++taken;
+    connected_->flush();
+    ASSERT_LE(connected_->queued(), kOutputQueueMax);
+    ASSERT_LT(taken, 10'000U);
+    loop_.run_for_a_while(2ms);
+  }
+  EXPECT_GT(connected_->queued() + kMessageSizeMax, kOutputQueueMax);
+  // The peer reads at last: everything that was taken arrives, whole and in order.
+  theirs_.pause_after = 0;
+  accepted_->resume_input();
+  ASSERT_TRUE(loop_.run_until([&] { return theirs_.messages.size() == taken; }));
+  for (std::uint32_t i = 0; i < taken; ++i) {
+    const auto header = read_header(std::span<const std::byte>(theirs_.messages[i]).first<8>());
+    ASSERT_EQ(header.tid.value, i * 16);
+    ASSERT_EQ(theirs_.messages[i].size(), kMessageSizeMax);
+  }
+  EXPECT_TRUE(loop_.run_until([&] { return ours_.drained >= 1; }));
+  EXPECT_EQ(connected_->queued(), 0U);
+}
+
+TEST_P(SctpChannelTest, CloseDeliversWhatIsQueued) {
+  open();
+  for (std::uint32_t i = 0; i < 100; ++i) ASSERT_TRUE(accepted_->send({i}, StReply{}));
+  accepted_->close();
+  EXPECT_FALSE(accepted_->send({2}, StReply{}));
+  ASSERT_TRUE(loop_.run_until([&] { return ours_.closed == 1; }));
+  EXPECT_EQ(ours_.messages.size(), 100U);
+  EXPECT_FALSE(ours_.reason) << ours_.reason.message();
+  EXPECT_TRUE(loop_.run_until([&] { return theirs_.closed == 1; }));
+  EXPECT_FALSE(theirs_.reason) << theirs_.reason.message();
+}
+
+TEST_P(SctpChannelTest, CloseDropsInputThatComesMeanwhile) {
+  open();
+  theirs_.pause_after = 1;
+  for (std::uint32_t i = 0; i < 500; ++i) connected_->send({i}, PrlRequest{});
+  connected_->flush();
+  ASSERT_TRUE(loop_.run_until([&] { return theirs_.messages.size() == 1; }));
+  ASSERT_TRUE(accepted_->send({1}, StReply{}));
+  accepted_->close();
+  ASSERT_TRUE(loop_.run_until([&] { return ours_.closed == 1; }));
+  EXPECT_EQ(ours_.messages.size(), 1U);
+  EXPECT_FALSE(ours_.reason) << ours_.reason.message();
+  EXPECT_EQ(theirs_.messages.size(), 1U);
+}
+
+TEST_P(SctpChannelTest, AnAbortIsToldFromAnOrderlyEnd) {
+  open();
+  connected_->detach();
+  ASSERT_TRUE(loop_.run_until([&] { return theirs_.closed == 1; }));
+  EXPECT_EQ(theirs_.reason, error_code(NetError::kAssociationAborted)) << theirs_.reason.message();
+}
+
+TEST_P(SctpChannelTest, NobodyListensThere) {
+  listen();
+  port_ = static_cast<std::uint16_t>(port_ == 65'535 ? 1024 : port_ + 1);
+  EXPECT_EQ(connect(), boost::asio::error::connection_refused);
+}
+
+TEST_P(SctpChannelTest, AStoppedListenerAcceptsNothingMoreAndKeepsWhatItHas) {
+  open();
+  listening_.listeners.front()->stop();
+  const auto first = std::exchange(connected_, nullptr);
+  EXPECT_TRUE(connect(1s));
+  connected_ = first;
+  ASSERT_TRUE(connected_->send({1}, PrlRequest{}));
+  connected_->flush();
+  EXPECT_TRUE(loop_.run_until([&] { return theirs_.messages.size() == 1; }));
+}
+
+TEST_P(SctpChannelTest, TellsTheStacksFigures) {
+  open();
+  connected_->send({1}, PrlRequest{});
+  connected_->flush();
+  ASSERT_TRUE(loop_.run_until([&] { return theirs_.messages.size() == 1; }));
+  std::map<std::string, double> figures;
+  for (const auto& [name, value] : connected_->statistics()) figures[name] = value;
+  EXPECT_GE(figures["rto_ms"], 36);
+  EXPECT_LE(figures["rto_ms"], 500);
+  EXPECT_GE(figures["cwnd_octets"], 1200);
+  EXPECT_TRUE(figures.contains("retransmitted_chunks"));
+  EXPECT_EQ(figures["retransmitted_chunks"], 0);
+}
+
+std::string name_of(const testing::TestParamInfo<Stacks>& info) { return info.param.name; }
+
+INSTANTIATE_TEST_SUITE_P(Userland, SctpChannelTest,
+                         testing::Values(Stacks{"Both", SctpStack::kUserland,
+                                                SctpStack::kUserland}),
+                         name_of);
+INSTANTIATE_TEST_SUITE_P(
+    Kernel, SctpChannelTest,
+    testing::Values(Stacks{"Both", SctpStack::kKernel, SctpStack::kKernel},
+                    Stacks{"UserlandAgent", SctpStack::kUserland, SctpStack::kKernel},
+                    Stacks{"UserlandMiddlebox", SctpStack::kKernel, SctpStack::kUserland}),
+    name_of);
+
+}  // namespace
+}  // namespace simco::net
