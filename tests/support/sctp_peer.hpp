@@ -31,9 +31,11 @@ class SctpPeer {
  public:
   using Udp = boost::asio::ip::udp;
 
+  /// At 127.0.0.`host`.
   SctpPeer(boost::asio::io_context& io, std::uint16_t udp_port, std::uint16_t sctp_port,
-           std::uint16_t own_sctp_port)
-      : socket_(io, Udp::endpoint(boost::asio::ip::address_v4::loopback(), 0)),
+           std::uint16_t own_sctp_port, std::uint8_t host = 1)
+      : address_(boost::asio::ip::make_address_v4(0x7F00'0000U + host)),
+        socket_(io, Udp::endpoint(address_, 0)),
         remote_(boost::asio::ip::address_v4::loopback(), udp_port),
         sctp_port_(sctp_port),
         own_sctp_port_(own_sctp_port) {
@@ -65,6 +67,11 @@ class SctpPeer {
     out.u32(0);
     body.insert(body.end(), message.begin(), message.end());
     send(peer_tag, Chunk::kData, 3, body);
+  }
+  /// As if a NAT had given it another port.
+  void change_udp_port() {
+    socket_ = Udp::socket(socket_.get_executor(), Udp::endpoint(address_, 0));
+    socket_.non_blocking(true);
   }
   /// Any octets after a header that is right.
   void send_junk(const Octets& junk) { send_packet(peer_tag, junk); }
@@ -154,6 +161,7 @@ class SctpPeer {
     socket_.send_to(boost::asio::buffer(packet), remote_, 0, error);
   }
 
+  boost::asio::ip::address_v4 address_;
   Udp::socket socket_;
   Udp::endpoint remote_;
   std::uint16_t sctp_port_;

@@ -207,18 +207,40 @@ void UserlandStack::on_packet(DatagramPort& port, const Path& path,
   const auto remote_port = be16(packet);
   const auto local_port = be16(packet.subspan(2));
   if (port.over_ip() && !sctp_ports_.contains(local_port)) return;
+  const auto tag = be32(packet.subspan(4));
   in_turn_ = true;
   const auto input = [&](PeerId peer) {
+    if (auto& known_tag = peers_.at(peer).tag; known_tag == 0) known_tag = tag;
     usrsctp_conninput(address_of(peer.number), packet.data(), packet.size(), 0);
   };
   const auto known = ids_.find({&port, path, local_port, remote_port});
   if (known != ids_.end()) return input(known->second);
+  if (const auto moved = find_moved(port, path, local_port, remote_port, tag)) return input(*moved);
   // Whoever this is may get an answer. Only an accepted association keeps it known.
   const auto guest = hold(port.shared_from_this(), path, local_port, remote_port);
   if (!guest) return;
   input(*guest);
   for (auto* listener : listeners_) listener->accept();
   release(*guest);
+}
+
+// A NAT on the way may give the peer another UDP port (RFC 6951 5.4).
+std::optional<PeerId> UserlandStack::find_moved(DatagramPort& port, const Path& path,
+                                                std::uint16_t local_port,
+                                                std::uint16_t remote_port, std::uint32_t tag) {
+  for (std::uint16_t number = 0; number < g_registered && tag != 0; ++number) {
+    const PeerId peer{number, local_port, remote_port};
+    const auto found = peers_.find(peer);
+    if (found == peers_.end()) continue;
+    Path& old = found->second.path;
+    const bool same_host = old.remote == path.remote && old.local == path.local;
+    if (found->second.port.get() != &port || !same_host || found->second.tag != tag) continue;
+    ids_.erase({&port, old, local_port, remote_port});
+    old = path;
+    ids_.emplace(Key{&port, path, local_port, remote_port}, peer);
+    return peer;
+  }
+  return std::nullopt;
 }
 
 void UserlandStack::on_unreachable(DatagramPort& port, const Path& path) {

@@ -90,6 +90,7 @@ class UserlandStack final : public boost::asio::execution_context::service,
     std::shared_ptr<DatagramPort> port;
     Path path;
     std::size_t holders = 0;
+    std::uint32_t tag = 0;  ///< that its packets carry; 0: not known yet
     bool has_sent = false;
     std::uint32_t highest_tsn = 0;
     std::uint64_t retransmissions = 0;
@@ -114,6 +115,9 @@ class UserlandStack final : public boost::asio::execution_context::service,
   static int output(void* address, void* packet, std::size_t size, std::uint8_t tos,
                     std::uint8_t set_df);
   void send(std::uint16_t number, std::span<const std::byte> packet);
+  /// The peer that now comes on `path`, if its packet proves that it is one we know.
+  std::optional<PeerId> find_moved(DatagramPort& port, const Path& path, std::uint16_t local_port,
+                                   std::uint16_t remote_port, std::uint32_t tag);
   void run_ready();
   void end_turn();
   void post_turn();

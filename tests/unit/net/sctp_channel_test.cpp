@@ -69,12 +69,14 @@ class SctpChannelTest : public testing::TestWithParam<Stacks> {
     EXPECT_TRUE(loop_.run_until([&] { return result.has_value(); }));
     return result.value_or(boost::asio::error::timed_out);
   }
-  void open() {
+  bool open() {
     listen();
-    ASSERT_FALSE(connect());
-    ASSERT_TRUE(loop_.run_until([&] { return accepted_ != nullptr; }));
+    const auto error = connect();
+    EXPECT_FALSE(error) << error.message();
+    if (error || !loop_.run_until([&] { return accepted_ != nullptr; })) return false;
     accepted_->start(theirs_);
     connected_->start(ours_);
+    return true;
   }
   /// Sends `octets` as a user message, whatever they are.
   bool send(MessageChannel& from, std::span<const std::byte> octets, Delivery delivery = {}) {
@@ -105,7 +107,7 @@ class SctpChannelTest : public testing::TestWithParam<Stacks> {
 };
 
 TEST_P(SctpChannelTest, MessagesKeepTheirStreamsAndSizes) {
-  open();
+  ASSERT_TRUE(open());
   EXPECT_EQ(connected_->outbound_streams(), 16);
   EXPECT_EQ(connected_->inbound_streams(), 16);
   EXPECT_EQ(accepted_->peer_address(), "127.0.0.1");
@@ -129,7 +131,7 @@ TEST_P(SctpChannelTest, MessagesKeepTheirStreamsAndSizes) {
 }
 
 TEST_P(SctpChannelTest, ManyMessagesInOneTurnArriveInOrder) {
-  open();
+  ASSERT_TRUE(open());
   constexpr std::uint32_t kCount = 3000;
   for (std::uint32_t i = 0; i < kCount; ++i) {
     ASSERT_TRUE(connected_->send({i}, PrsRequest{{i}}));
@@ -149,7 +151,7 @@ TEST_P(SctpChannelTest, ManyMessagesInOneTurnArriveInOrder) {
 TEST_P(SctpChannelTest, TheSmallerNumberOfStreamsCounts) {
   client_.streams = 64;
   server_.streams = 5;
-  open();
+  ASSERT_TRUE(open());
   EXPECT_EQ(connected_->outbound_streams(), 5);
   EXPECT_EQ(connected_->inbound_streams(), 5);
   EXPECT_EQ(accepted_->outbound_streams(), 5);
@@ -157,7 +159,7 @@ TEST_P(SctpChannelTest, TheSmallerNumberOfStreamsCounts) {
 }
 
 TEST_P(SctpChannelTest, PausedInputIsNotLost) {
-  open();
+  ASSERT_TRUE(open());
   theirs_.pause_after = 1;
   for (std::uint32_t i = 0; i < 20; ++i) connected_->send({i * 16}, PrlRequest{});
   connected_->flush();
@@ -171,7 +173,7 @@ TEST_P(SctpChannelTest, PausedInputIsNotLost) {
 }
 
 TEST_P(SctpChannelTest, AStoppedChannelDeliversNothingMore) {
-  open();
+  ASSERT_TRUE(open());
   theirs_.stop_after = 2;
   for (std::uint32_t i = 0; i < 5; ++i) connected_->send({i * 16}, PrlRequest{});
   connected_->flush();
@@ -216,7 +218,7 @@ TEST_P(SctpChannelTest, UserMessagesThatAreNoMessageAreMalformed) {
 }
 
 TEST_P(SctpChannelTest, TheQueueIsBoundedAndDrains) {
-  open();
+  ASSERT_TRUE(open());
   theirs_.pause_after = 1;
   const Body list = PrlReply{std::vector<PolicyRuleId>(kRuleListMax, PolicyRuleId{7})};
   std::uint32_t taken = 0;
@@ -242,7 +244,7 @@ TEST_P(SctpChannelTest, TheQueueIsBoundedAndDrains) {
 }
 
 TEST_P(SctpChannelTest, CloseDeliversWhatIsQueued) {
-  open();
+  ASSERT_TRUE(open());
   for (std::uint32_t i = 0; i < 100; ++i) ASSERT_TRUE(accepted_->send({i}, StReply{}));
   accepted_->close();
   EXPECT_FALSE(accepted_->send({2}, StReply{}));
@@ -254,7 +256,7 @@ TEST_P(SctpChannelTest, CloseDeliversWhatIsQueued) {
 }
 
 TEST_P(SctpChannelTest, CloseDropsInputThatComesMeanwhile) {
-  open();
+  ASSERT_TRUE(open());
   theirs_.pause_after = 1;
   for (std::uint32_t i = 0; i < 500; ++i) connected_->send({i}, PrlRequest{});
   connected_->flush();
@@ -268,7 +270,7 @@ TEST_P(SctpChannelTest, CloseDropsInputThatComesMeanwhile) {
 }
 
 TEST_P(SctpChannelTest, AnAbortIsToldFromAnOrderlyEnd) {
-  open();
+  ASSERT_TRUE(open());
   connected_->detach();
   ASSERT_TRUE(loop_.run_until([&] { return theirs_.closed == 1; }));
   EXPECT_EQ(theirs_.reason, error_code(NetError::kAssociationAborted)) << theirs_.reason.message();
@@ -281,7 +283,7 @@ TEST_P(SctpChannelTest, NobodyListensThere) {
 }
 
 TEST_P(SctpChannelTest, AStoppedListenerAcceptsNothingMoreAndKeepsWhatItHas) {
-  open();
+  ASSERT_TRUE(open());
   listening_.listeners.front()->stop();
   const auto first = std::exchange(connected_, nullptr);
   EXPECT_TRUE(connect(1s));
@@ -292,7 +294,7 @@ TEST_P(SctpChannelTest, AStoppedListenerAcceptsNothingMoreAndKeepsWhatItHas) {
 }
 
 TEST_P(SctpChannelTest, TellsTheStacksFigures) {
-  open();
+  ASSERT_TRUE(open());
   connected_->send({1}, PrlRequest{});
   connected_->flush();
   ASSERT_TRUE(loop_.run_until([&] { return theirs_.messages.size() == 1; }));

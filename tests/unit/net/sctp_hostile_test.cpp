@@ -54,8 +54,8 @@ class SctpHostileTest : public testing::TestWithParam<SctpStack> {
     loop_.run_for_a_while(20ms);
   }
 
-  std::unique_ptr<SctpPeer> make_peer(std::uint16_t own_port = 40'000) {
-    return std::make_unique<SctpPeer>(loop_.io(), options_.sctp.udp_encaps, port_, own_port);
+  std::unique_ptr<SctpPeer> make_peer(std::uint16_t own_port = 40'000, std::uint8_t host = 1) {
+    return std::make_unique<SctpPeer>(loop_.io(), options_.sctp.udp_encaps, port_, own_port, host);
   }
   bool answered(SctpPeer& peer, Chunk chunk, std::chrono::seconds limit = 5s) {
     return loop_.run_until([&] { return peer.receive(chunk); }, limit);
@@ -116,8 +116,8 @@ TEST_P(SctpHostileTest, APeerThatStartsAnewGetsANewConnection) {
 
 TEST_P(SctpHostileTest, PeersWithTheSamePortsAreToldApart) {
   std::vector<std::unique_ptr<SctpPeer>> peers;
-  for (std::uint32_t i = 0; i < 20; ++i) {
-    peers.push_back(make_peer());
+  for (std::uint8_t i = 0; i < 20; ++i) {
+    peers.push_back(make_peer(40'000, 2 + i));
     peers.back()->tag += i;
     ASSERT_NO_FATAL_FAILURE(open(*peers.back()));
   }
@@ -134,6 +134,27 @@ TEST_P(SctpHostileTest, PeersWithTheSamePortsAreToldApart) {
     EXPECT_TRUE(answered(*peers[i], Chunk::kData));
     EXPECT_EQ(decode(peers[i]->messages.at(0))->tid.value, i);
   }
+}
+
+// RFC 6951 section 5.4.
+TEST_P(SctpHostileTest, APeerMayChangeItsUdpPort) {
+  const auto peer = make_peer();
+  ASSERT_NO_FATAL_FAILURE(open(*peer));
+  peer->send_data(0, 0, hello_);
+  ASSERT_TRUE(has_messages(0, 1));
+  peer->change_udp_port();
+  peer->send_data(0, 1, hello_);
+  EXPECT_TRUE(has_messages(0, 2));
+  EXPECT_TRUE(answered(*peer, Chunk::kSack));
+  // Who does not know the tag gets no packet of it.
+  const auto stranger = make_peer();
+  stranger->peer_tag = peer->peer_tag + 1;
+  stranger->send_data(0, 2, hello_);
+  accepted_[0]->send({16}, StReply{});
+  accepted_[0]->flush();
+  EXPECT_TRUE(answered(*peer, Chunk::kData));
+  EXPECT_TRUE(stranger->messages.empty());
+  EXPECT_TRUE(has_messages(0, 2));
 }
 
 TEST_P(SctpHostileTest, HalfOpenAssociationsLeaveNothing) {
