@@ -167,8 +167,8 @@ class PolicyEngine {
   bool blocks_everything(IpVersion version, std::uint8_t protocol) const;
 
   // engine_status.cpp
-  Verdict report_status(const Asker& asker, const PrsRequest& request, Instant now,
-                        Body& reply) const;
+  Verdict report_status(const Asker& asker, const PrsRequest& request, Instant now, Body& reply,
+                        PlannedChange& change) const;
   Body status_of(RuleSlot slot, Instant now) const;
   Verdict list_rules(const Asker& asker, Instant now, Body& reply) const;
 

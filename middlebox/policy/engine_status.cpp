@@ -8,12 +8,18 @@ namespace simco::policy {
 using enum NegativeReplyCode;
 
 PolicyEngine::Verdict PolicyEngine::report_status(const Asker& asker, const PrsRequest& request,
-                                                  Instant now, Body& reply) const {
+                                                  Instant now, Body& reply,
+                                                  PlannedChange& change) const {
   const RuleSlot slot = find_visible(request.pid);
   if (slot == kNoSlot) return refuse(reply, kNoSuchRule);
   const Rule& rule = rules_[slot];
-  if (rule.deadline <= now) return refuse(reply, kNoSuchRule);
   if (!may_see(asker.agent, rule.owner)) return refuse(reply, kRuleAccessDenied);
+  // Who asks right after a change of his own is told what became of it.
+  if (rule.under_way) {
+    change.slot = slot;
+    return Verdict::kWait;
+  }
+  if (rule.deadline <= now) return refuse(reply, kNoSuchRule);
   reply = status_of(slot, now);
   return Verdict::kReplied;
 }

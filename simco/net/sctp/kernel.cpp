@@ -197,8 +197,11 @@ std::unique_ptr<Listener> listen_kernel(const boost::asio::any_io_executor& exec
     ::close(*fd);
     throw boost::system::system_error(error);
   };
+  const int on = 1;
+  // Associations of a predecessor that are still ending do not keep the port.
+  ::setsockopt(*fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   if (addresses.size() == 1 && addresses.front().is_v6()) {
-    const int on = 1;  // so that 0.0.0.0 and :: can both be listened on
+    // So that 0.0.0.0 and :: can both be listened on
     ::setsockopt(*fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
   }
   check(bind_all(*fd, addresses, port));

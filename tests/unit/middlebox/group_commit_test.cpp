@@ -134,6 +134,27 @@ TEST(GroupCommit, ManyRequestsAboutOneRuleCostNoMoreThanTheirNumber) {
   }
 }
 
+TEST(GroupCommit, AStatusRequestFindsTheRuleAsTheRequestBeforeItLeftIt) {
+  Slow box;
+  auto& agent = box.agent("a");
+  box.submit(agent, pinhole(1, 60));
+  box.commit.dispatch();
+  const PolicyRuleId pid = box.backend.batches[0][0].pid;
+  box.backend.finish();
+  box.submit(agent, PlcRequest{pid, {90}});
+  const auto longer = box.submit(agent, PrsRequest{pid});
+  box.submit(agent, PlcRequest{pid, {0}});
+  const auto gone = box.submit(agent, PrsRequest{pid});
+  box.commit.dispatch();
+  EXPECT_FALSE(agent.replies.contains(longer));
+  box.backend.finish();
+  box.commit.dispatch();
+  EXPECT_EQ(std::get<PesReply>(agent.replies.at(longer)).lifetime, Lifetime{90});
+  EXPECT_FALSE(agent.replies.contains(gone));
+  box.backend.finish();
+  EXPECT_EQ(refusal(agent.replies.at(gone)), kNoSuchRule);
+}
+
 TEST(GroupCommit, ARemovalThatFailsLeavesTheRuleAsItWas) {
   Slow box;
   auto& agent = box.agent("a");

@@ -1,0 +1,475 @@
+// Agents and the middlebox over SCTP, all on one event loop. The laboratory's guest runs this with
+// the kernel's stack, too.
+#include <gtest/gtest.h>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <fstream>
+#include <map>
+#include <random>
+#include <set>
+
+#include "agent/agent.hpp"
+#include "middlebox/backend/null_backend.hpp"
+#include "middlebox/server.hpp"
+#include "simco/net/connector.hpp"
+#include "simco/net/error.hpp"
+#include "simco/net/sctp/kernel.hpp"
+#include "tests/support/channel_handler.hpp"
+#include "tests/support/figures.hpp"
+#include "tests/support/loop.hpp"
+#include "tests/support/udp_relay.hpp"
+
+namespace simco {
+namespace {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+using namespace std::chrono_literals;
+using net::SctpStack;
+using test::pinhole;
+using test::RecordingHandler;
+
+constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
+
+struct Stacks {
+  const char* name;
+  SctpStack agent;
+  SctpStack middlebox;
+};
+
+class SctpTest : public testing::TestWithParam<Stacks> {
+ protected:
+  SctpTest() {
+    options_.listen.transports = {net::Transport::kSctp};
+    options_.listen.port = 0;
+    auto& sctp = options_.listen.sctp;
+    const bool kernel = GetParam().middlebox == SctpStack::kKernel;
+    sctp.stack = GetParam().middlebox;
+    sctp.udp_encaps = kernel ? net::sctp::kernel_udp_port() : test::free_udp_port();
+    transport_ = {net::Transport::kSctp, sctp, {}};
+    transport_.sctp.stack = GetParam().agent;
+    transport_.sctp.kernel_encaps = GetParam().agent != GetParam().middlebox;
+  }
+  ~SctpTest() override {
+    for (auto& raw : raws_) raw->channel->detach();
+    raws_.clear();
+    agents_.clear();
+    loop_.run_for_a_while(20ms);
+  }
+
+  void serve() {
+    server_ = std::make_unique<middlebox::Server>(loop_.io(), options_, backend_);
+    port_ = server_->ports().back();
+  }
+  net::HostPort target() const { return {"127.0.0.1", port_}; }
+  agent::Agent& make_agent() {
+    agent::Agent::Options options;
+    options.transport = transport_;
+    options.timeout = 20s;
+    agents_.push_back(std::make_unique<agent::Agent>(loop_.io().get_executor(), options));
+    return *agents_.back();
+  }
+  /// Runs a coroutine to its end.
+  void run(asio::awaitable<void> work) {
+    bool done = false;
+    asio::co_spawn(loop_.io(), std::move(work), [&](std::exception_ptr failure) {
+      done = true;
+      if (failure) std::rethrow_exception(failure);
+    });
+    ASSERT_TRUE(loop_.run_until([&] { return done; }, 100s));
+  }
+
+  /// An association without an agent on it.
+  struct Raw {
+    std::shared_ptr<net::MessageChannel> channel;
+    RecordingHandler handler;
+  };
+  Raw* connect_raw() {
+    raws_.push_back(std::make_unique<Raw>());
+    auto& raw = *raws_.back();
+    std::optional<error_code> result;
+    net::connect(loop_.io().get_executor(), transport_, target(), 20s, read_buffer_,
+                 [&](const error_code& error, std::shared_ptr<net::MessageChannel> channel) {
+                   result = error;
+                   raw.channel = std::move(channel);
+                   if (raw.channel) raw.channel->start(raw.handler);
+                 });
+    EXPECT_TRUE(loop_.run_until([&] { return result.has_value(); }, 30s));
+    if (result && !*result) return &raw;
+    ADD_FAILURE() << (result ? result->message() : "no answer");
+    raws_.pop_back();
+    return nullptr;
+  }
+  void send(Raw& raw, std::span<const std::byte> octets) {
+    const auto room = raw.channel->allocate(octets.size(), {});
+    ASSERT_FALSE(room.empty());
+    std::ranges::copy(octets, room.begin());
+    raw.channel->flush();
+  }
+  bool has(Raw& raw, std::size_t messages) {
+    return loop_.run_until([&] { return raw.handler.messages.size() >= messages; }, 5s);
+  }
+  /// Sends a request and waits for the next message.
+  std::optional<Message> ask(Raw& raw, std::uint32_t tid, const Body& body) {
+    const auto before = raw.handler.messages.size();
+    raw.channel->send({tid}, body);
+    raw.channel->flush();
+    if (!has(raw, before + 1)) return std::nullopt;
+    const auto message = decode(raw.handler.messages[before]);
+    return message ? std::optional(*message) : std::nullopt;
+  }
+
+  test::Loop loop_;
+  net::ReadBuffer read_buffer_{};
+  backend::NullBackend backend_;
+  middlebox::ServerOptions options_;
+  net::TransportOptions transport_;
+  std::unique_ptr<middlebox::Server> server_;
+  std::uint16_t port_ = 0;
+  std::vector<std::unique_ptr<agent::Agent>> agents_;
+  std::vector<std::unique_ptr<Raw>> raws_;
+};
+
+TEST_P(SctpTest, EveryTransaction) {
+  options_.listen.sctp.streams = 3;
+  options_.nat.mode = policy::Mode::kNat;
+  options_.nat.outside = {{*parse_address("198.51.100.1"), 4}};
+  serve();
+  auto& agent = make_agent();
+  auto& watcher = make_agent();
+  run([&]() -> asio::awaitable<void> {
+    co_await watcher.open(target(), asio::use_awaitable);
+    const auto capabilities = co_await agent.open(target(), asio::use_awaitable);
+    EXPECT_EQ(capabilities.lifetime_max_s, 3600U);
+    for (std::uint16_t i = 1; i <= 20; ++i) {
+      const auto rule = co_await agent.enable(pinhole(i), asio::use_awaitable);
+      co_await agent.change_lifetime(rule.pid, Lifetime{90}, asio::use_awaitable);
+      const auto status = co_await agent.status(rule.pid, asio::use_awaitable);
+      EXPECT_EQ(status.kind, agent::RuleStatus::Kind::kEnabled);
+      PrrRequest wanted;
+      wanted.parameters.protocol = kProtocolUdp;
+      wanted.parameters.port_range = 1;
+      wanted.lifetime = {60};
+      const auto reserved = co_await agent.reserve(wanted, asio::use_awaitable);
+      auto request = pinhole(100 + i);
+      request.internal.port_range = request.external.port_range = 1;
+      const PeaRequest pea{
+          request.parameters, request.internal, request.external, {60}, reserved.pid};
+      const auto enabled = co_await agent.enable_reserved(pea, asio::use_awaitable);
+      EXPECT_EQ(enabled.pid, reserved.pid);
+      co_await agent.remove(rule.pid, asio::use_awaitable);
+      // The watcher is told in this order, with other rules' events in between.
+      for (const std::uint32_t lifetime : {60U, 90U, 0U}) {
+        agent::RuleEvent event;
+        do {
+          event = co_await watcher.next_event(asio::use_awaitable);
+        } while (event.pid != rule.pid);
+        EXPECT_EQ(event.lifetime.seconds, lifetime);
+      }
+      const auto [error, nothing] = co_await agent.status(rule.pid, kToken);
+      EXPECT_EQ(error, agent::make_reply_error(NegativeReplyCode::kNoSuchRule));
+    }
+    const auto all = co_await agent.list(asio::use_awaitable);
+    EXPECT_EQ(all.size(), 20U);
+    co_await agent.close(asio::use_awaitable);
+    co_await watcher.close(asio::use_awaitable);
+  }());
+  EXPECT_TRUE(loop_.run_until([&] { return server_->connection_count() == 0; }, 5s));
+}
+
+// decisions.md 23 and 24.
+TEST_P(SctpTest, EveryMessageIsOnTheStreamOfItsTid) {
+  options_.listen.sctp.streams = 5;
+  serve();
+  auto* owner = connect_raw();
+  auto* other = connect_raw();
+  ASSERT_TRUE(owner != nullptr && other != nullptr);
+  ASSERT_EQ(owner->channel->inbound_streams(), 5);
+  for (auto* raw : {owner, other}) ASSERT_TRUE(ask(*raw, 2, SeRequest{}));
+  std::map<std::uint32_t, std::uint32_t> created_by;  // PID -> TID
+  for (const std::uint32_t tid : {7U, 8U, 19U, 1004U, 4'000'000'000U}) {
+    const auto reply = ask(*owner, tid, pinhole(static_cast<std::uint16_t>(tid)));
+    ASSERT_TRUE(reply && std::holds_alternative<PerReply>(reply->body));
+    EXPECT_EQ(reply->tid.value, tid);
+    created_by[std::get<PerReply>(reply->body).pid.value] = tid;
+  }
+  std::uint32_t tid = 5'000;
+  for (const auto& [pid, creator] : created_by) {
+    const auto mine = tid - tid % 5 + creator % 5;
+    ASSERT_TRUE(ask(*owner, mine, PlcRequest{{pid}, {77}}));
+    ASSERT_TRUE(ask(*owner, mine + 5, PlcRequest{{pid}, {0}}));
+    tid += 20;
+  }
+  ASSERT_TRUE(has(*other, 1 + 2 * created_by.size()));
+  std::set<std::uint32_t> tids;
+  for (std::size_t i = 1; i < other->handler.messages.size(); ++i) {
+    const auto message = decode(other->handler.messages[i]);
+    const auto& event = std::get<AreNotification>(message->body);
+    EXPECT_EQ(message->tid.value % 5, created_by.at(event.pid.value) % 5);
+    EXPECT_TRUE(tids.insert(message->tid.value).second);
+  }
+  for (auto* raw : {owner, other}) {
+    for (std::size_t i = 0; i < raw->handler.messages.size(); ++i) {
+      const auto message = decode(raw->handler.messages[i]);
+      EXPECT_EQ(raw->handler.deliveries[i].stream.value, message->tid.value % 5);
+      EXPECT_FALSE(raw->handler.deliveries[i].unordered);
+    }
+  }
+}
+
+TEST_P(SctpTest, Section6) {
+  serve();
+  const auto reply_after = [&](bool open, const char* hex) {
+    auto* raw = connect_raw();
+    if (raw == nullptr) return std::string("no connection");
+    if (open) ask(*raw, 2, SeRequest{});
+    const std::size_t before = open ? 1 : 0;
+    send(*raw, test::from_hex(hex));
+    std::string text;
+    loop_.run_until([&] { return raw->handler.closed != 0; }, 1s);
+    for (std::size_t i = before; i < raw->handler.messages.size(); ++i) {
+      text += test::to_hex(raw->handler.messages[i]).substr(0, 4) + " ";
+    }
+    return text + (raw->handler.closed != 0 ? "closed" : "open");
+  };
+  // The header does not fit the user message: BFM, and AST where there is a session.
+  const std::string bfm = test::to_hex(test::encoded({{0}, BfmNotification{}})).substr(0, 4);
+  const std::string ast = test::to_hex(test::encoded({{0}, AstNotification{}})).substr(0, 4);
+  for (const char* hex : {"01", "01220004 00000001", "01220000 00000001 00", "01220001 00000001 00",
+                          "0122fff9 00000001"}) {
+    EXPECT_EQ(reply_after(false, hex), bfm + " closed") << hex;
+    EXPECT_EQ(reply_after(true, hex), bfm + " " + ast + " closed") << hex;
+  }
+  EXPECT_EQ(reply_after(false, "07220000 00000001"), "0310 closed");
+  EXPECT_EQ(reply_after(true, "07220000 00000001"), "0310 open");
+  EXPECT_EQ(reply_after(false, "01220000 00000001"), "0311 closed");
+  EXPECT_EQ(reply_after(true, "01160000 00000001"), "0311 open");
+  EXPECT_EQ(reply_after(true, "01150000 00000001"), "0312 open");
+}
+
+TEST_P(SctpTest, AThousandAssociationsThatSendNothing) {
+  options_.message_timeout = 500ms;
+  serve();
+  auto& agent = make_agent();
+  run([&]() -> asio::awaitable<void> { co_await agent.open(target(), asio::use_awaitable); }());
+  for (int i = 0; i < 1000; ++i) ASSERT_NE(connect_raw(), nullptr);
+  run([&]() -> asio::awaitable<void> {
+    for (std::uint16_t i = 1; i <= 100; ++i) {
+      co_await agent.enable(pinhole(i), asio::use_awaitable);
+    }
+  }());
+  EXPECT_TRUE(loop_.run_until([&] { return server_->connection_count() == 1; }, 20s));
+  EXPECT_EQ(server_->session_count(), 1U);
+  EXPECT_EQ(server_->rule_count(), 100U);
+}
+
+// Only notifications can fill the queue of a peer that does not read.
+TEST_P(SctpTest, APeerThatStopsReadingIsCutOff) {
+  serve();
+  auto* deaf = connect_raw();
+  ASSERT_NE(deaf, nullptr);
+  ASSERT_TRUE(ask(*deaf, 2, SeRequest{}));
+  deaf->channel->pause_input();
+  auto& agent = make_agent();
+  std::size_t changes = 0;
+  run([&]() -> asio::awaitable<void> {
+    co_await agent.open(target(), asio::use_awaitable);
+    const auto rule = co_await agent.enable(pinhole(1), asio::use_awaitable);
+    while (server_->connection_count() == 2 && changes < 1'000'000) {
+      constexpr std::size_t kAtOnce = 1000;
+      std::size_t answered = 0;
+      for (std::size_t i = 0; i < kAtOnce; ++i) {
+        agent.change_lifetime(rule.pid, Lifetime{60}, [&](const error_code& error, Lifetime) {
+          EXPECT_FALSE(error);
+          ++answered;
+        });
+      }
+      changes += kAtOnce;
+      while (answered < kAtOnce) {
+        asio::steady_timer soon(loop_.io(), 100us);
+        co_await soon.async_wait(kToken);
+      }
+    }
+    // Others are unharmed.
+    co_await agent.status(rule.pid, asio::use_awaitable);
+  }());
+  EXPECT_EQ(server_->connection_count(), 1U);
+  EXPECT_LT(changes, 500'000U);
+}
+
+TEST_P(SctpTest, TcpAndSctpAtOnce) {
+  options_.listen.transports = {net::Transport::kTcp, net::Transport::kSctp};
+  serve();
+  ASSERT_EQ(server_->ports().size(), 2U);
+  auto& over_sctp = make_agent();
+  transport_.transport = net::Transport::kTcp;
+  auto& over_tcp = make_agent();
+  run([&]() -> asio::awaitable<void> {
+    co_await over_sctp.open(target(), asio::use_awaitable);
+    co_await over_tcp.open({"127.0.0.1", server_->ports().front()}, asio::use_awaitable);
+    const auto rule = co_await over_sctp.enable(pinhole(1), asio::use_awaitable);
+    co_await over_tcp.remove(rule.pid, asio::use_awaitable);
+    const auto event = co_await over_sctp.next_event(asio::use_awaitable);
+    EXPECT_EQ(event.pid, rule.pid);
+    EXPECT_EQ(event.lifetime, Lifetime{0});
+  }());
+  bool stopped = false;
+  server_->stop([&] { stopped = true; });
+  EXPECT_TRUE(loop_.run_until([&] { return stopped; }, 2s));
+}
+
+std::string name_of(const testing::TestParamInfo<Stacks>& info) { return info.param.name; }
+
+INSTANTIATE_TEST_SUITE_P(Userland, SctpTest,
+                         testing::Values(Stacks{"Both", SctpStack::kUserland,
+                                                SctpStack::kUserland}),
+                         name_of);
+INSTANTIATE_TEST_SUITE_P(
+    Kernel, SctpTest,
+    testing::Values(Stacks{"Both", SctpStack::kKernel, SctpStack::kKernel},
+                    Stacks{"UserlandAgent", SctpStack::kUserland, SctpStack::kKernel},
+                    Stacks{"UserlandMiddlebox", SctpStack::kKernel, SctpStack::kUserland}),
+    name_of);
+
+/// A network that reorders and loses packets between agents and a middlebox (userland SCTP).
+class SctpOrderTest : public testing::TestWithParam<std::uint32_t> {};
+
+// Whatever order streams deliver in, no message about a rule overtakes an earlier one about it:
+// requests about it are sent without waiting, and each finds the rule as the one before left it.
+// The same goes for what a second agent is told about it.
+TEST_P(SctpOrderTest, NoMessageAboutARuleOvertakesAnother) {
+  test::Loop loop;
+  backend::NullBackend backend;
+  middlebox::ServerOptions options;
+  options.listen.transports = {net::Transport::kSctp};
+  options.listen.port = 0;
+  options.listen.sctp.stack = SctpStack::kUserland;
+  options.listen.sctp.udp_encaps = test::free_udp_port();
+  middlebox::Server server(loop.io(), options, backend);
+  test::UdpRelay relay(loop.io(), options.listen.sctp.udp_encaps, {4ms, 0.03, GetParam()});
+  agent::Agent::Options agent_options;
+  agent_options.transport = {net::Transport::kSctp, options.listen.sctp, {}};
+  agent_options.transport.sctp.udp_encaps = relay.port();
+  agent::Agent agent(loop.io().get_executor(), agent_options);
+  agent::Agent watcher(loop.io().get_executor(), agent_options);
+
+  constexpr std::uint16_t kRules = 40;
+  constexpr std::uint32_t kChanges = 8;
+  std::map<std::uint32_t, std::vector<std::uint32_t>> seen;  // PID -> lifetimes, by the watcher
+  std::size_t events = 0;
+  std::size_t answers = 0;
+  bool done = false;
+  const auto watch = [&]() -> asio::awaitable<void> {
+    for (;;) {
+      const auto [error, event] = co_await watcher.next_event(kToken);
+      if (error) co_return;
+      seen[event.pid.value].push_back(event.lifetime.seconds);
+      ++events;
+    }
+  };
+  asio::co_spawn(
+      loop.io(),
+      [&]() -> asio::awaitable<void> {
+        co_await watcher.open({"127.0.0.1", server.ports().front()}, asio::use_awaitable);
+        asio::co_spawn(loop.io(), watch(), [](std::exception_ptr) {});
+        co_await agent.open({"127.0.0.1", server.ports().front()}, asio::use_awaitable);
+        std::vector<PolicyRuleId> pids;
+        for (std::uint16_t i = 1; i <= kRules; ++i) {
+          pids.push_back((co_await agent.enable(pinhole(i), asio::use_awaitable)).pid);
+        }
+        for (const auto pid : pids) {
+          for (std::uint32_t i = 1; i <= kChanges; ++i) {
+            agent.change_lifetime(pid, Lifetime{1000 + i}, [&, i](error_code error, Lifetime got) {
+              EXPECT_FALSE(error) << error.message();
+              EXPECT_EQ(got.seconds, 1000 + i);
+              ++answers;
+            });
+          }
+          agent.status(pid, [&](error_code error, const agent::RuleStatus& status) {
+            EXPECT_FALSE(error) << error.message();
+            EXPECT_NEAR(status.lifetime.seconds, 1000 + kChanges, 2);
+            ++answers;
+          });
+          agent.remove(pid, [&](error_code error) {
+            EXPECT_FALSE(error) << error.message();
+            ++answers;
+          });
+          agent.status(pid, [&](error_code error, const agent::RuleStatus&) {
+            EXPECT_EQ(error, agent::make_reply_error(NegativeReplyCode::kNoSuchRule));
+            ++answers;
+          });
+        }
+        done = true;
+      },
+      [](std::exception_ptr failure) {
+        if (failure) std::rethrow_exception(failure);
+      });
+  ASSERT_TRUE(loop.run_until(
+      [&] {
+        return done && answers == kRules * (kChanges + 3) && events >= kRules * (kChanges + 2);
+      },
+      60s));
+  EXPECT_GT(relay.lost(), 0U);
+  for (const auto& [pid, lifetimes] : seen) {
+    ASSERT_EQ(lifetimes.size(), kChanges + 2) << "rule " << pid;
+    EXPECT_EQ(lifetimes.front(), 60U);
+    for (std::uint32_t i = 1; i <= kChanges; ++i) EXPECT_EQ(lifetimes[i], 1000 + i);
+    EXPECT_EQ(lifetimes.back(), 0U);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Userland, SctpOrderTest, testing::Values(1, 2, 3));
+
+// A PLC may come before the PER reply has gone out, but it cannot know the PID; one that names a
+// rule that does not exist is answered, not kept waiting.
+TEST(UserlandSctp, ARequestForAnUnknownRuleIsAnsweredAtOnce) {
+  test::Loop loop;
+  backend::NullBackend backend;
+  middlebox::ServerOptions options;
+  options.listen.transports = {net::Transport::kSctp};
+  options.listen.port = 0;
+  options.listen.sctp.stack = SctpStack::kUserland;
+  options.listen.sctp.udp_encaps = test::free_udp_port();
+  middlebox::Server server(loop.io(), options, backend);
+  agent::Agent::Options agent_options;
+  agent_options.transport = {net::Transport::kSctp, options.listen.sctp, {}};
+  agent::Agent agent(loop.io().get_executor(), agent_options);
+  std::optional<error_code> answer;
+  agent.open({"127.0.0.1", server.ports().front()}, [&](error_code error, const Capabilities&) {
+    ASSERT_FALSE(error) << error.message();
+    agent.enable(pinhole(1), [](error_code, const agent::EnabledRule&) {});
+    agent.change_lifetime({1}, Lifetime{5},
+                          [&](error_code failure, Lifetime) { answer = failure; });
+  });
+  ASSERT_TRUE(loop.run_until([&] { return answer.has_value(); }, 5s));
+}
+
+// usrsctp is one per process: a second loop is told so, and gets it when the first is gone.
+TEST(UserlandSctp, OneEventLoopPerProcess) {
+  const auto udp_port = test::free_udp_port();
+  net::ReadBuffer buffer{};
+  const auto attempt = [&](asio::io_context& io, const net::TransportOptions& transport) {
+    std::optional<error_code> result;
+    net::connect(io.get_executor(), transport, {"127.0.0.1", 7626}, 2s, buffer,
+                 [&](const error_code& error, const auto&) { result = error; });
+    io.restart();
+    io.run();
+    return *result;
+  };
+  net::TransportOptions transport{net::Transport::kSctp, {}, {}};
+  transport.sctp.stack = SctpStack::kUserland;
+  transport.sctp.udp_encaps = udp_port;
+  asio::io_context second;
+  {
+    asio::io_context first;
+    EXPECT_EQ(attempt(first, transport), asio::error::connection_refused);
+    EXPECT_EQ(attempt(second, transport), error_code(net::NetError::kOtherEventLoop));
+  }
+  EXPECT_EQ(attempt(second, transport), asio::error::connection_refused);
+}
+
+}  // namespace
+}  // namespace simco
