@@ -71,7 +71,8 @@ Verdict PolicyEngine::plan(const Asker& asker, const Body& request, Instant now,
       return disable(asker, std::get<PdrRequest>(request), now, reply, change);
     case Transaction::kPlc:
       return change_lifetime(asker, std::get<PlcRequest>(request), now, reply, change);
-    case Transaction::kPrs: return report_status(asker, std::get<PrsRequest>(request), now, reply, change);
+    case Transaction::kPrs:
+      return report_status(asker, std::get<PrsRequest>(request), now, reply, change);
     case Transaction::kPrl: return list_rules(asker, now, reply);
   }
   return refuse(reply, NegativeReplyCode::kTransactionNotSupported);

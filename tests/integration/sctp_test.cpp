@@ -411,7 +411,7 @@ TEST_P(SctpOrderTest, NoMessageAboutARuleOvertakesAnother) {
       [&] {
         return done && answers == kRules * (kChanges + 3) && events >= kRules * (kChanges + 2);
       },
-      60s));
+      30s));
   EXPECT_GT(relay.lost(), 0U);
   for (const auto& [pid, lifetimes] : seen) {
     ASSERT_EQ(lifetimes.size(), kChanges + 2) << "rule " << pid;

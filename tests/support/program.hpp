@@ -68,11 +68,11 @@ class Program {
     return exit_code_;
   }
 
-  /// Port of the line "listening on tcp ADDRESS:PORT", which must come.
-  std::uint16_t listening_port() {
+  /// Port of the line "listening on TRANSPORT ADDRESS:PORT", which must come.
+  std::uint16_t listening_port(const std::string& transport = "tcp") {
     for (int i = 0; i < 2000 && !wait(std::chrono::seconds(0)); ++i) {
       const auto text = err();
-      const auto line = text.find("listening on tcp ");
+      const auto line = text.find("listening on " + transport + " ");
       if (line != std::string::npos && text.find('\n', line) != std::string::npos) {
         const auto end = text.find('\n', line);
         const auto colon = text.rfind(':', end);

@@ -1,15 +1,19 @@
 #include "simco/net/sctp/userland_stack.hpp"
 
+#include <sys/capability.h>
+#include <sys/prctl.h>
 #include <usrsctp.h>
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <boost/asio/query.hpp>
 #include <boost/system/system_error.hpp>
+#include <thread>
 #include <utility>
 
 #include "simco/net/error.hpp"
 #include "simco/net/sctp/userland_socket.hpp"
+#include "simco/wire/assert.hpp"
 
 namespace simco::net::sctp {
 namespace {
@@ -28,12 +32,21 @@ void register_up_to(std::uint16_t number) {
   for (; g_registered <= number; ++g_registered) usrsctp_register_address(address_of(g_registered));
 }
 
-void configure() {
+using Output = int (*)(void*, void*, std::size_t, std::uint8_t, std::uint8_t);
+
+/// usrsctp starts a thread, for work that it never has here. That thread has what rights its
+/// creator has, for good: so its creator is one without any.
+void initialise(Output output) {
   usrsctp_tunable_set_sctp_hashtblsize(kUserlandTableSize);
   usrsctp_tunable_set_sctp_pcbtblsize(kUserlandTableSize);
-}
-
-void configure_defaults() {
+  std::thread([output] {
+    const cap_t none = ::cap_init();
+    const bool without = none != nullptr && ::cap_set_proc(none) == 0 &&
+                         ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
+    SIMCO_ASSERT(without);
+    ::cap_free(none);
+    usrsctp_init_nothreads(0, output, nullptr);
+  }).join();
   usrsctp_sysctl_set_sctp_max_chunks_on_queue(kUserlandChunksMax);
   // What SIMCO does not need is not offered: less that a stranger can reach.
   usrsctp_sysctl_set_sctp_ecn_enable(0);
@@ -92,9 +105,7 @@ std::expected<UserlandStack*, error_code> UserlandStack::of(const asio::any_io_e
   auto& stack = asio::use_service<UserlandStack>(asio::query(executor, asio::execution::context));
   if (g_stack == nullptr) {
     static const bool initialised = [] {
-      configure();
-      usrsctp_init_nothreads(0, &UserlandStack::output, nullptr);
-      configure_defaults();
+      initialise(&UserlandStack::output);
       return true;
     }();
     static_cast<void>(initialised);
@@ -226,8 +237,8 @@ void UserlandStack::on_packet(DatagramPort& port, const Path& path,
 
 // A NAT on the way may give the peer another UDP port (RFC 6951 5.4).
 std::optional<PeerId> UserlandStack::find_moved(DatagramPort& port, const Path& path,
-                                                std::uint16_t local_port,
-                                                std::uint16_t remote_port, std::uint32_t tag) {
+                                                std::uint16_t local_port, std::uint16_t remote_port,
+                                                std::uint32_t tag) {
   for (std::uint16_t number = 0; number < g_registered && tag != 0; ++number) {
     const PeerId peer{number, local_port, remote_port};
     const auto found = peers_.find(peer);
