@@ -80,7 +80,7 @@ class Opening {
   }
 
   void open_kernel() {
-    note_encapsulation();
+    note_settings();
     std::vector<address> bound;
     for (const auto& one : addresses_) {
       if (one.is_unspecified()) {
@@ -99,12 +99,18 @@ class Opening {
     });
   }
 
-  void note_encapsulation() {
+  void note_settings() {
     const auto port = sctp::kernel_udp_port();
     result_.notes.push_back(port == 0 ? "sctp: using the kernel's stack, directly over IP"
                                       : "sctp: using the kernel's stack, directly over IP and over "
                                         "UDP port " +
                                             std::to_string(port));
+    if (sctp::kernel_has_sctp() && !sctp::kernel_grants_buffers(options_.sctp)) {
+      result_.warnings.push_back(
+          "sctp: the kernel grants smaller buffers than wanted, busy associations will lose "
+          "messages and send them again: raise the sysctls net.core.rmem_max and wmem_max, or "
+          "start with CAP_NET_ADMIN");
+    }
     if (options_.sctp.kernel_encaps && port != options_.sctp.udp_encaps) {
       const auto wanted = std::to_string(options_.sctp.udp_encaps);
       result_.warnings.push_back(

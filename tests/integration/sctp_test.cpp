@@ -20,6 +20,7 @@
 #include "tests/support/channel_handler.hpp"
 #include "tests/support/figures.hpp"
 #include "tests/support/loop.hpp"
+#include "tests/support/sctp_stacks.hpp"
 #include "tests/support/udp_relay.hpp"
 
 namespace simco {
@@ -34,24 +35,13 @@ using test::RecordingHandler;
 
 constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
 
-struct Stacks {
-  const char* name;
-  SctpStack agent;
-  SctpStack middlebox;
-};
-
-class SctpTest : public testing::TestWithParam<Stacks> {
+class SctpTest : public testing::TestWithParam<test::SctpStacks> {
  protected:
   SctpTest() {
     options_.listen.transports = {net::Transport::kSctp};
     options_.listen.port = 0;
-    auto& sctp = options_.listen.sctp;
-    const bool kernel = GetParam().middlebox == SctpStack::kKernel;
-    sctp.stack = GetParam().middlebox;
-    sctp.udp_encaps = kernel ? net::sctp::kernel_udp_port() : test::free_udp_port();
-    transport_ = {net::Transport::kSctp, sctp, {}};
-    transport_.sctp.stack = GetParam().agent;
-    transport_.sctp.kernel_encaps = GetParam().agent != GetParam().middlebox;
+    options_.listen.sctp = test::middlebox_options(GetParam().middlebox);
+    transport_ = {net::Transport::kSctp, test::agent_options(GetParam(), options_.listen.sctp), {}};
   }
   ~SctpTest() override {
     for (auto& raw : raws_) raw->channel->detach();
@@ -321,18 +311,8 @@ TEST_P(SctpTest, TcpAndSctpAtOnce) {
   EXPECT_TRUE(loop_.run_until([&] { return stopped; }, 2s));
 }
 
-std::string name_of(const testing::TestParamInfo<Stacks>& info) { return info.param.name; }
-
-INSTANTIATE_TEST_SUITE_P(Userland, SctpTest,
-                         testing::Values(Stacks{"Both", SctpStack::kUserland,
-                                                SctpStack::kUserland}),
-                         name_of);
-INSTANTIATE_TEST_SUITE_P(
-    Kernel, SctpTest,
-    testing::Values(Stacks{"Both", SctpStack::kKernel, SctpStack::kKernel},
-                    Stacks{"UserlandAgent", SctpStack::kUserland, SctpStack::kKernel},
-                    Stacks{"UserlandMiddlebox", SctpStack::kKernel, SctpStack::kUserland}),
-    name_of);
+INSTANTIATE_TEST_SUITE_P(Userland, SctpTest, test::userland_stacks(), test::name_of_stacks);
+INSTANTIATE_TEST_SUITE_P(Kernel, SctpTest, test::kernel_stacks(), test::name_of_stacks);
 
 /// A network that reorders and loses packets between agents and a middlebox (userland SCTP).
 class SctpOrderTest : public testing::TestWithParam<std::uint32_t> {};

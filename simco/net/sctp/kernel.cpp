@@ -164,6 +164,21 @@ std::uint16_t kernel_udp_port() {
   return file ? port : 0;
 }
 
+bool kernel_grants_buffers(const SctpOptions& options) {
+  const auto fd = open_kernel_socket(AF_INET, options);
+  if (!fd) return false;
+  const auto wanted = options.buffer == 0 ? kKernelSctpBuffer : options.buffer;
+  bool granted = true;
+  for (const int name : {SO_RCVBUF, SO_SNDBUF}) {
+    int octets = 0;
+    socklen_t size = sizeof octets;
+    granted = granted && ::getsockopt(*fd, SOL_SOCKET, name, &octets, &size) == 0 &&
+              static_cast<std::uint32_t>(octets) >= wanted;
+  }
+  ::close(*fd);
+  return granted;
+}
+
 std::expected<std::unique_ptr<Socket>, error_code> connect_kernel(
     const boost::asio::any_io_executor& executor, const std::vector<address>& addresses,
     std::uint16_t port, const std::vector<address>& local, const SctpOptions& options) {

@@ -19,6 +19,9 @@ bool kernel_has_sctp();
 /// net.sctp.udp_port); 0: off, or too old for it.
 std::uint16_t kernel_udp_port();
 
+/// Whether the kernel gives associations the buffers that `options` ask for.
+bool kernel_grants_buffers(const SctpOptions& options);
+
 /// Begins an association with the peer that has all of `addresses`, from all of `local` (empty:
 /// any). The first Input is kConnected or kError.
 std::expected<std::unique_ptr<Socket>, boost::system::error_code> connect_kernel(

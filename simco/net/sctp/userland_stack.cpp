@@ -5,6 +5,7 @@
 #include <usrsctp.h>
 
 #include <algorithm>
+#include <atomic>
 #include <boost/asio/post.hpp>
 #include <boost/asio/query.hpp>
 #include <boost/system/system_error.hpp>
@@ -23,7 +24,7 @@ using boost::system::error_code;
 using Clock = std::chrono::steady_clock;
 
 /// usrsctp exists once per process, and so does what its packets go to.
-UserlandStack* g_stack = nullptr;
+std::atomic<UserlandStack*> g_stack = nullptr;
 
 /// Numbers that usrsctp knows: they are never unregistered.
 std::uint16_t g_registered = 0;
@@ -267,8 +268,8 @@ void UserlandStack::on_batch_done() {
 
 int UserlandStack::output(void* address, void* packet, std::size_t size, std::uint8_t,
                           std::uint8_t) {
-  if (g_stack != nullptr) {
-    g_stack->send(number_of(address), std::span(static_cast<const std::byte*>(packet), size));
+  if (auto* stack = g_stack.load()) {
+    stack->send(number_of(address), std::span(static_cast<const std::byte*>(packet), size));
   }
   return 0;
 }

@@ -11,6 +11,7 @@
 #include "tests/support/channel_handler.hpp"
 #include "tests/support/figures.hpp"
 #include "tests/support/loop.hpp"
+#include "tests/support/sctp_stacks.hpp"
 
 namespace simco::net {
 namespace {
@@ -19,23 +20,8 @@ using boost::system::error_code;
 using test::RecordingHandler;
 using namespace std::chrono_literals;
 
-struct Stacks {
-  const char* name;
-  SctpStack agent;
-  SctpStack middlebox;
-};
-
-class SctpChannelTest : public testing::TestWithParam<Stacks> {
+class SctpChannelTest : public testing::TestWithParam<test::SctpStacks> {
  protected:
-  SctpChannelTest() {
-    const bool kernel = GetParam().middlebox == SctpStack::kKernel;
-    // The kernel's own port serves the userland agents of a kernel middlebox, if there are any.
-    server_.stack = GetParam().middlebox;
-    server_.udp_encaps = kernel ? sctp::kernel_udp_port() : test::free_udp_port();
-    client_ = server_;
-    client_.stack = GetParam().agent;
-    client_.kernel_encaps = GetParam().agent != GetParam().middlebox;
-  }
   ~SctpChannelTest() override {
     for (auto* channel : {accepted_.get(), connected_.get()}) {
       if (channel != nullptr) channel->detach();
@@ -96,8 +82,8 @@ class SctpChannelTest : public testing::TestWithParam<Stacks> {
 
   test::Loop loop_;
   ReadBuffer read_buffer_{};
-  SctpOptions server_;
-  SctpOptions client_;
+  SctpOptions server_ = test::middlebox_options(GetParam().middlebox);
+  SctpOptions client_ = test::agent_options(GetParam(), server_);
   Listening listening_;
   std::uint16_t port_ = 0;
   RecordingHandler ours_;
@@ -307,18 +293,8 @@ TEST_P(SctpChannelTest, TellsTheStacksFigures) {
   EXPECT_EQ(figures["retransmitted_chunks"], 0);
 }
 
-std::string name_of(const testing::TestParamInfo<Stacks>& info) { return info.param.name; }
-
-INSTANTIATE_TEST_SUITE_P(Userland, SctpChannelTest,
-                         testing::Values(Stacks{"Both", SctpStack::kUserland,
-                                                SctpStack::kUserland}),
-                         name_of);
-INSTANTIATE_TEST_SUITE_P(
-    Kernel, SctpChannelTest,
-    testing::Values(Stacks{"Both", SctpStack::kKernel, SctpStack::kKernel},
-                    Stacks{"UserlandAgent", SctpStack::kUserland, SctpStack::kKernel},
-                    Stacks{"UserlandMiddlebox", SctpStack::kKernel, SctpStack::kUserland}),
-    name_of);
+INSTANTIATE_TEST_SUITE_P(Userland, SctpChannelTest, test::userland_stacks(), test::name_of_stacks);
+INSTANTIATE_TEST_SUITE_P(Kernel, SctpChannelTest, test::kernel_stacks(), test::name_of_stacks);
 
 }  // namespace
 }  // namespace simco::net

@@ -12,6 +12,7 @@
 #include "tests/support/figures.hpp"
 #include "tests/support/loop.hpp"
 #include "tests/support/sctp_peer.hpp"
+#include "tests/support/sctp_stacks.hpp"
 
 namespace simco::net {
 namespace {
@@ -33,11 +34,9 @@ std::size_t resident_kib() {
 class SctpHostileTest : public testing::TestWithParam<SctpStack> {
  protected:
   SctpHostileTest() {
-    const bool kernel = GetParam() == SctpStack::kKernel;
     options_.transports = {Transport::kSctp};
     options_.port = 0;
-    options_.sctp.stack = GetParam();
-    options_.sctp.udp_encaps = kernel ? sctp::kernel_udp_port() : test::free_udp_port();
+    options_.sctp = test::middlebox_options(GetParam());
     listening_ = net::listen(
         loop_.io().get_executor(), options_, read_buffer_,
         [this](std::shared_ptr<MessageChannel> channel) {
@@ -213,9 +212,11 @@ TEST_P(SctpHostileTest, JunkHarmsNobody) {
   EXPECT_TRUE(has_messages(0, 1));
 }
 
-std::string name_of(const testing::TestParamInfo<SctpStack>&) { return "Stack"; }
-INSTANTIATE_TEST_SUITE_P(Userland, SctpHostileTest, testing::Values(SctpStack::kUserland), name_of);
-INSTANTIATE_TEST_SUITE_P(Kernel, SctpHostileTest, testing::Values(SctpStack::kKernel), name_of);
+std::string name_of_stack(const testing::TestParamInfo<SctpStack>&) { return "Stack"; }
+INSTANTIATE_TEST_SUITE_P(Userland, SctpHostileTest, testing::Values(SctpStack::kUserland),
+                         name_of_stack);
+INSTANTIATE_TEST_SUITE_P(Kernel, SctpHostileTest, testing::Values(SctpStack::kKernel),
+                         name_of_stack);
 
 }  // namespace
 }  // namespace simco::net
