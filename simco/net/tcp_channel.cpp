@@ -9,12 +9,13 @@
 #include <cerrno>
 #include <utility>
 
+#include "simco/net/system_error.hpp"
+
 namespace simco::net {
 namespace {
 
 using boost::system::error_code;
 
-error_code last_error() { return {errno, boost::system::system_category()}; }
 bool would_block() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
 
 }  // namespace
@@ -56,7 +57,7 @@ void TcpChannel::on_readable() {
   if (paused_ || !backlog_.empty()) return;  // resume_input() comes back here
   const auto got =
       ::recv(socket_.native_handle(), read_buffer_.data(), read_buffer_.size(), MSG_DONTWAIT);
-  if (got < 0 && !would_block()) return ended(last_error());
+  if (got < 0 && !would_block()) return ended(last_system_error());
   if (got == 0) {
     // The peer is done sending, which interrupts the session (7.6); what is queued may still go
     // out.
@@ -126,7 +127,7 @@ void TcpChannel::flush() {
       // Reported from the loop, because the caller is in the middle of its work.
       return boost::asio::post(
           socket_.get_executor(),
-          [self = shared_from_this(), error = last_error()] { self->ended(error); });
+          [self = shared_from_this(), error = last_system_error()] { self->ended(error); });
     }
     out_head_ += static_cast<std::size_t>(sent);
   }

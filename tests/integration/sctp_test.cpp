@@ -314,6 +314,20 @@ TEST_P(SctpTest, TcpAndSctpAtOnce) {
 INSTANTIATE_TEST_SUITE_P(Userland, SctpTest, test::userland_stacks(), test::name_of_stacks);
 INSTANTIATE_TEST_SUITE_P(Kernel, SctpTest, test::kernel_stacks(), test::name_of_stacks);
 
+struct UserlandMiddlebox {
+  static middlebox::ServerOptions over_sctp() {
+    middlebox::ServerOptions options;
+    options.listen.transports = {net::Transport::kSctp};
+    options.listen.port = 0;
+    options.listen.sctp = test::middlebox_options(SctpStack::kUserland);
+    return options;
+  }
+  test::Loop loop;
+  backend::NullBackend backend;
+  middlebox::ServerOptions options = over_sctp();
+  middlebox::Server server{loop.io(), options, backend};
+};
+
 /// A network that reorders and loses packets between agents and a middlebox (userland SCTP).
 class SctpOrderTest : public testing::TestWithParam<std::uint32_t> {};
 
@@ -321,14 +335,8 @@ class SctpOrderTest : public testing::TestWithParam<std::uint32_t> {};
 // requests about it are sent without waiting, and each finds the rule as the one before left it.
 // The same goes for what a second agent is told about it.
 TEST_P(SctpOrderTest, NoMessageAboutARuleOvertakesAnother) {
-  test::Loop loop;
-  backend::NullBackend backend;
-  middlebox::ServerOptions options;
-  options.listen.transports = {net::Transport::kSctp};
-  options.listen.port = 0;
-  options.listen.sctp.stack = SctpStack::kUserland;
-  options.listen.sctp.udp_encaps = test::free_udp_port();
-  middlebox::Server server(loop.io(), options, backend);
+  UserlandMiddlebox box;
+  auto& [loop, backend, options, server] = box;
   test::UdpRelay relay(loop.io(), options.listen.sctp.udp_encaps, {4ms, 0.03, GetParam()});
   agent::Agent::Options agent_options;
   agent_options.transport = {net::Transport::kSctp, options.listen.sctp, {}};
@@ -406,14 +414,8 @@ INSTANTIATE_TEST_SUITE_P(Userland, SctpOrderTest, testing::Values(1, 2, 3));
 // A PLC may come before the PER reply has gone out, but it cannot know the PID; one that names a
 // rule that does not exist is answered, not kept waiting.
 TEST(UserlandSctp, ARequestForAnUnknownRuleIsAnsweredAtOnce) {
-  test::Loop loop;
-  backend::NullBackend backend;
-  middlebox::ServerOptions options;
-  options.listen.transports = {net::Transport::kSctp};
-  options.listen.port = 0;
-  options.listen.sctp.stack = SctpStack::kUserland;
-  options.listen.sctp.udp_encaps = test::free_udp_port();
-  middlebox::Server server(loop.io(), options, backend);
+  UserlandMiddlebox box;
+  auto& [loop, backend, options, server] = box;
   agent::Agent::Options agent_options;
   agent_options.transport = {net::Transport::kSctp, options.listen.sctp, {}};
   agent::Agent agent(loop.io().get_executor(), agent_options);

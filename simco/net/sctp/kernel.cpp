@@ -19,6 +19,7 @@
 #include "simco/net/limits.hpp"
 #include "simco/net/sctp/channel.hpp"
 #include "simco/net/sctp/kernel_socket.hpp"
+#include "simco/net/system_error.hpp"
 
 namespace simco::net::sctp {
 namespace {
@@ -26,8 +27,6 @@ namespace {
 using boost::asio::ip::address;
 using boost::system::error_code;
 using Descriptor = boost::asio::posix::stream_descriptor;
-
-error_code last_error() { return {errno, boost::system::system_category()}; }
 
 /// Addresses as sctp_bindx() and sctp_connectx() take them: one structure after the other.
 std::vector<std::byte> packed(const std::vector<address>& addresses, std::uint16_t port) {
@@ -49,11 +48,11 @@ error_code bind_all(int fd, const std::vector<address>& addresses, std::uint16_t
   for (const auto& one : addresses) {
     auto octets = packed({one}, port);
     auto* where = reinterpret_cast<sockaddr*>(octets.data());
-    if (::sctp_bindx(fd, where, 1, SCTP_BINDX_ADD_ADDR) != 0) return last_error();
+    if (::sctp_bindx(fd, where, 1, SCTP_BINDX_ADD_ADDR) != 0) return last_system_error();
     if (port != 0) continue;
     boost::asio::ip::tcp::endpoint local;
     auto size = static_cast<socklen_t>(local.capacity());
-    if (::getsockname(fd, local.data(), &size) != 0) return last_error();
+    if (::getsockname(fd, local.data(), &size) != 0) return last_system_error();
     local.resize(size);
     port = local.port();
   }
@@ -65,7 +64,7 @@ error_code set_encapsulation(int fd, std::uint16_t remote_port) {
   sctp_udpencaps encaps{};
   encaps.sue_port = htons(remote_port);
   if (::setsockopt(fd, IPPROTO_SCTP, SCTP_REMOTE_UDP_ENCAPS_PORT, &encaps, sizeof encaps) != 0) {
-    return last_error();
+    return last_system_error();
   }
   return {};
 }
@@ -122,7 +121,7 @@ class KernelListener final : public Listener {
         continue;
       }
       if (errno == EAGAIN || errno == ECONNABORTED || errno == EINTR) break;
-      on_error_(last_error());
+      on_error_(last_system_error());
       pause_.expires_after(kAcceptPause);
       return pause_.async_wait([this](const error_code& aborted) {
         if (!aborted && !stopped_) wait();
@@ -197,7 +196,7 @@ std::expected<std::unique_ptr<Socket>, error_code> connect_kernel(
   const int count = static_cast<int>(addresses.size());
   const int result =
       ::sctp_connectx(*fd, reinterpret_cast<sockaddr*>(peers.data()), count, nullptr);
-  if (result != 0 && errno != EINPROGRESS) return std::unexpected(last_error());
+  if (result != 0 && errno != EINPROGRESS) return std::unexpected(last_system_error());
   return socket;
 }
 
@@ -220,7 +219,7 @@ std::unique_ptr<Listener> listen_kernel(const boost::asio::any_io_executor& exec
     ::setsockopt(*fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
   }
   check(bind_all(*fd, addresses, port));
-  check(::listen(*fd, kListenBacklog) == 0 ? error_code{} : last_error());
+  check(::listen(*fd, kListenBacklog) == 0 ? error_code{} : last_system_error());
   return std::make_unique<KernelListener>(executor, *fd, addresses, options, read_buffer,
                                           std::move(on_accept), std::move(on_error));
 }

@@ -14,13 +14,12 @@
 
 #include "simco/net/error.hpp"
 #include "simco/net/limits.hpp"
+#include "simco/net/system_error.hpp"
 
 namespace simco::net::sctp {
 namespace {
 
 using boost::system::error_code;
-
-error_code last_error() { return {errno, boost::system::system_category()}; }
 
 template <class Value>
 bool set(int fd, int level, int name, const Value& value) {
@@ -93,7 +92,7 @@ std::expected<int, error_code> open_kernel_socket(int family, const SctpOptions&
   const int fd = ::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_SCTP);
   if (fd < 0) {
     const bool none = errno == EPROTONOSUPPORT || errno == ESOCKTNOSUPPORT;
-    return std::unexpected(none ? make_error_code(NetError::kNoKernelSctp) : last_error());
+    return std::unexpected(none ? make_error_code(NetError::kNoKernelSctp) : last_system_error());
   }
   sctp_initmsg init{};
   init.sinit_num_ostreams = options.streams;
@@ -158,7 +157,7 @@ Input KernelSocket::receive(std::span<std::byte> buffer) {
     if (errno == ECONNRESET) {
       return Input(make_error_code(NetError::kAssociationAborted));
     }
-    return Input(last_error());
+    return Input(last_system_error());
   }
   const auto size = static_cast<std::size_t>(got);
   if ((message.msg_flags & MSG_NOTIFICATION) != 0) return judge_notification(buffer.first(size));
@@ -194,7 +193,7 @@ error_code KernelSocket::send(std::span<const std::byte> octets, Delivery delive
   const int flags = MSG_DONTWAIT | MSG_NOSIGNAL | (more ? MSG_MORE : 0);
   while (::sendmsg(fd(), &message, flags) < 0) {
     if (errno == EAGAIN) return boost::asio::error::would_block;
-    if (errno != EINTR) return last_error();
+    if (errno != EINTR) return last_system_error();
   }
   return {};
 }

@@ -11,6 +11,7 @@
 #include "simco/net/sctp/channel.hpp"
 #include "simco/net/sctp/userland.hpp"
 #include "simco/net/sctp/userland_socket.hpp"
+#include "simco/net/system_error.hpp"
 
 namespace simco::net::sctp {
 
@@ -71,7 +72,7 @@ void UserlandListener::accept() {
     auto* socket = usrsctp_accept(socket_, reinterpret_cast<sockaddr*>(&from), &size);
     if (socket == nullptr) {
       if (errno != EAGAIN && errno != EWOULDBLOCK && errno != ECONNABORTED) {
-        on_error_({errno, boost::system::system_category()});
+        on_error_(last_system_error());
       }
       return;
     }
@@ -114,7 +115,7 @@ std::expected<std::unique_ptr<Socket>, error_code> connect_userland(
   }
   auto* socket = open_userland_socket(options);
   if (socket == nullptr) {
-    return std::unexpected(error_code(errno, boost::system::system_category()));
+    return std::unexpected(last_system_error());
   }
   // Bound first, because the peer is told from others by both ports.
   sockaddr_conn any{};
@@ -155,7 +156,7 @@ std::unique_ptr<Listener> listen_userland(const boost::asio::any_io_executor& ex
   auto* where = reinterpret_cast<sockaddr*>(&local);
   if (socket == nullptr || usrsctp_bind(socket, where, sizeof local) != 0 ||
       usrsctp_listen(socket, kListenBacklog) != 0) {
-    const error_code error(errno, boost::system::system_category());
+    const auto error = last_system_error();
     if (socket != nullptr) usrsctp_close(socket);
     throw boost::system::system_error(error);
   }

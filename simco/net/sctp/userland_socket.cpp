@@ -13,13 +13,12 @@
 #include "simco/net/error.hpp"
 #include "simco/net/limits.hpp"
 #include "simco/net/sctp/channel.hpp"
+#include "simco/net/system_error.hpp"
 
 namespace simco::net::sctp {
 namespace {
 
 using boost::system::error_code;
-
-error_code last_error() { return {errno, boost::system::system_category()}; }
 
 template <class Value>
 bool set(struct socket* socket, int level, int name, const Value& value) {
@@ -162,7 +161,7 @@ error_code UserlandSocket::connect(const DatagramPort& port) {
   address.sconn_addr = address_of(peer_.number);
   auto* where = reinterpret_cast<sockaddr*>(&address);
   if (usrsctp_connect(socket_, where, sizeof address) != 0 && errno != EINPROGRESS) {
-    return last_error();
+    return last_system_error();
   }
   stack_->flush();
   return {};
@@ -222,7 +221,7 @@ error_code UserlandSocket::send(std::span<const std::byte> octets, Delivery deli
                                   sizeof info, SCTP_SENDV_SNDINFO, 0);
   if (sent >= 0) return {};
   if (errno == EAGAIN || errno == EWOULDBLOCK) return boost::asio::error::would_block;
-  return last_error();
+  return last_system_error();
 }
 
 void UserlandSocket::flush() {
