@@ -273,9 +273,7 @@ void Generator::collect_transport_statistics() {
   }
   // Counts add up over the connections, states of a connection are averaged.
   for (auto& [name, value] : transport_statistics_) {
-    const bool counts = name.starts_with("retransmitted") || name.starts_with("sent") ||
-                        name.starts_with("received");
-    if (!counts) value /= static_cast<double>(connections);
+    if (!name.starts_with("retransmitted")) value /= static_cast<double>(connections);
   }
 }
 

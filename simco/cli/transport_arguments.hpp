@@ -35,6 +35,9 @@ class TransportArguments {
   net::TransportOptions options() const;
 
  private:
+  static std::uint32_t milliseconds(std::chrono::milliseconds time) {
+    return static_cast<std::uint32_t>(time.count());
+  }
   void declare_sctp(CLI::App& app);
 
   std::vector<std::string> transports_{"tcp"};
@@ -42,11 +45,11 @@ class TransportArguments {
   std::string stack_ = "auto";
   std::string scheduler_ = "fcfs";
   net::SctpOptions sctp_;
-  std::uint32_t rto_initial_ms_ = 500;
-  std::uint32_t rto_min_ms_ = 100;
-  std::uint32_t rto_max_ms_ = 60'000;
-  std::uint32_t sack_delay_ms_ = 10;
-  std::uint32_t heartbeat_ms_ = 30'000;
+  std::uint32_t rto_initial_ms_ = milliseconds(sctp_.rto_initial);
+  std::uint32_t rto_min_ms_ = milliseconds(sctp_.rto_min);
+  std::uint32_t rto_max_ms_ = milliseconds(sctp_.rto_max);
+  std::uint32_t sack_delay_ms_ = milliseconds(sctp_.sack_delay);
+  std::uint32_t heartbeat_ms_ = milliseconds(sctp_.heartbeat);
   const CLI::Option* udp_encaps_ = nullptr;
 };
 

@@ -19,11 +19,6 @@ using boost::asio::ip::address;
 using boost::asio::ip::tcp;
 using boost::system::error_code;
 
-bool use_kernel_sctp(const SctpOptions& options) {
-  return options.stack == SctpStack::kKernel ||
-         (options.stack == SctpStack::kAuto && sctp::kernel_has_sctp());
-}
-
 class Attempt : public std::enable_shared_from_this<Attempt> {
  public:
   Attempt(const boost::asio::any_io_executor& executor, const TransportOptions& options,
@@ -69,8 +64,8 @@ class Attempt : public std::enable_shared_from_this<Attempt> {
   }
 
   void choose() {
-    const bool kernel = options_.transport == Transport::kSctp && use_kernel_sctp(options_.sctp);
-    if (kernel && hosts_.size() > 1) {
+    kernel_sctp_ = options_.transport == Transport::kSctp && sctp::use_kernel(options_.sctp);
+    if (kernel_sctp_ && hosts_.size() > 1) {
       auto& all = candidates_.emplace_back();
       for (const auto& found : addresses_) all.push_back(found.front());
     } else {
@@ -106,7 +101,7 @@ class Attempt : public std::enable_shared_from_this<Attempt> {
 
   void try_sctp(const std::vector<address>& candidate) {
     auto socket =
-        use_kernel_sctp(options_.sctp)
+        kernel_sctp_
             ? sctp::connect_kernel(executor_, candidate, target_.port, local_, options_.sctp)
             : sctp::connect_userland(executor_, candidate.front(), target_.port, options_.sctp);
     if (!socket) return try_next(socket.error());
@@ -160,6 +155,7 @@ class Attempt : public std::enable_shared_from_this<Attempt> {
   std::vector<std::vector<address>> addresses_;   ///< of each host
   std::vector<std::vector<address>> candidates_;  ///< each is one thing to connect to
   std::size_t next_ = 0;
+  bool kernel_sctp_ = false;
   std::optional<tcp::socket> socket_;
   std::unique_ptr<sctp::Socket> association_;
 };
@@ -174,7 +170,7 @@ void connect(const boost::asio::any_io_executor& executor, const TransportOption
 }
 
 const char* stack_name(const TransportOptions& options) {
-  const bool userland = options.transport == Transport::kSctp && !use_kernel_sctp(options.sctp);
+  const bool userland = options.transport == Transport::kSctp && !sctp::use_kernel(options.sctp);
   return userland ? "userland" : "kernel";
 }
 

@@ -48,4 +48,16 @@ std::expected<HostPort, std::string> parse_host_port(std::string_view text,
   return result;
 }
 
+std::string endpoint_text(const std::string& address, std::uint16_t port) {
+  const bool v6 = address.find(':') != std::string::npos;
+  return (v6 ? "[" + address + "]:" : address + ":") + std::to_string(port);
+}
+
+std::string address_text(boost::asio::ip::address address) {
+  if (address.is_v6() && address.to_v6().is_v4_mapped()) {
+    address = boost::asio::ip::make_address_v4(boost::asio::ip::v4_mapped, address.to_v6());
+  }
+  return address.to_string();
+}
+
 }  // namespace simco::net

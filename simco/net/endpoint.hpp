@@ -1,6 +1,7 @@
 // Addresses and ports as people write them.
 #pragma once
 
+#include <boost/asio/ip/address.hpp>
 #include <cstdint>
 #include <expected>
 #include <string>
@@ -30,5 +31,11 @@ struct HostPort {
 /// sentence that names the fault.
 std::expected<HostPort, std::string> parse_host_port(std::string_view text,
                                                      std::uint16_t default_port);
+
+/// `ADDRESS:PORT`, with brackets around an IPv6 address.
+std::string endpoint_text(const std::string& address, std::uint16_t port);
+
+/// `address`; an IPv4 address that an IPv6 socket shows as its own kind is IPv4 again.
+std::string address_text(boost::asio::ip::address address);
 
 }  // namespace simco::net

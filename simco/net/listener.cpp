@@ -65,8 +65,7 @@ class Opening {
 
   void open_sctp() {
     const auto& sctp = options_.sctp;
-    const bool kernel = sctp.stack != SctpStack::kUserland && sctp::kernel_has_sctp();
-    if (kernel || sctp.stack == SctpStack::kKernel) return open_kernel();
+    if (sctp::use_kernel(sctp)) return open_kernel();
     const std::string how = sctp.udp_encaps == 0
                                 ? "directly over IP"
                                 : "over UDP port " + std::to_string(sctp.udp_encaps);
@@ -130,11 +129,6 @@ class Opening {
 };
 
 }  // namespace
-
-std::string endpoint_text(const std::string& address, std::uint16_t port) {
-  const bool v6 = address.find(':') != std::string::npos;
-  return (v6 ? "[" + address + "]:" : address + ":") + std::to_string(port);
-}
 
 Listening listen(const boost::asio::any_io_executor& executor, const ListenOptions& options,
                  ReadBuffer& read_buffer, const Listener::OnAccept& on_accept,

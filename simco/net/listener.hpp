@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "simco/net/endpoint.hpp"
 #include "simco/net/message_channel.hpp"
 #include "simco/net/read_buffer.hpp"
 #include "simco/net/transport.hpp"
@@ -54,8 +55,5 @@ struct Listening {
 Listening listen(const boost::asio::any_io_executor& executor, const ListenOptions& options,
                  ReadBuffer& read_buffer, const Listener::OnAccept& on_accept,
                  const Listener::OnError& on_error);
-
-/// `ADDRESS:PORT`, with brackets around an IPv6 address.
-std::string endpoint_text(const std::string& address, std::uint16_t port);
 
 }  // namespace simco::net

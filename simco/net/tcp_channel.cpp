@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "simco/net/endpoint.hpp"
 #include "simco/net/system_error.hpp"
 
 namespace simco::net {
@@ -199,11 +200,7 @@ std::string TcpChannel::peer_address() const {
   error_code error;
   const auto endpoint = socket_.remote_endpoint(error);
   if (error) return "unknown";
-  auto address = endpoint.address();
-  if (address.is_v6() && address.to_v6().is_v4_mapped()) {
-    address = boost::asio::ip::make_address_v4(boost::asio::ip::v4_mapped, address.to_v6());
-  }
-  return address.to_string();
+  return address_text(endpoint.address());
 }
 
 TransportStatistics TcpChannel::statistics() const {

@@ -65,7 +65,8 @@ bool Channel::take(const Input& input) {
       return true;
     case Input::Kind::kPeerShutdown:
       // The session is interrupted (7.6). The stack completes the end; we wait for that.
-      linger();
+      shut_down_ = true;
+      wait_for_end();
       if (handler_ != nullptr) std::exchange(handler_, nullptr)->on_closed({});
       return true;
     case Input::Kind::kRestart: restarted(); return false;
@@ -182,12 +183,17 @@ void Channel::compact() {
 void Channel::close() {
   if (closing_ || !socket_) return;
   closing_ = true;
+  wait_for_end();
+  flush();
+}
+
+/// Input is dropped from now on, and the end must come in time.
+void Channel::wait_for_end() {
   input_over_ = true;
   close_timer_.expires_after(kCloseTimeout);
   close_timer_.async_wait([self = shared_from_this()](const error_code& error) {
     if (!error) self->ended({});
   });
-  flush();
 }
 
 void Channel::begin_shutdown() {
@@ -196,15 +202,6 @@ void Channel::begin_shutdown() {
   socket_->flush();
   paused_ = false;
   wait_readable();  // input is dropped until the end comes
-}
-
-void Channel::linger() {
-  shut_down_ = true;
-  input_over_ = true;
-  close_timer_.expires_after(kCloseTimeout);
-  close_timer_.async_wait([self = shared_from_this()](const error_code& error) {
-    if (!error) self->ended({});
-  });
 }
 
 // The old association is over although its socket lives on: for us that is an end and a beginning.

@@ -52,7 +52,7 @@ class Channel final : public MessageChannel, public std::enable_shared_from_this
   void malformed(DecodeError error);
   void compact();
   void begin_shutdown();
-  void linger();
+  void wait_for_end();
   void restarted();
   void ended(const boost::system::error_code& reason);
 

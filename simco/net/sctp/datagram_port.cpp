@@ -3,6 +3,7 @@
 #include <linux/errqueue.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <array>
 #include <boost/asio/ip/udp.hpp>
@@ -11,6 +12,8 @@
 #include <cstring>
 #include <utility>
 
+#include "simco/net/system_error.hpp"
+
 namespace simco::net::sctp {
 namespace {
 
@@ -18,9 +21,7 @@ using boost::asio::ip::address;
 using boost::asio::ip::udp;
 using boost::system::error_code;
 
-[[noreturn]] void fail() {
-  throw boost::system::system_error(errno, boost::system::system_category());
-}
+[[noreturn]] void fail(const error_code& why) { throw boost::system::system_error(why); }
 
 void set(int fd, int level, int name, int value) {
   ::setsockopt(fd, level, name, &value, sizeof value);
@@ -30,7 +31,7 @@ int open_socket(const DatagramPort::Options& options) {
   const bool v6 = options.local.is_v6();
   const int type = (options.over_ip ? SOCK_RAW : SOCK_DGRAM) | SOCK_NONBLOCK | SOCK_CLOEXEC;
   const int fd = ::socket(v6 ? AF_INET6 : AF_INET, type, options.over_ip ? IPPROTO_SCTP : 0);
-  if (fd < 0) fail();
+  if (fd < 0) fail(last_system_error());
   if (v6) set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
   if (options.track_local) {
     // The answer goes out from the address that was asked.
@@ -48,10 +49,9 @@ int open_socket(const DatagramPort::Options& options) {
   }
   const udp::endpoint endpoint(options.local, options.udp_port);
   if (::bind(fd, endpoint.data(), static_cast<socklen_t>(endpoint.size())) != 0) {
-    const int error = errno;
+    const auto error = last_system_error();
     ::close(fd);
-    errno = error;
-    fail();
+    fail(error);
   }
   return fd;
 }

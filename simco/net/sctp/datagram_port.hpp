@@ -8,17 +8,15 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "simco/net/limits.hpp"
 
 namespace simco::net::sctp {
 
-/// Where a packet comes from and where it arrived. The octets of it tell two apart.
+/// Where a packet comes from, and where it arrived.
 struct Path {
   boost::asio::ip::address remote;
   std::uint16_t remote_port = 0;   ///< UDP; 0 over IP
@@ -62,8 +60,8 @@ class DatagramPort final : public std::enable_shared_from_this<DatagramPort> {
     boost::asio::ip::address local;  ///< may be unspecified
     std::uint16_t udp_port = 0;      ///< 0: any
     bool over_ip = false;            ///< no UDP
-    bool ask_for_errors = false;
-    bool track_local = false;  ///< tell packets by the local address, too, and answer from it
+    bool ask_for_errors = false;     ///< on_unreachable() is wanted
+    bool track_local = false;        ///< tell packets by the local address, too, and answer from it
   };
 
   /// Opens and binds; throws boost::system::system_error. Make it with std::make_shared.

@@ -43,18 +43,21 @@ int family_of(const std::vector<address>& addresses) {
   return std::ranges::any_of(addresses, &address::is_v6) ? AF_INET6 : AF_INET;
 }
 
+std::uint16_t bound_port(int fd) {
+  boost::asio::ip::tcp::endpoint local;  // for its addresses only
+  auto size = static_cast<socklen_t>(local.capacity());
+  if (::getsockname(fd, local.data(), &size) != 0) return 0;
+  local.resize(size);
+  return local.port();
+}
+
 /// Binds to all of `addresses`; the ones after the first join in where the port was any.
 error_code bind_all(int fd, const std::vector<address>& addresses, std::uint16_t port) {
   for (const auto& one : addresses) {
     auto octets = packed({one}, port);
     auto* where = reinterpret_cast<sockaddr*>(octets.data());
     if (::sctp_bindx(fd, where, 1, SCTP_BINDX_ADD_ADDR) != 0) return last_system_error();
-    if (port != 0) continue;
-    boost::asio::ip::tcp::endpoint local;
-    auto size = static_cast<socklen_t>(local.capacity());
-    if (::getsockname(fd, local.data(), &size) != 0) return last_system_error();
-    local.resize(size);
-    port = local.port();
+    if (port == 0) port = bound_port(fd);
   }
   return {};
 }
@@ -80,13 +83,8 @@ class KernelListener final : public Listener {
         options_(options),
         read_buffer_(read_buffer),
         on_accept_(std::move(on_accept)),
-        on_error_(std::move(on_error)) {
-    boost::asio::ip::tcp::endpoint local;
-    auto size = static_cast<socklen_t>(local.capacity());
-    if (::getsockname(fd, local.data(), &size) == 0) {
-      local.resize(size);
-      port_ = local.port();
-    }
+        on_error_(std::move(on_error)),
+        port_(bound_port(fd)) {
     wait();
   }
 
@@ -144,7 +142,7 @@ class KernelListener final : public Listener {
   ReadBuffer& read_buffer_;
   OnAccept on_accept_;
   OnError on_error_;
-  std::uint16_t port_ = 0;
+  std::uint16_t port_;
   bool stopped_ = false;
 };
 
@@ -154,6 +152,11 @@ bool kernel_has_sctp() {
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_SCTP);
   if (fd >= 0) ::close(fd);
   return fd >= 0;
+}
+
+bool use_kernel(const SctpOptions& options) {
+  return options.stack == SctpStack::kKernel ||
+         (options.stack == SctpStack::kAuto && kernel_has_sctp());
 }
 
 std::uint16_t kernel_udp_port() {
@@ -215,7 +218,7 @@ std::unique_ptr<Listener> listen_kernel(const boost::asio::any_io_executor& exec
   // Associations of a predecessor that are still ending do not keep the port.
   ::setsockopt(*fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   if (addresses.size() == 1 && addresses.front().is_v6()) {
-    // So that 0.0.0.0 and :: can both be listened on
+    // So that 0.0.0.0 and :: can both be listened on.
     ::setsockopt(*fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
   }
   check(bind_all(*fd, addresses, port));

@@ -15,6 +15,8 @@ namespace simco::net::sctp {
 
 /// Whether this kernel has SCTP. Asking loads the module where that is possible.
 bool kernel_has_sctp();
+/// Whether these options mean the kernel's stack on this machine.
+bool use_kernel(const SctpOptions& options);
 /// UDP port of the kernel's own encapsulation in this network namespace (sysctl
 /// net.sctp.udp_port); 0: off, or too old for it.
 std::uint16_t kernel_udp_port();

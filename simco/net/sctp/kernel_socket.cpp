@@ -12,8 +12,8 @@
 #include <cerrno>
 #include <cstring>
 
-#include "simco/net/error.hpp"
-#include "simco/net/limits.hpp"
+#include "simco/net/endpoint.hpp"
+#include "simco/net/sctp/stack_options.hpp"
 #include "simco/net/system_error.hpp"
 
 namespace simco::net::sctp {
@@ -26,10 +26,6 @@ bool set(int fd, int level, int name, const Value& value) {
   return ::setsockopt(fd, level, name, &value, sizeof value) == 0;
 }
 
-std::uint32_t milliseconds(std::chrono::milliseconds time) {
-  return static_cast<std::uint32_t>(time.count());
-}
-
 /// Small messages cost the kernel about 700 octets of its accounting each: with its default of
 /// 208 KiB, 200 of them fill a buffer, and what is beyond in the receiver's is thrown away and
 /// retransmitted a second later.
@@ -37,16 +33,6 @@ void set_buffers(int fd, std::uint32_t wanted) {
   const int octets = static_cast<int>(wanted == 0 ? kKernelSctpBuffer : wanted);
   if (!set(fd, SOL_SOCKET, SO_RCVBUFFORCE, octets)) set(fd, SOL_SOCKET, SO_RCVBUF, octets);
   if (!set(fd, SOL_SOCKET, SO_SNDBUFFORCE, octets)) set(fd, SOL_SOCKET, SO_SNDBUF, octets);
-}
-
-void subscribe(int fd) {
-  for (const std::uint16_t type :
-       {SCTP_ASSOC_CHANGE, SCTP_SHUTDOWN_EVENT, SCTP_PARTIAL_DELIVERY_EVENT}) {
-    sctp_event event{};
-    event.se_type = type;
-    event.se_on = 1;
-    set(fd, IPPROTO_SCTP, SCTP_EVENT, event);
-  }
 }
 
 sctp_status status_of(int fd) {
@@ -63,27 +49,14 @@ double tick_ms() {
   return static_cast<double>(resolution.tv_nsec) / 1e6;
 }
 
-Input judge_notification(std::span<const std::byte> octets) {
-  sctp_notification note{};
-  std::memcpy(&note, octets.data(), std::min(octets.size(), sizeof note));
-  using Kind = Input::Kind;
-  switch (note.sn_header.sn_type) {
-    case SCTP_SHUTDOWN_EVENT: return Input(Kind::kPeerShutdown);
-    case SCTP_PARTIAL_DELIVERY_EVENT: return Input(make_error_code(NetError::kAssociationAborted));
-    case SCTP_ASSOC_CHANGE: break;
-    default: return Input(Kind::kConnected);  // nothing that matters: read on
+/// The kernel tells why an association did not come up with the socket only.
+error_code why_not_started(int fd) {
+  int number = 0;
+  socklen_t size = sizeof number;
+  if (::getsockopt(fd, SOL_SOCKET, SO_ERROR, &number, &size) != 0 || number == 0) {
+    return boost::asio::error::connection_refused;
   }
-  switch (note.sn_assoc_change.sac_state) {
-    case SCTP_COMM_UP: return Input(Kind::kConnected);
-    case SCTP_RESTART: return Input(Kind::kRestart);
-    case SCTP_SHUTDOWN_COMP: return Input(Kind::kEnd);
-    case SCTP_CANT_STR_ASSOC: return Input(make_error_code(boost::asio::error::connection_refused));
-    default: break;
-  }
-  // The peer's ABORT chunk is attached, where there was one; else we gave up.
-  const bool aborted = note.sn_header.sn_length > sizeof(sctp_assoc_change);
-  return Input(
-      make_error_code(aborted ? NetError::kAssociationAborted : NetError::kAssociationLost));
+  return {number, boost::system::system_category()};
 }
 
 }  // namespace
@@ -94,37 +67,17 @@ std::expected<int, error_code> open_kernel_socket(int family, const SctpOptions&
     const bool none = errno == EPROTONOSUPPORT || errno == ESOCKTNOSUPPORT;
     return std::unexpected(none ? make_error_code(NetError::kNoKernelSctp) : last_system_error());
   }
-  sctp_initmsg init{};
-  init.sinit_num_ostreams = options.streams;
-  init.sinit_max_instreams = options.streams;
-  init.sinit_max_attempts = kSctpInitAttempts;
-  init.sinit_max_init_timeo = static_cast<std::uint16_t>(kSctpInitTimeout.count());
-  set(fd, IPPROTO_SCTP, SCTP_INITMSG, init);
+  set_initiation(options,
+                 [fd](int name, const auto& value) { set(fd, IPPROTO_SCTP, name, value); });
   set_buffers(fd, options.buffer);
   set_kernel_options(fd, options);
   return fd;
 }
 
 void set_kernel_options(int fd, const SctpOptions& options) {
-  const int on = 1;
-  set(fd, IPPROTO_SCTP, SCTP_NODELAY, on);
-  set(fd, IPPROTO_SCTP, SCTP_RECVRCVINFO, on);
-  const int none = 0;  // the pieces of a message come without others between them
-  set(fd, IPPROTO_SCTP, SCTP_FRAGMENT_INTERLEAVE, none);
-  subscribe(fd);
-  sctp_rtoinfo rto{};
-  rto.srto_initial = milliseconds(options.rto_initial);
-  rto.srto_min = milliseconds(options.rto_min);
-  rto.srto_max = milliseconds(options.rto_max);
-  set(fd, IPPROTO_SCTP, SCTP_RTOINFO, rto);
-  sctp_sack_info sack{};
-  sack.sack_delay = milliseconds(options.sack_delay);
-  sack.sack_freq = options.sack_delay.count() == 0 ? 1 : 2;
-  set(fd, IPPROTO_SCTP, SCTP_DELAYED_SACK, sack);
-  sctp_paddrparams paths{};
-  paths.spp_hbinterval = milliseconds(options.heartbeat);
-  paths.spp_flags = options.heartbeat.count() == 0 ? SPP_HB_DISABLE : SPP_HB_ENABLE;
-  set(fd, IPPROTO_SCTP, SCTP_PEER_ADDR_PARAMS, paths);
+  set_common_options(options,
+                     [fd](int name, const auto& value) { set(fd, IPPROTO_SCTP, name, value); });
+  set(fd, IPPROTO_SCTP, SCTP_PEER_ADDR_PARAMS, path_parameters(options));
   sctp_assoc_value scheduler{};
   scheduler.assoc_value =
       options.scheduler == SctpScheduler::kRoundRobin ? SCTP_SS_RR : SCTP_SS_FCFS;
@@ -160,7 +113,9 @@ Input KernelSocket::receive(std::span<std::byte> buffer) {
     return Input(last_system_error());
   }
   const auto size = static_cast<std::size_t>(got);
-  if ((message.msg_flags & MSG_NOTIFICATION) != 0) return judge_notification(buffer.first(size));
+  if ((message.msg_flags & MSG_NOTIFICATION) != 0) {
+    return judge_notification(buffer.first(size), [this](bool) { return why_not_started(fd()); });
+  }
   Input input(Input::Kind::kData);
   input.size = size;
   input.complete = (message.msg_flags & MSG_EOR) != 0;
@@ -242,11 +197,7 @@ std::string KernelSocket::peer_address() const {
   auto size = static_cast<socklen_t>(endpoint.capacity());
   if (::getpeername(fd(), endpoint.data(), &size) != 0) return "unknown";
   endpoint.resize(size);
-  auto address = endpoint.address();
-  if (address.is_v6() && address.to_v6().is_v4_mapped()) {
-    address = boost::asio::ip::make_address_v4(boost::asio::ip::v4_mapped, address.to_v6());
-  }
-  return address.to_string();
+  return address_text(endpoint.address());
 }
 
 TransportStatistics KernelSocket::statistics() const {
@@ -263,9 +214,7 @@ TransportStatistics KernelSocket::statistics() const {
           {"peer_rwnd_octets", number(status.sstat_rwnd)},
           {"unacked_chunks", number(status.sstat_unackdata)},
           {"pending_chunks", number(status.sstat_penddata)},
-          {"retransmitted_chunks", number(counts.sas_rtxchunks)},
-          {"sent_packets", number(counts.sas_opackets)},
-          {"received_packets", number(counts.sas_ipackets)}};
+          {"retransmitted_chunks", number(counts.sas_rtxchunks)}};
 }
 
 }  // namespace simco::net::sctp

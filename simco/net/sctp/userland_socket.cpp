@@ -10,9 +10,8 @@
 #include <cstring>
 #include <utility>
 
-#include "simco/net/error.hpp"
-#include "simco/net/limits.hpp"
 #include "simco/net/sctp/channel.hpp"
+#include "simco/net/sctp/stack_options.hpp"
 #include "simco/net/system_error.hpp"
 
 namespace simco::net::sctp {
@@ -25,53 +24,21 @@ bool set(struct socket* socket, int level, int name, const Value& value) {
   return usrsctp_setsockopt(socket, level, name, &value, sizeof value) == 0;
 }
 
-std::uint32_t milliseconds(std::chrono::milliseconds time) {
-  return static_cast<std::uint32_t>(time.count());
-}
-
-void set_timers(struct socket* socket, const SctpOptions& options) {
-  sctp_rtoinfo rto{};
-  rto.srto_initial = milliseconds(options.rto_initial);
-  rto.srto_min = milliseconds(options.rto_min);
-  rto.srto_max = milliseconds(options.rto_max);
-  set(socket, IPPROTO_SCTP, SCTP_RTOINFO, rto);
-  sctp_sack_info sack{};
-  sack.sack_delay = milliseconds(options.sack_delay);
-  sack.sack_freq = options.sack_delay.count() == 0 ? 1 : 2;
-  set(socket, IPPROTO_SCTP, SCTP_DELAYED_SACK, sack);
-  sctp_paddrparams path{};
-  path.spp_address.ss_family = AF_CONN;
-  path.spp_hbinterval = milliseconds(options.heartbeat);
-  path.spp_pathmtu = kUserlandMtu;
-  path.spp_flags = SPP_PMTUD_DISABLE;
-  path.spp_flags |= options.heartbeat.count() == 0 ? SPP_HB_DISABLE : SPP_HB_ENABLE;
-  set(socket, IPPROTO_SCTP, SCTP_PEER_ADDR_PARAMS, path);
-}
-
 void set_options(struct socket* socket, const SctpOptions& options) {
-  const int on = 1;
-  set(socket, IPPROTO_SCTP, SCTP_NODELAY, on);
-  set(socket, IPPROTO_SCTP, SCTP_RECVRCVINFO, on);
-  const int none = 0;  // the pieces of a message come without others between them
-  set(socket, IPPROTO_SCTP, SCTP_FRAGMENT_INTERLEAVE, none);
-  for (const int type : {SCTP_ASSOC_CHANGE, SCTP_SHUTDOWN_EVENT, SCTP_PARTIAL_DELIVERY_EVENT}) {
-    sctp_event event{};
-    event.se_assoc_id = SCTP_FUTURE_ASSOC;
-    event.se_type = static_cast<std::uint16_t>(type);
-    event.se_on = 1;
-    set(socket, IPPROTO_SCTP, SCTP_EVENT, event);
-  }
-  sctp_initmsg init{};
-  init.sinit_num_ostreams = options.streams;
-  init.sinit_max_instreams = options.streams;
-  init.sinit_max_attempts = kSctpInitAttempts;
-  init.sinit_max_init_timeo = static_cast<std::uint16_t>(kSctpInitTimeout.count());
-  set(socket, IPPROTO_SCTP, SCTP_INITMSG, init);
-  set_timers(socket, options);
+  const auto set_sctp = [socket](int name, const auto& value) {
+    set(socket, IPPROTO_SCTP, name, value);
+  };
+  set_initiation(options, set_sctp);
+  set_common_options(options, set_sctp);
+  auto path = path_parameters(options);
+  path.spp_address.ss_family = AF_CONN;
+  path.spp_pathmtu = kUserlandMtu;
+  path.spp_flags |= SPP_PMTUD_DISABLE;
+  set_sctp(SCTP_PEER_ADDR_PARAMS, path);
   sctp_assoc_value scheduler{};
   scheduler.assoc_value =
       options.scheduler == SctpScheduler::kRoundRobin ? SCTP_SS_ROUND_ROBIN : SCTP_SS_FIRST_COME;
-  set(socket, IPPROTO_SCTP, SCTP_PLUGGABLE_SS, scheduler);
+  set_sctp(SCTP_PLUGGABLE_SS, scheduler);
   const bool chosen = options.buffer != 0;
   const int receive = static_cast<int>(chosen ? options.buffer : kUserlandSctpReceiveBuffer);
   const int send = static_cast<int>(chosen ? options.buffer : kUserlandSctpSendBuffer);
@@ -98,29 +65,8 @@ error_code meaning_of(int number) {
   }
 }
 
-Input judge_notification(std::span<const std::byte> octets) {
-  sctp_notification note{};
-  std::memcpy(&note, octets.data(), std::min(octets.size(), sizeof note));
-  using Kind = Input::Kind;
-  switch (note.sn_header.sn_type) {
-    case SCTP_SHUTDOWN_EVENT: return Input(Kind::kPeerShutdown);
-    case SCTP_PARTIAL_DELIVERY_EVENT: return Input(make_error_code(NetError::kAssociationAborted));
-    case SCTP_ASSOC_CHANGE: break;
-    default: return Input(Kind::kConnected);  // nothing that matters: read on
-  }
-  // The peer's ABORT chunk is attached, where there was one; else we gave up.
-  const bool aborted = note.sn_header.sn_length > sizeof(sctp_assoc_change);
-  switch (note.sn_assoc_change.sac_state) {
-    case SCTP_RESTART: return Input(Kind::kRestart);
-    case SCTP_SHUTDOWN_COMP: return Input(Kind::kEnd);
-    case SCTP_COMM_LOST:
-      return Input(
-          make_error_code(aborted ? NetError::kAssociationAborted : NetError::kAssociationLost));
-    case SCTP_CANT_STR_ASSOC:
-      return Input(make_error_code(aborted ? boost::asio::error::connection_refused
-                                           : boost::asio::error::timed_out));
-    default: return Input(Kind::kConnected);
-  }
+error_code why_not_started(bool aborted) {
+  return aborted ? boost::asio::error::connection_refused : boost::asio::error::timed_out;
 }
 
 }  // namespace
@@ -193,7 +139,9 @@ Input UserlandSocket::receive(std::span<std::byte> buffer) {
   }
   connecting_ = false;
   const auto size = static_cast<std::size_t>(got);
-  if ((flags & MSG_NOTIFICATION) != 0) return judge_notification(buffer.first(size));
+  if ((flags & MSG_NOTIFICATION) != 0) {
+    return judge_notification(buffer.first(size), why_not_started);
+  }
   Input input(Input::Kind::kData);
   input.size = size;
   input.complete = (flags & MSG_EOR) != 0;
