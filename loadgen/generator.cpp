@@ -58,7 +58,14 @@ Generator::Lane& Generator::lane_of(Client& client) { return lanes_[lane_index_.
 
 void Generator::on_ready(Client& client) {
   lane_of(client).ready = true;
-  if (++ready_ == lanes_.size()) begin();
+  if (++ready_ != lanes_.size()) return;
+  if (on_hold_) return on_hold_();
+  begin();
+}
+
+void Generator::release() {
+  if (running_ || finishing_ || ready_ != lanes_.size()) return;
+  begin();
 }
 
 void Generator::begin() {

@@ -52,6 +52,11 @@ class Generator final : private Client::Observer {
   /// `io` until then. `progress` is called every kWatchInterval.
   void run(std::function<void(const Progress&)> progress);
 
+  /// The schedule does not begin when all connections are open: `connected` is called then, and
+  /// release() begins it. To be called before run().
+  void hold(std::function<void()> connected) { on_hold_ = std::move(connected); }
+  void release();
+
   /// Breaks the run off; run() then returns with what there is.
   void interrupt() { abort("interrupted"); }
 
@@ -113,6 +118,7 @@ class Generator final : private Client::Observer {
   std::vector<Lane> lanes_;
   std::unordered_map<Client*, std::size_t> lane_index_;
   std::function<void(const Progress&)> progress_;
+  std::function<void()> on_hold_;
   std::chrono::steady_clock::time_point start_;
   std::uint64_t next_index_ = 0;
   std::uint64_t in_flight_ = 0;

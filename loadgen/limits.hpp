@@ -17,5 +17,7 @@ inline constexpr std::chrono::milliseconds kWatchInterval{100};
 inline constexpr std::chrono::milliseconds kStartDelay{20};
 /// Size of an echo message, header included, octets.
 inline constexpr std::size_t kEchoSize = 64;
+/// Longest line that ends `--hold`, octets.
+inline constexpr std::size_t kGateLineMax = 1024;
 
 }  // namespace simco::loadgen

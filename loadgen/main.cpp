@@ -4,7 +4,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <boost/asio/buffer.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/read_until.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <cerrno>
 #include <cstdio>
@@ -14,6 +17,7 @@
 
 #include "loadgen/echo_client.hpp"
 #include "loadgen/generator.hpp"
+#include "loadgen/limits.hpp"
 #include "loadgen/options.hpp"
 #include "loadgen/per_client.hpp"
 #include "loadgen/recorder.hpp"
@@ -73,6 +77,28 @@ bool write_results(const Settings& settings, const Results& results, Recorder& r
   return good;
 }
 
+/// `--hold`: whoever started us prepares what is to happen after the connections are there (the
+/// laboratory arms its losses) and then writes a line. An end of input is as good.
+class Gate {
+ public:
+  Gate(boost::asio::io_context& io, Generator& generator) : input_(io), generator_(generator) {}
+
+  void connected() {
+    std::fputs("connected\n", stderr);
+    boost::system::error_code error;
+    input_.assign(::dup(STDIN_FILENO), error);
+    if (error) return generator_.release();
+    boost::asio::async_read_until(
+        input_, boost::asio::dynamic_buffer(line_, kGateLineMax), '\n',
+        [this](const boost::system::error_code&, std::size_t) { generator_.release(); });
+  }
+
+ private:
+  boost::asio::posix::stream_descriptor input_;
+  Generator& generator_;
+  std::string line_;
+};
+
 int run(const Settings& settings) {
   // The schedule is kept to the microsecond: the kernel may not round our timers.
   ::prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
@@ -90,6 +116,8 @@ int run(const Settings& settings) {
   signals.async_wait([&](const boost::system::error_code& error, int) {
     if (!error) generator.interrupt();
   });
+  Gate gate(io, generator);
+  if (settings.hold) generator.hold([&gate] { gate.connected(); });
   const bool terminal = ::isatty(STDERR_FILENO) == 1;
   generator.run(terminal ? show_progress : std::function<void(const Generator::Progress&)>());
   if (terminal) std::fputs("\r\033[K", stderr);

@@ -33,6 +33,14 @@ std::optional<UsageExit> parse(CLI::App& app, const std::string& program, int ar
   return std::nullopt;
 }
 
+void declare_output(CLI::App& app, Settings& settings) {
+  app.add_flag("--hold", settings.hold,
+               "When all connections are open, say 'connected' on standard error and wait for a "
+               "line on standard input");
+  app.add_option("--json", settings.json, "Write results to this file; -: standard output");
+  app.add_option("--samples", settings.samples, "Write a line per transaction to this CSV file");
+}
+
 }  // namespace
 
 std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* argv) {
@@ -82,8 +90,7 @@ std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* a
       ->check(positive)
       ->capture_default_str();
   app.add_option("--seed", run.seed, "Seed of the arrival process")->capture_default_str();
-  app.add_option("--json", settings.json, "Write results to this file; -: standard output");
-  app.add_option("--samples", settings.samples, "Write a line per transaction to this CSV file");
+  declare_output(app, settings);
   if (const auto exit = parse(app, program, argc, argv)) return std::unexpected(*exit);
 
   if (const auto fault = transport.fault()) return std::unexpected(wrong(program, *fault));

@@ -18,6 +18,7 @@ struct Settings {
   net::HostPort target;
   net::TransportOptions transport;
   bool unordered = false;
+  bool hold = false;
   std::uint32_t connections = 1;
   std::string workload = "per";
   std::uint64_t rules = 0;

@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::uint32_t kHourMs = 3'600'000;
 constexpr std::uint32_t kSackDelayMaxMs = 500;  // RFC 9260 6.2
-constexpr std::uint32_t kBufferMin = 128 * 1024;
+// The largest message fits, and so does the kernel's own default (106,496, which it doubles).
+constexpr std::uint32_t kBufferMin = 96 * 1024;
 constexpr std::uint32_t kBufferMax = 1024 * 1024 * 1024;
 
 }  // namespace

@@ -1,0 +1,168 @@
+"""The command line of scripts/lab."""
+
+import argparse
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from . import guest, job, native, runner, scenario
+from .guest import ROOT, LabError
+
+PROGRAMS = ROOT / "build" / "release" / "bin"
+
+
+def parser():
+    top = argparse.ArgumentParser(prog="lab", description="Experiments on SIMCO's transports across an"
+                                  " emulated WAN, on real kernels")
+    verbs = top.add_subparsers(dest="verb", required=True)
+    verbs.add_parser("list", help="the scenarios")
+    run = verbs.add_parser("run", help="run scenarios; what is there already is not run again")
+    run.add_argument("scenario", nargs="+", help="name, or TOML file")
+    scale = run.add_mutually_exclusive_group()
+    scale.add_argument("--quick", dest="scale", action="store_const", const="quick", help="few samples (default)")
+    scale.add_argument("--full", dest="scale", action="store_const", const="full", help="the papers' samples")
+    run.set_defaults(scale="quick")
+    run.add_argument("--out", type=Path, default=Path("lab-results"), metavar="DIR", help="default: %(default)s")
+    run.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), metavar="N",
+                     help="guests side by side; default: the processors, %(default)s")
+    run.add_argument("--native", action="store_true", help="in namespaces of this host, in real time")
+    run.add_argument("--strict", action="store_true", help="end with 1 where an expectation does not hold")
+    run.add_argument("--fraction", type=float, default=1.0, metavar="F",
+                     help="only this share of each point's transactions, at least 100")
+    run.add_argument("--only", action="append", default=[], metavar="KEY=VALUE",
+                     help="only points with this value; may be repeated")
+    run.add_argument("--options", default="", metavar="TEXT", help="more SCTP options for both programs, for trials")
+    plot = verbs.add_parser("plot", help="draw and report again from what a run left")
+    plot.add_argument("dir", type=Path)
+    shell = verbs.add_parser("shell", help="a shell in the guest, with the network up")
+    for verb in (run, shell):
+        verb.add_argument("--programs", type=Path, default=PROGRAMS, metavar="DIR",
+                          help="folder of simco-middlebox and the others; default: build/release/bin")
+    return top
+
+
+def list_scenarios():
+    for path in scenario.available():
+        one = scenario.read(path)
+        sizes = {scale: len(list(one.points(scale))) for scale in scenario.SCALES}
+        print(f"{one.name:18} {one.title} ({sizes['quick']} points quick, {sizes['full']} full)")
+
+
+def chosen(points, only):
+    for text in only:
+        key, _, value = text.partition("=")
+        if key not in scenario.DIMENSIONS:
+            raise scenario.ScenarioError(f"--only {text}: dimensions are {', '.join(scenario.DIMENSIONS)}")
+        points = [point for point in points if f"{point.combination[key]:g}" == value] \
+            if key in scenario.NUMBERS else [point for point in points if point.combination[key] == value]
+    if not points:
+        raise scenario.ScenarioError("no point is left by --only")
+    return points
+
+
+def programs_identity(programs):
+    digest = hashlib.sha256()
+    for name in guest.PROGRAMS:
+        digest.update((programs / name).read_bytes())
+    return digest.hexdigest()
+
+
+def prepare(arguments, points):
+    """(execute, identity, sentence about where) for the Runner."""
+    if arguments.native:
+        lacks = native.missing(points)
+        if lacks:
+            raise LabError("this host cannot run it natively: " + "; ".join(lacks))
+        release = os.uname().release
+        return (native.execute(arguments.programs), f"native {release} {programs_identity(arguments.programs)}",
+                f"Measured in network namespaces of Linux {release}, in real time")
+    machine = guest.Guest(arguments.programs)
+    machine.prepare(say=lambda text: print(text, file=sys.stderr))
+    return (lambda files, out, processor, limit_s: machine.run(job.archive(files), out, processor, limit_s),
+            machine.snapshot.name, f"Measured in virtual time on Debian's {machine.kernel}")
+
+
+def report(folder, one, scale, about):
+    """Tables, CCDFs, plots and report of one scenario's folder. Returns the expectations that do not
+    hold somewhere."""
+    # The drawing library takes a second to load: not for `list`.
+    from . import expectations, plots, results
+    from . import report as reports
+    found = results.Results(folder, one, scale)
+    if not found.combinations:
+        raise LabError(f"{folder} has no results")
+    found.write_table(folder / "results.csv")
+    found.write_ccdfs(folder / "ccdf")
+    reports.write(found, folder / "report.md", plots.draw(found, folder / "plots"), about)
+    print(f"{folder}/report.md")
+    return [expectation["id"] for expectation, verdicts in expectations.check(found)
+            if any(verdict.holds is False for verdict in verdicts)]
+
+
+def run(arguments):
+    if not 0 < arguments.fraction <= 1:
+        raise scenario.ScenarioError("--fraction is above 0 and at most 1")
+    scenarios = [scenario.find(name) for name in arguments.scenario]
+    for one in scenarios:
+        one.take(arguments.fraction)
+    points = chosen([point for one in scenarios for point in one.points(arguments.scale)], arguments.only)
+    execute, identity, where = prepare(arguments, points)
+    work = runner.Runner(execute, identity, arguments.out, arguments.jobs, arguments.options)
+    good = work.run(points)
+    for one in scenarios:
+        folder = arguments.out / one.name
+        about = f"{where}, scale {arguments.scale}."
+        if arguments.options:
+            about += f" Trial with `{arguments.options.strip()}`."
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "scenario.toml").write_text(one.path.read_text())
+        (folder / "run.json").write_text(json.dumps({"scenario": one.name, "scale": arguments.scale,
+                                                     "fraction": arguments.fraction, "about": about},
+                                                    indent=1) + "\n")
+        disproved = report(folder, one, arguments.scale, about)
+        if arguments.strict and disproved:
+            print(f"lab: {one.name}: does not hold: {', '.join(disproved)}", file=sys.stderr)
+            good = False
+    return 0 if good else 1
+
+
+def plot(arguments):
+    folders = [arguments.dir] if (arguments.dir / "run.json").exists() else \
+        sorted(path.parent for path in arguments.dir.glob("*/run.json"))
+    if not folders:
+        raise LabError(f"{arguments.dir} is no folder of a run")
+    for folder in folders:
+        about = json.loads((folder / "run.json").read_text())
+        one = scenario.read(folder / "scenario.toml")
+        one.name = about["scenario"]
+        one.take(about["fraction"])
+        report(folder, one, about["scale"], about["about"])
+    return 0
+
+
+def shell(arguments):
+    machine = guest.Guest(arguments.programs)
+    machine.prepare(say=lambda text: print(text, file=sys.stderr))
+    with tempfile.TemporaryDirectory() as folder:
+        return machine.shell(Path(folder))
+
+
+def main():
+    arguments = parser().parse_args()
+    try:
+        if arguments.verb == "list":
+            list_scenarios()
+            return 0
+        return {"run": run, "plot": plot, "shell": shell}[arguments.verb](arguments)
+    except (LabError, scenario.ScenarioError) as error:
+        print(f"lab: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    except subprocess.SubprocessError as error:
+        print(f"lab: {error}", file=sys.stderr)
+        return 1

@@ -1,0 +1,69 @@
+"""The same points in network namespaces of this host, in real time."""
+
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+
+from .guest import LabError
+from .scenario import variant_parts
+
+HERE = Path(__file__).resolve().parent
+
+
+def _works(commands):
+    """Whether the commands work, in a namespace of their own."""
+    name = f"lab-probe-{os.getpid()}"
+    script = f"ip netns add {name} && ip netns exec {name} sh -c {subprocess.list2cmdline([commands])}"
+    done = subprocess.run(["sh", "-c", script], capture_output=True, check=False)
+    subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
+    return done.returncode == 0
+
+
+def missing(points):
+    """What this host has not got that `points` need: a list of sentences, empty where nothing."""
+    if os.geteuid() != 0:
+        return ["--native makes network namespaces: be root"]
+    if not _works("true"):
+        return ["this kernel makes no network namespaces"]
+    lacks = []
+    if any(point.delay_ms or point.jitter_ms for point in points) and not _works(
+            "ip link set lo up && tc qdisc add dev lo root netem delay 1ms"):
+        lacks.append("the kernel has no netem (CONFIG_NET_SCH_NETEM), which delays packets")
+    if any(variant_parts(point.variant)[0] == "sctp" for point in points) and not os.path.exists("/proc/net/sctp"):
+        subprocess.run(["modprobe", "sctp"], capture_output=True, check=False)
+        if not os.path.exists("/proc/net/sctp"):
+            lacks.append("the kernel has no SCTP (CONFIG_IP_SCTP)")
+    if not _works("nft 'add table ip t; add chain ip t c; add rule ip t c numgen inc mod 3 vmap { 1 : drop }'"):
+        lacks.append("the kernel's nftables has no numgen (CONFIG_NFT_NUMGEN), which counts packets to lose")
+    if any(point.profile == "2006" for point in points) and not _works(
+            "sysctl -w net.ipv4.tcp_congestion_control=bic"):
+        lacks.append("the kernel has no BIC (CONFIG_TCP_CONG_BIC), which profile 2006 takes")
+    return lacks
+
+
+def execute(programs):
+    """What Runner needs: runs one job with the programs of that folder."""
+
+    def run(files, out, processor, limit_s):
+        del processor  # the scheduler knows better
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in files.items():
+                (Path(folder) / name).write_text(text)
+            environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}:/sbin:/usr/sbin"}
+            settings = Path(folder) / "settings"
+            # Several runs at a time have networks of their own.
+            settings.write_text(settings.read_text().replace("prefix=lab\n", f"prefix=lab{out.stat().st_ino}\n"))
+            process = subprocess.Popen([str(HERE / "point"), folder, str(out)], env=environment,
+                                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                       stderr=subprocess.PIPE)
+            try:
+                _, complaint = process.communicate(timeout=limit_s)
+            except subprocess.TimeoutExpired as error:
+                process.terminate()
+                process.wait()
+                raise LabError(f"the run did not end within {limit_s} s") from error
+            if process.returncode != 0 and not (out / "error").exists():
+                raise LabError(complaint.decode().strip() or f"point ended with {process.returncode}")
+
+    return run

@@ -1,0 +1,63 @@
+"""Losses as lists of packet numbers, drawn from a seed: every transport meets the same pattern, and
+a run can be repeated. The kernel drops them with `numgen inc`, which counts packets."""
+
+import random
+
+LOSSES_MAX = 2000  # of one pattern: a longer one takes the guest long to read
+PACKETS_MIN = 200
+
+
+def length(loss, packets):
+    """Packets after which a pattern begins again: all that are expected, where that is no more
+    than LOSSES_MAX losses."""
+    wanted = max(packets, PACKETS_MIN)
+    return wanted if loss * wanted <= LOSSES_MAX else int(LOSSES_MAX / loss)
+
+
+def draw(loss, packets, seed, correlation=0.0):
+    """Sorted numbers of the lost ones among `packets`. `loss` is their share, exactly (rounded to
+    whole packets) where there is no correlation. `correlation` is that of neighbours: a chain of
+    two states, in which everything is lost in the bad one."""
+    if not 0 <= loss < 1 or not 0 <= correlation < 1:
+        raise ValueError("loss and correlation are from 0 to below 1")
+    rng = random.Random(seed)
+    if correlation == 0.0:
+        return sorted(rng.sample(range(packets), round(loss * packets)))
+    to_bad, to_good = (1 - correlation) * loss, (1 - correlation) * (1 - loss)
+    bad = rng.random() < loss
+    lost = []
+    for number in range(packets):
+        if bad:
+            lost.append(number)
+        bad = rng.random() >= to_good if bad else rng.random() < to_bad
+    return lost
+
+
+def ruleset(patterns):
+    """The nftables script with the patterns of {direction: (length, lost)}, not yet in force."""
+    lines = ["table ip lab {"]
+    lines += [f"  counter {what}-{direction} {{ }}" for direction in patterns for what in ("seen", "lost")]
+    for direction, (packets, lost) in patterns.items():
+        lines += [f"  chain lost-{direction} {{", f"    counter name lost-{direction} drop", "  }"]
+        lines += [f"  chain {direction} {{", f"    counter name seen-{direction}"]
+        if lost:
+            verdicts = ", ".join(f"{number} : goto lost-{direction}" for number in lost)
+            lines.append(f"    numgen inc mod {packets} vmap {{ {verdicts} }}")
+        lines.append("  }")
+    lines += ["  chain forward {", "    type filter hook forward priority 0", "  }", "}"]
+    return "\n".join(lines) + "\n"
+
+
+def arming(directions):
+    """The nftables script that puts them in force. Requests come from the agent's side."""
+    side = {"request": "left", "reply": "right"}
+    return "".join(
+        f'add rule ip lab forward iifname "{side[direction]}" jump {direction}\n'
+        for direction in directions
+    )
+
+
+def expected_losses(packets_seen, packets, lost):
+    """How many of the first `packets_seen` the pattern drops: to check the kernel's count."""
+    rounds, rest = divmod(packets_seen, packets)
+    return rounds * len(lost) + sum(1 for number in lost if number < rest)

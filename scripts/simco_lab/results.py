@@ -1,0 +1,232 @@
+"""What runs left behind: reading it, checking it, and adding replications up."""
+
+import csv
+import gzip
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy
+
+from . import pattern, statistics
+from .job import patterns
+from .scenario import DIMENSIONS, short_name, variant_parts
+
+COUNTERS = {  # of both ends, where they moved
+    "tcp": ("RetransSegs", "TCPTimeouts", "TCPLossProbes", "TCPFastRetrans", "TCPSlowStartRetrans",
+            "TCPLostRetransmit", "TCPSpuriousRTOs", "TCPDSACKRecv"),
+    "sctp": ("SctpT3RtxExpireds", "SctpT3Retransmits", "SctpFastRetransmits", "SctpDelaySackExpireds",
+             "SctpInPktBacklog", "SctpInDataChunkDiscards"),
+}
+CCDF_POINTS = 400
+LAG_FLOOR_MS = 0.1
+
+
+class BadRun(Exception):
+    """Why a run cannot be believed."""
+
+
+def response_times(samples):
+    """Response times from the scheduled time, milliseconds; infinity without an answer."""
+    table = numpy.genfromtxt(samples, delimiter=",", skip_header=1, usecols=(3, 5), dtype=numpy.int64,
+                             ndmin=2)
+    scheduled, received = table[:, 0], table[:, 1]
+    return numpy.where(received > 0, (received - scheduled) / 1e6, math.inf)
+
+
+def read_counters(path):
+    """{name: value} of netstat, snmp and sctp/snmp, one after the other in a file."""
+    found, names = {}, None
+    for line in path.read_text().splitlines():
+        words = line.split()
+        if len(words) == 2 and not words[0].endswith(":"):
+            found[words[0]] = int(words[1])
+        elif words and names and names[0] == words[0]:
+            found.update(zip(names[1:], map(int, words[1:])))
+            names = None
+        elif words:
+            names = words
+    return found
+
+
+def counter_changes(folder, transport):
+    """{end: {counter: by how much it rose}}, zeros left out."""
+    changes = {}
+    for end in ("agent", "box"):
+        before, after = (read_counters(folder / f"counters.{end}.{when}") for when in ("before", "after"))
+        rises = {name: after.get(name, 0) - before.get(name, 0) for name in COUNTERS[transport]}
+        changes[end] = {name: rise for name, rise in rises.items() if rise}
+    return changes
+
+
+def check_losses(folder, point):
+    """What the kernel counted, compared with the pattern: {direction: (seen, lost)}."""
+    counted = {entry["counter"]["name"]: entry["counter"]["packets"]
+               for entry in json.loads((folder / "drops.json").read_text())["nftables"]
+               if "counter" in entry}
+    result = {}
+    for direction, (packets, lost) in patterns(point).items():
+        seen, dropped = counted[f"seen-{direction}"], counted[f"lost-{direction}"]
+        expected = pattern.expected_losses(seen, packets, lost)
+        if dropped != expected:
+            raise BadRun(f"{dropped} of {seen} packets of direction '{direction}' were dropped; the pattern"
+                         f" has {expected}")
+        result[direction] = (seen, dropped)
+    return result
+
+
+def finish(folder, point, fingerprint):
+    """Makes the folder of a point's run complete: checks it, packs the samples, writes run.json.
+    Raises BadRun."""
+    error = folder / "error"
+    if error.exists():
+        raise BadRun(error.read_text().strip())
+    load = json.loads((folder / "load.json").read_text())
+    losses = check_losses(folder, point)
+    lag = load["generator_lag_ms"]["p99"]
+    text = (folder / "samples.csv").read_bytes()
+    with open(folder / "samples.csv.gz", "wb") as file:
+        # No name and no time in it: the same samples are the same file.
+        with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:
+            packed.write(text)
+    (folder / "samples.csv").unlink()
+    run = {
+        "fingerprint": fingerprint,
+        "point": {**point.combination, "count": point.count, "replication": point.replication},
+        "aborted": load["aborted"],
+        "abort_reason": load["abort_reason"],
+        "transactions": load["transactions"],
+        "generator_lag_p99_ms": lag,
+        "valid": lag <= max(LAG_FLOOR_MS, 0.01 * 2 * point.delay_ms),
+        "packets": {direction: {"seen": seen, "lost": lost} for direction, (seen, lost) in losses.items()},
+        "counters": counter_changes(folder, variant_parts(point.variant)[0]),
+    }
+    # The last one to be written: a folder with it is complete.
+    (folder / "run.json").write_text(json.dumps(run, indent=1) + "\n")
+    return run
+
+
+@dataclass
+class Combination:
+    """All replications of one combination of values."""
+
+    values: dict
+    runs: list  # run.json of each
+    times: list  # of each
+
+    @property
+    def aborted(self):
+        return any(run["aborted"] for run in self.runs)
+
+    @property
+    def all_times(self):
+        return numpy.concatenate(self.times)
+
+    @property
+    def mean(self):
+        """The mean with the interval to conclude from: over replications where there are three or
+        more, else batch means."""
+        if len(self.times) >= 3:
+            return statistics.over_replications(
+                [statistics.mean_independent(times).value for times in self.times])
+        return statistics.mean_batches(self.all_times)
+
+    def quantile(self, q):
+        return statistics.percentile(self.all_times, q)
+
+    def quantity(self, name):
+        """Estimate of mean, p50, p95, p99 or p999."""
+        if name == "mean":
+            return self.mean
+        q = {"p50": 50.0, "p95": 95.0, "p99": 99.0, "p999": 99.9}[name]
+        if len(self.times) >= 3:
+            return statistics.over_replications([statistics.percentile(times, q) for times in self.times])
+        low, high = statistics.percentile_interval(self.all_times, q)
+        return statistics.Estimate(self.quantile(q), (high - low) / 2)
+
+    @property
+    def unanswered(self):
+        return int(numpy.isinf(self.all_times).sum())
+
+    @property
+    def label(self):
+        return short_name(self.values)
+
+
+class Results:
+    """The combinations of one scenario's folder, each with all its replications."""
+
+    def __init__(self, folder, scenario, scale):
+        self.scenario, self.scale, self.missing = scenario, scale, []
+        found = {}
+        for point in scenario.points(scale):
+            run_folder = Path(folder) / "points" / point.name
+            if not (run_folder / "run.json").exists():
+                self.missing.append(point)
+                continue
+            run = json.loads((run_folder / "run.json").read_text())
+            with gzip.open(run_folder / "samples.csv.gz", "rt") as samples:
+                times = response_times(samples)
+            one = found.setdefault(point.values, Combination(point.combination, [], []))
+            one.runs.append(run)
+            one.times.append(times)
+        self.combinations = list(found.values())
+
+    def select(self, where):
+        """Those whose values are among `where`'s: {dimension: [values]}."""
+        return [one for one in self.combinations
+                if all(one.values[key] in allowed for key, allowed in where.items())]
+
+    def profiles(self):
+        return list(dict.fromkeys(one.values["profile"] for one in self.combinations))
+
+    def write_table(self, path):
+        """results.csv: a row per combination."""
+        header = [*DIMENSIONS, "replications", "transactions", "unanswered", "aborted", "valid", "mean_ms",
+                  "ci95_ms", "ci95_independent_ms", "p50_ms", "p90_ms", "p95_ms", "p95_low_ms",
+                  "p95_high_ms", "p99_ms", "p99_low_ms", "p99_high_ms", "p999_ms", "max_ms",
+                  "lost_requests_percent", "lost_replies_percent", "grows"]
+        with open(path, "w", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(header)
+            for one in self.combinations:
+                writer.writerow([*(f"{v:g}" if isinstance(v, float) else v for v in one.values.values()),
+                                 *self._row(one)])
+
+    @staticmethod
+    def _row(one):
+        times = one.all_times
+        mean, independent = one.mean, statistics.mean_independent(times)
+        interval95 = statistics.percentile_interval(times, 95)
+        interval99 = statistics.percentile_interval(times, 99)
+        shares = []
+        for direction in ("request", "reply"):
+            seen = sum(run["packets"][direction]["seen"] for run in one.runs)
+            lost = sum(run["packets"][direction]["lost"] for run in one.runs)
+            shares.append(100.0 * lost / max(seen, 1))
+        figures = [mean.value, mean.half_width, independent.half_width, one.quantile(50), one.quantile(90),
+                   one.quantile(95), *interval95, one.quantile(99), *interval99, one.quantile(99.9),
+                   float(times.max()), *shares]
+        return [len(one.times), len(times), one.unanswered, int(one.aborted),
+                int(all(run["valid"] for run in one.runs)),
+                *("" if math.isnan(figure) else f"{figure:.3f}" for figure in figures),
+                int(any(statistics.grows(times) for times in one.times))]
+
+    def write_ccdfs(self, folder):
+        """A CSV file per combination: time and the share that takes longer."""
+        folder.mkdir(exist_ok=True)
+        for one in self.combinations:
+            x, y = thinned(*statistics.ccdf(one.all_times))
+            lines = ["response_time_ms,ccdf", *(f"{a:.3f},{b:.3g}" for a, b in zip(x, y))]
+            (folder / f"{one.label}.csv").write_text("\n".join(lines) + "\n")
+
+
+def thinned(x, y, points=CCDF_POINTS):
+    """A curve with at most about `points` points, even in the logarithm of y, where the tail is."""
+    if len(x) <= points:
+        return x, y
+    logs = numpy.log(numpy.maximum(y, y[y > 0].min() / 2))
+    levels = numpy.linspace(logs[0], logs[-1], points)
+    keep = numpy.unique(numpy.searchsorted(-logs, -levels).clip(0, len(x) - 1))
+    return x[keep], y[keep]

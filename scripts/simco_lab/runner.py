@@ -1,0 +1,155 @@
+"""Runs the points of a scenario side by side, shows how far it is, and goes on where it stopped."""
+
+import hashlib
+import json
+import os
+import queue
+import shutil
+import sys
+import threading
+import time
+from pathlib import Path
+
+from . import job, results
+from .guest import LabError
+
+START_COST, COST = 4.0, 0.005  # seconds for a point, and for a transaction: for the time left only
+LIMIT_S, LIMIT_PER_TRANSACTION_S = 600, 0.5
+
+
+def cost(point):
+    return START_COST + COST * point.count
+
+
+def curve(point):
+    """Points that differ in their rate only."""
+    return point.scenario, tuple(pair for pair in point.values if pair[0] != "rate"), point.replication
+
+
+class Progress:
+    """One line that says how far we are; on a terminal it is renewed, else a line each minute."""
+
+    def __init__(self, total_cost, count, jobs):
+        self.total, self.count, self.jobs = total_cost, count, jobs
+        self.done_cost = self.done = 0
+        self.started = self.shown = time.monotonic()
+        self.terminal = sys.stderr.isatty()
+
+    def finished(self, point):
+        self.done += 1
+        self.done_cost += cost(point)
+        now = time.monotonic()
+        if not self.terminal and now - self.shown < 60 and self.done < self.count:
+            return
+        self.shown = now
+        elapsed = now - self.started
+        left = elapsed * (self.total - self.done_cost) / max(self.done_cost, 1e-9)
+        text = (f"{self.done} of {self.count} points, {elapsed / 60:.1f} min,"
+                f" about {left / 60:.1f} min left   ")
+        print(f"\r{text}" if self.terminal else text, end="" if self.terminal else "\n",
+              file=sys.stderr, flush=True)
+
+    def end(self):
+        if self.terminal:
+            print(file=sys.stderr)
+
+
+class Runner:
+    """`execute(job_files, out, processor, limit_s)` runs one job; `identity` says what runs it, so
+    that results of other programs are not taken for these."""
+
+    def __init__(self, execute, identity, out, jobs, extra_options=""):
+        self.execute, self.identity, self.out, self.jobs = execute, identity, Path(out), jobs
+        self.extra_options = extra_options
+        self.lock = threading.Lock()
+        self.aborted = {}  # curve: lowest rate that was aborted
+        self.failures = []
+        self.stopping = False
+
+    def folder(self, point):
+        return self.out / point.scenario / "points" / point.name
+
+    def fingerprint(self, files):
+        digest = hashlib.sha256(self.identity.encode())
+        for name, text in files.items():
+            digest.update(f"{name}\0{text}\0".encode())
+        return digest.hexdigest()
+
+    def done(self, point):
+        """The run of this very job that is there already, or None."""
+        try:
+            run = json.loads((self.folder(point) / "run.json").read_text())
+        except (OSError, ValueError):
+            return None
+        return run if run["fingerprint"] == self.fingerprint(self._files(point)) else None
+
+    def _files(self, point):
+        return job.files(point, extra_options=self.extra_options)
+
+    def _note(self, point, run):
+        if run["aborted"]:
+            known = self.aborted.get(curve(point), float("inf"))
+            self.aborted[curve(point)] = min(known, point.rate)
+
+    def run(self, points):
+        """Runs what is not there yet. Returns whether all went well; failures are printed."""
+        waiting = []
+        for point in points:
+            run = self.done(point)
+            if run is None:
+                waiting.append(point)
+            else:
+                self._note(point, run)
+        if len(waiting) < len(points):
+            print(f"{len(points) - len(waiting)} of {len(points)} points are there already", file=sys.stderr)
+        # A curve that was broken off makes its higher rates needless: low rates first.
+        waiting.sort(key=lambda point: (point.rate, -cost(point)))
+        work = queue.SimpleQueue()
+        for point in waiting:
+            work.put(point)
+        progress = Progress(sum(map(cost, waiting)), len(waiting), self.jobs)
+        processors = sorted(os.sched_getaffinity(0), reverse=True)
+        threads = [threading.Thread(target=self._worker, args=(work, progress, processors[i % len(processors)]))
+                   for i in range(min(self.jobs, len(waiting)))]
+        for thread in threads:
+            thread.start()
+        try:
+            for thread in threads:
+                thread.join()
+        except KeyboardInterrupt:
+            self.stopping = True
+            print("\nstopping; what is done stays", file=sys.stderr)
+            for thread in threads:
+                thread.join()
+            raise
+        progress.end()
+        for point, reason in self.failures:
+            print(f"lab: {point.scenario}/{point.name}: {reason}", file=sys.stderr)
+        return not self.failures
+
+    def _worker(self, work, progress, processor):
+        while not self.stopping:
+            try:
+                point = work.get_nowait()
+            except queue.Empty:
+                return
+            with self.lock:
+                beyond = point.rate > self.aborted.get(curve(point), float("inf"))
+            if not beyond:
+                self._one(point, processor)
+            with self.lock:
+                progress.finished(point)
+
+    def _one(self, point, processor):
+        folder = self.folder(point)
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        files = self._files(point)
+        try:
+            self.execute(files, folder, processor, LIMIT_S + LIMIT_PER_TRANSACTION_S * point.count)
+            run = results.finish(folder, point, self.fingerprint(files))
+            with self.lock:
+                self._note(point, run)
+        except (LabError, results.BadRun, OSError, ValueError, KeyError) as error:
+            with self.lock:
+                self.failures.append((point, str(error)))

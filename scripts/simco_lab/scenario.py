@@ -1,0 +1,305 @@
+"""Scenarios: what a TOML file of scripts/lab.d says, checked, and the points it comes to."""
+
+import hashlib
+import itertools
+import re
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent.parent / "lab.d"
+SCALES = ("quick", "full")
+FEWEST = 100  # transactions that a point is not shortened below
+
+# Every dimension of a point, with its value where a scenario does not name it.
+DIMENSIONS = {
+    "profile": "modern",
+    "variant": None,
+    "delay_ms": 10.0,  # one way
+    "jitter_ms": 0.0,  # one way, +-; packets overtake each other
+    "loss_percent": 0.0,  # of IP packets
+    "loss_correlation": 0.0,  # of neighbouring packets
+    "lose": "both",  # both, request or reply
+    "rate": 100.0,  # transactions per second
+    "backend": "null",  # of the middlebox
+}
+NUMBERS = {name for name, value in DIMENSIONS.items() if isinstance(value, float)}
+WORDS = {
+    "profile": ("modern", "2006", "tuned"),
+    "lose": ("both", "request", "reply"),
+    "backend": ("null", "nftables"),
+}
+VARIANT = re.compile(r"tcp(?:-(?P<connections>[1-9]\d{0,3}))?|sctp-(?:(?P<streams>[1-9]\d{0,4})|unordered)")
+
+KEYS = {
+    "": {"title", "source", "workload", "arrivals", "seed", "matrix", "quick", "full", "plot",
+         "expect", "paper", "warmup"},
+    "matrix": set(DIMENSIONS),
+    "quick": {"count", "replications", *DIMENSIONS},
+    "full": {"count", "replications", *DIMENSIONS},
+    "plot": {"name", "title", "kind", "x", "curves", "where", "log_x", "model", "y_max", "paper_figure"},
+    "expect": {"id", "claim", "kind", "quantity", "less", "than", "where", "variants", "tolerance_ms",
+               "percent", "factor", "unless"},
+    "paper": {"what", "value", "quantity", "where"},
+}
+PLOT_KINDS = {"mean", "ccdf"}
+EXPECT_KINDS = {"less", "equal", "model", "monotone"}
+QUANTITIES = {"mean", "p50", "p95", "p99", "p999"}
+
+
+class ScenarioError(Exception):
+    """What is wrong, and where: FILE:LINE: text."""
+
+
+def short_name(combination):
+    """A readable name: what is not as usual."""
+    marks = {"delay_ms": "delay", "jitter_ms": "jitter", "loss_percent": "loss",
+             "loss_correlation": "corr", "rate": "rate"}
+    return "_".join(f"{marks.get(key, '')}{value:g}" if isinstance(value, float) else value
+                    for key, value in combination.items()
+                    if key in ("profile", "variant") or value != DIMENSIONS[key])
+
+
+@dataclass(frozen=True)
+class Point:
+    """One run: the values of all dimensions, how much to measure, and which replication it is."""
+
+    scenario: str
+    values: tuple  # pairs of DIMENSIONS' order
+    count: int
+    replication: int
+    workload: str
+    arrivals: str
+    warmup: int
+    base_seed: int
+
+    def __getattr__(self, name):
+        for key, value in object.__getattribute__(self, "values"):
+            if key == name:
+                return value
+        raise AttributeError(name)
+
+    @property
+    def combination(self):
+        return dict(self.values)
+
+    @property
+    def name(self):
+        """Folder of its results."""
+        return f"{short_name(self.combination)}_n{self.count}_r{self.replication}"
+
+    def seed(self, purpose):
+        """A number for `purpose`, the same for every variant, profile and backend: they meet the
+        same arrivals and the same losses."""
+        shared = [str(self.combination[key]) for key in
+                  ("delay_ms", "jitter_ms", "loss_percent", "loss_correlation", "rate")]
+        text = "/".join([str(self.base_seed), self.scenario, *shared, str(self.replication), purpose])
+        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big")
+
+
+@dataclass
+class Scenario:
+    name: str
+    path: Path
+    title: str
+    source: str
+    workload: str
+    arrivals: str
+    warmup: int
+    seed: int
+    scales: dict  # of quick and full: {"count": ..., "replications": ..., dimension: [...]}
+    matrix: dict
+    plots: list = field(default_factory=list)
+    expectations: list = field(default_factory=list)
+    paper: list = field(default_factory=list)
+
+    def dimensions(self, scale):
+        """{dimension: values} at `scale`, every dimension named."""
+        chosen = {**self.matrix, **{k: v for k, v in self.scales[scale].items() if k in DIMENSIONS}}
+        return {key: chosen.get(key, [default]) for key, default in DIMENSIONS.items()}
+
+    def count_at(self, scale, rate):
+        """Transactions of a point: one number, or by rate, the greatest key that is not above it."""
+        count = self.scales[scale]["count"]
+        if isinstance(count, int):
+            return count
+        fitting = [bound for bound in count if bound <= rate]
+        return count[max(fitting)] if fitting else count[min(count)]
+
+    def take(self, fraction):
+        """Fewer transactions at every point: this share of them."""
+        for scale in self.scales.values():
+            count = scale["count"]
+            scale["count"] = {rate: self._part(n, fraction) for rate, n in count.items()} \
+                if isinstance(count, dict) else self._part(count, fraction)
+
+    @staticmethod
+    def _part(count, fraction):
+        return min(count, max(FEWEST, round(count * fraction)))
+
+    def points(self, scale):
+        dimensions = self.dimensions(scale)
+        for values in itertools.product(*dimensions.values()):
+            combination = tuple(zip(dimensions, values))
+            count = self.count_at(scale, dict(combination)["rate"])
+            for replication in range(self.scales[scale]["replications"]):
+                yield Point(self.name, combination, count, replication, self.workload, self.arrivals,
+                            self.warmup, self.seed)
+
+
+def variant_parts(variant):
+    """(transport, streams, connections, unordered) of a name such as tcp-4 or sctp-16."""
+    match = VARIANT.fullmatch(variant)
+    if variant.startswith("tcp"):
+        return "tcp", 1, int(match["connections"] or 1), False
+    if match["streams"]:
+        return "sctp", int(match["streams"]), 1, False
+    return "sctp", 1, 1, True
+
+
+class _Reader:
+    def __init__(self, path):
+        self.path = path
+        self.text = path.read_text()
+
+    def fail(self, text, table="", key="", nth=0):
+        raise ScenarioError(f"{self.path}:{self.line_of(table, key, nth)}: {text}")
+
+    def line_of(self, table, key, nth):
+        """Line of `key` in the `nth` of the tables of that name; of the table where it has none."""
+        current, seen, header = "", -1, 1
+        for number, line in enumerate(self.text.splitlines(), 1):
+            match = re.match(r"\s*\[\[?\s*([\w.-]+)\s*\]", line)
+            if match:
+                current = match[1].split(".")[0]
+                if current == table:
+                    seen += 1
+                    header = number if seen == nth else header
+            elif current == table and (table == "" or seen == nth):
+                if key and re.match(rf"\s*[\"']?{re.escape(key)}[\"']?\s*[=.]", line):
+                    return number
+        return header
+
+    def check_keys(self, table, given, nth=0):
+        for key in given:
+            if key not in KEYS[table]:
+                where = f" in [{table}]" if table else ""
+                self.fail(f"unknown key '{key}'{where}; known are {', '.join(sorted(KEYS[table]))}",
+                          table, key, nth)
+
+    def values(self, table, key, given):
+        """The list of values of a dimension, checked."""
+        listed = given if isinstance(given, list) else [given]
+        if not listed:
+            self.fail(f"'{key}' has no value", table, key)
+        return [self.value(table, key, one) for one in listed]
+
+    def value(self, table, key, one, nth=0, line_key=None):
+        line_key = line_key or key
+        if key in NUMBERS:
+            if not isinstance(one, (int, float)) or isinstance(one, bool) or one < 0:
+                self.fail(f"'{key}' takes numbers from 0, not {one!r}", table, line_key, nth)
+            return float(one)
+        if key == "variant":
+            if not isinstance(one, str) or not VARIANT.fullmatch(one):
+                self.fail(f"no variant '{one}': tcp, tcp-N, sctp-N or sctp-unordered", table, line_key, nth)
+        elif one not in WORDS[key]:
+            self.fail(f"'{key}' is one of {', '.join(WORDS[key])}, not {one!r}", table, line_key,
+                      nth)
+        return one
+
+    def scale(self, name, given, workload):
+        self.check_keys(name, given)
+        result = {key: self.values(name, key, value) for key, value in given.items()
+                  if key in DIMENSIONS}
+        result["replications"] = given.get("replications", 1)
+        count = given.get("count")
+        if isinstance(count, dict):
+            count = {float(rate): number for rate, number in count.items()}
+        if count is None or not all(isinstance(n, int) and n > 0
+                                    for n in (count.values() if isinstance(count, dict) else [count])):
+            self.fail(f"[{name}] needs 'count': transactions, or a table of them by rate", name, "count")
+        result["count"] = count
+        if result["replications"] < 1:
+            self.fail("'replications' is at least 1", name, "replications")
+        return result
+
+    def where(self, table, nth, line_key, given):
+        """The conditions of `line_key` in the nth table, {dimension: list of values}."""
+        for key in given:
+            if key not in DIMENSIONS:
+                self.fail(f"unknown dimension '{key}'; known are {', '.join(DIMENSIONS)}", table, line_key, nth)
+        return {key: [self.value(table, key, one, nth, line_key) for one in (v if isinstance(v, list) else [v])]
+                for key, v in given.items()}
+
+    def section(self, name, given):
+        """The tables of [[plot]], [[expect]] or [[paper]]."""
+        needed = {"plot": ("name", "title", "kind"), "expect": ("id", "claim", "kind"),
+                  "paper": ("what", "value")}[name]
+        kinds = {"plot": PLOT_KINDS, "expect": EXPECT_KINDS}.get(name)
+        for nth, one in enumerate(given):
+            self.check_keys(name, one, nth)
+            for key in needed:
+                if key not in one:
+                    self.fail(f"[[{name}]] needs '{key}'", name, "", nth)
+            if kinds and one["kind"] not in kinds:
+                self.fail(f"'kind' is one of {', '.join(sorted(kinds))}", name, "kind", nth)
+            if one.get("quantity", "mean") not in QUANTITIES:
+                self.fail(f"'quantity' is one of {', '.join(sorted(QUANTITIES))}", name, "quantity", nth)
+            for key in ("where", "less", "than", "unless"):
+                if key in one:
+                    one[key] = self.where(name, nth, key, one[key])
+        return given
+
+
+def read(path):
+    """The scenario of a file; raises ScenarioError."""
+    path = Path(path)
+    try:
+        reader = _Reader(path)
+        document = tomllib.loads(reader.text)
+    except OSError as error:
+        raise ScenarioError(f"{path}: {error.strerror}") from error
+    except tomllib.TOMLDecodeError as error:
+        match = re.search(r"\(at line (\d+), column \d+\)", str(error))
+        line = match[1] if match else "1"
+        raise ScenarioError(f"{path}:{line}: {str(error).split(' (at')[0]}") from error
+    reader.check_keys("", document)
+    for key in ("title", "matrix", *SCALES):
+        if key not in document:
+            reader.fail(f"'{key}' is missing")
+    if document.get("workload", "per") not in ("per", "echo"):
+        reader.fail("'workload' is per or echo", "", "workload")
+    if document.get("arrivals", "poisson") not in ("poisson", "constant"):
+        reader.fail("'arrivals' is poisson or constant", "", "arrivals")
+    reader.check_keys("matrix", document["matrix"])
+    if "variant" not in document["matrix"]:
+        reader.fail("[matrix] needs 'variant'", "matrix")
+    workload = document.get("workload", "per")
+    scenario = Scenario(
+        name=path.stem, path=path, title=document["title"], source=document.get("source", ""),
+        workload=workload, arrivals=document.get("arrivals", "poisson"),
+        warmup=document.get("warmup", 0), seed=document.get("seed", 1),
+        scales={scale: reader.scale(scale, document[scale], workload) for scale in SCALES},
+        matrix={key: reader.values("matrix", key, value) for key, value in document["matrix"].items()},
+        plots=reader.section("plot", document.get("plot", [])),
+        expectations=reader.section("expect", document.get("expect", [])),
+        paper=reader.section("paper", document.get("paper", [])))
+    if workload == "per" and any("unordered" in variant for scale in SCALES
+                                 for variant in scenario.dimensions(scale)["variant"]):
+        reader.fail("unordered variants are for the echo workload: SIMCO's messages are ordered",
+                    "matrix", "variant")
+    return scenario
+
+
+def available():
+    return sorted(FOLDER.glob("*.toml"))
+
+
+def find(name):
+    """The scenario of that name, or of that file."""
+    path = Path(name) if name.endswith(".toml") else FOLDER / f"{name}.toml"
+    if not path.exists():
+        known = ", ".join(one.stem for one in available())
+        raise ScenarioError(f"no scenario '{name}'; there are {known}")
+    return read(path)

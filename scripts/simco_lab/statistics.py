@@ -1,0 +1,135 @@
+"""What is said about response times: definitions in doc/measuring.md. Times are milliseconds; a
+transaction without an answer has the time infinity, so that no order statistic forgets it."""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy
+from mpmath import mp
+
+BATCHES = 30
+CONFIDENCE = 0.95
+PERCENTILES = (50.0, 90.0, 95.0, 99.0, 99.9)
+
+
+@lru_cache(maxsize=None)
+def student_t(degrees):
+    """The two-sided 95 % quantile of Student's distribution."""
+
+    def beyond(t):
+        x = degrees / (degrees + t * t)
+        return mp.betainc(degrees / 2.0, 0.5, 0, x, regularized=True) - (1 - CONFIDENCE)
+
+    return float(mp.findroot(beyond, (1.5, 15), solver="anderson"))
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value and half of its 95 % interval; nan where there is none."""
+
+    value: float
+    half_width: float = math.nan
+
+
+def mean_independent(times):
+    """The papers' interval: as if every transaction were independent. Head-of-line blocking makes
+    neighbours alike, so it is too narrow under loss."""
+    answered = times[numpy.isfinite(times)]
+    n = len(answered)
+    if n == 0:
+        return Estimate(math.nan)
+    if n == 1:
+        return Estimate(float(answered[0]))
+    half = student_t(n - 1) * float(answered.std(ddof=1)) / math.sqrt(n)
+    return Estimate(float(answered.mean()), half)
+
+
+def mean_batches(times, batches=BATCHES):
+    """The mean with the interval of batch means: consecutive transactions together."""
+    answered = times[numpy.isfinite(times)]
+    if len(answered) < 2 * batches:
+        return Estimate(mean_independent(times).value)
+    size = len(answered) // batches
+    means = answered[: size * batches].reshape(batches, size).mean(axis=1)
+    half = student_t(batches - 1) * float(means.std(ddof=1)) / math.sqrt(batches)
+    return Estimate(float(answered.mean()), half)
+
+
+def over_replications(values):
+    """Mean and interval of one figure over independent runs."""
+    values = numpy.asarray([value for value in values if math.isfinite(value)])
+    if len(values) == 0:
+        return Estimate(math.nan)
+    if len(values) == 1:
+        return Estimate(float(values[0]))
+    half = student_t(len(values) - 1) * float(values.std(ddof=1)) / math.sqrt(len(values))
+    return Estimate(float(values.mean()), half)
+
+
+def percentile(times, q):
+    """The q-th percentile, nearest rank."""
+    rank = max(math.ceil(q / 100.0 * len(times)), 1)
+    return float(numpy.partition(times, rank - 1)[rank - 1])
+
+
+def percentile_interval(times, q):
+    """(low, high) of the 95 % interval by order statistics: the ranks between which the quantile
+    lies, by the normal approximation of the binomial. nan where there are too few samples."""
+    n, p = len(times), q / 100.0
+    spread = 1.96 * math.sqrt(n * p * (1 - p))
+    low, high = math.floor(n * p - spread), math.ceil(n * p + spread)
+    if low < 1 or high > n:
+        return math.nan, math.nan
+    ordered = numpy.sort(times)
+    return float(ordered[low - 1]), float(ordered[high - 1])
+
+
+def ccdf(times):
+    """(x, share of transactions that take longer than x), at every different time. Transactions
+    without an answer keep the curve above zero for ever: a plateau."""
+    ordered = numpy.sort(times[numpy.isfinite(times)])
+    if len(ordered) == 0:
+        return numpy.array([]), numpy.array([])
+    x, first = numpy.unique(ordered, return_index=True)
+    upto = numpy.append(first[1:], len(ordered))
+    return x, 1.0 - upto / len(times)
+
+
+def difference(a, b):
+    """a - b of two independent estimates; intervals add in squares."""
+    if math.isnan(a.half_width) or math.isnan(b.half_width):
+        return Estimate(a.value - b.value)
+    return Estimate(a.value - b.value, math.hypot(a.half_width, b.half_width))
+
+
+def truncation(times, batch=5):
+    """MSER-5: how many transactions to leave out at the beginning so that the standard error of
+    the rest is least; at most half of them."""
+    answered = times[numpy.isfinite(times)]
+    count = len(answered) // batch
+    if count < 4:
+        return 0
+    means = answered[: count * batch].reshape(count, batch).mean(axis=1)
+    rest = numpy.arange(count, 0, -1)
+    sums = numpy.cumsum(means[::-1])[::-1]
+    squares = numpy.cumsum((means**2)[::-1])[::-1]
+    errors = (squares / rest - (sums / rest) ** 2) / rest
+    return int(numpy.argmin(errors[: count // 2])) * batch
+
+
+def grows(times, batches=BATCHES):
+    """Whether response times rise through the run, beyond chance: Mann-Kendall's test on batch
+    means. Then more is offered than can be carried."""
+    answered = times[numpy.isfinite(times)]
+    if len(answered) < 2 * batches:
+        return False
+    size = len(answered) // batches
+    means = answered[: size * batches].reshape(batches, size).mean(axis=1)
+    score = sum(
+        float(numpy.sign(means[later] - means[earlier]))
+        for earlier in range(batches)
+        for later in range(earlier + 1, batches)
+    )
+    deviation = math.sqrt(batches * (batches - 1) * (2 * batches + 5) / 18.0)
+    return score / deviation > 2.576  # one per cent, two-sided

@@ -1,0 +1,52 @@
+"""Loss patterns: drawn from their seed, with the share asked for, and checkable."""
+
+import unittest
+
+from simco_lab import pattern
+
+
+class Drawing(unittest.TestCase):
+    def test_repeatable(self):
+        self.assertEqual(pattern.draw(0.01, 10000, 7), pattern.draw(0.01, 10000, 7))
+        self.assertNotEqual(pattern.draw(0.01, 10000, 7), pattern.draw(0.01, 10000, 8))
+
+    def test_exact_share(self):
+        self.assertEqual(len(pattern.draw(0.025, 10000, 1)), 250)
+        self.assertEqual(pattern.draw(0.0, 10000, 1), [])
+
+    def test_correlation(self):
+        packets = 200000
+        lost = pattern.draw(0.02, packets, 1, correlation=0.8)
+        share = len(lost) / packets
+        self.assertAlmostEqual(share, 0.02, delta=0.002)
+        after = sum(1 for a, b in zip(lost, lost[1:]) if b == a + 1) / len(lost)
+        # P(bad after bad) = 1 - (1 - c)(1 - p)
+        self.assertAlmostEqual(after, 0.804, delta=0.02)
+
+    def test_nonsense_is_refused(self):
+        with self.assertRaises(ValueError):
+            pattern.draw(1.0, 100, 1)
+
+    def test_length_is_bounded(self):
+        self.assertEqual(pattern.length(0.01, 50000), 50000)
+        self.assertEqual(pattern.length(0.1, 500000), 20000)
+        self.assertEqual(pattern.length(0.0, 10), pattern.PACKETS_MIN)
+
+
+
+
+class Checking(unittest.TestCase):
+    def test_expected(self):
+        lost = [0, 5, 9]
+        self.assertEqual(pattern.expected_losses(5, 10, lost), 1)
+        self.assertEqual(pattern.expected_losses(10, 10, lost), 3)
+        self.assertEqual(pattern.expected_losses(26, 10, lost), 8)
+
+    def test_ruleset_names_every_packet(self):
+        text = pattern.ruleset({"request": (10, [1, 3]), "reply": (10, [])})
+        self.assertIn("numgen inc mod 10 vmap { 1 : goto lost-request, 3 : goto lost-request }", text)
+        self.assertEqual(text.count("numgen"), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,114 @@
+"""Scenario files: what a good one comes to, and where a bad one is wrong."""
+
+import tempfile
+import unittest
+from pathlib import Path
+
+from simco_lab import job, scenario
+
+GOOD = """\
+title = "A trial"
+workload = "echo"
+
+[matrix]
+variant = ["tcp-4", "sctp-16", "sctp-unordered"]
+loss_percent = [0, 1]
+rate = [1, 100]
+
+[quick]
+count = 100
+variant = ["sctp-16"]
+
+[full]
+count = { "0.1" = 50, "10" = 4000 }
+replications = 3
+
+[[plot]]
+name = "p"
+title = "P"
+kind = "mean"
+where = { rate = 100 }
+"""
+
+
+def parse(text):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "trial.toml"
+        path.write_text(text)
+        return scenario.read(path)
+
+
+class Reading(unittest.TestCase):
+    def test_points(self):
+        one = parse(GOOD)
+        self.assertEqual(len(list(one.points("quick"))), 1 * 2 * 2)
+        full = list(one.points("full"))
+        self.assertEqual(len(full), 3 * 2 * 2 * 3)
+        self.assertEqual({point.count for point in full if point.rate == 1}, {50})
+        self.assertEqual({point.count for point in full if point.rate == 100}, {4000})
+        self.assertEqual(len({point.name for point in full}), len(full))
+
+    def test_variants(self):
+        self.assertEqual(scenario.variant_parts("tcp"), ("tcp", 1, 1, False))
+        self.assertEqual(scenario.variant_parts("tcp-4"), ("tcp", 1, 4, False))
+        self.assertEqual(scenario.variant_parts("sctp-16"), ("sctp", 16, 1, False))
+        self.assertEqual(scenario.variant_parts("sctp-unordered"), ("sctp", 1, 1, True))
+
+    def test_every_shipped_scenario(self):
+        self.assertTrue(scenario.available())
+        for path in scenario.available():
+            one = scenario.read(path)
+            for scale in scenario.SCALES:
+                self.assertTrue(list(one.points(scale)), path)
+
+    def wrong(self, text, line, words):
+        with self.assertRaises(scenario.ScenarioError) as caught:
+            parse(text)
+        self.assertIn(f"trial.toml:{line}: ", str(caught.exception))
+        self.assertIn(words, str(caught.exception))
+
+    def test_unknown_keys_are_named_with_their_line(self):
+        self.wrong(GOOD.replace("workload", "workbench"), 2, "unknown key 'workbench'")
+        self.wrong(GOOD.replace("rate = [1, 100]", "rat = [1]"), 7, "unknown key 'rat' in [matrix]")
+        self.wrong(GOOD + 'colour = "red"\n', 22, "unknown key 'colour' in [plot]")
+        self.wrong(GOOD.replace("{ rate = 100 }", "{ rats = 1 }"), 21, "unknown dimension 'rats'")
+
+    def test_second_table_of_a_name(self):
+        self.wrong(GOOD + '[[plot]]\nname = "q"\ntitle = "Q"\nkind = "mean"\ncolour = 1\n', 26, "'colour'")
+
+    def test_bad_values(self):
+        self.wrong(GOOD.replace('"tcp-4"', '"udp"'), 5, "no variant 'udp'")
+        self.wrong(GOOD.replace("[0, 1]", '[0, "much"]'), 6, "takes numbers")
+        self.wrong(GOOD.replace("count = 100", "count = 0"), 10, "needs 'count'")
+        self.wrong(GOOD.replace('kind = "mean"', 'kind = "pie"'), 20, "'kind' is one of")
+        self.wrong(GOOD.replace("replications = 3", "replications = 0"), 15, "at least 1")
+
+    def test_broken_syntax(self):
+        self.wrong(GOOD.replace("[0, 1]", "[0, 1"), 7, "")
+
+    def test_unordered_is_for_echo(self):
+        self.wrong(GOOD.replace('"echo"', '"per"'), 5, "echo workload")
+
+
+class Jobs(unittest.TestCase):
+    def setUp(self):
+        self.points = {(p.variant, p.loss_percent, p.rate, p.replication): p for p in parse(GOOD).points("full")}
+
+    def test_every_variant_meets_the_same_losses_and_arrivals(self):
+        one, other = self.points["tcp-4", 1, 100, 0], self.points["sctp-16", 1, 100, 0]
+        self.assertEqual(job.patterns(one), job.patterns(other))
+        self.assertEqual(one.seed("arrivals"), other.seed("arrivals"))
+
+    def test_replications_differ(self):
+        one, other = self.points["tcp-4", 1, 100, 0], self.points["tcp-4", 1, 100, 1]
+        self.assertNotEqual(job.patterns(one), job.patterns(other))
+        self.assertNotEqual(job.files(one)["settings"], job.files(other)["settings"])
+
+    def test_a_job_is_always_the_same(self):
+        point = self.points["sctp-unordered", 1, 100, 2]
+        self.assertEqual(job.archive(job.files(point)), job.archive(job.files(point)))
+        self.assertIn("--unordered", job.files(point)["settings"])
+
+
+if __name__ == "__main__":
+    unittest.main()

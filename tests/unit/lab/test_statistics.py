@@ -1,0 +1,85 @@
+"""The statistics against tables, against hand-made samples, and against what they promise."""
+
+import math
+import unittest
+
+import numpy
+from simco_lab import results, statistics
+
+
+class Student(unittest.TestCase):
+    def test_table(self):
+        for degrees, value in ((1, 12.706), (2, 4.303), (4, 2.776), (9, 2.262), (29, 2.045), (1000, 1.962)):
+            self.assertAlmostEqual(statistics.student_t(degrees), value, places=3)
+
+
+class Means(unittest.TestCase):
+    def test_by_hand(self):
+        mean = statistics.mean_independent(numpy.array([1.0, 2.0, 3.0]))
+        self.assertAlmostEqual(mean.value, 2.0)
+        self.assertAlmostEqual(mean.half_width, 4.303 / math.sqrt(3), places=3)
+
+    def test_unanswered_ones_are_not_in_the_mean(self):
+        self.assertEqual(statistics.mean_independent(numpy.array([1.0, math.inf, 3.0])).value, 2.0)
+
+    def test_batches_see_that_neighbours_are_alike(self):
+        blocks = numpy.repeat(numpy.random.default_rng(1).normal(20, 5, 300), 100)
+        independent = statistics.mean_independent(blocks).half_width
+        self.assertGreater(statistics.mean_batches(blocks).half_width, 5 * independent)
+
+    def test_intervals_cover(self):
+        rng, covered = numpy.random.default_rng(2), 0
+        for _ in range(300):
+            estimate = statistics.mean_batches(rng.exponential(10, 3000))
+            covered += abs(estimate.value - 10) <= estimate.half_width
+        self.assertTrue(270 <= covered <= 298, covered)
+
+    def test_replications(self):
+        estimate = statistics.over_replications([10.0, 12.0, 14.0])
+        self.assertEqual(estimate.value, 12.0)
+        self.assertAlmostEqual(estimate.half_width, 4.303 * 2 / math.sqrt(3), places=3)
+
+    def test_difference(self):
+        gap = statistics.difference(statistics.Estimate(10, 3), statistics.Estimate(4, 4))
+        self.assertEqual((gap.value, gap.half_width), (6, 5))
+
+
+class Orders(unittest.TestCase):
+    def test_nearest_rank(self):
+        times = numpy.arange(1.0, 101.0)
+        self.assertEqual(statistics.percentile(times, 50), 50)
+        self.assertEqual(statistics.percentile(times, 99), 99)
+        self.assertEqual(statistics.percentile(times, 99.9), 100)
+
+    def test_interval_needs_samples(self):
+        self.assertTrue(math.isnan(statistics.percentile_interval(numpy.arange(100.0), 99.9)[0]))
+        low, high = statistics.percentile_interval(numpy.arange(10000.0), 99)
+        self.assertTrue(9860 < low < 9900 < high < 9940)
+
+    def test_ccdf_counts_ties_and_the_unanswered(self):
+        x, y = statistics.ccdf(numpy.array([1.0, 1.0, 2.0, math.inf]))
+        self.assertEqual(list(x), [1.0, 2.0])
+        self.assertEqual(list(y), [0.5, 0.25])
+
+    def test_thinned_curve_keeps_its_ends_and_its_tail(self):
+        x, y = statistics.ccdf(numpy.random.default_rng(3).exponential(10, 50000))
+        a, b = results.thinned(x, y)
+        self.assertLessEqual(len(a), results.CCDF_POINTS + 1)
+        self.assertEqual((a[0], a[-1]), (x[0], x[-1]))
+        self.assertGreater(numpy.sum(b < 1e-3), 40)
+
+
+class Course(unittest.TestCase):
+    def test_growth(self):
+        noise = numpy.random.default_rng(4).normal(0, 1, 3000)
+        self.assertFalse(statistics.grows(20 + noise))
+        self.assertTrue(statistics.grows(20 + noise + numpy.arange(3000) / 300))
+
+    def test_truncation(self):
+        steady = numpy.random.default_rng(5).normal(20, 1, 3000)
+        steady[:200] += 50
+        self.assertTrue(200 <= statistics.truncation(steady) <= 260)
+
+
+if __name__ == "__main__":
+    unittest.main()
