@@ -90,6 +90,7 @@ ordered_json parameters(const Results& results) {
           {"sctp_rto_min", s.transport.sctp.rto_min.count()},
           {"sctp_rto_max", s.transport.sctp.rto_max.count()},
           {"sctp_sack_delay", s.transport.sctp.sack_delay.count()},
+          {"sctp_i_bit", s.transport.sctp.i_bit},
           {"sctp_heartbeat", s.transport.sctp.heartbeat.count()},
           {"sctp_scheduler",
            s.transport.sctp.scheduler == net::SctpScheduler::kRoundRobin ? "rr" : "fcfs"},

@@ -4,6 +4,7 @@ import argparse
 import hashlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -151,8 +152,14 @@ def shell(arguments):
         return machine.shell(Path(folder))
 
 
+def interrupt(*_):
+    raise KeyboardInterrupt
+
+
 def main():
     arguments = parser().parse_args()
+    # Guests do not outlive us, however we are ended.
+    signal.signal(signal.SIGTERM, interrupt)
     try:
         if arguments.verb == "list":
             list_scenarios()

@@ -9,7 +9,7 @@ from .scenario import variant_parts
 
 # Transport parameters that are not our programs' own: what a program gets that sets nothing.
 KERNEL_SCTP = ("--sctp-rto-initial 3000 --sctp-rto-min 1000 --sctp-sack-delay 200"
-               " --sctp-buffer 106496")
+               " --sctp-buffer 106496 --sctp-i-bit false")
 
 PROFILES = {
     # The distribution's defaults.

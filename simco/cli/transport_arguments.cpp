@@ -60,6 +60,9 @@ void TransportArguments::declare_sctp(CLI::App& app) {
                  "SCTP: longest delay of a SACK, milliseconds; 0: none is delayed")
       ->check(CLI::Range(0U, kSackDelayMaxMs))
       ->capture_default_str();
+  app.add_option("--sctp-i-bit", sctp_.i_bit,
+                 "SCTP: ask for the SACKs of a thin flow at once (RFC 7053): true or false")
+      ->capture_default_str();
   app.add_option("--sctp-heartbeat", heartbeat_ms_,
                  "SCTP: interval of heartbeats on idle paths, milliseconds; 0: none")
       ->check(CLI::Range(0U, kHourMs))

@@ -121,7 +121,8 @@ class Attempt : public std::enable_shared_from_this<Attempt> {
     switch (input.kind) {
       case Kind::kNothing: return wait_for_association();
       case Kind::kConnected:
-        return finish({}, std::make_shared<sctp::Channel>(std::move(association_), read_buffer_));
+        return finish({}, std::make_shared<sctp::Channel>(std::move(association_), read_buffer_,
+                                                          options_.sctp));
       case Kind::kError: return try_next(input.error);
       default: return try_next(boost::asio::error::connection_aborted);
     }

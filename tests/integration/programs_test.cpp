@@ -1,6 +1,8 @@
 // The programs as their users start them: exit codes, output, signals, and the two together.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <nlohmann/json.hpp>
 
@@ -114,6 +116,30 @@ TEST(Programs, LoadgenAgainstMiddlebox) {
   while (std::getline(lines, line)) count += line.ends_with(",completed") ? 1 : 0;
   EXPECT_EQ(count, 1000U);
   ::unlink(samples.c_str());
+}
+
+TEST(Programs, LoadgenHoldsUntilItIsTold) {
+  Program middlebox({"simco-middlebox", "--port", "0"});
+  const auto port = middlebox.listening_port();
+  const std::string gate = testing::TempDir() + "simco-gate-" + std::to_string(::getpid());
+  ASSERT_EQ(::mkfifo(gate.c_str(), 0600), 0);
+  const int writer = ::open(gate.c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_GE(writer, 0);
+  Program loadgen({"simco-loadgen", "--connect", connect_to(port), "--rate", "1000", "--count",
+                   "10", "--hold", "--json", "-"},
+                  gate);
+  ASSERT_EQ(loadgen.line_with("connected"), "connected");
+  EXPECT_FALSE(loadgen.wait(std::chrono::seconds(1)).has_value());  // ten would take 10 ms
+  EXPECT_EQ(loadgen.out(), "");
+  ASSERT_EQ(::write(writer, "go\n", 3), 3);
+  EXPECT_EQ(loadgen.wait(), 0) << loadgen.err();
+  EXPECT_EQ(nlohmann::json::parse(loadgen.out())["transactions"]["completed"], 10);
+  // The end of the input is as good as a line.
+  Program other({"simco-loadgen", "--connect", connect_to(port), "--count", "10", "--hold"},
+                "/dev/null");
+  EXPECT_EQ(other.wait(), 0) << other.err();
+  ::close(writer);
+  ::unlink(gate.c_str());
 }
 
 TEST(Programs, LoadgenTellsOfRefusals) {

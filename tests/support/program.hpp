@@ -22,7 +22,8 @@ namespace simco::test {
 
 class Program {
  public:
-  explicit Program(std::vector<std::string> words) {
+  /// `input`: a file that becomes its standard input.
+  explicit Program(std::vector<std::string> words, const std::string& input = {}) {
     static int count = 0;
     base_ =
         testing::TempDir() + "simco-" + std::to_string(::getpid()) + "-" + std::to_string(++count);
@@ -33,6 +34,9 @@ class Program {
     posix_spawn_file_actions_t files;
     posix_spawn_file_actions_init(&files);
     const int flags = O_WRONLY | O_CREAT | O_TRUNC;
+    if (!input.empty()) {
+      posix_spawn_file_actions_addopen(&files, 0, input.c_str(), O_RDONLY, 0);
+    }
     posix_spawn_file_actions_addopen(&files, 1, (base_ + ".out").c_str(), flags, 0600);
     posix_spawn_file_actions_addopen(&files, 2, (base_ + ".err").c_str(), flags, 0600);
     EXPECT_EQ(posix_spawn(&pid_, argv[0], &files, nullptr, argv.data(), environ), 0) << words[0];
@@ -70,18 +74,21 @@ class Program {
 
   /// Port of the line "listening on TRANSPORT ADDRESS:PORT", which must come.
   std::uint16_t listening_port(const std::string& transport = "tcp") {
+    const auto line = line_with("listening on " + transport + " ");
+    if (line.empty()) return 0;
+    return static_cast<std::uint16_t>(std::stoi(line.substr(line.rfind(':') + 1)));
+  }
+  /// The rest of a line on standard error from `words` on, which must come.
+  std::string line_with(const std::string& words) {
     for (int i = 0; i < 2000 && !wait(std::chrono::seconds(0)); ++i) {
       const auto text = err();
-      const auto line = text.find("listening on " + transport + " ");
-      if (line != std::string::npos && text.find('\n', line) != std::string::npos) {
-        const auto end = text.find('\n', line);
-        const auto colon = text.rfind(':', end);
-        return static_cast<std::uint16_t>(std::stoi(text.substr(colon + 1, end - colon - 1)));
-      }
+      const auto from = text.find(words);
+      const auto end = text.find('\n', std::min(from, text.size()));
+      if (end != std::string::npos) return text.substr(from, end - from);
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
-    ADD_FAILURE() << "does not listen: " << err();
-    return 0;
+    ADD_FAILURE() << "does not say '" << words << "': " << err();
+    return {};
   }
 
  private:

@@ -86,9 +86,9 @@ class SctpPeer {
       const auto size = socket_.receive_from(boost::asio::buffer(packet), from, 0, error);
       if (error) return found;
       packet.resize(size);
-      for_each_chunk(packet, [&](Chunk type, std::span<const std::byte> body) {
+      for_each_chunk(packet, [&](Chunk type, std::uint32_t flags, std::span<const std::byte> body) {
         if (type == Chunk::kInitAck) take_init_ack(body);
-        if (type == Chunk::kData) take_data(body);
+        if (type == Chunk::kData) take_data(flags, body);
         found = found || type == wanted;
       });
     }
@@ -97,6 +97,7 @@ class SctpPeer {
   std::uint32_t peer_tag = 0;
   Octets cookie;
   std::vector<Octets> messages;  ///< received
+  std::vector<bool> i_bits;      ///< of their DATA chunks (RFC 7053)
 
  private:
   static std::uint32_t read(std::span<const std::byte> at, std::size_t octets) {
@@ -112,7 +113,7 @@ class SctpPeer {
     while (packet.size() >= 4) {
       const std::size_t length = read(packet.subspan(2), 2);
       if (length < 4 || length > packet.size()) return;
-      use(static_cast<Chunk>(packet[0]), packet.subspan(4, length - 4));
+      use(static_cast<Chunk>(packet[0]), read(packet.subspan(1), 1), packet.subspan(4, length - 4));
       packet = packet.subspan(std::min(packet.size(), (length + 3) / 4 * 4));
     }
   }
@@ -126,7 +127,8 @@ class SctpPeer {
       rest = rest.subspan(std::min<std::size_t>(rest.size(), (length + 3) / 4 * 4));
     }
   }
-  void take_data(std::span<const std::byte> body) {
+  void take_data(std::uint32_t flags, std::span<const std::byte> body) {
+    i_bits.push_back((flags & 8) != 0);
     messages.emplace_back(body.begin() + 12, body.end());
     Octets sack(12);
     ByteWriter out(sack);

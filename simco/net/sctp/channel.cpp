@@ -11,7 +11,8 @@ namespace simco::net::sctp {
 
 using boost::system::error_code;
 
-Channel::Channel(std::unique_ptr<Socket> socket, ReadBuffer& read_buffer, OnRestart on_restart)
+Channel::Channel(std::unique_ptr<Socket> socket, ReadBuffer& read_buffer,
+                 const SctpOptions& options, OnRestart on_restart)
     : socket_(std::move(socket)),
       executor_(socket_->get_executor()),
       close_timer_(executor_),
@@ -19,7 +20,8 @@ Channel::Channel(std::unique_ptr<Socket> socket, ReadBuffer& read_buffer, OnRest
       on_restart_(std::move(on_restart)),
       outbound_streams_(socket_->outbound_streams()),
       inbound_streams_(socket_->inbound_streams()),
-      peer_address_(socket_->peer_address()) {}
+      peer_address_(socket_->peer_address()),
+      use_i_bit_(options.i_bit) {}
 
 void Channel::start(ChannelHandler& handler) {
   SIMCO_ASSERT(handler_ == nullptr);
@@ -134,12 +136,22 @@ std::span<std::byte> Channel::allocate(std::size_t size, Delivery delivery) {
   return std::span{out_}.subspan(old_size);
 }
 
+// In a fast flow every second packet has its SACK at once anyway; in a thin one the peer would wait
+// for another that does not come.
+Socket::Sending Channel::sending(bool more) {
+  if (!use_i_bit_ || more) return {.more = more};
+  const auto now = std::chrono::steady_clock::now();
+  const auto gap = now - std::exchange(last_sent_, now);
+  return {.i_bit = gap >= kSctpThinFlowGap};
+}
+
 void Channel::flush() {
   if (waiting_writable_ || shut_down_ || !socket_) return;
   while (messages_head_ < messages_.size()) {
     const auto [size, delivery] = messages_[messages_head_];
     const bool more = messages_head_ + 1 < messages_.size();
-    const auto error = socket_->send(std::span{out_}.subspan(out_head_, size), delivery, more);
+    const auto error =
+        socket_->send(std::span{out_}.subspan(out_head_, size), delivery, sending(more));
     if (error == boost::asio::error::would_block) {
       compact();
       socket_->flush();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <boost/asio/steady_timer.hpp>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "simco/net/message_channel.hpp"
 #include "simco/net/read_buffer.hpp"
 #include "simco/net/sctp/socket.hpp"
+#include "simco/net/transport.hpp"
 
 namespace simco::net::sctp {
 
@@ -19,9 +21,10 @@ class Channel final : public MessageChannel, public std::enable_shared_from_this
   /// Gets the association after its peer has begun anew with it.
   using OnRestart = std::function<void(std::unique_ptr<Socket>)>;
 
-  /// Takes an association that is up. Without `on_restart` a restart ends it. Make it with
-  /// std::make_shared.
-  Channel(std::unique_ptr<Socket> socket, ReadBuffer& read_buffer, OnRestart on_restart = {});
+  /// Takes an association that is up; of `options` only those about messages count. Without
+  /// `on_restart` a restart ends it. Make it with std::make_shared.
+  Channel(std::unique_ptr<Socket> socket, ReadBuffer& read_buffer, const SctpOptions& options,
+          OnRestart on_restart = {});
 
   void start(ChannelHandler& handler) override;
   void detach() override;
@@ -50,6 +53,7 @@ class Channel final : public MessageChannel, public std::enable_shared_from_this
   void take_data(std::span<const std::byte> octets, const Input& input);
   void deliver(std::span<const std::byte> held, std::size_t size, Delivery delivery);
   void malformed(DecodeError error);
+  Socket::Sending sending(bool more);
   void compact();
   void begin_shutdown();
   void wait_for_end();
@@ -72,6 +76,8 @@ class Channel final : public MessageChannel, public std::enable_shared_from_this
   std::vector<Queued> messages_;   ///< their sizes
   std::size_t out_head_ = 0;       ///< octets of out_ that have been taken
   std::size_t messages_head_ = 0;  ///< messages that have been taken
+  std::chrono::steady_clock::time_point last_sent_;
+  bool use_i_bit_;
   bool paused_ = false;
   bool waiting_readable_ = false;
   bool waiting_writable_ = false;

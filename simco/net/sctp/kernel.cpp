@@ -129,7 +129,7 @@ class KernelListener final : public Listener {
   }
 
   void take(std::unique_ptr<Socket> socket) {
-    on_accept_(std::make_shared<Channel>(std::move(socket), read_buffer_,
+    on_accept_(std::make_shared<Channel>(std::move(socket), read_buffer_, options_,
                                          [this](std::unique_ptr<Socket> again) {
                                            if (!stopped_) take(std::move(again));
                                          }));

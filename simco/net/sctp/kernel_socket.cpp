@@ -128,7 +128,8 @@ Input KernelSocket::receive(std::span<std::byte> buffer) {
   return input;
 }
 
-error_code KernelSocket::send(std::span<const std::byte> octets, Delivery delivery, bool more) {
+error_code KernelSocket::send(std::span<const std::byte> octets, Delivery delivery,
+                              Sending sending) {
   iovec part{const_cast<std::byte*>(octets.data()), octets.size()};
   alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(sctp_sndinfo))> control{};
   msghdr message{};
@@ -142,10 +143,10 @@ error_code KernelSocket::send(std::span<const std::byte> octets, Delivery delive
   item->cmsg_len = CMSG_LEN(sizeof(sctp_sndinfo));
   sctp_sndinfo info{};
   info.snd_sid = delivery.stream.value;
-  info.snd_flags = delivery.unordered ? SCTP_UNORDERED : 0;
+  info.snd_flags = send_flags(delivery, sending);
   std::memcpy(CMSG_DATA(item), &info, sizeof info);
   // Not sctp_sendv(): it drops the flags.
-  const int flags = MSG_DONTWAIT | MSG_NOSIGNAL | (more ? MSG_MORE : 0);
+  const int flags = MSG_DONTWAIT | MSG_NOSIGNAL | (sending.more ? MSG_MORE : 0);
   while (::sendmsg(fd(), &message, flags) < 0) {
     if (errno == EAGAIN) return boost::asio::error::would_block;
     if (errno != EINTR) return last_system_error();

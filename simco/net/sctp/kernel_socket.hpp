@@ -26,7 +26,7 @@ class KernelSocket final : public Socket {
   boost::asio::any_io_executor get_executor() override { return descriptor_.get_executor(); }
   Input receive(std::span<std::byte> buffer) override;
   boost::system::error_code send(std::span<const std::byte> message, Delivery delivery,
-                                 bool more) override;
+                                 Sending sending) override;
   void flush() override {}
   void wait_readable(Ready ready) override;
   void wait_writable(Ready ready) override;

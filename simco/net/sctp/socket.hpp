@@ -51,10 +51,14 @@ class Socket {
 
   /// Takes what is next. Pieces of different messages never mix. `buffer` has kMessageSizeMax.
   virtual Input receive(std::span<std::byte> buffer) = 0;
-  /// Hands over one message. `more`: others follow at once, it may wait for them to share a packet.
-  /// Answers asio::error::would_block where there is no room.
+  /// How a message is handed over.
+  struct Sending {
+    bool more = false;   ///< others follow at once: it may wait for them to share a packet
+    bool i_bit = false;  ///< its SACK is not to be delayed (RFC 7053)
+  };
+  /// Hands over one message. Answers asio::error::would_block where there is no room.
   virtual boost::system::error_code send(std::span<const std::byte> message, Delivery delivery,
-                                         bool more) = 0;
+                                         Sending sending) = 0;
   /// The messages of this turn are handed over.
   virtual void flush() = 0;
 

@@ -65,6 +65,12 @@ sctp_paddrparams path_parameters(const SctpOptions& options) {
   return path;
 }
 
+/// snd_flags of a message's sctp_sndinfo.
+std::uint16_t send_flags(const Delivery& delivery, Socket::Sending sending) {
+  return static_cast<std::uint16_t>((delivery.unordered ? SCTP_UNORDERED : 0) |
+                                    (sending.i_bit ? SCTP_SACK_IMMEDIATELY : 0));
+}
+
 /// What a notification (RFC 6458 section 6) means to us. `cannot_start(aborted)` answers why an
 /// association did not come up.
 template <class CannotStart>

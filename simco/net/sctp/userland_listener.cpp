@@ -21,11 +21,13 @@ using boost::system::error_code;
 UserlandListener::UserlandListener(UserlandStack& stack,
                                    std::vector<std::shared_ptr<DatagramPort>> ports,
                                    struct socket* socket, std::uint16_t sctp_port,
-                                   ReadBuffer& read_buffer, OnAccept on_accept, OnError on_error)
+                                   const SctpOptions& options, ReadBuffer& read_buffer,
+                                   OnAccept on_accept, OnError on_error)
     : stack_(&stack),
       ports_(std::move(ports)),
       socket_(socket),
       sctp_port_(sctp_port),
+      options_(options),
       read_buffer_(read_buffer),
       on_accept_(std::move(on_accept)),
       on_error_(std::move(on_error)) {
@@ -94,7 +96,7 @@ void UserlandListener::hand_over() {
 }
 
 void UserlandListener::take(std::unique_ptr<Socket> socket) {
-  on_accept_(std::make_shared<Channel>(std::move(socket), read_buffer_,
+  on_accept_(std::make_shared<Channel>(std::move(socket), read_buffer_, options_,
                                        [this](std::unique_ptr<Socket> again) {
                                          if (socket_ != nullptr) take(std::move(again));
                                        }));
@@ -161,8 +163,8 @@ std::unique_ptr<Listener> listen_userland(const boost::asio::any_io_executor& ex
     throw boost::system::system_error(error);
   }
   return std::make_unique<UserlandListener>(**stack, std::move(ports), socket,
-                                            port != 0 ? port : local_sctp_port(socket), read_buffer,
-                                            std::move(on_accept), std::move(on_error));
+                                            port != 0 ? port : local_sctp_port(socket), options,
+                                            read_buffer, std::move(on_accept), std::move(on_error));
 }
 
 }  // namespace simco::net::sctp

@@ -159,12 +159,13 @@ void UserlandSocket::set_bundling(bool on) {
   set(socket_, IPPROTO_SCTP, SCTP_NODELAY, no_delay);
 }
 
-error_code UserlandSocket::send(std::span<const std::byte> octets, Delivery delivery, bool more) {
+error_code UserlandSocket::send(std::span<const std::byte> octets, Delivery delivery,
+                                Sending sending) {
   if (socket_ == nullptr) return boost::asio::error::not_connected;
-  set_bundling(more);
+  set_bundling(sending.more);
   sctp_sndinfo info{};
   info.snd_sid = delivery.stream.value;
-  info.snd_flags = delivery.unordered ? SCTP_UNORDERED : 0;
+  info.snd_flags = send_flags(delivery, sending);
   const auto sent = usrsctp_sendv(socket_, octets.data(), octets.size(), nullptr, 0, &info,
                                   sizeof info, SCTP_SENDV_SNDINFO, 0);
   if (sent >= 0) return {};

@@ -28,7 +28,7 @@ class UserlandSocket final : public Socket {
   boost::asio::any_io_executor get_executor() override { return executor_; }
   Input receive(std::span<std::byte> buffer) override;
   boost::system::error_code send(std::span<const std::byte> message, Delivery delivery,
-                                 bool more) override;
+                                 Sending sending) override;
   void flush() override;
   void wait_readable(Ready ready) override;
   void wait_writable(Ready ready) override;
@@ -71,8 +71,8 @@ class UserlandSocket final : public Socket {
 class UserlandListener final : public Listener {
  public:
   UserlandListener(UserlandStack& stack, std::vector<std::shared_ptr<DatagramPort>> ports,
-                   struct socket* socket, std::uint16_t sctp_port, ReadBuffer& read_buffer,
-                   OnAccept on_accept, OnError on_error);
+                   struct socket* socket, std::uint16_t sctp_port, const SctpOptions& options,
+                   ReadBuffer& read_buffer, OnAccept on_accept, OnError on_error);
   ~UserlandListener() override;
 
   void stop() override;
@@ -94,6 +94,7 @@ class UserlandListener final : public Listener {
   std::vector<std::shared_ptr<DatagramPort>> ports_;
   struct socket* socket_;
   std::uint16_t sctp_port_;
+  SctpOptions options_;
   ReadBuffer& read_buffer_;
   OnAccept on_accept_;
   OnError on_error_;

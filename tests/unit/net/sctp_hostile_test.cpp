@@ -103,6 +103,33 @@ TEST_P(SctpHostileTest, DataOnAStreamBeyondTheNegotiatedOnesIsRefusedByTheStack)
   EXPECT_EQ(handlers_[0]->closed, 0);
 }
 
+// Where messages are rare nobody waits for the peer's delayed SACK; where they are not it is not
+// bothered.
+TEST_P(SctpHostileTest, AThinFlowAsksForItsSacksAtOnce) {
+  const auto peer = make_peer();
+  ASSERT_NO_FATAL_FAILURE(open(*peer));
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    accepted_[0]->send({i}, StReply{});
+    accepted_[0]->flush();
+    ASSERT_TRUE(loop_.run_until([&] {
+      peer->receive(Chunk::kData);
+      return peer->messages.size() == i + 1;
+    }));
+    loop_.run_for_a_while(10ms);
+  }
+  EXPECT_EQ(peer->i_bits, std::vector<bool>(3, true));
+  // Four at once share a packet; two more follow in the same millisecond.
+  for (std::uint32_t i = 0; i < 6; ++i) {
+    accepted_[0]->send({i}, StReply{});
+    if (i >= 3) accepted_[0]->flush();
+  }
+  ASSERT_TRUE(loop_.run_until([&] {
+    peer->receive(Chunk::kData);
+    return peer->messages.size() == 9;
+  }));
+  EXPECT_EQ(std::ranges::count(peer->i_bits, true), 3 + 1);
+}
+
 TEST_P(SctpHostileTest, APeerThatStartsAnewGetsANewConnection) {
   const auto peer = make_peer();
   ASSERT_NO_FATAL_FAILURE(open(*peer));
