@@ -1,0 +1,109 @@
+"""Reading what runs leave, and judging expectations by it."""
+
+import io
+import json
+import math
+import tempfile
+import unittest
+from pathlib import Path
+
+import numpy
+from simco_lab import expectations, pattern, results, scenario
+
+SAMPLES = """\
+index,tid,stream,scheduled_ns,sent_ns,received_ns,outcome
+0,1,1,1000000,1000100,21500000,completed
+1,2,2,2000000,,,unanswered
+2,3,3,3000000,3000100,,timed_out
+"""
+NETSTAT = """\
+TcpExt: SyncookiesSent TCPTimeouts TCPLossProbes
+TcpExt: 0 {timeouts} 3
+Tcp: RetransSegs
+Tcp: 7
+SctpT3RtxExpireds               \t{expired}
+"""
+
+
+def combination(variant, times, aborted=False, **values):
+    run = {"aborted": aborted, "valid": True}
+    all_values = {**scenario.DIMENSIONS, "variant": variant, **values}
+    return results.Combination(all_values, [run], [numpy.asarray(times, dtype=float)])
+
+
+class Reading(unittest.TestCase):
+    def test_what_was_not_answered_takes_for_ever(self):
+        times = results.response_times(io.StringIO(SAMPLES))
+        self.assertEqual(list(times), [20.5, math.inf, math.inf])
+
+    def test_counters_of_both_shapes(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for end in ("agent", "box"):
+                for when, timeouts, expired in (("before", 1, 2), ("after", 5, 2)):
+                    path = Path(folder) / f"counters.{end}.{when}"
+                    path.write_text(NETSTAT.format(timeouts=timeouts, expired=expired))
+            self.assertEqual(results.counter_changes(Path(folder), "tcp")["agent"], {"TCPTimeouts": 4})
+            self.assertEqual(results.counter_changes(Path(folder), "sctp")["box"], {})
+
+    def test_losses_that_are_not_the_patterns(self):
+        point = scenario.Point("trial", tuple({**scenario.DIMENSIONS, "variant": "tcp",
+                                               "loss_percent": 10.0}.items()),
+                               400, 0, "per", "poisson", 0, 1)
+        counts = {}
+        for direction, (packets, lost) in results.patterns(point).items():
+            counts[f"seen-{direction}"] = 700
+            counts[f"lost-{direction}"] = pattern.expected_losses(700, packets, lost)
+        with tempfile.TemporaryDirectory() as folder:
+            self.write(folder, counts)
+            self.assertEqual(results.check_losses(Path(folder), point)["reply"][0], 700)
+            counts["lost-reply"] += 1
+            self.write(folder, counts)
+            with self.assertRaisesRegex(results.BadRun, "direction 'reply'"):
+                results.check_losses(Path(folder), point)
+
+    @staticmethod
+    def write(folder, counts):
+        entries = [{"counter": {"name": name, "packets": value}} for name, value in counts.items()]
+        (Path(folder) / "drops.json").write_text(json.dumps({"nftables": [{"metainfo": {}}, *entries]}))
+
+
+class Judging(unittest.TestCase):
+    def setUp(self):
+        rng = numpy.random.default_rng(1)
+        self.fast = combination("sctp-16", rng.normal(21, 1, 3000))
+        self.slow = combination("tcp", rng.normal(25, 1, 3000))
+        self.same = combination("tcp", rng.normal(21, 1, 3000))
+
+    def test_less(self):
+        self.assertIs(expectations.compare(self.fast, self.slow, "mean")[0], True)
+        self.assertIs(expectations.compare(self.slow, self.fast, "mean")[0], False)
+        self.assertIsNone(expectations.compare(self.fast, self.same, "mean")[0])
+        self.assertIs(expectations.compare(self.fast, self.slow, "mean", factor=0.5)[0], False)
+
+    def test_a_curve_that_was_broken_off_loses(self):
+        broken = combination("tcp", [20.0, math.inf], aborted=True)
+        self.assertIs(expectations.compare(self.fast, broken, "mean")[0], True)
+        self.assertIs(expectations.compare(broken, self.fast, "mean")[0], False)
+
+    def test_monotone(self):
+        one = self.results([combination("sctp-1", self.slow.times[0]), combination("sctp-4", self.fast.times[0])])
+        self.assertTrue(expectations.check_monotone(one, {})[0].holds)
+        one = self.results([combination("sctp-1", self.fast.times[0]), combination("sctp-4", self.slow.times[0])])
+        self.assertFalse(expectations.check_monotone(one, {})[0].holds)
+
+    def test_model(self):
+        # equation 5 at 1 %, 100/s, 20 ms and many streams: 21.5 ms
+        near = combination("sctp-16", numpy.random.default_rng(2).normal(21.4, 1, 3000), loss_percent=1.0)
+        far = combination("sctp-16", numpy.random.default_rng(2).normal(25, 1, 3000), loss_percent=1.0)
+        self.assertTrue(expectations.check_model(self.results([near]), {"percent": 5})[0].holds)
+        self.assertFalse(expectations.check_model(self.results([far]), {"percent": 5})[0].holds)
+
+    @staticmethod
+    def results(combinations):
+        found = results.Results.__new__(results.Results)
+        found.combinations = combinations
+        return found
+
+
+if __name__ == "__main__":
+    unittest.main()
