@@ -158,7 +158,7 @@ def interrupt(*_):
 
 def main():
     arguments = parser().parse_args()
-    # Guests do not outlive us, however we are ended.
+    # As with Ctrl-C: what is under way is finished, what is done stays.
     signal.signal(signal.SIGTERM, interrupt)
     try:
         if arguments.verb == "list":

@@ -90,14 +90,13 @@ def netem(point):
     return f"delay {point.delay_ms:g}ms" + (f" {point.jitter_ms:g}ms" if point.jitter_ms else "")
 
 
-def files(point, prefix="lab", extra_options=""):
+def files(point, extra_options=""):
     """{name: text} of the job. `extra_options` go to both programs' SCTP, for trials."""
     profile = dict(PROFILES[point.profile])
     transport = variant_parts(point.variant)[0]
     profile["sctp"] = f"{profile['sctp']} {extra_options}".strip()
     drawn = patterns(point)
     settings = {
-        "prefix": prefix,
         "transport": transport,
         "netem": netem(point),
         "route": profile["route"],

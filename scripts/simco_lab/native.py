@@ -51,10 +51,9 @@ def execute(programs):
             for name, text in files.items():
                 (Path(folder) / name).write_text(text)
             environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}:/sbin:/usr/sbin"}
-            settings = Path(folder) / "settings"
             # Several runs at a time have networks of their own.
-            settings.write_text(settings.read_text().replace("prefix=lab\n", f"prefix=lab{out.stat().st_ino}\n"))
-            process = subprocess.Popen([str(HERE / "point"), folder, str(out)], env=environment,
+            prefix = f"lab{out.stat().st_ino}"
+            process = subprocess.Popen([str(HERE / "point"), folder, str(out), prefix], env=environment,
                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                        stderr=subprocess.PIPE)
             try:

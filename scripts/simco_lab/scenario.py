@@ -38,12 +38,13 @@ KEYS = {
     "quick": {"count", "replications", *DIMENSIONS},
     "full": {"count", "replications", *DIMENSIONS},
     "plot": {"name", "title", "kind", "x", "curves", "where", "log_x", "model", "y_max", "paper_figure"},
-    "expect": {"id", "claim", "kind", "quantity", "less", "than", "where", "variants", "tolerance_ms",
-               "percent", "factor", "unless"},
+    "expect": {"id", "claim", "kind", "quantity", "less", "than", "where", "tolerance_ms",
+               "percent", "factor"},
     "paper": {"what", "value", "quantity", "where"},
 }
 PLOT_KINDS = {"mean", "ccdf"}
-EXPECT_KINDS = {"less", "equal", "model", "monotone"}
+# What an expectation of each kind cannot do without.
+EXPECT_KINDS = {"less": ("less", "than"), "equal": ("tolerance_ms",), "model": ("percent",), "monotone": ()}
 QUANTITIES = {"mean", "p50", "p95", "p99", "p999"}
 
 
@@ -208,7 +209,7 @@ class _Reader:
                       nth)
         return one
 
-    def scale(self, name, given, workload):
+    def scale(self, name, given):
         self.check_keys(name, given)
         result = {key: self.values(name, key, value) for key, value in given.items()
                   if key in DIMENSIONS}
@@ -244,9 +245,13 @@ class _Reader:
                     self.fail(f"[[{name}]] needs '{key}'", name, "", nth)
             if kinds and one["kind"] not in kinds:
                 self.fail(f"'kind' is one of {', '.join(sorted(kinds))}", name, "kind", nth)
+            if name == "expect":
+                for key in EXPECT_KINDS[one["kind"]]:
+                    if key not in one:
+                        self.fail(f"an expectation of kind '{one['kind']}' needs '{key}'", name, "kind", nth)
             if one.get("quantity", "mean") not in QUANTITIES:
                 self.fail(f"'quantity' is one of {', '.join(sorted(QUANTITIES))}", name, "quantity", nth)
-            for key in ("where", "less", "than", "unless"):
+            for key in ("where", "less", "than"):
                 if key in one:
                     one[key] = self.where(name, nth, key, one[key])
         return given
@@ -272,6 +277,9 @@ def read(path):
         reader.fail("'workload' is per or echo", "", "workload")
     if document.get("arrivals", "poisson") not in ("poisson", "constant"):
         reader.fail("'arrivals' is poisson or constant", "", "arrivals")
+    for key in ("warmup", "seed"):
+        if not isinstance(document.get(key, 0), int):
+            reader.fail(f"'{key}' is a whole number", "", key)
     reader.check_keys("matrix", document["matrix"])
     if "variant" not in document["matrix"]:
         reader.fail("[matrix] needs 'variant'", "matrix")
@@ -280,7 +288,7 @@ def read(path):
         name=path.stem, path=path, title=document["title"], source=document.get("source", ""),
         workload=workload, arrivals=document.get("arrivals", "poisson"),
         warmup=document.get("warmup", 0), seed=document.get("seed", 1),
-        scales={scale: reader.scale(scale, document[scale], workload) for scale in SCALES},
+        scales={scale: reader.scale(scale, document[scale]) for scale in SCALES},
         matrix={key: reader.values("matrix", key, value) for key, value in document["matrix"].items()},
         plots=reader.section("plot", document.get("plot", [])),
         expectations=reader.section("expect", document.get("expect", [])),

@@ -103,21 +103,6 @@ def difference(a, b):
     return Estimate(a.value - b.value, math.hypot(a.half_width, b.half_width))
 
 
-def truncation(times, batch=5):
-    """MSER-5: how many transactions to leave out at the beginning so that the standard error of
-    the rest is least; at most half of them."""
-    answered = times[numpy.isfinite(times)]
-    count = len(answered) // batch
-    if count < 4:
-        return 0
-    means = answered[: count * batch].reshape(count, batch).mean(axis=1)
-    rest = numpy.arange(count, 0, -1)
-    sums = numpy.cumsum(means[::-1])[::-1]
-    squares = numpy.cumsum((means**2)[::-1])[::-1]
-    errors = (squares / rest - (sums / rest) ** 2) / rest
-    return int(numpy.argmin(errors[: count // 2])) * batch
-
-
 def grows(times, batches=BATCHES):
     """Whether response times rise through the run, beyond chance: Mann-Kendall's test on batch
     means. Then more is offered than can be carried."""

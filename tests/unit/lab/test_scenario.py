@@ -83,6 +83,10 @@ class Reading(unittest.TestCase):
         self.wrong(GOOD.replace('kind = "mean"', 'kind = "pie"'), 20, "'kind' is one of")
         self.wrong(GOOD.replace("replications = 3", "replications = 0"), 15, "at least 1")
 
+    def test_expectations_say_what_they_compare(self):
+        self.wrong(GOOD + '[[expect]]\nid = "X"\nclaim = "x"\nkind = "less"\n', 25, "needs 'less'")
+        self.wrong(GOOD.replace('workload = "echo"', 'seed = "one"'), 2, "'seed' is a whole number")
+
     def test_broken_syntax(self):
         self.wrong(GOOD.replace("[0, 1]", "[0, 1"), 7, "")
 

@@ -75,11 +75,6 @@ class Course(unittest.TestCase):
         self.assertFalse(statistics.grows(20 + noise))
         self.assertTrue(statistics.grows(20 + noise + numpy.arange(3000) / 300))
 
-    def test_truncation(self):
-        steady = numpy.random.default_rng(5).normal(20, 1, 3000)
-        steady[:200] += 50
-        self.assertTrue(200 <= statistics.truncation(steady) <= 260)
-
 
 if __name__ == "__main__":
     unittest.main()
