@@ -44,7 +44,7 @@ struct SctpOptions {
   /// Messages of a thin flow carry the I bit (RFC 7053): the peer does not delay their SACK,
   /// whatever its own settings are. Without it a low RTO.Min would let the timer expire needlessly.
   bool i_bit = true;
-  std::chrono::milliseconds heartbeat{30'000};  ///< HB.interval; 0: no heartbeats
+  std::chrono::milliseconds heartbeat{5'000};  ///< HB.interval; 0: no heartbeats
   SctpScheduler scheduler = SctpScheduler::kFirstCome;
   /// Send and receive buffer of an association, octets; 0: what suits the stack (limits.hpp).
   std::uint32_t buffer = 0;
