@@ -9,7 +9,9 @@ from .scenario import variant_parts
 
 # Transport parameters that are not our programs' own: what a program gets that sets nothing.
 KERNEL_SCTP = ("--sctp-rto-initial 3000 --sctp-rto-min 1000 --sctp-sack-delay 200"
-               " --sctp-buffer 106496 --sctp-i-bit false")
+               " --sctp-heartbeat 30000 --sctp-buffer 106496 --sctp-i-bit false")
+# What of a profile concerns which transport: what it does not is left out of the job.
+SYSCTLS = {"tcp": "net.ipv4.tcp_", "sctp": "net.sctp."}
 
 PROFILES = {
     # The distribution's defaults.
@@ -99,12 +101,12 @@ def files(point, extra_options=""):
     settings = {
         "transport": transport,
         "netem": netem(point),
-        "route": profile["route"],
+        "route": profile["route"] if transport == "tcp" else "",  # TCP's initial window
         "server_command": " ".join(server_command(point, profile)),
         "load_command": " ".join(load_command(point, profile)),
     }
     sysctls = {key: value for key, value in profile["sysctls"].items()
-               if transport == "sctp" or not key.startswith("net.sctp")}
+               if key.startswith(SYSCTLS[transport])}
     return {
         "settings": "".join(f"{key}={shlex.quote(value)}\n" for key, value in settings.items()),
         "sysctls": "".join(f"{key}={value}\n" for key, value in sysctls.items()),

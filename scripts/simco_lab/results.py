@@ -4,6 +4,7 @@ import csv
 import gzip
 import json
 import math
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -93,7 +94,7 @@ def finish(folder, point, fingerprint):
     (folder / "samples.csv").unlink()
     run = {
         "fingerprint": fingerprint,
-        "point": {**point.combination, "count": point.count, "replication": point.replication},
+        "point": identity(point),
         "aborted": load["aborted"],
         "abort_reason": load["abort_reason"],
         "transactions": load["transactions"],
@@ -102,8 +103,26 @@ def finish(folder, point, fingerprint):
         "packets": {direction: {"seen": seen, "lost": lost} for direction, (seen, lost) in losses.items()},
         "counters": counter_changes(folder, variant_parts(point.variant)[0]),
     }
-    # The last one to be written: a folder with it is complete.
+    write_run(folder, run)
+    return run
+
+
+def identity(point):
+    return {**point.combination, "count": point.count, "replication": point.replication}
+
+
+def write_run(folder, run):
+    """The last file to be written: a folder with it is complete."""
     (folder / "run.json").write_text(json.dumps(run, indent=1) + "\n")
+
+
+def take_over(source, folder, point):
+    """Makes `folder` the run of `point` from `source`, where the very same job was run for another
+    point: a transport that a profile does not concern, say."""
+    run = json.loads((source / "run.json").read_text())
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(source, folder, ignore=shutil.ignore_patterns("run.json"))
+    write_run(folder, {**run, "point": identity(point)})
     return run
 
 

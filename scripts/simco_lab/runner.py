@@ -93,15 +93,7 @@ class Runner:
 
     def run(self, points):
         """Runs what is not there yet. Returns whether all went well; failures are printed."""
-        waiting = []
-        for point in points:
-            run = self.done(point)
-            if run is None:
-                waiting.append(point)
-            else:
-                self._note(point, run)
-        if len(waiting) < len(points):
-            print(f"{len(points) - len(waiting)} of {len(points)} points are there already", file=sys.stderr)
+        waiting, twins = self._share(points)
         # A curve that was broken off makes its higher rates needless: low rates first.
         waiting.sort(key=lambda point: (point.rate, -cost(point)))
         work = queue.SimpleQueue()
@@ -123,9 +115,35 @@ class Runner:
                 thread.join()
             raise
         progress.end()
+        for original, point in twins:
+            if self.done(original):  # else it failed, or its curve was broken off
+                results.take_over(self.folder(original), self.folder(point), point)
         for point, reason in self.failures:
             print(f"lab: {point.scenario}/{point.name}: {reason}", file=sys.stderr)
         return not self.failures
+
+    def _share(self, points):
+        """The points to run, and pairs (run, point) for those whose job is the same as another's."""
+        first, missing = {}, []
+        for point in points:
+            run = self.done(point)
+            if run is None:
+                missing.append(point)
+            else:
+                self._note(point, run)
+                first[run["fingerprint"]] = point
+        waiting, twins = [], []
+        for point in missing:
+            original = first.setdefault(self.fingerprint(self._files(point)), point)
+            if original is point:
+                waiting.append(point)
+            else:
+                twins.append((original, point))
+        if len(missing) < len(points):
+            print(f"{len(points) - len(missing)} of {len(points)} points are there already", file=sys.stderr)
+        if twins:
+            print(f"{len(twins)} points are the same jobs as others", file=sys.stderr)
+        return waiting, twins
 
     def _worker(self, work, progress, processor):
         while not self.stopping:

@@ -38,7 +38,7 @@ struct SctpOptions {
   /// The kernel's SCTP is encapsulated, too. It uses the UDP port of the sysctl net.sctp.udp_port.
   bool kernel_encaps = false;
   std::chrono::milliseconds rto_initial{500};  ///< RTO.Initial
-  std::chrono::milliseconds rto_min{40};       ///< RTO.Min
+  std::chrono::milliseconds rto_min{25};       ///< RTO.Min
   std::chrono::milliseconds rto_max{60'000};   ///< RTO.Max
   std::chrono::milliseconds sack_delay{10};  ///< longest delay of a SACK; below the peer's RTO.Min
   /// Messages of a thin flow carry the I bit (RFC 7053): the peer does not delay their SACK,

@@ -1,0 +1,98 @@
+"""What is run, and what is not run again. The jobs themselves are not."""
+
+import json
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+from simco_lab import results, runner, scenario
+
+TEXT = """
+title = "Trial"
+workload = "echo"
+[matrix]
+variant = ["tcp", "sctp-1"]
+profile = ["modern", "2006", "tuned"]
+loss_percent = [1]
+rate = [100, 1000]
+[quick]
+count = 100
+[full]
+count = 200
+"""
+
+
+class Sharing(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.out = Path(folder.name)
+        (self.out / "trial.toml").write_text(TEXT)
+        self.points = list(scenario.read(self.out / "trial.toml").points("quick"))
+        self.ran = []
+        self.fail = set()
+        self.abort = set()
+
+        def finish(folder, point, fingerprint):
+            if point.name in self.fail:
+                raise results.BadRun("refused")
+            self.ran.append((point.profile, point.variant, point.rate))
+            (folder / "samples").write_text(point.name)
+            run = {"fingerprint": fingerprint, "point": results.identity(point),
+                   "aborted": point.name in self.abort}
+            results.write_run(folder, run)
+            return run
+
+        patch = mock.patch.object(results, "finish", finish)
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def run_all(self, identity="programs"):
+        self.ran = []
+        with mock.patch("sys.stderr"):
+            work = runner.Runner(lambda *_: None, identity, self.out, jobs=1)
+            return work, work.run(self.points)
+
+    def test_the_same_job_is_run_once(self):
+        work, good = self.run_all()
+        self.assertTrue(good)
+        # TCP as it is today and tuned, and SCTP today and in 2006, are the same.
+        kinds = {(profile, variant) for profile, variant, _ in self.ran}
+        self.assertEqual(kinds, {("modern", "tcp"), ("2006", "tcp"), ("modern", "sctp-1"),
+                                 ("tuned", "sctp-1")})
+        self.assertEqual(len(self.ran), 8)
+        for point in self.points:
+            run = json.loads((work.folder(point) / "run.json").read_text())
+            self.assertEqual(run["point"], results.identity(point))
+            self.assertTrue((work.folder(point) / "samples").exists())
+
+    def test_goes_on_where_it_stopped(self):
+        victim = next(point for point in self.points if point.variant == "tcp" and point.profile == "2006")
+        self.fail = {victim.name}
+        work, good = self.run_all()
+        self.assertFalse(good)
+        self.assertIsNone(work.done(victim))
+        self.fail = set()
+        _, good = self.run_all()
+        self.assertTrue(good)
+        self.assertEqual(self.ran, [("2006", "tcp", victim.rate)])
+        _, good = self.run_all()
+        self.assertEqual(self.ran, [])
+        self.run_all("other programs")
+        self.assertEqual(len(self.ran), 8)
+
+    def test_a_curve_ends_for_all_who_share_it(self):
+        slow = next(point for point in self.points
+                    if (point.variant, point.profile, point.rate) == ("sctp-1", "modern", 100))
+        self.abort = {slow.name}
+        work, good = self.run_all()
+        self.assertTrue(good)
+        self.assertNotIn(("modern", "sctp-1", 1000), self.ran)
+        missing = {(point.profile, point.variant, point.rate) for point in self.points
+                   if work.done(point) is None}
+        self.assertEqual(missing, {("modern", "sctp-1", 1000), ("2006", "sctp-1", 1000)})
+
+
+if __name__ == "__main__":
+    unittest.main()
