@@ -8,6 +8,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402 - the back end is chosen first
 import numpy  # noqa: E402
+from matplotlib.ticker import NullLocator  # noqa: E402
 
 from . import model, statistics  # noqa: E402
 from .scenario import variant_parts  # noqa: E402
@@ -20,6 +21,8 @@ LABELS = {"loss_percent": "Packet loss (%)", "rate": "Transactions per second",
           "streams": "Streams",
           "connections": "TCP connections", "rate_per_connection": "Transactions per second and connection",
           "delay_ms": "One-way delay (ms)", "jitter_ms": "Jitter (ms)"}
+CURVES = {"loss_percent": "{:g} % loss", "rate": "{:g}/s", "delay_ms": "{:g} ms one way",
+          "jitter_ms": "±{:g} ms", "loss_correlation": "correlation {:g}"}
 matplotlib.rcParams.update({"svg.hashsalt": "simco", "font.size": 9, "axes.grid": True,
                             "grid.alpha": 0.3, "savefig.bbox": "tight", "legend.fontsize": 7})
 
@@ -47,16 +50,48 @@ def name_of(value):
     return {"sctp-unordered": "SCTP unordered"}.get(value, value.upper() if value[0] in "ts" else value)
 
 
+def path_of(values):
+    rtt = 2 * values["delay_ms"]
+    rto = model.RTO_SCTP_MS if values["variant"].startswith("sctp") else rtt + model.RTO_TCP_EXTRA_MS
+    return model.Path(rtt, values["rate"], values["loss_percent"] / 100, rto)
+
+
 def predicted(values):
     """Equation 5 for these values, and whether it is valid there; None where it says nothing."""
     if values["loss_percent"] == 0 or values["jitter_ms"]:
         return None
-    transport, streams, connections, unordered = variant_parts(values["variant"])
-    rtt = 2 * values["delay_ms"]
-    rto = model.RTO_SCTP_MS if transport == "sctp" else rtt + model.RTO_TCP_EXTRA_MS
-    path = model.Path(rtt, values["rate"], values["loss_percent"] / 100, rto)
+    _, streams, connections, unordered = variant_parts(values["variant"])
+    path = path_of(values)
     value = model.response_ms(path, streams, connections, unordered)
     return value, unordered or model.valid(path, streams, connections)
+
+
+def marks(values, axis):
+    """The model's special places on an axis for these values: [(x, symbol, what it is)]."""
+    path = path_of(values)
+    place = f"{values['rate']:g}/s, RTT {path.rtt_ms:g} ms"
+    if axis == "streams":
+        enough = model.streams_enough(path)
+        return [(enough, f"M = {enough}", f"streams that are enough at {place}")]
+    if axis == "connections":
+        best = model.connections_best(values["rate"], path.rtt_ms)
+        return [(best, f"N_opt = {best:.1f} ({values['rate']:g}/s)", f"best number of connections at {place}")]
+    if axis in ("rate", "rate_per_connection"):
+        knee, best = model.alpha(path.rto_ms), model.mu(path.rtt_ms)
+        found = [(knee, f"alpha = {knee:.3g}/s", "from here on three later messages come before the time-out")]
+        if axis == "rate_per_connection":
+            found.append((best, f"mu = {best:.3g}/s", "least mean of a connection"))
+        return found
+    return []
+
+
+def marks_of(combinations, plot):
+    """Those of all curves of a plot, each once."""
+    if not plot.get("model"):
+        return []
+    axis = plot.get("x", "loss_percent")
+    return list(dict.fromkeys(mark for one in combinations if one.values["loss_percent"] > 0
+                              for mark in marks(one.values, axis)))
 
 
 def curves_of(combinations, plot):
@@ -89,7 +124,7 @@ def draw_means(axes, combinations, plot):
         look = style(number)
         shown = [one for one in ones if math.isfinite(one.mean.value)
                  and not (plot.get("log_x") and x_of(one, axis) <= 0)]
-        label = name_of(name) if isinstance(name, str) else f"{LABELS.get(plot['curves'], '')} {name:g}"
+        label = name_of(name) if isinstance(name, str) else CURVES[plot["curves"]].format(name)
         axes.errorbar([x_of(one, axis) for one in shown], [one.mean.value for one in shown],
                       yerr=[one.mean.half_width if math.isfinite(one.mean.half_width) else 0 for one in shown],
                       capsize=2, label=label, **look)
@@ -99,8 +134,18 @@ def draw_means(axes, combinations, plot):
                           linestyle="", label="_end")
         if plot.get("model"):
             draw_model(axes, ones, axis, look)
+    for x, symbol, _ in marks_of(combinations, plot):
+        axes.axvline(x, color="#808080", linewidth=0.8, linestyle=(0, (1, 2)), label="_mark")
+        axes.annotate(symbol, (x, 0), xycoords=("data", "axes fraction"), xytext=(-2, 3), fontsize=6,
+                      textcoords="offset points", rotation=90, ha="right", va="bottom", color="#606060")
     if plot.get("log_x"):
-        axes.set_xscale("log", base=2 if axis == "streams" else 10)
+        axes.set_xscale("log")
+        places = sorted({x_of(one, axis) for one in combinations} - {0.0, math.nan})
+        if axis != "rate_per_connection":  # what was measured, in plain numbers
+            axes.set_xticks([x for x in places if x > 0], minor=False)
+            axes.xaxis.set_major_formatter("{x:g}")
+            axes.tick_params(axis="x", labelsize=7, labelrotation=45 if len(places) > 9 else 0)
+            axes.xaxis.set_minor_locator(NullLocator())
     if "y_max" in plot:
         axes.set_ylim(0, plot["y_max"])
     axes.set_xlabel(LABELS.get(axis, axis))
@@ -134,7 +179,8 @@ def draw(results, folder):
                 continue
             figure, axes = plt.subplots(figsize=(5.2, 3.6))
             (draw_ccdf if plot["kind"] == "ccdf" else draw_means)(axes, chosen, plot)
-            title = f"{plot['title']} ({profile})"
+            like = f"; the paper's {plot['paper_figure']}" if "paper_figure" in plot else ""
+            title = f"{plot['title']} ({profile}{like})"
             axes.set_title(title, fontsize=9)
             axes.legend(ncol=2)
             name = f"{plot['name']}-{profile}"

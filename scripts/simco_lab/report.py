@@ -3,7 +3,7 @@
 import math
 
 from . import expectations, statistics
-from .plots import name_of, predicted
+from .plots import marks_of, name_of, predicted
 
 WORDS = {True: "holds", False: "does not hold", None: "cannot be told"}
 
@@ -74,6 +74,29 @@ def expectation_lines(results):
     return lines
 
 
+def model_lines(results):
+    """The model's special places, and where parallel connections were best indeed."""
+    found = {}
+    for plot in results.scenario.plots:
+        for _, symbol, meaning in marks_of(results.select(plot.get("where", {})), plot):
+            found[symbol, meaning] = None
+    lines = [f"- {symbol}: {meaning}" for symbol, meaning in found]
+    if any(plot.get("model") and plot.get("x") == "connections" for plot in results.scenario.plots):
+        curves = {}
+        for one in results.combinations:
+            if not one.aborted and math.isfinite(one.mean.value):
+                curves.setdefault((one.values["profile"], one.values["rate"]), []).append(one)
+        for (profile, rate), ones in curves.items():
+            best = min(ones, key=lambda one: one.mean.value)
+            alike = [name_of(one.values["variant"]) for one in ones
+                     if abs(one.mean.value - best.mean.value) <=
+                     statistics.difference(one.mean, best.mean).half_width]
+            lines.append(f"- {profile}, {rate:g}/s: the least mean was measured with"
+                         f" {name_of(best.values['variant'])} ({with_interval(best.mean, 2)} ms); not to be told from"
+                         f" it: {', '.join(alike)}")
+    return ["## The model's marks", "", *lines, ""] if lines else []
+
+
 def paper_lines(results):
     rows = []
     for number in results.scenario.paper:
@@ -110,9 +133,10 @@ def write(results, path, drawn, about):
     if scenario.expectations:
         lines += ["## Expectations", "", *expectation_lines(results)]
     lines += paper_lines(results)
+    lines += model_lines(results)
     if drawn:
-        lines += ["## Figures", "", "Thick pale lines: equation 5 where it is valid; dotted: beyond. A cross is"
-                  " where a curve was broken off.", ""]
+        lines += ["## Figures", "", "Thick pale lines: equation 5 with the paper's time-outs (SCTP 1 s, TCP RTT +"
+                  " 200 ms) where it is valid; dotted: beyond. A cross is where a curve was broken off.", ""]
         lines += [f"![{title}](plots/{name}.svg)" for name, title in drawn] + [""]
     for profile in results.profiles():
         lines += [f"## All figures, profile {profile} (ms)", "", *detail_table(results, profile, sweep), ""]

@@ -39,10 +39,12 @@ KEYS = {
     "full": {"count", "replications", *DIMENSIONS},
     "plot": {"name", "title", "kind", "x", "curves", "where", "log_x", "model", "y_max", "paper_figure"},
     "expect": {"id", "claim", "kind", "quantity", "less", "than", "where", "tolerance_ms",
-               "percent", "factor"},
+               "percent", "side", "factor"},
     "paper": {"what", "value", "quantity", "where"},
 }
 PLOT_KINDS = {"mean", "ccdf"}
+# What a plot's x may be besides a dimension: numbers that are in the variant's name.
+PLOT_AXES = ("streams", "connections", "rate_per_connection")
 # What an expectation of each kind cannot do without.
 EXPECT_KINDS = {"less": ("less", "than"), "equal": ("tolerance_ms",), "model": ("percent",), "monotone": ()}
 QUANTITIES = {"mean", "p50", "p95", "p99", "p999"}
@@ -233,6 +235,13 @@ class _Reader:
         return {key: [self.value(table, key, one, nth, line_key) for one in (v if isinstance(v, list) else [v])]
                 for key, v in given.items()}
 
+    def axes(self, nth, plot):
+        known = (*sorted(NUMBERS), *PLOT_AXES)
+        if plot.get("x", "loss_percent") not in known:
+            self.fail(f"'x' is one of {', '.join(known)}", "plot", "x", nth)
+        if plot.get("curves", "variant") not in DIMENSIONS:
+            self.fail(f"'curves' is one of {', '.join(DIMENSIONS)}", "plot", "curves", nth)
+
     def section(self, name, given):
         """The tables of [[plot]], [[expect]] or [[paper]]."""
         needed = {"plot": ("name", "title", "kind"), "expect": ("id", "claim", "kind"),
@@ -249,6 +258,10 @@ class _Reader:
                 for key in EXPECT_KINDS[one["kind"]]:
                     if key not in one:
                         self.fail(f"an expectation of kind '{one['kind']}' needs '{key}'", name, "kind", nth)
+            if name == "plot":
+                self.axes(nth, one)
+            if one.get("side", "above") != "above":
+                self.fail("'side' can only be above", name, "side", nth)
             if one.get("quantity", "mean") not in QUANTITIES:
                 self.fail(f"'quantity' is one of {', '.join(sorted(QUANTITIES))}", name, "quantity", nth)
             for key in ("where", "less", "than"):

@@ -8,7 +8,7 @@ import unittest
 from pathlib import Path
 
 import numpy
-from simco_lab import expectations, pattern, results, scenario
+from simco_lab import expectations, pattern, plots, results, scenario
 
 SAMPLES = """\
 index,tid,stream,scheduled_ns,sent_ns,received_ns,outcome
@@ -97,6 +97,20 @@ class Judging(unittest.TestCase):
         far = combination("sctp-16", numpy.random.default_rng(2).normal(25, 1, 3000), loss_percent=1.0)
         self.assertTrue(expectations.check_model(self.results([near]), {"percent": 5})[0].holds)
         self.assertFalse(expectations.check_model(self.results([far]), {"percent": 5})[0].holds)
+        below = combination("sctp-16", numpy.random.default_rng(2).normal(20.1, 0.1, 3000), loss_percent=1.0)
+        self.assertFalse(expectations.check_model(self.results([below]), {"percent": 5})[0].holds)
+        self.assertTrue(expectations.check_model(self.results([below]), {"percent": 5, "side": "above"})[0].holds)
+
+    def test_marks(self):
+        plot = {"x": "connections", "model": True}
+        ones = [combination(variant, [20.0], loss_percent=1.0, rate=rate)
+                for variant in ("tcp", "tcp-4") for rate in (300.0, 1000.0)]
+        self.assertEqual([round(x, 2) for x, _, _ in plots.marks_of(ones, plot)], [1.73, 5.77])
+        self.assertEqual([x for x, _, _ in plots.marks_of(ones, {**plot, "x": "streams"})], [9, 23])
+        self.assertEqual([round(x, 1) for x, _, _ in plots.marks_of(ones, {**plot, "x": "rate_per_connection"})],
+                         [13.6, 173.2])
+        self.assertEqual(plots.marks_of(ones, {"x": "connections"}), [])
+        self.assertEqual(plots.marks_of([combination("tcp", [20.0])], plot), [])
 
     @staticmethod
     def results(combinations):

@@ -81,6 +81,8 @@ class Reading(unittest.TestCase):
         self.wrong(GOOD.replace("[0, 1]", '[0, "much"]'), 6, "takes numbers")
         self.wrong(GOOD.replace("count = 100", "count = 0"), 10, "needs 'count'")
         self.wrong(GOOD.replace('kind = "mean"', 'kind = "pie"'), 20, "'kind' is one of")
+        self.wrong(GOOD.replace('kind = "mean"', 'kind = "mean"\nx = "losses"'), 21, "'x' is one of")
+        self.wrong(GOOD.replace('kind = "mean"', 'kind = "mean"\ncurves = "colour"'), 21, "'curves' is one of")
         self.wrong(GOOD.replace("replications = 3", "replications = 0"), 15, "at least 1")
 
     def test_expectations_say_what_they_compare(self):
