@@ -51,7 +51,7 @@ void GroupCommit::dispatch() {
 
 void GroupCommit::on_applied(std::span<const ChangeResult> results) {
   SIMCO_ASSERT(busy_ && results.size() == under_way_.size());
-  for (std::size_t i = 0; i < results.size(); ++i) settle(under_way_[i], results[i]);
+  for (std::size_t i = 0; i < results.size(); ++i) settle(under_way_[i], batch_[i], results[i]);
   busy_ = false;
   if (!waiting_.empty()) {
     for (const Entry& entry : under_way_) resubmit_waiting(entry.change.slot);
@@ -61,13 +61,17 @@ void GroupCommit::on_applied(std::span<const ChangeResult> results) {
   observer_.on_batch_done();
 }
 
-void GroupCommit::settle(const Entry& entry, ChangeResult result) {
+void GroupCommit::settle(const Entry& entry, const backend::RuleChange& change,
+                         ChangeResult result) {
   Body reply;
+  // The rule may be gone afterwards.
+  const auto owner = engine_.owner(entry.change);
+  const auto group = engine_.group(entry.change);
   if (result != ChangeResult::kDone) {
-    const PolicyRuleId pid = engine_.describe(entry.change).pid;
     const auto ended_by = engine_.roll_back(entry.change, result, observer_.now(), reply);
+    observer_.on_decided({change, result, owner, group, entry.requester, ended_by});
     if (entry.requester == nullptr) {
-      observer_.on_expiry_failed(pid);
+      observer_.on_expiry_failed(change.pid);
     } else {
       entry.requester->reply(entry.tid, reply);
     }
@@ -75,6 +79,7 @@ void GroupCommit::settle(const Entry& entry, ChangeResult result) {
   }
   policy::RuleEvent event;
   engine_.commit(entry.change, observer_.now(), reply, event);
+  observer_.on_decided({change, result, owner, group, entry.requester, event.ended_by});
   const Requester* cause = entry.requester;
   if (const auto end = disabling_.find(event.ended_by); cause == nullptr && end != disabling_.end())
     cause = end->second.requester;

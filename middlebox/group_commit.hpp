@@ -27,11 +27,24 @@ class Requester {
   ~Requester() = default;
 };
 
+/// A change of a rule and what became of it.
+struct Decision {
+  const backend::RuleChange& change;
+  backend::ChangeResult result;
+  policy::AgentId owner;
+  GroupId group;
+  const Requester* requester;  ///< nullptr: its lifetime was over, or a disable rule ended it
+  PolicyRuleId ended_by;       ///< that disable rule; 0: none
+};
+
 class GroupCommit final : private backend::Backend::Client {
  public:
   /// Hears of every change of a rule.
   class Observer {
    public:
+    /// The backend has spoken about a change, and the reply is not out yet. References are valid
+    /// during the call.
+    virtual void on_decided(const Decision&) {}
     /// `cause` asked for it; nullptr: nobody did.
     virtual void on_rule_event(const policy::RuleEvent& event, const Requester* cause) = 0;
     /// The backend could not remove a rule whose time is over; it is asked again later.
@@ -83,7 +96,7 @@ class GroupCommit final : private backend::Backend::Client {
   /// busy.
   policy::PolicyEngine::Verdict decide(Entry& entry, const Body& request);
   void on_applied(std::span<const backend::ChangeResult> results) override;
-  void settle(const Entry& entry, backend::ChangeResult result);
+  void settle(const Entry& entry, const backend::RuleChange& change, backend::ChangeResult result);
   /// One rule less that the PDR behind `disable_rule`, if any, waits for.
   void count_down(PolicyRuleId disable_rule);
   /// Goes on with the requests that waited for the rule in `slot`, up to one that changes it again.

@@ -24,6 +24,9 @@ inline constexpr std::chrono::seconds kAuthenticationWaitMax{30};
 inline constexpr std::size_t kThrottledMax = 65'536;
 /// Octets of a table's name.
 inline constexpr std::size_t kTableNameMax = 64;
+/// Audit lines in a second, unless configured otherwise: a third of what journald takes from a
+/// service.
+inline constexpr std::uint32_t kAuditRateDefault = 100;
 /// Longest time that an orderly stop waits for the last replies to leave.
 inline constexpr std::chrono::seconds kStopTimeout{3};
 /// How often sessions are asked whether they have become too old for the PIDs (policy::IdSequence).

@@ -1,5 +1,4 @@
 // simco-middlebox: builds the parts, hands each what it needs, and runs until told to stop.
-#include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
 
@@ -12,6 +11,7 @@
 
 #include "middlebox/backend/nftables/nftables_backend.hpp"
 #include "middlebox/backend/null_backend.hpp"
+#include "middlebox/log.hpp"
 #include "middlebox/options.hpp"
 #include "middlebox/privileges.hpp"
 #include "middlebox/server.hpp"
@@ -126,9 +126,7 @@ int main(int argc, char** argv) {
     std::fputs(text.c_str(), code == 0 ? stdout : stderr);
     return code;
   }
-  spdlog::set_default_logger(spdlog::stderr_logger_st("simco"));
-  spdlog::set_pattern("%Y-%m-%d %H:%M:%S.%e %l %v");
-  spdlog::set_level(spdlog::level::from_str(settings->log_level));
+  simco::middlebox::set_up_log(settings->log_level);
   raise_descriptor_limit();
   try {
     return run(*settings, argc, argv);

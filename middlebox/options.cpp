@@ -95,6 +95,9 @@ void declare(CLI::App& app, Raw& raw) {
                "Listen beyond the loopback addresses although agents need not authenticate");
   app.add_option("--config", raw.config,
                  "TOML file: long option names as keys, and the agents; read again on SIGHUP");
+  app.add_option("--audit-rate", server.audit_rate,
+                 "Rule changes to log in a second at most, the others are counted; 0: none")
+      ->capture_default_str();
   app.add_option("--log-level", raw.settings.log_level, "How much to log")
       ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error", "off"}))
       ->capture_default_str();

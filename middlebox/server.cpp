@@ -26,6 +26,7 @@ Server::Server(asio::io_context& io, const ServerOptions& options, backend::Back
       directory_(std::make_unique<policy::AgentDirectory>(options.directory)),
       engine_(engine_options(options, backend)),
       group_commit_(engine_, backend, *this),
+      audit_(options.audit_rate, [](const std::string& line) { spdlog::info(line); }),
       read_buffer_(std::make_unique<net::ReadBuffer>()),
       expiry_timer_(io),
       age_timer_(io),
@@ -280,6 +281,19 @@ void Server::on_batch_done() {
   schedule_reap();
 }
 
+void Server::on_decided(const Decision& decision) {
+  AuditEntry entry{
+      decision.change,  decision.result, engine_.name(decision.owner), decision.group, {}, {},
+      decision.ended_by};
+  if (decision.requester != nullptr) {
+    // Nobody else submits requests here.
+    const auto& connection = static_cast<const Connection&>(*decision.requester);
+    entry.by = engine_.name(connection.agent());
+    entry.peer = connection.peer();
+  }
+  audit_.record(entry, now());
+}
+
 void Server::on_rule_event(const policy::RuleEvent& event, const Requester* cause) {
   notify_sessions(event.owner, event, cause);
   for (const auto watcher : engine_.watchers()) {
@@ -334,6 +348,7 @@ void Server::stop(std::function<void()> stopped) {
 
 void Server::finish_stop() {
   if (!stopped_) return;
+  audit_.flush();
   stop_timer_.cancel();
   age_timer_.cancel();
   expiry_timer_.cancel();

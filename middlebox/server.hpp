@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "middlebox/audit_log.hpp"
 #include "middlebox/connection.hpp"
 #include "middlebox/group_commit.hpp"
 #include "middlebox/limits.hpp"
@@ -31,6 +32,8 @@ struct ServerOptions {
   policy::NatTable::Options nat;  ///< mode and pools
   /// Who may do what.
   policy::AgentDirectory directory = policy::AgentDirectory::open_to_all();
+  /// Audit lines in a second at most; 0: none.
+  std::uint32_t audit_rate = kAuditRateDefault;
   std::string secret;  ///< with which the middlebox proves itself; empty: it cannot
 };
 
@@ -73,6 +76,7 @@ class Server final : private Connection::Owner, private GroupCommit::Observer {
   void mark_dirty(Connection& connection) override;
   void end_turn() override;
   void connection_over(Connection& connection) override;
+  void on_decided(const Decision& decision) override;
   void on_rule_event(const policy::RuleEvent& event, const Requester* cause) override;
   void on_expiry_failed(PolicyRuleId pid) override;
   void on_batch_done() override;
@@ -106,6 +110,7 @@ class Server final : private Connection::Owner, private GroupCommit::Observer {
   MiddleboxSession::Options session_options_;
   policy::PolicyEngine engine_;
   GroupCommit group_commit_;
+  AuditLog audit_;
   std::vector<std::unique_ptr<net::Listener>> listeners_;
   std::unique_ptr<net::ReadBuffer> read_buffer_;
   std::unordered_map<Connection*, std::unique_ptr<Connection>> connections_;

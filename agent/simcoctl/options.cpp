@@ -5,8 +5,8 @@
 #include <CLI/CLI.hpp>
 
 #include "agent/credentials.hpp"
-#include "agent/tuple_text.hpp"
 #include "simco/cli/transport_arguments.hpp"
+#include "simco/wire/tuple_text.hpp"
 
 namespace simco::ctl {
 namespace {
@@ -177,7 +177,7 @@ Fault set_protocol(const Raw& raw, std::uint8_t& protocol) {
              : raw.sctp ? kProtocolSctp
                         : kProtocolAny;
   if (raw.protocol.empty() || raw.protocol == "any") return std::nullopt;
-  const auto named = agent::parse_protocol(raw.protocol);
+  const auto named = parse_protocol(raw.protocol);
   if (!named) return "--protocol: '" + raw.protocol + "' is no protocol";
   protocol = *named;
   return std::nullopt;
@@ -187,8 +187,8 @@ Fault set_tuples(const Raw& raw, AddressTuple& internal, AddressTuple& external)
   std::uint8_t protocol = kProtocolAny;
   if (auto fault = set_protocol(raw, protocol)) return fault;
   if (raw.internal.empty() && raw.external.empty()) return "give --internal, --external or both";
-  const auto inner = agent::parse_endpoint(raw.internal.empty() ? "any" : raw.internal);
-  const auto outer = agent::parse_endpoint(raw.external.empty() ? "any" : raw.external);
+  const auto inner = parse_endpoint(raw.internal.empty() ? "any" : raw.internal);
+  const auto outer = parse_endpoint(raw.external.empty() ? "any" : raw.external);
   const std::string form = "' is none of ADDRESS[/LENGTH][:PORT[/PORTS]], any[:PORT[/PORTS]]";
   if (!inner) return "--internal: '" + raw.internal + form;
   if (!outer) return "--external: '" + raw.external + form;

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "agent/tuple_text.hpp"
+#include "simco/wire/tuple_text.hpp"
 
 namespace simco::ctl {
 namespace {
@@ -19,13 +19,13 @@ void say(const std::string& line) {
 }
 
 std::string in_words(const AddressTuple& tuple) {
-  return agent::to_text(tuple) + " " + agent::protocol_name(tuple.protocol);
+  return to_text(tuple) + " " + protocol_name(tuple.protocol);
 }
 
 Json as_json(const AddressTuple& tuple) {
-  Json json{{"text", agent::to_text(tuple)},
+  Json json{{"text", to_text(tuple)},
             {"ip_version", tuple.ip_version == IpVersion::kIpv4 ? 4 : 6},
-            {"protocol", agent::protocol_name(tuple.protocol)},
+            {"protocol", protocol_name(tuple.protocol)},
             {"protocol_number", tuple.protocol}};
   if (tuple.form == AddressForm::kProtocolsOnly) return json;
   json["address"] = to_string(IpAddress{tuple.ip_version, tuple.address});

@@ -112,6 +112,10 @@ class PolicyEngine {
   /// The change as the backend is to see it.
   backend::RuleChange describe(const PlannedChange& change) const;
 
+  /// Who the rule of a planned change belongs to.
+  AgentId owner(const PlannedChange& change) const { return rules_[change.slot].owner; }
+  GroupId group(const PlannedChange& change) const { return rules_[change.slot].group; }
+
   /// The backend has carried out `change`: fills in the answer and the event. A disable rule ends
   /// enable rules: they are due for plan_expiry() at once.
   void commit(const PlannedChange& change, Instant now, Body& reply, RuleEvent& event);

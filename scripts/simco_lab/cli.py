@@ -116,7 +116,8 @@ def run(arguments):
     good = work.run(points)
     for one in scenarios:
         folder = arguments.out / one.name
-        about = f"{where}, scale {arguments.scale}."
+        share = "" if arguments.fraction == 1 else f", {100 * arguments.fraction:g} % of its transactions"
+        about = f"{where}, scale {arguments.scale}{share}."
         if arguments.options:
             about += f" Trial with `{arguments.options.strip()}`."
         folder.mkdir(parents=True, exist_ok=True)

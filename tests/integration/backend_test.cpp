@@ -5,9 +5,9 @@
 #include <memory>
 #include <vector>
 
-#include "agent/tuple_text.hpp"
 #include "middlebox/backend/nftables/nftables_backend.hpp"
 #include "middlebox/backend/null_backend.hpp"
+#include "simco/wire/tuple_text.hpp"
 #include "tests/support/network.hpp"
 
 namespace simco::test {
@@ -25,7 +25,7 @@ RuleChange change(RuleChange::Kind kind, std::uint32_t pid, const std::string& i
   result.pid = PolicyRuleId{pid};
   result.lifetime = {kind == RuleChange::Kind::kRemove ? 0 : lifetime_s};
   const auto tuple = [](const std::string& text, Location location) {
-    return agent::parse_endpoint(text)->tuple(IpVersion::kIpv4, kProtocolUdp, location);
+    return parse_endpoint(text)->tuple(IpVersion::kIpv4, kProtocolUdp, location);
   };
   result.internal = tuple(internal, Location::kInternal);
   result.external = tuple(external, Location::kExternal);

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "agent/agent.hpp"
-#include "agent/tuple_text.hpp"
+#include "simco/wire/tuple_text.hpp"
 #include "tests/support/figures.hpp"
 #include "tests/support/server_thread.hpp"
 

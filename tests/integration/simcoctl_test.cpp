@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "agent/tuple_text.hpp"
+#include "simco/wire/tuple_text.hpp"
 #include "tests/support/program.hpp"
 
 namespace simco::test {
@@ -209,8 +209,37 @@ TEST(Configuration, IsReadAgainOnSighup) {
   EXPECT_EQ(box.program().wait(), 0);
 }
 
+TEST(Log, HasALineForEachChangeOfARule) {
+  Box box(kNat);
+  EXPECT_EQ(box.ask({"enable", "--internal", "10.0.0.5:5004", "--udp", "--lifetime", "1"}).code, 0);
+  EXPECT_EQ(box.ask({"enable", "--internal", "10.0.0.6:5004", "--udp"}).code, 0);
+  EXPECT_EQ(box.ask({"status", "2"}).code, 0);
+  EXPECT_EQ(box.ask({"delete", "2"}).code, 0);
+  EXPECT_TRUE(box.says(
+      " info audit event=enable pid=1 group=1 owner=proxy by=proxy peer=127.0.0.1 protocol=udp "
+      "internal=10.0.0.5:5004 external=any outside=198.51.100.1:1024 lifetime=1 outcome=done\n"));
+  EXPECT_TRUE(box.says(" info audit event=delete pid=2 group=2 owner=proxy by=proxy peer="));
+  EXPECT_TRUE(box.says(" info audit event=expire pid=1 group=1 owner=proxy protocol="));
+  const auto log = box.program().err();
+  std::size_t lines = 0;
+  for (auto at = log.find("audit "); at != log.npos; at = log.find("audit ", at + 1)) ++lines;
+  EXPECT_EQ(lines, 4U) << log;  // nothing for what changes nothing
+}
+
+TEST(Log, IsTheJournalsWhereItGoesThere) {
+  Program box({"/bin/sh", "-c",
+               "JOURNAL_STREAM=$(stat -L -c %d:%i /proc/self/fd/2) exec " SIMCO_BIN_DIR
+               "/simco-middlebox --port 0"});
+  EXPECT_NE(box.listening_port(), 0);
+  EXPECT_TRUE(box.err().starts_with("<4>backend null")) << box.err();
+  EXPECT_NE(box.err().find("\n<6>listening on "), std::string::npos) << box.err();
+  Program other(
+      {"/bin/sh", "-c", "JOURNAL_STREAM=1:1 exec " SIMCO_BIN_DIR "/simco-middlebox --port 0"});
+  EXPECT_NE(other.listening_port(), 0);
+  EXPECT_TRUE(other.err().starts_with("20")) << other.err();
+}
+
 TEST(TupleText, ReadsWhatItWrites) {
-  using agent::parse_endpoint;
   const std::pair<const char*, const char*> same[] = {
       {"10.0.0.5:5004/2", "10.0.0.5:5004/2"},
       {"10.0.0.5:5004/1", "10.0.0.5:5004"},
@@ -228,18 +257,18 @@ TEST(TupleText, ReadsWhatItWrites) {
   for (const auto& [text, wanted] : same) {
     const auto endpoint = parse_endpoint(text);
     ASSERT_TRUE(endpoint) << text;
-    EXPECT_EQ(agent::to_text(endpoint->tuple(IpVersion::kIpv4, 17, Location::kInternal)), wanted);
+    EXPECT_EQ(to_text(endpoint->tuple(IpVersion::kIpv4, 17, Location::kInternal)), wanted);
   }
   for (const char* text :
        {"", "10.0.0.5:", "10.0.0.5:0", "10.0.0.5:65536", "10.0.0.5:65535/2", "10.0.0.5:1/0",
         "10.0.0.5:1/x", "10.0.0.5/8", "[::1", "[::1]5", "host", "anyone", ":5060"}) {
     EXPECT_FALSE(parse_endpoint(text)) << text;
   }
-  EXPECT_EQ(agent::parse_protocol("udp"), 17);
-  EXPECT_EQ(agent::parse_protocol("132"), 132);
-  for (const char* text : {"", "0", "256", "UDP", "17x"}) EXPECT_FALSE(agent::parse_protocol(text));
-  EXPECT_EQ(agent::protocol_name(132), "sctp");
-  EXPECT_EQ(agent::protocol_name(200), "200");
+  EXPECT_EQ(parse_protocol("udp"), 17);
+  EXPECT_EQ(parse_protocol("132"), 132);
+  for (const char* text : {"", "0", "256", "UDP", "17x"}) EXPECT_FALSE(parse_protocol(text));
+  EXPECT_EQ(protocol_name(132), "sctp");
+  EXPECT_EQ(protocol_name(200), "200");
 }
 
 }  // namespace

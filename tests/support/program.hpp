@@ -22,12 +22,12 @@ namespace simco::test {
 
 class Program {
  public:
-  /// `input`: a file that becomes its standard input.
+  /// A program without a path is this build's. `input`: a file that becomes its standard input.
   explicit Program(std::vector<std::string> words, const std::string& input = {}) {
     static int count = 0;
     base_ =
         testing::TempDir() + "simco-" + std::to_string(::getpid()) + "-" + std::to_string(++count);
-    words.front() = std::string(SIMCO_BIN_DIR "/") + words.front();
+    if (!words.front().starts_with('/')) words.front().insert(0, SIMCO_BIN_DIR "/");
     std::vector<char*> argv;
     for (auto& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "agent/agent.hpp"
-#include "agent/tuple_text.hpp"
+#include "simco/wire/tuple_text.hpp"
 #include "tests/support/network.hpp"
 #include "tests/support/program.hpp"
 
@@ -32,7 +32,7 @@ class BoxAgent {
   }
   agent::Agent* operator->() { return agent_.get(); }
 
-  /// A PER between two endpoints as agent::parse_endpoint() reads them.
+  /// A PER between two endpoints as parse_endpoint() reads them.
   static PerRequest request(const std::string& internal, const std::string& external,
                             std::uint8_t protocol, Direction direction,
                             std::uint32_t lifetime_s = 60) {
@@ -80,8 +80,8 @@ class BoxAgent {
   static std::pair<AddressTuple, AddressTuple> tuples(const std::string& internal,
                                                       const std::string& external,
                                                       std::uint8_t protocol) {
-    const auto one = agent::parse_endpoint(internal);
-    const auto other = agent::parse_endpoint(external);
+    const auto one = parse_endpoint(internal);
+    const auto other = parse_endpoint(external);
     if (!one || !other) throw std::runtime_error("no endpoint: " + internal + " " + external);
     auto version = IpVersion::kIpv4;
     if (one->prefix) version = one->prefix->address.version;

@@ -6,17 +6,17 @@
 #include <algorithm>
 #include <set>
 
-#include "agent/tuple_text.hpp"
 #include "middlebox/backend/nftables/element_store.hpp"
 #include "middlebox/backend/nftables/key_layout.hpp"
 #include "middlebox/backend/nftables/limits.hpp"
+#include "simco/wire/tuple_text.hpp"
 
 namespace simco::backend::nftables {
 namespace {
 
 AddressTuple tuple(const std::string& text, Location location,
                    std::uint8_t protocol = kProtocolUdp) {
-  return agent::parse_endpoint(text)->tuple(IpVersion::kIpv4, protocol, location);
+  return parse_endpoint(text)->tuple(IpVersion::kIpv4, protocol, location);
 }
 
 RuleChange rule(const std::string& internal, const std::string& external,

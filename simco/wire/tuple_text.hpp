@@ -16,7 +16,7 @@
 #include "simco/wire/attributes.hpp"
 #include "simco/wire/ip.hpp"
 
-namespace simco::agent {
+namespace simco {
 
 /// One side of a rule as somebody wrote it; protocol and location come from elsewhere.
 struct Endpoint {
@@ -40,4 +40,4 @@ std::string protocol_name(std::uint8_t protocol);
 /// The tuple without protocol and location, as parse_endpoint() reads it.
 std::string to_text(const AddressTuple& tuple);
 
-}  // namespace simco::agent
+}  // namespace simco

@@ -1,10 +1,10 @@
-#include "agent/tuple_text.hpp"
+#include "simco/wire/tuple_text.hpp"
 
 #include <array>
 #include <charconv>
 #include <utility>
 
-namespace simco::agent {
+namespace simco {
 namespace {
 
 constexpr std::array<std::pair<std::string_view, std::uint8_t>, 10> kProtocols = {{
@@ -115,4 +115,4 @@ std::string to_text(const AddressTuple& tuple) {
   return text;
 }
 
-}  // namespace simco::agent
+}  // namespace simco
