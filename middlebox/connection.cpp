@@ -62,6 +62,9 @@ void Connection::resume_if_possible() {
 // --- Output ------------------------------------------------------------------------------------
 
 void Connection::send(TransactionId tid, const Body& body) {
+  if (const auto* refusal = std::get_if<NegativeReply>(&body); refusal != nullptr && !agent_) {
+    owner_.session_refused(refusal->code);
+  }
   if (!channel_->send(tid, body)) {
     // Full: the peer does not read, and notifications pile up. It cannot be told, so it is cut off.
     log_once("output queue is full, peer does not read");

@@ -33,6 +33,8 @@ class Connection final : private net::ChannelHandler,
                                               const std::optional<Token>& token) = 0;
     /// The session is open. Answers what the agent, set by set_agent(), is told.
     virtual Capabilities session_opened(Connection& connection) = 0;
+    /// A session was refused with that code.
+    virtual void session_refused(NegativeReplyCode code) = 0;
     virtual void submit(Connection& connection, TransactionId tid, const Body& request) = 0;
     /// Has output that waits for flush().
     virtual void mark_dirty(Connection& connection) = 0;

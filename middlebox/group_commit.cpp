@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "middlebox/limits.hpp"
+#include "middlebox/metrics.hpp"
 
 namespace simco::middlebox {
 
@@ -20,10 +21,24 @@ void GroupCommit::submit(Requester& requester, TransactionId tid, const Body& re
 PolicyEngine::Verdict GroupCommit::decide(Entry& entry, const Body& request) {
   Body reply;
   const policy::Asker asker{entry.requester->agent(), entry.tid, entry.requester->lifetime_max_s()};
+  const auto began = metrics_ == nullptr ? Instant{} : Metrics::Clock::now();
   const auto verdict = engine_.plan(asker, request, observer_.now(), reply, entry.change);
-  if (verdict == PolicyEngine::Verdict::kReplied) entry.requester->reply(entry.tid, reply);
+  if (metrics_ != nullptr) {
+    entry.transaction = policy::transaction_of(request).value_or(policy::Transaction{});
+    entry.planned_at = Metrics::Clock::now();
+    metrics_->took(Phase::kDecide, entry.planned_at - began);
+  }
+  if (verdict == PolicyEngine::Verdict::kReplied) {
+    answer(*entry.requester, entry.tid, entry.transaction, reply);
+  }
   if (verdict == PolicyEngine::Verdict::kPlanned) gathered_.push_back(entry);
   return verdict;
+}
+
+void GroupCommit::answer(Requester& requester, TransactionId tid, policy::Transaction transaction,
+                         const Body& reply) {
+  if (metrics_ != nullptr) metrics_->replied(transaction, reply);
+  requester.reply(tid, reply);
 }
 
 void GroupCommit::expire() {
@@ -44,6 +59,7 @@ void GroupCommit::dispatch() {
     batch_.clear();
     for (const Entry& entry : under_way_) batch_.push_back(engine_.describe(entry.change));
     busy_ = true;
+    note_batch_begins();
     backend_.apply(batch_, *this);
   }
   dispatching_ = false;
@@ -51,6 +67,7 @@ void GroupCommit::dispatch() {
 
 void GroupCommit::on_applied(std::span<const ChangeResult> results) {
   SIMCO_ASSERT(busy_ && results.size() == under_way_.size());
+  note_batch_ended();
   for (std::size_t i = 0; i < results.size(); ++i) settle(under_way_[i], batch_[i], results[i]);
   busy_ = false;
   if (!waiting_.empty()) {
@@ -61,6 +78,28 @@ void GroupCommit::on_applied(std::span<const ChangeResult> results) {
   observer_.on_batch_done();
 }
 
+void GroupCommit::report(const Decision& decision) {
+  if (metrics_ != nullptr) metrics_->decided(decision);
+  observer_.on_decided(decision);
+}
+
+void GroupCommit::note_batch_begins() {
+  if (metrics_ == nullptr) return;
+  batch_began_ = Metrics::Clock::now();
+  metrics_->batch(under_way_.size());
+  for (const Entry& entry : under_way_) {
+    if (entry.requester != nullptr) metrics_->took(Phase::kQueue, batch_began_ - entry.planned_at);
+  }
+}
+
+void GroupCommit::note_batch_ended() {
+  if (metrics_ == nullptr) return;
+  const auto asked = std::ranges::count_if(
+      under_way_, [](const Entry& entry) { return entry.requester != nullptr; });
+  metrics_->took(Phase::kKernel, Metrics::Clock::now() - batch_began_,
+                 static_cast<std::size_t>(asked));
+}
+
 void GroupCommit::settle(const Entry& entry, const backend::RuleChange& change,
                          ChangeResult result) {
   Body reply;
@@ -69,24 +108,24 @@ void GroupCommit::settle(const Entry& entry, const backend::RuleChange& change,
   const auto group = engine_.group(entry.change);
   if (result != ChangeResult::kDone) {
     const auto ended_by = engine_.roll_back(entry.change, result, observer_.now(), reply);
-    observer_.on_decided({change, result, owner, group, entry.requester, ended_by});
+    report({change, result, owner, group, entry.requester, ended_by});
     if (entry.requester == nullptr) {
       observer_.on_expiry_failed(change.pid);
     } else {
-      entry.requester->reply(entry.tid, reply);
+      answer(*entry.requester, entry.tid, entry.transaction, reply);
     }
     return count_down(ended_by);
   }
   policy::RuleEvent event;
   engine_.commit(entry.change, observer_.now(), reply, event);
-  observer_.on_decided({change, result, owner, group, entry.requester, event.ended_by});
+  report({change, result, owner, group, entry.requester, event.ended_by});
   const Requester* cause = entry.requester;
   if (const auto end = disabling_.find(event.ended_by); cause == nullptr && end != disabling_.end())
     cause = end->second.requester;
   observer_.on_rule_event(event, cause);
   count_down(event.ended_by);
   if (entry.requester == nullptr) return;
-  if (event.ends == 0) return entry.requester->reply(entry.tid, reply);
+  if (event.ends == 0) return answer(*entry.requester, entry.tid, entry.transaction, reply);
   // 5.3.17: a PDR is answered when the rules that it hits are gone.
   disabling_.emplace(event.pid, Disabling{entry.requester, entry.tid, reply, event.ends});
   expire();
@@ -97,7 +136,7 @@ void GroupCommit::count_down(PolicyRuleId disable_rule) {
   if (found == disabling_.end() || --found->second.left != 0) return;
   const Disabling done = found->second;
   disabling_.erase(found);
-  done.requester->reply(done.tid, done.reply);
+  answer(*done.requester, done.tid, policy::Transaction::kPdr, done.reply);
 }
 
 void GroupCommit::resubmit_waiting(policy::RuleSlot slot) {

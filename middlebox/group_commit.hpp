@@ -15,6 +15,8 @@
 
 namespace simco::middlebox {
 
+class Metrics;
+
 /// Whoever sends requests. Must live until each of them has been answered.
 class Requester {
  public:
@@ -58,8 +60,10 @@ class GroupCommit final : private backend::Backend::Client {
     ~Observer() = default;
   };
 
-  GroupCommit(policy::PolicyEngine& engine, backend::Backend& backend, Observer& observer)
-      : engine_(engine), backend_(backend), observer_(observer) {}
+  /// `metrics`, where there are any, must outlive this.
+  GroupCommit(policy::PolicyEngine& engine, backend::Backend& backend, Observer& observer,
+              Metrics* metrics = nullptr)
+      : engine_(engine), backend_(backend), observer_(observer), metrics_(metrics) {}
 
   /// Decides a request. The reply comes at once, or after dispatch() and the backend.
   void submit(Requester& requester, TransactionId tid, const Body& request);
@@ -78,6 +82,8 @@ class GroupCommit final : private backend::Backend::Client {
     Requester* requester;  ///< nullptr: expiry
     TransactionId tid;
     policy::PlannedChange change;
+    policy::Transaction transaction{};  ///< that asked for it; counts where somebody did
+    Instant planned_at{};               ///< for the metrics
   };
   struct Waiting {
     Requester* requester;
@@ -97,6 +103,12 @@ class GroupCommit final : private backend::Backend::Client {
   policy::PolicyEngine::Verdict decide(Entry& entry, const Body& request);
   void on_applied(std::span<const backend::ChangeResult> results) override;
   void settle(const Entry& entry, const backend::RuleChange& change, backend::ChangeResult result);
+  void answer(Requester& requester, TransactionId tid, policy::Transaction transaction,
+              const Body& reply);
+  /// Times of the batch that begins or has ended.
+  void note_batch_begins();
+  void note_batch_ended();
+  void report(const Decision& decision);
   /// One rule less that the PDR behind `disable_rule`, if any, waits for.
   void count_down(PolicyRuleId disable_rule);
   /// Goes on with the requests that waited for the rule in `slot`, up to one that changes it again.
@@ -105,6 +117,8 @@ class GroupCommit final : private backend::Backend::Client {
   policy::PolicyEngine& engine_;
   backend::Backend& backend_;
   Observer& observer_;
+  Metrics* metrics_;
+  Instant batch_began_{};  ///< for the metrics
   std::vector<Entry> gathered_;
   std::vector<Entry> under_way_;
   std::vector<backend::RuleChange> batch_;

@@ -8,10 +8,12 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "middlebox/backend/nftables/nftables_backend.hpp"
 #include "middlebox/backend/null_backend.hpp"
 #include "middlebox/log.hpp"
+#include "middlebox/metrics.hpp"
 #include "middlebox/options.hpp"
 #include "middlebox/privileges.hpp"
 #include "middlebox/server.hpp"
@@ -98,8 +100,15 @@ int run(middlebox::Settings& settings, int argc, char** argv) {
   // One thread and no resolver: the loop needs no locks.
   boost::asio::io_context io(BOOST_ASIO_CONCURRENCY_HINT_UNSAFE);
   const auto backend = make_backend(io, settings);
-  middlebox::Server server(io, settings.server, *backend);
+  std::optional<middlebox::Metrics> metrics;
+  if (!settings.metrics.empty()) metrics.emplace();
+  middlebox::Server server(io, settings.server, *backend, metrics ? &*metrics : nullptr);
   middlebox::drop_privileges(settings.backend == "nftables");
+  if (metrics) {
+    // Its threads must not have what was dropped.
+    metrics->serve(settings.metrics);
+    spdlog::info("metrics at http://{}/metrics", settings.metrics);
+  }
   boost::asio::signal_set signals(io, SIGTERM, SIGINT, SIGHUP);
   std::function<void(const boost::system::error_code&, int)> on_signal =
       [&](const boost::system::error_code& error, int signal) {

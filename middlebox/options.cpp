@@ -98,6 +98,8 @@ void declare(CLI::App& app, Raw& raw) {
   app.add_option("--audit-rate", server.audit_rate,
                  "Rule changes to log in a second at most, the others are counted; 0: none")
       ->capture_default_str();
+  app.add_option("--metrics", raw.settings.metrics,
+                 "ADDRESS:PORT: serve metrics for Prometheus there, at /metrics");
   app.add_option("--log-level", raw.settings.log_level, "How much to log")
       ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error", "off"}))
       ->capture_default_str();
@@ -176,6 +178,15 @@ std::optional<std::string> judge_listen(const Raw& raw) {
     }
   }
   return std::nullopt;
+}
+
+std::optional<std::string> judge_metrics(const std::string& endpoint) {
+  if (endpoint.empty()) return std::nullopt;
+  const auto parsed = net::parse_host_port(endpoint, 0);
+  boost::system::error_code error;
+  if (parsed) boost::asio::ip::make_address(parsed->host, error);
+  if (parsed && !error && parsed->port != 0 && parsed->further_hosts.empty()) return std::nullopt;
+  return "--metrics: '" + endpoint + "' is no ADDRESS:PORT";
 }
 
 std::optional<std::string> set_nat(const Raw& raw, policy::NatTable::Options& nat) {
@@ -270,6 +281,7 @@ std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* a
   server.secret = std::move(agents.secret);
   if (const auto error = raw.transport.fault()) return std::unexpected(wrong(*error));
   if (const auto error = judge_listen(raw)) return std::unexpected(wrong(*error));
+  if (const auto error = judge_metrics(raw.settings.metrics)) return std::unexpected(wrong(*error));
   if (const auto error = judge_router(raw)) return std::unexpected(wrong(*error));
   if (const auto error = set_nat(raw, server.nat)) return std::unexpected(wrong(*error));
   server.listen.transports = raw.transport.transports();

@@ -26,6 +26,7 @@ struct Settings {
   std::string backend = "null";
   RouterSettings router;
   std::string log_level = "info";
+  std::string metrics;  ///< ADDRESS:PORT to serve them at; empty: none
   /// Each option that was given, by its name, as text: to tell what a reload would change.
   std::map<std::string, std::string> options;
 };

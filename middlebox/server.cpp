@@ -20,12 +20,14 @@ std::string anonymous_name(const std::string& peer) {
 
 }  // namespace
 
-Server::Server(asio::io_context& io, const ServerOptions& options, backend::Backend& backend)
+Server::Server(asio::io_context& io, const ServerOptions& options, backend::Backend& backend,
+               Metrics* metrics)
     : io_(io),
       options_(options),
       directory_(std::make_unique<policy::AgentDirectory>(options.directory)),
+      metrics_(metrics),
       engine_(engine_options(options, backend)),
-      group_commit_(engine_, backend, *this),
+      group_commit_(engine_, backend, *this, metrics),
       audit_(options.audit_rate, [](const std::string& line) { spdlog::info(line); }),
       read_buffer_(std::make_unique<net::ReadBuffer>()),
       expiry_timer_(io),
@@ -94,9 +96,14 @@ Capabilities Server::session_opened(Connection& connection) {
   const auto agent = engine_.acquire(name.empty() ? anonymous_name(connection.peer()) : name);
   connection.set_agent(agent);
   ++session_count_;
+  if (metrics_ != nullptr) metrics_->session_opened();
   sessions_[agent].push_back(&connection);
   spdlog::debug("{}: session open for {}", connection.peer(), engine_.name(agent));
   return engine_.capabilities(agent);
+}
+
+void Server::session_refused(NegativeReplyCode code) {
+  if (metrics_ != nullptr) metrics_->session_refused(code);
 }
 
 void Server::connection_over(Connection& connection) {
@@ -216,6 +223,7 @@ MiddleboxSession::Judgement Server::judge(Connection& connection,
 
 MiddleboxSession::Judgement Server::refuse_token(const Connection& connection) {
   spdlog::warn("{}: authentication failed", connection.peer());
+  if (metrics_ != nullptr) metrics_->authentication_failed();
   return {MiddleboxSession::Judgement::Kind::kRefuse, NegativeReplyCode::kAuthenticationFailed,
           throttle_.punish(connection.address(), now())};
 }
@@ -263,6 +271,7 @@ void Server::end_turn() {
   ending_turn_ = true;
   group_commit_.dispatch();
   flush_dirty();
+  if (metrics_ != nullptr) update_metrics();
   arm_expiry();
   now_.reset();
   ending_turn_ = false;
@@ -274,6 +283,11 @@ void Server::flush_dirty() {
     dirty_[i]->flush();
   }
   dirty_.clear();
+}
+
+void Server::update_metrics() {
+  metrics_->flushed();
+  metrics_->set({connections_.size(), session_count_, engine_.group_count(), engine_.nat_usage()});
 }
 
 void Server::on_batch_done() {

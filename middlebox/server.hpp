@@ -17,6 +17,7 @@
 #include "middlebox/connection.hpp"
 #include "middlebox/group_commit.hpp"
 #include "middlebox/limits.hpp"
+#include "middlebox/metrics.hpp"
 #include "middlebox/throttle.hpp"
 #include "simco/net/listener.hpp"
 #include "simco/net/read_buffer.hpp"
@@ -41,7 +42,9 @@ struct ServerOptions {
 class Server final : private Connection::Owner, private GroupCommit::Observer {
  public:
   /// Binds and listens; throws std::runtime_error with a sentence where it cannot.
-  Server(boost::asio::io_context& io, const ServerOptions& options, backend::Backend& backend);
+  /// `metrics`, where there are any, must outlive it.
+  Server(boost::asio::io_context& io, const ServerOptions& options, backend::Backend& backend,
+         Metrics* metrics = nullptr);
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
   ~Server();
@@ -72,6 +75,7 @@ class Server final : private Connection::Owner, private GroupCommit::Observer {
                                     const std::optional<ChallengeOctets>& challenge,
                                     const std::optional<Token>& token) override;
   Capabilities session_opened(Connection& connection) override;
+  void session_refused(NegativeReplyCode code) override;
   void submit(Connection& connection, TransactionId tid, const Body& request) override;
   void mark_dirty(Connection& connection) override;
   void end_turn() override;
@@ -95,6 +99,7 @@ class Server final : private Connection::Owner, private GroupCommit::Observer {
   void notify_sessions(policy::AgentId agent, const policy::RuleEvent& event,
                        const Requester* cause);
   void flush_dirty();
+  void update_metrics();
   void arm_expiry();
   void check_session_ages();
   void schedule_reap();
@@ -106,6 +111,7 @@ class Server final : private Connection::Owner, private GroupCommit::Observer {
   boost::asio::io_context& io_;
   ServerOptions options_;
   std::unique_ptr<policy::AgentDirectory> directory_;
+  Metrics* metrics_;
   Throttle throttle_;
   MiddleboxSession::Options session_options_;
   policy::PolicyEngine engine_;

@@ -67,6 +67,7 @@ std::expected<Binding, NegativeReplyCode> AddressPool::take(const Request& reque
   SIMCO_ASSERT(port);
   refresh(of, *address);
   hold(*address);
+  ports_in_use_ += ports;
   Binding binding{*address, *port, ports};
   if (request.host) pair(binding, *request.host);
   return binding;
@@ -122,6 +123,7 @@ void AddressPool::give_back(const Binding& binding, std::uint8_t protocol_number
     for (auto& [number, of] : protocols_) refresh(of, binding.address);
     return;
   }
+  ports_in_use_ -= binding.ports;
   Protocol& of = protocol(protocol_number);
   of.maps[binding.address]->give_back(binding.port, binding.ports);
   refresh(of, binding.address);
@@ -165,12 +167,16 @@ void AddressPool::refresh(Protocol& of, std::uint32_t address) {
 }
 
 void AddressPool::hold(std::uint32_t address) {
-  if (held_[address]++ == 0) unused_.set(address, 0);
+  if (held_[address]++ != 0) return;
+  unused_.set(address, 0);
+  ++addresses_in_use_;
 }
 
 void AddressPool::release(std::uint32_t address) {
   SIMCO_ASSERT(held_[address] > 0);
-  if (--held_[address] == 0) unused_.set(address, 1);
+  if (--held_[address] != 0) return;
+  unused_.set(address, 1);
+  --addresses_in_use_;
 }
 
 }  // namespace simco::policy

@@ -60,6 +60,13 @@ class AddressPool {
   explicit AddressPool(const Options& options);
 
   bool empty() const { return addresses_ == 0; }
+  /// How much of the pool is taken.
+  struct Usage {
+    std::uint32_t addresses = 0;
+    std::uint32_t addresses_in_use = 0;  ///< of which a binding holds something
+    std::uint64_t ports_in_use = 0;      ///< of all protocols
+  };
+  Usage usage() const { return {addresses_, addresses_in_use_, ports_in_use_}; }
   /// Ports of each address, per protocol; the pool is not empty.
   std::uint16_t port_count() const { return free_->longest(Parity::kAny); }
   /// Address number `index` of the pool.
@@ -103,6 +110,8 @@ class AddressPool {
   std::vector<std::uint32_t> held_;  ///< bindings per address
   std::vector<bool> whole_;          ///< held as a whole
   std::uint32_t wholes_ = 0;
+  std::uint32_t addresses_in_use_ = 0;
+  std::uint64_t ports_in_use_ = 0;
   MaxTree unused_;  ///< 1 for addresses without bindings
   std::uint32_t next_address_ = 0;
   std::map<IpAddress, Pairing> pairings_;

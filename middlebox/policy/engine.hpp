@@ -135,6 +135,7 @@ class PolicyEngine {
   std::size_t rule_count() const { return rules_.size(); }
   std::size_t group_count() const { return groups_.size(); }
   std::size_t agent_count() const { return agents_.size(); }
+  NatTable::Usage nat_usage() const { return nat_.usage(); }
 
   /// Where the PIDs stand, to be taken down when a session opens.
   std::uint64_t id_position() const { return pids_.position(); }

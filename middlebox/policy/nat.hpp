@@ -4,6 +4,7 @@
 // (A3) as well.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <optional>
@@ -34,6 +35,15 @@ class NatTable {
     std::uint16_t ports = 1;
     Parity parity = Parity::kAny;
   };
+
+  /// Pools: outside IPv4, outside IPv6, inside IPv4, inside IPv6.
+  struct Usage {
+    std::array<AddressPool::Usage, 4> pools{};
+  };
+  Usage usage() const {
+    return {
+        {outside_.ipv4.usage(), outside_.ipv6.usage(), inside_.ipv4.usage(), inside_.ipv6.usage()}};
+  }
 
   explicit NatTable(const Options& options);
 

@@ -36,6 +36,8 @@ def parser():
                      help="only this share of each point's transactions, at least 100")
     run.add_argument("--only", action="append", default=[], metavar="KEY=VALUE",
                      help="only points with this value; may be repeated")
+    run.add_argument("--shift", type=int, choices=range(9), default=0, metavar="N",
+                     help="an instruction of the guest takes 2^N ns: to see what its speed changes; default 0")
     run.add_argument("--options", default="", metavar="TEXT", help="more SCTP options for both programs, for trials")
     plot = verbs.add_parser("plot", help="draw and report again from what a run left")
     plot.add_argument("dir", type=Path)
@@ -81,10 +83,11 @@ def prepare(arguments, points):
         release = os.uname().release
         return (native.execute(arguments.programs), f"native {release} {programs_identity(arguments.programs)}",
                 f"Measured in network namespaces of Linux {release}, in real time")
-    machine = guest.Guest(arguments.programs)
+    machine = guest.Guest(arguments.programs, arguments.shift)
     machine.prepare(say=lambda text: print(text, file=sys.stderr))
+    speed = f", {1 << arguments.shift} ns an instruction" if arguments.shift else ""
     return (lambda files, out, processor, limit_s: machine.run(job.archive(files), out, processor, limit_s),
-            machine.snapshot.name, f"Measured in virtual time on Debian's {machine.kernel}")
+            machine.snapshot.name, f"Measured in virtual time on Debian's {machine.kernel}{speed}")
 
 
 def report(folder, one, scale, about):

@@ -41,15 +41,15 @@ def tool(name):
     return path
 
 
-def machine(snapshot, work, processor):
-    """The command that starts a guest whose files are in `snapshot` and `work`. One instruction
-    is one nanosecond; where all is idle the time jumps. Threads of QEMU hand each wait to one
+def machine(snapshot, work, processor, shift):
+    """The command that starts a guest whose files are in `snapshot` and `work`. An instruction
+    takes 2^shift ns; where all is idle the time jumps. Threads of QEMU hand each wait to one
     another, which is cheap on one processor and dear across two."""
     return [
         # A guest does not outlive us, however we are ended.
         tool("setpriv"), "--pdeathsig", "KILL", tool("taskset"), "-c", str(processor),
         tool("qemu-system-x86_64"),
-        "-accel", "tcg,thread=single,tb-size=256", "-icount", "shift=0,sleep=off",
+        "-accel", "tcg,thread=single,tb-size=256", "-icount", f"shift={shift},sleep=off",
         "-rtc", "base=2026-01-01,clock=vm", "-seed", "1",
         # Fast string operations would count as one instruction however long they are; the
         # processor's random numbers would come from the host.
@@ -135,8 +135,9 @@ def start(command):
 class Guest:
     """Makes the saved machine where it is not there yet, and runs points from it."""
 
-    def __init__(self, programs):
+    def __init__(self, programs, shift=0):
         self.programs = Path(programs)
+        self.shift = shift
         for name in PROGRAMS:
             if not (self.programs / name).exists():
                 raise LabError(f"{self.programs / name} is missing: build first"
@@ -177,17 +178,18 @@ class Guest:
             raise LabError(f"{Path(command[0]).name}: {done.stderr.strip()}")
         return done.stdout
 
-    @staticmethod
-    def _key(kernel, initramfs):
+    def _machine(self, snapshot, work, processor):
+        return machine(snapshot, work, processor, self.shift)
+
+    def _key(self, kernel, initramfs):
         digest = hashlib.sha256(kernel.name.encode())
         digest.update(initramfs.read_bytes())
-        digest.update(" ".join(machine("", "", 0)[6:]).encode())
+        digest.update(" ".join(self._machine("", "", 0)[6:]).encode())
         return digest.hexdigest()[:16]
 
-    @staticmethod
-    def _boot(work):
+    def _boot(self, work):
         (work / "job").write_bytes(b"")
-        process = start(machine(work, work, last_processor()))
+        process = start(self._machine(work, work, last_processor()))
         try:
             monitor = Monitor(work / "qmp", process)
             monitor.wait_for("GUEST_PANICKED", BOOT_LIMIT_S)
@@ -213,7 +215,7 @@ class Guest:
         with tempfile.TemporaryDirectory() as folder:
             work = Path(folder)
             (work / "job").write_bytes(job)
-            process = start(machine(self.snapshot, work, processor)
+            process = start(self._machine(self.snapshot, work, processor)
                             + ["-incoming", f"exec:cat {self.snapshot}/state"])
             try:
                 monitor = Monitor(work / "qmp", process)
@@ -233,7 +235,7 @@ class Guest:
         """A shell in the guest on this terminal. Returns its exit code."""
         (work / "job").write_bytes(archive({"shell": "", "entropy": "1"}))
         command = [word.replace(f"file:{work}/console", "mon:stdio")
-                   for word in machine(self.snapshot, work, last_processor())]
+                   for word in self._machine(self.snapshot, work, last_processor())]
         process = subprocess.Popen([*command, "-incoming", f"exec:cat {self.snapshot}/state"])
         monitor = Monitor(work / "qmp", process)
         monitor.migrated()

@@ -120,7 +120,13 @@ def notes(results):
                              f" {run['generator_lag_p99_ms']:.2f} ms (p99)")
         if any(statistics.grows(times) for times in one.times):
             lines.append(f"- {place}: response times rise through the run: more is offered than is carried")
-    lines += [f"- not measured: {point.name}" for point in results.missing]
+    broken = [one.values for one in results.combinations if one.aborted]
+    beyond = [point for point in results.missing if any(
+        values["rate"] < point.rate and expectations.key_without(values, "rate") ==
+        expectations.key_without(point.combination, "rate") for values in broken)]
+    if beyond:
+        lines.append(f"- not run: {len(beyond)} points at higher rates than where their curve was broken off")
+    lines += [f"- not measured: {point.name}" for point in results.missing if point not in beyond]
     return ["## To be borne in mind", "", *lines, ""] if lines else []
 
 

@@ -2,6 +2,10 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/write.hpp>
 #include <nlohmann/json.hpp>
 
 #include "simco/wire/tuple_text.hpp"
@@ -237,6 +241,45 @@ TEST(Log, IsTheJournalsWhereItGoesThere) {
       {"/bin/sh", "-c", "JOURNAL_STREAM=1:1 exec " SIMCO_BIN_DIR "/simco-middlebox --port 0"});
   EXPECT_NE(other.listening_port(), 0);
   EXPECT_TRUE(other.err().starts_with("20")) << other.err();
+}
+
+/// What an HTTP server on the loopback interface answers to a GET.
+std::string get(std::uint16_t port, const std::string& path) {
+  boost::asio::io_context io;
+  boost::asio::ip::tcp::socket socket(io);
+  socket.connect({boost::asio::ip::address_v4::loopback(), port});
+  boost::asio::write(socket, boost::asio::buffer("GET " + path + " HTTP/1.0\r\n\r\n"));
+  std::string text;
+  boost::system::error_code error;
+  boost::asio::read(socket, boost::asio::dynamic_buffer(text), error);
+  return text;
+}
+
+TEST(Log, MetricsAreServedWhereAskedFor) {
+  boost::asio::io_context io;
+  boost::asio::ip::tcp::acceptor holder(io, {boost::asio::ip::address_v4::loopback(), 0});
+  const auto port = holder.local_endpoint().port();
+  holder.close();
+  Box box("metrics = \"127.0.0.1:" + std::to_string(port) + "\"\n" + kNat);
+  EXPECT_TRUE(box.says("metrics at http://127.0.0.1:" + std::to_string(port) + "/metrics"));
+  EXPECT_EQ(box.ask({"enable", "--internal", "10.0.0.5:5004/2", "--udp"}).code, 0);
+  EXPECT_EQ(box.ask({"list"}, "wrong.secret").code, 1);
+  const auto text = get(port, "/metrics");
+  for (const char* figure :
+       {"simco_sessions_opened_total 1\n",
+        "simco_transactions_total{reply=\"ok\",type=\"PER\"} 1\n",
+        "simco_rules{state=\"enabled\"} 1\n", "simco_authentication_failures_total 1\n",
+        "simco_sessions_refused_total{code=\"0x0323\"} 1\n",
+        "simco_pool_ports_in_use{ip=\"4\",pool=\"outside\"} 2\n",
+        "simco_transaction_seconds_count{phase=\"reply\"} 1\n"}) {
+    EXPECT_NE(text.find(figure), text.npos) << figure << text;
+  }
+  Program second(
+      {"simco-middlebox", "--port", "0", "--metrics", "127.0.0.1:" + std::to_string(port)});
+  EXPECT_EQ(second.wait(), 1);
+  EXPECT_NE(second.err().find("cannot serve metrics at 127.0.0.1:"), std::string::npos);
+  Program wrong({"simco-middlebox", "--metrics", "nowhere"});
+  EXPECT_EQ(wrong.wait(), 2);
 }
 
 TEST(TupleText, ReadsWhatItWrites) {

@@ -71,6 +71,7 @@ class MiddleboxCore : private middlebox::GroupCommit::Observer {
     std::uint32_t rules_max = 1000;
     policy::NatTable::Options nat;
     policy::AgentDirectory directory = policy::AgentDirectory::open_to_all();
+    middlebox::Metrics* metrics = nullptr;
   };
 
   explicit MiddleboxCore(std::uint32_t rules_max = 1000) : MiddleboxCore(Options{rules_max, {}}) {}
@@ -78,7 +79,7 @@ class MiddleboxCore : private middlebox::GroupCommit::Observer {
       : directory(std::move(options.directory)),
         engine({backend.capabilities(), policy::PolicyEngine::all_protocols(), options.nat,
                 options.rules_max}),
-        commit(engine, backend, *this) {
+        commit(engine, backend, *this, options.metrics) {
     engine.apply(directory);
   }
 

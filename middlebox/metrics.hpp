@@ -1,0 +1,73 @@
+// What the middlebox counts and times, for Prometheus (exposition format 0.0.4 over HTTP).
+//
+// Counting is done on the loop's thread; the figures are atomic, and the exposer's own threads read
+// them. Label values come from fixed sets: what peers send cannot make new ones.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "middlebox/group_commit.hpp"
+#include "middlebox/policy/authorization.hpp"
+#include "middlebox/policy/engine.hpp"
+#include "simco/wire/messages.hpp"
+
+namespace simco::middlebox {
+
+/// Parts of the time that a transaction takes in the middlebox.
+enum class Phase : std::uint8_t {
+  kDecide,  ///< in the policy engine
+  kQueue,   ///< decided, waiting until the backend is done with the batch before
+  kKernel,  ///< with the backend
+  kReply,   ///< from then, or from the decision, until the reply is with the transport
+};
+inline constexpr std::size_t kPhases = 4;
+
+class Metrics {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  Metrics();
+  ~Metrics();
+
+  /// Serves the figures at http://ADDRESS:PORT/metrics from threads of its own, which have the
+  /// caller's privileges. Throws std::runtime_error with a sentence where it cannot.
+  void serve(const std::string& endpoint);
+
+  /// Levels, to be set when they may have changed.
+  struct Levels {
+    std::size_t connections = 0;
+    std::size_t sessions = 0;
+    std::size_t groups = 0;
+    policy::NatTable::Usage nat;
+  };
+  void set(const Levels& levels);
+
+  void session_opened();
+  void session_refused(NegativeReplyCode code);
+  void authentication_failed();
+
+  /// A part of `count` transactions took `time` each.
+  void took(Phase phase, Clock::duration time, std::size_t count = 1);
+  /// A batch of changes goes to the backend.
+  void batch(std::size_t changes);
+  /// The backend has spoken about a change.
+  void decided(const Decision& decision);
+  /// A transaction has been answered; flushed() follows when the reply is with the transport.
+  void replied(policy::Transaction transaction, const Body& reply);
+  /// The replies of this turn of the loop have left.
+  void flushed();
+
+  /// The text that is served.
+  std::string text() const;
+
+ private:
+  struct Figures;
+  std::unique_ptr<Figures> figures_;
+  std::vector<Clock::time_point> replied_at_;  ///< of replies that have not left
+};
+
+}  // namespace simco::middlebox
