@@ -24,7 +24,7 @@ std::optional<UsageExit> parse(CLI::App& app, const std::string& program, int ar
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
-    return UsageExit{app.help(program), 0};
+    return UsageExit{app.help(), 0};
   } catch (const CLI::CallForVersion& version) {
     return UsageExit{std::string(version.what()) + "\n", 0};
   } catch (const CLI::Error& error) {
@@ -51,7 +51,7 @@ std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* a
   std::string name;
   std::string secret_file;
   std::uint64_t count = 0;
-  CLI::App app("Offers SIMCO transactions and measures how long they take (open loop)");
+  CLI::App app("Offers SIMCO transactions and measures how long they take (open loop)", program);
   const auto positive = CLI::Range(std::numeric_limits<double>::min(), kForever);
   app.add_option("--connect", connect, "Middlebox, HOST[,HOST...][:PORT]")->capture_default_str();
   cli::TransportArguments transport;
@@ -119,7 +119,7 @@ std::expected<net::ListenOptions, UsageExit> parse_echo_settings(int argc,
   const std::string program = "simco-echo";
   net::ListenOptions settings;
   cli::TransportArguments transport;
-  CLI::App app("Sends every message back: the other end of simco-loadgen --workload echo");
+  CLI::App app("Sends every message back: the other end of simco-loadgen --workload echo", program);
   transport.declare(app, cli::Role::kListener);
   app.add_option("--listen", settings.addresses, "Addresses to listen on, separated by commas")
       ->delimiter(',')

@@ -17,6 +17,7 @@
 #include "middlebox/options.hpp"
 #include "middlebox/privileges.hpp"
 #include "middlebox/server.hpp"
+#include "middlebox/service_manager.hpp"
 
 namespace {
 
@@ -78,13 +79,15 @@ void raise_descriptor_limit() {
 
 /// SIGHUP: takes the agents and the log level from the configuration as it is now. One with a
 /// mistake changes nothing.
-void reload(middlebox::Server& server, middlebox::Settings& settings, int argc, char** argv) {
+void reload(middlebox::Server& server, middlebox::Settings& settings,
+            middlebox::ServiceManager& manager, int argc, char** argv) {
+  manager.reloading();
   auto fresh = middlebox::parse_settings(argc, argv);
   if (!fresh) {
     auto text = fresh.error().text;
     while (text.ends_with('\n')) text.pop_back();
     spdlog::error("configuration not taken, all stays as it was: {}", text);
-    return;
+    return manager.ready("configuration not taken, all stays as it was: " + text);
   }
   for (const auto& [name, value] : fresh->options) {
     if (name != "log-level" && settings.options[name] != value) {
@@ -94,6 +97,7 @@ void reload(middlebox::Server& server, middlebox::Settings& settings, int argc, 
   spdlog::set_level(spdlog::level::from_str(fresh->log_level));
   server.apply(std::move(fresh->server.directory), fresh->server.secret);
   spdlog::info("configuration taken");
+  manager.ready("configuration taken");
 }
 
 int run(middlebox::Settings& settings, int argc, char** argv) {
@@ -109,19 +113,23 @@ int run(middlebox::Settings& settings, int argc, char** argv) {
     metrics->serve(settings.metrics);
     spdlog::info("metrics at http://{}/metrics", settings.metrics);
   }
+  middlebox::ServiceManager manager(io);
   boost::asio::signal_set signals(io, SIGTERM, SIGINT, SIGHUP);
   std::function<void(const boost::system::error_code&, int)> on_signal =
       [&](const boost::system::error_code& error, int signal) {
         if (error) return;
         if (signal == SIGHUP) {
-          reload(server, settings, argc, argv);
+          reload(server, settings, manager, argc, argv);
           return signals.async_wait(on_signal);
         }
         spdlog::info("stopping: {} sessions, {} rules", server.session_count(),
                      server.rule_count());
+        manager.stopping();
         server.stop([&io] { io.stop(); });
       };
   signals.async_wait(on_signal);
+  manager.ready("serving");
+  manager.watch([&backend] { return backend->alive(); });
   io.run();
   return 0;
 }
@@ -134,6 +142,10 @@ int main(int argc, char** argv) {
     const auto& [text, code] = settings.error();
     std::fputs(text.c_str(), code == 0 ? stdout : stderr);
     return code;
+  }
+  if (settings->check_only) {
+    std::puts("simco-middlebox: the configuration is good");
+    return 0;
   }
   simco::middlebox::set_up_log(settings->log_level);
   raise_descriptor_limit();

@@ -100,6 +100,8 @@ void declare(CLI::App& app, Raw& raw) {
       ->capture_default_str();
   app.add_option("--metrics", raw.settings.metrics,
                  "ADDRESS:PORT: serve metrics for Prometheus there, at /metrics");
+  app.add_flag("--check", raw.settings.check_only,
+               "Say whether the options and the configuration file are good, and end");
   app.add_option("--log-level", raw.settings.log_level, "How much to log")
       ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error", "off"}))
       ->capture_default_str();
@@ -141,7 +143,8 @@ std::optional<std::string> read_file(const std::string& path, const CLI::App& ap
     if (is_agents_key(name)) continue;
     const auto line = node.source().begin.line;
     const auto* option = app.get_option_no_throw("--" + name);
-    if (option == nullptr || name == "config" || name == "help" || name == "version") {
+    if (option == nullptr || name == "config" || name == "help" || name == "version" ||
+        name == "check") {
       return fmt::format("{}:{}: unknown option '{}'", path, line, name);
     }
     const auto value = as_text(node);

@@ -26,7 +26,8 @@ struct Settings {
   std::string backend = "null";
   RouterSettings router;
   std::string log_level = "info";
-  std::string metrics;  ///< ADDRESS:PORT to serve them at; empty: none
+  bool check_only = false;  ///< say whether the options are good, and end
+  std::string metrics;      ///< ADDRESS:PORT to serve them at; empty: none
   /// Each option that was given, by its name, as text: to tell what a reload would change.
   std::map<std::string, std::string> options;
 };

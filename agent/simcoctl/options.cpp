@@ -288,12 +288,15 @@ UsageExit wrong(const std::string& what) {
 std::expected<Options, UsageExit> parse_options(int argc, const char* const* argv) {
   Raw raw;
   CLI::App app("Agent for SIMCO (RFC 4540) middleboxes on the command line", "simcoctl");
+  app.set_help_all_flag("--help-all", "Print this help and that of every command");
   const auto commands = declare(app, raw);
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
     const auto chosen = app.get_subcommands();
     return std::unexpected(UsageExit{(chosen.empty() ? &app : chosen[0])->help(), 0});
+  } catch (const CLI::CallForAllHelp&) {
+    return std::unexpected(UsageExit{app.help("", CLI::AppFormatMode::All), 0});
   } catch (const CLI::CallForVersion& version) {
     return std::unexpected(UsageExit{std::string(version.what()) + "\n", 0});
   } catch (const CLI::Error& error) {

@@ -41,6 +41,8 @@ class Backend {
   /// What it can enforce: filtering, wildcards, IP versions. What the middlebox does with it (NAT,
   /// lifetimes) is not its business.
   virtual Capabilities capabilities() const = 0;
+  /// Makes sure that it can reach what enforces the rules, by asking it: false where it cannot.
+  virtual bool alive() { return true; }
   /// Carries out `batch` and then calls client.on_applied() exactly once, on the same thread, from
   /// inside this call or later. `batch` stays valid until then. One batch at a time. Each change is
   /// atomic and fails alone.

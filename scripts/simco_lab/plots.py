@@ -156,7 +156,7 @@ def draw_ccdf(axes, combinations, plot):
     by = plot.get("curves", "variant")
     for number, one in enumerate(combinations):
         look = {**style(number), "marker": "", "drawstyle": "steps-post"}
-        x, y = statistics.ccdf(one.all_times)
+        x, y = statistics.thinned(*statistics.ccdf(one.all_times))
         axes.plot(numpy.append(x, 1e5), numpy.append(y, y[-1] if len(y) else 0),
                   label=name_of(one.values[by]), **look)
     axes.set_xscale("log")

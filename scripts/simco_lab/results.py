@@ -20,7 +20,6 @@ COUNTERS = {  # of both ends, where they moved
     "sctp": ("SctpT3RtxExpireds", "SctpT3Retransmits", "SctpFastRetransmits", "SctpDelaySackExpireds",
              "SctpInPktBacklog", "SctpInDataChunkDiscards"),
 }
-CCDF_POINTS = 400
 LAG_FLOOR_MS = 0.1
 
 
@@ -236,16 +235,6 @@ class Results:
         """A CSV file per combination: time and the share that takes longer."""
         folder.mkdir(exist_ok=True)
         for one in self.combinations:
-            x, y = thinned(*statistics.ccdf(one.all_times))
+            x, y = statistics.thinned(*statistics.ccdf(one.all_times))
             lines = ["response_time_ms,ccdf", *(f"{a:.3f},{b:.3g}" for a, b in zip(x, y))]
             (folder / f"{one.label}.csv").write_text("\n".join(lines) + "\n")
-
-
-def thinned(x, y, points=CCDF_POINTS):
-    """A curve with at most about `points` points, even in the logarithm of y, where the tail is."""
-    if len(x) <= points:
-        return x, y
-    logs = numpy.log(numpy.maximum(y, y[y > 0].min() / 2))
-    levels = numpy.linspace(logs[0], logs[-1], points)
-    keep = numpy.unique(numpy.searchsorted(-logs, -levels).clip(0, len(x) - 1))
-    return x[keep], y[keep]

@@ -11,6 +11,7 @@ from mpmath import mp
 BATCHES = 30
 CONFIDENCE = 0.95
 PERCENTILES = (50.0, 90.0, 95.0, 99.0, 99.9)
+CCDF_POINTS = 400
 
 
 @lru_cache(maxsize=None)
@@ -118,3 +119,13 @@ def grows(times, batches=BATCHES):
     )
     deviation = math.sqrt(batches * (batches - 1) * (2 * batches + 5) / 18.0)
     return score / deviation > 2.576  # one per cent, two-sided
+
+
+def thinned(x, y, points=CCDF_POINTS):
+    """A curve with at most about `points` points, even in the logarithm of y, where the tail is."""
+    if len(x) <= points:
+        return x, y
+    logs = numpy.log(numpy.maximum(y, y[y > 0].min() / 2))
+    levels = numpy.linspace(logs[0], logs[-1], points)
+    keep = numpy.unique(numpy.searchsorted(-logs, -levels).clip(0, len(x) - 1))
+    return x[keep], y[keep]

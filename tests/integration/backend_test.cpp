@@ -95,6 +95,7 @@ TEST_P(AnyBackend, TellsWhatItIs) {
   const auto can = bench.backend->capabilities();
   EXPECT_TRUE(can.packet_filter);
   EXPECT_EQ(can.internal_versions & can.external_versions, 3);
+  EXPECT_TRUE(bench.backend->alive());
 }
 
 TEST_P(AnyBackend, ARuleLivesAndEnds) {

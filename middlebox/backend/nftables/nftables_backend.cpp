@@ -25,6 +25,16 @@ ChangeResult result_for(int error) {
 
 }  // namespace
 
+bool NftablesBackend::alive() {
+  try {
+    socket_.generation();
+    return true;
+  } catch (const std::system_error& failure) {
+    spdlog::error("nftables: the kernel does not answer: {}", failure.what());
+    return false;
+  }
+}
+
 void NftablesBackend::apply(std::span<const RuleChange> batch, Client& client) {
   const auto count = static_cast<std::uint32_t>(batch.size());
   results_.assign(count, ChangeResult::kDone);

@@ -43,6 +43,7 @@ class NftablesBackend final : public Backend {
 
   std::string_view name() const override { return "nftables"; }
   Capabilities capabilities() const override { return full_packet_filter(); }
+  bool alive() override;
   void apply(std::span<const RuleChange> batch, Client& client) override;
 
  private:

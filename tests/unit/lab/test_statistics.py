@@ -4,7 +4,7 @@ import math
 import unittest
 
 import numpy
-from simco_lab import results, statistics
+from simco_lab import statistics
 
 
 class Student(unittest.TestCase):
@@ -63,8 +63,8 @@ class Orders(unittest.TestCase):
 
     def test_thinned_curve_keeps_its_ends_and_its_tail(self):
         x, y = statistics.ccdf(numpy.random.default_rng(3).exponential(10, 50000))
-        a, b = results.thinned(x, y)
-        self.assertLessEqual(len(a), results.CCDF_POINTS + 1)
+        a, b = statistics.thinned(x, y)
+        self.assertLessEqual(len(a), statistics.CCDF_POINTS + 1)
         self.assertEqual((a[0], a[-1]), (x[0], x[-1]))
         self.assertGreater(numpy.sum(b < 1e-3), 40)
 

@@ -1,0 +1,92 @@
+# What is installed where, and the Debian packages: `cpack --config build/release/CPackConfig.cmake`.
+include(GNUInstallDirs)
+# Packing does not build the tests first.
+set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
+
+install(TARGETS simco-middlebox RUNTIME COMPONENT middlebox)
+install(FILES middlebox/systemd/simco-middlebox.service DESTINATION lib/systemd/system COMPONENT middlebox)
+install(FILES middlebox/systemd/simco.sysusers DESTINATION lib/sysusers.d RENAME simco.conf COMPONENT middlebox)
+install(FILES scripts/packages/middlebox.toml DESTINATION /etc/simco COMPONENT middlebox
+  PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ)
+install(TARGETS simcoctl simco-loadgen simco-echo RUNTIME COMPONENT tools)
+install(FILES scripts/packages/completion.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
+  RENAME simcoctl COMPONENT tools)
+foreach(program simco-loadgen simco-echo)
+  install(FILES scripts/packages/completion.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
+    RENAME ${program} COMPONENT tools)
+endforeach()
+install(FILES scripts/packages/completion.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
+  RENAME simco-middlebox COMPONENT middlebox)
+
+# The agent library with everything it is made of. `#include "agent/agent.hpp"` is below simco-agent/.
+set(agent_libraries simco_asio simco_wire simco_session simco_net simco_agent)
+set(agent_headers ${CMAKE_INSTALL_INCLUDEDIR}/simco-agent)
+foreach(library simco_wire simco_session simco_net simco_agent)
+  target_include_directories(${library} INTERFACE $<INSTALL_INTERFACE:${agent_headers}>)
+  target_compile_features(${library} INTERFACE cxx_std_23)
+endforeach()
+install(TARGETS ${agent_libraries} EXPORT simco-agent ARCHIVE COMPONENT agent-dev)
+install(EXPORT simco-agent NAMESPACE simco:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/simco-agent
+  FILE simco-agent-targets.cmake COMPONENT agent-dev)
+install(FILES scripts/packages/simco-agent-config.cmake DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/simco-agent
+  COMPONENT agent-dev)
+install(DIRECTORY simco/wire simco/session simco/net DESTINATION ${agent_headers}/simco COMPONENT agent-dev
+  FILES_MATCHING PATTERN "*.hpp")
+install(DIRECTORY agent DESTINATION ${agent_headers} COMPONENT agent-dev
+  FILES_MATCHING PATTERN "*.hpp" PATTERN simcoctl EXCLUDE)
+
+foreach(package simco-middlebox simco-tools libsimco-agent-dev)
+  string(REGEX REPLACE "^(lib)?simco-" "" component ${package})
+  install(FILES scripts/packages/copyright DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${package} COMPONENT ${component})
+endforeach()
+
+# Manual pages: what the programs say of their options, and what doc/man says beside.
+find_program(HELP2MAN help2man)
+if(HELP2MAN)
+  function(manual program section component name)
+    set(page ${CMAKE_BINARY_DIR}/man/${program}.${section})
+    add_custom_command(OUTPUT ${page}
+      COMMAND ${HELP2MAN} --no-info --section=${section} --name=${name} --output=${page}
+        --include=${CMAKE_SOURCE_DIR}/doc/man/${program}.h2m ${ARGN} $<TARGET_FILE:${program}>
+      DEPENDS ${program} ${CMAKE_SOURCE_DIR}/doc/man/${program}.h2m VERBATIM)
+    set_property(GLOBAL APPEND PROPERTY SIMCO_MANUAL ${page})
+    install(FILES ${page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section} COMPONENT ${component})
+  endfunction()
+  file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/man)
+  manual(simco-middlebox 8 middlebox "SIMCO (RFC 4540) middlebox")
+  manual(simcoctl 1 tools "SIMCO agent on the command line" --help-option=--help-all)
+  manual(simco-loadgen 1 tools "offers SIMCO transactions and measures how long they take")
+  manual(simco-echo 1 tools "the other end of simco-loadgen --workload echo")
+  install(FILES doc/man/simco-middlebox.toml.5 DESTINATION ${CMAKE_INSTALL_MANDIR}/man5 COMPONENT middlebox)
+  get_property(pages GLOBAL PROPERTY SIMCO_MANUAL)
+  add_custom_target(manual ALL DEPENDS ${pages})
+endif()
+
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME simco)
+set(CPACK_PACKAGE_CONTACT "The SIMCO project")
+set(CPACK_PACKAGE_DIRECTORY ${CMAKE_BINARY_DIR}/packages)
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_COMPONENTS_ALL middlebox tools agent-dev)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_SECTION net)
+set(CPACK_RESOURCE_FILE_LICENSE ${CMAKE_SOURCE_DIR}/LICENSE)
+set(CPACK_DEBIAN_MIDDLEBOX_PACKAGE_NAME simco-middlebox)
+set(CPACK_DEBIAN_MIDDLEBOX_DESCRIPTION
+  "The middlebox: a trusted agent, such as a SIP proxy, asks it for pinholes and address bindings, which it makes in the kernel's nftables.")
+set(CPACK_DEBIAN_MIDDLEBOX_PACKAGE_RECOMMENDS "simco-tools")
+set(CPACK_DEBIAN_MIDDLEBOX_PACKAGE_CONTROL_EXTRA
+  "${CMAKE_SOURCE_DIR}/scripts/packages/postinst;${CMAKE_SOURCE_DIR}/scripts/packages/prerm;${CMAKE_SOURCE_DIR}/scripts/packages/postrm;${CMAKE_SOURCE_DIR}/scripts/packages/conffiles")
+set(CPACK_DEBIAN_TOOLS_PACKAGE_NAME simco-tools)
+set(CPACK_DEBIAN_TOOLS_DESCRIPTION
+  "simcoctl asks a middlebox for pinholes and bindings; simco-loadgen measures how long that takes.")
+set(CPACK_DEBIAN_AGENT-DEV_PACKAGE_NAME libsimco-agent-dev)
+set(CPACK_DEBIAN_AGENT-DEV_PACKAGE_SECTION libdevel)
+set(CPACK_DEBIAN_AGENT-DEV_DESCRIPTION
+  "The agent library, for SIP proxies and others that ask middleboxes for pinholes, in C++23 with Boost.Asio.")
+set(CPACK_DEBIAN_AGENT-DEV_PACKAGE_DEPENDS
+  "libboost1.81-dev | libboost-dev (>= 1.81), libssl-dev, libfmt-dev, libsctp-dev, libusrsctp-dev, libcap-dev, pkg-config")
+include(CPack)

@@ -1,0 +1,11 @@
+# find_package(simco-agent CONFIG), then link simco::simco_agent.
+include(CMakeFindDependencyMacro)
+find_dependency(Threads)
+find_dependency(Boost)
+find_dependency(fmt)
+find_dependency(OpenSSL)
+find_dependency(PkgConfig)
+pkg_check_modules(sctp REQUIRED IMPORTED_TARGET libsctp)
+pkg_check_modules(usrsctp REQUIRED IMPORTED_TARGET usrsctp)
+pkg_check_modules(libcap REQUIRED IMPORTED_TARGET libcap)
+include(${CMAKE_CURRENT_LIST_DIR}/simco-agent-targets.cmake)

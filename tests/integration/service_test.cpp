@@ -1,0 +1,114 @@
+// The middlebox under a service manager: what it tells, and what its unit file promises.
+#include <gtest/gtest.h>
+
+#include <boost/asio/io_context.hpp>
+#include <cstdio>
+#include <fstream>
+
+#include "middlebox/service_manager.hpp"
+#include "tests/support/notify_socket.hpp"
+#include "tests/support/program.hpp"
+
+namespace simco::test {
+namespace {
+
+using namespace std::chrono_literals;
+using middlebox::ServiceManager;
+using Words = std::vector<std::string>;
+
+struct Configuration {
+  std::string path = testing::TempDir() + "service-" + std::to_string(::getpid()) + ".toml";
+  explicit Configuration(const std::string& text) { write(text); }
+  ~Configuration() { ::unlink(path.c_str()); }
+  void write(const std::string& text) const { std::ofstream(path) << text; }
+};
+
+TEST(Service, TellsWhatItDoes) {
+  NotifySocket manager;
+  const Configuration file("port = 0\n");
+  Program box({"simco-middlebox", "--config", file.path});
+  EXPECT_EQ(manager.next(), "READY=1\nSTATUS=serving");
+  EXPECT_NE(box.listening_port(), 0);  // it was listening when it said so
+  file.write("port = 0\nlog-level = \"debug\"\n");
+  box.signal(SIGHUP);
+  EXPECT_EQ(manager.next(), "RELOADING=1");
+  EXPECT_EQ(manager.next(), "READY=1\nSTATUS=configuration taken");
+  file.write("port = 0\nnonsense = 1\n");
+  box.signal(SIGHUP);
+  EXPECT_EQ(manager.next(), "RELOADING=1");
+  const auto status = manager.next();
+  EXPECT_TRUE(status.starts_with("READY=1\nSTATUS=configuration not taken, all stays as it was: "))
+      << status;
+  EXPECT_NE(status.find(":2: unknown option 'nonsense'"), std::string::npos) << status;
+  box.signal(SIGTERM);
+  EXPECT_EQ(manager.next(), "STOPPING=1\nSTATUS=stopping");
+  EXPECT_EQ(box.wait(), 0);
+}
+
+TEST(Service, SaysThatItIsAliveWhereAWatchdogIsSet) {
+  {
+    NotifySocket manager("200000");
+    Program box({"simco-middlebox", "--port", "0"});
+    EXPECT_EQ(manager.next_word(), "READY=1\nSTATUS=serving");
+    for (int i = 0; i < 5; ++i) EXPECT_EQ(manager.next(), "WATCHDOG=1");
+  }
+  NotifySocket manager;
+  Program box({"simco-middlebox", "--port", "0"});
+  EXPECT_EQ(manager.next(), "READY=1\nSTATUS=serving");
+  EXPECT_EQ(manager.next(300ms), "");
+}
+
+TEST(Service, IsNotAliveWithoutItsBackend) {
+  NotifySocket manager("20000");
+  boost::asio::io_context io;
+  ServiceManager service(io);
+  ASSERT_EQ(service.watchdog_interval(), 20ms);
+  int asked = 0;
+  bool answer = true;
+  service.watch([&] {
+    ++asked;
+    return answer;
+  });
+  EXPECT_EQ(asked, 1);
+  EXPECT_EQ(manager.next(), "WATCHDOG=1");
+  answer = false;
+  while (asked < 4) io.run_one();
+  EXPECT_EQ(manager.next(1ms), "");
+  answer = true;
+  io.run_one();
+  EXPECT_EQ(manager.next(), "WATCHDOG=1");
+}
+
+TEST(Service, IgnoresAWatchdogForOthers) {
+  NotifySocket manager("20000");
+  boost::asio::io_context io;
+  ::setenv("WATCHDOG_PID", "1", 1);
+  EXPECT_FALSE(ServiceManager(io).watchdog_interval());
+  ::setenv("WATCHDOG_PID", std::to_string(::getpid()).c_str(), 1);
+  EXPECT_TRUE(ServiceManager(io).watchdog_interval());
+  ::unsetenv("WATCHDOG_PID");
+  ::setenv("WATCHDOG_USEC", "20 ms", 1);
+  EXPECT_FALSE(ServiceManager(io).watchdog_interval());
+}
+
+TEST(Service, ConfigurationCanBeChecked) {
+  const Configuration file("port = 0\n");
+  Program good({"simco-middlebox", "--config", file.path, "--check"});
+  EXPECT_EQ(good.wait(), 0);
+  EXPECT_EQ(good.out(), "simco-middlebox: the configuration is good\n");
+  EXPECT_EQ(good.err(), "");
+  file.write("port = -1\n");
+  Program bad({"simco-middlebox", "--config", file.path, "--check"});
+  EXPECT_EQ(bad.wait(), 2);
+  EXPECT_NE(bad.err().find(file.path + ":1:"), std::string::npos) << bad.err();
+}
+
+TEST(Service, UnitIsExposedLittle) {
+  // The threshold is ten times the level that systemd-analyze prints; above it, it fails.
+  Program analyze({"/usr/bin/systemd-analyze", "security", "--offline=true", "--threshold=20",
+                   "--no-pager", SIMCO_SOURCE_DIR "/middlebox/systemd/simco-middlebox.service"});
+  EXPECT_EQ(analyze.wait(), 0) << analyze.out() << analyze.err();
+}
+
+}  // namespace
+}  // namespace simco::test
