@@ -8,6 +8,9 @@ from .plots import predicted
 from .scenario import variant_parts
 
 
+NEGLIGIBLE_MS = 0.1  # a difference of instructions, not of waiting
+
+
 @dataclass
 class Verdict:
     holds: bool | None  # None: not to be told from what was measured
@@ -108,7 +111,7 @@ def check_monotone(results, expectation):
         worse = []
         for (_, few), (_, many) in zip(ones, ones[1:]):
             gap = statistics.difference(many.mean, few.mean)
-            if math.isfinite(gap.half_width) and gap.value > gap.half_width:
+            if math.isfinite(gap.half_width) and gap.value > max(gap.half_width, NEGLIGIBLE_MS):
                 worse.append(f"{many.values['variant']} is worse than {few.values['variant']} by"
                              f" {gap.value:.1f} ± {gap.half_width:.1f} ms")
         if len(ones) > 1:
