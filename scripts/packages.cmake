@@ -9,14 +9,14 @@ install(FILES middlebox/systemd/simco.sysusers DESTINATION lib/sysusers.d RENAME
 install(FILES scripts/packages/middlebox.toml DESTINATION /etc/simco COMPONENT middlebox
   PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ)
 install(TARGETS simcoctl simco-loadgen simco-echo RUNTIME COMPONENT tools)
-install(FILES scripts/packages/completion.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
-  RENAME simcoctl COMPONENT tools)
-foreach(program simco-loadgen simco-echo)
+foreach(program simco-middlebox simcoctl simco-loadgen simco-echo)
+  set(component tools)
+  if(program STREQUAL simco-middlebox)
+    set(component middlebox)
+  endif()
   install(FILES scripts/packages/completion.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
-    RENAME ${program} COMPONENT tools)
+    RENAME ${program} COMPONENT ${component})
 endforeach()
-install(FILES scripts/packages/completion.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
-  RENAME simco-middlebox COMPONENT middlebox)
 
 # The agent library with everything it is made of. `#include "agent/agent.hpp"` is below simco-agent/.
 set(agent_libraries simco_asio simco_wire simco_session simco_net simco_agent)
@@ -42,7 +42,9 @@ endforeach()
 
 # Manual pages: what the programs say of their options, and what doc/man says beside.
 find_program(HELP2MAN help2man)
-if(HELP2MAN)
+if(NOT HELP2MAN)
+  message(STATUS "no help2man: packages will have no manual pages")
+elseif(NOT SIMCO_SANITIZE)
   function(manual program section component name)
     set(page ${CMAKE_BINARY_DIR}/man/${program}.${section})
     add_custom_command(OUTPUT ${page}

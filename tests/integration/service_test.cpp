@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <boost/asio/io_context.hpp>
-#include <cstdio>
 #include <fstream>
 
 #include "middlebox/service_manager.hpp"
@@ -14,7 +13,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using middlebox::ServiceManager;
-using Words = std::vector<std::string>;
 
 struct Configuration {
   std::string path = testing::TempDir() + "service-" + std::to_string(::getpid()) + ".toml";
