@@ -96,8 +96,7 @@ void GroupCommit::note_batch_ended() {
   if (metrics_ == nullptr) return;
   const auto asked = std::ranges::count_if(
       under_way_, [](const Entry& entry) { return entry.requester != nullptr; });
-  metrics_->took(Phase::kKernel, Metrics::Clock::now() - batch_began_,
-                 static_cast<std::size_t>(asked));
+  metrics_->batch_took(Metrics::Clock::now() - batch_began_, static_cast<std::size_t>(asked));
 }
 
 void GroupCommit::settle(const Entry& entry, const backend::RuleChange& change,

@@ -22,6 +22,8 @@ inline constexpr std::chrono::seconds kAuthenticationPenalty{1};
 inline constexpr std::chrono::seconds kAuthenticationWaitMax{30};
 /// Addresses whose wrong tokens are remembered.
 inline constexpr std::size_t kThrottledMax = 65'536;
+/// A store that has failed is asked again after this time.
+inline constexpr std::chrono::seconds kStoreRetry{1};
 /// Octets of a table's name.
 inline constexpr std::size_t kTableNameMax = 64;
 /// Audit lines in a second, unless configured otherwise: a third of what journald takes from a

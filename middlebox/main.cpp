@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 
 #include "middlebox/backend/nftables/nftables_backend.hpp"
 #include "middlebox/backend/null_backend.hpp"
@@ -18,6 +19,7 @@
 #include "middlebox/privileges.hpp"
 #include "middlebox/server.hpp"
 #include "middlebox/service_manager.hpp"
+#include "middlebox/store/make_store.hpp"
 
 namespace {
 
@@ -69,6 +71,16 @@ std::unique_ptr<backend::Backend> make_backend(boost::asio::io_context& io,
   return std::make_unique<backend::NullBackend>();
 }
 
+std::unique_ptr<store::Store> make_store(const middlebox::Settings& settings) {
+  if (settings.state.empty()) return nullptr;
+  using Sync = store::SqliteStore::Sync;
+  auto made =
+      store::make_store(settings.state, settings.state_on_disk ? Sync::kDisk : Sync::kSystem);
+  if (!made) throw std::runtime_error("--state: " + made.error());
+  spdlog::info("rules are kept in {}", (*made)->place());
+  return std::move(*made);
+}
+
 /// Many agents need many descriptors; what the system allows is taken.
 void raise_descriptor_limit() {
   rlimit limit{};
@@ -106,7 +118,9 @@ int run(middlebox::Settings& settings, int argc, char** argv) {
   const auto backend = make_backend(io, settings);
   std::optional<middlebox::Metrics> metrics;
   if (!settings.metrics.empty()) metrics.emplace();
-  middlebox::Server server(io, settings.server, *backend, metrics ? &*metrics : nullptr);
+  const auto store = make_store(settings);
+  middlebox::Server server(io, settings.server, *backend, metrics ? &*metrics : nullptr,
+                           store.get());
   middlebox::drop_privileges(settings.backend == "nftables");
   if (metrics) {
     // Its threads must not have what was dropped.

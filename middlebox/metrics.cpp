@@ -8,6 +8,7 @@
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
 
+#include <algorithm>
 #include <array>
 #include <stdexcept>
 #include <utility>
@@ -25,7 +26,8 @@ using prometheus::Labels;
 
 constexpr std::array<const char*, policy::kTransactions> kTransactionNames = {
     "PRR", "PER", "PEA", "PDR", "PLC", "PRS", "PRL"};
-constexpr std::array<const char*, kPhases> kPhaseNames = {"decide", "queue", "kernel", "reply"};
+constexpr std::array<const char*, kPhases> kPhaseNames = {"decide", "queue", "store", "kernel",
+                                                          "reply"};
 /// RFC 4540 section 8.1: a PID is RESERVED or ENABLED; disable rules are told apart.
 constexpr std::array<const char*, 3> kRuleStates = {"reserved", "enabled", "disabling"};
 constexpr std::array<const char*, 3> kResults = {"done", "refused", "no-resources"};
@@ -67,6 +69,8 @@ struct Metrics::Figures {
                            .Help("Changes of rules that went to the backend in one batch.")
                            .Register(*registry)
                            .Add({}, kBatch);
+  Counter& store_failures =
+      counter("simco_store_failures_total", "Times that the store could not keep a batch.");
   std::array<Gauge*, kRuleStates.size()> rules{};
   std::array<Counter*, kResults.size()> changes{};
   std::array<Histogram*, kPhases> phases{};
@@ -169,6 +173,19 @@ void Metrics::took(Phase phase, Clock::duration time, std::size_t count) {
   const double seconds = std::chrono::duration<double>(time).count();
   for (std::size_t i = 0; i < count; ++i) figures_->phases[index(phase)]->Observe(seconds);
 }
+
+void Metrics::batch_took(Clock::duration time, std::size_t count) {
+  const auto store_time = std::min(std::exchange(store_time_, {}), time);
+  if (store_time.count() != 0) took(Phase::kStore, store_time, count);
+  took(Phase::kKernel, time - store_time, count);
+}
+
+void Metrics::stored(Clock::duration time, bool kept) {
+  store_time_ += time;
+  if (!kept) figures_->store_failures.Increment();
+}
+
+void Metrics::restored(RuleKind kind) { figures_->rules[index(kind)]->Increment(); }
 
 void Metrics::batch(std::size_t changes) {
   figures_->batches.Observe(static_cast<double>(changes));

@@ -21,10 +21,11 @@ namespace simco::middlebox {
 enum class Phase : std::uint8_t {
   kDecide,  ///< in the policy engine
   kQueue,   ///< decided, waiting until the backend is done with the batch before
+  kStore,   ///< until the store has kept the batch
   kKernel,  ///< with the backend
   kReply,   ///< from then, or from the decision, until the reply is with the transport
 };
-inline constexpr std::size_t kPhases = 4;
+inline constexpr std::size_t kPhases = 5;
 
 class Metrics {
  public:
@@ -52,6 +53,12 @@ class Metrics {
 
   /// A part of `count` transactions took `time` each.
   void took(Phase phase, Clock::duration time, std::size_t count = 1);
+  /// A batch with `count` transactions was with the backend, and first with the store, for `time`.
+  void batch_took(Clock::duration time, std::size_t count);
+  /// The store has kept what it was given, or failed to, after `time`.
+  void stored(Clock::duration time, bool kept);
+  /// A rule of an earlier life is there again.
+  void restored(backend::RuleKind kind);
   /// A batch of changes goes to the backend.
   void batch(std::size_t changes);
   /// The backend has spoken about a change.
@@ -67,6 +74,7 @@ class Metrics {
  private:
   struct Figures;
   std::unique_ptr<Figures> figures_;
+  Clock::duration store_time_{};               ///< of the batch under way
   std::vector<Clock::time_point> replied_at_;  ///< of replies that have not left
 };
 

@@ -13,6 +13,7 @@
 #include "middlebox/agents.hpp"
 #include "middlebox/limits.hpp"
 #include "middlebox/nat_options.hpp"
+#include "middlebox/store/make_store.hpp"
 #include "middlebox/toml.hpp"
 #include "simco/cli/transport_arguments.hpp"
 
@@ -29,6 +30,7 @@ struct Raw {
   std::string ports = "1024-65535";
   std::string pooling = "paired";
   std::string table_mode = "own";
+  std::string state_sync = "disk";
   std::string config;
   bool allow_anonymous = false;
 };
@@ -97,6 +99,15 @@ void declare(CLI::App& app, Raw& raw) {
                  "TOML file: long option names as keys, and the agents; read again on SIGHUP");
   app.add_option("--audit-rate", server.audit_rate,
                  "Rule changes to log in a second at most, the others are counted; 0: none")
+      ->capture_default_str();
+  app.add_option("--state", raw.settings.state,
+                 "Where rules are kept, so that they outlive the middlebox: a file, or "
+                 "redis://[USER[:PASSWORD]@]HOST[:PORT][/DB][?name=NAME&replicas=N]");
+  app.add_option(
+         "--state-sync", raw.state_sync,
+         "A file: when a rule is kept and its reply may go: disk (it survives the power) or "
+         "system (it survives the process)")
+      ->check(CLI::IsMember({"disk", "system"}))
       ->capture_default_str();
   app.add_option("--metrics", raw.settings.metrics,
                  "ADDRESS:PORT: serve metrics for Prometheus there, at /metrics");
@@ -192,6 +203,14 @@ std::optional<std::string> judge_metrics(const std::string& endpoint) {
   return "--metrics: '" + endpoint + "' is no ADDRESS:PORT";
 }
 
+std::optional<std::string> judge_state(Raw& raw) {
+  auto& settings = raw.settings;
+  settings.state_on_disk = raw.state_sync == "disk";
+  if (settings.state.empty()) return std::nullopt;
+  const auto store = store::make_store(settings.state, store::SqliteStore::Sync::kDisk);
+  return store ? std::nullopt : std::optional("--state: " + store.error());
+}
+
 std::optional<std::string> set_nat(const Raw& raw, policy::NatTable::Options& nat) {
   const auto outside = parse_pool(raw.outside);
   if (!outside) return "--outside: " + outside.error();
@@ -285,6 +304,7 @@ std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* a
   if (const auto error = raw.transport.fault()) return std::unexpected(wrong(*error));
   if (const auto error = judge_listen(raw)) return std::unexpected(wrong(*error));
   if (const auto error = judge_metrics(raw.settings.metrics)) return std::unexpected(wrong(*error));
+  if (const auto error = judge_state(raw)) return std::unexpected(wrong(*error));
   if (const auto error = judge_router(raw)) return std::unexpected(wrong(*error));
   if (const auto error = set_nat(raw, server.nat)) return std::unexpected(wrong(*error));
   server.listen.transports = raw.transport.transports();

@@ -25,6 +25,8 @@ struct Settings {
   ServerOptions server;
   std::string backend = "null";
   RouterSettings router;
+  std::string state;          ///< where rules are kept: a file, or redis://...; empty: nowhere
+  bool state_on_disk = true;  ///< a file: a rule is kept when the disk has it
   std::string log_level = "info";
   bool check_only = false;  ///< say whether the options are good, and end
   std::string metrics;      ///< ADDRESS:PORT to serve them at; empty: none

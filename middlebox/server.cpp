@@ -21,13 +21,17 @@ std::string anonymous_name(const std::string& peer) {
 }  // namespace
 
 Server::Server(asio::io_context& io, const ServerOptions& options, backend::Backend& backend,
-               Metrics* metrics)
+               Metrics* metrics, store::Store* store)
     : io_(io),
       options_(options),
       directory_(std::make_unique<policy::AgentDirectory>(options.directory)),
       metrics_(metrics),
-      engine_(engine_options(options, backend)),
-      group_commit_(engine_, backend, *this, metrics),
+      engine_(engine_options(options, backend, store != nullptr)),
+      durable_(store == nullptr
+                   ? std::nullopt
+                   : std::make_optional<DurableBackend>(io, backend, *store, engine_, metrics)),
+      group_commit_(engine_, durable_ ? static_cast<backend::Backend&>(*durable_) : backend, *this,
+                    metrics),
       audit_(options.audit_rate, [](const std::string& line) { spdlog::info(line); }),
       read_buffer_(std::make_unique<net::ReadBuffer>()),
       expiry_timer_(io),
@@ -35,6 +39,7 @@ Server::Server(asio::io_context& io, const ServerOptions& options, backend::Back
       stop_timer_(io) {
   engine_.apply(*directory_);
   session_options_.message_timeout = options.message_timeout;
+  begin(backend);
   listen();
   check_session_ages();
 }
@@ -42,13 +47,26 @@ Server::Server(asio::io_context& io, const ServerOptions& options, backend::Back
 Server::~Server() = default;
 
 policy::PolicyEngine::Options Server::engine_options(const ServerOptions& options,
-                                                     const backend::Backend& backend) {
+                                                     const backend::Backend& backend,
+                                                     bool durable) {
   policy::PolicyEngine::Options result;
   result.backend = backend.capabilities();
+  result.backend.persistent = durable;
   result.backend.lifetime_max_s = options.lifetime_max_s;
   result.nat = options.nat;
   result.rules_max = options.rules_max;
   return result;
+}
+
+void Server::begin(backend::Backend& backend) {
+  if (!durable_) {
+    backend.begin({});
+    return;
+  }
+  const auto restored = durable_->restore();
+  spdlog::info("state: {} rules are there again, {} have expired, {} are lost", restored.live,
+               restored.expired, restored.lost);
+  arm_expiry();
 }
 
 // --- Connections -------------------------------------------------------------------------------

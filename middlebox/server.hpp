@@ -15,6 +15,7 @@
 
 #include "middlebox/audit_log.hpp"
 #include "middlebox/connection.hpp"
+#include "middlebox/durable_backend.hpp"
 #include "middlebox/group_commit.hpp"
 #include "middlebox/limits.hpp"
 #include "middlebox/metrics.hpp"
@@ -41,10 +42,11 @@ struct ServerOptions {
 /// Lives on one io_context, on its one thread.
 class Server final : private Connection::Owner, private GroupCommit::Observer {
  public:
-  /// Binds and listens; throws std::runtime_error with a sentence where it cannot.
-  /// `metrics`, where there are any, must outlive it.
+  /// Has the rules of an earlier life enforced where `store` has some, then binds and listens.
+  /// Throws std::runtime_error with a sentence where it cannot. `metrics` and `store`, where there
+  /// are any, must outlive it.
   Server(boost::asio::io_context& io, const ServerOptions& options, backend::Backend& backend,
-         Metrics* metrics = nullptr);
+         Metrics* metrics = nullptr, store::Store* store = nullptr);
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
   ~Server();
@@ -86,7 +88,9 @@ class Server final : private Connection::Owner, private GroupCommit::Observer {
   void on_batch_done() override;
 
   static policy::PolicyEngine::Options engine_options(const ServerOptions& options,
-                                                      const backend::Backend& backend);
+                                                      const backend::Backend& backend,
+                                                      bool durable);
+  void begin(backend::Backend& backend);
   /// What agents at that address may do without authentication, if anything.
   const policy::AgentPolicy* anonymous_policy(const IpAddress& address) const;
   MiddleboxSession::Judgement refuse_token(const Connection& connection);
@@ -115,6 +119,7 @@ class Server final : private Connection::Owner, private GroupCommit::Observer {
   Throttle throttle_;
   MiddleboxSession::Options session_options_;
   policy::PolicyEngine engine_;
+  std::optional<DurableBackend> durable_;
   GroupCommit group_commit_;
   AuditLog audit_;
   std::vector<std::unique_ptr<net::Listener>> listeners_;

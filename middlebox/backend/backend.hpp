@@ -4,6 +4,7 @@
 
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "middlebox/backend/rule_change.hpp"
 #include "simco/wire/attributes.hpp"
@@ -43,6 +44,11 @@ class Backend {
   virtual Capabilities capabilities() const = 0;
   /// Makes sure that it can reach what enforces the rules, by asking it: false where it cannot.
   virtual bool alive() { return true; }
+  /// Begins to enforce: `rules`, all to be added, in the place of whatever an earlier life has left
+  /// behind, so that traffic which they let pass before and after sees no gap. One result for each.
+  /// To be called once, before apply(). Throws std::runtime_error with a sentence that says what to
+  /// do where it cannot enforce anything, and has then changed nothing.
+  virtual std::vector<ChangeResult> begin(std::span<const RuleChange> rules) = 0;
   /// Carries out `batch` and then calls client.on_applied() exactly once, on the same thread, from
   /// inside this call or later. `batch` stays valid until then. One batch at a time. Each change is
   /// atomic and fails alone.

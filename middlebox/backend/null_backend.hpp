@@ -12,6 +12,9 @@ class NullBackend final : public Backend {
  public:
   std::string_view name() const override { return "null"; }
   Capabilities capabilities() const override { return full_packet_filter(); }
+  std::vector<ChangeResult> begin(std::span<const RuleChange> rules) override {
+    return std::vector(rules.size(), ChangeResult::kDone);
+  }
   /// Answers at once that every change is done.
   void apply(std::span<const RuleChange> batch, Client& client) override;
 

@@ -12,6 +12,16 @@ std::uint32_t count_addresses(const std::vector<AddressRange>& ranges) {
                          [](std::uint32_t sum, const auto& range) { return sum + range.count; });
 }
 
+/// The last eight octets of an address as a number: no pool is larger than that.
+std::uint64_t low_octets(const IpAddress& address) {
+  const std::size_t size = address_bits(address.version) / 8U;
+  std::uint64_t number = 0;
+  for (std::size_t i = size > 8 ? size - 8 : 0; i < size; ++i) {
+    number = number << 8 | std::to_integer<std::uint64_t>(address.octets[i]);
+  }
+  return number;
+}
+
 constexpr std::array kParities = {Parity::kEven, Parity::kOdd, Parity::kAny};
 
 }  // namespace
@@ -100,11 +110,49 @@ std::expected<Binding, NegativeReplyCode> AddressPool::take_address() {
   const auto address = unused_.find(next_address_, 1);
   if (!address) return std::unexpected(NegativeReplyCode::kLackOfAddresses);
   next_address_ = (*address + 1) % addresses_;
-  whole_[*address] = true;
+  return hold_whole(*address);
+}
+
+Binding AddressPool::hold_whole(std::uint32_t address) {
+  whole_[address] = true;
   ++wholes_;
-  for (auto& [number, of] : protocols_) refresh(of, *address);
-  hold(*address);
-  return Binding{*address, 0, 0};
+  for (auto& [number, of] : protocols_) refresh(of, address);
+  hold(address);
+  return Binding{address, 0, 0};
+}
+
+std::optional<std::uint32_t> AddressPool::find_address(const IpAddress& address) const {
+  std::uint32_t before = 0;
+  for (const auto& range : options_.ranges) {
+    const bool same_version = range.first.version == address.version;
+    const auto offset = low_octets(address) - low_octets(range.first);
+    if (same_version && offset < range.count &&
+        advance(range.first, static_cast<std::uint32_t>(offset)) == address) {
+      return before + static_cast<std::uint32_t>(offset);
+    }
+    before += range.count;
+  }
+  return std::nullopt;
+}
+
+bool AddressPool::take_again(const IpAddress& address, std::uint8_t protocol_number,
+                             std::uint16_t port, std::uint16_t ports, Binding& binding) {
+  const auto index = find_address(address);
+  if (!index || whole_[*index]) return false;
+  if (ports == 0) {
+    if (held_[*index] != 0) return false;
+    binding = hold_whole(*index);
+    return true;
+  }
+  Protocol& of = protocol(protocol_number);
+  auto& map = of.maps[*index];
+  if (!map) map = std::make_unique<PortMap>(*free_);
+  if (!map->take_at(port, ports)) return false;
+  ports_in_use_ += ports;
+  refresh(of, *index);
+  hold(*index);
+  binding = Binding{*index, port, ports};
+  return true;
 }
 
 // --- Giving back -------------------------------------------------------------------------------

@@ -75,6 +75,10 @@ class AddressPool {
   /// Takes what is asked for, or says why not: kLackOfAddresses, kLackOfPorts, kParityMismatch
   /// where no port of the pool could ever do.
   std::expected<Binding, NegativeReplyCode> take(const Request& request);
+  /// Takes `ports` ports (0: the whole address) from `port` of `address` on, and nothing else:
+  /// false where the pool has not got that, or somebody holds it. pair() it afterwards.
+  bool take_again(const IpAddress& address, std::uint8_t protocol, std::uint16_t port,
+                  std::uint16_t ports, Binding& binding);
   /// Gives back what take() answered; `host` as it was then, or as pair() was told.
   void give_back(const Binding& binding, std::uint8_t protocol,
                  const std::optional<IpAddress>& host);
@@ -97,6 +101,8 @@ class AddressPool {
   std::expected<std::uint32_t, NegativeReplyCode> choose(const Protocol& of, std::uint16_t ports,
                                                          const Request& request);
   std::expected<Binding, NegativeReplyCode> take_address();
+  Binding hold_whole(std::uint32_t address);
+  std::optional<std::uint32_t> find_address(const IpAddress& address) const;
   std::optional<std::uint32_t> paired_address(const std::optional<IpAddress>& host) const;
   /// Shows what is free at `address` to the trees that are searched.
   void refresh(Protocol& of, std::uint32_t address);

@@ -111,16 +111,9 @@ RuleSlot PolicyEngine::create_rule(const Asker& asker, RuleKind kind,
                                    const std::optional<GroupId>& group) {
   const auto taken =
       pids_.take([this](std::uint32_t id) { return rules_.find(PolicyRuleId{id}) != kNoSlot; });
-  const RuleSlot slot = rules_.insert(PolicyRuleId{taken.id});
+  const RuleSlot slot =
+      place_rule(PolicyRuleId{taken.id}, taken.position, asker.agent, asker.tid, kind);
   Rule& rule = rules_[slot];
-  rule.pid_epoch = static_cast<std::uint32_t>(taken.position >> 32);
-  rule.owner = asker.agent;
-  rule.created_by = asker.tid;
-  rule.kind = kind;
-  rule.under_way = true;
-  rule.unborn = true;
-  agents_.hold(asker.agent);
-  ++agents_[asker.agent].rule_count;
   if (kind == RuleKind::kDisable) return slot;  // figure 38: in no group
   if (group) {
     rule.group = *group;
@@ -129,6 +122,21 @@ RuleSlot PolicyEngine::create_rule(const Asker& asker, RuleKind kind,
     rule.group = groups_.create(asker.agent);
     agents_.hold(asker.agent);
   }
+  return slot;
+}
+
+RuleSlot PolicyEngine::place_rule(PolicyRuleId pid, std::uint64_t position, AgentId owner,
+                                  TransactionId created_by, RuleKind kind) {
+  const RuleSlot slot = rules_.insert(pid);
+  Rule& rule = rules_[slot];
+  rule.pid_epoch = static_cast<std::uint32_t>(position >> 32);
+  rule.owner = owner;
+  rule.created_by = created_by;
+  rule.kind = kind;
+  rule.under_way = true;
+  rule.unborn = true;
+  agents_.hold(owner);
+  ++agents_[owner].rule_count;
   return slot;
 }
 

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -27,6 +28,7 @@
 #include "middlebox/policy/limits.hpp"
 #include "middlebox/policy/nat.hpp"
 #include "middlebox/policy/overlap_index.hpp"
+#include "middlebox/policy/rule_record.hpp"
 #include "middlebox/policy/rule_table.hpp"
 #include "simco/wire/instant.hpp"
 #include "simco/wire/messages.hpp"
@@ -129,6 +131,23 @@ class PolicyEngine {
   /// Plans the removal of rules whose lifetime is over, at most kExpiryBatchMax.
   void plan_expiry(Instant now, std::vector<PlannedChange>& changes);
 
+  // --- Rules that outlive the process ---
+
+  /// The rule as it is to be kept: as it is now where nothing is under way, and as it was before
+  /// that where it is being replaced. Nothing where there is no such rule; one that is being added
+  /// is described as it will be.
+  std::optional<RuleRecord> record(PolicyRuleId pid) const;
+  /// When the rule's lifetime ends, as of the last committed change of it. The rule is there.
+  Instant deadline(PolicyRuleId pid) const { return rules_[rules_.find(pid)].deadline; }
+  IdPositions id_positions() const { return {pids_.position(), groups_.id_position()}; }
+  /// Identifiers go on where an earlier life stood. Before the first rule.
+  void resume_ids(const IdPositions& positions);
+  /// Plans that a rule of an earlier life is there again until `deadline`, for commit() or
+  /// roll_back(); its owner needs no permission for that, and it counts against no limit. Answers
+  /// the reason where it cannot be. To be called for the rules in the order of their creation.
+  std::optional<std::string> restore(const RuleRecord& record, Lifetime lifetime, Instant deadline,
+                                     PlannedChange& change);
+
   // --- Figures ---
 
   /// Live rules, those that are being created included.
@@ -187,6 +206,9 @@ class PolicyEngine {
   /// A rule of that PID that everybody who may can see, or kNoSlot.
   RuleSlot find_visible(PolicyRuleId pid) const;
   RuleSlot create_rule(const Asker& asker, RuleKind kind, const std::optional<GroupId>& group);
+  /// An unborn rule of `owner` under `pid`, which was taken at `position`; in no group yet.
+  RuleSlot place_rule(PolicyRuleId pid, std::uint64_t position, AgentId owner,
+                      TransactionId created_by, RuleKind kind);
   /// Plans that the unborn rule in `slot` is added.
   Verdict plan_addition(RuleSlot slot, Lifetime lifetime, Instant now, PlannedChange& change);
   /// Ends a rule that is in no list but the table.

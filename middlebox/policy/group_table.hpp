@@ -27,6 +27,13 @@ class GroupTable {
     groups_.insert(taken.id, Group{owner, 1, static_cast<std::uint32_t>(taken.position >> 32)});
     return GroupId{taken.id};
   }
+  std::uint64_t id_position() const { return ids_.position(); }
+  void resume(std::uint64_t next) { ids_.resume(next); }
+  /// A group of an earlier life, with one member.
+  void restore(GroupId group, AgentId owner) {
+    const auto position = ids_.position_of(group.value);
+    groups_.insert(group.value, Group{owner, 1, static_cast<std::uint32_t>(position >> 32)});
+  }
   /// One more member of an existing group.
   void join(GroupId group) { ++groups_.find(group.value)->members; }
   /// One member less; the last one ends the group, and its owner is answered.

@@ -35,6 +35,15 @@ class IdSequence {
 
   /// Where the sequence stands; taken down when a session opens.
   Position position() const { return next_; }
+  /// Goes on where an earlier life of the sequence stood; nothing has been taken yet.
+  void resume(Position next) { next_ = next; }
+  /// Where an id that is in use since an earlier life was taken: the last place that it can be.
+  Position position_of(Int id) const {
+    const Position back = static_cast<Int>(static_cast<Int>(next_) - id);
+    const Position round = Position{std::numeric_limits<Int>::max()} + 1;
+    const Position age = back == 0 ? round : back;
+    return age < next_ ? next_ - age : Position{id};
+  }
   /// May a session that opened at `opened` go on?
   bool young_enough(Position opened) const { return next_ - opened <= kSessionAgeMax; }
 

@@ -134,6 +134,28 @@ std::optional<NegativeReplyCode> NatTable::take(RuleSlot slot, const Rule& rule)
               inside_request(rule.internal, rule.external, rule.parameters));
 }
 
+bool NatTable::take_again(RuleSlot slot, const Rule& rule,
+                          const std::optional<AddressTuple>& outside,
+                          const std::optional<AddressTuple>& inside) {
+  const auto take = [&](AddressPool& pool, const std::optional<AddressTuple>& tuple,
+                        Binding& binding) {
+    if (!tuple || tuple->ip_version != rule.internal.ip_version) return false;
+    const auto ports = tuple->port == 0 ? std::uint16_t{0} : tuple->port_range;
+    return pool.take_again({tuple->ip_version, tuple->address}, rule.internal.protocol, tuple->port,
+                           ports, binding);
+  };
+  const auto version = rule.internal.ip_version;
+  Bindings bindings;
+  if (!take(outside_.of(version), outside, bindings.outside)) return false;
+  if (mode_ == Mode::kTwiceNat && !take(inside_.of(version), inside, bindings.inside)) {
+    outside_.of(version).give_back(bindings.outside, rule.internal.protocol, {});
+    return false;
+  }
+  at(slot) = bindings;
+  adopt(slot, rule);
+  return true;
+}
+
 void NatTable::adopt(RuleSlot slot, const Rule& rule) {
   const auto version = rule.internal.ip_version;
   Bindings& bindings = at(slot);

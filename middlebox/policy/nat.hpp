@@ -56,6 +56,10 @@ class NatTable {
   std::optional<NegativeReplyCode> take(RuleSlot slot, const Reservation& wanted);
   /// Takes what the enable rule in `slot` needs.
   std::optional<NegativeReplyCode> take(RuleSlot slot, const Rule& rule);
+  /// Takes exactly `outside` and, on a twice NAT, `inside` for the rule in `slot`, which held them
+  /// in an earlier life: false where that cannot be any more.
+  bool take_again(RuleSlot slot, const Rule& rule, const std::optional<AddressTuple>& outside,
+                  const std::optional<AddressTuple>& inside);
   /// The reservation in `slot` has become the enable rule `rule`.
   void adopt(RuleSlot slot, const Rule& rule);
   /// Does what is reserved in `slot` fit the enable request? Nothing where it does.

@@ -125,6 +125,19 @@ std::optional<std::uint16_t> PortMap::take(std::uint16_t count, Parity parity) {
   return static_cast<std::uint16_t>(first);
 }
 
+bool PortMap::is_free(unsigned first, unsigned count) const {
+  for (unsigned port = first; port < first + count; ++port) {
+    if ((free_[port / kWordBits] >> (port % kWordBits) & 1U) == 0) return false;
+  }
+  return true;
+}
+
+bool PortMap::take_at(std::uint16_t first, std::uint16_t count) {
+  if (count == 0 || unsigned{first} + count > 65536 || !is_free(first, count)) return false;
+  set(first, count, false);
+  return true;
+}
+
 void PortMap::give_back(std::uint16_t first, std::uint16_t count) { set(first, count, true); }
 
 }  // namespace simco::policy

@@ -30,6 +30,8 @@ class PortMap {
   /// Takes `count` consecutive ports, of which the first has `parity`, and answers the first. Ports
   /// come in turn, so that one that was given back rests for as long as possible.
   std::optional<std::uint16_t> take(std::uint16_t count, Parity parity);
+  /// Takes `count` ports from `first` on, or answers false where not all of them are free.
+  bool take_at(std::uint16_t first, std::uint16_t count);
   /// Gives ports back that are taken.
   void give_back(std::uint16_t first, std::uint16_t count);
 
@@ -47,6 +49,7 @@ class PortMap {
   static Runs join(const Runs& left, const Runs& right, unsigned half);
   static bool fits(const Runs& runs, unsigned count, Parity parity);
 
+  bool is_free(unsigned first, unsigned count) const;
   void set(unsigned first, unsigned count, bool free);
   /// First fitting port at `from` or later within the stretch of `node`, 0 where there is none.
   unsigned find(unsigned node, unsigned begin, unsigned size, unsigned from, unsigned count,

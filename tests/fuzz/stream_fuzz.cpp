@@ -28,6 +28,9 @@ class LateBackend final : public backend::Backend {
     result.lifetime_max_s = 100;
     return result;
   }
+  std::vector<backend::ChangeResult> begin(std::span<const backend::RuleChange> rules) override {
+    return std::vector(rules.size(), backend::ChangeResult::kDone);
+  }
   void apply(std::span<const backend::RuleChange> batch, Client& client) override {
     SIMCO_ASSERT(client_ == nullptr && !batch.empty());
     size_ = batch.size();

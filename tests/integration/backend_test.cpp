@@ -45,6 +45,7 @@ class Bench : private backend::Backend::Client {
         "ip link add int0 type veth peer name int1; ip link add ext0 type veth peer name ext1");
     if (name == "null") {
       backend = std::make_unique<backend::NullBackend>();
+      backend->begin({});
       return;
     }
     backend::nftables::Options options;
@@ -52,7 +53,9 @@ class Bench : private backend::Backend::Client {
     options.external_if = "ext0";
     options.shape_idle = std::chrono::milliseconds(300);
     backend = router.run([&]() -> std::unique_ptr<backend::Backend> {
-      return std::make_unique<backend::nftables::NftablesBackend>(io, options);
+      auto made = std::make_unique<backend::nftables::NftablesBackend>(io, options);
+      made->begin({});
+      return made;
     });
   }
   Results apply(const std::vector<RuleChange>& batch) {

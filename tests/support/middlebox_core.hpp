@@ -25,6 +25,10 @@ class ScriptedBackend final : public backend::Backend {
     result.lifetime_max_s = 3600;
     return result;
   }
+  std::vector<backend::ChangeResult> begin(std::span<const backend::RuleChange> rules) override {
+    batches.emplace_back(rules.begin(), rules.end());
+    return std::vector(rules.size(), backend::ChangeResult::kDone);
+  }
   void apply(std::span<const backend::RuleChange> batch, Client& client) override {
     SIMCO_ASSERT(client_ == nullptr);
     batches.emplace_back(batch.begin(), batch.end());

@@ -19,9 +19,11 @@ namespace simco::test {
 
 class ServerThread {
  public:
-  explicit ServerThread(middlebox::ServerOptions options = {}) {
+  explicit ServerThread(middlebox::ServerOptions options = {})
+      : ServerThread(std::move(options), null_, nullptr) {}
+  ServerThread(middlebox::ServerOptions options, backend::Backend& backend, store::Store* store) {
     options.listen.port = 0;
-    server_ = std::make_unique<middlebox::Server>(io_, options, backend_);
+    server_ = std::make_unique<middlebox::Server>(io_, options, backend, nullptr, store);
     port_ = server_->ports().front();
     thread_ = std::thread([this] { io_.run(); });
   }
@@ -51,7 +53,7 @@ class ServerThread {
   boost::asio::io_context io_;
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_{
       io_.get_executor()};
-  backend::NullBackend backend_;
+  backend::NullBackend null_;
   std::unique_ptr<middlebox::Server> server_;
   std::uint16_t port_ = 0;
   std::thread thread_;

@@ -37,9 +37,17 @@ std::vector<Source> sources() {
 
 /// The longest of `folders` that `path` is in.
 std::string folder_of(const std::string& path) {
-  static const std::vector<std::string> folders = {
-      "middlebox/policy", "middlebox/backend", "middlebox", "simco/wire", "simco/session",
-      "simco/net",        "simco/cli",         "agent",     "loadgen",    "tests"};
+  static const std::vector<std::string> folders = {"middlebox/policy",
+                                                   "middlebox/backend",
+                                                   "middlebox/store",
+                                                   "middlebox",
+                                                   "simco/wire",
+                                                   "simco/session",
+                                                   "simco/net",
+                                                   "simco/cli",
+                                                   "agent",
+                                                   "loadgen",
+                                                   "tests"};
   for (const auto& folder : folders) {
     if (path.starts_with(folder + "/")) return folder;
   }
@@ -55,9 +63,10 @@ TEST(Tree, ArrowsPointDown) {
       {"agent", {"simco/wire", "simco/session", "simco/net", "simco/cli"}},
       {"middlebox/backend", {"simco/wire"}},
       {"middlebox/policy", {"simco/wire"}},
+      {"middlebox/store", {"simco/wire"}},
       {"middlebox",
        {"simco/wire", "simco/session", "simco/net", "simco/cli", "middlebox/policy",
-        "middlebox/backend"}},
+        "middlebox/backend", "middlebox/store"}},
       {"loadgen", {"simco/wire", "simco/session", "simco/net", "simco/cli", "agent"}},
   };
   std::size_t includes = 0;

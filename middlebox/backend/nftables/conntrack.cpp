@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <new>
 #include <system_error>
 #include <utility>
@@ -203,7 +204,10 @@ void Conntrack::sweep() {
   request.begin(type_of(IPCTNL_MSG_CT_GET), NLM_F_DUMP, AF_UNSPEC);
   request.end();
   dump_.start(
-      request, [this](const nlmsghdr* message) { read_flow(message, false); },
+      request,
+      [this](const nlmsghdr* message) {
+        read_flow(message, [this](const Flow& flow) { return ended(flow); });
+      },
       [this](int) {
         sweeping_.clear();
         flush();
@@ -217,16 +221,45 @@ void Conntrack::sweep_now() {
   dump_.finish();
 }
 
-void Conntrack::forget_all_translated() {
+void Conntrack::forget_translated_but_for(std::span<const RuleChange> rules) {
+  BindingIndex bindings;
+  for (const RuleChange& rule : rules) {
+    if (rule.rule != RuleKind::kEnable || !rule.outside) continue;
+    const auto& outside = *rule.outside;
+    const auto protocol = outside.port == 0 ? kProtocolAny : outside.protocol;
+    bindings[{{outside.ip_version, outside.address}, protocol, outside.port}] = &rule;
+  }
+  const auto is_over = [&](const Flow& flow) {
+    return is_ours_translated(flow) && !is_bound(bindings, flow);
+  };
   MessageBuffer request;
   request.begin(type_of(IPCTNL_MSG_CT_GET), NLM_F_DUMP, AF_UNSPEC);
   request.end();
-  dump_.start(request, [this](const nlmsghdr* message) { read_flow(message, true); }, [](int) {});
+  dump_.start(request, [&](const nlmsghdr* message) { read_flow(message, is_over); }, [](int) {});
   dump_.finish();
   flush();
 }
 
-void Conntrack::read_flow(const nlmsghdr* message, bool all_translated) {
+bool Conntrack::is_bound(const BindingIndex& bindings, const Flow& flow) const {
+  const auto& original = flow.original;
+  const auto bound = [&](const std::array<std::byte, 16>& outside, std::uint16_t port,
+                         bool begun_outside) {
+    const IpAddress address{original.version, outside};
+    for (const auto protocol : {original.protocol, kProtocolAny}) {
+      const auto after = bindings.upper_bound({address, protocol, port});
+      if (after == bindings.begin()) continue;
+      const auto& [key, rule] = *std::prev(after);
+      if (std::get<0>(key) != address || std::get<1>(key) != protocol) continue;
+      if (belongs_to(flow, *rule, begun_outside)) return true;
+    }
+    return false;
+  };
+  return bound(original.destination, original.destination_port, true) ||
+         bound(flow.reply_destination, flow.reply_destination_port, false);
+}
+
+void Conntrack::read_flow(const nlmsghdr* message,
+                          const std::function<bool(const Flow&)>& is_over) {
   const std::unique_ptr<nf_conntrack, Free> read(nfct_new());
   if (!read || nfct_nlmsg_parse(message, read.get()) < 0) return;
   const auto* raw = read.get();
@@ -247,7 +280,7 @@ void Conntrack::read_flow(const nlmsghdr* message, bool all_translated) {
   flow.reply_destination = address(ATTR_REPL_IPV4_DST, ATTR_REPL_IPV6_DST);
   flow.reply_destination_port = ntohs(nfct_get_attr_u16(raw, ATTR_REPL_PORT_DST));
   flow.status = nfct_get_attr_u32(raw, ATTR_STATUS);
-  if (!(all_translated ? is_ours_translated(flow) : ended(flow))) return;
+  if (!is_over(flow)) return;
   // The tuple as it was read: protocols without ports have other parts.
   auto* removal = removals_.begin(type_of(IPCTNL_MSG_CT_DELETE), 0,
                                   original.version == IpVersion::kIpv4 ? AF_INET : AF_INET6);

@@ -7,7 +7,10 @@
 #include <boost/asio/steady_timer.hpp>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <span>
+#include <tuple>
 #include <vector>
 
 #include "middlebox/backend/nftables/dump.hpp"
@@ -37,8 +40,9 @@ class Conntrack {
   void make_way(const RuleChange& added);
   /// The changes of a batch are in: carries out what they asked for.
   void end_batch();
-  /// Deletes translated flows of the pools, whoever made them.
-  void forget_all_translated();
+  /// Deletes translated flows of the pools, whoever made them, but for those that `rules` would let
+  /// pass with the same translation.
+  void forget_translated_but_for(std::span<const RuleChange> rules);
 
  private:
   /// The original direction of a flow, as the kernel tracks it.
@@ -60,6 +64,10 @@ class Conntrack {
     std::uint32_t status = 0;
   };
 
+  /// Rules by protocol and the first outside port; protocol 0 for a whole address.
+  using BindingKey = std::tuple<IpAddress, std::uint8_t, std::uint16_t>;
+  using BindingIndex = std::map<BindingKey, const RuleChange*>;
+
   void remove(const Tuple& tuple);
   bool belongs_to(const Flow& flow, const RuleChange& rule, bool begun_outside) const;
   /// The message in removals_ is complete.
@@ -69,9 +77,12 @@ class Conntrack {
   void sweep();
   void sweep_now();
   void arm();
-  void read_flow(const nlmsghdr* message, bool all_translated);
+  /// Deletes the flow in `message` where `is_over(flow)`.
+  void read_flow(const nlmsghdr* message, const std::function<bool(const Flow&)>& is_over);
   bool is_ours_translated(const Flow& flow) const;
   bool ended(const Flow& flow) const;
+  /// Is the flow that of a rule, by the binding that it uses outside?
+  bool is_bound(const BindingIndex& bindings, const Flow& flow) const;
 
   const Options& options_;
   Allowed allowed_;

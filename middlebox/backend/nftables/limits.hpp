@@ -18,8 +18,9 @@ inline constexpr std::size_t kShapesMax = 16;
 inline constexpr std::size_t kIntervalsMax = 256;
 /// A commit is sent when it has grown to this size, octets.
 inline constexpr std::size_t kCommitOctets = 1 << 20;
-/// More than the largest commit, that of one rule with kPortsPerRuleMax ports on a twice NAT.
-inline constexpr int kSendBuffer = 16 << 20;
+/// The kernel takes a commit in one piece, up to this size. The largest one is that of the whole
+/// table at the start: some 120 octets for an element, two for a rule of a NAT.
+inline constexpr int kSendBuffer = 1 << 29;
 inline constexpr int kReceiveBuffer = 8 << 20;
 /// An attribute's length has 16 bits (the kernel's), so a list of elements ends before that.
 inline constexpr std::size_t kListOctets = 60'000;
@@ -38,8 +39,6 @@ inline constexpr std::size_t kPendingMax = 4096;
 inline constexpr int kStaleMax = 4;
 /// Attempts to put the table in place while others change the ruleset.
 inline constexpr int kAttemptsMax = 20;
-/// Elements that are restored in one commit.
-inline constexpr std::size_t kRestoreBatch = 20'000;
 /// Reading back what the kernel has may take one part in so many of the time, at most.
 inline constexpr int kInspectionShare = 20;
 

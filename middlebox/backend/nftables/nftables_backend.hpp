@@ -33,8 +33,8 @@ namespace simco::backend::nftables {
 
 class NftablesBackend final : public Backend {
  public:
-  /// Puts the table into the kernel, without any rule. Throws std::runtime_error with a sentence
-  /// that says what to do where it cannot, and has then changed nothing.
+  /// Makes sure of the kernel, the interfaces and that nobody else has the table. Throws
+  /// std::runtime_error with a sentence that says what to do where it cannot.
   NftablesBackend(boost::asio::io_context& io, const Options& options);
   NftablesBackend(const NftablesBackend&) = delete;
   NftablesBackend& operator=(const NftablesBackend&) = delete;
@@ -44,6 +44,7 @@ class NftablesBackend final : public Backend {
   std::string_view name() const override { return "nftables"; }
   Capabilities capabilities() const override { return full_packet_filter(); }
   bool alive() override;
+  std::vector<ChangeResult> begin(std::span<const RuleChange> rules) override;
   void apply(std::span<const RuleChange> batch, Client& client) override;
 
  private:
@@ -95,11 +96,13 @@ class NftablesBackend final : public Backend {
   /// not.
   void install();
   void write_frame(const TableState& found);
-  bool write_elements();
+  /// Every element that lives, into the open batch.
+  void write_elements();
   void check_table(const TableState& found) const;
   /// Takes the table as it is now for what we made.
   void remember_frame();
   bool make_store(const Shape& shape);
+  void add_store(const Shape& shape);
   void remove_empty_stores(Instant empty_before);
   std::vector<Shape> shapes() const;
   void watch();
@@ -123,6 +126,7 @@ class NftablesBackend final : public Backend {
   std::map<ElementStore*, Instant> empty_since_;
   TableState frame_;              ///< as we left it
   std::uint32_t generation_ = 0;  ///< of the ruleset that we know; 0: build on any
+  bool begun_ = false;            ///< the table is in the kernel, or was
   bool lost_ = false;             ///< the table could not be restored: nothing can be enforced
 
   // Of the batch that is being carried out, by change

@@ -58,15 +58,31 @@ NftablesBackend::NftablesBackend(boost::asio::io_context& io, const Options& opt
   require_interface("--external-if", options_.external_if);
   writer_.set_slack(kKernelTick);
   lock_.take(options_.table);
+} catch (const std::system_error& failure) {
+  explain(failure);
+}
+
+std::vector<ChangeResult> NftablesBackend::begin(std::span<const RuleChange> rules) try {
+  const auto count = static_cast<std::uint32_t>(rules.size());
+  results_.assign(count, ChangeResult::kDone);
+  refused_.assign(count, std::nullopt);
+  planned_at_ = std::chrono::steady_clock::now();
+  for (std::uint32_t done = 0; done < count;) {
+    done = plan(rules, done, count);
+    if (missing_) add_store(*missing_);
+  }
+  operations_.clear();
   install();
-  if (options_.nat) conntrack_.forget_all_translated();
+  begun_ = true;
+  if (options_.nat) conntrack_.forget_translated_but_for(rules);
   watch();
+  return results_;
 } catch (const std::system_error& failure) {
   explain(failure);
 }
 
 NftablesBackend::~NftablesBackend() {
-  if (options_.keep_on_stop || lost_) return;
+  if (!begun_ || options_.keep_on_stop || lost_) return;
   try {
     clear();
   } catch (const std::exception& failure) {
@@ -114,13 +130,15 @@ void NftablesBackend::install() {
     const auto found = look_at_table(socket_, options_.table, ruleset_.chains());
     check_table(found);
     batch_.begin_batch(generation_);
+    // All in one commit: packets meet the old table or the whole new one.
     write_frame(found);
+    write_elements();
     const auto outcome = commit();
     if (outcome == Outcome::kFailed) {
       const int error = errors_.empty() ? EIO : errors_.front().error;
       throw std::system_error(error, std::generic_category(), "nf_tables table");
     }
-    if (outcome == Outcome::kStale || !write_elements()) continue;
+    if (outcome == Outcome::kStale) continue;
     remember_frame();
     lost_ = false;
     return;
@@ -138,26 +156,18 @@ void NftablesBackend::write_frame(const TableState& found) {
   ruleset_.replace_rules(shapes(), batch_);
 }
 
-bool NftablesBackend::write_elements() {
+void NftablesBackend::write_elements() {
   const Instant now = std::chrono::steady_clock::now();
   std::vector<Operation> operations;
-  const auto flush = [&] {
-    if (operations.empty()) return true;
-    batch_.begin_batch(generation_);
-    writer_.write(operations, now, {}, nullptr);
-    operations.clear();
-    return commit() == Outcome::kDone;
-  };
   for (const auto& [shape, store] : stores_) {
-    bool ok = true;
+    operations.clear();
     store->for_each([&](const Key& key, Instant until) {
-      if (!ok || until <= now) return;
-      operations.push_back({store.get(), key, store->target(key), {}, store->find(key), 0});
-      if (operations.size() >= kRestoreBatch) ok = flush();
+      if (until > now) {
+        operations.push_back({store.get(), key, store->target(key), {}, store->find(key), 0});
+      }
     });
-    if (!ok) return false;
+    writer_.write(operations, now, {}, nullptr);
   }
-  return flush();
 }
 
 // --- Sets ----------------------------------------------------------------------------------------
@@ -185,13 +195,17 @@ bool NftablesBackend::make_store(const Shape& shape) {
                     std::strerror(errors_.empty() ? EIO : errors_.front().error));
       return false;
     }
-    auto store = std::make_unique<ElementStore>(shape, ruleset_.set_in_kernel(shape));
-    empty_since_[store.get()] = planned_at_;
-    stores_.emplace(shape, std::move(store));
+    add_store(shape);
     remember_frame();
     return true;
   }
   return false;
+}
+
+void NftablesBackend::add_store(const Shape& shape) {
+  auto store = std::make_unique<ElementStore>(shape, ruleset_.set_in_kernel(shape));
+  empty_since_[store.get()] = planned_at_;
+  stores_.emplace(shape, std::move(store));
 }
 
 void NftablesBackend::remove_empty_stores(Instant empty_before) {

@@ -1,0 +1,116 @@
+#include "middlebox/rule_codec.hpp"
+
+#include <array>
+#include <cstring>
+#include <span>
+
+#include "simco/wire/attribute_codec.hpp"
+#include "simco/wire/byte_io.hpp"
+#include "simco/wire/limits.hpp"
+
+namespace simco::middlebox {
+namespace {
+
+using backend::RuleKind;
+using detail::AttributeCodec;
+using detail::ValueFault;
+
+// | version | kind | GID (4) | TID (4) | granted (4) | ends at (8) | parameters (4)
+// | owner: length (1), octets | group's owner: likewise | internal, external, outside, inside: each
+// length (1), value of figure 12; length 0 where there is none |
+constexpr std::uint8_t kVersion = 1;
+constexpr std::size_t kFixed = 26;
+constexpr std::size_t kLongest =
+    kFixed + 2 * (1 + kOwnerSizeMax) + 4 * (1 + AttributeCodec<AddressTuple>::kLengthMax);
+static_assert(kOwnerSizeMax <= 255, "its length is one octet");
+
+void put(ByteWriter& out, const std::string& text) {
+  out.u8(static_cast<std::uint8_t>(text.size()));
+  out.octets(std::as_bytes(std::span(text)));
+}
+
+void put(ByteWriter& out, const AddressTuple& tuple) {
+  out.u8(static_cast<std::uint8_t>(AttributeCodec<AddressTuple>::length(tuple)));
+  AttributeCodec<AddressTuple>::write(out, tuple);
+}
+
+void put(ByteWriter& out, const std::optional<AddressTuple>& tuple) {
+  if (tuple) return put(out, *tuple);
+  out.u8(0);
+}
+
+std::string take_text(ByteReader& in) {
+  const auto octets = in.octets(in.u8());
+  return {reinterpret_cast<const char*>(octets.data()), octets.size()};
+}
+
+/// False where the octets are no tuple.
+bool take(ByteReader& in, std::optional<AddressTuple>& tuple) {
+  const auto octets = in.octets(in.u8());
+  if (octets.empty()) return in.ok();
+  if (octets.size() < AttributeCodec<AddressTuple>::kLengthMin) return false;
+  ByteReader value(octets);
+  return AttributeCodec<AddressTuple>::read(value, tuple.emplace()) == ValueFault::kNone;
+}
+
+bool take(ByteReader& in, AddressTuple& tuple) {
+  std::optional<AddressTuple> read;
+  if (!take(in, read) || !read) return false;
+  tuple = *read;
+  return true;
+}
+
+}  // namespace
+
+std::string encode_rule(const KeptRule& kept) {
+  const auto& rule = kept.rule;
+  std::array<std::byte, kLongest> buffer;
+  ByteWriter out(buffer);
+  out.u8(kVersion);
+  out.u8(static_cast<std::uint8_t>(rule.kind));
+  out.u32(rule.group.value);
+  out.u32(rule.created_by.value);
+  out.u32(kept.granted.seconds);
+  out.u32(static_cast<std::uint32_t>(static_cast<std::uint64_t>(kept.ends_at_ms) >> 32));
+  out.u32(static_cast<std::uint32_t>(kept.ends_at_ms));
+  AttributeCodec<PerParameterSet>::write(out, rule.parameters);
+  put(out, rule.owner);
+  put(out, rule.group_owner);
+  put(out, rule.internal);
+  put(out, rule.external);
+  put(out, rule.outside);
+  put(out, rule.inside);
+  return {reinterpret_cast<const char*>(buffer.data()), out.written()};
+}
+
+std::expected<KeptRule, std::string> decode_rule(PolicyRuleId pid, std::string_view octets) {
+  ByteReader in(std::as_bytes(std::span(octets)));
+  if (const auto version = in.u8(); version != kVersion) {
+    return std::unexpected("it is of version " + std::to_string(version) + ", not " +
+                           std::to_string(kVersion));
+  }
+  KeptRule kept;
+  auto& rule = kept.rule;
+  rule.pid = pid;
+  const auto kind = in.u8();
+  rule.kind = static_cast<RuleKind>(kind);
+  rule.group = GroupId{in.u32()};
+  rule.created_by = TransactionId{in.u32()};
+  kept.granted = Lifetime{in.u32()};
+  const std::uint64_t high = in.u32();
+  kept.ends_at_ms = static_cast<std::int64_t>(high << 32 | in.u32());
+  ByteReader parameters(in.octets(AttributeCodec<PerParameterSet>::kLengthMin));
+  const bool defined =
+      AttributeCodec<PerParameterSet>::read(parameters, rule.parameters) == ValueFault::kNone;
+  rule.owner = take_text(in);
+  rule.group_owner = take_text(in);
+  const bool tuples = take(in, rule.internal) && take(in, rule.external) &&
+                      take(in, rule.outside) && take(in, rule.inside);
+  if (!in.ok() || in.remaining() != 0 || !defined || !tuples ||
+      kind > static_cast<std::uint8_t>(RuleKind::kDisable)) {
+    return std::unexpected(std::string("it is damaged"));
+  }
+  return kept;
+}
+
+}  // namespace simco::middlebox

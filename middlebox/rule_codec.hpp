@@ -1,0 +1,26 @@
+// A policy rule as octets for a store: the attributes of RFC 4540 section 4.3 in their own
+// encoding, behind a version.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <string>
+#include <string_view>
+
+#include "middlebox/policy/rule_record.hpp"
+
+namespace simco::middlebox {
+
+/// A rule and its end by the wall clock, which a restart of the machine does not move.
+struct KeptRule {
+  policy::RuleRecord rule;
+  Lifetime granted;             ///< the rule never lives longer than this from now
+  std::int64_t ends_at_ms = 0;  ///< milliseconds since 1970-01-01 00:00 UTC
+};
+
+/// Never empty.
+std::string encode_rule(const KeptRule& kept);
+/// The rule, or a sentence that says why the octets are none.
+std::expected<KeptRule, std::string> decode_rule(PolicyRuleId pid, std::string_view octets);
+
+}  // namespace simco::middlebox

@@ -1,0 +1,228 @@
+#include "middlebox/store/redis_store.hpp"
+
+#include <hiredis/hiredis.h>
+#include <sys/random.h>
+#include <sys/time.h>
+
+#include <array>
+#include <charconv>
+#include <cstdio>
+#include <optional>
+#include <string_view>
+
+namespace simco::store {
+namespace {
+
+/// Version of the keys and of what they hold.
+constexpr const char* kSchema = "1";
+/// Longest wait for a connection, a reply, or the replicas.
+constexpr timeval kPatience{2, 0};
+constexpr int kReplicaPatienceMs = 1000;
+
+template <class Number>
+bool read_number(std::string_view text, Number& number, Number least, Number most) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() && number >= least &&
+         number <= most;
+}
+
+std::string_view text_of(const redisReply* reply) {
+  return reply->str == nullptr ? std::string_view() : std::string_view(reply->str, reply->len);
+}
+
+/// Splits `text` at the first `mark`: what is before it, or all of it; `text` becomes the rest.
+std::string_view take_until(std::string_view& text, char mark) {
+  const auto at = text.find(mark);
+  const auto head = text.substr(0, at);
+  text = at == std::string_view::npos ? std::string_view() : text.substr(at + 1);
+  return head;
+}
+
+std::string random_token() {
+  std::array<unsigned char, 16> octets{};
+  if (::getrandom(octets.data(), octets.size(), 0) != static_cast<ssize_t>(octets.size())) {
+    throw StoreError("no random numbers");
+  }
+  std::string token;
+  for (const unsigned char octet : octets) {
+    std::array<char, 3> digits{};
+    std::snprintf(digits.data(), digits.size(), "%02x", octet);
+    token += digits.data();
+  }
+  return token;
+}
+
+std::optional<std::string> read_setting(std::string_view setting, RedisAddress& address) {
+  const auto name = take_until(setting, '=');
+  if (name == "name" && !setting.empty()) {
+    address.name = setting;
+    return std::nullopt;
+  }
+  if (name == "replicas" && read_number(setting, address.replicas, 0, 100)) return std::nullopt;
+  return "'" + std::string(name) + "' is not name=NAME or replicas=N";
+}
+
+}  // namespace
+
+std::expected<RedisAddress, std::string> parse_redis_address(const std::string& text) {
+  constexpr std::string_view kScheme = "redis://";
+  std::string_view rest = text;
+  if (!rest.starts_with(kScheme)) return std::unexpected("it does not begin with redis://");
+  rest.remove_prefix(kScheme.size());
+  RedisAddress address;
+  std::string_view settings = rest;
+  rest = take_until(settings, '?');
+  std::string_view path = rest;
+  rest = take_until(path, '/');
+  if (const auto at = rest.rfind('@'); at != std::string_view::npos) {
+    std::string_view password = rest.substr(0, at);
+    address.user = take_until(password, ':');
+    address.password = password;
+    rest.remove_prefix(at + 1);
+  }
+  std::string_view port;
+  if (rest.starts_with('[') && rest.find(']') != std::string_view::npos) {
+    port = rest.substr(rest.find(']') + 1);
+    address.host = rest.substr(1, rest.find(']') - 1);
+    if (!port.empty() && port.front() == ':') port.remove_prefix(1);
+  } else {
+    port = rest;
+    address.host = take_until(port, ':');
+  }
+  if (address.host.empty()) return std::unexpected("it names no host");
+  if (!port.empty() && !read_number<std::uint16_t>(port, address.port, 1, 65535)) {
+    return std::unexpected("'" + std::string(port) + "' is no port");
+  }
+  if (!path.empty() && !read_number(path, address.database, 0, 1 << 20)) {
+    return std::unexpected("'" + std::string(path) + "' is no database number");
+  }
+  while (!settings.empty()) {
+    if (const auto fault = read_setting(take_until(settings, '&'), address)) {
+      return std::unexpected(*fault);
+    }
+  }
+  return address;
+}
+
+void RedisStore::Free::operator()(redisContext* context) const { redisFree(context); }
+void RedisStore::Free::operator()(redisReply* reply) const { freeReplyObject(reply); }
+
+RedisStore::~RedisStore() = default;
+
+std::string RedisStore::place() const {
+  return "redis://" + address_.host + ":" + std::to_string(address_.port) + "/" +
+         std::to_string(address_.database) + "?name=" + address_.name;
+}
+
+void RedisStore::lose(const std::string& why) {
+  context_.reset();
+  throw StoreError(place() + ": " + why);
+}
+
+void RedisStore::send(const std::vector<std::string>& words) {
+  std::vector<const char*> pointers;
+  std::vector<std::size_t> sizes;
+  for (const auto& word : words) {
+    pointers.push_back(word.data());
+    sizes.push_back(word.size());
+  }
+  if (redisAppendCommandArgv(context_.get(), static_cast<int>(words.size()), pointers.data(),
+                             sizes.data()) != REDIS_OK) {
+    lose(context_->errstr);
+  }
+}
+
+RedisStore::Reply RedisStore::next() {
+  void* raw = nullptr;
+  if (redisGetReply(context_.get(), &raw) != REDIS_OK) lose(context_->errstr);
+  Reply reply(static_cast<redisReply*>(raw));
+  // With more replies on their way, the connection could not be used again.
+  if (reply->type == REDIS_REPLY_ERROR) lose(std::string(text_of(reply.get())));
+  return reply;
+}
+
+RedisStore::Reply RedisStore::ask(const std::vector<std::string>& words) {
+  send(words);
+  return next();
+}
+
+void RedisStore::connect() {
+  context_.reset(redisConnectWithTimeout(address_.host.c_str(), address_.port, kPatience));
+  if (!context_) throw StoreError("no memory");
+  if (context_->err != 0) lose(context_->errstr);
+  redisSetTimeout(context_.get(), kPatience);
+  redisEnableKeepAlive(context_.get());
+  if (!address_.user.empty() && !address_.password.empty()) {
+    ask({"AUTH", address_.user, address_.password});
+  } else if (!address_.user.empty() || !address_.password.empty()) {
+    ask({"AUTH", address_.user + address_.password});
+  }
+  if (address_.database != 0) ask({"SELECT", std::to_string(address_.database)});
+}
+
+Contents RedisStore::open() {
+  connect();
+  const auto schema = ask({"HGET", key("about"), "schema"});
+  if (schema->type != REDIS_REPLY_NIL && text_of(schema.get()) != kSchema) {
+    lose("written by another version of simco-middlebox (schema " +
+         std::string(text_of(schema.get())) + ", this one knows " + kSchema +
+         "): run that version, or use another name");
+  }
+  token_ = random_token();
+  ask({"HSET", key("about"), "schema", kSchema, "owner", token_});
+  Contents contents;
+  const auto number = [&](const char* field, std::uint64_t& value) {
+    const auto reply = ask({"HGET", key("about"), field});
+    if (reply->type == REDIS_REPLY_NIL) return;
+    if (!read_number(text_of(reply.get()), value, std::uint64_t{1}, ~std::uint64_t{0})) {
+      lose(std::string("what it has for ") + field + " is no number");
+    }
+  };
+  number("next_pid", contents.counters.next_pid);
+  number("next_gid", contents.counters.next_gid);
+  const auto all = ask({"HGETALL", key("rules")});
+  for (std::size_t i = 0; i + 1 < all->elements; i += 2) {
+    std::uint32_t pid = 0;
+    const auto name = text_of(all->element[i]);
+    if (!read_number(name, pid, 1U, ~0U)) lose("'" + std::string(name) + "' is no PID");
+    contents.entries.push_back({PolicyRuleId{pid}, std::string(text_of(all->element[i + 1]))});
+  }
+  return contents;
+}
+
+void RedisStore::require_ownership() {
+  ask({"WATCH", key("about")});
+  const auto owner = ask({"HGET", key("about"), "owner"});
+  if (text_of(owner.get()) != token_) {
+    lose("another middlebox has taken these rules over; this one must not go on with them");
+  }
+}
+
+void RedisStore::write(const Batch& batch) {
+  if (!context_) connect();
+  require_ownership();
+  const auto rules = key("rules");
+  send({"MULTI"});
+  for (const auto& [pid, octets] : batch.entries) {
+    if (octets.empty()) {
+      send({"HDEL", rules, std::to_string(pid.value)});
+    } else {
+      send({"HSET", rules, std::to_string(pid.value), octets});
+    }
+  }
+  send({"HSET", key("about"), "next_pid", std::to_string(batch.counters.next_pid), "next_gid",
+        std::to_string(batch.counters.next_gid)});
+  send({"EXEC"});
+  for (std::size_t queued = 0; queued < batch.entries.size() + 2; ++queued) next();
+  const auto done = next();
+  if (done->type == REDIS_REPLY_NIL) lose("somebody else has changed the keys meanwhile");
+  if (address_.replicas == 0) return;
+  const auto have =
+      ask({"WAIT", std::to_string(address_.replicas), std::to_string(kReplicaPatienceMs)});
+  if (have->integer < address_.replicas) {
+    throw StoreError(place() + ": " + std::to_string(have->integer) + " of " +
+                     std::to_string(address_.replicas) + " replicas have it");
+  }
+}
+
+}  // namespace simco::store

@@ -1,0 +1,160 @@
+#include "middlebox/store/sqlite_store.hpp"
+
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace simco::store {
+namespace {
+
+/// "SMCO": by this in its header a file is known as one of ours.
+constexpr std::int64_t kApplication = 0x534D'434F;
+/// Version of the schema below. A later one comes with the steps that lead to it from each before.
+constexpr std::int64_t kSchema = 1;
+constexpr const char* kMakeSchema =
+    "BEGIN IMMEDIATE;"
+    "CREATE TABLE rules (pid INTEGER PRIMARY KEY, record BLOB NOT NULL);"
+    "CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;"
+    "PRAGMA application_id = 1397572431;"
+    "PRAGMA user_version = 1;"
+    "COMMIT;";
+static_assert(kApplication == 1397572431 && kSchema == 1, "as in kMakeSchema");
+
+constexpr const char* kNextPid = "next_pid";
+constexpr const char* kNextGid = "next_gid";
+
+}  // namespace
+
+void SqliteStore::Close::operator()(sqlite3* database) const { sqlite3_close_v2(database); }
+void SqliteStore::Close::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+
+SqliteStore::~SqliteStore() = default;
+
+void SqliteStore::fail(const std::string& what) {
+  const int code = database_ ? sqlite3_errcode(database_.get()) : SQLITE_NOMEM;
+  if (code == SQLITE_BUSY || code == SQLITE_LOCKED) {
+    throw StoreError(path_ + ": another process uses it");
+  }
+  throw StoreError(path_ + ": " + what + ": " +
+                   (database_ ? sqlite3_errmsg(database_.get()) : sqlite3_errstr(code)));
+}
+
+SqliteStore::Statement SqliteStore::prepare(const char* sql) {
+  sqlite3_stmt* statement = nullptr;
+  if (sqlite3_prepare_v3(database_.get(), sql, -1, SQLITE_PREPARE_PERSISTENT, &statement,
+                         nullptr) != SQLITE_OK) {
+    fail("cannot be read");
+  }
+  return Statement(statement);
+}
+
+void SqliteStore::run(const char* sql) {
+  if (sqlite3_exec(database_.get(), sql, nullptr, nullptr, nullptr) != SQLITE_OK) {
+    fail("cannot be used");
+  }
+}
+
+std::int64_t SqliteStore::number(const char* sql) {
+  const auto statement = prepare(sql);
+  const int code = sqlite3_step(statement.get());
+  if (code != SQLITE_ROW && code != SQLITE_DONE) fail("cannot be read");
+  return code == SQLITE_ROW ? sqlite3_column_int64(statement.get(), 0) : 0;
+}
+
+void SqliteStore::step(sqlite3_stmt* statement) {
+  const int code = sqlite3_step(statement);
+  sqlite3_reset(statement);
+  if (code != SQLITE_DONE) fail("cannot be written");
+}
+
+Contents SqliteStore::open() {
+  // SQLite would make it readable by all; the log beside it takes the mode of the file.
+  const int descriptor = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (descriptor < 0) throw StoreError(path_ + ": " + std::strerror(errno));
+  ::close(descriptor);
+  sqlite3* database = nullptr;
+  const int code = sqlite3_open_v2(path_.c_str(), &database,
+                                   SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
+  database_.reset(database);
+  if (code != SQLITE_OK) fail("cannot be opened");
+  // One process at a time, for as long as it runs.
+  run("PRAGMA locking_mode = EXCLUSIVE");
+  prepare_schema();
+  run("PRAGMA journal_mode = WAL");
+  // Moving the log into the file makes a batch wait for the disk several times: rarely, then.
+  run("PRAGMA wal_autocheckpoint = 8192");
+  run(sync_ == Sync::kDisk ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
+  // The lock is taken by the first that is written, and then kept.
+  run("BEGIN IMMEDIATE; COMMIT");
+  put_ = prepare("INSERT OR REPLACE INTO rules (pid, record) VALUES (?1, ?2)");
+  erase_ = prepare("DELETE FROM rules WHERE pid = ?1");
+  count_ = prepare("INSERT OR REPLACE INTO counters (name, value) VALUES (?1, ?2)");
+
+  Contents contents;
+  const auto read = prepare("SELECT pid, record FROM rules");
+  int row = sqlite3_step(read.get());
+  for (; row == SQLITE_ROW; row = sqlite3_step(read.get())) {
+    const auto pid = static_cast<std::uint32_t>(sqlite3_column_int64(read.get(), 0));
+    const auto* octets = static_cast<const char*>(sqlite3_column_blob(read.get(), 1));
+    const auto size = static_cast<std::size_t>(sqlite3_column_bytes(read.get(), 1));
+    contents.entries.push_back({PolicyRuleId{pid}, std::string(octets, size)});
+  }
+  if (row != SQLITE_DONE) fail("cannot be read");
+  const auto counter = [&](const char* sql) {
+    return static_cast<std::uint64_t>(std::max<std::int64_t>(number(sql), 1));
+  };
+  contents.counters.next_pid = counter("SELECT value FROM counters WHERE name = 'next_pid'");
+  contents.counters.next_gid = counter("SELECT value FROM counters WHERE name = 'next_gid'");
+  return contents;
+}
+
+void SqliteStore::prepare_schema() {
+  const auto application = number("PRAGMA application_id");
+  const auto schema = number("PRAGMA user_version");
+  if (application == 0 && schema == 0 && number("SELECT count(*) FROM sqlite_master") == 0) {
+    return run(kMakeSchema);
+  }
+  if (application != kApplication) {
+    throw StoreError(path_ + ": this is somebody else's database; name another file");
+  }
+  if (schema != kSchema) {
+    throw StoreError(path_ + ": written by another version of simco-middlebox (schema " +
+                     std::to_string(schema) + ", this one knows " + std::to_string(kSchema) +
+                     "): run that version, or name another file and begin without rules");
+  }
+}
+
+void SqliteStore::write(const Batch& batch) {
+  run("BEGIN IMMEDIATE");
+  try {
+    put_down(batch);
+    run("COMMIT");
+  } catch (...) {
+    sqlite3_exec(database_.get(), "ROLLBACK", nullptr, nullptr, nullptr);
+    throw;
+  }
+}
+
+void SqliteStore::put_down(const Batch& batch) {
+  for (const auto& [pid, octets] : batch.entries) {
+    auto* statement = octets.empty() ? erase_.get() : put_.get();
+    sqlite3_bind_int64(statement, 1, pid.value);
+    if (!octets.empty()) {
+      sqlite3_bind_blob(statement, 2, octets.data(), static_cast<int>(octets.size()),
+                        SQLITE_STATIC);
+    }
+    step(statement);
+  }
+  const auto count = [&](const char* name, std::uint64_t value) {
+    sqlite3_bind_text(count_.get(), 1, name, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(count_.get(), 2, static_cast<std::int64_t>(value));
+    step(count_.get());
+  };
+  count(kNextPid, batch.counters.next_pid);
+  count(kNextGid, batch.counters.next_gid);
+}
+
+}  // namespace simco::store

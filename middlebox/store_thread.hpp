@@ -1,0 +1,55 @@
+// Writes to a store from a thread of its own, so that the loop goes on meanwhile.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "middlebox/store/store.hpp"
+
+namespace simco::middlebox {
+
+/// Lives on the loop's thread. The store belongs to its thread from construction to destruction.
+class StoreThread {
+ public:
+  /// Called on the loop with the reason where the batch could not be kept.
+  using Done = std::function<void(const std::optional<std::string>& failure)>;
+
+  StoreThread(boost::asio::io_context& io, store::Store& store);
+  StoreThread(const StoreThread&) = delete;
+  StoreThread& operator=(const StoreThread&) = delete;
+  /// What is queued is still written; nobody is called any more.
+  ~StoreThread();
+
+  /// Writes `batch` after those before it.
+  void write(store::Batch batch, Done done);
+
+ private:
+  struct Job {
+    store::Batch batch;
+    Done done;
+    std::optional<std::string> failure;
+  };
+
+  void run();
+  void wait();
+  void collect();
+
+  store::Store& store_;
+  /// The loop has no locks of its own: an eventfd tells it that jobs are done.
+  boost::asio::posix::stream_descriptor event_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<Job> queued_;
+  std::deque<Job> finished_;
+  bool ending_ = false;
+  std::thread thread_;
+};
+
+}  // namespace simco::middlebox

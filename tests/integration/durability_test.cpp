@@ -1,0 +1,271 @@
+// Rules that outlive the middlebox, with the kernel's packet filter and real packets: killed at any
+// moment under load, it comes back with every rule that it acknowledged, and traffic does not
+// notice.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <filesystem>
+#include <future>
+#include <map>
+#include <random>
+#include <set>
+
+#include "tests/support/router_box.hpp"
+
+namespace simco::test {
+namespace {
+
+using namespace std::chrono_literals;
+using boost::asio::use_future;
+
+/// A folder that goes with the test.
+struct Folder {
+  Folder() : path(testing::TempDir() + "simco-state-" + std::to_string(::getpid())) {
+    std::filesystem::remove_all(path);
+    std::filesystem::create_directory(path);
+  }
+  ~Folder() { std::filesystem::remove_all(path); }
+  std::string path;
+};
+
+/// A packet every millisecond, and the count of those that did not arrive.
+class Stream {
+ public:
+  Stream(const Udp& from, const Endpoint& to, const Udp& at)
+      : receiver_([this, &at] {
+          for (;;) {
+            const auto packet = at.receive(kArrives);
+            if (!packet || packet->text == "end") return;
+            ++received_;
+          }
+        }),
+        sender_([this, &from, to] {
+          while (!ending_) {
+            from.send(to, "media");
+            ++sent_;
+            std::this_thread::sleep_for(1ms);
+          }
+          from.send(to, "end");
+        }) {}
+  ~Stream() { finish(); }
+  void finish() {
+    ending_ = true;
+    if (sender_.joinable()) sender_.join();
+    if (receiver_.joinable()) receiver_.join();
+  }
+  int sent() const { return sent_; }
+  int lost() const { return sent_ - received_; }
+
+ private:
+  std::atomic<bool> ending_ = false;
+  std::atomic<int> sent_ = 0;
+  std::atomic<int> received_ = 0;
+  std::thread receiver_;
+  std::thread sender_;
+};
+
+/// What an agent knows of its rules, from replies alone.
+class Load {
+ public:
+  explicit Load(unsigned seed) : random_(seed) {}
+
+  struct Known {
+    PerRequest request;
+    agent::EnabledRule rule;
+    bool doubtful = false;  ///< its removal was asked for, and no reply came
+  };
+  std::map<PolicyRuleId, Known> rules;
+  std::set<PolicyRuleId> removed;
+  int unanswered_adds = 0;
+
+  /// Makes, extends and removes rules, several at a time, until the connection breaks.
+  void run(BoxAgent& agent) {
+    unanswered_adds = 0;
+    while (step(agent)) {
+    }
+  }
+
+ private:
+  static constexpr int kWindow = 16;
+  static constexpr std::size_t kManyRules = 400;
+
+  PolicyRuleId random_pid() {
+    const auto first = rules.begin()->first.value;
+    const auto last = rules.rbegin()->first.value;
+    return PolicyRuleId{first + static_cast<std::uint32_t>(random_() % (last - first + 1))};
+  }
+
+  bool step(BoxAgent& agent) {
+    std::vector<std::pair<PerRequest, std::future<agent::EnabledRule>>> added;
+    std::vector<std::pair<PolicyRuleId, std::future<Lifetime>>> extended;
+    std::vector<std::pair<PolicyRuleId, std::future<void>>> ended;
+    std::set<PolicyRuleId> taken;
+    for (int i = 0; i < kWindow; ++i) {
+      // With many rules, more of them are ended than made.
+      const auto dice = random_() % 10 + (rules.size() > kManyRules ? 3 : 0);
+      const auto known = rules.empty() ? rules.end() : rules.lower_bound(random_pid());
+      if (dice < 5 || known == rules.end() || known->second.doubtful ||
+          !taken.insert(known->first).second) {
+        const auto port = std::to_string(10'000 + 2 * (count_++ % 20'000));
+        const auto request = BoxAgent::request("10.0.0.3:" + port, "192.0.2.3:" + port,
+                                               kProtocolUdp, Direction::kBidirectional, 600);
+        added.emplace_back(request, agent->enable(request, use_future));
+      } else if (dice < 7) {
+        extended.emplace_back(known->first,
+                              agent->change_lifetime(known->first, {900}, use_future));
+      } else {
+        ended.emplace_back(known->first, agent->remove(known->first, use_future));
+      }
+    }
+    bool connected = true;
+    const auto answered = [&](auto& future, auto&& use) {
+      try {
+        use(future);
+        return true;
+      } catch (const boost::system::system_error& error) {
+        // Nothing is refused: the connection is gone, or was before the request.
+        EXPECT_TRUE(error.code() == agent::AgentError::kConnectionLost ||
+                    error.code() == agent::AgentError::kNotOpen)
+            << error.what();
+        connected = false;
+        return false;
+      }
+    };
+    for (auto& [request, future] : added) {
+      if (!answered(future, [&](auto& reply) {
+            const auto rule = reply.get();
+            rules.emplace(rule.pid, Known{request, rule});
+          })) {
+        ++unanswered_adds;
+      }
+    }
+    for (auto& [pid, future] : extended) answered(future, [](auto& reply) { reply.get(); });
+    for (auto& [pid, future] : ended) {
+      if (answered(future, [](auto& reply) { reply.get(); })) {
+        rules.erase(pid);
+        removed.insert(pid);
+      } else {
+        rules.at(pid).doubtful = true;
+      }
+    }
+    return connected;
+  }
+
+  std::mt19937 random_;
+  std::uint32_t count_ = 0;
+};
+
+class Durability : public testing::TestWithParam<const char*> {
+ protected:
+  Network net;
+  Folder folder;
+
+  std::vector<std::string> options() const {
+    std::vector<std::string> words = {
+        "--state", folder.path + "/rules.db", "--max-lifetime", "3600", "--audit-rate", "0"};
+    const std::string mode = GetParam();
+    if (mode != "firewall") {
+      net.router.output("ip addr add 192.0.2.10/32 dev ext0 2>&1");
+      words.insert(words.end(), {"--mode", mode, "--outside", "192.0.2.10"});
+    }
+    return words;
+  }
+  std::set<PolicyRuleId> in_kernel() const {
+    std::set<PolicyRuleId> result;
+    std::istringstream text(
+        net.router.output("nft list table inet simco | grep -o 'comment \"pid [0-9]*\"' | tr -dc "
+                          "'0-9\\n' | sort -u"));
+    for (std::uint32_t pid = 0; text >> pid;) result.insert(PolicyRuleId{pid});
+    return result;
+  }
+  /// Holds what the middlebox and the kernel have against what the agent was told.
+  void compare(BoxAgent& agent, Load& load) {
+    const auto list = agent->list(use_future).get();
+    const std::set<PolicyRuleId> there(list.begin(), list.end());
+    EXPECT_EQ(there.size(), list.size());
+    EXPECT_EQ(in_kernel(), there);
+    for (auto known = load.rules.begin(); known != load.rules.end();) {
+      const auto& [pid, rule] = *known;
+      const bool is_there = there.contains(pid);
+      EXPECT_TRUE(is_there || rule.doubtful) << "rule " << pid.value << " is gone";
+      known = is_there ? std::next(known) : load.rules.erase(known);
+    }
+    int unknown = 0;
+    for (const auto pid : there) {
+      EXPECT_FALSE(load.removed.contains(pid)) << "rule " << pid.value << " is back";
+      const auto known = load.rules.find(pid);
+      if (known == load.rules.end()) {
+        ++unknown;
+        agent.remove(pid);
+        continue;
+      }
+      known->second.doubtful = false;
+      const auto status = agent->status(pid, use_future).get();
+      EXPECT_EQ(status.group, known->second.rule.group);
+      EXPECT_EQ(status.owner, "anonymous@127.0.0.1");
+      EXPECT_EQ(status.outside, known->second.rule.outside);
+      EXPECT_EQ(status.internal, known->second.request.internal);
+      EXPECT_EQ(status.external, known->second.request.external);
+      EXPECT_LE(status.lifetime.seconds, 900U);
+      EXPECT_GE(status.lifetime.seconds, 300U);
+    }
+    EXPECT_LE(unknown, load.unanswered_adds);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Modes, Durability, testing::Values("firewall", "nat"),
+                         [](const auto& mode) { return std::string(mode.param); });
+
+TEST_P(Durability, KilledAtAnyMomentItComesBackWithEveryRule) {
+  constexpr int kKills = 30;
+  const Udp host(net.inside, {"10.0.0.2", 5004});
+  const Udp peer(net.outside, {"192.0.2.2", 6004});
+  auto box = std::make_unique<RouterBox>(net.router, options());
+  const auto media = box->agent().enable("10.0.0.2:5004", "192.0.2.2:6004", kProtocolUdp,
+                                         Direction::kBidirectional, 600);
+  Stream stream(peer, endpoint_of(media.outside), host);
+  std::mt19937 random(7);
+  Load load(7);
+  load.rules.emplace(media.pid,
+                     Load::Known{BoxAgent::request("10.0.0.2:5004", "192.0.2.2:6004", kProtocolUdp,
+                                                   Direction::kBidirectional),
+                                 media});
+  // The stream's own rule is not played with.
+  std::size_t acknowledged = 0;
+  for (int kill = 0; kill < kKills && !HasFailure(); ++kill) {
+    const auto kept = load.rules.extract(media.pid);
+    std::thread killer([&, wait = random() % 150] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(wait));
+      box->program().signal(SIGKILL);
+    });
+    load.run(box->agent());
+    killer.join();
+    box->kill();
+    acknowledged += load.rules.size();
+    load.rules.emplace(media.pid, kept.mapped());
+    box = std::make_unique<RouterBox>(net.router, options());
+    compare(box->agent(), load);
+  }
+  EXPECT_GT(acknowledged, 1000U);  // there was a load
+  stream.finish();
+  EXPECT_GT(stream.sent(), 1000);
+  EXPECT_EQ(stream.lost(), 0);
+}
+
+TEST_P(Durability, ALifetimeGoesOnWhileNobodyIsThere) {
+  auto box = std::make_unique<RouterBox>(net.router, options());
+  const auto brief = box->agent().enable("10.0.0.2:5004", "192.0.2.2:6004", kProtocolUdp,
+                                         Direction::kBidirectional, 2);
+  const auto longer = box->agent().enable("10.0.0.2:5006", "192.0.2.2:6006", kProtocolUdp,
+                                          Direction::kBidirectional, 60);
+  box->kill();
+  std::this_thread::sleep_for(2500ms);
+  box = std::make_unique<RouterBox>(net.router, options());
+  EXPECT_TRUE(box->says("1 rules are there again, 1 have expired, 0 are lost")) << brief.pid.value;
+  EXPECT_EQ(box->agent()->list(use_future).get(), std::vector{longer.pid});
+  EXPECT_LE(box->agent()->status(longer.pid, use_future).get().lifetime.seconds, 58U);
+  // Identifiers go on where they were.
+  EXPECT_GT(box->agent().enable("10.0.0.2:5008", "192.0.2.2:6008").pid, longer.pid);
+}
+
+}  // namespace
+}  // namespace simco::test

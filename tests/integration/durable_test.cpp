@@ -1,0 +1,316 @@
+// Durable rules through a whole server: what agents see when the store, or the backend behind it,
+// does not do what it should, and after a restart.
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "middlebox/rule_codec.hpp"
+#include "middlebox/store/memory_store.hpp"
+#include "tests/support/figures.hpp"
+#include "tests/support/middlebox_core.hpp"
+#include "tests/support/server_thread.hpp"
+
+namespace simco::test {
+namespace {
+
+using backend::ChangeResult;
+using backend::RuleChange;
+
+/// A store that fails while told to.
+class FickleStore final : public store::Store {
+ public:
+  explicit FickleStore(store::Memory& memory) : inner_(memory) {}
+  std::string place() const override { return "fickle"; }
+  store::Contents open() override { return inner_.open(); }
+  void write(const store::Batch& batch) override {
+    if (fails) throw store::StoreError("no room");
+    inner_.write(batch);
+    ++writes;
+  }
+  std::atomic<bool> fails = false;
+  std::atomic<int> writes = 0;
+
+ private:
+  store::MemoryStore inner_;
+};
+
+/// A backend that refuses while told to.
+class FickleBackend final : public backend::Backend {
+ public:
+  std::string_view name() const override { return "fickle"; }
+  Capabilities capabilities() const override { return backend::full_packet_filter(); }
+  std::vector<ChangeResult> begin(std::span<const RuleChange> rules) override {
+    return std::vector(rules.size(), refuses ? ChangeResult::kRefused : ChangeResult::kDone);
+  }
+  void apply(std::span<const RuleChange> batch, Client& client) override {
+    results_.assign(batch.size(), refuses ? ChangeResult::kRefused : ChangeResult::kDone);
+    client.on_applied(results_);
+  }
+  std::atomic<bool> refuses = false;
+
+ private:
+  std::vector<ChangeResult> results_;
+};
+
+struct Box {
+  explicit Box(store::Memory& memory, middlebox::ServerOptions options = {}, bool refuses = false)
+      : store(memory) {
+    backend.refuses = refuses;
+    options.audit_rate = 0;
+    server.emplace(options, backend, &store);
+    agent.emplace(server->port());
+    agent->open();
+  }
+  PolicyRuleId enable(std::uint32_t lifetime_s = 600) {
+    const auto reply = agent->ask(pinhole(next_port_ += 2, lifetime_s));
+    const auto* done = std::get_if<PerReply>(&reply);
+    EXPECT_NE(done, nullptr);
+    return done == nullptr ? PolicyRuleId{} : done->pid;
+  }
+  std::optional<NegativeReplyCode> refused(const Body& request) {
+    return refusal(agent->ask(request));
+  }
+  std::vector<PolicyRuleId> list() {
+    const auto reply = std::get<PrlReply>(agent->ask(PrlRequest{}));
+    return {reply.pids.begin(), reply.pids.end()};
+  }
+  FickleStore store;
+  FickleBackend backend;
+  std::optional<ServerThread> server;
+  std::optional<RawAgent> agent;
+
+ private:
+  std::uint16_t next_port_ = 20'000;
+};
+
+PrrRequest prr(std::uint32_t lifetime_s = 600) {
+  PrrRequest request;
+  request.parameters.protocol = kProtocolUdp;
+  request.parameters.port_range = 2;
+  request.lifetime = {lifetime_s};
+  return request;
+}
+
+PeaRequest pea(PolicyRuleId pid, std::uint16_t port) {
+  const auto like = pinhole(port, 600);
+  return {like.parameters, like.internal, like.external, like.lifetime, pid};
+}
+
+PdrRequest pdr(std::uint16_t port) {
+  const auto like = pinhole(port, 600);
+  return {like.internal, like.external, like.lifetime};
+}
+
+class Durable : public testing::Test {
+ protected:
+  store::Memory memory;
+  const NegativeReplyCode no_resources = NegativeReplyCode::kNoResources;
+  const NegativeReplyCode failed = NegativeReplyCode::kConfigurationFailed;
+};
+
+TEST_F(Durable, AgentsAreTold) {
+  Box box(memory);
+  RawAgent agent(box.server->port());
+  EXPECT_TRUE(std::get<SeReply>(agent.ask(SeRequest{})).capabilities.persistent);
+  ServerThread plain;
+  RawAgent other(plain.port());
+  EXPECT_FALSE(std::get<SeReply>(other.ask(SeRequest{})).capabilities.persistent);
+}
+
+TEST_F(Durable, EveryKindOfRuleIsThereAgain) {
+  std::vector<Body> before;
+  PolicyRuleId enabled, reserved, replaced, disabled;
+  const auto statuses = [&](Box& box) {
+    std::vector<Octets> result;
+    for (const auto pid : {enabled, reserved, replaced, disabled}) {
+      auto reply = box.agent->ask(PrsRequest{pid});
+      std::visit(
+          [](auto& body) {
+            if constexpr (requires { body.lifetime.seconds; }) {
+              EXPECT_GE(body.lifetime.seconds, 598U);
+              body.lifetime.seconds = 0;
+            }
+          },
+          reply);
+      result.push_back(encoded({TransactionId{1}, reply}));
+    }
+    return result;
+  };
+  std::vector<Octets> then;
+  {
+    Box box(memory);
+    enabled = box.enable();
+    reserved = std::get<PrrReply>(box.agent->ask(prr())).pid;
+    replaced = std::get<PrrReply>(box.agent->ask(prr())).pid;
+    EXPECT_FALSE(box.refused(pea(replaced, 9000)));
+    disabled = std::get<PdrReply>(box.agent->ask(pdr(33))).pid;
+    then = statuses(box);
+  }
+  Box box(memory);
+  EXPECT_EQ(box.list().size(), 4U);
+  EXPECT_EQ(statuses(box), then);
+  // What a disable rule forbids is forbidden still, and a reservation can be used.
+  EXPECT_EQ(box.refused(pea(reserved, 33)), NegativeReplyCode::kConflict);
+  EXPECT_FALSE(box.refused(pea(reserved, 35)));
+  EXPECT_EQ(box.enable(), PolicyRuleId{disabled.value + 1});
+}
+
+TEST_F(Durable, WhatEndedStaysEnded) {
+  {
+    Box box(memory);
+    const auto first = box.enable();
+    const auto second = box.enable();
+    EXPECT_FALSE(box.refused(PlcRequest{first, Lifetime{0}}));
+    EXPECT_FALSE(box.refused(PlcRequest{second, Lifetime{300}}));
+  }
+  Box box(memory);
+  ASSERT_EQ(box.list().size(), 1U);
+  const auto status = std::get<PesReply>(box.agent->ask(PrsRequest{box.list().front()}));
+  EXPECT_LE(status.lifetime.seconds, 300U);
+}
+
+TEST_F(Durable, NothingIsGrantedThatCannotBeKept) {
+  Box box(memory);
+  const auto rule = box.enable();
+  box.store.fails = true;
+  EXPECT_EQ(box.refused(pinhole()), no_resources);
+  EXPECT_EQ(box.refused(PlcRequest{rule, Lifetime{900}}), no_resources);
+  EXPECT_EQ(box.list(), std::vector{rule});
+  // The rule is as it was, and so is the store.
+  const auto status = std::get<PesReply>(box.agent->ask(PrsRequest{rule}));
+  EXPECT_LE(status.lifetime.seconds, 600U);
+  EXPECT_EQ(memory.entries.size(), 1U);
+  box.store.fails = false;
+  box.enable();
+  EXPECT_EQ(memory.entries.size(), 2U);
+}
+
+TEST_F(Durable, RulesEndAlthoughTheStoreFails) {
+  Box box(memory);
+  const auto first = box.enable();
+  box.enable(1);
+  box.store.fails = true;
+  EXPECT_FALSE(box.refused(PlcRequest{first, Lifetime{0}}));
+  for (int i = 0; i < 300 && !box.list().empty(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_TRUE(box.list().empty());
+  EXPECT_EQ(memory.entries.size(), 2U);
+  // What is owed is paid without being asked for.
+  box.store.fails = false;
+  const auto writes = box.store.writes.load();
+  for (int i = 0; i < 500 && box.store.writes == writes; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  box.agent.reset();
+  box.server->stop();
+  EXPECT_TRUE(memory.entries.empty());
+}
+
+TEST_F(Durable, WhatTheBackendRefusesIsNotKept) {
+  Box box(memory);
+  const auto rule = box.enable();
+  const auto reserved = std::get<PrrReply>(box.agent->ask(prr())).pid;
+  const auto before = memory.entries;
+  box.backend.refuses = true;
+  EXPECT_EQ(box.refused(pinhole()), failed);
+  EXPECT_EQ(memory.entries.size(), 2U);
+  EXPECT_EQ(box.refused(PlcRequest{rule, Lifetime{900}}), failed);
+  EXPECT_EQ(box.refused(PlcRequest{rule, Lifetime{0}}), failed);
+  EXPECT_EQ(box.refused(pea(reserved, 9000)), failed);
+  box.agent.reset();
+  box.server->stop();
+  const auto kept = [&](PolicyRuleId pid, const std::string& octets) {
+    return *middlebox::decode_rule(pid, octets);
+  };
+  ASSERT_EQ(memory.entries.size(), 2U);
+  for (const auto& [pid, octets] : before) {
+    const auto then = kept(pid, octets);
+    const auto now = kept(pid, memory.entries.at(pid));
+    EXPECT_EQ(now.rule.kind, then.rule.kind);
+    EXPECT_EQ(now.rule.internal, then.rule.internal);
+    EXPECT_NEAR(static_cast<double>(now.ends_at_ms), static_cast<double>(then.ends_at_ms), 1000);
+  }
+}
+
+TEST_F(Durable, ARuleThatCannotBeHadAgainIsForgotten) {
+  {
+    Box box(memory);
+    box.enable();
+  }
+  {
+    // A firewall's rule means nothing to a NAT.
+    middlebox::ServerOptions nat;
+    nat.nat.mode = policy::Mode::kNat;
+    nat.nat.outside = {{*parse_address("192.0.2.1"), 1}};
+    auto copy = memory;
+    Box box(copy, nat);
+    EXPECT_TRUE(box.list().empty());
+  }
+  Box box(memory, {}, true);
+  EXPECT_TRUE(box.list().empty());
+  box.backend.refuses = false;
+  box.enable();
+  EXPECT_EQ(memory.entries.size(), 1U);
+}
+
+TEST_F(Durable, AClockThatWentBackStretchesNothing) {
+  {
+    Box box(memory);
+    box.enable();
+  }
+  auto& [pid, octets] = *memory.entries.begin();
+  auto kept = *middlebox::decode_rule(pid, octets);
+  kept.ends_at_ms += 1'000'000'000;
+  octets = middlebox::encode_rule(kept);
+  Box box(memory);
+  const auto status = std::get<PesReply>(box.agent->ask(PrsRequest{box.list().front()}));
+  EXPECT_LE(status.lifetime.seconds, 600U);
+}
+
+TEST_F(Durable, DamageIsNotTakenForRules) {
+  {
+    Box box(memory);
+    box.enable();
+  }
+  auto& octets = memory.entries.begin()->second;
+  octets.pop_back();
+  EXPECT_THROW(Box{memory}, store::StoreError);
+  octets[0] = 9;
+  EXPECT_THROW(Box{memory}, store::StoreError);
+}
+
+TEST(RuleCodec, EveryRuleComesBackAndNoPrefixDoes) {
+  middlebox::KeptRule kept;
+  kept.granted = {77};
+  kept.ends_at_ms = 0x0000'0193'1234'5678;
+  auto& rule = kept.rule;
+  rule.pid = PolicyRuleId{9};
+  rule.group = GroupId{4};
+  rule.owner = "agent \xC3\xA9";
+  rule.group_owner = std::string(kOwnerSizeMax, 'g');
+  rule.created_by = TransactionId{0xFFFF'FFFE};
+  rule.parameters = {PortParity::kSame, Direction::kOutbound};
+  rule.internal = pinhole().internal;
+  rule.external = pinhole().external;
+  rule.outside = pinhole().internal;
+  const auto octets = middlebox::encode_rule(kept);
+  const auto read = middlebox::decode_rule(rule.pid, octets);
+  ASSERT_TRUE(read) << read.error();
+  EXPECT_EQ(middlebox::encode_rule(*read), octets);
+  EXPECT_EQ(read->rule.owner, rule.owner);
+  EXPECT_EQ(read->rule.group_owner, rule.group_owner);
+  EXPECT_EQ(read->rule.created_by, rule.created_by);
+  EXPECT_EQ(read->rule.parameters, rule.parameters);
+  EXPECT_EQ(read->rule.outside, rule.outside);
+  EXPECT_EQ(read->rule.inside, std::nullopt);
+  EXPECT_EQ(read->ends_at_ms, kept.ends_at_ms);
+  EXPECT_EQ(read->granted, kept.granted);
+  for (std::size_t size = 0; size < octets.size(); ++size) {
+    EXPECT_FALSE(middlebox::decode_rule(rule.pid, octets.substr(0, size))) << size;
+  }
+  EXPECT_FALSE(middlebox::decode_rule(rule.pid, octets + "x"));
+}
+
+}  // namespace
+}  // namespace simco::test
