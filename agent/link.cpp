@@ -89,7 +89,11 @@ void Link::on_output_drained() {
   if (!down_) observer_.on_turn();
 }
 
-void Link::on_closed(const error_code&) { down(AgentError::kConnectionLost); }
+void Link::on_closed(const error_code& reason) {
+  // A middlebox that does not accept our certificate says so after the handshake (RFC 8446, 4.4.2).
+  if (reason.category() == net::tls_category()) return down(reason);
+  down(AgentError::kConnectionLost);
+}
 
 void Link::send(TransactionId tid, const Body& body) {
   const bool sent = channel_->send(tid, body);

@@ -33,6 +33,18 @@ std::optional<UsageExit> parse(CLI::App& app, const std::string& program, int ar
   return std::nullopt;
 }
 
+/// How long it waits, and for what.
+void declare_patience(CLI::App& app, GeneratorOptions& run, const CLI::Validator& positive) {
+  app.add_option("--abort-lag", run.abort_lag_s,
+                 "Stop when a message could not be handed to the transport this long after its "
+                 "scheduled time, seconds")
+      ->check(positive)
+      ->capture_default_str();
+  app.add_option("--timeout", run.timeout_s, "Longest wait for a reply, seconds")
+      ->check(positive)
+      ->capture_default_str();
+}
+
 void declare_output(CLI::App& app, Settings& settings) {
   app.add_flag("--hold", settings.hold,
                "When all connections are open, say 'connected' on standard error and wait for a "
@@ -56,6 +68,7 @@ std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* a
   app.add_option("--connect", connect, "Middlebox, HOST[,HOST...][:PORT]")->capture_default_str();
   cli::TransportArguments transport;
   transport.declare(app, cli::Role::kAgent);
+  transport.declare_tls(app);
   app.add_flag("--unordered", settings.unordered,
                "SCTP: echo messages may overtake each other, also in a stream");
   app.add_option("--connections", settings.connections, "Parallel connections or associations")
@@ -81,14 +94,7 @@ std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* a
       ->capture_default_str();
   app.add_option("--warmup", run.warmup, "Transactions sent first and not counted")
       ->capture_default_str();
-  app.add_option("--abort-lag", run.abort_lag_s,
-                 "Stop when a message could not be handed to the transport this long after its "
-                 "scheduled time, seconds")
-      ->check(positive)
-      ->capture_default_str();
-  app.add_option("--timeout", run.timeout_s, "Longest wait for a reply, seconds")
-      ->check(positive)
-      ->capture_default_str();
+  declare_patience(app, run, positive);
   app.add_option("--seed", run.seed, "Seed of the arrival process")->capture_default_str();
   declare_output(app, settings);
   if (const auto exit = parse(app, program, argc, argv)) return std::unexpected(*exit);
@@ -96,6 +102,9 @@ std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* a
   if (const auto fault = transport.fault()) return std::unexpected(wrong(program, *fault));
   settings.transport = transport.options();
   const bool sctp = settings.transport.transport == net::Transport::kSctp;
+  if (settings.transport.tls && settings.workload == "echo") {
+    return std::unexpected(wrong(program, "TLS is for --workload per: simco-echo has none"));
+  }
   if (settings.unordered && (settings.workload != "echo" || !sctp)) {
     return std::unexpected(wrong(program,
                                  "--unordered is for --workload echo --transport sctp: "

@@ -194,6 +194,7 @@ Fault read_key(std::string_view key, const toml::node& node, const std::string& 
   if (key == "name") return read_name(node, agent);
   if (key == "secret") return read_secret(node, agent.secret);
   if (key == "secret-file") return read_secret_file(node, path, agent.secret);
+  if (key == "certificate") return read_flag(node, agent.has_certificate);
   if (key == "sources") return read_prefixes(node, agent.sources);
   if (key == "transactions") return read_transactions(node, agent);
   if (key == "internal") return read_prefixes(node, agent.internal);
@@ -218,13 +219,15 @@ Fault judge(const toml::table& table, const AgentPolicy& agent) {
     return "agent '" + agent.name + "' has both secret and secret-file";
   }
   const bool anonymous = agent.name.starts_with("anonymous");
-  if (!anonymous && agent.secret.empty()) {
+  if (!anonymous && agent.secret.empty() && !agent.has_certificate) {
     return "agent '" + agent.name +
-           "' has neither secret nor secret-file; one that does not "
+           "' has neither secret, secret-file nor certificate = true; one that does not "
            "authenticate is to be called anonymous, or anonymous@ADDRESS";
   }
-  if (anonymous && !agent.secret.empty()) {
-    return "agent '" + agent.name + "' has a secret, but anonymous agents do not authenticate";
+  if (anonymous && (!agent.secret.empty() || agent.has_certificate)) {
+    return "agent '" + agent.name +
+           "' has a secret or certificate, but anonymous agents do not "
+           "authenticate";
   }
   return std::nullopt;
 }

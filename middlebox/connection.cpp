@@ -14,7 +14,8 @@ Connection::Connection(Owner& owner, std::shared_ptr<net::MessageChannel> channe
       channel_(std::move(channel)),
       timer_(executor),
       session_(options, *this, owner.now()),
-      peer_(channel_->peer_address()) {
+      peer_(channel_->peer_address()),
+      certified_names_(channel_->certified_names()) {
   // An address with a zone counts without it.
   address_ = parse_address(std::string_view(peer_).substr(0, peer_.find('%'))).value_or(address_);
 }

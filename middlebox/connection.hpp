@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "middlebox/group_commit.hpp"
+#include "middlebox/listeners.hpp"
 #include "simco/net/message_channel.hpp"
 #include "simco/session/middlebox_session.hpp"
 #include "simco/wire/ip.hpp"
@@ -26,7 +27,7 @@ class Connection final : private net::ChannelHandler,
     /// Is there room for one more session?
     virtual bool has_room() const = 0;
     /// See MiddleboxSession::Host.
-    virtual MiddleboxSession::Welcome welcome(const Connection& connection, bool challenged) = 0;
+    virtual MiddleboxSession::Welcome welcome(Connection& connection, bool challenged) = 0;
     virtual std::vector<std::byte> prove(std::span<const std::byte> challenge) = 0;
     virtual MiddleboxSession::Judgement judge(Connection& connection,
                                               const std::optional<ChallengeOctets>& challenge,
@@ -70,6 +71,12 @@ class Connection final : private net::ChannelHandler,
   /// Its agent, while it has or had an open session.
   std::optional<policy::AgentId> session_agent() const { return agent_; }
   void set_agent(policy::AgentId agent) { agent_ = agent; }
+  /// Names in its certificate; nothing where it has come without TLS.
+  const std::optional<std::vector<std::string>>& certified_names() const {
+    return certified_names_;
+  }
+  /// What its listener demands.
+  Require require = Require::kNone;
   /// Name that it has proven; empty: it does not authenticate.
   std::string authenticated_name;
   /// Its proof has waited for its turn.
@@ -114,6 +121,7 @@ class Connection final : private net::ChannelHandler,
   boost::asio::steady_timer timer_;
   MiddleboxSession session_;
   std::string peer_;
+  std::optional<std::vector<std::string>> certified_names_;
   IpAddress address_;
   std::optional<policy::AgentId> agent_;
   std::uint32_t lifetime_max_s_ = 0;

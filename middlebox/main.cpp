@@ -89,8 +89,8 @@ void raise_descriptor_limit() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/// SIGHUP: takes the agents and the log level from the configuration as it is now. One with a
-/// mistake changes nothing.
+/// SIGHUP: takes the agents, certificates and the log level from the configuration as it is now.
+/// One with a mistake changes nothing.
 void reload(middlebox::Server& server, middlebox::Settings& settings,
             middlebox::ServiceManager& manager, int argc, char** argv) {
   manager.reloading();
@@ -102,11 +102,13 @@ void reload(middlebox::Server& server, middlebox::Settings& settings,
     return manager.ready("configuration not taken, all stays as it was: " + text);
   }
   for (const auto& [name, value] : fresh->options) {
-    if (name != "log-level" && settings.options[name] != value) {
+    const bool taken = name == "log-level" || name.starts_with("tls-");
+    if (!taken && settings.options[name] != value) {
       spdlog::warn("--{} has changed: that takes a restart", name);
     }
   }
   spdlog::set_level(spdlog::level::from_str(fresh->log_level));
+  server.set_tls(fresh->server.listen.tls);
   server.apply(std::move(fresh->server.directory), fresh->server.secret);
   spdlog::info("configuration taken");
   manager.ready("configuration taken");

@@ -33,6 +33,7 @@ struct Raw {
   std::string state_sync = "disk";
   std::string config;
   bool allow_anonymous = false;
+  std::string require = "none";
 };
 
 void declare_router(CLI::App& app, Raw& raw) {
@@ -58,6 +59,12 @@ void declare_router(CLI::App& app, Raw& raw) {
 void declare(CLI::App& app, Raw& raw) {
   auto& server = raw.settings.server;
   raw.transport.declare(app, cli::Role::kListener);
+  raw.transport.declare_tls(app);
+  app.add_option("--require", raw.require,
+                 "What agents need for a session, or get 0x0326: none (what their configuration "
+                 "says), sa (they prove who they are, by SA or by TLS), tls")
+      ->check(CLI::IsMember({"none", "sa", "tls"}))
+      ->capture_default_str();
   app.add_option(
          "--listen", server.listen.addresses,
          "Addresses to listen on, separated by commas; the kernel's SCTP has all of them as "
@@ -137,10 +144,15 @@ std::optional<std::string> as_text(const toml::node& node) {
   return std::nullopt;
 }
 
-/// Adds each option of the file that the command line does not have to `words`, and reads the
-/// agents.
+/// What a configuration file has beyond options.
+struct FileParts {
+  Agents agents;
+  toml::table table;
+};
+
+/// Adds each option of the file that the command line does not have to `words`, and reads the rest.
 std::optional<std::string> read_file(const std::string& path, const CLI::App& app,
-                                     std::vector<std::string>& words, Agents& agents) {
+                                     std::vector<std::string>& words, FileParts& parts) {
   std::ifstream stream(path);
   std::stringstream text;
   if (!stream || !(text << stream.rdbuf())) return "cannot read configuration file " + path;
@@ -151,7 +163,7 @@ std::optional<std::string> read_file(const std::string& path, const CLI::App& ap
   }
   for (const auto& [key, node] : parsed.table()) {
     const std::string name(key.str());
-    if (is_agents_key(name)) continue;
+    if (is_agents_key(name) || is_listeners_key(name)) continue;
     const auto line = node.source().begin.line;
     const auto* option = app.get_option_no_throw("--" + name);
     if (option == nullptr || name == "config" || name == "help" || name == "version" ||
@@ -174,21 +186,48 @@ std::optional<std::string> read_file(const std::string& path, const CLI::App& ap
   }
   auto read = read_agents(parsed.table(), path);
   if (!read) return read.error();
-  agents = std::move(*read);
+  parts.agents = std::move(*read);
+  parts.table = parsed.table();
   return std::nullopt;
 }
 
-std::optional<std::string> judge_listen(const Raw& raw) {
-  for (const auto& address : raw.settings.server.listen.addresses) {
+std::optional<std::string> judge_listener(const Raw& raw, const net::ListenOptions& listen,
+                                          Require require) {
+  const bool tls = listen.tls && std::ranges::count(listen.transports, net::Transport::kTcp) != 0;
+  if (require == Require::kTls && !tls) {
+    return "--require tls needs --transport tcp, --tls-certificate, --tls-key and --tls-ca: "
+           "nobody could open a session";
+  }
+  for (const auto& address : listen.addresses) {
     boost::system::error_code error;
     const auto ip = boost::asio::ip::make_address(address, error);
     if (error) return "--listen: '" + address + "' is no IP address";
-    const bool anybody = raw.settings.server.directory.accepts_anonymous();
+    const bool anybody =
+        require == Require::kNone && raw.settings.server.directory.accepts_anonymous();
     if (!ip.is_loopback() && anybody && !raw.allow_anonymous) {
       return "--listen: " + address +
              " is reachable from elsewhere and agents need not authenticate: name agents with "
-             "secrets in the configuration file, listen on a loopback address, or say "
-             "--allow-anonymous if that is what you want";
+             "secrets in the configuration file, say --require sa or tls, listen on a loopback "
+             "address, or say --allow-anonymous if that is what you want";
+    }
+  }
+  return std::nullopt;
+}
+
+/// All listeners, those of the file included.
+std::optional<std::string> set_listeners(Raw& raw, const FileParts& parts) {
+  auto& server = raw.settings.server;
+  server.listen.transports = raw.transport.transports();
+  server.listen.sctp = raw.transport.sctp();
+  server.listen.tls = raw.transport.tls();
+  server.require = *parse_require(raw.require);
+  if (const auto error = judge_listener(raw, server.listen, server.require)) return error;
+  auto further = read_listeners(parts.table, raw.config, {server.listen, server.require});
+  if (!further) return further.error();
+  server.further_listeners = std::move(*further);
+  for (const auto& [listen, require] : server.further_listeners) {
+    if (const auto error = judge_listener(raw, listen, require)) {
+      return raw.config + ": [[listener]]: " + *error;
     }
   }
   return std::nullopt;
@@ -275,7 +314,7 @@ UsageExit wrong(const std::string& what) {
 std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
   Raw raw;
-  Agents agents;
+  FileParts parts;
   {
     Raw first;
     CLI::App app("SIMCO (RFC 4540) middlebox");
@@ -290,7 +329,7 @@ std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* a
       return std::unexpected(wrong(error.what()));
     }
     if (!first.config.empty()) {
-      if (const auto error = read_file(first.config, app, words, agents)) {
+      if (const auto error = read_file(first.config, app, words, parts)) {
         return std::unexpected(wrong(*error));
       }
     }
@@ -299,16 +338,14 @@ std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* a
   declare(app, raw);
   app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
   auto& server = raw.settings.server;
-  server.directory = std::move(agents.directory);
-  server.secret = std::move(agents.secret);
+  server.directory = std::move(parts.agents.directory);
+  server.secret = std::move(parts.agents.secret);
   if (const auto error = raw.transport.fault()) return std::unexpected(wrong(*error));
-  if (const auto error = judge_listen(raw)) return std::unexpected(wrong(*error));
+  if (const auto error = set_listeners(raw, parts)) return std::unexpected(wrong(*error));
   if (const auto error = judge_metrics(raw.settings.metrics)) return std::unexpected(wrong(*error));
   if (const auto error = judge_state(raw)) return std::unexpected(wrong(*error));
   if (const auto error = judge_router(raw)) return std::unexpected(wrong(*error));
   if (const auto error = set_nat(raw, server.nat)) return std::unexpected(wrong(*error));
-  server.listen.transports = raw.transport.transports();
-  server.listen.sctp = raw.transport.sctp();
   server.message_timeout =
       std::chrono::milliseconds(static_cast<std::int64_t>(raw.message_timeout_s * 1000));
   raw.settings.options = effective_options(app);

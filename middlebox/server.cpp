@@ -40,7 +40,10 @@ Server::Server(asio::io_context& io, const ServerOptions& options, backend::Back
   engine_.apply(*directory_);
   session_options_.message_timeout = options.message_timeout;
   begin(backend);
-  listen();
+  listen(options_.listen, options_.require);
+  for (const auto& [listen_options, require] : options_.further_listeners) {
+    listen(listen_options, require);
+  }
   check_session_ages();
 }
 
@@ -71,19 +74,28 @@ void Server::begin(backend::Backend& backend) {
 
 // --- Connections -------------------------------------------------------------------------------
 
-void Server::listen() {
+void Server::listen(net::ListenOptions options, Require require) {
+  options.on_refused = [](const std::string& peer, const error_code& why) {
+    spdlog::warn("{}: {}", peer, why.message());
+  };
   auto listening = net::listen(
-      io_.get_executor(), options_.listen, *read_buffer_,
-      [this](std::shared_ptr<net::MessageChannel> channel) { accept(std::move(channel)); },
+      io_.get_executor(), options, *read_buffer_,
+      [this, require](std::shared_ptr<net::MessageChannel> channel) {
+        accept(std::move(channel), require);
+      },
       [](const error_code& why) { spdlog::error("cannot accept connections: {}", why.message()); });
   for (const auto& note : listening.notes) spdlog::info(note);
   for (const auto& warning : listening.warnings) spdlog::warn(warning);
-  listeners_ = std::move(listening.listeners);
-  for (const auto& listener : listeners_) {
+  for (auto& listener : listening.listeners) {
     for (const auto& endpoint : listener->endpoints()) {
       spdlog::info("listening on {} {}", net::to_string(listener->transport()), endpoint);
     }
+    listeners_.push_back(std::move(listener));
   }
+}
+
+void Server::set_tls(const std::shared_ptr<const net::TlsContext>& tls) {
+  for (const auto& listener : listeners_) listener->set_tls(tls);
 }
 
 std::vector<std::uint16_t> Server::ports() const {
@@ -92,7 +104,7 @@ std::vector<std::uint16_t> Server::ports() const {
   return result;
 }
 
-void Server::accept(std::shared_ptr<net::MessageChannel> channel) {
+void Server::accept(std::shared_ptr<net::MessageChannel> channel, Require require) {
   if (connections_.size() >= kConnectionsMax) {
     spdlog::debug("connection refused: {} are open", connections_.size());
     return;  // closes it
@@ -102,6 +114,7 @@ void Server::accept(std::shared_ptr<net::MessageChannel> channel) {
   auto connection =
       std::make_unique<Connection>(owner, std::move(channel), io_.get_executor(), session_options_);
   Connection& started = *connection;
+  started.require = require;
   spdlog::debug("{}: connected", started.peer());
   connections_.emplace(&started, std::move(connection));
   started.start();
@@ -192,11 +205,40 @@ std::optional<NegativeReplyCode> Server::refuse_session(std::string_view name,
   return NegativeReplyCode::kLackOfResources;
 }
 
-MiddleboxSession::Welcome Server::welcome(const Connection& connection, bool challenged) {
-  const auto* anonymous = anonymous_policy(connection.address());
+const policy::AgentPolicy* Server::recognize(Connection& connection) const {
+  if (!connection.certified_names()) return nullptr;
+  for (const auto& name : *connection.certified_names()) {
+    if (const auto* policy = directory_->find_named(name)) {
+      connection.authenticated_name = name;
+      return policy;
+    }
+  }
+  return nullptr;
+}
+
+std::optional<NegativeReplyCode> Server::refuse_agent(const Connection& connection,
+                                                      std::string_view name,
+                                                      const policy::AgentPolicy& policy) const {
+  if (!policy.allows_source(connection.address()) || policy.transactions.none()) {
+    return NegativeReplyCode::kNoAuthorization;
+  }
+  return refuse_session(name, policy);
+}
+
+MiddleboxSession::Welcome Server::welcome(Connection& connection, bool challenged) {
+  if (connection.require == Require::kTls && !connection.certified_names()) {
+    return {NegativeReplyCode::kSecurityInsufficient, false};
+  }
+  if (const auto* policy = recognize(connection)) {
+    return {refuse_agent(connection, connection.authenticated_name, *policy), false};
+  }
+  const bool must_prove = connection.require == Require::kSa;
+  const auto* anonymous = must_prove ? nullptr : anonymous_policy(connection.address());
   if (anonymous == nullptr) {
     if (directory_->has_secrets()) return {{}, true};
-    return {NegativeReplyCode::kNoAuthorization, false};
+    return {
+        must_prove ? NegativeReplyCode::kSecurityInsufficient : NegativeReplyCode::kNoAuthorization,
+        false};
   }
   // It may stay without a name. One that asks us for ours may want to give its own.
   if (challenged && directory_->has_secrets()) return {{}, true};
@@ -213,7 +255,9 @@ MiddleboxSession::Judgement Server::judge(Connection& connection,
                                           const std::optional<Token>& token) {
   using Kind = MiddleboxSession::Judgement::Kind;
   const auto& address = connection.address();
+  if (!challenge && !connection.authenticated_name.empty()) return {};  // by its certificate
   if (!challenge || !token) {
+    if (connection.require == Require::kSa) return refuse_token(connection);
     const auto* anonymous = anonymous_policy(address);
     if (anonymous == nullptr) return refuse_token(connection);
     const auto refusal = refuse_session(anonymous_name(connection.peer()), *anonymous);
@@ -231,10 +275,9 @@ MiddleboxSession::Judgement Server::judge(Connection& connection,
   const bool known = policy != nullptr && !policy->secret.empty();
   const bool right = check_agent_token(token->octets, known ? policy->secret : "-", *challenge);
   if (!known || !right) return refuse_token(connection);
-  if (!policy->allows_source(address) || policy->transactions.none()) {
-    return {Kind::kRefuse, NegativeReplyCode::kNoAuthorization, now()};
+  if (const auto refusal = refuse_agent(connection, *name, *policy)) {
+    return {Kind::kRefuse, *refusal, now()};
   }
-  if (const auto refusal = refuse_session(*name, *policy)) return {Kind::kRefuse, *refusal, now()};
   connection.authenticated_name = *name;
   return {};
 }

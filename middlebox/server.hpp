@@ -18,6 +18,7 @@
 #include "middlebox/durable_backend.hpp"
 #include "middlebox/group_commit.hpp"
 #include "middlebox/limits.hpp"
+#include "middlebox/listeners.hpp"
 #include "middlebox/metrics.hpp"
 #include "middlebox/throttle.hpp"
 #include "simco/net/listener.hpp"
@@ -27,6 +28,8 @@ namespace simco::middlebox {
 
 struct ServerOptions {
   net::ListenOptions listen;  ///< port 0: any free one, see Server::ports()
+  Require require = Require::kNone;
+  std::vector<ListenerSettings> further_listeners;
   std::chrono::milliseconds message_timeout{60'000};
   std::uint32_t lifetime_max_s = policy::kLifetimeMaxDefault;
   std::uint32_t rules_max = policy::kRulesMaxDefault;
@@ -52,12 +55,15 @@ class Server final : private Connection::Owner, private GroupCommit::Observer {
   ~Server();
 
   /// Port of each listener: one for each address of TCP and one for each endpoint of SCTP, in the
-  /// order of the transports.
+  /// order of the transports, the further listeners after them.
   std::vector<std::uint16_t> ports() const;
 
   /// From now on `directory` says who may do what, and `secret` is the middlebox's. Rules stay;
   /// sessions of agents that are no longer allowed get AST.
   void apply(policy::AgentDirectory directory, const std::string& secret);
+
+  /// TLS for connections from now on; sessions go on as they are.
+  void set_tls(const std::shared_ptr<const net::TlsContext>& tls);
 
   /// Orderly stop: no new connections, AST to every session after its replies. `stopped` is called
   /// when all are gone, after kStopTimeout at the latest.
@@ -71,7 +77,7 @@ class Server final : private Connection::Owner, private GroupCommit::Observer {
   // Connection::Owner and GroupCommit::Observer
   Instant now() const override;
   bool has_room() const override { return session_count_ < options_.sessions_max; }
-  MiddleboxSession::Welcome welcome(const Connection& connection, bool challenged) override;
+  MiddleboxSession::Welcome welcome(Connection& connection, bool challenged) override;
   std::vector<std::byte> prove(std::span<const std::byte> challenge) override;
   MiddleboxSession::Judgement judge(Connection& connection,
                                     const std::optional<ChallengeOctets>& challenge,
@@ -93,13 +99,18 @@ class Server final : private Connection::Owner, private GroupCommit::Observer {
   void begin(backend::Backend& backend);
   /// What agents at that address may do without authentication, if anything.
   const policy::AgentPolicy* anonymous_policy(const IpAddress& address) const;
+  /// Finds the agent that the connection's certificate names, and takes it for authenticated.
+  const policy::AgentPolicy* recognize(Connection& connection) const;
+  /// What becomes of an agent that has authenticated as `name`; nothing: it may have a session.
+  std::optional<NegativeReplyCode> refuse_agent(const Connection& connection, std::string_view name,
+                                                const policy::AgentPolicy& policy) const;
   MiddleboxSession::Judgement refuse_token(const Connection& connection);
   /// The refusal for one more session of the agent called `name`, if there is cause.
   std::optional<NegativeReplyCode> refuse_session(std::string_view name,
                                                   const policy::AgentPolicy& policy) const;
   bool still_allowed(const Connection& connection) const;
-  void listen();
-  void accept(std::shared_ptr<net::MessageChannel> channel);
+  void listen(net::ListenOptions options, Require require);
+  void accept(std::shared_ptr<net::MessageChannel> channel, Require require);
   void notify_sessions(policy::AgentId agent, const policy::RuleEvent& event,
                        const Requester* cause);
   void flush_dirty();

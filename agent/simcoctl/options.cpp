@@ -57,6 +57,7 @@ void declare_globals(CLI::App& app, Raw& raw) {
   app.add_option("--connect", raw.connect, "Middlebox, HOST[,HOST...][:PORT]")
       ->capture_default_str();
   raw.transport.declare(app, cli::Role::kAgent);
+  raw.transport.declare_tls(app);
   app.add_option("--name", raw.name, "Name of this agent, where the middlebox wants one");
   app.add_option("--secret-file", raw.secret_file, "File with the secret that belongs to the name");
   app.add_option("--middlebox-secret-file", raw.middlebox_secret_file,
@@ -147,7 +148,7 @@ Commands declare(CLI::App& app, Raw& raw) {
 
 using Fault = std::optional<std::string>;
 
-Fault set_globals(const Raw& raw, Options& options) {
+Fault set_globals(Raw& raw, Options& options) {
   const auto target = net::parse_host_port(raw.connect, kSimcoPort);
   if (!target) return "--connect: " + target.error();
   options.target = *target;

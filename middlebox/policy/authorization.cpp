@@ -81,6 +81,7 @@ AgentDirectory AgentDirectory::open_to_all() {
 bool AgentDirectory::add(AgentPolicy agent) {
   const bool any = agent.name == "anonymous";
   if (!any && !agent.name.starts_with(kAnonymousPrefix)) {
+    has_secrets_ |= !agent.secret.empty();
     return named_.try_emplace(agent.name, agent).second;
   }
   std::optional<IpPrefix> prefix;
@@ -101,6 +102,10 @@ const AgentPolicy* AgentDirectory::find(std::string_view name) const {
     const auto address = parse_address(text.substr(0, text.find('%')));  // without the zone
     return address ? find_anonymous(*address) : nullptr;
   }
+  return find_named(name);
+}
+
+const AgentPolicy* AgentDirectory::find_named(std::string_view name) const {
   const auto found = named_.find(name);
   return found == named_.end() ? nullptr : &found->second;
 }

@@ -31,7 +31,8 @@ struct PortRange {
 /// What one agent may do. The default is everything, but nothing with other agents' rules.
 struct AgentPolicy {
   std::string name;               ///< or `anonymous@` and a prefix, see AgentDirectory
-  std::string secret;             ///< empty: does not authenticate
+  std::string secret;             ///< for SA (7.3); empty: none
+  bool has_certificate = false;   ///< may do without a secret: it comes with TLS
   std::vector<IpPrefix> sources;  ///< where its connections may come from; empty: anywhere
   std::bitset<kTransactions> transactions = std::bitset<kTransactions>().set();
   std::vector<IpPrefix> internal;  ///< addresses it may open or block; empty: all
@@ -78,8 +79,11 @@ class AgentDirectory {
   /// The policy for an agent at `address` that does not authenticate, by the longest prefix.
   const AgentPolicy* find_anonymous(const IpAddress& address) const;
 
-  /// There are agents that authenticate.
-  bool has_secrets() const { return !named_.empty(); }
+  /// The policy for the agent that authenticates as `name`; nullptr where there is none.
+  const AgentPolicy* find_named(std::string_view name) const;
+
+  /// There are agents that authenticate with a secret.
+  bool has_secrets() const { return has_secrets_; }
   /// There are agents that do not.
   bool accepts_anonymous() const { return !anonymous_.empty(); }
 
@@ -90,6 +94,7 @@ class AgentDirectory {
   };
   std::map<std::string, AgentPolicy, std::less<>> named_;
   std::vector<Anonymous> anonymous_;
+  bool has_secrets_ = false;
 };
 
 /// The transaction that `request` is, where it is a policy rule request.

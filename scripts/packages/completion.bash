@@ -14,7 +14,7 @@ _simco() {
   values=$(sed -n "s/^ *\(-[a-z],\)\{0,1\}$before TEXT:{\([^}]*\)}.*/\2/p" <<<"$help")
   if [[ $before == --* && -n $values ]]; then
     COMPREPLY=($(compgen -W "${values//,/ }" -- "$word"))
-  elif [[ $before == --*file || $before == --config || $before == --json || $before == --samples ]]; then
+  elif [[ $before == --*file || $before == --tls-* || $before == --state || $before == --config || $before == --json || $before == --samples ]]; then
     compopt -o filenames 2>/dev/null
     COMPREPLY=($(compgen -f -- "$word"))
   elif [[ $word == -* ]]; then

@@ -18,6 +18,7 @@ constexpr std::uint32_t kBufferMax = 1024 * 1024 * 1024;
 }  // namespace
 
 void TransportArguments::declare(CLI::App& app, Role role) {
+  role_ = role;
   if (role == Role::kListener) {
     app.add_option("--transport", transports_, "Transports to listen on: tcp, sctp or tcp,sctp")
         ->delimiter(',')
@@ -33,6 +34,37 @@ void TransportArguments::declare(CLI::App& app, Role role) {
         ->delimiter(',');
   }
   declare_sctp(app);
+}
+
+void TransportArguments::declare_tls(CLI::App& app) {
+  const bool agent = role_ == Role::kAgent;
+  app.add_option("--tls-ca", tls_files_.authority,
+                 agent ? "TCP goes over TLS: file with the certificate of the authority that has "
+                         "signed the middlebox's (PEM)"
+                       : "TLS for TCP connections that begin with it: file with the certificate of "
+                         "the authority that has signed the agents' (PEM)");
+  app.add_option("--tls-certificate", tls_files_.certificate,
+                 agent ? "TLS: file with this agent's certificate, whose name is the agent's"
+                       : "TLS: file with the middlebox's certificate");
+  app.add_option("--tls-key", tls_files_.key, "TLS: file with the certificate's private key");
+  if (!agent) return;
+  app.add_option("--tls-name", tls_name_,
+                 "TLS: name that the middlebox's certificate has to have; without: the host of "
+                 "--connect");
+}
+
+std::optional<std::string> TransportArguments::load_tls() {
+  if (tls_files_.empty()) {
+    return tls_name_.empty() ? std::nullopt : std::optional("--tls-name needs --tls-ca FILE");
+  }
+  if (role_ == Role::kAgent && transports().front() != net::Transport::kTcp) {
+    return "--tls-ca, --tls-certificate and --tls-key are for --transport tcp";
+  }
+  const auto side = role_ == Role::kAgent ? net::TlsSide::kAgent : net::TlsSide::kMiddlebox;
+  auto loaded = net::TlsContext::load(side, tls_files_);
+  if (!loaded) return "--tls-ca, --tls-certificate, --tls-key: " + loaded.error();
+  tls_ = std::move(*loaded);
+  return std::nullopt;
 }
 
 void TransportArguments::declare_sctp(CLI::App& app) {
@@ -77,7 +109,7 @@ void TransportArguments::declare_sctp(CLI::App& app) {
       ->capture_default_str();
 }
 
-std::optional<std::string> TransportArguments::fault() const {
+std::optional<std::string> TransportArguments::fault() {
   if (rto_min_ms_ > rto_initial_ms_ || rto_initial_ms_ > rto_max_ms_) {
     return "--sctp-rto-min, --sctp-rto-initial and --sctp-rto-max are not in rising order";
   }
@@ -86,7 +118,7 @@ std::optional<std::string> TransportArguments::fault() const {
     boost::asio::ip::make_address(text, error);
     if (error) return "--bind: '" + text + "' is no IP address";
   }
-  return std::nullopt;
+  return load_tls();
 }
 
 std::vector<net::Transport> TransportArguments::transports() const {
@@ -115,7 +147,7 @@ net::SctpOptions TransportArguments::sctp() const {
 }
 
 net::TransportOptions TransportArguments::options() const {
-  return {transports().front(), sctp(), bind_};
+  return {transports().front(), sctp(), bind_, tls_, tls_name_};
 }
 
 }  // namespace simco::cli

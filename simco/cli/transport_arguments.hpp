@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "simco/net/tls.hpp"
 #include "simco/net/transport.hpp"
 
 namespace CLI {
@@ -25,21 +26,31 @@ class TransportArguments {
   /// `role` decides whether `--transport` takes a list and whether there is `--bind`.
   void declare(CLI::App& app, Role role);
 
-  /// A sentence about what does not fit together, after the parsing.
-  std::optional<std::string> fault() const;
+  /// Declares what TLS takes, too.
+  void declare_tls(CLI::App& app);
+  /// A sentence about what does not fit together or cannot be read, after the parsing. Reads the
+  /// files of TLS.
+  std::optional<std::string> fault();
 
   /// `--transport`, each once.
   std::vector<net::Transport> transports() const;
   net::SctpOptions sctp() const;
   /// For Role::kAgent.
   net::TransportOptions options() const;
+  /// Null where there is to be no TLS. After fault().
+  const std::shared_ptr<const net::TlsContext>& tls() const { return tls_; }
 
  private:
   static std::uint32_t milliseconds(std::chrono::milliseconds time) {
     return static_cast<std::uint32_t>(time.count());
   }
   void declare_sctp(CLI::App& app);
+  std::optional<std::string> load_tls();
 
+  Role role_ = Role::kAgent;
+  net::TlsFiles tls_files_;
+  std::string tls_name_;
+  std::shared_ptr<const net::TlsContext> tls_;
   std::vector<std::string> transports_{"tcp"};
   std::vector<std::string> bind_;
   std::string stack_ = "auto";

@@ -7,10 +7,12 @@
 #include <utility>
 #include <vector>
 
+#include "simco/net/limits.hpp"
 #include "simco/net/sctp/channel.hpp"
 #include "simco/net/sctp/kernel.hpp"
 #include "simco/net/sctp/userland.hpp"
 #include "simco/net/tcp_channel.hpp"
+#include "simco/net/tls_handshake.hpp"
 
 namespace simco::net {
 namespace {
@@ -95,8 +97,24 @@ class Attempt : public std::enable_shared_from_this<Attempt> {
     socket_->async_connect(endpoint, [self = shared_from_this()](const error_code& failure) {
       if (!self->done_) return;
       if (failure) return self->try_next(failure);
-      self->finish({}, std::make_shared<TcpChannel>(std::move(*self->socket_), self->read_buffer_));
+      self->connected();
     });
+  }
+
+  void connected() {
+    if (!options_.tls) {
+      return finish({}, std::make_shared<TcpChannel>(std::move(*socket_), read_buffer_));
+    }
+    const auto& name = options_.tls_name.empty() ? target_.host : options_.tls_name;
+    std::make_shared<TlsHandshake>(
+        std::move(*socket_), options_.tls, name,
+        [self = shared_from_this()](const error_code& error, tcp::socket socket,
+                                    std::unique_ptr<TlsStream> stream) {
+          if (error) return self->finish(error, nullptr);
+          self->finish({}, std::make_shared<TcpChannel>(std::move(socket), self->read_buffer_,
+                                                        std::move(stream)));
+        })
+        ->start(kHandshakeTimeout);
   }
 
   void try_sctp(const std::vector<address>& candidate) {

@@ -23,6 +23,10 @@ inline constexpr std::size_t kOutputQueueMax = 1024 * 1024;
 inline constexpr std::chrono::seconds kCloseTimeout{2};
 /// Pause after accept() failed, for want of descriptors for example.
 inline constexpr std::chrono::milliseconds kAcceptPause{100};
+/// Longest time from a connection to the end of its TLS handshake, or to its first octet.
+inline constexpr std::chrono::seconds kHandshakeTimeout{10};
+/// TLS handshakes of a listener at a time; further connections are closed.
+inline constexpr std::size_t kHandshakesMax = 4096;
 /// Connections that the kernel may hold until they are accepted.
 inline constexpr int kListenBacklog = 4096;
 /// Associations accepted per turn of the loop.

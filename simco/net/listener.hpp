@@ -12,6 +12,7 @@
 #include "simco/net/endpoint.hpp"
 #include "simco/net/message_channel.hpp"
 #include "simco/net/read_buffer.hpp"
+#include "simco/net/tls.hpp"
 #include "simco/net/transport.hpp"
 
 namespace simco::net {
@@ -21,6 +22,8 @@ class Listener {
  public:
   using OnAccept = std::function<void(std::shared_ptr<MessageChannel>)>;
   using OnError = std::function<void(const boost::system::error_code&)>;
+  /// A connection from an address that did not get through the TLS handshake.
+  using OnRefused = std::function<void(const std::string&, const boost::system::error_code&)>;
 
   Listener() = default;
   Listener(const Listener&) = delete;
@@ -29,6 +32,8 @@ class Listener {
 
   /// No further connections and no further callback; those that are there go on.
   virtual void stop() = 0;
+  /// TLS for connections from now on; those that are there go on as they are.
+  virtual void set_tls(std::shared_ptr<const TlsContext>) {}
   virtual Transport transport() const = 0;
   virtual std::uint16_t port() const = 0;
   /// A text `ADDRESS:PORT` for each local address.
@@ -41,6 +46,10 @@ struct ListenOptions {
   std::vector<std::string> addresses{"127.0.0.1"};
   std::uint16_t port = kSimcoPort;  ///< 0: any free one
   SctpOptions sctp;
+  /// TCP: connections that begin with a TLS handshake get one; others are SIMCO as it is. Null: all
+  /// are.
+  std::shared_ptr<const TlsContext> tls = {};
+  Listener::OnRefused on_refused = [](const std::string&, const boost::system::error_code&) {};
 };
 
 struct Listening {

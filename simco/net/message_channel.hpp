@@ -7,6 +7,7 @@
 #include <boost/system/error_code.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -89,6 +90,8 @@ class MessageChannel {
   /// Address of the peer, without port, as text.
   virtual std::string peer_address() const = 0;
   virtual TransportStatistics statistics() const = 0;
+  /// Names that the peer's certificate has proven; nothing where the channel is not TLS.
+  virtual std::optional<std::vector<std::string>> certified_names() const { return std::nullopt; }
 
   /// The stream of a message: TID mod N.
   StreamId stream_of(TransactionId tid) const {

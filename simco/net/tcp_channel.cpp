@@ -21,8 +21,12 @@ bool would_block() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == 
 
 }  // namespace
 
-TcpChannel::TcpChannel(boost::asio::ip::tcp::socket socket, ReadBuffer& read_buffer)
-    : socket_(std::move(socket)), close_timer_(socket_.get_executor()), read_buffer_(read_buffer) {
+TcpChannel::TcpChannel(boost::asio::ip::tcp::socket socket, ReadBuffer& read_buffer,
+                       std::unique_ptr<TlsStream> tls)
+    : socket_(std::move(socket)),
+      tls_(std::move(tls)),
+      close_timer_(socket_.get_executor()),
+      read_buffer_(read_buffer) {
   error_code ignored;
   socket_.set_option(boost::asio::ip::tcp::no_delay(true), ignored);
   socket_.set_option(boost::asio::socket_base::keep_alive(true), ignored);
@@ -32,12 +36,38 @@ TcpChannel::TcpChannel(boost::asio::ip::tcp::socket socket, ReadBuffer& read_buf
 void TcpChannel::start(ChannelHandler& handler) {
   SIMCO_ASSERT(handler_ == nullptr);
   handler_ = &handler;
+  // The peer's first messages may have come with the end of its handshake.
+  if (tls_ && tls_->pending()) {
+    boost::asio::post(socket_.get_executor(), [self = shared_from_this()] { self->on_readable(); });
+    return;
+  }
   wait_readable();
 }
 
 void TcpChannel::detach() {
   handler_ = nullptr;
   ended({});
+}
+
+// --- The socket, or TLS over it ----------------------------------------------------------------
+
+ssize_t TcpChannel::receive_some() {
+  if (tls_) return tls_->receive(read_buffer_);
+  return ::recv(socket_.native_handle(), read_buffer_.data(), read_buffer_.size(), MSG_DONTWAIT);
+}
+
+ssize_t TcpChannel::send_some(std::span<const std::byte> octets) {
+  if (tls_) return tls_->send(octets);
+  return ::send(socket_.native_handle(), octets.data(), octets.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+error_code TcpChannel::last_error() const {
+  return tls_ && tls_->error() ? tls_->error() : last_system_error();
+}
+
+std::optional<std::vector<std::string>> TcpChannel::certified_names() const {
+  if (!tls_) return std::nullopt;
+  return tls_->peer_names();
 }
 
 // --- Input -------------------------------------------------------------------------------------
@@ -56,9 +86,8 @@ void TcpChannel::on_readable() {
   if (!socket_.is_open()) return;
   if (closing_) return discard_input();
   if (paused_ || !backlog_.empty()) return;  // resume_input() comes back here
-  const auto got =
-      ::recv(socket_.native_handle(), read_buffer_.data(), read_buffer_.size(), MSG_DONTWAIT);
-  if (got < 0 && !would_block()) return ended(last_system_error());
+  const auto got = receive_some();
+  if (got < 0 && !would_block()) return ended(last_error());
   if (got == 0) {
     // The peer is done sending, which interrupts the session (7.6); what is queued may still go
     // out.
@@ -67,7 +96,15 @@ void TcpChannel::on_readable() {
   }
   const auto self = shared_from_this();
   if (got > 0) deliver(std::span{read_buffer_}.first(static_cast<std::size_t>(got)));
-  if (!paused_) wait_readable();
+  if (!paused_) read_on();
+}
+
+void TcpChannel::read_on() {
+  if (!tls_ || !socket_.is_open()) return wait_readable();
+  if (tls_->wants_write() && !waiting_writable_) wait_writable();
+  if (!tls_->pending()) return wait_readable();
+  // TLS has taken more from the socket than there was room for.
+  boost::asio::post(socket_.get_executor(), [self = shared_from_this()] { self->on_readable(); });
 }
 
 void TcpChannel::deliver(std::span<const std::byte> octets) {
@@ -103,7 +140,7 @@ void TcpChannel::deliver_backlog() {
     const auto octets = std::exchange(backlog_, {});
     deliver(octets);
   }
-  if (!paused_) wait_readable();
+  if (!paused_) read_on();
 }
 
 // --- Output ------------------------------------------------------------------------------------
@@ -121,14 +158,13 @@ std::span<std::byte> TcpChannel::allocate(std::size_t size, Delivery) {
 void TcpChannel::flush() {
   if (waiting_writable_ || !socket_.is_open()) return;
   while (queued() != 0) {
-    const auto sent = ::send(socket_.native_handle(), out_.data() + out_head_, queued(),
-                             MSG_NOSIGNAL | MSG_DONTWAIT);
+    const auto sent = send_some(std::span{out_}.subspan(out_head_));
     if (sent < 0) {
       if (would_block()) return wait_writable();
       // Reported from the loop, because the caller is in the middle of its work.
       return boost::asio::post(
           socket_.get_executor(),
-          [self = shared_from_this(), error = last_system_error()] { self->ended(error); });
+          [self = shared_from_this(), error = last_error()] { self->ended(error); });
     }
     out_head_ += static_cast<std::size_t>(sent);
   }
@@ -151,8 +187,13 @@ void TcpChannel::wait_writable() {
 }
 
 void TcpChannel::on_writable() {
+  const bool had_output = queued() != 0;
   flush();
-  if (queued() == 0 && handler_ != nullptr && !closing_) handler_->on_output_drained();
+  // It may have been TLS's own output that held the input up.
+  if (tls_ && !closing_) on_readable();
+  if (had_output && queued() == 0 && handler_ != nullptr && !closing_) {
+    handler_->on_output_drained();
+  }
 }
 
 // --- The end -----------------------------------------------------------------------------------
@@ -173,6 +214,7 @@ void TcpChannel::half_close() {
   if (half_closed_) return;
   half_closed_ = true;
   error_code ignored;
+  if (tls_) tls_->shutdown();
   socket_.shutdown(boost::asio::ip::tcp::socket::shutdown_send, ignored);
   // Closing with unread input would reset the connection and might destroy the replies under way,
   // so wait for the peer to close, within kCloseTimeout.

@@ -13,14 +13,17 @@
 #include "simco/net/limits.hpp"
 #include "simco/net/message_channel.hpp"
 #include "simco/net/read_buffer.hpp"
+#include "simco/net/tls.hpp"
 #include "simco/wire/frame_splitter.hpp"
 
 namespace simco::net {
 
 class TcpChannel final : public MessageChannel, public std::enable_shared_from_this<TcpChannel> {
  public:
-  /// Takes a connected socket; sets TCP_NODELAY and SO_KEEPALIVE. Make it with std::make_shared.
-  TcpChannel(boost::asio::ip::tcp::socket socket, ReadBuffer& read_buffer);
+  /// Takes a connected socket, with TLS over it or not; sets TCP_NODELAY and SO_KEEPALIVE. Make it
+  /// with std::make_shared.
+  TcpChannel(boost::asio::ip::tcp::socket socket, ReadBuffer& read_buffer,
+             std::unique_ptr<TlsStream> tls = nullptr);
 
   void start(ChannelHandler& handler) override;
   void detach() override;
@@ -35,11 +38,18 @@ class TcpChannel final : public MessageChannel, public std::enable_shared_from_t
   std::uint16_t inbound_streams() const override { return 1; }
   std::string peer_address() const override;
   TransportStatistics statistics() const override;
+  std::optional<std::vector<std::string>> certified_names() const override;
 
  private:
+  // As recv() and send() would answer.
+  ssize_t receive_some();
+  ssize_t send_some(std::span<const std::byte> octets);
+  boost::system::error_code last_error() const;
   void wait_readable();
   void wait_writable();
   void on_readable();
+  /// Waits for more input, or goes on with what is there already.
+  void read_on();
   void on_writable();
   void deliver(std::span<const std::byte> octets);
   /// Delivers what was read before the input was paused, then reads on.
@@ -49,6 +59,7 @@ class TcpChannel final : public MessageChannel, public std::enable_shared_from_t
   void ended(const boost::system::error_code& reason);
 
   boost::asio::ip::tcp::socket socket_;
+  std::unique_ptr<TlsStream> tls_;
   boost::asio::steady_timer close_timer_;
   ReadBuffer& read_buffer_;
   ChannelHandler* handler_ = nullptr;

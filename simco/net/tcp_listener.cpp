@@ -5,17 +5,21 @@
 
 #include "simco/net/limits.hpp"
 #include "simco/net/tcp_channel.hpp"
+#include "simco/net/tls_handshake.hpp"
 
 namespace simco::net {
 
 TcpListener::TcpListener(const boost::asio::any_io_executor& executor,
                          const boost::asio::ip::tcp::endpoint& endpoint, ReadBuffer& read_buffer,
-                         OnAccept on_accept, OnError on_error)
+                         OnAccept on_accept, OnError on_error,
+                         std::shared_ptr<const TlsContext> tls, OnRefused on_refused)
     : acceptor_(executor),
       pause_(executor),
       read_buffer_(read_buffer),
       on_accept_(std::move(on_accept)),
-      on_error_(std::move(on_error)) {
+      on_error_(std::move(on_error)),
+      tls_(std::move(tls)),
+      on_refused_(std::move(on_refused)) {
   acceptor_.open(endpoint.protocol());
   acceptor_.set_option(boost::asio::ip::tcp::acceptor::reuse_address(true));
   if (endpoint.protocol() == boost::asio::ip::tcp::v6()) {
@@ -40,7 +44,7 @@ void TcpListener::accept() {
       [this](const boost::system::error_code& error, boost::asio::ip::tcp::socket socket) {
         if (stopped_ || error == boost::asio::error::operation_aborted) return;
         if (!error) {
-          on_accept_(std::make_shared<TcpChannel>(std::move(socket), read_buffer_));
+          take(std::move(socket));
           return accept();
         }
         on_error_(error);
@@ -49,6 +53,31 @@ void TcpListener::accept() {
           if (!aborted && !stopped_) accept();
         });
       });
+}
+
+void TcpListener::take(boost::asio::ip::tcp::socket socket) {
+  if (tls_) return shake_hands(std::move(socket));
+  on_accept_(std::make_shared<TcpChannel>(std::move(socket), read_buffer_));
+}
+
+void TcpListener::shake_hands(boost::asio::ip::tcp::socket socket) {
+  if (shaking_hands_ >= kHandshakesMax) return;  // closes it
+  boost::system::error_code unknown;
+  const auto peer = socket.remote_endpoint(unknown);
+  const auto name = unknown ? std::string("unknown") : address_text(peer.address());
+  ++shaking_hands_;
+  // A listener goes after its loop: what is under way then is destroyed without being called.
+  std::make_shared<TlsHandshake>(
+      std::move(socket), tls_, std::string(),
+      [this, name](const boost::system::error_code& error, boost::asio::ip::tcp::socket connected,
+                   std::unique_ptr<TlsStream> stream) {
+        --shaking_hands_;
+        if (stopped_) return;
+        if (error) return on_refused_(name, error);
+        on_accept_(
+            std::make_shared<TcpChannel>(std::move(connected), read_buffer_, std::move(stream)));
+      })
+      ->start(kHandshakeTimeout);
 }
 
 }  // namespace simco::net

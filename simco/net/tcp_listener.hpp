@@ -13,9 +13,11 @@ class TcpListener final : public Listener {
   /// Binds and listens; throws boost::system::system_error where that fails.
   TcpListener(const boost::asio::any_io_executor& executor,
               const boost::asio::ip::tcp::endpoint& endpoint, ReadBuffer& read_buffer,
-              OnAccept on_accept, OnError on_error);
+              OnAccept on_accept, OnError on_error, std::shared_ptr<const TlsContext> tls,
+              OnRefused on_refused);
 
   void stop() override;
+  void set_tls(std::shared_ptr<const TlsContext> tls) override { tls_ = std::move(tls); }
   Transport transport() const override { return Transport::kTcp; }
   std::uint16_t port() const override { return endpoint_.port(); }
   std::vector<std::string> endpoints() const override {
@@ -24,6 +26,8 @@ class TcpListener final : public Listener {
 
  private:
   void accept();
+  void take(boost::asio::ip::tcp::socket socket);
+  void shake_hands(boost::asio::ip::tcp::socket socket);
 
   boost::asio::ip::tcp::acceptor acceptor_;
   boost::asio::ip::tcp::endpoint endpoint_;
@@ -31,6 +35,9 @@ class TcpListener final : public Listener {
   ReadBuffer& read_buffer_;
   OnAccept on_accept_;
   OnError on_error_;
+  std::shared_ptr<const TlsContext> tls_;
+  OnRefused on_refused_;
+  std::size_t shaking_hands_ = 0;
   bool stopped_ = false;
 };
 

@@ -3,8 +3,11 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
+
+#include "simco/net/tls.hpp"
 
 namespace simco::net {
 
@@ -57,6 +60,11 @@ struct TransportOptions {
   /// Local addresses to use, all of one association (multi-homing, kernel SCTP only); the first
   /// one is TCP's. Empty: the system chooses.
   std::vector<std::string> local_addresses;
+  /// TCP goes over TLS with these certificates and keys. Null: it does not.
+  std::shared_ptr<const TlsContext> tls = {};
+  /// Whom the middlebox's certificate has to be for: a host name or an address. Empty: the target's
+  /// host.
+  std::string tls_name = {};
 };
 
 }  // namespace simco::net

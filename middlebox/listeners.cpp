@@ -1,0 +1,95 @@
+#include "middlebox/listeners.hpp"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+namespace simco::middlebox {
+namespace {
+
+using Fault = std::optional<std::string>;
+
+/// One text, or a list of them.
+std::optional<std::vector<std::string>> texts_of(const toml::node& node) {
+  if (const auto* text = node.as_string()) return std::vector{text->get()};
+  const auto* list = node.as_array();
+  if (list == nullptr || list->empty()) return std::nullopt;
+  std::vector<std::string> result;
+  for (const auto& item : *list) {
+    const auto* text = item.as_string();
+    if (text == nullptr) return std::nullopt;
+    result.push_back(text->get());
+  }
+  return result;
+}
+
+Fault read_transport(const toml::node& node, net::ListenOptions& listen) {
+  const auto texts = texts_of(node);
+  const auto fault = Fault("is to be \"tcp\", \"sctp\" or a list of them");
+  if (!texts) return fault;
+  listen.transports.clear();
+  for (const auto& text : *texts) {
+    if (text != "tcp" && text != "sctp") return fault;
+    listen.transports.push_back(text == "sctp" ? net::Transport::kSctp : net::Transport::kTcp);
+  }
+  return std::nullopt;
+}
+
+Fault read_key(std::string_view key, const toml::node& node, ListenerSettings& settings) {
+  if (key == "transport") return read_transport(node, settings.listen);
+  if (key == "listen") {
+    const auto texts = texts_of(node);
+    if (!texts) return "is to be an address or a list of them";
+    settings.listen.addresses = *texts;
+    return std::nullopt;
+  }
+  if (key == "port") {
+    const auto port = node.value<std::int64_t>().value_or(-1);
+    if (port < 0 || port > std::numeric_limits<std::uint16_t>::max()) {
+      return "is to be a number from 0 to 65535";
+    }
+    settings.listen.port = static_cast<std::uint16_t>(port);
+    return std::nullopt;
+  }
+  if (key == "require") {
+    const auto require = parse_require(node.value<std::string>().value_or(""));
+    if (!require) return "is to be \"none\", \"sa\" or \"tls\"";
+    settings.require = *require;
+    return std::nullopt;
+  }
+  return "is no key of a listener";
+}
+
+}  // namespace
+
+std::optional<Require> parse_require(std::string_view text) {
+  if (text == "none") return Require::kNone;
+  if (text == "sa") return Require::kSa;
+  if (text == "tls") return Require::kTls;
+  return std::nullopt;
+}
+
+std::expected<std::vector<ListenerSettings>, std::string> read_listeners(
+    const toml::table& table, const std::string& path, const ListenerSettings& like) {
+  std::vector<ListenerSettings> result;
+  const auto* node = table.get("listener");
+  if (node == nullptr) return result;
+  const auto at = [&](const toml::node& where, const std::string& what) {
+    return std::unexpected(fmt::format("{}:{}: {}", path, where.source().begin.line, what));
+  };
+  const auto* list = node->as_array();
+  if (list == nullptr) return at(*node, "listeners are written as [[listener]]");
+  for (const auto& item : *list) {
+    const auto* one = item.as_table();
+    if (one == nullptr) return at(item, "listeners are written as [[listener]]");
+    auto& settings = result.emplace_back(like);
+    for (const auto& [key, value] : *one) {
+      if (const auto fault = read_key(key.str(), value, settings)) {
+        return at(value, fmt::format("'{}' {}", key.str(), *fault));
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace simco::middlebox

@@ -1,0 +1,406 @@
+// TLS between agent and middlebox: whose certificate says what, what is refused and how, and what a
+// reload changes.
+#include <gtest/gtest.h>
+
+#include <boost/asio/use_future.hpp>
+#include <fstream>
+#include <thread>
+
+#include "agent/agent.hpp"
+#include "tests/support/certificates.hpp"
+#include "tests/support/figures.hpp"
+#include "tests/support/program.hpp"
+#include "tests/support/server_thread.hpp"
+
+namespace simco::test {
+namespace {
+
+namespace asio = boost::asio;
+using asio::use_future;
+using boost::system::error_code;
+using boost::system::system_error;
+using middlebox::Require;
+using middlebox::ServerOptions;
+using net::TlsSide;
+
+/// An agent on a thread of its own.
+class Caller {
+ public:
+  explicit Caller(const agent::Agent::Options& options)
+      : thread_([this] { io_.run(); }), agent_(io_.get_executor(), options) {}
+  ~Caller() {
+    asio::post(io_, [this] { work_.reset(); });
+    io_.stop();
+    thread_.join();
+  }
+  agent::Agent* operator->() { return &agent_; }
+  /// Why no session opens with the middlebox at that port, if none does.
+  error_code open(std::uint16_t port, const std::string& host = "127.0.0.1") {
+    try {
+      agent_.open({host, port}, use_future).get();
+      return {};
+    } catch (const system_error& failure) {
+      return failure.code();
+    }
+  }
+  std::string owner() {
+    const auto rule = agent_.enable(pinhole(), use_future).get();
+    return agent_.status(rule.pid, use_future).get().owner;
+  }
+
+ private:
+  asio::io_context io_;
+  asio::executor_work_guard<asio::io_context::executor_type> work_{io_.get_executor()};
+  std::thread thread_;
+  agent::Agent agent_;
+};
+
+class Tls : public testing::Test {
+ protected:
+  const Authority authority;
+  const net::TlsFiles box_files = authority.issue("box", "IP:127.0.0.1,DNS:box.example");
+
+  /// A middlebox that knows `proxy1`, and what it can be named in.
+  ServerOptions options(Require require, const std::vector<std::string>& named = {"proxy1"}) const {
+    ServerOptions result;
+    result.require = require;
+    result.audit_rate = 0;
+    result.listen.tls = load_tls(TlsSide::kMiddlebox, box_files);
+    result.directory = {};
+    for (const auto& name : named) {
+      policy::AgentPolicy policy;
+      policy.name = name;
+      policy.has_certificate = true;
+      result.directory.add(policy);
+    }
+    return result;
+  }
+  static agent::Agent::Options with(const net::TlsFiles& files, const std::string& name = {}) {
+    agent::Agent::Options result;
+    result.transport.tls = load_tls(TlsSide::kAgent, files);
+    result.transport.tls_name = name;
+    return result;
+  }
+  static error_code refusal(NegativeReplyCode code) { return agent::make_reply_error(code); }
+};
+
+TEST_F(Tls, TheNameOfTheCertificateIsTheAgent) {
+  ServerThread server(options(Require::kTls));
+  Caller caller(with(authority.issue("proxy1")));
+  ASSERT_EQ(caller.open(server.port()), error_code());
+  EXPECT_EQ(caller.owner(), "proxy1");
+}
+
+TEST_F(Tls, AlternativeNamesGoBeforeTheCommonName) {
+  ServerThread server(options(Require::kTls, {"sip:one@example.org", "two.example", "common"}));
+  const auto owner = [&](const std::string& common, const std::string& names) {
+    Caller caller(with(authority.issue(common, names)));
+    const auto error = caller.open(server.port());
+    return error ? error.message() : caller.owner();
+  };
+  EXPECT_EQ(owner("common", "DNS:nobody.example,DNS:two.example"), "two.example");
+  EXPECT_EQ(owner("other", "URI:sip:one@example.org"), "sip:one@example.org");
+  EXPECT_EQ(owner("common", "IP:192.0.2.1"), "common");
+  EXPECT_EQ(owner("common", "DNS:nobody.example"),
+            refusal(NegativeReplyCode::kNoAuthorization).message());
+}
+
+TEST_F(Tls, WithoutItThereIsNoSessionWhereItIsRequired) {
+  ServerThread server(options(Require::kTls));
+  Caller plain({});
+  EXPECT_EQ(plain.open(server.port()), refusal(NegativeReplyCode::kSecurityInsufficient));
+  // The same for one that could authenticate.
+  agent::Agent::Options credentials;
+  credentials.credentials = Credentials{"proxy1", "sesame"};
+  Caller proxy(credentials);
+  EXPECT_EQ(proxy.open(server.port()), refusal(NegativeReplyCode::kSecurityInsufficient));
+}
+
+TEST_F(Tls, ASessionOverSctpHasNone) {
+  auto sctp = options(Require::kTls);
+  sctp.listen.transports = {net::Transport::kSctp};
+  sctp.listen.sctp.stack = net::SctpStack::kUserland;
+  sctp.listen.sctp.udp_encaps = 19'899;
+  agent::Agent::Options way;
+  way.transport.transport = net::Transport::kSctp;
+  way.transport.sctp = sctp.listen.sctp;
+  asio::io_context io;
+  backend::NullBackend backend;
+  sctp.listen.port = 0;
+  middlebox::Server server(io, sctp, backend);
+  agent::Agent caller(io.get_executor(), way);
+  std::optional<error_code> outcome;
+  caller.open({"127.0.0.1", server.ports().front()},
+              [&](const error_code& error, const Capabilities&) { outcome = error; });
+  while (!outcome && io.run_one_for(std::chrono::seconds(10)) != 0) {
+  }
+  EXPECT_EQ(outcome, refusal(NegativeReplyCode::kSecurityInsufficient));
+}
+
+TEST_F(Tls, ProofIsAskedForWhereItIsRequired) {
+  auto demanding = options(Require::kSa);
+  policy::AgentPolicy anybody;
+  anybody.name = "anonymous";
+  demanding.directory.add(anybody);
+  {
+    // Nobody has a secret, so only a certificate will do.
+    ServerThread server(demanding);
+    Caller plain({});
+    EXPECT_EQ(plain.open(server.port()), refusal(NegativeReplyCode::kSecurityInsufficient));
+    Caller certified(with(authority.issue("proxy1")));
+    EXPECT_EQ(certified.open(server.port()), error_code());
+  }
+  policy::AgentPolicy knower;
+  knower.name = "proxy2";
+  knower.secret = "sesame";
+  demanding.directory.add(knower);
+  ServerThread server(demanding);
+  Caller plain({});
+  EXPECT_EQ(plain.open(server.port()), agent::AgentError::kAuthenticationNeeded);
+  agent::Agent::Options credentials;
+  credentials.credentials = Credentials{"proxy2", "sesame"};
+  Caller proxy(credentials);
+  EXPECT_EQ(proxy.open(server.port()), error_code());
+  // A certificate whose name nobody knows proves nothing, but SA goes over TLS too.
+  auto both = with(authority.issue("stranger"));
+  both.credentials = credentials.credentials;
+  Caller stranger(both);
+  ASSERT_EQ(stranger.open(server.port()), error_code());
+  EXPECT_EQ(stranger.owner(), "proxy2");
+  // What is open to all without `require` is closed here, over TLS or not.
+  Caller unknown(with(authority.files("stranger")));
+  EXPECT_EQ(unknown.open(server.port()), agent::AgentError::kAuthenticationNeeded);
+}
+
+TEST_F(Tls, PlainAgentsAreServedAtTheSamePort) {
+  auto open = options(Require::kNone);
+  open.directory = policy::AgentDirectory::open_to_all();
+  ServerThread server(open);
+  Caller plain({});
+  EXPECT_EQ(plain.open(server.port()), error_code());
+  EXPECT_EQ(plain.owner(), "anonymous@127.0.0.1");
+  Caller certified(with(authority.issue("stranger")));
+  EXPECT_EQ(certified.open(server.port()), error_code());
+}
+
+TEST_F(Tls, TheMiddleboxProvesItselfAsWell) {
+  auto known = options(Require::kTls);
+  known.secret = "box";
+  ServerThread server(known);
+  auto way = with(authority.issue("proxy1"));
+  way.middlebox_secret = "box";
+  Caller caller(way);
+  EXPECT_EQ(caller.open(server.port()), error_code());
+  way.middlebox_secret = "other";
+  Caller doubtful(way);
+  EXPECT_EQ(doubtful.open(server.port()), agent::AgentError::kMiddleboxNotAuthentic);
+}
+
+TEST_F(Tls, ACertificateThatIsNotGoodIsRefused) {
+  ServerThread server(options(Require::kTls));
+  const auto why = [&](const agent::Agent::Options& way) {
+    Caller caller(way);
+    return caller.open(server.port()).message();
+  };
+  const Authority other("other");
+  auto foreign = other.issue("proxy1");
+  // The agent does not know the middlebox's authority; then the other way round.
+  EXPECT_EQ(why(with(foreign)),
+            "TLS: the peer's certificate is not accepted: unable to get local issuer certificate");
+  foreign.authority = authority.certificate();
+  EXPECT_EQ(why(with(foreign)), "TLS: tlsv1 alert unknown ca");
+  EXPECT_NE(why(with({{}, {}, authority.certificate()})).find("certificate required"),
+            std::string::npos);
+  EXPECT_NE(why(with(authority.issue("proxy1", {}, "-1"))).find("expired"), std::string::npos);
+  EXPECT_EQ(why(with(authority.issue("proxy1"))), error_code().message());
+}
+
+TEST_F(Tls, TheMiddleboxHasToBeTheOneThatWasMeant) {
+  ServerThread server(options(Require::kTls));
+  const auto files = authority.issue("proxy1");
+  Caller right(with(files, "box.example"));
+  EXPECT_EQ(right.open(server.port()), error_code());
+  Caller wrong(with(files, "other.example"));
+  EXPECT_NE(wrong.open(server.port()).message().find("hostname mismatch"), std::string::npos);
+  Caller address(with(files, "127.0.0.2"));
+  EXPECT_NE(address.open(server.port()).message().find("IP address mismatch"), std::string::npos);
+}
+
+TEST_F(Tls, ManyTransactionsAndLongReplies) {
+  ServerThread server(options(Require::kTls));
+  Caller caller(with(authority.issue("proxy1")));
+  ASSERT_EQ(caller.open(server.port()), error_code());
+  Caller watcher(with(authority.files("proxy1")));
+  ASSERT_EQ(watcher.open(server.port()), error_code());
+  constexpr std::uint16_t kRules = 6000;  // replies and events of a turn fill many TLS records
+  std::vector<std::future<agent::EnabledRule>> rules;
+  for (std::uint16_t i = 1; i <= kRules; ++i) {
+    rules.push_back(caller->enable(pinhole(i), use_future));
+  }
+  std::set<PolicyRuleId> pids;
+  for (auto& rule : rules) pids.insert(rule.get().pid);
+  EXPECT_EQ(pids.size(), kRules);
+  EXPECT_EQ(caller->list(use_future).get().size(), kRules);
+  for (int i = 0; i < kRules; ++i) {
+    EXPECT_EQ(pids.erase(watcher->next_event(use_future).get().pid), 1U);
+  }
+}
+
+TEST_F(Tls, AReloadChangesConnectionsToCome) {
+  ServerThread server(options(Require::kTls));
+  Caller before(with(authority.issue("proxy1")));
+  ASSERT_EQ(before.open(server.port()), error_code());
+  const Authority other("other");
+  const auto renewed = load_tls(TlsSide::kMiddlebox, other.issue("box", "IP:127.0.0.1"));
+  server.ask([&](middlebox::Server& box) {
+    box.set_tls(renewed);
+    return true;
+  });
+  EXPECT_EQ(before.owner(), "proxy1");
+  Caller after(with(other.issue("proxy1")));
+  EXPECT_EQ(after.open(server.port()), error_code());
+  Caller late(with(authority.files("proxy1")));
+  EXPECT_NE(late.open(server.port()), error_code());
+}
+
+TEST_F(Tls, OldVersionsAreRefused) {
+  ServerThread server(options(Require::kTls));
+  const auto files = authority.issue("proxy1");
+  const auto connects = [&](const std::string& version) {
+    // Security level 0, so that it is not this end that refuses.
+    const auto command = "openssl s_client -connect 127.0.0.1:" + std::to_string(server.port()) +
+                         " -CAfile " + files.authority + " -cert " + files.certificate + " -key " +
+                         files.key + " -verify_return_error -cipher 'ALL:@SECLEVEL=0' " + version +
+                         " </dev/null >/dev/null 2>&1";
+    return std::system(command.c_str()) == 0;
+  };
+  EXPECT_TRUE(connects("-tls1_3"));
+  EXPECT_TRUE(connects("-tls1_2"));
+  EXPECT_FALSE(connects("-tls1_1"));
+  EXPECT_FALSE(connects("-tls1"));
+}
+
+TEST_F(Tls, PeersWithoutMannersCostLittle) {
+  ServerThread server(options(Require::kTls));
+  RawAgent garbage(server.port());
+  garbage.send("16 03 01 00 05 01 02 03 04 05 06");
+  char octet = 0;
+  while (::recv(garbage.socket().native_handle(), &octet, 1, 0) > 0) {
+  }
+  RawAgent silent(server.port());  // closed after a while; nothing waits for it
+  RawAgent half(server.port());
+  half.send("16 03");
+  RawAgent gone(server.port());
+  gone.send("16");
+  gone.reset();
+  Caller caller(with(authority.issue("proxy1")));
+  EXPECT_EQ(caller.open(server.port()), error_code());
+  EXPECT_EQ(server.ask([](middlebox::Server& box) { return box.connection_count(); }), 1U);
+}
+
+// --- The programs --------------------------------------------------------------------------------
+
+class TlsPrograms : public Tls {
+ protected:
+  std::string path = testing::TempDir() + "tls-" + std::to_string(::getpid()) + ".toml";
+  ~TlsPrograms() override { std::filesystem::remove(path); }
+
+  void configure(const net::TlsFiles& files, const std::string& rest = {}) const {
+    std::ofstream(path) << "port = 0\ntls-certificate = \"" << files.certificate
+                        << "\"\ntls-key = \"" << files.key << "\"\ntls-ca = \"" << files.authority
+                        << "\"\n"
+                        << rest << "[[agent]]\nname = \"proxy1\"\ncertificate = true\n";
+  }
+  static std::vector<std::string> words(const net::TlsFiles& files, std::uint16_t port) {
+    return {"--connect",         "127.0.0.1:" + std::to_string(port),
+            "--tls-ca",          files.authority,
+            "--tls-certificate", files.certificate,
+            "--tls-key",         files.key};
+  }
+  static std::string run(std::string program, std::vector<std::string> words,
+                         const std::vector<std::string>& more, int code = 0) {
+    words.insert(words.begin(), std::move(program));
+    words.insert(words.end(), more.begin(), more.end());
+    Program running(words);
+    EXPECT_EQ(running.wait(), code) << running.err();
+    return running.out() + running.err();
+  }
+};
+
+TEST_F(TlsPrograms, CertificatesAreReloaded) {
+  const auto proxy = authority.issue("proxy1");
+  configure(box_files);
+  Program box({"simco-middlebox", "--config", path});
+  const auto port = box.listening_port();
+  const std::vector<std::string> list = {"list"};
+  EXPECT_EQ(run("simcoctl", words(proxy, port), list), "");
+  auto watch_words = words(proxy, port);
+  watch_words.insert(watch_words.begin(), "simcoctl");
+  watch_words.insert(watch_words.end(), {"watch", "--count", "1"});
+  Program watching(watch_words);
+
+  // A file that is not there changes nothing.
+  configure(authority.files("nobody"));
+  box.signal(SIGHUP);
+  EXPECT_NE(box.line_with("not taken").find("nobody.pem: No such file"), std::string::npos);
+  EXPECT_EQ(run("simcoctl", words(proxy, port), list), "");
+
+  const Authority other("other");
+  configure(other.issue("box", "IP:127.0.0.1"));
+  box.signal(SIGHUP);
+  box.line_with("configuration taken");
+  const auto renewed = other.issue("proxy1");
+  run("simcoctl", words(renewed, port),
+      {"enable", "--udp", "--internal", "10.0.0.1:4000", "--external", "192.0.2.1:4000"});
+  run("simcoctl", words(proxy, port), list, 1);
+  // A session of before the reload goes on: it hears of the rule.
+  EXPECT_EQ(watching.wait(), 0) << watching.err();
+}
+
+TEST_F(TlsPrograms, EachListenerHasItsOwnDemands) {
+  configure(box_files, "require = \"none\"\n[[listener]]\nport = 0\nrequire = \"tls\"\n");
+  std::ofstream(path, std::ios::app) << "[[agent]]\nname = \"anonymous\"\n";
+  Program box({"simco-middlebox", "--config", path});
+  const auto open = box.listening_port();
+  std::string all;
+  for (int i = 0; i < 500 && all.find("listening", all.find("listening") + 1) == all.npos; ++i) {
+    all = box.err();
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  const auto guarded = static_cast<std::uint16_t>(std::stoi(all.substr(all.rfind(':') + 1)));
+  ASSERT_NE(open, guarded);
+  const auto plain = [](std::uint16_t port) {
+    return std::vector<std::string>{"--connect", "127.0.0.1:" + std::to_string(port)};
+  };
+  EXPECT_EQ(run("simcoctl", plain(open), {"list"}), "");
+  EXPECT_NE(run("simcoctl", plain(guarded), {"list"}, 1).find("0x0326"), std::string::npos);
+  EXPECT_EQ(run("simcoctl", words(authority.issue("proxy1"), guarded), {"list"}), "");
+  run("simco-loadgen", words(authority.files("proxy1"), guarded),
+      {"--rate", "500", "--duration", "1"});
+}
+
+TEST_F(TlsPrograms, MistakesAreExplained) {
+  const auto proxy = authority.issue("proxy1");
+  const auto box = [&](const std::vector<std::string>& words) {
+    return run("simco-middlebox", {"--port", "0"}, words, 2);
+  };
+  EXPECT_NE(box({"--require", "tls"}).find("needs --transport tcp, --tls-certificate"),
+            std::string::npos);
+  EXPECT_NE(box({"--tls-ca", proxy.authority}).find("certificate and its key go together"),
+            std::string::npos);
+  EXPECT_NE(box({"--tls-ca", proxy.authority, "--tls-certificate", proxy.certificate, "--tls-key",
+                 box_files.key})
+                .find("key values mismatch"),
+            std::string::npos);
+  EXPECT_NE(box({"--tls-certificate", proxy.certificate, "--tls-key", proxy.key})
+                .find("no file with the authority's certificate"),
+            std::string::npos);
+  EXPECT_NE(run("simcoctl", {"--tls-name", "box"}, {"list"}, 2).find("needs --tls-ca"),
+            std::string::npos);
+  EXPECT_NE(run("simcoctl", {"--transport", "sctp", "--tls-ca", proxy.authority}, {"list"}, 2)
+                .find("are for --transport tcp"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace simco::test
