@@ -9,6 +9,8 @@ install(FILES middlebox/systemd/simco.sysusers DESTINATION lib/sysusers.d RENAME
 install(FILES scripts/packages/middlebox.toml DESTINATION /etc/simco COMPONENT middlebox
   PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ)
 install(TARGETS simcoctl simco-loadgen simco-echo RUNTIME COMPONENT tools)
+install(FILES scripts/wireshark/simco.lua
+  DESTINATION lib/${CMAKE_LIBRARY_ARCHITECTURE}/wireshark/plugins COMPONENT tools)
 foreach(program simco-middlebox simcoctl simco-loadgen simco-echo)
   set(component tools)
   if(program STREQUAL simco-middlebox)

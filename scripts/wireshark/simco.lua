@@ -257,12 +257,11 @@ local function dissect_attribute(tvb, offset, tree)
     return nil
   end
   local kind, length = tvb(offset, 2):uint(), tvb(offset + 2, 2):uint()
-  local padded = length + (4 - length % 4) % 4
   if tvb:len() - offset - 4 < length then
     tree:add_proto_expert_info(e.malformed, "The message ends inside an attribute")
     return nil
   end
-  local whole = math.min(4 + padded, tvb:len() - offset)
+  local whole = 4 + length -- attributes follow each other without padding
   local branch = tree:add(simco, tvb(offset, whole), ATTRIBUTE[kind] or string.format("attribute 0x%04x", kind))
   branch:add(f.attribute, tvb(offset, 2))
   branch:add(f.attribute_length, tvb(offset + 2, 2))

@@ -1,0 +1,201 @@
+// The dissector for Wireshark, run by tshark: on every message of the RFC's figures, and on what
+// our own programs send over each transport.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "tests/support/figures.hpp"
+#include "tests/support/network.hpp"
+#include "tests/support/program.hpp"
+
+namespace simco::test {
+namespace {
+
+class Wireshark : public testing::Test {
+ protected:
+  Wireshark() { std::filesystem::create_directory(folder); }
+  ~Wireshark() override { std::filesystem::remove_all(folder); }
+
+  /// A line for each packet of `capture` that `filter` lets through: the fields of its messages,
+  /// those of one name separated by commas, the others by tabs.
+  std::vector<std::string> dissect(const std::string& capture, const std::string& filter,
+                                   const std::vector<std::string>& fields) const {
+    std::vector<std::string> words = {"/usr/bin/tshark",
+                                      "-r",
+                                      capture,
+                                      "-X",
+                                      "lua_script:" SIMCO_SOURCE_DIR "/scripts/wireshark/simco.lua",
+                                      "-Y",
+                                      filter,
+                                      "-T",
+                                      "fields"};
+    for (const auto& field : fields) words.insert(words.end(), {"-e", field});
+    Program tshark(words);
+    EXPECT_EQ(tshark.wait(), 0) << tshark.err();
+    EXPECT_EQ(tshark.err().find("Lua"), std::string::npos) << tshark.err();
+    std::vector<std::string> lines;
+    std::istringstream text(tshark.out());
+    for (std::string line; std::getline(text, line);) lines.push_back(line);
+    return lines;
+  }
+  /// A capture of one TCP segment to the middlebox for each of `packets`.
+  std::string capture(const std::vector<Octets>& packets) const {
+    const auto dump = folder + "/packets.txt";
+    std::ofstream out(dump);
+    for (const auto& packet : packets) {
+      out << "000000";
+      for (const auto octet : packet) {
+        char text[4];
+        std::snprintf(text, sizeof text, " %02x", std::to_integer<unsigned>(octet));
+        out << text;
+      }
+      out << "\n\n";
+    }
+    out.close();
+    Program convert(
+        {"/usr/bin/text2pcap", "-q", "-T", "40000,7626", dump, folder + "/packets.pcap"});
+    EXPECT_EQ(convert.wait(), 0) << convert.err();
+    return folder + "/packets.pcap";
+  }
+
+  const std::string folder = testing::TempDir() + "wireshark-" + std::to_string(::getpid());
+};
+
+TEST_F(Wireshark, KnowsEveryFigure) {
+  const auto figures = figure_cases();
+  std::vector<Octets> packets;
+  for (const auto& figure : figures) packets.push_back(from_hex(figure.hex));
+  const auto lines = dissect(capture(packets), "simco",
+                             {"simco.tid", "simco.message", "simco.malformed", "_ws.malformed"});
+  ASSERT_EQ(lines.size(), figures.size());
+  for (std::size_t i = 0; i < figures.size(); ++i) {
+    const auto expected = std::to_string(figures[i].message.tid.value) + "\t";
+    EXPECT_TRUE(lines[i].starts_with(expected)) << figures[i].name << ": " << lines[i];
+    EXPECT_TRUE(lines[i].ends_with("\t\t")) << figures[i].name << ": " << lines[i];
+    EXPECT_EQ(lines[i].find("0x0", expected.size()) != std::string::npos,
+              std::holds_alternative<NegativeReply>(figures[i].message.body))
+        << figures[i].name << ": " << lines[i];
+  }
+}
+
+TEST_F(Wireshark, ReadsEveryField) {
+  auto request = pinhole(5004, 77);
+  request.group = GroupId{9};
+  request.internal = ipv6(Location::kInternal, 7, 5004);
+  request.external.prefix_length = 24;
+  const auto packets =
+      std::vector{encoded({TransactionId{1}, request}),
+                  encoded({TransactionId{2}, NegativeReply{NegativeReplyCode::kLackOfPorts, {}}}),
+                  encoded({TransactionId{3}, AreNotification{PolicyRuleId{5}, Lifetime{0}}})};
+  const auto lines = dissect(
+      capture(packets), "simco",
+      {"simco.message", "simco.pid", "simco.gid", "simco.lifetime", "simco.tuple.location",
+       "simco.tuple.protocol", "simco.tuple.ipv4", "simco.tuple.ipv6", "simco.tuple.prefix_length",
+       "simco.tuple.port", "simco.tuple.port_range", "simco.per.direction"});
+  ASSERT_EQ(lines.size(), 3U);
+  EXPECT_EQ(lines[0],
+            "PER request\t\t9\t77\t0,3\t17,17\t192.0.2.7\t2001:db8::7\t128,24\t5004,6000\t2,2\t3");
+  EXPECT_EQ(lines[1], "refused: 0x0349 lack of port numbers\t\t\t\t\t\t\t\t\t\t\t");
+  EXPECT_EQ(lines[2], "ARE notification\t5\t\t0\t\t\t\t\t\t\t\t");
+}
+
+TEST_F(Wireshark, PutsMessagesTogetherAndTakesThemApart) {
+  const auto one = encoded({TransactionId{1}, pinhole()});
+  auto both = one;
+  const auto two = encoded({TransactionId{2}, PrlRequest{}});
+  both.insert(both.end(), two.begin(), two.end());
+  const Octets head(one.begin(), one.begin() + 13);
+  const Octets tail(one.begin() + 13, one.end());
+  const auto lines = dissect(capture({both, head, tail}), "simco", {"frame.number", "simco.tid"});
+  EXPECT_EQ(lines, (std::vector<std::string>{"1\t1,2", "3\t1"}));
+}
+
+TEST_F(Wireshark, MarksWhatIsWrong) {
+  const auto good = encoded({TransactionId{1}, pinhole()});
+  auto unknown_message = good;
+  unknown_message[1] = std::byte{0x77};
+  auto unknown_attribute = good;
+  unknown_attribute[9] = std::byte{0x77};
+  auto short_message = good;  // the message ends where it says, but its last attribute does not
+  short_message[3] = static_cast<std::byte>(std::to_integer<int>(short_message[3]) - 2);
+  short_message.resize(short_message.size() - 2);
+  auto wrong_size = good;  // an address tuple that says IPv6 and has room for IPv4
+  wrong_size[20] = std::byte{0x02};
+  for (const auto& packet : {unknown_message, unknown_attribute, short_message, wrong_size}) {
+    EXPECT_EQ(dissect(capture({packet}), "simco.malformed", {"simco.tid"}).size(), 1U)
+        << to_hex(packet);
+  }
+  EXPECT_TRUE(dissect(capture({good}), "simco.malformed", {"simco.tid"}).empty());
+}
+
+/// What simcoctl says to a middlebox with these options, captured on the way.
+class Traffic : public Wireshark {
+ protected:
+  std::string capture_traffic(const std::vector<std::string>& transport) {
+    const auto file = folder + "/traffic.pcap";
+    return network.run([&] {
+      Program dump({"/usr/bin/tshark", "-q", "-i", "lo", "-w", file});
+      dump.line_with("Capturing on");
+      std::vector<std::string> words = {"simco-middlebox"};
+      words.insert(words.end(), transport.begin(), transport.end());
+      Program box(words);
+      EXPECT_NE(box.line_with("listening on"), "");
+      std::vector<std::string> ask = {"simcoctl"};
+      ask.insert(ask.end(), transport.begin(), transport.end());
+      auto enable = ask;
+      enable.insert(enable.end(), {"enable", "--udp", "--internal", "10.0.0.1:4000", "--external",
+                                   "192.0.2.1:6000"});
+      for (int i = 0; i < 50 && !std::filesystem::exists(file); ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      }
+      Program first(enable);
+      EXPECT_EQ(first.wait(), 0) << first.err();
+      auto remove = ask;
+      remove.insert(remove.end(), {"delete", "99"});
+      Program second(remove);
+      EXPECT_EQ(second.wait(), 1);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1500));  // the capture is in batches
+      dump.signal(SIGINT);
+      EXPECT_EQ(dump.wait(), 0);
+      return file;
+    });
+  }
+  void check(const std::string& file, const std::string& filter) {
+    std::vector<std::string> expected = {
+        "SE request\t",  "SE positive reply\tyes",
+        "PER request\t", "PER positive reply\tyes",
+        "ST request\t",  "ST positive reply\tyes",
+        "SE request\t",  "SE positive reply\tyes",
+        "PLC request\t", "refused: 0x0343 specified policy rule does not exist\tyes",
+        "ST request\t",  "ST positive reply\tyes"};
+    auto lines = dissect(file, filter, {"simco.message", "simco.time"});
+    for (auto& line : lines) {
+      const auto tab = line.find('\t');
+      if (tab + 1 == line.size()) continue;
+      const double seconds = std::stod(line.substr(tab + 1));
+      EXPECT_GT(seconds, 0);
+      EXPECT_LT(seconds, 5);
+      line = line.substr(0, tab + 1) + "yes";
+    }
+    EXPECT_EQ(lines, expected);
+  }
+  const NetworkNamespace network;
+};
+
+TEST_F(Traffic, OverTcp) { check(capture_traffic({"--transport", "tcp"}), "simco && tcp"); }
+
+TEST_F(Traffic, OverSctpInUdp) {
+  const auto file = capture_traffic({"--transport", "sctp", "--sctp-stack", "userland"});
+  check(file, "simco && sctp && udp.port == 9899");
+}
+
+TEST_F(Traffic, OverSctp) {
+  const auto file =
+      capture_traffic({"--transport", "sctp", "--sctp-stack", "userland", "--udp-encaps", "0"});
+  check(file, "simco && sctp && !udp");
+}
+
+}  // namespace
+}  // namespace simco::test
