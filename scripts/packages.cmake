@@ -6,6 +6,9 @@ set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
 install(TARGETS simco-middlebox RUNTIME COMPONENT middlebox)
 install(FILES middlebox/systemd/simco-middlebox.service DESTINATION lib/systemd/system COMPONENT middlebox)
 install(FILES middlebox/systemd/simco.sysusers DESTINATION lib/sysusers.d RENAME simco.conf COMPONENT middlebox)
+install(PROGRAMS scripts/ha/simco-takeover DESTINATION lib/simco COMPONENT middlebox)
+install(FILES scripts/ha/keepalived.conf DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/simco-middlebox/examples
+  COMPONENT middlebox)
 install(FILES scripts/packages/middlebox.toml DESTINATION /etc/simco COMPONENT middlebox
   PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ)
 install(TARGETS simcoctl simco-loadgen simco-echo RUNTIME COMPONENT tools)

@@ -4,12 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <filesystem>
 #include <future>
 #include <map>
 #include <random>
 #include <set>
 
+#include "tests/support/folder.hpp"
 #include "tests/support/router_box.hpp"
 
 namespace simco::test {
@@ -17,16 +17,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using boost::asio::use_future;
-
-/// A folder that goes with the test.
-struct Folder {
-  Folder() : path(testing::TempDir() + "simco-state-" + std::to_string(::getpid())) {
-    std::filesystem::remove_all(path);
-    std::filesystem::create_directory(path);
-  }
-  ~Folder() { std::filesystem::remove_all(path); }
-  std::string path;
-};
 
 /// A packet every millisecond, and the count of those that did not arrive.
 class Stream {
@@ -158,7 +148,7 @@ class Load {
 class Durability : public testing::TestWithParam<const char*> {
  protected:
   Network net;
-  Folder folder;
+  Folder folder{"state"};
 
   std::vector<std::string> options() const {
     std::vector<std::string> words = {

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "tests/support/figures.hpp"
+#include "tests/support/folder.hpp"
 #include "tests/support/network.hpp"
 #include "tests/support/program.hpp"
 
@@ -15,9 +16,6 @@ namespace {
 
 class Wireshark : public testing::Test {
  protected:
-  Wireshark() { std::filesystem::create_directory(folder); }
-  ~Wireshark() override { std::filesystem::remove_all(folder); }
-
   /// A line for each packet of `capture` that `filter` lets through: the fields of its messages,
   /// those of one name separated by commas, the others by tabs.
   std::vector<std::string> dissect(const std::string& capture, const std::string& filter,
@@ -60,7 +58,8 @@ class Wireshark : public testing::Test {
     return folder + "/packets.pcap";
   }
 
-  const std::string folder = testing::TempDir() + "wireshark-" + std::to_string(::getpid());
+  const Folder folder_{"wireshark"};
+  const std::string& folder = folder_.path;
 };
 
 TEST_F(Wireshark, KnowsEveryFigure) {

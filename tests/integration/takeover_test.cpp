@@ -1,0 +1,307 @@
+// High availability: two routers that share addresses by VRRP (keepalived) and rules by Redis. The
+// first is killed under traffic; the second goes on with its rules.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "tests/support/folder.hpp"
+#include "tests/support/router_box.hpp"
+
+namespace simco::test {
+namespace {
+
+using namespace std::chrono_literals;
+using boost::asio::use_future;
+using Clock = std::chrono::steady_clock;
+
+/// A packet every 10 ms, as RTP has them, and the longest time without one.
+class Media {
+ public:
+  Media(const Udp& from, const Endpoint& to, const Udp& at)
+      : thread_([this, &from, to, &at] {
+          auto last = Clock::now();
+          while (!ending_) {
+            from.send(to, "media");
+            const auto due = Clock::now() + 10ms;
+            while (Clock::now() < due) {
+              if (!at.receive(std::chrono::milliseconds(1))) continue;
+              const auto gap = Clock::now() - last;
+              if (gap > longest_.load()) longest_ = gap;
+              last = Clock::now();
+              ++received_;
+            }
+          }
+          if (Clock::now() - last > longest_.load()) longest_ = Clock::now() - last;
+        }) {}
+  ~Media() { finish(); }
+  void finish() {
+    ending_ = true;
+    if (thread_.joinable()) thread_.join();
+  }
+  int received() const { return received_; }
+  Clock::duration longest_gap() const { return longest_; }
+
+ private:
+  std::atomic<bool> ending_ = false;
+  std::atomic<int> received_ = 0;
+  std::atomic<Clock::duration> longest_ = Clock::duration::zero();
+  std::thread thread_;
+};
+
+/// Three Ethernets, as bridges in a namespace of their own.
+class Lan {
+ public:
+  Lan() {
+    switches_.shell(
+        "for b in in out sync; do ip link add br-$b type bridge forward_delay 0 && ip link set "
+        "br-$b "
+        "up; done");
+  }
+  /// Wires interface `name` of `host` to bridge `bridge`.
+  void wire(const NetworkNamespace& host, const std::string& name, const std::string& bridge) {
+    const auto port = "p" + std::to_string(++ports_);
+    switches_.shell("ip link add " + port + " type veth peer name " + name + " netns " +
+                    host.path() + " && ip link set " + port + " master br-" + bridge + " up");
+    host.shell("ip link set " + name + " up");
+  }
+
+ private:
+  NetworkNamespace switches_;
+  int ports_ = 0;
+};
+
+/// One of the two routers, with everything that runs on it.
+class Machine {
+ public:
+  Machine(Lan& lan, const std::string& folder, int number)
+      : folder_(folder + "/" + std::to_string(number)),
+        number_(std::to_string(number)),
+        peer_(std::to_string(3 - number)) {
+    std::filesystem::create_directory(folder_);
+    lan.wire(host, "int0", "in");
+    lan.wire(host, "ext0", "out");
+    lan.wire(host, "sync0", "sync");
+    host.shell("echo 1 > /proc/sys/net/ipv4/ip_forward; ip addr add 10.0.0.1" + number_ +
+               "/24 dev int0; ip addr add 192.0.2.1" + number_ +
+               "/24 dev ext0; ip addr add 10.99.0." + number_ + "/24 dev sync0");
+    write_configuration();
+  }
+  ~Machine() {
+    if (alive_) die();
+  }
+
+  void boot() {
+    host.shell("for i in int0 ext0 sync0; do ip link set $i up; done");
+    host.run([&] {
+      redis_ = std::make_unique<Program>(std::vector<std::string>{
+          "/usr/bin/redis-server", "--port", "6379", "--protected-mode", "no", "--save", "",
+          "--dir", folder_, "--repl-diskless-sync-delay", "0"});
+    });
+    for (int i = 0; i < 500 && redis_->out().find("eady to accept") == std::string::npos; ++i) {
+      std::this_thread::sleep_for(5ms);
+    }
+    host.run([&] {
+      keepalived_ = std::make_unique<Program>(
+          std::vector<std::string>{"/usr/sbin/keepalived", "--dont-fork", "--log-console", "--vrrp",
+                                   "-f", folder_ + "/keepalived.conf", "-p",
+                                   folder_ + "/keepalived.pid", "-r", folder_ + "/vrrp.pid"});
+    });
+    alive_ = true;
+  }
+  /// As when its plug is pulled.
+  void die() {
+    host.shell("for i in int0 ext0 sync0; do ip link set $i down; done");
+    host.output("pkill -KILL -F " + folder_ + "/middlebox.pid 2>&1; pkill -KILL -F " + folder_ +
+                "/vrrp.pid 2>&1");
+    keepalived_->signal(SIGKILL);
+    keepalived_->wait();
+    redis_.reset();
+    // The kernel's tables and addresses of a machine that is off are gone.
+    host.output(
+        "nft flush ruleset; ip addr del 10.0.0.1/24 dev int0 2>&1; "
+        "ip addr del 192.0.2.1/24 dev ext0 2>&1; ip addr del 192.0.2.20/32 dev ext0 2>&1");
+    std::filesystem::remove(folder_ + "/middlebox.log");
+    alive_ = false;
+  }
+  bool serves() const {
+    std::ifstream log(folder_ + "/middlebox.log");
+    const std::string text(std::istreambuf_iterator<char>(log), {});
+    return text.find("listening on") != std::string::npos;
+  }
+  bool follows() const {
+    return redis("info replication").find("master_link_status:up") != std::string::npos;
+  }
+  std::string redis(const std::string& command) const {
+    return host.output("redis-cli " + command);
+  }
+  std::string said() const {
+    std::stringstream text;
+    text << std::ifstream(folder_ + "/middlebox.log").rdbuf() << keepalived_->out()
+         << keepalived_->err();
+    return text.str();
+  }
+
+  NetworkNamespace host;
+
+ private:
+  void write_configuration() const {
+    // The configuration that the project ships, for this machine's names.
+    std::stringstream text;
+    text << std::ifstream(SIMCO_SOURCE_DIR "/scripts/ha/keepalived.conf").rdbuf();
+    auto configuration = text.str();
+    const auto replace = [&](const std::string& from, const std::string& to) {
+      const auto at = configuration.find(from);
+      ASSERT_NE(at, std::string::npos) << from;
+      configuration.replace(at, from.size(), to);
+    };
+    replace("/usr/lib/simco/simco-takeover /etc/simco/ha.conf",
+            SIMCO_SOURCE_DIR "/scripts/ha/simco-takeover " + folder_ + "/ha.conf");
+    replace("unicast_src_ip 10.20.0.11", "unicast_src_ip 10.0.0.1" + number_);
+    replace("unicast_peer { 10.20.0.12 }", "unicast_peer { 10.0.0.1" + peer_ + " }");
+    replace("10.20.0.1/24", "10.0.0.1/24");
+    replace("unicast_src_ip 198.51.100.11", "unicast_src_ip 192.0.2.1" + number_);
+    replace("unicast_peer { 198.51.100.12 }", "unicast_peer { 192.0.2.1" + peer_ + " }");
+    replace("198.51.100.1/24", "192.0.2.1/24");
+    replace("198.51.100.8/32", "192.0.2.20/32");
+    // A busy machine must not pass for a dead one: twice the interval.
+    for (int instance = 0; instance < 2; ++instance) replace("advert_int 0.1", "advert_int 0.2");
+    std::ofstream(folder_ + "/keepalived.conf") << configuration;
+    std::ofstream(folder_ + "/start")
+        << "#!/bin/sh\n" SIMCO_BIN_DIR
+           "/simco-middlebox --backend nftables --internal-if int0 --external-if ext0 --mode nat "
+           "--outside 192.0.2.20 --listen 192.0.2.1 --allow-anonymous --state "
+           "redis://127.0.0.1 >" +
+               folder_ + "/middlebox.log 2>&1 &\necho $! >" + folder_ + "/middlebox.pid\n";
+    std::ofstream(folder_ + "/stop") << "#!/bin/sh\nkill $(cat " + folder_ +
+                                            "/middlebox.pid) 2>/dev/null || true\nrm -f " +
+                                            folder_ + "/middlebox.log\n";
+    std::ofstream(folder_ + "/ha.conf") << "PEER='10.99.0." + peer_ + " 6379'\nSTART=" + folder_ +
+                                               "/start\nSTOP=" + folder_ +
+                                               "/stop\nLOCK=" + folder_ + "/lock\n";
+    for (const char* script : {"/start", "/stop"}) {
+      std::filesystem::permissions(folder_ + script, std::filesystem::perms::owner_all);
+    }
+  }
+
+  std::string folder_;
+  std::string number_;
+  std::string peer_;
+  std::unique_ptr<Program> redis_;
+  std::unique_ptr<Program> keepalived_;
+  bool alive_ = false;
+};
+
+template <class Condition>
+bool soon(Condition condition, std::chrono::milliseconds limit = 15s) {
+  const auto end = Clock::now() + limit;
+  while (!condition()) {
+    if (Clock::now() > end) return false;
+    std::this_thread::sleep_for(10ms);
+  }
+  return true;
+}
+
+class Takeover : public testing::Test {
+ protected:
+  Takeover() {
+    lan.wire(inside, "eth0", "in");
+    lan.wire(outside, "eth0", "out");
+    inside.shell("ip addr add 10.0.0.2/24 dev eth0; ip route add default via 10.0.0.1");
+    outside.shell("ip addr add 192.0.2.2/24 dev eth0");
+  }
+  /// A session with whoever has the address.
+  std::unique_ptr<agent::Agent> open_session() {
+    auto agent = std::make_unique<agent::Agent>(caller_->get_executor());
+    agent->open({"192.0.2.1", 7626}, use_future).get();
+    return agent;
+  }
+  static std::vector<PolicyRuleId> rules(agent::Agent& agent) {
+    return agent.list(use_future).get();
+  }
+
+  const Folder folder{"takeover"};
+  Lan lan;
+  NetworkNamespace inside;
+  NetworkNamespace outside;
+  Machine first{lan, folder.path, 1};
+  Machine second{lan, folder.path, 2};
+  std::unique_ptr<boost::asio::io_context> caller_;
+};
+
+TEST_F(Takeover, TheOtherBoxGoesOnWithTheRules) {
+  first.boot();
+  ASSERT_TRUE(soon([&] { return first.serves(); })) << first.said();
+  second.boot();
+  ASSERT_TRUE(soon([&] { return second.follows(); })) << second.said();
+  EXPECT_FALSE(second.serves());
+
+  caller_ = std::make_unique<boost::asio::io_context>();
+  auto work = boost::asio::make_work_guard(*caller_);
+  std::thread loop([&] { outside.run([&] { caller_->run(); }); });
+  {
+    const Udp host(inside, {"10.0.0.2", 5004});
+    const Udp peer(outside, {"192.0.2.2", 6004});
+    auto agent = open_session();
+    const auto rule = agent
+                          ->enable(BoxAgent::request("10.0.0.2:5004", "192.0.2.2:6004",
+                                                     kProtocolUdp, Direction::kBidirectional, 600),
+                                   use_future)
+                          .get();
+    const auto other = agent
+                           ->enable(BoxAgent::request("10.0.0.2:5006", "192.0.2.2:6006",
+                                                      kProtocolUdp, Direction::kBidirectional, 600),
+                                    use_future)
+                           .get();
+    const auto outside_end = endpoint_of(rule.outside);
+    ASSERT_TRUE(host.gets(peer, outside_end));
+    ASSERT_TRUE(soon([&] { return second.redis("hlen simco:rules") == "2\n"; }));
+
+    Media media(peer, outside_end, host);
+    std::this_thread::sleep_for(300ms);
+    first.die();
+    ASSERT_TRUE(soon([&] { return second.serves(); })) << second.said();
+    std::this_thread::sleep_for(2500ms);
+    media.finish();
+    EXPECT_GT(media.received(), 100);
+    EXPECT_LT(media.longest_gap(), 2s);
+    EXPECT_GT(media.longest_gap(), 100ms);  // there was a gap to be seen
+    RecordProperty("gap_ms", std::to_string(media.longest_gap() / 1ms));
+    std::printf("longest time without a packet: %ld ms\n",
+                static_cast<long>(media.longest_gap() / 1ms));
+    // And back, from the same address and port.
+    EXPECT_EQ(peer.gets(host, {"192.0.2.2", 6004}), outside_end);
+
+    agent.reset();
+    agent = open_session();
+    EXPECT_EQ(rules(*agent), (std::vector{rule.pid, other.pid}));
+    agent->remove(other.pid, use_future).get();
+    const auto third = agent
+                           ->enable(BoxAgent::request("10.0.0.2:5008", "192.0.2.2:6008",
+                                                      kProtocolUdp, Direction::kBidirectional, 600),
+                                    use_future)
+                           .get();
+    EXPECT_GT(third.pid, other.pid);
+
+    // The first box comes back, as the one that waits; then the second is gone.
+    first.boot();
+    ASSERT_TRUE(soon([&] { return first.follows(); })) << first.said();
+    EXPECT_FALSE(first.serves());
+    EXPECT_TRUE(second.serves());
+    ASSERT_TRUE(soon([&] { return first.redis("hlen simco:rules") == "2\n"; }));
+    agent.reset();
+    second.die();
+    ASSERT_TRUE(soon([&] { return first.serves(); })) << first.said();
+    EXPECT_TRUE(soon([&] { return host.gets(peer, outside_end).has_value(); }, 2s));
+    agent = open_session();
+    EXPECT_EQ(rules(*agent), (std::vector{rule.pid, third.pid}));
+  }
+  work.reset();
+  caller_->stop();
+  loop.join();
+}
+
+}  // namespace
+}  // namespace simco::test
