@@ -129,6 +129,7 @@ int main(int argc, char** argv) {
     std::fputs(text.c_str(), code == 0 ? stdout : stderr);
     return code;
   }
+  if (options->top) return ctl::run_top(*options->top, options->json);
   boost::asio::io_context io;
   agent::Agent agent(io.get_executor(), options->agent);
   const ctl::Printer printer(options->json);

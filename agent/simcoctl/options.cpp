@@ -40,6 +40,8 @@ struct Raw {
   std::uint32_t pid = 0;
   bool in_full = false;
   std::uint64_t count = 0;
+  std::string metrics = "127.0.0.1:9464";
+  double interval_s = 1;
 };
 
 struct Commands {
@@ -51,6 +53,7 @@ struct Commands {
   CLI::App* status;
   CLI::App* list;
   CLI::App* watch;
+  CLI::App* top;
 };
 
 void declare_globals(CLI::App& app, Raw& raw) {
@@ -143,6 +146,14 @@ Commands declare(CLI::App& app, Raw& raw) {
   commands.watch =
       app.add_subcommand("watch", "Show what happens to rules (ARE), until interrupted");
   commands.watch->add_option("--count", raw.count, "End after so many events; 0: never");
+  commands.top = app.add_subcommand(
+      "top", "Show what the middlebox is doing, from its metrics, until interrupted");
+  commands.top->add_option("--metrics", raw.metrics, "Where it serves them, HOST:PORT")
+      ->capture_default_str();
+  commands.top->add_option("--interval", raw.interval_s, "Time from one view to the next, seconds")
+      ->check(CLI::Range(0.1, 3600.0))
+      ->capture_default_str();
+  commands.top->add_option("--count", raw.count, "End after so many views; 0: never");
   return commands;
 }
 
@@ -280,6 +291,17 @@ Fault set_command(const Raw& raw, const Commands& commands, Command& command) {
   return std::nullopt;
 }
 
+Fault set_top(const Raw& raw, const Commands& commands, std::optional<Top>& top) {
+  if (!commands.top->parsed()) return std::nullopt;
+  const auto where = net::parse_host_port(raw.metrics, 9464);
+  if (!where || !where->further_hosts.empty()) {
+    return "--metrics: '" + raw.metrics + "' is no HOST:PORT";
+  }
+  const auto interval = std::chrono::milliseconds(static_cast<std::int64_t>(raw.interval_s * 1000));
+  top = Top{*where, interval, raw.count};
+  return std::nullopt;
+}
+
 UsageExit wrong(const std::string& what) {
   return {"simcoctl: " + what + " (--help lists the commands, COMMAND --help its options)\n", 2};
 }
@@ -305,6 +327,9 @@ std::expected<Options, UsageExit> parse_options(int argc, const char* const* arg
   }
   Options options;
   if (const auto fault = set_globals(raw, options)) return std::unexpected(wrong(*fault));
+  if (const auto fault = set_top(raw, commands, options.top)) {
+    return std::unexpected(wrong(*fault));
+  }
   if (const auto fault = set_command(raw, commands, options.command)) {
     return std::unexpected(wrong(*fault));
   }

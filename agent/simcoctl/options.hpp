@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "agent/agent.hpp"
+#include "agent/simcoctl/top.hpp"
 
 namespace simco::ctl {
 
@@ -38,6 +39,7 @@ struct Options {
   agent::Agent::Options agent;
   bool json = false;
   Command command;
+  std::optional<Top> top;  ///< instead of the command: no session is needed
 };
 
 /// What to print instead of running, and the exit code.

@@ -257,5 +257,33 @@ TEST_P(Durability, ALifetimeGoesOnWhileNobodyIsThere) {
   EXPECT_GT(box->agent().enable("10.0.0.2:5008", "192.0.2.2:6008").pid, longer.pid);
 }
 
+TEST_P(Durability, FlowsOfTheTimeWithoutItAreNotInTheWay) {
+  const Udp host(net.inside, {"10.0.0.2", 5004});
+  const Udp peer(net.outside, {"192.0.2.2", 6004});
+  auto box = std::make_unique<RouterBox>(net.router, options());
+  const auto rule = box->agent().enable("10.0.0.2:5004", "192.0.2.2:6004", kProtocolUdp,
+                                        Direction::kBidirectional, 600);
+  const auto outside = endpoint_of(rule.outside);
+  box->kill();
+  // The kernel tracks connections for somebody else, and nobody translates or filters.
+  net.router.shell(
+      "nft delete table inet simco; nft add table inet site; nft add chain inet site in '{ type "
+      "filter hook input priority 0; }'; nft add rule inet site in ct state new accept; "
+      "conntrack -F 2>/dev/null");
+  const Endpoint next{outside.address, static_cast<std::uint16_t>(outside.port + 1)};
+  for (int i = 0; i < 3; ++i) {
+    peer.send(outside, "early");
+    peer.send(next, "earlier");
+  }
+  EXPECT_NE(net.router.output("conntrack -L -p udp 2>/dev/null").find("dport="), std::string::npos);
+  box = std::make_unique<RouterBox>(net.router, options());
+  EXPECT_TRUE(host.gets(peer, outside));
+  EXPECT_EQ(peer.gets(host, {"192.0.2.2", 6004}), outside);
+  // Nor for the rule that is given the next port.
+  const Udp other(net.inside, {"10.0.0.2", 5005});
+  const auto later = box->agent().enable("10.0.0.2:5005", "192.0.2.2:6004");
+  EXPECT_TRUE(other.gets(peer, endpoint_of(later.outside)));
+}
+
 }  // namespace
 }  // namespace simco::test

@@ -7,6 +7,7 @@
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "simco/wire/tuple_text.hpp"
 #include "tests/support/program.hpp"
@@ -312,6 +313,46 @@ TEST(TupleText, ReadsWhatItWrites) {
   for (const char* text : {"", "0", "256", "UDP", "17x"}) EXPECT_FALSE(parse_protocol(text));
   EXPECT_EQ(protocol_name(132), "sctp");
   EXPECT_EQ(protocol_name(200), "200");
+}
+
+// --- simcoctl top --------------------------------------------------------------------------------
+
+TEST(Top, ShowsWhatTheMiddleboxDoes) {
+  boost::asio::io_context io;
+  boost::asio::ip::tcp::acceptor probe(io, {boost::asio::ip::address_v4::loopback(), 0});
+  const auto metrics = "127.0.0.1:" + std::to_string(probe.local_endpoint().port());
+  probe.close();
+  Program box({"simco-middlebox", "--port", "0", "--metrics", metrics, "--mode", "nat", "--outside",
+               "192.0.2.1", "--audit-rate", "0"});
+  const auto port = std::to_string(box.listening_port());
+  box.line_with("metrics at");
+  Program load({"simco-loadgen", "--connect", "127.0.0.1:" + port, "--rate", "500", "--duration",
+                "4", "--rules", "100"});
+  Program top(
+      {"simcoctl", "top", "--metrics", metrics, "--interval", "0.7", "--count", "3", "--json"});
+  EXPECT_EQ(top.wait(), 0) << top.err();
+  std::istringstream lines(top.out());
+  std::string line;
+  Json view;
+  int views = 0;
+  for (; std::getline(lines, line); ++views) view = Json::parse(line);
+  EXPECT_EQ(views, 3);
+  EXPECT_EQ(view["sessions"], 1);
+  EXPECT_GT(view["transactions"]["PER"]["per_s"], 250);
+  EXPECT_LT(view["transactions"]["PER"]["per_s"], 1000);
+  EXPECT_GT(view["phases"]["kernel"]["p99_ms"], 0);
+  EXPECT_EQ(view["pools"]["outside IPv4"]["addresses_in_use"], 1);
+  Program text({"simcoctl", "top", "--metrics", metrics, "--interval", "0.1", "--count", "1"});
+  EXPECT_EQ(text.wait(), 0) << text.err();
+  EXPECT_NE(text.out().find("transactions"), std::string::npos);
+  EXPECT_EQ(text.out().find('\033'), std::string::npos);  // not a terminal
+
+  load.wait();
+  box.signal(SIGTERM);
+  box.wait();
+  Program nobody({"simcoctl", "top", "--metrics", metrics});
+  EXPECT_EQ(nobody.wait(), 1);
+  EXPECT_NE(nobody.err().find("does simco-middlebox run with --metrics"), std::string::npos);
 }
 
 }  // namespace

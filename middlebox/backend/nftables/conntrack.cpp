@@ -230,7 +230,7 @@ void Conntrack::forget_translated_but_for(std::span<const RuleChange> rules) {
     bindings[{{outside.ip_version, outside.address}, protocol, outside.port}] = &rule;
   }
   const auto is_over = [&](const Flow& flow) {
-    return is_ours_translated(flow) && !is_bound(bindings, flow);
+    return is_ours_untranslated(flow) || (is_ours_translated(flow) && !is_bound(bindings, flow));
   };
   MessageBuffer request;
   request.begin(type_of(IPCTNL_MSG_CT_GET), NLM_F_DUMP, AF_UNSPEC);
@@ -298,6 +298,15 @@ bool Conntrack::is_ours_translated(const Flow& flow) const {
                           (in_pool(options_.outside_pool, version, flow.reply_destination) ||
                            in_pool(options_.inside_pool, version, flow.reply_destination));
   return from_outside || to_outside;
+}
+
+bool Conntrack::is_ours_untranslated(const Flow& flow) const {
+  const auto& to = flow.original.destination;
+  const auto port = flow.original.destination_port;
+  const bool given_out = port == 0 || (port >= options_.first_port && port <= options_.last_port);
+  return (flow.status & IPS_DST_NAT) == 0 && given_out &&
+         (in_pool(options_.outside_pool, flow.original.version, to) ||
+          in_pool(options_.inside_pool, flow.original.version, to));
 }
 
 bool Conntrack::belongs_to(const Flow& flow, const RuleChange& rule, bool begun_outside) const {

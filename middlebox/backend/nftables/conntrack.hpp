@@ -41,7 +41,8 @@ class Conntrack {
   /// The changes of a batch are in: carries out what they asked for.
   void end_batch();
   /// Deletes translated flows of the pools, whoever made them, but for those that `rules` would let
-  /// pass with the same translation.
+  /// pass with the same translation; and flows to the pools that are not translated, because they
+  /// began when nobody was there to do it: they would never be.
   void forget_translated_but_for(std::span<const RuleChange> rules);
 
  private:
@@ -80,6 +81,7 @@ class Conntrack {
   /// Deletes the flow in `message` where `is_over(flow)`.
   void read_flow(const nlmsghdr* message, const std::function<bool(const Flow&)>& is_over);
   bool is_ours_translated(const Flow& flow) const;
+  bool is_ours_untranslated(const Flow& flow) const;
   bool ended(const Flow& flow) const;
   /// Is the flow that of a rule, by the binding that it uses outside?
   bool is_bound(const BindingIndex& bindings, const Flow& flow) const;

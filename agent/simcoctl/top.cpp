@@ -1,0 +1,212 @@
+#include "agent/simcoctl/top.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/beast/core.hpp>
+#include <boost/beast/http.hpp>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <thread>
+
+namespace simco::ctl {
+namespace {
+
+namespace beast = boost::beast;
+namespace http = beast::http;
+using boost::asio::ip::tcp;
+using Clock = std::chrono::steady_clock;
+
+/// Longest wait for the middlebox's answer.
+constexpr std::chrono::seconds kPatience{5};
+
+/// The text at http://HOST:PORT/metrics. Throws boost::system::system_error.
+std::string fetch(const net::HostPort& from) {
+  boost::asio::io_context io;
+  tcp::resolver resolver(io);
+  beast::tcp_stream stream(io);
+  stream.expires_after(kPatience);
+  // The asynchronous calls are those that a time-out ends.
+  boost::system::error_code outcome;
+  const auto done = [&](const boost::system::error_code& error, auto&&...) { outcome = error; };
+  const auto wait = [&] {
+    io.restart();
+    io.run();
+    if (outcome) throw boost::system::system_error(outcome);
+  };
+  stream.async_connect(resolver.resolve(from.host, std::to_string(from.port)), done);
+  wait();
+  http::request<http::empty_body> request(http::verb::get, "/metrics", 11);
+  request.set(http::field::host, from.host);
+  request.set(http::field::connection, "close");
+  http::async_write(stream, request, done);
+  wait();
+  beast::flat_buffer buffer;
+  http::response<http::string_body> response;
+  http::async_read(stream, buffer, response, done);
+  wait();
+  if (response.result() != http::status::ok) {
+    throw std::runtime_error(fmt::format("HTTP status {}", response.result_int()));
+  }
+  return response.body();
+}
+
+std::string duration(double seconds) {
+  if (seconds < 1e-3) return fmt::format("{:.1f} us", seconds * 1e6);
+  if (seconds < 1) return fmt::format("{:.2f} ms", seconds * 1e3);
+  return fmt::format("{:.2f} s", seconds);
+}
+
+void add_pools(const Exposition& now, View& view) {
+  for (const auto& sample : now.all("simco_pool_addresses")) {
+    if (sample.value == 0) continue;
+    view.pools.push_back({sample.label("pool") + " IPv" + sample.label("ip"), sample.value,
+                          now.sum("simco_pool_addresses_in_use", sample.labels),
+                          now.sum("simco_pool_ports_in_use", sample.labels)});
+  }
+}
+
+}  // namespace
+
+View compare(const Exposition& before, const Exposition& now, double seconds) {
+  const auto rate = [&](const char* name, const std::map<std::string, std::string>& labels = {}) {
+    return (now.sum(name, labels) - before.sum(name, labels)) / seconds;
+  };
+  View view;
+  for (const auto& sample : now.all("simco_build_info")) view.version = sample.label("version");
+  view.connections = now.sum("simco_connections");
+  view.sessions = now.sum("simco_sessions");
+  view.groups = now.sum("simco_groups");
+  view.reserved = now.sum("simco_rules", {{"state", "reserved"}});
+  view.enabled = now.sum("simco_rules", {{"state", "enabled"}});
+  view.disabling = now.sum("simco_rules", {{"state", "disabling"}});
+  constexpr const char* kTransactions = "simco_transactions_total";
+  for (const char* type : {"PRR", "PER", "PEA", "PDR", "PLC", "PRS", "PRL"}) {
+    const double all = rate(kTransactions, {{"type", type}});
+    view.transactions.push_back(
+        {type, all, all - rate(kTransactions, {{"type", type}, {"reply", "ok"}})});
+  }
+  for (const char* phase : {"decide", "queue", "store", "kernel", "reply"}) {
+    const Distribution times(before, now, "simco_transaction_seconds", {{"phase", phase}});
+    if (times.count() == 0) continue;
+    view.phases.push_back({phase, times.mean(), times.quantile(0.5), times.quantile(0.99)});
+  }
+  const Distribution batches(before, now, "simco_batch_changes");
+  view.batch_mean = batches.mean();
+  view.batch_p99 = batches.quantile(0.99);
+  view.expired_per_s = rate("simco_expirations_total");
+  constexpr const char* kChanges = "simco_backend_changes_total";
+  view.backend_refused_per_s = rate(kChanges, {{"result", "refused"}});
+  view.backend_no_resources_per_s = rate(kChanges, {{"result", "no-resources"}});
+  view.authentication_failures_per_s = rate("simco_authentication_failures_total");
+  view.sessions_refused_per_s = rate("simco_sessions_refused_total");
+  view.store_failures = now.sum("simco_store_failures_total");
+  add_pools(now, view);
+  return view;
+}
+
+std::string to_text(const View& view) {
+  std::string text = fmt::format(
+      "sessions {:.0f}   connections {:.0f}   groups {:.0f}   rules: {:.0f} enabled, {:.0f} "
+      "reserved, {:.0f} disabling\n\n{:<14}{:>12}{:>14}\n",
+      view.sessions, view.connections, view.groups, view.enabled, view.reserved, view.disabling,
+      "transactions", "per second", "refused");
+  for (const auto& one : view.transactions) {
+    if (one.per_s == 0 && one.type != "PER") continue;
+    text += fmt::format("{:<14}{:>12.1f}{:>14.1f}\n", one.type, one.per_s, one.refused_per_s);
+  }
+  text += fmt::format("\n{:<14}{:>12}{:>14}{:>14}\n", "phase", "mean", "p50", "p99");
+  for (const auto& phase : view.phases) {
+    text += fmt::format("{:<14}{:>12}{:>14}{:>14}\n", phase.name, duration(phase.mean_s),
+                        duration(phase.p50_s), duration(phase.p99_s));
+  }
+  text += fmt::format(
+      "\nbatches of {:.1f} changes (p99 {:.0f})   expired {:.1f}/s   backend: refused {:.1f}/s, no "
+      "resources {:.1f}/s\nsessions refused {:.1f}/s   authentication failures {:.1f}/s   store "
+      "failures {:.0f} in all\n",
+      view.batch_mean, view.batch_p99, view.expired_per_s, view.backend_refused_per_s,
+      view.backend_no_resources_per_s, view.sessions_refused_per_s,
+      view.authentication_failures_per_s, view.store_failures);
+  if (view.pools.empty()) return text;
+  text += fmt::format("\n{:<14}{:>12}{:>14}{:>14}\n", "pool", "addresses", "in use", "ports");
+  for (const auto& pool : view.pools) {
+    text += fmt::format("{:<14}{:>12.0f}{:>14.0f}{:>14.0f}\n", pool.name, pool.addresses,
+                        pool.addresses_in_use, pool.ports_in_use);
+  }
+  return text;
+}
+
+std::string to_json(const View& view) {
+  using Json = nlohmann::ordered_json;
+  Json json = {
+      {"version", view.version},
+      {"sessions", view.sessions},
+      {"connections", view.connections},
+      {"groups", view.groups},
+      {"rules",
+       {{"enabled", view.enabled}, {"reserved", view.reserved}, {"disabling", view.disabling}}},
+      {"transactions", Json::object()},
+      {"phases", Json::object()},
+      {"batch_changes", {{"mean", view.batch_mean}, {"p99", view.batch_p99}}},
+      {"expired_per_s", view.expired_per_s},
+      {"backend_refused_per_s", view.backend_refused_per_s},
+      {"backend_no_resources_per_s", view.backend_no_resources_per_s},
+      {"sessions_refused_per_s", view.sessions_refused_per_s},
+      {"authentication_failures_per_s", view.authentication_failures_per_s},
+      {"store_failures", view.store_failures},
+      {"pools", Json::object()}};
+  for (const auto& one : view.transactions) {
+    json["transactions"][one.type] = {{"per_s", one.per_s}, {"refused_per_s", one.refused_per_s}};
+  }
+  for (const auto& phase : view.phases) {
+    json["phases"][phase.name] = {{"mean_ms", phase.mean_s * 1e3},
+                                  {"p50_ms", phase.p50_s * 1e3},
+                                  {"p99_ms", phase.p99_s * 1e3}};
+  }
+  for (const auto& pool : view.pools) {
+    json["pools"][pool.name] = {{"addresses", pool.addresses},
+                                {"addresses_in_use", pool.addresses_in_use},
+                                {"ports_in_use", pool.ports_in_use}};
+  }
+  return json.dump() + "\n";
+}
+
+int run_top(const Top& top, bool json) {
+  const bool terminal = ::isatty(STDOUT_FILENO) == 1;
+  const auto where = fmt::format("{}:{}", top.metrics.host, top.metrics.port);
+  try {
+    auto read_at = Clock::now();
+    std::optional<Exposition> before(fetch(top.metrics));
+    if (!before->has("simco_build_info")) {
+      throw std::runtime_error("that is no middlebox's");
+    }
+    for (std::uint64_t shown = 0; top.count == 0 || shown < top.count; ++shown) {
+      std::this_thread::sleep_until(read_at + top.interval);
+      const auto now_at = Clock::now();
+      Exposition now(fetch(top.metrics));
+      const auto view =
+          compare(*before, now, std::chrono::duration<double>(now_at - read_at).count());
+      read_at = now_at;
+      before.emplace(std::move(now));
+      if (json) {
+        std::fputs(to_json(view).c_str(), stdout);
+      } else {
+        fmt::print("{}simco-middlebox {} at {}, every {} ms\n{}{}", terminal ? "\033[H\033[2J" : "",
+                   view.version, where, top.interval.count(), to_text(view), terminal ? "" : "\n");
+      }
+      std::fflush(stdout);
+    }
+    return 0;
+  } catch (const std::exception& failure) {
+    fmt::print(stderr,
+               "simcoctl: cannot read the metrics at http://{}/metrics: {}; does simco-middlebox "
+               "run with --metrics {}?\n",
+               where, failure.what(), where);
+    return 1;
+  }
+}
+
+}  // namespace simco::ctl

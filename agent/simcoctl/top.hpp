@@ -1,0 +1,56 @@
+// simcoctl top: what a middlebox is doing, from its metrics, again and again.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "agent/simcoctl/exposition.hpp"
+#include "simco/net/endpoint.hpp"
+
+namespace simco::ctl {
+
+struct Top {
+  net::HostPort metrics{"127.0.0.1", 9464};
+  std::chrono::milliseconds interval{1000};
+  std::uint64_t count = 0;  ///< views after which to end; 0: none
+};
+
+/// What happened between two readings of the metrics, and how things stand at the second.
+struct View {
+  struct Transactions {
+    std::string type;
+    double per_s = 0;
+    double refused_per_s = 0;
+  };
+  struct Phase {
+    std::string name;
+    double mean_s = 0, p50_s = 0, p99_s = 0;
+  };
+  struct Pool {
+    std::string name;
+    double addresses = 0, addresses_in_use = 0, ports_in_use = 0;
+  };
+  std::string version;
+  double connections = 0, sessions = 0, groups = 0;
+  double reserved = 0, enabled = 0, disabling = 0;
+  std::vector<Transactions> transactions;  ///< by type
+  std::vector<Phase> phases;               ///< in which something happened
+  double batch_mean = 0, batch_p99 = 0;
+  double expired_per_s = 0;
+  double backend_refused_per_s = 0, backend_no_resources_per_s = 0;
+  double authentication_failures_per_s = 0, sessions_refused_per_s = 0;
+  double store_failures = 0;  ///< since it was started
+  std::vector<Pool> pools;    ///< that there are
+};
+
+View compare(const Exposition& before, const Exposition& now, double seconds);
+std::string to_text(const View& view);
+/// One line.
+std::string to_json(const View& view);
+
+/// Shows views until it has shown enough of them or is interrupted; answers the exit code.
+int run_top(const Top& top, bool json);
+
+}  // namespace simco::ctl
