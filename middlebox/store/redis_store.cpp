@@ -14,7 +14,7 @@ namespace simco::store {
 namespace {
 
 /// Version of the keys and of what they hold.
-constexpr const char* kSchema = "1";
+constexpr const char* kKeysVersion = "1";
 /// Longest wait for a connection, a reply, or the replicas.
 constexpr timeval kPatience{2, 0};
 constexpr int kReplicaPatienceMs = 1000;
@@ -163,13 +163,13 @@ void RedisStore::connect() {
 Contents RedisStore::open() {
   connect();
   const auto schema = ask({"HGET", key("about"), "schema"});
-  if (schema->type != REDIS_REPLY_NIL && text_of(schema.get()) != kSchema) {
+  if (schema->type != REDIS_REPLY_NIL && text_of(schema.get()) != kKeysVersion) {
     lose("written by another version of simco-middlebox (schema " +
-         std::string(text_of(schema.get())) + ", this one knows " + kSchema +
+         std::string(text_of(schema.get())) + ", this one knows " + kKeysVersion +
          "): run that version, or use another name");
   }
   token_ = random_token();
-  ask({"HSET", key("about"), "schema", kSchema, "owner", token_});
+  ask({"HSET", key("about"), "schema", kKeysVersion, "owner", token_});
   Contents contents;
   const auto number = [&](const char* field, std::uint64_t& value) {
     const auto reply = ask({"HGET", key("about"), field});

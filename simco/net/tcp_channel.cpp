@@ -13,13 +13,7 @@
 #include "simco/net/system_error.hpp"
 
 namespace simco::net {
-namespace {
-
 using boost::system::error_code;
-
-bool would_block() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
-
-}  // namespace
 
 TcpChannel::TcpChannel(boost::asio::ip::tcp::socket socket, ReadBuffer& read_buffer,
                        std::unique_ptr<TlsStream> tls)

@@ -14,6 +14,8 @@
 #include <new>
 #include <utility>
 
+#include "simco/net/system_error.hpp"
+
 namespace simco::net {
 namespace {
 
@@ -54,8 +56,6 @@ int transfer(BIO* bio, int size, Transfer transfer) {
   const auto count = transfer(descriptor_of(bio), static_cast<std::size_t>(size));
   return static_cast<int>(count);
 }
-
-bool would_block() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
 
 int read_socket(BIO* bio, char* octets, int size) {
   return transfer(bio, size, [&](int socket, std::size_t room) {
