@@ -30,10 +30,10 @@ std::string row(const char* name, const Summary& s) {
       s.mean, ci, s.stddev, s.min, s.p50, s.p90, s.p95, s.p99, s.p999, s.max);
 }
 
-/// "tcp", or "sctp (userland, 16 streams)".
+/// "tcp", "tcp with TLS", or "sctp (userland, 16 streams)".
 std::string transport(const Results& results) {
   const auto& options = results.settings.transport;
-  if (options.transport == net::Transport::kTcp) return "tcp";
+  if (options.transport == net::Transport::kTcp) return options.tls ? "tcp with TLS" : "tcp";
   return fmt::format("sctp ({}, {} streams{})", net::stack_name(options),
                      results.generator.outbound_streams(),
                      results.settings.unordered ? ", unordered" : "");
@@ -84,6 +84,7 @@ ordered_json parameters(const Results& results) {
   return {{"connect", fmt::format("{}:{}", s.target.host, s.target.port)},
           {"transport", to_string(s.transport.transport)},
           {"transport_stack", net::stack_name(s.transport)},
+          {"tls", s.transport.tls != nullptr},
           {"streams", s.transport.sctp.streams},
           {"udp_encaps", s.transport.sctp.udp_encaps},
           {"sctp_rto_initial", s.transport.sctp.rto_initial.count()},

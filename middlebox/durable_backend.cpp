@@ -37,6 +37,10 @@ DurableBackend::DurableBackend(boost::asio::io_context& io, backend::Backend& in
                                store::Store& store, policy::PolicyEngine& engine, Metrics* metrics)
     : io_(io), inner_(inner), store_(store), engine_(engine), metrics_(metrics), retry_(io) {}
 
+DurableBackend::~DurableBackend() {
+  if (thread_ && !owed_.empty()) keep({}, {});
+}
+
 Capabilities DurableBackend::capabilities() const {
   Capabilities result = inner_.capabilities();
   result.persistent = true;

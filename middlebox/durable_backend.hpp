@@ -28,6 +28,8 @@ class DurableBackend final : public backend::Backend, private backend::Backend::
   /// `engine` is the one whose changes come here. All must outlive it.
   DurableBackend(boost::asio::io_context& io, backend::Backend& inner, store::Store& store,
                  policy::PolicyEngine& engine, Metrics* metrics = nullptr);
+  /// Tries once more to give the store what is owed to it.
+  ~DurableBackend() override;
 
   /// What became of the rules of an earlier life.
   struct Restored {

@@ -76,7 +76,9 @@ void Server::begin(backend::Backend& backend) {
 
 void Server::listen(net::ListenOptions options, Require require) {
   options.on_refused = [](const std::string& peer, const error_code& why) {
-    spdlog::warn("{}: {}", peer, why.message());
+    // Who goes without having said anything only wanted to know whether somebody is there.
+    const bool tls = why.category() == net::tls_category();
+    spdlog::log(tls ? spdlog::level::warn : spdlog::level::debug, "{}: {}", peer, why.message());
   };
   auto listening = net::listen(
       io_.get_executor(), options, *read_buffer_,

@@ -30,11 +30,6 @@ TcpChannel::TcpChannel(boost::asio::ip::tcp::socket socket, ReadBuffer& read_buf
 void TcpChannel::start(ChannelHandler& handler) {
   SIMCO_ASSERT(handler_ == nullptr);
   handler_ = &handler;
-  // The peer's first messages may have come with the end of its handshake.
-  if (tls_ && tls_->pending()) {
-    boost::asio::post(socket_.get_executor(), [self = shared_from_this()] { self->on_readable(); });
-    return;
-  }
   wait_readable();
 }
 
@@ -97,7 +92,7 @@ void TcpChannel::read_on() {
   if (!tls_ || !socket_.is_open()) return wait_readable();
   if (tls_->wants_write() && !waiting_writable_) wait_writable();
   if (!tls_->pending()) return wait_readable();
-  // TLS has taken more from the socket than there was room for.
+  // What does not fit may have left the socket already.
   boost::asio::post(socket_.get_executor(), [self = shared_from_this()] { self->on_readable(); });
 }
 

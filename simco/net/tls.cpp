@@ -217,6 +217,7 @@ bool TlsStream::handshake() {
 ssize_t TlsStream::receive(std::span<std::byte> buffer) {
   ERR_clear_error();
   std::size_t total = 0;
+  filled_ = false;
   // A record at a time: what is left in the socket keeps it readable, what is left here does not.
   while (total < buffer.size()) {
     errno = 0;
@@ -231,6 +232,7 @@ ssize_t TlsStream::receive(std::span<std::byte> buffer) {
     wants_write_ = SSL_want_write(stream_.get()) == 1;
     break;
   }
+  filled_ = total == buffer.size();
   return static_cast<ssize_t>(total);
 }
 
@@ -247,8 +249,6 @@ void TlsStream::shutdown() {
   SSL_shutdown(stream_.get());
   ERR_clear_error();
 }
-
-bool TlsStream::pending() const { return SSL_has_pending(stream_.get()) == 1; }
 
 std::string TlsStream::version() const { return SSL_get_version(stream_.get()); }
 

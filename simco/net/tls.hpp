@@ -73,8 +73,9 @@ class TlsStream {
   /// Tells the peer that nothing more will come, as far as the socket takes that now.
   void shutdown();
 
-  /// Octets wait that receive() can give without the socket becoming readable.
-  bool pending() const;
+  /// The last receive() has filled its buffer: there may be more, and the socket need not become
+  /// readable for it.
+  bool pending() const { return filled_; }
   /// What had to wait, waits for the socket to become writable.
   bool wants_write() const { return wants_write_; }
   const boost::system::error_code& error() const { return error_; }
@@ -96,6 +97,7 @@ class TlsStream {
   std::unique_ptr<ssl_st, Free> stream_;
   boost::system::error_code error_;
   bool wants_write_ = false;
+  bool filled_ = false;
 };
 
 /// Category of TlsStream::error(); its name is "simco.tls".

@@ -207,6 +207,18 @@ TEST_F(Durable, RulesEndAlthoughTheStoreFails) {
   EXPECT_TRUE(memory.entries.empty());
 }
 
+TEST_F(Durable, WhatIsOwedIsTriedOnceMoreAtTheEnd) {
+  {
+    Box box(memory);
+    const auto rule = box.enable();
+    box.store.fails = true;
+    EXPECT_FALSE(box.refused(PlcRequest{rule, Lifetime{0}}));
+    EXPECT_EQ(memory.entries.size(), 1U);
+    box.store.fails = false;
+  }
+  EXPECT_TRUE(memory.entries.empty());
+}
+
 TEST_F(Durable, WhatTheBackendRefusesIsNotKept) {
   Box box(memory);
   const auto rule = box.enable();

@@ -116,7 +116,13 @@ std::vector<Case> format_and_session_cases() {
     options.sessions_max = 1;
     return options;
   };
+  const auto tls_only = [] {
+    ServerOptions options;
+    options.require = middlebox::Require::kTls;
+    return options;
+  };
   return {
+      {kSecurityInsufficient, tls_only(), [](RawAgent& a, auto&) { return a.ask(SeRequest{}); }},
       {kWrongBasicType, firewall(),
        [](RawAgent& a, auto&) { return raw(a, "02 01 0000 00000001"); }},
       {kWrongSubType, firewall(), [](RawAgent& a, auto&) { return raw(a, "01 12 0000 00000001"); }},
@@ -281,7 +287,6 @@ std::vector<Case> rule_cases() {
 /// What cannot come, and why.
 const std::set<NegativeReplyCode> kNeverGiven = {
     kTransportProtocolProblem,  // every connection that can be made will do
-    kSecurityInsufficient,      // no listener asks for more yet
     kTransactionNotSupported,   // all are
     kAlreadyEnabled,            // 8.4.1: a PEA on an enabled rule is inconsistent, 0x034B
 };

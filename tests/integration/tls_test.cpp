@@ -2,7 +2,11 @@
 // reload changes.
 #include <gtest/gtest.h>
 
+#include <array>
+#include <atomic>
 #include <boost/asio/use_future.hpp>
+#include <boost/asio/write.hpp>
+#include <ctime>
 #include <fstream>
 #include <thread>
 
@@ -296,6 +300,72 @@ TEST_F(Tls, PeersWithoutMannersCostLittle) {
   Caller caller(with(authority.issue("proxy1")));
   EXPECT_EQ(caller.open(server.port()), error_code());
   EXPECT_EQ(server.ask([](middlebox::Server& box) { return box.connection_count(); }), 1U);
+}
+
+/// Passes octets on between an agent and a middlebox, and can hold back all but the first of those
+/// to the middlebox.
+class Relay {
+ public:
+  explicit Relay(std::uint16_t port)
+      : acceptor_(io_, {asio::ip::address_v4::loopback(), 0}), thread_([this, port] {
+          acceptor_.accept(agent_);
+          box_.connect({asio::ip::address_v4::loopback(), port});
+          std::thread back([this] { copy(box_, agent_, false); });
+          copy(agent_, box_, true);
+          back.join();
+        }) {}
+  ~Relay() {
+    hold = false;
+    thread_.join();
+  }
+  std::uint16_t port() const { return acceptor_.local_endpoint().port(); }
+  std::atomic<bool> hold = false;
+  std::atomic<bool> held = false;
+
+ private:
+  using Tcp = asio::ip::tcp::socket;
+  void copy(Tcp& from, Tcp& to, bool may_hold) {
+    std::array<char, 65536> octets;
+    for (;;) {
+      error_code error;
+      const auto count = from.read_some(asio::buffer(octets), error);
+      if (error) break;
+      std::size_t first = may_hold && hold ? std::min<std::size_t>(count, 10) : count;
+      asio::write(to, asio::buffer(octets, first), error);
+      held = may_hold && hold;
+      while (may_hold && hold) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      asio::write(to, asio::buffer(octets.data() + first, count - first), error);
+    }
+    error_code ignored;
+    to.shutdown(Tcp::shutdown_both, ignored);
+  }
+  asio::io_context io_;
+  asio::ip::tcp::acceptor acceptor_;
+  Tcp agent_{io_};
+  Tcp box_{io_};
+  std::thread thread_;
+};
+
+TEST_F(Tls, HalfARecordCostsNothing) {
+  ServerThread server(options(Require::kTls));
+  Relay relay(server.port());
+  Caller caller(with(authority.issue("proxy1")));
+  ASSERT_EQ(caller.open(relay.port()), error_code());
+  relay.hold = true;
+  auto rule = caller->enable(pinhole(), use_future);
+  while (!relay.held) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  const auto processor_time_ms = [&] {
+    return server.ask([](middlebox::Server&) {
+      timespec time{};
+      ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+      return time.tv_sec * 1000 + time.tv_nsec / 1'000'000;
+    });
+  };
+  const auto before = processor_time_ms();
+  std::this_thread::sleep_for(std::chrono::milliseconds(400));
+  EXPECT_LT(processor_time_ms() - before, 100);
+  relay.hold = false;
+  EXPECT_NE(rule.get().pid, PolicyRuleId{});
 }
 
 // --- The programs --------------------------------------------------------------------------------
