@@ -22,6 +22,9 @@ inline constexpr std::size_t kTransactions = 7;
 
 /// Name of an agent that did not authenticate: kAnonymousPrefix and its address.
 inline constexpr std::string_view kAnonymousPrefix = "anonymous@";
+inline std::string anonymous_name(std::string_view peer) {
+  return std::string(kAnonymousPrefix).append(peer);
+}
 
 struct PortRange {
   std::uint16_t first = 0;
