@@ -102,6 +102,15 @@ class RawAgent {
     EXPECT_TRUE(reply && reply->tid == tid);
     return reply ? reply->body : Body{BfmNotification{}};
   }
+  /// Likewise, where events may come before the reply.
+  Body ask_past_events(const Body& body) {
+    const TransactionId tid{++tid_};
+    send(Message{tid, body});
+    auto reply = receive();
+    while (reply && std::holds_alternative<AreNotification>(reply->body)) reply = receive();
+    EXPECT_TRUE(reply && reply->tid == tid);
+    return reply ? reply->body : Body{BfmNotification{}};
+  }
   void open() { EXPECT_TRUE(std::holds_alternative<SeReply>(ask(SeRequest{}))); }
   /// True when the peer has closed and nothing more comes.
   bool at_end() { return !receive().has_value() && !timed_out_; }
