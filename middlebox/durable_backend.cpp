@@ -41,12 +41,6 @@ DurableBackend::~DurableBackend() {
   if (thread_ && !owed_.empty()) keep({}, {});
 }
 
-Capabilities DurableBackend::capabilities() const {
-  Capabilities result = inner_.capabilities();
-  result.persistent = true;
-  return result;
-}
-
 // --- The start -----------------------------------------------------------------------------------
 
 DurableBackend::Restored DurableBackend::restore() {

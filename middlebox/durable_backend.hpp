@@ -43,7 +43,7 @@ class DurableBackend final : public backend::Backend, private backend::Backend::
 
   // The inner backend's
   std::string_view name() const override { return inner_.name(); }
-  Capabilities capabilities() const override;
+  Capabilities capabilities() const override { return inner_.capabilities(); }
   bool alive() override { return inner_.alive(); }
   std::vector<backend::ChangeResult> begin(std::span<const backend::RuleChange> rules) override {
     return inner_.begin(rules);

@@ -188,6 +188,7 @@ void Metrics::stored(Clock::duration time, bool kept) {
 void Metrics::restored(RuleKind kind) { figures_->rules[index(kind)]->Increment(); }
 
 void Metrics::batch(std::size_t changes) {
+  store_time_ = {};  // what was written between batches held up none of them
   figures_->batches.Observe(static_cast<double>(changes));
 }
 

@@ -21,6 +21,10 @@ int make_event() {
 
 StoreThread::StoreThread(boost::asio::io_context& io, store::Store& store)
     : store_(store), event_(io, make_event()) {
+  wait();
+}
+
+void StoreThread::launch() {
   // Signals are the loop's.
   sigset_t all;
   sigset_t before;
@@ -28,7 +32,6 @@ StoreThread::StoreThread(boost::asio::io_context& io, store::Store& store)
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   thread_ = std::thread([this] { run(); });
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  wait();
 }
 
 StoreThread::~StoreThread() {
@@ -37,10 +40,11 @@ StoreThread::~StoreThread() {
     ending_ = true;
   }
   wake_.notify_one();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 void StoreThread::write(store::Batch batch, Done done) {
+  if (!thread_.joinable()) launch();
   {
     const std::lock_guard lock(mutex_);
     queued_.push_back({std::move(batch), std::move(done), {}});

@@ -15,7 +15,9 @@
 
 namespace simco::middlebox {
 
-/// Lives on the loop's thread. The store belongs to its thread from construction to destruction.
+/// Lives on the loop's thread. The store belongs to this from construction to destruction. Its own
+/// thread begins with the first write(), so that it has the privileges of the running program and
+/// not those of its start.
 class StoreThread {
  public:
   /// Called on the loop with the reason where the batch could not be kept.
@@ -37,6 +39,7 @@ class StoreThread {
     std::optional<std::string> failure;
   };
 
+  void launch();
   void run();
   void wait();
   void collect();

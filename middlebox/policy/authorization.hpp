@@ -22,6 +22,7 @@ inline constexpr std::size_t kTransactions = 7;
 
 /// Name of an agent that did not authenticate: kAnonymousPrefix and its address.
 inline constexpr std::string_view kAnonymousPrefix = "anonymous@";
+/// The owner name of an agent at the address `peer` that does not authenticate.
 inline std::string anonymous_name(std::string_view peer) {
   return std::string(kAnonymousPrefix).append(peer);
 }

@@ -139,6 +139,7 @@ class PolicyEngine {
   std::optional<RuleRecord> record(PolicyRuleId pid) const;
   /// When the rule's lifetime ends, as of the last committed change of it. The rule is there.
   Instant deadline(PolicyRuleId pid) const { return rules_[rules_.find(pid)].deadline; }
+  /// Where the identifiers stand, to be kept with the rules.
   IdPositions id_positions() const { return {pids_.position(), groups_.id_position()}; }
   /// Identifiers go on where an earlier life stood. Before the first rule.
   void resume_ids(const IdPositions& positions);

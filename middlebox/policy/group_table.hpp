@@ -27,6 +27,7 @@ class GroupTable {
     groups_.insert(taken.id, Group{owner, 1, static_cast<std::uint32_t>(taken.position >> 32)});
     return GroupId{taken.id};
   }
+  /// Where the GIDs stand, and going on from there: as IdSequence has it.
   std::uint64_t id_position() const { return ids_.position(); }
   void resume(std::uint64_t next) { ids_.resume(next); }
   /// A group of an earlier life, with one member.

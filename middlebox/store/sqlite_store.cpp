@@ -21,6 +21,7 @@ constexpr const char* kMakeSchema =
     "PRAGMA application_id = 1397572431;"
     "PRAGMA user_version = 1;"
     "COMMIT;";
+constexpr const char* kSetSchema = "PRAGMA user_version = 1";
 static_assert(kApplication == 1397572431 && kSchema == 1, "as in kMakeSchema");
 
 constexpr const char* kNextPid = "next_pid";
@@ -87,8 +88,9 @@ Contents SqliteStore::open() {
   // Moving the log into the file makes a batch wait for the disk several times: rarely, then.
   run("PRAGMA wal_autocheckpoint = 8192");
   run(sync_ == Sync::kDisk ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
-  // The lock is taken by the first that is written, and then kept.
-  run("BEGIN IMMEDIATE; COMMIT");
+  // The lock is taken, and the log beside the file made, by the first that is written: now, while
+  // we may. Both are then kept.
+  run(kSetSchema);
   put_ = prepare("INSERT OR REPLACE INTO rules (pid, record) VALUES (?1, ?2)");
   erase_ = prepare("DELETE FROM rules WHERE pid = ?1");
   count_ = prepare("INSERT OR REPLACE INTO counters (name, value) VALUES (?1, ?2)");

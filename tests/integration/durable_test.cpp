@@ -71,7 +71,7 @@ struct Box {
     return refusal(agent->ask(request));
   }
   std::vector<PolicyRuleId> list() {
-    const auto reply = std::get<PrlReply>(agent->ask_past_events(PrlRequest{}));
+    const auto reply = std::get<PrlReply>(agent->ask(PrlRequest{}, RawAgent::Events::kMayCome));
     return {reply.pids.begin(), reply.pids.end()};
   }
   FickleStore store;

@@ -2,6 +2,7 @@
 // are shared, starts that cannot work, privileges.
 #include <gtest/gtest.h>
 
+#include "tests/support/folder.hpp"
 #include "tests/support/router_box.hpp"
 
 namespace simco::test {
@@ -239,6 +240,23 @@ std::uint64_t capabilities_of(pid_t pid, const std::string& which) {
   return ~std::uint64_t{0};
 }
 constexpr std::uint64_t kNetAdmin = std::uint64_t{1} << 12;
+
+TEST_F(RouterOperation, NoThreadKeepsMore) {
+  const Folder folder{"threads"};
+  // Where root may write only by a privilege that is dropped.
+  net.router.shell("chown 65534 " + folder.path);
+  RouterBox box(net.router, {"--state", folder.path + "/rules.db", "--metrics", "127.0.0.1:9464"});
+  enable(box);
+  int threads = 0;
+  const auto tasks = "/proc/" + std::to_string(box.program().pid()) + "/task";
+  for (const auto& task : std::filesystem::directory_iterator(tasks)) {
+    const auto tid = static_cast<pid_t>(std::stoi(task.path().filename()));
+    EXPECT_EQ(capabilities_of(tid, "CapEff"), kNetAdmin) << tid;
+    EXPECT_EQ(capabilities_of(tid, "CapPrm"), kNetAdmin) << tid;
+    ++threads;
+  }
+  EXPECT_GT(threads, 2);  // the loop, the store's, the metrics'
+}
 
 TEST_F(RouterOperation, OnlyNetAdminIsKept) {
   RouterBox box(net.router);

@@ -94,20 +94,16 @@ class RawAgent {
     if (!message) return std::nullopt;
     return *message;
   }
-  /// A request and its reply.
-  Body ask(const Body& body) {
+  /// A request and its reply, before which events may come where told so.
+  enum class Events { kNone, kMayCome };
+  Body ask(const Body& body, Events events = Events::kNone) {
     const TransactionId tid{++tid_};
     send(Message{tid, body});
     auto reply = receive();
-    EXPECT_TRUE(reply && reply->tid == tid);
-    return reply ? reply->body : Body{BfmNotification{}};
-  }
-  /// Likewise, where events may come before the reply.
-  Body ask_past_events(const Body& body) {
-    const TransactionId tid{++tid_};
-    send(Message{tid, body});
-    auto reply = receive();
-    while (reply && std::holds_alternative<AreNotification>(reply->body)) reply = receive();
+    while (events == Events::kMayCome && reply &&
+           std::holds_alternative<AreNotification>(reply->body)) {
+      reply = receive();
+    }
     EXPECT_TRUE(reply && reply->tid == tid);
     return reply ? reply->body : Body{BfmNotification{}};
   }
