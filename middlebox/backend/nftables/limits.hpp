@@ -18,8 +18,8 @@ inline constexpr std::size_t kShapesMax = 16;
 inline constexpr std::size_t kIntervalsMax = 256;
 /// A commit is sent when it has grown to this size, octets.
 inline constexpr std::size_t kCommitOctets = 1 << 20;
-/// The kernel takes a commit in one piece, up to this size. The largest one is that of the whole
-/// table at the start: some 120 octets for an element, two for a rule of a NAT.
+/// The kernel takes a commit in one piece, up to twice this size. The largest one is that of the
+/// whole table: 367 octets for a rule between two IPv4 ports with a NAT, so near three million.
 inline constexpr int kSendBuffer = 1 << 29;
 inline constexpr int kReceiveBuffer = 8 << 20;
 /// An attribute's length has 16 bits (the kernel's), so a list of elements ends before that.

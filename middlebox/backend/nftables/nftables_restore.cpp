@@ -39,6 +39,10 @@ void require_interface(const std::string& option, const std::string& name) {
                       "needed: load the modules nf_tables, nft_ct and nft_nat, or use another "
                       "kernel (") +
           failure.what() + ")");
+    case EMSGSIZE:
+      throw std::runtime_error(
+          "--backend nftables: the kept rules are too many for one commit; name another --state "
+          "to begin without them");
     default: throw std::runtime_error(std::string("--backend nftables: ") + failure.what());
   }
 }
