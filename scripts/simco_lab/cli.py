@@ -10,8 +10,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from . import guest, job, native, runner, scenario
-from .guest import ROOT, LabError
+from . import guest, job, native, runner
+from .errors import LabError, ScenarioError
+from .guest import ROOT
+from .scenario import DIMENSIONS, SCALES, available, find, read, shown
 
 PROGRAMS = ROOT / "build" / "release" / "bin"
 
@@ -49,21 +51,20 @@ def parser():
 
 
 def list_scenarios():
-    for path in scenario.available():
-        one = scenario.read(path)
-        sizes = {scale: len(list(one.points(scale))) for scale in scenario.SCALES}
-        print(f"{one.name:18} {one.title} ({sizes['quick']} points quick, {sizes['full']} full)")
+    for path in available():
+        scenario = read(path)
+        sizes = {scale: len(list(scenario.points(scale))) for scale in SCALES}
+        print(f"{scenario.name:18} {scenario.title} ({sizes['quick']} points quick, {sizes['full']} full)")
 
 
 def chosen(points, only):
     for text in only:
         key, _, value = text.partition("=")
-        if key not in scenario.DIMENSIONS:
-            raise scenario.ScenarioError(f"--only {text}: dimensions are {', '.join(scenario.DIMENSIONS)}")
-        points = [point for point in points if f"{point.combination[key]:g}" == value] \
-            if key in scenario.NUMBERS else [point for point in points if point.combination[key] == value]
+        if key not in DIMENSIONS:
+            raise ScenarioError(f"--only {text}: dimensions are {', '.join(DIMENSIONS)}")
+        points = [point for point in points if shown(getattr(point, key)) == value]
     if not points:
-        raise scenario.ScenarioError("no point is left by --only")
+        raise ScenarioError("no point is left by --only")
     return points
 
 
@@ -90,13 +91,13 @@ def prepare(arguments, points):
             machine.snapshot.name, f"Measured in virtual time on Debian's {machine.kernel}{speed}")
 
 
-def report(folder, one, scale, about):
-    """Tables, CCDFs, plots and report of one scenario's folder. Returns the expectations that do not
+def report(folder, scenario, scale, about):
+    """Tables, CCDFs, plots and report of scenario scenario's folder. Returns the expectations that do not
     hold somewhere."""
     # The drawing library takes a second to load: not for `list`.
     from . import expectations, plots, results
     from . import report as reports
-    found = results.Results(folder, one, scale)
+    found = results.Results(folder, scenario, scale)
     if not found.combinations:
         raise LabError(f"{folder} has no results")
     found.write_table(folder / "results.csv")
@@ -109,28 +110,28 @@ def report(folder, one, scale, about):
 
 def run(arguments):
     if not 0 < arguments.fraction <= 1:
-        raise scenario.ScenarioError("--fraction is above 0 and at most 1")
-    scenarios = [scenario.find(name) for name in arguments.scenario]
-    for one in scenarios:
-        one.take(arguments.fraction)
-    points = chosen([point for one in scenarios for point in one.points(arguments.scale)], arguments.only)
+        raise ScenarioError("--fraction is above 0 and at most 1")
+    scenarios = [find(name) for name in arguments.scenario]
+    for scenario in scenarios:
+        scenario.take(arguments.fraction)
+    points = chosen([point for scenario in scenarios for point in scenario.points(arguments.scale)], arguments.only)
     execute, identity, where = prepare(arguments, points)
     work = runner.Runner(execute, identity, arguments.out, arguments.jobs, arguments.options)
     good = work.run(points)
-    for one in scenarios:
-        folder = arguments.out / one.name
+    for scenario in scenarios:
+        folder = arguments.out / scenario.name
         share = "" if arguments.fraction == 1 else f", {100 * arguments.fraction:g} % of its transactions"
         about = f"{where}, scale {arguments.scale}{share}."
         if arguments.options:
             about += f" Trial with `{arguments.options.strip()}`."
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "scenario.toml").write_text(one.path.read_text())
-        (folder / "run.json").write_text(json.dumps({"scenario": one.name, "scale": arguments.scale,
+        (folder / "scenario.toml").write_text(scenario.path.read_text())
+        (folder / "run.json").write_text(json.dumps({"scenario": scenario.name, "scale": arguments.scale,
                                                      "fraction": arguments.fraction, "about": about},
                                                     indent=1) + "\n")
-        disproved = report(folder, one, arguments.scale, about)
+        disproved = report(folder, scenario, arguments.scale, about)
         if arguments.strict and disproved:
-            print(f"lab: {one.name}: does not hold: {', '.join(disproved)}", file=sys.stderr)
+            print(f"lab: {scenario.name}: does not hold: {', '.join(disproved)}", file=sys.stderr)
             good = False
     return 0 if good else 1
 
@@ -142,10 +143,10 @@ def plot(arguments):
         raise LabError(f"{arguments.dir} is no folder of a run")
     for folder in folders:
         about = json.loads((folder / "run.json").read_text())
-        one = scenario.read(folder / "scenario.toml")
-        one.name = about["scenario"]
-        one.take(about["fraction"])
-        report(folder, one, about["scale"], about["about"])
+        scenario = read(folder / "scenario.toml")
+        scenario.name = about["scenario"]
+        scenario.take(about["fraction"])
+        report(folder, scenario, about["scale"], about["about"])
     return 0
 
 
@@ -169,7 +170,7 @@ def main():
             list_scenarios()
             return 0
         return {"run": run, "plot": plot, "shell": shell}[arguments.verb](arguments)
-    except (LabError, scenario.ScenarioError) as error:
+    except LabError as error:
         print(f"lab: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

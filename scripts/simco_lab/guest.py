@@ -13,10 +13,10 @@ import tempfile
 import time
 from pathlib import Path
 
+from .errors import LabError
 from .job import archive
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-PARTS = ROOT / "tests" / "lab"
 HERE = Path(__file__).resolve().parent
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "simco" / "lab"
 SNAPSHOTS_KEPT = 3
@@ -28,10 +28,6 @@ PROGRAMS = ("simco-middlebox", "simco-loadgen", "simco-echo", "simcoctl")
 TOOLS = ("ip", "tc", "nft", "ss", "ethtool", "sysctl")
 COMMAND_LINE = ("console=ttyS0 quiet panic=-1 nokaslr mitigations=off tsc=reliable nowatchdog"
                 " random.trust_cpu=off random.trust_bootloader=off cryptomgr.notests apparmor=0 audit=0")
-
-
-class LabError(Exception):
-    """What went wrong, and what to do about it."""
 
 
 def tool(name):
@@ -146,12 +142,12 @@ class Guest:
         self.kernel = ""
 
     def prepare(self, say=lambda text: None):
-        kernel = Path(self._run([PARTS / "kernel-cache"]).strip())
+        kernel = Path(self._run([HERE / "vm" / "kernel-cache"]).strip())
         self.kernel = kernel.name
         with tempfile.TemporaryDirectory() as folder:
             work = Path(folder)
             binaries = [tool(name) for name in TOOLS] + [self.programs / name for name in PROGRAMS]
-            self._run([PARTS / "make-initramfs", kernel, work / "initramfs", HERE / "guest-init", MODULES,
+            self._run([HERE / "vm" / "make-initramfs", kernel, work / "initramfs", HERE / "guest-init", MODULES,
                        HERE / "point", HERE / "network", *binaries])
             key = self._key(kernel, work / "initramfs")
             self.snapshot = CACHE / key
@@ -206,7 +202,7 @@ class Guest:
 
     @staticmethod
     def _forget_old():
-        kept = sorted((one for one in CACHE.iterdir() if one.is_dir()), key=lambda one: one.stat().st_mtime)
+        kept = sorted((path for path in CACHE.iterdir() if path.is_dir()), key=lambda path: path.stat().st_mtime)
         for old in kept[:-SNAPSHOTS_KEPT]:
             shutil.rmtree(old, ignore_errors=True)
 

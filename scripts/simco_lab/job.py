@@ -3,19 +3,18 @@
 import io
 import shlex
 import tarfile
+from dataclasses import dataclass
+from functools import cached_property
 
 from . import pattern
-from .scenario import variant_parts
 
 # Transport parameters that are not our programs' own: what a program gets that sets nothing.
 KERNEL_SCTP = ("--sctp-rto-initial 3000 --sctp-rto-min 1000 --sctp-sack-delay 200"
                " --sctp-heartbeat 30000 --sctp-buffer 106496 --sctp-i-bit false")
-# What of a profile concerns which transport: what it does not is left out of the job.
-SYSCTLS = {"tcp": "net.ipv4.tcp_", "sctp": "net.sctp."}
-
+# What of a profile does not concern a point's transport is left out of its job.
 PROFILES = {
     # The distribution's defaults.
-    "modern": {"sysctls": {}, "route": "", "sctp": KERNEL_SCTP},
+    "modern": {"sysctls": {}, "route": "", "sctp_options": KERNEL_SCTP},
     # As near to Linux 2.6.16 as this kernel comes: no RACK, no tail-loss probe, BIC.
     "2006": {
         "sysctls": {
@@ -29,7 +28,7 @@ PROFILES = {
             "net.ipv4.tcp_congestion_control": "bic",
         },
         "route": "initcwnd 3",
-        "sctp": KERNEL_SCTP,
+        "sctp_options": KERNEL_SCTP,
     },
     # What the README recommends: our programs' defaults, and these.
     "tuned": {
@@ -38,7 +37,7 @@ PROFILES = {
             "net.sctp.rto_beta_exp_divisor": "0",
         },
         "route": "",
-        "sctp": "",
+        "sctp_options": "",
     },
 }
 # A PER transaction is two packets each way at most, with their SACKs; a pattern that is shorter than
@@ -59,26 +58,19 @@ def patterns(point):
     }
 
 
-def load_command(point, profile):
-    transport, streams, connections, unordered = variant_parts(point.variant)
-    words = ["simco-loadgen", "--transport", transport, "--workload", point.workload,
+def load_command(point, sctp_options):
+    variant = point.variant
+    words = ["simco-loadgen", *variant.options(), "--workload", point.workload,
              "--rate", f"{point.rate:g}", "--arrivals", point.arrivals, "--count", str(point.count),
-             "--warmup", str(point.warmup), "--connections", str(connections),
+             "--warmup", str(point.warmup), "--connections", str(variant.connections),
              "--seed", str(point.seed("arrivals")), "--abort-lag", f"{ABORT_LAG_S:g}",
-             "--timeout", f"{TIMEOUT_S:g}"]
-    if transport == "sctp":
-        words += ["--streams", str(streams), *profile["sctp"].split()]
-    if unordered:
-        words.append("--unordered")
-    return words
+             "--timeout", f"{TIMEOUT_S:g}", *sctp_options]
+    return words + ["--unordered"] if variant.unordered else words
 
 
-def server_command(point, profile):
-    transport, streams, _, _ = variant_parts(point.variant)
+def server_command(point, sctp_options):
     program = "simco-echo" if point.workload == "echo" else "simco-middlebox"
-    words = [program, "--transport", transport, "--listen", "10.71.2.1"]
-    if transport == "sctp":
-        words += ["--streams", str(streams), *profile["sctp"].split()]
+    words = [program, *point.variant.options(), "--listen", "10.71.2.1", *sctp_options]
     if program == "simco-middlebox":
         words += ["--allow-anonymous", "--backend", point.backend]
         if point.backend == "nftables":
@@ -92,35 +84,46 @@ def netem(point):
     return f"delay {point.delay_ms:g}ms" + (f" {point.jitter_ms:g}ms" if point.jitter_ms else "")
 
 
-def files(point, extra_options=""):
-    """{name: text} of the job. `extra_options` go to both programs' SCTP, for trials."""
-    profile = dict(PROFILES[point.profile])
-    transport = variant_parts(point.variant)[0]
-    profile["sctp"] = f"{profile['sctp']} {extra_options}".strip()
-    drawn = patterns(point)
-    settings = {
-        "transport": transport,
-        "netem": netem(point),
-        "route": profile["route"] if transport == "tcp" else "",  # TCP's initial window
-        "server_command": " ".join(server_command(point, profile)),
-        "load_command": " ".join(load_command(point, profile)),
-    }
-    sysctls = {key: value for key, value in profile["sysctls"].items()
-               if key.startswith(SYSCTLS[transport])}
-    return {
-        "settings": "".join(f"{key}={shlex.quote(value)}\n" for key, value in settings.items()),
-        "sysctls": "".join(f"{key}={value}\n" for key, value in sysctls.items()),
-        "loss.nft": pattern.ruleset(drawn),
-        "arm.nft": pattern.arming(drawn),
-        "entropy": str(point.seed("entropy")) + "\n",
-    }
+@dataclass(frozen=True)
+class Job:
+    """What runs a point. `extra_options` go to both programs' SCTP, for trials."""
+
+    point: object
+    extra_options: str = ""
+
+    @cached_property
+    def patterns(self):
+        """{direction: (length, lost)}: drawn once, for the kernel and for checking what it counted."""
+        return patterns(self.point)
+
+    @cached_property
+    def files(self):
+        """{name: text}"""
+        profile, transport = PROFILES[self.point.profile], self.point.variant.transport
+        sctp_options = f"{profile['sctp_options']} {self.extra_options}".split() if transport.options else []
+        settings = {
+            "transport": transport.name,
+            "netem": netem(self.point),
+            "route": profile["route"] if transport.initial_window else "",
+            "server_command": " ".join(server_command(self.point, sctp_options)),
+            "load_command": " ".join(load_command(self.point, sctp_options)),
+        }
+        sysctls = {key: value for key, value in profile["sysctls"].items()
+                   if key.startswith(transport.sysctl_prefix)}
+        return {
+            "settings": "".join(f"{key}={shlex.quote(value)}\n" for key, value in settings.items()),
+            "sysctls": "".join(f"{key}={value}\n" for key, value in sysctls.items()),
+            "loss.nft": pattern.ruleset(self.patterns),
+            "arm.nft": pattern.arming(self.patterns),
+            "entropy": str(self.point.seed("entropy")) + "\n",
+        }
 
 
-def archive(job_files):
-    """The job as a tar file's octets, the same for the same job."""
+def archive(files):
+    """A job's files as a tar file's octets, the same for the same job."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.USTAR_FORMAT) as tar:
-        for name, text in job_files.items():
+        for name, text in files.items():
             entry = tarfile.TarInfo(name)
             entry.size = len(text.encode())
             tar.addfile(entry, io.BytesIO(text.encode()))

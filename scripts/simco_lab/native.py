@@ -5,8 +5,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from .guest import LabError
-from .scenario import variant_parts
+from .errors import LabError
 
 HERE = Path(__file__).resolve().parent
 
@@ -30,10 +29,12 @@ def missing(points):
     if any(point.delay_ms or point.jitter_ms for point in points) and not _works(
             "ip link set lo up && tc qdisc add dev lo root netem delay 1ms"):
         lacks.append("the kernel has no netem (CONFIG_NET_SCH_NETEM), which delays packets")
-    if any(variant_parts(point.variant)[0] == "sctp" for point in points) and not os.path.exists("/proc/net/sctp"):
-        subprocess.run(["modprobe", "sctp"], capture_output=True, check=False)
-        if not os.path.exists("/proc/net/sctp"):
-            lacks.append("the kernel has no SCTP (CONFIG_IP_SCTP)")
+    for transport in {point.variant.transport for point in points if point.variant.transport.module}:
+        loaded = Path("/proc/net") / transport.module
+        if not loaded.exists():
+            subprocess.run(["modprobe", transport.module], capture_output=True, check=False)
+        if not loaded.exists():
+            lacks.append(f"the kernel has no {transport.label} ({transport.config})")
     if not _works("nft 'add table ip t; add chain ip t c; add rule ip t c numgen inc mod 3 vmap { 1 : drop }'"):
         lacks.append("the kernel's nftables has no numgen (CONFIG_NFT_NUMGEN), which counts packets to lose")
     if any(point.profile == "2006" for point in points) and not _works(

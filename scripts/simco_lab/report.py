@@ -3,7 +3,8 @@
 import math
 
 from . import expectations, statistics
-from .plots import marks_of, name_of, predicted
+from .prediction import marks_of, predicted
+from .scenario import label_of, shown
 
 WORDS = {True: "holds", False: "does not hold", None: "cannot be told"}
 
@@ -25,40 +26,49 @@ def table(header, rows):
 def swept(results):
     """Dimensions that differ, without variant and profile."""
     values = {}
-    for one in results.combinations:
-        for key, value in one.values.items():
+    for combination in results.combinations:
+        for key, value in combination.conditions.items():
             values.setdefault(key, set()).add(value)
     return [key for key, found in values.items() if len(found) > 1 and key not in ("variant", "profile")]
 
 
-def mark(one):
-    return "" if not one.aborted else " (broken off)"
+def mark(combination):
+    return "" if not combination.aborted else " (broken off)"
 
 
 def mean_table(results, profile, sweep):
-    variants = list(dict.fromkeys(one.values["variant"] for one in results.combinations))
+    variants = list(dict.fromkeys(combination.conditions.variant for combination in results.combinations))
     rows = {}
-    for one in results.select({"profile": [profile]}):
-        place = tuple(one.values[key] for key in sweep)
-        rows.setdefault(place, {})[one.values["variant"]] = with_interval(one.mean) + mark(one)
-    return table([*sweep, *map(name_of, variants)],
-                 [[*(f"{v:g}" if isinstance(v, float) else v for v in place),
-                   *(cells.get(variant, "") for variant in variants)] for place, cells in rows.items()])
+    for combination in results.select({"profile": [profile]}):
+        place = tuple(getattr(combination.conditions, key) for key in sweep)
+        cells = rows.setdefault(place, {})
+        cells[combination.conditions.variant] = with_interval(combination.mean) + mark(combination)
+    return table([*sweep, *map(label_of, variants)],
+                 [[*map(shown, place), *(cells.get(variant, "") for variant in variants)]
+                  for place, cells in rows.items()])
+
+
+def model_cell(conditions):
+    prediction = predicted(conditions)
+    if prediction is None:
+        return ""
+    value, valid = prediction
+    return figure(value) + ("" if valid else " (outside)")
+
+
+def detail_row(combination, sweep):
+    conditions, times = combination.conditions, combination.all_times
+    return [*(shown(getattr(conditions, key)) for key in sweep), label_of(conditions.variant), str(len(times)),
+            with_interval(combination.mean, 2) + mark(combination),
+            figure(statistics.mean_independent(times).half_width, 2), model_cell(conditions),
+            *(with_interval(combination.quantity(q)) for q in ("p50", "p95", "p99", "p999")),
+            figure(float(times.max())), str(combination.unanswered)]
 
 
 def detail_table(results, profile, sweep):
-    rows = []
-    for one in results.select({"profile": [profile]}):
-        prediction = predicted(one.values)
-        said = "" if prediction is None else figure(prediction[0]) + ("" if prediction[1] else " (outside)")
-        independent = statistics.mean_independent(one.all_times)
-        rows.append([*(f"{one.values[k]:g}" if isinstance(one.values[k], float) else one.values[k] for k in sweep),
-                     name_of(one.values["variant"]), f"{len(one.all_times)}", with_interval(one.mean, 2) + mark(one),
-                     figure(independent.half_width, 2), said,
-                     *(with_interval(one.quantity(q)) for q in ("p50", "p95", "p99", "p999")),
-                     figure(float(one.all_times.max())), str(one.unanswered)])
     return table([*sweep, "variant", "transactions", "mean, 95 %", "± as if independent", "equation 5", "p50",
-                  "p95", "p99", "p99.9", "max", "unanswered"], rows)
+                  "p95", "p99", "p99.9", "max", "unanswered"],
+                 [detail_row(combination, sweep) for combination in results.select({"profile": [profile]})])
 
 
 def expectation_lines(results):
@@ -83,17 +93,18 @@ def model_lines(results):
     lines = [f"- {symbol}: {meaning}" for symbol, meaning in found]
     if any(plot.get("model") and plot.get("x") == "connections" for plot in results.scenario.plots):
         curves = {}
-        for one in results.combinations:
-            if not one.aborted and math.isfinite(one.mean.value):
-                curves.setdefault((one.values["profile"], one.values["rate"]), []).append(one)
-        for (profile, rate), ones in curves.items():
-            best = min(ones, key=lambda one: one.mean.value)
-            alike = [name_of(one.values["variant"]) for one in ones
-                     if abs(one.mean.value - best.mean.value) <=
-                     statistics.difference(one.mean, best.mean).half_width]
+        for combination in results.combinations:
+            if not combination.aborted and math.isfinite(combination.mean.value):
+                key = combination.conditions.profile, combination.conditions.rate
+                curves.setdefault(key, []).append(combination)
+        for (profile, rate), curve in curves.items():
+            best = min(curve, key=lambda combination: combination.mean.value)
+            alike = [label_of(combination.conditions.variant) for combination in curve
+                     if abs(combination.mean.value - best.mean.value) <=
+                     statistics.difference(combination.mean, best.mean).half_width]
             lines.append(f"- {profile}, {rate:g}/s: the least mean was measured with"
-                         f" {name_of(best.values['variant'])} ({with_interval(best.mean, 2)} ms); not to be told from"
-                         f" it: {', '.join(alike)}")
+                         f" {label_of(best.conditions.variant)} ({with_interval(best.mean, 2)} ms); statistically the same:"
+                         f" {', '.join(alike)}")
     return ["## The model's marks", "", *lines, ""] if lines else []
 
 
@@ -101,33 +112,34 @@ def paper_lines(results):
     rows = []
     for number in results.scenario.paper:
         ours = results.select(number["where"]) if "where" in number else []
-        measured = "; ".join(f"{one.values['profile']}: {with_interval(one.quantity(number.get('quantity', 'mean')))}"
-                             for one in ours)
+        quantity = number.get("quantity", "mean")
+        measured = "; ".join(f"{combination.conditions.profile}: {with_interval(combination.quantity(quantity))}"
+                             for combination in ours)
         rows.append([number["what"], str(number["value"]), measured or "-"])
     return ["## Numbers of the paper", "", *table(["what", "paper", "here (ms)"], rows), ""] if rows else []
 
 
 def notes(results):
     lines = []
-    for one in results.combinations:
-        place = f"{name_of(one.values['variant'])}, {expectations.place(one.values)}"
-        for run in one.runs:
+    for combination in results.combinations:
+        place = f"{label_of(combination.conditions.variant)}, {expectations.place(combination.conditions)}"
+        for run in combination.runs:
             if run["aborted"]:
                 lines.append(f"- {place}: broken off, {run['abort_reason']}; a message was not handed over within"
                              " 1 s of its time, or the run could not go on")
             if not run["valid"]:
                 lines.append(f"- {place}: not valid, the generator was late by"
                              f" {run['generator_lag_p99_ms']:.2f} ms (p99)")
-        if any(statistics.grows(times) for times in one.times):
+        if any(statistics.grows(times) for times in combination.times):
             lines.append(f"- {place}: response times rise through the run: more is offered than is carried")
-    broken = [one.values for one in results.combinations if one.aborted]
+    broken = [combination.conditions for combination in results.combinations if combination.aborted]
     beyond = [point for point in results.missing if any(
-        values["rate"] < point.rate and expectations.key_without(values, "rate") ==
-        expectations.key_without(point.combination, "rate") for values in broken)]
+        conditions.rate < point.rate and conditions.without("rate") == point.without("rate")
+        for conditions in broken)]
     if beyond:
         lines.append(f"- not run: {len(beyond)} points at higher rates than where their curve was broken off")
     lines += [f"- not measured: {point.name}" for point in results.missing if point not in beyond]
-    return ["## To be borne in mind", "", *lines, ""] if lines else []
+    return ["## Caveats", "", *lines, ""] if lines else []
 
 
 def write(results, path, drawn, about):

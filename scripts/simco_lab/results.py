@@ -11,20 +11,10 @@ from pathlib import Path
 import numpy
 
 from . import pattern, statistics
-from .job import patterns
-from .scenario import DIMENSIONS, short_name, variant_parts
+from .errors import BadRun
+from .scenario import DIMENSIONS, Conditions, shown
 
-COUNTERS = {  # of both ends, where they moved
-    "tcp": ("RetransSegs", "TCPTimeouts", "TCPLossProbes", "TCPFastRetrans", "TCPSlowStartRetrans",
-            "TCPLostRetransmit", "TCPSpuriousRTOs", "TCPDSACKRecv"),
-    "sctp": ("SctpT3RtxExpireds", "SctpT3Retransmits", "SctpFastRetransmits", "SctpDelaySackExpireds",
-             "SctpInPktBacklog", "SctpInDataChunkDiscards"),
-}
 LAG_FLOOR_MS = 0.1
-
-
-class BadRun(Exception):
-    """Why a run cannot be believed."""
 
 
 def response_times(samples):
@@ -55,18 +45,18 @@ def counter_changes(folder, transport):
     changes = {}
     for end in ("agent", "box"):
         before, after = (read_counters(folder / f"counters.{end}.{when}") for when in ("before", "after"))
-        rises = {name: after.get(name, 0) - before.get(name, 0) for name in COUNTERS[transport]}
+        rises = {name: after.get(name, 0) - before.get(name, 0) for name in transport.counters}
         changes[end] = {name: rise for name, rise in rises.items() if rise}
     return changes
 
 
-def check_losses(folder, point):
+def check_losses(folder, patterns):
     """What the kernel counted, compared with the pattern: {direction: (seen, lost)}."""
     counted = {entry["counter"]["name"]: entry["counter"]["packets"]
                for entry in json.loads((folder / "drops.json").read_text())["nftables"]
                if "counter" in entry}
     result = {}
-    for direction, (packets, lost) in patterns(point).items():
+    for direction, (packets, lost) in patterns.items():
         seen, dropped = counted[f"seen-{direction}"], counted[f"lost-{direction}"]
         expected = pattern.expected_losses(seen, packets, lost)
         if dropped != expected:
@@ -76,14 +66,15 @@ def check_losses(folder, point):
     return result
 
 
-def finish(folder, point, fingerprint):
-    """Makes the folder of a point's run complete: checks it, packs the samples, writes run.json.
+def finish(folder, job, fingerprint):
+    """Makes the folder of a job's run complete: checks it, packs the samples, writes run.json.
     Raises BadRun."""
+    point = job.point
     error = folder / "error"
     if error.exists():
         raise BadRun(error.read_text().strip())
     load = json.loads((folder / "load.json").read_text())
-    losses = check_losses(folder, point)
+    losses = check_losses(folder, job.patterns)
     lag = load["generator_lag_ms"]["p99"]
     text = (folder / "samples.csv").read_bytes()
     with open(folder / "samples.csv.gz", "wb") as file:
@@ -100,14 +91,15 @@ def finish(folder, point, fingerprint):
         "generator_lag_p99_ms": lag,
         "valid": lag <= max(LAG_FLOOR_MS, 0.01 * 2 * point.delay_ms),
         "packets": {direction: {"seen": seen, "lost": lost} for direction, (seen, lost) in losses.items()},
-        "counters": counter_changes(folder, variant_parts(point.variant)[0]),
+        "counters": counter_changes(folder, point.variant.transport),
     }
     write_run(folder, run)
     return run
 
 
 def identity(point):
-    return {**point.combination, "count": point.count, "replication": point.replication}
+    values = {name: value if isinstance(value, float) else str(value) for name, value in point.items()}
+    return {**values, "count": point.count, "replication": point.replication}
 
 
 def write_run(folder, run):
@@ -127,11 +119,15 @@ def take_over(source, folder, point):
 
 @dataclass
 class Combination:
-    """All replications of one combination of values."""
+    """All replications under the same conditions."""
 
-    values: dict
+    conditions: Conditions
     runs: list  # run.json of each
     times: list  # of each
+
+    def fits(self, where):
+        """Whether each of its values is among `where`'s: {dimension: [values]}."""
+        return all(getattr(self.conditions, name) in allowed for name, allowed in where.items())
 
     @property
     def aborted(self):
@@ -169,7 +165,7 @@ class Combination:
 
     @property
     def label(self):
-        return short_name(self.values)
+        return self.conditions.short_name
 
 
 class Results:
@@ -186,18 +182,17 @@ class Results:
             run = json.loads((run_folder / "run.json").read_text())
             with gzip.open(run_folder / "samples.csv.gz", "rt") as samples:
                 times = response_times(samples)
-            one = found.setdefault(point.values, Combination(point.combination, [], []))
-            one.runs.append(run)
-            one.times.append(times)
+            combination = found.setdefault(point.conditions, Combination(point.conditions, [], []))
+            combination.runs.append(run)
+            combination.times.append(times)
         self.combinations = list(found.values())
 
     def select(self, where):
         """Those whose values are among `where`'s: {dimension: [values]}."""
-        return [one for one in self.combinations
-                if all(one.values[key] in allowed for key, allowed in where.items())]
+        return [combination for combination in self.combinations if combination.fits(where)]
 
     def profiles(self):
-        return list(dict.fromkeys(one.values["profile"] for one in self.combinations))
+        return list(dict.fromkeys(combination.conditions.profile for combination in self.combinations))
 
     def write_table(self, path):
         """results.csv: a row per combination."""
@@ -208,33 +203,33 @@ class Results:
         with open(path, "w", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(header)
-            for one in self.combinations:
-                writer.writerow([*(f"{v:g}" if isinstance(v, float) else v for v in one.values.values()),
-                                 *self._row(one)])
+            for combination in self.combinations:
+                writer.writerow([*(shown(value) for _, value in combination.conditions.items()),
+                                 *self._row(combination)])
 
     @staticmethod
-    def _row(one):
-        times = one.all_times
-        mean, independent = one.mean, statistics.mean_independent(times)
+    def _row(combination):
+        times = combination.all_times
+        mean, independent = combination.mean, statistics.mean_independent(times)
         interval95 = statistics.percentile_interval(times, 95)
         interval99 = statistics.percentile_interval(times, 99)
         shares = []
         for direction in ("request", "reply"):
-            seen = sum(run["packets"][direction]["seen"] for run in one.runs)
-            lost = sum(run["packets"][direction]["lost"] for run in one.runs)
+            seen = sum(run["packets"][direction]["seen"] for run in combination.runs)
+            lost = sum(run["packets"][direction]["lost"] for run in combination.runs)
             shares.append(100.0 * lost / max(seen, 1))
-        figures = [mean.value, mean.half_width, independent.half_width, one.quantile(50), one.quantile(90),
-                   one.quantile(95), *interval95, one.quantile(99), *interval99, one.quantile(99.9),
-                   float(times.max()), *shares]
-        return [len(one.times), len(times), one.unanswered, int(one.aborted),
-                int(all(run["valid"] for run in one.runs)),
+        p50, p90, p95, p99, p999 = map(combination.quantile, (50, 90, 95, 99, 99.9))
+        figures = [mean.value, mean.half_width, independent.half_width, p50, p90, p95, *interval95,
+                   p99, *interval99, p999, float(times.max()), *shares]
+        return [len(combination.times), len(times), combination.unanswered, int(combination.aborted),
+                int(all(run["valid"] for run in combination.runs)),
                 *("" if math.isnan(figure) else f"{figure:.3f}" for figure in figures),
-                int(any(statistics.grows(times) for times in one.times))]
+                int(any(statistics.grows(times) for times in combination.times))]
 
     def write_ccdfs(self, folder):
         """A CSV file per combination: time and the share that takes longer."""
         folder.mkdir(exist_ok=True)
-        for one in self.combinations:
-            x, y = statistics.thinned(*statistics.ccdf(one.all_times))
+        for combination in self.combinations:
+            x, y = statistics.thinned(*statistics.ccdf(combination.all_times))
             lines = ["response_time_ms,ccdf", *(f"{a:.3f},{b:.3g}" for a, b in zip(x, y))]
-            (folder / f"{one.label}.csv").write_text("\n".join(lines) + "\n")
+            (folder / f"{combination.label}.csv").write_text("\n".join(lines) + "\n")

@@ -10,8 +10,9 @@ import threading
 import time
 from pathlib import Path
 
-from . import job, results
-from .guest import LabError
+from . import results
+from .errors import LabError
+from .job import Job
 
 START_COST, COST = 4.0, 0.005  # seconds for a point, and for a transaction: for the time left only
 LIMIT_S, LIMIT_PER_TRANSACTION_S = 600, 0.5
@@ -23,7 +24,7 @@ def cost(point):
 
 def curve(point):
     """Points that differ in their rate only."""
-    return point.scenario, tuple(pair for pair in point.values if pair[0] != "rate"), point.replication
+    return point.scenario, point.without("rate"), point.replication
 
 
 class Progress:
@@ -55,12 +56,13 @@ class Progress:
 
 
 class Runner:
-    """`execute(job_files, out, processor, limit_s)` runs one job; `identity` says what runs it, so
+    """`execute(files, out, processor, limit_s)` runs one job; `identity` says what runs it, so
     that results of other programs are not taken for these."""
 
     def __init__(self, execute, identity, out, jobs, extra_options=""):
         self.execute, self.identity, self.out, self.jobs = execute, identity, Path(out), jobs
         self.extra_options = extra_options
+        self.jobs_of = {}
         self.lock = threading.Lock()
         self.aborted = {}  # curve: lowest rate that was aborted
         self.failures = []
@@ -69,9 +71,9 @@ class Runner:
     def folder(self, point):
         return self.out / point.scenario / "points" / point.name
 
-    def fingerprint(self, files):
+    def fingerprint(self, job):
         digest = hashlib.sha256(self.identity.encode())
-        for name, text in files.items():
+        for name, text in job.files.items():
             digest.update(f"{name}\0{text}\0".encode())
         return digest.hexdigest()
 
@@ -81,10 +83,13 @@ class Runner:
             run = json.loads((self.folder(point) / "run.json").read_text())
         except (OSError, ValueError):
             return None
-        return run if run["fingerprint"] == self.fingerprint(self._files(point)) else None
+        return run if run["fingerprint"] == self.fingerprint(self._job(point)) else None
 
-    def _files(self, point):
-        return job.files(point, extra_options=self.extra_options)
+    def _job(self, point):
+        """Its job, made once: the loss patterns take long to draw."""
+        if point not in self.jobs_of:
+            self.jobs_of[point] = Job(point, self.extra_options)
+        return self.jobs_of[point]
 
     def _note(self, point, run):
         if run["aborted"]:
@@ -134,7 +139,7 @@ class Runner:
                 first[run["fingerprint"]] = point
         waiting, twins = [], []
         for point in missing:
-            original = first.setdefault(self.fingerprint(self._files(point)), point)
+            original = first.setdefault(self.fingerprint(self._job(point)), point)
             if original is point:
                 waiting.append(point)
             else:
@@ -162,12 +167,12 @@ class Runner:
         folder = self.folder(point)
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        files = self._files(point)
+        job = self._job(point)
         try:
-            self.execute(files, folder, processor, LIMIT_S + LIMIT_PER_TRANSACTION_S * point.count)
-            run = results.finish(folder, point, self.fingerprint(files))
+            self.execute(job.files, folder, processor, LIMIT_S + LIMIT_PER_TRANSACTION_S * point.count)
+            run = results.finish(folder, job, self.fingerprint(job))
             with self.lock:
                 self._note(point, run)
-        except (LabError, results.BadRun, OSError, ValueError, KeyError) as error:
+        except (LabError, OSError, ValueError, KeyError) as error:
             with self.lock:
                 self.failures.append((point, str(error)))

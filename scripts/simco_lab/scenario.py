@@ -4,32 +4,69 @@ import hashlib
 import itertools
 import re
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
+
+from .errors import ScenarioError
+from .variant import Variant
 
 FOLDER = Path(__file__).resolve().parent.parent / "lab.d"
 SCALES = ("quick", "full")
 FEWEST = 100  # transactions that a point is not shortened below
 
-# Every dimension of a point, with its value where a scenario does not name it.
-DIMENSIONS = {
-    "profile": "modern",
-    "variant": None,
-    "delay_ms": 10.0,  # one way
-    "jitter_ms": 0.0,  # one way, +-; packets overtake each other
-    "loss_percent": 0.0,  # of IP packets
-    "loss_correlation": 0.0,  # of neighbouring packets
-    "lose": "both",  # both, request or reply
-    "rate": 100.0,  # transactions per second
-    "backend": "null",  # of the middlebox
-}
-NUMBERS = {name for name, value in DIMENSIONS.items() if isinstance(value, float)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conditions:
+    """What one point is measured under: a value for every dimension, the default where a scenario
+    does not name it."""
+
+    profile: str = "modern"
+    variant: Variant
+    delay_ms: float = 10.0  # one way
+    jitter_ms: float = 0.0  # one way, +-; packets overtake each other
+    loss_percent: float = 0.0  # of IP packets
+    loss_correlation: float = 0.0  # of neighbouring packets
+    lose: str = "both"  # both, request or reply
+    rate: float = 100.0  # transactions per second
+    backend: str = "null"  # of the middlebox
+
+    @property
+    def short_name(self):
+        """A readable name: what differs from the defaults."""
+        marks = {"delay_ms": "delay", "jitter_ms": "jitter", "loss_percent": "loss",
+                 "loss_correlation": "corr", "rate": "rate"}
+        return "_".join(f"{marks.get(name, '')}{shown(value)}" for name, value in self.items()
+                        if name in ("profile", "variant") or value != DEFAULTS[name])
+
+    def items(self):
+        """(dimension, value) of each, in the order of the dimensions."""
+        return [(name, getattr(self, name)) for name in DIMENSIONS]
+
+    def without(self, *dimensions):
+        """A key that is the same for all points that differ in nothing but `dimensions`."""
+        return tuple((name, value) for name, value in self.items() if name not in dimensions)
+
+
+DIMENSIONS = tuple(field.name for field in fields(Conditions))
+DEFAULTS = {field.name: field.default for field in fields(Conditions) if field.default is not MISSING}
+NUMBERS = {name for name, value in DEFAULTS.items() if isinstance(value, float)}
 WORDS = {
     "profile": ("modern", "2006", "tuned"),
     "lose": ("both", "request", "reply"),
     "backend": ("null", "nftables"),
 }
-VARIANT = re.compile(r"tcp(?:-(?P<connections>[1-9]\d{0,3}))?|sctp-(?:(?P<streams>[1-9]\d{0,4})|unordered)")
+
+
+def label_of(value):
+    """A dimension's value as figures and reports show it."""
+    return value.label if isinstance(value, Variant) else shown(value)
+
+
+def shown(value):
+    """A dimension's value as scenarios and result files write it."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
 
 KEYS = {
     "": {"title", "source", "workload", "arrivals", "seed", "matrix", "quick", "full", "plot",
@@ -50,25 +87,11 @@ EXPECT_KINDS = {"less": ("less", "than"), "equal": ("tolerance_ms",), "model": (
 QUANTITIES = {"mean", "p50", "p95", "p99", "p999"}
 
 
-class ScenarioError(Exception):
-    """What is wrong, and where: FILE:LINE: text."""
-
-
-def short_name(combination):
-    """A readable name: what is not as usual."""
-    marks = {"delay_ms": "delay", "jitter_ms": "jitter", "loss_percent": "loss",
-             "loss_correlation": "corr", "rate": "rate"}
-    return "_".join(f"{marks.get(key, '')}{value:g}" if isinstance(value, float) else value
-                    for key, value in combination.items()
-                    if key in ("profile", "variant") or value != DIMENSIONS[key])
-
-
-@dataclass(frozen=True)
-class Point:
-    """One run: the values of all dimensions, how much to measure, and which replication it is."""
+@dataclass(frozen=True, kw_only=True)
+class Point(Conditions):
+    """One run: its conditions, how much to measure, and which replication it is."""
 
     scenario: str
-    values: tuple  # pairs of DIMENSIONS' order
     count: int
     replication: int
     workload: str
@@ -76,28 +99,22 @@ class Point:
     warmup: int
     base_seed: int
 
-    def __getattr__(self, name):
-        for key, value in object.__getattribute__(self, "values"):
-            if key == name:
-                return value
-        raise AttributeError(name)
-
     @property
-    def combination(self):
-        return dict(self.values)
+    def conditions(self):
+        return Conditions(**dict(self.items()))
 
     @property
     def name(self):
         """Folder of its results."""
-        return f"{short_name(self.combination)}_n{self.count}_r{self.replication}"
+        return f"{self.short_name}_n{self.count}_r{self.replication}"
 
     def seed(self, purpose):
         """A number for `purpose`, the same for every variant, profile and backend: they meet the
         same arrivals and the same losses."""
-        shared = [str(self.combination[key]) for key in
-                  ("delay_ms", "jitter_ms", "loss_percent", "loss_correlation", "rate")]
-        text = "/".join([str(self.base_seed), self.scenario, *shared, str(self.replication), purpose])
-        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big")
+        shared = [str(value) for value in
+                  (self.delay_ms, self.jitter_ms, self.loss_percent, self.loss_correlation, self.rate)]
+        words = "/".join([str(self.base_seed), self.scenario, *shared, str(self.replication), purpose])
+        return int.from_bytes(hashlib.sha256(words.encode()).digest()[:6], "big")
 
 
 @dataclass
@@ -119,7 +136,7 @@ class Scenario:
     def dimensions(self, scale):
         """{dimension: values} at `scale`, every dimension named."""
         chosen = {**self.matrix, **{k: v for k, v in self.scales[scale].items() if k in DIMENSIONS}}
-        return {key: chosen.get(key, [default]) for key, default in DIMENSIONS.items()}
+        return {name: chosen.get(name) or [DEFAULTS[name]] for name in DIMENSIONS}
 
     def count_at(self, scale, rate):
         """Transactions of a point: one number, or by rate, the greatest key that is not above it."""
@@ -143,21 +160,12 @@ class Scenario:
     def points(self, scale):
         dimensions = self.dimensions(scale)
         for values in itertools.product(*dimensions.values()):
-            combination = tuple(zip(dimensions, values))
-            count = self.count_at(scale, dict(combination)["rate"])
+            conditions = dict(zip(dimensions, values))
+            count = self.count_at(scale, conditions["rate"])
             for replication in range(self.scales[scale]["replications"]):
-                yield Point(self.name, combination, count, replication, self.workload, self.arrivals,
-                            self.warmup, self.seed)
-
-
-def variant_parts(variant):
-    """(transport, streams, connections, unordered) of a name such as tcp-4 or sctp-16."""
-    match = VARIANT.fullmatch(variant)
-    if variant.startswith("tcp"):
-        return "tcp", 1, int(match["connections"] or 1), False
-    if match["streams"]:
-        return "sctp", int(match["streams"]), 1, False
-    return "sctp", 1, 1, True
+                yield Point(**conditions, scenario=self.name, count=count, replication=replication,
+                            workload=self.workload, arrivals=self.arrivals, warmup=self.warmup,
+                            base_seed=self.seed)
 
 
 class _Reader:
@@ -190,26 +198,28 @@ class _Reader:
                 self.fail(f"unknown key '{key}'{where}; known are {', '.join(sorted(KEYS[table]))}",
                           table, key, nth)
 
-    def values(self, table, key, given):
+    def values(self, table, key, value):
         """The list of values of a dimension, checked."""
-        listed = given if isinstance(given, list) else [given]
+        listed = value if isinstance(value, list) else [value]
         if not listed:
             self.fail(f"'{key}' has no value", table, key)
-        return [self.value(table, key, one) for one in listed]
+        return [self.value(table, key, given) for given in listed]
 
-    def value(self, table, key, one, nth=0, line_key=None):
+    def value(self, table, key, given, nth=0, line_key=None):
         line_key = line_key or key
         if key in NUMBERS:
-            if not isinstance(one, (int, float)) or isinstance(one, bool) or one < 0:
-                self.fail(f"'{key}' takes numbers from 0, not {one!r}", table, line_key, nth)
-            return float(one)
+            if not isinstance(given, (int, float)) or isinstance(given, bool) or given < 0:
+                self.fail(f"'{key}' takes numbers from 0, not {given!r}", table, line_key, nth)
+            return float(given)
         if key == "variant":
-            if not isinstance(one, str) or not VARIANT.fullmatch(one):
-                self.fail(f"no variant '{one}': tcp, tcp-N, sctp-N or sctp-unordered", table, line_key, nth)
-        elif one not in WORDS[key]:
-            self.fail(f"'{key}' is one of {', '.join(WORDS[key])}, not {one!r}", table, line_key,
+            try:
+                return Variant.parse(given)
+            except ValueError as error:
+                self.fail(str(error), table, line_key, nth)
+        if given not in WORDS[key]:
+            self.fail(f"'{key}' is one of {', '.join(WORDS[key])}, not {given!r}", table, line_key,
                       nth)
-        return one
+        return given
 
     def scale(self, name, given):
         self.check_keys(name, given)
@@ -232,8 +242,9 @@ class _Reader:
         for key in given:
             if key not in DIMENSIONS:
                 self.fail(f"unknown dimension '{key}'; known are {', '.join(DIMENSIONS)}", table, line_key, nth)
-        return {key: [self.value(table, key, one, nth, line_key) for one in (v if isinstance(v, list) else [v])]
-                for key, v in given.items()}
+        listed = {key: value if isinstance(value, list) else [value] for key, value in given.items()}
+        return {key: [self.value(table, key, value, nth, line_key) for value in values]
+                for key, values in listed.items()}
 
     def axes(self, nth, plot):
         known = (*sorted(NUMBERS), *PLOT_AXES)
@@ -247,26 +258,26 @@ class _Reader:
         needed = {"plot": ("name", "title", "kind"), "expect": ("id", "claim", "kind"),
                   "paper": ("what", "value")}[name]
         kinds = {"plot": PLOT_KINDS, "expect": EXPECT_KINDS}.get(name)
-        for nth, one in enumerate(given):
-            self.check_keys(name, one, nth)
+        for nth, entry in enumerate(given):
+            self.check_keys(name, entry, nth)
             for key in needed:
-                if key not in one:
+                if key not in entry:
                     self.fail(f"[[{name}]] needs '{key}'", name, "", nth)
-            if kinds and one["kind"] not in kinds:
+            if kinds and entry["kind"] not in kinds:
                 self.fail(f"'kind' is one of {', '.join(sorted(kinds))}", name, "kind", nth)
             if name == "expect":
-                for key in EXPECT_KINDS[one["kind"]]:
-                    if key not in one:
-                        self.fail(f"an expectation of kind '{one['kind']}' needs '{key}'", name, "kind", nth)
+                for key in EXPECT_KINDS[entry["kind"]]:
+                    if key not in entry:
+                        self.fail(f"an expectation of kind '{entry['kind']}' needs '{key}'", name, "kind", nth)
             if name == "plot":
-                self.axes(nth, one)
-            if one.get("side", "above") != "above":
+                self.axes(nth, entry)
+            if entry.get("side", "above") != "above":
                 self.fail("'side' can only be above", name, "side", nth)
-            if one.get("quantity", "mean") not in QUANTITIES:
+            if entry.get("quantity", "mean") not in QUANTITIES:
                 self.fail(f"'quantity' is one of {', '.join(sorted(QUANTITIES))}", name, "quantity", nth)
             for key in ("where", "less", "than"):
-                if key in one:
-                    one[key] = self.where(name, nth, key, one[key])
+                if key in entry:
+                    entry[key] = self.where(name, nth, key, entry[key])
         return given
 
 
@@ -306,7 +317,7 @@ def read(path):
         plots=reader.section("plot", document.get("plot", [])),
         expectations=reader.section("expect", document.get("expect", [])),
         paper=reader.section("paper", document.get("paper", [])))
-    if workload == "per" and any("unordered" in variant for scale in SCALES
+    if workload == "per" and any(variant.unordered for scale in SCALES
                                  for variant in scenario.dimensions(scale)["variant"]):
         reader.fail("unordered variants are for the echo workload: SIMCO's messages are ordered",
                     "matrix", "variant")
@@ -321,6 +332,6 @@ def find(name):
     """The scenario of that name, or of that file."""
     path = Path(name) if name.endswith(".toml") else FOLDER / f"{name}.toml"
     if not path.exists():
-        known = ", ".join(one.stem for one in available())
+        known = ", ".join(path.stem for path in available())
         raise ScenarioError(f"no scenario '{name}'; there are {known}")
     return read(path)

@@ -8,7 +8,8 @@ import unittest
 from pathlib import Path
 
 import numpy
-from simco_lab import expectations, pattern, plots, results, scenario
+from simco_lab import errors, expectations, job, pattern, prediction, results, scenario
+from simco_lab.variant import TRANSPORTS, Variant
 
 SAMPLES = """\
 index,tid,stream,scheduled_ns,sent_ns,received_ns,outcome
@@ -27,8 +28,8 @@ SctpT3RtxExpireds               \t{expired}
 
 def combination(variant, times, aborted=False, **values):
     run = {"aborted": aborted, "valid": True}
-    all_values = {**scenario.DIMENSIONS, "variant": variant, **values}
-    return results.Combination(all_values, [run], [numpy.asarray(times, dtype=float)])
+    conditions = scenario.Conditions(variant=Variant.parse(variant), **values)
+    return results.Combination(conditions, [run], [numpy.asarray(times, dtype=float)])
 
 
 class Reading(unittest.TestCase):
@@ -42,24 +43,24 @@ class Reading(unittest.TestCase):
                 for when, timeouts, expired in (("before", 1, 2), ("after", 5, 2)):
                     path = Path(folder) / f"counters.{end}.{when}"
                     path.write_text(NETSTAT.format(timeouts=timeouts, expired=expired))
-            self.assertEqual(results.counter_changes(Path(folder), "tcp")["agent"], {"TCPTimeouts": 4})
-            self.assertEqual(results.counter_changes(Path(folder), "sctp")["box"], {})
+            self.assertEqual(results.counter_changes(Path(folder), TRANSPORTS["tcp"])["agent"], {"TCPTimeouts": 4})
+            self.assertEqual(results.counter_changes(Path(folder), TRANSPORTS["sctp"])["box"], {})
 
     def test_losses_that_are_not_the_patterns(self):
-        point = scenario.Point("trial", tuple({**scenario.DIMENSIONS, "variant": "tcp",
-                                               "loss_percent": 10.0}.items()),
-                               400, 0, "per", "poisson", 0, 1)
+        point = scenario.Point(variant=Variant.parse("tcp"), loss_percent=10.0, scenario="trial", count=400,
+                               replication=0, workload="per", arrivals="poisson", warmup=0, base_seed=1)
+        patterns = job.patterns(point)
         counts = {}
-        for direction, (packets, lost) in results.patterns(point).items():
+        for direction, (packets, lost) in patterns.items():
             counts[f"seen-{direction}"] = 700
             counts[f"lost-{direction}"] = pattern.expected_losses(700, packets, lost)
         with tempfile.TemporaryDirectory() as folder:
             self.write(folder, counts)
-            self.assertEqual(results.check_losses(Path(folder), point)["reply"][0], 700)
+            self.assertEqual(results.check_losses(Path(folder), patterns)["reply"][0], 700)
             counts["lost-reply"] += 1
             self.write(folder, counts)
-            with self.assertRaisesRegex(results.BadRun, "direction 'reply'"):
-                results.check_losses(Path(folder), point)
+            with self.assertRaisesRegex(errors.BadRun, "direction 'reply'"):
+                results.check_losses(Path(folder), patterns)
 
     @staticmethod
     def write(folder, counts):
@@ -105,12 +106,12 @@ class Judging(unittest.TestCase):
         plot = {"x": "connections", "model": True}
         ones = [combination(variant, [20.0], loss_percent=1.0, rate=rate)
                 for variant in ("tcp", "tcp-4") for rate in (300.0, 1000.0)]
-        self.assertEqual([round(x, 2) for x, _, _ in plots.marks_of(ones, plot)], [1.73, 5.77])
-        self.assertEqual([x for x, _, _ in plots.marks_of(ones, {**plot, "x": "streams"})], [9, 23])
-        self.assertEqual([round(x, 1) for x, _, _ in plots.marks_of(ones, {**plot, "x": "rate_per_connection"})],
+        self.assertEqual([round(x, 2) for x, _, _ in prediction.marks_of(ones, plot)], [1.73, 5.77])
+        self.assertEqual([x for x, _, _ in prediction.marks_of(ones, {**plot, "x": "streams"})], [9, 23])
+        self.assertEqual([round(x, 1) for x, _, _ in prediction.marks_of(ones, {**plot, "x": "rate_per_connection"})],
                          [13.6, 173.2])
-        self.assertEqual(plots.marks_of(ones, {"x": "connections"}), [])
-        self.assertEqual(plots.marks_of([combination("tcp", [20.0])], plot), [])
+        self.assertEqual(prediction.marks_of(ones, {"x": "connections"}), [])
+        self.assertEqual(prediction.marks_of([combination("tcp", [20.0])], plot), [])
 
     @staticmethod
     def results(combinations):

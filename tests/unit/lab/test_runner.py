@@ -34,10 +34,11 @@ class Sharing(unittest.TestCase):
         self.fail = set()
         self.abort = set()
 
-        def finish(folder, point, fingerprint):
+        def finish(folder, job, fingerprint):
+            point = job.point
             if point.name in self.fail:
                 raise results.BadRun("refused")
-            self.ran.append((point.profile, point.variant, point.rate))
+            self.ran.append((point.profile, str(point.variant), point.rate))
             (folder / "samples").write_text(point.name)
             run = {"fingerprint": fingerprint, "point": results.identity(point),
                    "aborted": point.name in self.abort}
@@ -68,7 +69,7 @@ class Sharing(unittest.TestCase):
             self.assertTrue((work.folder(point) / "samples").exists())
 
     def test_goes_on_where_it_stopped(self):
-        victim = next(point for point in self.points if point.variant == "tcp" and point.profile == "2006")
+        victim = next(point for point in self.points if str(point.variant) == "tcp" and point.profile == "2006")
         self.fail = {victim.name}
         work, good = self.run_all()
         self.assertFalse(good)
@@ -84,12 +85,12 @@ class Sharing(unittest.TestCase):
 
     def test_a_curve_ends_for_all_who_share_it(self):
         slow = next(point for point in self.points
-                    if (point.variant, point.profile, point.rate) == ("sctp-1", "modern", 100))
+                    if (str(point.variant), point.profile, point.rate) == ("sctp-1", "modern", 100))
         self.abort = {slow.name}
         work, good = self.run_all()
         self.assertTrue(good)
         self.assertNotIn(("modern", "sctp-1", 1000), self.ran)
-        missing = {(point.profile, point.variant, point.rate) for point in self.points
+        missing = {(point.profile, str(point.variant), point.rate) for point in self.points
                    if work.done(point) is None}
         self.assertEqual(missing, {("modern", "sctp-1", 1000), ("2006", "sctp-1", 1000)})
 

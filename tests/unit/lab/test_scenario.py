@@ -4,7 +4,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from simco_lab import job, scenario
+from simco_lab import job, scenario, variant
 
 GOOD = """\
 title = "A trial"
@@ -49,10 +49,16 @@ class Reading(unittest.TestCase):
         self.assertEqual(len({point.name for point in full}), len(full))
 
     def test_variants(self):
-        self.assertEqual(scenario.variant_parts("tcp"), ("tcp", 1, 1, False))
-        self.assertEqual(scenario.variant_parts("tcp-4"), ("tcp", 1, 4, False))
-        self.assertEqual(scenario.variant_parts("sctp-16"), ("sctp", 16, 1, False))
-        self.assertEqual(scenario.variant_parts("sctp-unordered"), ("sctp", 1, 1, True))
+        for name, (transport, streams, connections, unordered), label in (
+                ("tcp", ("tcp", 1, 1, False), "TCP"), ("tcp-4", ("tcp", 1, 4, False), "TCP-4"),
+                ("sctp-1", ("sctp", 1, 1, False), "SCTP-1"), ("sctp-16", ("sctp", 16, 1, False), "SCTP-16"),
+                ("sctp-unordered", ("sctp", 1, 1, True), "SCTP unordered")):
+            parsed = variant.Variant.parse(name)
+            self.assertEqual(parsed, variant.Variant(variant.TRANSPORTS[transport], streams, connections, unordered))
+            self.assertEqual((str(parsed), parsed.label), (name, label))
+        for name in ("tcp-0", "sctp", "sctp-0", "udp", "sctp-16-unordered", 4):
+            with self.assertRaises(ValueError):
+                variant.Variant.parse(name)
 
     def test_every_shipped_scenario(self):
         self.assertTrue(scenario.available())
@@ -77,7 +83,7 @@ class Reading(unittest.TestCase):
         self.wrong(GOOD + '[[plot]]\nname = "q"\ntitle = "Q"\nkind = "mean"\ncolour = 1\n', 26, "'colour'")
 
     def test_bad_values(self):
-        self.wrong(GOOD.replace('"tcp-4"', '"udp"'), 5, "no variant 'udp'")
+        self.wrong(GOOD.replace('"tcp-4"', '"udp"'), 5, "unknown variant 'udp'")
         self.wrong(GOOD.replace("[0, 1]", '[0, "much"]'), 6, "takes numbers")
         self.wrong(GOOD.replace("count = 100", "count = 0"), 10, "needs 'count'")
         self.wrong(GOOD.replace('kind = "mean"', 'kind = "pie"'), 20, "'kind' is one of")
@@ -98,7 +104,7 @@ class Reading(unittest.TestCase):
 
 class Jobs(unittest.TestCase):
     def setUp(self):
-        self.points = {(p.variant, p.loss_percent, p.rate, p.replication): p for p in parse(GOOD).points("full")}
+        self.points = {(str(p.variant), p.loss_percent, p.rate, p.replication): p for p in parse(GOOD).points("full")}
 
     def test_every_variant_meets_the_same_losses_and_arrivals(self):
         one, other = self.points["tcp-4", 1, 100, 0], self.points["sctp-16", 1, 100, 0]
@@ -108,12 +114,12 @@ class Jobs(unittest.TestCase):
     def test_replications_differ(self):
         one, other = self.points["tcp-4", 1, 100, 0], self.points["tcp-4", 1, 100, 1]
         self.assertNotEqual(job.patterns(one), job.patterns(other))
-        self.assertNotEqual(job.files(one)["settings"], job.files(other)["settings"])
+        self.assertNotEqual(job.Job(one).files["settings"], job.Job(other).files["settings"])
 
     def test_a_job_is_always_the_same(self):
         point = self.points["sctp-unordered", 1, 100, 2]
-        self.assertEqual(job.archive(job.files(point)), job.archive(job.files(point)))
-        self.assertIn("--unordered", job.files(point)["settings"])
+        self.assertEqual(job.archive(job.Job(point).files), job.archive(job.Job(point).files))
+        self.assertIn("--unordered", job.Job(point).files["settings"])
 
 
 if __name__ == "__main__":

@@ -1,0 +1,47 @@
+"""What the papers' model (model.py) predicts for the conditions of a point, and the places on an axis
+that it singles out."""
+
+from . import model
+
+
+def path_of(conditions):
+    rtt_ms = 2 * conditions.delay_ms
+    return model.Path(rtt_ms, conditions.rate, conditions.loss_percent / 100,
+                      conditions.variant.transport.rto_ms(rtt_ms))
+
+
+def predicted(conditions):
+    """Equation 5 under these conditions, and whether it is valid there; None if it says nothing."""
+    if conditions.loss_percent == 0 or conditions.jitter_ms:
+        return None
+    variant, path = conditions.variant, path_of(conditions)
+    value = model.response_ms(path, variant.streams, variant.connections, variant.unordered)
+    return value, variant.unordered or model.valid(path, variant.streams, variant.connections)
+
+
+def marks(conditions, axis):
+    """The model's special places on an axis under these conditions: [(x, symbol, what it is)]."""
+    path = path_of(conditions)
+    place = f"{conditions.rate:g}/s, RTT {path.rtt_ms:g} ms"
+    if axis == "streams":
+        enough = model.streams_enough(path)
+        return [(enough, f"M = {enough}", f"streams that are enough at {place}")]
+    if axis == "connections":
+        best = model.connections_best(conditions.rate, path.rtt_ms)
+        return [(best, f"N_opt = {best:.1f} ({conditions.rate:g}/s)", f"best number of connections at {place}")]
+    if axis in ("rate", "rate_per_connection"):
+        knee, best = model.alpha(path.rto_ms), model.mu(path.rtt_ms)
+        found = [(knee, f"alpha = {knee:.3g}/s", "from here on three later messages come before the time-out")]
+        if axis == "rate_per_connection":
+            found.append((best, f"mu = {best:.3g}/s", "least mean of a connection"))
+        return found
+    return []
+
+
+def marks_of(combinations, plot):
+    """The marks of all curves of a plot, each once."""
+    if not plot.get("model"):
+        return []
+    axis = plot.get("x", "loss_percent")
+    return list(dict.fromkeys(mark for combination in combinations if combination.conditions.loss_percent > 0
+                              for mark in marks(combination.conditions, axis)))
