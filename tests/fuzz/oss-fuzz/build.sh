@@ -1,0 +1,49 @@
+#!/bin/bash -eu
+# Builds the fuzzers in the form that OSS-Fuzz takes: with the compilers and flags of the environment, without anything
+# else of this project's build. Writes to $OUT each fuzzer with its seeds and options.
+#
+#   CC CXX CFLAGS CXXFLAGS LIB_FUZZING_ENGINE OUT SRC as OSS-Fuzz sets them; the sources are $SRC/simco, or the tree
+#   that this file is in. WORK (a temporary folder by default) takes the object files.
+here=$(cd "$(dirname "$0")" && pwd)
+sources=${SRC:-}/simco
+[ -d "$sources" ] || sources=$(cd "$here/../../.." && pwd)
+work=${WORK:-}
+if [ -z "$work" ]; then
+  work=$(mktemp -d)
+  trap 'rm -rf "$work"' EXIT
+fi
+cd "$sources"
+
+# What each fuzzer runs beside tests/fuzz/NAME_fuzz.cpp; what it does not need makes it slower.
+codec=simco/wire/codec.cpp
+middlebox="$(ls simco/wire/*.cpp) simco/session/authentication.cpp simco/session/middlebox_session.cpp $(ls middlebox/policy/*.cpp)
+  middlebox/group_commit.cpp tests/fuzz/no_metrics.cpp"
+
+# Abseil's checks of iterators need one file of its library, which has to be built for the fuzzers' standard library:
+# from $SRC/abseil-cpp if that is there, else it is the system's.
+flags="-std=c++23 -I."
+abseil="-labsl_raw_logging_internal"
+if [ -d "${SRC:-}/abseil-cpp" ]; then
+  flags="$flags -isystem $SRC/abseil-cpp"
+  abseil=""
+  middlebox="$middlebox $SRC/abseil-cpp/absl/base/internal/raw_logging.cc"
+fi
+
+object() { echo "$work/$(echo "$1" | tr / _).o"; }
+compile() { $CXX $CXXFLAGS $flags -c "$1" -o "$(object "$1")"; }
+objects() { for file in "$@"; do object "$file"; done; }
+export -f object compile
+export work flags CXX CXXFLAGS
+printf '%s\n' $middlebox tests/fuzz/decode_fuzz.cpp tests/fuzz/stream_fuzz.cpp |
+  xargs -P "$(nproc)" -I{} bash -euc 'compile {}'
+
+# Fuzzers run where nothing is installed: what is not in every system is linked into them.
+$CXX $CXXFLAGS $(objects tests/fuzz/decode_fuzz.cpp $codec) $LIB_FUZZING_ENGINE -o "$OUT/fuzz-decode"
+$CXX $CXXFLAGS $(objects tests/fuzz/stream_fuzz.cpp $middlebox) $LIB_FUZZING_ENGINE \
+  -Wl,-Bstatic -lcrypto $abseil -Wl,-Bdynamic -ldl -pthread -o "$OUT/fuzz-stream"
+
+for name in decode stream; do
+  rm -f "$OUT/fuzz-${name}_seed_corpus.zip"
+  (cd "tests/fuzz/corpus/$name" && python3 -m zipfile -c "$OUT/fuzz-${name}_seed_corpus.zip" ./*)
+  cp "tests/fuzz/oss-fuzz/fuzz-$name.options" "$OUT/"
+done
