@@ -36,9 +36,11 @@
 #include <vector>
 
 #include "agent/error.hpp"
-#include "agent/limits.hpp"
+#include "agent/options.hpp"
+#include "agent/outcome.hpp"
 #include "simco/net/endpoint.hpp"
 #include "simco/net/transport.hpp"
+#include "simco/session/agent_transactions.hpp"
 #include "simco/session/authentication.hpp"
 #include "simco/wire/messages.hpp"
 
@@ -84,28 +86,13 @@ struct RuleStatus {
   std::string owner;
 };
 
-/// A change of a rule that somebody else caused, or its end (5.3.19).
-struct RuleEvent {
-  PolicyRuleId pid;
-  Lifetime lifetime;       ///< 0: the rule is gone
-  std::uint64_t lost = 0;  ///< events dropped before this one, because nobody took them
-};
+using simco::RuleEvent;
+
+class Driver;
 
 class Agent {
  public:
-  struct Options {
-    /// For open() as a whole, and for each transaction from its call to its reply.
-    std::chrono::milliseconds timeout = kTimeoutDefault;
-    /// Our name and secret, for a middlebox that asks; without, open() then fails with
-    /// AgentError::kAuthenticationNeeded.
-    std::optional<Credentials> credentials = {};
-    /// Makes the middlebox prove that it knows this; where it cannot, open() fails with
-    /// AgentError::kMiddleboxNotAuthentic.
-    std::optional<std::string> middlebox_secret = {};
-    /// How the middlebox is reached. With the userland SCTP stack all agents of a process share one
-    /// executor, see NetError::kOtherEventLoop.
-    net::TransportOptions transport = {};
-  };
+  using Options = AgentOptions;
 
   explicit Agent(boost::asio::any_io_executor executor) : Agent(std::move(executor), Options{}) {}
   Agent(boost::asio::any_io_executor executor, const Options& options);
@@ -121,8 +108,8 @@ class Agent {
   template <class Token>
   auto open(net::HostPort target, Token&& token) {
     return start<Capabilities>(
-        [target = std::move(target)](Impl& impl, Completion done) {
-          start_open(impl, target, std::move(done));
+        [target = std::move(target)](Driver& driver, Completion done) {
+          start_open(driver, target, std::move(done));
         },
         &convert_capabilities, std::forward<Token>(token));
   }
@@ -131,8 +118,9 @@ class Agent {
   /// Signature: void(error_code).
   template <class Token>
   auto close(Token&& token) {
-    return start<void>([](Impl& impl, Completion done) { start_close(impl, std::move(done)); },
-                       &convert_nothing, std::forward<Token>(token));
+    return start<void>(
+        [](Driver& driver, Completion done) { start_close(driver, std::move(done)); },
+        &convert_nothing, std::forward<Token>(token));
   }
 
   /// PER transaction (8.3): opens a pinhole. Signature: void(error_code, EnabledRule).
@@ -196,33 +184,24 @@ class Agent {
   }
 
   /// The next ARE notification (8.9), now or when it comes; fails when the session ends first. One
-  /// call at a time. Events are kept while nobody asks, up to kEventsMax.
+  /// call at a time. Events are kept while nobody asks, up to kAgentEventsMax.
   /// Signature: void(error_code, RuleEvent).
   template <class Token>
   auto next_event(Token&& token) {
     return start<RuleEvent>(
-        [](Impl& impl, Completion done) { start_next_event(impl, std::move(done)); },
+        [](Driver& driver, Completion done) { start_next_event(driver, std::move(done)); },
         &convert_event, std::forward<Token>(token));
   }
 
  private:
-  class Impl;
-  /// What a transaction comes to before it has its type: an error, or one of these.
-  struct Outcome {
-    const Body* body = nullptr;
-    const Capabilities* capabilities = nullptr;
-    const RuleEvent* event = nullptr;
-  };
-  using Completion =
-      std::move_only_function<void(const boost::system::error_code&, const Outcome&)>;
-
-  static void start_open(Impl& impl, const net::HostPort& target, Completion done);
-  static void start_close(Impl& impl, Completion done);
-  static void start_transaction(Impl& impl, const Body& request, std::optional<PolicyRuleId> rule,
-                                Completion done);
-  static void start_next_event(Impl& impl, Completion done);
-  /// Runs `work` on the agent's executor, at once where we are on it.
-  static void run(const std::shared_ptr<Impl>& impl, std::move_only_function<void(Impl*)> work);
+  static void start_open(Driver& driver, const net::HostPort& target, Completion done);
+  static void start_close(Driver& driver, Completion done);
+  static void start_transaction(Driver& driver, const Body& request,
+                                std::optional<PolicyRuleId> rule, Completion done);
+  static void start_next_event(Driver& driver, Completion done);
+  /// Runs `work` on the agent's executor, at once if we are on it.
+  static void run(const std::shared_ptr<Driver>& driver,
+                  std::move_only_function<void(Driver*)> work);
 
   // Each answers false where the outcome is not what the transaction can come to.
   static bool convert_capabilities(const Outcome& outcome, Capabilities& result);
@@ -270,14 +249,13 @@ class Agent {
     return boost::asio::async_initiate<Token, typename SignatureOf<Result>::Type>(
         // Weak: a coroutine keeps this lambda for as long as it waits, and what it waits for is
         // kept by the agent.
-        [impl = std::weak_ptr(impl_), executor = executor_, initiate = std::move(initiate),
+        [driver = std::weak_ptr(driver_), executor = executor_, initiate = std::move(initiate),
          convert](auto handler) mutable {
           auto done = erase<Result>(executor, std::move(handler), convert);
-          const auto target = impl.lock();
+          const auto target = driver.lock();
           if (target == nullptr) return done(AgentError::kNotOpen, {});
-          run(target, [done = std::move(done), initiate = std::move(initiate)](Impl* self) mutable {
-            initiate(*self, std::move(done));
-          });
+          run(target, [done = std::move(done), initiate = std::move(initiate)](
+                          Driver* self) mutable { initiate(*self, std::move(done)); });
         },
         token);
   }
@@ -286,14 +264,14 @@ class Agent {
   auto transact(const Request& request, std::optional<PolicyRuleId> rule, Convert convert,
                 Token&& token) {
     return start<Result>(
-        [request, rule](Impl& impl, Completion done) {
-          start_transaction(impl, request, rule, std::move(done));
+        [request, rule](Driver& driver, Completion done) {
+          start_transaction(driver, request, rule, std::move(done));
         },
         convert, std::forward<Token>(token));
   }
 
   boost::asio::any_io_executor executor_;
-  std::shared_ptr<Impl> impl_;
+  std::shared_ptr<Driver> driver_;
 };
 
 template <>

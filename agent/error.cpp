@@ -80,4 +80,15 @@ boost::system::error_code error_of(SessionEnd end, std::optional<NegativeReplyCo
   return AgentError::kProtocolError;
 }
 
+boost::system::error_code error_of(TransactionEnd end, const Body* reply,
+                                   const boost::system::error_code& session_end) {
+  switch (end) {
+    case TransactionEnd::kReplied: break;
+    case TransactionEnd::kTimedOut: return AgentError::kTimeout;
+    case TransactionEnd::kSessionEnded: return session_end;
+  }
+  const auto* refused = std::get_if<NegativeReply>(reply);
+  return refused == nullptr ? boost::system::error_code{} : make_reply_error(refused->code);
+}
+
 }  // namespace simco::agent

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "simco/session/agent_session.hpp"
+#include "simco/session/agent_transactions.hpp"
 #include "simco/wire/reply_code.hpp"
 
 namespace simco::agent {
@@ -44,6 +45,11 @@ std::optional<NegativeReplyCode> negative_reply(const boost::system::error_code&
 
 /// The error that the end of a session is to its transactions.
 boost::system::error_code error_of(SessionEnd end, std::optional<NegativeReplyCode> code);
+
+/// The error that the end of a transaction is: none for a positive reply. `session_end`: why the
+/// session is over, if it is.
+boost::system::error_code error_of(TransactionEnd end, const Body* reply,
+                                   const boost::system::error_code& session_end);
 
 }  // namespace simco::agent
 

@@ -23,9 +23,10 @@ foreach(program simco-middlebox simcoctl simco-loadgen simco-echo)
     RENAME ${program} COMPONENT ${component})
 endforeach()
 
-# The agent library with everything it is made of. `#include "agent/agent.hpp"` is below simco-agent/.
+# The agent library in C++, with everything it is made of. `#include "agent/agent.hpp"` is below simco/, and so are the
+# headers of values that it shows; those of channels and sockets are not installed.
 set(agent_libraries simco_asio simco_wire simco_session simco_net simco_agent)
-set(agent_headers ${CMAKE_INSTALL_INCLUDEDIR}/simco-agent)
+set(agent_headers ${CMAKE_INSTALL_INCLUDEDIR}/simco)
 foreach(library simco_wire simco_session simco_net simco_agent)
   target_include_directories(${library} INTERFACE $<INSTALL_INTERFACE:${agent_headers}>)
   target_compile_features(${library} INTERFACE cxx_std_23)
@@ -35,13 +36,25 @@ install(EXPORT simco-agent NAMESPACE simco:: DESTINATION ${CMAKE_INSTALL_LIBDIR}
   FILE simco-agent-targets.cmake COMPONENT agent-dev)
 install(FILES scripts/packages/simco-agent-config.cmake DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/simco-agent
   COMPONENT agent-dev)
-install(DIRECTORY simco/wire simco/session simco/net DESTINATION ${agent_headers}/simco COMPONENT agent-dev
-  FILES_MATCHING PATTERN "*.hpp")
-install(DIRECTORY agent DESTINATION ${agent_headers} COMPONENT agent-dev
-  FILES_MATCHING PATTERN "*.hpp" PATTERN simcoctl EXCLUDE)
+install(DIRECTORY simco/wire simco/session DESTINATION ${agent_headers}/simco COMPONENT agent-dev
+  FILES_MATCHING PATTERN "*.hpp" PATTERN middlebox_session.hpp EXCLUDE)
+install(FILES simco/net/endpoint.hpp simco/net/tls.hpp simco/net/transport.hpp
+  DESTINATION ${agent_headers}/simco/net COMPONENT agent-dev)
+install(FILES agent/agent.hpp agent/credentials.hpp agent/error.hpp agent/options.hpp agent/outcome.hpp
+  agent/stream_agent.hpp DESTINATION ${agent_headers}/agent COMPONENT agent-dev)
 
-foreach(package simco-middlebox simco-tools libsimco-agent-dev)
-  string(REGEX REPLACE "^(lib)?simco-" "" component ${package})
+# The agent library in C.
+install(TARGETS simco_agent_c LIBRARY COMPONENT agent NAMELINK_COMPONENT agent-dev)
+install(FILES agent/c/simco/agent.h DESTINATION ${agent_headers} COMPONENT agent-dev)
+# Wherever it is unpacked: the prefix goes by the file's own place.
+file(RELATIVE_PATH simco_prefix /usr/${CMAKE_INSTALL_LIBDIR}/pkgconfig /usr)
+configure_file(agent/c/simco-agent.pc.in ${CMAKE_BINARY_DIR}/simco-agent.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/simco-agent.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT agent-dev)
+install(DIRECTORY agent/examples DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/libsimco-agent-dev COMPONENT agent-dev)
+install(FILES doc/man/simco-agent.3 DESTINATION ${CMAKE_INSTALL_MANDIR}/man3 COMPONENT agent-dev)
+
+foreach(package simco-middlebox simco-tools libsimco-agent0 libsimco-agent-dev)
+  string(REGEX REPLACE "^(lib)?simco-|0$" "" component ${package})
   install(FILES scripts/packages/copyright DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${package} COMPONENT ${component})
 endforeach()
 
@@ -75,7 +88,7 @@ set(CPACK_PACKAGE_CONTACT "The SIMCO project")
 set(CPACK_PACKAGE_DIRECTORY ${CMAKE_BINARY_DIR}/packages)
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
-set(CPACK_COMPONENTS_ALL middlebox tools agent-dev)
+set(CPACK_COMPONENTS_ALL middlebox tools agent agent-dev)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
@@ -90,10 +103,15 @@ set(CPACK_DEBIAN_MIDDLEBOX_PACKAGE_CONTROL_EXTRA
 set(CPACK_DEBIAN_TOOLS_PACKAGE_NAME simco-tools)
 set(CPACK_DEBIAN_TOOLS_DESCRIPTION
   "simcoctl asks a middlebox for pinholes and bindings; simco-loadgen measures how long that takes.")
+set(CPACK_DEBIAN_AGENT_PACKAGE_NAME libsimco-agent0)
+set(CPACK_DEBIAN_AGENT_PACKAGE_SECTION libs)
+set(CPACK_DEBIAN_AGENT_DESCRIPTION
+  "The agent library in C, for SIP proxies and others that ask middleboxes for pinholes.")
+set(CPACK_DEBIAN_AGENT_PACKAGE_CONTROL_EXTRA "${CMAKE_SOURCE_DIR}/scripts/packages/triggers")
 set(CPACK_DEBIAN_AGENT-DEV_PACKAGE_NAME libsimco-agent-dev)
 set(CPACK_DEBIAN_AGENT-DEV_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_AGENT-DEV_DESCRIPTION
-  "The agent library, for SIP proxies and others that ask middleboxes for pinholes, in C++23 with Boost.Asio.")
+  "To build programs with the agent library: in C, and in C++23 with Boost.Asio.")
 set(CPACK_DEBIAN_AGENT-DEV_PACKAGE_DEPENDS
-  "libboost1.81-dev | libboost-dev (>= 1.81), libssl-dev, libfmt-dev, libsctp-dev, libusrsctp-dev, libcap-dev, pkg-config")
+  "libsimco-agent0 (= ${PROJECT_VERSION}), libboost1.81-dev | libboost-dev (>= 1.81), libssl-dev, libfmt-dev, libsctp-dev, libusrsctp-dev, libcap-dev, pkg-config")
 include(CPack)

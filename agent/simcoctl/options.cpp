@@ -36,6 +36,7 @@ struct Raw {
   bool twice = false;
   bool ipv4 = false;
   bool ipv6 = false;
+  bool any_version = false;
   std::vector<std::uint32_t> pids;
   std::uint32_t pid = 0;
   bool in_full = false;
@@ -120,8 +121,10 @@ void declare_creation(CLI::App& app, Raw& raw, Commands& commands) {
       ->check(CLI::IsMember({"any", "odd", "even"}))
       ->capture_default_str();
   commands.reserve->add_flag("--twice", raw.twice, "On a twice NAT: on both sides");
-  commands.reserve->add_flag("--ipv4", raw.ipv4, "IPv4");
+  commands.reserve->add_flag("--ipv4", raw.ipv4, "IPv4 (the default)");
   commands.reserve->add_flag("--ipv6", raw.ipv6, "IPv6");
+  commands.reserve->add_flag("--any-version", raw.any_version,
+                             "Leave the IP version to the middlebox");
 
   commands.disable =
       app.add_subcommand("disable", "Block traffic and end the rules that enable it (PDR)");
@@ -252,11 +255,13 @@ Fault set_reserve(const Raw& raw, Command& command) {
   parameters.nat_mode = raw.twice ? NatMode::kTwice : NatMode::kTraditional;
   if (raw.parity == "odd") parameters.parity = ReservedParity::kOdd;
   if (raw.parity == "even") parameters.parity = ReservedParity::kEven;
-  if (raw.ipv4 && raw.ipv6) return "--ipv4 and --ipv6 exclude each other";
-  if (raw.ipv4 || raw.ipv6) {
-    parameters.inside_version = parameters.outside_version =
-        raw.ipv4 ? RequestedIpVersion::kIpv4 : RequestedIpVersion::kIpv6;
+  if (raw.ipv4 + raw.ipv6 + raw.any_version > 1) {
+    return "--ipv4, --ipv6 and --any-version exclude each other";
   }
+  parameters.inside_version = parameters.outside_version = raw.ipv6 ? RequestedIpVersion::kIpv6
+                                                           : raw.any_version
+                                                               ? RequestedIpVersion::kAny
+                                                               : RequestedIpVersion::kIpv4;
   if (raw.ports == "all") {
     parameters.port_range = 0xFFFF;
   } else if (!CLI::detail::lexical_cast(raw.ports, parameters.port_range)) {

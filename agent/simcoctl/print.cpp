@@ -24,9 +24,11 @@ std::string in_words(const AddressTuple& tuple) {
 
 Json as_json(const AddressTuple& tuple) {
   Json json{{"text", to_text(tuple)},
-            {"ip_version", tuple.ip_version == IpVersion::kIpv4 ? 4 : 6},
             {"protocol", protocol_name(tuple.protocol)},
             {"protocol_number", tuple.protocol}};
+  if (tuple.ip_version != kIpVersionAny) {
+    json["ip_version"] = tuple.ip_version == IpVersion::kIpv4 ? 4 : 6;
+  }
   if (tuple.form == AddressForm::kProtocolsOnly) return json;
   json["address"] = to_string(IpAddress{tuple.ip_version, tuple.address});
   json["prefix_length"] = tuple.prefix_length;

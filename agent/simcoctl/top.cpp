@@ -3,56 +3,17 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/beast/core.hpp>
-#include <boost/beast/http.hpp>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <thread>
 
+#include "agent/simcoctl/http_get.hpp"
+
 namespace simco::ctl {
 namespace {
 
-namespace beast = boost::beast;
-namespace http = beast::http;
-using boost::asio::ip::tcp;
 using Clock = std::chrono::steady_clock;
-
-/// Longest wait for the middlebox's answer.
-constexpr std::chrono::seconds kPatience{5};
-
-/// The text at http://HOST:PORT/metrics. Throws boost::system::system_error.
-std::string fetch(const net::HostPort& from) {
-  boost::asio::io_context io;
-  tcp::resolver resolver(io);
-  beast::tcp_stream stream(io);
-  stream.expires_after(kPatience);
-  // The asynchronous calls are those that a time-out ends.
-  boost::system::error_code outcome;
-  const auto done = [&](const boost::system::error_code& error, auto&&...) { outcome = error; };
-  const auto wait = [&] {
-    io.restart();
-    io.run();
-    if (outcome) throw boost::system::system_error(outcome);
-  };
-  stream.async_connect(resolver.resolve(from.host, std::to_string(from.port)), done);
-  wait();
-  http::request<http::empty_body> request(http::verb::get, "/metrics", 11);
-  request.set(http::field::host, from.host);
-  request.set(http::field::connection, "close");
-  http::async_write(stream, request, done);
-  wait();
-  beast::flat_buffer buffer;
-  http::response<http::string_body> response;
-  http::async_read(stream, buffer, response, done);
-  wait();
-  if (response.result() != http::status::ok) {
-    throw std::runtime_error(fmt::format("HTTP status {}", response.result_int()));
-  }
-  return response.body();
-}
 
 std::string duration(double seconds) {
   if (seconds < 1e-3) return fmt::format("{:.1f} us", seconds * 1e6);
@@ -140,16 +101,15 @@ std::string to_text(const View& view) {
 }
 
 std::string to_json(const View& view) {
-  using Json = nlohmann::ordered_json;
-  Json json = {
+  nlohmann::ordered_json json = {
       {"version", view.version},
       {"sessions", view.sessions},
       {"connections", view.connections},
       {"groups", view.groups},
       {"rules",
        {{"enabled", view.enabled}, {"reserved", view.reserved}, {"disabling", view.disabling}}},
-      {"transactions", Json::object()},
-      {"phases", Json::object()},
+      {"transactions", nlohmann::ordered_json::object()},
+      {"phases", nlohmann::ordered_json::object()},
       {"batch_changes", {{"mean", view.batch_mean}, {"p99", view.batch_p99}}},
       {"expired_per_s", view.expired_per_s},
       {"backend_refused_per_s", view.backend_refused_per_s},
@@ -157,7 +117,7 @@ std::string to_json(const View& view) {
       {"sessions_refused_per_s", view.sessions_refused_per_s},
       {"authentication_failures_per_s", view.authentication_failures_per_s},
       {"store_failures", view.store_failures},
-      {"pools", Json::object()}};
+      {"pools", nlohmann::ordered_json::object()}};
   for (const auto& one : view.transactions) {
     json["transactions"][one.type] = {{"per_s", one.per_s}, {"refused_per_s", one.refused_per_s}};
   }
@@ -179,14 +139,14 @@ int run_top(const Top& top, bool json) {
   const auto where = fmt::format("{}:{}", top.metrics.host, top.metrics.port);
   try {
     auto read_at = Clock::now();
-    std::optional<Exposition> before(fetch(top.metrics));
+    std::optional<Exposition> before(http_get(top.metrics, "/metrics"));
     if (!before->has("simco_build_info")) {
       throw std::runtime_error("that is no middlebox's");
     }
     for (std::uint64_t shown = 0; top.count == 0 || shown < top.count; ++shown) {
       std::this_thread::sleep_until(read_at + top.interval);
       const auto now_at = Clock::now();
-      Exposition now(fetch(top.metrics));
+      Exposition now(http_get(top.metrics, "/metrics"));
       const auto view =
           compare(*before, now, std::chrono::duration<double>(now_at - read_at).count());
       read_at = now_at;

@@ -14,7 +14,10 @@ class RecordingAgentHost final : public AgentSession::Host {
  public:
   void send(TransactionId tid, const Body& body) override { sent.push_back(encoded({tid, body})); }
   void on_open(const Capabilities& c) override { opened = c; }
-  void on_reply(TransactionId tid, const Body&) override { replies.push_back(tid); }
+  void on_reply(TransactionId tid, const Body& reply) override {
+    replies.push_back(tid);
+    last_reply = reply;
+  }
   void on_rule_event(PolicyRuleId pid, Lifetime lifetime) override {
     events.emplace_back(pid, lifetime);
   }
@@ -27,6 +30,7 @@ class RecordingAgentHost final : public AgentSession::Host {
   std::vector<test::Octets> sent;
   std::optional<Capabilities> opened;
   std::vector<TransactionId> replies;
+  Body last_reply;
   std::vector<std::pair<PolicyRuleId, Lifetime>> events;
   std::optional<SessionEnd> end;
   std::optional<NegativeReplyCode> code;
@@ -204,6 +208,41 @@ TEST(AgentSession, RubbishFromTheMiddleboxEndsIt) {
   f.open();
   f.session.on_message(test::from_hex("02 15 0000 00000001"));
   EXPECT_EQ(f.host.end, SessionEnd::kProtocolError);
+}
+
+// What others, or a later version, may send is no reason to end a session with all its rules.
+TEST(AgentSession, TakesWhatItNeedNotUnderstand) {
+  AgentFixture f;
+  f.open();
+  const auto refused = [&](std::string_view hex, int code) {
+    f.host.replies.clear();
+    f.session.on_message(test::from_hex(hex));
+    ASSERT_EQ(f.host.replies.size(), 1U) << hex;
+    const auto& reply = std::get<NegativeReply>(f.host.last_reply);
+    EXPECT_EQ(static_cast<int>(reply.code), code) << hex;
+  };
+  refused("03 f0 0000 00000007", 0xF0);                     // undefined
+  refused("03 f0 0006 00000007 7777 0002 0000", 0xF0);      // with an attribute
+  refused("03 43 0008 00000007 0005 0004 00000001", 0x43);  // where there should be none
+  refused("03 22 0000 00000007", 0x22);                     // and none where one should be
+  f.session.on_message(test::from_hex("04 7f 0004 00000009 0000 0000"));
+  EXPECT_EQ(f.host.ends, 0);
+  EXPECT_TRUE(f.host.events.empty());
+  EXPECT_EQ(f.session.state(), SessionState::kOpen);
+  // 8.2.2 to the letter: the IP version of the request, which may have been any.
+  f.host.replies.clear();
+  f.session.on_message(
+      test::from_hex("02 11 0020 00000007 0005 0004 00000001 0006 0004 00000001"
+                     "0007 0004 0000003c 0009 0004 10 00 11 02"));
+  ASSERT_EQ(f.host.replies.size(), 1U);
+  const auto& prr = std::get<PrrReply>(f.host.last_reply);
+  EXPECT_EQ(prr.outside.ip_version, kIpVersionAny);
+  EXPECT_EQ(f.host.ends, 0);
+  // Of an SE, an undefined refusal is one all the same.
+  AgentFixture opening;
+  opening.session.establish();
+  opening.session.on_message(test::from_hex("03 f0 0000 00000000"));
+  EXPECT_EQ(opening.host.end, SessionEnd::kRefused);
 }
 
 TEST(AgentSession, TerminatesOnceAndWaitsForTheReply) {

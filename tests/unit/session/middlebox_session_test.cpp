@@ -289,9 +289,7 @@ TEST(MiddleboxSession, AWrongProofIsRefusedLateAndEndsTheSession) {
   f.receive({{10}, SaRequest{Token{OctetsView::of("guess")}}});
   EXPECT_TRUE(f.host.take().empty());
   EXPECT_EQ(f.session.deadline(), kStart + 1s);
-  // Whatever comes in between is not looked at.
-  f.receive({{11}, SaRequest{Token{OctetsView::of("another guess")}}});
-  f.receive({{12}, SeRequest{}});
+  EXPECT_TRUE(f.session.holding());  // no input meanwhile
   f.session.on_octets(false, kStart);
   f.session.on_deadline(kStart + 999ms);
   EXPECT_TRUE(f.host.take().empty());
@@ -315,6 +313,27 @@ TEST(MiddleboxSession, AProofMayHaveToWaitForItsJudgement) {
   EXPECT_EQ(f.host.shown, "proof");
   EXPECT_EQ(f.session.state(), SessionState::kOpen);
   EXPECT_EQ(f.host.take().at(0).tid, TransactionId{10});
+}
+
+// The input pauses while a proof is held back; what has waited then counts from its delivery.
+TEST(MiddleboxSession, HalfAMessageBehindAHeldProofHasItsTime) {
+  Fixture f;
+  f.host.welcomes.challenge = true;
+  f.receive({{9}, SeRequest{}});
+  f.host.judges = {MiddleboxSession::Judgement::Kind::kLater, {}, kStart + 5s};
+  f.receive({{10}, SaRequest{Token{OctetsView::of("proof")}}});
+  f.session.on_octets(false, kStart);
+  f.host.judges = {};
+  f.session.on_deadline(kStart + 5s);
+  EXPECT_FALSE(f.session.holding());
+  f.session.on_octets(true, kStart + 5s);
+  EXPECT_EQ(f.session.deadline(), kStart + 65s);
+  f.host.take();
+  f.session.on_deadline(kStart + 65s);
+  const auto messages = f.host.take();
+  ASSERT_EQ(messages.size(), 2U);
+  EXPECT_TRUE(is<BfmNotification>(messages[0]));
+  EXPECT_TRUE(is<AstNotification>(messages[1]));
 }
 
 TEST(MiddleboxSession, AnOrderlyEndDoesNotWaitForAHeldProof) {
@@ -353,13 +372,17 @@ TEST(MiddleboxSession, InconsistentHeaderIsBfmAndInASessionAstToo) {
 TEST(MiddleboxSession, SilenceInsideAMessageIsBfm) {
   for (const auto state : {SessionState::kClosed, SessionState::kNoAuth, SessionState::kOpen}) {
     Fixture f(state);
+    // Each octet restarts the time of an open session. The others have one deadline, so that an
+    // octet now and then does not keep a connection without a session.
+    const bool open = state == SessionState::kOpen;
     f.session.on_octets(true, kStart + 10s);
-    ASSERT_EQ(f.session.deadline(), kStart + 70s);
-    f.session.on_octets(true, kStart + 30s);  // each octet starts the time anew
-    ASSERT_EQ(f.session.deadline(), kStart + 90s);
-    f.session.on_deadline(kStart + 90s - 1ns);
+    ASSERT_EQ(f.session.deadline(), kStart + (open ? 70s : 60s));
+    f.session.on_octets(true, kStart + 30s);
+    const auto due = kStart + (open ? 90s : 60s);
+    ASSERT_EQ(f.session.deadline(), due);
+    f.session.on_deadline(due - 1ns);
     EXPECT_TRUE(f.host.sent.empty());
-    f.session.on_deadline(kStart + 90s);
+    f.session.on_deadline(due);
     const auto messages = f.host.take();
     ASSERT_EQ(messages.size(), state == SessionState::kClosed ? 1U : 2U);
     EXPECT_TRUE(is<BfmNotification>(messages[0]));
@@ -412,6 +435,26 @@ TEST(MiddleboxSession, AMessageThatTheTransportCutIsBadlyFormed) {
 }
 
 // --- Ending ------------------------------------------------------------------------------------
+
+// 7.5: AST, also where the agent does not read and nothing else fits.
+TEST(MiddleboxSession, WhoIsCutOffStillGetsAst) {
+  Fixture f(SessionState::kOpen);
+  f.receive({{5}, PrlRequest{}});
+  f.session.cut_off();
+  const auto messages = f.host.take();
+  ASSERT_EQ(messages.size(), 1U);
+  EXPECT_TRUE(is<AstNotification>(messages[0]));
+  EXPECT_EQ(f.host.closings, 1);
+  EXPECT_EQ(f.session.state(), SessionState::kClosed);
+  f.session.cut_off();
+  f.session.reply({5}, PrlReply{});
+  EXPECT_TRUE(f.host.take().empty());
+  EXPECT_EQ(f.host.closings, 1);
+  Fixture early;
+  early.session.cut_off();
+  EXPECT_TRUE(early.host.take().empty());
+  EXPECT_EQ(early.host.closings, 1);
+}
 
 TEST(MiddleboxSession, StWaitsForTheRepliesThatAreDueAndIgnoresWhatFollows) {
   Fixture f(SessionState::kOpen);

@@ -1,0 +1,267 @@
+#include "agent/c/client.hpp"
+
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <cerrno>
+#include <cstring>
+#include <exception>
+#include <expected>
+#include <future>
+#include <system_error>
+
+#include "agent/c/convert.hpp"
+#include "simco/wire/limits.hpp"
+
+using namespace simco;
+using agent::Outcome;
+using boost::system::error_code;
+
+namespace simco::agent::c {
+
+Wakeup::Wakeup() : descriptor_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+  if (descriptor_ < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
+}
+
+Wakeup::~Wakeup() { ::close(descriptor_); }
+
+void Wakeup::signal() {
+  // Fails only if the count is at its end: then it is readable already.
+  [[maybe_unused]] const int result = ::eventfd_write(descriptor_, 1);
+}
+
+void Wakeup::clear() {
+  eventfd_t count = 0;
+  [[maybe_unused]] const int result = ::eventfd_read(descriptor_, &count);
+}
+
+Loop::Loop() : work_(io_.get_executor()) {
+  // The program's signals are for its own threads.
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  thread_ = std::thread([this] { io_.run(); });
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+Loop::~Loop() {
+  // Not until it is idle: a peer that does not answer must not keep the process.
+  io_.stop();
+  thread_.join();
+}
+
+std::shared_ptr<Loop> Loop::shared() {
+  static std::mutex mutex;
+  static std::weak_ptr<Loop> existing;
+  const std::scoped_lock lock(mutex);
+  auto loop = existing.lock();
+  if (loop == nullptr) {
+    loop = std::make_shared<Loop>();
+    existing = loop;
+  }
+  return loop;
+}
+
+namespace {
+
+std::string text_or_empty(const char* text) { return text == nullptr ? "" : text; }
+
+std::expected<net::TransportOptions, std::string> transport_of(const simco_client_config& config) {
+  net::TransportOptions result;
+  const auto name = config.transport == nullptr ? std::string("tcp") : config.transport;
+  if (name == "sctp") {
+    result.transport = net::Transport::kSctp;
+  } else if (name != "tcp") {
+    return std::unexpected("unknown transport '" + name + "': use tcp or sctp");
+  }
+  if (config.streams != 0) result.sctp.streams = config.streams;
+  if (config.udp_encaps != 0) result.sctp.udp_encaps = config.udp_encaps;
+  const net::TlsFiles files{text_or_empty(config.tls_certificate), text_or_empty(config.tls_key),
+                            text_or_empty(config.tls_authority)};
+  if (files.empty()) return result;
+  auto tls = net::TlsContext::load(net::TlsSide::kAgent, files);
+  if (!tls) return std::unexpected(tls.error());
+  result.tls = std::move(*tls);
+  result.tls_name = text_or_empty(config.tls_name);
+  return result;
+}
+
+std::expected<AgentOptions, std::string> options_of(const simco_client_config& config) {
+  AgentOptions result;
+  auto authentication = authentication_of(config.agent);
+  if (!authentication) {
+    return std::unexpected("a name needs a secret, a secret a name of at most 255 octets");
+  }
+  auto transport = transport_of(config);
+  if (!transport) return std::unexpected(transport.error());
+  if (config.agent.timeout_ms != 0) {
+    result.timeout = std::chrono::milliseconds(config.agent.timeout_ms);
+  }
+  result.credentials = std::move(authentication->credentials);
+  result.middlebox_secret = std::move(authentication->middlebox_secret);
+  result.transport = std::move(*transport);
+  return result;
+}
+
+}  // namespace
+}  // namespace simco::agent::c
+
+// --- The handle ----------------------------------------------------------------------------------
+
+simco_client::simco_client(const agent::AgentOptions& options, const simco_callbacks& callbacks,
+                           void* user)
+    : callbacks_(callbacks),
+      user_(user),
+      loop_(agent::c::Loop::shared()),
+      driver_(std::make_shared<agent::Driver>(loop_->io().get_executor(), options)) {}
+
+simco_client::~simco_client() {
+  // What was posted before has run when this has; afterwards nothing on the loop knows us.
+  std::promise<void> down;
+  boost::asio::post(loop_->io(), [this, &down] {
+    driver_->shut_down();
+    down.set_value();
+  });
+  down.get_future().wait();
+}
+
+int simco_client::open(const std::string& middlebox) {
+  if (state_ != State::kClosed) return SIMCO_ERR_ALREADY_OPEN;
+  const auto target = net::parse_host_port(middlebox, kSimcoPort);
+  if (!target) return SIMCO_ERR_INVALID;
+  state_ = State::kOpening;
+  boost::asio::post(loop_->io(), [this, target = *target] {
+    driver_->open(target, [this](const error_code& error, const Outcome& outcome) {
+      on_opened(error, outcome);
+    });
+  });
+  return SIMCO_OK;
+}
+
+int simco_client::submit(const simco_request& request, simco_reply_cb done, void* user) {
+  auto wanted = agent::c::from_c(request);
+  if (!wanted || done == nullptr) return SIMCO_ERR_INVALID;
+  if (state_ != State::kOpen) return SIMCO_ERR_NOT_OPEN;
+  boost::asio::post(loop_->io(), [this, wanted = std::move(*wanted), done, user] {
+    driver_->transact(wanted.body, wanted.rule,
+                      [this, done, user](const error_code& error, const Outcome& outcome) {
+                        auto reply =
+                            error ? nullptr : std::make_unique<agent::c::Reply>(*outcome.body);
+                        post_callback([done, user, error = agent::c::error_value(error),
+                                       reply = std::move(reply)] {
+                          done(user, error, reply ? reply->get() : nullptr);
+                        });
+                      });
+  });
+  return SIMCO_OK;
+}
+
+int simco_client::close() {
+  if (state_ != State::kOpen) return SIMCO_ERR_NOT_OPEN;
+  boost::asio::post(loop_->io(),
+                    [this] { driver_->close([](const error_code&, const Outcome&) {}); });
+  return SIMCO_OK;
+}
+
+std::size_t simco_client::dispatch() {
+  std::vector<Callback> due;
+  {
+    const std::scoped_lock lock(mutex_);
+    wakeup_.clear();
+    due.swap(due_);
+  }
+  for (auto& callback : due) callback();
+  return due.size();
+}
+
+void simco_client::post_callback(Callback callback) {
+  const std::scoped_lock lock(mutex_);
+  due_.push_back(std::move(callback));
+  wakeup_.signal();
+}
+
+// --- On the client's thread ----------------------------------------------------------------------
+
+void simco_client::on_opened(const error_code& error, const Outcome& outcome) {
+  if (error) return end_session(error);
+  post_callback([this, told = agent::c::to_c(*outcome.capabilities)] {
+    state_ = State::kOpen;
+    if (callbacks_.on_open != nullptr) callbacks_.on_open(user_, &told);
+  });
+  on_await_event();
+}
+
+void simco_client::on_await_event() {
+  driver_->next_event(
+      [this](const error_code& error, const Outcome& outcome) { on_event(error, outcome); });
+}
+
+void simco_client::on_event(const error_code& error, const Outcome& outcome) {
+  if (error) return end_session(error);
+  post_callback([this, told = agent::c::to_c(*outcome.event)] {
+    if (callbacks_.on_event != nullptr) callbacks_.on_event(user_, &told);
+  });
+  on_await_event();
+}
+
+void simco_client::end_session(const error_code& reason) {
+  post_callback([this, error = agent::c::error_value(reason), text = reason.message()] {
+    state_ = State::kClosed;
+    error_text_ = text;
+    if (callbacks_.on_end != nullptr) callbacks_.on_end(user_, error);
+  });
+}
+
+// --- The C functions -----------------------------------------------------------------------------
+
+namespace {
+
+void tell(char* error, std::size_t size, const std::string& text) {
+  if (error == nullptr || size == 0) return;
+  const std::size_t count = std::min(size - 1, text.size());
+  std::memcpy(error, text.data(), count);
+  error[count] = '\0';
+}
+
+}  // namespace
+
+extern "C" {
+
+simco_client* simco_client_new(const simco_client_config* config, const simco_callbacks* callbacks,
+                               void* user, char* error, size_t error_size) {
+  const auto options = agent::c::options_of(config != nullptr ? *config : simco_client_config{});
+  if (!options) {
+    tell(error, error_size, options.error());
+    return nullptr;
+  }
+  try {
+    return new simco_client(*options, callbacks != nullptr ? *callbacks : simco_callbacks{}, user);
+  } catch (const std::exception& failure) {
+    tell(error, error_size, failure.what());
+    return nullptr;
+  }
+}
+
+void simco_client_free(simco_client* client) { delete client; }
+
+int simco_client_open(simco_client* client, const char* middlebox) {
+  return client->open(middlebox);
+}
+
+int simco_client_fd(const simco_client* client) { return client->descriptor(); }
+
+size_t simco_client_dispatch(simco_client* client) { return client->dispatch(); }
+
+int simco_client_submit(simco_client* client, const simco_request* request, simco_reply_cb done,
+                        void* user) {
+  return client->submit(*request, done, user);
+}
+
+int simco_client_close(simco_client* client) { return client->close(); }
+
+const char* simco_client_error_text(const simco_client* client) { return client->error_text(); }
+
+}  // extern "C"

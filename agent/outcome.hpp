@@ -1,0 +1,23 @@
+// What an agent's operations come to, before it has its type.
+#pragma once
+
+#include <boost/system/error_code.hpp>
+#include <functional>
+
+#include "simco/session/agent_transactions.hpp"
+#include "simco/wire/messages.hpp"
+
+namespace simco::agent {
+
+/// What an operation comes to before it has its type: one of these, unless it failed. Valid during
+/// the call that hands it over.
+struct Outcome {
+  const Body* body = nullptr;                  ///< positive reply to a request
+  const Capabilities* capabilities = nullptr;  ///< of an opened session
+  const RuleEvent* event = nullptr;
+};
+
+/// Receives an operation's end, once.
+using Completion = std::move_only_function<void(const boost::system::error_code&, const Outcome&)>;
+
+}  // namespace simco::agent

@@ -1,0 +1,36 @@
+"""The C library libsimco-agent, bound by cffi from its own header."""
+
+import os
+import re
+from pathlib import Path
+
+import cffi
+
+_HERE = Path(__file__).resolve().parent
+_LIBRARY = "libsimco-agent.so.0"
+
+
+def _header() -> str:
+    """agent.h: beside this file once installed, else in the source tree."""
+    for path in (_HERE / "agent.h", _HERE.parent.parent / "c" / "simco" / "agent.h"):
+        if path.exists():
+            return path.read_text()
+    raise ImportError("simco: agent.h is missing from the package; install it again")
+
+
+def declarations(header: str) -> str:
+    """What cffi understands of the header: without preprocessor, attributes and C++."""
+    text = re.sub(r"/\*.*?\*/", "", header, flags=re.DOTALL)
+    text = re.sub(r"^#ifdef __cplusplus.*?^#endif", "", text, flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(r"^#.*$", "", text, flags=re.MULTILINE)
+    return text.replace("SIMCO_API ", "")
+
+
+ffi = cffi.FFI()
+ffi.cdef(declarations(_header()))
+try:
+    # SIMCO_AGENT_LIBRARY names another file than the system's, such as that of a build folder.
+    lib = ffi.dlopen(os.environ.get("SIMCO_AGENT_LIBRARY", _LIBRARY))
+except OSError as error:
+    raise ImportError(f"simco: cannot load the C library: {error}; install the package libsimco-agent0, or name"
+                      " the file in SIMCO_AGENT_LIBRARY") from error

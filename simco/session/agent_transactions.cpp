@@ -1,0 +1,113 @@
+#include "simco/session/agent_transactions.hpp"
+
+#include <algorithm>
+
+#include "simco/wire/assert.hpp"
+
+namespace simco {
+namespace {
+
+/// A rule that the agent ends itself ends without a notification to it.
+bool ends_rule(const Body& reply) {
+  const auto* refused = std::get_if<NegativeReply>(&reply);
+  return std::holds_alternative<PrdReply>(reply) ||
+         (refused != nullptr && refused->code == NegativeReplyCode::kNoSuchRule);
+}
+
+/// The rule that a request has made, if it was one that makes rules.
+std::optional<PolicyRuleId> made_rule(const Body& reply) {
+  if (const auto* prr = std::get_if<PrrReply>(&reply)) return prr->pid;
+  if (const auto* per = std::get_if<PerReply>(&reply)) return per->pid;
+  if (const auto* pdr = std::get_if<PdrReply>(&reply)) return pdr->pid;
+  return std::nullopt;
+}
+
+}  // namespace
+
+void AgentTransactions::set_streams(std::uint16_t streams) {
+  SIMCO_ASSERT(streams > 0 && creating_tid_.empty() && pending_.empty());
+  streams_ = streams;
+}
+
+std::optional<TransactionId> AgentTransactions::stream_of(std::optional<PolicyRuleId> rule) const {
+  if (!rule) return std::nullopt;
+  const auto found = creating_tid_.find(*rule);
+  return found == creating_tid_.end() ? std::nullopt : std::optional(found->second);
+}
+
+void AgentTransactions::start(TransactionId tid, std::optional<PolicyRuleId> rule, Instant deadline,
+                              Completion done) {
+  // One caller may pass a time that its loop has cached, another a fresh one: the order stays.
+  if (!deadlines_.empty()) deadline = std::max(deadline, deadlines_.back().first);
+  const bool fresh = pending_.emplace(tid, Pending{std::move(done), rule}).second;
+  SIMCO_ASSERT(fresh);  // 4.2.5: a TID is used once
+  deadlines_.emplace_back(deadline, tid);
+}
+
+void AgentTransactions::on_reply(TransactionId tid, const Body& reply) {
+  const auto found = pending_.find(tid);
+  if (found == pending_.end()) return;
+  auto [done, rule] = std::move(found->second);
+  pending_.erase(found);
+  if (rule && ends_rule(reply)) creating_tid_.erase(*rule);
+  remember_stream(reply, rule, tid);
+  done(TransactionEnd::kReplied, &reply);
+}
+
+void AgentTransactions::remember_stream(const Body& reply, std::optional<PolicyRuleId> about,
+                                        TransactionId tid) {
+  if (streams_ == 1) return;
+  const auto pid = made_rule(reply);
+  if (!pid) return;
+  // PEA keeps the PID: its rule stays on the stream of the reservation, if that was of this
+  // session.
+  if (about) {
+    creating_tid_.try_emplace(*pid, tid);
+  } else {
+    creating_tid_.insert_or_assign(*pid, tid);
+  }
+}
+
+std::optional<Instant> AgentTransactions::next_deadline() const {
+  return deadlines_.empty() ? std::nullopt : std::optional(deadlines_.front().first);
+}
+
+void AgentTransactions::on_deadline(Instant now) {
+  while (!deadlines_.empty()) {
+    const auto [deadline, tid] = deadlines_.front();
+    const auto found = pending_.find(tid);
+    if (found != pending_.end() && deadline > now) return;
+    deadlines_.pop_front();
+    if (found == pending_.end()) continue;  // answered since
+    auto done = std::move(found->second.done);
+    pending_.erase(found);
+    done(TransactionEnd::kTimedOut, nullptr);
+  }
+}
+
+void AgentTransactions::on_rule_event(PolicyRuleId pid, Lifetime lifetime) {
+  if (lifetime == Lifetime{0}) creating_tid_.erase(pid);
+  events_.push_back({pid, lifetime});
+  if (events_.size() <= kAgentEventsMax) return;
+  const std::uint64_t lost = events_.front().lost + 1;
+  events_.pop_front();
+  events_.front().lost = lost;
+}
+
+std::optional<RuleEvent> AgentTransactions::take_event() {
+  if (events_.empty()) return std::nullopt;
+  const RuleEvent event = events_.front();
+  events_.pop_front();
+  return event;
+}
+
+void AgentTransactions::end() {
+  deadlines_.clear();
+  creating_tid_.clear();
+  // Completions may look at this object: it must be consistent before the first of them runs.
+  for (auto& [tid, pending] : std::exchange(pending_, {})) {
+    pending.done(TransactionEnd::kSessionEnded, nullptr);
+  }
+}
+
+}  // namespace simco

@@ -1,0 +1,102 @@
+// What an agent remembers of its session: which transactions wait for their replies and until when,
+// on which stream messages about a rule travel, and which rule events (ARE) have not been taken
+// yet. No sockets, no clock, no timers: TIDs, messages and times go in; completions and a deadline
+// come out.
+//
+// Threads: none of its own; use one object from one thread at a time.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include "simco/session/limits.hpp"
+#include "simco/wire/ids.hpp"
+#include "simco/wire/instant.hpp"
+#include "simco/wire/messages.hpp"
+
+namespace simco {
+
+/// A change of a rule that the agent did not ask for, or its end (ARE, RFC 4540 section 5.3.19).
+struct RuleEvent {
+  PolicyRuleId pid;
+  Lifetime lifetime;       ///< seconds from now; 0: the rule is gone
+  std::uint64_t lost = 0;  ///< events dropped before this one because none were taken
+  friend bool operator==(const RuleEvent&, const RuleEvent&) = default;
+};
+
+/// How a transaction ended.
+enum class TransactionEnd : std::uint8_t {
+  kReplied,       ///< there is a reply, positive or negative
+  kTimedOut,      ///< no reply in time; the middlebox may have carried out the request
+  kSessionEnded,  ///< the session ended first; the middlebox may have carried out the request
+};
+
+class AgentTransactions {
+ public:
+  /// Receives the end of a transaction, once. `reply` is null unless the end is kReplied; views in
+  /// it are valid during the call only. A completion may call back into the object.
+  using Completion = std::move_only_function<void(TransactionEnd, const Body* reply)>;
+
+  /// `streams`: outbound streams of the association at this end, at least 1 (TCP: 1).
+  explicit AgentTransactions(std::uint16_t streams = 1) : streams_(streams) {}
+
+  /// Replaces the number of streams; only while nothing is known of any rule.
+  void set_streams(std::uint16_t streams);
+
+  /// True if no further transaction can wait for a reply (kAgentPendingMax).
+  bool full() const { return pending_.size() >= kAgentPendingMax; }
+  /// Transactions that wait for their replies.
+  std::size_t pending() const { return pending_.size(); }
+
+  /// The TID whose stream a request about `rule` must take, because all messages about one rule
+  /// share a stream; nothing if any stream will do.
+  std::optional<TransactionId> stream_of(std::optional<PolicyRuleId> rule) const;
+
+  /// A request was sent with `tid` and waits for its reply until `deadline`. `rule` is the one that
+  /// it is about, if that exists already. A deadline before an earlier call's is taken for
+  /// that one's.
+  void start(TransactionId tid, std::optional<PolicyRuleId> rule, Instant deadline,
+             Completion done);
+
+  /// A reply has arrived. One whose transaction has timed out, or never was, is ignored.
+  void on_reply(TransactionId tid, const Body& reply);
+
+  /// When on_deadline() must be called, if at all. Calling it earlier does no harm.
+  std::optional<Instant> next_deadline() const;
+  /// Completes, with kTimedOut, what waited until `now` or earlier.
+  void on_deadline(Instant now);
+
+  /// An ARE notification has arrived.
+  void on_rule_event(PolicyRuleId pid, Lifetime lifetime);
+  /// The oldest rule event that was not taken yet; nothing if there is none.
+  std::optional<RuleEvent> take_event();
+
+  /// The session is over: completes every transaction with kSessionEnded and forgets the streams.
+  /// Rule events stay and can still be taken.
+  void end();
+
+ private:
+  struct Pending {
+    Completion done;
+    std::optional<PolicyRuleId> rule;
+  };
+
+  /// `about`: the rule that the request named.
+  void remember_stream(const Body& reply, std::optional<PolicyRuleId> about, TransactionId tid);
+
+  std::uint32_t streams_;
+  std::unordered_map<TransactionId, Pending> pending_;
+  /// In the order of the deadlines; transactions that have ended since are still in it.
+  std::deque<std::pair<Instant, TransactionId>> deadlines_;
+  /// The request that made each rule; kept only if there are several streams.
+  std::unordered_map<PolicyRuleId, TransactionId> creating_tid_;
+  std::deque<RuleEvent> events_;
+};
+
+}  // namespace simco

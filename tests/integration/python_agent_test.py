@@ -1,0 +1,175 @@
+"""The Python package against a real middlebox. SIMCO_MIDDLEBOX names the program."""
+
+import asyncio
+import os
+import re
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+import simco
+
+
+class Middlebox:
+    """A middlebox on a free port of the loopback address."""
+
+    def __init__(self, *options):
+        self.process = subprocess.Popen([os.environ["SIMCO_MIDDLEBOX"], "--port", "0", *options],
+                                        stderr=subprocess.PIPE, text=True)
+        self.said = []
+        for line in self.process.stderr:
+            self.said.append(line)
+            listening = re.search(r"listening on \w+ 127\.0\.0\.1:(\d+)", line)
+            if listening:
+                self.address = f"127.0.0.1:{listening[1]}"
+                return
+        raise AssertionError("".join(self.said))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.communicate()
+
+
+def run(coroutine):
+    return asyncio.run(asyncio.wait_for(coroutine, 60))
+
+
+class AgentTest(unittest.TestCase):
+    def test_the_life_of_a_rule(self):
+        async def body(box):
+            async with simco.Client(box.address) as client:
+                rule = await client.enable("10.0.0.5:5004/2", "192.0.2.7:6000/2", lifetime=60)
+                self.assertEqual(rule.lifetime, 60)
+                self.assertEqual(str(rule.outside), "10.0.0.5:5004/2")
+                self.assertEqual(await client.list(), [rule.pid])
+                status = await client.status(rule.pid)
+                self.assertEqual(status.kind, simco.RuleKind.ENABLED)
+                self.assertEqual(status.direction, simco.Direction.BIDIRECTIONAL)
+                self.assertEqual(status.external.address, bytes([192, 0, 2, 7]))
+                self.assertEqual(status.owner, "anonymous@127.0.0.1")
+                self.assertEqual(await client.change_lifetime(rule.pid, 90), 90)
+                await client.remove(rule.pid)
+                with self.assertRaises(simco.Refused) as caught:
+                    await client.status(rule.pid)
+                self.assertEqual(caught.exception.code, 0x0343)
+                self.assertEqual(str(caught.exception), "specified policy rule does not exist (0x0343)")
+
+        with Middlebox() as box:
+            run(body(box))
+
+    def test_reservation_ipv6_and_disable(self):
+        async def body(box):
+            async with simco.Client(box.address) as client:
+                held = await client.reserve(lifetime=60, ports=2, parity=simco.Parity.EVEN, ip_version=6)
+                rule = await client.enable("[2001:db8::5]:5004/2", "[2001:db8:1::7]:6000/2", lifetime=60,
+                                           reservation=held.pid)
+                self.assertEqual(rule.pid, held.pid)
+                async with simco.Client(box.address) as other:
+                    block = await other.disable("[2001:db8::5]:5004/2", "[2001:db8:1::7]:6000/2", lifetime=30)
+                    self.assertEqual((await other.status(block.pid)).kind, simco.RuleKind.DISABLED)
+                    events = {}
+                    while rule.pid not in events:
+                        event = await client.next_event()
+                        events[event.pid] = event
+                    self.assertEqual((events[rule.pid].lifetime, events[rule.pid].lost), (0, 0))
+
+        with Middlebox() as box:
+            run(body(box))
+
+    def test_many_at_once(self):
+        async def body(box):
+            async with simco.Client(box.address) as client:
+                rules = await asyncio.gather(*(client.enable(f"10.0.0.5:{port}", f"192.0.2.7:{port}", lifetime=60)
+                                               for port in range(1, 501)))
+                self.assertEqual(len({rule.pid for rule in rules}), 500)
+
+        with Middlebox() as box:
+            run(body(box))
+
+    def test_authentication_both_ways(self):
+        async def body(box):
+            async with simco.Client(box.address, name="proxy", secret=b"s3cret", middlebox_secret=b"b0x") as client:
+                rule = await client.enable("10.0.0.5:5004", "192.0.2.7:6000", lifetime=60)
+                self.assertEqual((await client.status(rule.pid)).owner, "proxy")
+            with self.assertRaises(simco.SessionEnded):
+                async with simco.Client(box.address):
+                    pass
+            with self.assertRaises(simco.SimcoError):
+                async with simco.Client(box.address, name="proxy", secret=b"s3cret", middlebox_secret=b"other"):
+                    pass
+
+        with tempfile.TemporaryDirectory() as folder:
+            config = Path(folder) / "box.toml"
+            config.write_text('secret = "b0x"\n[[agent]]\nname = "proxy"\nsecret = "s3cret"\n')
+            with Middlebox("--config", str(config)) as box:
+                run(body(box))
+
+    def test_no_middlebox(self):
+        async def body():
+            with self.assertRaisesRegex(simco.SessionEnded, "refused"):
+                async with simco.Client("127.0.0.1:1"):
+                    pass
+
+        run(body())
+
+    def test_the_middlebox_goes(self):
+        async def body():
+            with Middlebox() as box:
+                client = simco.Client(box.address)
+                await client.open()
+            with self.assertRaises(simco.SessionEnded):
+                await client.next_event()
+            with self.assertRaises(simco.SimcoError):
+                await client.list()
+            client.free()
+
+        run(body())
+
+    def test_bad_arguments(self):
+        with self.assertRaisesRegex(ValueError, "unknown transport 'quic'"):
+            simco.Client("127.0.0.1", transport="quic")
+        with self.assertRaisesRegex(ValueError, "a name needs a secret"):
+            simco.Client("127.0.0.1", name="proxy")
+
+        async def body(box):
+            async with simco.Client(box.address) as client:
+                with self.assertRaisesRegex(ValueError, "'10.0.0' is not an endpoint"):
+                    await client.enable("10.0.0", "any", lifetime=60)
+                with self.assertRaisesRegex(ValueError, "unknown protocol 'tpc'"):
+                    await client.enable("10.0.0.1", "any", lifetime=60, protocol="tpc")
+
+        with Middlebox() as box:
+            run(body(box))
+
+
+class ExamplesTest(unittest.TestCase):
+    """The examples in C, as shipped. SIMCO_EXAMPLES is their folder."""
+
+    def example(self, name, *arguments):
+        path = Path(os.environ["SIMCO_EXAMPLES"]) / name
+        return subprocess.run([path, *arguments], capture_output=True, text=True, timeout=60, check=False)
+
+    def test_pinhole(self):
+        with Middlebox() as box:
+            done = self.example("pinhole", box.address, "10.0.0.5:5004/2", "192.0.2.7:6000/2")
+            self.assertEqual(done.stderr, "")
+            self.assertEqual(done.stdout, "rule 1: external hosts send to 10.0.0.5:5004/2 for 60 s\nclosed\n")
+            self.assertEqual(done.returncode, 0)
+
+    def test_own_loop(self):
+        with Middlebox() as box:
+            host, port = box.address.split(":")
+            done = self.example("own_loop", host, port)
+            self.assertEqual((done.stdout, done.stderr, done.returncode), ("0 rules\n", "", 0))
+
+    def test_without_a_middlebox(self):
+        done = self.example("pinhole", "127.0.0.1:1", "10.0.0.5", "192.0.2.7")
+        self.assertEqual((done.stderr, done.returncode), ("pinhole: Connection refused\n", 1))
+
+
+if __name__ == "__main__":
+    unittest.main()
