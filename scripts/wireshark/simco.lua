@@ -8,20 +8,20 @@ local HEADER = 8 -- octets: type, length, TID
 
 local BASIC = { [1] = "request", [2] = "positive reply", [3] = "negative reply", [4] = "notification" }
 
-local SUB = { -- of requests and positive replies (4.2.1, 4.2.2)
+local SUB = { -- of requests and positive replies (4.2.1, 4.2.2), or only of that basic type
   [0x01] = { "SE", "session establishment" },
   [0x02] = { "SA", "session authentication" },
   [0x03] = { "ST", "session termination" },
   [0x11] = { "PRR", "policy reserve rule" },
   [0x12] = { "PER", "policy enable rule" },
-  [0x13] = { "PEA", "PER after reservation" },
+  [0x13] = { "PEA", "PER after reservation", only = 1 },
   [0x14] = { "PDR", "policy disable rule" },
   [0x15] = { "PLC", "policy rule lifetime change" },
-  [0x16] = { "PRD", "policy rule deletion" },
+  [0x16] = { "PRD", "policy rule deletion", only = 2 },
   [0x21] = { "PRS", "policy rule status" },
   [0x22] = { "PRL", "policy rule list" },
-  [0x23] = { "PES", "policy enable rule status" },
-  [0x24] = { "PDS", "policy disable rule status" },
+  [0x23] = { "PES", "policy enable rule status", only = 2 },
+  [0x24] = { "PDS", "policy disable rule status", only = 2 },
 }
 
 local NOTIFICATION = { -- 4.2.4
@@ -287,9 +287,10 @@ local function describe(basic, sub)
     return string.format("refused: 0x03%02x %s", sub, REFUSAL[sub] or "undefined"), REFUSAL[sub]
   end
   local names = basic == 4 and NOTIFICATION or SUB
-  local known = names[sub] and BASIC[basic]
+  local entry = names[sub]
+  local known = entry and BASIC[basic] and (entry.only or basic) == basic
   if not known then return string.format("0x%02x%02x", basic, sub), nil end
-  return names[sub][1] .. " " .. BASIC[basic], names[sub][2]
+  return entry[1] .. " " .. BASIC[basic], entry[2]
 end
 
 -- Requests by conversation and TID, each with its frame and time, and replies by theirs.
@@ -360,6 +361,10 @@ function simco.dissector(tvb, pinfo, tree)
 end
 
 -- --- Where it is found --------------------------------------------------------------------------------
+
+-- IANA has registered payload protocol identifier 15 for SIMCO: over SCTP, at any port.
+local PAYLOAD_PROTOCOL = 15
+DissectorTable.get("sctp.ppi"):add(PAYLOAD_PROTOCOL, simco)
 
 local TABLES = { "tcp.port", "sctp.port", "tls.port" }
 local port

@@ -27,6 +27,8 @@ std::string_view to_string(NetError error) {
     case NetError::kAssociationAborted: return "the peer aborted the association";
     case NetError::kAssociationLost: return "the peer of the association does not answer any more";
     case NetError::kAssociationRestarted: return "the peer has restarted the association";
+    case NetError::kCrowdedOut:
+      return "closed, before its TLS handshake was over, to make room for others";
   }
   return "undefined transport error";
 }

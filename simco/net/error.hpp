@@ -8,12 +8,14 @@
 namespace simco::net {
 
 enum class NetError : std::uint8_t {
-  kNoKernelSctp = 1,     ///< the kernel's SCTP was asked for, and it has none
-  kNoKernelEncaps,       ///< net.sctp.udp_port is 0, so the kernel's SCTP is not encapsulated
-  kOtherEventLoop,       ///< userland SCTP is in use by another event loop of this process
-  kAssociationAborted,   ///< the peer aborted the association (ABORT chunk)
-  kAssociationLost,      ///< the peer does not answer any more
-  kAssociationRestarted  ///< the peer has started anew and knows nothing of what was (RFC 9260 5.2)
+  kNoKernelSctp = 1,      ///< the kernel's SCTP was asked for, and it has none
+  kNoKernelEncaps,        ///< net.sctp.udp_port is 0, so the kernel's SCTP is not encapsulated
+  kOtherEventLoop,        ///< userland SCTP is in use by another event loop of this process
+  kAssociationAborted,    ///< the peer aborted the association (ABORT chunk)
+  kAssociationLost,       ///< the peer does not answer any more
+  kAssociationRestarted,  ///< the peer has started anew and knows nothing of what was (RFC
+                          ///< 9260 5.2)
+  kCrowdedOut             ///< closed before the TLS handshake was over, to make room for others
 };
 
 /// A sentence for `error`, with what to do about it where something can be done.

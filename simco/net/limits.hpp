@@ -25,7 +25,7 @@ inline constexpr std::chrono::seconds kCloseTimeout{2};
 inline constexpr std::chrono::milliseconds kAcceptPause{100};
 /// Longest time from a connection to the end of its TLS handshake, or to its first octet.
 inline constexpr std::chrono::seconds kHandshakeTimeout{10};
-/// TLS handshakes of a listener at a time; further connections are closed.
+/// TLS handshakes of a listener at a time; with more, the source with the most loses its oldest.
 inline constexpr std::size_t kHandshakesMax = 4096;
 /// Connections that the kernel may hold until they are accepted.
 inline constexpr int kListenBacklog = 4096;
@@ -46,6 +46,9 @@ inline constexpr std::chrono::milliseconds kSctpThinFlowGap{2};
 inline constexpr std::uint32_t kKernelSctpBuffer = 4 * 1024 * 1024;
 inline constexpr std::uint32_t kUserlandSctpSendBuffer = 256 * 1024;
 inline constexpr std::uint32_t kUserlandSctpReceiveBuffer = 1024 * 1024;
+/// What it is until the user of the association wants long messages: usrsctp keeps data behind a
+/// gap up to this, and no session needs more to begin.
+inline constexpr std::uint32_t kUserlandSctpGuestBuffer = 16 * 1024;
 /// Longest SCTP packet that the userland stack sends, octets: with IP and UDP headers it passes
 /// Ethernet, and most tunnels through it.
 inline constexpr std::uint32_t kUserlandMtu = 1400;

@@ -57,9 +57,9 @@ class Opening {
 
   void open_tcp(const address& one) {
     open("tcp", one, "", [&] {
-      return std::make_unique<TcpListener>(
-          executor_, boost::asio::ip::tcp::endpoint(one, options_.port), read_buffer_, on_accept_,
-          on_error_, options_.tls, options_.on_refused);
+      return std::make_unique<TcpListener>(executor_,
+                                           boost::asio::ip::tcp::endpoint(one, options_.port),
+                                           read_buffer_, on_accept_, on_error_, options_);
     });
   }
 

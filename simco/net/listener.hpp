@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "simco/net/endpoint.hpp"
+#include "simco/net/limits.hpp"
 #include "simco/net/message_channel.hpp"
 #include "simco/net/read_buffer.hpp"
 #include "simco/net/tls.hpp"
@@ -49,6 +50,7 @@ struct ListenOptions {
   /// TCP: connections that begin with a TLS handshake get one; others are SIMCO as it is. Null: all
   /// are.
   std::shared_ptr<const TlsContext> tls = {};
+  std::size_t handshakes_max = kHandshakesMax;  ///< TLS handshakes of a listener at a time
   Listener::OnRefused on_refused = [](const std::string&, const boost::system::error_code&) {};
 };
 

@@ -13,9 +13,12 @@
 #include <utility>
 #include <vector>
 
+#include "simco/net/limits.hpp"
+#include "simco/net/transport.hpp"
 #include "simco/wire/byte_io.hpp"
 #include "simco/wire/codec.hpp"
 #include "simco/wire/ids.hpp"
+#include "simco/wire/limits.hpp"
 
 namespace simco::net {
 
@@ -68,8 +71,10 @@ class MessageChannel {
   virtual void detach() = 0;
 
   /// Room for a message of `size` octets at the end of the output queue, to be filled before the
-  /// next call. Empty where the queue is full (kOutputQueueMax) or the connection is going down.
-  virtual std::span<std::byte> allocate(std::size_t size, Delivery delivery) = 0;
+  /// next call. Empty where more than `limit` octets would be queued or the connection is going
+  /// down.
+  virtual std::span<std::byte> allocate(std::size_t size, Delivery delivery,
+                                        std::size_t limit = kOutputQueueMax) = 0;
   /// Hands what is queued to the transport, as far as it takes it.
   virtual void flush() = 0;
   /// Octets queued here and not taken by the transport.
@@ -84,6 +89,7 @@ class MessageChannel {
   /// Delivers what is queued, then closes; input is dropped from now on.
   virtual void close() = 0;
 
+  virtual Transport transport() const = 0;
   /// Streams negotiated for each direction; 1 over TCP.
   virtual std::uint16_t outbound_streams() const = 0;
   virtual std::uint16_t inbound_streams() const = 0;
@@ -97,9 +103,11 @@ class MessageChannel {
   StreamId stream_of(TransactionId tid) const {
     return StreamId{static_cast<std::uint16_t>(tid.value % outbound_streams())};
   }
-  /// Queues a message on the stream of its TID. False where allocate() has no room.
+  /// Queues a message on the stream of its TID. False where allocate() has no room; for AST, the
+  /// last word of a session, there is room behind a queue that is full (7.5).
   bool send(TransactionId tid, const Body& body) {
-    const auto room = allocate(encoded_size(body), {stream_of(tid)});
+    const std::size_t reserve = std::holds_alternative<AstNotification>(body) ? kHeaderSize : 0;
+    const auto room = allocate(encoded_size(body), {stream_of(tid)}, kOutputQueueMax + reserve);
     if (room.empty()) return false;
     ByteWriter out(room);
     encode(tid, body, out);

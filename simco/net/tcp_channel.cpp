@@ -41,8 +41,9 @@ void TcpChannel::detach() {
 // --- The socket, or TLS over it ----------------------------------------------------------------
 
 ssize_t TcpChannel::receive_some() {
-  if (tls_) return tls_->receive(read_buffer_);
-  return ::recv(socket_.native_handle(), read_buffer_.data(), read_buffer_.size(), MSG_DONTWAIT);
+  const auto room = std::span{read_buffer_}.first(std::min(read_max_, read_buffer_.size()));
+  if (tls_) return tls_->receive(room);
+  return ::recv(socket_.native_handle(), room.data(), room.size(), MSG_DONTWAIT);
 }
 
 ssize_t TcpChannel::send_some(std::span<const std::byte> octets) {
@@ -134,9 +135,8 @@ void TcpChannel::deliver_backlog() {
 
 // --- Output ------------------------------------------------------------------------------------
 
-std::span<std::byte> TcpChannel::allocate(std::size_t size, Delivery) {
-  if (closing_ || !socket_.is_open() ||
-      size > kOutputQueueMax - std::min(kOutputQueueMax, queued())) {
+std::span<std::byte> TcpChannel::allocate(std::size_t size, Delivery, std::size_t limit) {
+  if (closing_ || !socket_.is_open() || size > limit - std::min(limit, queued())) {
     return {};
   }
   const std::size_t old_size = out_.size();

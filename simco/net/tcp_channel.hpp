@@ -27,13 +27,17 @@ class TcpChannel final : public MessageChannel, public std::enable_shared_from_t
 
   void start(ChannelHandler& handler) override;
   void detach() override;
-  std::span<std::byte> allocate(std::size_t size, Delivery delivery) override;
+  std::span<std::byte> allocate(std::size_t size, Delivery delivery, std::size_t limit) override;
   void flush() override;
   std::size_t queued() const override { return out_.size() - out_head_; }
   void pause_input() override { paused_ = true; }
   void resume_input() override;
-  void set_hold_limit(std::size_t octets) override { splitter_.set_hold_limit(octets); }
+  void set_hold_limit(std::size_t octets) override {
+    splitter_.set_hold_limit(octets);
+    read_max_ = octets;
+  }
   void close() override;
+  Transport transport() const override { return Transport::kTcp; }
   std::uint16_t outbound_streams() const override { return 1; }
   std::uint16_t inbound_streams() const override { return 1; }
   std::string peer_address() const override;
@@ -64,7 +68,8 @@ class TcpChannel final : public MessageChannel, public std::enable_shared_from_t
   ReadBuffer& read_buffer_;
   ChannelHandler* handler_ = nullptr;
   FrameSplitter splitter_;
-  std::vector<std::byte> backlog_;  ///< read, but not delivered because the input is paused
+  std::size_t read_max_ = kMessageSizeMax;  ///< octets at a time, and so of the backlog
+  std::vector<std::byte> backlog_;          ///< read, but not delivered because input is paused
   std::vector<std::byte> out_;
   std::size_t out_head_ = 0;
   bool paused_ = false;

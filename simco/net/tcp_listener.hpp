@@ -4,17 +4,19 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include "simco/net/crowd.hpp"
 #include "simco/net/listener.hpp"
+#include "simco/net/tls_handshake.hpp"
 
 namespace simco::net {
 
 class TcpListener final : public Listener {
  public:
-  /// Binds and listens; throws boost::system::system_error where that fails.
+  /// Binds and listens; throws boost::system::system_error where that fails. Of `options` what is
+  /// about TLS counts.
   TcpListener(const boost::asio::any_io_executor& executor,
               const boost::asio::ip::tcp::endpoint& endpoint, ReadBuffer& read_buffer,
-              OnAccept on_accept, OnError on_error, std::shared_ptr<const TlsContext> tls,
-              OnRefused on_refused);
+              OnAccept on_accept, OnError on_error, const ListenOptions& options);
 
   void stop() override;
   void set_tls(std::shared_ptr<const TlsContext> tls) override { tls_ = std::move(tls); }
@@ -37,7 +39,7 @@ class TcpListener final : public Listener {
   OnError on_error_;
   std::shared_ptr<const TlsContext> tls_;
   OnRefused on_refused_;
-  std::size_t shaking_hands_ = 0;
+  Crowd<TlsHandshake*> shaking_hands_;
   bool stopped_ = false;
 };
 

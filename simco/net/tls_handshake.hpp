@@ -25,6 +25,8 @@ class TlsHandshake : public std::enable_shared_from_this<TlsHandshake> {
 
   /// A middlebox waits for the first octet, which tells TLS from SIMCO as it is; an agent begins.
   void start(std::chrono::milliseconds timeout);
+  /// Ends it with `error`, unless it has ended.
+  void give_up(const boost::system::error_code& error) { finish(error); }
 
  private:
   void wait(boost::asio::socket_base::wait_type what);

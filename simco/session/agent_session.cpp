@@ -1,6 +1,24 @@
 #include "simco/session/agent_session.hpp"
 
 namespace simco {
+namespace {
+
+/// As decode(), but a negative reply that nobody has defined, or with attributes that it should not
+/// have, is a negative reply all the same: the request has failed (doc/rfc4540.md, reading 33).
+std::expected<Message, DecodeError> decode_leniently(std::span<const std::byte> octets) {
+  auto message = decode(octets);
+  if (message || section6_step(message.error()) < 4) return message;
+  const Header header = read_header(octets.first<kHeaderSize>());
+  if (static_cast<BasicType>(header.type.basic) != BasicType::kNegativeReply) return message;
+  return Message{header.tid, NegativeReply{static_cast<NegativeReplyCode>(header.type.sub), {}}};
+}
+
+bool is_unknown_notification(std::span<const std::byte> octets, DecodeError error) {
+  return error == DecodeError::kUndefinedSubType &&
+         octets[0] == static_cast<std::byte>(BasicType::kNotification);
+}
+
+}  // namespace
 
 void AgentSession::establish() {
   SIMCO_ASSERT(state_ == SessionState::kClosed && !control_ && !ended_);
@@ -35,8 +53,11 @@ void AgentSession::terminate() {
 
 void AgentSession::on_message(std::span<const std::byte> octets) {
   if (ended_) return;
-  const auto message = decode(octets);
-  if (!message) return end(SessionEnd::kProtocolError);
+  const auto message = decode_leniently(octets);
+  if (!message) {
+    if (is_unknown_notification(octets, message.error())) return;
+    return end(SessionEnd::kProtocolError);
+  }
   const auto basic = static_cast<BasicType>(type_of(message->body).basic);
   if (basic == BasicType::kRequest) return end(SessionEnd::kProtocolError);
   if (basic != BasicType::kNotification) {

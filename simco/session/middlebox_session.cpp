@@ -30,8 +30,8 @@ bool MiddleboxSession::takes(std::uint8_t sub_type) const {
 }
 
 void MiddleboxSession::on_message(std::span<const std::byte> octets) {
-  SIMCO_ASSERT(octets.size() >= kHeaderSize);
-  if (leaving_ || held_) return;  // 7.4: requests after ST are ignored
+  SIMCO_ASSERT(octets.size() >= kHeaderSize && !held_);
+  if (leaving_) return;  // 7.4: requests after ST are ignored
   const Header header = read_header(octets.first<kHeaderSize>());
   // Section 6 step 3.
   if (header.type.basic != static_cast<std::uint8_t>(BasicType::kRequest)) {
@@ -140,10 +140,12 @@ void MiddleboxSession::on_malformed() {
 
 void MiddleboxSession::on_octets(bool mid_message, Instant now) {
   mid_message_ = mid_message;
-  if (leaving_ || held_) return;
+  if (leaving_ || held_) return;  // held: the deadline is that of the proof
+  // Before the session is open, the deadline is that of its beginning, whatever comes meanwhile.
+  if (state_ != SessionState::kOpen) return;
   if (mid_message) {
     deadline_ = now + options_.message_timeout;
-  } else if (state_ == SessionState::kOpen) {
+  } else {
     deadline_.reset();
   }
 }
@@ -181,7 +183,16 @@ void MiddleboxSession::terminate() {
   leave(Message{notification_tid(), AstNotification{}});
 }
 
+void MiddleboxSession::cut_off() {
+  if (closed_) return;
+  const bool established = state_ != SessionState::kClosed;
+  connection_lost();
+  if (established) host_.send(notification_tid(), AstNotification{});
+  host_.close();
+}
+
 void MiddleboxSession::connection_lost() {
+  held_.reset();
   leaving_ = true;
   closed_ = true;
   state_ = SessionState::kClosed;

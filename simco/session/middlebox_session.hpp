@@ -78,7 +78,8 @@ class MiddleboxSession {
   MiddleboxSession(const Options& options, Host& host, Instant now);
 
   SessionState state() const { return state_; }
-  /// A proof of the agent waits for its judgement, or the refusal for its time.
+  /// A proof of the agent waits for its judgement, or the refusal for its time. No message may come
+  /// meanwhile: the input has to pause.
   bool holding() const { return held_.has_value(); }
   /// True once the session takes no more input and only waits for replies, or is over.
   bool leaving() const { return leaving_; }
@@ -101,6 +102,9 @@ class MiddleboxSession {
   void reply(TransactionId tid, const Body& body);
   /// ARE notification (8.9) on the stream of `created_by`, the request that created the rule.
   void notify(PolicyRuleId pid, Lifetime lifetime, TransactionId created_by);
+  /// Nothing can be queued any more but one notification, because the agent does not read: AST, and
+  /// close. Replies that are due are dropped.
+  void cut_off();
   /// The connection is gone (7.6): nothing can be sent any more, replies that are due are dropped.
   void connection_lost();
   /// The middlebox ends the session: AST after the replies that are due (7.5), or silence where no

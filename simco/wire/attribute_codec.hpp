@@ -206,7 +206,8 @@ inline ValueFault AttributeCodec<AddressTuple>::read(ByteReader& in, AddressTupl
   out.prefix_length = in.u8();
   out.protocol = in.u8();
   const std::uint8_t location = in.u8();
-  if (form > 1 || version < 1 || version > 2 || location > 3) return ValueFault::kField;
+  if (form > 1 || version > 2 || location > 3) return ValueFault::kField;
+  if (version == 0 && form == 0) return ValueFault::kField;
   out.form = static_cast<AddressForm>(form);
   out.ip_version = static_cast<IpVersion>(version);
   out.location = static_cast<Location>(location);

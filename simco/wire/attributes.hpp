@@ -46,6 +46,9 @@ struct Owner : OctetsView {};
 
 /// IP versions of an address or of a network, as the bits of 4.3.3, 4.3.8 and 4.3.9.
 enum class IpVersion : std::uint8_t { kIpv4 = 1, kIpv6 = 2 };
+/// What 8.2.2, word by word, has a firewall reply where the request left the version open: in a
+/// `protocols only` tuple of a reply only. It is read (doc/rfc4540.md, reading 33), never sent.
+inline constexpr IpVersion kIpVersionAny{0};
 
 /// Middlebox capabilities (4.3.3). Reserved bits of the MB type are not kept.
 struct Capabilities {

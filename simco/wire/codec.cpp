@@ -21,7 +21,10 @@ inline constexpr bool kIsOptional<std::optional<T>> = true;
 /// Walks the attributes of one payload in order.
 class AttributeReader {
  public:
-  explicit AttributeReader(std::span<const std::byte> payload) : in_(payload) { next(); }
+  AttributeReader(std::span<const std::byte> payload, bool is_request)
+      : in_(payload), is_request_(is_request) {
+    next();
+  }
 
   /// What was wrong; meaningful when finish() was false.
   DecodeError error() const { return error_; }
@@ -85,11 +88,17 @@ class AttributeReader {
       case ValueFault::kLength: return fail(DecodeError::kAttributeLength);
       case ValueFault::kField: return fail(DecodeError::kAttributeValue);
     }
+    if constexpr (std::is_same_v<T, AddressTuple>) {
+      if (is_request_ && out.ip_version == kIpVersionAny) {
+        return fail(DecodeError::kAttributeValue);
+      }
+    }
     next();
     return !failed_;
   }
 
   ByteReader in_;
+  bool is_request_;
   DecodeError error_{};
   bool failed_ = false;
   bool present_ = false;
@@ -114,7 +123,7 @@ template <class M>
 Decoded decode_as(const Header& header, std::span<const std::byte> payload) {
   Decoded result(std::in_place, Message{header.tid, M{}});
   M& message = *std::get_if<M>(&result->body);
-  AttributeReader in(payload);
+  AttributeReader in(payload, M::kType.basic == static_cast<std::uint8_t>(BasicType::kRequest));
   std::apply([&](auto... member) { static_cast<void>((in.read(message.*member) && ...)); },
              M::kAttributes);
   if (!in.finish()) return std::unexpected(in.error());
@@ -126,7 +135,7 @@ Decoded decode_negative_reply(const Header& header, std::span<const std::byte> p
   const auto code = negative_reply_code(header.type.sub);
   if (!code) return std::unexpected(DecodeError::kUndefinedSubType);
   NegativeReply reply{*code, std::nullopt};
-  AttributeReader in(payload);
+  AttributeReader in(payload, false);
   if (*code == NegativeReplyCode::kVersionMismatch) in.read(reply.version.emplace());
   if (!in.finish()) return std::unexpected(in.error());
   return Message{header.tid, reply};

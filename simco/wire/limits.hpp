@@ -26,5 +26,7 @@ inline constexpr std::size_t kSessionControlSizeMax =
     kHeaderSize + (kAttributeHeaderSize + 4) + (kAttributeHeaderSize + kAuthenticationSizeMax);
 /// TCP and SCTP port assigned to SIMCO servers (section 3).
 inline constexpr std::uint16_t kSimcoPort = 7626;
+/// SCTP payload protocol identifier that IANA has registered for SIMCO.
+inline constexpr std::uint32_t kSimcoPayloadProtocol = 15;
 
 }  // namespace simco

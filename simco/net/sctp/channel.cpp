@@ -26,7 +26,13 @@ Channel::Channel(std::unique_ptr<Socket> socket, ReadBuffer& read_buffer,
 void Channel::start(ChannelHandler& handler) {
   SIMCO_ASSERT(handler_ == nullptr);
   handler_ = &handler;
+  set_hold_limit(hold_limit_);
   wait_readable();
+}
+
+void Channel::set_hold_limit(std::size_t octets) {
+  hold_limit_ = octets;
+  if (socket_ && octets >= kMessageSizeMax) socket_->open_window();
 }
 
 void Channel::detach() {
@@ -94,7 +100,7 @@ void Channel::take_data(std::span<const std::byte> octets, const Input& input) {
   deliver(message, std::exchange(received_, 0), input.delivery);
 }
 
-// Section 6 step 1 as decisions.md 2 reads it for SCTP: a user message is exactly one message.
+// Section 6 step 1 over SCTP (doc/rfc4540.md, reading 2): a user message is exactly one message.
 void Channel::deliver(std::span<const std::byte> held, std::size_t size, Delivery delivery) {
   if (held.size() < kHeaderSize) return malformed(DecodeError::kTruncated);
   const Header header = read_header(held.first<kHeaderSize>());
@@ -125,9 +131,8 @@ void Channel::resume_input() {
 
 // --- Output ------------------------------------------------------------------------------------
 
-std::span<std::byte> Channel::allocate(std::size_t size, Delivery delivery) {
-  if (closing_ || shut_down_ || !socket_ ||
-      size > kOutputQueueMax - std::min(kOutputQueueMax, queued())) {
+std::span<std::byte> Channel::allocate(std::size_t size, Delivery delivery, std::size_t limit) {
+  if (closing_ || shut_down_ || !socket_ || size > limit - std::min(limit, queued())) {
     return {};
   }
   messages_.push_back({size, delivery});

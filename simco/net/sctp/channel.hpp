@@ -1,5 +1,5 @@
 // SIMCO messages over an SCTP association, whichever stack it lives in: one message per user
-// message, ordered in its stream (decisions: payload protocol identifier 0).
+// message, ordered in its stream. Any payload protocol identifier is taken.
 #pragma once
 
 #include <boost/asio/steady_timer.hpp>
@@ -28,13 +28,14 @@ class Channel final : public MessageChannel, public std::enable_shared_from_this
 
   void start(ChannelHandler& handler) override;
   void detach() override;
-  std::span<std::byte> allocate(std::size_t size, Delivery delivery) override;
+  std::span<std::byte> allocate(std::size_t size, Delivery delivery, std::size_t limit) override;
   void flush() override;
   std::size_t queued() const override { return out_.size() - out_head_; }
   void pause_input() override { paused_ = true; }
   void resume_input() override;
-  void set_hold_limit(std::size_t octets) override { hold_limit_ = octets; }
+  void set_hold_limit(std::size_t octets) override;
   void close() override;
+  Transport transport() const override { return Transport::kSctp; }
   std::uint16_t outbound_streams() const override { return outbound_streams_; }
   std::uint16_t inbound_streams() const override { return inbound_streams_; }
   std::string peer_address() const override { return peer_address_; }

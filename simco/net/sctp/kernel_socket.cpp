@@ -141,9 +141,7 @@ error_code KernelSocket::send(std::span<const std::byte> octets, Delivery delive
   item->cmsg_level = IPPROTO_SCTP;
   item->cmsg_type = SCTP_SNDINFO;
   item->cmsg_len = CMSG_LEN(sizeof(sctp_sndinfo));
-  sctp_sndinfo info{};
-  info.snd_sid = delivery.stream.value;
-  info.snd_flags = send_flags(delivery, sending);
+  const auto info = send_info(delivery, sending);
   std::memcpy(CMSG_DATA(item), &info, sizeof info);
   // Not sctp_sendv(): it drops the flags.
   const int flags = MSG_DONTWAIT | MSG_NOSIGNAL | (sending.more ? MSG_MORE : 0);

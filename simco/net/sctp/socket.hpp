@@ -67,6 +67,10 @@ class Socket {
   virtual void wait_readable(Ready ready) = 0;
   virtual void wait_writable(Ready ready) = 0;
 
+  /// Until this is called, an accepted association may have less room for what its peer sends than
+  /// the options say (kUserlandSctpGuestBuffer).
+  virtual void open_window() {}
+
   /// Begins an orderly end: what was sent is delivered first. receive() tells when it is over.
   virtual void shutdown() = 0;
   /// Lets go of an association that has ended.

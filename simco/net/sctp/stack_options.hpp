@@ -3,6 +3,8 @@
 // become that stack's options.
 #pragma once
 
+#include <arpa/inet.h>
+
 #include <chrono>
 #include <cstdint>
 #include <cstring>
@@ -12,6 +14,7 @@
 #include "simco/net/limits.hpp"
 #include "simco/net/sctp/socket.hpp"
 #include "simco/net/transport.hpp"
+#include "simco/wire/limits.hpp"
 
 namespace simco::net::sctp {
 namespace {
@@ -65,10 +68,14 @@ sctp_paddrparams path_parameters(const SctpOptions& options) {
   return path;
 }
 
-/// snd_flags of a message's sctp_sndinfo.
-std::uint16_t send_flags(const Delivery& delivery, Socket::Sending sending) {
-  return static_cast<std::uint16_t>((delivery.unordered ? SCTP_UNORDERED : 0) |
-                                    (sending.i_bit ? SCTP_SACK_IMMEDIATELY : 0));
+/// What a message is sent with.
+sctp_sndinfo send_info(const Delivery& delivery, Socket::Sending sending) {
+  sctp_sndinfo info{};
+  info.snd_sid = delivery.stream.value;
+  info.snd_flags = static_cast<std::uint16_t>((delivery.unordered ? SCTP_UNORDERED : 0) |
+                                              (sending.i_bit ? SCTP_SACK_IMMEDIATELY : 0));
+  info.snd_ppid = htonl(kSimcoPayloadProtocol);
+  return info;
 }
 
 /// What a notification (RFC 6458 section 6) means to us. `cannot_start(aborted)` answers why an

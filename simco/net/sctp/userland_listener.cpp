@@ -80,14 +80,15 @@ void UserlandListener::accept() {
     }
     const PeerId peer{number_of(from.sconn_addr), sctp_port_, ntohs(from.sconn_port)};
     if (!stack_->knows(peer)) {
-      // The cookie came on another path than the one it was made for: nobody to talk to.
+      // It has gone meanwhile: nobody to talk to.
       const linger at_once{1, 0};
       usrsctp_setsockopt(socket, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
       usrsctp_close(socket);
       continue;
     }
     stack_->hold(peer);
-    accepted_.push_back(std::make_unique<UserlandSocket>(*stack_, socket, peer));
+    accepted_.push_back(
+        std::make_unique<UserlandSocket>(*stack_, socket, peer, receive_buffer(options_)));
   }
 }
 
@@ -152,6 +153,9 @@ std::unique_ptr<Listener> listen_userland(const boost::asio::any_io_executor& ex
     ports.push_back((*stack)->open_port(port_options));
   }
   auto* socket = open_userland_socket(options);
+  if (socket != nullptr) {
+    set_receive_buffer(socket, std::min(kUserlandSctpGuestBuffer, receive_buffer(options)));
+  }
   sockaddr_conn local{};
   local.sconn_family = AF_CONN;
   local.sconn_port = htons(port);

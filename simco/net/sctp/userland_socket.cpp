@@ -39,11 +39,9 @@ void set_options(struct socket* socket, const SctpOptions& options) {
   scheduler.assoc_value =
       options.scheduler == SctpScheduler::kRoundRobin ? SCTP_SS_ROUND_ROBIN : SCTP_SS_FIRST_COME;
   set_sctp(SCTP_PLUGGABLE_SS, scheduler);
-  const bool chosen = options.buffer != 0;
-  const int receive = static_cast<int>(chosen ? options.buffer : kUserlandSctpReceiveBuffer);
-  const int send = static_cast<int>(chosen ? options.buffer : kUserlandSctpSendBuffer);
-  set(socket, SOL_SOCKET, SO_RCVBUF, receive);
-  set(socket, SOL_SOCKET, SO_SNDBUF, send);
+  const auto send = options.buffer != 0 ? options.buffer : kUserlandSctpSendBuffer;
+  set(socket, SOL_SOCKET, SO_SNDBUF, static_cast<int>(send));
+  set_receive_buffer(socket, receive_buffer(options));
 }
 
 sctp_status status_of(struct socket* socket) {
@@ -80,6 +78,14 @@ std::uint16_t local_sctp_port(struct socket* socket) {
   return ntohs(first.sconn_port);
 }
 
+std::uint32_t receive_buffer(const SctpOptions& options) {
+  return options.buffer != 0 ? options.buffer : kUserlandSctpReceiveBuffer;
+}
+
+void set_receive_buffer(struct socket* socket, std::uint32_t octets) {
+  set(socket, SOL_SOCKET, SO_RCVBUF, static_cast<int>(octets));
+}
+
 struct socket* open_userland_socket(const SctpOptions& options) {
   auto* socket = usrsctp_socket(AF_CONN, SOCK_STREAM, IPPROTO_SCTP, nullptr, nullptr, 0, nullptr);
   if (socket == nullptr) return nullptr;
@@ -88,8 +94,9 @@ struct socket* open_userland_socket(const SctpOptions& options) {
   return socket;
 }
 
-UserlandSocket::UserlandSocket(UserlandStack& stack, struct socket* socket, PeerId peer)
-    : executor_(stack.executor()), stack_(&stack), socket_(socket), peer_(peer) {
+UserlandSocket::UserlandSocket(UserlandStack& stack, struct socket* socket, PeerId peer,
+                               std::uint32_t window)
+    : executor_(stack.executor()), stack_(&stack), socket_(socket), peer_(peer), window_(window) {
   usrsctp_set_non_blocking(socket_, 1);
   usrsctp_set_upcall(socket_, &UserlandSocket::upcall, this);
   stack_->add(*this);
@@ -163,9 +170,7 @@ error_code UserlandSocket::send(std::span<const std::byte> octets, Delivery deli
                                 Sending sending) {
   if (socket_ == nullptr) return boost::asio::error::not_connected;
   set_bundling(sending.more);
-  sctp_sndinfo info{};
-  info.snd_sid = delivery.stream.value;
-  info.snd_flags = send_flags(delivery, sending);
+  auto info = send_info(delivery, sending);
   const auto sent = usrsctp_sendv(socket_, octets.data(), octets.size(), nullptr, 0, &info,
                                   sizeof info, SCTP_SENDV_SNDINFO, 0);
   if (sent >= 0) return {};
@@ -209,6 +214,11 @@ void UserlandSocket::on_unreachable(const DatagramPort& port, const Path& path) 
 }
 
 // --- The end -----------------------------------------------------------------------------------
+
+void UserlandSocket::open_window() {
+  const auto octets = std::exchange(window_, 0);
+  if (octets != 0 && socket_ != nullptr) set_receive_buffer(socket_, octets);
+}
 
 void UserlandSocket::shutdown() {
   if (socket_ != nullptr) usrsctp_shutdown(socket_, SHUT_WR);

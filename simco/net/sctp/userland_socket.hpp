@@ -16,13 +16,19 @@ namespace simco::net::sctp {
 
 /// A non-blocking socket of usrsctp with `options`; null, with errno, where there is none to have.
 struct socket* open_userland_socket(const SctpOptions& options);
+/// Octets that an association may have for what its peer sends, and setting them: what comes to a
+/// listening socket has as many as that.
+std::uint32_t receive_buffer(const SctpOptions& options);
+void set_receive_buffer(struct socket* socket, std::uint32_t octets);
 /// SCTP port that `socket` is bound to; 0: none.
 std::uint16_t local_sctp_port(struct socket* socket);
 
 class UserlandSocket final : public Socket {
  public:
-  /// Takes a socket of usrsctp and a hold on its peer.
-  UserlandSocket(UserlandStack& stack, struct socket* socket, PeerId peer);
+  /// Takes a socket of usrsctp and a hold on its peer. `window`: the receive buffer that
+  /// open_window() gives it; 0: it has what it is to have.
+  UserlandSocket(UserlandStack& stack, struct socket* socket, PeerId peer,
+                 std::uint32_t window = 0);
   ~UserlandSocket() override;
 
   boost::asio::any_io_executor get_executor() override { return executor_; }
@@ -32,6 +38,7 @@ class UserlandSocket final : public Socket {
   void flush() override;
   void wait_readable(Ready ready) override;
   void wait_writable(Ready ready) override;
+  void open_window() override;
   void shutdown() override;
   void close() override;
   void abort() override;
@@ -58,6 +65,7 @@ class UserlandSocket final : public Socket {
   UserlandStack* stack_;
   struct socket* socket_;
   PeerId peer_;
+  std::uint32_t window_;
   const DatagramPort* client_port_ = nullptr;  ///< null: the association was accepted
   Ready readable_;
   Ready writable_;

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "simco/net/error.hpp"
+#include "simco/net/sctp/packet.hpp"
 #include "simco/net/sctp/userland_socket.hpp"
 #include "simco/wire/assert.hpp"
 
@@ -60,29 +61,13 @@ void initialise(Output output) {
   register_up_to(0);
 }
 
-std::uint16_t be16(std::span<const std::byte> at) {
-  return static_cast<std::uint16_t>(std::to_integer<unsigned>(at[0]) << 8 |
-                                    std::to_integer<unsigned>(at[1]));
-}
-
-std::uint32_t be32(std::span<const std::byte> at) {
-  return std::uint32_t{be16(at)} << 16 | be16(at.subspan(2));
-}
-
-constexpr std::size_t kCommonHeader = 12;  // RFC 9260 3.1: source and destination port first
-constexpr std::size_t kChunkHeader = 4;
-
 /// Calls `use(tsn)` for each DATA chunk (RFC 9260 3.3.1).
 template <class Use>
 void for_each_tsn(std::span<const std::byte> packet, Use use) {
-  if (packet.size() < kCommonHeader) return;
-  packet = packet.subspan(kCommonHeader);
-  while (packet.size() >= kChunkHeader + 4) {
-    const std::size_t length = be16(packet.subspan(2));
-    if (length < kChunkHeader) return;
-    if (packet[0] == std::byte{0}) use(be32(packet.subspan(kChunkHeader)));
-    packet = packet.subspan(std::min(packet.size(), (length + 3) / 4 * 4));
-  }
+  for_each_chunk(packet, [&](std::span<const std::byte> chunk) {
+    if (chunk[0] != std::byte{0} || chunk.size() < kChunkHeader + 4) return;
+    use(be32(chunk.subspan(kChunkHeader)));
+  });
 }
 
 }  // namespace
@@ -220,14 +205,22 @@ void UserlandStack::on_packet(DatagramPort& port, const Path& path,
   const auto local_port = be16(packet.subspan(2));
   if (port.over_ip() && !sctp_ports_.contains(local_port)) return;
   const auto tag = be32(packet.subspan(4));
+  const bool has_cookie = CookieGuard::has_cookie(packet);
   in_turn_ = true;
   const auto input = [&](PeerId peer) {
+    // Whoever has not got our INIT ACK where he says he is cannot open an association there.
+    const auto genuine =
+        has_cookie ? cookies_.open(path, peer.number, packet) : std::optional(packet);
+    if (!genuine) return;
     if (auto& known_tag = peers_.at(peer).tag; known_tag == 0) known_tag = tag;
-    usrsctp_conninput(address_of(peer.number), packet.data(), packet.size(), 0);
+    usrsctp_conninput(address_of(peer.number), genuine->data(), genuine->size(), 0);
   };
   const auto known = ids_.find({&port, path, local_port, remote_port});
   if (known != ids_.end()) return input(known->second);
-  if (const auto moved = find_moved(port, path, local_port, remote_port, tag)) return input(*moved);
+  if (!has_cookie) {
+    const auto moved = find_moved(port, path, local_port, remote_port, tag);
+    if (moved) return input(*moved);
+  }
   // Whoever this is may get an answer. Only an accepted association keeps it known.
   const auto guest = hold(port.shared_from_this(), path, local_port, remote_port);
   if (!guest) return;
@@ -289,7 +282,7 @@ void UserlandStack::send(std::uint16_t number, std::span<const std::byte> packet
       peer.has_sent = true;
     }
   });
-  peer.port->send(peer.path, packet);
+  peer.port->send(peer.path, cookies_.seal(peer.path, number, packet));
   if (std::ranges::find(unflushed_, peer.port) == unflushed_.end()) {
     unflushed_.push_back(peer.port);
   }

@@ -20,6 +20,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "simco/net/sctp/cookie_guard.hpp"
 #include "simco/net/sctp/datagram_port.hpp"
 
 namespace simco::net::sctp {
@@ -131,6 +132,7 @@ class UserlandStack final : public boost::asio::execution_context::service,
   std::chrono::steady_clock::time_point ticked_at_;
   std::chrono::steady_clock::time_point busy_until_;
   DatagramBatch batch_;
+  CookieGuard cookies_;
   /// For IPv4 and IPv6, over UDP and over IP.
   std::map<std::pair<bool, bool>, std::weak_ptr<DatagramPort>> client_ports_;
   std::vector<std::shared_ptr<DatagramPort>> unflushed_;

@@ -28,7 +28,7 @@ class SctpChannelTest : public testing::TestWithParam<test::SctpStacks> {
     }
     accepted_.reset();
     connected_.reset();
-    loop_.run_for_a_while(20ms);
+    loop_.watch(20ms);
     listening_.listeners.clear();
   }
 
@@ -44,7 +44,7 @@ class SctpChannelTest : public testing::TestWithParam<test::SctpStacks> {
     port_ = listening_.listeners.front()->port();
   }
   /// The error of the attempt.
-  error_code connect(std::chrono::milliseconds timeout = 10s) {
+  error_code connect(std::chrono::milliseconds timeout = test::kPatience) {
     std::optional<error_code> result;
     net::connect(loop_.io().get_executor(), {Transport::kSctp, client_, {}},
                  HostPort{"127.0.0.1", port_}, timeout, read_buffer_,
@@ -150,7 +150,7 @@ TEST_P(SctpChannelTest, PausedInputIsNotLost) {
   for (std::uint32_t i = 0; i < 20; ++i) connected_->send({i * 16}, PrlRequest{});
   connected_->flush();
   ASSERT_TRUE(loop_.run_until([&] { return theirs_.messages.size() == 1; }));
-  loop_.run_for_a_while();
+  loop_.watch();
   EXPECT_EQ(theirs_.messages.size(), 1U);
   theirs_.pause_after = 0;
   accepted_->resume_input();
@@ -164,11 +164,11 @@ TEST_P(SctpChannelTest, AStoppedChannelDeliversNothingMore) {
   for (std::uint32_t i = 0; i < 5; ++i) connected_->send({i * 16}, PrlRequest{});
   connected_->flush();
   ASSERT_TRUE(loop_.run_until([&] { return theirs_.messages.size() == 2; }));
-  loop_.run_for_a_while();
+  loop_.watch();
   EXPECT_EQ(theirs_.messages.size(), 2U);
 }
 
-// decisions.md 2: a user message is one message, no more and no less.
+// doc/rfc4540.md, reading 2: a user message is one message, no more and no less.
 TEST_P(SctpChannelTest, UserMessagesThatAreNoMessageAreMalformed) {
   const struct {
     test::Octets octets;
@@ -195,7 +195,7 @@ TEST_P(SctpChannelTest, UserMessagesThatAreNoMessageAreMalformed) {
     send(*connected_, message(1, 8));
     connected_->flush();
     EXPECT_TRUE(loop_.run_until([&] { return theirs.malformed.has_value(); }));
-    loop_.run_for_a_while(20ms);
+    loop_.watch(20ms);
     EXPECT_EQ(theirs.malformed, one.error);
     EXPECT_TRUE(theirs.messages.empty());
     accepted_->detach();
@@ -213,7 +213,7 @@ TEST_P(SctpChannelTest, TheQueueIsBoundedAndDrains) {
     connected_->flush();
     ASSERT_LE(connected_->queued(), kOutputQueueMax);
     ASSERT_LT(taken, 10'000U);
-    loop_.run_for_a_while(2ms);
+    loop_.watch(2ms);
   }
   EXPECT_GT(connected_->queued() + kMessageSizeMax, kOutputQueueMax);
   // The peer reads at last: everything that was taken arrives, whole and in order.
@@ -287,10 +287,9 @@ TEST_P(SctpChannelTest, TellsTheStacksFigures) {
   std::map<std::string, double> figures;
   for (const auto& [name, value] : connected_->statistics()) figures[name] = value;
   EXPECT_GE(figures["rto_ms"], static_cast<double>(SctpOptions{}.rto_min.count()));
-  EXPECT_LE(figures["rto_ms"], 500);
+  EXPECT_LE(figures["rto_ms"], static_cast<double>(SctpOptions{}.rto_max.count()));
   EXPECT_GE(figures["cwnd_octets"], 1200);
   EXPECT_TRUE(figures.contains("retransmitted_chunks"));
-  EXPECT_EQ(figures["retransmitted_chunks"], 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Userland, SctpChannelTest, test::userland_stacks(), test::name_of_stacks);

@@ -154,6 +154,11 @@ TEST(Codec, NamesTheRuleThatIsBroken) {
       {"octets left over", "01 21 000a 00000001 0005 0004 00000011 0000",
        DecodeError::kTrailingOctets},
       {"address form 2", "01 14 0008 00000001 0009 0004 21 00 11 00", DecodeError::kAttributeValue},
+      {"IP version 0", "01 14 0008 00000001 0009 0004 10 00 11 00", DecodeError::kAttributeValue},
+      {"IP version 0 of a full address",
+       "02 11 0028 00000001 0005 0004 00000001 0006 0004 00000001 0007 0004 00000001"
+       "0009 000c 00 20 11 02 0001 0001 00000000",
+       DecodeError::kAttributeValue},
       {"IP version 3", "01 14 0008 00000001 0009 0004 13 00 11 00", DecodeError::kAttributeValue},
       {"location 4", "01 14 0008 00000001 0009 0004 11 00 11 04", DecodeError::kAttributeValue},
       {"direction 0", "01 12 0008 00000001 000b 0004 00 00 0000", DecodeError::kAttributeValue},
