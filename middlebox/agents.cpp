@@ -205,6 +205,7 @@ Fault read_key(std::string_view key, const toml::node& node, const std::string& 
   if (key == "wildcards") return read_wildcards(node, agent);
   if (key == "extend") return read_flag(node, agent.may_extend);
   if (key == "max-rules") return read_limit(node, agent.rules_max);
+  if (key == "max-elements") return read_limit(node, agent.elements_max);
   if (key == "max-sessions") return read_limit(node, agent.sessions_max);
   if (key == "max-lifetime") return read_limit(node, agent.lifetime_max_s);
   if (key == "see") return read_owners(node, agent.may_see);

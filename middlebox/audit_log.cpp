@@ -79,27 +79,19 @@ std::string audit_line(const AuditEntry& entry) {
 }
 
 AuditLog::AuditLog(std::uint32_t lines_per_second, Sink sink)
-    : lines_per_second_(lines_per_second), sink_(std::move(sink)), allowance_(lines_per_second) {}
+    : budget_(lines_per_second), sink_(std::move(sink)) {}
 
 void AuditLog::record(const AuditEntry& entry, Instant now) {
-  if (lines_per_second_ == 0) return;
-  const std::chrono::duration<double> passed = now - filled_at_;
-  filled_at_ = now;
-  allowance_ = std::min(allowance_ + std::max(passed.count(), 0.0) * lines_per_second_,
-                        static_cast<double>(lines_per_second_));
-  if (allowance_ < 1) {
-    ++left_out_;
-    return;
-  }
-  allowance_ -= 1;
+  if (budget_.lines_per_second() == 0 || !budget_.take(now)) return;
   flush();
   sink_(audit_line(entry));
 }
 
 void AuditLog::flush() {
-  const auto count = std::exchange(left_out_, 0);
+  const auto count = budget_.take_left_out();
   if (count == 0) return;
-  sink_(fmt::format("audit event=left-out changes={} limit={}/s", count, lines_per_second_));
+  sink_(
+      fmt::format("audit event=left-out changes={} limit={}/s", count, budget_.lines_per_second()));
 }
 
 }  // namespace simco::middlebox

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "middlebox/backend/rule_change.hpp"
+#include "middlebox/line_budget.hpp"
 #include "simco/wire/ids.hpp"
 #include "simco/wire/instant.hpp"
 
@@ -40,11 +41,8 @@ class AuditLog {
   void flush();
 
  private:
-  std::uint32_t lines_per_second_;
+  LineBudget budget_;
   Sink sink_;
-  double allowance_;
-  Instant filled_at_{};
-  std::uint64_t left_out_ = 0;
 };
 
 }  // namespace simco::middlebox

@@ -1,6 +1,6 @@
 #include "middlebox/connection.hpp"
 
-#include <spdlog/spdlog.h>
+#include <utility>
 
 #include "middlebox/limits.hpp"
 #include "simco/net/limits.hpp"
@@ -34,9 +34,16 @@ void Connection::start() {
 net::Flow Connection::on_message(std::span<const std::byte> message, net::Delivery) {
   session_.on_message(message);
   if (session_.leaving()) return net::Flow::kStop;
-  if (!held_up()) return net::Flow::kContinue;
+  if (!must_yield(message) && !held_up()) return net::Flow::kContinue;
   paused_ = true;
   return net::Flow::kPause;
+}
+
+// The clock is read after what may have taken long, and now and then.
+bool Connection::must_yield(std::span<const std::byte> message) {
+  const auto type = static_cast<SubType>(message[1]);
+  const bool heavy = type == SubType::kPrl || type == SubType::kPdr;
+  return (heavy || ++messages_ % kMessagesPerLook == 0) && owner_.turn_used_up();
 }
 
 void Connection::on_malformed(DecodeError error) {
@@ -48,10 +55,13 @@ void Connection::on_input_done(bool mid_message) {
   session_.on_octets(mid_message, owner_.now());
   arm_timer();
   owner_.end_turn();
+  resume_if_possible();
 }
 
 bool Connection::held_up() const {
-  return channel_->queued() > net::kOutputHighWater || session_.in_flight() >= kInFlightMax;
+  // What follows an SA that is held back waits for what becomes of it.
+  return channel_->queued() > net::kOutputHighWater || session_.in_flight() >= kInFlightMax ||
+         session_.holding();
 }
 
 void Connection::resume_if_possible() {
@@ -66,22 +76,39 @@ void Connection::send(TransactionId tid, const Body& body) {
   if (const auto* refusal = std::get_if<NegativeReply>(&body); refusal != nullptr && !agent_) {
     owner_.session_refused(refusal->code);
   }
-  if (!channel_->send(tid, body)) {
-    // Full: the peer does not read, and notifications pile up. It cannot be told, so it is cut off.
-    log_once("output queue is full, peer does not read");
-    close_wanted_ = true;
-    session_.connection_lost();
-  }
   owner_.mark_dirty(*this);
+  if (!channel_->send(tid, body)) {
+    give_up("output queue is full, peer does not read");  // notifications pile up
+  }
+}
+
+void Connection::give_up(std::string_view why) {
+  log_once(why);
+  session_.cut_off();
+}
+
+void Connection::count_output(std::size_t queued) {
+  if (queued == output_) return;
+  owner_.output_changed(static_cast<std::ptrdiff_t>(queued) - static_cast<std::ptrdiff_t>(output_));
+  output_ = queued;
 }
 
 void Connection::flush() {
+  // What a channel that is closed has left in its queue counts no more.
+  if (over_) return;
   channel_->flush();
+  count_output(channel_->queued());
+  if (output_ > kOutputShare && owner_.too_much_output()) {
+    give_up("peers do not read, and this one has more than its share of what waits for them");
+  }
   if (close_wanted_) return channel_->close();
   resume_if_possible();
 }
 
-void Connection::on_output_drained() { resume_if_possible(); }
+void Connection::on_output_drained() {
+  count_output(0);
+  resume_if_possible();
+}
 
 void Connection::notify(const policy::RuleEvent& event) {
   session_.notify(event.pid, event.lifetime, event.created_by);
@@ -138,17 +165,30 @@ void Connection::arm_timer() {
   });
 }
 
+void Connection::hurry() {
+  if (!session_.holding()) return;
+  session_.on_deadline(*session_.deadline());
+  arm_timer();
+}
+
+void Connection::cut() {
+  logged_ = true;
+  channel_->detach();
+  on_closed({});
+}
+
 void Connection::on_closed(const boost::system::error_code& reason) {
-  if (reason && !session_.leaving()) log_once(reason.message().c_str());
+  if (reason && !session_.leaving()) log_once(reason.message());
   session_.connection_lost();
   timer_.cancel();
+  count_output(0);
+  over_ = true;
   owner_.connection_over(*this);
 }
 
-void Connection::log_once(const char* what) {
-  if (logged_) return;
-  logged_ = true;
-  spdlog::warn("{}: {}", peer_, what);
+void Connection::log_once(std::string_view what) {
+  if (std::exchange(logged_, true)) return;
+  owner_.warn_about(peer_, what);
 }
 
 }  // namespace simco::middlebox

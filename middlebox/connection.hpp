@@ -2,6 +2,7 @@
 #pragma once
 
 #include <boost/asio/steady_timer.hpp>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -9,7 +10,7 @@
 #include <vector>
 
 #include "middlebox/group_commit.hpp"
-#include "middlebox/listeners.hpp"
+#include "middlebox/listener_settings.hpp"
 #include "simco/net/message_channel.hpp"
 #include "simco/session/middlebox_session.hpp"
 #include "simco/wire/ip.hpp"
@@ -36,11 +37,19 @@ class Connection final : private net::ChannelHandler,
     virtual Capabilities session_opened(Connection& connection) = 0;
     /// A session was refused with that code.
     virtual void session_refused(NegativeReplyCode code) = 0;
+    /// A warning for the log.
+    virtual void warn_about(const std::string& peer, std::string_view what) = 0;
     virtual void submit(Connection& connection, TransactionId tid, const Body& request) = 0;
     /// Has output that waits for flush().
     virtual void mark_dirty(Connection& connection) = 0;
     /// Requests of one read are in: time to act on them.
     virtual void end_turn() = 0;
+    /// What waits in its output queue has changed by so many octets.
+    virtual void output_changed(std::ptrdiff_t octets) = 0;
+    /// More waits in all queues than may.
+    virtual bool too_much_output() const = 0;
+    /// It has gone on for kTurnMax: others are to have theirs.
+    virtual bool turn_used_up() const = 0;
     /// The connection is over; it may go as soon as it is idle().
     virtual void connection_over(Connection& connection) = 0;
 
@@ -62,7 +71,12 @@ class Connection final : private net::ChannelHandler,
   void notify(const policy::RuleEvent& event);
   /// Orderly end by the middlebox: AST and close.
   void terminate() { session_.terminate(); }
+  /// A proof that waits for its judgement is judged now.
+  void hurry();
+  /// Ends the connection at once, without a word.
+  void cut();
 
+  net::Transport transport() const { return channel_->transport(); }
   const std::string& peer() const { return peer_; }
   const IpAddress& address() const { return address_; }
   SessionState state() const { return session_.state(); }
@@ -112,9 +126,15 @@ class Connection final : private net::ChannelHandler,
   void close() override;
 
   bool held_up() const;
+  /// Is it time, after this message, to let others have their turn?
+  bool must_yield(std::span<const std::byte> message);
   void resume_if_possible();
   void arm_timer();
-  void log_once(const char* what);
+  void log_once(std::string_view what);
+  /// Tells the owner of what has been queued, or taken, since the last time.
+  void count_output(std::size_t queued);
+  /// The peer does not read: it cannot be told, so it is cut off.
+  void give_up(std::string_view why);
 
   Owner& owner_;
   std::shared_ptr<net::MessageChannel> channel_;
@@ -126,6 +146,9 @@ class Connection final : private net::ChannelHandler,
   std::optional<policy::AgentId> agent_;
   std::uint32_t lifetime_max_s_ = 0;
   std::optional<Instant> timer_at_;
+  std::uint32_t messages_ = 0;
+  std::size_t output_ = 0;  ///< that the owner knows of
+  bool over_ = false;       ///< the channel is closed: nothing of its output counts any more
   bool paused_ = false;
   bool close_wanted_ = false;
   bool logged_ = false;

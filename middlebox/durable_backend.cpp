@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <boost/asio/post.hpp>
 #include <chrono>
 #include <utility>
 
@@ -15,6 +16,7 @@ namespace {
 
 using backend::ChangeResult;
 using backend::RuleChange;
+namespace asio = boost::asio;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
@@ -153,6 +155,7 @@ void DurableBackend::start() {
 
 void DurableBackend::on_kept(const Failure& failure) {
   if (!failure) return inner_.apply(batch_, *this);
+  if (failure->taken) return answer_no_resources();
   std::vector<store::Entry> owed;
   for (std::size_t i = 0; i < batch_.size(); ++i) {
     if (is_removal(batch_[i])) {
@@ -168,6 +171,11 @@ void DurableBackend::on_kept(const Failure& failure) {
   owe(std::move(owed));
   if (passed_.empty()) return answer();
   inner_.apply(passed_, *this);
+}
+
+void DurableBackend::answer_no_resources() {
+  std::ranges::fill(results_, ChangeResult::kNoResources);
+  answer();
 }
 
 void DurableBackend::on_applied(std::span<const ChangeResult> results) {
@@ -236,10 +244,11 @@ void DurableBackend::retry_later() {
 }
 
 void DurableBackend::note(const Failure& failure) {
+  if (failure && failure->taken && taken_) asio::post(io_, std::exchange(taken_, nullptr));
   if (failure.has_value() == failing_) return;
   failing_ = failure.has_value();
   if (failing_) {
-    spdlog::error("rules cannot be kept, new ones are refused until they can: {}", *failure);
+    spdlog::error("rules cannot be kept, new ones are refused until they can: {}", failure->what);
   } else {
     spdlog::info("{}: rules are kept again", store_.place());
   }

@@ -10,6 +10,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -40,6 +41,9 @@ class DurableBackend final : public backend::Backend, private backend::Backend::
   /// Opens the store, gives its rules to the engine, and begins to enforce them. Throws StoreError
   /// or std::runtime_error with a sentence. To be called once, before apply().
   Restored restore();
+  /// Calls `taken` from the loop, once, when another middlebox has claimed the store. Nothing more
+  /// is carried out then, not even that a rule ends: its new owner would not know.
+  void on_taken(std::function<void()> taken) { taken_ = std::move(taken); }
 
   // The inner backend's
   std::string_view name() const override { return inner_.name(); }
@@ -51,7 +55,7 @@ class DurableBackend final : public backend::Backend, private backend::Backend::
   void apply(std::span<const backend::RuleChange> batch, backend::Backend::Client& client) override;
 
  private:
-  using Failure = std::optional<std::string>;
+  using Failure = std::optional<store::StoreFailure>;
 
   /// The rule as it will be after `change`.
   store::Entry after(const backend::RuleChange& change) const;
@@ -68,6 +72,7 @@ class DurableBackend final : public backend::Backend, private backend::Backend::
   void retry_later();
   /// Says so when the store begins to fail, and when it is well again.
   void note(const Failure& failure);
+  void answer_no_resources();
 
   boost::asio::io_context& io_;
   backend::Backend& inner_;
@@ -77,6 +82,7 @@ class DurableBackend final : public backend::Backend, private backend::Backend::
   std::optional<StoreThread> thread_;
   boost::asio::steady_timer retry_;
   std::map<PolicyRuleId, std::string> owed_;  ///< what the store should know by now
+  std::function<void()> taken_;
   bool failing_ = false;
   bool retry_armed_ = false;
   bool retry_under_way_ = false;

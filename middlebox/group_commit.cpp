@@ -12,15 +12,24 @@ using backend::ChangeResult;
 using policy::PolicyEngine;
 
 void GroupCommit::submit(Requester& requester, TransactionId tid, const Body& request) {
-  Entry entry{&requester, tid, {}};
-  if (decide(entry, request) != PolicyEngine::Verdict::kWait) return;
-  // Only requests without variable parts can wait, so that the copy borrows nothing.
-  waiting_[entry.change.slot].push_back({&requester, tid, request});
+  // The copies borrow nothing: no policy rule request has variable parts.
+  if (!lines_.empty()) {
+    if (const auto line = lines_.find(&requester); line != lines_.end()) {
+      return line->second.requests.push_back({tid, request, planned_});
+    }
+  }
+  if (decide(requester, tid, request, planned_)) return;
+  lines_[&requester].requests.push_back({tid, request, planned_});
 }
 
-PolicyEngine::Verdict GroupCommit::decide(Entry& entry, const Body& request) {
+bool GroupCommit::decide(Requester& requester, TransactionId tid, const Body& request,
+                         std::uint64_t after) {
+  using enum PolicyEngine::Verdict;
   Body reply;
-  const policy::Asker asker{entry.requester->agent(), entry.tid, entry.requester->lifetime_max_s()};
+  Entry entry{&requester, tid, {}};
+  // A PDR of its own has its full effect when the rules that it hits are gone.
+  const bool settled = settled_ >= after && !endings_.contains(&requester);
+  const policy::Asker asker{requester.agent(), tid, requester.lifetime_max_s(), settled};
   const auto began = metrics_ == nullptr ? Instant{} : Metrics::Clock::now();
   const auto verdict = engine_.plan(asker, request, observer_.now(), reply, entry.change);
   if (metrics_ != nullptr) {
@@ -28,11 +37,38 @@ PolicyEngine::Verdict GroupCommit::decide(Entry& entry, const Body& request) {
     entry.planned_at = Metrics::Clock::now();
     metrics_->took(Phase::kDecide, entry.planned_at - began);
   }
-  if (verdict == PolicyEngine::Verdict::kReplied) {
-    answer(*entry.requester, entry.tid, entry.transaction, reply);
+  switch (verdict) {
+    case kReplied: answer(requester, tid, entry.transaction, reply); return true;
+    case kPlanned:
+      entry.agent = requester.agent();
+      gather(entry);
+      return true;
+    case kWaitForRule: after_rule_[entry.change.slot].push_back(&requester); return false;
+    case kWaitForChanges: wait_for_changes(requester, after); return false;
   }
-  if (verdict == PolicyEngine::Verdict::kPlanned) gathered_.push_back(entry);
-  return verdict;
+  return true;
+}
+
+std::uint64_t GroupCommit::settled_before(std::size_t next) const {
+  std::uint64_t oldest = planned_ + 1;
+  if (next < under_way_.size()) oldest = under_way_[next].number;
+  if (!gathered_.empty()) oldest = std::min(oldest, gathered_.front().number);
+  return oldest - 1;
+}
+
+void GroupCommit::wait_for_changes(Requester& requester, std::uint64_t after) {
+  if (settled_ < after) {
+    after_changes_.emplace(after, &requester);
+    return;
+  }
+  endings_.at(&requester).awaited = true;
+}
+
+void GroupCommit::gather(Entry entry) {
+  entry.number = ++planned_;
+  entry.weight = engine_.weight(entry.change);
+  gathered_weight_ += entry.weight;
+  gathered_.push_back(entry);
 }
 
 void GroupCommit::answer(Requester& requester, TransactionId tid, policy::Transaction transaction,
@@ -42,9 +78,15 @@ void GroupCommit::answer(Requester& requester, TransactionId tid, policy::Transa
 }
 
 void GroupCommit::expire() {
+  // What is due stays due; with the backend idle, this is asked again in the next turn.
+  if (!busy_ && gathered_.size() >= kBacklogMax) return;
   expired_.clear();
   engine_.plan_expiry(observer_.now(), expired_);
-  for (const auto& change : expired_) gathered_.push_back({nullptr, {}, change});
+  for (const auto& change : expired_) {
+    Entry entry{nullptr, {}, change};
+    entry.agent = engine_.owner(change);
+    gather(entry);
+  }
 }
 
 void GroupCommit::dispatch() {
@@ -52,27 +94,58 @@ void GroupCommit::dispatch() {
   if (dispatching_) return;
   dispatching_ = true;
   while (!busy_ && !gathered_.empty()) {
-    const auto count = std::min(gathered_.size(), kBatchMax);
-    const auto end = gathered_.begin() + static_cast<std::ptrdiff_t>(count);
-    under_way_.assign(gathered_.begin(), end);
-    gathered_.erase(gathered_.begin(), end);
+    choose_batch();
     batch_.clear();
     for (const Entry& entry : under_way_) batch_.push_back(engine_.describe(entry.change));
     busy_ = true;
     note_batch_begins();
     backend_.apply(batch_, *this);
+    if (!busy_ && gathered_weight_ > kBatchWeight && observer_.dispatch_later()) break;
   }
   dispatching_ = false;
+}
+
+void GroupCommit::choose_batch() {
+  under_way_.clear();
+  if (gathered_.size() > kBatchMax || gathered_weight_ > kBatchWeight) return choose_shares();
+  under_way_.swap(gathered_);
+  gathered_weight_ = 0;
+}
+
+void GroupCommit::choose_shares() {
+  shares_.clear();
+  for (const Entry& entry : gathered_) shares_.try_emplace(entry.agent);
+  const Share most{std::max<std::uint64_t>(kBatchWeight / shares_.size(), 1),
+                   std::max<std::uint64_t>(kBatchMax / shares_.size(), 1)};
+  bool left = false;
+  std::erase_if(gathered_, [&](const Entry& entry) {
+    Share& share = shares_[entry.agent];
+    const bool full = under_way_.size() >= kBatchMax || share.count >= most.count ||
+                      (share.count != 0 && share.weight + entry.weight > most.weight);
+    // A disable rule ends the enable rules that were planned before it: it comes after them.
+    if (full || (left && engine_.is_disabling(entry.change))) {
+      left = true;
+      share.count = most.count;  // an agent's changes keep their order
+      return false;
+    }
+    share.weight += entry.weight;
+    ++share.count;
+    gathered_weight_ -= entry.weight;
+    under_way_.push_back(entry);
+    return true;
+  });
 }
 
 void GroupCommit::on_applied(std::span<const ChangeResult> results) {
   SIMCO_ASSERT(busy_ && results.size() == under_way_.size());
   note_batch_ended();
-  for (std::size_t i = 0; i < results.size(); ++i) settle(under_way_[i], batch_[i], results[i]);
-  busy_ = false;
-  if (!waiting_.empty()) {
-    for (const Entry& entry : under_way_) resubmit_waiting(entry.change.slot);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    settle(under_way_[i], batch_[i], results[i]);
+    settled_ = settled_before(i + 1);
+    // At once: what waits for this change must not see the later ones of the batch.
+    if (!lines_.empty()) wake(under_way_[i].change.slot);
   }
+  busy_ = false;
   under_way_.clear();
   dispatch();
   observer_.on_batch_done();
@@ -118,39 +191,59 @@ void GroupCommit::settle(const Entry& entry, const backend::RuleChange& change,
   policy::RuleEvent event;
   engine_.commit(entry.change, observer_.now(), reply, event);
   report({change, result, owner, group, entry.requester, event.ended_by});
-  const Requester* cause = entry.requester;
-  if (const auto end = disabling_.find(event.ended_by); cause == nullptr && end != disabling_.end())
-    cause = end->second.requester;
-  observer_.on_rule_event(event, cause);
+  observer_.on_rule_event(event, entry.requester);
   count_down(event.ended_by);
   if (entry.requester == nullptr) return;
   if (event.ends == 0) return answer(*entry.requester, entry.tid, entry.transaction, reply);
   // 5.3.17: a PDR is answered when the rules that it hits are gone.
   disabling_.emplace(event.pid, Disabling{entry.requester, entry.tid, reply, event.ends});
+  ++endings_[entry.requester].count;
   expire();
 }
 
 void GroupCommit::count_down(PolicyRuleId disable_rule) {
   const auto found = disabling_.find(disable_rule);
   if (found == disabling_.end() || --found->second.left != 0) return;
-  const Disabling done = found->second;
+  const Disabling disabling = found->second;
   disabling_.erase(found);
-  answer(*done.requester, done.tid, policy::Transaction::kPdr, done.reply);
+  done(disabling);
 }
 
-void GroupCommit::resubmit_waiting(policy::RuleSlot slot) {
-  const auto found = waiting_.find(slot);
-  if (found == waiting_.end()) return;
-  auto& requests = found->second;
-  while (!requests.empty()) {
-    const Waiting next = requests.front();
-    Entry entry{next.requester, next.tid, {}};
-    const auto verdict = decide(entry, next.request);
-    SIMCO_ASSERT(verdict != PolicyEngine::Verdict::kWait);
-    requests.pop_front();
-    if (verdict == PolicyEngine::Verdict::kPlanned) break;
+void GroupCommit::done(const Disabling& disabling) {
+  answer(*disabling.requester, disabling.tid, policy::Transaction::kPdr, disabling.reply);
+  const auto ending = endings_.find(disabling.requester);
+  if (--ending->second.count != 0) return;
+  const bool awaited = ending->second.awaited;
+  endings_.erase(ending);
+  if (awaited) resume(*disabling.requester);
+}
+
+void GroupCommit::wake(policy::RuleSlot slot) {
+  auto rule = after_rule_.find(slot);
+  while (rule != after_rule_.end() && !engine_.under_way(slot)) {
+    Requester* const first = rule->second.front();
+    rule->second.pop_front();
+    if (rule->second.empty()) after_rule_.erase(rule);
+    resume(*first);
+    rule = after_rule_.find(slot);
   }
-  if (requests.empty()) waiting_.erase(slot);
+  while (!after_changes_.empty() && after_changes_.begin()->first <= settled_) {
+    Requester* const first = after_changes_.begin()->second;
+    after_changes_.erase(after_changes_.begin());
+    resume(*first);
+  }
+}
+
+void GroupCommit::resume(Requester& requester) {
+  Line& line = lines_.at(&requester);
+  while (!line.requests.empty()) {
+    const Waiting& next = line.requests.front();
+    const auto planned = planned_;
+    if (!decide(requester, next.tid, next.request, std::max(next.after, line.after))) return;
+    if (planned_ != planned) line.after = planned_;
+    line.requests.pop_front();
+  }
+  lines_.erase(&requester);
 }
 
 }  // namespace simco::middlebox

@@ -2,9 +2,15 @@
 //
 // While a batch is with the backend, requests gather; when it comes back, they are the next batch.
 // So one request at a time costs one trip, and under load many share one, at no added waiting.
+//
+// The requests of one session take effect in the order in which they came (doc/rfc4540.md, reading
+// 26). One that cannot be decided before other changes are waits for these, and those that come
+// after it on its session wait behind it. Changes are numbered as they are planned: a request waits
+// for those before it and never for later ones, so that nobody's changes can hold it up for ever.
 #pragma once
 
 #include <deque>
+#include <map>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -55,6 +61,9 @@ class GroupCommit final : private backend::Backend::Client {
     virtual void on_batch_done() = 0;
     /// The present.
     virtual Instant now() const = 0;
+    /// There is more to dispatch than others should wait for. Returns true if dispatch() will be
+    /// called again, after what else is to be done.
+    virtual bool dispatch_later() { return false; }
 
    protected:
     ~Observer() = default;
@@ -73,9 +82,7 @@ class GroupCommit final : private backend::Backend::Client {
   /// turn of the loop are in.
   void dispatch();
   /// Nothing gathers and nothing is with the backend.
-  bool idle() const {
-    return !busy_ && gathered_.empty() && waiting_.empty() && disabling_.empty();
-  }
+  bool idle() const { return !busy_ && gathered_.empty() && lines_.empty() && disabling_.empty(); }
 
  private:
   struct Entry {
@@ -84,11 +91,19 @@ class GroupCommit final : private backend::Backend::Client {
     policy::PlannedChange change;
     policy::Transaction transaction{};  ///< that asked for it; counts where somebody did
     Instant planned_at{};               ///< for the metrics
+    std::uint64_t number = 0;           ///< of the change, in the order of planning
+    std::uint32_t weight = 0;           ///< PolicyEngine::weight()
+    policy::AgentId agent{};            ///< who asked for it, or whose rule ends
   };
   struct Waiting {
-    Requester* requester;
     TransactionId tid;
     Body request;
+    std::uint64_t after;  ///< number of the last change that was planned when it came
+  };
+  /// What is undecided of one requester, in its order: the first waits, the others behind it.
+  struct Line {
+    std::deque<Waiting> requests;
+    std::uint64_t after = 0;  ///< number of the last change that one of them has become
   };
   /// A PDR whose rule is in force, while the enable rules that it hits are being removed.
   struct Disabling {
@@ -97,10 +112,24 @@ class GroupCommit final : private backend::Backend::Client {
     Body reply;
     std::uint32_t left;
   };
+  /// Those PDRs of one requester.
+  struct Ending {
+    std::uint32_t count = 0;
+    bool awaited = false;  ///< by its line, until all of them are done
+  };
 
-  /// One step of submit(): answers, or gathers, or tells that the rule in entry.change.slot is
-  /// busy.
-  policy::PolicyEngine::Verdict decide(Entry& entry, const Body& request);
+  /// Answers the request, or gathers what is to change. False where it has to wait, now registered
+  /// with what it waits for; the changes after number `after` do not count.
+  bool decide(Requester& requester, TransactionId tid, const Body& request, std::uint64_t after);
+  void gather(Entry entry);
+  /// Number up to which all changes are decided, those under way before place `next` included.
+  std::uint64_t settled_before(std::size_t next) const;
+  void wait_for_changes(Requester& requester, std::uint64_t after);
+  void done(const Disabling& disabling);
+  /// Moves the next batch from what has gathered to what is under way: all, or from each agent the
+  /// same share.
+  void choose_batch();
+  void choose_shares();
   void on_applied(std::span<const backend::ChangeResult> results) override;
   void settle(const Entry& entry, const backend::RuleChange& change, backend::ChangeResult result);
   void answer(Requester& requester, TransactionId tid, policy::Transaction transaction,
@@ -111,8 +140,10 @@ class GroupCommit final : private backend::Backend::Client {
   void report(const Decision& decision);
   /// One rule less that the PDR behind `disable_rule`, if any, waits for.
   void count_down(PolicyRuleId disable_rule);
-  /// Goes on with the requests that waited for the rule in `slot`, up to one that changes it again.
-  void resubmit_waiting(policy::RuleSlot slot);
+  /// The change of the rule in `slot` is decided: goes on with the lines that waited for that.
+  void wake(policy::RuleSlot slot);
+  /// Decides the requests in a line up to the next that has to wait.
+  void resume(Requester& requester);
 
   policy::PolicyEngine& engine_;
   backend::Backend& backend_;
@@ -120,11 +151,23 @@ class GroupCommit final : private backend::Backend::Client {
   Metrics* metrics_;
   Instant batch_began_{};  ///< for the metrics
   std::vector<Entry> gathered_;
+  std::uint64_t gathered_weight_ = 0;
+  /// What an agent has of the batch that is being chosen.
+  struct Share {
+    std::uint64_t weight = 0;
+    std::uint64_t count = 0;
+  };
+  std::unordered_map<policy::AgentId, Share> shares_;  ///< scratch
   std::vector<Entry> under_way_;
   std::vector<backend::RuleChange> batch_;
-  /// Requests for rules that have a change under way, per rule in their order.
-  std::unordered_map<policy::RuleSlot, std::deque<Waiting>> waiting_;
+  std::uint64_t planned_ = 0;  ///< changes so far
+  std::uint64_t settled_ = 0;  ///< number up to which all of them are decided
+  std::unordered_map<Requester*, Line> lines_;
+  /// Whose line waits for the change of a rule, and for all changes up to a number.
+  std::unordered_map<policy::RuleSlot, std::deque<Requester*>> after_rule_;
+  std::multimap<std::uint64_t, Requester*> after_changes_;
   std::unordered_map<PolicyRuleId, Disabling> disabling_;
+  std::unordered_map<Requester*, Ending> endings_;
   std::vector<policy::PlannedChange> expired_;
   bool busy_ = false;
   bool dispatching_ = false;

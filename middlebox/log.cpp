@@ -2,13 +2,15 @@
 
 #include <fmt/format.h>
 #include <spdlog/pattern_formatter.h>
-#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <memory>
+
+#include "middlebox/line_writer.hpp"
 
 namespace simco::middlebox {
 namespace {
@@ -35,15 +37,47 @@ class Priority final : public spdlog::custom_flag_formatter {
   }
 };
 
+/// Used by the loop's thread alone, like everything that logs.
+class Sink final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
+ public:
+  void put_plain(const std::string& line) { writer_.put(line); }
+
+ private:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    if (lost_ != 0) {
+      const auto text = fmt::format("{} lines of the log were lost: nobody read them", lost_);
+      const spdlog::details::log_msg note(message.time, {}, {}, spdlog::level::warn, text);
+      if (put(note)) lost_ = 0;
+    }
+    if (!put(message)) ++lost_;
+  }
+  void flush_() override {}
+  bool put(const spdlog::details::log_msg& message) {
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    return writer_.put(fmt::to_string(line));
+  }
+
+  LineWriter writer_{STDERR_FILENO};
+  std::uint64_t lost_ = 0;
+};
+
 }  // namespace
 
 void set_up_log(const std::string& level) {
-  spdlog::set_default_logger(spdlog::stderr_logger_st("simco"));
+  spdlog::set_default_logger(std::make_shared<spdlog::logger>("simco", std::make_shared<Sink>()));
   auto formatter = std::make_unique<spdlog::pattern_formatter>();
   formatter->add_flag<Priority>('*').set_pattern(logs_to_journal() ? "%*%v"
                                                                    : "%Y-%m-%d %H:%M:%S.%e %l %v");
   spdlog::set_formatter(std::move(formatter));
   spdlog::set_level(spdlog::level::from_str(level));
+}
+
+void shut_down_log(const std::string& line) {
+  if (!line.empty()) {
+    static_cast<Sink&>(*spdlog::default_logger()->sinks().front()).put_plain(line + "\n");
+  }
+  spdlog::shutdown();
 }
 
 }  // namespace simco::middlebox

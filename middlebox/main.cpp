@@ -2,8 +2,10 @@
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <functional>
@@ -25,6 +27,9 @@ namespace {
 
 using namespace simco;
 
+/// Exit code when another middlebox has taken the rules over: starting again would take them back.
+constexpr int kTakenOver = 3;
+
 backend::nftables::Options nftables_options(const middlebox::Settings& settings) {
   const auto& router = settings.router;
   const auto& nat = settings.server.nat;
@@ -34,6 +39,7 @@ backend::nftables::Options nftables_options(const middlebox::Settings& settings)
   options.internal_if = router.internal_if;
   options.external_if = router.external_if;
   options.allow_outbound = router.allow_outbound;
+  options.claim_table = router.claim_table;
   options.keep_on_stop = router.keep_rules;
   options.nat = nat.mode != policy::Mode::kFirewall;
   const auto pool_of = [](const policy::AddressRange& range) {
@@ -81,12 +87,19 @@ std::unique_ptr<store::Store> make_store(const middlebox::Settings& settings) {
   return std::move(*made);
 }
 
-/// Many agents need many descriptors; what the system allows is taken.
-void raise_descriptor_limit() {
+/// Many agents need many descriptors; what the system allows is taken. Those who have no session
+/// may have a part of them.
+void raise_descriptor_limit(middlebox::ServerOptions& options) {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
   ::setrlimit(RLIMIT_NOFILE, &limit);
+  const std::size_t part = std::max<rlim_t>(limit.rlim_max / 4, 1);
+  options.guests_max = std::min(options.guests_max, part);
+  options.listen.handshakes_max = std::min(options.listen.handshakes_max, part);
+  for (auto& further : options.further_listeners) {
+    further.listen.handshakes_max = options.listen.handshakes_max;
+  }
 }
 
 /// SIGHUP: takes the agents, certificates and the log level from the configuration as it is now.
@@ -117,20 +130,22 @@ void reload(middlebox::Server& server, middlebox::Settings& settings,
 int run(middlebox::Settings& settings, int argc, char** argv) {
   // One thread and no resolver: the loop needs no locks.
   boost::asio::io_context io(BOOST_ASIO_CONCURRENCY_HINT_UNSAFE);
+  // Before anything says that we are there: a signal that comes early is kept and ends us in order.
+  boost::asio::signal_set signals(io, SIGTERM, SIGINT, SIGHUP);
   const auto backend = make_backend(io, settings);
   std::optional<middlebox::Metrics> metrics;
   if (!settings.metrics.empty()) metrics.emplace();
   const auto store = make_store(settings);
   middlebox::Server server(io, settings.server, *backend, metrics ? &*metrics : nullptr,
                            store.get());
-  middlebox::drop_privileges(settings.backend == "nftables");
   if (metrics) {
-    // Its threads must not have what was dropped.
-    metrics->serve(settings.metrics);
+    middlebox::run_without_privileges([&] { metrics->serve(settings.metrics); });
     spdlog::info("metrics at http://{}/metrics", settings.metrics);
   }
+  // What else can fail has not: from here on the kernel's table is ours.
+  server.start();
+  middlebox::drop_privileges(settings.backend == "nftables");
   middlebox::ServiceManager manager(io);
-  boost::asio::signal_set signals(io, SIGTERM, SIGINT, SIGHUP);
   std::function<void(const boost::system::error_code&, int)> on_signal =
       [&](const boost::system::error_code& error, int signal) {
         if (error) return;
@@ -144,10 +159,19 @@ int run(middlebox::Settings& settings, int argc, char** argv) {
         server.stop([&io] { io.stop(); });
       };
   signals.async_wait(on_signal);
+  int code = 0;
+  server.on_taken([&] {
+    spdlog::error("another middlebox has taken the rules over: stopping");
+    code = kTakenOver;
+    manager.stopping();
+    server.stop([&io] { io.stop(); });
+  });
   manager.ready("serving");
   manager.watch([&backend] { return backend->alive(); });
   io.run();
-  return 0;
+  // Not when an exception unwinds: what stays behind keeps the door closed.
+  backend->end();
+  return code;
 }
 
 }  // namespace
@@ -163,12 +187,15 @@ int main(int argc, char** argv) {
     std::puts("simco-middlebox: the configuration is good");
     return 0;
   }
+  std::signal(SIGPIPE, SIG_IGN);
   simco::middlebox::set_up_log(settings->log_level);
-  raise_descriptor_limit();
+  raise_descriptor_limit(settings->server);
   try {
-    return run(*settings, argc, argv);
+    const int code = run(*settings, argc, argv);
+    simco::middlebox::shut_down_log({});
+    return code;
   } catch (const std::exception& failure) {
-    std::fprintf(stderr, "simco-middlebox: %s\n", failure.what());
+    simco::middlebox::shut_down_log(std::string("simco-middlebox: ") + failure.what());
     return 1;
   }
 }

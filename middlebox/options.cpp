@@ -12,6 +12,7 @@
 
 #include "middlebox/agents.hpp"
 #include "middlebox/limits.hpp"
+#include "middlebox/listeners.hpp"
 #include "middlebox/nat_options.hpp"
 #include "middlebox/store/make_store.hpp"
 #include "middlebox/toml.hpp"
@@ -30,9 +31,11 @@ struct Raw {
   std::string ports = "1024-65535";
   std::string pooling = "paired";
   std::string table_mode = "own";
+  std::string claim_table = "auto";
   std::string state_sync = "disk";
   std::string config;
   bool allow_anonymous = false;
+  std::optional<bool> keep_rules;
   std::string require = "none";
 };
 
@@ -50,10 +53,33 @@ void declare_router(CLI::App& app, Raw& raw) {
          "chains jump to simco-forward, simco-prerouting and simco-postrouting)")
       ->check(CLI::IsMember({"own", "shared"}))
       ->capture_default_str();
+  app.add_option("--claim-table", raw.claim_table,
+                 "nftables: auto (where the kernel can, as of Linux 6.9, nobody else can change or "
+                 "flush the middlebox's own table while it runs) or no (others can; what they "
+                 "change is put right)")
+      ->check(CLI::IsMember({"auto", "no"}))
+      ->capture_default_str();
   app.add_flag("--allow-outbound", router.allow_outbound,
                "nftables: internal to external passes without rules, and so do the answers");
-  app.add_flag("--keep-rules", router.keep_rules,
-               "nftables: leave the rules in the kernel at an orderly stop, until they expire");
+  app.add_flag_function(
+      "--keep-rules", [&raw](std::int64_t count) { raw.keep_rules = count > 0; },
+      "nftables: an orderly stop leaves the table in the kernel, and its rules until they expire; "
+      "so it does with --state, unless that comes with --keep-rules=false");
+}
+
+void declare_limits(CLI::App& app, Raw& raw) {
+  auto& server = raw.settings.server;
+  app.add_option("--max-lifetime", server.lifetime_max_s, "Longest lifetime granted, seconds")
+      ->check(CLI::Range(std::uint32_t{1}, std::uint32_t{0xFFFF'FFFF}))
+      ->capture_default_str();
+  app.add_option("--max-rules", server.rules_max, "Policy rules in all")->capture_default_str();
+  app.add_option(
+         "--max-elements", server.elements_max,
+         "What all rules may take in the kernel: an element for each port of a rule (one for "
+         "more than 1,024), with a NAT three")
+      ->capture_default_str();
+  app.add_option("--max-sessions", server.sessions_max, "Open sessions in all")
+      ->capture_default_str();
 }
 
 void declare(CLI::App& app, Raw& raw) {
@@ -90,12 +116,7 @@ void declare(CLI::App& app, Raw& raw) {
                  "NAT: paired (RFC 4787: one outside address per internal host) or arbitrary")
       ->check(CLI::IsMember({"paired", "arbitrary"}))
       ->capture_default_str();
-  app.add_option("--max-lifetime", server.lifetime_max_s, "Longest lifetime granted, seconds")
-      ->check(CLI::Range(std::uint32_t{1}, std::uint32_t{0xFFFF'FFFF}))
-      ->capture_default_str();
-  app.add_option("--max-rules", server.rules_max, "Policy rules in all")->capture_default_str();
-  app.add_option("--max-sessions", server.sessions_max, "Open sessions in all")
-      ->capture_default_str();
+  declare_limits(app, raw);
   app.add_option("--message-timeout", raw.message_timeout_s,
                  "Longest silence inside a message, and before a session is open, seconds")
       ->check(CLI::Range(0.01, 86'400.0))
@@ -277,6 +298,9 @@ std::optional<std::string> set_nat(const Raw& raw, policy::NatTable::Options& na
 std::optional<std::string> judge_router(Raw& raw) {
   auto& router = raw.settings.router;
   router.own_table = raw.table_mode == "own";
+  // Rules that outlive the middlebox are to stay in force while it restarts.
+  router.keep_rules = raw.keep_rules.value_or(!raw.settings.state.empty());
+  router.claim_table = raw.claim_table == "auto";
   if (raw.settings.backend != "nftables") {
     if (router.internal_if.empty() && router.external_if.empty()) return std::nullopt;
     return "--internal-if and --external-if need --backend nftables";

@@ -17,7 +17,8 @@ struct RouterSettings {
   std::string table = "simco";
   bool own_table = true;        ///< false: chains of the site's table jump to ours
   bool allow_outbound = false;  ///< internal to external passes without rules
-  bool keep_rules = false;      ///< leave the rules in the kernel at an orderly stop
+  bool keep_rules = false;      ///< leave the table in the kernel at an orderly stop
+  bool claim_table = true;      ///< nobody else may change the own table, where the kernel can
 };
 
 /// Everything that main needs to build the program.

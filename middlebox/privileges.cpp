@@ -5,8 +5,10 @@
 
 #include <array>
 #include <cerrno>
+#include <exception>
 #include <memory>
 #include <system_error>
+#include <thread>
 
 namespace simco::middlebox {
 namespace {
@@ -45,6 +47,19 @@ void drop_privileges(bool keep_net_admin) {
     }
   }
   if (::cap_set_proc(wanted.get()) != 0) fail();
+}
+
+void run_without_privileges(const std::function<void()>& work) {
+  std::exception_ptr failure;
+  std::thread([&] {
+    try {
+      drop_privileges(false);
+      work();
+    } catch (...) {
+      failure = std::current_exception();
+    }
+  }).join();
+  if (failure) std::rethrow_exception(failure);
 }
 
 }  // namespace simco::middlebox

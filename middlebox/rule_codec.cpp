@@ -15,13 +15,15 @@ using backend::RuleKind;
 using detail::AttributeCodec;
 using detail::ValueFault;
 
-// | version | kind | GID (4) | TID (4) | granted (4) | ends at (8) | parameters (4)
-// | owner: length (1), octets | group's owner: likewise | internal, external, outside, inside: each
-// length (1), value of figure 12; length 0 where there is none |
-constexpr std::uint8_t kVersion = 1;
-constexpr std::size_t kFixed = 26;
+// | version | kind | flags | GID (4) | TID (4) | granted (4) | ends at (8) | parameters (4)
+// | owner: length (1), octets | internal, external, outside, inside: each length (1), value of
+// figure 12; length 0 where there is none |
+// Version 1 had no flags, and the name of the group's owner after that of the rule.
+constexpr std::uint8_t kVersion = 2;
+constexpr std::uint8_t kAnyVersion = 1;  ///< the only flag
+constexpr std::size_t kFixed = 27;
 constexpr std::size_t kLongest =
-    kFixed + 2 * (1 + kOwnerSizeMax) + 4 * (1 + AttributeCodec<AddressTuple>::kLengthMax);
+    kFixed + (1 + kOwnerSizeMax) + 4 * (1 + AttributeCodec<AddressTuple>::kLengthMax);
 static_assert(kOwnerSizeMax <= 255, "its length is one octet");
 
 void put(ByteWriter& out, const std::string& text) {
@@ -68,6 +70,7 @@ std::string encode_rule(const KeptRule& kept) {
   ByteWriter out(buffer);
   out.u8(kVersion);
   out.u8(static_cast<std::uint8_t>(rule.kind));
+  out.u8(rule.any_version ? kAnyVersion : 0);
   out.u32(rule.group.value);
   out.u32(rule.created_by.value);
   out.u32(kept.granted.seconds);
@@ -75,7 +78,6 @@ std::string encode_rule(const KeptRule& kept) {
   out.u32(static_cast<std::uint32_t>(kept.ends_at_ms));
   AttributeCodec<PerParameterSet>::write(out, rule.parameters);
   put(out, rule.owner);
-  put(out, rule.group_owner);
   put(out, rule.internal);
   put(out, rule.external);
   put(out, rule.outside);
@@ -85,7 +87,8 @@ std::string encode_rule(const KeptRule& kept) {
 
 std::expected<KeptRule, std::string> decode_rule(PolicyRuleId pid, std::string_view octets) {
   ByteReader in(std::as_bytes(std::span(octets)));
-  if (const auto version = in.u8(); version != kVersion) {
+  const auto version = in.u8();
+  if (version == 0 || version > kVersion) {
     return std::unexpected("it is of version " + std::to_string(version) + ", not " +
                            std::to_string(kVersion));
   }
@@ -94,6 +97,8 @@ std::expected<KeptRule, std::string> decode_rule(PolicyRuleId pid, std::string_v
   rule.pid = pid;
   const auto kind = in.u8();
   rule.kind = static_cast<RuleKind>(kind);
+  const std::uint8_t flags = version == 1 ? 0 : in.u8();
+  rule.any_version = flags == kAnyVersion;
   rule.group = GroupId{in.u32()};
   rule.created_by = TransactionId{in.u32()};
   kept.granted = Lifetime{in.u32()};
@@ -103,11 +108,11 @@ std::expected<KeptRule, std::string> decode_rule(PolicyRuleId pid, std::string_v
   const bool defined =
       AttributeCodec<PerParameterSet>::read(parameters, rule.parameters) == ValueFault::kNone;
   rule.owner = take_text(in);
-  rule.group_owner = take_text(in);
+  if (version == 1) take_text(in);
   const bool tuples = take(in, rule.internal) && take(in, rule.external) &&
                       take(in, rule.outside) && take(in, rule.inside);
   if (!in.ok() || in.remaining() != 0 || !defined || !tuples ||
-      kind > static_cast<std::uint8_t>(RuleKind::kDisable)) {
+      kind > static_cast<std::uint8_t>(RuleKind::kDisable) || flags > kAnyVersion) {
     return std::unexpected(std::string("it is damaged"));
   }
   return kept;

@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
+#include <iterator>
 #include <stdexcept>
 #include <utility>
+
+#include "simco/net/error.hpp"
 
 namespace simco::middlebox {
 
@@ -16,8 +19,10 @@ Server::Server(asio::io_context& io, const ServerOptions& options, backend::Back
                Metrics* metrics, store::Store* store)
     : io_(io),
       options_(options),
+      backend_(backend),
       directory_(std::make_unique<policy::AgentDirectory>(options.directory)),
       metrics_(metrics),
+      throttle_(options.authentication_pause),
       engine_(engine_options(options, backend, store != nullptr)),
       durable_(store == nullptr
                    ? std::nullopt
@@ -25,18 +30,19 @@ Server::Server(asio::io_context& io, const ServerOptions& options, backend::Back
       group_commit_(engine_, durable_ ? static_cast<backend::Backend&>(*durable_) : backend, *this,
                     metrics),
       audit_(options.audit_rate, [](const std::string& line) { spdlog::info(line); }),
+      peer_log_(kPeerLinesPerSecond, [](const std::string& line) { spdlog::warn(line); }),
       read_buffer_(std::make_unique<net::ReadBuffer>()),
+      guests_(options.guests_max),
+      association_guests_(options.association_guests_max),
       expiry_timer_(io),
       age_timer_(io),
       stop_timer_(io) {
   engine_.apply(*directory_);
   session_options_.message_timeout = options.message_timeout;
-  begin(backend);
   listen(options_.listen, options_.require);
   for (const auto& [listen_options, require] : options_.further_listeners) {
     listen(listen_options, require);
   }
-  check_session_ages();
 }
 
 Server::~Server() = default;
@@ -50,27 +56,38 @@ policy::PolicyEngine::Options Server::engine_options(const ServerOptions& option
   result.backend.lifetime_max_s = options.lifetime_max_s;
   result.nat = options.nat;
   result.rules_max = options.rules_max;
+  result.elements_max = options.elements_max;
   return result;
 }
 
-void Server::begin(backend::Backend& backend) {
-  if (!durable_) {
-    backend.begin({});
-    return;
+void Server::start() {
+  if (durable_) {
+    const auto restored = durable_->restore();
+    spdlog::info("state: {} rules are there again, {} have expired, {} are lost", restored.live,
+                 restored.expired, restored.lost);
+    arm_expiry();
+  } else {
+    backend_.begin({});
   }
-  const auto restored = durable_->restore();
-  spdlog::info("state: {} rules are there again, {} have expired, {} are lost", restored.live,
-               restored.expired, restored.lost);
-  arm_expiry();
+  for (const auto& listener : listeners_) {
+    for (const auto& endpoint : listener->endpoints()) {
+      spdlog::info("listening on {} {}", net::to_string(listener->transport()), endpoint);
+    }
+  }
+  check_session_ages();
 }
 
 // --- Connections -------------------------------------------------------------------------------
 
 void Server::listen(net::ListenOptions options, Require require) {
-  options.on_refused = [](const std::string& peer, const error_code& why) {
-    // Who goes without having said anything only wanted to know whether somebody is there.
-    const bool tls = why.category() == net::tls_category();
-    spdlog::log(tls ? spdlog::level::warn : spdlog::level::debug, "{}: {}", peer, why.message());
+  options.on_refused = [this](const std::string& peer, const error_code& why) {
+    // Who leaves without having said anything only wanted to know whether the port is open.
+    if (why.category() == net::tls_category() || why == net::NetError::kCrowdedOut) {
+      warn_about(peer, why.message());
+      now_.reset();
+    } else {
+      spdlog::debug("{}: {}", peer, why.message());
+    }
   };
   auto listening = net::listen(
       io_.get_executor(), options, *read_buffer_,
@@ -80,12 +97,7 @@ void Server::listen(net::ListenOptions options, Require require) {
       [](const error_code& why) { spdlog::error("cannot accept connections: {}", why.message()); });
   for (const auto& note : listening.notes) spdlog::info(note);
   for (const auto& warning : listening.warnings) spdlog::warn(warning);
-  for (auto& listener : listening.listeners) {
-    for (const auto& endpoint : listener->endpoints()) {
-      spdlog::info("listening on {} {}", net::to_string(listener->transport()), endpoint);
-    }
-    listeners_.push_back(std::move(listener));
-  }
+  std::ranges::move(listening.listeners, std::back_inserter(listeners_));
 }
 
 void Server::set_tls(const std::shared_ptr<const net::TlsContext>& tls) {
@@ -112,7 +124,16 @@ void Server::accept(std::shared_ptr<net::MessageChannel> channel, Require requir
   spdlog::debug("{}: connected", started.peer());
   connections_.emplace(&started, std::move(connection));
   started.start();
+  const auto last = guests_like(started).enter(started.address(), &started);
+  if (last) make_room(**last);
   end_turn();
+}
+
+void Server::make_room(Connection& guest) {
+  guest.hurry();
+  if (guest.session_agent()) return;
+  warn_about(guest.peer(), "closed, without a session, to make room for others");
+  guest.cut();
 }
 
 Capabilities Server::session_opened(Connection& connection) {
@@ -121,6 +142,7 @@ Capabilities Server::session_opened(Connection& connection) {
   const auto agent =
       engine_.acquire(name.empty() ? policy::anonymous_name(connection.peer()) : name);
   connection.set_agent(agent);
+  guests_like(connection).leave(&connection);
   ++session_count_;
   if (metrics_ != nullptr) metrics_->session_opened();
   sessions_[agent].push_back(&connection);
@@ -133,6 +155,7 @@ void Server::session_refused(NegativeReplyCode code) {
 }
 
 void Server::connection_over(Connection& connection) {
+  guests_like(connection).leave(&connection);
   if (const auto agent = connection.session_agent()) {
     --session_count_;
     const auto peers = sessions_.find(*agent);
@@ -176,6 +199,7 @@ void Server::check_session_ages() {
       connection->terminate();
     }
   }
+  peer_log_.flush();
   age_timer_.expires_after(kSessionAgeCheck);
   age_timer_.async_wait([this](const error_code& error) {
     if (error) return;
@@ -189,6 +213,16 @@ void Server::check_session_ages() {
 Instant Server::now() const {
   if (!now_) now_ = std::chrono::steady_clock::now();
   return *now_;
+}
+
+bool Server::dispatch_later() {
+  if (!std::exchange(dispatch_posted_, true)) {
+    asio::post(io_, [this] {
+      dispatch_posted_ = false;
+      end_turn();
+    });
+  }
+  return true;
 }
 
 void Server::submit(Connection& connection, TransactionId tid, const Body& request) {
@@ -297,6 +331,7 @@ void Server::stop(std::function<void()> stopped) {
 void Server::finish_stop() {
   if (!stopped_) return;
   audit_.flush();
+  peer_log_.flush();
   stop_timer_.cancel();
   age_timer_.cancel();
   expiry_timer_.cancel();

@@ -74,24 +74,24 @@ MiddleboxSession::Judgement Server::judge(Connection& connection,
   const auto& address = connection.address();
   if (!challenge && !connection.authenticated_name.empty()) return {};  // by its certificate
   if (!challenge || !token) {
-    if (connection.require == Require::kSa) return refuse_token(connection);
+    if (connection.require == Require::kSa) return refuse_token(connection, {});
     const auto* anonymous = anonymous_policy(address);
-    if (anonymous == nullptr) return refuse_token(connection);
+    if (anonymous == nullptr) return refuse_token(connection, {});
     const auto refusal = refuse_session(policy::anonymous_name(connection.peer()), *anonymous);
     return refusal ? MiddleboxSession::Judgement{Kind::kRefuse, *refusal, now()}
                    : MiddleboxSession::Judgement{};
   }
+  const auto name = name_in_agent_token(token->octets);
   if (!std::exchange(connection.proof_has_waited, true)) {
-    const auto at = throttle_.judge_at(address, now());
-    if (!at) return refuse_token(connection);
-    if (*at > now()) return {Kind::kLater, {}, *at};
+    const auto at = throttle_.judge_at(address, name.value_or(""), now());
+    if (at > now()) return {Kind::kLater, {}, at};
   }
   // A name that nobody has is checked like any other, so that the time it takes tells nothing.
-  const auto name = name_in_agent_token(token->octets);
   const auto* policy = name ? directory_->find(*name) : nullptr;
   const bool known = policy != nullptr && !policy->secret.empty();
   const bool right = check_agent_token(token->octets, known ? policy->secret : "-", *challenge);
-  if (!known || !right) return refuse_token(connection);
+  if (!known || !right) return refuse_token(connection, name.value_or(""));
+  throttle_.trust(address, *name);
   if (const auto refusal = refuse_agent(connection, *name, *policy)) {
     return {Kind::kRefuse, *refusal, now()};
   }
@@ -99,11 +99,12 @@ MiddleboxSession::Judgement Server::judge(Connection& connection,
   return {};
 }
 
-MiddleboxSession::Judgement Server::refuse_token(const Connection& connection) {
-  spdlog::warn("{}: authentication failed", connection.peer());
+MiddleboxSession::Judgement Server::refuse_token(const Connection& connection,
+                                                 std::optional<std::string_view> name) {
+  warn_about(connection.peer(), "authentication failed");
   if (metrics_ != nullptr) metrics_->authentication_failed();
-  return {MiddleboxSession::Judgement::Kind::kRefuse, NegativeReplyCode::kAuthenticationFailed,
-          throttle_.punish(connection.address(), now())};
+  const auto at = name ? throttle_.punish(connection.address(), *name, now()) : now();
+  return {MiddleboxSession::Judgement::Kind::kRefuse, NegativeReplyCode::kAuthenticationFailed, at};
 }
 
 bool Server::still_allowed(const Connection& connection) const {

@@ -62,8 +62,10 @@ void StoreThread::run() {
     lock.unlock();
     try {
       store_.write(job.batch);
+    } catch (const store::StoreTaken& taken) {
+      job.failure = {taken.what(), true};
     } catch (const std::exception& failure) {
-      job.failure = failure.what();
+      job.failure = {failure.what(), false};
     }
     lock.lock();
     finished_.push_back(std::move(job));

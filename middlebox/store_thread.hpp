@@ -21,7 +21,7 @@ namespace simco::middlebox {
 class StoreThread {
  public:
   /// Called on the loop with the reason where the batch could not be kept.
-  using Done = std::function<void(const std::optional<std::string>& failure)>;
+  using Done = std::function<void(const std::optional<store::StoreFailure>& failure)>;
 
   StoreThread(boost::asio::io_context& io, store::Store& store);
   StoreThread(const StoreThread&) = delete;
@@ -36,7 +36,7 @@ class StoreThread {
   struct Job {
     store::Batch batch;
     Done done;
-    std::optional<std::string> failure;
+    std::optional<store::StoreFailure> failure;
   };
 
   void launch();

@@ -1,36 +1,44 @@
 #include "middlebox/throttle.hpp"
 
 #include <algorithm>
+#include <functional>
 
-#include "middlebox/limits.hpp"
+#include "simco/net/crowd.hpp"
 
 namespace simco::middlebox {
 
-IpAddress Throttle::key_of(const IpAddress& address) {
-  return address.version == IpVersion::kIpv4 ? address : masked(address, 64);
+Throttle::Key Throttle::key_of(const IpAddress& address, std::string_view name) {
+  return {net::source_of(address), std::hash<std::string_view>{}(name)};
 }
 
-std::optional<Instant> Throttle::judge_at(const IpAddress& address, Instant now) {
-  const auto found = next_.find(key_of(address));
-  if (found == next_.end() || found->second <= now) return now;
-  if (found->second - now > kAuthenticationWaitMax) return std::nullopt;
-  const Instant slot = found->second;
-  found->second += kAuthenticationPenalty;
-  return slot;
+Instant Throttle::judge_at(const IpAddress& address, std::string_view name, Instant now) const {
+  const auto key = key_of(address, name);
+  const auto found = pauses_.find(key);
+  if (found == pauses_.end() || trusted_.contains(key)) return now;
+  return std::max(found->second, now);
 }
 
-Instant Throttle::punish(const IpAddress& address, Instant now) {
+Instant Throttle::punish(const IpAddress& address, std::string_view name, Instant now) {
   forget(now);
-  const auto [entry, is_new] = next_.try_emplace(key_of(address), now);
-  if (is_new) order_.push_back(entry->first);
-  entry->second = std::max(entry->second, now) + kAuthenticationPenalty;
-  return now + kAuthenticationPenalty;
+  const auto key = key_of(address, name);
+  const Instant until = now + pause_;
+  if (pauses_.insert_or_assign(key, until).second) order_.push_back(key);
+  return until;
 }
 
-// The oldest go first: those whose time is over, and one more where there is no room.
+void Throttle::trust(const IpAddress& address, std::string_view name) {
+  const auto key = key_of(address, name);
+  if (!trusted_.insert(key).second) return;
+  trusted_order_.push_back(key);
+  if (trusted_order_.size() <= kTrustedMax) return;
+  trusted_.erase(trusted_order_.front());
+  trusted_order_.pop_front();
+}
+
+// The oldest go first: those whose time is over, and one more if there is no room.
 void Throttle::forget(Instant now) {
-  while (!order_.empty() && (order_.size() >= kThrottledMax || next_.at(order_.front()) <= now)) {
-    next_.erase(order_.front());
+  while (!order_.empty() && (order_.size() >= kThrottledMax || pauses_.at(order_.front()) <= now)) {
+    pauses_.erase(order_.front());
     order_.pop_front();
   }
 }

@@ -1,12 +1,17 @@
-// Makes guessing secrets slow: after a wrong token, the tokens from that address are judged one by
-// one with a pause in between, and the answer itself is late.
+// Makes guessing secrets slow: after a wrong token, the tokens for that name from that source wait
+// for the end of a pause before they are judged, and the answer itself is late. The pause has one
+// length, however many wrong tokens come: a right one never waits longer than that.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <deque>
 #include <map>
-#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
 
+#include "middlebox/limits.hpp"
 #include "simco/wire/instant.hpp"
 #include "simco/wire/ip.hpp"
 
@@ -14,22 +19,31 @@ namespace simco::middlebox {
 
 class Throttle {
  public:
-  /// When a token from `address` that has come now may be judged; nothing where so many wait
-  /// already that it is to be refused without a look.
-  std::optional<Instant> judge_at(const IpAddress& address, Instant now);
-  /// A token from `address` was wrong. Answers when to tell.
-  Instant punish(const IpAddress& address, Instant now);
+  /// `pause`: see kAuthenticationPenalty.
+  explicit Throttle(std::chrono::seconds pause = kAuthenticationPenalty) : pause_(pause) {}
 
-  std::size_t size() const { return next_.size(); }
+  /// When a token for `name` from `address` that has come now may be judged.
+  Instant judge_at(const IpAddress& address, std::string_view name, Instant now) const;
+  /// A token for `name` from `address` was wrong. Returns when to tell.
+  Instant punish(const IpAddress& address, std::string_view name, Instant now);
+  /// A token for `name` from `address` was right: further ones of it are judged at once.
+  void trust(const IpAddress& address, std::string_view name);
+
+  std::size_t size() const { return pauses_.size(); }
+  std::size_t trusted() const { return trusted_.size(); }
 
  private:
-  /// An IPv6 host has a whole /64 to choose its addresses from.
-  static IpAddress key_of(const IpAddress& address);
+  /// Source and a hash of the name: who finds another name with the same hash can cause a pause,
+  /// and no more.
+  using Key = std::pair<IpAddress, std::size_t>;
+  static Key key_of(const IpAddress& address, std::string_view name);
   void forget(Instant now);
 
-  /// When the next token may be judged, for addresses that have sent a wrong one lately.
-  std::map<IpAddress, Instant> next_;
-  std::deque<IpAddress> order_;  ///< the same addresses, as they came
+  std::chrono::seconds pause_;
+  std::map<Key, Instant> pauses_;  ///< ends of pauses
+  std::deque<Key> order_;          ///< the same keys, as they came
+  std::set<Key> trusted_;
+  std::deque<Key> trusted_order_;
 };
 
 }  // namespace simco::middlebox

@@ -35,6 +35,9 @@ struct RuleChange {
   std::optional<AddressTuple> outside;  ///< A2 that a NAT has taken from its pool
   std::optional<AddressTuple> inside;   ///< A1 that a twice NAT has taken from its pool
   Lifetime lifetime;                    ///< seconds; never more than the rule table grants
+  /// Whose rule it is: a number that is the agent's as long as it has rules. Nobody has more than a
+  /// share of what is scarce.
+  std::uint32_t owner = 0;
 };
 
 /// What became of a change.

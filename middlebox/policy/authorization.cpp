@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "middlebox/policy/checks.hpp"
-
 namespace simco::policy {
 namespace {
 
@@ -29,14 +27,6 @@ bool names(const std::vector<std::string>& owners, std::string_view owner) {
   return std::ranges::any_of(owners, [&](const auto& one) { return one == "*" || one == owner; });
 }
 
-bool is_wildcard_address(const AddressTuple& tuple) {
-  return prefix_of(tuple).length < address_bits(tuple.ip_version);
-}
-
-bool is_wildcard_port(const AddressTuple& tuple) {
-  return protocol_has_ports(tuple.protocol) && !has_ports(tuple);
-}
-
 }  // namespace
 
 bool AgentPolicy::allows(const AddressTuple& internal_tuple,
@@ -44,18 +34,24 @@ bool AgentPolicy::allows(const AddressTuple& internal_tuple,
   const bool addresses = within(internal, internal_tuple) && within(external, external_tuple);
   const bool ports =
       within(internal_ports, internal_tuple) && within(external_ports, external_tuple);
-  const bool wildcards =
-      (internal_wildcards || !is_wildcard_address(internal_tuple)) &&
-      (external_wildcards || !is_wildcard_address(external_tuple)) &&
-      (port_wildcards || !(is_wildcard_port(internal_tuple) || is_wildcard_port(external_tuple)));
   // The tuples may not have been checked to agree yet: each must be allowed by itself.
-  return addresses && ports && wildcards && allows_protocol(internal_tuple.protocol) &&
+  return addresses && ports && allows_protocol(internal_tuple.protocol) &&
          allows_protocol(external_tuple.protocol);
 }
 
 bool AgentPolicy::allows_protocol(std::uint8_t protocol) const {
-  if (protocol == kProtocolAny) return protocol_wildcards && !protocols;
+  if (protocol == kProtocolAny) return !protocols;
   return !protocols || (*protocols)[protocol];
+}
+
+Capabilities AgentPolicy::capabilities(const Capabilities& of) const {
+  Capabilities result = of;
+  result.disable_rules = of.disable_rules && allows(Transaction::kPdr);
+  result.internal_wildcards = of.internal_wildcards && internal_wildcards;
+  result.external_wildcards = of.external_wildcards && external_wildcards;
+  result.port_wildcards = of.port_wildcards && port_wildcards;
+  result.lifetime_max_s = std::min(of.lifetime_max_s, lifetime_max_s);
+  return result;
 }
 
 bool AgentPolicy::allows_source(const IpAddress& address) const {

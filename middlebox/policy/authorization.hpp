@@ -50,6 +50,7 @@ struct AgentPolicy {
   bool protocol_wildcards = true;
   bool may_extend = true;  ///< a lifetime may be changed to end later than it would
   std::uint32_t rules_max = 0xFFFF'FFFF;
+  std::uint32_t elements_max = 0xFFFF'FFFF;  ///< Rule::elements of all its rules
   std::uint32_t sessions_max = 0xFFFF'FFFF;
   std::uint32_t lifetime_max_s = 0xFFFF'FFFF;
   std::vector<std::string> may_see;     ///< owners; "*": all
@@ -58,9 +59,11 @@ struct AgentPolicy {
   bool allows(Transaction transaction) const {
     return transactions[static_cast<std::size_t>(transaction)];
   }
-  /// May it ask for traffic between these tuples?
+  /// May it ask for traffic between these tuples? Whether it may wildcard, capabilities() says.
   bool allows(const AddressTuple& internal, const AddressTuple& external) const;
   bool allows_protocol(std::uint8_t protocol) const;
+  /// What is left for it of what the middlebox can do (RFC 5189 2.1.8).
+  Capabilities capabilities(const Capabilities& of) const;
   bool allows_source(const IpAddress& address) const;
   bool sees(std::string_view owner) const;
   bool changes(std::string_view owner) const;

@@ -92,7 +92,8 @@ std::optional<NegativeReplyCode> check_tuples(const AddressTuple& internal,
   }
   const bool refused = (wildcards_address(internal) && !capabilities.internal_wildcards) ||
                        (wildcards_address(external) && !capabilities.external_wildcards) ||
-                       (any_port && !capabilities.port_wildcards);
+                       (any_port && !capabilities.port_wildcards) ||
+                       (internal.protocol == kProtocolAny && !supported[kProtocolAny]);
   if (refused) return kWildcardingNotSupported;
   if (internal.protocol != kProtocolAny && !supported[internal.protocol]) {
     return kProtocolNotSupported;

@@ -16,7 +16,8 @@ using Protocols = std::bitset<256>;
 
 /// First check that the pair of tuples fails, in this order: locations, protocols, IP versions,
 /// prefix lengths, port ranges, direction, wildcards, protocol supported, ports where the protocol
-/// has none. `direction` is kInbound where the request has none.
+/// has none. `direction` is kInbound where the request has none. `supported` has kProtocolAny where
+/// the protocol may be wildcarded.
 std::optional<NegativeReplyCode> check_tuples(const AddressTuple& internal,
                                               const AddressTuple& external, Direction direction,
                                               const Capabilities& capabilities,

@@ -35,11 +35,8 @@ PolicyEngine::PolicyEngine(const Options& options)
 // --- Agents ------------------------------------------------------------------------------------
 
 Capabilities PolicyEngine::capabilities(AgentId agent) const {
-  Capabilities result = capabilities_;
-  if (const auto* policy = agents_[agent].policy) {
-    result.lifetime_max_s = std::min(result.lifetime_max_s, policy->lifetime_max_s);
-  }
-  return result;
+  const auto* policy = agents_[agent].policy;
+  return policy == nullptr ? capabilities_ : policy->capabilities(capabilities_);
 }
 
 bool PolicyEngine::may_see(AgentId agent, AgentId owner) const {
@@ -59,8 +56,9 @@ bool PolicyEngine::may_change(AgentId agent, AgentId owner) const {
 Verdict PolicyEngine::plan(const Asker& asker, const Body& request, Instant now, Body& reply,
                            PlannedChange& change) {
   const auto transaction = transaction_of(request);
-  if (!transaction) return refuse(reply, NegativeReplyCode::kTransactionNotSupported);
-  if (const auto code = check_authority(asker.agent, *transaction)) return refuse(reply, *code);
+  if (!transaction) return policy::refuse(reply, NegativeReplyCode::kTransactionNotSupported);
+  if (const auto code = check_authority(asker.agent, *transaction))
+    return policy::refuse(reply, *code);
   switch (*transaction) {
     case Transaction::kPrr:
       return reserve(asker, std::get<PrrRequest>(request), now, reply, change);
@@ -75,7 +73,7 @@ Verdict PolicyEngine::plan(const Asker& asker, const Body& request, Instant now,
       return report_status(asker, std::get<PrsRequest>(request), now, reply, change);
     case Transaction::kPrl: return list_rules(asker, now, reply);
   }
-  return refuse(reply, NegativeReplyCode::kTransactionNotSupported);
+  return policy::refuse(reply, NegativeReplyCode::kTransactionNotSupported);
 }
 
 PolicyEngine::Code PolicyEngine::check_authority(AgentId agent, Transaction transaction) const {
@@ -86,12 +84,33 @@ PolicyEngine::Code PolicyEngine::check_authority(AgentId agent, Transaction tran
   return std::nullopt;
 }
 
-PolicyEngine::Code PolicyEngine::check_group(AgentId agent,
+Verdict PolicyEngine::refuse(const Asker& asker, Body& reply, NegativeReplyCode code) {
+  using enum NegativeReplyCode;
+  switch (code) {
+    case kNoResources:
+    case kNoSuchGroup:
+    case kAddressSpaceNotAvailable:
+    case kLackOfAddresses:
+    case kLackOfPorts:
+    case kParityMismatch:
+    case kConflict:
+      if (!asker.settled) return Verdict::kWaitForChanges;
+      break;
+    default: break;
+  }
+  return policy::refuse(reply, code);
+}
+
+PolicyEngine::Code PolicyEngine::check_group(const Asker& asker,
                                              const std::optional<GroupId>& group) const {
   if (!group) return std::nullopt;
   const auto owner = groups_.owner(*group);
-  if (!owner) return NegativeReplyCode::kNoSuchGroup;
-  if (!may_change(agent, *owner)) return NegativeReplyCode::kGroupAccessDenied;
+  // It may be gone when the changes of its members are decided.
+  const bool may_end =
+      !groups_.will_stay(*group) || unborn_disable_rules_ != 0 || !ended_by_.empty();
+  if (!owner || (!asker.settled && may_end)) return NegativeReplyCode::kNoSuchGroup;
+  // RFC 5189 2.1.5: the rules of a group have one owner, and a new rule is its agent's.
+  if (*owner != asker.agent) return NegativeReplyCode::kGroupAccessDenied;
   return std::nullopt;
 }
 
@@ -100,6 +119,30 @@ PolicyEngine::Code PolicyEngine::check_resources(AgentId id) const {
   const bool full =
       rules_.size() >= options_.rules_max || agent.rule_count >= agent.policy->rules_max;
   return full ? Code(NegativeReplyCode::kNoResources) : std::nullopt;
+}
+
+PolicyEngine::Code PolicyEngine::check_elements(AgentId id, std::uint32_t elements) const {
+  const Agent& agent = agents_[id];
+  const bool full = elements_ + elements > options_.elements_max ||
+                    (agent.policy != nullptr &&
+                     std::uint64_t{agent.elements} + elements > agent.policy->elements_max);
+  return full ? Code(NegativeReplyCode::kNoResources) : std::nullopt;
+}
+
+void PolicyEngine::set_elements(RuleSlot slot, std::uint16_t elements) {
+  Rule& rule = rules_[slot];
+  Agent& owner = agents_[rule.owner];
+  elements_ += elements;
+  elements_ -= rule.elements;
+  owner.elements += elements;
+  owner.elements -= rule.elements;
+  rule.elements = elements;
+}
+
+std::uint16_t PolicyEngine::elements_for(const AddressTuple& internal,
+                                         const AddressTuple& external) const {
+  const unsigned translations = nat_.mode() == Mode::kTwiceNat ? 2 : nat_.translates() ? 1 : 0;
+  return elements_of(internal, external, translations);
 }
 
 Lifetime PolicyEngine::grant(const Asker& asker, Lifetime requested) const {
@@ -145,6 +188,7 @@ void PolicyEngine::destroy_rule(RuleSlot slot) {
   if (rule.kind != RuleKind::kDisable) {
     if (const auto owner = groups_.leave(rule.group)) agents_.release(*owner);
   }
+  set_elements(slot, 0);
   --agents_[rule.owner].rule_count;
   agents_.release(rule.owner);
   pids_.give_back((std::uint64_t{rule.pid_epoch} << 32) | rule.pid.value);
@@ -165,34 +209,47 @@ RuleSlot PolicyEngine::find_visible(PolicyRuleId pid) const {
   return slot == kNoSlot || rules_[slot].unborn ? kNoSlot : slot;
 }
 
+std::optional<Verdict> PolicyEngine::wait_for(const Asker& asker, RuleSlot slot,
+                                              PlannedChange& change) const {
+  const Rule& rule = rules_[slot];
+  change.slot = slot;
+  if (rule.under_way) return Verdict::kWaitForRule;
+  // An enable rule that a disable rule hits will end, should the backend accept that.
+  const bool may_end = unborn_disable_rules_ != 0 && rule.kind == RuleKind::kEnable;
+  if (!asker.settled && may_end && is_disabled(rule.internal, rule.external)) {
+    return Verdict::kWaitForChanges;
+  }
+  return std::nullopt;
+}
+
 Verdict PolicyEngine::change_lifetime(const Asker& asker, const PlcRequest& request, Instant now,
                                       Body& reply, PlannedChange& change) {
   using enum NegativeReplyCode;
   const RuleSlot slot = find_visible(request.pid);
-  if (slot == kNoSlot) return refuse(reply, kNoSuchRule);
+  if (slot == kNoSlot) return policy::refuse(reply, kNoSuchRule);
   Rule& rule = rules_[slot];
-  if (!may_change(asker.agent, rule.owner)) {
-    return refuse(reply,
-                  may_see(asker.agent, rule.owner) ? kLifetimeChangeDenied : kRuleAccessDenied);
-  }
-  if (rule.under_way) {
-    change.slot = slot;
-    return Verdict::kWait;
-  }
+  if (const auto wait = wait_for(asker, slot, change)) return *wait;
+  // A rule whose time has come is gone, even where the sweep has not been there yet.
+  if (rule.deadline <= now) return policy::refuse(reply, kNoSuchRule);
+  if (!may_change(asker.agent, rule.owner)) return policy::refuse(reply, kRuleAccessDenied);
   const Lifetime lifetime = grant(asker, request.lifetime);
   const bool ends = lifetime == Lifetime{0};
-  // A rule whose time has come is gone, even where the sweep has not been there yet.
-  if (rule.deadline <= now && !ends) return refuse(reply, kNoSuchRule);
   const Instant deadline = now + std::chrono::seconds(lifetime.seconds);
   if (deadline > rule.deadline && !agents_[asker.agent].policy->may_extend && !ends) {
-    return refuse(reply, kLifetimeNotExtendable);
+    return policy::refuse(reply, kLifetimeNotExtendable);
   }
   change = {slot, ends ? RuleChange::Kind::kRemove : RuleChange::Kind::kSetLifetime, lifetime,
             deadline};
   rule.under_way = true;
+  if (ends) plan_removal(slot);
   // While its end is being decided it must not end a second time.
   expiry_.remove(slot);
   return Verdict::kPlanned;
+}
+
+void PolicyEngine::plan_removal(RuleSlot slot) {
+  const Rule& rule = rules_[slot];
+  if (rule.kind != RuleKind::kDisable) groups_.unsettle(rule.group);
 }
 
 // --- The second step ---------------------------------------------------------------------------
@@ -221,7 +278,8 @@ RuleChange PolicyEngine::describe(const PlannedChange& change) const {
                     rule.external,
                     {},
                     {},
-                    change.lifetime};
+                    change.lifetime,
+                    rule.owner.value};
   if (nat_.translates() && rule.kind != RuleKind::kDisable) {
     result.outside = outside_of(change.slot);
     result.inside = inside_of(change.slot);
@@ -254,7 +312,9 @@ void PolicyEngine::commit_addition(const PlannedChange& change, Instant now, Bod
   Rule& rule = rules_[change.slot];
   rule.unborn = false;
   rule.deadline = change.deadline;
+  if (rule.kind != RuleKind::kDisable) groups_.settle(rule.group);
   append<&Rule::by_owner>(rules_, agents_[rule.owner].rules, change.slot);
+  ++agents_[rule.owner].live_count;
   expiry_.add(change.slot);
   switch (rule.kind) {
     case RuleKind::kReserve: reply = reserved(change.slot, change.lifetime); return;
@@ -263,6 +323,7 @@ void PolicyEngine::commit_addition(const PlannedChange& change, Instant now, Bod
       reply = enabled(change.slot, change.lifetime);
       return;
     case RuleKind::kDisable:
+      --unborn_disable_rules_;
       event.ends = end_disabled_rules(change.slot, now);
       reply = PdrReply{rule.pid, change.lifetime};
       return;
@@ -273,6 +334,8 @@ void PolicyEngine::commit_addition(const PlannedChange& change, Instant now, Bod
 void PolicyEngine::commit_replacement(const PlannedChange& change, Body& reply) {
   Rule& rule = rules_[change.slot];
   rule.kind = RuleKind::kEnable;
+  rule.any_version = false;
+  enabling_.erase(change.slot);
   rule.deadline = change.deadline;
   if (nat_.translates()) nat_.adopt(change.slot, rule);
   expiry_.add(change.slot);
@@ -290,6 +353,7 @@ void PolicyEngine::commit_lifetime(const PlannedChange& change, Instant now) {
 void PolicyEngine::commit_removal(const PlannedChange& change) {
   Rule& rule = rules_[change.slot];
   unlink<&Rule::by_owner>(rules_, agents_[rule.owner].rules, change.slot);
+  --agents_[rule.owner].live_count;
   if (rule.kind == RuleKind::kEnable) {
     enable_rules_.erase(change.slot, traffic_of(rule.internal, rule.external));
   }
@@ -306,10 +370,12 @@ PolicyRuleId PolicyEngine::roll_back(const PlannedChange& change, ChangeResult w
   Rule& rule = rules_[change.slot];
   SIMCO_ASSERT(rule.under_way && why != ChangeResult::kDone);
   rule.under_way = false;
-  refuse(reply, why == ChangeResult::kNoResources ? NegativeReplyCode::kNoResources
-                                                  : NegativeReplyCode::kConfigurationFailed);
+  policy::refuse(reply, why == ChangeResult::kNoResources
+                            ? NegativeReplyCode::kNoResources
+                            : NegativeReplyCode::kConfigurationFailed);
   if (change.kind == RuleChange::Kind::kAdd) {
     if (rule.kind == RuleKind::kDisable) {
+      --unborn_disable_rules_;
       file_disable_rule(change.slot, false);
     } else if (nat_.translates()) {
       nat_.give_back(change.slot, rule);
@@ -318,8 +384,13 @@ PolicyRuleId PolicyEngine::roll_back(const PlannedChange& change, ChangeResult w
     return {};
   }
   if (change.kind == RuleChange::Kind::kReplace) {
-    rule.internal = rule.external = any_address(rule.internal.ip_version, rule.internal.protocol);
+    if (nat_.translates()) nat_.abandon(change.slot, rule);
+    rule.internal = rule.external = enabling_.extract(change.slot).mapped();
     rule.parameters = {};
+    set_elements(change.slot, 0);
+  }
+  if (change.kind == RuleChange::Kind::kRemove && rule.kind != RuleKind::kDisable) {
+    groups_.settle(rule.group);
   }
   if (change.kind == RuleChange::Kind::kSetLifetime && ended_by_.contains(change.slot)) {
     rule.deadline = now - kExpiryTick;  // a disable rule came in between: it still has to go
@@ -339,6 +410,7 @@ void PolicyEngine::plan_expiry(Instant now, std::vector<PlannedChange>& changes)
     if (slot == kNoSlot) return;
     expiry_.remove(slot);
     rules_[slot].under_way = true;
+    plan_removal(slot);
     changes.push_back({slot, RuleChange::Kind::kRemove, Lifetime{0}, now});
   }
 }

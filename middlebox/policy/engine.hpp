@@ -41,6 +41,9 @@ struct Asker {
   TransactionId tid;
   /// Longest lifetime that its session was told of (8.3.1), seconds.
   std::uint32_t lifetime_max_s = 0xFFFF'FFFF;
+  /// Every change that came before is decided. Otherwise it is not refused for what one of them
+  /// holds or may yet give back: it has to wait.
+  bool settled = true;
 };
 
 /// A change that is with the backend.
@@ -68,6 +71,7 @@ class PolicyEngine {
     Protocols protocols = all_protocols();  ///< that can be enforced
     NatTable::Options nat;
     std::uint32_t rules_max = kRulesMaxDefault;
+    std::uint32_t elements_max = kElementsMaxDefault;
   };
   /// All but 255, which IANA reserves.
   static Protocols all_protocols() { return Protocols().set().reset(255); }
@@ -95,7 +99,7 @@ class PolicyEngine {
   Capabilities capabilities(AgentId agent) const;
   /// May `agent` see rules of `owner`?
   bool may_see(AgentId agent, AgentId owner) const;
-  /// May `agent` change rules of `owner`, and add to its groups?
+  /// May `agent` change rules of `owner`?
   bool may_change(AgentId agent, AgentId owner) const;
   /// Agents that may see rules of others.
   const std::vector<AgentId>& watchers() const { return agents_.watchers(); }
@@ -103,13 +107,17 @@ class PolicyEngine {
   // --- Requests ---
 
   enum class Verdict : std::uint8_t {
-    kReplied,  ///< `reply` is the answer
-    kPlanned,  ///< `change` is to be carried out, then committed or rolled back
-    kWait,     ///< the rule in `change.slot` has a change under way: ask again when that is decided
+    kReplied,         ///< `reply` is the answer
+    kPlanned,         ///< `change` is to be carried out, then committed or rolled back
+    kWaitForRule,     ///< the rule in `change.slot` has a change under way: ask again after that
+    kWaitForChanges,  ///< depends on changes that came before: ask again when they are decided
   };
   /// Decides a policy rule request. Views in `reply` are valid until the next call.
   Verdict plan(const Asker& asker, const Body& request, Instant now, Body& reply,
                PlannedChange& change);
+
+  /// The rule in `slot`, which has been planned to change at some time, has a change under way.
+  bool under_way(RuleSlot slot) const { return rules_[slot].under_way; }
 
   /// The change as the backend is to see it.
   backend::RuleChange describe(const PlannedChange& change) const;
@@ -117,6 +125,15 @@ class PolicyEngine {
   /// Who the rule of a planned change belongs to.
   AgentId owner(const PlannedChange& change) const { return rules_[change.slot].owner; }
   GroupId group(const PlannedChange& change) const { return rules_[change.slot].group; }
+  /// Whether the change puts a disable rule in force.
+  bool is_disabling(const PlannedChange& change) const {
+    return change.kind == backend::RuleChange::Kind::kAdd &&
+           rules_[change.slot].kind == RuleKind::kDisable;
+  }
+  /// How much the change asks of the backend.
+  std::uint32_t weight(const PlannedChange& change) const {
+    return 1U + rules_[change.slot].elements;
+  }
 
   /// The backend has carried out `change`: fills in the answer and the event. A disable rule ends
   /// enable rules: they are due for plan_expiry() at once.
@@ -153,6 +170,8 @@ class PolicyEngine {
 
   /// Live rules, those that are being created included.
   std::size_t rule_count() const { return rules_.size(); }
+  /// What they take where they are enforced (Rule::elements).
+  std::uint64_t element_count() const { return elements_; }
   std::size_t group_count() const { return groups_.size(); }
   std::size_t agent_count() const { return agents_.size(); }
   NatTable::Usage nat_usage() const { return nat_.usage(); }
@@ -168,7 +187,7 @@ class PolicyEngine {
   // engine_reserve.cpp
   Verdict reserve(const Asker& asker, const PrrRequest& request, Instant now, Body& reply,
                   PlannedChange& change);
-  Code check_reserve(AgentId agent, const PrrRequest& request) const;
+  Code check_reserve(const Asker& asker, const PrrRequest& request) const;
   Code choose_version(const PrrParameterSet& wanted, IpVersion& version) const;
   PrrReply reserved(RuleSlot slot, Lifetime lifetime) const;
 
@@ -178,7 +197,8 @@ class PolicyEngine {
   Verdict enable_reserved(const Asker& asker, const PeaRequest& request, Instant now, Body& reply,
                           PlannedChange& change);
   Code check_pair(AgentId agent, const AddressTuple& internal, const AddressTuple& external,
-                  PerParameterSet parameters) const;
+                  Direction direction, const Capabilities& capabilities,
+                  const Protocols& protocols) const;
   Code check_reservation(RuleSlot slot, const PeaRequest& request) const;
   bool is_disabled(const AddressTuple& internal, const AddressTuple& external) const;
   PerReply enabled(RuleSlot slot, Lifetime lifetime) const;
@@ -201,8 +221,19 @@ class PolicyEngine {
   Verdict change_lifetime(const Asker& asker, const PlcRequest& request, Instant now, Body& reply,
                           PlannedChange& change);
   Code check_authority(AgentId agent, Transaction transaction) const;
-  Code check_group(AgentId agent, const std::optional<GroupId>& group) const;
+  Code check_group(const Asker& asker, const std::optional<GroupId>& group) const;
   Code check_resources(AgentId agent) const;
+  /// Is there room for so many elements more?
+  Code check_elements(AgentId agent, std::uint32_t elements) const;
+  /// From now on the rule takes so many elements.
+  void set_elements(RuleSlot slot, std::uint16_t elements);
+  std::uint16_t elements_for(const AddressTuple& internal, const AddressTuple& external) const;
+  /// What a request about the rule in `slot` has to wait for, if anything.
+  std::optional<Verdict> wait_for(const Asker& asker, RuleSlot slot, PlannedChange& change) const;
+  /// Refuses, or has the asker wait where the cause may go with a change that is under way.
+  static Verdict refuse(const Asker& asker, Body& reply, NegativeReplyCode code);
+  /// The rule is on its way out: nothing may rely on its group any more.
+  void plan_removal(RuleSlot slot);
   Lifetime grant(const Asker& asker, Lifetime requested) const;
   /// A rule of that PID that everybody who may can see, or kNoSlot.
   RuleSlot find_visible(PolicyRuleId pid) const;
@@ -231,11 +262,15 @@ class PolicyEngine {
   NatTable nat_;
   OverlapIndex enable_rules_;   ///< enable rules that the backend has confirmed
   OverlapIndex disable_rules_;  ///< disable rules, unborn ones included
+  std::uint32_t unborn_disable_rules_ = 0;
   /// Disable rules that leave nothing out, by IP version and protocol.
   std::unordered_map<std::uint16_t, std::uint32_t> total_blocks_;
   /// Enable rules that are being ended, and the disable rule that does it.
   std::unordered_map<RuleSlot, PolicyRuleId> ended_by_;
+  /// Reserve rules that a PEA under way is to enable, with the tuple that they had.
+  std::unordered_map<RuleSlot, AddressTuple> enabling_;
   std::vector<RuleSlot> overlapping_;  ///< scratch
+  std::uint64_t elements_ = 0;         ///< of all rules
   IdSequence<> pids_;
   ExpiryQueue expiry_{rules_};
 };

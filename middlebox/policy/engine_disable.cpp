@@ -16,20 +16,21 @@ std::uint16_t key_of(IpVersion version, std::uint8_t protocol) {
 PolicyEngine::Verdict PolicyEngine::disable(const Asker& asker, const PdrRequest& request,
                                             Instant now, Body& reply, PlannedChange& change) {
   const auto agent = asker.agent;
-  if (!agents_[agent].policy->allows(request.internal, request.external)) {
-    return refuse(reply, kAgentNotAuthorized);
-  }
-  if (const auto code = check_tuples(request.internal, request.external, Direction::kInbound,
-                                     filter_capabilities_, options_.protocols)) {
-    return refuse(reply, *code);
+  if (const auto code = check_pair(agent, request.internal, request.external, Direction::kInbound,
+                                   filter_capabilities_, options_.protocols)) {
+    return refuse(asker, reply, *code);
   }
   const Lifetime lifetime = grant(asker, request.lifetime);
-  if (lifetime == Lifetime{0}) return refuse(reply, kConfigurationFailed);
-  if (const auto code = check_resources(agent)) return refuse(reply, *code);
+  if (lifetime == Lifetime{0}) return refuse(asker, reply, kConfigurationFailed);
+  if (const auto code = check_resources(agent)) return refuse(asker, reply, *code);
+  const auto elements = elements_of(request.internal, request.external, 0);
+  if (const auto code = check_elements(agent, elements)) return refuse(asker, reply, *code);
   const RuleSlot slot = create_rule(asker, RuleKind::kDisable, std::nullopt);
   rules_[slot].internal = request.internal;
   rules_[slot].external = request.external;
+  set_elements(slot, elements);
   // From here on no enable rule is planned that it would have to end.
+  ++unborn_disable_rules_;
   file_disable_rule(slot, true);
   return plan_addition(slot, lifetime, now, change);
 }

@@ -41,18 +41,18 @@ PolicyEngine::Code PolicyEngine::choose_version(const PrrParameterSet& wanted,
   return has_version(versions, version) ? std::nullopt : Code(kIpVersionMismatch);
 }
 
-PolicyEngine::Code PolicyEngine::check_reserve(AgentId agent, const PrrRequest& request) const {
+PolicyEngine::Code PolicyEngine::check_reserve(const Asker& asker,
+                                               const PrrRequest& request) const {
   const auto& wanted = request.parameters;
-  if (!agents_[agent].policy->allows_protocol(wanted.protocol)) return kAgentNotAuthorized;
-  if (const auto code = check_group(agent, request.group)) return code;
+  if (const auto code = check_group(asker, request.group)) return code;
+  const AgentPolicy& policy = *agents_[asker.agent].policy;
+  if (!policy.allows_protocol(wanted.protocol)) return kAgentNotAuthorized;
+  const bool any_protocol = wanted.protocol == kProtocolAny;
+  if (any_protocol && !policy.protocol_wildcards) return kWildcardingNotSupported;
   IpVersion version{};
   if (const auto code = choose_version(wanted, version)) return code;
-  if (wanted.protocol != kProtocolAny && !translated_[wanted.protocol])
-    return kProtocolNotSupported;
-  if (wanted.protocol != kProtocolAny && wanted.port_range == 0) return kIllegalPortRange;
-  // 8.2.3
-  const auto needed = nat_.mode() == Mode::kTwiceNat ? NatMode::kTwice : NatMode::kTraditional;
-  if (nat_.translates() && wanted.nat_mode != needed) return kNatModeNotSupported;
+  if (!any_protocol && !translated_[wanted.protocol]) return kProtocolNotSupported;
+  if (!any_protocol && wanted.port_range == 0) return kIllegalPortRange;
   // 8.2.1: refused here what a PEA could never get.
   if (blocks_everything(version, wanted.protocol)) return kAddressSpaceNotAvailable;
   return std::nullopt;
@@ -60,22 +60,29 @@ PolicyEngine::Code PolicyEngine::check_reserve(AgentId agent, const PrrRequest& 
 
 PolicyEngine::Verdict PolicyEngine::reserve(const Asker& asker, const PrrRequest& request,
                                             Instant now, Body& reply, PlannedChange& change) {
-  if (const auto code = check_reserve(asker.agent, request)) return refuse(reply, *code);
+  if (const auto code = check_reserve(asker, request)) return refuse(asker, reply, *code);
   const Lifetime lifetime = grant(asker, request.lifetime);
-  if (lifetime == Lifetime{0}) return refuse(reply, kConfigurationFailed);
-  if (const auto code = check_resources(asker.agent)) return refuse(reply, *code);
+  if (lifetime == Lifetime{0}) return refuse(asker, reply, kConfigurationFailed);
+  // 8.2.3, after all that 8.2.1 has.
+  const auto needed = nat_.mode() == Mode::kTwiceNat ? NatMode::kTwice : NatMode::kTraditional;
+  if (nat_.translates() && request.parameters.nat_mode != needed) {
+    return refuse(asker, reply, kNatModeNotSupported);
+  }
+  if (const auto code = check_resources(asker.agent)) return refuse(asker, reply, *code);
   const auto& wanted = request.parameters;
   IpVersion version{};
   choose_version(wanted, version);
   const RuleSlot slot = create_rule(asker, RuleKind::kReserve, request.group);
   Rule& rule = rules_[slot];
   rule.internal = rule.external = any_address(version, wanted.protocol);
+  rule.any_version = !nat_.translates() && wanted.inside_version == RequestedIpVersion::kAny &&
+                     wanted.outside_version == RequestedIpVersion::kAny;
   if (nat_.translates()) {
     const NatTable::Reservation reservation{version, wanted.protocol, wanted.port_range,
                                             parity_of(wanted.parity)};
     if (const auto code = nat_.take(slot, reservation)) {
       destroy_rule(slot);
-      return refuse(reply, *code);
+      return refuse(asker, reply, *code);
     }
   }
   return plan_addition(slot, lifetime, now, change);

@@ -1,4 +1,6 @@
 // PRS and PRL (RFC 4540 sections 8.6 and 8.7): telling what there is.
+#include <vector>
+
 #include "middlebox/policy/engine.hpp"
 #include "middlebox/policy/replies.hpp"
 #include "simco/wire/limits.hpp"
@@ -11,15 +13,12 @@ PolicyEngine::Verdict PolicyEngine::report_status(const Asker& asker, const PrsR
                                                   Instant now, Body& reply,
                                                   PlannedChange& change) const {
   const RuleSlot slot = find_visible(request.pid);
-  if (slot == kNoSlot) return refuse(reply, kNoSuchRule);
+  if (slot == kNoSlot) return policy::refuse(reply, kNoSuchRule);
   const Rule& rule = rules_[slot];
-  if (!may_see(asker.agent, rule.owner)) return refuse(reply, kRuleAccessDenied);
   // Who asks right after a change of his own is told what became of it.
-  if (rule.under_way) {
-    change.slot = slot;
-    return Verdict::kWait;
-  }
-  if (rule.deadline <= now) return refuse(reply, kNoSuchRule);
+  if (const auto wait = wait_for(asker, slot, change)) return *wait;
+  if (rule.deadline <= now) return policy::refuse(reply, kNoSuchRule);
+  if (!may_see(asker.agent, rule.owner)) return policy::refuse(reply, kRuleAccessDenied);
   reply = status_of(slot, now);
   return Verdict::kReplied;
 }
@@ -44,23 +43,28 @@ Body PolicyEngine::status_of(RuleSlot slot, Instant now) const {
 }
 
 PolicyEngine::Verdict PolicyEngine::list_rules(const Asker& asker, Instant now, Body& reply) const {
-  PrlReply list;
-  bool too_many = false;
-  const auto add_rules_of = [&](const Agent& owner) {
-    for (RuleSlot slot = owner.rules.first; slot != kNoSlot && !too_many;
-         slot = rules_[slot].by_owner.next) {
-      if (rules_[slot].deadline <= now) continue;
-      too_many = list.pids.size() == kRuleListMax;
-      if (!too_many) list.pids.push_back(rules_[slot].pid);
-    }
-  };
-  add_rules_of(agents_[asker.agent]);
+  if (!asker.settled) return Verdict::kWaitForChanges;
+  std::vector<AgentId> owners{asker.agent};
   if (agents_[asker.agent].policy->sees_others()) {
     agents_.for_each([&](AgentId owner) {
-      if (owner != asker.agent && may_see(asker.agent, owner)) add_rules_of(agents_[owner]);
+      if (owner != asker.agent && may_see(asker.agent, owner)) owners.push_back(owner);
     });
   }
-  if (too_many) return refuse(reply, kReplyTooBig);
+  // Told from the numbers alone: a walk over thousands of rules for a refusal of eight octets would
+  // be paid for by everybody else. Rules that are just ending count.
+  std::size_t count = 0;
+  for (const AgentId owner : owners) count += agents_[owner].live_count;
+  if (count > kRuleListMax) return policy::refuse(reply, kReplyTooBig);
+  PrlReply list;
+  list.pids.reserve(count);
+  for (const AgentId owner : owners) {
+    for (RuleSlot slot = agents_[owner].rules.first; slot != kNoSlot;
+         slot = rules_[slot].by_owner.next) {
+      // One that a disable rule ends may still have another change under way.
+      const bool over = rules_[slot].deadline <= now || ended_by_.contains(slot);
+      if (!over) list.pids.push_back(rules_[slot].pid);
+    }
+  }
   reply = std::move(list);
   return Verdict::kReplied;
 }

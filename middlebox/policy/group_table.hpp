@@ -1,5 +1,5 @@
 // Policy rule groups (8.2.2, 8.3.2): each rule is a member of exactly one, and a group without
-// members is gone.
+// members is gone. A member whose coming or going the backend has not confirmed is unsettled.
 #pragma once
 
 #include <cstdint>
@@ -21,26 +21,44 @@ class GroupTable {
     if (found == nullptr) return std::nullopt;
     return found->owner;
   }
-  /// A new group with one member.
+  /// There is such a group, and it will be there when its unsettled members are decided.
+  bool will_stay(GroupId group) const {
+    const Group* found = groups_.find(group.value);
+    return found != nullptr && found->unsettled < found->members;
+  }
+  /// A new group with one member, unsettled.
   GroupId create(AgentId owner) {
     const auto taken = ids_.take([this](std::uint32_t id) { return groups_.find(id) != nullptr; });
-    groups_.insert(taken.id, Group{owner, 1, static_cast<std::uint32_t>(taken.position >> 32)});
+    groups_.insert(taken.id, Group{owner, 1, 1, static_cast<std::uint32_t>(taken.position >> 32)});
     return GroupId{taken.id};
   }
   /// Where the GIDs stand, and going on from there: as IdSequence has it.
   std::uint64_t id_position() const { return ids_.position(); }
   void resume(std::uint64_t next) { ids_.resume(next); }
-  /// A group of an earlier life, with one member.
+  /// A group of an earlier life, with one member, unsettled.
   void restore(GroupId group, AgentId owner) {
     const auto position = ids_.position_of(group.value);
-    groups_.insert(group.value, Group{owner, 1, static_cast<std::uint32_t>(position >> 32)});
+    groups_.insert(group.value, Group{owner, 1, 1, static_cast<std::uint32_t>(position >> 32)});
   }
-  /// One more member of an existing group.
-  void join(GroupId group) { ++groups_.find(group.value)->members; }
-  /// One member less; the last one ends the group, and its owner is answered.
+  /// One more member of an existing group, unsettled.
+  void join(GroupId group) {
+    Group* found = groups_.find(group.value);
+    ++found->members;
+    ++found->unsettled;
+  }
+  /// An unsettled member is there to stay.
+  void settle(GroupId group) {
+    Group* found = groups_.find(group.value);
+    SIMCO_ASSERT(found != nullptr && found->unsettled > 0);
+    --found->unsettled;
+  }
+  /// A member is about to go.
+  void unsettle(GroupId group) { ++groups_.find(group.value)->unsettled; }
+  /// An unsettled member less; the last one ends the group, and its owner is answered.
   std::optional<AgentId> leave(GroupId group) {
     Group* found = groups_.find(group.value);
-    SIMCO_ASSERT(found != nullptr && found->members > 0);
+    SIMCO_ASSERT(found != nullptr && found->unsettled > 0);
+    --found->unsettled;
     if (--found->members != 0) return std::nullopt;
     const AgentId owner = found->owner;
     ids_.give_back((std::uint64_t{found->epoch} << 32) | group.value);
@@ -52,7 +70,8 @@ class GroupTable {
   struct Group {
     AgentId owner;
     std::uint32_t members = 0;
-    std::uint32_t epoch = 0;  ///< high half of the id's position in the sequence
+    std::uint32_t unsettled = 0;  ///< of the members
+    std::uint32_t epoch = 0;      ///< high half of the id's position in the sequence
   };
   IdMap<Group> groups_;
   IdSequence<> ids_;

@@ -1,6 +1,6 @@
 // Hands out PIDs and GIDs: never 0, never one that is in use, and none that an open session may
-// have seen in its earlier life (decisions on RFC 4540 section 8.1, "an unused policy rule
-// identifier").
+// have seen in its earlier life (doc/rfc4540.md, reading 19; RFC 4540 section 8.1, "an unused
+// policy rule identifier").
 //
 // Ids count up and start over after 2^32. What keeps an id from meaning two things to one session:
 // sessions older than kSessionAgeMax ids are to be ended by the caller (a session cannot issue more

@@ -9,6 +9,11 @@ namespace simco::policy {
 
 /// Policy rules in all, unless configured otherwise.
 inline constexpr std::uint32_t kRulesMaxDefault = 1'048'576;
+/// What all rules take in the kernel, counted as elements_of() does, unless configured otherwise:
+/// an element takes some 300 octets of the machine.
+inline constexpr std::uint32_t kElementsMaxDefault = 8 * kRulesMaxDefault;
+/// Ports of a rule that count one by one; a larger range counts as one element.
+inline constexpr std::uint32_t kPortsCountedMax = 1024;
 /// Addresses in a NAT pool. Each that is in use takes 24 KiB per transport protocol.
 inline constexpr std::uint32_t kPoolAddressesMax = 4096;
 /// Longest lifetime granted, unless configured otherwise, seconds.

@@ -1,6 +1,7 @@
 #include "middlebox/policy/nat.hpp"
 
 #include <algorithm>
+#include <boost/container_hash/hash.hpp>
 
 #include "middlebox/policy/checks.hpp"
 #include "simco/wire/assert.hpp"
@@ -87,14 +88,14 @@ NatTable::Pools NatTable::make_pools(const Options& options,
 
 NatTable::NatTable(const Options& options)
     : mode_(options.mode),
-      outside_(make_pools(options, options.outside)),
-      inside_(make_pools(options, options.inside)) {}
+      outside_{make_pools(options, options.outside), {}},
+      inside_{make_pools(options, options.inside), {}} {}
 
 std::uint8_t NatTable::versions() const {
   std::uint8_t versions = 0;
   for (const auto version : {IpVersion::kIpv4, IpVersion::kIpv6}) {
-    const bool outside = !outside_.of(version).empty();
-    const bool inside = mode_ != Mode::kTwiceNat || !inside_.of(version).empty();
+    const bool outside = !outside_.pools.of(version).empty();
+    const bool inside = mode_ != Mode::kTwiceNat || !inside_.pools.of(version).empty();
     if (outside && inside) versions |= static_cast<std::uint8_t>(version);
   }
   return versions;
@@ -105,63 +106,219 @@ NatTable::Bindings& NatTable::at(RuleSlot slot) {
   return bindings_[slot.value];
 }
 
-std::optional<NegativeReplyCode> NatTable::take(RuleSlot slot, IpVersion version,
-                                                const AddressPool::Request& outside,
-                                                const AddressPool::Request& inside) {
+// --- Endpoints and their bindings --------------------------------------------------------------
+
+std::size_t NatTable::Hash::operator()(const Endpoint& endpoint) const {
+  std::size_t seed = 0;
+  boost::hash_combine(seed, endpoint.owner.value);
+  boost::hash_range(seed, reinterpret_cast<const char*>(endpoint.address.octets.data()),
+                    reinterpret_cast<const char*>(endpoint.address.octets.data()) +
+                        endpoint.address.octets.size());
+  boost::hash_combine(seed, std::uint32_t{endpoint.protocol} << 16 | endpoint.port);
+  boost::hash_combine(seed, std::uint32_t{endpoint.range} << 16 | endpoint.ports);
+  return seed;
+}
+
+NatTable::Need NatTable::make_need(AgentId owner, const AddressTuple& own,
+                                   const AddressPool::Request& request) {
+  Endpoint endpoint{owner, {own.ip_version, own.address}, own.protocol};
+  if (has_ports(own)) {
+    endpoint.port = own.port;
+    endpoint.range = own.port_range;
+  }
+  if (own.protocol != kProtocolAny) endpoint.ports = request.ports;
+  Need need{endpoint, request};
+  if (request.ports == AddressPool::kAllPorts) need.request.parity = Parity::kAny;
+  return need;
+}
+
+NatTable::Need NatTable::outside_need(const Rule& rule) {
+  return make_need(rule.owner, rule.internal,
+                   outside_request(rule.internal, rule.external, rule.parameters));
+}
+
+NatTable::Need NatTable::inside_need(const Rule& rule) {
+  return make_need(rule.owner, rule.external,
+                   inside_request(rule.internal, rule.external, rule.parameters));
+}
+
+template <class Act>
+void NatTable::for_each_side(RuleSlot slot, const Rule& rule, Act act) {
+  act(outside_, outside_need(rule), at(slot).outside);
+  if (mode_ == Mode::kTwiceNat) act(inside_, inside_need(rule), at(slot).inside);
+}
+
+NatTable::Shared* NatTable::find_fitting(Sharing& sharing, const Need& need,
+                                         const AddressPool& pool) {
+  const auto fits = [&](const Shared& one) {
+    return !one.planned && !check_binding(one.binding, need.request, pool.port_count());
+  };
+  const auto found = std::ranges::find_if(sharing, fits);
+  return found == sharing.end() ? nullptr : &*found;
+}
+
+NatTable::Shared& NatTable::find(Side& side, const Need& need, const Binding& binding) {
+  const auto sharing = side.shared.find(need.endpoint);
+  SIMCO_ASSERT(sharing != side.shared.end());
+  const auto found = std::ranges::find_if(sharing->second, [&](const Shared& one) {
+    return one.binding.address == binding.address && one.binding.port == binding.port;
+  });
+  SIMCO_ASSERT(found != sharing->second.end());
+  return *found;
+}
+
+std::expected<Binding, NegativeReplyCode> NatTable::bind(Side& side, const Need& need) {
+  AddressPool& pool = side.pools.of(need.endpoint.address.version);
+  const auto sharing = side.shared.find(need.endpoint);
+  if (sharing != side.shared.end()) {
+    Shared* const fitting = find_fitting(sharing->second, need, pool);
+    if (fitting != nullptr) {
+      ++fitting->rules;
+      return fitting->binding;
+    }
+    // RFC 5189 2.3.9: an endpoint is not bound to two places because parity is asked for later.
+    if (!std::ranges::all_of(sharing->second, &Shared::planned)) {
+      return std::unexpected(NegativeReplyCode::kParityMismatch);
+    }
+  }
+  const auto taken = pool.take(need.request);
+  if (taken) side.shared[need.endpoint].push_back({*taken});
+  return taken;
+}
+
+void NatTable::unbind(Side& side, const Need& need, const Binding& binding) {
+  Shared& shared = find(side, need, binding);
+  if (--shared.rules != 0) return;
+  side.pools.of(need.endpoint.address.version)
+      .give_back(shared.binding, need.endpoint.protocol, need.request.host);
+  Sharing& sharing = side.shared.find(need.endpoint)->second;
+  sharing.erase(sharing.begin() + (&shared - sharing.data()));
+  if (sharing.empty()) side.shared.erase(need.endpoint);
+}
+
+bool NatTable::bind_again(Side& side, const Rule& rule, const Need& need,
+                          const std::optional<AddressTuple>& tuple, Binding& binding) {
+  if (!tuple || tuple->ip_version != rule.internal.ip_version) return false;
+  AddressPool& pool = side.pools.of(tuple->ip_version);
+  const IpAddress address{tuple->ip_version, tuple->address};
+  const bool enabled = rule.kind == RuleKind::kEnable;
+  const auto sharing = enabled ? side.shared.find(need.endpoint) : side.shared.end();
+  if (sharing != side.shared.end()) {
+    for (Shared& one : sharing->second) {
+      if (pool.address(one.binding.address) != address || one.binding.port != tuple->port) continue;
+      ++one.rules;
+      binding = one.binding;
+      return true;
+    }
+  }
+  const auto ports = tuple->port == 0 ? std::uint16_t{0} : tuple->port_range;
+  if (!pool.take_again(address, rule.internal.protocol, tuple->port, ports, binding)) return false;
+  if (!enabled) return true;
+  if (need.request.host) pool.pair(binding, *need.request.host);
+  side.shared[need.endpoint].push_back({binding});
+  return true;
+}
+
+// --- Rules -------------------------------------------------------------------------------------
+
+std::optional<NegativeReplyCode> NatTable::take(RuleSlot slot, const Reservation& wanted) {
+  const AddressPool::Request request{wanted.protocol, wanted.ports, wanted.parity, {}};
+  AddressPool& pool = outside_.pools.of(wanted.version);
+  const auto outside = pool.take(request);
+  if (!outside) return outside.error();
+  at(slot) = {*outside, {}};
+  if (mode_ != Mode::kTwiceNat) return std::nullopt;
+  const auto inside = inside_.pools.of(wanted.version).take(request);
+  if (inside) {
+    at(slot).inside = *inside;
+    return std::nullopt;
+  }
+  pool.give_back(*outside, wanted.protocol, {});
+  at(slot) = {};
+  return inside.error();
+}
+
+std::optional<NegativeReplyCode> NatTable::take(RuleSlot slot, const Rule& rule) {
   Bindings& bindings = at(slot);
-  const auto taken = outside_.of(version).take(outside);
+  const Need outside = outside_need(rule);
+  const auto taken = bind(outside_, outside);
   if (!taken) return taken.error();
   bindings = {*taken, {}};
   if (mode_ != Mode::kTwiceNat) return std::nullopt;
-  const auto taken_inside = inside_.of(version).take(inside);
+  const auto taken_inside = bind(inside_, inside_need(rule));
   if (taken_inside) {
     bindings.inside = *taken_inside;
     return std::nullopt;
   }
-  outside_.of(version).give_back(bindings.outside, outside.protocol, outside.host);
+  unbind(outside_, outside, *taken);
   bindings = {};
   return taken_inside.error();
-}
-
-std::optional<NegativeReplyCode> NatTable::take(RuleSlot slot, const Reservation& wanted) {
-  const AddressPool::Request request{wanted.protocol, wanted.ports, wanted.parity, {}};
-  return take(slot, wanted.version, request, request);
-}
-
-std::optional<NegativeReplyCode> NatTable::take(RuleSlot slot, const Rule& rule) {
-  return take(slot, rule.internal.ip_version,
-              outside_request(rule.internal, rule.external, rule.parameters),
-              inside_request(rule.internal, rule.external, rule.parameters));
 }
 
 bool NatTable::take_again(RuleSlot slot, const Rule& rule,
                           const std::optional<AddressTuple>& outside,
                           const std::optional<AddressTuple>& inside) {
-  const auto take = [&](AddressPool& pool, const std::optional<AddressTuple>& tuple,
-                        Binding& binding) {
-    if (!tuple || tuple->ip_version != rule.internal.ip_version) return false;
-    const auto ports = tuple->port == 0 ? std::uint16_t{0} : tuple->port_range;
-    return pool.take_again({tuple->ip_version, tuple->address}, rule.internal.protocol, tuple->port,
-                           ports, binding);
-  };
-  const auto version = rule.internal.ip_version;
   Bindings bindings;
-  if (!take(outside_.of(version), outside, bindings.outside)) return false;
-  if (mode_ == Mode::kTwiceNat && !take(inside_.of(version), inside, bindings.inside)) {
-    outside_.of(version).give_back(bindings.outside, rule.internal.protocol, {});
+  const Need need = outside_need(rule);
+  if (!bind_again(outside_, rule, need, outside, bindings.outside)) return false;
+  if (mode_ == Mode::kTwiceNat &&
+      !bind_again(inside_, rule, inside_need(rule), inside, bindings.inside)) {
+    give_back_side(outside_, rule, need, bindings.outside);
     return false;
   }
   at(slot) = bindings;
-  adopt(slot, rule);
   return true;
 }
 
+void NatTable::give_back_side(Side& side, const Rule& rule, const Need& need,
+                              const Binding& binding) {
+  if (rule.kind == RuleKind::kEnable) return unbind(side, need, binding);
+  side.pools.of(rule.internal.ip_version).give_back(binding, rule.internal.protocol, {});
+}
+
+void NatTable::give_back(RuleSlot slot, const Rule& rule) {
+  for_each_side(slot, rule, [&](Side& side, const Need& need, const Binding& binding) {
+    give_back_side(side, rule, need, binding);
+  });
+  at(slot) = {};
+}
+
+// --- Reservations that are enabled --------------------------------------------------------------
+
+void NatTable::plan_adoption(RuleSlot slot, const Rule& rule) {
+  for_each_side(slot, rule, [](Side& side, const Need& need, const Binding& binding) {
+    side.shared[need.endpoint].push_back({binding, 1, true});
+  });
+}
+
+// 8.4.3: what was reserved is what is enabled, whatever the endpoint may have been bound to before.
 void NatTable::adopt(RuleSlot slot, const Rule& rule) {
-  const auto version = rule.internal.ip_version;
-  Bindings& bindings = at(slot);
-  if (const auto host = host_of(rule.internal)) outside_.of(version).pair(bindings.outside, *host);
-  if (mode_ != Mode::kTwiceNat) return;
-  if (const auto host = host_of(rule.external)) inside_.of(version).pair(bindings.inside, *host);
+  for_each_side(slot, rule, [](Side& side, const Need& need, Binding& binding) {
+    Shared& shared = find(side, need, binding);
+    shared.planned = false;
+    const auto& host = need.request.host;
+    if (host) side.pools.of(host->version).pair(shared.binding, *host);
+    binding = shared.binding;
+  });
+}
+
+void NatTable::abandon(RuleSlot slot, const Rule& rule) {
+  for_each_side(slot, rule, [](Side& side, const Need& need, const Binding& binding) {
+    Shared& shared = find(side, need, binding);
+    Sharing& sharing = side.shared.find(need.endpoint)->second;
+    sharing.erase(sharing.begin() + (&shared - sharing.data()));
+    if (sharing.empty()) side.shared.erase(need.endpoint);
+  });
+}
+
+bool NatTable::awaits_adoption(const Side& side, const Need& need) {
+  const auto sharing = side.shared.find(need.endpoint);
+  return sharing != side.shared.end() && std::ranges::any_of(sharing->second, &Shared::planned);
+}
+
+bool NatTable::awaits_adoption(const Rule& rule) const {
+  return awaits_adoption(outside_, outside_need(rule)) ||
+         (mode_ == Mode::kTwiceNat && awaits_adoption(inside_, inside_need(rule)));
 }
 
 std::optional<NegativeReplyCode> NatTable::check_reserved(RuleSlot slot,
@@ -169,35 +326,21 @@ std::optional<NegativeReplyCode> NatTable::check_reserved(RuleSlot slot,
                                                           const AddressTuple& external,
                                                           PerParameterSet parameters) const {
   const Bindings& bindings = at(slot);
-  const auto& pool = outside_.of(internal.ip_version);
-  if (const auto code = check_binding(
-          bindings.outside, outside_request(internal, external, parameters), pool.port_count())) {
-    return code;
-  }
-  if (mode_ != Mode::kTwiceNat) return std::nullopt;
-  return check_binding(bindings.inside, inside_request(internal, external, parameters),
-                       pool.port_count());
-}
-
-void NatTable::give_back(RuleSlot slot, const Rule& rule) {
-  const auto version = rule.internal.ip_version;
-  Bindings& bindings = at(slot);
-  const auto protocol = rule.internal.protocol;
-  outside_.of(version).give_back(bindings.outside, protocol, host_of(rule.internal));
-  if (mode_ == Mode::kTwiceNat) {
-    inside_.of(version).give_back(bindings.inside, protocol, host_of(rule.external));
-  }
-  bindings = {};
+  const auto all = outside_.pools.of(internal.ip_version).port_count();
+  const auto code =
+      check_binding(bindings.outside, outside_request(internal, external, parameters), all);
+  if (code || mode_ != Mode::kTwiceNat) return code;
+  return check_binding(bindings.inside, inside_request(internal, external, parameters), all);
 }
 
 AddressTuple NatTable::outside(RuleSlot slot, const Rule& rule) const {
-  const auto& pool = outside_.of(rule.internal.ip_version);
+  const auto& pool = outside_.pools.of(rule.internal.ip_version);
   return tuple_of(pool, at(slot).outside, rule.internal.protocol, Location::kOutside);
 }
 
 AddressTuple NatTable::inside(RuleSlot slot, const Rule& rule) const {
   SIMCO_ASSERT(mode_ == Mode::kTwiceNat);
-  const auto& pool = inside_.of(rule.internal.ip_version);
+  const auto& pool = inside_.pools.of(rule.internal.ip_version);
   return tuple_of(pool, at(slot).inside, rule.internal.protocol, Location::kInside);
 }
 

@@ -2,9 +2,15 @@
 // sections 8.2.3, 8.3.3 and 8.4.3). A traditional NAT gives a rule an outside tuple (A2) that
 // stands for its internal one (A0); a twice NAT gives it an inside tuple (A1) for its external one
 // (A3) as well.
+//
+// Enable rules of one owner with the same internal tuple share the outside one (doc/rfc4540.md,
+// reading 31), which lives as long as the last of them; with the same external tuple, on a twice
+// NAT, the inside one. A reservation becomes a binding to share when it is enabled.
 #pragma once
 
 #include <array>
+#include <boost/container/small_vector.hpp>
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <deque>
 #include <optional>
@@ -41,8 +47,8 @@ class NatTable {
     std::array<AddressPool::Usage, 4> pools{};
   };
   Usage usage() const {
-    return {
-        {outside_.ipv4.usage(), outside_.ipv6.usage(), inside_.ipv4.usage(), inside_.ipv6.usage()}};
+    return {{outside_.pools.ipv4.usage(), outside_.pools.ipv6.usage(), inside_.pools.ipv4.usage(),
+             inside_.pools.ipv6.usage()}};
   }
 
   explicit NatTable(const Options& options);
@@ -54,14 +60,18 @@ class NatTable {
 
   /// Takes what a reservation asks for, or says why it cannot be had.
   std::optional<NegativeReplyCode> take(RuleSlot slot, const Reservation& wanted);
-  /// Takes what the enable rule in `slot` needs.
+  /// Takes what the enable rule in `slot` needs, or shares it.
   std::optional<NegativeReplyCode> take(RuleSlot slot, const Rule& rule);
   /// Takes exactly `outside` and, on a twice NAT, `inside` for the rule in `slot`, which held them
   /// in an earlier life: false where that cannot be any more.
   bool take_again(RuleSlot slot, const Rule& rule, const std::optional<AddressTuple>& outside,
                   const std::optional<AddressTuple>& inside);
-  /// The reservation in `slot` has become the enable rule `rule`.
+  /// The reservation in `slot` is to become the enable rule `rule`; adopt() or abandon() follows.
+  void plan_adoption(RuleSlot slot, const Rule& rule);
   void adopt(RuleSlot slot, const Rule& rule);
+  void abandon(RuleSlot slot, const Rule& rule);
+  /// A reservation that is to be enabled may become what the enable rule `rule` shares.
+  bool awaits_adoption(const Rule& rule) const;
   /// Does what is reserved in `slot` fit the enable request? Nothing where it does.
   std::optional<NegativeReplyCode> check_reserved(RuleSlot slot, const AddressTuple& internal,
                                                   const AddressTuple& external,
@@ -86,17 +96,60 @@ class NatTable {
     Binding outside;
     Binding inside;
   };
+  /// What a binding stands for.
+  struct Endpoint {
+    AgentId owner;
+    IpAddress address;
+    std::uint8_t protocol = kProtocolAny;
+    std::uint16_t port = 0;   ///< 0: wildcarded, or whole addresses
+    std::uint16_t range = 0;  ///< of the ports; 0: likewise
+    std::uint16_t ports = 0;  ///< that it is bound to
+    friend bool operator==(const Endpoint&, const Endpoint&) = default;
+  };
+  struct Hash {
+    std::size_t operator()(const Endpoint& endpoint) const;
+  };
+  struct Shared {
+    Binding binding;
+    std::uint32_t rules = 1;  ///< that have it
+    bool planned = false;     ///< of a reservation that is to be enabled: not to be shared yet
+  };
+  /// Several of one endpoint come about when a reservation is enabled for one that has a binding.
+  using Sharing = boost::container::small_vector<Shared, 1>;
+  struct Side {
+    Pools pools;
+    boost::unordered_flat_map<Endpoint, Sharing, Hash> shared;
+  };
+  /// What a rule needs of one side.
+  struct Need {
+    Endpoint endpoint;
+    AddressPool::Request request;
+  };
 
   static Pools make_pools(const Options& options, const std::vector<AddressRange>& ranges);
-  std::optional<NegativeReplyCode> take(RuleSlot slot, IpVersion version,
-                                        const AddressPool::Request& outside,
-                                        const AddressPool::Request& inside);
+  static Need make_need(AgentId owner, const AddressTuple& own,
+                        const AddressPool::Request& request);
+  static Need outside_need(const Rule& rule);
+  static Need inside_need(const Rule& rule);
+  /// The first binding of the endpoint that may be shared and does; nullptr: none.
+  static Shared* find_fitting(Sharing& sharing, const Need& need, const AddressPool& pool);
+  static Shared& find(Side& side, const Need& need, const Binding& binding);
+  static std::expected<Binding, NegativeReplyCode> bind(Side& side, const Need& need);
+  static void unbind(Side& side, const Need& need, const Binding& binding);
+  static bool bind_again(Side& side, const Rule& rule, const Need& need,
+                         const std::optional<AddressTuple>& tuple, Binding& binding);
+  static void give_back_side(Side& side, const Rule& rule, const Need& need,
+                             const Binding& binding);
+  static bool awaits_adoption(const Side& side, const Need& need);
+  /// Calls act(side, need, binding) for each side that translates.
+  template <class Act>
+  void for_each_side(RuleSlot slot, const Rule& rule, Act act);
   Bindings& at(RuleSlot slot);
   const Bindings& at(RuleSlot slot) const { return bindings_[slot.value]; }
 
   Mode mode_;
-  Pools outside_;
-  Pools inside_;
+  Side outside_;
+  Side inside_;
   std::deque<Bindings> bindings_;  ///< by slot; never copied when it grows
 };
 

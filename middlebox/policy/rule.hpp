@@ -39,9 +39,13 @@ struct Rule {
   AddressTuple internal;
   AddressTuple external;
   PerParameterSet parameters;
+  /// What it takes where it is enforced, or is about to.
+  std::uint16_t elements = 0;
   RuleKind kind = RuleKind::kEnable;
   /// A change of it is with the backend: nobody else may change it until that is decided.
   bool under_way = false;
+  /// Of a reserve rule: the IP version is only what the agent is told (a firewall, asked for any).
+  bool any_version = false;
   /// Created, but not yet confirmed by the backend: nobody can see it.
   bool unborn = false;
 };

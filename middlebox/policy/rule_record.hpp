@@ -15,9 +15,8 @@ namespace simco::policy {
 
 struct RuleRecord {
   PolicyRuleId pid;
-  GroupId group;            ///< 0: in no group
-  std::string owner;        ///< agent's name
-  std::string group_owner;  ///< of the agent that made the group; empty where there is none
+  GroupId group;      ///< 0: in no group
+  std::string owner;  ///< agent's name, and of the group
   TransactionId created_by;
   backend::RuleKind kind = backend::RuleKind::kEnable;
   PerParameterSet parameters;
@@ -25,6 +24,7 @@ struct RuleRecord {
   AddressTuple external;                ///< A3
   std::optional<AddressTuple> outside;  ///< A2 of the NAT's pool
   std::optional<AddressTuple> inside;   ///< A1 of the twice NAT's pool
+  bool any_version = false;             ///< of a reserve rule: a PEA may have either IP version
 };
 
 /// Where the sequences of identifiers stand (IdSequence): ids that were given out before a restart

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "middlebox/policy/checks.hpp"
+#include "middlebox/policy/limits.hpp"
 
 namespace simco::policy {
 namespace {
@@ -60,6 +61,17 @@ bool overlap(const Traffic& a, const Traffic& b) {
 
 bool is_everything(const Traffic& traffic) {
   return is_everything(traffic.internal) && is_everything(traffic.external);
+}
+
+std::uint16_t elements_of(const AddressTuple& internal, const AddressTuple& external,
+                          unsigned translations) {
+  std::uint32_t ports = 1;
+  for (const auto* tuple : {&internal, &external}) {
+    if (has_ports(*tuple) && tuple->port_range <= kPortsCountedMax) {
+      ports = std::max<std::uint32_t>(ports, tuple->port_range);
+    }
+  }
+  return static_cast<std::uint16_t>(ports * (1 + 2 * translations));
 }
 
 }  // namespace simco::policy

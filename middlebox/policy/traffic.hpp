@@ -62,4 +62,9 @@ bool overlap(const Traffic& a, const Traffic& b);
 /// True for traffic that leaves nothing out of its protocol and IP version.
 bool is_everything(const Traffic& traffic);
 
+/// How many elements a rule between such tuples takes where it is enforced, at most: one for each
+/// port, and for a translation two more, for twice NAT four.
+std::uint16_t elements_of(const AddressTuple& internal, const AddressTuple& external,
+                          unsigned translations);
+
 }  // namespace simco::policy

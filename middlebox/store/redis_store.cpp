@@ -194,7 +194,9 @@ void RedisStore::require_ownership() {
   ask({"WATCH", key("about")});
   const auto owner = ask({"HGET", key("about"), "owner"});
   if (text_of(owner.get()) != token_) {
-    lose("another middlebox has taken these rules over; this one must not go on with them");
+    context_.reset();
+    throw StoreTaken(place() +
+                     ": another middlebox has taken these rules over; this one must not go on");
   }
 }
 

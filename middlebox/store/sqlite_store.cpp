@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -72,10 +73,7 @@ void SqliteStore::step(sqlite3_stmt* statement) {
 }
 
 Contents SqliteStore::open() {
-  // SQLite would make it readable by all; the log beside it takes the mode of the file.
-  const int descriptor = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (descriptor < 0) throw StoreError(path_ + ": " + std::strerror(errno));
-  ::close(descriptor);
+  make_private();
   sqlite3* database = nullptr;
   const int code = sqlite3_open_v2(path_.c_str(), &database,
                                    SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
@@ -90,7 +88,7 @@ Contents SqliteStore::open() {
   run(sync_ == Sync::kDisk ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
   // The lock is taken, and the log beside the file made, by the first that is written: now, while
   // we may. Both are then kept.
-  run(kSetSchema);
+  claim();
   put_ = prepare("INSERT OR REPLACE INTO rules (pid, record) VALUES (?1, ?2)");
   erase_ = prepare("DELETE FROM rules WHERE pid = ?1");
   count_ = prepare("INSERT OR REPLACE INTO counters (name, value) VALUES (?1, ?2)");
@@ -111,6 +109,28 @@ Contents SqliteStore::open() {
   contents.counters.next_pid = counter("SELECT value FROM counters WHERE name = 'next_pid'");
   contents.counters.next_gid = counter("SELECT value FROM counters WHERE name = 'next_gid'");
   return contents;
+}
+
+// SQLite would make it readable by all; the log beside it takes the mode of the file.
+void SqliteStore::make_private() {
+  const int descriptor = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (descriptor < 0) throw StoreError(path_ + ": " + std::strerror(errno));
+  ::close(descriptor);
+  for (const auto& file : {path_, path_ + "-wal"}) {
+    struct stat found{};
+    if (::stat(file.c_str(), &found) != 0 || (found.st_mode & 077) == 0) continue;
+    if (::chmod(file.c_str(), 0600) == 0) continue;
+    throw StoreError(file +
+                     ": others may read it, and that cannot be changed: " + std::strerror(errno));
+  }
+}
+
+void SqliteStore::claim() {
+  if (sqlite3_exec(database_.get(), kSetSchema, nullptr, nullptr, nullptr) == SQLITE_OK) return;
+  if (sqlite3_errcode(database_.get()) != SQLITE_FULL) fail("cannot be used");
+  // The disk is full: what is kept can be read all the same. Writes fail until there is room.
+  run("BEGIN EXCLUSIVE");
+  run("ROLLBACK");
 }
 
 void SqliteStore::prepare_schema() {

@@ -39,7 +39,11 @@ class SqliteStore final : public Store {
   void run(const char* sql);
   std::int64_t number(const char* sql);
   void step(sqlite3_stmt* statement);
+  /// Makes the file if need be, and sees to it that only its owner may read it.
+  void make_private();
   void prepare_schema();
+  /// Takes the lock, and has the log beside the file made.
+  void claim();
   /// Puts the entries down, inside a transaction.
   void put_down(const Batch& batch);
   [[noreturn]] void fail(const std::string& what);

@@ -18,6 +18,18 @@ class StoreError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// Another middlebox has claimed the store: it is its rules' owner now.
+class StoreTaken : public StoreError {
+ public:
+  using StoreError::StoreError;
+};
+
+/// Why something could not be kept.
+struct StoreFailure {
+  std::string what;
+  bool taken = false;  ///< StoreTaken: it never can be
+};
+
 /// What is kept of one rule.
 struct Entry {
   PolicyRuleId pid;

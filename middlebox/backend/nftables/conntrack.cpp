@@ -39,12 +39,6 @@ bool matches(const AddressTuple& tuple, const std::array<std::byte, 16>& address
   return !has_ports(tuple) || (port >= tuple.port && port - tuple.port < tuple.port_range);
 }
 
-bool same_binding(const std::optional<AddressTuple>& a, const std::optional<AddressTuple>& b) {
-  if (!a || !b || a->address != b->address) return false;
-  if (!has_ports(*a) || !has_ports(*b)) return true;
-  return a->port < b->port + b->port_range && b->port < a->port + a->port_range;
-}
-
 std::array<std::byte, 16> address_of(const nf_conntrack* flow, IpVersion version,
                                      nf_conntrack_attr ipv4, nf_conntrack_attr ipv6) {
   std::array<std::byte, 16> address{};
@@ -90,57 +84,65 @@ bool in_pool(const std::vector<Pool>& pools, IpVersion version,
 
 void Conntrack::Free::operator()(nf_conntrack* flow) const { nfct_destroy(flow); }
 
-Conntrack::Conntrack(boost::asio::io_context& io, const Options& options, Allowed allowed)
-    : options_(options), allowed_(std::move(allowed)), scratch_(nfct_new()), dump_(io), timer_(io) {
+Conntrack::Conntrack(boost::asio::io_context& io, const Options& options, const Rules& rules)
+    : options_(options), rules_(rules), scratch_(nfct_new()), dump_(io), timer_(io) {
   if (!scratch_) throw std::bad_alloc();
 }
 
 Conntrack::~Conntrack() = default;
 
+void Conntrack::forget(const RuleChange& ended) {
+  const bool exact = is_exact(ended.internal) && is_exact(ended.external);
+  if (!exact || !remove_exact(ended, false)) pending_.add(ended);
+}
+
 // A flow that began outside goes from A3 to what the internal host is called there, one that began
 // inside from A0 to what the external host is called there.
-void Conntrack::forget(const RuleChange& ended) {
-  if (!is_exact(ended.internal) || !is_exact(ended.external)) {
-    pending_.push_back(ended);
-    if (pending_.size() >= kPendingMax) sweep_now();
-    return;
-  }
-  const AddressTuple& outside = ended.outside ? *ended.outside : ended.internal;
-  const AddressTuple& inside = ended.inside ? *ended.inside : ended.external;
-  const auto direction = ended.parameters.direction;
-  for (std::uint16_t i = 0; i < ended.internal.port_range; ++i) {
+bool Conntrack::remove_exact(const RuleChange& rule, bool added) {
+  const std::size_t count = 2 * std::size_t{rule.internal.port_range};
+  if (count > removals_left_) return false;
+  removals_left_ -= count;
+  const AddressTuple& outside = rule.outside ? *rule.outside : rule.internal;
+  const AddressTuple& inside = rule.inside ? *rule.inside : rule.external;
+  const auto direction = rule.parameters.direction;
+  for (std::uint16_t i = 0; i < rule.internal.port_range; ++i) {
     const auto nth = [i](const AddressTuple& tuple) {
       return static_cast<std::uint16_t>(tuple.port + i);
     };
-    const auto version = ended.internal.ip_version;
-    const auto protocol = ended.internal.protocol;
-    if (!ended.outside &&
-        allowed_({version, protocol, ended.internal.address, ended.external.address,
-                  nth(ended.internal), nth(ended.external)})) {
+    const auto version = rule.internal.ip_version;
+    const auto protocol = rule.internal.protocol;
+    if (!added && !rule.outside &&
+        rules_.allow({version, protocol, rule.internal.address, rule.external.address,
+                      nth(rule.internal), nth(rule.external)})) {
       continue;
     }
-    if (direction != Direction::kOutbound) {
-      remove({version, protocol, ended.external.address, outside.address, nth(ended.external),
+    // A new flow to outside needs the same way back.
+    if (direction != Direction::kOutbound || added) {
+      remove({version, protocol, rule.external.address, outside.address, nth(rule.external),
               nth(outside)});
     }
     if (direction != Direction::kInbound) {
-      remove({version, protocol, ended.internal.address, inside.address, nth(ended.internal),
+      remove({version, protocol, rule.internal.address, inside.address, nth(rule.internal),
               nth(inside)});
     }
   }
+  return true;
 }
 
+// A flow is translated by its first packet only: one that began when its port was not bound, or
+// bound to something else, would never be translated as the rule has it.
 void Conntrack::make_way(const RuleChange& added) {
   if (!added.outside) return;
-  const auto in_the_way = [&](const RuleChange& old) {
-    return same_binding(old.outside, added.outside) || same_binding(old.inside, added.inside);
-  };
-  if (std::any_of(sweeping_.begin(), sweeping_.end(), in_the_way)) dump_.finish();
-  if (std::any_of(pending_.begin(), pending_.end(), in_the_way)) sweep_now();
-  // With traffic that passes without rules, the flow may exist already, translated otherwise.
-  if (options_.allow_outbound && is_exact(added.internal) && is_exact(added.external)) {
-    forget(added);
-  }
+  if (is_exact(added.internal) && is_exact(added.external) && remove_exact(added, true)) return;
+  // The sooner the flows of rules that had its ports are gone, the better.
+  hurry_ = !pending_.empty();
+  // Our own table lets no such flow begin.
+  if (!options_.own_table || options_.allow_outbound) untranslated_ = true;
+}
+
+void Conntrack::forget_untranslated() {
+  untranslated_ = true;
+  arm();
 }
 
 void Conntrack::remove(const Tuple& tuple) {
@@ -176,49 +178,52 @@ void Conntrack::flush() {
 }
 
 void Conntrack::end_batch() {
+  removals_left_ = kRemovalsPerBatch;
   flush();
   arm();
 }
 
-// --- Rules with wildcards ------------------------------------------------------------------------
+// --- Flows that have to be looked for ------------------------------------------------------------
 
 void Conntrack::arm() {
-  if (armed_ || pending_.empty()) return;
+  if (dump_.busy() || (pending_.empty() && !untranslated_)) return;
+  if (armed_ && (!hurry_ || hurrying_)) return;
   armed_ = true;
-  timer_.expires_after(kSweepInterval);
+  hurrying_ = hurry_;
+  const auto pause = kSweepPause * sweep_took_;
+  timer_.expires_after(hurry_ ? pause : std::max<std::chrono::nanoseconds>(kSweepInterval, pause));
   timer_.async_wait([this](const boost::system::error_code& error) {
     if (error) return;
     armed_ = false;
-    if (!dump_.busy())
-      sweep();
-    else
-      arm();
+    sweep();
   });
 }
 
 void Conntrack::sweep() {
-  if (pending_.empty()) return;
   sweeping_.swap(pending_);
+  sweeping_untranslated_ = std::exchange(untranslated_, false);
+  hurry_ = false;
   local_ = local_addresses();
+  sweep_began_ = std::chrono::steady_clock::now();
   MessageBuffer request;
   request.begin(type_of(IPCTNL_MSG_CT_GET), NLM_F_DUMP, AF_UNSPEC);
   request.end();
   dump_.start(
       request,
       [this](const nlmsghdr* message) {
-        read_flow(message, [this](const Flow& flow) { return ended(flow); });
+        read_flow(message, [this](const Flow& flow) {
+          return ended(flow, true) || ended(flow, false) ||
+                 (sweeping_untranslated_ && is_ours_untranslated(flow));
+        });
       },
-      [this](int) {
-        sweeping_.clear();
-        flush();
-        arm();
-      });
+      [this](int) { end_sweep(); });
 }
 
-void Conntrack::sweep_now() {
-  dump_.finish();
-  sweep();
-  dump_.finish();
+void Conntrack::end_sweep() {
+  sweeping_.clear();
+  flush();
+  sweep_took_ = std::chrono::steady_clock::now() - sweep_began_;
+  arm();
 }
 
 void Conntrack::forget_translated_but_for(std::span<const RuleChange> rules) {
@@ -309,7 +314,7 @@ bool Conntrack::is_ours_untranslated(const Flow& flow) const {
           in_pool(options_.inside_pool, flow.original.version, to));
 }
 
-bool Conntrack::belongs_to(const Flow& flow, const RuleChange& rule, bool begun_outside) const {
+Ends Conntrack::ends_of(const Flow& flow, bool begun_outside) {
   const auto& original = flow.original;
   Ends ends{original.version, original.protocol,      flow.reply_source,
             original.source,  flow.reply_source_port, original.source_port};
@@ -317,26 +322,40 @@ bool Conntrack::belongs_to(const Flow& flow, const RuleChange& rule, bool begun_
     std::swap(ends.internal, ends.external);
     std::swap(ends.internal_port, ends.external_port);
   }
+  return ends;
+}
+
+bool Conntrack::belongs_to(const Flow& flow, const RuleChange& rule, bool begun_outside) const {
+  const auto& original = flow.original;
+  const Ends ends = ends_of(flow, begun_outside);
   if (rule.internal.ip_version != ends.version) return false;
   if (rule.internal.protocol != kProtocolAny && rule.internal.protocol != ends.protocol)
     return false;
   if (!matches(rule.internal, ends.internal, ends.internal_port)) return false;
   if (!matches(rule.external, ends.external, ends.external_port)) return false;
   // A translated flow is that of the rule whose binding it uses, whatever else would let it pass.
-  if (rule.outside) {
-    return begun_outside
-               ? matches(*rule.outside, original.destination, original.destination_port)
-               : matches(*rule.outside, flow.reply_destination, flow.reply_destination_port);
-  }
-  // The router's own flows pass without us.
-  const IpAddress host{ends.version, ends.internal};
-  return std::find(local_.begin(), local_.end(), host) == local_.end() && !allowed_(ends);
+  return begun_outside
+             ? matches(*rule.outside, original.destination, original.destination_port)
+             : matches(*rule.outside, flow.reply_destination, flow.reply_destination_port);
 }
 
-bool Conntrack::ended(const Flow& flow) const {
-  return std::any_of(sweeping_.begin(), sweeping_.end(), [&](const RuleChange& rule) {
-    return belongs_to(flow, rule, true) || belongs_to(flow, rule, false);
-  });
+bool Conntrack::ended(const Flow& flow, bool begun_outside) const {
+  const Ends ends = ends_of(flow, begun_outside);
+  if (sweeping_.cover(ends)) {
+    // The router's own flows pass without us.
+    const IpAddress host{ends.version, ends.internal};
+    return std::ranges::find(local_, host) == local_.end() && !rules_.allow(ends);
+  }
+  Translation translation{ends, flow.reply_destination, flow.reply_destination_port, begun_outside};
+  if (begun_outside) {
+    translation.outside = flow.original.destination;
+    translation.outside_port = flow.original.destination_port;
+  }
+  Ends bound = ends;
+  bound.internal = translation.outside;
+  bound.internal_port = translation.outside_port;
+  // Its ports may belong to a new rule by now.
+  return sweeping_.cover_translated(bound) && !rules_.translate(translation);
 }
 
 }  // namespace simco::backend::nftables

@@ -15,35 +15,57 @@
 
 #include "middlebox/backend/nftables/dump.hpp"
 #include "middlebox/backend/nftables/element.hpp"
+#include "middlebox/backend/nftables/ended_rules.hpp"
 #include "middlebox/backend/nftables/netlink.hpp"
 #include "middlebox/backend/nftables/options.hpp"
 #include "middlebox/backend/rule_change.hpp"
+#include "simco/wire/instant.hpp"
 
 struct nf_conntrack;
 
 namespace simco::backend::nftables {
 
+/// Both ends of a translated flow, and what the internal one is called outside (A2).
+struct Translation {
+  Ends ends;
+  std::array<std::byte, 16> outside{};
+  std::uint16_t outside_port = 0;
+  bool begun_outside = false;
+};
+
 class Conntrack {
  public:
-  /// Whether a rule lets such packets pass.
-  using Allowed = std::function<bool(const Ends&)>;
+  /// What the rules that are in force say of a flow.
+  class Rules {
+   public:
+    /// Whether one lets such packets pass.
+    virtual bool allow(const Ends& ends) const = 0;
+    /// Whether one translates the flow's first packet as it is translated.
+    virtual bool translate(const Translation& flow) const = 0;
 
-  Conntrack(boost::asio::io_context& io, const Options& options, Allowed allowed);
+   protected:
+    ~Rules() = default;
+  };
+
+  Conntrack(boost::asio::io_context& io, const Options& options, const Rules& rules);
   ~Conntrack();
 
-  /// Deletes the flows of an enable rule that has ended, those that are known by their addresses
-  /// and ports before end_batch() returns; the flows of a rule with wildcards within
-  /// kSweepInterval and the time that it takes to read the table. Flows that another rule lets pass
-  /// untranslated stay: a TCP connection would not find its direction again.
+  /// Deletes the flows of an enable rule that has ended: before end_batch() returns those that are
+  /// known by their addresses and ports, unless there are very many; the others, and those of a
+  /// rule with wildcards, within kSweepInterval and the time that it takes to read the table, piece
+  /// by piece. Flows that another rule lets pass stay: a TCP connection would not find its
+  /// direction again.
   void forget(const RuleChange& ended);
-  /// An enable rule has been added: deletes what flows of older rules would stand in its way.
+  /// An enable rule has been added: deletes what flows of other times would stand in its way.
   void make_way(const RuleChange& added);
   /// The changes of a batch are in: carries out what they asked for.
   void end_batch();
   /// Deletes translated flows of the pools, whoever made them, but for those that `rules` would let
   /// pass with the same translation; and flows to the pools that are not translated, because they
-  /// began when nobody was there to do it: they would never be.
+  /// began when nobody was there to do it: they would never be. At the start: waits for the end.
   void forget_translated_but_for(std::span<const RuleChange> rules);
+  /// Deletes flows to the pools that are not translated, piece by piece.
+  void forget_untranslated();
 
  private:
   /// The original direction of a flow, as the kernel tracks it.
@@ -69,14 +91,17 @@ class Conntrack {
   using BindingKey = std::tuple<IpAddress, std::uint8_t, std::uint16_t>;
   using BindingIndex = std::map<BindingKey, const RuleChange*>;
 
+  /// Deletes the flows that have the ends of `rule`, which is exact and has ended or been added;
+  /// false where that is too many for now.
+  bool remove_exact(const RuleChange& rule, bool added);
   void remove(const Tuple& tuple);
   bool belongs_to(const Flow& flow, const RuleChange& rule, bool begun_outside) const;
   /// The message in removals_ is complete.
   void end_removal();
   void flush();
-  /// Begins to look for the flows of the pending rules; sweep_now() does it all at once.
+  /// Begins to look for the flows of the pending rules.
   void sweep();
-  void sweep_now();
+  void end_sweep();
   void arm();
   /// Deletes the flow in `message` where `is_over(flow)`.
   void read_flow(const nlmsghdr* message, const std::function<bool(const Flow&)>& is_over);
@@ -86,20 +111,31 @@ class Conntrack {
   /// Is the flow that of a rule, by the binding that it uses outside?
   bool is_bound(const BindingIndex& bindings, const Flow& flow) const;
 
+  /// The ends of a flow that began on that side, on their own sides.
+  static Ends ends_of(const Flow& flow, bool begun_outside);
+  bool ended(const Flow& flow, bool begun_outside) const;
+
   const Options& options_;
-  Allowed allowed_;
+  const Rules& rules_;
   NetlinkSocket socket_;
   MessageBuffer removals_;
   struct Free {
     void operator()(nf_conntrack* flow) const;
   };
   std::unique_ptr<nf_conntrack, Free> scratch_;
-  std::vector<RuleChange> pending_;   ///< ended rules with wildcards
-  std::vector<RuleChange> sweeping_;  ///< those that the sweep under way looks for
-  std::vector<IpAddress> local_;      ///< the router's own addresses, as of this sweep
+  std::size_t removals_left_ = kRemovalsPerBatch;  ///< of this batch
+  EndedRules pending_;                             ///< whose flows are to be looked for
+  EndedRules sweeping_;                            ///< those that the sweep under way looks for
+  bool untranslated_ = false;  ///< flows to the pools that are not translated, too
+  bool hurry_ = false;         ///< a new rule waits for the flows to go
+  bool sweeping_untranslated_ = false;
+  std::vector<IpAddress> local_;  ///< the router's own addresses, as of this sweep
+  Instant sweep_began_{};
+  std::chrono::nanoseconds sweep_took_{};
   Dump dump_;
   boost::asio::steady_timer timer_;
   bool armed_ = false;
+  bool hurrying_ = false;  ///< armed for as soon as possible
 };
 
 }  // namespace simco::backend::nftables

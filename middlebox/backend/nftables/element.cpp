@@ -210,6 +210,15 @@ unsigned Shape::specificity() const {
          (protocol ? 8U : 0U);
 }
 
+bool is_common(const Shape& shape) {
+  const auto all = address_bits(shape.version);
+  const bool internal = shape.internal_bits == all && shape.internal_port_bits >= 15;
+  const bool external = shape.external_bits == all && shape.external_port_bits >= 15;
+  const bool any_external = shape.external_bits == 0 && shape.external_port_bits == 0;
+  return !shape.intervals && shape.last_port == 0 && shape.protocol && internal &&
+         (external || any_external);
+}
+
 std::string set_name(const Shape& shape) {
   static constexpr std::array<const char*, 6> purposes = {
       "disable", "enable", "dnat-outside", "dnat-inside", "snat-outside", "snat-inside"};
@@ -232,6 +241,11 @@ bool overlap(const Key& a, const Key& b) {
          a.external_port <= b.external_last && b.external_port <= a.external_last &&
          prefixes_overlap(a.internal, a.internal_bits, b.internal, b.internal_bits) &&
          prefixes_overlap(a.external, a.external_bits, b.external, b.external_bits);
+}
+
+bool ports_match(const Shape& shape, const Ends& ends) {
+  const bool pairs = shape.internal_port_bits == 15 && shape.external_port_bits == 15;
+  return !pairs || ends.internal_port % 2 == ends.external_port % 2;
 }
 
 Key key_of(const Shape& shape, const Ends& ends) {

@@ -67,6 +67,10 @@ struct Shape {
   unsigned specificity() const;
 };
 
+/// Whether it is one of the few shapes that most rules have, whoever makes them: of known ports of
+/// one internal host, and of one external host or any traffic from outside.
+bool is_common(const Shape& shape);
+
 /// Name of the shape's set in the kernel.
 std::string set_name(const Shape& shape);
 
@@ -104,7 +108,10 @@ struct Ends {
   std::uint16_t internal_port = 0;
   std::uint16_t external_port = 0;
 };
-/// The element of `shape`, which has no intervals, that such a packet hits.
+/// Whether the ports of such a packet go together as `shape` has it: where two ports of both sides
+/// are one element, an even one goes with an even one.
+bool ports_match(const Shape& shape, const Ends& ends);
+/// The element of `shape`, which has no intervals, that such a packet hits, if ports_match().
 Key key_of(const Shape& shape, const Ends& ends);
 /// The interval that such a packet makes up alone.
 Key point_of(const Ends& ends);

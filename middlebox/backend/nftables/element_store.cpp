@@ -26,6 +26,11 @@ bool ElementStore::holds(const Key& key, PolicyRuleId pid) const {
                      [pid](const Holder& holder) { return holder.pid == pid; });
 }
 
+std::size_t ElementStore::count_of(std::uint32_t owner) const {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      first_, [owner](const auto& entry) { return entry.second.owner == owner; }));
+}
+
 Holders ElementStore::hold(const Key& key, const Holder& holder) {
   const auto [first, is_new] = first_.try_emplace(key, holder);
   if (is_new) return {};

@@ -18,7 +18,8 @@ namespace simco::backend::nftables {
 /// A rule that wants an element.
 struct Holder {
   PolicyRuleId pid;
-  Instant until;  ///< the kernel keeps the element for it till then, and little longer
+  std::uint32_t owner = 0;  ///< RuleChange::owner
+  Instant until;            ///< the kernel keeps the element for it till then, and little longer
 };
 using Holders = absl::InlinedVector<Holder, 1>;
 
@@ -28,17 +29,21 @@ Instant last_end(const Holders& holders);
 /// The elements of one set.
 class ElementStore {
  public:
-  /// `name`: of the set in the kernel.
-  ElementStore(const Shape& shape, std::string name) : shape_(shape), name_(std::move(name)) {}
+  /// `name`: of the set in the kernel. `maker`: whose rule was the first to need it.
+  ElementStore(const Shape& shape, std::string name, std::uint32_t maker = 0)
+      : shape_(shape), name_(std::move(name)), maker_(maker) {}
 
   const Shape& shape() const { return shape_; }
   const std::string& name() const { return name_; }
+  std::uint32_t maker() const { return maker_; }
   std::size_t size() const { return first_.size(); }
   bool empty() const { return first_.empty(); }
 
   /// Nobody where there is no such element.
   Holders find(const Key& key) const;
   bool holds(const Key& key, PolicyRuleId pid) const;
+  /// How many elements are there because of rules of `owner`. Looks at all of them.
+  std::size_t count_of(std::uint32_t owner) const;
   /// One more holder. Answers who held the element before.
   Holders hold(const Key& key, const Holder& holder);
   /// Makes `holders` the holders of `key`; none: there is no such element any more.
@@ -66,6 +71,7 @@ class ElementStore {
   };
   Shape shape_;
   std::string name_;
+  std::uint32_t maker_;
   absl::flat_hash_map<Key, Holder> first_;
   std::unordered_map<Key, Holders, Hash> more_;  ///< all holders, where there are several
   absl::flat_hash_map<Key, Target> targets_;

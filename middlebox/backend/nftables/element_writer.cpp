@@ -74,9 +74,10 @@ void ElementWriter::write(const Operation& operation, Instant now, bool doubtful
   // Deleting and adding in one commit leaves no gap for packets, and is the one way to change a
   // timeout that Linux 6.1 knows too.
   if (!before.empty() && now < ended + slack_) {
-    // An element that may have ended already is made sure to be there: deleting one that is not
-    // would fail the whole batch.
-    if (now >= ended || doubtful) add(operation, before.front().pid, kDoubtfulLifetime);
+    // An element that may have ended already (its time began with the kernel's tick) is made sure
+    // to be there: deleting one that is not would fail the whole batch.
+    if (now + kKernelTick >= ended || doubtful)
+      add(operation, before.front().pid, kDoubtfulLifetime);
     remove(operation);
   }
   if (!after.empty()) add(operation, after.front().pid, ends - now);
@@ -103,6 +104,7 @@ void ElementWriter::add(const Operation& operation, PolicyRuleId pid,
 
 void ElementWriter::remove(const Operation& operation) {
   auto* message = open(*operation.store, operation.change, true);
+  ends_ = std::min(ends_, last_end(operation.before));
   auto* element = mnl_attr_nest_start(message, NFTA_LIST_ELEM);
   put_key(message, operation.store->shape(), operation.key);
   mnl_attr_nest_end(message, element);
@@ -133,6 +135,7 @@ nlmsghdr* ElementWriter::open(const ElementStore& store, std::uint32_t change, b
   store_ = &store;
   change_ = change;
   removal_ = removal;
+  ends_ = Instant::max();
   return message_;
 }
 
@@ -140,7 +143,7 @@ void ElementWriter::close() {
   if (message_ == nullptr) return;
   mnl_attr_nest_end(message_, list_);
   const auto sequence = batch_.end();
-  if (parts_ != nullptr) parts_->push_back({sequence, change_, removal_});
+  if (parts_ != nullptr) parts_->push_back({sequence, change_, removal_, ends_});
   message_ = nullptr;
   store_ = nullptr;
 }

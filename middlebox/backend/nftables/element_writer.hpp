@@ -29,6 +29,7 @@ struct Part {
   std::uint32_t sequence = 0;
   std::uint32_t change = 0;
   bool removal = false;
+  Instant ends{};  ///< of a removal: when the first of its elements ends by itself
 };
 
 class ElementWriter {
@@ -65,6 +66,7 @@ class ElementWriter {
   const ElementStore* store_ = nullptr;
   std::uint32_t change_ = 0;
   bool removal_ = false;
+  Instant ends_{};
 };
 
 }  // namespace simco::backend::nftables

@@ -10,11 +10,13 @@ namespace simco::backend::nftables {
 /// Ports of a rule that become an element each (or one for two); larger ranges of one side go into
 /// the interval set, of both sides they are refused.
 inline constexpr std::uint32_t kPortsPerRuleMax = 1024;
-/// Sets that are looked up for a packet, of one IP version and purpose. Every one costs each packet
-/// that does not hit an earlier one some 30 ns.
+/// Sets that are looked up for a packet, of one IP version and purpose, besides those of common
+/// shapes (is_common()). Every one costs each packet that does not hit an earlier one some 30 ns.
+/// An agent's rules may bring in another as long as more are free than they have brought in: so the
+/// first has half of them at most, the next half of the rest, and there is always one more.
 inline constexpr std::size_t kShapesMax = 16;
 /// Elements of an interval set: an addition costs some 0.1 us for each that is there, a removal up
-/// to ten times that.
+/// to ten times that. Shared among agents as sets are.
 inline constexpr std::size_t kIntervalsMax = 256;
 /// A commit is sent when it has grown to this size, octets.
 inline constexpr std::size_t kCommitOctets = 1 << 20;
@@ -22,24 +24,37 @@ inline constexpr std::size_t kCommitOctets = 1 << 20;
 /// whole table: 367 octets for a rule between two IPv4 ports with a NAT, so near three million.
 inline constexpr int kSendBuffer = 1 << 29;
 inline constexpr int kReceiveBuffer = 8 << 20;
+/// A buffer of messages that has grown beyond this is given back, octets.
+inline constexpr std::size_t kKeepOctets = 16 << 20;
 /// An attribute's length has 16 bits (the kernel's), so a list of elements ends before that.
 inline constexpr std::size_t kListOctets = 60'000;
-/// How often the kernel is asked whether somebody else has changed its ruleset.
-inline constexpr std::chrono::milliseconds kWatchInterval{200};
+/// How often the kernel is asked whether the table is still there and as we left it: where others
+/// can flush it, packets pass without a rule for up to this and the time that restoring it takes.
+inline constexpr std::chrono::milliseconds kWatchInterval{50};
 /// The kernel's timers are late by up to this: two ticks of the slowest clock that it is built
 /// with.
 inline constexpr std::chrono::milliseconds kKernelTick{20};
 /// A set that has been empty so long is taken out of the data path.
 inline constexpr std::chrono::seconds kShapeIdle{30};
-/// Flows of ended rules with wildcards are looked for together, at most this often.
+/// Flows of ended rules with wildcards are looked for together, at most this often,
 inline constexpr std::chrono::milliseconds kSweepInterval{500};
-/// Ended rules with wildcards whose flows wait for that; with more, they are looked for at once.
-inline constexpr std::size_t kPendingMax = 4096;
+/// and after a pause so many times as long as the last search took.
+inline constexpr int kSweepPause = 4;
+/// Flows of exact rules that are deleted by name in a batch, some microseconds each; those of
+/// further rules are looked for with the others.
+inline constexpr std::size_t kRemovalsPerBatch = 1024;
 /// After so many commits that others came before, one is made on whatever there is.
 inline constexpr int kStaleMax = 4;
 /// Attempts to put the table in place while others change the ruleset.
 inline constexpr int kAttemptsMax = 20;
+/// Pause before the next attempt where the table still belongs to a process that is ending.
+inline constexpr std::chrono::milliseconds kOwnerPause{50};
+/// The whole table is put in place by one commit, unless its elements take more octets than this
+/// (the kernel takes twice kSendBuffer): then by several.
+inline constexpr std::size_t kInstallOctets = std::size_t{960} << 20;
+/// Elements that are gathered for it at a time.
+inline constexpr std::size_t kInstallChunk = 65'536;
 /// Reading back what the kernel has may take one part in so many of the time, at most.
-inline constexpr int kInspectionShare = 20;
+inline constexpr int kInspectionShare = 2;
 
 }  // namespace simco::backend::nftables

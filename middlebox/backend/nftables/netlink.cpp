@@ -51,6 +51,8 @@ void for_each_message(std::span<const char> datagram, Act&& act) {
 MessageBuffer::MessageBuffer() : octets_(2 * kMessageRoom) {}
 
 void MessageBuffer::clear() {
+  // A whole table takes far more than what comes after it.
+  if (octets_.size() > kKeepOctets) octets_ = std::vector<char>(2 * kMessageRoom);
   size_ = 0;
   last_at_ = 0;
   last_ = 0;

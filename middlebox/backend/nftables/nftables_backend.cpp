@@ -61,13 +61,15 @@ std::uint32_t NftablesBackend::commit_some(std::span<const RuleChange> batch, st
     planned_at_ = std::chrono::steady_clock::now();
     const auto planned = plan(batch, begin, end);
     if (missing_) {
-      const auto shape = *missing_;
+      const auto missing = *missing_;
       undo();
-      if (!make_store(shape)) {
+      if (!make_store(missing)) {
         refused_[planned] = lost_ ? ChangeResult::kRefused : ChangeResult::kNoResources;
       }
       continue;
     }
+    // The table may be gone then.
+    const bool built_on_any = generation_ == 0 && !claimed_;
     auto outcome = lost_ ? Outcome::kDone : send_planned(planned_at_, nullptr);
     if (outcome == Outcome::kFailed) {
       // Once more, with a message for each change, so that the errors tell whose they are.
@@ -81,6 +83,9 @@ std::uint32_t NftablesBackend::commit_some(std::span<const RuleChange> batch, st
     if (outcome == Outcome::kStale) {
       on_foreign_commit();
       if (++stale >= kStaleMax) generation_ = 0;
+    } else if (built_on_any && stale < kAttemptsMax) {
+      stale = kAttemptsMax;
+      on_foreign_commit();
     } else if (!blame()) {
       if (planned - begin == 1) {
         refused_[begin] = result_for(errors_.empty() ? EIO : errors_.front().error);
@@ -107,7 +112,7 @@ NftablesBackend::Outcome NftablesBackend::commit() {
   const auto took = std::chrono::steady_clock::now() - sent;
   // An element's time begins to run somewhere between planning and now.
   writer_.set_slack(std::max<std::chrono::nanoseconds>(writer_.slack(), 2 * took + kKernelTick));
-  generation_ = generation_ == 0 ? socket_.generation() : generation_ + 1;
+  if (generation_ != 0) ++generation_;
   return outcome;
 }
 
@@ -119,9 +124,12 @@ bool NftablesBackend::blame() {
     });
     if (part == parts_.end()) continue;
     if (part->removal && error == ENOENT && !doubtful_[part->change]) {
-      spdlog::warn("nftables: somebody else has removed elements from table {}", options_.table);
       doubtful_[part->change] = true;
-      inspect_again_ = true;
+      // Or its time was over before the kernel came to it.
+      if (!claimed_ && part->ends > std::chrono::steady_clock::now() + kKernelTick) {
+        spdlog::warn("nftables: somebody else has removed elements from table {}", options_.table);
+        inspect_again_ = true;
+      }
     } else if (!refused_[part->change]) {
       spdlog::error("nftables: the kernel refuses a change: {}", std::strerror(error));
       refused_[part->change] = result_for(error);
@@ -133,12 +141,18 @@ bool NftablesBackend::blame() {
 
 void NftablesBackend::finish(std::span<const RuleChange> batch, std::uint32_t begin,
                              std::uint32_t end) {
+  // A translation that was there before has its flows already.
+  std::vector<bool> translates_anew(options_.nat ? end - begin : 0);
+  for (const auto& operation : operations_) {
+    if (!operation.store->shape().translates() || !operation.before.empty()) continue;
+    translates_anew[operation.change - begin] = true;
+  }
   for (auto index = begin; index < end; ++index) {
     const RuleChange& change = batch[index];
     if (results_[index] != ChangeResult::kDone || change.rule != RuleKind::kEnable) continue;
     if (change.kind == RuleChange::Kind::kRemove) {
       conntrack_.forget(change);
-    } else if (change.kind != RuleChange::Kind::kSetLifetime) {
+    } else if (options_.nat && translates_anew[index - begin]) {
       conntrack_.make_way(change);
     }
   }

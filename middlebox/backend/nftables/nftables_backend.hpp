@@ -31,21 +31,21 @@
 
 namespace simco::backend::nftables {
 
-class NftablesBackend final : public Backend {
+class NftablesBackend final : public Backend, private Conntrack::Rules {
  public:
   /// Makes sure of the kernel, the interfaces and that nobody else has the table. Throws
   /// std::runtime_error with a sentence that says what to do where it cannot.
   NftablesBackend(boost::asio::io_context& io, const Options& options);
   NftablesBackend(const NftablesBackend&) = delete;
   NftablesBackend& operator=(const NftablesBackend&) = delete;
-  /// Removes everything it made from the kernel, unless told to keep it.
-  ~NftablesBackend() override;
 
   std::string_view name() const override { return "nftables"; }
   Capabilities capabilities() const override { return full_packet_filter(); }
   bool alive() override;
   std::vector<ChangeResult> begin(std::span<const RuleChange> rules) override;
   void apply(std::span<const RuleChange> batch, Client& client) override;
+  /// Removes everything it made from the kernel, unless told to keep it.
+  void end() override;
 
  private:
   using Outcome = NetlinkSocket::Outcome;
@@ -66,14 +66,21 @@ class NftablesBackend final : public Backend {
   void make_ahead(std::span<const RuleChange> changes);
   ChangeResult plan(const RuleChange& change, const Made& made, std::uint32_t index);
   // Where elements are to go, or are: into placed_.
-  ChangeResult place_new(const Element& element);
-  ChangeResult place_interval(const Element& element);
+  ChangeResult place_new(const Element& element, std::uint32_t owner);
+  /// The same for an element that has no room in a set of its shape.
+  ChangeResult place_as_intervals(const Element& element, std::uint32_t owner);
+  ChangeResult place_interval(const Element& element, std::uint32_t owner);
+  /// Remembers that there is no set for the element yet.
+  ChangeResult need_set(const Shape& shape, std::uint32_t owner);
+  /// Plans rules that were there before, whichever sets they were in.
+  void plan_restored(std::span<const RuleChange> rules);
+  void plan_large_range(std::span<const RuleChange> rules, std::uint32_t index);
   void place_old(std::span<const Element> elements, PolicyRuleId pid);
   ElementStore* find_store(const Shape& shape);
-  /// Does some rule let such packets pass, one way or the other?
-  bool allowed(const Ends& ends) const;
-  /// Is there room for another set like that?
-  bool room_for(const Shape& shape) const;
+  bool allow(const Ends& ends) const override;
+  bool translate(const Translation& flow) const override;
+  /// Is there room for another set like that, for a rule of `owner`?
+  bool room_for(const Shape& shape, std::uint32_t owner) const;
   void add_holder(ElementStore& store, const Element& element, const Holder& holder,
                   std::uint32_t index);
   void replace_holder(ElementStore& store, const Element& element, const Holder& holder,
@@ -95,17 +102,36 @@ class NftablesBackend final : public Backend {
   /// Puts our table, with all elements, in the place of what the kernel has. Throws where it must
   /// not.
   void install();
-  void write_frame(const TableState& found);
-  /// Every element that lives, into the open batch.
-  void write_elements();
+  /// One attempt: false where others came in between.
+  bool install_once(bool whatever_there_is);
+  /// Finds out what the kernel can do. Throws where we may do nothing.
+  void try_kernel();
+  using Trial = void (Ruleset::*)(MessageBuffer&) const;
+  bool kernel_takes(Trial trial);
+  void write_frame(const TableState& found, bool whatever_there_is);
+  using Stores = std::map<Shape, std::unique_ptr<ElementStore>>;
+  /// How far the elements of all stores have been written.
+  struct ElementCursor {
+    Stores::iterator store;
+    std::size_t done = 0;  ///< of that store
+  };
+  /// Every element that lives, from `cursor` on, into the open batch until that is large enough.
+  void write_elements(ElementCursor& cursor);
   void check_table(const TableState& found) const;
   /// Takes the table as it is now for what we made.
   void remember_frame();
-  bool make_store(const Shape& shape);
-  void add_store(const Shape& shape);
+  /// A set that has to be made first, and for whose rule.
+  struct MissingSet {
+    Shape shape;
+    std::uint32_t owner;
+  };
+  bool make_store(const MissingSet& missing);
+  void add_store(const MissingSet& missing);
   void remove_empty_stores(Instant empty_before);
   std::vector<Shape> shapes() const;
+  // nftables_watch.cpp: what others do.
   void watch();
+  void look_after_table();
   void on_foreign_commit();
   void inspect();
   void compare(const Shape& shape, const Inspection::Keys& keys);
@@ -121,13 +147,17 @@ class NftablesBackend final : public Backend {
   Inspection inspection_;
   boost::asio::steady_timer timer_;
 
-  std::map<Shape, std::unique_ptr<ElementStore>> stores_;
+  Stores stores_;
   ElementStore* recent_ = nullptr;  ///< found last
   std::map<ElementStore*, Instant> empty_since_;
-  TableState frame_;              ///< as we left it
-  std::uint32_t generation_ = 0;  ///< of the ruleset that we know; 0: build on any
-  bool begun_ = false;            ///< the table is in the kernel, or was
-  bool lost_ = false;             ///< the table could not be restored: nothing can be enforced
+  TableState frame_;  ///< as we left it
+  /// Of the ruleset that we know. 0: not known, and commits build on any; always so where nobody
+  /// else can change our part of it.
+  std::uint32_t generation_ = 0;
+  bool claimed_ = false;    ///< nobody else can change the table while we live
+  bool begun_ = false;      ///< the table is in the kernel, or was
+  bool restoring_ = false;  ///< rules that were granted before are planned
+  bool lost_ = false;       ///< the table could not be restored: nothing can be enforced
 
   // Of the batch that is being carried out, by change
   std::vector<ChangeResult> results_;
@@ -136,7 +166,7 @@ class NftablesBackend final : public Backend {
   // Of the commit that is being made
   Instant planned_at_;
   std::vector<Operation> operations_;
-  std::optional<Shape> missing_;  ///< a set that has to be made first
+  std::optional<MissingSet> missing_;
   std::vector<Element> elements_;
   std::vector<Made> made_;
   Placed placed_;

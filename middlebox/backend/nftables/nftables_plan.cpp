@@ -52,14 +52,15 @@ ChangeResult NftablesBackend::plan(const RuleChange& change, const Made& made,
   // Without a table there is nothing to remove either.
   if (lost_ && change.kind != RuleChange::Kind::kRemove) return ChangeResult::kRefused;
   const std::span<const Element> elements(elements_.data() + made.begin, made.end - made.begin);
-  const Holder holder{change.pid, planned_at_ + std::chrono::seconds(change.lifetime.seconds)};
+  const Holder holder{change.pid, change.owner,
+                      planned_at_ + std::chrono::seconds(change.lifetime.seconds)};
   placed_.clear();
   switch (change.kind) {
     case RuleChange::Kind::kAdd:
     case RuleChange::Kind::kReplace: {
       if (!made.possible) return ChangeResult::kRefused;
       for (const Element& element : elements) {
-        const auto result = place_new(element);
+        const auto result = place_new(element, change.owner);
         if (result != ChangeResult::kDone) return result;
       }
       for (const auto& [store, element] : placed_) add_holder(*store, element, holder, index);
@@ -80,41 +81,54 @@ ChangeResult NftablesBackend::plan(const RuleChange& change, const Made& made,
 
 // --- Where elements go ---------------------------------------------------------------------------
 
-ChangeResult NftablesBackend::place_new(const Element& element) {
-  if (element.shape.intervals) return place_interval(element);
+ChangeResult NftablesBackend::place_new(const Element& element, std::uint32_t owner) {
+  if (element.shape.intervals) return place_interval(element, owner);
   ElementStore* store = find_store(element.shape);
-  if (store == nullptr && !room_for(element.shape)) {
-    // There is one way to translate a packet, and it has to be found by a mask.
-    if (element.shape.translates()) return ChangeResult::kNoResources;
-    std::vector<Element> intervals;
-    add_intervals(element, intervals);
-    for (const Element& interval : intervals) {
-      const auto result = place_interval(interval);
-      if (result != ChangeResult::kDone) return result;
-    }
-    return ChangeResult::kDone;
+  if (store == nullptr && !room_for(element.shape, owner)) {
+    return place_as_intervals(element, owner);
   }
-  if (store == nullptr) {
-    missing_ = element.shape;
-    return ChangeResult::kRefused;
-  }
-  // Two rules cannot have the same packets translated in two ways.
-  if (element.shape.translates() && store->has(element.key)) {
+  if (store == nullptr) return need_set(element.shape, owner);
+  // Two rules cannot have the same packets translated in two ways, but may well in one.
+  if (element.shape.translates() && store->has(element.key) &&
+      store->target(element.key) != element.target) {
     return ChangeResult::kRefused;
   }
   placed_.emplace_back(store, element);
   return ChangeResult::kDone;
 }
 
-// The kernel cannot hold intervals that overlap, unless they came in the right order.
-ChangeResult NftablesBackend::place_interval(const Element& element) {
-  ElementStore* store = find_store(element.shape);
-  if (store == nullptr) {
-    missing_ = element.shape;
-    return ChangeResult::kRefused;
+ChangeResult NftablesBackend::need_set(const Shape& shape, std::uint32_t owner) {
+  missing_ = {shape, owner};
+  return ChangeResult::kRefused;
+}
+
+ChangeResult NftablesBackend::place_as_intervals(const Element& element, std::uint32_t owner) {
+  auto result = ChangeResult::kNoResources;
+  // There is one way to translate a packet, and it has to be found by a mask.
+  if (!element.shape.translates()) {
+    const auto placed = static_cast<std::ptrdiff_t>(placed_.size());
+    std::vector<Element> intervals;
+    add_intervals(element, intervals);
+    for (const Element& interval : intervals) {
+      result = place_interval(interval, owner);
+      if (result != ChangeResult::kDone) break;
+    }
+    if (result == ChangeResult::kDone || missing_) return result;
+    placed_.erase(placed_.begin() + placed, placed_.end());
   }
+  // What was granted had its place: that of a rule which came later, or has ended since.
+  return restoring_ ? need_set(element.shape, owner) : result;
+}
+
+// The kernel cannot hold intervals that overlap, unless they came in the right order.
+ChangeResult NftablesBackend::place_interval(const Element& element, std::uint32_t owner) {
+  ElementStore* store = find_store(element.shape);
+  if (store == nullptr) return need_set(element.shape, owner);
   if (!store->has(element.key)) {
-    if (store->size() >= kIntervalsMax) return ChangeResult::kNoResources;
+    const std::size_t free = kIntervalsMax - std::min(kIntervalsMax, store->size());
+    if (free == 0 || (!restoring_ && store->count_of(owner) >= free)) {
+      return ChangeResult::kNoResources;
+    }
     bool overlaps = false;
     store->for_each([&](const Key& key, Instant) { overlaps |= overlap(key, element.key); });
     if (overlaps) return ChangeResult::kRefused;
@@ -146,11 +160,11 @@ ElementStore* NftablesBackend::find_store(const Shape& shape) {
   return recent_;
 }
 
-bool NftablesBackend::allowed(const Ends& ends) const {
+bool NftablesBackend::allow(const Ends& ends) const {
   return std::ranges::any_of(stores_, [&](const auto& entry) {
     const auto& [shape, store] = entry;
     if (shape.purpose != Purpose::kEnable || shape.version != ends.version) return false;
-    if (!shape.intervals) return store->has(key_of(shape, ends));
+    if (!shape.intervals) return ports_match(shape, ends) && store->has(key_of(shape, ends));
     bool hit = false;
     store->for_each(
         [&, point = point_of(ends)](const Key& key, Instant) { hit |= overlap(key, point); });
@@ -158,12 +172,67 @@ bool NftablesBackend::allowed(const Ends& ends) const {
   });
 }
 
-bool NftablesBackend::room_for(const Shape& shape) const {
-  const auto alike = std::count_if(stores_.begin(), stores_.end(), [&](const auto& entry) {
-    return !entry.first.intervals && entry.first.purpose == shape.purpose &&
-           entry.first.version == shape.version;
+bool NftablesBackend::translate(const Translation& flow) const {
+  const auto purpose = flow.begun_outside ? Purpose::kDestinationOutside : Purpose::kSourceOutside;
+  Ends met = flow.ends;  // as the kernel meets the first packet
+  Target wanted{flow.outside, flow.outside_port};
+  if (flow.begun_outside) {
+    std::swap(met.internal, wanted.address);
+    std::swap(met.internal_port, wanted.port);
+  }
+  return std::ranges::any_of(stores_, [&](const auto& entry) {
+    const auto& [shape, store] = entry;
+    if (shape.purpose != purpose || shape.version != met.version) return false;
+    const auto port = met.internal_port;
+    if (shape.last_port != 0 && (port < shape.first_port || port > shape.last_port)) return false;
+    const Key key = key_of(shape, met);
+    if (!store->has(key)) return false;
+    const Target target = store->target(key);
+    return target.address == wanted.address && (!shape.target_port || target.port == wanted.port);
   });
-  return static_cast<std::size_t>(alike) < kShapesMax;
+}
+
+bool NftablesBackend::room_for(const Shape& shape, std::uint32_t owner) const {
+  if (is_common(shape)) return true;
+  std::size_t used = 0;
+  std::size_t own = 0;
+  for (const auto& [other, store] : stores_) {
+    if (other.intervals || other.purpose != shape.purpose || other.version != shape.version ||
+        is_common(other)) {
+      continue;
+    }
+    ++used;
+    if (store->maker() == owner) ++own;
+  }
+  return used < kShapesMax && (restoring_ || own < kShapesMax - used);
+}
+
+// --- Rules of an earlier life --------------------------------------------------------------------
+
+// They all had a place, but which rule had which is not known. So those that can only be intervals
+// come first, and where there is no room for the others, there are more sets than usual.
+void NftablesBackend::plan_restored(std::span<const RuleChange> rules) {
+  restoring_ = true;
+  const auto count = static_cast<std::uint32_t>(rules.size());
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (std::max(rules[i].internal.port_range, rules[i].external.port_range) > kPortsPerRuleMax) {
+      plan_large_range(rules, i);
+    }
+  }
+  for (std::uint32_t done = 0; done < count;) {
+    done = plan(rules, done, count);
+    if (missing_) add_store(*missing_);
+  }
+  restoring_ = false;
+}
+
+void NftablesBackend::plan_large_range(std::span<const RuleChange> rules, std::uint32_t index) {
+  do {
+    if (missing_) add_store(*missing_);
+    missing_.reset();
+    make_ahead(rules.subspan(index, 1));
+    refused_[index] = plan(rules[index], made_.front(), index);
+  } while (missing_);
 }
 
 // --- Changing stores -----------------------------------------------------------------------------

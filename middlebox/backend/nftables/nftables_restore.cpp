@@ -8,6 +8,7 @@
 #include <cstring>
 #include <stdexcept>
 #include <system_error>
+#include <thread>
 
 #include "middlebox/backend/nftables/key_layout.hpp"
 #include "middlebox/backend/nftables/limits.hpp"
@@ -55,7 +56,7 @@ NftablesBackend::NftablesBackend(boost::asio::io_context& io, const Options& opt
     : options_(options),
       ruleset_(options_),
       writer_(options_, batch_),
-      conntrack_(io, options_, [this](const Ends& ends) { return allowed(ends); }),
+      conntrack_(io, options_, *this),
       inspection_(io, options_),
       timer_(io) {
   require_interface("--internal-if", options_.internal_if);
@@ -71,11 +72,9 @@ std::vector<ChangeResult> NftablesBackend::begin(std::span<const RuleChange> rul
   results_.assign(count, ChangeResult::kDone);
   refused_.assign(count, std::nullopt);
   planned_at_ = std::chrono::steady_clock::now();
-  for (std::uint32_t done = 0; done < count;) {
-    done = plan(rules, done, count);
-    if (missing_) add_store(*missing_);
-  }
+  plan_restored(rules);
   operations_.clear();
+  try_kernel();
   install();
   begun_ = true;
   if (options_.nat) conntrack_.forget_translated_but_for(rules);
@@ -85,7 +84,7 @@ std::vector<ChangeResult> NftablesBackend::begin(std::span<const RuleChange> rul
   explain(failure);
 }
 
-NftablesBackend::~NftablesBackend() {
+void NftablesBackend::end() {
   if (!begun_ || options_.keep_on_stop || lost_) return;
   try {
     clear();
@@ -128,49 +127,110 @@ void NftablesBackend::check_table(const TableState& found) const {
   }
 }
 
+bool NftablesBackend::kernel_takes(Trial trial) {
+  batch_.begin_batch(0);
+  (ruleset_.*trial)(batch_);
+  batch_.end_batch();
+  const bool taken = socket_.commit(batch_, errors_) == Outcome::kDone;
+  const bool forbidden = !taken && !errors_.empty() && errors_.front().error == EPERM;
+  if (forbidden) throw std::system_error(EPERM, std::generic_category(), "nf_tables");
+  return taken;
+}
+
+void NftablesBackend::try_kernel() {
+  claimed_ = options_.own_table && options_.claim_table && kernel_takes(&Ruleset::try_to_claim);
+  if (options_.own_table && options_.claim_table && !claimed_) {
+    spdlog::info(
+        "nftables: this kernel cannot claim a table (Linux 6.9 can): others can change or flush "
+        "it, and packets pass until it is restored");
+  }
+  options_.check_sources = kernel_takes(&Ruleset::try_to_check_sources);
+  if (!options_.check_sources) {
+    spdlog::warn(
+        "nftables: this kernel cannot look up routes (load the modules nft_fib_ipv4, nft_fib_ipv6 "
+        "and nft_fib_inet): rules for many external hosts let forged internal addresses in, "
+        "unless rp_filter is on");
+  }
+}
+
 void NftablesBackend::install() {
   for (int attempt = 0; attempt < kAttemptsMax; ++attempt) {
-    generation_ = socket_.generation();
-    const auto found = look_at_table(socket_, options_.table, ruleset_.chains());
-    check_table(found);
-    batch_.begin_batch(generation_);
-    // All in one commit: packets meet the old table or the whole new one.
-    write_frame(found);
-    write_elements();
-    const auto outcome = commit();
-    if (outcome == Outcome::kFailed) {
-      const int error = errors_.empty() ? EIO : errors_.front().error;
-      throw std::system_error(error, std::generic_category(), "nf_tables table");
-    }
-    if (outcome == Outcome::kStale) continue;
+    if (!install_once(attempt >= kStaleMax)) continue;
     remember_frame();
     lost_ = false;
     return;
   }
+  if (!begun_ && (look_for_table(socket_, options_.table).flags & kTableOwned) != 0) {
+    throw std::runtime_error("--table: the table inet " + options_.table +
+                             " belongs to another process (nft list ruleset names it)");
+  }
   throw std::system_error(EBUSY, std::generic_category(), "others keep changing the ruleset");
 }
 
-void NftablesBackend::write_frame(const TableState& found) {
+bool NftablesBackend::install_once(bool whatever_there_is) {
+  const auto generation = socket_.generation();
+  const auto found = look_at_table(socket_, options_.table, ruleset_.chains());
+  check_table(found);
+  whatever_there_is &= options_.own_table;
+  generation_ = whatever_there_is || claimed_ ? 0 : generation;
+  batch_.begin_batch(whatever_there_is ? 0 : generation);
+  write_frame(found, whatever_there_is);
+  ElementCursor cursor{stores_.begin()};
+  // Packets meet the old table or the whole new one. Where there is none, all doors are open: they
+  // are closed first, and rules follow.
+  if (found.exists || !options_.own_table || whatever_there_is) write_elements(cursor);
+  for (bool first = true;; first = false) {
+    const auto outcome = commit();
+    if (outcome == Outcome::kStale) return false;
+    if (outcome == Outcome::kFailed) {
+      const int error = errors_.empty() ? EIO : errors_.front().error;
+      if (!first && error == ENOENT) return false;
+      if (!begun_ && error == EPERM && (found.flags & kTableOwned) != 0) {
+        // Its process has let go of the lock, and is about to let go of the table.
+        std::this_thread::sleep_for(kOwnerPause);
+        return false;
+      }
+      throw std::system_error(error, std::generic_category(), "nf_tables table");
+    }
+    if (cursor.store == stores_.end()) return true;
+    batch_.begin_batch(generation_);
+    const auto nothing = batch_.size();
+    write_elements(cursor);
+    if (batch_.size() == nothing) return true;  // their time is over
+  }
+}
+
+void NftablesBackend::write_frame(const TableState& found, bool whatever_there_is) {
   if (!options_.own_table)
     ruleset_.clear_site_table(found, batch_);
+  else if (whatever_there_is)
+    ruleset_.remove_any_table(batch_);
   else if (found.exists)
     ruleset_.remove_table(batch_);
-  ruleset_.add_frame(batch_);
+  ruleset_.add_frame(claimed_, batch_);
   for (const auto& [shape, store] : stores_) ruleset_.add_set(shape, batch_);
   ruleset_.replace_rules(shapes(), batch_);
 }
 
-void NftablesBackend::write_elements() {
+void NftablesBackend::write_elements(ElementCursor& cursor) {
   const Instant now = std::chrono::steady_clock::now();
   std::vector<Operation> operations;
-  for (const auto& [shape, store] : stores_) {
-    operations.clear();
-    store->for_each([&](const Key& key, Instant until) {
-      if (until > now) {
-        operations.push_back({store.get(), key, store->target(key), {}, store->find(key), 0});
-      }
-    });
+  const auto write = [&] {
     writer_.write(operations, now, {}, nullptr);
+    operations.clear();
+  };
+  for (; cursor.store != stores_.end(); ++cursor.store, cursor.done = 0) {
+    auto& store = *cursor.store->second;
+    std::size_t at = 0;
+    store.for_each([&](const Key& key, Instant until) {
+      if (at++ < cursor.done || batch_.size() >= options_.install_octets) return;
+      ++cursor.done;
+      if (until <= now) return;
+      operations.push_back({&store, key, store.target(key), {}, store.find(key), 0});
+      if (operations.size() == kInstallChunk) write();
+    });
+    write();
+    if (cursor.done < store.size()) return;
   }
 }
 
@@ -182,7 +242,8 @@ std::vector<Shape> NftablesBackend::shapes() const {
   return result;
 }
 
-bool NftablesBackend::make_store(const Shape& shape) {
+bool NftablesBackend::make_store(const MissingSet& missing) {
+  const Shape& shape = missing.shape;
   for (int attempt = 0; attempt < kAttemptsMax && !lost_; ++attempt) {
     auto all = shapes();
     all.push_back(shape);
@@ -194,22 +255,27 @@ bool NftablesBackend::make_store(const Shape& shape) {
       on_foreign_commit();
       continue;
     }
+    if (outcome == Outcome::kFailed && generation_ == 0 && !claimed_ && attempt < kStaleMax) {
+      on_foreign_commit();
+      continue;
+    }
     if (outcome == Outcome::kFailed) {
       spdlog::error("nftables: no set {}: {}", set_name(shape),
                     std::strerror(errors_.empty() ? EIO : errors_.front().error));
       return false;
     }
-    add_store(shape);
+    add_store(missing);
     remember_frame();
     return true;
   }
   return false;
 }
 
-void NftablesBackend::add_store(const Shape& shape) {
-  auto store = std::make_unique<ElementStore>(shape, ruleset_.set_in_kernel(shape));
+void NftablesBackend::add_store(const MissingSet& missing) {
+  auto store = std::make_unique<ElementStore>(missing.shape, ruleset_.set_in_kernel(missing.shape),
+                                              missing.owner);
   empty_since_[store.get()] = planned_at_;
-  stores_.emplace(shape, std::move(store));
+  stores_.emplace(missing.shape, std::move(store));
 }
 
 void NftablesBackend::remove_empty_stores(Instant empty_before) {
@@ -242,109 +308,7 @@ void NftablesBackend::remove_empty_stores(Instant empty_before) {
 void NftablesBackend::remember_frame() {
   frame_ = look_at_table(socket_, options_.table, ruleset_.chains());
   // Somebody was faster: there is no telling whose rules these are. They will be replaced.
-  if (socket_.generation() != generation_) frame_ = {};
-}
-
-// --- What others do ------------------------------------------------------------------------------
-
-void NftablesBackend::watch() {
-  timer_.expires_after(kWatchInterval);
-  timer_.async_wait([this](const boost::system::error_code& error) {
-    if (error) return;
-    try {
-      if (lost_ || socket_.generation() != generation_)
-        on_foreign_commit();
-      else
-        remove_empty_stores(std::chrono::steady_clock::now() - options_.shape_idle);
-      if (inspect_again_) inspect();
-    } catch (const std::exception& failure) {
-      spdlog::error("nftables: {}", failure.what());
-    }
-    watch();
-  });
-}
-
-void NftablesBackend::on_foreign_commit() {
-  generation_ = socket_.generation();
-  const auto found = look_at_table(socket_, options_.table, ruleset_.chains());
-  inspect_again_ = true;
-  if (!lost_ && found.same_frame(frame_)) return;
-  if (!lost_) {
-    spdlog::warn("nftables: somebody else has {} table inet {}",
-                 found.exists ? "changed" : "removed", options_.table);
-  }
-  try {
-    install();
-    spdlog::warn("nftables: table inet {} is restored", options_.table);
-    inspect_again_ = false;
-  } catch (const std::exception& failure) {
-    if (!lost_) spdlog::error("nftables: no rule can be enforced: {}", failure.what());
-    lost_ = true;
-  }
-}
-
-void NftablesBackend::inspect() {
-  const Instant now = std::chrono::steady_clock::now();
-  if (inspection_.busy() || now < inspect_not_before_) return;
-  inspect_again_ = false;
-  inspection_began_ = now;
-  touched_.clear();
-  inspection_.start(
-      shapes(),
-      [this](const Shape& shape, const Inspection::Keys& keys) {
-        try {
-          compare(shape, keys);
-        } catch (const std::system_error& failure) {
-          spdlog::error("nftables: {}", failure.what());
-          inspect_again_ = true;
-        }
-      },
-      [this] {
-        const Instant done = std::chrono::steady_clock::now();
-        inspect_not_before_ = done + kInspectionShare * (done - inspection_began_);
-      });
-}
-
-void NftablesBackend::compare(const Shape& shape, const Inspection::Keys& keys) {
-  const auto found = stores_.find(shape);
-  if (found == stores_.end()) return;
-  ElementStore& store = *found->second;
-  const Instant now = std::chrono::steady_clock::now();
-  const auto& touched = touched_[shape];
-  const auto octets_of = [&](const Key& key) {
-    const auto first = key_octets(shape, key);
-    std::string octets(reinterpret_cast<const char*>(first.octets.data()), first.size);
-    if (!shape.intervals) return octets;
-    const auto last = key_octets(shape, key, true);
-    return octets.append(reinterpret_cast<const char*>(last.octets.data()), last.size);
-  };
-  Inspection::Keys foreign = keys;
-  std::vector<Operation> missing;
-  store.for_each([&](const Key& key, Instant until) {
-    const bool there = foreign.erase(octets_of(key)) != 0;
-    if (there || until <= now || touched.contains(key)) return;
-    missing.push_back({&store, key, store.target(key), {}, store.find(key), 0});
-  });
-  for (const Key& key : touched) foreign.erase(octets_of(key));
-  if (!missing.empty()) {
-    spdlog::warn("nftables: {} elements that somebody else has removed from set {} are restored",
-                 missing.size(), store.name());
-  }
-  if (!foreign.empty()) {
-    spdlog::warn("nftables: {} elements that nobody asked for are removed from set {}",
-                 foreign.size(), store.name());
-  }
-  if (!missing.empty()) {
-    batch_.begin_batch(generation_);
-    writer_.write(missing, now, {}, nullptr);
-    if (commit() != Outcome::kDone) inspect_again_ = true;
-  }
-  for (const auto& octets : foreign) {
-    const auto size = shape.intervals ? octets.size() / 2 : octets.size();
-    batch_.begin_batch(generation_);
-    writer_.write_removal(store, octets.substr(0, size), octets.substr(size));
-    if (commit() == Outcome::kStale) inspect_again_ = true;
-  }
+  if (!claimed_ && socket_.generation() != generation_) frame_ = {};
 }
 
 }  // namespace simco::backend::nftables

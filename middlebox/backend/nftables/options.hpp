@@ -22,17 +22,23 @@ struct Options {
   /// False: the table is the site's; its chains jump to our chains, which have a "simco-" before
   /// their names, and what no rule of ours decides goes back to the site's.
   bool own_table = true;
+  /// Where the kernel can (Linux 6.9), the own table belongs to this process: nobody else can
+  /// change or flush it while we live, and it stays when we die.
+  bool claim_table = true;
   std::string internal_if;  ///< the router's interface to the internal network
   std::string external_if;  ///< and to the external one
   /// What the internal network begins may pass without a rule, and be answered.
   bool allow_outbound = false;
-  bool keep_on_stop = false;        ///< leave the table when the middlebox stops
-  bool nat = false;                 ///< translate, once or twice
+  bool keep_on_stop = false;  ///< leave the table when the middlebox stops
+  bool nat = false;           ///< translate, once or twice
+  /// Look up where the sources of packets from outside belong; the backend asks the kernel.
+  bool check_sources = true;
   std::vector<Pool> outside_pool;   ///< NAT: addresses whose ports belong to the bindings
   std::vector<Pool> inside_pool;    ///< twice NAT
   std::uint16_t first_port = 1024;  ///< of the pools
   std::uint16_t last_port = 65535;
   std::chrono::milliseconds shape_idle = kShapeIdle;  ///< tests have less patience
+  std::size_t install_octets = kInstallOctets;        ///< and fewer rules
 };
 
 /// What stands before our names in a table of the site's.

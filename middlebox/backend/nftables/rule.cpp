@@ -140,6 +140,15 @@ Rule& Rule::within(std::uint32_t reg, std::span<const std::byte> first,
   return *this;
 }
 
+Rule& Rule::unroutable_source() {
+  static constexpr std::uint32_t kNone = 0;
+  auto* fib = add(rule_.get(), "fib");
+  nftnl_expr_set_u32(fib, NFTNL_EXPR_FIB_DREG, number_of(0));
+  nftnl_expr_set_u32(fib, NFTNL_EXPR_FIB_RESULT, NFT_FIB_RESULT_OIF);
+  nftnl_expr_set_u32(fib, NFTNL_EXPR_FIB_FLAGS, NFTA_FIB_F_SADDR | NFTA_FIB_F_IIF);
+  return equals(0, std::as_bytes(std::span(&kNone, 1)));
+}
+
 Rule& Rule::in_set(const std::string& set) {
   auto* lookup = add(rule_.get(), "lookup");
   nftnl_expr_set_u32(lookup, NFTNL_EXPR_LOOKUP_SREG, number_of(0));

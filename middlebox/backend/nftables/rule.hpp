@@ -35,6 +35,9 @@ class Rule {
   Rule& within(std::uint32_t reg, std::span<const std::byte> first,
                std::span<const std::byte> last);
 
+  /// The best route to the packet's source does not lead out of where it came in.
+  Rule& unroutable_source();
+
   Rule& in_set(const std::string& set);
   /// Puts what the map has for the key in register 0 there.
   Rule& map(const std::string& map);

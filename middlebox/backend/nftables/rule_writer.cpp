@@ -129,9 +129,8 @@ class RuleWriter {
     }
     if (!options_.nat) return;
     for (const auto& shape : shapes_) translate(shape);
-    if (!options_.own_table) return;
-    for (const auto& pool : options_.outside_pool) keep_out(pool, options_.external_if);
-    for (const auto& pool : options_.inside_pool) keep_out(pool, options_.internal_if);
+    for (const auto& pool : options_.outside_pool) guard(pool, options_.external_if);
+    for (const auto& pool : options_.inside_pool) guard(pool, options_.internal_if);
   }
 
  private:
@@ -162,6 +161,7 @@ class RuleWriter {
           .add_to(batch_);
     }
     if (options_.allow_outbound && !outside) {
+      if (blocks_protocols(version)) withhold_authenticated(version, chain, source);
       rule(chain).verdict(NF_ACCEPT).add_to(batch_);
       return;
     }
@@ -192,10 +192,33 @@ class RuleWriter {
         .add_to(batch_);
   }
 
+  bool blocks_protocols(IpVersion version) const {
+    return std::ranges::any_of(shapes_, [version](const Shape& shape) {
+      return shape.purpose == Purpose::kDisable && shape.version == version && shape.protocol;
+    });
+  }
+
+  /// Behind an authentication header nobody sees which protocol and ports a packet has: while rules
+  /// block some, it needs a rule that lets it pass.
+  void withhold_authenticated(IpVersion version, const std::string& chain, Source source) {
+    enable(version, false, chain, source);
+    rule(chain)
+        .load_meta(NFT_META_L4PROTO, 0)
+        .equals(0, IPPROTO_AH)
+        .verdict(otherwise())
+        .add_to(batch_);
+  }
+
   void enable(IpVersion version, bool outside, const std::string& chain, Source source) {
     const Flow packets = outside ? Flow::kInbound : Flow::kOutbound;
+    bool sources_checked = !outside || !options_.check_sources;
     for (const auto& shape : shapes_) {
       if (shape.purpose != Purpose::kEnable || shape.version != version) continue;
+      // A rule for many external hosts is not for internal ones: their addresses are forged.
+      if (!sources_checked && shape.external_bits < address_bits(version)) {
+        rule(chain).unroutable_source().verdict(otherwise()).add_to(batch_);
+        sources_checked = true;
+      }
       if (shape.flow == Flow::kBoth || shape.flow == packets) {
         look_up(shape, chain, source, NF_ACCEPT, {});
       } else if (shape.flow == Flow::kInboundConnection) {
@@ -208,6 +231,16 @@ class RuleWriter {
 
   /// ICMP errors that come from one side are about packets that went there.
   void errors(IpVersion version, bool outside, const std::string& chain) {
+    // Redirect, and source quench, are for routers and obsolete: related to a flow, but no errors.
+    if (version == IpVersion::kIpv4) {
+      constexpr std::array kSourceQuench = {std::byte{4}};
+      constexpr std::array kRedirect = {std::byte{5}};
+      rule(chain)
+          .load_transport(0, 1, 0)
+          .within(0, kSourceQuench, kRedirect)
+          .verdict(otherwise())
+          .add_to(batch_);
+    }
     // Where an error comes from and who began the flow say which way the error travels.
     const auto direction = [outside](Source source) {
       return (source == Source::kFlowBegunOutside) == outside ? kOriginal : kReply;
@@ -277,23 +310,40 @@ class RuleWriter {
     made.add_to(batch_);
   }
 
-  /// Were such packets let in, the kernel would go on taking their flow for the router's own when
-  /// the port is bound.
-  void keep_out(const Pool& pool, const std::string& interface) {
+  /// What is still addressed to the pool after translation is for a port that is not bound. Were
+  /// such a packet let in, or sent on, the kernel would go on taking its flow for one that is not
+  /// to be translated when the port is bound.
+  void guard(const Pool& pool, const std::string& interface) {
+    for (const char* chain : {"input", "forward"}) {
+      if (options_.own_table) keep_out(pool, interface, chain);
+    }
+    // A pool that is routed to the router, whose own route to it leads back.
+    to_pool("forward", pool, interface)
+        .interface(NFT_META_OIFNAME, interface)
+        .verdict(NF_DROP)
+        .add_to(batch_);
+  }
+
+  Rule to_pool(const std::string& chain, const Pool& pool, const std::string& interface) {
     const bool ipv4 = pool.first.version == IpVersion::kIpv4;
     const auto size = address_octets(pool.first.version);
+    Rule made = rule(chain);
+    made.load_meta(NFT_META_NFPROTO, 0)
+        .equals(0, family_of(pool.first.version))
+        .interface(NFT_META_IIFNAME, interface)
+        .load_network(ipv4 ? 16 : 24, size, 0)
+        .within(0, std::span(pool.first.octets).first(size),
+                std::span(pool.last.octets).first(size));
+    return made;
+  }
+
+  void keep_out(const Pool& pool, const std::string& interface, const std::string& chain) {
     for (const std::uint8_t protocol :
          {kProtocolTcp, kProtocolUdp, kProtocolSctp, kProtocolDccp, kProtocolUdpLite}) {
-      rule("input")
-          .load_meta(NFT_META_NFPROTO, 0)
-          .equals(0, family_of(pool.first.version))
-          .interface(NFT_META_IIFNAME, interface)
+      to_pool(chain, pool, interface)
           .ct_bits(NFT_CT_STATE, kStateNew, true)
           .load_meta(NFT_META_L4PROTO, 0)
           .equals(0, protocol)
-          .load_network(ipv4 ? 16 : 24, size, 0)
-          .within(0, std::span(pool.first.octets).first(size),
-                  std::span(pool.last.octets).first(size))
           .load_transport(2, 2, 0)
           .within(0, port_octets(options_.first_port), port_octets(options_.last_port))
           .verdict(NF_DROP)

@@ -7,18 +7,23 @@
 #include <libnftnl/udata.h>
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_tables.h>
+#include <unistd.h>
 
 #include <array>
 #include <memory>
 #include <span>
 
 #include "middlebox/backend/nftables/key_layout.hpp"
+#include "middlebox/backend/nftables/rule.hpp"
 #include "middlebox/backend/nftables/rule_writer.hpp"
 
 namespace simco::backend::nftables {
 namespace {
 
 // --- Objects -------------------------------------------------------------------------------------
+
+/// Owner and persist; the kernel's header may be older than the kernel.
+constexpr std::uint32_t kClaimFlags = kTableOwned | 4;
 
 struct Hook {
   const char* chain;
@@ -80,10 +85,11 @@ std::vector<std::string> Ruleset::chains() const {
   return names;
 }
 
-void Ruleset::add_frame(MessageBuffer& batch) const {
+void Ruleset::add_frame(bool claimed, MessageBuffer& batch) const {
   if (options_.own_table) {
     auto* message = batch.begin_inet(NFT_MSG_NEWTABLE, NLM_F_CREATE);
     put_text(message, NFTA_TABLE_NAME, options_.table);
+    if (claimed) mnl_attr_put_u32(message, NFTA_TABLE_FLAGS, htonl(kClaimFlags));
     const std::string comment = kTableComment;
     std::string userdata = {static_cast<char>(NFTNL_UDATA_TABLE_COMMENT),
                             static_cast<char>(comment.size() + 1)};
@@ -152,10 +158,47 @@ void Ruleset::replace_rules(const std::vector<Shape>& shapes, MessageBuffer& bat
   write_rules(options_, shapes, batch);
 }
 
+void Ruleset::try_to_claim(MessageBuffer& batch) const {
+  add_trial_table(kClaimFlags, batch);
+  remove_trial_table(batch);
+}
+
+void Ruleset::try_to_check_sources(MessageBuffer& batch) const {
+  add_trial_table(0, batch);
+  Options trial;
+  trial.table = trial_table();
+  add_chain(trial, "sources", nullptr, batch);
+  Rule(trial.table, "sources").unroutable_source().verdict(NF_DROP).add_to(batch);
+  remove_trial_table(batch);
+}
+
+// A name that is nobody else's: if it is after all, the trial fails and their table stays.
+std::string Ruleset::trial_table() const { return "simco-trial-" + std::to_string(::getpid()); }
+
+void Ruleset::add_trial_table(std::uint32_t flags, MessageBuffer& batch) const {
+  auto* message = batch.begin_inet(NFT_MSG_NEWTABLE, NLM_F_CREATE | NLM_F_EXCL);
+  put_text(message, NFTA_TABLE_NAME, trial_table());
+  if (flags != 0) mnl_attr_put_u32(message, NFTA_TABLE_FLAGS, htonl(flags));
+  batch.end();
+}
+
+void Ruleset::remove_trial_table(MessageBuffer& batch) const {
+  auto* message = batch.begin_inet(NFT_MSG_DELTABLE, 0);
+  put_text(message, NFTA_TABLE_NAME, trial_table());
+  batch.end();
+}
+
 void Ruleset::remove_table(MessageBuffer& batch) const {
   auto* message = batch.begin_inet(NFT_MSG_DELTABLE, 0);
   put_text(message, NFTA_TABLE_NAME, options_.table);
   batch.end();
+}
+
+void Ruleset::remove_any_table(MessageBuffer& batch) const {
+  auto* message = batch.begin_inet(NFT_MSG_NEWTABLE, NLM_F_CREATE);
+  put_text(message, NFTA_TABLE_NAME, options_.table);
+  batch.end();
+  remove_table(batch);
 }
 
 void Ruleset::clear_site_table(const TableState& state, MessageBuffer& batch) const {

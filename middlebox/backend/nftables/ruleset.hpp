@@ -30,14 +30,20 @@ class Ruleset {
  public:
   explicit Ruleset(const Options& options) : options_(options) {}
 
-  /// The table where it is ours, and all chains, empty.
-  void add_frame(MessageBuffer& batch) const;
+  /// The table where it is ours, and all chains, empty. A claimed table belongs to the socket that
+  /// the batch is sent by.
+  void add_frame(bool claimed, MessageBuffer& batch) const;
+  // Batches that do nothing, where the kernel can do what they try:
+  void try_to_claim(MessageBuffer& batch) const;
+  void try_to_check_sources(MessageBuffer& batch) const;
   /// The set of `shape`, empty.
   void add_set(const Shape& shape, MessageBuffer& batch) const;
   void remove_set(const Shape& shape, MessageBuffer& batch) const;
   /// Replaces the rules of all chains by those that look up `shapes`.
   void replace_rules(const std::vector<Shape>& shapes, MessageBuffer& batch) const;
   void remove_table(MessageBuffer& batch) const;
+  /// The same whether there is such a table or not.
+  void remove_any_table(MessageBuffer& batch) const;
   /// Removes what is ours from a site's table that looks like `state`.
   void clear_site_table(const TableState& state, MessageBuffer& batch) const;
 
@@ -51,6 +57,9 @@ class Ruleset {
   std::vector<std::string> chains() const;
 
  private:
+  std::string trial_table() const;
+  void add_trial_table(std::uint32_t flags, MessageBuffer& batch) const;
+  void remove_trial_table(MessageBuffer& batch) const;
   void flush_chain(const std::string& name, MessageBuffer& batch) const;
 
   const Options& options_;

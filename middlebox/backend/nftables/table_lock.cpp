@@ -1,5 +1,7 @@
 #include "middlebox/backend/nftables/table_lock.hpp"
 
+#include <linux/capability.h>
+#include <spdlog/spdlog.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -7,32 +9,89 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <fstream>
+#include <optional>
 #include <stdexcept>
 #include <system_error>
 
 namespace simco::backend::nftables {
+namespace {
+
+// A name of an abstract socket belongs to a network namespace, like the tables, and to one process.
+struct Name {
+  explicit Name(const std::string& table) {
+    address.sun_family = AF_UNIX;
+    auto name = "simco-middlebox/" + table;
+    name.resize(std::min(name.size(), sizeof address.sun_path - 1));
+    std::copy(name.begin(), name.end(), address.sun_path + 1);
+    size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  }
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&address); }
+
+  sockaddr_un address{};
+  socklen_t size;
+};
+
+int open_socket() {
+  const int socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (socket < 0) throw std::system_error(errno, std::generic_category(), "socket");
+  return socket;
+}
+
+/// Who listens there, if that can be told.
+std::optional<ucred> listener_of(const Name& name) {
+  const int socket = open_socket();
+  ucred holder{};
+  socklen_t size = sizeof holder;
+  const bool told = ::connect(socket, name.get(), name.size) == 0 &&
+                    ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &holder, &size) == 0;
+  ::close(socket);
+  return told ? std::optional(holder) : std::nullopt;
+}
+
+/// Could the process have a middlebox's table?
+bool may_be_middlebox(const ucred& holder) {
+  if (holder.uid == 0 || holder.uid == ::geteuid()) return true;
+  std::ifstream status("/proc/" + std::to_string(holder.pid) + "/status");
+  bool same_user = false;
+  bool net_admin = false;
+  std::string field;
+  while (status >> field) {
+    if (field == "Uid:") {
+      uid_t uid = 0;
+      same_user = (status >> uid) && uid == holder.uid;
+    }
+    if (field == "CapEff:") {
+      std::uint64_t set = 0;
+      net_admin = (status >> std::hex >> set) && (set >> CAP_NET_ADMIN & 1) != 0;
+    }
+  }
+  return same_user && net_admin;
+}
+
+}  // namespace
 
 TableLock::~TableLock() {
   if (socket_ >= 0) ::close(socket_);
 }
 
-// A name of an abstract socket belongs to a network namespace, like the tables, and to one process.
 void TableLock::take(const std::string& table) {
-  socket_ = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (socket_ < 0) throw std::system_error(errno, std::generic_category(), "socket");
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  auto name = "simco-middlebox/" + table;
-  name.resize(std::min(name.size(), sizeof address.sun_path - 1));
-  std::copy(name.begin(), name.end(), address.sun_path + 1);
-  const auto size = offsetof(sockaddr_un, sun_path) + 1 + name.size();
-  if (::bind(socket_, reinterpret_cast<const sockaddr*>(&address), static_cast<socklen_t>(size)) ==
-      0) {
-    return;
+  const Name name(table);
+  socket_ = open_socket();
+  if (::bind(socket_, name.get(), name.size) == 0) {
+    if (::listen(socket_, SOMAXCONN) == 0) return;
+    throw std::system_error(errno, std::generic_category(), "listen");
   }
   if (errno != EADDRINUSE) throw std::system_error(errno, std::generic_category(), "bind");
-  throw std::runtime_error("--table: another simco-middlebox has the table inet " + table +
-                           " already; name another one");
+  const auto holder = listener_of(name);
+  if (holder && may_be_middlebox(*holder)) {
+    throw std::runtime_error("--table: another simco-middlebox has the table inet " + table +
+                             " already; name another one");
+  }
+  spdlog::warn(
+      "--table: process {} of user {}, which is not a middlebox, has taken the name of the lock of "
+      "table inet {}: it is ignored, and a second middlebox for this table would not be noticed",
+      holder ? holder->pid : 0, holder ? std::to_string(holder->uid) : "(unknown)", table);
 }
 
 }  // namespace simco::backend::nftables

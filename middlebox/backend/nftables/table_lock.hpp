@@ -13,7 +13,9 @@ class TableLock {
   TableLock& operator=(const TableLock&) = delete;
   ~TableLock();
 
-  /// Throws std::runtime_error when another middlebox in this network namespace has the table.
+  /// Throws std::runtime_error when another middlebox in this network namespace has the table. Any
+  /// user can take the lock's name, so what counts is who has it: a process that could not change
+  /// the table anyway is ignored, with a warning, and the lock is then not held.
   void take(const std::string& table);
 
  private:

@@ -56,8 +56,7 @@ void dump(NetlinkSocket& socket, int message, std::uint16_t table_attribute,
 
 }  // namespace
 
-TableState look_at_table(NetlinkSocket& socket, const std::string& name,
-                         const std::vector<std::string>& chains) {
+TableState look_for_table(NetlinkSocket& socket, const std::string& name) {
   TableState state;
   MessageBuffer ask;
   auto* request = ask.begin_inet(NFT_MSG_GETTABLE, NLM_F_ACK);
@@ -66,8 +65,14 @@ TableState look_at_table(NetlinkSocket& socket, const std::string& name,
   const int error =
       socket.request(ask, [&](const nlmsghdr* message) { read_table(message, state); });
   socket.discard();
-  if (error == ENOENT) return state;
-  if (error != 0) fail(error, "nf_tables");
+  if (error != 0 && error != ENOENT) fail(error, "nf_tables");
+  return state;
+}
+
+TableState look_at_table(NetlinkSocket& socket, const std::string& name,
+                         const std::vector<std::string>& chains) {
+  TableState state = look_for_table(socket, name);
+  if (!state.exists) return state;
   dump(socket, NFT_MSG_GETCHAIN, NFTA_CHAIN_TABLE, name, [&](const nlmsghdr* message) {
     std::string table;
     std::string chain;
