@@ -11,48 +11,13 @@
 
 #include "tests/support/folder.hpp"
 #include "tests/support/router_box.hpp"
+#include "tests/support/stream.hpp"
 
 namespace simco::test {
 namespace {
 
 using namespace std::chrono_literals;
 using boost::asio::use_future;
-
-/// A packet every millisecond, and the count of those that did not arrive.
-class Stream {
- public:
-  Stream(const Udp& from, const Endpoint& to, const Udp& at)
-      : receiver_([this, &at] {
-          for (;;) {
-            const auto packet = at.receive(kArrives);
-            if (!packet || packet->text == "end") return;
-            ++received_;
-          }
-        }),
-        sender_([this, &from, to] {
-          while (!ending_) {
-            from.send(to, "media");
-            ++sent_;
-            std::this_thread::sleep_for(1ms);
-          }
-          from.send(to, "end");
-        }) {}
-  ~Stream() { finish(); }
-  void finish() {
-    ending_ = true;
-    if (sender_.joinable()) sender_.join();
-    if (receiver_.joinable()) receiver_.join();
-  }
-  int sent() const { return sent_; }
-  int lost() const { return sent_ - received_; }
-
- private:
-  std::atomic<bool> ending_ = false;
-  std::atomic<int> sent_ = 0;
-  std::atomic<int> received_ = 0;
-  std::thread receiver_;
-  std::thread sender_;
-};
 
 /// What an agent knows of its rules, from replies alone.
 class Load {
@@ -67,10 +32,12 @@ class Load {
   std::map<PolicyRuleId, Known> rules;
   std::set<PolicyRuleId> removed;
   int unanswered_adds = 0;
+  std::atomic<int> acknowledged = 0;  ///< requests since the connection was opened
 
   /// Makes, extends and removes rules, several at a time, until the connection breaks.
   void run(BoxAgent& agent) {
     unanswered_adds = 0;
+    acknowledged = 0;
     while (step(agent)) {
     }
   }
@@ -98,11 +65,11 @@ class Load {
           !taken.insert(known->first).second) {
         const auto port = std::to_string(10'000 + 2 * (count_++ % 20'000));
         const auto request = BoxAgent::request("10.0.0.3:" + port, "192.0.2.3:" + port,
-                                               kProtocolUdp, Direction::kBidirectional, 600);
+                                               kProtocolUdp, Direction::kBidirectional, 3000);
         added.emplace_back(request, agent->enable(request, use_future));
       } else if (dice < 7) {
         extended.emplace_back(known->first,
-                              agent->change_lifetime(known->first, {900}, use_future));
+                              agent->change_lifetime(known->first, {3600}, use_future));
       } else {
         ended.emplace_back(known->first, agent->remove(known->first, use_future));
       }
@@ -111,6 +78,7 @@ class Load {
     const auto answered = [&](auto& future, auto&& use) {
       try {
         use(future);
+        ++acknowledged;
         return true;
       } catch (const boost::system::system_error& error) {
         // Nothing is refused: the connection is gone, or was before the request.
@@ -196,8 +164,8 @@ class Durability : public testing::TestWithParam<const char*> {
       EXPECT_EQ(status.outside, known->second.rule.outside);
       EXPECT_EQ(status.internal, known->second.request.internal);
       EXPECT_EQ(status.external, known->second.request.external);
-      EXPECT_LE(status.lifetime.seconds, 900U);
-      EXPECT_GE(status.lifetime.seconds, 300U);
+      EXPECT_LE(status.lifetime.seconds, 3600U);
+      EXPECT_GE(status.lifetime.seconds, 1000U);
     }
     EXPECT_LE(unknown, load.unanswered_adds);
   }
@@ -211,7 +179,7 @@ TEST_P(Durability, KilledAtAnyMomentItComesBackWithEveryRule) {
   const Udp peer(net.outside, {"192.0.2.2", 6004});
   auto box = std::make_unique<RouterBox>(net.router, options());
   const auto media = box->agent().enable("10.0.0.2:5004", "192.0.2.2:6004", kProtocolUdp,
-                                         Direction::kBidirectional, 600);
+                                         Direction::kBidirectional, 3600);
   Stream stream(peer, endpoint_of(media.outside), host);
   std::mt19937 random(7);
   Load load(7);
@@ -220,39 +188,48 @@ TEST_P(Durability, KilledAtAnyMomentItComesBackWithEveryRule) {
                                                    Direction::kBidirectional),
                                  media});
   // The stream's own rule is not played with.
-  std::size_t acknowledged = 0;
   for (int kill = 0; kill < kKills && !HasFailure(); ++kill) {
     const auto kept = load.rules.extract(media.pid);
-    std::thread killer([&, wait = random() % 150] {
-      std::this_thread::sleep_for(std::chrono::milliseconds(wait));
-      box->program().signal(SIGKILL);
-    });
-    load.run(box->agent());
+    // After so many acknowledged requests, and then at any moment of the next ones.
+    auto& agent = box->agent();
+    std::thread killer(
+        [&, requests = static_cast<int>(random() % 1000), more_us = random() % 5000] {
+          EXPECT_TRUE(eventually([&] { return load.acknowledged >= requests; }));
+          std::this_thread::sleep_for(std::chrono::microseconds(more_us));
+          box->program().signal(SIGKILL);
+        });
+    load.run(agent);
     killer.join();
     box->kill();
-    acknowledged += load.rules.size();
     load.rules.emplace(media.pid, kept.mapped());
     box = std::make_unique<RouterBox>(net.router, options());
     compare(box->agent(), load);
   }
-  EXPECT_GT(acknowledged, 1000U);  // there was a load
+  EXPECT_TRUE(eventually([&] { return stream.sent() > 1000; }));
   stream.finish();
-  EXPECT_GT(stream.sent(), 1000);
   EXPECT_EQ(stream.lost(), 0);
 }
 
 TEST_P(Durability, ALifetimeGoesOnWhileNobodyIsThere) {
   auto box = std::make_unique<RouterBox>(net.router, options());
-  const auto brief = box->agent().enable("10.0.0.2:5004", "192.0.2.2:6004", kProtocolUdp,
-                                         Direction::kBidirectional, 2);
+  // It ends while the middlebox is away; where it ends before, another one is made.
+  std::uint32_t lifetime_s = 2;
   const auto longer = box->agent().enable("10.0.0.2:5006", "192.0.2.2:6006", kProtocolUdp,
-                                          Direction::kBidirectional, 60);
-  box->kill();
-  std::this_thread::sleep_for(2500ms);
+                                          Direction::kBidirectional, 3600);
+  auto asked = std::chrono::steady_clock::now();
+  for (;; lifetime_s *= 2) {
+    asked = std::chrono::steady_clock::now();
+    box->agent().enable("10.0.0.2:5004", "192.0.2.2:6004", kProtocolUdp, Direction::kBidirectional,
+                        lifetime_s);
+    box->kill();
+    if (std::chrono::steady_clock::now() < asked + std::chrono::seconds(lifetime_s)) break;
+    box = std::make_unique<RouterBox>(net.router, options());
+  }
+  std::this_thread::sleep_until(asked + std::chrono::seconds(lifetime_s) + 500ms);
   box = std::make_unique<RouterBox>(net.router, options());
-  EXPECT_TRUE(box->says("1 rules are there again, 1 have expired, 0 are lost")) << brief.pid.value;
+  EXPECT_TRUE(box->says("1 rules are there again, 1 have expired, 0 are lost"));
   EXPECT_EQ(box->agent()->list(use_future).get(), std::vector{longer.pid});
-  EXPECT_LE(box->agent()->status(longer.pid, use_future).get().lifetime.seconds, 58U);
+  EXPECT_LE(box->agent()->status(longer.pid, use_future).get().lifetime.seconds, 3598U);
   // Identifiers go on where they were.
   EXPECT_GT(box->agent().enable("10.0.0.2:5008", "192.0.2.2:6008").pid, longer.pid);
 }
@@ -283,6 +260,49 @@ TEST_P(Durability, FlowsOfTheTimeWithoutItAreNotInTheWay) {
   const Udp other(net.inside, {"10.0.0.2", 5005});
   const auto later = box->agent().enable("10.0.0.2:5005", "192.0.2.2:6004");
   EXPECT_TRUE(other.gets(peer, endpoint_of(later.outside)));
+}
+
+/// Standard error and exit code of the middlebox that is started in a full file system, with the
+/// state of `folder`, and stopped when it listens.
+struct FullDisk {
+  explicit FullDisk(const std::string& folder, const NetworkNamespace& router) {
+    // What is mounted goes with the shell's own mount namespace.
+    const std::string script =
+        "set -e; mount -t tmpfs -o size=2m none " + folder + "/full; cp " + folder + "/rules.db* " +
+        folder + "/full; cat /dev/zero > " + folder +
+        "/full/filler 2>/dev/null || true; exec " SIMCO_BIN_DIR
+        "/simco-middlebox --backend nftables --internal-if int0 --external-if ext0 --port 7621 "
+        "--state " +
+        folder + "/full/rules.db";
+    program = router.run([&] {
+      return std::make_unique<Program>(
+          std::vector<std::string>{"/usr/bin/unshare", "-m", "/bin/sh", "-c", script});
+    });
+  }
+  std::unique_ptr<Program> program;
+};
+
+TEST(StateOnAFullDisk, DoesNotKeepItFromStarting) {
+  Network net;
+  const Folder folder{"full"};
+  std::filesystem::create_directory(folder.path + "/full");
+  PolicyRuleId pid;
+  {
+    RouterBox box(net.router, {"--state", folder.path + "/rules.db"});
+    pid = box.agent().enable("10.0.0.2:5004", "192.0.2.2:6004").pid;
+    box.kill();
+  }
+  const FullDisk full(folder.path, net.router);
+  ASSERT_EQ(full.program->listening_port(), 7621);
+  EXPECT_NE(full.program->err().find("1 rules are there again"), std::string::npos);
+  BoxAgent agent(net.router, 7621);
+  // Nothing new is granted, but what is there can be ended.
+  EXPECT_EQ(agent.refusal(BoxAgent::request("10.0.0.2:5006", "192.0.2.2:6004", kProtocolUdp,
+                                            Direction::kBidirectional)),
+            0x42);
+  agent.remove(pid);
+  full.program->signal(SIGTERM);
+  EXPECT_EQ(full.program->wait(), 0) << full.program->err();
 }
 
 }  // namespace

@@ -4,7 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "simco/net/sctp/kernel.hpp"
-#include "tests/support/loop.hpp"
+#include "tests/support/patience.hpp"
+#include "tests/support/port.hpp"
 #include "tests/support/program.hpp"
 
 namespace simco {
@@ -21,12 +22,16 @@ Words operator+(Words words, const Words& more) {
 /// `--transport sctp` with the userland stack behind a UDP port of our own.
 class SctpPrograms : public testing::Test {
  protected:
-  const std::string udp_ = std::to_string(test::free_udp_port());
+  const std::string udp_ = std::to_string(test::free_port());
   const Words agent_{"--transport", "sctp", "--sctp-stack", "userland", "--udp-encaps", udp_};
   const Words server_{"--sctp-stack", "userland", "--udp-encaps", udp_, "--port", "0"};
 
   Words connect(Program& server) const {
     return {"--connect", "127.0.0.1:" + std::to_string(server.listening_port("sctp"))};
+  }
+  /// The load generator, with these words. It may be late: that is no failure here.
+  Words load(const Words& more) const {
+    return Words{"simco-loadgen", "--abort-lag", "600", "--timeout", "600"} + more + agent_;
   }
   static std::size_t count(const std::string& text, const std::string& what) {
     std::size_t found = 0;
@@ -39,10 +44,9 @@ TEST_F(SctpPrograms, MiddleboxServesBothTransports) {
   Program middlebox(Words{"simco-middlebox", "--transport", "tcp,sctp", "--streams", "4"} +
                     server_);
   const auto tcp = "127.0.0.1:" + std::to_string(middlebox.listening_port());
-  Program load(Words{"simco-loadgen", "--rate", "500", "--count", "300", "--json", "-"} + agent_ +
-               connect(middlebox));
-  EXPECT_EQ(load.wait(), 0) << load.err();
-  const auto results = nlohmann::json::parse(load.out());
+  Program loadgen(load({"--rate", "500", "--count", "300", "--json", "-"}) + connect(middlebox));
+  EXPECT_EQ(loadgen.wait(), 0) << loadgen.err();
+  const auto results = nlohmann::json::parse(loadgen.out());
   EXPECT_EQ(results["parameters"]["transport"], "sctp");
   EXPECT_EQ(results["parameters"]["transport_stack"], "userland");
   EXPECT_EQ(results["parameters"]["streams"], 16);
@@ -50,7 +54,7 @@ TEST_F(SctpPrograms, MiddleboxServesBothTransports) {
   EXPECT_EQ(results["parameters"]["inbound_streams"], 4);
   EXPECT_EQ(results["transactions"]["completed"], 300);
   EXPECT_TRUE(results["transport_stats"].contains("retransmitted_chunks"));
-  EXPECT_NE(load.err().find("per over sctp (userland, 4 streams)"), std::string::npos);
+  EXPECT_NE(loadgen.err().find("per over sctp (userland, 4 streams)"), std::string::npos);
 
   Program over_sctp(Words{"simcoctl", "status", "1"} + agent_ + connect(middlebox));
   EXPECT_EQ(over_sctp.wait(), 0) << over_sctp.err();
@@ -63,21 +67,21 @@ TEST_F(SctpPrograms, MiddleboxServesBothTransports) {
 
 TEST_F(SctpPrograms, SeveralAssociationsAndDeletedRules) {
   Program middlebox(Words{"simco-middlebox", "--transport", "sctp"} + server_);
-  Program load(Words{"simco-loadgen", "--rate", "2000", "--count", "2000", "--connections", "8",
-                     "--rules", "80", "--json", "-"} +
-               agent_ + connect(middlebox));
-  EXPECT_EQ(load.wait(), 0) << load.err();
-  EXPECT_GT(nlohmann::json::parse(load.out())["rules_deleted"], 1000);
+  Program loadgen(load({"--rate", "2000", "--count", "2000", "--connections", "8", "--rules", "80",
+                        "--json", "-"}) +
+                  connect(middlebox));
+  EXPECT_EQ(loadgen.wait(), 0) << loadgen.err();
+  EXPECT_GT(nlohmann::json::parse(loadgen.out())["rules_deleted"], 1000);
 }
 
 TEST_F(SctpPrograms, EchoOrderedAndUnordered) {
   Program echo(Words{"simco-echo", "--transport", "sctp"} + server_);
   for (const Words& how : {Words{}, Words{"--unordered"}}) {
-    Program load(Words{"simco-loadgen", "--workload", "echo", "--rate", "2000", "--count", "1000",
-                       "--connections", "3", "--json", "-"} +
-                 how + agent_ + connect(echo));
-    EXPECT_EQ(load.wait(), 0) << load.err();
-    const auto results = nlohmann::json::parse(load.out());
+    Program loadgen(load({"--workload", "echo", "--rate", "2000", "--count", "1000",
+                          "--connections", "3", "--json", "-"}) +
+                    how + connect(echo));
+    EXPECT_EQ(loadgen.wait(), 0) << loadgen.err();
+    const auto results = nlohmann::json::parse(loadgen.out());
     EXPECT_EQ(results["parameters"]["unordered"], !how.empty());
     EXPECT_EQ(results["transactions"]["completed"], 1000);
   }
@@ -90,10 +94,8 @@ TEST_F(SctpPrograms, AnyAddress) {
                     server_);
   const auto port = ":" + std::to_string(middlebox.listening_port("sctp"));
   for (const std::string address : {"127.0.0.1", "127.0.0.5", "[::1]"}) {
-    Program load(
-        Words{"simco-loadgen", "--rate", "500", "--count", "50", "--connect", address + port} +
-        agent_);
-    EXPECT_EQ(load.wait(), 0) << address << load.err();
+    Program loadgen(load({"--rate", "500", "--count", "50", "--connect", address + port}));
+    EXPECT_EQ(loadgen.wait(), 0) << address << loadgen.err();
   }
 }
 
@@ -101,12 +103,14 @@ TEST_F(SctpPrograms, AMiddleboxThatStopsSaysGoodbye) {
   Program middlebox(Words{"simco-middlebox", "--transport", "sctp"} + server_);
   Program watch(Words{"simcoctl", "watch"} + agent_ + connect(middlebox));
   // Until it shows a change, it may not be there yet.
-  for (int i = 1; i <= 100 && watch.out().empty(); ++i) {
-    Program make(Words{"simcoctl", "enable", "--internal", "10.0.0.1:" + std::to_string(4000 + i),
+  int port = 4000;
+  EXPECT_TRUE(test::eventually([&] {
+    Program make(Words{"simcoctl", "enable", "--internal", "10.0.0.1:" + std::to_string(++port),
                        "--external", "192.0.2.1:5000", "--udp"} +
                  agent_ + connect(middlebox));
     EXPECT_EQ(make.wait(), 0) << make.err();
-  }
+    return !watch.out().empty();
+  }));
   middlebox.signal(SIGTERM);
   EXPECT_EQ(middlebox.wait(), 0) << middlebox.err();
   EXPECT_EQ(watch.wait(), 1);
@@ -114,7 +118,8 @@ TEST_F(SctpPrograms, AMiddleboxThatStopsSaysGoodbye) {
 }
 
 TEST_F(SctpPrograms, WhatIsMissingIsOneLine) {
-  if (net::sctp::kernel_has_sctp()) GTEST_SKIP() << "nothing is missing: this kernel has SCTP";
+  if (net::sctp::kernel_has_sctp())
+    GTEST_SKIP() << "this machine: its kernel has SCTP, so nothing is missing";
   Program middlebox({"simco-middlebox", "--transport", "sctp", "--sctp-stack", "kernel", "--port",
                      "0", "--log-level", "error"});
   EXPECT_EQ(middlebox.wait(), 1);

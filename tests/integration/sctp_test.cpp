@@ -19,6 +19,7 @@
 #include "simco/net/sctp/kernel.hpp"
 #include "tests/support/channel_handler.hpp"
 #include "tests/support/figures.hpp"
+#include "tests/support/log.hpp"
 #include "tests/support/loop.hpp"
 #include "tests/support/sctp_stacks.hpp"
 #include "tests/support/udp_relay.hpp"
@@ -47,18 +48,19 @@ class SctpTest : public testing::TestWithParam<test::SctpStacks> {
     for (auto& raw : raws_) raw->channel->detach();
     raws_.clear();
     agents_.clear();
-    loop_.run_for_a_while(20ms);
+    loop_.watch(20ms);
   }
 
   void serve() {
     server_ = std::make_unique<middlebox::Server>(loop_.io(), options_, backend_);
+    server_->start();
     port_ = server_->ports().back();
   }
   net::HostPort target() const { return {"127.0.0.1", port_}; }
   agent::Agent& make_agent() {
     agent::Agent::Options options;
     options.transport = transport_;
-    options.timeout = 20s;
+    options.timeout = test::kPatience;
     agents_.push_back(std::make_unique<agent::Agent>(loop_.io().get_executor(), options));
     return *agents_.back();
   }
@@ -69,7 +71,7 @@ class SctpTest : public testing::TestWithParam<test::SctpStacks> {
       done = true;
       if (failure) std::rethrow_exception(failure);
     });
-    ASSERT_TRUE(loop_.run_until([&] { return done; }, 100s));
+    ASSERT_TRUE(loop_.run_until([&] { return done; }));
   }
 
   /// An association without an agent on it.
@@ -81,13 +83,13 @@ class SctpTest : public testing::TestWithParam<test::SctpStacks> {
     raws_.push_back(std::make_unique<Raw>());
     auto& raw = *raws_.back();
     std::optional<error_code> result;
-    net::connect(loop_.io().get_executor(), transport_, target(), 20s, read_buffer_,
+    net::connect(loop_.io().get_executor(), transport_, target(), test::kPatience, read_buffer_,
                  [&](const error_code& error, std::shared_ptr<net::MessageChannel> channel) {
                    result = error;
                    raw.channel = std::move(channel);
                    if (raw.channel) raw.channel->start(raw.handler);
                  });
-    EXPECT_TRUE(loop_.run_until([&] { return result.has_value(); }, 30s));
+    EXPECT_TRUE(loop_.run_until([&] { return result.has_value(); }));
     if (result && !*result) return &raw;
     ADD_FAILURE() << (result ? result->message() : "no answer");
     raws_.pop_back();
@@ -100,7 +102,7 @@ class SctpTest : public testing::TestWithParam<test::SctpStacks> {
     raw.channel->flush();
   }
   bool has(Raw& raw, std::size_t messages) {
-    return loop_.run_until([&] { return raw.handler.messages.size() >= messages; }, 5s);
+    return loop_.run_until([&] { return raw.handler.messages.size() >= messages; });
   }
   /// Sends a request and waits for the next message.
   std::optional<Message> ask(Raw& raw, std::uint32_t tid, const Body& body) {
@@ -167,10 +169,10 @@ TEST_P(SctpTest, EveryTransaction) {
     co_await agent.close(asio::use_awaitable);
     co_await watcher.close(asio::use_awaitable);
   }());
-  EXPECT_TRUE(loop_.run_until([&] { return server_->connection_count() == 0; }, 5s));
+  EXPECT_TRUE(loop_.run_until([&] { return server_->connection_count() == 0; }));
 }
 
-// decisions.md 23 and 24.
+// doc/rfc4540.md, readings 23 and 24.
 TEST_P(SctpTest, EveryMessageIsOnTheStreamOfItsTid) {
   options_.listen.sctp.streams = 5;
   serve();
@@ -212,14 +214,19 @@ TEST_P(SctpTest, EveryMessageIsOnTheStreamOfItsTid) {
 
 TEST_P(SctpTest, Section6) {
   serve();
-  const auto reply_after = [&](bool open, const char* hex) {
+  const auto types_after = [&](bool open, const char* hex, bool closes) {
     auto* raw = connect_raw();
     if (raw == nullptr) return std::string("no connection");
     if (open) ask(*raw, 2, SeRequest{});
     const std::size_t before = open ? 1 : 0;
     send(*raw, test::from_hex(hex));
+    if (closes) {
+      loop_.run_until([&] { return raw->handler.closed != 0; });
+    } else {
+      has(*raw, before + 1);
+      ask(*raw, 3, PrlRequest{});  // it still answers
+    }
     std::string text;
-    loop_.run_until([&] { return raw->handler.closed != 0; }, 1s);
     for (std::size_t i = before; i < raw->handler.messages.size(); ++i) {
       text += test::to_hex(raw->handler.messages[i]).substr(0, 4) + " ";
     }
@@ -230,28 +237,34 @@ TEST_P(SctpTest, Section6) {
   const std::string ast = test::to_hex(test::encoded({{0}, AstNotification{}})).substr(0, 4);
   for (const char* hex : {"01", "01220004 00000001", "01220000 00000001 00", "01220001 00000001 00",
                           "0122fff9 00000001"}) {
-    EXPECT_EQ(reply_after(false, hex), bfm + " closed") << hex;
-    EXPECT_EQ(reply_after(true, hex), bfm + " " + ast + " closed") << hex;
+    EXPECT_EQ(types_after(false, hex, true), bfm + " closed") << hex;
+    EXPECT_EQ(types_after(true, hex, true), bfm + " " + ast + " closed") << hex;
   }
-  EXPECT_EQ(reply_after(false, "07220000 00000001"), "0310 closed");
-  EXPECT_EQ(reply_after(true, "07220000 00000001"), "0310 open");
-  EXPECT_EQ(reply_after(false, "01220000 00000001"), "0311 closed");
-  EXPECT_EQ(reply_after(true, "01160000 00000001"), "0311 open");
-  EXPECT_EQ(reply_after(true, "01150000 00000001"), "0312 open");
+  EXPECT_EQ(types_after(false, "07220000 00000001", true), "0310 closed");
+  EXPECT_EQ(types_after(true, "07220000 00000001", false), "0310 0222 open");
+  EXPECT_EQ(types_after(false, "01220000 00000001", true), "0311 closed");
+  EXPECT_EQ(types_after(true, "01160000 00000001", false), "0311 0222 open");
+  EXPECT_EQ(types_after(true, "01150000 00000001", false), "0312 0222 open");
 }
 
 TEST_P(SctpTest, AThousandAssociationsThatSendNothing) {
-  options_.message_timeout = 500ms;
+  options_.message_timeout = 1s;
   serve();
   auto& agent = make_agent();
-  run([&]() -> asio::awaitable<void> { co_await agent.open(target(), asio::use_awaitable); }());
+  run([&]() -> asio::awaitable<void> {
+    // We may be too slow to open a session in that time, and then try again.
+    for (bool open = false; !open;) {
+      const auto [error, capabilities] = co_await agent.open(target(), kToken);
+      open = !error;
+    }
+  }());
   for (int i = 0; i < 1000; ++i) ASSERT_NE(connect_raw(), nullptr);
   run([&]() -> asio::awaitable<void> {
     for (std::uint16_t i = 1; i <= 100; ++i) {
-      co_await agent.enable(pinhole(i), asio::use_awaitable);
+      co_await agent.enable(pinhole(i, 3600), asio::use_awaitable);
     }
   }());
-  EXPECT_TRUE(loop_.run_until([&] { return server_->connection_count() == 1; }, 20s));
+  EXPECT_TRUE(loop_.run_until([&] { return server_->connection_count() == 1; }));
   EXPECT_EQ(server_->session_count(), 1U);
   EXPECT_EQ(server_->rule_count(), 100U);
 }
@@ -264,11 +277,14 @@ TEST_P(SctpTest, APeerThatStopsReadingIsCutOff) {
   ASSERT_TRUE(ask(*deaf, 2, SeRequest{}));
   deaf->channel->pause_input();
   auto& agent = make_agent();
+  const test::Log log;
+  // What fills the deaf peer's queue is the number of notifications, not the time that they take.
+  constexpr std::size_t kChangesMax = 500'000;
   std::size_t changes = 0;
   run([&]() -> asio::awaitable<void> {
     co_await agent.open(target(), asio::use_awaitable);
     const auto rule = co_await agent.enable(pinhole(1), asio::use_awaitable);
-    while (server_->connection_count() == 2 && changes < 1'000'000) {
+    while (!log.says("output queue is full") && changes < kChangesMax) {
       constexpr std::size_t kAtOnce = 1000;
       std::size_t answered = 0;
       for (std::size_t i = 0; i < kAtOnce; ++i) {
@@ -286,8 +302,8 @@ TEST_P(SctpTest, APeerThatStopsReadingIsCutOff) {
     // Others are unharmed.
     co_await agent.status(rule.pid, asio::use_awaitable);
   }());
-  EXPECT_EQ(server_->connection_count(), 1U);
-  EXPECT_LT(changes, 500'000U);
+  EXPECT_LT(changes, kChangesMax);
+  EXPECT_TRUE(loop_.run_until([&] { return server_->connection_count() == 1; }));
 }
 
 TEST_P(SctpTest, TcpAndSctpAtOnce) {
@@ -308,13 +324,14 @@ TEST_P(SctpTest, TcpAndSctpAtOnce) {
   }());
   bool stopped = false;
   server_->stop([&] { stopped = true; });
-  EXPECT_TRUE(loop_.run_until([&] { return stopped; }, 2s));
+  EXPECT_TRUE(loop_.run_until([&] { return stopped; }));
 }
 
 INSTANTIATE_TEST_SUITE_P(Userland, SctpTest, test::userland_stacks(), test::name_of_stacks);
 INSTANTIATE_TEST_SUITE_P(Kernel, SctpTest, test::kernel_stacks(), test::name_of_stacks);
 
 struct UserlandMiddlebox {
+  UserlandMiddlebox() { server.start(); }
   static middlebox::ServerOptions over_sctp() {
     middlebox::ServerOptions options;
     options.listen.transports = {net::Transport::kSctp};
@@ -346,6 +363,8 @@ TEST_P(SctpOrderTest, NoMessageAboutARuleOvertakesAnother) {
 
   constexpr std::uint16_t kRules = 40;
   constexpr std::uint32_t kChanges = 8;
+  // So far apart that what is left of one is more than the one before it.
+  const auto lifetime = [](std::uint32_t change) { return Lifetime{1000 + 300 * change}; };
   std::map<std::uint32_t, std::vector<std::uint32_t>> seen;  // PID -> lifetimes, by the watcher
   std::size_t events = 0;
   std::size_t answers = 0;
@@ -366,19 +385,20 @@ TEST_P(SctpOrderTest, NoMessageAboutARuleOvertakesAnother) {
         co_await agent.open({"127.0.0.1", server.ports().front()}, asio::use_awaitable);
         std::vector<PolicyRuleId> pids;
         for (std::uint16_t i = 1; i <= kRules; ++i) {
-          pids.push_back((co_await agent.enable(pinhole(i), asio::use_awaitable)).pid);
+          pids.push_back((co_await agent.enable(pinhole(i, 600), asio::use_awaitable)).pid);
         }
         for (const auto pid : pids) {
           for (std::uint32_t i = 1; i <= kChanges; ++i) {
-            agent.change_lifetime(pid, Lifetime{1000 + i}, [&, i](error_code error, Lifetime got) {
+            agent.change_lifetime(pid, lifetime(i), [&, i](error_code error, Lifetime got) {
               EXPECT_FALSE(error) << error.message();
-              EXPECT_EQ(got.seconds, 1000 + i);
+              EXPECT_EQ(got, lifetime(i));
               ++answers;
             });
           }
           agent.status(pid, [&](error_code error, const agent::RuleStatus& status) {
             EXPECT_FALSE(error) << error.message();
-            EXPECT_NEAR(status.lifetime.seconds, 1000 + kChanges, 2);
+            EXPECT_LE(status.lifetime, lifetime(kChanges));
+            EXPECT_GT(status.lifetime, lifetime(kChanges - 1));
             ++answers;
           });
           agent.remove(pid, [&](error_code error) {
@@ -395,16 +415,14 @@ TEST_P(SctpOrderTest, NoMessageAboutARuleOvertakesAnother) {
       [](std::exception_ptr failure) {
         if (failure) std::rethrow_exception(failure);
       });
-  ASSERT_TRUE(loop.run_until(
-      [&] {
-        return done && answers == kRules * (kChanges + 3) && events >= kRules * (kChanges + 2);
-      },
-      30s));
+  ASSERT_TRUE(loop.run_until([&] {
+    return done && answers == kRules * (kChanges + 3) && events >= kRules * (kChanges + 2);
+  }));
   EXPECT_GT(relay.lost(), 0U);
   for (const auto& [pid, lifetimes] : seen) {
     ASSERT_EQ(lifetimes.size(), kChanges + 2) << "rule " << pid;
-    EXPECT_EQ(lifetimes.front(), 60U);
-    for (std::uint32_t i = 1; i <= kChanges; ++i) EXPECT_EQ(lifetimes[i], 1000 + i);
+    EXPECT_EQ(lifetimes.front(), 600U);
+    for (std::uint32_t i = 1; i <= kChanges; ++i) EXPECT_EQ(lifetimes[i], lifetime(i).seconds);
     EXPECT_EQ(lifetimes.back(), 0U);
   }
 }
@@ -426,16 +444,16 @@ TEST(UserlandSctp, ARequestForAnUnknownRuleIsAnsweredAtOnce) {
     agent.change_lifetime({1}, Lifetime{5},
                           [&](error_code failure, Lifetime) { answer = failure; });
   });
-  ASSERT_TRUE(loop.run_until([&] { return answer.has_value(); }, 5s));
+  ASSERT_TRUE(loop.run_until([&] { return answer.has_value(); }));
 }
 
 // usrsctp is one per process: a second loop is told so, and gets it when the first is gone.
 TEST(UserlandSctp, OneEventLoopPerProcess) {
-  const auto udp_port = test::free_udp_port();
+  const auto udp_port = test::free_port();
   net::ReadBuffer buffer{};
   const auto attempt = [&](asio::io_context& io, const net::TransportOptions& transport) {
     std::optional<error_code> result;
-    net::connect(io.get_executor(), transport, {"127.0.0.1", 7626}, 2s, buffer,
+    net::connect(io.get_executor(), transport, {"127.0.0.1", 7626}, test::kPatience, buffer,
                  [&](const error_code& error, const auto&) { result = error; });
     io.restart();
     io.run();

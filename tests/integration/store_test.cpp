@@ -10,6 +10,7 @@
 #include "middlebox/store/make_store.hpp"
 #include "middlebox/store/memory_store.hpp"
 #include "middlebox/store/redis_store.hpp"
+#include "tests/support/patience.hpp"
 #include "tests/support/redis_server.hpp"
 
 namespace simco::test {
@@ -167,6 +168,15 @@ TEST_F(Sqlite, IsForItsOwnerAlone) {
   }
 }
 
+TEST_F(Sqlite, AFileThatOthersMayReadIsMadePrivate) {
+  place.make()->open();
+  ASSERT_EQ(::chmod(place.where.c_str(), 0644), 0);
+  place.make()->open();
+  struct stat found{};
+  ASSERT_EQ(::stat(place.where.c_str(), &found), 0);
+  EXPECT_EQ(found.st_mode & 0777, 0600U);
+}
+
 TEST_F(Sqlite, HasOneUserAtATime) {
   const auto first = place.make();
   first->open();
@@ -251,11 +261,9 @@ TEST_F(Redis, WaitsForReplicasWhereTold) {
             std::string::npos);
   RedisServer replica({"--replicaof", "127.0.0.1 " + std::to_string(place.redis().port()),
                        "--repl-diskless-sync-delay", "0"});
-  std::string last = "never";
-  for (int i = 0; i < 30 && !last.empty(); ++i) {
-    last = complaint([&] { store->write({{entry(2, "two")}, {}}); });
-  }
-  EXPECT_EQ(last, "");
+  // When the replica has caught up.
+  EXPECT_TRUE(eventually(
+      [&] { return complaint([&] { store->write({{entry(2, "two")}, {}}); }).empty(); }));
 }
 
 TEST_F(Redis, AsksForAPassword) {

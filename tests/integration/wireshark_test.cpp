@@ -2,6 +2,8 @@
 // our own programs send over each transport.
 #include <gtest/gtest.h>
 
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/udp.hpp>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -9,6 +11,7 @@
 #include "tests/support/figures.hpp"
 #include "tests/support/folder.hpp"
 #include "tests/support/network.hpp"
+#include "tests/support/patience.hpp"
 #include "tests/support/program.hpp"
 
 namespace simco::test {
@@ -132,34 +135,47 @@ TEST_F(Wireshark, MarksWhatIsWrong) {
 /// What simcoctl says to a middlebox with these options, captured on the way.
 class Traffic : public Wireshark {
  protected:
+  static constexpr std::uint16_t kDiscardPort = 9;
+
   std::string capture_traffic(const std::vector<std::string>& transport) {
     const auto file = folder + "/traffic.pcap";
     return network.run([&] {
       Program dump({"/usr/bin/tshark", "-q", "-i", "lo", "-w", file});
-      dump.line_with("Capturing on");
+      wait_for_mark(file, "the capture has begun");
       std::vector<std::string> words = {"simco-middlebox"};
       words.insert(words.end(), transport.begin(), transport.end());
       Program box(words);
       EXPECT_NE(box.line_with("listening on"), "");
-      std::vector<std::string> ask = {"simcoctl"};
+      std::vector<std::string> ask = {"simcoctl", "--timeout", "120"};
       ask.insert(ask.end(), transport.begin(), transport.end());
       auto enable = ask;
       enable.insert(enable.end(), {"enable", "--udp", "--internal", "10.0.0.1:4000", "--external",
                                    "192.0.2.1:6000"});
-      for (int i = 0; i < 50 && !std::filesystem::exists(file); ++i) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(20));
-      }
       Program first(enable);
       EXPECT_EQ(first.wait(), 0) << first.err();
       auto remove = ask;
       remove.insert(remove.end(), {"delete", "99"});
       Program second(remove);
       EXPECT_EQ(second.wait(), 1);
-      std::this_thread::sleep_for(std::chrono::milliseconds(1500));  // the capture is in batches
+      wait_for_mark(file, "all has been said");  // what went before is there, too
       dump.signal(SIGINT);
       EXPECT_EQ(dump.wait(), 0);
       return file;
     });
+  }
+  /// Sends packets with `mark` in them until the capture has one.
+  static void wait_for_mark(const std::string& file, const std::string& mark) {
+    boost::asio::io_context io;
+    using boost::asio::ip::udp;
+    udp::socket socket(io, udp::v4());
+    EXPECT_TRUE(eventually([&] {
+      boost::system::error_code ignored;  // nobody listens there
+      socket.send_to(boost::asio::buffer(mark),
+                     {boost::asio::ip::address_v4::loopback(), kDiscardPort}, 0, ignored);
+      std::stringstream text;
+      text << std::ifstream(file, std::ios::binary).rdbuf();
+      return text.str().find(mark) != std::string::npos;
+    }));
   }
   void check(const std::string& file, const std::string& filter) {
     std::vector<std::string> expected = {
@@ -175,7 +191,6 @@ class Traffic : public Wireshark {
       if (tab + 1 == line.size()) continue;
       const double seconds = std::stod(line.substr(tab + 1));
       EXPECT_GT(seconds, 0);
-      EXPECT_LT(seconds, 5);
       line = line.substr(0, tab + 1) + "yes";
     }
     EXPECT_EQ(lines, expected);

@@ -2,8 +2,9 @@
 #pragma once
 
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/udp.hpp>
 #include <chrono>
+
+#include "tests/support/patience.hpp"
 
 namespace simco::test {
 
@@ -11,19 +12,19 @@ class Loop {
  public:
   boost::asio::io_context& io() { return io_; }
 
-  /// Runs the loop until `done` or for `limit`; answers whether it was done.
+  /// Runs the loop until `done`. Returns false if that never comes.
   template <class Done>
-  bool run_until(Done done, std::chrono::seconds limit = std::chrono::seconds(20)) {
-    const auto end = std::chrono::steady_clock::now() + limit;
+  bool run_until(Done done) {
+    const auto end = std::chrono::steady_clock::now() + kPatience;
     while (!done()) {
       if (std::chrono::steady_clock::now() >= end) return false;
       io_.restart();
-      io_.run_one_for(std::chrono::milliseconds(5));
+      io_.run_one_for(kLook);
     }
     return true;
   }
-  /// Long enough for anything to show that should not happen.
-  void run_for_a_while(std::chrono::milliseconds time = std::chrono::milliseconds(200)) {
+  /// Long enough for most things to show that must not happen.
+  void watch(std::chrono::milliseconds time = kWatch) {
     io_.restart();
     io_.run_for(time);
   }
@@ -32,11 +33,10 @@ class Loop {
   boost::asio::io_context io_;
 };
 
-/// A UDP port of the loopback address that nobody uses at the moment.
-inline std::uint16_t free_udp_port() {
-  boost::asio::io_context io;
-  const boost::asio::ip::udp::socket socket(io, {boost::asio::ip::address_v4::loopback(), 0});
-  return socket.local_endpoint().port();
+/// Runs `io` until it has nothing to do.
+inline void run_to_the_end(boost::asio::io_context& io) {
+  io.restart();
+  io.run_for(kPatience);
 }
 
 }  // namespace simco::test

@@ -1,6 +1,7 @@
 // The middlebox without sockets: engine, group commit and a backend that the test answers for.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <string>
@@ -17,32 +18,15 @@ namespace simco::test {
 class ScriptedBackend final : public backend::Backend {
  public:
   std::string_view name() const override { return "scripted"; }
-  Capabilities capabilities() const override {
-    Capabilities result;
-    result.packet_filter = true;
-    result.internal_wildcards = result.external_wildcards = result.port_wildcards = true;
-    result.internal_versions = result.external_versions = 3;
-    result.lifetime_max_s = 3600;
-    return result;
-  }
-  std::vector<backend::ChangeResult> begin(std::span<const backend::RuleChange> rules) override {
-    batches.emplace_back(rules.begin(), rules.end());
-    return std::vector(rules.size(), backend::ChangeResult::kDone);
-  }
-  void apply(std::span<const backend::RuleChange> batch, Client& client) override {
-    SIMCO_ASSERT(client_ == nullptr);
-    batches.emplace_back(batch.begin(), batch.end());
-    client_ = &client;
-    if (automatic) finish();
-  }
+  Capabilities capabilities() const override;
+  std::vector<backend::ChangeResult> begin(std::span<const backend::RuleChange> rules) override;
+  void apply(std::span<const backend::RuleChange> batch, Client& client) override;
   bool busy() const { return client_ != nullptr; }
   /// Ends the batch; `results` for its first changes, the others are done.
-  void finish(std::vector<backend::ChangeResult> results = {}) {
-    results.resize(batches.back().size(), backend::ChangeResult::kDone);
-    std::exchange(client_, nullptr)->on_applied(results);
-  }
+  void finish(std::vector<backend::ChangeResult> results = {});
 
   bool automatic = true;
+  std::size_t refused = 0;  ///< changes
   std::vector<std::vector<backend::RuleChange>> batches;
 
  private:
@@ -53,14 +37,10 @@ class MiddleboxCore : private middlebox::GroupCommit::Observer {
  public:
   class Agent final : public middlebox::Requester {
    public:
-    Agent(MiddleboxCore& core, const std::string& name)
-        : core_(core), id_(core.engine.acquire(name)) {}
+    Agent(MiddleboxCore& core, const std::string& name);
     policy::AgentId agent() const override { return id_; }
     std::uint32_t lifetime_max_s() const override { return told_lifetime_max_s; }
-    void reply(TransactionId tid, const Body& body) override {
-      core_.storage_.push_back(encoded({tid, body}));
-      replies[tid.value] = decode(core_.storage_.back())->body;
-    }
+    void reply(TransactionId tid, const Body& body) override;
 
     std::uint32_t told_lifetime_max_s = 0xFFFF'FFFF;
     std::map<std::uint32_t, Body> replies;
@@ -79,42 +59,15 @@ class MiddleboxCore : private middlebox::GroupCommit::Observer {
   };
 
   explicit MiddleboxCore(std::uint32_t rules_max = 1000) : MiddleboxCore(Options{rules_max, {}}) {}
-  explicit MiddleboxCore(Options options)
-      : directory(std::move(options.directory)),
-        engine({backend.capabilities(), policy::PolicyEngine::all_protocols(), options.nat,
-                options.rules_max}),
-        commit(engine, backend, *this, options.metrics) {
-    engine.apply(directory);
-  }
+  explicit MiddleboxCore(Options options);
 
   /// The agent called `name`; one that the directory does not have may do everything.
-  Agent& agent(const std::string& name) {
-    policy::AgentPolicy anything;
-    anything.name = name;
-    directory.add(std::move(anything));
-    engine.apply(directory);
-    agents_.push_back(std::make_unique<Agent>(*this, name));
-    return *agents_.back();
-  }
+  Agent& agent(const std::string& name);
   /// Hands a request in without giving it to the backend; answers its TID.
-  std::uint32_t submit(Agent& agent, const Body& request) {
-    commit.submit(agent, {++tid_}, request);
-    return tid_;
-  }
+  std::uint32_t submit(Agent& agent, const Body& request);
   /// A request and its reply, with a backend that answers at once.
-  Body ask(Agent& agent, const Body& request) {
-    const auto tid = submit(agent, request);
-    commit.dispatch();
-    SIMCO_ASSERT(agent.replies.contains(tid));
-    return agent.replies[tid];
-  }
-  void advance(Instant::duration time) {
-    now_ += time;
-    while (engine.next_expiry() && *engine.next_expiry() <= now_ && !backend.busy()) {
-      commit.expire();
-      commit.dispatch();
-    }
-  }
+  Body ask(Agent& agent, const Body& request);
+  void advance(Instant::duration time);
   Instant now() const override { return now_; }
 
   ScriptedBackend backend;
@@ -125,12 +78,7 @@ class MiddleboxCore : private middlebox::GroupCommit::Observer {
   std::vector<PolicyRuleId> expiry_failures;
 
  private:
-  void on_rule_event(const policy::RuleEvent& event, const middlebox::Requester* cause) override {
-    for (const auto& agent : agents_) {
-      if (agent.get() == cause || !engine.may_see(agent->agent(), event.owner)) continue;
-      agent->events.push_back(event);
-    }
-  }
+  void on_rule_event(const policy::RuleEvent& event, const middlebox::Requester* cause) override;
   void on_expiry_failed(PolicyRuleId pid) override { expiry_failures.push_back(pid); }
   void on_batch_done() override { ++batches_done; }
 
@@ -141,9 +89,6 @@ class MiddleboxCore : private middlebox::GroupCommit::Observer {
 };
 
 /// The code of a negative reply, or nothing.
-inline std::optional<NegativeReplyCode> refusal(const Body& body) {
-  const auto* refused = std::get_if<NegativeReply>(&body);
-  return refused == nullptr ? std::nullopt : std::optional(refused->code);
-}
+std::optional<NegativeReplyCode> refusal(const Body& body);
 
 }  // namespace simco::test

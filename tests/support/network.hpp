@@ -2,56 +2,31 @@
 // and go with the process that made them, whatever becomes of it.
 #pragma once
 
-#include <arpa/inet.h>
-#include <fcntl.h>
 #include <netinet/in.h>
-#include <poll.h>
 #include <sched.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <chrono>
-#include <cstdlib>
-#include <cstring>
 #include <exception>
-#include <fstream>
+#include <iosfwd>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
 
+#include "tests/support/patience.hpp"
+
 namespace simco::test {
 
 /// For main(), before there is a second thread: someone who is not root becomes root of a user
 /// namespace, where network namespaces can be made. False where the machine forbids that.
-inline bool become_able_to_make_namespaces() {
-  if (::geteuid() == 0) return true;
-  const auto user = std::to_string(::geteuid());
-  const auto group = std::to_string(::getegid());
-  if (::unshare(CLONE_NEWUSER) != 0) return false;
-  std::ofstream("/proc/self/setgroups") << "deny";
-  std::ofstream("/proc/self/uid_map") << "0 " << user << " 1";
-  std::ofstream("/proc/self/gid_map") << "0 " << group << " 1";
-  return true;
-}
+bool become_able_to_make_namespaces();
 
 class NetworkNamespace {
  public:
-  NetworkNamespace() {
-    std::thread([this] {
-      if (::unshare(CLONE_NEWNET) == 0) {
-        descriptor_ = ::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
-      }
-    }).join();
-    if (descriptor_ < 0) throw std::runtime_error("no network namespace can be made");
-    // Addresses are usable at once.
-    shell(
-        "ip link set lo up; for c in default all; do echo 0 > "
-        "/proc/sys/net/ipv6/conf/$c/accept_dad;"
-        "done; echo 0 > /proc/sys/net/ipv6/conf/default/router_solicitations");
-  }
-  ~NetworkNamespace() { ::close(descriptor_); }
+  NetworkNamespace();
+  ~NetworkNamespace();
   NetworkNamespace(const NetworkNamespace&) = delete;
   NetworkNamespace& operator=(const NetworkNamespace&) = delete;
 
@@ -63,7 +38,7 @@ class NetworkNamespace {
     std::optional<std::conditional_t<std::is_void_v<Result>, bool, Result>> result;
     std::thread([&] {
       try {
-        if (::setns(descriptor_, CLONE_NEWNET) != 0) throw std::runtime_error("setns");
+        enter();
         if constexpr (std::is_void_v<Result>)
           work();
         else
@@ -79,24 +54,10 @@ class NetworkNamespace {
   void enter() const {
     if (::setns(descriptor_, CLONE_NEWNET) != 0) throw std::runtime_error("setns");
   }
-  void shell(const std::string& command) const {
-    const int code = run([&] { return std::system(command.c_str()); });
-    if (code != 0) throw std::runtime_error("failed: " + command);
-  }
+  void shell(const std::string& command) const;
   /// What `command` prints.
-  std::string output(const std::string& command) const {
-    return run([&] {
-      std::string text;
-      FILE* pipe = ::popen(command.c_str(), "r");
-      char part[4096];
-      while (const auto count = ::fread(part, 1, sizeof part, pipe)) text.append(part, count);
-      ::pclose(pipe);
-      return text;
-    });
-  }
-  std::string path() const {
-    return "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(descriptor_);
-  }
+  std::string output(const std::string& command) const;
+  std::string path() const;
 
  private:
   int descriptor_ = -1;
@@ -109,67 +70,22 @@ struct Endpoint {
   friend bool operator==(const Endpoint&, const Endpoint&) = default;
 
   bool ipv6() const { return address.find(':') != std::string::npos; }
-  sockaddr_storage raw() const {
-    sockaddr_storage storage{};
-    if (ipv6()) {
-      auto& six = reinterpret_cast<sockaddr_in6&>(storage);
-      six.sin6_family = AF_INET6;
-      six.sin6_port = htons(port);
-      ::inet_pton(AF_INET6, address.c_str(), &six.sin6_addr);
-    } else {
-      auto& four = reinterpret_cast<sockaddr_in&>(storage);
-      four.sin_family = AF_INET;
-      four.sin_port = htons(port);
-      ::inet_pton(AF_INET, address.c_str(), &four.sin_addr);
-    }
-    return storage;
-  }
-  static Endpoint of(const sockaddr_storage& storage) {
-    char text[INET6_ADDRSTRLEN] = {};
-    if (storage.ss_family == AF_INET6) {
-      const auto& six = reinterpret_cast<const sockaddr_in6&>(storage);
-      ::inet_ntop(AF_INET6, &six.sin6_addr, text, sizeof text);
-      return {text, ntohs(six.sin6_port)};
-    }
-    const auto& four = reinterpret_cast<const sockaddr_in&>(storage);
-    ::inet_ntop(AF_INET, &four.sin_addr, text, sizeof text);
-    return {text, ntohs(four.sin_port)};
-  }
+  sockaddr_storage raw() const;
+  static Endpoint of(const sockaddr_storage& storage);
 };
-inline void PrintTo(const Endpoint& endpoint, std::ostream* out) {
-  *out << '[' << endpoint.address << "]:" << endpoint.port;
-}
+void PrintTo(const Endpoint& endpoint, std::ostream* out);
 
-/// How long a packet that is let through may take, and how long we wait for one that must not come.
-inline constexpr std::chrono::milliseconds kArrives{3000};
+/// How long we wait for a packet that must not come.
 inline constexpr std::chrono::milliseconds kStaysAway{60};
 
 class Socket {
  public:
-  Socket(const NetworkNamespace& host, int type, const Endpoint& local) {
-    descriptor_ = host.run([&] {
-      const int made = ::socket(local.ipv6() ? AF_INET6 : AF_INET, type | SOCK_CLOEXEC, 0);
-      const int one = 1;
-      ::setsockopt(made, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-      const int room = 16 << 20;  // what is not read at once must not count as lost
-      ::setsockopt(made, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof room);
-      const auto raw = local.raw();
-      if (::bind(made, reinterpret_cast<const sockaddr*>(&raw), size_of(raw)) != 0) {
-        throw std::runtime_error("bind to " + local.address + ": " + std::strerror(errno));
-      }
-      return made;
-    });
-  }
+  Socket(const NetworkNamespace& host, int type, const Endpoint& local);
   explicit Socket(int descriptor) : descriptor_(descriptor) {}
   Socket(Socket&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
-  ~Socket() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
+  ~Socket();
   int descriptor() const { return descriptor_; }
-  bool readable(std::chrono::milliseconds limit) const {
-    pollfd ready{descriptor_, POLLIN, 0};
-    return ::poll(&ready, 1, static_cast<int>(limit.count())) == 1;
-  }
+  bool readable(std::chrono::milliseconds limit) const;
   static socklen_t size_of(const sockaddr_storage& raw) {
     return raw.ss_family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
   }
@@ -182,89 +98,44 @@ class Udp : public Socket {
  public:
   Udp(const NetworkNamespace& host, const Endpoint& local) : Socket(host, SOCK_DGRAM, local) {}
 
-  void send(const Endpoint& to, const std::string& text = "x") const {
-    const auto raw = to.raw();
-    static_cast<void>(::sendto(descriptor_, text.data(), text.size(), 0,
-                               reinterpret_cast<const sockaddr*>(&raw), size_of(raw)));
-  }
+  void send(const Endpoint& to, const std::string& text = "x") const;
+  /// Sends a packet that is like no other. Returns what is in it.
+  std::string send_one(const Endpoint& to) const;
   struct Packet {
     std::string text;
     Endpoint from;
   };
-  std::optional<Packet> receive(std::chrono::milliseconds limit) const {
-    if (!readable(limit)) return std::nullopt;
-    char text[2048];
-    sockaddr_storage from{};
-    socklen_t size = sizeof from;
-    const auto count =
-        ::recvfrom(descriptor_, text, sizeof text, 0, reinterpret_cast<sockaddr*>(&from), &size);
-    if (count < 0) return std::nullopt;
-    return Packet{{text, static_cast<std::size_t>(count)}, Endpoint::of(from)};
-  }
+  std::optional<Packet> receive(std::chrono::milliseconds limit) const;
+  /// Waits for the packet with this text, past others. Returns where it seems to come from.
+  std::optional<Endpoint> receive_one(const std::string& text,
+                                      std::chrono::milliseconds limit = kPatience) const;
   /// The packet that `from` sends to `to` arrives here: where it seems to come from.
   std::optional<Endpoint> gets(const Udp& from, const Endpoint& to) const {
-    static int count = 0;
-    const auto text = "packet " + std::to_string(++count);
-    from.send(to, text);
-    while (const auto packet = receive(kArrives)) {
-      if (packet->text == text) return packet->from;
-    }
-    return std::nullopt;
+    return receive_one(from.send_one(to));
   }
+  /// The packet that `from` sends to `to` does not arrive here. What is late from before is not
+  /// taken for it.
   bool misses(const Udp& from, const Endpoint& to) const {
-    from.send(to, "not to arrive");
-    return !receive(kStaysAway);
+    return !receive_one(from.send_one(to), kStaysAway);
   }
   /// The errno that an ICMP error has led to, if one comes.
-  int error(std::chrono::milliseconds limit) const {
-    pollfd ready{descriptor_, 0, 0};
-    ::poll(&ready, 1, static_cast<int>(limit.count()));
-    int error = 0;
-    socklen_t size = sizeof error;
-    ::getsockopt(descriptor_, SOL_SOCKET, SO_ERROR, &error, &size);
-    return error;
-  }
+  int error() const;
 };
 
 class TcpListener : public Socket {
  public:
-  TcpListener(const NetworkNamespace& host, const Endpoint& local)
-      : Socket(host, SOCK_STREAM, local) {
-    ::listen(descriptor_, 16);
-  }
-  std::optional<std::pair<Socket, Endpoint>> accept() const {
-    if (!readable(kArrives)) return std::nullopt;
-    sockaddr_storage from{};
-    socklen_t size = sizeof from;
-    const int made = ::accept(descriptor_, reinterpret_cast<sockaddr*>(&from), &size);
-    return std::pair(Socket(made), Endpoint::of(from));
-  }
+  TcpListener(const NetworkNamespace& host, const Endpoint& local);
+  std::optional<std::pair<Socket, Endpoint>> accept() const;
 };
 
 class Tcp : public Socket {
  public:
-  Tcp(const NetworkNamespace& host, const Endpoint& local) : Socket(host, SOCK_STREAM, local) {
-    ::fcntl(descriptor_, F_SETFL, O_NONBLOCK);
-  }
-  bool connect(const Endpoint& to, std::chrono::milliseconds limit = kArrives) const {
-    const auto raw = to.raw();
-    ::connect(descriptor_, reinterpret_cast<const sockaddr*>(&raw), size_of(raw));
-    pollfd ready{descriptor_, POLLOUT, 0};
-    if (::poll(&ready, 1, static_cast<int>(limit.count())) != 1) return false;
-    int error = 0;
-    socklen_t size = sizeof error;
-    ::getsockopt(descriptor_, SOL_SOCKET, SO_ERROR, &error, &size);
-    return error == 0;
-  }
+  Tcp(const NetworkNamespace& host, const Endpoint& local);
+  bool connect(const Endpoint& to, std::chrono::milliseconds limit = kPatience) const;
 };
 
 /// Text from one end of a connection to the other.
-inline bool passes(const Socket& from, const Socket& to,
-                   std::chrono::milliseconds limit = kArrives) {
-  char octet = 'x';
-  if (::send(from.descriptor(), &octet, 1, MSG_NOSIGNAL) != 1) return false;
-  return to.readable(limit) && ::recv(to.descriptor(), &octet, 1, 0) == 1;
-}
+bool passes(const Socket& from, const Socket& to, std::chrono::milliseconds limit = kPatience);
 
 /// An internal host, a router, and an external host with two addresses.
 struct Network {
@@ -272,29 +143,10 @@ struct Network {
   NetworkNamespace inside;
   NetworkNamespace outside;
 
-  Network() {
-    wire("int0", inside);
-    wire("ext0", outside);
-    router.shell(
-        "ip addr add 10.0.0.1/24 dev int0; ip addr add 2001:db8:1::1/64 dev int0 nodad;"
-        "ip addr add 192.0.2.1/24 dev ext0; ip addr add 2001:db8:2::1/64 dev ext0 nodad;"
-        "echo 1 > /proc/sys/net/ipv4/ip_forward; echo 1 > /proc/sys/net/ipv6/conf/all/forwarding");
-    inside.shell(
-        "for a in 10.0.0.2/24 10.0.0.3/24; do ip addr add $a dev eth0; done;"
-        "for a in 2001:db8:1::2/64 2001:db8:1::3/64; do ip addr add $a dev eth0 nodad; done;"
-        "ip route add default via 10.0.0.1; ip -6 route add default via 2001:db8:1::1");
-    outside.shell(
-        "for a in 192.0.2.2/24 192.0.2.3/24; do ip addr add $a dev eth0; done;"
-        "for a in 2001:db8:2::2/64 2001:db8:2::3/64; do ip addr add $a dev eth0 nodad; done;"
-        "ip route add default via 192.0.2.1; ip -6 route add default via 2001:db8:2::1");
-  }
+  Network();
 
  private:
-  void wire(const std::string& name, const NetworkNamespace& host) {
-    router.shell("ip link add " + name + " type veth peer name eth0 && ip link set eth0 netns " +
-                 host.path() + " && ip link set " + name + " up");
-    host.shell("ip link set eth0 up");
-  }
+  void wire(const std::string& name, const NetworkNamespace& host);
 };
 
 }  // namespace simco::test

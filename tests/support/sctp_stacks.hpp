@@ -7,7 +7,7 @@
 
 #include "simco/net/sctp/kernel.hpp"
 #include "simco/net/transport.hpp"
-#include "tests/support/loop.hpp"
+#include "tests/support/port.hpp"
 
 namespace simco::test {
 
@@ -42,7 +42,7 @@ inline net::SctpOptions middlebox_options(net::SctpStack stack) {
   net::SctpOptions options;
   options.stack = stack;
   const bool kernel = stack == net::SctpStack::kKernel;
-  options.udp_encaps = kernel ? net::sctp::kernel_udp_port() : free_udp_port();
+  options.udp_encaps = kernel ? net::sctp::kernel_udp_port() : free_port();
   return options;
 }
 

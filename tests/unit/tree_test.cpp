@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <regex>
 #include <set>
 #include <string>
 #include <vector>
@@ -132,6 +133,40 @@ TEST(Tree, LinesAndFunctionsFitAScreen) {
       }
     }
   }
+}
+
+/// Suites and tests of the tree, as `Suite.Name`, and `Suite.*` for each suite.
+std::set<std::string> test_names() {
+  static const std::regex kTest(R"(^TEST(?:_F|_P)?\((\w+), (\w+)\))");
+  std::set<std::string> result;
+  for (const auto& source : sources()) {
+    for (const auto& line : source.lines) {
+      std::smatch match;
+      if (!std::regex_search(line, match, kTest)) continue;
+      result.insert(match[1].str() + ".*");
+      result.insert(match[1].str() + "." + match[2].str());
+    }
+  }
+  return result;
+}
+
+// A promise whose test is gone is a promise that nobody keeps.
+TEST(Tree, WhatTheSecurityPageNamesExists) {
+  static const std::regex kName(R"(`(\w+\.(?:\w+|\*))`)");
+  static const std::regex kPath(R"(`(tests/[\w/]+)`)");
+  const auto tests = test_names();
+  std::ifstream stream(kRoot / "doc/security.md");
+  std::size_t found = 0;
+  for (std::string line; std::getline(stream, line);) {
+    if (!line.starts_with("| ")) continue;
+    for (std::sregex_iterator at(line.begin(), line.end(), kName), end; at != end; ++at, ++found) {
+      EXPECT_TRUE(tests.contains((*at)[1])) << "doc/security.md names " << (*at)[1];
+    }
+    for (std::sregex_iterator at(line.begin(), line.end(), kPath), end; at != end; ++at, ++found) {
+      EXPECT_TRUE(fs::exists(kRoot / (*at)[1].str())) << "doc/security.md names " << (*at)[1];
+    }
+  }
+  EXPECT_GT(found, 20U);
 }
 
 }  // namespace

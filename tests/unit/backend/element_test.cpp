@@ -198,13 +198,13 @@ TEST(ElementStore, SharedElementsLiveAsLongAsTheLongest) {
   ElementStore store(element.shape, "s");
   const Instant early{std::chrono::seconds(10)};
   const Instant late{std::chrono::seconds(20)};
-  EXPECT_TRUE(store.hold(element.key, {PolicyRuleId{1}, late}).empty());
-  EXPECT_EQ(store.hold(element.key, {PolicyRuleId{2}, early}).size(), 1U);
+  EXPECT_TRUE(store.hold(element.key, {PolicyRuleId{1}, 0, late}).empty());
+  EXPECT_EQ(store.hold(element.key, {PolicyRuleId{2}, 0, early}).size(), 1U);
   EXPECT_EQ(last_end(store.find(element.key)), late);
   EXPECT_TRUE(store.holds(element.key, PolicyRuleId{1}));
   EXPECT_TRUE(store.holds(element.key, PolicyRuleId{2}));
   EXPECT_EQ(store.size(), 1U);
-  store.set(element.key, {Holder{PolicyRuleId{2}, early}});
+  store.set(element.key, {Holder{PolicyRuleId{2}, 0, early}});
   EXPECT_FALSE(store.holds(element.key, PolicyRuleId{1}));
   EXPECT_EQ(last_end(store.find(element.key)), early);
   store.set(element.key, {});

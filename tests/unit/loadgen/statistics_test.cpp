@@ -6,6 +6,7 @@
 #include <cmath>
 #include <random>
 
+#include "loadgen/report.hpp"
 #include "loadgen/schedule.hpp"
 
 namespace simco::loadgen {
@@ -163,6 +164,19 @@ TEST(Schedule, PoissonArrivalsHaveExponentialGapsAndTheirSeed) {
   EXPECT_NEAR(mean, 1, 0.01);
   EXPECT_NEAR(std::sqrt(squares / kCount - mean * mean), 1, 0.02);  // as large as the mean
   EXPECT_NEAR(above_mean / double{kCount}, std::exp(-1), 0.005);
+}
+
+TEST(Lag, IsWorthANoteWhereItMakesTheFigures) {
+  const auto matters = [](double lag_ms, double response_ms) {
+    Summary lag;
+    Summary response;
+    lag.p99 = lag_ms;
+    response.p99 = response_ms;
+    return lag_matters(lag, response);
+  };
+  EXPECT_TRUE(matters(4.3, 5.5));
+  EXPECT_FALSE(matters(0.14, 0.2));  // what timers and the scheduler take anywhere
+  EXPECT_FALSE(matters(4.3, 100));   // a long path
 }
 
 }  // namespace

@@ -47,6 +47,7 @@ external-ports = ["1-65535"]
 wildcards = ["external", "port"]
 extend = false
 max-rules = 7
+max-elements = 70
 max-sessions = 2
 max-lifetime = 300
 see = ["boss"]
@@ -73,6 +74,7 @@ name = "anonymous@10.0.0.0/8"
   EXPECT_FALSE(proxy->internal_wildcards || proxy->protocol_wildcards || proxy->may_extend);
   EXPECT_TRUE(proxy->external_wildcards && proxy->port_wildcards);
   EXPECT_EQ(proxy->rules_max, 7U);
+  EXPECT_EQ(proxy->elements_max, 70U);
   EXPECT_EQ(proxy->sessions_max, 2U);
   EXPECT_EQ(proxy->lifetime_max_s, 300U);
   EXPECT_TRUE(proxy->sees("boss") && proxy->changes("anybody"));
@@ -156,39 +158,56 @@ TEST(NatOptions, PortPools) {
 
 // --- Guessing ----------------------------------------------------------------------------------
 
-TEST(Throttle, TokensAfterAWrongOneComeOneByOne) {
+TEST(Throttle, TokensAfterAWrongOneWaitForTheEndOfOnePause) {
   Throttle throttle;
   const auto attacker = *parse_address("192.0.2.1");
   const auto other = *parse_address("192.0.2.2");
   const Instant now{1h};
-  EXPECT_EQ(throttle.judge_at(attacker, now), now);
-  EXPECT_EQ(throttle.punish(attacker, now), now + 1s);
-  EXPECT_EQ(throttle.judge_at(attacker, now), now + 1s);
-  EXPECT_EQ(throttle.judge_at(attacker, now), now + 2s);
-  EXPECT_EQ(throttle.judge_at(other, now), now);
-  // Who would have to wait too long is not judged at all.
-  for (int i = 3; i <= 30; ++i) EXPECT_EQ(throttle.judge_at(attacker, now), now + i * 1s);
-  EXPECT_EQ(throttle.judge_at(attacker, now), std::nullopt);
-  EXPECT_EQ(throttle.judge_at(attacker, now + 2min), now + 2min);
+  EXPECT_EQ(throttle.judge_at(attacker, "proxy", now), now);
+  // However many wrong ones come, and however many wait.
+  for (int i = 0; i < 1000; ++i) {
+    EXPECT_EQ(throttle.punish(attacker, "proxy", now), now + 1s);
+    EXPECT_EQ(throttle.judge_at(attacker, "proxy", now), now + 1s);
+  }
+  EXPECT_EQ(throttle.judge_at(attacker, "proxy", now + 300ms), now + 1s);
+  EXPECT_EQ(throttle.judge_at(attacker, "proxy", now + 2s), now + 2s);
+  EXPECT_EQ(throttle.judge_at(other, "proxy", now), now);
+  EXPECT_EQ(throttle.judge_at(attacker, "sbc", now), now);
+}
+
+TEST(Throttle, WhoWasRightBeforeDoesNotWait) {
+  Throttle throttle;
+  const auto address = *parse_address("192.0.2.1");
+  const Instant now{1h};
+  throttle.punish(address, "proxy", now);
+  throttle.trust(address, "proxy");
+  EXPECT_EQ(throttle.judge_at(address, "proxy", now), now);
+  throttle.punish(address, "proxy", now);
+  EXPECT_EQ(throttle.judge_at(address, "proxy", now), now);
+  throttle.punish(address, "sbc", now);
+  EXPECT_EQ(throttle.judge_at(address, "sbc", now), now + 1s);
 }
 
 TEST(Throttle, AnIpv6HostIsItsNetwork) {
   Throttle throttle;
   const Instant now{1h};
-  throttle.punish(*parse_address("2001:db8::1"), now);
-  EXPECT_EQ(throttle.judge_at(*parse_address("2001:db8::ffff:2"), now), now + 1s);
-  EXPECT_EQ(throttle.judge_at(*parse_address("2001:db8:0:1::1"), now), now);
+  throttle.punish(*parse_address("2001:db8::1"), "proxy", now);
+  EXPECT_EQ(throttle.judge_at(*parse_address("2001:db8::ffff:2"), "proxy", now), now + 1s);
+  EXPECT_EQ(throttle.judge_at(*parse_address("2001:db8:0:1::1"), "proxy", now), now);
 }
 
-TEST(Throttle, RemembersSoManyAddressesOnly) {
+TEST(Throttle, RemembersSoManyOnly) {
   Throttle throttle;
   Instant now{1h};
   for (std::uint32_t i = 0; i < 100'000; ++i) {
-    throttle.punish(policy::advance(*parse_address("10.0.0.0"), i), now);
+    const auto address = policy::advance(*parse_address("10.0.0.0"), i);
+    throttle.punish(address, "proxy", now);
+    throttle.trust(address, "proxy");
     ASSERT_LE(throttle.size(), 65'536U);
+    ASSERT_LE(throttle.trusted(), 65'536U);
   }
   now += 1min;
-  throttle.punish(*parse_address("192.0.2.1"), now);
+  throttle.punish(*parse_address("192.0.2.1"), "proxy", now);
   EXPECT_EQ(throttle.size(), 1U);
 }
 

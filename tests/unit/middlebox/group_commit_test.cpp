@@ -15,7 +15,9 @@ using test::pinhole;
 using test::refusal;
 
 struct Slow : MiddleboxCore {
-  Slow() { backend.automatic = false; }
+  explicit Slow(std::uint32_t rules_max = 1000) : MiddleboxCore(rules_max) {
+    backend.automatic = false;
+  }
 };
 
 TEST(GroupCommit, RepliesOnlyWhenTheBackendHasSpoken) {
@@ -54,9 +56,61 @@ TEST(GroupCommit, BatchesAreBounded) {
   auto& agent = box.agent("a");
   for (std::uint16_t port = 1; port <= 3000; ++port) box.submit(agent, pinhole(port));
   box.commit.dispatch();
-  ASSERT_EQ(box.backend.batches.size(), 3U);
+  ASSERT_GE(box.backend.batches.size(), 3U);
   for (const auto& batch : box.backend.batches) EXPECT_LE(batch.size(), 1024U);
   EXPECT_EQ(agent.replies.size(), 3000U);
+}
+
+PerRequest wide(std::uint16_t port) {
+  auto request = pinhole(port);
+  request.internal.port_range = request.external.port_range = 1000;
+  return request;
+}
+
+// What one agent has asked for may take the kernel seconds: another waits for its share of a batch.
+TEST(GroupCommit, EachAgentHasItsShareOfABatch) {
+  Slow box;
+  auto& greedy = box.agent("greedy");
+  auto& other = box.agent("other");
+  for (std::uint16_t i = 0; i < 50; ++i) box.submit(greedy, wide(1000 + i));
+  box.commit.dispatch();
+  const auto call = box.submit(other, pinhole(1));
+  box.backend.finish();
+  ASSERT_EQ(box.backend.batches.size(), 2U);
+  EXPECT_LE(box.backend.batches[0].size(), 5U) << "bounded by what it asks of the backend";
+  EXPECT_LE(box.backend.batches[1].size(), 4U);
+  box.backend.finish();
+  EXPECT_TRUE(std::holds_alternative<PerReply>(other.replies.at(call)));
+  EXPECT_LT(greedy.replies.size(), 12U);
+  while (box.backend.busy()) box.backend.finish();
+  EXPECT_EQ(greedy.replies.size(), 50U);
+  std::uint32_t last = 0;
+  for (const auto& [tid, reply] : greedy.replies) {
+    const auto pid = std::get<PerReply>(reply).pid.value;
+    EXPECT_GT(pid, last);
+    last = pid;
+  }
+}
+
+// A disable rule ends what was planned before it, so it overtakes nobody's enable rules.
+TEST(GroupCommit, ADisableRuleComesAfterTheEnableRulesThatWerePlannedBefore) {
+  Slow box;
+  auto& greedy = box.agent("greedy");
+  auto& other = box.agent("other");
+  for (std::uint16_t i = 0; i < 20; ++i) box.submit(greedy, wide(1000 + i));
+  PdrRequest block;
+  block.internal = pinhole().internal;
+  block.internal.port = 0;
+  block.external = pinhole().external;
+  block.lifetime = {60};
+  const auto disable = box.submit(other, block);
+  box.commit.dispatch();
+  while (!other.replies.contains(disable)) {
+    ASSERT_TRUE(box.backend.busy());
+    box.backend.finish();
+  }
+  EXPECT_EQ(greedy.replies.size(), 20U);
+  EXPECT_EQ(box.engine.rule_count(), 1U) << "all of them have ended";
 }
 
 TEST(GroupCommit, OnlyTheGuiltyOneIsRefused) {
@@ -78,7 +132,7 @@ TEST(GroupCommit, OnlyTheGuiltyOneIsRefused) {
   EXPECT_EQ(colleague.events.size(), 2U);
 }
 
-TEST(GroupCommit, ARuleUnderWayIsSeenByNobody) {
+TEST(GroupCommit, ARuleUnderWayIsSeenByNobodyAndAListWaitsForIt) {
   Slow box;
   auto& agent = box.agent("a");
   box.submit(agent, pinhole());
@@ -88,8 +142,15 @@ TEST(GroupCommit, ARuleUnderWayIsSeenByNobody) {
   EXPECT_EQ(refusal(agent.replies.at(status)), kNoSuchRule);
   const auto change = box.submit(agent, PlcRequest{pid, {0}});
   EXPECT_EQ(refusal(agent.replies.at(change)), kNoSuchRule);
+  auto& other = box.agent("a");
   const auto list = box.submit(agent, PrlRequest{});
-  EXPECT_TRUE(std::get<PrlReply>(agent.replies.at(list)).pids.empty());
+  const auto others = box.submit(other, PrlRequest{});
+  box.submit(other, pinhole(9));  // later than either list
+  box.commit.dispatch();
+  EXPECT_FALSE(agent.replies.contains(list) || other.replies.contains(others));
+  box.backend.finish();
+  EXPECT_EQ(std::get<PrlReply>(agent.replies.at(list)).pids.size(), 1U);
+  EXPECT_EQ(std::get<PrlReply>(other.replies.at(others)).pids.size(), 1U);
   box.backend.finish();
 }
 
@@ -153,6 +214,129 @@ TEST(GroupCommit, AStatusRequestFindsTheRuleAsTheRequestBeforeItLeftIt) {
   EXPECT_FALSE(agent.replies.contains(gone));
   box.backend.finish();
   EXPECT_EQ(refusal(agent.replies.at(gone)), kNoSuchRule);
+}
+
+// RFC 5189 2.1.4: on one session, what comes later is decided as if it had been sent later.
+TEST(GroupCommit, ARefusalWaitsForTheChangesThatCameBefore) {
+  for (const bool ends : {true, false}) {
+    Slow box{1};
+    auto& agent = box.agent("a");
+    box.submit(agent, pinhole(1));
+    box.commit.dispatch();
+    const PolicyRuleId pid = box.backend.batches[0][0].pid;
+    box.backend.finish();
+    const auto removal = box.submit(agent, PlcRequest{pid, {0}});
+    const auto per = box.submit(agent, pinhole(2));  // no room, unless the removal makes it
+    const auto list = box.submit(agent, PrlRequest{});
+    box.commit.dispatch();
+    EXPECT_FALSE(agent.replies.contains(per));
+    box.backend.finish({ends ? ChangeResult::kDone : ChangeResult::kRefused});
+    EXPECT_EQ(refusal(agent.replies.at(removal)),
+              ends ? std::nullopt : std::optional(kConfigurationFailed));
+    if (box.backend.busy()) box.backend.finish();
+    EXPECT_EQ(refusal(agent.replies.at(per)), ends ? std::nullopt : std::optional(kNoResources));
+    EXPECT_EQ(std::get<PrlReply>(agent.replies.at(list)).pids.size(), 1U);
+    EXPECT_TRUE(box.commit.idle());
+  }
+}
+
+TEST(GroupCommit, AGroupThatIsAboutToGoIsNotJoined) {
+  Slow box;
+  auto& agent = box.agent("a");
+  box.submit(agent, pinhole(1));
+  box.commit.dispatch();
+  box.backend.finish();
+  const auto made = std::get<PerReply>(agent.replies.begin()->second);
+  auto member = pinhole(2);
+  member.group = made.group;
+  const auto removal = box.submit(agent, PlcRequest{made.pid, {0}});
+  const auto per = box.submit(agent, member);
+  box.commit.dispatch();
+  box.backend.finish({ChangeResult::kRefused});
+  box.backend.finish();
+  EXPECT_EQ(refusal(agent.replies.at(removal)), kConfigurationFailed);
+  EXPECT_EQ(std::get<PerReply>(agent.replies.at(per)).group, made.group);
+  const auto second = std::get<PerReply>(agent.replies.at(per)).pid;
+  // The other member stays, so that nothing has to wait.
+  box.submit(agent, PlcRequest{made.pid, {0}});
+  const auto third = box.submit(agent, member);
+  box.commit.dispatch();
+  ASSERT_EQ(box.backend.batches.back().size(), 2U);
+  box.backend.finish();
+  const auto third_pid = std::get<PerReply>(agent.replies.at(third)).pid;
+  box.submit(agent, PlcRequest{second, {0}});
+  box.submit(agent, PlcRequest{third_pid, {0}});
+  const auto late = box.submit(agent, member);
+  box.commit.dispatch();
+  EXPECT_FALSE(agent.replies.contains(late));
+  box.backend.finish();
+  EXPECT_EQ(refusal(agent.replies.at(late)), kNoSuchGroup);
+}
+
+// Others' changes that come later are not waited for, however many there are.
+TEST(GroupCommit, NobodysChangesHoldUpAnother) {
+  Slow box{2};
+  auto& agent = box.agent("a");
+  auto& busy = box.agent("b");
+  box.submit(busy, pinhole(1));
+  box.commit.dispatch();
+  const PolicyRuleId pid = box.backend.batches[0][0].pid;
+  box.backend.finish();
+  box.submit(agent, pinhole(2));
+  box.submit(busy, PlcRequest{pid, {60}});
+  const auto refused = box.submit(agent, pinhole(3));  // waits for these two
+  const auto behind = box.submit(agent, PrsRequest{pid});
+  box.commit.dispatch();
+  box.submit(busy, PlcRequest{pid, {61}});
+  box.submit(busy, PlcRequest{pid, {62}});
+  box.commit.dispatch();
+  EXPECT_FALSE(agent.replies.contains(refused) || agent.replies.contains(behind));
+  box.backend.finish();
+  EXPECT_EQ(refusal(agent.replies.at(refused)), kNoResources);
+  // Which asks about a rule that has the second of them under way, and then goes first.
+  EXPECT_FALSE(agent.replies.contains(behind));
+  box.submit(busy, PlcRequest{pid, {63}});
+  box.backend.finish();
+  EXPECT_TRUE(box.backend.busy());
+  box.backend.finish();
+  EXPECT_EQ(refusal(agent.replies.at(behind)), NegativeReplyCode::kRuleAccessDenied);
+  EXPECT_TRUE(box.backend.busy());
+  while (box.backend.busy()) box.backend.finish();
+  EXPECT_TRUE(box.commit.idle());
+}
+
+// A PDR has its effect when the rules that it hits are gone, and not before.
+TEST(GroupCommit, WhatFollowsADisableRuleFindsItsRulesGone) {
+  Slow box{3};
+  auto& agent = box.agent("a");
+  box.submit(agent, pinhole(1));
+  box.submit(agent, pinhole(3));
+  box.commit.dispatch();
+  box.backend.finish();
+  const auto made = std::get<PerReply>(agent.replies.begin()->second);
+  auto elsewhere = pinhole(5);
+  elsewhere.external.address[3] = std::byte{99};
+  auto member = elsewhere;
+  member.group = made.group;
+  const auto like = pinhole(1);
+  auto all = test::protocols_only(Location::kInternal, kProtocolUdp);
+  const auto pdr = box.submit(agent, PdrRequest{all, like.external, {60}});
+  const auto status = box.submit(agent, PrsRequest{made.pid});
+  const auto removal = box.submit(agent, PlcRequest{made.pid, {0}});
+  const auto joins = box.submit(agent, member);
+  const auto full = box.submit(agent, elsewhere);  // two rules end for it
+  const auto list = box.submit(agent, PrlRequest{});
+  box.commit.dispatch();
+  box.backend.finish();  // the disable rule
+  EXPECT_FALSE(agent.replies.contains(pdr) || agent.replies.contains(status));
+  while (box.backend.busy()) box.backend.finish();
+  EXPECT_TRUE(std::holds_alternative<PdrReply>(agent.replies.at(pdr)));
+  EXPECT_EQ(refusal(agent.replies.at(status)), kNoSuchRule);
+  EXPECT_EQ(refusal(agent.replies.at(removal)), kNoSuchRule);
+  EXPECT_EQ(refusal(agent.replies.at(joins)), kNoSuchGroup);
+  EXPECT_TRUE(std::holds_alternative<PerReply>(agent.replies.at(full)));
+  EXPECT_EQ(std::get<PrlReply>(agent.replies.at(list)).pids.size(), 2U);
+  EXPECT_TRUE(box.commit.idle());
 }
 
 TEST(GroupCommit, ARemovalThatFailsLeavesTheRuleAsItWas) {

@@ -4,6 +4,9 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <sstream>
+
+#include "tests/support/folder.hpp"
 
 namespace simco::middlebox {
 namespace {
@@ -51,14 +54,15 @@ TEST(Options, Defaults) {
 }
 
 TEST(Options, CommandLine) {
-  const auto settings =
-      parse({"--listen", "127.0.0.1,::1", "--port", "0", "--max-lifetime=7", "--message-timeout",
-             "0.5", "--max-rules", "9", "--max-sessions", "8", "--log-level", "debug"});
+  const auto settings = parse({"--listen", "127.0.0.1,::1", "--port", "0", "--max-lifetime=7",
+                               "--message-timeout", "0.5", "--max-rules", "9", "--max-elements",
+                               "90", "--max-sessions", "8", "--log-level", "debug"});
   ASSERT_TRUE(settings) << settings.error().text;
   EXPECT_EQ(settings->server.listen.addresses, (std::vector<std::string>{"127.0.0.1", "::1"}));
   EXPECT_EQ(settings->server.listen.port, 0);
   EXPECT_EQ(settings->server.lifetime_max_s, 7U);
   EXPECT_EQ(settings->server.rules_max, 9U);
+  EXPECT_EQ(settings->server.elements_max, 90U);
   EXPECT_EQ(settings->server.sessions_max, 8U);
   EXPECT_EQ(settings->server.message_timeout, std::chrono::milliseconds(500));
 }
@@ -121,6 +125,44 @@ TEST(Options, MistakesInTheFileNameFileAndLine) {
   EXPECT_TRUE(file_error("\nmax-lifetime = 0\n").starts_with(":2: "));
   EXPECT_TRUE(file_error("[listen]\na = 1\n").starts_with(":1: "));
   EXPECT_TRUE(file_error("config = \"other.toml\"\n").starts_with(":1: unknown option"));
+}
+
+/// The first example of doc/configuration.md.
+std::string documented_example() {
+  std::ifstream file(SIMCO_SOURCE_DIR "/doc/configuration.md");
+  std::stringstream text;
+  text << file.rdbuf();
+  const std::string all = text.str();
+  const std::string begin = "```toml\n";
+  const auto from = all.find(begin) + begin.size();
+  return all.substr(from, all.find("```", from) - from);
+}
+
+TEST(Options, TheDocumentedExampleIsTaken) {
+  const test::Folder folder("example");
+  for (const char* name : {"middlebox", "proxy1", "guard"}) {
+    std::ofstream(folder.path + "/" + name + ".secret") << "secret of " << name << "\n";
+  }
+  const auto path = folder.path + "/middlebox.toml";
+  std::ofstream(path) << documented_example();
+  const auto settings = parse({"--config", path.c_str()});
+  ASSERT_TRUE(settings) << settings.error().text;
+  EXPECT_EQ(settings->server.listen.addresses, std::vector<std::string>{"192.0.2.1"});
+}
+
+TEST(Options, RulesThatAreKeptStayInTheKernelToo) {
+  const auto kept = [](std::vector<const char*> words) {
+    const auto settings = parse(std::move(words));
+    EXPECT_TRUE(settings);
+    return settings && settings->router.keep_rules;
+  };
+  const std::string state = testing::TempDir() + "simco-options-state";
+  EXPECT_FALSE(kept({}));
+  EXPECT_TRUE(kept({"--keep-rules"}));
+  EXPECT_TRUE(kept({"--state", state.c_str()}));
+  EXPECT_FALSE(kept({"--state", state.c_str(), "--keep-rules=false"}));
+  const File file("keep-rules = false\nstate = \"" + state + "\"\n");
+  EXPECT_FALSE(kept({"--config", file.path()}));
 }
 
 }  // namespace

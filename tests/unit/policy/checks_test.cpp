@@ -142,7 +142,7 @@ TEST(Checks, WildcardsThatAreNotSupported) {
   EXPECT_EQ(check(port, Direction::kInbound, none), kWildcardingNotSupported);
 }
 
-// The order of decisions 9: the first check that fails gives the reply.
+// The order of doc/rfc4540.md, reading 9: the first check that fails gives the reply.
 TEST(Checks, TheFirstFaultInTheOrderGivesTheReply) {
   Pair pair;
   pair.internal.port = 0;                       // wildcard, both ways

@@ -52,6 +52,19 @@ bool is(const Body& body) {
   return std::holds_alternative<T>(body);
 }
 
+MiddleboxCore::Options with(AgentPolicy policy) {
+  MiddleboxCore::Options options;
+  options.directory = {};
+  options.directory.add(std::move(policy));
+  return options;
+}
+
+AgentPolicy named(const char* name) {
+  AgentPolicy policy;
+  policy.name = name;
+  return policy;
+}
+
 // --- Figure 42: each state with each request ---------------------------------------------------
 
 enum class State { kUnused, kReserved, kEnabled, kDisableRule };
@@ -139,9 +152,56 @@ TEST(Reserve, OnAFirewallNothingIsHeldAndTheReplyHasProtocolsOnly) {
   wanted.ip_version = IpVersion::kIpv6;
   EXPECT_EQ(prr.outside, wanted);
   EXPECT_FALSE(prr.inside);
-  // PEA has to keep to the version that was told.
+  // PEA has to keep to what was asked for.
   EXPECT_EQ(refusal(box.ask(agent, after(prr.pid))), kIpVersionMismatch);
   EXPECT_TRUE(is<PrsReply>(box.ask(agent, PrsRequest{prr.pid})));
+}
+
+/// A PEA on `pid` for IPv6 and `protocol`.
+PeaRequest ipv6_pea(PolicyRuleId pid, std::uint8_t protocol) {
+  auto pea = after(pid);
+  pea.internal = test::ipv6(Location::kInternal, 5, 5004);
+  pea.external = test::ipv6(Location::kExternal, 7, 6000);
+  pea.internal.protocol = pea.external.protocol = protocol;
+  return pea;
+}
+
+// 8.2.2: nothing is reserved, so that PEA may choose what PRR left open.
+TEST(Reserve, OnAFirewallWhatWasLeftOpenStaysOpen) {
+  for (const bool fails : {false, true}) {
+    MiddleboxCore box;
+    auto& agent = box.agent("a");
+    auto request = reservation();
+    request.parameters.protocol = kProtocolAny;
+    const auto prr = std::get<PrrReply>(box.ask(agent, request));
+    EXPECT_EQ(prr.outside, test::protocols_only(Location::kOutside, kProtocolAny));
+    const auto before = box.ask(agent, PrsRequest{prr.pid});
+    const auto pea = ipv6_pea(prr.pid, kProtocolTcp);
+    if (fails) {
+      // And is open again after a PEA that the backend has refused.
+      box.backend.automatic = false;
+      box.submit(agent, pea);
+      box.commit.dispatch();
+      EXPECT_EQ(box.engine.record(prr.pid)->internal, test::protocols_only(Location::kInternal, 0));
+      box.backend.finish({ChangeResult::kRefused});
+      box.backend.automatic = true;
+      EXPECT_EQ(box.ask(agent, PrsRequest{prr.pid}), before);
+    }
+    EXPECT_TRUE(is<PerReply>(box.ask(agent, fails ? after(prr.pid) : pea)));
+  }
+}
+
+TEST(Reserve, OnANatPeaGetsWhatIsHeldOnly) {
+  auto options = nat();
+  options.nat.outside.push_back({*parse_address("2001:db8::1"), 1});
+  MiddleboxCore box(options);
+  auto& agent = box.agent("a");
+  const auto udp = std::get<PrrReply>(box.ask(agent, reservation())).pid;
+  EXPECT_EQ(refusal(box.ask(agent, ipv6_pea(udp, kProtocolUdp))), kIpVersionMismatch);
+  auto request = reservation();
+  request.parameters.protocol = kProtocolAny;
+  const auto any = std::get<PrrReply>(box.ask(agent, request)).pid;
+  EXPECT_EQ(refusal(box.ask(agent, after(any))), kProtocolMismatch);
 }
 
 TEST(Reserve, AFailedPeaLeavesTheReservationAsItWas) {
@@ -205,6 +265,39 @@ TEST(Reserve, WhatThePoolCannotGive) {
   EXPECT_EQ(ask([](auto& p) { p.port_range = 0xFFFF; }), std::nullopt);
   EXPECT_EQ(ask([](auto& p) { p.protocol = 0; }), kLackOfAddresses);
   EXPECT_EQ(ask([](auto& p) { p.port_range = 1; }), kLackOfPorts);
+}
+
+// 8.2.1 comes before 8.2.3, and there the group before the parameter set.
+TEST(Reserve, TheOrderOfItsChecks) {
+  auto policy = named("a");
+  policy.protocols.emplace().set(kProtocolUdp).set(1);
+  policy.rules_max = 1;
+  auto options = nat();
+  options.directory = {};
+  options.directory.add(policy);
+  MiddleboxCore box(options);
+  auto& agent = box.agent("a");
+  box.ask(agent, pinhole());
+  auto request = reservation(101);
+  request.group = GroupId{99};
+  request.parameters.protocol = kProtocolTcp;
+  request.parameters.nat_mode = NatMode::kTwice;
+  request.parameters.outside_version = RequestedIpVersion::kIpv6;
+  request.lifetime = {0};
+  const auto refused = [&] { return refusal(box.ask(agent, request)); };
+  EXPECT_EQ(refused(), kNoSuchGroup);
+  request.group.reset();
+  EXPECT_EQ(refused(), kAgentNotAuthorized);
+  request.parameters.protocol = 1;
+  EXPECT_EQ(refused(), kIpVersionMismatch);
+  request.parameters.outside_version = RequestedIpVersion::kAny;
+  EXPECT_EQ(refused(), kProtocolNotSupported);
+  request.parameters.protocol = kProtocolUdp;
+  EXPECT_EQ(refused(), kConfigurationFailed);
+  request.lifetime = {60};
+  EXPECT_EQ(refused(), kNatModeNotSupported);
+  request.parameters.nat_mode = NatMode::kTraditional;
+  EXPECT_EQ(refused(), kNoResources);
 }
 
 TEST(Reserve, IsRefusedWhereEverythingIsDisabled) {
@@ -350,6 +443,132 @@ TEST(Nat, OneHostHasOneOutsideAddress) {
   for (std::uint16_t port = 5006; port < 5030; port += 2) EXPECT_EQ(outside(1, port), first);
 }
 
+// RFC 5189 2.3.9: an internal endpoint is not bound to two places, by the rules of one owner.
+TEST(Nat, RulesOfOneOwnerShareTheBindingOfAnEndpoint) {
+  MiddleboxCore box(nat());
+  auto& agent = box.agent("a");
+  auto& other = box.agent("b");
+  const auto open = [&](auto& who, int peer, std::uint16_t port = 5004) {
+    auto request = pinhole(port);
+    request.external.address[3] = static_cast<std::byte>(peer);
+    return std::get<PerReply>(box.ask(who, request));
+  };
+  auto anybody = pinhole();
+  anybody.parameters.direction = Direction::kInbound;
+  anybody.external.prefix_length = 0;
+  const auto early = std::get<PerReply>(box.ask(agent, anybody));
+  const auto one = open(agent, 1);
+  const auto two = open(agent, 2);
+  EXPECT_EQ(one.outside, early.outside);
+  EXPECT_EQ(two.outside, early.outside);
+  EXPECT_NE(open(agent, 1, 5006).outside, one.outside);
+  EXPECT_NE(open(other, 1).outside, one.outside);
+  EXPECT_EQ(box.engine.nat_usage().pools[0].ports_in_use, 6U);
+  // It lives as long as the last of them.
+  for (const auto pid : {early.pid, one.pid}) box.ask(agent, PlcRequest{pid, {0}});
+  EXPECT_EQ(std::get<PesReply>(box.ask(agent, PrsRequest{two.pid})).outside, early.outside);
+  EXPECT_EQ(open(agent, 3).outside, early.outside);
+  EXPECT_EQ(box.engine.nat_usage().pools[0].ports_in_use, 6U);
+  // The parity is what it is.
+  auto odd = pinhole(5004);
+  odd.parameters.parity = PortParity::kSame;
+  odd.internal.port_range = odd.external.port_range = 1;
+  const auto even_port = std::get<PerReply>(box.ask(agent, odd));
+  EXPECT_EQ(even_port.outside.port % 2, 0);
+}
+
+TEST(Nat, AnEndpointOfTheWrongParityIsNotBoundTwice) {
+  MiddleboxCore box(nat());
+  auto& agent = box.agent("a");
+  auto single = pinhole(7001);
+  single.internal.port_range = single.external.port_range = 1;
+  auto same = single;
+  same.parameters.parity = PortParity::kSame;
+  const auto first = std::get<PerReply>(box.ask(agent, single));
+  ASSERT_EQ(first.outside.port % 2, 0);
+  EXPECT_EQ(refusal(box.ask(agent, same)), kParityMismatch);
+  box.ask(agent, PlcRequest{first.pid, {0}});
+  EXPECT_EQ(std::get<PerReply>(box.ask(agent, same)).outside.port % 2, 1);
+}
+
+TEST(Nat, ATwiceNatSharesOnBothSides) {
+  MiddleboxCore box(nat(Mode::kTwiceNat));
+  auto& agent = box.agent("a");
+  const auto one = std::get<PerReply>(box.ask(agent, pinhole()));
+  const auto like = std::get<PerReply>(box.ask(agent, pinhole()));
+  EXPECT_EQ(like.outside, one.outside);
+  EXPECT_EQ(like.inside, one.inside);
+  auto other_peer = pinhole();
+  other_peer.external.address[3] = std::byte{9};
+  const auto other = std::get<PerReply>(box.ask(agent, other_peer));
+  EXPECT_EQ(other.outside, one.outside);
+  EXPECT_NE(other.inside, one.inside);
+}
+
+// 8.4.3 lets PEA have what PRR has reserved, also for an endpoint that is bound already.
+TEST(Nat, AnEnabledReservationIsSharedFromThenOn) {
+  MiddleboxCore box(nat());
+  auto& agent = box.agent("a");
+  const auto held = std::get<PrrReply>(box.ask(agent, reservation()));
+  EXPECT_EQ(std::get<PerReply>(box.ask(agent, after(held.pid))).outside, held.outside);
+  const auto shares = std::get<PerReply>(box.ask(agent, pinhole()));
+  EXPECT_EQ(shares.outside, held.outside);
+  const auto second = std::get<PrrReply>(box.ask(agent, reservation()));
+  EXPECT_NE(second.outside, held.outside);
+  EXPECT_EQ(std::get<PerReply>(box.ask(agent, after(second.pid))).outside, second.outside);
+  for (const auto pid : {held.pid, shares.pid}) box.ask(agent, PlcRequest{pid, {0}});
+  EXPECT_EQ(std::get<PerReply>(box.ask(agent, pinhole())).outside, second.outside);
+}
+
+// While that is with the backend it is not shared: it might be a reservation again.
+TEST(Nat, AReservationThatIsBeingEnabledIsWaitedFor) {
+  for (const bool fails : {false, true}) {
+    MiddleboxCore box(nat());
+    auto& agent = box.agent("a");
+    const auto held = std::get<PrrReply>(box.ask(agent, reservation()));
+    box.backend.automatic = false;
+    box.submit(agent, after(held.pid));
+    const auto per = box.submit(agent, pinhole());
+    box.commit.dispatch();
+    EXPECT_EQ(box.backend.batches.back().size(), 1U);
+    box.backend.finish({fails ? ChangeResult::kRefused : ChangeResult::kDone});
+    box.backend.finish();
+    EXPECT_EQ(std::get<PerReply>(agent.replies.at(per)).outside == held.outside, !fails);
+    box.backend.automatic = true;
+    if (fails) {
+      EXPECT_EQ(std::get<PerReply>(box.ask(agent, after(held.pid, 9))).outside, held.outside);
+    }
+  }
+}
+
+TEST(Nat, SharingOutlivesARestart) {
+  std::vector<RuleRecord> kept;
+  const auto options = nat(Mode::kTwiceNat);
+  AddressTuple outside;
+  {
+    MiddleboxCore box(options);
+    auto& agent = box.agent("a");
+    for (int i = 0; i < 2; ++i) {
+      const auto per = std::get<PerReply>(box.ask(agent, pinhole()));
+      kept.push_back(*box.engine.record(per.pid));
+      outside = per.outside;
+    }
+  }
+  MiddleboxCore box(options);
+  auto& agent = box.agent("a");
+  for (const auto& record : kept) {
+    PlannedChange change;
+    Body reply;
+    RuleEvent event;
+    EXPECT_EQ(box.engine.restore(record, {60}, box.now() + 60s, change), std::nullopt);
+    box.engine.commit(change, box.now(), reply, event);
+  }
+  EXPECT_EQ(box.engine.nat_usage().pools[0].ports_in_use, 2U);
+  box.ask(agent, PlcRequest{kept[0].pid, {0}});
+  EXPECT_EQ(std::get<PerReply>(box.ask(agent, pinhole())).outside, outside);
+  EXPECT_EQ(std::get<PesReply>(box.ask(agent, PrsRequest{kept[1].pid})).outside, outside);
+}
+
 TEST(Nat, CapabilitiesSayWhatItIs) {
   for (const auto mode : {Mode::kFirewall, Mode::kNat, Mode::kTwiceNat}) {
     MiddleboxCore box(mode == Mode::kFirewall ? MiddleboxCore::Options{} : nat(mode));
@@ -377,7 +596,9 @@ TEST(Disable, EndsWhatItHitsAndHoldsOffWhatWouldBeHit) {
   const auto spared = std::get<PerReply>(box.ask(agent, elsewhere)).pid;
   const auto reserved = std::get<PrrReply>(box.ask(agent, reservation())).pid;
   agent.events.clear();
+  guard.events.clear();
   const auto pdr = std::get<PdrReply>(box.ask(guard, block()));
+  EXPECT_TRUE(guard.events.empty());  // it may not see the rule
   ASSERT_EQ(agent.events.size(), 1U);
   EXPECT_EQ(agent.events[0].pid, hit);
   EXPECT_EQ(agent.events[0].lifetime, Lifetime{0});
@@ -412,14 +633,19 @@ TEST(Disable, ARefusedOneChangesNothing) {
   const auto pid = std::get<PerReply>(box.ask(agent, pinhole())).pid;
   box.backend.automatic = false;
   const auto tid = box.submit(agent, block());
-  // From the moment it is planned, nothing gets past it.
-  EXPECT_EQ(refusal(box.ask(agent, pinhole(5008))), kConflict);
+  // From the moment it is planned, nothing gets past it; whether that is a conflict it decides.
+  const auto late = box.submit(agent, pinhole(5008));
+  auto& other = box.agent("b");
+  const auto others = box.submit(other, pinhole(5010));
   box.commit.dispatch();
+  EXPECT_FALSE(agent.replies.contains(late) || other.replies.contains(others));
   box.backend.finish({ChangeResult::kRefused});
   EXPECT_EQ(refusal(agent.replies[tid]), kConfigurationFailed);
+  box.backend.finish();
+  EXPECT_TRUE(is<PerReply>(agent.replies.at(late)));
+  EXPECT_TRUE(is<PerReply>(other.replies.at(others)));
   box.backend.automatic = true;
   EXPECT_TRUE(is<PesReply>(box.ask(agent, PrsRequest{pid})));
-  EXPECT_TRUE(is<PerReply>(box.ask(agent, pinhole(5008))));
 }
 
 TEST(Disable, IsAnsweredWhenTheRulesAreGone) {
@@ -440,6 +666,34 @@ TEST(Disable, IsAnsweredWhenTheRulesAreGone) {
   box.backend.finish();
   EXPECT_TRUE(is<PdrReply>(agent.replies.at(tid)));
   EXPECT_TRUE(box.commit.idle());
+}
+
+// 5.3.19 and 8.9 except requesters of PRR, PER, PEA and PLC, and 8.8.2 excepts nobody: the reply
+// names none of the rules that are gone.
+TEST(Disable, WhoAsksHearsWhichRulesEnded) {
+  MiddleboxCore::Options options;
+  options.directory = {};
+  auto seeing = named("guard");
+  seeing.may_see = {"*"};
+  options.directory.add(seeing);
+  options.directory.add(named("a"));
+  MiddleboxCore box(options);
+  auto& agent = box.agent("a");
+  auto& guard = box.agent("guard");
+  const auto first = std::get<PerReply>(box.ask(agent, pinhole(5004))).pid;
+  const auto own = std::get<PerReply>(box.ask(guard, pinhole(5006))).pid;
+  guard.events.clear();
+  box.backend.automatic = false;
+  const auto tid = box.submit(guard, block());
+  box.commit.dispatch();
+  box.backend.finish();
+  EXPECT_TRUE(guard.events.empty());
+  box.backend.finish();
+  ASSERT_EQ(guard.events.size(), 2U);
+  EXPECT_EQ(guard.events[0].pid, first);
+  EXPECT_EQ(guard.events[1].pid, own);
+  for (const auto& event : guard.events) EXPECT_EQ(event.lifetime, Lifetime{0});
+  EXPECT_TRUE(is<PdrReply>(guard.replies.at(tid)));
 }
 
 // The disable rule is in force: that an enable rule cannot be taken away does not undo it.
@@ -464,25 +718,27 @@ TEST(Disable, ARuleThatCannotBeRemovedIsTriedAgain) {
 TEST(Disable, MeetsChangesUnderWay) {
   MiddleboxCore box;
   auto& agent = box.agent("a");
+  auto& later = box.agent("a");
+  auto& guard = box.agent("a");
   const auto first = std::get<PerReply>(box.ask(agent, pinhole(5004))).pid;
   const auto second = std::get<PerReply>(box.ask(agent, pinhole(5006))).pid;
   box.backend.automatic = false;
   const auto per = box.submit(agent, pinhole(5008));
   const auto longer = box.submit(agent, PlcRequest{first, {500}});
+  const auto longest = box.submit(agent, PlcRequest{first, {900}});  // waits for `longer`
   box.commit.dispatch();
-  const auto pdr = box.submit(agent, block());
-  const auto removal = box.submit(agent, PlcRequest{second, {0}});
-  const auto late = box.submit(agent, PlcRequest{first, {900}});  // waits for `longer`
-  box.backend.finish();  // per, longer; then the PDR and the removal go
+  const auto pdr = box.submit(guard, block());
+  const auto removal = box.submit(later, PlcRequest{second, {0}});  // waits for the PDR
+  box.backend.finish();  // per, longer; then the PDR and `longest` go
   EXPECT_TRUE(is<PerReply>(agent.replies.at(per)));
   EXPECT_TRUE(is<PlcReply>(agent.replies.at(longer)));
   while (box.backend.busy()) box.backend.finish();
-  EXPECT_TRUE(is<PrdReply>(agent.replies.at(removal)));
-  EXPECT_TRUE(is<PlcReply>(agent.replies.at(late)));
-  EXPECT_FALSE(agent.replies.contains(pdr));  // `first` is still there
+  EXPECT_TRUE(is<PlcReply>(agent.replies.at(longest)));
+  EXPECT_EQ(refusal(later.replies.at(removal)), kNoSuchRule);
+  EXPECT_FALSE(guard.replies.contains(pdr));  // `first` is still there
   box.backend.automatic = true;
-  box.advance(0ms);  // the rule that `late` had under way is due at once
-  EXPECT_TRUE(is<PdrReply>(agent.replies.at(pdr)));
+  box.advance(0ms);  // the rule that `longest` had under way is due at once
+  EXPECT_TRUE(is<PdrReply>(guard.replies.at(pdr)));
   EXPECT_EQ(box.engine.rule_count(), 1U);
   EXPECT_TRUE(box.commit.idle());
 }
@@ -524,19 +780,6 @@ TEST(Disable, CountsRulesThatLeaveNothingOut) {
 }
 
 // --- Authorisation -----------------------------------------------------------------------------
-
-MiddleboxCore::Options with(AgentPolicy policy) {
-  MiddleboxCore::Options options;
-  options.directory = {};
-  options.directory.add(std::move(policy));
-  return options;
-}
-
-AgentPolicy named(const char* name) {
-  AgentPolicy policy;
-  policy.name = name;
-  return policy;
-}
 
 TEST(Authorisation, Transactions) {
   for (std::size_t i = 0; i < kTransactions; ++i) {
@@ -580,7 +823,7 @@ TEST(Authorisation, WhatMayBeOpened) {
   EXPECT_EQ(ask([](auto& r) { r.internal.port = 5998; }), std::nullopt);
   EXPECT_EQ(ask([](auto& r) { r.internal.port = 0; }), kAgentNotAuthorized);
   EXPECT_EQ(ask([](auto& r) { r.external.port = 80; }), kAgentNotAuthorized);
-  EXPECT_EQ(ask([](auto& r) { r.external.prefix_length = 25; }), kAgentNotAuthorized);
+  EXPECT_EQ(ask([](auto& r) { r.external.prefix_length = 25; }), kWildcardingNotSupported);
   EXPECT_EQ(ask([](auto& r) { r.internal.prefix_length = 24; }), std::nullopt);
   EXPECT_EQ(ask([](auto& r) { r.internal.prefix_length = 23; }), kAgentNotAuthorized);
   EXPECT_EQ(refusal(box.ask(agent, block())), kAgentNotAuthorized);  // internal: any
@@ -588,6 +831,48 @@ TEST(Authorisation, WhatMayBeOpened) {
   tcp.parameters.protocol = kProtocolTcp;
   EXPECT_EQ(refusal(box.ask(agent, tcp)), kAgentNotAuthorized);
   EXPECT_TRUE(is<PrrReply>(box.ask(agent, reservation())));
+}
+
+// RFC 5189 2.1.8: the agent is told what it may do; 4.2: what it may not wildcard is not supported.
+TEST(Authorisation, CapabilitiesAreTheAgents) {
+  auto policy = named("a");
+  policy.transactions.reset(static_cast<std::size_t>(Transaction::kPdr));
+  policy.internal_wildcards = policy.protocol_wildcards = false;
+  auto guard = named("guard");
+  guard.external_wildcards = guard.port_wildcards = false;
+  auto options = with(policy);
+  options.directory.add(guard);
+  MiddleboxCore box(options);
+  auto& agent = box.agent("a");
+  const auto told = box.engine.capabilities(agent.agent());
+  EXPECT_FALSE(told.disable_rules || told.internal_wildcards);
+  EXPECT_TRUE(told.external_wildcards && told.port_wildcards);
+  auto& other = box.agent("guard");
+  const auto others = box.engine.capabilities(other.agent());
+  EXPECT_TRUE(others.disable_rules && others.internal_wildcards);
+  EXPECT_FALSE(others.external_wildcards || others.port_wildcards);
+  const auto ask = [&](auto& who, auto change) {
+    auto request = pinhole();
+    request.parameters.direction = Direction::kInbound;
+    change(request);
+    return refusal(box.ask(who, request));
+  };
+  const auto internal = [](auto& r) { r.internal.prefix_length = 31; };
+  const auto external = [](auto& r) { r.external.prefix_length = 31; };
+  const auto port = [](auto& r) { r.external.port = 0; };
+  const auto protocol = [](auto& r) { r.internal.protocol = r.external.protocol = 0; };
+  EXPECT_EQ(ask(agent, internal), kWildcardingNotSupported);
+  EXPECT_EQ(ask(agent, external), std::nullopt);
+  EXPECT_EQ(ask(agent, port), std::nullopt);
+  EXPECT_EQ(ask(agent, protocol), kWildcardingNotSupported);
+  EXPECT_EQ(ask(other, internal), std::nullopt);
+  EXPECT_EQ(ask(other, external), kWildcardingNotSupported);
+  EXPECT_EQ(ask(other, port), kWildcardingNotSupported);
+  EXPECT_EQ(ask(other, protocol), std::nullopt);
+  EXPECT_EQ(refusal(box.ask(other, block())), kWildcardingNotSupported);
+  auto any = reservation();
+  any.parameters.protocol = kProtocolAny;
+  EXPECT_EQ(refusal(box.ask(agent, any)), kWildcardingNotSupported);
 }
 
 TEST(Authorisation, OtherAgentsRules) {
@@ -611,8 +896,9 @@ TEST(Authorisation, OtherAgentsRules) {
   };
   const Case cases[] = {
       {"b", kRuleAccessDenied, kRuleAccessDenied, kGroupAccessDenied, kRuleAccessDenied, 0},
-      {"viewer", {}, kLifetimeChangeDenied, kGroupAccessDenied, kRuleAccessDenied, 2},
-      {"boss", {}, {}, {}, {}, 2},
+      {"viewer", {}, kRuleAccessDenied, kGroupAccessDenied, kRuleAccessDenied, 2},
+      // 5189 2.1.5: the rules of a group have one owner.
+      {"boss", {}, {}, kGroupAccessDenied, {}, 2},
   };
   for (const auto& [name, status, lifetime, group, pea, listed] : cases) {
     SCOPED_TRACE(name);
@@ -623,8 +909,6 @@ TEST(Authorisation, OtherAgentsRules) {
     EXPECT_EQ(refusal(box.ask(agent, member)), group);
     EXPECT_EQ(refusal(box.ask(agent, after(held.pid))), pea);
   }
-  // The group goes on to belong to the agent that made it, as long as anybody's rule is in it.
-  box.ask(a, PlcRequest{mine.pid, {0}});
   EXPECT_TRUE(is<PerReply>(box.ask(a, member)));
   // A rule that somebody else enabled stays its owner's.
   EXPECT_EQ(std::get<PesReply>(box.ask(a, PrsRequest{held.pid})).owner.text(), "a");
@@ -647,6 +931,27 @@ TEST(Authorisation, LimitsOfAnAgent) {
   EXPECT_EQ(refusal(box.ask(agent, pinhole(9))), kNoResources);
   EXPECT_EQ(refusal(box.ask(agent, block())), kNoResources);
   EXPECT_TRUE(is<PerReply>(box.ask(box.agent("b"), pinhole(9))));
+}
+
+// Rules are not alike: one with a thousand ports takes what a thousand others take.
+TEST(Authorisation, ElementsOfAnAgent) {
+  auto policy = named("a");
+  policy.elements_max = 10;
+  MiddleboxCore box(with(policy));
+  auto& agent = box.agent("a");
+  auto wide = pinhole();
+  wide.internal.port_range = wide.external.port_range = 8;
+  const auto per = std::get<PerReply>(box.ask(agent, wide));
+  EXPECT_EQ(box.engine.element_count(), 8U);
+  wide.internal.port += 100;
+  EXPECT_EQ(refusal(box.ask(agent, wide)), kNoResources);
+  EXPECT_TRUE(is<PerReply>(box.ask(agent, pinhole(9)))) << "2 ports";
+  EXPECT_EQ(refusal(box.ask(agent, block())), kNoResources);
+  EXPECT_TRUE(is<PrrReply>(box.ask(agent, reservation()))) << "lets nothing pass";
+  EXPECT_TRUE(is<PerReply>(box.ask(box.agent("b"), wide)));
+  box.ask(agent, PlcRequest{per.pid, {0}});
+  EXPECT_TRUE(is<PerReply>(box.ask(agent, wide)));
+  EXPECT_EQ(box.engine.element_count(), 18U);
 }
 
 TEST(Authorisation, NoLifetimeIsGrantedBeyondWhatTheSessionWasTold) {

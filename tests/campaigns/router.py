@@ -1,0 +1,249 @@
+"""What campaigns about packets share: network namespaces without names, a router between two hosts, a
+middlebox on it, and an agent. Standard library only; needs root (or a user namespace), ip and nft.
+
+Namespaces go with the process that made them, whatever becomes of it.
+"""
+import ctypes
+import os
+import pathlib
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "vectors"))
+import simco_codec  # noqa: E402
+
+GUARD = 60.0  # seconds until a campaign takes the middlebox for hanging
+if os.geteuid() != 0:  # namespaces take rights, which a user has in a namespace of users
+    os.execvp("unshare", ["unshare", "--user", "--map-root-user", sys.executable, "-B", *sys.argv])
+_libc = ctypes.CDLL(None, use_errno=True)
+_CLONE_NEWNET = 0x40000000
+
+
+class Failure(Exception):
+    """What the campaign is there to find, or a step that did not work."""
+
+
+def _checked(result):
+    if result != 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+
+class Namespace:
+    """A network namespace of its own."""
+
+    def __init__(self):
+        thread = threading.Thread(target=self._make)
+        thread.start()
+        thread.join()
+        self.shell("ip link set lo up; for c in default all; do "
+                   "echo 0 >/proc/sys/net/ipv6/conf/$c/accept_dad; "
+                   "echo 0 >/proc/sys/net/ipv4/conf/$c/rp_filter; done; "
+                   "echo 0 >/proc/sys/net/ipv6/conf/default/router_solicitations")
+
+    def _make(self):
+        _checked(_libc.unshare(_CLONE_NEWNET))
+        self.descriptor = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
+        self.path = f"/proc/{os.getpid()}/fd/{self.descriptor}"
+
+    def run(self, work):
+        """What `work()` returns, run by a thread that is in the namespace."""
+        result = []
+
+        def enter():
+            _checked(_libc.setns(self.descriptor, _CLONE_NEWNET))
+            try:
+                result.append((work(), None))
+            except Exception as failure:  # for the caller's thread
+                result.append((None, failure))
+
+        thread = threading.Thread(target=enter)
+        thread.start()
+        thread.join()
+        value, failure = result[0]
+        if failure is not None:
+            raise failure
+        return value
+
+    def words(self, *command):
+        return ["nsenter", f"--net={self.path}", *command]
+
+    def shell(self, command, check=True):
+        """Runs `command`; what it prints."""
+        done = subprocess.run(self.words("sh", "-c", command), capture_output=True, text=True)
+        if check and done.returncode != 0:
+            raise Failure(f"failed: {command}\n{done.stderr}")
+        return done.stdout
+
+    def socket(self, *kind):
+        return self.run(lambda: socket.socket(*kind))
+
+
+class Network:
+    """An internal host, a router, and an external host."""
+
+    def __init__(self):
+        self.router, self.inside, self.outside = Namespace(), Namespace(), Namespace()
+        for name, host in (("int0", self.inside), ("ext0", self.outside)):
+            self.router.shell(f"ip link add {name} type veth peer name eth0 && "
+                              f"ip link set eth0 netns {host.path} && ip link set {name} up")
+            host.shell("ip link set eth0 up")
+        self.router.shell(
+            "ip addr add 10.0.0.1/24 dev int0; ip addr add 2001:db8:1::1/64 dev int0 nodad;"
+            "ip addr add 192.0.2.1/24 dev ext0; ip addr add 2001:db8:2::1/64 dev ext0 nodad;"
+            "echo 1 >/proc/sys/net/ipv4/ip_forward; echo 1 >/proc/sys/net/ipv6/conf/all/forwarding;"
+            "echo 0 >/proc/sys/net/ipv4/conf/int0/rp_filter;"
+            "echo 0 >/proc/sys/net/ipv4/conf/ext0/rp_filter")
+        self.inside.shell(
+            "for a in 10.0.0.2/24 10.0.0.3/24; do ip addr add $a dev eth0; done;"
+            "for a in 2001:db8:1::2/64 2001:db8:1::3/64; do ip addr add $a dev eth0 nodad; done;"
+            "ip route add default via 10.0.0.1; ip -6 route add default via 2001:db8:1::1")
+        self.outside.shell(
+            "for a in 192.0.2.2/24 192.0.2.3/24; do ip addr add $a dev eth0; done;"
+            "for a in 2001:db8:2::2/64 2001:db8:2::3/64; do ip addr add $a dev eth0 nodad; done;"
+            "ip route add default via 192.0.2.1; ip -6 route add default via 2001:db8:2::1")
+
+
+class Middlebox:
+    """simco-middlebox with the nftables backend on `router`."""
+
+    def __init__(self, folder, router, *options):
+        self.router = router
+        self.log = tempfile.NamedTemporaryFile(mode="w+", suffix=".log")
+        words = router.words(str(pathlib.Path(folder) / "simco-middlebox"), "--backend", "nftables",
+                             "--port", "0", "--internal-if", "int0", "--external-if", "ext0",
+                             "--audit-rate", "0", *options)
+        self.process = subprocess.Popen(words, stdout=self.log, stderr=self.log)
+        end = time.monotonic() + GUARD
+        while "listening on tcp " not in self.text():
+            if self.process.poll() is not None or time.monotonic() > end:
+                raise Failure("the middlebox does not start:\n" + self.text())
+            time.sleep(0.01)
+        line = next(line for line in self.text().splitlines() if "listening on tcp " in line)
+        self.port = int(line.rsplit(":", 1)[1])
+
+    def text(self):
+        return pathlib.Path(self.log.name).read_text()
+
+    def stop(self, how=signal.SIGTERM):
+        """Ends it; the code that it ends with."""
+        if self.process.poll() is None:
+            self.process.send_signal(how)
+        return self.process.wait(GUARD)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop(signal.SIGKILL)
+
+
+def address_tuple(endpoint, protocol, location):
+    """From (address[/length], port, ports), or None for any address of the version of `location`'s
+    other side: then (version,)."""
+    if len(endpoint) == 1:
+        return {"attribute": "address tuple", "form": "protocols only",
+                "ip_version": f"IPv{endpoint[0]}", "prefix_length": 0, "protocol": protocol,
+                "location": location}
+    address, port, ports = endpoint
+    address, _, length = address.partition("/")
+    version = 6 if ":" in address else 4
+    return {"attribute": "address tuple", "form": "full addresses", "ip_version": f"IPv{version}",
+            "prefix_length": int(length or (128 if version == 6 else 32)), "protocol": protocol,
+            "location": location, "port": port, "port_range": ports, "address": address}
+
+
+class Agent:
+    """An open session. Notifications are dropped."""
+
+    def __init__(self, box):
+        self.tid = 0
+        self.received = b""
+        self.socket = box.router.run(
+            lambda: socket.create_connection(("127.0.0.1", box.port), timeout=GUARD))
+        reply = self.ask("SE request", {"attribute": "protocol version", "major": 3, "minor": 0})
+        if reply["message"] != "SE positive reply":
+            raise Failure(f"no session: {reply}")
+
+    def post(self, name, *attributes):
+        self.tid += 1
+        self.socket.sendall(simco_codec.encode(
+            {"message": name, "tid": self.tid, "attributes": list(attributes)}))
+
+    def reply(self):
+        """The next reply."""
+        while True:
+            size = 8 + int.from_bytes(self.received[2:4], "big")
+            if len(self.received) >= max(size, 8):
+                message, self.received = self.received[:size], self.received[size:]
+                if message[0] != simco_codec.NOTIFICATION:
+                    return simco_codec.decode(message)
+                continue
+            octets = self.socket.recv(65536)
+            if not octets:
+                raise Failure("the middlebox has closed the session")
+            self.received += octets
+
+    def ask(self, name, *attributes):
+        self.post(name, *attributes)
+        return self.reply()
+
+    @staticmethod
+    def per(internal, external, protocol=17, direction="bi-directional", lifetime=3600,
+            parity="any"):
+        """The attributes of a PER request."""
+        return ({"attribute": "PER parameter set", "parity": parity, "direction": direction},
+                address_tuple(internal, protocol, "internal"),
+                address_tuple(external, protocol, "external"),
+                {"attribute": "policy rule lifetime", "value": lifetime})
+
+    def granted(self, reply):
+        if "positive" not in reply["message"]:
+            raise Failure(f"refused: {reply}")
+        return reply
+
+    def enable(self, *arguments, **named):
+        """(PID, outside or inside tuples of the reply)"""
+        reply = self.granted(self.ask("PER request", *self.per(*arguments, **named)))
+        return pid_of(reply), tuples_of(reply)
+
+    def enable_all(self, pairs, **named):
+        """Rules between each of `pairs`, many in flight."""
+        waiting = 0
+        for internal, external in pairs:
+            self.post("PER request", *self.per(internal, external, **named))
+            waiting += 1
+            if waiting == 200:
+                self.granted(self.reply())
+                waiting -= 1
+        for _ in range(waiting):
+            self.granted(self.reply())
+
+    def disable(self, internal, external, protocol=17, lifetime=3600):
+        return pid_of(self.granted(self.ask(
+            "PDR request", address_tuple(internal, protocol, "internal"),
+            address_tuple(external, protocol, "external"),
+            {"attribute": "policy rule lifetime", "value": lifetime})))
+
+    def remove(self, pid):
+        self.granted(self.ask("PLC request", {"attribute": "policy rule identifier", "value": pid},
+                              {"attribute": "policy rule lifetime", "value": 0}))
+
+
+def pid_of(reply):
+    return next(one["value"] for one in reply["attributes"]
+                if one["attribute"] == "policy rule identifier")
+
+
+def tuples_of(reply):
+    return [one for one in reply["attributes"] if one["attribute"] == "address tuple"]
+
+
+def readable(one, seconds):
+    return bool(select.select([one], [], [], seconds)[0])

@@ -1,0 +1,98 @@
+#include "tests/support/middlebox_core.hpp"
+
+#include <algorithm>
+
+namespace simco::test {
+
+// --- The backend ---------------------------------------------------------------------------------
+
+Capabilities ScriptedBackend::capabilities() const {
+  Capabilities result;
+  result.packet_filter = true;
+  result.internal_wildcards = result.external_wildcards = result.port_wildcards = true;
+  result.internal_versions = result.external_versions = 3;
+  result.lifetime_max_s = 3600;
+  return result;
+}
+
+std::vector<backend::ChangeResult> ScriptedBackend::begin(
+    std::span<const backend::RuleChange> rules) {
+  batches.emplace_back(rules.begin(), rules.end());
+  return std::vector(rules.size(), backend::ChangeResult::kDone);
+}
+
+void ScriptedBackend::apply(std::span<const backend::RuleChange> batch, Client& client) {
+  SIMCO_ASSERT(client_ == nullptr);
+  batches.emplace_back(batch.begin(), batch.end());
+  client_ = &client;
+  if (automatic) finish();
+}
+
+void ScriptedBackend::finish(std::vector<backend::ChangeResult> results) {
+  results.resize(batches.back().size(), backend::ChangeResult::kDone);
+  refused += results.size() -
+             static_cast<std::size_t>(std::ranges::count(results, backend::ChangeResult::kDone));
+  std::exchange(client_, nullptr)->on_applied(results);
+}
+
+// --- The middlebox -------------------------------------------------------------------------------
+
+MiddleboxCore::Agent::Agent(MiddleboxCore& core, const std::string& name)
+    : core_(core), id_(core.engine.acquire(name)) {}
+
+void MiddleboxCore::Agent::reply(TransactionId tid, const Body& body) {
+  core_.storage_.push_back(encoded({tid, body}));
+  replies[tid.value] = decode(core_.storage_.back())->body;
+}
+
+MiddleboxCore::MiddleboxCore(Options options)
+    : directory(std::move(options.directory)),
+      engine({backend.capabilities(), policy::PolicyEngine::all_protocols(), options.nat,
+              options.rules_max}),
+      commit(engine, backend, *this, options.metrics) {
+  engine.apply(directory);
+}
+
+MiddleboxCore::Agent& MiddleboxCore::agent(const std::string& name) {
+  policy::AgentPolicy anything;
+  anything.name = name;
+  directory.add(std::move(anything));
+  engine.apply(directory);
+  agents_.push_back(std::make_unique<Agent>(*this, name));
+  return *agents_.back();
+}
+
+std::uint32_t MiddleboxCore::submit(Agent& agent, const Body& request) {
+  commit.submit(agent, {++tid_}, request);
+  return tid_;
+}
+
+Body MiddleboxCore::ask(Agent& agent, const Body& request) {
+  const auto tid = submit(agent, request);
+  commit.dispatch();
+  SIMCO_ASSERT(agent.replies.contains(tid));
+  return agent.replies[tid];
+}
+
+void MiddleboxCore::advance(Instant::duration time) {
+  now_ += time;
+  while (engine.next_expiry() && *engine.next_expiry() <= now_ && !backend.busy()) {
+    commit.expire();
+    commit.dispatch();
+  }
+}
+
+void MiddleboxCore::on_rule_event(const policy::RuleEvent& event,
+                                  const middlebox::Requester* cause) {
+  for (const auto& agent : agents_) {
+    if (agent.get() == cause || !engine.may_see(agent->agent(), event.owner)) continue;
+    agent->events.push_back(event);
+  }
+}
+
+std::optional<NegativeReplyCode> refusal(const Body& body) {
+  const auto* refused = std::get_if<NegativeReply>(&body);
+  return refused == nullptr ? std::nullopt : std::optional(refused->code);
+}
+
+}  // namespace simco::test

@@ -1,0 +1,28 @@
+// How long tests wait for what must come. No test depends on how fast the machine is: each waits
+// for an event, and the limit is there only so that a test that hangs ends one day.
+#pragma once
+
+#include <chrono>
+#include <thread>
+
+namespace simco::test {
+
+/// A guard against hanging, well above what anything takes on a machine that is very busy.
+inline constexpr std::chrono::seconds kPatience{120};
+/// How often what cannot be waited for is looked at.
+inline constexpr std::chrono::milliseconds kLook{5};
+/// How long we watch for what must not come. What comes later is overlooked, and fails no test.
+inline constexpr std::chrono::milliseconds kWatch{100};
+
+/// Looks at `condition` until it is true. Returns false if it never is.
+template <class Condition>
+bool eventually(Condition condition) {
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() >= end) return false;
+    std::this_thread::sleep_for(kLook);
+  }
+  return true;
+}
+
+}  // namespace simco::test

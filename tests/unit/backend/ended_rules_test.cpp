@@ -1,0 +1,76 @@
+// Which flows are those of rules that have ended.
+#include "middlebox/backend/nftables/ended_rules.hpp"
+
+#include <gtest/gtest.h>
+
+#include "simco/wire/tuple_text.hpp"
+
+namespace simco::backend::nftables {
+namespace {
+
+AddressTuple udp_tuple(const std::string& text, Location location) {
+  return parse_endpoint(text)->tuple(IpVersion::kIpv4, kProtocolUdp, location);
+}
+
+RuleChange ended(const std::string& internal, const std::string& external) {
+  RuleChange change;
+  change.pid = PolicyRuleId{1};
+  change.internal = udp_tuple(internal, Location::kInternal);
+  change.external = udp_tuple(external, Location::kExternal);
+  change.parameters.direction = Direction::kInbound;
+  return change;
+}
+
+Ends ends(const std::string& internal, const std::string& external,
+          std::uint8_t protocol = kProtocolUdp) {
+  const auto one = udp_tuple(internal, Location::kInternal);
+  const auto other = udp_tuple(external, Location::kExternal);
+  return {IpVersion::kIpv4, protocol, one.address, other.address, one.port, other.port};
+}
+
+TEST(EndedRules, AnyPeer) {
+  EndedRules rules;
+  EXPECT_TRUE(rules.empty());
+  for (int port = 5000; port < 5100; ++port) {
+    rules.add(ended("10.0.0.2:" + std::to_string(port), "any"));
+  }
+  EXPECT_TRUE(rules.cover(ends("10.0.0.2:5004", "192.0.2.2:1")));
+  EXPECT_TRUE(rules.cover(ends("10.0.0.2:5099", "192.0.2.77:65535")));
+  EXPECT_FALSE(rules.cover(ends("10.0.0.2:5100", "192.0.2.2:1")));
+  EXPECT_FALSE(rules.cover(ends("10.0.0.3:5004", "192.0.2.2:1")));
+  EXPECT_FALSE(rules.cover(ends("10.0.0.2:5004", "192.0.2.2:1", kProtocolTcp)));
+  EXPECT_FALSE(rules.cover_translated(ends("10.0.0.2:5004", "192.0.2.2:1")));
+  rules.clear();
+  EXPECT_TRUE(rules.empty());
+  EXPECT_FALSE(rules.cover(ends("10.0.0.2:5004", "192.0.2.2:1")));
+}
+
+TEST(EndedRules, PrefixesPairsAndLargeRanges) {
+  EndedRules rules;
+  rules.add(ended("10.0.0.0/24:5004", "192.0.2.0/28"));
+  rules.add(ended("10.1.0.1:6000/2", "192.0.2.2:7000/2"));
+  rules.add(ended("10.2.0.1:20000/20000", "192.0.2.2"));
+  EXPECT_TRUE(rules.cover(ends("10.0.0.200:5004", "192.0.2.15:9")));
+  EXPECT_FALSE(rules.cover(ends("10.0.0.200:5004", "192.0.2.16:9")));
+  EXPECT_TRUE(rules.cover(ends("10.1.0.1:6001", "192.0.2.2:7001")));
+  EXPECT_FALSE(rules.cover(ends("10.1.0.1:6001", "192.0.2.2:7000"))) << "the n-th with the n-th";
+  EXPECT_TRUE(rules.cover(ends("10.2.0.1:39999", "192.0.2.2:1")));
+  EXPECT_FALSE(rules.cover(ends("10.2.0.1:40000", "192.0.2.2:1")));
+}
+
+TEST(EndedRules, TranslatedOnesAreKnownByTheirBinding) {
+  auto bound = ended("10.0.0.2:5004", "any");
+  bound.outside = udp_tuple("198.51.100.1:30000", Location::kOutside);
+  EndedRules rules;
+  rules.add(bound);
+  EXPECT_TRUE(rules.cover_translated(ends("198.51.100.1:30000", "192.0.2.2:1")));
+  EXPECT_FALSE(rules.cover_translated(ends("198.51.100.1:30001", "192.0.2.2:1")));
+  EXPECT_FALSE(rules.cover(ends("10.0.0.2:5004", "192.0.2.2:1")));
+  EndedRules other;
+  other.swap(rules);
+  EXPECT_TRUE(rules.empty());
+  EXPECT_TRUE(other.cover_translated(ends("198.51.100.1:30000", "192.0.2.2:1")));
+}
+
+}  // namespace
+}  // namespace simco::backend::nftables
