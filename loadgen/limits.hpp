@@ -15,6 +15,9 @@ inline constexpr double kRateMax = 10'000'000;
 inline constexpr std::chrono::milliseconds kWatchInterval{100};
 /// Time between the last session's opening and the first scheduled transaction.
 inline constexpr std::chrono::milliseconds kStartDelay{20};
+/// Lateness of the generator, as 99th percentile, that a machine with nothing else to do has:
+/// timers and the scheduler.
+inline constexpr double kLagUsual_ms = 1;
 /// Size of an echo message, header included, octets.
 inline constexpr std::size_t kEchoSize = 64;
 /// Longest line that ends `--hold`, octets.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "loadgen/limits.hpp"
 #include "simco/net/connector.hpp"
 
 namespace simco::loadgen {
@@ -50,7 +51,7 @@ std::string notes(const Results& results) {
   }
   const auto response = results.recorder.response().summary();
   const auto lag = results.recorder.lag().summary();
-  if (lag.p99 > std::max(0.1, response.p50 / 2)) {
+  if (lag_matters(lag, response)) {
     text += fmt::format(
         "note: the generator itself was late by up to {:.3f} ms in 99 % of the cases; this machine "
         "is too busy for finer results\n",
@@ -115,6 +116,10 @@ ordered_json parameters(const Results& results) {
 }
 
 }  // namespace
+
+bool lag_matters(const Summary& lag, const Summary& response) {
+  return lag.p99 > kLagUsual_ms && lag.p99 > response.p99 / 2;
+}
 
 bool all_positive(const Results& results) {
   const Counts& counts = results.recorder.counts();

@@ -20,6 +20,9 @@ struct Results {
 std::string table(const Results& results);
 /// The JSON document of doc/measuring.md, ending in a newline.
 std::string json(const Results& results);
+/// Whether so much of the response times' tail is the generator's own lateness that the figures say
+/// more of this machine than of what is measured.
+bool lag_matters(const Summary& lag, const Summary& response);
 /// Every transaction got a positive reply, and the run was not aborted.
 bool all_positive(const Results& results);
 
