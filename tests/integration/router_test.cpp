@@ -635,6 +635,8 @@ TEST_P(Router, TwiceNatHidesBothSides) {
   const auto rule = box.agent().enable(at(a().host, 5004), at(a().peer, 6004));
   const auto outside = endpoint_of(rule.outside);
   const auto inside = endpoint_of(*rule.inside);
+  // First of all, while no flow is known that it could belong to.
+  EXPECT_TRUE(peer.misses(host, {a().peer, 6004})) << "the host must use the inside address";
   EXPECT_EQ(host.gets(peer, outside), inside);
   EXPECT_EQ(peer.gets(host, inside), outside);
   EXPECT_TRUE(peer.misses(host, {a().peer, 6004})) << "the host must use the inside address";

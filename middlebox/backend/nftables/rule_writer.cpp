@@ -165,7 +165,7 @@ class RuleWriter {
       rule(chain).verdict(NF_ACCEPT).add_to(batch_);
       return;
     }
-    if (options_.nat && outside) refuse_untranslated(chain);
+    if (outside ? options_.nat : !options_.inside_pool.empty()) refuse_untranslated(chain);
     enable(version, outside, chain, source);
     std::uint8_t icmp = IPPROTO_ICMP;
     if (version == IpVersion::kIpv6) icmp = IPPROTO_ICMPV6;
@@ -178,7 +178,8 @@ class RuleWriter {
     rule(chain).verdict(otherwise()).add_to(batch_);
   }
 
-  /// Nobody outside may talk to an internal host by its own address.
+  /// Nobody outside may talk to an internal host by its own address and, on a twice NAT, nobody
+  /// inside to an external one: the kernel would not translate the rest of that flow either.
   void refuse_untranslated(const std::string& chain) {
     rule(chain)
         .ct_direction(kOriginal)
