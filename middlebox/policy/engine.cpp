@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <variant>
 
+#include "middlebox/policy/limits.hpp"
 #include "middlebox/policy/replies.hpp"
+#include "middlebox/policy/traffic.hpp"
 #include "simco/wire/limits.hpp"
 
 namespace simco::policy {
@@ -143,6 +145,12 @@ std::uint16_t PolicyEngine::elements_for(const AddressTuple& internal,
                                          const AddressTuple& external) const {
   const unsigned translations = nat_.mode() == Mode::kTwiceNat ? 2 : nat_.translates() ? 1 : 0;
   return elements_of(internal, external, translations);
+}
+
+std::uint32_t PolicyEngine::weight(const PlannedChange& change) const {
+  const Rule& rule = rules_[change.slot];
+  const auto each = is_common(rule.internal, rule.external) ? 1U : kUncommonWeight;
+  return 1U + each * rule.elements;
 }
 
 Lifetime PolicyEngine::grant(const Asker& asker, Lifetime requested) const {

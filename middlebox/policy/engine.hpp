@@ -131,9 +131,7 @@ class PolicyEngine {
            rules_[change.slot].kind == RuleKind::kDisable;
   }
   /// How much the change asks of the backend.
-  std::uint32_t weight(const PlannedChange& change) const {
-    return 1U + rules_[change.slot].elements;
-  }
+  std::uint32_t weight(const PlannedChange& change) const;
 
   /// The backend has carried out `change`: fills in the answer and the event. A disable rule ends
   /// enable rules: they are due for plan_expiry() at once.

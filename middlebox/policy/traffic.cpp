@@ -74,4 +74,14 @@ std::uint16_t elements_of(const AddressTuple& internal, const AddressTuple& exte
   return static_cast<std::uint16_t>(ports * (1 + 2 * translations));
 }
 
+bool is_common(const AddressTuple& internal, const AddressTuple& external) {
+  const auto is_host = [](const AddressTuple& tuple) {
+    return prefix_of(tuple).length == address_bits(tuple.ip_version) && has_ports(tuple) &&
+           tuple.port_range <= kPortsCountedMax;
+  };
+  const bool is_anybody = prefix_of(external).length == 0 && !has_ports(external);
+  return internal.protocol != kProtocolAny && is_host(internal) &&
+         (is_anybody || is_host(external));
+}
+
 }  // namespace simco::policy

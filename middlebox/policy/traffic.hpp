@@ -67,4 +67,9 @@ bool is_everything(const Traffic& traffic);
 std::uint16_t elements_of(const AddressTuple& internal, const AddressTuple& external,
                           unsigned translations);
 
+/// Whether a rule between such tuples is about known ports of one internal host, and of one
+/// external host or any traffic from outside. Most rules are, and cost least where they are
+/// enforced.
+bool is_common(const AddressTuple& internal, const AddressTuple& external);
+
 }  // namespace simco::policy

@@ -1,10 +1,14 @@
 // What every backend has to keep to, and what is special to nftables inside one process.
 #include <gtest/gtest.h>
+#include <linux/netfilter/nfnetlink.h>
+#include <linux/netfilter/nfnetlink_conntrack.h>
 
 #include <boost/asio/io_context.hpp>
 #include <memory>
 #include <vector>
 
+#include "middlebox/backend/nftables/dump.hpp"
+#include "middlebox/backend/nftables/limits.hpp"
 #include "middlebox/backend/nftables/nftables_backend.hpp"
 #include "middlebox/backend/null_backend.hpp"
 #include "simco/wire/tuple_text.hpp"
@@ -323,6 +327,33 @@ TEST_F(Nftables, FlowsOfManyEndedRulesAreLookedForLater) {
     bench.io.run_for(std::chrono::milliseconds(20));
   }
   EXPECT_EQ(flows(), "1\n") << "the one without a rule of ours";
+}
+
+// However much the kernel hands out at a time.
+TEST(Dump, LeavesOthersTheirTurns) {
+  NetworkNamespace router;
+  router.shell(
+      "for p in $(seq 1000 1199); do conntrack -I -p udp -s 192.0.2.2 -d 10.0.0.2 --sport 6004 "
+      "--dport $p --timeout 600 >/dev/null 2>&1; done");
+  boost::asio::io_context io;
+  router.run([&] {
+    backend::nftables::Dump dump(io);
+    backend::nftables::MessageBuffer request;
+    request.begin((NFNL_SUBSYS_CTNETLINK << 8) | IPCTNL_MSG_CT_GET, NLM_F_DUMP, AF_UNSPEC);
+    request.end();
+    std::size_t flows = 0;
+    bool done = false;
+    dump.start(request, [&](const nlmsghdr*) { ++flows; }, [&](int error) { done = error == 0; });
+    for (std::size_t before = 0; !done && io.run_one() != 0; before = flows) {
+      EXPECT_LE(flows - before, backend::nftables::kDumpMessagesPerTurn);
+    }
+    EXPECT_TRUE(done);
+    EXPECT_EQ(flows, 200U);
+    dump.start(request, [&](const nlmsghdr*) { ++flows; }, [](int) {});
+    io.run_one();  // in the middle
+    dump.finish();
+    EXPECT_EQ(flows, 400U);
+  });
 }
 
 // Somebody else's commit comes between two of ours, and before the watch has seen it.

@@ -161,7 +161,7 @@ void Conntrack::remove(const Tuple& tuple) {
 
 void Conntrack::end_removal() {
   removals_.end();
-  if (removals_.size() > kCommitOctets) flush();
+  if (removals_.size() > kRemovalOctets) flush();
 }
 
 void Conntrack::flush() {

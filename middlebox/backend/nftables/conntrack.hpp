@@ -107,7 +107,6 @@ class Conntrack {
   void read_flow(const nlmsghdr* message, const std::function<bool(const Flow&)>& is_over);
   bool is_ours_translated(const Flow& flow) const;
   bool is_ours_untranslated(const Flow& flow) const;
-  bool ended(const Flow& flow) const;
   /// Is the flow that of a rule, by the binding that it uses outside?
   bool is_bound(const BindingIndex& bindings, const Flow& flow) const;
 

@@ -2,9 +2,11 @@
 
 #include <poll.h>
 
+#include <boost/asio/post.hpp>
 #include <system_error>
 #include <utility>
 
+#include "middlebox/backend/nftables/limits.hpp"
 #include "simco/wire/assert.hpp"
 
 namespace simco::backend::nftables {
@@ -32,18 +34,22 @@ void Dump::start(const MessageBuffer& request, NetlinkSocket::Reader reader,
 void Dump::wait() {
   if (waiting_) return;
   waiting_ = true;
-  descriptor_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
-                         [this, alive = alive_](const boost::system::error_code& error) {
-                           if (error || !*alive) return;
-                           waiting_ = false;
-                           if (busy() && advance()) wait();
-                         });
+  const auto go_on = [this, alive = alive_](const boost::system::error_code& error) {
+    if (error || !*alive) return;
+    waiting_ = false;
+    if (busy() && advance()) wait();
+  };
+  if (socket_.has_unread()) {
+    boost::asio::post(descriptor_.get_executor(), [go_on] { go_on({}); });
+  } else {
+    descriptor_.async_wait(boost::asio::posix::stream_descriptor::wait_read, go_on);
+  }
 }
 
 bool Dump::advance() {
   int error = 0;
   try {
-    if (socket_.read_some(reader_, error)) return true;
+    if (socket_.read_some(reader_, kDumpMessagesPerTurn, error)) return true;
   } catch (const std::system_error& failure) {
     error = failure.code().value();
   }
@@ -60,7 +66,7 @@ void Dump::end(int error) {
 void Dump::finish() {
   while (busy()) {
     pollfd ready{socket_.descriptor(), POLLIN, 0};
-    ::poll(&ready, 1, -1);
+    if (!socket_.has_unread()) ::poll(&ready, 1, -1);
     if (!advance()) return;
   }
 }

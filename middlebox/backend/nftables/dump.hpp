@@ -18,8 +18,9 @@ class Dump {
   ~Dump();
 
   bool busy() const { return done_ != nullptr; }
-  /// Sends `request`, calls `reader` with each message of the answer and then `done` with an errno
-  /// or 0, from inside this call where the request cannot be sent. Not while busy().
+  /// Sends `request`, calls `reader` with each message of the answer, kDumpMessagesPerTurn of them
+  /// in a turn of the loop, and then `done` with an errno or 0, from inside this call where the
+  /// request cannot be sent. Not while busy().
   void start(const MessageBuffer& request, NetlinkSocket::Reader reader,
              std::function<void(int error)> done);
   /// Reads the rest at once, if busy(). `done` is called before this returns.
@@ -27,7 +28,7 @@ class Dump {
 
  private:
   void wait();
-  /// Reads a piece. False at the end.
+  /// Reads as many messages as a turn of the loop allows. False at the end.
   bool advance();
   void end(int error);
 

@@ -3,7 +3,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "middlebox/backend/nftables/limits.hpp"
+
 namespace simco::backend::nftables {
+namespace {
+
+constexpr std::uint16_t kPortMax = 65535;
+
+bool is_any_port(std::uint16_t first, std::uint16_t last) { return first == 0 && last == kPortMax; }
+
+}  // namespace
 
 void EndedRules::add(const RuleChange& rule) {
   RuleChange filter = rule;
@@ -19,34 +28,97 @@ void EndedRules::add(const RuleChange& rule) {
   elements_.clear();
   make_elements(filter, elements_);
   for (const Element& element : elements_) {
-    if (element.shape.intervals)
-      intervals_.push_back({translated, element.shape, element.key});
-    else
-      sets_[{translated, element.shape}].insert(element.key);
+    if (!put(element, translated)) return put_roughly(filter, translated);
   }
+}
+
+bool EndedRules::put(const Element& element, bool translated) {
+  Where where{translated, Side::kNone, element.shape};
+  Key key = element.key;
+  PortRange range{};
+  if (element.shape.intervals) {
+    // The ports of one side are a range, those of the other do not matter.
+    const bool internal = is_any_port(key.external_port, key.external_last);
+    where.ranges = internal ? Side::kInternal : Side::kExternal;
+    range = internal ? PortRange{key.internal_port, key.internal_last}
+                     : PortRange{key.external_port, key.external_last};
+    where.shape.internal_bits = std::exchange(key.internal_bits, std::uint8_t{0});
+    where.shape.external_bits = std::exchange(key.external_bits, std::uint8_t{0});
+    where.shape.protocol = std::exchange(key.any_protocol, std::uint8_t{0}) == 0;
+    key.internal_port = key.internal_last = key.external_port = key.external_last = 0;
+    if (!where.shape.protocol) key.protocol = 0;
+  }
+  const bool known = sets_.contains(where) || ranges_.contains(where);
+  if (keys_ >= kEndedKeysMax || (!known && places() >= kEndedPlacesMax)) return false;
+  if (where.ranges == Side::kNone) {
+    keys_ += sets_[where].insert(key).second ? 1 : 0;
+  } else {
+    const auto [place, inserted] = ranges_[where].try_emplace(key);
+    keys_ += inserted ? 1 : 0;
+    join(place->second, range);
+  }
+  return true;
+}
+
+// All ports and protocols, between prefixes that are rounded down to a quarter of an address: so
+// there are 25 of these places for each IP version, translated or not. Flows that a rule in force
+// lets pass are not ended, whatever is said here; neither are the router's own. What is left are
+// flows that pass by somebody else's leave. The kernel makes their entries again with the next
+// packet, as it did with the first: it looks at the rules once more, and where these let only
+// packets from one side begin a flow (--allow-outbound), those from the other side wait for one.
+void EndedRules::put_roughly(const RuleChange& filter, bool translated) {
+  const auto quarter = address_bits(filter.internal.ip_version) / 4U;
+  const auto rounded = [&](const AddressTuple& tuple) {
+    return static_cast<std::uint8_t>(prefix_of(tuple).length / quarter * quarter);
+  };
+  Shape shape;
+  shape.version = filter.internal.ip_version;
+  shape.internal_bits = rounded(filter.internal);
+  shape.external_bits = rounded(filter.external);
+  const Ends ends{shape.version, 0, filter.internal.address, filter.external.address, 0, 0};
+  sets_[{translated, Side::kNone, shape}].insert(key_of(shape, ends));
+}
+
+void EndedRules::join(PortRanges& ranges, PortRange added) {
+  std::erase_if(ranges, [&](const PortRange& other) {
+    if (other.last + 1 < added.first || added.last + 1 < other.first) return false;
+    added = {std::min(added.first, other.first), std::max(added.last, other.last)};
+    return true;
+  });
+  ranges.push_back(added);
 }
 
 void EndedRules::clear() {
   sets_.clear();
-  intervals_.clear();
+  ranges_.clear();
+  keys_ = 0;
 }
 
 void EndedRules::swap(EndedRules& other) {
   sets_.swap(other.sets_);
-  intervals_.swap(other.intervals_);
+  ranges_.swap(other.ranges_);
+  std::swap(keys_, other.keys_);
 }
 
 bool EndedRules::covered(const Ends& ends, bool translated) const {
+  const auto is_here = [&](const Where& where) {
+    return where.translated == translated && where.shape.version == ends.version;
+  };
   const bool in_set = std::ranges::any_of(sets_, [&](const auto& entry) {
     const auto& [where, keys] = entry;
-    return where.translated == translated && where.shape.version == ends.version &&
-           ports_match(where.shape, ends) && keys.contains(key_of(where.shape, ends));
+    return is_here(where) && ports_match(where.shape, ends) &&
+           keys.contains(key_of(where.shape, ends));
   });
   if (in_set) return true;
-  const Key point = point_of(ends);
-  return std::ranges::any_of(intervals_, [&](const Interval& interval) {
-    return interval.translated == translated && interval.shape.version == ends.version &&
-           overlap(interval.key, point);
+  return std::ranges::any_of(ranges_, [&](const auto& entry) {
+    const auto& [where, keys] = entry;
+    if (!is_here(where)) return false;
+    const auto found = keys.find(key_of(where.shape, ends));
+    if (found == keys.end()) return false;
+    const auto port = where.ranges == Side::kInternal ? ends.internal_port : ends.external_port;
+    return std::ranges::any_of(found->second, [port](const PortRange& range) {
+      return port >= range.first && port <= range.last;
+    });
   });
 }
 

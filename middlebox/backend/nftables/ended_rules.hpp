@@ -1,11 +1,14 @@
 // Rules that have ended, as flows are looked up in them: by what the rules compare, like packets in
-// the kernel's sets (tuple space search). So the time that a flow takes does not grow with the
-// number of rules.
+// the kernel's sets (tuple space search). So the time that a flow takes grows neither with the
+// number of rules nor with what they were.
 #pragma once
 
+#include <absl/container/flat_hash_map.h>
 #include <absl/container/flat_hash_set.h>
 
+#include <compare>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <vector>
 
@@ -16,9 +19,10 @@ namespace simco::backend::nftables {
 class EndedRules {
  public:
   /// Adds a rule, whichever way it let traffic pass. One that is translated is known by its address
-  /// and ports outside (A2) in the place of the internal ones.
+  /// and ports outside (A2) in the place of the internal ones. When there are very many or very
+  /// different ones, flows of further ports and of neighbouring addresses count as theirs.
   void add(const RuleChange& rule);
-  bool empty() const { return sets_.empty() && intervals_.empty(); }
+  bool empty() const { return sets_.empty() && ranges_.empty(); }
   void clear();
   void swap(EndedRules& other);
 
@@ -26,22 +30,33 @@ class EndedRules {
   bool cover(const Ends& ends) const { return covered(ends, false); }
   /// The same of a translated rule; the internal end is the one outside.
   bool cover_translated(const Ends& ends) const { return covered(ends, true); }
+  /// Places in which a flow is looked for, at most.
+  std::size_t places() const { return sets_.size() + ranges_.size(); }
 
  private:
-  bool covered(const Ends& ends, bool translated) const;
-
+  struct PortRange {
+    std::uint16_t first;
+    std::uint16_t last;
+  };
+  /// None touches another. As each has more than kPortsPerRuleMax ports, they are few.
+  using PortRanges = std::vector<PortRange>;
+  enum class Side : std::uint8_t { kNone, kInternal, kExternal };
   struct Where {
     bool translated;
+    Side ranges;  ///< whose ports are ranges of more than kPortsPerRuleMax
     Shape shape;
     friend auto operator<=>(const Where&, const Where&) = default;
   };
-  struct Interval {
-    bool translated;
-    Shape shape;
-    Key key;
-  };
+
+  bool covered(const Ends& ends, bool translated) const;
+  /// False where there is no room.
+  bool put(const Element& element, bool translated);
+  void put_roughly(const RuleChange& filter, bool translated);
+  static void join(PortRanges& ranges, PortRange added);
+
   std::map<Where, absl::flat_hash_set<Key>> sets_;
-  std::vector<Interval> intervals_;
+  std::map<Where, absl::flat_hash_map<Key, PortRanges>> ranges_;
+  std::size_t keys_ = 0;           ///< in all places
   std::vector<Element> elements_;  ///< scratch
 };
 

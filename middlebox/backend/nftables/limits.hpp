@@ -40,9 +40,18 @@ inline constexpr std::chrono::seconds kShapeIdle{30};
 inline constexpr std::chrono::milliseconds kSweepInterval{500};
 /// and after a pause so many times as long as the last search took.
 inline constexpr int kSweepPause = 4;
+/// Kinds of ended rules that are told apart in a search (each costs a flow some 50 ns), and what is
+/// remembered of them. Of further ones only the addresses count, more or less.
+inline constexpr std::size_t kEndedPlacesMax = 64;
+inline constexpr std::size_t kEndedKeysMax = 65'536;
+/// Messages of a long dump (a flow each) that are looked at in a turn of the loop: a flow may have
+/// to be compared with all the intervals that are in force.
+inline constexpr std::size_t kDumpMessagesPerTurn = 32;
 /// Flows of exact rules that are deleted by name in a batch, some microseconds each; those of
 /// further rules are looked for with the others.
 inline constexpr std::size_t kRemovalsPerBatch = 1024;
+/// Deletions of flows are sent when they have grown to this size, octets.
+inline constexpr std::size_t kRemovalOctets = 16 << 10;
 /// After so many commits that others came before, one is made on whatever there is.
 inline constexpr int kStaleMax = 4;
 /// Attempts to put the table in place while others change the ruleset.

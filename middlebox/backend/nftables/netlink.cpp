@@ -171,18 +171,23 @@ void NetlinkSocket::discard() {
   }
 }
 
-bool NetlinkSocket::read_some(const Reader& reader, int& error) {
-  const auto datagram = receive(false);
-  bool more = true;
-  for_each_message(datagram, [&](const nlmsghdr* message) {
+bool NetlinkSocket::read_some(const Reader& reader, std::size_t count, int& error) {
+  if (unread_.empty()) unread_ = receive(false);
+  auto left = static_cast<int>(unread_.size());
+  const auto* message = reinterpret_cast<const nlmsghdr*>(unread_.data());
+  for (; count > 0 && mnl_nlmsg_ok(message, left); --count) {
     if (message->nlmsg_type == NLMSG_ERROR || message->nlmsg_type == NLMSG_DONE) {
+      unread_ = {};
       error = error_in(message);
-      more = false;
-    } else if (message->nlmsg_type >= NLMSG_MIN_TYPE) {
-      reader(message);
+      return false;
     }
-  });
-  return more;
+    if (message->nlmsg_type >= NLMSG_MIN_TYPE) reader(message);
+    message = mnl_nlmsg_next(message, &left);
+  }
+  // Whatever is at the end that is no message is skipped.
+  unread_ = mnl_nlmsg_ok(message, left) ? unread_.last(static_cast<std::size_t>(left))
+                                        : std::span<const char>{};
+  return true;
 }
 
 int NetlinkSocket::request(const MessageBuffer& messages, const Reader& reader) {

@@ -94,9 +94,11 @@ class NetlinkSocket {
   void send(const MessageBuffer& messages);
   /// Forgets what the kernel has said so far.
   void discard();
-  /// Reads what is there, without waiting. False when the answer to the request that was sent is
-  /// complete; `error` is then its errno, or 0.
-  bool read_some(const Reader& reader, int& error);
+  /// Reads up to `count` messages of what is there, without waiting. False when the answer to the
+  /// request that was sent is complete; `error` is then its errno, or 0.
+  bool read_some(const Reader& reader, std::size_t count, int& error);
+  /// Whether read_some() has received messages that it has not read: the descriptor does not tell.
+  bool has_unread() const { return !unread_.empty(); }
 
   /// Generation of the nf_tables ruleset: one more with every commit, whoever makes it.
   std::uint32_t generation();
@@ -110,6 +112,7 @@ class NetlinkSocket {
 
   std::unique_ptr<mnl_socket, Close> socket_;
   std::vector<char> received_;
+  std::span<const char> unread_;  ///< of received_
 };
 
 }  // namespace simco::backend::nftables

@@ -72,5 +72,71 @@ TEST(EndedRules, TranslatedOnesAreKnownByTheirBinding) {
   EXPECT_TRUE(other.cover_translated(ends("198.51.100.1:30000", "192.0.2.2:1")));
 }
 
+// What a flow is compared with does not grow, whatever one agent's rules were.
+TEST(EndedRules, LargeRangesOfManyHostsAreOnePlace) {
+  EndedRules rules;
+  for (int i = 0; i < 5000; ++i) {
+    const auto host = "10.0." + std::to_string(i % 200) + ".1";
+    const auto first = std::to_string(1024 + i / 200 * 1000);
+    rules.add(ended(host + ":" + first + "/2000", "192.0.2.2"));
+    rules.add(ended(host, "192.0.2.2:" + first + "/1025"));
+  }
+  EXPECT_EQ(rules.places(), 2U);
+  EXPECT_TRUE(rules.cover(ends("10.0.199.1:1024", "192.0.2.2:1")));
+  EXPECT_TRUE(rules.cover(ends("10.0.199.1:27023", "192.0.2.2:1")));
+  EXPECT_FALSE(rules.cover(ends("10.0.199.1:27024", "192.0.2.2:1")));
+  EXPECT_TRUE(rules.cover(ends("10.0.199.1:27024", "192.0.2.2:26048")));
+  EXPECT_FALSE(rules.cover(ends("10.0.200.1:1024", "192.0.2.2:1")));
+  EXPECT_FALSE(rules.cover(ends("10.0.199.1:1024", "192.0.2.2:1", kProtocolTcp)));
+}
+
+TEST(EndedRules, RangesThatAreApartStayApart) {
+  EndedRules rules;
+  rules.add(ended("10.0.0.1:40000/2000", "192.0.2.2"));
+  rules.add(ended("10.0.0.1:2000/2000", "192.0.2.2"));
+  rules.add(ended("10.0.0.1:42000/2000", "192.0.2.2"));
+  for (const auto* inside : {"2000", "3999", "40000", "41999", "42000", "43999"}) {
+    EXPECT_TRUE(rules.cover(ends(std::string("10.0.0.1:") + inside, "192.0.2.2:1"))) << inside;
+  }
+  for (const auto* outside : {"1999", "4000", "39999", "44000"}) {
+    EXPECT_FALSE(rules.cover(ends(std::string("10.0.0.1:") + outside, "192.0.2.2:1"))) << outside;
+  }
+}
+
+TEST(EndedRules, ManyPrefixLengthsAreRounded) {
+  EndedRules rules;
+  for (int internal = 0; internal <= 32; ++internal) {
+    for (int external = 0; external <= 32; ++external) {
+      rules.add(ended("10.0.0.0/" + std::to_string(internal) + ":5004",
+                      "192.0.2.0/" + std::to_string(external)));
+    }
+  }
+  EXPECT_LE(rules.places(), 64U + 25U);
+  EXPECT_TRUE(rules.cover(ends("10.0.0.0:5004", "192.0.2.0:1")));
+  EndedRules narrow;
+  for (int bits = 9; bits <= 32; ++bits) {
+    for (const auto* port : {"", ":5004", ":5004/2", ":5004/2000"}) {
+      narrow.add(ended("10.0.0.0/" + std::to_string(bits) + port, "192.0.2.0/25"));
+    }
+  }
+  EXPECT_LE(narrow.places(), 64U + 25U);
+  EXPECT_TRUE(narrow.cover(ends("10.0.0.0:5004", "192.0.2.127:1")));
+  EXPECT_FALSE(narrow.cover(ends("11.0.0.0:5004", "192.0.2.127:1"))) << "no further than needed";
+  EXPECT_FALSE(narrow.cover_translated(ends("10.0.0.0:5004", "192.0.2.127:1")));
+}
+
+TEST(EndedRules, OfVeryManyPortsTheHostsAreRemembered) {
+  EndedRules rules;
+  for (int host = 0; host < 200; ++host) {
+    rules.add(ended("10.0.0." + std::to_string(host) + ":1000/1001", "192.0.2.2"));
+  }
+  EXPECT_TRUE(rules.cover(ends("10.0.0.0:1500", "192.0.2.2:1")));
+  EXPECT_FALSE(rules.cover(ends("10.0.0.0:3000", "192.0.2.2:1"))) << "there was room for its ports";
+  EXPECT_TRUE(rules.cover(ends("10.0.0.199:1500", "192.0.2.2:1")));
+  EXPECT_FALSE(rules.cover(ends("10.0.0.200:1500", "192.0.2.2:1")));
+  EXPECT_FALSE(rules.cover(ends("10.0.0.199:1500", "192.0.2.3:1")));
+  EXPECT_LE(rules.places(), 4U);
+}
+
 }  // namespace
 }  // namespace simco::backend::nftables

@@ -92,6 +92,34 @@ TEST(GroupCommit, EachAgentHasItsShareOfABatch) {
   }
 }
 
+// A change that the kernel cannot make by a mask costs it as much as many others.
+TEST(GroupCommit, RulesOfLargeRangesAndPrefixesWeighMore) {
+  Slow box;
+  auto& agent = box.agent("a");
+  box.submit(agent, pinhole(1));
+  box.commit.dispatch();
+  for (std::uint16_t i = 0; i < 100; ++i) {
+    auto range = pinhole(1000 + i);
+    range.parameters.direction = Direction::kInbound;
+    range.internal.port_range = 2000;
+    range.external.port = 0;
+    box.submit(agent, range);
+    auto prefix = pinhole(1000 + i);
+    prefix.parameters.direction = Direction::kInbound;
+    prefix.external.prefix_length = 24;
+    box.submit(agent, prefix);
+  }
+  for (std::uint16_t i = 0; i < 100; ++i) box.submit(agent, pinhole(1000 + i));
+  while (box.backend.busy()) box.backend.finish();
+  for (const auto& batch : box.backend.batches) {
+    EXPECT_LE(std::ranges::count(batch, Direction::kInbound,
+                                 [](const auto& change) { return change.parameters.direction; }),
+              32);
+  }
+  EXPECT_EQ(agent.replies.size(), 301U);
+  for (const auto& [tid, reply] : agent.replies) EXPECT_EQ(refusal(reply), std::nullopt);
+}
+
 // A disable rule ends what was planned before it, so it overtakes nobody's enable rules.
 TEST(GroupCommit, ADisableRuleComesAfterTheEnableRulesThatWerePlannedBefore) {
   Slow box;
