@@ -33,6 +33,8 @@ class Driver final : public std::enable_shared_from_this<Driver>, private Link::
   /// The next rule event, now or when it comes; fails when the session ends first. One call at a
   /// time.
   void next_event(Completion done);
+  /// Why the last session ended.
+  const boost::system::error_code& end_reason() const { return end_reason_; }
   /// Breaks the connection: everything that waits ends with AgentError::kConnectionLost.
   void shut_down() { end(AgentError::kConnectionLost); }
 

@@ -12,8 +12,10 @@
 #include <expected>
 #include <future>
 #include <system_error>
+#include <utility>
 
 #include "agent/c/convert.hpp"
+#include "agent/c/limits.hpp"
 #include "simco/wire/limits.hpp"
 
 using namespace simco;
@@ -168,11 +170,14 @@ int simco_client::close() {
 
 std::size_t simco_client::dispatch() {
   std::vector<Callback> due;
+  bool paused = false;
   {
     const std::scoped_lock lock(mutex_);
     wakeup_.clear();
     due.swap(due_);
+    paused = std::exchange(events_due_, 0) >= agent::c::kEventsDueMax;
   }
+  if (paused) boost::asio::post(loop_->io(), [this] { on_await_event(); });
   for (auto& callback : due) callback();
   return due.size();
 }
@@ -200,11 +205,17 @@ void simco_client::on_await_event() {
 }
 
 void simco_client::on_event(const error_code& error, const Outcome& outcome) {
+  // The session may have ended while nobody asked for the next event.
+  if (error == agent::AgentError::kNotOpen) return end_session(driver_->end_reason());
   if (error) return end_session(error);
   post_callback([this, told = agent::c::to_c(*outcome.event)] {
     if (callbacks_.on_event != nullptr) callbacks_.on_event(user_, &told);
   });
-  on_await_event();
+  const auto has_room = [this] {
+    const std::scoped_lock lock(mutex_);
+    return ++events_due_ < agent::c::kEventsDueMax;
+  };
+  if (has_room()) on_await_event();  // otherwise dispatch() goes on
 }
 
 void simco_client::end_session(const error_code& reason) {

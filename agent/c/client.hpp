@@ -85,7 +85,8 @@ struct simco_client {
   std::string error_text_;
   simco::agent::c::Wakeup wakeup_;
   std::mutex mutex_;
-  std::vector<Callback> due_;  ///< guarded by mutex_
+  std::vector<Callback> due_;   ///< guarded by mutex_
+  std::size_t events_due_ = 0;  ///< rule events among them; guarded by mutex_
   std::shared_ptr<simco::agent::c::Loop> loop_;
   std::shared_ptr<simco::agent::Driver> driver_;
 };

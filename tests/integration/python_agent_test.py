@@ -6,9 +6,11 @@ import re
 import subprocess
 import tempfile
 import unittest
+import unittest.mock
 from pathlib import Path
 
 import simco
+from simco._library import lib
 
 
 class Middlebox:
@@ -88,6 +90,53 @@ class AgentTest(unittest.TestCase):
                 self.assertEqual(len({rule.pid for rule in rules}), 500)
 
         with Middlebox() as box:
+            run(body(box))
+
+    def test_events_that_nobody_dispatches_are_bounded(self):
+        async def body(box):
+            async with simco.Client(box.address) as busy, simco.Client(box.address) as witness:
+                idle = simco.Client(box.address)
+                await idle.open()
+                loop, descriptor = asyncio.get_running_loop(), lib.simco_client_fd(idle._client)
+                loop.remove_reader(descriptor)
+                rules = await asyncio.gather(*(busy.enable(f"10.0.0.5:{port}", f"192.0.2.7:{port}", lifetime=60)
+                                               for port in range(1, 1001)))
+                for _ in rules:
+                    await witness.next_event()
+                await witness.list()
+                self.assertLessEqual(lib.simco_client_dispatch(idle._client), 256)
+                loop.add_reader(descriptor, idle._dispatch)
+                events = [await idle.next_event() for _ in rules]
+                self.assertEqual([event.pid for event in events], [rule.pid for rule in rules])
+                self.assertEqual(sum(event.lost for event in events), 0)
+                # It hears of the end though it looks away when that comes.
+                loop.remove_reader(descriptor)
+                await asyncio.gather(*(busy.remove(rule.pid) for rule in rules))
+                for _ in rules:
+                    await witness.next_event()
+                box.process.terminate()
+                box.process.wait()
+                loop.add_reader(descriptor, idle._dispatch)
+                events = [await idle.next_event() for _ in rules]
+                self.assertEqual(events[-1].pid, rules[-1].pid)
+                with self.assertRaisesRegex(simco.SessionEnded, "ended"):
+                    await idle.next_event()
+                idle.free()
+
+        with Middlebox() as box:
+            run(body(box))
+
+    def test_events_that_are_dropped_are_counted(self):
+        async def body(box):
+            async with simco.Client(box.address) as busy, simco.Client(box.address) as slow:
+                rules = [await busy.enable(f"10.0.0.5:{port}", "192.0.2.7:1", lifetime=60) for port in range(1, 11)]
+                while sum(1 + event.lost for event in slow._events) < len(rules):
+                    await asyncio.sleep(0.01)
+                events = [await slow.next_event() for _ in range(4)]
+                self.assertEqual([event.pid for event in events], [rule.pid for rule in rules[-4:]])
+                self.assertEqual([event.lost for event in events], [6, 0, 0, 0])
+
+        with Middlebox() as box, unittest.mock.patch("simco.client._EVENTS_MAX", 4):
             run(body(box))
 
     def test_authentication_both_ways(self):

@@ -2,6 +2,7 @@
 
 import asyncio
 import collections
+import dataclasses
 from types import TracebackType
 from typing import Any, Callable, TypeVar
 
@@ -11,7 +12,7 @@ from .values import (Capabilities, Direction, Event, Location, Parity, Rule, Sta
                      protocol_number, rule_of, status_of)
 
 _Result = TypeVar("_Result")
-_EVENTS_MAX = 65_536
+_EVENTS_MAX = 65_536  # kept until they are taken; beyond this the oldest are dropped and counted
 
 
 class _Transaction:
@@ -69,7 +70,7 @@ class Client:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._opening: asyncio.Future[Capabilities] | None = None
         self._ended: asyncio.Future[SimcoError] | None = None
-        self._events: collections.deque[Event] = collections.deque(maxlen=_EVENTS_MAX)
+        self._events: collections.deque[Event] = collections.deque()
         self._event_waiters: collections.deque[asyncio.Future[None]] = collections.deque()
         self._pending: set[_Transaction] = set()
 
@@ -231,6 +232,13 @@ class Client:
         self._pending.clear()
         self._wake_waiters()
 
+    def _keep_event(self, event: Event) -> None:
+        self._events.append(event)
+        if len(self._events) > _EVENTS_MAX:
+            dropped = self._events.popleft()
+            first = self._events[0]
+            self._events[0] = dataclasses.replace(first, lost=first.lost + dropped.lost + 1)
+
     def _wake_waiters(self) -> None:
         while self._event_waiters:
             waiter = self._event_waiters.popleft()
@@ -251,7 +259,7 @@ def _on_open(user: Any, capabilities: Any) -> None:
 @ffi.callback("void(void *, const simco_event *)")
 def _on_event(user: Any, event: Any) -> None:
     client = ffi.from_handle(user)
-    client._events.append(Event(event.pid, event.lifetime, event.lost))
+    client._keep_event(Event(event.pid, event.lifetime, event.lost))
     client._wake_waiters()
 
 
