@@ -72,7 +72,16 @@ MiddleboxSession::Judgement Server::judge(Connection& connection,
                                           const std::optional<Token>& token) {
   using Kind = MiddleboxSession::Judgement::Kind;
   const auto& address = connection.address();
-  if (!challenge && !connection.authenticated_name.empty()) return {};  // by its certificate
+  const auto& known_name = connection.authenticated_name;
+  if (!challenge && !known_name.empty()) {
+    // By its certificate. Others may have taken its place since its SE, or the configuration
+    // changed.
+    const auto* policy = directory_->find_named(known_name);
+    const auto refusal = policy != nullptr ? refuse_agent(connection, known_name, *policy)
+                                           : NegativeReplyCode::kNoAuthorization;
+    return refusal ? MiddleboxSession::Judgement{Kind::kRefuse, *refusal, now()}
+                   : MiddleboxSession::Judgement{};
+  }
   if (!challenge || !token) {
     if (connection.require == Require::kSa) return refuse_token(connection, {});
     const auto* anonymous = anonymous_policy(address);

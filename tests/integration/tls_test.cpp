@@ -4,6 +4,8 @@
 
 #include <array>
 #include <atomic>
+#include <boost/asio/read.hpp>
+#include <boost/asio/ssl.hpp>
 #include <boost/asio/use_future.hpp>
 #include <boost/asio/write.hpp>
 #include <ctime>
@@ -311,6 +313,73 @@ TEST_F(Tls, PeersWithoutMannersCostLittle) {
   Caller caller(with(authority.issue("proxy1")));
   EXPECT_EQ(caller.open(server.port()), error_code());
   EXPECT_EQ(server.ask([](middlebox::Server& box) { return box.connection_count(); }), 1U);
+}
+
+/// An agent with a certificate that says what it is told to.
+class RawTlsAgent {
+ public:
+  RawTlsAgent(std::uint16_t port, const net::TlsFiles& files) {
+    context_.use_certificate_chain_file(files.certificate);
+    context_.use_private_key_file(files.key, asio::ssl::context::pem);
+    stream_.emplace(io_, context_);
+    stream_->next_layer().connect({asio::ip::address_v4::loopback(), port});
+    stream_->handshake(asio::ssl::stream_base::client);
+  }
+  Body ask(const Body& body) {
+    asio::write(*stream_, asio::buffer(encoded(Message{{++tid_}, body})));
+    octets_.resize(kHeaderSize);
+    asio::read(*stream_, asio::buffer(octets_));
+    const auto header = read_header(std::span<const std::byte>(octets_).first<kHeaderSize>());
+    octets_.resize(kHeaderSize + header.length);
+    asio::read(*stream_, asio::buffer(octets_) + kHeaderSize);
+    return decode(octets_).value().body;
+  }
+
+ private:
+  asio::io_context io_;
+  asio::ssl::context context_{asio::ssl::context::tls_client};
+  std::optional<asio::ssl::stream<asio::ip::tcp::socket>> stream_;
+  Octets octets_;
+  std::uint32_t tid_ = 0;
+};
+
+// An agent that its certificate names asks the middlebox for proof, and takes its time with SA.
+TEST_F(Tls, WhatHasChangedBetweenSeAndSaCounts) {
+  auto limited = options(Require::kTls, {});
+  policy::AgentPolicy policy;
+  policy.name = "proxy1";
+  policy.has_certificate = true;
+  policy.sessions_max = 1;
+  limited.directory.add(policy);
+  limited.secret = "box";
+  ServerThread server(limited);
+  const auto files = authority.issue("proxy1");
+  const Octets challenge(16);
+  SeRequest greeting;
+  greeting.challenge = Challenge{challenge};
+  const auto code_of = [](const Body& reply) {
+    const auto* refused = std::get_if<NegativeReply>(&reply);
+    return refused != nullptr ? std::optional(refused->code) : std::nullopt;
+  };
+  RawTlsAgent first(server.port(), files);
+  RawTlsAgent second(server.port(), files);
+  ASSERT_EQ(code_of(first.ask(greeting)), std::nullopt);
+  ASSERT_EQ(code_of(second.ask(greeting)), std::nullopt);
+  EXPECT_EQ(code_of(first.ask(SaRequest{})), std::nullopt);
+  EXPECT_EQ(code_of(second.ask(SaRequest{})), NegativeReplyCode::kLackOfResources);
+  RawTlsAgent third(server.port(), files);
+  EXPECT_EQ(code_of(third.ask(greeting)), NegativeReplyCode::kLackOfResources);
+  first.ask(StRequest{});
+  std::optional<RawTlsAgent> fourth;
+  ASSERT_TRUE(eventually([&] {  // its session ends with its connection
+    fourth.emplace(server.port(), files);
+    return !code_of(fourth->ask(greeting));
+  }));
+  server.ask([](middlebox::Server& box) {
+    box.apply({}, "box");
+    return true;
+  });
+  EXPECT_EQ(code_of(fourth->ask(SaRequest{})), NegativeReplyCode::kNoAuthorization);
 }
 
 /// Passes octets on between an agent and a middlebox, and can hold back all but the first of those
