@@ -87,19 +87,13 @@ std::unique_ptr<store::Store> make_store(const middlebox::Settings& settings) {
   return std::move(*made);
 }
 
-/// Many agents need many descriptors; what the system allows is taken. Those who have no session
-/// may have a part of them.
+/// Many agents need many descriptors; what the system allows is taken.
 void raise_descriptor_limit(middlebox::ServerOptions& options) {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
   ::setrlimit(RLIMIT_NOFILE, &limit);
-  const std::size_t part = std::max<rlim_t>(limit.rlim_max / 4, 1);
-  options.guests_max = std::min(options.guests_max, part);
-  options.listen.handshakes_max = std::min(options.listen.handshakes_max, part);
-  for (auto& further : options.further_listeners) {
-    further.listen.handshakes_max = options.listen.handshakes_max;
-  }
+  middlebox::share_descriptors(options, limit.rlim_max);
 }
 
 /// SIGHUP: takes the agents, certificates and the log level from the configuration as it is now.

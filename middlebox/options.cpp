@@ -376,4 +376,18 @@ std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* a
   return raw.settings;
 }
 
+void share_descriptors(ServerOptions& options, std::size_t descriptors) {
+  const std::size_t part = std::max<std::size_t>(descriptors / 4, 1);
+  options.guests_max = std::min(options.guests_max, part);
+  std::vector<net::ListenOptions*> all{&options.listen};
+  for (auto& further : options.further_listeners) all.push_back(&further.listen);
+  std::size_t listeners = 0;
+  for (const auto* listen : all) {
+    listeners +=
+        listen->addresses.size() * std::ranges::count(listen->transports, net::Transport::kTcp);
+  }
+  const auto each = std::max<std::size_t>(part / std::max<std::size_t>(listeners, 1), 1);
+  for (auto* listen : all) listen->handshakes_max = std::min(listen->handshakes_max, each);
+}
+
 }  // namespace simco::middlebox

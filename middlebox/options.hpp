@@ -44,4 +44,8 @@ struct UsageExit {
 
 std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* argv);
 
+/// Of the `descriptors` that the process may have open, connections without a session get a quarter
+/// at most, and TLS handshakes, of all addresses together, another.
+void share_descriptors(ServerOptions& options, std::size_t descriptors);
+
 }  // namespace simco::middlebox

@@ -30,6 +30,23 @@ class File {
   std::string path_;
 };
 
+TEST(Options, HandshakesOfAllAddressesHaveAQuarterOfTheDescriptors) {
+  const File file(
+      "listen = [\"127.0.0.1\", \"127.0.0.2\"]\n"
+      "[[listener]]\nlisten = [\"127.0.0.3\", \"127.0.0.4\", \"127.0.0.5\"]\n"
+      "[[listener]]\nlisten = \"127.0.0.6\"\ntransport = \"sctp\"\n");
+  auto settings = parse({"--config", file.path()});
+  ASSERT_TRUE(settings) << settings.error().text;
+  auto& server = settings->server;
+  share_descriptors(server, 1'000'000);
+  EXPECT_EQ(server.listen.handshakes_max, net::kHandshakesMax);
+  EXPECT_EQ(server.guests_max, kGuestsMax);
+  share_descriptors(server, 4000);
+  EXPECT_EQ(server.guests_max, 1000U);
+  EXPECT_EQ(server.listen.handshakes_max, 200U);
+  EXPECT_EQ(server.further_listeners.at(0).listen.handshakes_max, 200U);
+}
+
 /// The error for a configuration file, without its path.
 std::string file_error(const std::string& text) {
   const File file(text);
