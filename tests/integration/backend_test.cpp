@@ -2,6 +2,9 @@
 #include <gtest/gtest.h>
 #include <linux/netfilter/nfnetlink.h>
 #include <linux/netfilter/nfnetlink_conntrack.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include <boost/asio/io_context.hpp>
 #include <memory>
@@ -354,6 +357,29 @@ TEST(Dump, LeavesOthersTheirTurns) {
     dump.finish();
     EXPECT_EQ(flows, 400U);
   });
+}
+
+// Any user can ask whose the table is, as often as it likes.
+TEST_F(Nftables, ThoseWhoAskForTheLockAreLetGo) {
+  sockaddr_un address{AF_UNIX, {}};
+  const std::string_view name = "simco-middlebox/simco";
+  std::ranges::copy(name, address.sun_path + 1);
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  const auto ask = [&] {
+    const int socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    const bool heard = ::connect(socket, reinterpret_cast<sockaddr*>(&address), size) == 0;
+    ::close(socket);
+    return heard;
+  };
+  bench.router.run([&] {
+    int asked = 0;
+    while (ask()) ++asked;
+    EXPECT_GT(asked, 0);
+  });
+  EXPECT_TRUE(eventually([&] {
+    bench.io.run_for(kLook);
+    return bench.router.run(ask);
+  }));
 }
 
 // Somebody else's commit comes between two of ours, and before the watch has seen it.

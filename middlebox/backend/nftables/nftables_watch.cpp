@@ -25,6 +25,7 @@ void NftablesBackend::watch() {
 }
 
 void NftablesBackend::look_after_table() {
+  lock_.drain();
   const bool untouched = claimed_ ? look_for_table(socket_, options_.table).same_table(frame_)
                                   : generation_ != 0 && socket_.generation() == generation_;
   if (lost_ || !untouched)

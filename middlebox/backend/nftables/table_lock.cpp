@@ -3,6 +3,7 @@
 #include <linux/capability.h>
 #include <spdlog/spdlog.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -13,6 +14,8 @@
 #include <optional>
 #include <stdexcept>
 #include <system_error>
+
+#include "middlebox/backend/nftables/limits.hpp"
 
 namespace simco::backend::nftables {
 namespace {
@@ -32,8 +35,8 @@ struct Name {
   socklen_t size;
 };
 
-int open_socket() {
-  const int socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+int open_socket(int flags = 0) {
+  const int socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
   if (socket < 0) throw std::system_error(errno, std::generic_category(), "socket");
   return socket;
 }
@@ -43,6 +46,9 @@ std::optional<ucred> listener_of(const Name& name) {
   const int socket = open_socket();
   ucred holder{};
   socklen_t size = sizeof holder;
+  // Its queue may be full until the next drain().
+  const timeval patience{kLockPatience.count(), 0};
+  ::setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
   const bool told = ::connect(socket, name.get(), name.size) == 0 &&
                     ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &holder, &size) == 0;
   ::close(socket);
@@ -75,9 +81,17 @@ TableLock::~TableLock() {
   if (socket_ >= 0) ::close(socket_);
 }
 
+void TableLock::drain() {
+  for (int i = 0; i < kLockCallersPerLook && socket_ >= 0; ++i) {
+    const int caller = ::accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC);
+    if (caller < 0) return;
+    ::close(caller);
+  }
+}
+
 void TableLock::take(const std::string& table) {
   const Name name(table);
-  socket_ = open_socket();
+  socket_ = open_socket(SOCK_NONBLOCK);
   if (::bind(socket_, name.get(), name.size) == 0) {
     if (::listen(socket_, SOMAXCONN) == 0) return;
     throw std::system_error(errno, std::generic_category(), "listen");

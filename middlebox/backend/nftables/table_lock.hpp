@@ -17,6 +17,9 @@ class TableLock {
   /// user can take the lock's name, so what counts is who has it: a process that could not change
   /// the table anyway is ignored, with a warning, and the lock is then not held.
   void take(const std::string& table);
+  /// Lets go those who have asked whose the lock is. To be called now and then: any user can ask,
+  /// and with a full queue the next middlebox would not be told.
+  void drain();
 
  private:
   int socket_ = -1;
