@@ -4,24 +4,20 @@
 #include <functional>
 #include <set>
 
-#include "simco/session/authentication.hpp"
-#include "tests/support/figures.hpp"
-#include "tests/support/server_thread.hpp"
+#include "tests/integration/agents.hpp"
 
 namespace simco {
 namespace {
 
-using namespace std::chrono_literals;
 using enum NegativeReplyCode;
 using middlebox::ServerOptions;
+using test::add;
+using test::authenticate;
 using test::pinhole;
 using test::RawAgent;
+using test::refusal;
 using test::ServerThread;
-
-std::optional<NegativeReplyCode> refusal(const Body& body) {
-  const auto* refused = std::get_if<NegativeReply>(&body);
-  return refused == nullptr ? std::nullopt : std::optional(refused->code);
-}
+using test::with_agents;
 
 ServerOptions firewall() { return {}; }
 
@@ -32,21 +28,6 @@ ServerOptions nat(policy::Mode mode = policy::Mode::kNat) {
   if (mode == policy::Mode::kTwiceNat) options.nat.inside = {{*parse_address("172.16.0.1"), 1}};
   options.nat.first_port = 5001;
   options.nat.last_port = 5004;
-  return options;
-}
-
-/// The anonymous agent of the loopback addresses, and one called proxy.
-ServerOptions with_agents(const std::function<void(policy::AgentPolicy&)>& change) {
-  ServerOptions options;
-  options.directory = {};
-  policy::AgentPolicy anonymous;
-  anonymous.name = "anonymous@127.0.0.0/8";
-  change(anonymous);
-  options.directory.add(anonymous);
-  policy::AgentPolicy proxy;
-  proxy.name = "proxy";
-  proxy.secret = "sesame";
-  options.directory.add(proxy);
   return options;
 }
 
@@ -62,26 +43,12 @@ ServerOptions closed() {
   return options;
 }
 
-Body authenticate(RawAgent& agent, const std::string& name, const std::string& secret) {
-  // With a challenge of its own, an agent that might stay anonymous is asked for its name, too.
-  const auto greeting = agent.ask(SeRequest{{3, 0}, Challenge{OctetsView::of("?")}});
-  const auto* asked = std::get_if<SaReply>(&greeting);
-  EXPECT_TRUE(asked != nullptr && asked->challenge);
-  if (asked == nullptr || !asked->challenge) return greeting;
-  const auto token = make_agent_token({name, secret}, asked->challenge->octets);
-  return agent.ask(SaRequest{Token{{token}}});
-}
-
 PrrRequest reservation(std::uint8_t protocol, std::uint16_t ports) {
   PrrRequest request;
   request.parameters.protocol = protocol;
   request.parameters.port_range = ports;
   request.lifetime = {60};
   return request;
-}
-
-PolicyRuleId add(RawAgent& agent, std::uint16_t port = 5004) {
-  return std::get<PerReply>(agent.ask(pinhole(port))).pid;
 }
 
 PerRequest changed(const std::function<void(PerRequest&)>& change) {
@@ -309,195 +276,6 @@ TEST(ReplyCodes, EachOneOverASocket) {
   for (const auto code : kNegativeReplyCodes) {
     EXPECT_NE(given.contains(code), kNeverGiven.contains(code)) << to_string(code);
   }
-}
-
-// --- Authentication ----------------------------------------------------------------------------
-
-ServerOptions one_proxy() {
-  ServerOptions options;
-  options.directory = {};
-  policy::AgentPolicy proxy;
-  proxy.name = "proxy";
-  proxy.secret = "sesame";
-  options.directory.add(proxy);
-  return options;
-}
-
-/// Has a session opened up to the middlebox's challenge, which it returns.
-test::Octets challenge_of(RawAgent& agent) {
-  const auto reply = agent.ask(SeRequest{});
-  const auto octets = std::get<SaReply>(reply).challenge->octets;
-  return {octets.begin(), octets.end()};
-}
-
-void prove(RawAgent& agent, const test::Octets& challenge, const std::string& secret,
-           const std::string& name = "proxy") {
-  const auto token = make_agent_token({name, secret}, challenge);
-  agent.send(Message{{9}, SaRequest{Token{{token}}}});
-}
-
-TEST(Authentication, AWrongTokenCostsTimeAndARightOneNoMoreThanThat) {
-  ServerThread server(one_proxy());
-  const auto begin = std::chrono::steady_clock::now();
-  RawAgent guesser(server.port());
-  RawAgent knower(server.port());
-  prove(guesser, challenge_of(guesser), "guess");
-  prove(knower, challenge_of(knower), "sesame");
-  EXPECT_EQ(refusal(guesser.receive()->body), kAuthenticationFailed);
-  EXPECT_GE(std::chrono::steady_clock::now() - begin, 1s);
-  EXPECT_TRUE(guesser.at_end());
-  EXPECT_TRUE(std::holds_alternative<SeReply>(knower.receive()->body));
-}
-
-// From the same address, for the same name: many more than a queue of one a second would hold.
-TEST(Authentication, AFloodOfWrongTokensKeepsTheRightOneOutForNoLongerThanOne) {
-  ServerThread server(one_proxy());
-  std::vector<std::unique_ptr<RawAgent>> guessers;
-  for (int i = 0; i < 200; ++i) {
-    auto& guesser = *guessers.emplace_back(std::make_unique<RawAgent>(server.port()));
-    prove(guesser, challenge_of(guesser), "guess");
-  }
-  RawAgent knower(server.port());
-  prove(knower, challenge_of(knower), "sesame");
-  EXPECT_TRUE(std::holds_alternative<SeReply>(knower.receive()->body));
-  // All guesses are refused at last, none of them without a look; so each has waited at most twice.
-  for (auto& guesser : guessers) {
-    EXPECT_EQ(refusal(guesser->receive()->body), kAuthenticationFailed);
-  }
-}
-
-TEST(Authentication, WhoWasRightBeforeDoesNotWaitForAnotherOnesGuesses) {
-  auto options = one_proxy();
-  options.authentication_pause = 1h;
-  ServerThread server(options);
-  RawAgent knower(server.port());
-  prove(knower, challenge_of(knower), "sesame");
-  EXPECT_TRUE(std::holds_alternative<SeReply>(knower.receive()->body));
-  RawAgent guesser(server.port());
-  prove(guesser, challenge_of(guesser), "guess");
-  RawAgent again(server.port());
-  prove(again, challenge_of(again), "sesame");
-  EXPECT_TRUE(std::holds_alternative<SeReply>(again.receive()->body));
-}
-
-TEST(Authentication, AProofThatWaitsIsJudgedBeforeItsConnectionMakesRoom) {
-  auto options = one_proxy();
-  options.guests_max = 2;
-  options.authentication_pause = 1h;
-  ServerThread server(options);
-  RawAgent guesser(server.port());
-  prove(guesser, challenge_of(guesser), "guess");
-  RawAgent knower(server.port());
-  prove(knower, challenge_of(knower), "sesame");  // waits
-  RawAgent third(server.port());
-  EXPECT_TRUE(guesser.at_end());  // without its refusal, which was not yet due
-  RawAgent fourth(server.port());
-  EXPECT_TRUE(std::holds_alternative<SeReply>(knower.receive()->body));
-  // There is room for two: nobody else has to go.
-  EXPECT_EQ(challenge_of(third).size(), kChallengeSize);
-  EXPECT_EQ(challenge_of(fourth).size(), kChallengeSize);
-}
-
-// 7 and 7.4: every request is answered, also one that came while the token before it had to wait.
-TEST(Authentication, WhatFollowsATokenThatWaitsIsAnswered) {
-  ServerThread server(one_proxy());
-  RawAgent guesser(server.port());
-  prove(guesser, challenge_of(guesser), "guess");
-  RawAgent agent(server.port());
-  const auto challenge = challenge_of(agent);  // the guess is in by now
-  // In one segment, and with half a message at its end.
-  const auto token = make_agent_token({"proxy", "sesame"}, challenge);
-  const auto octets =
-      test::concat({test::encoded({{2}, SaRequest{Token{{token}}}}),
-                    test::encoded({{3}, PrlRequest{}}), test::encoded({{4}, StRequest{}})});
-  const std::span<const std::byte> sent(octets);
-  agent.send(sent.first(octets.size() - 3));
-  EXPECT_TRUE(std::holds_alternative<SeReply>(agent.receive()->body));
-  EXPECT_TRUE(std::holds_alternative<PrlReply>(agent.receive()->body));
-  agent.send(sent.last(3));
-  EXPECT_TRUE(std::holds_alternative<StReply>(agent.receive()->body));
-  EXPECT_TRUE(agent.at_end());
-}
-
-TEST(Authentication, TheMiddleboxProvesItselfAndRulesBelongToTheName) {
-  auto options = with_agents([](auto&) {});
-  options.secret = "box";
-  ServerThread server(options);
-  RawAgent agent(server.port());
-  const auto greeting = agent.ask(SeRequest{{3, 0}, Challenge{OctetsView::of("?")}});
-  const auto& asked = std::get<SaReply>(greeting);
-  EXPECT_TRUE(check_middlebox_token(asked.token->octets, "box", OctetsView::of("?").octets));
-  const auto token = make_agent_token({"proxy", "sesame"}, asked.challenge->octets);
-  EXPECT_TRUE(std::holds_alternative<SeReply>(agent.ask(SaRequest{Token{{token}}})));
-  const auto status = agent.ask(PrsRequest{add(agent)});
-  EXPECT_EQ(std::get<PesReply>(status).owner.text(), "proxy");
-  // One that keeps its name to itself is anonymous.
-  RawAgent shy(server.port());
-  EXPECT_TRUE(
-      std::holds_alternative<SaReply>(shy.ask(SeRequest{{3, 0}, Challenge{OctetsView::of("?")}})));
-  EXPECT_TRUE(std::holds_alternative<SeReply>(shy.ask(SaRequest{})));
-  const auto own = shy.ask(PrsRequest{add(shy)});
-  EXPECT_EQ(std::get<PesReply>(own).owner.text(), "anonymous@127.0.0.1");
-}
-
-TEST(Authentication, ANewDirectoryEndsSessionsOfThoseItDoesNotHave) {
-  ServerThread server(with_agents([](auto&) {}));
-  RawAgent proxy(server.port());
-  authenticate(proxy, "proxy", "sesame");
-  RawAgent anonymous(server.port());
-  anonymous.open();
-  const auto pid = add(proxy);
-  server.ask([](middlebox::Server& box) {
-    policy::AgentDirectory fresh;
-    policy::AgentPolicy boss;
-    boss.name = "anonymous@127.0.0.1";
-    boss.may_see = {"*"};
-    fresh.add(boss);
-    box.apply(std::move(fresh), "");
-    return 0;
-  });
-  EXPECT_TRUE(std::holds_alternative<AstNotification>(proxy.receive()->body));
-  EXPECT_TRUE(proxy.at_end());
-  // The rule outlives the session, and the other agent's rights are the new ones.
-  EXPECT_TRUE(std::holds_alternative<PesReply>(anonymous.ask(PrsRequest{pid})));
-}
-
-TEST(Authentication, WhoHasNotAuthenticatedTakesNoPlace) {
-  auto options = with_agents([](auto&) {});
-  options.directory = {};
-  policy::AgentPolicy proxy;
-  proxy.name = "proxy";
-  proxy.secret = "sesame";
-  options.directory.add(proxy);
-  options.sessions_max = 1;
-  ServerThread server(options);
-  RawAgent one(server.port());
-  RawAgent two(server.port());
-  const auto challenge = [](RawAgent& agent) {
-    const auto reply = agent.ask(SeRequest{});
-    const auto octets = std::get<SaReply>(reply).challenge->octets;
-    return test::Octets(octets.begin(), octets.end());
-  };
-  const auto prove = [](RawAgent& agent, const test::Octets& of) {
-    const auto token = make_agent_token({"proxy", "sesame"}, of);
-    return agent.ask(SaRequest{Token{{token}}});
-  };
-  const auto first = challenge(one);
-  const auto second = challenge(two);
-  EXPECT_TRUE(std::holds_alternative<SeReply>(prove(two, second)));
-  EXPECT_EQ(refusal(prove(one, first)), kLackOfResources);
-}
-
-TEST(Authentication, AgentsHearOfTheRulesThatTheyMaySee) {
-  ServerThread server(with_agents([](auto& policy) { policy.may_see = {"proxy"}; }));
-  RawAgent watcher(server.port());
-  watcher.open();
-  RawAgent proxy(server.port());
-  authenticate(proxy, "proxy", "sesame");
-  const auto pid = add(proxy);
-  const auto heard = watcher.receive();
-  ASSERT_TRUE(heard);
-  EXPECT_EQ(std::get<AreNotification>(heard->body), (AreNotification{pid, {60}}));
 }
 
 }  // namespace

@@ -3,114 +3,23 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
 #include <string>
 
 #include "tests/support/figures.hpp"
-#include "tests/support/octets.hpp"
+#include "tests/unit/session/recording_host.hpp"
 
 namespace simco {
 namespace {
 
 using namespace std::chrono_literals;
+using test::capabilities;
 using test::encoded;
+using test::Fixture;
 using test::from_hex;
-
-/// Records what a session wants; requests stay undecided until the test answers them.
-class RecordingHost final : public MiddleboxSession::Host {
- public:
-  void send(TransactionId tid, const Body& body) override { sent.push_back(encoded({tid, body})); }
-  void execute(TransactionId tid, const Body&) override { executing.push_back(tid); }
-  bool admit() override { return admits; }
-  MiddleboxSession::Welcome welcome(bool challenged) override {
-    challenged_by_agent = challenged;
-    return welcomes;
-  }
-  ChallengeOctets make_challenge() override {
-    ChallengeOctets challenge;
-    challenge.fill(std::byte{7});
-    return challenge;
-  }
-  std::vector<std::byte> prove(std::span<const std::byte> challenge) override {
-    return secret.empty() ? std::vector<std::byte>{} : make_middlebox_token(secret, challenge);
-  }
-  MiddleboxSession::Judgement judge(const std::optional<ChallengeOctets>& challenge,
-                                    const std::optional<Token>& token) override {
-    asked = challenge;
-    shown = token ? std::optional(std::string(token->text())) : std::nullopt;
-    ++judgements;
-    return judges;
-  }
-  Capabilities opened() override;
-  void close() override { ++closings; }
-
-  /// What was sent since the last call, decoded.
-  std::vector<Message> take() {
-    octets = std::exchange(sent, {});
-    std::vector<Message> messages;
-    for (const auto& message : octets) messages.push_back(*decode(message));
-    return messages;
-  }
-
-  std::vector<test::Octets> sent;
-  std::vector<test::Octets> octets;
-  std::vector<TransactionId> executing;
-  bool admits = true;
-  bool challenged_by_agent = false;
-  MiddleboxSession::Welcome welcomes;
-  MiddleboxSession::Judgement judges;
-  std::string secret;
-  std::optional<ChallengeOctets> asked;
-  std::optional<std::string> shown;
-  int judgements = 0;
-  int openings = 0;
-  int closings = 0;
-};
-
-constexpr Instant kStart{};
-
-Capabilities capabilities() {
-  Capabilities result;
-  result.packet_filter = true;
-  result.lifetime_max_s = 3600;
-  return result;
-}
-
-Capabilities RecordingHost::opened() {
-  ++openings;
-  return capabilities();
-}
-
-struct Fixture {
-  RecordingHost host;
-  MiddleboxSession session{{60s, 1}, host, kStart};
-
-  void receive(const Message& message) { session.on_message(encoded(message)); }
-  void receive(std::string_view hex) { session.on_message(from_hex(hex)); }
-
-  /// Brings a fresh session into `state`.
-  explicit Fixture(SessionState state = SessionState::kClosed) {
-    if (state == SessionState::kOpen) receive({{1}, SeRequest{}});
-    if (state == SessionState::kNoAuth) {
-      receive({{1}, SeRequest{{3, 0}, Challenge{OctetsView::of("c")}}});
-    }
-    EXPECT_EQ(session.state(), state);
-    host.take();
-  }
-
-  NegativeReplyCode refusal() {
-    const auto messages = host.take();
-    EXPECT_EQ(messages.size(), 1U);
-    if (messages.empty()) return {};
-    EXPECT_TRUE(std::holds_alternative<NegativeReply>(messages[0].body));
-    const auto* refused = std::get_if<NegativeReply>(&messages[0].body);
-    return refused == nullptr ? NegativeReplyCode{} : refused->code;
-  }
-};
-
-template <class T>
-bool is(const Message& message) {
-  return std::holds_alternative<T>(message.body);
-}
+using test::is;
+using test::kStart;
+using test::RecordingHost;
 
 // --- Figure 41, every state with every message type there can be -------------------------------
 
@@ -231,124 +140,6 @@ TEST(MiddleboxSession, CannotAuthenticateItselfAndSaysSoWithAnEmptyToken) {
   ASSERT_EQ(messages.size(), 1U);
   EXPECT_TRUE(is<SeReply>(messages[0]));
   EXPECT_EQ(f.host.openings, 1);
-}
-
-// --- Authentication (7.3) ----------------------------------------------------------------------
-
-TEST(MiddleboxSession, ProvesItselfWhenAsked) {
-  Fixture f;
-  f.host.secret = "box";
-  const auto challenge = Challenge{OctetsView::of("prove it")};
-  f.receive({{9}, SeRequest{{3, 0}, challenge}});
-  EXPECT_TRUE(f.host.challenged_by_agent);
-  const auto messages = f.host.take();
-  const auto& reply = std::get<SaReply>(messages.at(0).body);
-  EXPECT_FALSE(reply.challenge);
-  ASSERT_TRUE(reply.token);
-  EXPECT_TRUE(check_middlebox_token(reply.token->octets, "box", challenge.octets));
-}
-
-TEST(MiddleboxSession, ChallengesTheAgentAndOpensOnItsProof) {
-  Fixture f;
-  f.host.welcomes.challenge = true;
-  f.receive({{9}, SeRequest{}});
-  EXPECT_FALSE(f.host.challenged_by_agent);
-  const auto messages = f.host.take();
-  const auto& reply = std::get<SaReply>(messages.at(0).body);
-  ASSERT_TRUE(reply.challenge);
-  EXPECT_EQ(reply.challenge->octets.size(), kChallengeSize);
-  EXPECT_FALSE(reply.token);
-  EXPECT_EQ(f.session.state(), SessionState::kNoAuth);
-  f.receive({{10}, SaRequest{Token{OctetsView::of("proof")}}});
-  EXPECT_EQ(f.host.shown, "proof");
-  ASSERT_TRUE(f.host.asked);
-  EXPECT_EQ(f.host.asked->front(), std::byte{7});
-  EXPECT_EQ(f.session.state(), SessionState::kOpen);
-  EXPECT_TRUE(is<SeReply>(f.host.take().at(0)));
-  // The challenge is used up: SA is not applicable any more.
-  f.receive({{11}, SaRequest{Token{OctetsView::of("proof")}}});
-  EXPECT_EQ(f.refusal(), NegativeReplyCode::kNotApplicable);
-  EXPECT_EQ(f.host.judgements, 1);
-}
-
-TEST(MiddleboxSession, RefusesBeforeAuthenticationWhoeverIsNotWelcome) {
-  Fixture f;
-  f.host.welcomes.refusal = NegativeReplyCode::kNoAuthorization;
-  f.receive({{9}, SeRequest{}});
-  EXPECT_EQ(f.refusal(), NegativeReplyCode::kNoAuthorization);
-  EXPECT_EQ(f.host.closings, 1);
-}
-
-TEST(MiddleboxSession, AWrongProofIsRefusedLateAndEndsTheSession) {
-  Fixture f;
-  f.host.welcomes.challenge = true;
-  f.receive({{9}, SeRequest{}});
-  f.host.take();
-  f.host.judges = {MiddleboxSession::Judgement::Kind::kRefuse,
-                   NegativeReplyCode::kAuthenticationFailed, kStart + 1s};
-  f.receive({{10}, SaRequest{Token{OctetsView::of("guess")}}});
-  EXPECT_TRUE(f.host.take().empty());
-  EXPECT_EQ(f.session.deadline(), kStart + 1s);
-  EXPECT_TRUE(f.session.holding());  // no input meanwhile
-  f.session.on_octets(false, kStart);
-  f.session.on_deadline(kStart + 999ms);
-  EXPECT_TRUE(f.host.take().empty());
-  EXPECT_EQ(f.host.judgements, 1);
-  f.session.on_deadline(kStart + 1s);
-  EXPECT_EQ(f.refusal(), NegativeReplyCode::kAuthenticationFailed);
-  EXPECT_EQ(f.host.closings, 1);
-  EXPECT_EQ(f.session.state(), SessionState::kClosed);
-}
-
-TEST(MiddleboxSession, AProofMayHaveToWaitForItsJudgement) {
-  Fixture f;
-  f.host.welcomes.challenge = true;
-  f.receive({{9}, SeRequest{}});
-  f.host.take();
-  f.host.judges = {MiddleboxSession::Judgement::Kind::kLater, {}, kStart + 5s};
-  f.receive({{10}, SaRequest{Token{OctetsView::of("proof")}}});
-  f.host.shown.reset();
-  f.host.judges = {};
-  f.session.on_deadline(kStart + 5s);
-  EXPECT_EQ(f.host.shown, "proof");
-  EXPECT_EQ(f.session.state(), SessionState::kOpen);
-  EXPECT_EQ(f.host.take().at(0).tid, TransactionId{10});
-}
-
-// The input pauses while a proof is held back; what has waited then counts from its delivery.
-TEST(MiddleboxSession, HalfAMessageBehindAHeldProofHasItsTime) {
-  Fixture f;
-  f.host.welcomes.challenge = true;
-  f.receive({{9}, SeRequest{}});
-  f.host.judges = {MiddleboxSession::Judgement::Kind::kLater, {}, kStart + 5s};
-  f.receive({{10}, SaRequest{Token{OctetsView::of("proof")}}});
-  f.session.on_octets(false, kStart);
-  f.host.judges = {};
-  f.session.on_deadline(kStart + 5s);
-  EXPECT_FALSE(f.session.holding());
-  f.session.on_octets(true, kStart + 5s);
-  EXPECT_EQ(f.session.deadline(), kStart + 65s);
-  f.host.take();
-  f.session.on_deadline(kStart + 65s);
-  const auto messages = f.host.take();
-  ASSERT_EQ(messages.size(), 2U);
-  EXPECT_TRUE(is<BfmNotification>(messages[0]));
-  EXPECT_TRUE(is<AstNotification>(messages[1]));
-}
-
-TEST(MiddleboxSession, AnOrderlyEndDoesNotWaitForAHeldProof) {
-  Fixture f;
-  f.host.welcomes.challenge = true;
-  f.receive({{9}, SeRequest{}});
-  f.host.take();
-  f.host.judges = {MiddleboxSession::Judgement::Kind::kLater, {}, kStart + 5s};
-  f.receive({{10}, SaRequest{}});
-  EXPECT_EQ(f.host.shown, std::nullopt);
-  f.session.terminate();
-  EXPECT_TRUE(is<AstNotification>(f.host.take().at(0)));
-  EXPECT_EQ(f.host.closings, 1);
-  f.session.on_deadline(kStart + 5s);
-  EXPECT_TRUE(f.host.take().empty());
 }
 
 // --- Section 6 ---------------------------------------------------------------------------------

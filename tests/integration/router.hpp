@@ -1,0 +1,51 @@
+// Two hosts and the router between them, whose middlebox enforces rules with nftables.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/support/router_box.hpp"
+#include "tests/support/stream.hpp"
+
+namespace simco::test {
+
+/// The addresses of one IP version.
+struct Addresses {
+  std::string host;     ///< internal host
+  std::string host2;    ///< its other address
+  std::string peer;     ///< external host
+  std::string peer2;    ///< another external host
+  std::string pool;     ///< of a NAT, routed to the router
+  std::string in_pool;  ///< of a twice NAT
+};
+inline const Addresses kV4{"10.0.0.2",  "10.0.0.3",     "192.0.2.2",
+                           "192.0.2.3", "198.51.100.1", "10.9.0.1"};
+inline const Addresses kV6{"2001:db8:1::2", "2001:db8:1::3", "2001:db8:2::2",
+                           "2001:db8:2::3", "2001:db8:5::1", "2001:db8:9::1"};
+
+inline std::string at(const std::string& address, int port, int range = 1) {
+  const auto host = address.find(':') == std::string::npos ? address : "[" + address + "]";
+  return host + ":" + std::to_string(port) + (range == 1 ? "" : "/" + std::to_string(range));
+}
+
+/// Runs for each IP version.
+class Router : public testing::TestWithParam<const char*> {
+ protected:
+  const Addresses& a() const { return std::string(GetParam()) == "IPv4" ? kV4 : kV6; }
+  std::vector<std::string> nat(const std::string& ports = "30000-30999") const {
+    return {"--mode", "nat", "--outside", a().pool, "--ports", ports};
+  }
+  /// What the host sends to the peer leads to an ICMP error that reaches it.
+  bool nobody_listens() const {
+    const Udp host(net.inside, {a().host, 5004});
+    const auto raw = Endpoint{a().peer, 6004}.raw();
+    return ::connect(host.descriptor(), reinterpret_cast<const sockaddr*>(&raw),
+                     Socket::size_of(raw)) == 0 &&
+           ::send(host.descriptor(), "x", 1, 0) == 1 && host.error() == ECONNREFUSED;
+  }
+  Network net;
+};
+
+}  // namespace simco::test

@@ -1,0 +1,211 @@
+// Disable rules, and the enable rules that they end.
+#include <gtest/gtest.h>
+
+#include "tests/unit/policy/requests.hpp"
+
+namespace simco::policy {
+namespace {
+
+using namespace std::chrono_literals;
+using enum NegativeReplyCode;
+using backend::ChangeResult;
+using backend::RuleChange;
+using test::MiddleboxCore;
+using test::pinhole;
+using test::refusal;
+
+TEST(Disable, EndsWhatItHitsAndHoldsOffWhatWouldBeHit) {
+  MiddleboxCore box;
+  auto& agent = box.agent("a");
+  auto& guard = box.agent("guard");
+  const auto hit = std::get<PerReply>(box.ask(agent, pinhole())).pid;
+  auto elsewhere = pinhole(5010);
+  elsewhere.external.address[3] = std::byte{8};
+  const auto spared = std::get<PerReply>(box.ask(agent, elsewhere)).pid;
+  const auto reserved = std::get<PrrReply>(box.ask(agent, reservation())).pid;
+  agent.events.clear();
+  guard.events.clear();
+  const auto pdr = std::get<PdrReply>(box.ask(guard, block()));
+  EXPECT_TRUE(guard.events.empty());  // it may not see the rule
+  ASSERT_EQ(agent.events.size(), 1U);
+  EXPECT_EQ(agent.events[0].pid, hit);
+  EXPECT_EQ(agent.events[0].lifetime, Lifetime{0});
+  EXPECT_EQ(refusal(box.ask(agent, PrsRequest{hit})), kNoSuchRule);
+  EXPECT_TRUE(is<PesReply>(box.ask(agent, PrsRequest{spared})));
+  EXPECT_EQ(refusal(box.ask(agent, pinhole())), kConflict);
+  EXPECT_EQ(refusal(box.ask(agent, after(reserved))), kConflict);
+  box.ask(guard, PlcRequest{pdr.pid, {0}});
+  EXPECT_TRUE(is<PerReply>(box.ask(agent, after(reserved))));
+}
+
+TEST(Disable, AgainstNatRulesByTheirInternalAndExternalTuples) {
+  MiddleboxCore box(nat(Mode::kTwiceNat));
+  auto& agent = box.agent("a");
+  const auto per = std::get<PerReply>(box.ask(agent, pinhole()));
+  // What the NAT has given stands for nobody: it can be blocked without harm to the rule.
+  auto request = block();
+  request.external = per.outside;
+  request.external.location = Location::kExternal;
+  EXPECT_TRUE(is<PdrReply>(box.ask(agent, request)));
+  EXPECT_TRUE(is<PesReply>(box.ask(agent, PrsRequest{per.pid})));
+  EXPECT_TRUE(is<PdrReply>(box.ask(agent, block())));  // wildcards, although a NAT grants none
+  EXPECT_EQ(refusal(box.ask(agent, PrsRequest{per.pid})), kNoSuchRule);
+  // Its ports are free again.
+  box.advance(61s);
+  for (int i = 0; i < 50; ++i) EXPECT_TRUE(is<PerReply>(box.ask(agent, pinhole())));
+}
+
+TEST(Disable, ARefusedOneChangesNothing) {
+  MiddleboxCore box;
+  auto& agent = box.agent("a");
+  const auto pid = std::get<PerReply>(box.ask(agent, pinhole())).pid;
+  box.backend.automatic = false;
+  const auto tid = box.submit(agent, block());
+  // From the moment it is planned, nothing gets past it; whether that is a conflict it decides.
+  const auto late = box.submit(agent, pinhole(5008));
+  auto& other = box.agent("b");
+  const auto others = box.submit(other, pinhole(5010));
+  box.commit.dispatch();
+  EXPECT_FALSE(agent.replies.contains(late) || other.replies.contains(others));
+  box.backend.finish({ChangeResult::kRefused});
+  EXPECT_EQ(refusal(agent.replies[tid]), kConfigurationFailed);
+  box.backend.finish();
+  EXPECT_TRUE(is<PerReply>(agent.replies.at(late)));
+  EXPECT_TRUE(is<PerReply>(other.replies.at(others)));
+  box.backend.automatic = true;
+  EXPECT_TRUE(is<PesReply>(box.ask(agent, PrsRequest{pid})));
+}
+
+TEST(Disable, IsAnsweredWhenTheRulesAreGone) {
+  MiddleboxCore box;
+  auto& agent = box.agent("a");
+  box.ask(agent, pinhole(5004));
+  box.ask(agent, pinhole(5006));
+  box.backend.automatic = false;
+  const auto tid = box.submit(agent, block());
+  box.commit.dispatch();
+  ASSERT_EQ(box.backend.batches.back().size(), 1U);
+  EXPECT_EQ(box.backend.batches.back()[0].rule, RuleKind::kDisable);
+  box.backend.finish();
+  EXPECT_FALSE(agent.replies.contains(tid));
+  ASSERT_EQ(box.backend.batches.back().size(), 2U);
+  EXPECT_EQ(box.backend.batches.back()[0].kind, RuleChange::Kind::kRemove);
+  EXPECT_EQ(box.backend.batches.back()[0].rule, RuleKind::kEnable);
+  box.backend.finish();
+  EXPECT_TRUE(is<PdrReply>(agent.replies.at(tid)));
+  EXPECT_TRUE(box.commit.idle());
+}
+
+// 5.3.19 and 8.9 except requesters of PRR, PER, PEA and PLC, and 8.8.2 excepts nobody: the reply
+// names none of the rules that are gone.
+TEST(Disable, WhoAsksHearsWhichRulesEnded) {
+  MiddleboxCore::Options options;
+  options.directory = {};
+  auto seeing = named("guard");
+  seeing.may_see = {"*"};
+  options.directory.add(seeing);
+  options.directory.add(named("a"));
+  MiddleboxCore box(options);
+  auto& agent = box.agent("a");
+  auto& guard = box.agent("guard");
+  const auto first = std::get<PerReply>(box.ask(agent, pinhole(5004))).pid;
+  const auto own = std::get<PerReply>(box.ask(guard, pinhole(5006))).pid;
+  guard.events.clear();
+  box.backend.automatic = false;
+  const auto tid = box.submit(guard, block());
+  box.commit.dispatch();
+  box.backend.finish();
+  EXPECT_TRUE(guard.events.empty());
+  box.backend.finish();
+  ASSERT_EQ(guard.events.size(), 2U);
+  EXPECT_EQ(guard.events[0].pid, first);
+  EXPECT_EQ(guard.events[1].pid, own);
+  for (const auto& event : guard.events) EXPECT_EQ(event.lifetime, Lifetime{0});
+  EXPECT_TRUE(is<PdrReply>(guard.replies.at(tid)));
+}
+
+// The disable rule is in force: that an enable rule cannot be taken away does not undo it.
+TEST(Disable, ARuleThatCannotBeRemovedIsTriedAgain) {
+  MiddleboxCore box;
+  auto& agent = box.agent("a");
+  const auto pid = std::get<PerReply>(box.ask(agent, pinhole())).pid;
+  box.backend.automatic = false;
+  const auto tid = box.submit(agent, block());
+  box.commit.dispatch();
+  box.backend.finish();
+  box.backend.finish({ChangeResult::kRefused});
+  EXPECT_TRUE(is<PdrReply>(agent.replies.at(tid)));
+  EXPECT_EQ(box.expiry_failures, std::vector<PolicyRuleId>{pid});
+  box.backend.automatic = true;
+  box.advance(2s);
+  EXPECT_EQ(refusal(box.ask(agent, PrsRequest{pid})), kNoSuchRule);
+  EXPECT_EQ(box.engine.rule_count(), 1U);
+}
+
+/// Changes that are with the backend, or wait for it, when the disable rule comes.
+TEST(Disable, MeetsChangesUnderWay) {
+  MiddleboxCore box;
+  auto& agent = box.agent("a");
+  auto& later = box.agent("a");
+  auto& guard = box.agent("a");
+  const auto first = std::get<PerReply>(box.ask(agent, pinhole(5004))).pid;
+  const auto second = std::get<PerReply>(box.ask(agent, pinhole(5006))).pid;
+  box.backend.automatic = false;
+  const auto per = box.submit(agent, pinhole(5008));
+  const auto longer = box.submit(agent, PlcRequest{first, {500}});
+  const auto longest = box.submit(agent, PlcRequest{first, {900}});  // waits for `longer`
+  box.commit.dispatch();
+  const auto pdr = box.submit(guard, block());
+  const auto removal = box.submit(later, PlcRequest{second, {0}});  // waits for the PDR
+  box.backend.finish();  // per, longer; then the PDR and `longest` go
+  EXPECT_TRUE(is<PerReply>(agent.replies.at(per)));
+  EXPECT_TRUE(is<PlcReply>(agent.replies.at(longer)));
+  while (box.backend.busy()) box.backend.finish();
+  EXPECT_TRUE(is<PlcReply>(agent.replies.at(longest)));
+  EXPECT_EQ(refusal(later.replies.at(removal)), kNoSuchRule);
+  EXPECT_FALSE(guard.replies.contains(pdr));  // `first` is still there
+  box.backend.automatic = true;
+  box.advance(0ms);  // the rule that `longest` had under way is due at once
+  EXPECT_TRUE(is<PdrReply>(guard.replies.at(pdr)));
+  EXPECT_EQ(box.engine.rule_count(), 1U);
+  EXPECT_TRUE(box.commit.idle());
+}
+
+TEST(Disable, ManyRulesEndInBoundedSteps) {
+  MiddleboxCore box(5000);
+  auto& agent = box.agent("a");
+  for (std::uint16_t port = 1; port <= 4000; ++port) box.ask(agent, pinhole(port));
+  box.backend.automatic = false;
+  const auto tid = box.submit(agent, block());
+  box.commit.dispatch();
+  std::size_t largest = 0;
+  while (box.backend.busy()) {
+    box.backend.finish();
+    largest = std::max(largest, box.backend.batches.back().size());
+    if (!box.backend.busy() && box.engine.next_expiry()) {
+      box.commit.expire();
+      box.commit.dispatch();
+    }
+    if (agent.replies.contains(tid)) break;
+  }
+  EXPECT_LE(largest, kExpiryBatchMax);
+  EXPECT_TRUE(is<PdrReply>(agent.replies.at(tid)));
+  EXPECT_EQ(box.engine.rule_count(), 1U);
+}
+
+TEST(Disable, CountsRulesThatLeaveNothingOut) {
+  MiddleboxCore box;
+  auto& agent = box.agent("a");
+  PdrRequest all{test::protocols_only(Location::kInternal, 0),
+                 test::protocols_only(Location::kExternal, 0),
+                 {60}};
+  const auto one = std::get<PdrReply>(box.ask(agent, all)).pid;
+  const auto two = std::get<PdrReply>(box.ask(agent, all)).pid;
+  box.ask(agent, PlcRequest{one, {0}});
+  EXPECT_EQ(refusal(box.ask(agent, reservation())), kAddressSpaceNotAvailable);
+  box.ask(agent, PlcRequest{two, {0}});
+  EXPECT_TRUE(is<PrrReply>(box.ask(agent, reservation())));
+}
+
+}  // namespace
+}  // namespace simco::policy
