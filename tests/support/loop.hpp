@@ -12,10 +12,10 @@ class Loop {
  public:
   boost::asio::io_context& io() { return io_; }
 
-  /// Runs the loop until `done`. Returns false if that never comes.
+  /// Runs the loop until `done`. Returns false if that does not come within `limit`.
   template <class Done>
-  bool run_until(Done done) {
-    const auto end = std::chrono::steady_clock::now() + kPatience;
+  bool run_until(Done done, std::chrono::milliseconds limit = kPatience) {
+    const auto end = std::chrono::steady_clock::now() + limit;
     while (!done()) {
       if (std::chrono::steady_clock::now() >= end) return false;
       io_.restart();
