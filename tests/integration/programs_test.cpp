@@ -56,6 +56,19 @@ TEST(Programs, MiddleboxServesAndStopsOnSignals) {
   }
 }
 
+TEST(Programs, SayTheirVersion) {
+  for (const std::string name : {"simco-middlebox", "simcoctl", "simco-loadgen", "simco-echo"}) {
+    Program program({name, "--version"});
+    EXPECT_EQ(program.wait(), 0);
+    EXPECT_EQ(program.out(), name + " " SIMCO_VERSION "\n");
+    EXPECT_EQ(program.err(), "");
+  }
+  // Also where a command would need more.
+  Program command({"simcoctl", "enable", "--version"});
+  EXPECT_EQ(command.wait(), 0);
+  EXPECT_EQ(command.out(), "simcoctl " SIMCO_VERSION "\n");
+}
+
 /// A pipe with a name, which its maker fills, reads, or leaves alone.
 class Pipe {
  public:

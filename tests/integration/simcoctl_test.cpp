@@ -2,14 +2,11 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/read.hpp>
-#include <boost/asio/write.hpp>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "simco/wire/tuple_text.hpp"
+#include "tests/support/http.hpp"
 #include "tests/support/patience.hpp"
 #include "tests/support/port.hpp"
 #include "tests/support/program.hpp"
@@ -116,6 +113,37 @@ TEST(Simcoctl, EveryCommand) {
   EXPECT_EQ(box.ask({"list"}).out, "3\n");
   EXPECT_EQ(box.ask({"delete", "3"}).out, "rule 3: gone\n");
   EXPECT_EQ(box.ask({"--middlebox-secret-file", box.path("box.secret"), "list"}).code, 0);
+}
+
+TEST(Simcoctl, IpVersions) {
+  Box box(kNat);
+  const auto outside = [&](const Words& options) {
+    Words words{"--json", "reserve", "--udp"};
+    words.insert(words.end(), options.begin(), options.end());
+    const auto reserved = box.ask(words);
+    EXPECT_EQ(reserved.code, 0) << reserved.err;
+    return Json::parse(reserved.out)["outside"].value("ip_version", 0);
+  };
+  EXPECT_EQ(outside({}), 4);
+  EXPECT_EQ(outside({"--ipv4"}), 4);
+  EXPECT_EQ(outside({"--ipv6"}), 6);
+  EXPECT_NE(outside({"--any-version"}), 0) << "the middlebox has chosen one";
+  const auto both = box.ask({"reserve", "--udp", "--ipv4", "--any-version"});
+  EXPECT_EQ(both.code, 2);
+  EXPECT_TRUE(both.err.starts_with("simcoctl: --ipv4, --ipv6 and --any-version exclude each other"))
+      << both.err;
+  // Where no address says which.
+  const auto blocked = [&](const Words& options) {
+    Words words{"--json", "disable", "--udp", "--internal", "any"};
+    words.insert(words.end(), options.begin(), options.end());
+    const auto pid = Json::parse(box.ask(words).out)["pid"].get<int>();
+    const auto status = box.ask({"--json", "status", std::to_string(pid)});
+    EXPECT_EQ(status.code, 0) << status.err;
+    return Json::parse(status.out)["external"].value("ip_version", 0);
+  };
+  EXPECT_EQ(blocked({}), 4);
+  EXPECT_EQ(blocked({"--ipv6"}), 6);
+  EXPECT_EQ(blocked({"--ipv6", "--external", "192.0.2.0/24"}), 4);
 }
 
 TEST(Simcoctl, ErrorsAreInWordsWithTheCode) {
@@ -244,25 +272,13 @@ TEST(Log, IsTheJournalsWhereItGoesThere) {
   EXPECT_TRUE(other.err().starts_with("20")) << other.err();
 }
 
-/// What an HTTP server on the loopback interface answers to a GET.
-std::string get(std::uint16_t port, const std::string& path) {
-  boost::asio::io_context io;
-  boost::asio::ip::tcp::socket socket(io);
-  socket.connect({boost::asio::ip::address_v4::loopback(), port});
-  boost::asio::write(socket, boost::asio::buffer("GET " + path + " HTTP/1.0\r\n\r\n"));
-  std::string text;
-  boost::system::error_code error;
-  boost::asio::read(socket, boost::asio::dynamic_buffer(text), error);
-  return text;
-}
-
 TEST(Log, MetricsAreServedWhereAskedFor) {
   const auto port = free_port();
   Box box("metrics = \"127.0.0.1:" + std::to_string(port) + "\"\n" + kNat);
   EXPECT_TRUE(box.says("metrics at http://127.0.0.1:" + std::to_string(port) + "/metrics"));
   EXPECT_EQ(box.ask({"enable", "--internal", "10.0.0.5:5004/2", "--udp"}).code, 0);
   EXPECT_EQ(box.ask({"list"}, "wrong.secret").code, 1);
-  const auto text = get(port, "/metrics");
+  const auto text = http_get(port, "/metrics");
   for (const char* figure :
        {"simco_sessions_opened_total 1\n",
         "simco_transactions_total{reply=\"ok\",type=\"PER\"} 1\n",
@@ -325,8 +341,8 @@ TEST(Top, ShowsWhatTheMiddleboxDoes) {
   Program load({"simco-loadgen", "--connect", "127.0.0.1:" + port, "--rate", "500", "--duration",
                 "3600", "--rules", "100", "--abort-lag", "3600"});
   const std::string replies = "simco_transactions_total{reply=\"ok\",type=\"PER\"} ";
-  ASSERT_TRUE(
-      eventually([&] { return get(metrics_port, "/metrics").find(replies) != std::string::npos; }));
+  ASSERT_TRUE(eventually(
+      [&] { return http_get(metrics_port, "/metrics").find(replies) != std::string::npos; }));
   Program top(
       {"simcoctl", "top", "--metrics", metrics, "--interval", "0.7", "--count", "3", "--json"});
   EXPECT_EQ(top.wait(), 0) << top.err();

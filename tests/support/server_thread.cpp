@@ -11,7 +11,9 @@ ServerThread::ServerThread(middlebox::ServerOptions options, backend::Backend& b
   server_ = std::make_unique<middlebox::Server>(io_, options, backend, metrics, store);
   server_->start();
   port_ = server_->ports().front();
-  thread_ = std::thread([this] { io_.run(); });
+  thread_ = std::thread([this] {
+    while (io_.run_one() != 0) ++handlers_called_;
+  });
 }
 
 ServerThread::~ServerThread() {

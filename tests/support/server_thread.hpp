@@ -1,9 +1,11 @@
 // A middlebox on a loop and a thread of its own.
 #pragma once
 
+#include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
+#include <cstdint>
 #include <future>
 #include <memory>
 #include <thread>
@@ -22,6 +24,8 @@ class ServerThread {
   ~ServerThread();
   std::uint16_t port() const { return port_; }
 
+  /// How often its loop has called a handler.
+  std::uint64_t handlers_called() const { return handlers_called_; }
   std::size_t connections();
   std::size_t sessions();
   std::size_t rules();
@@ -44,6 +48,7 @@ class ServerThread {
   backend::NullBackend null_;
   std::unique_ptr<middlebox::Server> server_;
   std::uint16_t port_ = 0;
+  std::atomic<std::uint64_t> handlers_called_ = 0;
   std::thread thread_;
 };
 
