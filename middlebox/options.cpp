@@ -383,8 +383,8 @@ void share_descriptors(ServerOptions& options, std::size_t descriptors) {
   for (auto& further : options.further_listeners) all.push_back(&further.listen);
   std::size_t listeners = 0;
   for (const auto* listen : all) {
-    listeners +=
-        listen->addresses.size() * std::ranges::count(listen->transports, net::Transport::kTcp);
+    const auto over_tcp = std::ranges::count(listen->transports, net::Transport::kTcp);
+    listeners += listen->addresses.size() * static_cast<std::size_t>(over_tcp);
   }
   const auto each = std::max<std::size_t>(part / std::max<std::size_t>(listeners, 1), 1);
   for (auto* listen : all) listen->handshakes_max = std::min(listen->handshakes_max, each);
