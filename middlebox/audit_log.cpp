@@ -11,15 +11,16 @@
 namespace simco::middlebox {
 namespace {
 
-using backend::ChangeResult;
-using backend::RuleChange;
-using backend::RuleKind;
+using rule::ChangeResult;
+using rule::Decision;
+using rule::RuleChange;
+using rule::RuleKind;
 
 /// What happened, in the RFC's words.
-std::string_view event_of(const AuditEntry& entry) {
-  switch (entry.change.kind) {
+std::string_view event_of(const Decision& decision) {
+  switch (decision.change.kind) {
     case RuleChange::Kind::kAdd:
-      switch (entry.change.rule) {
+      switch (decision.change.after.kind) {
         case RuleKind::kReserve: return "reserve";
         case RuleKind::kEnable: return "enable";
         case RuleKind::kDisable: return "disable";
@@ -28,8 +29,8 @@ std::string_view event_of(const AuditEntry& entry) {
     case RuleChange::Kind::kReplace: return "enable-reserved";
     case RuleChange::Kind::kSetLifetime: return "lifetime";
     case RuleChange::Kind::kRemove:
-      if (entry.ended_by != PolicyRuleId{}) return "disabled";
-      return entry.by.empty() ? "expire" : "delete";
+      if (decision.ended_by != PolicyRuleId{}) return "disabled";
+      return decision.by.empty() ? "expire" : "delete";
   }
   return "?";
 }
@@ -60,31 +61,35 @@ std::string word(std::string_view text) {
 
 }  // namespace
 
-std::string audit_line(const AuditEntry& entry) {
-  const auto& change = entry.change;
-  std::string line = fmt::format("audit event={} pid={} group={} owner={}", event_of(entry),
-                                 change.pid.value, entry.group.value, word(entry.owner));
+std::string audit_line(const Decision& decision) {
+  const auto& change = decision.change;
+  const auto& rule = change.rule();
+  std::string line = fmt::format("audit event={} pid={} group={} owner={}", event_of(decision),
+                                 rule.pid.value, rule.group.value, word(rule.owner_name));
   auto out = std::back_inserter(line);
-  if (!entry.by.empty()) fmt::format_to(out, " by={} peer={}", word(entry.by), word(entry.peer));
-  if (entry.ended_by != PolicyRuleId{}) fmt::format_to(out, " ended-by={}", entry.ended_by.value);
-  if (change.rule != RuleKind::kReserve) {
+  if (!decision.by.empty())
+    fmt::format_to(out, " by={} peer={}", word(decision.by), word(decision.peer));
+  if (decision.ended_by != PolicyRuleId{})
+    fmt::format_to(out, " ended-by={}", decision.ended_by.value);
+  if (rule.kind != RuleKind::kReserve) {
     fmt::format_to(out, " protocol={} internal={} external={}",
-                   protocol_name(change.internal.protocol), to_text(change.internal),
-                   to_text(change.external));
+                   protocol_name(rule.internal.protocol), to_text(rule.internal),
+                   to_text(rule.external));
   }
-  if (change.outside) fmt::format_to(out, " outside={}", to_text(*change.outside));
-  if (change.inside) fmt::format_to(out, " inside={}", to_text(*change.inside));
-  fmt::format_to(out, " lifetime={} outcome={}", change.lifetime.seconds, outcome_of(entry.result));
+  if (rule.outside) fmt::format_to(out, " outside={}", to_text(*rule.outside));
+  if (rule.inside) fmt::format_to(out, " inside={}", to_text(*rule.inside));
+  fmt::format_to(out, " lifetime={} outcome={}", change.lifetime.seconds,
+                 outcome_of(decision.result));
   return line;
 }
 
 AuditLog::AuditLog(std::uint32_t lines_per_second, Sink sink)
     : budget_(lines_per_second), sink_(std::move(sink)) {}
 
-void AuditLog::record(const AuditEntry& entry, Instant now) {
+void AuditLog::record(const Decision& decision, Instant now) {
   if (budget_.lines_per_second() == 0 || !budget_.take(now)) return;
   flush();
-  sink_(audit_line(entry));
+  sink_(audit_line(decision));
 }
 
 void AuditLog::flush() {

@@ -5,28 +5,15 @@
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <string_view>
 
-#include "middlebox/backend/rule_change.hpp"
 #include "middlebox/line_budget.hpp"
-#include "simco/wire/ids.hpp"
+#include "middlebox/rule/rule_change.hpp"
 #include "simco/wire/instant.hpp"
 
 namespace simco::middlebox {
 
-/// A change of a rule that has been decided.
-struct AuditEntry {
-  const backend::RuleChange& change;
-  backend::ChangeResult result = backend::ChangeResult::kDone;
-  std::string_view owner;  ///< agent that owns the rule
-  GroupId group;
-  std::string_view by;    ///< agent that asked for it; empty: nobody, its lifetime was over
-  std::string_view peer;  ///< its address
-  PolicyRuleId ended_by;  ///< disable rule that ended it (RFC 4540 section 8.8); 0: none did
-};
-
 /// The line, without its end. Whatever is in names, it is one line, and its fields can be told.
-std::string audit_line(const AuditEntry& entry);
+std::string audit_line(const rule::Decision& decision);
 
 /// Writes audit lines, no more than some in a second: what a peer can cause must not fill a disk.
 class AuditLog {
@@ -36,7 +23,7 @@ class AuditLog {
   /// Up to `lines_per_second`, and as many at once; 0: none at all.
   AuditLog(std::uint32_t lines_per_second, Sink sink);
 
-  void record(const AuditEntry& entry, Instant now);
+  void record(const rule::Decision& decision, Instant now);
   /// Says how many changes have gone unrecorded since the last line, if any.
   void flush();
 

@@ -111,7 +111,7 @@ void Connection::on_output_drained() {
 }
 
 void Connection::notify(const policy::RuleEvent& event) {
-  session_.notify(event.pid, event.lifetime, event.created_by);
+  session_.notify(event.pid, event.lifetime, event.creating_tid);
 }
 
 // --- Session -----------------------------------------------------------------------------------

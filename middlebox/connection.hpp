@@ -9,8 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "middlebox/group_commit.hpp"
+#include "middlebox/commit/requester.hpp"
 #include "middlebox/listener_settings.hpp"
+#include "middlebox/policy/engine.hpp"
 #include "simco/net/message_channel.hpp"
 #include "simco/session/middlebox_session.hpp"
 #include "simco/wire/ip.hpp"
@@ -38,8 +39,10 @@ class Connection final : private net::ChannelHandler,
     /// A session was refused with that code.
     virtual void session_refused(NegativeReplyCode code) = 0;
     /// A warning for the log.
-    virtual void warn_about(const std::string& peer, std::string_view what) = 0;
+    virtual void warn_about(std::string_view peer, std::string_view what) = 0;
     virtual void submit(Connection& connection, TransactionId tid, const Body& request) = 0;
+    /// Valid as long as the agent has a session.
+    virtual std::string_view name_of(policy::AgentId agent) const = 0;
     /// Has output that waits for flush().
     virtual void mark_dirty(Connection& connection) = 0;
     /// Requests of one read are in: time to act on them.
@@ -77,7 +80,7 @@ class Connection final : private net::ChannelHandler,
   void cut();
 
   net::Transport transport() const { return channel_->transport(); }
-  const std::string& peer() const { return peer_; }
+  std::string_view peer() const override { return peer_; }
   const IpAddress& address() const { return address_; }
   SessionState state() const { return session_.state(); }
   /// No request of it is undecided.
@@ -102,6 +105,7 @@ class Connection final : private net::ChannelHandler,
 
   // Requester
   policy::AgentId agent() const override { return *agent_; }
+  std::string_view agent_name() const override { return owner_.name_of(*agent_); }
   std::uint32_t lifetime_max_s() const override { return lifetime_max_s_; }
   void reply(TransactionId tid, const Body& body) override { session_.reply(tid, body); }
 

@@ -49,10 +49,10 @@ class PeerLog {
   PeerLog(std::uint32_t lines_per_second, Sink sink)
       : budget_(lines_per_second), sink_(std::move(sink)) {}
 
-  void warn(const std::string& peer, std::string_view what, Instant now) {
+  void warn(std::string_view peer, std::string_view what, Instant now) {
     if (!budget_.take(now)) return;
     flush();
-    sink_(peer + ": " + std::string(what));
+    sink_(std::string(peer) + ": " + std::string(what));
   }
   /// Says how many warnings were left out since the last line, if any.
   void flush() {

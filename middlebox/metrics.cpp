@@ -16,13 +16,13 @@
 namespace simco::middlebox {
 namespace {
 
-using backend::ChangeResult;
-using backend::RuleChange;
-using backend::RuleKind;
 using prometheus::Counter;
 using prometheus::Gauge;
 using prometheus::Histogram;
 using prometheus::Labels;
+using rule::ChangeResult;
+using rule::RuleChange;
+using rule::RuleKind;
 
 constexpr std::array<const char*, policy::kTransactions> kTransactionNames = {
     "PRR", "PER", "PEA", "PDR", "PLC", "PRS", "PRL"};
@@ -192,19 +192,19 @@ void Metrics::batch(std::size_t changes) {
   figures_->batches.Observe(static_cast<double>(changes));
 }
 
-void Metrics::decided(const Decision& decision) {
+void Metrics::decided(const rule::Decision& decision) {
   figures_->changes[index(decision.result)]->Increment();
   if (decision.result != ChangeResult::kDone) return;
   auto& rules = figures_->rules;
   switch (decision.change.kind) {
-    case RuleChange::Kind::kAdd: return rules[index(decision.change.rule)]->Increment();
+    case RuleChange::Kind::kAdd: return rules[index(decision.change.rule().kind)]->Increment();
     case RuleChange::Kind::kReplace:
       rules[index(RuleKind::kReserve)]->Decrement();
       return rules[index(RuleKind::kEnable)]->Increment();
     case RuleChange::Kind::kSetLifetime: return;
     case RuleChange::Kind::kRemove:
-      rules[index(decision.change.rule)]->Decrement();
-      if (decision.requester == nullptr && decision.ended_by == PolicyRuleId{}) {
+      rules[index(decision.change.rule().kind)]->Decrement();
+      if (decision.by.empty() && decision.ended_by == PolicyRuleId{}) {
         figures_->expirations.Increment();
       }
       return;

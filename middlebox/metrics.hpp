@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "middlebox/group_commit.hpp"
 #include "middlebox/policy/authorization.hpp"
-#include "middlebox/policy/engine.hpp"
+#include "middlebox/policy/nat.hpp"
+#include "middlebox/rule/rule_change.hpp"
 #include "simco/wire/messages.hpp"
 
 namespace simco::middlebox {
@@ -57,12 +57,12 @@ class Metrics {
   void batch_took(Clock::duration time, std::size_t count);
   /// The store has kept what it was given, or failed to, after `time`.
   void stored(Clock::duration time, bool kept);
-  /// A rule of an earlier life is there again.
-  void restored(backend::RuleKind kind);
+  /// A rule from before a restart is in force again.
+  void restored(rule::RuleKind kind);
   /// A batch of changes goes to the backend.
   void batch(std::size_t changes);
   /// The backend has spoken about a change.
-  void decided(const Decision& decision);
+  void decided(const rule::Decision& decision);
   /// A transaction has been answered; flushed() follows when the reply is with the transport.
   void replied(policy::Transaction transaction, const Body& reply);
   /// The replies of this turn of the loop have left.

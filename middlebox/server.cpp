@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "middlebox/commit/recovery.hpp"
 #include "simco/net/error.hpp"
 
 namespace simco::middlebox {
@@ -24,17 +25,20 @@ Server::Server(asio::io_context& io, const ServerOptions& options, backend::Back
       metrics_(metrics),
       throttle_(options.authentication_pause),
       engine_(engine_options(options, backend, store != nullptr)),
-      durable_(store == nullptr
+      store_(store),
+      store_thread_(store == nullptr ? std::nullopt
+                                     : std::optional<StoreThread>(std::in_place, io, *store)),
+      journal_(store == nullptr
                    ? std::nullopt
-                   : std::make_optional<DurableBackend>(io, backend, *store, engine_, metrics)),
-      group_commit_(engine_, durable_ ? static_cast<backend::Backend&>(*durable_) : backend, *this,
-                    metrics),
+                   : std::optional<Journal>(std::in_place, *store_thread_, clock_,
+                                            static_cast<Journal::Monitor&>(*this), metrics)),
+      pipeline_(engine_, journal_ ? &*journal_ : nullptr, backend, *this, metrics),
       audit_(options.audit_rate, [](const std::string& line) { spdlog::info(line); }),
       peer_log_(kPeerLinesPerSecond, [](const std::string& line) { spdlog::warn(line); }),
       read_buffer_(std::make_unique<net::ReadBuffer>()),
       guests_(options.guests_max),
       association_guests_(options.association_guests_max),
-      expiry_timer_(io),
+      timer_(io),
       age_timer_(io),
       stop_timer_(io) {
   engine_.apply(*directory_);
@@ -45,7 +49,9 @@ Server::Server(asio::io_context& io, const ServerOptions& options, backend::Back
   }
 }
 
-Server::~Server() = default;
+Server::~Server() {
+  if (journal_) journal_->finish();
+}
 
 policy::PolicyEngine::Options Server::engine_options(const ServerOptions& options,
                                                      const backend::Backend& backend,
@@ -61,11 +67,14 @@ policy::PolicyEngine::Options Server::engine_options(const ServerOptions& option
 }
 
 void Server::start() {
-  if (durable_) {
-    const auto restored = durable_->restore();
-    spdlog::info("state: {} rules are there again, {} have expired, {} are lost", restored.live,
-                 restored.expired, restored.lost);
-    arm_expiry();
+  if (store_ != nullptr) {
+    const auto contents = store_->open();
+    journal_->resume_ids({contents.counters.next_pid, contents.counters.next_gid});
+    const auto recovery = recover(contents, store_->place(), engine_, backend_, clock_, metrics_);
+    journal_->forget(recovery.forgotten);
+    spdlog::info("restored {} rules from the store; {} had expired, {} could not be restored",
+                 recovery.live, recovery.expired, recovery.lost);
+    arm_timer();
   } else {
     backend_.begin({});
   }
@@ -215,18 +224,16 @@ Instant Server::now() const {
   return *now_;
 }
 
-bool Server::dispatch_later() {
-  if (!std::exchange(dispatch_posted_, true)) {
-    asio::post(io_, [this] {
-      dispatch_posted_ = false;
-      end_turn();
-    });
-  }
-  return true;
+void Server::continue_soon() {
+  if (std::exchange(continuing_, true)) return;
+  asio::post(io_, [this] {
+    continuing_ = false;
+    end_turn();
+  });
 }
 
 void Server::submit(Connection& connection, TransactionId tid, const Body& request) {
-  group_commit_.submit(connection, tid, request);
+  pipeline_.submit(connection, tid, request, now());
 }
 
 void Server::mark_dirty(Connection& connection) {
@@ -237,10 +244,10 @@ void Server::mark_dirty(Connection& connection) {
 void Server::end_turn() {
   if (ending_turn_) return;
   ending_turn_ = true;
-  group_commit_.dispatch();
+  if (pipeline_.advance(now())) continue_soon();
   flush_dirty();
   if (metrics_ != nullptr) update_metrics();
-  arm_expiry();
+  arm_timer();
   now_.reset();
   ending_turn_ = false;
 }
@@ -258,23 +265,12 @@ void Server::update_metrics() {
   metrics_->set({connections_.size(), session_count_, engine_.group_count(), engine_.nat_usage()});
 }
 
-void Server::on_batch_done() {
+void Server::on_stage_done() {
   end_turn();
   schedule_reap();
 }
 
-void Server::on_decided(const Decision& decision) {
-  AuditEntry entry{
-      decision.change,  decision.result, engine_.name(decision.owner), decision.group, {}, {},
-      decision.ended_by};
-  if (decision.requester != nullptr) {
-    // Nobody else submits requests here.
-    const auto& connection = static_cast<const Connection&>(*decision.requester);
-    entry.by = engine_.name(connection.agent());
-    entry.peer = connection.peer();
-  }
-  audit_.record(entry, now());
-}
+void Server::on_decided(const rule::Decision& decision) { audit_.record(decision, now()); }
 
 void Server::on_rule_event(const policy::RuleEvent& event, const Requester* cause) {
   notify_sessions(event.owner, event, cause);
@@ -297,16 +293,32 @@ void Server::notify_sessions(policy::AgentId agent, const policy::RuleEvent& eve
 
 // --- Expiry ------------------------------------------------------------------------------------
 
-void Server::arm_expiry() {
-  const auto due = engine_.next_expiry();
-  if (!due || (expiry_at_ && *expiry_at_ <= *due)) return;
-  expiry_at_ = due;
-  expiry_timer_.expires_at(*due);
-  expiry_timer_.async_wait([this](const error_code& error) {
+void Server::arm_timer() {
+  auto due = engine_.next_expiry();
+  const auto retry = journal_ ? journal_->deadline() : std::nullopt;
+  if (retry && (!due || *retry < *due)) due = retry;
+  if (!due || (timer_at_ && *timer_at_ <= *due)) return;
+  timer_at_ = due;
+  timer_.expires_at(*due);
+  timer_.async_wait([this](const error_code& error) {
     if (error) return;
-    expiry_at_.reset();
-    group_commit_.expire();
+    timer_at_.reset();
+    pipeline_.expire(now());
+    if (journal_) journal_->on_deadline(now());
     end_turn();
+  });
+}
+
+void Server::on_store_failing(const std::string& why) {
+  spdlog::error("the store fails, new rules are refused until it works again: {}", why);
+}
+
+void Server::on_store_working() { spdlog::info("{}: the store works again", store_->place()); }
+
+void Server::on_store_taken() {
+  // From the loop: it stops the server, which is waiting for the batch that could not be kept.
+  asio::post(io_, [this] {
+    if (taken_) taken_();
   });
 }
 
@@ -334,7 +346,7 @@ void Server::finish_stop() {
   peer_log_.flush();
   stop_timer_.cancel();
   age_timer_.cancel();
-  expiry_timer_.cancel();
+  timer_.cancel();
   std::exchange(stopped_, nullptr)();
 }
 

@@ -15,9 +15,10 @@
 #include <vector>
 
 #include "middlebox/audit_log.hpp"
+#include "middlebox/clock.hpp"
+#include "middlebox/commit/pipeline.hpp"
+#include "middlebox/commit/store_thread.hpp"
 #include "middlebox/connection.hpp"
-#include "middlebox/durable_backend.hpp"
-#include "middlebox/group_commit.hpp"
 #include "middlebox/limits.hpp"
 #include "middlebox/line_budget.hpp"
 #include "middlebox/listener_settings.hpp"
@@ -54,7 +55,9 @@ struct ServerOptions {
 };
 
 /// Lives on one io_context, on its one thread.
-class Server final : private Connection::Owner, private GroupCommit::Observer {
+class Server final : private Connection::Owner,
+                     private CommitPipeline::Observer,
+                     private Journal::Monitor {
  public:
   /// Binds and listens; nobody is accepted before start(). Throws std::runtime_error with a
   /// sentence if it cannot. `backend`, and `metrics` and `store` if there are any, must outlive it.
@@ -81,9 +84,7 @@ class Server final : private Connection::Owner, private GroupCommit::Observer {
   void set_tls(const std::shared_ptr<const net::TlsContext>& tls);
 
   /// Calls `taken` when another middlebox has taken the rules over: this one must stop.
-  void on_taken(std::function<void()> taken) {
-    if (durable_) durable_->on_taken(std::move(taken));
-  }
+  void on_taken(std::function<void()> taken) { taken_ = std::move(taken); }
 
   /// Orderly stop: no new connections, AST to every session after its replies. `stopped` is called
   /// when all are gone, after kStopTimeout at the latest.
@@ -94,9 +95,8 @@ class Server final : private Connection::Owner, private GroupCommit::Observer {
   std::size_t rule_count() const { return engine_.rule_count(); }
 
  private:
-  // Connection::Owner and GroupCommit::Observer
+  // Connection::Owner and CommitPipeline::Observer
   Instant now() const override;
-  bool dispatch_later() override;
   bool has_room() const override { return session_count_ < options_.sessions_max; }
   MiddleboxSession::Welcome welcome(Connection& connection, bool challenged) override;
   std::vector<std::byte> prove(std::span<const std::byte> challenge) override;
@@ -105,10 +105,11 @@ class Server final : private Connection::Owner, private GroupCommit::Observer {
                                     const std::optional<Token>& token) override;
   Capabilities session_opened(Connection& connection) override;
   void session_refused(NegativeReplyCode code) override;
-  void warn_about(const std::string& peer, std::string_view what) override {
+  void warn_about(std::string_view peer, std::string_view what) override {
     peer_log_.warn(peer, what, now());
   }
   void submit(Connection& connection, TransactionId tid, const Body& request) override;
+  std::string_view name_of(policy::AgentId agent) const override { return engine_.name(agent); }
   void mark_dirty(Connection& connection) override;
   void end_turn() override;
   void output_changed(std::ptrdiff_t octets) override {
@@ -117,10 +118,13 @@ class Server final : private Connection::Owner, private GroupCommit::Observer {
   bool too_much_output() const override { return output_ > options_.output_max; }
   bool turn_used_up() const override { return std::chrono::steady_clock::now() - now() > kTurnMax; }
   void connection_over(Connection& connection) override;
-  void on_decided(const Decision& decision) override;
+  void on_decided(const rule::Decision& decision) override;
   void on_rule_event(const policy::RuleEvent& event, const Requester* cause) override;
   void on_expiry_failed(PolicyRuleId pid) override;
-  void on_batch_done() override;
+  void on_stage_done() override;
+  void on_store_failing(const std::string& why) override;
+  void on_store_working() override;
+  void on_store_taken() override;
 
   static policy::PolicyEngine::Options engine_options(const ServerOptions& options,
                                                       const backend::Backend& backend,
@@ -150,7 +154,8 @@ class Server final : private Connection::Owner, private GroupCommit::Observer {
                        const Requester* cause);
   void flush_dirty();
   void update_metrics();
-  void arm_expiry();
+  void arm_timer();
+  void continue_soon();
   void check_session_ages();
   void schedule_reap();
   /// Destroys connections that are over and have no request under way.
@@ -166,8 +171,11 @@ class Server final : private Connection::Owner, private GroupCommit::Observer {
   Throttle throttle_;
   MiddleboxSession::Options session_options_;
   policy::PolicyEngine engine_;
-  std::optional<DurableBackend> durable_;
-  GroupCommit group_commit_;
+  SystemClock clock_;
+  store::Store* store_;
+  std::optional<StoreThread> store_thread_;
+  std::optional<Journal> journal_;
+  CommitPipeline pipeline_;
   AuditLog audit_;
   PeerLog peer_log_;
   std::vector<std::unique_ptr<net::Listener>> listeners_;
@@ -180,18 +188,19 @@ class Server final : private Connection::Owner, private GroupCommit::Observer {
   std::unordered_map<policy::AgentId, std::vector<Connection*>> sessions_;
   std::vector<Connection*> dirty_;
   std::vector<Connection*> over_;  ///< may be destroyed when the stack is clean
-  boost::asio::steady_timer expiry_timer_;
+  boost::asio::steady_timer timer_;
   boost::asio::steady_timer age_timer_;
   boost::asio::steady_timer stop_timer_;
   std::function<void()> stopped_;
+  std::function<void()> taken_;
   /// The time of this turn of the loop: read at first use, forgotten by end_turn(), with which
   /// every entry from the loop ends.
   mutable std::optional<Instant> now_;
-  std::optional<Instant> expiry_at_;
+  std::optional<Instant> timer_at_;
   std::size_t session_count_ = 0;  ///< open ones: who has not authenticated takes no place
   std::size_t output_ = 0;         ///< octets that wait for peers to read
   bool ending_turn_ = false;
-  bool dispatch_posted_ = false;
+  bool continuing_ = false;
   bool reap_scheduled_ = false;
 };
 

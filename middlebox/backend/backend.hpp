@@ -6,10 +6,13 @@
 #include <string_view>
 #include <vector>
 
-#include "middlebox/backend/rule_change.hpp"
+#include "middlebox/rule/rule_change.hpp"
 #include "simco/wire/attributes.hpp"
 
 namespace simco::backend {
+
+using rule::ChangeResult;
+using rule::RuleChange;
 
 /// What a packet filter that knows both IP versions and every wildcard can do.
 inline Capabilities full_packet_filter() {

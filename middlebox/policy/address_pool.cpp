@@ -135,8 +135,8 @@ std::optional<std::uint32_t> AddressPool::find_address(const IpAddress& address)
   return std::nullopt;
 }
 
-bool AddressPool::take_again(const IpAddress& address, std::uint8_t protocol_number,
-                             std::uint16_t port, std::uint16_t ports, Binding& binding) {
+bool AddressPool::reclaim(const IpAddress& address, std::uint8_t protocol_number,
+                          std::uint16_t port, std::uint16_t ports, Binding& binding) {
   const auto index = find_address(address);
   if (!index || whole_[*index]) return false;
   if (ports == 0) {

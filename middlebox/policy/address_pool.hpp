@@ -77,8 +77,8 @@ class AddressPool {
   std::expected<Binding, NegativeReplyCode> take(const Request& request);
   /// Takes `ports` ports (0: the whole address) from `port` of `address` on, and nothing else:
   /// false where the pool has not got that, or somebody holds it. pair() it afterwards.
-  bool take_again(const IpAddress& address, std::uint8_t protocol, std::uint16_t port,
-                  std::uint16_t ports, Binding& binding);
+  bool reclaim(const IpAddress& address, std::uint8_t protocol, std::uint16_t port,
+               std::uint16_t ports, Binding& binding);
   /// Gives back what take() answered; `host` as it was then, or as pair() was told.
   void give_back(const Binding& binding, std::uint8_t protocol,
                  const std::optional<IpAddress>& host);

@@ -27,7 +27,7 @@ void AgentTable::release(AgentId id) {
   SIMCO_ASSERT(agent.holds > 0);
   if (--agent.holds != 0) return;
   std::erase(watchers_, id);
-  by_name_.erase(agent.name);
+  by_name_.erase(by_name_.find(std::string(agent.name)));
   free_.push_back(id);
 }
 

@@ -17,12 +17,14 @@ class AgentDirectory;
 struct AgentPolicy;
 
 struct Agent {
-  std::string name;              ///< owner attribute of its rules, at most kOwnerSizeMax octets
-  RuleList rules;                ///< its live rules, in the order of their creation
-  std::uint32_t rule_count = 0;  ///< its rules, those that are being created included
-  std::uint32_t elements = 0;    ///< what they take (Rule::elements)
-  std::uint32_t live_count = 0;  ///< how many are in `rules`
-  std::uint32_t holds = 0;       ///< sessions and rules that keep it here
+  /// Owner attribute of its rules, at most kOwnerSizeMax octets; stays where it is as long as the
+  /// agent is known.
+  std::string_view name;
+  RuleList rules;                       ///< its live rules, in the order of their creation
+  std::uint32_t rule_count = 0;         ///< its rules, those that are being created included
+  std::uint32_t elements = 0;           ///< what they take (Rule::elements)
+  std::uint32_t live_count = 0;         ///< how many are in `rules`
+  std::uint32_t holds = 0;              ///< sessions and rules that keep it here
   const AgentPolicy* policy = nullptr;  ///< what it may do; nullptr: nothing any more
 };
 

@@ -12,9 +12,8 @@
 
 namespace simco::policy {
 
-using backend::ChangeResult;
-using backend::RuleChange;
-using Verdict = PolicyEngine::Verdict;
+using rule::RuleChange;
+using rule::RuleRecord;
 
 PolicyEngine::PolicyEngine(const Options& options)
     : options_(options),
@@ -55,27 +54,32 @@ bool PolicyEngine::may_change(AgentId agent, AgentId owner) const {
 
 // --- Deciding ----------------------------------------------------------------------------------
 
-Verdict PolicyEngine::plan(const Asker& asker, const Body& request, Instant now, Body& reply,
-                           PlannedChange& change) {
+Plan PolicyEngine::plan(const RequestContext& context, const Body& request, Instant now) {
+  Plan plan;
+  plan.verdict = decide(context, request, now, plan);
+  plan.ids = {pids_.position(), groups_.id_position()};
+  return plan;
+}
+
+Verdict PolicyEngine::decide(const RequestContext& context, const Body& request, Instant now,
+                             Plan& plan) {
   const auto transaction = transaction_of(request);
-  if (!transaction) return policy::refuse(reply, NegativeReplyCode::kTransactionNotSupported);
-  if (const auto code = check_authority(asker.agent, *transaction))
-    return policy::refuse(reply, *code);
-  switch (*transaction) {
-    case Transaction::kPrr:
-      return reserve(asker, std::get<PrrRequest>(request), now, reply, change);
-    case Transaction::kPer: return enable(asker, std::get<PerRequest>(request), now, reply, change);
-    case Transaction::kPea:
-      return enable_reserved(asker, std::get<PeaRequest>(request), now, reply, change);
-    case Transaction::kPdr:
-      return disable(asker, std::get<PdrRequest>(request), now, reply, change);
-    case Transaction::kPlc:
-      return change_lifetime(asker, std::get<PlcRequest>(request), now, reply, change);
-    case Transaction::kPrs:
-      return report_status(asker, std::get<PrsRequest>(request), now, reply, change);
-    case Transaction::kPrl: return list_rules(asker, now, reply);
+  if (!transaction) return policy::refuse(plan, NegativeReplyCode::kTransactionNotSupported);
+  if (const auto code = check_authority(context.agent, *transaction)) {
+    return policy::refuse(plan, *code);
   }
-  return policy::refuse(reply, NegativeReplyCode::kTransactionNotSupported);
+  switch (*transaction) {
+    case Transaction::kPrr: return reserve(context, std::get<PrrRequest>(request), now, plan);
+    case Transaction::kPer: return enable(context, std::get<PerRequest>(request), now, plan);
+    case Transaction::kPea:
+      return enable_reserved(context, std::get<PeaRequest>(request), now, plan);
+    case Transaction::kPdr: return disable(context, std::get<PdrRequest>(request), now, plan);
+    case Transaction::kPlc:
+      return change_lifetime(context, std::get<PlcRequest>(request), now, plan);
+    case Transaction::kPrs: return report_status(context, std::get<PrsRequest>(request), now, plan);
+    case Transaction::kPrl: return list_rules(context, now, plan);
+  }
+  return policy::refuse(plan, NegativeReplyCode::kTransactionNotSupported);
 }
 
 PolicyEngine::Code PolicyEngine::check_authority(AgentId agent, Transaction transaction) const {
@@ -86,7 +90,7 @@ PolicyEngine::Code PolicyEngine::check_authority(AgentId agent, Transaction tran
   return std::nullopt;
 }
 
-Verdict PolicyEngine::refuse(const Asker& asker, Body& reply, NegativeReplyCode code) {
+Verdict PolicyEngine::refuse(const RequestContext& context, Plan& plan, NegativeReplyCode code) {
   using enum NegativeReplyCode;
   switch (code) {
     case kNoResources:
@@ -96,23 +100,23 @@ Verdict PolicyEngine::refuse(const Asker& asker, Body& reply, NegativeReplyCode 
     case kLackOfPorts:
     case kParityMismatch:
     case kConflict:
-      if (!asker.settled) return Verdict::kWaitForChanges;
+      if (!context.settled) return Verdict::kWaitForChanges;
       break;
     default: break;
   }
-  return policy::refuse(reply, code);
+  return policy::refuse(plan, code);
 }
 
-PolicyEngine::Code PolicyEngine::check_group(const Asker& asker,
+PolicyEngine::Code PolicyEngine::check_group(const RequestContext& context,
                                              const std::optional<GroupId>& group) const {
   if (!group) return std::nullopt;
   const auto owner = groups_.owner(*group);
   // It may be gone when the changes of its members are decided.
   const bool may_end =
-      !groups_.will_stay(*group) || unborn_disable_rules_ != 0 || !ended_by_.empty();
-  if (!owner || (!asker.settled && may_end)) return NegativeReplyCode::kNoSuchGroup;
+      !groups_.will_stay(*group) || pending_disable_rules_ != 0 || !ended_by_.empty();
+  if (!owner || (!context.settled && may_end)) return NegativeReplyCode::kNoSuchGroup;
   // RFC 5189 2.1.5: the rules of a group have one owner, and a new rule is its agent's.
-  if (*owner != asker.agent) return NegativeReplyCode::kGroupAccessDenied;
+  if (*owner != context.agent) return NegativeReplyCode::kGroupAccessDenied;
   return std::nullopt;
 }
 
@@ -147,45 +151,39 @@ std::uint16_t PolicyEngine::elements_for(const AddressTuple& internal,
   return elements_of(internal, external, translations);
 }
 
-std::uint32_t PolicyEngine::weight(const PlannedChange& change) const {
-  const Rule& rule = rules_[change.slot];
-  const auto each = is_common(rule.internal, rule.external) ? 1U : kUncommonWeight;
-  return 1U + each * rule.elements;
+Lifetime PolicyEngine::grant(const RequestContext& context, Lifetime requested) const {
+  const std::uint32_t now_allowed = capabilities(context.agent).lifetime_max_s;
+  return {std::min({requested.seconds, now_allowed, context.lifetime_max_s})};
 }
 
-Lifetime PolicyEngine::grant(const Asker& asker, Lifetime requested) const {
-  const std::uint32_t now_allowed = capabilities(asker.agent).lifetime_max_s;
-  return {std::min({requested.seconds, now_allowed, asker.lifetime_max_s})};
-}
-
-RuleSlot PolicyEngine::create_rule(const Asker& asker, RuleKind kind,
+RuleSlot PolicyEngine::create_rule(const RequestContext& context, RuleKind kind,
                                    const std::optional<GroupId>& group) {
   const auto taken =
       pids_.take([this](std::uint32_t id) { return rules_.find(PolicyRuleId{id}) != kNoSlot; });
   const RuleSlot slot =
-      place_rule(PolicyRuleId{taken.id}, taken.position, asker.agent, asker.tid, kind);
+      place_rule(PolicyRuleId{taken.id}, taken.position, context.agent, context.tid, kind);
   Rule& rule = rules_[slot];
   if (kind == RuleKind::kDisable) return slot;  // figure 38: in no group
   if (group) {
     rule.group = *group;
     groups_.join(rule.group);
   } else {
-    rule.group = groups_.create(asker.agent);
-    agents_.hold(asker.agent);
+    rule.group = groups_.create(context.agent);
+    agents_.hold(context.agent);
   }
   return slot;
 }
 
 RuleSlot PolicyEngine::place_rule(PolicyRuleId pid, std::uint64_t position, AgentId owner,
-                                  TransactionId created_by, RuleKind kind) {
+                                  TransactionId creating_tid, RuleKind kind) {
   const RuleSlot slot = rules_.insert(pid);
   Rule& rule = rules_[slot];
   rule.pid_epoch = static_cast<std::uint32_t>(position >> 32);
   rule.owner = owner;
-  rule.created_by = created_by;
+  rule.creating_tid = creating_tid;
   rule.kind = kind;
   rule.under_way = true;
-  rule.unborn = true;
+  rule.pending = true;
   agents_.hold(owner);
   ++agents_[owner].rule_count;
   return slot;
@@ -203,64 +201,7 @@ void PolicyEngine::destroy_rule(RuleSlot slot) {
   rules_.erase(slot);
 }
 
-// The lifetime counts from here, so that a kernel timeout, set later, never ends before the rule.
-Verdict PolicyEngine::plan_addition(RuleSlot slot, Lifetime lifetime, Instant now,
-                                    PlannedChange& change) {
-  change = {slot, RuleChange::Kind::kAdd, lifetime, now + std::chrono::seconds(lifetime.seconds)};
-  return Verdict::kPlanned;
-}
-
-// --- PLC (8.5) ---------------------------------------------------------------------------------
-
-RuleSlot PolicyEngine::find_visible(PolicyRuleId pid) const {
-  const RuleSlot slot = rules_.find(pid);
-  return slot == kNoSlot || rules_[slot].unborn ? kNoSlot : slot;
-}
-
-std::optional<Verdict> PolicyEngine::wait_for(const Asker& asker, RuleSlot slot,
-                                              PlannedChange& change) const {
-  const Rule& rule = rules_[slot];
-  change.slot = slot;
-  if (rule.under_way) return Verdict::kWaitForRule;
-  // An enable rule that a disable rule hits will end, should the backend accept that.
-  const bool may_end = unborn_disable_rules_ != 0 && rule.kind == RuleKind::kEnable;
-  if (!asker.settled && may_end && is_disabled(rule.internal, rule.external)) {
-    return Verdict::kWaitForChanges;
-  }
-  return std::nullopt;
-}
-
-Verdict PolicyEngine::change_lifetime(const Asker& asker, const PlcRequest& request, Instant now,
-                                      Body& reply, PlannedChange& change) {
-  using enum NegativeReplyCode;
-  const RuleSlot slot = find_visible(request.pid);
-  if (slot == kNoSlot) return policy::refuse(reply, kNoSuchRule);
-  Rule& rule = rules_[slot];
-  if (const auto wait = wait_for(asker, slot, change)) return *wait;
-  // A rule whose time has come is gone, even where the sweep has not been there yet.
-  if (rule.deadline <= now) return policy::refuse(reply, kNoSuchRule);
-  if (!may_change(asker.agent, rule.owner)) return policy::refuse(reply, kRuleAccessDenied);
-  const Lifetime lifetime = grant(asker, request.lifetime);
-  const bool ends = lifetime == Lifetime{0};
-  const Instant deadline = now + std::chrono::seconds(lifetime.seconds);
-  if (deadline > rule.deadline && !agents_[asker.agent].policy->may_extend && !ends) {
-    return policy::refuse(reply, kLifetimeNotExtendable);
-  }
-  change = {slot, ends ? RuleChange::Kind::kRemove : RuleChange::Kind::kSetLifetime, lifetime,
-            deadline};
-  rule.under_way = true;
-  if (ends) plan_removal(slot);
-  // While its end is being decided it must not end a second time.
-  expiry_.remove(slot);
-  return Verdict::kPlanned;
-}
-
-void PolicyEngine::plan_removal(RuleSlot slot) {
-  const Rule& rule = rules_[slot];
-  if (rule.kind != RuleKind::kDisable) groups_.unsettle(rule.group);
-}
-
-// --- The second step ---------------------------------------------------------------------------
+// --- Changes -----------------------------------------------------------------------------------
 
 AddressTuple PolicyEngine::outside_of(RuleSlot slot) const {
   const Rule& rule = rules_[slot];
@@ -275,152 +216,114 @@ std::optional<AddressTuple> PolicyEngine::inside_of(RuleSlot slot) const {
   return at(rule.external, Location::kInside);
 }
 
-RuleChange PolicyEngine::describe(const PlannedChange& change) const {
-  const Rule& rule = rules_[change.slot];
-  const bool replaces = change.kind == RuleChange::Kind::kReplace;
-  RuleChange result{change.kind,
-                    replaces ? RuleKind::kEnable : rule.kind,
-                    rule.pid,
-                    rule.parameters,
-                    rule.internal,
-                    rule.external,
-                    {},
-                    {},
-                    change.lifetime,
-                    rule.owner.value};
+RuleRecord PolicyEngine::record(RuleSlot slot) const {
+  const Rule& rule = rules_[slot];
+  RuleRecord record{rule.pid,          rule.group,    rule.owner,       agents_[rule.owner].name,
+                    rule.creating_tid, rule.kind,     rule.any_version, rule.parameters,
+                    rule.internal,     rule.external, std::nullopt,     std::nullopt,
+                    rule.expires_at};
   if (nat_.translates() && rule.kind != RuleKind::kDisable) {
-    result.outside = outside_of(change.slot);
-    result.inside = inside_of(change.slot);
+    record.outside = outside_of(slot);
+    record.inside = inside_of(slot);
   }
-  return result;
+  return record;
 }
 
-void PolicyEngine::commit(const PlannedChange& change, Instant now, Body& reply, RuleEvent& event) {
-  Rule& rule = rules_[change.slot];
-  SIMCO_ASSERT(rule.under_way);
-  rule.under_way = false;
-  event = {rule.pid, change.lifetime, rule.owner, rule.created_by, {}, 0};
-  switch (change.kind) {
-    case RuleChange::Kind::kAdd: return commit_addition(change, now, reply, event);
-    case RuleChange::Kind::kReplace: return commit_replacement(change, reply);
-    case RuleChange::Kind::kSetLifetime:
-      commit_lifetime(change, now);
-      reply = PlcReply{change.lifetime};
-      return;
-    case RuleChange::Kind::kRemove:
-      if (const auto end = ended_by_.extract(change.slot)) event.ended_by = end.mapped();
-      commit_removal(change);
-      reply = PrdReply{};
-      return;
-  }
+std::uint32_t PolicyEngine::weight(RuleSlot slot) const {
+  const Rule& rule = rules_[slot];
+  const auto each = is_common(rule.internal, rule.external) ? 1U : kUncommonWeight;
+  return 1U + each * rule.elements;
 }
 
-void PolicyEngine::commit_addition(const PlannedChange& change, Instant now, Body& reply,
-                                   RuleEvent& event) {
-  Rule& rule = rules_[change.slot];
-  rule.unborn = false;
-  rule.deadline = change.deadline;
-  if (rule.kind != RuleKind::kDisable) groups_.settle(rule.group);
-  append<&Rule::by_owner>(rules_, agents_[rule.owner].rules, change.slot);
-  ++agents_[rule.owner].live_count;
-  expiry_.add(change.slot);
-  switch (rule.kind) {
-    case RuleKind::kReserve: reply = reserved(change.slot, change.lifetime); return;
-    case RuleKind::kEnable:
-      enable_rules_.insert(change.slot, traffic_of(rule.internal, rule.external));
-      reply = enabled(change.slot, change.lifetime);
-      return;
-    case RuleKind::kDisable:
-      --unborn_disable_rules_;
-      event.ends = end_disabled_rules(change.slot, now);
-      reply = PdrReply{rule.pid, change.lifetime};
-      return;
+// The lifetime counts from the decision, so that a timeout in the kernel, which is set later, never
+// ends before the rule.
+Verdict PolicyEngine::plan_change(RuleSlot slot, RuleChange::Kind kind, Lifetime lifetime,
+                                  Instant expires_at, Plan& plan) const {
+  using enum RuleChange::Kind;
+  SIMCO_ASSERT(rules_[slot].under_way);
+  plan.slot = slot;
+  plan.weight = weight(slot);
+  auto& change = plan.change;
+  change.kind = kind;
+  change.lifetime = lifetime;
+  const RuleRecord now = record(slot);
+  if (kind != kAdd) change.before = now;
+  if (kind == kRemove) return Verdict::kPlanned;
+  change.after = now;
+  change.after.expires_at = expires_at;
+  if (kind == kReplace) {
+    // The table has the new tuples already (8.4.2).
+    change.after.kind = RuleKind::kEnable;
+    change.after.any_version = false;
+    change.before.internal = change.before.external = enabling_.at(slot);
+    change.before.parameters = {};
   }
+  return Verdict::kPlanned;
 }
 
-// 8.4.2: the PID stays, and so do group, owner and what the NAT had reserved.
-void PolicyEngine::commit_replacement(const PlannedChange& change, Body& reply) {
-  Rule& rule = rules_[change.slot];
-  rule.kind = RuleKind::kEnable;
-  rule.any_version = false;
-  enabling_.erase(change.slot);
-  rule.deadline = change.deadline;
-  if (nat_.translates()) nat_.adopt(change.slot, rule);
-  expiry_.add(change.slot);
-  enable_rules_.insert(change.slot, traffic_of(rule.internal, rule.external));
-  reply = enabled(change.slot, change.lifetime);
+Verdict PolicyEngine::plan_addition(RuleSlot slot, Lifetime lifetime, Instant now,
+                                    Plan& plan) const {
+  return plan_change(slot, RuleChange::Kind::kAdd, lifetime,
+                     now + std::chrono::seconds(lifetime.seconds), plan);
 }
 
-void PolicyEngine::commit_lifetime(const PlannedChange& change, Instant now) {
-  // A disable rule that came in between has ended it, whatever was asked for.
-  const bool ended = ended_by_.contains(change.slot);
-  rules_[change.slot].deadline = ended ? now - kExpiryTick : change.deadline;
-  expiry_.add(change.slot);
+bool PolicyEngine::plan_expiry(Instant now, Plan& plan) {
+  const RuleSlot slot = expiry_.due(now);
+  if (slot == kNoSlot) return false;
+  expiry_.remove(slot);
+  rules_[slot].under_way = true;
+  plan_removal(slot);
+  plan = {};
+  plan.verdict = plan_change(slot, RuleChange::Kind::kRemove, {}, now, plan);
+  return true;
 }
 
-void PolicyEngine::commit_removal(const PlannedChange& change) {
-  Rule& rule = rules_[change.slot];
-  unlink<&Rule::by_owner>(rules_, agents_[rule.owner].rules, change.slot);
-  --agents_[rule.owner].live_count;
-  if (rule.kind == RuleKind::kEnable) {
-    enable_rules_.erase(change.slot, traffic_of(rule.internal, rule.external));
-  }
-  if (rule.kind == RuleKind::kDisable) {
-    file_disable_rule(change.slot, false);
-  } else if (nat_.translates()) {
-    nat_.give_back(change.slot, rule);
-  }
-  destroy_rule(change.slot);
+void PolicyEngine::plan_removal(RuleSlot slot) {
+  const Rule& rule = rules_[slot];
+  if (rule.kind != RuleKind::kDisable) groups_.unsettle(rule.group);
 }
 
-PolicyRuleId PolicyEngine::roll_back(const PlannedChange& change, ChangeResult why, Instant now,
-                                     Body& reply) {
-  Rule& rule = rules_[change.slot];
-  SIMCO_ASSERT(rule.under_way && why != ChangeResult::kDone);
-  rule.under_way = false;
-  policy::refuse(reply, why == ChangeResult::kNoResources
-                            ? NegativeReplyCode::kNoResources
-                            : NegativeReplyCode::kConfigurationFailed);
-  if (change.kind == RuleChange::Kind::kAdd) {
-    if (rule.kind == RuleKind::kDisable) {
-      --unborn_disable_rules_;
-      file_disable_rule(change.slot, false);
-    } else if (nat_.translates()) {
-      nat_.give_back(change.slot, rule);
-    }
-    destroy_rule(change.slot);
-    return {};
-  }
-  if (change.kind == RuleChange::Kind::kReplace) {
-    if (nat_.translates()) nat_.abandon(change.slot, rule);
-    rule.internal = rule.external = enabling_.extract(change.slot).mapped();
-    rule.parameters = {};
-    set_elements(change.slot, 0);
-  }
-  if (change.kind == RuleChange::Kind::kRemove && rule.kind != RuleKind::kDisable) {
-    groups_.settle(rule.group);
-  }
-  if (change.kind == RuleChange::Kind::kSetLifetime && ended_by_.contains(change.slot)) {
-    rule.deadline = now - kExpiryTick;  // a disable rule came in between: it still has to go
-    expiry_.add(change.slot);
-    return {};
-  }
-  // Whatever ended or was to end it: a rule that the backend still enforces stays in the table.
-  if (rule.deadline <= now) rule.deadline = now + kExpiryRetry;
-  expiry_.add(change.slot);
-  const auto end = ended_by_.extract(change.slot);
-  return end ? end.mapped() : PolicyRuleId{};
+// --- PLC (8.5) ---------------------------------------------------------------------------------
+
+RuleSlot PolicyEngine::find_visible(PolicyRuleId pid) const {
+  const RuleSlot slot = rules_.find(pid);
+  return slot == kNoSlot || rules_[slot].pending ? kNoSlot : slot;
 }
 
-void PolicyEngine::plan_expiry(Instant now, std::vector<PlannedChange>& changes) {
-  for (std::size_t i = 0; i < kExpiryBatchMax; ++i) {
-    const RuleSlot slot = expiry_.due(now);
-    if (slot == kNoSlot) return;
-    expiry_.remove(slot);
-    rules_[slot].under_way = true;
-    plan_removal(slot);
-    changes.push_back({slot, RuleChange::Kind::kRemove, Lifetime{0}, now});
+std::optional<Verdict> PolicyEngine::wait_for(RuleSlot slot, Plan& plan) const {
+  const Rule& rule = rules_[slot];
+  plan.awaited = rule.pid;
+  if (rule.under_way) return Verdict::kWaitForRule;
+  // An enable rule that a disable rule hits will end, should the backend accept that.
+  if (pending_disable_rules_ == 0 || rule.kind != RuleKind::kEnable) return std::nullopt;
+  const Block block = block_on(rule.internal, rule.external);
+  if (block.pending == kNoSlot) return std::nullopt;
+  plan.awaited = rules_[block.pending].pid;
+  return Verdict::kWaitForRule;
+}
+
+Verdict PolicyEngine::change_lifetime(const RequestContext& context, const PlcRequest& request,
+                                      Instant now, Plan& plan) {
+  using enum NegativeReplyCode;
+  const RuleSlot slot = find_visible(request.pid);
+  if (slot == kNoSlot) return policy::refuse(plan, kNoSuchRule);
+  Rule& rule = rules_[slot];
+  if (const auto wait = wait_for(slot, plan)) return *wait;
+  // A rule whose time has come is gone, even where the sweep has not been there yet.
+  if (rule.expires_at <= now) return policy::refuse(plan, kNoSuchRule);
+  if (!may_change(context.agent, rule.owner)) return policy::refuse(plan, kRuleAccessDenied);
+  const Lifetime lifetime = grant(context, request.lifetime);
+  const bool ends = lifetime == Lifetime{0};
+  const Instant expires_at = now + std::chrono::seconds(lifetime.seconds);
+  if (expires_at > rule.expires_at && !agents_[context.agent].policy->may_extend && !ends) {
+    return policy::refuse(plan, kLifetimeNotExtendable);
   }
+  rule.under_way = true;
+  if (ends) plan_removal(slot);
+  // While its end is being decided it must not end a second time.
+  expiry_.remove(slot);
+  return plan_change(slot, ends ? RuleChange::Kind::kRemove : RuleChange::Kind::kSetLifetime,
+                     lifetime, expires_at, plan);
 }
 
 }  // namespace simco::policy

@@ -2,11 +2,11 @@
 // lifetimes. No I/O, no clock, no logging.
 //
 // The kernel answers later, so a change takes two steps. plan() makes all checks, takes what the
-// rule needs and describes the change for the backend; commit() or roll_back() follows when the
-// backend has spoken. In between the rule is visible to conflict checks and to nobody else.
+// rule needs and describes the change as a value; settle() follows when it has been carried out, or
+// has not. In between the rule is visible to conflict checks and to nobody else.
 //
-// Changes must be committed or rolled back in the order in which they were planned: a disable rule
-// that is committed relies on every enable rule that was planned before it being decided.
+// Changes must be settled in the order in which they were planned: a disable rule that is committed
+// relies on every enable rule that was planned before it being decided.
 #pragma once
 
 #include <bitset>
@@ -18,7 +18,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "middlebox/backend/rule_change.hpp"
 #include "middlebox/policy/agent_table.hpp"
 #include "middlebox/policy/authorization.hpp"
 #include "middlebox/policy/checks.hpp"
@@ -28,40 +27,61 @@
 #include "middlebox/policy/limits.hpp"
 #include "middlebox/policy/nat.hpp"
 #include "middlebox/policy/overlap_index.hpp"
-#include "middlebox/policy/rule_record.hpp"
 #include "middlebox/policy/rule_table.hpp"
+#include "middlebox/rule/rule_change.hpp"
+#include "middlebox/rule/rule_record.hpp"
 #include "simco/wire/instant.hpp"
 #include "simco/wire/messages.hpp"
 
 namespace simco::policy {
 
-/// Who asks for something.
-struct Asker {
+/// Whose request is to be decided.
+struct RequestContext {
   AgentId agent;
   TransactionId tid;
   /// Longest lifetime that its session was told of (8.3.1), seconds.
   std::uint32_t lifetime_max_s = 0xFFFF'FFFF;
-  /// Every change that came before is decided. Otherwise it is not refused for what one of them
-  /// holds or may yet give back: it has to wait.
+  /// Every change that the session asked for before is settled. Otherwise it is not refused for
+  /// what one of them holds or may yet give back: it has to wait.
   bool settled = true;
 };
 
-/// A change that is with the backend.
-struct PlannedChange {
-  RuleSlot slot;
-  backend::RuleChange::Kind kind = backend::RuleChange::Kind::kAdd;
-  Lifetime lifetime;  ///< granted; 0 with kRemove
-  Instant deadline;   ///< when that lifetime ends
+enum class Verdict : std::uint8_t {
+  kReplied,         ///< `Plan::reply` is the answer
+  kPlanned,         ///< `Plan::change` is to be carried out, then settled
+  kWaitForRule,     ///< the rule `Plan::awaited` has a change under way: ask again after that
+  kWaitForChanges,  ///< depends on earlier changes of the session: ask again when these are settled
 };
 
-/// News about a rule for everybody who may access it, except the one who caused it (8.9).
+/// What is to become of a request, or of a rule whose time is over.
+struct Plan {
+  Verdict verdict = Verdict::kReplied;
+  Body reply;  ///< views in it are valid until the engine is called again
+  PolicyRuleId awaited;
+  RuleSlot slot = kNoSlot;  ///< of the change's rule, for settle()
+  rule::RuleChange change;
+  std::uint32_t weight = 0;  ///< how much the change asks of the backend
+  rule::IdPositions ids;     ///< where the identifiers stand now, to be kept with the rules
+};
+
+/// News about a rule for all who may see it, except the one who caused it (8.9).
 struct RuleEvent {
   PolicyRuleId pid;
   Lifetime lifetime;  ///< 0: the rule is gone
   AgentId owner;
-  TransactionId created_by;
-  PolicyRuleId ended_by;   ///< disable rule that ended it; 0: none did
-  std::uint32_t ends = 0;  ///< enable rules that this disable rule is now ending
+  TransactionId creating_tid;
+  PolicyRuleId ended_by;  ///< disable rule that ended it; 0: none did
+};
+
+/// What has become of a change.
+struct Outcome {
+  Body reply;                      ///< to whoever asked for it
+  std::optional<RuleEvent> event;  ///< if it has been carried out
+  /// A disable rule is in force, and the enable rules that it hits are now being ended, due for
+  /// plan_expiry() at once. The reply must wait until the outcome of one of them completes it.
+  bool disabling = false;
+  PolicyRuleId ended_by;  ///< disable rule that this change has ended the rule for; 0: none
+  PolicyRuleId completed_disable;  ///< disable rule whose last victim this was; 0: none
 };
 
 class PolicyEngine {
@@ -106,63 +126,30 @@ class PolicyEngine {
 
   // --- Requests ---
 
-  enum class Verdict : std::uint8_t {
-    kReplied,         ///< `reply` is the answer
-    kPlanned,         ///< `change` is to be carried out, then committed or rolled back
-    kWaitForRule,     ///< the rule in `change.slot` has a change under way: ask again after that
-    kWaitForChanges,  ///< depends on changes that came before: ask again when they are decided
-  };
-  /// Decides a policy rule request. Views in `reply` are valid until the next call.
-  Verdict plan(const Asker& asker, const Body& request, Instant now, Body& reply,
-               PlannedChange& change);
-
-  /// The rule in `slot`, which has been planned to change at some time, has a change under way.
-  bool under_way(RuleSlot slot) const { return rules_[slot].under_way; }
-
-  /// The change as the backend is to see it.
-  backend::RuleChange describe(const PlannedChange& change) const;
-
-  /// Who the rule of a planned change belongs to.
-  AgentId owner(const PlannedChange& change) const { return rules_[change.slot].owner; }
-  GroupId group(const PlannedChange& change) const { return rules_[change.slot].group; }
-  /// Whether the change puts a disable rule in force.
-  bool is_disabling(const PlannedChange& change) const {
-    return change.kind == backend::RuleChange::Kind::kAdd &&
-           rules_[change.slot].kind == RuleKind::kDisable;
-  }
-  /// How much the change asks of the backend.
-  std::uint32_t weight(const PlannedChange& change) const;
-
-  /// The backend has carried out `change`: fills in the answer and the event. A disable rule ends
-  /// enable rules: they are due for plan_expiry() at once.
-  void commit(const PlannedChange& change, Instant now, Body& reply, RuleEvent& event);
-  /// The backend has not: undoes the plan and fills in the answer. Answers the disable rule that
-  /// waits for the end of this rule, or 0.
-  PolicyRuleId roll_back(const PlannedChange& change, backend::ChangeResult why, Instant now,
-                         Body& reply);
-
+  /// Decides a policy rule request.
+  Plan plan(const RequestContext& context, const Body& request, Instant now);
+  /// Plans the removal of a rule whose lifetime is over. False if there is none.
+  bool plan_expiry(Instant now, Plan& plan);
   /// When plan_expiry() is due next, if ever.
   std::optional<Instant> next_expiry() const { return expiry_.next(); }
-  /// Plans the removal of rules whose lifetime is over, at most kExpiryBatchMax.
-  void plan_expiry(Instant now, std::vector<PlannedChange>& changes);
+  /// There is such a rule, and it has a change under way.
+  bool under_way(PolicyRuleId pid) const {
+    const RuleSlot slot = rules_.find(pid);
+    return slot != kNoSlot && rules_[slot].under_way;
+  }
+  /// The planned `change` of the rule in `slot` has been carried out, or could not be: completes it
+  /// or undoes it. Views in the reply are valid until the next call.
+  Outcome settle(RuleSlot slot, const rule::RuleChange& change, rule::ChangeResult result,
+                 Instant now);
 
   // --- Rules that outlive the process ---
 
-  /// The rule as it is to be kept: as it is now where nothing is under way, and as it was before
-  /// that where it is being replaced. Nothing where there is no such rule; one that is being added
-  /// is described as it will be.
-  std::optional<RuleRecord> record(PolicyRuleId pid) const;
-  /// When the rule's lifetime ends, as of the last committed change of it. The rule is there.
-  Instant deadline(PolicyRuleId pid) const { return rules_[rules_.find(pid)].deadline; }
-  /// Where the identifiers stand, to be kept with the rules.
-  IdPositions id_positions() const { return {pids_.position(), groups_.id_position()}; }
-  /// Identifiers go on where an earlier life stood. Before the first rule.
-  void resume_ids(const IdPositions& positions);
-  /// Plans that a rule of an earlier life is there again until `deadline`, for commit() or
-  /// roll_back(); its owner needs no permission for that, and it counts against no limit. Answers
-  /// the reason where it cannot be. To be called for the rules in the order of their creation.
-  std::optional<std::string> restore(const RuleRecord& record, Lifetime lifetime, Instant deadline,
-                                     PlannedChange& change);
+  /// Identifiers go on where they stood before a restart. Before the first rule.
+  void resume_ids(const rule::IdPositions& positions);
+  /// Plans the re-creation of a rule from before a restart, for settle(); its owner needs no
+  /// permission for that, and it counts against no limit. Returns the reason if it cannot be
+  /// re-created. To be called for the rules in the order of their creation.
+  std::optional<std::string> recover(const rule::RuleRecord& record, Lifetime lifetime, Plan& plan);
 
   // --- Figures ---
 
@@ -182,44 +169,54 @@ class PolicyEngine {
  private:
   using Code = std::optional<NegativeReplyCode>;
 
+  // engine.cpp
+  Verdict decide(const RequestContext& context, const Body& request, Instant now, Plan& plan);
+
   // engine_reserve.cpp
-  Verdict reserve(const Asker& asker, const PrrRequest& request, Instant now, Body& reply,
-                  PlannedChange& change);
-  Code check_reserve(const Asker& asker, const PrrRequest& request) const;
+  Verdict reserve(const RequestContext& context, const PrrRequest& request, Instant now,
+                  Plan& plan);
+  Code check_reserve(const RequestContext& context, const PrrRequest& request) const;
   Code choose_version(const PrrParameterSet& wanted, IpVersion& version) const;
   PrrReply reserved(RuleSlot slot, Lifetime lifetime) const;
 
   // engine_enable.cpp
-  Verdict enable(const Asker& asker, const PerRequest& request, Instant now, Body& reply,
-                 PlannedChange& change);
-  Verdict enable_reserved(const Asker& asker, const PeaRequest& request, Instant now, Body& reply,
-                          PlannedChange& change);
+  Verdict enable(const RequestContext& context, const PerRequest& request, Instant now, Plan& plan);
+  Verdict enable_reserved(const RequestContext& context, const PeaRequest& request, Instant now,
+                          Plan& plan);
   Code check_pair(AgentId agent, const AddressTuple& internal, const AddressTuple& external,
                   Direction direction, const Capabilities& capabilities,
                   const Protocols& protocols) const;
   Code check_reservation(RuleSlot slot, const PeaRequest& request) const;
-  bool is_disabled(const AddressTuple& internal, const AddressTuple& external) const;
+  /// Which disable rules overlap with an enable rule.
+  struct Block {
+    bool in_force = false;       ///< one at least that the backend has confirmed
+    RuleSlot pending = kNoSlot;  ///< one that it has not
+  };
+  Block block_on(const AddressTuple& internal, const AddressTuple& external) const;
+  /// What disable rules make of a request for an enable rule, if anything.
+  std::optional<Verdict> check_block(const RequestContext& context, const AddressTuple& internal,
+                                     const AddressTuple& external, Plan& plan) const;
   PerReply enabled(RuleSlot slot, Lifetime lifetime) const;
 
   // engine_disable.cpp
-  Verdict disable(const Asker& asker, const PdrRequest& request, Instant now, Body& reply,
-                  PlannedChange& change);
-  /// Ends every enable rule that overlaps with the disable rule in `slot`; answers how many.
+  Verdict disable(const RequestContext& context, const PdrRequest& request, Instant now,
+                  Plan& plan);
+  /// Ends every enable rule that overlaps with the disable rule in `slot`; returns how many.
   std::uint32_t end_disabled_rules(RuleSlot slot, Instant now);
   void file_disable_rule(RuleSlot slot, bool in);
   bool blocks_everything(IpVersion version, std::uint8_t protocol) const;
 
   // engine_status.cpp
-  Verdict report_status(const Asker& asker, const PrsRequest& request, Instant now, Body& reply,
-                        PlannedChange& change) const;
+  Verdict report_status(const RequestContext& context, const PrsRequest& request, Instant now,
+                        Plan& plan) const;
   Body status_of(RuleSlot slot, Instant now) const;
-  Verdict list_rules(const Asker& asker, Instant now, Body& reply) const;
+  Verdict list_rules(const RequestContext& context, Instant now, Plan& plan) const;
 
   // engine.cpp
-  Verdict change_lifetime(const Asker& asker, const PlcRequest& request, Instant now, Body& reply,
-                          PlannedChange& change);
+  Verdict change_lifetime(const RequestContext& context, const PlcRequest& request, Instant now,
+                          Plan& plan);
   Code check_authority(AgentId agent, Transaction transaction) const;
-  Code check_group(const Asker& asker, const std::optional<GroupId>& group) const;
+  Code check_group(const RequestContext& context, const std::optional<GroupId>& group) const;
   Code check_resources(AgentId agent) const;
   /// Is there room for so many elements more?
   Code check_elements(AgentId agent, std::uint32_t elements) const;
@@ -227,26 +224,44 @@ class PolicyEngine {
   void set_elements(RuleSlot slot, std::uint16_t elements);
   std::uint16_t elements_for(const AddressTuple& internal, const AddressTuple& external) const;
   /// What a request about the rule in `slot` has to wait for, if anything.
-  std::optional<Verdict> wait_for(const Asker& asker, RuleSlot slot, PlannedChange& change) const;
-  /// Refuses, or has the asker wait where the cause may go with a change that is under way.
-  static Verdict refuse(const Asker& asker, Body& reply, NegativeReplyCode code);
+  std::optional<Verdict> wait_for(RuleSlot slot, Plan& plan) const;
+  /// Refuses, or has the context wait where the cause may go with a change that is under way.
+  static Verdict refuse(const RequestContext& context, Plan& plan, NegativeReplyCode code);
   /// The rule is on its way out: nothing may rely on its group any more.
   void plan_removal(RuleSlot slot);
-  Lifetime grant(const Asker& asker, Lifetime requested) const;
+  Lifetime grant(const RequestContext& context, Lifetime requested) const;
   /// A rule of that PID that everybody who may can see, or kNoSlot.
   RuleSlot find_visible(PolicyRuleId pid) const;
-  RuleSlot create_rule(const Asker& asker, RuleKind kind, const std::optional<GroupId>& group);
-  /// An unborn rule of `owner` under `pid`, which was taken at `position`; in no group yet.
+  RuleSlot create_rule(const RequestContext& context, RuleKind kind,
+                       const std::optional<GroupId>& group);
+  /// An pending rule of `owner` under `pid`, which was taken at `position`; in no group yet.
   RuleSlot place_rule(PolicyRuleId pid, std::uint64_t position, AgentId owner,
-                      TransactionId created_by, RuleKind kind);
-  /// Plans that the unborn rule in `slot` is added.
-  Verdict plan_addition(RuleSlot slot, Lifetime lifetime, Instant now, PlannedChange& change);
-  /// Ends a rule that is in no list but the table.
+                      TransactionId creating_tid, RuleKind kind);
+  /// Describes a change of the rule in `slot`, which is under way from now on.
+  Verdict plan_change(RuleSlot slot, rule::RuleChange::Kind kind, Lifetime lifetime,
+                      Instant expires_at, Plan& plan) const;
+  /// The same for a pending rule that is to be added.
+  Verdict plan_addition(RuleSlot slot, Lifetime lifetime, Instant now, Plan& plan) const;
+  /// How much a change of the rule asks of the backend.
+  std::uint32_t weight(RuleSlot slot) const;
+  /// The rule as the table has it.
+  rule::RuleRecord record(RuleSlot slot) const;
+  /// Forgets a rule that is in no list but the table.
   void destroy_rule(RuleSlot slot);
-  void commit_addition(const PlannedChange& change, Instant now, Body& reply, RuleEvent& event);
-  void commit_replacement(const PlannedChange& change, Body& reply);
-  void commit_lifetime(const PlannedChange& change, Instant now);
-  void commit_removal(const PlannedChange& change);
+
+  // engine_settle.cpp
+  void commit(RuleSlot slot, const rule::RuleChange& change, Instant now, Outcome& outcome);
+  void commit_addition(RuleSlot slot, const rule::RuleChange& change, Instant now,
+                       Outcome& outcome);
+  void commit_replacement(RuleSlot slot, const rule::RuleChange& change, Outcome& outcome);
+  void commit_lifetime(RuleSlot slot, const rule::RuleChange& change, Instant now,
+                       Outcome& outcome);
+  void commit_removal(RuleSlot slot, Outcome& outcome);
+  void roll_back(RuleSlot slot, const rule::RuleChange& change, Instant now, Outcome& outcome);
+  void roll_back_addition(RuleSlot slot);
+  /// If a disable rule waits for the end of the rule in `slot`: it does no longer.
+  void note_ended(RuleSlot slot, Outcome& outcome);
+
   AddressTuple outside_of(RuleSlot slot) const;
   std::optional<AddressTuple> inside_of(RuleSlot slot) const;
 
@@ -259,12 +274,14 @@ class PolicyEngine {
   GroupTable groups_;
   NatTable nat_;
   OverlapIndex enable_rules_;   ///< enable rules that the backend has confirmed
-  OverlapIndex disable_rules_;  ///< disable rules, unborn ones included
-  std::uint32_t unborn_disable_rules_ = 0;
+  OverlapIndex disable_rules_;  ///< disable rules, pending ones included
+  std::uint32_t pending_disable_rules_ = 0;
   /// Disable rules that leave nothing out, by IP version and protocol.
   std::unordered_map<std::uint16_t, std::uint32_t> total_blocks_;
   /// Enable rules that are being ended, and the disable rule that does it.
   std::unordered_map<RuleSlot, PolicyRuleId> ended_by_;
+  /// Disable rules with such victims, and how many each still has.
+  std::unordered_map<PolicyRuleId, std::uint32_t> disabling_;
   /// Reserve rules that a PEA under way is to enable, with the tuple that they had.
   std::unordered_map<RuleSlot, AddressTuple> enabling_;
   std::vector<RuleSlot> overlapping_;  ///< scratch

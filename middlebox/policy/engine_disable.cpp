@@ -13,26 +13,26 @@ std::uint16_t key_of(IpVersion version, std::uint8_t protocol) {
 
 }  // namespace
 
-PolicyEngine::Verdict PolicyEngine::disable(const Asker& asker, const PdrRequest& request,
-                                            Instant now, Body& reply, PlannedChange& change) {
-  const auto agent = asker.agent;
+Verdict PolicyEngine::disable(const RequestContext& context, const PdrRequest& request, Instant now,
+                              Plan& plan) {
+  const auto agent = context.agent;
   if (const auto code = check_pair(agent, request.internal, request.external, Direction::kInbound,
                                    filter_capabilities_, options_.protocols)) {
-    return refuse(asker, reply, *code);
+    return refuse(context, plan, *code);
   }
-  const Lifetime lifetime = grant(asker, request.lifetime);
-  if (lifetime == Lifetime{0}) return refuse(asker, reply, kConfigurationFailed);
-  if (const auto code = check_resources(agent)) return refuse(asker, reply, *code);
+  const Lifetime lifetime = grant(context, request.lifetime);
+  if (lifetime == Lifetime{0}) return refuse(context, plan, kConfigurationFailed);
+  if (const auto code = check_resources(agent)) return refuse(context, plan, *code);
   const auto elements = elements_of(request.internal, request.external, 0);
-  if (const auto code = check_elements(agent, elements)) return refuse(asker, reply, *code);
-  const RuleSlot slot = create_rule(asker, RuleKind::kDisable, std::nullopt);
+  if (const auto code = check_elements(agent, elements)) return refuse(context, plan, *code);
+  const RuleSlot slot = create_rule(context, RuleKind::kDisable, std::nullopt);
   rules_[slot].internal = request.internal;
   rules_[slot].external = request.external;
   set_elements(slot, elements);
   // From here on no enable rule is planned that it would have to end.
-  ++unborn_disable_rules_;
+  ++pending_disable_rules_;
   file_disable_rule(slot, true);
-  return plan_addition(slot, lifetime, now, change);
+  return plan_addition(slot, lifetime, now, plan);
 }
 
 void PolicyEngine::file_disable_rule(RuleSlot slot, bool in) {
@@ -76,9 +76,10 @@ std::uint32_t PolicyEngine::end_disabled_rules(RuleSlot slot, Instant now) {
     Rule& rule = rules_[other];
     if (rule.under_way) continue;  // what becomes of that change, it will end
     expiry_.remove(other);
-    rule.deadline = now - kExpiryTick;
+    rule.expires_at = now - kExpiryTick;
     expiry_.add(other);
   }
+  if (ends != 0) disabling_.emplace(disable_rule.pid, ends);
   return ends;
 }
 

@@ -19,44 +19,62 @@ PolicyEngine::Code PolicyEngine::check_pair(AgentId agent, const AddressTuple& i
   return check_tuples(internal, external, direction, policy.capabilities(capabilities), supported);
 }
 
-bool PolicyEngine::is_disabled(const AddressTuple& internal, const AddressTuple& external) const {
-  if (disable_rules_.empty()) return false;
+// One that the backend may yet refuse decides nothing: what it would block waits for it.
+PolicyEngine::Block PolicyEngine::block_on(const AddressTuple& internal,
+                                           const AddressTuple& external) const {
+  Block block;
+  if (disable_rules_.empty()) return block;
   const auto traffic = traffic_of(internal, external);
-  return disable_rules_.find_any(traffic, [&](RuleSlot slot) {
+  block.in_force = disable_rules_.find_any(traffic, [&](RuleSlot slot) {
     const Rule& rule = rules_[slot];
-    return overlap(traffic, traffic_of(rule.internal, rule.external));
+    if (!overlap(traffic, traffic_of(rule.internal, rule.external))) return false;
+    if (rule.pending) block.pending = slot;
+    return !rule.pending;
   });
+  return block;
 }
 
-PolicyEngine::Verdict PolicyEngine::enable(const Asker& asker, const PerRequest& request,
-                                           Instant now, Body& reply, PlannedChange& change) {
-  const auto agent = asker.agent;
-  if (const auto code = check_group(asker, request.group)) return refuse(asker, reply, *code);
+std::optional<Verdict> PolicyEngine::check_block(const RequestContext& context,
+                                                 const AddressTuple& internal,
+                                                 const AddressTuple& external, Plan& plan) const {
+  const Block block = block_on(internal, external);
+  if (block.in_force) return refuse(context, plan, kConflict);
+  if (block.pending == kNoSlot) return std::nullopt;
+  plan.awaited = rules_[block.pending].pid;
+  return Verdict::kWaitForRule;
+}
+
+Verdict PolicyEngine::enable(const RequestContext& context, const PerRequest& request, Instant now,
+                             Plan& plan) {
+  const auto agent = context.agent;
+  if (const auto code = check_group(context, request.group)) return refuse(context, plan, *code);
   if (const auto code = check_pair(agent, request.internal, request.external,
                                    request.parameters.direction, capabilities_, translated_)) {
-    return refuse(asker, reply, *code);
+    return refuse(context, plan, *code);
   }
-  if (is_disabled(request.internal, request.external)) return refuse(asker, reply, kConflict);
-  const Lifetime lifetime = grant(asker, request.lifetime);
-  if (lifetime == Lifetime{0}) return refuse(asker, reply, kConfigurationFailed);
-  if (const auto code = check_resources(agent)) return refuse(asker, reply, *code);
+  if (const auto verdict = check_block(context, request.internal, request.external, plan)) {
+    return *verdict;
+  }
+  const Lifetime lifetime = grant(context, request.lifetime);
+  if (lifetime == Lifetime{0}) return refuse(context, plan, kConfigurationFailed);
+  if (const auto code = check_resources(agent)) return refuse(context, plan, *code);
   const auto elements = elements_for(request.internal, request.external);
-  if (const auto code = check_elements(agent, elements)) return refuse(asker, reply, *code);
-  const RuleSlot slot = create_rule(asker, RuleKind::kEnable, request.group);
+  if (const auto code = check_elements(agent, elements)) return refuse(context, plan, *code);
+  const RuleSlot slot = create_rule(context, RuleKind::kEnable, request.group);
   Rule& rule = rules_[slot];
   rule.internal = request.internal;
   rule.external = request.external;
   rule.parameters = request.parameters;
   set_elements(slot, elements);
   if (nat_.translates()) {
-    const bool wait = !asker.settled && nat_.awaits_adoption(rule);
+    const bool wait = !context.settled && nat_.awaits_adoption(rule);
     const auto code = wait ? Code(kLackOfPorts) : nat_.take(slot, rule);
     if (code) {
       destroy_rule(slot);
-      return refuse(asker, reply, *code);
+      return refuse(context, plan, *code);
     }
   }
-  return plan_addition(slot, lifetime, now, change);
+  return plan_addition(slot, lifetime, now, plan);
 }
 
 PerReply PolicyEngine::enabled(RuleSlot slot, Lifetime lifetime) const {
@@ -79,26 +97,27 @@ PolicyEngine::Code PolicyEngine::check_reservation(RuleSlot slot, const PeaReque
   return nat_.check_reserved(slot, request.internal, request.external, request.parameters);
 }
 
-PolicyEngine::Verdict PolicyEngine::enable_reserved(const Asker& asker, const PeaRequest& request,
-                                                    Instant now, Body& reply,
-                                                    PlannedChange& change) {
+Verdict PolicyEngine::enable_reserved(const RequestContext& context, const PeaRequest& request,
+                                      Instant now, Plan& plan) {
   const RuleSlot slot = find_visible(request.pid);
-  if (slot == kNoSlot) return refuse(asker, reply, kNoSuchRule);
+  if (slot == kNoSlot) return refuse(context, plan, kNoSuchRule);
   Rule& rule = rules_[slot];
-  if (const auto wait = wait_for(asker, slot, change)) return *wait;
-  if (rule.deadline <= now) return refuse(asker, reply, kNoSuchRule);
-  if (rule.kind != RuleKind::kReserve) return refuse(asker, reply, kInconsistentRequest);
-  if (!may_change(asker.agent, rule.owner)) return refuse(asker, reply, kRuleAccessDenied);
-  if (const auto code = check_pair(asker.agent, request.internal, request.external,
+  if (const auto wait = wait_for(slot, plan)) return *wait;
+  if (rule.expires_at <= now) return refuse(context, plan, kNoSuchRule);
+  if (rule.kind != RuleKind::kReserve) return refuse(context, plan, kInconsistentRequest);
+  if (!may_change(context.agent, rule.owner)) return refuse(context, plan, kRuleAccessDenied);
+  if (const auto code = check_pair(context.agent, request.internal, request.external,
                                    request.parameters.direction, capabilities_, translated_)) {
-    return refuse(asker, reply, *code);
+    return refuse(context, plan, *code);
   }
-  if (const auto code = check_reservation(slot, request)) return refuse(asker, reply, *code);
-  if (is_disabled(request.internal, request.external)) return refuse(asker, reply, kConflict);
-  const Lifetime lifetime = grant(asker, request.lifetime);
-  if (lifetime == Lifetime{0}) return refuse(asker, reply, kConfigurationFailed);
+  if (const auto code = check_reservation(slot, request)) return refuse(context, plan, *code);
+  if (const auto verdict = check_block(context, request.internal, request.external, plan)) {
+    return *verdict;
+  }
+  const Lifetime lifetime = grant(context, request.lifetime);
+  if (lifetime == Lifetime{0}) return refuse(context, plan, kConfigurationFailed);
   const auto elements = elements_for(request.internal, request.external);
-  if (const auto code = check_elements(rule.owner, elements)) return refuse(asker, reply, *code);
+  if (const auto code = check_elements(rule.owner, elements)) return refuse(context, plan, *code);
   set_elements(slot, elements);
   enabling_.emplace(slot, rule.internal);
   rule.internal = request.internal;
@@ -107,9 +126,8 @@ PolicyEngine::Verdict PolicyEngine::enable_reserved(const Asker& asker, const Pe
   rule.under_way = true;
   if (nat_.translates()) nat_.plan_adoption(slot, rule);
   expiry_.remove(slot);
-  change = {slot, backend::RuleChange::Kind::kReplace, lifetime,
-            now + std::chrono::seconds(lifetime.seconds)};
-  return Verdict::kPlanned;
+  return plan_change(slot, rule::RuleChange::Kind::kReplace, lifetime,
+                     now + std::chrono::seconds(lifetime.seconds), plan);
 }
 
 }  // namespace simco::policy

@@ -41,11 +41,11 @@ PolicyEngine::Code PolicyEngine::choose_version(const PrrParameterSet& wanted,
   return has_version(versions, version) ? std::nullopt : Code(kIpVersionMismatch);
 }
 
-PolicyEngine::Code PolicyEngine::check_reserve(const Asker& asker,
+PolicyEngine::Code PolicyEngine::check_reserve(const RequestContext& context,
                                                const PrrRequest& request) const {
   const auto& wanted = request.parameters;
-  if (const auto code = check_group(asker, request.group)) return code;
-  const AgentPolicy& policy = *agents_[asker.agent].policy;
+  if (const auto code = check_group(context, request.group)) return code;
+  const AgentPolicy& policy = *agents_[context.agent].policy;
   if (!policy.allows_protocol(wanted.protocol)) return kAgentNotAuthorized;
   const bool any_protocol = wanted.protocol == kProtocolAny;
   if (any_protocol && !policy.protocol_wildcards) return kWildcardingNotSupported;
@@ -58,21 +58,21 @@ PolicyEngine::Code PolicyEngine::check_reserve(const Asker& asker,
   return std::nullopt;
 }
 
-PolicyEngine::Verdict PolicyEngine::reserve(const Asker& asker, const PrrRequest& request,
-                                            Instant now, Body& reply, PlannedChange& change) {
-  if (const auto code = check_reserve(asker, request)) return refuse(asker, reply, *code);
-  const Lifetime lifetime = grant(asker, request.lifetime);
-  if (lifetime == Lifetime{0}) return refuse(asker, reply, kConfigurationFailed);
+Verdict PolicyEngine::reserve(const RequestContext& context, const PrrRequest& request, Instant now,
+                              Plan& plan) {
+  if (const auto code = check_reserve(context, request)) return refuse(context, plan, *code);
+  const Lifetime lifetime = grant(context, request.lifetime);
+  if (lifetime == Lifetime{0}) return refuse(context, plan, kConfigurationFailed);
   // 8.2.3, after all that 8.2.1 has.
   const auto needed = nat_.mode() == Mode::kTwiceNat ? NatMode::kTwice : NatMode::kTraditional;
   if (nat_.translates() && request.parameters.nat_mode != needed) {
-    return refuse(asker, reply, kNatModeNotSupported);
+    return refuse(context, plan, kNatModeNotSupported);
   }
-  if (const auto code = check_resources(asker.agent)) return refuse(asker, reply, *code);
+  if (const auto code = check_resources(context.agent)) return refuse(context, plan, *code);
   const auto& wanted = request.parameters;
   IpVersion version{};
   choose_version(wanted, version);
-  const RuleSlot slot = create_rule(asker, RuleKind::kReserve, request.group);
+  const RuleSlot slot = create_rule(context, RuleKind::kReserve, request.group);
   Rule& rule = rules_[slot];
   rule.internal = rule.external = any_address(version, wanted.protocol);
   rule.any_version = !nat_.translates() && wanted.inside_version == RequestedIpVersion::kAny &&
@@ -82,10 +82,10 @@ PolicyEngine::Verdict PolicyEngine::reserve(const Asker& asker, const PrrRequest
                                             parity_of(wanted.parity)};
     if (const auto code = nat_.take(slot, reservation)) {
       destroy_rule(slot);
-      return refuse(asker, reply, *code);
+      return refuse(context, plan, *code);
     }
   }
-  return plan_addition(slot, lifetime, now, change);
+  return plan_addition(slot, lifetime, now, plan);
 }
 
 // 8.2.2 on a firewall: nothing but the protocol; 8.2.3 on a NAT: what was taken.

@@ -9,17 +9,16 @@ namespace simco::policy {
 
 using enum NegativeReplyCode;
 
-PolicyEngine::Verdict PolicyEngine::report_status(const Asker& asker, const PrsRequest& request,
-                                                  Instant now, Body& reply,
-                                                  PlannedChange& change) const {
+Verdict PolicyEngine::report_status(const RequestContext& context, const PrsRequest& request,
+                                    Instant now, Plan& plan) const {
   const RuleSlot slot = find_visible(request.pid);
-  if (slot == kNoSlot) return policy::refuse(reply, kNoSuchRule);
+  if (slot == kNoSlot) return policy::refuse(plan, kNoSuchRule);
   const Rule& rule = rules_[slot];
   // Who asks right after a change of his own is told what became of it.
-  if (const auto wait = wait_for(asker, slot, change)) return *wait;
-  if (rule.deadline <= now) return policy::refuse(reply, kNoSuchRule);
-  if (!may_see(asker.agent, rule.owner)) return policy::refuse(reply, kRuleAccessDenied);
-  reply = status_of(slot, now);
+  if (const auto wait = wait_for(slot, plan)) return *wait;
+  if (rule.expires_at <= now) return policy::refuse(plan, kNoSuchRule);
+  if (!may_see(context.agent, rule.owner)) return policy::refuse(plan, kRuleAccessDenied);
+  plan.reply = status_of(slot, now);
   return Verdict::kReplied;
 }
 
@@ -42,30 +41,30 @@ Body PolicyEngine::status_of(RuleSlot slot, Instant now) const {
                   rule.external, left,       owner};
 }
 
-PolicyEngine::Verdict PolicyEngine::list_rules(const Asker& asker, Instant now, Body& reply) const {
-  if (!asker.settled) return Verdict::kWaitForChanges;
-  std::vector<AgentId> owners{asker.agent};
-  if (agents_[asker.agent].policy->sees_others()) {
+Verdict PolicyEngine::list_rules(const RequestContext& context, Instant now, Plan& plan) const {
+  if (!context.settled) return Verdict::kWaitForChanges;
+  std::vector<AgentId> owners{context.agent};
+  if (agents_[context.agent].policy->sees_others()) {
     agents_.for_each([&](AgentId owner) {
-      if (owner != asker.agent && may_see(asker.agent, owner)) owners.push_back(owner);
+      if (owner != context.agent && may_see(context.agent, owner)) owners.push_back(owner);
     });
   }
   // Told from the numbers alone: a walk over thousands of rules for a refusal of eight octets would
   // be paid for by everybody else. Rules that are just ending count.
   std::size_t count = 0;
   for (const AgentId owner : owners) count += agents_[owner].live_count;
-  if (count > kRuleListMax) return policy::refuse(reply, kReplyTooBig);
+  if (count > kRuleListMax) return policy::refuse(plan, kReplyTooBig);
   PrlReply list;
   list.pids.reserve(count);
   for (const AgentId owner : owners) {
     for (RuleSlot slot = agents_[owner].rules.first; slot != kNoSlot;
          slot = rules_[slot].by_owner.next) {
       // One that a disable rule ends may still have another change under way.
-      const bool over = rules_[slot].deadline <= now || ended_by_.contains(slot);
+      const bool over = rules_[slot].expires_at <= now || ended_by_.contains(slot);
       if (!over) list.pids.push_back(rules_[slot].pid);
     }
   }
-  reply = std::move(list);
+  plan.reply = std::move(list);
   return Verdict::kReplied;
 }
 

@@ -7,9 +7,9 @@ namespace {
 constexpr std::int64_t kTickNs = std::chrono::nanoseconds(kExpiryTick).count();
 }  // namespace
 
-// The first tick at or after the deadline: late by less than a tick, never early.
-ExpiryQueue::Tick ExpiryQueue::tick_of(Instant deadline) {
-  return (deadline.time_since_epoch().count() + kTickNs - 1) / kTickNs;
+// The first tick at or after the expires_at: late by less than a tick, never early.
+ExpiryQueue::Tick ExpiryQueue::tick_of(Instant expires_at) {
+  return (expires_at.time_since_epoch().count() + kTickNs - 1) / kTickNs;
 }
 
 Instant ExpiryQueue::start_of(Tick tick) {
@@ -17,13 +17,13 @@ Instant ExpiryQueue::start_of(Tick tick) {
 }
 
 void ExpiryQueue::add(RuleSlot slot) {
-  const Tick tick = tick_of(rules_[slot].deadline);
+  const Tick tick = tick_of(rules_[slot].expires_at);
   if (latest_ == ticks_.end() || latest_->first != tick) latest_ = ticks_.try_emplace(tick).first;
   append<&Rule::by_expiry>(rules_, latest_->second, slot);
 }
 
 void ExpiryQueue::remove(RuleSlot slot) {
-  const auto list = ticks_.find(tick_of(rules_[slot].deadline));
+  const auto list = ticks_.find(tick_of(rules_[slot].expires_at));
   SIMCO_ASSERT(list != ticks_.end());
   unlink<&Rule::by_expiry>(rules_, list->second, slot);
   if (!list->second.empty()) return;

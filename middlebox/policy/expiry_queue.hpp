@@ -14,9 +14,9 @@ class ExpiryQueue {
  public:
   explicit ExpiryQueue(RuleTable& rules) : rules_(rules), latest_(ticks_.end()) {}
 
-  /// Puts the rule where its deadline belongs; it is in no list yet.
+  /// Puts the rule where its expires_at belongs; it is in no list yet.
   void add(RuleSlot slot);
-  /// Takes the rule out; its deadline is what it was at add().
+  /// Takes the rule out; its expires_at is what it was at add().
   void remove(RuleSlot slot);
   /// When rules are due next, if there are any.
   std::optional<Instant> next() const;
@@ -27,7 +27,7 @@ class ExpiryQueue {
   using Tick = std::int64_t;
   using Ticks = std::map<Tick, RuleList>;
 
-  static Tick tick_of(Instant deadline);
+  static Tick tick_of(Instant expires_at);
   static Instant start_of(Tick tick);
 
   RuleTable& rules_;

@@ -212,7 +212,7 @@ bool NatTable::bind_again(Side& side, const Rule& rule, const Need& need,
     }
   }
   const auto ports = tuple->port == 0 ? std::uint16_t{0} : tuple->port_range;
-  if (!pool.take_again(address, rule.internal.protocol, tuple->port, ports, binding)) return false;
+  if (!pool.reclaim(address, rule.internal.protocol, tuple->port, ports, binding)) return false;
   if (!enabled) return true;
   if (need.request.host) pool.pair(binding, *need.request.host);
   side.shared[need.endpoint].push_back({binding});
@@ -255,9 +255,8 @@ std::optional<NegativeReplyCode> NatTable::take(RuleSlot slot, const Rule& rule)
   return taken_inside.error();
 }
 
-bool NatTable::take_again(RuleSlot slot, const Rule& rule,
-                          const std::optional<AddressTuple>& outside,
-                          const std::optional<AddressTuple>& inside) {
+bool NatTable::reclaim(RuleSlot slot, const Rule& rule, const std::optional<AddressTuple>& outside,
+                       const std::optional<AddressTuple>& inside) {
   Bindings bindings;
   const Need need = outside_need(rule);
   if (!bind_again(outside_, rule, need, outside, bindings.outside)) return false;

@@ -64,8 +64,8 @@ class NatTable {
   std::optional<NegativeReplyCode> take(RuleSlot slot, const Rule& rule);
   /// Takes exactly `outside` and, on a twice NAT, `inside` for the rule in `slot`, which held them
   /// in an earlier life: false where that cannot be any more.
-  bool take_again(RuleSlot slot, const Rule& rule, const std::optional<AddressTuple>& outside,
-                  const std::optional<AddressTuple>& inside);
+  bool reclaim(RuleSlot slot, const Rule& rule, const std::optional<AddressTuple>& outside,
+               const std::optional<AddressTuple>& inside);
   /// The reservation in `slot` is to become the enable rule `rule`; adopt() or abandon() follows.
   void plan_adoption(RuleSlot slot, const Rule& rule);
   void adopt(RuleSlot slot, const Rule& rule);

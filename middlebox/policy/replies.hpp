@@ -7,15 +7,15 @@
 
 namespace simco::policy {
 
-inline PolicyEngine::Verdict refuse(Body& reply, NegativeReplyCode code) {
-  reply = NegativeReply{code, {}};
-  return PolicyEngine::Verdict::kReplied;
+inline Verdict refuse(Plan& plan, NegativeReplyCode code) {
+  plan.reply = NegativeReply{code, {}};
+  return Verdict::kReplied;
 }
 
 /// Rounded up: a rule that still lives never reports 0, which would say that it is gone.
 inline Lifetime remaining(const Rule& rule, Instant now) {
   using std::chrono::ceil, std::chrono::seconds;
-  const auto left = ceil<seconds>(rule.deadline - now);
+  const auto left = ceil<seconds>(rule.expires_at - now);
   return {static_cast<std::uint32_t>(std::max<std::int64_t>(left.count(), 0))};
 }
 

@@ -3,21 +3,20 @@
 
 #include <cstdint>
 
-#include "middlebox/backend/rule_change.hpp"
+#include "middlebox/rule/rule_change.hpp"
 #include "simco/wire/attributes.hpp"
 #include "simco/wire/ids.hpp"
 #include "simco/wire/instant.hpp"
 
 namespace simco::policy {
 
-/// An agent that owns rules or has a session, by number; see AgentTable.
-using AgentId = StrongId<struct AgentIdTag>;
 /// Place of a rule in the table: stays with the rule for its life, then goes to another.
 using RuleSlot = StrongId<struct RuleSlotTag>;
 
 inline constexpr RuleSlot kNoSlot{0xFFFF'FFFF};
 
-using backend::RuleKind;
+using rule::AgentId;
+using rule::RuleKind;
 
 /// Neighbours in a list of rules.
 struct RuleLink {
@@ -26,12 +25,13 @@ struct RuleLink {
 };
 
 struct Rule {
-  Instant deadline;  ///< when its lifetime ends
+  Instant expires_at;  ///< when its lifetime ends
   PolicyRuleId pid;
   std::uint32_t pid_epoch = 0;  ///< high half of the PID's position in the IdSequence
   GroupId group;
   AgentId owner;
-  TransactionId created_by;  ///< TID of the request that created it: chooses the stream of its AREs
+  TransactionId
+      creating_tid;  ///< TID of the request that created it: chooses the stream of its AREs
   RuleLink by_owner;
   RuleLink by_expiry;
   /// A0 and A3 as requested. Of a reserve rule: only IP version and protocol count, the rest is
@@ -47,7 +47,7 @@ struct Rule {
   /// Of a reserve rule: the IP version is only what the agent is told (a firewall, asked for any).
   bool any_version = false;
   /// Created, but not yet confirmed by the backend: nobody can see it.
-  bool unborn = false;
+  bool pending = false;
 };
 
 }  // namespace simco::policy

@@ -15,7 +15,7 @@ namespace simco::policy {
 
 class RuleTable {
  public:
-  /// Rules in the table, unborn ones included.
+  /// Rules in the table, pending ones included.
   std::size_t size() const { return by_pid_.size(); }
 
   Rule& operator[](RuleSlot slot) { return (*chunks_[slot.value / kChunk])[slot.value % kChunk]; }

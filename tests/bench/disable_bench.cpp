@@ -9,9 +9,7 @@
 namespace {
 
 using namespace simco;
-using policy::PlannedChange;
 using policy::PolicyEngine;
-using policy::RuleEvent;
 
 AddressTuple tuple(Location location, std::uint32_t address, std::uint16_t port,
                    std::uint8_t prefix_length = 32, std::uint16_t ports = 1) {
@@ -63,22 +61,16 @@ struct Bench {
     return result;
   }
   PolicyRuleId add(const Body& request) {
-    Body reply;
-    PlannedChange change;
-    RuleEvent event;
-    engine.plan({agent, {1}}, request, now, reply, change);
-    engine.commit(change, now, reply, event);
-    ends = event.ends;
-    return event.pid;
+    const auto plan = engine.plan({agent, {1}}, request, now);
+    settle(plan);
+    return plan.change.rule().pid;
   }
   void end_expired() {
-    std::vector<PlannedChange> changes;
-    engine.plan_expiry(now, changes);
-    for (const auto& change : changes) {
-      Body reply;
-      RuleEvent event;
-      engine.commit(change, now, reply, event);
-    }
+    policy::Plan plan;
+    for (ends = 0; engine.plan_expiry(now, plan); ++ends) settle(plan);
+  }
+  void settle(const policy::Plan& plan) {
+    engine.settle(plan.slot, plan.change, rule::ChangeResult::kDone, now);
   }
   void remove(PolicyRuleId pid) { add(PlcRequest{pid, {0}}); }
 
@@ -129,8 +121,8 @@ void BM_DisableTenOf(benchmark::State& state) {
     host = (host + 7) % (live / kCallsPerHost);
     const auto request = block(shape, host);
     const auto pid = bench->add(request);
-    ends += bench->ends;
     bench->end_expired();
+    ends += bench->ends;
     state.PauseTiming();
     bench->remove(pid);
     for (std::uint32_t i = 0; i < kCallsPerHost; ++i) {
@@ -172,7 +164,6 @@ void BM_CheckAgainstDisableRules(benchmark::State& state) {
     }
   }
   Body reply;
-  PlannedChange change;
   std::uint32_t index = 0;
   for (auto _ : state) {
     auto request = call(index++ % 1'000'000);
@@ -182,7 +173,7 @@ void BM_CheckAgainstDisableRules(benchmark::State& state) {
       request.external.prefix_length = 12;
       request.external.port = 0;
     }
-    bench->engine.plan({bench->agent, {1}}, request, bench->now, reply, change);
+    reply = bench->engine.plan({bench->agent, {1}}, request, bench->now).reply;
     benchmark::DoNotOptimize(reply);
   }
   const auto* refused = std::get_if<NegativeReply>(&reply);

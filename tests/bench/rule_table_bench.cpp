@@ -11,9 +11,7 @@
 namespace {
 
 using namespace simco;
-using policy::PlannedChange;
 using policy::PolicyEngine;
-using policy::RuleEvent;
 
 PolicyEngine::Options options() {
   PolicyEngine::Options result;
@@ -35,23 +33,17 @@ struct Bench {
   Instant now{};
 
   PolicyRuleId add() {
-    Body reply;
-    PlannedChange change;
-    RuleEvent event;
     now += std::chrono::microseconds(10);
     const Body request = loadgen::call_pinhole(index++);
-    engine.plan({agent, {static_cast<std::uint32_t>(index)}}, request, now, reply, change);
-    benchmark::DoNotOptimize(engine.describe(change));
-    engine.commit(change, now, reply, event);
-    return event.pid;
+    const auto plan = engine.plan({agent, {static_cast<std::uint32_t>(index)}}, request, now);
+    settle(plan);
+    return plan.change.after.pid;
   }
-  void remove(PolicyRuleId pid) {
-    Body reply;
-    PlannedChange change;
-    RuleEvent event;
-    engine.plan({agent, {0}}, PlcRequest{pid, {0}}, now, reply, change);
-    engine.commit(change, now, reply, event);
+  void settle(const policy::Plan& plan) {
+    benchmark::DoNotOptimize(plan);
+    engine.settle(plan.slot, plan.change, rule::ChangeResult::kDone, now);
   }
+  void remove(PolicyRuleId pid) { settle(engine.plan({agent, {0}}, PlcRequest{pid, {0}}, now)); }
 };
 
 /// Adds rules on top of state.range(0) live ones. The oldest go untimed, so that the number stays.

@@ -1,6 +1,6 @@
-// GroupCommit counts only if it is given something that counts, and the fuzzers give it nothing. So
-// they need neither the library behind Metrics nor its build, which has to fit the fuzzers'
-// compiler.
+// The commit pipeline counts only if it is given something that counts, and the fuzzers give it
+// nothing. So they need neither the library behind Metrics nor its build, which has to fit the
+// fuzzers' compiler.
 #include "middlebox/metrics.hpp"
 #include "simco/wire/assert.hpp"
 
@@ -8,8 +8,9 @@ namespace simco::middlebox {
 
 void Metrics::took(Phase, Clock::duration, std::size_t) { SIMCO_ASSERT(false); }
 void Metrics::batch_took(Clock::duration, std::size_t) { SIMCO_ASSERT(false); }
+void Metrics::stored(Clock::duration, bool) { SIMCO_ASSERT(false); }
 void Metrics::batch(std::size_t) { SIMCO_ASSERT(false); }
-void Metrics::decided(const Decision&) { SIMCO_ASSERT(false); }
+void Metrics::decided(const rule::Decision&) { SIMCO_ASSERT(false); }
 void Metrics::replied(policy::Transaction, const Body&) { SIMCO_ASSERT(false); }
 
 }  // namespace simco::middlebox

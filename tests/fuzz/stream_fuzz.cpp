@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "middlebox/group_commit.hpp"
+#include "middlebox/commit/pipeline.hpp"
 #include "middlebox/policy/engine.hpp"
 #include "simco/session/middlebox_session.hpp"
 #include "simco/wire/frame_splitter.hpp"
@@ -31,17 +31,17 @@ class LateBackend final : public backend::Backend {
     result.lifetime_max_s = 100;
     return result;
   }
-  std::vector<backend::ChangeResult> begin(std::span<const backend::RuleChange> rules) override {
-    return std::vector(rules.size(), backend::ChangeResult::kDone);
+  std::vector<rule::ChangeResult> begin(std::span<const rule::RuleChange> rules) override {
+    return std::vector(rules.size(), rule::ChangeResult::kDone);
   }
-  void apply(std::span<const backend::RuleChange> batch, Client& client) override {
+  void apply(std::span<const rule::RuleChange> batch, Client& client) override {
     SIMCO_ASSERT(client_ == nullptr && !batch.empty());
     size_ = batch.size();
     client_ = &client;
   }
-  void finish(backend::ChangeResult first) {
+  void finish(rule::ChangeResult first) {
     if (client_ == nullptr) return;
-    std::vector<backend::ChangeResult> results(size_, backend::ChangeResult::kDone);
+    std::vector<rule::ChangeResult> results(size_, rule::ChangeResult::kDone);
     results.front() = first;
     std::exchange(client_, nullptr)->on_applied(results);
   }
@@ -54,7 +54,7 @@ class LateBackend final : public backend::Backend {
 
 class Middlebox final : MiddleboxSession::Host,
                         middlebox::Requester,
-                        middlebox::GroupCommit::Observer {
+                        middlebox::CommitPipeline::Observer {
  public:
   explicit Middlebox(policy::Mode mode)
       : engine_({backend_.capabilities(), policy::PolicyEngine::all_protocols(), nat_options(mode),
@@ -75,7 +75,7 @@ class Middlebox final : MiddleboxSession::Host,
     backlog_.assign(input.end() - static_cast<std::ptrdiff_t>(splitter_.unread()), input.end());
     if (error) session_.on_malformed();
     session_.on_octets(splitter_.mid_message(), now_);
-    commit_.dispatch();
+    advance();
   }
   void pass(std::chrono::milliseconds time) {
     now_ += time;
@@ -83,13 +83,13 @@ class Middlebox final : MiddleboxSession::Host,
     if (!session_.leaving()) receive({});
     reap();
   }
-  void finish(backend::ChangeResult first) {
+  void finish(rule::ChangeResult first) {
     backend_.finish(first);
     reap();
   }
   void finish_all() {
-    while (backend_.busy()) finish(backend::ChangeResult::kDone);
-    SIMCO_ASSERT(session_.in_flight() == 0 && commit_.idle());
+    while (backend_.busy()) finish(rule::ChangeResult::kDone);
+    SIMCO_ASSERT(session_.in_flight() == 0 && pipeline_.idle());
   }
 
  private:
@@ -107,10 +107,14 @@ class Middlebox final : MiddleboxSession::Host,
     return nat;
   }
 
+  void advance() {
+    while (pipeline_.advance(now_)) {
+    }
+  }
   /// As the server does after each batch and when a lifetime is over.
   void reap() {
-    if (engine_.next_expiry() && *engine_.next_expiry() <= now_) commit_.expire();
-    commit_.dispatch();
+    if (engine_.next_expiry() && *engine_.next_expiry() <= now_) pipeline_.expire(now_);
+    advance();
   }
 
   void send(TransactionId tid, const Body& body) override {
@@ -121,7 +125,7 @@ class Middlebox final : MiddleboxSession::Host,
     SIMCO_ASSERT(decode(octets));
   }
   void execute(TransactionId tid, const Body& request) override {
-    commit_.submit(*this, tid, request);
+    pipeline_.submit(*this, tid, request, now_);
   }
   bool admit() override { return true; }
   // The challenge is always the same: seeds can answer it.
@@ -150,20 +154,21 @@ class Middlebox final : MiddleboxSession::Host,
     closed_ = true;
   }
   policy::AgentId agent() const override { return *agent_; }
+  std::string_view agent_name() const override { return engine_.name(*agent_); }
+  std::string_view peer() const override { return "192.0.2.1"; }
   std::uint32_t lifetime_max_s() const override { return 3600; }
   void reply(TransactionId tid, const Body& body) override { session_.reply(tid, body); }
   void on_rule_event(const policy::RuleEvent& event, const middlebox::Requester* cause) override {
-    if (cause != this) session_.notify(event.pid, event.lifetime, event.created_by);
+    if (cause != this) session_.notify(event.pid, event.lifetime, event.creating_tid);
   }
   void on_expiry_failed(PolicyRuleId) override {}
-  void on_batch_done() override {}
-  Instant now() const override { return now_; }
+  void on_stage_done() override {}
 
   Instant now_{std::chrono::hours(1)};
   LateBackend backend_;
   policy::AgentDirectory directory_ = policy::AgentDirectory::open_to_all();
   policy::PolicyEngine engine_;
-  middlebox::GroupCommit commit_{engine_, backend_, *this};
+  middlebox::CommitPipeline pipeline_{engine_, nullptr, backend_, *this};
   FrameSplitter splitter_;
   std::vector<std::byte> backlog_;
   MiddleboxSession session_{{std::chrono::seconds(60), 4}, *this, now_};
@@ -203,7 +208,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     octets = octets.subspan(1);
     switch (what >> 6) {
       case 0: box.pass(std::chrono::milliseconds((what & 63) * 250)); break;
-      case 1: box.finish(static_cast<backend::ChangeResult>((what & 63) % 3)); break;
+      case 1: box.finish(static_cast<rule::ChangeResult>((what & 63) % 3)); break;
       default: {
         const auto piece = octets.first(std::min<std::size_t>(what & 127, octets.size()));
         octets = octets.subspan(piece.size());

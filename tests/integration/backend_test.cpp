@@ -20,24 +20,32 @@
 namespace simco::test {
 namespace {
 
-using backend::ChangeResult;
-using backend::RuleChange;
+using rule::ChangeResult;
+using rule::RuleChange;
 using Results = std::vector<ChangeResult>;
+
+/// A change that leaves everything of the rule but its lifetime as it was.
+RuleChange of(RuleChange::Kind kind, const rule::RuleRecord& rule) {
+  RuleChange result;
+  result.kind = kind;
+  if (kind != RuleChange::Kind::kAdd) result.before = rule;
+  if (kind != RuleChange::Kind::kRemove) result.after = rule;
+  return result;
+}
 
 RuleChange change(RuleChange::Kind kind, std::uint32_t pid, const std::string& internal,
                   const std::string& external, std::uint32_t lifetime_s = 60,
                   Direction direction = Direction::kBidirectional) {
-  RuleChange result;
-  result.kind = kind;
-  result.pid = PolicyRuleId{pid};
-  result.lifetime = {kind == RuleChange::Kind::kRemove ? 0 : lifetime_s};
+  rule::RuleRecord rule;
+  rule.pid = PolicyRuleId{pid};
+  rule.expires_at = std::chrono::steady_clock::now() + std::chrono::seconds(lifetime_s);
   const auto tuple = [](const std::string& text, Location location) {
     return parse_endpoint(text)->tuple(IpVersion::kIpv4, kProtocolUdp, location);
   };
-  result.internal = tuple(internal, Location::kInternal);
-  result.external = tuple(external, Location::kExternal);
-  result.parameters.direction = direction;
-  return result;
+  rule.internal = tuple(internal, Location::kInternal);
+  rule.external = tuple(external, Location::kExternal);
+  rule.parameters.direction = direction;
+  return of(kind, rule);
 }
 constexpr auto kAdd = RuleChange::Kind::kAdd;
 constexpr auto kReplace = RuleChange::Kind::kReplace;
@@ -120,7 +128,7 @@ TEST_P(AnyBackend, ARuleLivesAndEnds) {
 
 TEST_P(AnyBackend, AReservationBecomesARule) {
   auto reserve = change(kAdd, 1, "any", "any");
-  reserve.rule = backend::RuleKind::kReserve;
+  reserve.after.kind = rule::RuleKind::kReserve;
   EXPECT_EQ(bench.apply(reserve), done);
   EXPECT_EQ(bench.apply(change(kReplace, 1, "10.0.0.2:5004", "192.0.2.2:6004")), done);
   EXPECT_EQ(bench.apply(change(kRemove, 1, "10.0.0.2:5004", "192.0.2.2:6004")), done);
@@ -129,7 +137,7 @@ TEST_P(AnyBackend, AReservationBecomesARule) {
 TEST_P(AnyBackend, ADisableRuleLivesAndEnds) {
   for (const auto kind : {kAdd, kSetLifetime, kRemove}) {
     auto disable = change(kind, 1, "any", "192.0.2.0/24");
-    disable.rule = backend::RuleKind::kDisable;
+    disable.before.kind = disable.after.kind = rule::RuleKind::kDisable;
     EXPECT_EQ(bench.apply(disable), done);
   }
 }
@@ -140,7 +148,7 @@ TEST_P(AnyBackend, ABatchIsAnsweredChangeByChange) {
     batch.push_back(change(kAdd, i, "10.0.0.2:" + std::to_string(5000 + i), "192.0.2.2:6004"));
   }
   EXPECT_EQ(bench.apply(batch), Results(3000, ChangeResult::kDone));
-  for (auto& one : batch) one.kind = kRemove;
+  for (auto& one : batch) one = of(kRemove, one.after);
   EXPECT_EQ(bench.apply(batch), Results(3000, ChangeResult::kDone));
 }
 
@@ -214,12 +222,12 @@ TEST_F(Nftables, OverlappingIntervalsAndTooManyAreRefused) {
         change(kAdd, i + 1,
                "10.0." + std::to_string(i / 200) + "." + std::to_string(i % 200) + ":1000/2000",
                "192.0.2.2", 60, Direction::kInbound));
-    batch.back().owner = i;
+    batch.back().after.owner = rule::AgentId{i};
   }
   auto results = Results(256, ChangeResult::kDone);
   results.push_back(ChangeResult::kNoResources);
   EXPECT_EQ(bench.apply(batch), results);
-  batch.front().kind = kRemove;
+  batch.front() = of(kRemove, batch.front().after);
   EXPECT_EQ(bench.apply(batch.front()).front(), ChangeResult::kDone);
   EXPECT_EQ(
       bench.apply(change(kAdd, 999, "10.0.0.1:2000/2000", "192.0.2.2", 60, Direction::kInbound))
@@ -232,7 +240,7 @@ TEST_F(Nftables, OverlappingIntervalsAndTooManyAreRefused) {
 RuleChange prefix_rule(std::uint32_t pid, int length, int port, std::uint32_t owner) {
   auto result = change(kAdd, pid, "10.0.0.2:" + std::to_string(port),
                        "198.0.0.0/" + std::to_string(length) + ":6004", 60, Direction::kInbound);
-  result.owner = owner;
+  result.after.owner = rule::AgentId{owner};
   return result;
 }
 
@@ -249,7 +257,7 @@ TEST_F(Nftables, OneAgentsShapesLeaveRoomForOthers) {
   EXPECT_EQ(sets("proto"), "8\n") << "half of them, the others are intervals";
   for (int length = 8; length < 16; ++length) {
     auto other = prefix_rule(++pid, length, 2000 + length, 2);
-    other.external.prefix_length = static_cast<std::uint8_t>(length + 12);
+    other.after.external.prefix_length = static_cast<std::uint8_t>(length + 12);
     EXPECT_EQ(bench.apply(other).front(), ChangeResult::kDone);
   }
   EXPECT_EQ(sets("proto"), "12\n") << "half of what is left";
@@ -258,7 +266,7 @@ TEST_F(Nftables, OneAgentsShapesLeaveRoomForOthers) {
   for (int i = 0; i < 400; ++i) {
     calls.push_back(
         change(kAdd, ++pid, "10.0.0.3:" + std::to_string(5000 + 2 * i) + "/2", "192.0.2.2:6004/2"));
-    calls.back().owner = 3;
+    calls.back().after.owner = rule::AgentId{3};
   }
   EXPECT_EQ(bench.apply(calls), Results(400, ChangeResult::kDone));
 }
@@ -323,7 +331,7 @@ TEST_F(Nftables, FlowsOfManyEndedRulesAreLookedForLater) {
         "conntrack -L -p udp 2>/dev/null | grep -c 'dst=10.0.0.2 sport=6004'");
   };
   ASSERT_EQ(flows(), "4\n");
-  for (auto& one : batch) one.kind = kRemove;
+  for (auto& one : batch) one = of(kRemove, one.after);
   EXPECT_EQ(bench.apply(batch), Results(5000, ChangeResult::kDone));
   EXPECT_EQ(flows(), "4\n") << "answered before";
   for (int i = 0; i < 1000 && flows() != "1\n"; ++i) {

@@ -228,7 +228,7 @@ TEST_P(Durability, ALifetimeGoesOnWhileNobodyIsThere) {
   }
   std::this_thread::sleep_until(asked + std::chrono::seconds(lifetime_s) + 500ms);
   box = std::make_unique<RouterBox>(net.router, options());
-  EXPECT_TRUE(box->says("1 rules are there again, 1 have expired, 0 are lost"));
+  EXPECT_TRUE(box->says("restored 1 rules from the store; 1 had expired, 0 could not be restored"));
   EXPECT_EQ(box->agent()->list(use_future).get(), std::vector{longer.pid});
   EXPECT_LE(box->agent()->status(longer.pid, use_future).get().lifetime.seconds, 3598U);
   // Identifiers go on where they were.
@@ -295,7 +295,7 @@ TEST(StateOnAFullDisk, DoesNotKeepItFromStarting) {
   }
   const FullDisk full(folder.path, net.router);
   ASSERT_EQ(full.program->listening_port(), 7621);
-  EXPECT_NE(full.program->err().find("1 rules are there again"), std::string::npos);
+  EXPECT_NE(full.program->err().find("restored 1 rules from the store"), std::string::npos);
   BoxAgent agent(net.router, 7621);
   // Nothing new is granted, but what is there can be ended.
   EXPECT_EQ(agent.refusal(BoxAgent::request("10.0.0.2:5006", "192.0.2.2:6004", kProtocolUdp,

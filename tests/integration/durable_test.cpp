@@ -4,7 +4,7 @@
 
 #include <atomic>
 
-#include "middlebox/rule_codec.hpp"
+#include "middlebox/commit/rule_codec.hpp"
 #include "middlebox/store/memory_store.hpp"
 #include "tests/support/figures.hpp"
 #include "tests/support/middlebox_core.hpp"
@@ -14,8 +14,8 @@
 namespace simco::test {
 namespace {
 
-using backend::ChangeResult;
-using backend::RuleChange;
+using rule::ChangeResult;
+using rule::RuleChange;
 
 /// A store that fails while told to.
 class FickleStore final : public store::Store {
@@ -271,9 +271,12 @@ TEST_F(Durable, AClockThatWentBackStretchesNothing) {
     box.enable();
   }
   auto& [pid, octets] = *memory.entries.begin();
-  auto kept = *middlebox::decode_rule(pid, octets);
-  kept.ends_at_ms += 1'000'000'000;
-  octets = middlebox::encode_rule(kept);
+  const auto kept = *middlebox::decode_rule(pid, octets);
+  // As written by a clock that was ahead: the rule has no more than its lifetime.
+  auto rule = kept.rule;
+  const Instant now{};
+  rule.expires_at = now + std::chrono::seconds(kept.left.seconds);
+  octets = middlebox::encode_rule(rule, now, kept.ends_at_ms + 1'000'000'000);
   Box box(memory);
   const auto status = std::get<PesReply>(box.agent->ask(PrsRequest{box.list().front()}));
   EXPECT_LE(status.lifetime.seconds, 600U);
@@ -292,37 +295,36 @@ TEST_F(Durable, DamageIsNotTakenForRules) {
 }
 
 TEST(RuleCodec, EveryRuleComesBackAndNoPrefixDoes) {
-  middlebox::KeptRule kept;
-  kept.granted = {77};
-  kept.ends_at_ms = 0x0000'0193'1234'5678;
-  auto& rule = kept.rule;
+  const Instant now{std::chrono::hours(7)};
+  constexpr std::int64_t kWallMs = 0x0000'0193'1234'5678;
+  rule::RuleRecord rule;
+  rule.expires_at = now + std::chrono::milliseconds(76'001);
   rule.pid = PolicyRuleId{9};
   rule.group = GroupId{4};
-  rule.owner = "agent \xC3\xA9";
+  rule.owner_name = "agent \xC3\xA9";
   rule.any_version = true;
-  rule.created_by = TransactionId{0xFFFF'FFFE};
+  rule.creating_tid = TransactionId{0xFFFF'FFFE};
   rule.parameters = {PortParity::kSame, Direction::kOutbound};
   rule.internal = pinhole().internal;
   rule.external = pinhole().external;
   rule.outside = pinhole().internal;
-  const auto octets = middlebox::encode_rule(kept);
+  const auto octets = middlebox::encode_rule(rule, now, kWallMs);
   const auto read = middlebox::decode_rule(rule.pid, octets);
   ASSERT_TRUE(read) << read.error();
-  EXPECT_EQ(middlebox::encode_rule(*read), octets);
-  EXPECT_EQ(read->rule.owner, rule.owner);
+  EXPECT_EQ(read->rule.owner_name, rule.owner_name);
   EXPECT_TRUE(read->rule.any_version);
-  EXPECT_EQ(read->rule.created_by, rule.created_by);
+  EXPECT_EQ(read->rule.creating_tid, rule.creating_tid);
   EXPECT_EQ(read->rule.parameters, rule.parameters);
   EXPECT_EQ(read->rule.outside, rule.outside);
   EXPECT_EQ(read->rule.inside, std::nullopt);
-  EXPECT_EQ(read->ends_at_ms, kept.ends_at_ms);
-  EXPECT_EQ(read->granted, kept.granted);
+  EXPECT_EQ(read->ends_at_ms, kWallMs + 76'001);
+  EXPECT_EQ(read->left, Lifetime{77});
   for (std::size_t size = 0; size < octets.size(); ++size) {
     EXPECT_FALSE(middlebox::decode_rule(rule.pid, octets.substr(0, size))) << size;
   }
   EXPECT_FALSE(middlebox::decode_rule(rule.pid, octets + "x"));
   // Version 1: no flags after the kind, and a second name after the owner's.
-  const std::size_t owner_end = 27 + 1 + rule.owner.size();
+  const std::size_t owner_end = 27 + 1 + rule.owner_name.size();
   std::string old = octets.substr(0, 2) + octets.substr(3, owner_end - 3) +
                     "\x05"
                     "group";
@@ -330,7 +332,7 @@ TEST(RuleCodec, EveryRuleComesBackAndNoPrefixDoes) {
   old[0] = 1;
   const auto old_rule = middlebox::decode_rule(rule.pid, old);
   ASSERT_TRUE(old_rule) << old_rule.error();
-  EXPECT_EQ(old_rule->rule.owner, rule.owner);
+  EXPECT_EQ(old_rule->rule.owner_name, rule.owner_name);
   EXPECT_EQ(old_rule->rule.internal, rule.internal);
   EXPECT_FALSE(old_rule->rule.any_version);
 }

@@ -15,23 +15,22 @@ Capabilities ScriptedBackend::capabilities() const {
   return result;
 }
 
-std::vector<backend::ChangeResult> ScriptedBackend::begin(
-    std::span<const backend::RuleChange> rules) {
+std::vector<rule::ChangeResult> ScriptedBackend::begin(std::span<const rule::RuleChange> rules) {
   batches.emplace_back(rules.begin(), rules.end());
-  return std::vector(rules.size(), backend::ChangeResult::kDone);
+  return std::vector(rules.size(), rule::ChangeResult::kDone);
 }
 
-void ScriptedBackend::apply(std::span<const backend::RuleChange> batch, Client& client) {
+void ScriptedBackend::apply(std::span<const rule::RuleChange> batch, Client& client) {
   SIMCO_ASSERT(client_ == nullptr);
   batches.emplace_back(batch.begin(), batch.end());
   client_ = &client;
   if (automatic) finish();
 }
 
-void ScriptedBackend::finish(std::vector<backend::ChangeResult> results) {
-  results.resize(batches.back().size(), backend::ChangeResult::kDone);
+void ScriptedBackend::finish(std::vector<rule::ChangeResult> results) {
+  results.resize(batches.back().size(), rule::ChangeResult::kDone);
   refused += results.size() -
-             static_cast<std::size_t>(std::ranges::count(results, backend::ChangeResult::kDone));
+             static_cast<std::size_t>(std::ranges::count(results, rule::ChangeResult::kDone));
   std::exchange(client_, nullptr)->on_applied(results);
 }
 
@@ -49,7 +48,7 @@ MiddleboxCore::MiddleboxCore(Options options)
     : directory(std::move(options.directory)),
       engine({backend.capabilities(), policy::PolicyEngine::all_protocols(), options.nat,
               options.rules_max}),
-      commit(engine, backend, *this, options.metrics) {
+      pipeline(engine, nullptr, backend, *this, options.metrics) {
   engine.apply(directory);
 }
 
@@ -62,8 +61,15 @@ MiddleboxCore::Agent& MiddleboxCore::agent(const std::string& name) {
   return *agents_.back();
 }
 
+void MiddleboxCore::Commit::dispatch() {
+  core.advancing_ = true;
+  while (core.pipeline.advance(core.now_)) {
+  }
+  core.advancing_ = false;
+}
+
 std::uint32_t MiddleboxCore::submit(Agent& agent, const Body& request) {
-  commit.submit(agent, {++tid_}, request);
+  pipeline.submit(agent, {++tid_}, request, now_);
   return tid_;
 }
 

@@ -1,4 +1,4 @@
-// The middlebox without sockets: engine, group commit and a backend that the test answers for.
+// The middlebox without sockets: engine, commit pipeline and a backend that the test answers for.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "middlebox/group_commit.hpp"
+#include "middlebox/commit/pipeline.hpp"
 #include "middlebox/policy/engine.hpp"
 #include "tests/support/figures.hpp"
 #include "tests/support/octets.hpp"
@@ -19,26 +19,28 @@ class ScriptedBackend final : public backend::Backend {
  public:
   std::string_view name() const override { return "scripted"; }
   Capabilities capabilities() const override;
-  std::vector<backend::ChangeResult> begin(std::span<const backend::RuleChange> rules) override;
-  void apply(std::span<const backend::RuleChange> batch, Client& client) override;
+  std::vector<rule::ChangeResult> begin(std::span<const rule::RuleChange> rules) override;
+  void apply(std::span<const rule::RuleChange> batch, Client& client) override;
   bool busy() const { return client_ != nullptr; }
   /// Ends the batch; `results` for its first changes, the others are done.
-  void finish(std::vector<backend::ChangeResult> results = {});
+  void finish(std::vector<rule::ChangeResult> results = {});
 
   bool automatic = true;
   std::size_t refused = 0;  ///< changes
-  std::vector<std::vector<backend::RuleChange>> batches;
+  std::vector<std::vector<rule::RuleChange>> batches;
 
  private:
   Client* client_ = nullptr;
 };
 
-class MiddleboxCore : private middlebox::GroupCommit::Observer {
+class MiddleboxCore : private middlebox::CommitPipeline::Observer {
  public:
   class Agent final : public middlebox::Requester {
    public:
     Agent(MiddleboxCore& core, const std::string& name);
     policy::AgentId agent() const override { return id_; }
+    std::string_view agent_name() const override { return core_.engine.name(id_); }
+    std::string_view peer() const override { return "192.0.2.9"; }
     std::uint32_t lifetime_max_s() const override { return told_lifetime_max_s; }
     void reply(TransactionId tid, const Body& body) override;
 
@@ -68,22 +70,31 @@ class MiddleboxCore : private middlebox::GroupCommit::Observer {
   /// A request and its reply, with a backend that answers at once.
   Body ask(Agent& agent, const Body& request);
   void advance(Instant::duration time);
-  Instant now() const override { return now_; }
+  Instant now() const { return now_; }
 
   ScriptedBackend backend;
   policy::AgentDirectory directory;
   policy::PolicyEngine engine;
-  middlebox::GroupCommit commit;
-  int batches_done = 0;
+  /// The pipeline at this core's time.
+  struct Commit {
+    MiddleboxCore& core;
+    void dispatch();
+    void expire() { core.pipeline.expire(core.now_); }
+    bool idle() const { return core.pipeline.idle(); }
+  } commit{*this};
+  middlebox::CommitPipeline pipeline;
   std::vector<PolicyRuleId> expiry_failures;
 
  private:
   void on_rule_event(const policy::RuleEvent& event, const middlebox::Requester* cause) override;
   void on_expiry_failed(PolicyRuleId pid) override { expiry_failures.push_back(pid); }
-  void on_batch_done() override { ++batches_done; }
+  void on_stage_done() override {
+    if (!advancing_) commit.dispatch();
+  }
 
   Instant now_{std::chrono::hours(1)};
   std::uint32_t tid_ = 0;
+  bool advancing_ = false;
   std::deque<Octets> storage_;
   std::vector<std::unique_ptr<Agent>> agents_;
 };

@@ -91,14 +91,14 @@ Conntrack::Conntrack(boost::asio::io_context& io, const Options& options, const 
 
 Conntrack::~Conntrack() = default;
 
-void Conntrack::forget(const RuleChange& ended) {
+void Conntrack::forget(const RuleRecord& ended) {
   const bool exact = is_exact(ended.internal) && is_exact(ended.external);
   if (!exact || !remove_exact(ended, false)) pending_.add(ended);
 }
 
 // A flow that began outside goes from A3 to what the internal host is called there, one that began
 // inside from A0 to what the external host is called there.
-bool Conntrack::remove_exact(const RuleChange& rule, bool added) {
+bool Conntrack::remove_exact(const RuleRecord& rule, bool added) {
   const std::size_t count = 2 * std::size_t{rule.internal.port_range};
   if (count > removals_left_) return false;
   removals_left_ -= count;
@@ -131,7 +131,7 @@ bool Conntrack::remove_exact(const RuleChange& rule, bool added) {
 
 // A flow is translated by its first packet only: one that began when its port was not bound, or
 // bound to something else, would never be translated as the rule has it.
-void Conntrack::make_way(const RuleChange& added) {
+void Conntrack::make_way(const RuleRecord& added) {
   if (!added.outside) return;
   if (is_exact(added.internal) && is_exact(added.external) && remove_exact(added, true)) return;
   // The sooner the flows of rules that had its ports are gone, the better.
@@ -228,8 +228,9 @@ void Conntrack::end_sweep() {
 
 void Conntrack::forget_translated_but_for(std::span<const RuleChange> rules) {
   BindingIndex bindings;
-  for (const RuleChange& rule : rules) {
-    if (rule.rule != RuleKind::kEnable || !rule.outside) continue;
+  for (const RuleChange& change : rules) {
+    const RuleRecord& rule = change.after;
+    if (rule.kind != RuleKind::kEnable || !rule.outside) continue;
     const auto& outside = *rule.outside;
     const auto protocol = outside.port == 0 ? kProtocolAny : outside.protocol;
     bindings[{{outside.ip_version, outside.address}, protocol, outside.port}] = &rule;
@@ -325,7 +326,7 @@ Ends Conntrack::ends_of(const Flow& flow, bool begun_outside) {
   return ends;
 }
 
-bool Conntrack::belongs_to(const Flow& flow, const RuleChange& rule, bool begun_outside) const {
+bool Conntrack::belongs_to(const Flow& flow, const RuleRecord& rule, bool begun_outside) const {
   const auto& original = flow.original;
   const Ends ends = ends_of(flow, begun_outside);
   if (rule.internal.ip_version != ends.version) return false;

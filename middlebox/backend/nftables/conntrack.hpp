@@ -18,7 +18,7 @@
 #include "middlebox/backend/nftables/ended_rules.hpp"
 #include "middlebox/backend/nftables/netlink.hpp"
 #include "middlebox/backend/nftables/options.hpp"
-#include "middlebox/backend/rule_change.hpp"
+#include "middlebox/rule/rule_change.hpp"
 #include "simco/wire/instant.hpp"
 
 struct nf_conntrack;
@@ -55,9 +55,9 @@ class Conntrack {
   /// rule with wildcards, within kSweepInterval and the time that it takes to read the table, piece
   /// by piece. Flows that another rule lets pass stay: a TCP connection would not find its
   /// direction again.
-  void forget(const RuleChange& ended);
+  void forget(const RuleRecord& ended);
   /// An enable rule has been added: deletes what flows of other times would stand in its way.
-  void make_way(const RuleChange& added);
+  void make_way(const RuleRecord& added);
   /// The changes of a batch are in: carries out what they asked for.
   void end_batch();
   /// Deletes translated flows of the pools, whoever made them, but for those that `rules` would let
@@ -89,13 +89,13 @@ class Conntrack {
 
   /// Rules by protocol and the first outside port; protocol 0 for a whole address.
   using BindingKey = std::tuple<IpAddress, std::uint8_t, std::uint16_t>;
-  using BindingIndex = std::map<BindingKey, const RuleChange*>;
+  using BindingIndex = std::map<BindingKey, const RuleRecord*>;
 
   /// Deletes the flows that have the ends of `rule`, which is exact and has ended or been added;
   /// false where that is too many for now.
-  bool remove_exact(const RuleChange& rule, bool added);
+  bool remove_exact(const RuleRecord& rule, bool added);
   void remove(const Tuple& tuple);
-  bool belongs_to(const Flow& flow, const RuleChange& rule, bool begun_outside) const;
+  bool belongs_to(const Flow& flow, const RuleRecord& rule, bool begun_outside) const;
   /// The message in removals_ is complete.
   void end_removal();
   void flush();

@@ -33,9 +33,9 @@ End end_of(const AddressTuple& tuple) {
   return end;
 }
 
-Flow flow_of(const RuleChange& change) {
-  const bool connections = change.internal.protocol == kProtocolTcp;
-  switch (change.parameters.direction) {
+Flow flow_of(const RuleRecord& rule) {
+  const bool connections = rule.internal.protocol == kProtocolTcp;
+  switch (rule.parameters.direction) {
     case Direction::kInbound: return connections ? Flow::kInboundConnection : Flow::kInbound;
     case Direction::kOutbound: return connections ? Flow::kOutboundConnection : Flow::kOutbound;
     case Direction::kBidirectional: return Flow::kBoth;
@@ -46,11 +46,11 @@ Flow flow_of(const RuleChange& change) {
 /// Makes the elements of one rule.
 class Maker {
  public:
-  Maker(const RuleChange& change, std::vector<Element>& elements)
-      : change_(change),
+  Maker(const RuleRecord& rule, std::vector<Element>& elements)
+      : rule_(rule),
         elements_(elements),
-        internal_(end_of(change.internal)),
-        external_(end_of(change.external)) {
+        internal_(end_of(rule.internal)),
+        external_(end_of(rule.external)) {
     // 0xFFFF fits every range of the other side, and so pairs its ports with all.
     if (external_.ports.count == kAllPorts && internal_.ports.count != kAllPorts)
       external_.ports = {};
@@ -61,7 +61,7 @@ class Maker {
 
   bool make() {
     if (!filter()) return false;
-    if (change_.rule == RuleKind::kEnable) return translate();
+    if (rule_.kind == RuleKind::kEnable) return translate();
     return true;
   }
 
@@ -69,10 +69,10 @@ class Maker {
   Shape shape(Purpose purpose, const End& internal, const End& external) const {
     Shape shape;
     shape.purpose = purpose;
-    shape.version = change_.internal.ip_version;
+    shape.version = rule_.internal.ip_version;
     shape.internal_bits = internal.bits;
     shape.external_bits = external.bits;
-    shape.protocol = change_.internal.protocol != kProtocolAny;
+    shape.protocol = rule_.internal.protocol != kProtocolAny;
     return shape;
   }
 
@@ -80,14 +80,14 @@ class Maker {
     Key key;
     key.internal = internal.address;
     key.external = external.address;
-    key.protocol = change_.internal.protocol;
+    key.protocol = rule_.internal.protocol;
     return key;
   }
 
   bool filter() {
-    const bool disable = change_.rule == RuleKind::kDisable;
+    const bool disable = rule_.kind == RuleKind::kDisable;
     Shape base = shape(disable ? Purpose::kDisable : Purpose::kEnable, internal_, external_);
-    if (!disable) base.flow = flow_of(change_);
+    if (!disable) base.flow = flow_of(rule_);
     const Key common = key(internal_, external_);
     const auto count = std::max(internal_.ports.count, external_.ports.count);
     const bool both = internal_.ports.count != 0 && external_.ports.count != 0;
@@ -141,15 +141,15 @@ class Maker {
   }
 
   bool translate() {
-    const bool in = change_.parameters.direction != Direction::kOutbound;
-    const bool out = change_.parameters.direction != Direction::kInbound;
-    if (change_.outside) {
-      const End outside = end_of(*change_.outside);
+    const bool in = rule_.parameters.direction != Direction::kOutbound;
+    const bool out = rule_.parameters.direction != Direction::kInbound;
+    if (rule_.outside) {
+      const End outside = end_of(*rule_.outside);
       if (in && !add(Purpose::kDestinationOutside, outside, external_, internal_)) return false;
       if (out && !add(Purpose::kSourceOutside, internal_, external_, outside)) return false;
     }
-    if (change_.inside) {
-      const End inside = end_of(*change_.inside);
+    if (rule_.inside) {
+      const End inside = end_of(*rule_.inside);
       if (out && !add(Purpose::kDestinationInside, internal_, inside, external_)) return false;
       if (in && !add(Purpose::kSourceInside, internal_, external_, inside)) return false;
     }
@@ -191,7 +191,7 @@ class Maker {
     return true;
   }
 
-  const RuleChange& change_;
+  const RuleRecord& rule_;
   std::vector<Element>& elements_;
   End internal_;
   End external_;
@@ -272,8 +272,8 @@ Key point_of(const Ends& ends) {
   return key;
 }
 
-bool make_elements(const RuleChange& change, std::vector<Element>& elements) {
-  return Maker(change, elements).make();
+bool make_elements(const RuleRecord& rule, std::vector<Element>& elements) {
+  return Maker(rule, elements).make();
 }
 
 void add_intervals(const Element& element, std::vector<Element>& elements) {

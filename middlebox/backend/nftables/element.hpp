@@ -16,10 +16,14 @@
 #include <string>
 #include <vector>
 
-#include "middlebox/backend/rule_change.hpp"
+#include "middlebox/rule/rule_change.hpp"
 #include "simco/wire/ip.hpp"
 
 namespace simco::backend::nftables {
+
+using rule::RuleChange;
+using rule::RuleKind;
+using rule::RuleRecord;
 
 /// What a lookup is good for. The names say which address a translation changes, as a packet meets
 /// it: destination on the way in, source on the way out.
@@ -129,10 +133,10 @@ struct Element {
   Target target;
 };
 
-/// The elements that enforce the rule of `change`, which is no reserve rule, added to `elements`.
-/// False where no number of elements can say what the rule says: ranges of more than
-/// kPortsPerRuleMax ports on both sides.
-bool make_elements(const RuleChange& change, std::vector<Element>& elements);
+/// Adds to `elements` those that enforce `rule`, which is an enable or a disable rule. Returns
+/// false if no number of elements can say what the rule says: ranges of more than kPortsPerRuleMax
+/// ports on both sides.
+bool make_elements(const RuleRecord& rule, std::vector<Element>& elements);
 
 /// Adds the same as elements of the interval set, for when there is no room for another shape. Not
 /// for translations.

@@ -18,7 +18,7 @@ namespace simco::backend::nftables {
 /// A rule that wants an element.
 struct Holder {
   PolicyRuleId pid;
-  std::uint32_t owner = 0;  ///< RuleChange::owner
+  std::uint32_t owner = 0;  ///< RuleRecord::owner
   Instant until;            ///< the kernel keeps the element for it till then, and little longer
 };
 using Holders = absl::InlinedVector<Holder, 1>;

@@ -14,8 +14,8 @@ bool is_any_port(std::uint16_t first, std::uint16_t last) { return first == 0 &&
 
 }  // namespace
 
-void EndedRules::add(const RuleChange& rule) {
-  RuleChange filter = rule;
+void EndedRules::add(const RuleRecord& rule) {
+  RuleRecord filter = rule;
   const bool translated = rule.outside.has_value();
   if (translated) {
     filter.internal = *rule.outside;
@@ -23,7 +23,7 @@ void EndedRules::add(const RuleChange& rule) {
   }
   filter.outside.reset();
   filter.inside.reset();
-  filter.rule = RuleKind::kEnable;
+  filter.kind = RuleKind::kEnable;
   filter.parameters.direction = Direction::kBidirectional;
   elements_.clear();
   make_elements(filter, elements_);
@@ -66,7 +66,7 @@ bool EndedRules::put(const Element& element, bool translated) {
 // flows that pass by somebody else's leave. The kernel makes their entries again with the next
 // packet, as it did with the first: it looks at the rules once more, and where these let only
 // packets from one side begin a flow (--allow-outbound), those from the other side wait for one.
-void EndedRules::put_roughly(const RuleChange& filter, bool translated) {
+void EndedRules::put_roughly(const RuleRecord& filter, bool translated) {
   const auto quarter = address_bits(filter.internal.ip_version) / 4U;
   const auto rounded = [&](const AddressTuple& tuple) {
     return static_cast<std::uint8_t>(prefix_of(tuple).length / quarter * quarter);

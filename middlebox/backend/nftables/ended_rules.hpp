@@ -21,7 +21,7 @@ class EndedRules {
   /// Adds a rule, whichever way it let traffic pass. One that is translated is known by its address
   /// and ports outside (A2) in the place of the internal ones. When there are very many or very
   /// different ones, flows of further ports and of neighbouring addresses count as theirs.
-  void add(const RuleChange& rule);
+  void add(const RuleRecord& rule);
   bool empty() const { return sets_.empty() && ranges_.empty(); }
   void clear();
   void swap(EndedRules& other);
@@ -51,7 +51,7 @@ class EndedRules {
   bool covered(const Ends& ends, bool translated) const;
   /// False where there is no room.
   bool put(const Element& element, bool translated);
-  void put_roughly(const RuleChange& filter, bool translated);
+  void put_roughly(const RuleRecord& filter, bool translated);
   static void join(PortRanges& ranges, PortRange added);
 
   std::map<Where, absl::flat_hash_set<Key>> sets_;

@@ -149,11 +149,11 @@ void NftablesBackend::finish(std::span<const RuleChange> batch, std::uint32_t be
   }
   for (auto index = begin; index < end; ++index) {
     const RuleChange& change = batch[index];
-    if (results_[index] != ChangeResult::kDone || change.rule != RuleKind::kEnable) continue;
+    if (results_[index] != ChangeResult::kDone || change.rule().kind != RuleKind::kEnable) continue;
     if (change.kind == RuleChange::Kind::kRemove) {
-      conntrack_.forget(change);
+      conntrack_.forget(change.rule());
     } else if (options_.nat && translates_anew[index - begin]) {
-      conntrack_.make_way(change);
+      conntrack_.make_way(change.rule());
     }
   }
   operations_.clear();

@@ -37,7 +37,8 @@ void NftablesBackend::make_ahead(std::span<const RuleChange> changes) {
   made_.clear();
   for (const RuleChange& change : changes) {
     Made made{elements_.size(), 0, true};
-    if (change.rule != RuleKind::kReserve) made.possible = make_elements(change, elements_);
+    if (change.rule().kind != RuleKind::kReserve)
+      made.possible = make_elements(change.rule(), elements_);
     made.end = elements_.size();
     made_.push_back(made);
   }
@@ -48,19 +49,19 @@ void NftablesBackend::make_ahead(std::span<const RuleChange> changes) {
 
 ChangeResult NftablesBackend::plan(const RuleChange& change, const Made& made,
                                    std::uint32_t index) {
-  if (change.rule == RuleKind::kReserve) return ChangeResult::kDone;  // lets nothing pass
+  const RuleRecord& rule = change.rule();
+  if (rule.kind == RuleKind::kReserve) return ChangeResult::kDone;  // lets nothing pass
   // Without a table there is nothing to remove either.
   if (lost_ && change.kind != RuleChange::Kind::kRemove) return ChangeResult::kRefused;
   const std::span<const Element> elements(elements_.data() + made.begin, made.end - made.begin);
-  const Holder holder{change.pid, change.owner,
-                      planned_at_ + std::chrono::seconds(change.lifetime.seconds)};
+  const Holder holder{rule.pid, rule.owner.value, rule.expires_at};
   placed_.clear();
   switch (change.kind) {
     case RuleChange::Kind::kAdd:
     case RuleChange::Kind::kReplace: {
       if (!made.possible) return ChangeResult::kRefused;
       for (const Element& element : elements) {
-        const auto result = place_new(element, change.owner);
+        const auto result = place_new(element, rule.owner.value);
         if (result != ChangeResult::kDone) return result;
       }
       for (const auto& [store, element] : placed_) add_holder(*store, element, holder, index);
@@ -69,7 +70,7 @@ ChangeResult NftablesBackend::plan(const RuleChange& change, const Made& made,
     case RuleChange::Kind::kSetLifetime:
     case RuleChange::Kind::kRemove: {
       const bool removes = change.kind == RuleChange::Kind::kRemove;
-      place_old(elements, change.pid);
+      place_old(elements, rule.pid);
       for (const auto& [store, element] : placed_) {
         replace_holder(*store, element, holder, removes, index);
       }
@@ -215,7 +216,8 @@ void NftablesBackend::plan_restored(std::span<const RuleChange> rules) {
   restoring_ = true;
   const auto count = static_cast<std::uint32_t>(rules.size());
   for (std::uint32_t i = 0; i < count; ++i) {
-    if (std::max(rules[i].internal.port_range, rules[i].external.port_range) > kPortsPerRuleMax) {
+    if (std::max(rules[i].after.internal.port_range, rules[i].after.external.port_range) >
+        kPortsPerRuleMax) {
       plan_large_range(rules, i);
     }
   }

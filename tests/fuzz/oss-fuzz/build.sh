@@ -17,7 +17,7 @@ cd "$sources"
 # What each fuzzer runs beside tests/fuzz/NAME_fuzz.cpp; what it does not need makes it slower.
 codec=simco/wire/codec.cpp
 middlebox="$(ls simco/wire/*.cpp) simco/session/authentication.cpp simco/session/middlebox_session.cpp $(ls middlebox/policy/*.cpp)
-  middlebox/group_commit.cpp tests/fuzz/no_metrics.cpp"
+  middlebox/commit/change_queue.cpp middlebox/commit/journal.cpp middlebox/commit/pipeline.cpp middlebox/commit/rule_codec.cpp tests/fuzz/no_metrics.cpp"
 
 # Abseil's checks of iterators need one file of its library, which has to be built for the fuzzers' standard library:
 # from $SRC/abseil-cpp if that is there, else it is the system's.

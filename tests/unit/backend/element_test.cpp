@@ -19,19 +19,18 @@ AddressTuple tuple(const std::string& text, Location location,
   return parse_endpoint(text)->tuple(IpVersion::kIpv4, protocol, location);
 }
 
-RuleChange rule(const std::string& internal, const std::string& external,
+RuleRecord rule(const std::string& internal, const std::string& external,
                 Direction direction = Direction::kBidirectional,
                 std::uint8_t protocol = kProtocolUdp) {
-  RuleChange change;
+  RuleRecord change;
   change.pid = PolicyRuleId{1};
   change.internal = tuple(internal, Location::kInternal, protocol);
   change.external = tuple(external, Location::kExternal, protocol);
   change.parameters.direction = direction;
-  change.lifetime = {60};
   return change;
 }
 
-std::vector<Element> elements_of(const RuleChange& change) {
+std::vector<Element> elements_of(const RuleRecord& change) {
   std::vector<Element> elements;
   EXPECT_TRUE(make_elements(change, elements));
   return elements;
@@ -94,7 +93,7 @@ TEST(Elements, RangesCoverEachPairOfPortsOnce) {
 }
 
 TEST(Elements, ShapesSayWhatCounts) {
-  const auto shape = [](const RuleChange& change) {
+  const auto shape = [](const RuleRecord& change) {
     return set_name(elements_of(change)[0].shape);
   };
   EXPECT_EQ(shape(rule("10.0.0.0/8:5004", "any", Direction::kInbound)),
@@ -105,7 +104,7 @@ TEST(Elements, ShapesSayWhatCounts) {
             "enable4-out_32.0_24.0");
   EXPECT_EQ(shape(rule("any", "any", Direction::kOutbound, kProtocolAny)), "enable4-out_0.0_0.0");
   auto disable = rule("10.0.0.2", "any");
-  disable.rule = RuleKind::kDisable;
+  disable.kind = RuleKind::kDisable;
   EXPECT_EQ(shape(disable), "disable4_32.0_0.0_proto");
 }
 
@@ -147,7 +146,7 @@ TEST(Elements, OverlapOfIntervals) {
 
 // --- NAT -----------------------------------------------------------------------------------------
 
-std::vector<std::string> sets_of(const RuleChange& change) {
+std::vector<std::string> sets_of(const RuleRecord& change) {
   std::vector<std::string> names;
   for (const auto& element : elements_of(change)) names.push_back(set_name(element.shape));
   std::ranges::sort(names);

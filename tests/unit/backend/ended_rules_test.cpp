@@ -12,8 +12,8 @@ AddressTuple udp_tuple(const std::string& text, Location location) {
   return parse_endpoint(text)->tuple(IpVersion::kIpv4, kProtocolUdp, location);
 }
 
-RuleChange ended(const std::string& internal, const std::string& external) {
-  RuleChange change;
+RuleRecord ended(const std::string& internal, const std::string& external) {
+  RuleRecord change;
   change.pid = PolicyRuleId{1};
   change.internal = udp_tuple(internal, Location::kInternal);
   change.external = udp_tuple(external, Location::kExternal);

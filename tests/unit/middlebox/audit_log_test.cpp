@@ -10,9 +10,9 @@ namespace simco::middlebox {
 namespace {
 
 using namespace std::chrono_literals;
-using backend::ChangeResult;
-using backend::RuleChange;
-using backend::RuleKind;
+using rule::ChangeResult;
+using rule::RuleChange;
+using rule::RuleKind;
 
 AddressTuple tuple(const char* text, Location location) {
   return parse_endpoint(text)->tuple(IpVersion::kIpv4, kProtocolUdp, location);
@@ -20,15 +20,18 @@ AddressTuple tuple(const char* text, Location location) {
 
 RuleChange enable() {
   RuleChange change;
-  change.pid = PolicyRuleId{7};
-  change.internal = tuple("10.0.0.5:5004/2", Location::kInternal);
-  change.external = tuple("any", Location::kExternal);
+  auto& rule = change.after;
+  rule.pid = PolicyRuleId{7};
+  rule.group = GroupId{3};
+  rule.owner_name = "proxy";
+  rule.internal = tuple("10.0.0.5:5004/2", Location::kInternal);
+  rule.external = tuple("any", Location::kExternal);
   change.lifetime = Lifetime{60};
   return change;
 }
 
-AuditEntry entry(const RuleChange& change) {
-  return {change, ChangeResult::kDone, "proxy", GroupId{3}, "proxy", "192.0.2.9", {}};
+rule::Decision entry(const RuleChange& change) {
+  return {change, ChangeResult::kDone, "proxy", "192.0.2.9", {}};
 }
 
 TEST(AuditLine, SaysWhoDidWhat) {
@@ -40,11 +43,11 @@ TEST(AuditLine, SaysWhoDidWhat) {
 
 TEST(AuditLine, HasTheAddressesOfANat) {
   auto change = enable();
-  change.outside = tuple("198.51.100.1:40000/2", Location::kOutside);
-  change.inside = tuple("10.9.9.9:6000", Location::kInside);
+  change.after.outside = tuple("198.51.100.1:40000/2", Location::kOutside);
+  change.after.inside = tuple("10.9.9.9:6000", Location::kInside);
   EXPECT_NE(audit_line(entry(change)).find(" outside=198.51.100.1:40000/2 inside=10.9.9.9:6000 "),
             std::string::npos);
-  change.rule = RuleKind::kReserve;
+  change.after.kind = RuleKind::kReserve;
   EXPECT_EQ(audit_line(entry(change)).find("internal="), std::string::npos);
 }
 
@@ -53,7 +56,8 @@ TEST(AuditLine, NamesEveryEvent) {
                         PolicyRuleId ended_by = {}) {
     auto change = enable();
     change.kind = kind;
-    change.rule = rule;
+    change.after.kind = rule;
+    change.before = change.after;
     auto one = entry(change);
     one.by = by;
     one.ended_by = ended_by;
@@ -81,12 +85,12 @@ TEST(AuditLine, TellsWhatTheBackendRefused) {
 }
 
 TEST(AuditLine, IsOneLineWhateverNamesHave) {
-  const auto change = enable();
-  auto one = entry(change);
-  one.owner = "a b\n\" outcome=forged\x1b";
+  auto change = enable();
+  const auto one = entry(change);
+  change.after.owner_name = "a b\n\" outcome=forged\x1b";
   const auto line = audit_line(one);
   EXPECT_NE(line.find(R"(owner="a b\x0a\x22 outcome=forged\x1b" by=)"), std::string::npos) << line;
-  one.owner = "";
+  change.after.owner_name = "";
   EXPECT_NE(audit_line(one).find("owner=\"\""), std::string::npos);
 }
 

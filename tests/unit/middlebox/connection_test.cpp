@@ -54,7 +54,8 @@ class Owner final : public Connection::Owner {
     return {};
   }
   void session_refused(NegativeReplyCode) override {}
-  void warn_about(const std::string&, std::string_view) override {}
+  std::string_view name_of(policy::AgentId) const override { return "agent"; }
+  void warn_about(std::string_view, std::string_view) override {}
   void submit(Connection& connection, TransactionId tid, const Body&) override {
     ++submitted;
     connection.reply(tid, PrlReply{});

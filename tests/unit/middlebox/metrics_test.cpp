@@ -12,7 +12,7 @@ namespace simco::middlebox {
 namespace {
 
 using namespace std::chrono_literals;
-using backend::ChangeResult;
+using rule::ChangeResult;
 using test::MiddleboxCore;
 using test::pinhole;
 

@@ -31,12 +31,12 @@ TEST(Engine, PerOnAFirewall) {
   EXPECT_EQ(per.inside, inside);
   ASSERT_EQ(box.backend.batches.size(), 1U);
   const auto& change = box.backend.batches[0].at(0);
-  EXPECT_EQ(change.kind, backend::RuleChange::Kind::kAdd);
-  EXPECT_EQ(change.rule, backend::RuleKind::kEnable);
-  EXPECT_EQ(change.pid, per.pid);
-  EXPECT_EQ(change.internal, request.internal);
-  EXPECT_EQ(change.external, request.external);
-  EXPECT_EQ(change.parameters, request.parameters);
+  EXPECT_EQ(change.kind, rule::RuleChange::Kind::kAdd);
+  EXPECT_EQ(change.after.kind, rule::RuleKind::kEnable);
+  EXPECT_EQ(change.after.pid, per.pid);
+  EXPECT_EQ(change.after.internal, request.internal);
+  EXPECT_EQ(change.after.external, request.external);
+  EXPECT_EQ(change.after.parameters, request.parameters);
   EXPECT_EQ(change.lifetime, Lifetime{60});
 }
 
@@ -152,7 +152,7 @@ TEST(Engine, RulesEndWithTheirLifetimeAndEverybodyHears) {
   ASSERT_EQ(colleague.events.size(), 2U);
   EXPECT_EQ(colleague.events[0].lifetime, Lifetime{60});
   EXPECT_TRUE(stranger.events.empty());
-  EXPECT_EQ(box.backend.batches.back().at(0).kind, backend::RuleChange::Kind::kRemove);
+  EXPECT_EQ(box.backend.batches.back().at(0).kind, rule::RuleChange::Kind::kRemove);
 }
 
 TEST(Engine, EventsGoToEverybodyButTheCause) {

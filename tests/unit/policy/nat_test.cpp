@@ -8,7 +8,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using enum NegativeReplyCode;
-using backend::ChangeResult;
+using rule::ChangeResult;
 using test::MiddleboxCore;
 using test::pinhole;
 using test::refusal;
@@ -20,8 +20,8 @@ TEST(Nat, TellsTheBackendWhatItHasGiven) {
   request.parameters.parity = PortParity::kSame;
   const auto per = std::get<PerReply>(box.ask(agent, request));
   const auto& change = box.backend.batches.back().at(0);
-  EXPECT_EQ(change.outside, per.outside);
-  EXPECT_EQ(change.inside, per.inside);
+  EXPECT_EQ(change.after.outside, per.outside);
+  EXPECT_EQ(change.after.inside, per.inside);
   EXPECT_EQ(per.outside.port % 2, 1);  // as internal 5005
   EXPECT_EQ(per.inside->port % 2, 0);  // as external 6000
   EXPECT_EQ(per.outside.port_range, 2);
@@ -215,7 +215,7 @@ TEST(Nat, AReservationThatIsBeingEnabledIsWaitedFor) {
 }
 
 TEST(Nat, SharingOutlivesARestart) {
-  std::vector<RuleRecord> kept;
+  std::vector<rule::RuleRecord> kept;
   const auto options = nat(Mode::kTwiceNat);
   AddressTuple outside;
   {
@@ -223,18 +223,17 @@ TEST(Nat, SharingOutlivesARestart) {
     auto& agent = box.agent("a");
     for (int i = 0; i < 2; ++i) {
       const auto per = std::get<PerReply>(box.ask(agent, pinhole()));
-      kept.push_back(*box.engine.record(per.pid));
+      kept.push_back(box.backend.batches.back().at(0).after);
       outside = per.outside;
     }
   }
   MiddleboxCore box(options);
   auto& agent = box.agent("a");
-  for (const auto& record : kept) {
-    PlannedChange change;
-    Body reply;
-    RuleEvent event;
-    EXPECT_EQ(box.engine.restore(record, {60}, box.now() + 60s, change), std::nullopt);
-    box.engine.commit(change, box.now(), reply, event);
+  for (auto& record : kept) {
+    record.owner_name = "a";  // the first box is gone
+    Plan plan;
+    EXPECT_EQ(box.engine.recover(record, {60}, plan), std::nullopt);
+    box.engine.settle(plan.slot, plan.change, ChangeResult::kDone, box.now());
   }
   EXPECT_EQ(box.engine.nat_usage().pools[0].ports_in_use, 2U);
   box.ask(agent, PlcRequest{kept[0].pid, {0}});

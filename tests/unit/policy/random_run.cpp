@@ -192,12 +192,12 @@ void RandomRun::send(const std::vector<Asked>& burst) {
   box_.backend.automatic = false;
   box_.backend.refused = 0;
   const auto finish = [&] {
-    std::vector<backend::ChangeResult> results;
+    std::vector<rule::ChangeResult> results;
     for (const auto& change : box_.backend.batches.back()) {
       // A rule that a disable rule could not end would be tried again for ever.
-      const bool may_refuse = change.kind != backend::RuleChange::Kind::kRemove || !has_pdr;
+      const bool may_refuse = change.kind != rule::RuleChange::Kind::kRemove || !has_pdr;
       const bool refuse = refuses && may_refuse && below(2) == 0;
-      results.push_back(refuse ? backend::ChangeResult::kRefused : backend::ChangeResult::kDone);
+      results.push_back(refuse ? rule::ChangeResult::kRefused : rule::ChangeResult::kDone);
     }
     box_.backend.finish(results);
   };

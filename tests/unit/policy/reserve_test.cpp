@@ -8,7 +8,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using enum NegativeReplyCode;
-using backend::ChangeResult;
+using rule::ChangeResult;
 using test::MiddleboxCore;
 using test::pinhole;
 using test::refusal;
@@ -53,7 +53,8 @@ TEST(Reserve, OnAFirewallWhatWasLeftOpenStaysOpen) {
       box.backend.automatic = false;
       box.submit(agent, pea);
       box.commit.dispatch();
-      EXPECT_EQ(box.engine.record(prr.pid)->internal, test::protocols_only(Location::kInternal, 0));
+      EXPECT_EQ(box.backend.batches.back().at(0).before.internal,
+                test::protocols_only(Location::kInternal, 0));
       box.backend.finish({ChangeResult::kRefused});
       box.backend.automatic = true;
       EXPECT_EQ(box.ask(agent, PrsRequest{prr.pid}), before);

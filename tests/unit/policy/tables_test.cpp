@@ -100,7 +100,7 @@ TEST(ExpiryQueue, RulesAreDueInTheirOrderNeverEarlyAndAtMostATickLate) {
   std::set<std::uint32_t> waiting;
   for (std::uint32_t pid = 1; pid <= 2000; ++pid) {
     const auto slot = rules.insert({pid});
-    rules[slot].deadline = start + std::chrono::microseconds(random() % 20'000'000);
+    rules[slot].expires_at = start + std::chrono::microseconds(random() % 20'000'000);
     queue.add(slot);
     waiting.insert(pid);
   }
@@ -110,11 +110,12 @@ TEST(ExpiryQueue, RulesAreDueInTheirOrderNeverEarlyAndAtMostATickLate) {
   }
   for (Instant now = start; now <= start + 21s; now += 7ms) {
     for (auto slot = queue.due(now); slot != kNoSlot; slot = queue.due(now)) {
-      ASSERT_LE(rules[slot].deadline, now);
+      ASSERT_LE(rules[slot].expires_at, now);
       ASSERT_EQ(waiting.erase(rules[slot].pid.value), 1U);
       queue.remove(slot);
     }
-    for (const auto pid : waiting) ASSERT_GT(rules[rules.find({pid})].deadline, now - kExpiryTick);
+    for (const auto pid : waiting)
+      ASSERT_GT(rules[rules.find({pid})].expires_at, now - kExpiryTick);
   }
   EXPECT_TRUE(waiting.empty());
   EXPECT_FALSE(queue.next());

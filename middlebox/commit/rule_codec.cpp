@@ -1,6 +1,8 @@
-#include "middlebox/rule_codec.hpp"
+#include "middlebox/commit/rule_codec.hpp"
 
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstring>
 #include <span>
 
@@ -11,11 +13,11 @@
 namespace simco::middlebox {
 namespace {
 
-using backend::RuleKind;
 using detail::AttributeCodec;
 using detail::ValueFault;
+using rule::RuleKind;
 
-// | version | kind | flags | GID (4) | TID (4) | granted (4) | ends at (8) | parameters (4)
+// | version | kind | flags | GID (4) | TID (4) | left (4) | ends at (8) | parameters (4)
 // | owner: length (1), octets | internal, external, outside, inside: each length (1), value of
 // figure 12; length 0 where there is none |
 // Version 1 had no flags, and the name of the group's owner after that of the rule.
@@ -26,7 +28,7 @@ constexpr std::size_t kLongest =
     kFixed + (1 + kOwnerSizeMax) + 4 * (1 + AttributeCodec<AddressTuple>::kLengthMax);
 static_assert(kOwnerSizeMax <= 255, "its length is one octet");
 
-void put(ByteWriter& out, const std::string& text) {
+void put(ByteWriter& out, std::string_view text) {
   out.u8(static_cast<std::uint8_t>(text.size()));
   out.octets(std::as_bytes(std::span(text)));
 }
@@ -41,7 +43,7 @@ void put(ByteWriter& out, const std::optional<AddressTuple>& tuple) {
   out.u8(0);
 }
 
-std::string take_text(ByteReader& in) {
+std::string_view take_text(ByteReader& in) {
   const auto octets = in.octets(in.u8());
   return {reinterpret_cast<const char*>(octets.data()), octets.size()};
 }
@@ -64,20 +66,22 @@ bool take(ByteReader& in, AddressTuple& tuple) {
 
 }  // namespace
 
-std::string encode_rule(const KeptRule& kept) {
-  const auto& rule = kept.rule;
+std::string encode_rule(const rule::RuleRecord& rule, Instant now, std::int64_t wall_ms) {
+  using namespace std::chrono;
+  const auto left = std::max(rule.expires_at - now, Instant::duration::zero());
+  const auto ends_at_ms = wall_ms + duration_cast<milliseconds>(left).count();
   std::array<std::byte, kLongest> buffer;
   ByteWriter out(buffer);
   out.u8(kVersion);
   out.u8(static_cast<std::uint8_t>(rule.kind));
   out.u8(rule.any_version ? kAnyVersion : 0);
   out.u32(rule.group.value);
-  out.u32(rule.created_by.value);
-  out.u32(kept.granted.seconds);
-  out.u32(static_cast<std::uint32_t>(static_cast<std::uint64_t>(kept.ends_at_ms) >> 32));
-  out.u32(static_cast<std::uint32_t>(kept.ends_at_ms));
+  out.u32(rule.creating_tid.value);
+  out.u32(static_cast<std::uint32_t>(ceil<seconds>(left).count()));
+  out.u32(static_cast<std::uint32_t>(static_cast<std::uint64_t>(ends_at_ms) >> 32));
+  out.u32(static_cast<std::uint32_t>(ends_at_ms));
   AttributeCodec<PerParameterSet>::write(out, rule.parameters);
-  put(out, rule.owner);
+  put(out, rule.owner_name);
   put(out, rule.internal);
   put(out, rule.external);
   put(out, rule.outside);
@@ -100,14 +104,14 @@ std::expected<KeptRule, std::string> decode_rule(PolicyRuleId pid, std::string_v
   const std::uint8_t flags = version == 1 ? 0 : in.u8();
   rule.any_version = flags == kAnyVersion;
   rule.group = GroupId{in.u32()};
-  rule.created_by = TransactionId{in.u32()};
-  kept.granted = Lifetime{in.u32()};
+  rule.creating_tid = TransactionId{in.u32()};
+  kept.left = Lifetime{in.u32()};
   const std::uint64_t high = in.u32();
   kept.ends_at_ms = static_cast<std::int64_t>(high << 32 | in.u32());
   ByteReader parameters(in.octets(AttributeCodec<PerParameterSet>::kLengthMin));
   const bool defined =
       AttributeCodec<PerParameterSet>::read(parameters, rule.parameters) == ValueFault::kNone;
-  rule.owner = take_text(in);
+  rule.owner_name = take_text(in);
   if (version == 1) take_text(in);
   const bool tuples = take(in, rule.internal) && take(in, rule.external) &&
                       take(in, rule.outside) && take(in, rule.inside);

@@ -1,4 +1,4 @@
-#include "middlebox/group_commit.hpp"
+#include "middlebox/commit/pipeline.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@ namespace simco::middlebox {
 namespace {
 
 using namespace std::chrono_literals;
-using backend::ChangeResult;
+using rule::ChangeResult;
 using enum NegativeReplyCode;
 using test::MiddleboxCore;
 using test::pinhole;
@@ -20,7 +20,7 @@ struct Slow : MiddleboxCore {
   }
 };
 
-TEST(GroupCommit, RepliesOnlyWhenTheBackendHasSpoken) {
+TEST(CommitPipeline, RepliesOnlyWhenTheBackendHasSpoken) {
   Slow box;
   auto& agent = box.agent("a");
   box.submit(agent, pinhole());
@@ -30,11 +30,10 @@ TEST(GroupCommit, RepliesOnlyWhenTheBackendHasSpoken) {
   EXPECT_TRUE(agent.replies.empty());
   box.backend.finish();
   EXPECT_EQ(agent.replies.size(), 1U);
-  EXPECT_EQ(box.batches_done, 1);
   EXPECT_TRUE(box.commit.idle());
 }
 
-TEST(GroupCommit, WhatGathersMeanwhileIsTheNextBatch) {
+TEST(CommitPipeline, WhatGathersMeanwhileIsTheNextBatch) {
   Slow box;
   auto& agent = box.agent("a");
   box.submit(agent, pinhole(1));
@@ -51,7 +50,7 @@ TEST(GroupCommit, WhatGathersMeanwhileIsTheNextBatch) {
   EXPECT_EQ(agent.replies.size(), 10U);
 }
 
-TEST(GroupCommit, BatchesAreBounded) {
+TEST(CommitPipeline, BatchesAreBounded) {
   MiddleboxCore box(10'000);
   auto& agent = box.agent("a");
   for (std::uint16_t port = 1; port <= 3000; ++port) box.submit(agent, pinhole(port));
@@ -68,7 +67,7 @@ PerRequest wide(std::uint16_t port) {
 }
 
 // What one agent has asked for may take the kernel seconds: another waits for its share of a batch.
-TEST(GroupCommit, EachAgentHasItsShareOfABatch) {
+TEST(CommitPipeline, EachAgentHasItsShareOfABatch) {
   Slow box;
   auto& greedy = box.agent("greedy");
   auto& other = box.agent("other");
@@ -93,7 +92,7 @@ TEST(GroupCommit, EachAgentHasItsShareOfABatch) {
 }
 
 // A change that the kernel cannot make by a mask costs it as much as many others.
-TEST(GroupCommit, RulesOfLargeRangesAndPrefixesWeighMore) {
+TEST(CommitPipeline, RulesOfLargeRangesAndPrefixesWeighMore) {
   Slow box;
   auto& agent = box.agent("a");
   box.submit(agent, pinhole(1));
@@ -112,16 +111,17 @@ TEST(GroupCommit, RulesOfLargeRangesAndPrefixesWeighMore) {
   for (std::uint16_t i = 0; i < 100; ++i) box.submit(agent, pinhole(1000 + i));
   while (box.backend.busy()) box.backend.finish();
   for (const auto& batch : box.backend.batches) {
-    EXPECT_LE(std::ranges::count(batch, Direction::kInbound,
-                                 [](const auto& change) { return change.parameters.direction; }),
-              32);
+    EXPECT_LE(
+        std::ranges::count(batch, Direction::kInbound,
+                           [](const auto& change) { return change.after.parameters.direction; }),
+        32);
   }
   EXPECT_EQ(agent.replies.size(), 301U);
   for (const auto& [tid, reply] : agent.replies) EXPECT_EQ(refusal(reply), std::nullopt);
 }
 
 // A disable rule ends what was planned before it, so it overtakes nobody's enable rules.
-TEST(GroupCommit, ADisableRuleComesAfterTheEnableRulesThatWerePlannedBefore) {
+TEST(CommitPipeline, ADisableRuleComesAfterTheEnableRulesThatWerePlannedBefore) {
   Slow box;
   auto& greedy = box.agent("greedy");
   auto& other = box.agent("other");
@@ -141,7 +141,7 @@ TEST(GroupCommit, ADisableRuleComesAfterTheEnableRulesThatWerePlannedBefore) {
   EXPECT_EQ(box.engine.rule_count(), 1U) << "all of them have ended";
 }
 
-TEST(GroupCommit, OnlyTheGuiltyOneIsRefused) {
+TEST(CommitPipeline, OnlyTheGuiltyOneIsRefused) {
   Slow box;
   auto& agent = box.agent("a");
   auto& colleague = box.agent("a");
@@ -160,12 +160,12 @@ TEST(GroupCommit, OnlyTheGuiltyOneIsRefused) {
   EXPECT_EQ(colleague.events.size(), 2U);
 }
 
-TEST(GroupCommit, ARuleUnderWayIsSeenByNobodyAndAListWaitsForIt) {
+TEST(CommitPipeline, ARuleUnderWayIsSeenByNobodyAndAListWaitsForIt) {
   Slow box;
   auto& agent = box.agent("a");
   box.submit(agent, pinhole());
   box.commit.dispatch();
-  const PolicyRuleId pid = box.backend.batches[0][0].pid;
+  const PolicyRuleId pid = box.backend.batches[0][0].after.pid;
   const auto status = box.submit(agent, PrsRequest{pid});
   EXPECT_EQ(refusal(agent.replies.at(status)), kNoSuchRule);
   const auto change = box.submit(agent, PlcRequest{pid, {0}});
@@ -173,21 +173,42 @@ TEST(GroupCommit, ARuleUnderWayIsSeenByNobodyAndAListWaitsForIt) {
   auto& other = box.agent("a");
   const auto list = box.submit(agent, PrlRequest{});
   const auto others = box.submit(other, PrlRequest{});
-  box.submit(other, pinhole(9));  // later than either list
   box.commit.dispatch();
-  EXPECT_FALSE(agent.replies.contains(list) || other.replies.contains(others));
+  EXPECT_FALSE(agent.replies.contains(list));
+  // Another session has asked for nothing that it would have to wait for.
+  EXPECT_TRUE(std::get<PrlReply>(other.replies.at(others)).pids.empty());
+  box.submit(other, pinhole(9));  // later than the list
+  box.commit.dispatch();
   box.backend.finish();
   EXPECT_EQ(std::get<PrlReply>(agent.replies.at(list)).pids.size(), 1U);
-  EXPECT_EQ(std::get<PrlReply>(other.replies.at(others)).pids.size(), 1U);
   box.backend.finish();
 }
 
-TEST(GroupCommit, RequestsAboutOneRuleKeepTheirOrder) {
+// The order of requests is that of a session: what others have under way keeps nobody waiting.
+TEST(CommitPipeline, AListAndARefusalWaitForNobodyElsesChanges) {
+  Slow box(2);
+  auto& greedy = box.agent("greedy");
+  auto& other = box.agent("other");
+  box.submit(greedy, pinhole(1));
+  box.submit(greedy, pinhole(2));
+  box.commit.dispatch();
+  const auto list = box.submit(other, PrlRequest{});
+  EXPECT_TRUE(std::get<PrlReply>(other.replies.at(list)).pids.empty());
+  const auto full = box.submit(other, pinhole(3));
+  EXPECT_EQ(refusal(other.replies.at(full)), kNoResources);
+  const auto own = box.submit(greedy, pinhole(4));
+  EXPECT_FALSE(greedy.replies.contains(own)) << "one of its own may yet fail";
+  box.backend.finish({ChangeResult::kRefused});
+  box.backend.finish();
+  EXPECT_TRUE(std::holds_alternative<PerReply>(greedy.replies.at(own)));
+}
+
+TEST(CommitPipeline, RequestsAboutOneRuleKeepTheirOrder) {
   Slow box;
   auto& agent = box.agent("a");
   box.submit(agent, pinhole());
   box.commit.dispatch();
-  const PolicyRuleId pid = box.backend.batches[0][0].pid;
+  const PolicyRuleId pid = box.backend.batches[0][0].after.pid;
   box.backend.finish();
   const auto longer = box.submit(agent, PlcRequest{pid, {100}});
   const auto shorter = box.submit(agent, PlcRequest{pid, {50}});
@@ -206,7 +227,7 @@ TEST(GroupCommit, RequestsAboutOneRuleKeepTheirOrder) {
 }
 
 // Thousands of requests about one rule in one read: each is looked at a bounded number of times.
-TEST(GroupCommit, ManyRequestsAboutOneRuleCostNoMoreThanTheirNumber) {
+TEST(CommitPipeline, ManyRequestsAboutOneRuleCostNoMoreThanTheirNumber) {
   MiddleboxCore box;
   auto& agent = box.agent("a");
   auto& other = box.agent("a");
@@ -223,12 +244,12 @@ TEST(GroupCommit, ManyRequestsAboutOneRuleCostNoMoreThanTheirNumber) {
   }
 }
 
-TEST(GroupCommit, AStatusRequestFindsTheRuleAsTheRequestBeforeItLeftIt) {
+TEST(CommitPipeline, AStatusRequestFindsTheRuleAsTheRequestBeforeItLeftIt) {
   Slow box;
   auto& agent = box.agent("a");
   box.submit(agent, pinhole(1, 60));
   box.commit.dispatch();
-  const PolicyRuleId pid = box.backend.batches[0][0].pid;
+  const PolicyRuleId pid = box.backend.batches[0][0].after.pid;
   box.backend.finish();
   box.submit(agent, PlcRequest{pid, {90}});
   const auto longer = box.submit(agent, PrsRequest{pid});
@@ -245,13 +266,13 @@ TEST(GroupCommit, AStatusRequestFindsTheRuleAsTheRequestBeforeItLeftIt) {
 }
 
 // RFC 5189 2.1.4: on one session, what comes later is decided as if it had been sent later.
-TEST(GroupCommit, ARefusalWaitsForTheChangesThatCameBefore) {
+TEST(CommitPipeline, ARefusalWaitsForTheChangesThatCameBefore) {
   for (const bool ends : {true, false}) {
     Slow box{1};
     auto& agent = box.agent("a");
     box.submit(agent, pinhole(1));
     box.commit.dispatch();
-    const PolicyRuleId pid = box.backend.batches[0][0].pid;
+    const PolicyRuleId pid = box.backend.batches[0][0].after.pid;
     box.backend.finish();
     const auto removal = box.submit(agent, PlcRequest{pid, {0}});
     const auto per = box.submit(agent, pinhole(2));  // no room, unless the removal makes it
@@ -268,7 +289,7 @@ TEST(GroupCommit, ARefusalWaitsForTheChangesThatCameBefore) {
   }
 }
 
-TEST(GroupCommit, AGroupThatIsAboutToGoIsNotJoined) {
+TEST(CommitPipeline, AGroupThatIsAboutToGoIsNotJoined) {
   Slow box;
   auto& agent = box.agent("a");
   box.submit(agent, pinhole(1));
@@ -302,13 +323,13 @@ TEST(GroupCommit, AGroupThatIsAboutToGoIsNotJoined) {
 }
 
 // Others' changes that come later are not waited for, however many there are.
-TEST(GroupCommit, NobodysChangesHoldUpAnother) {
+TEST(CommitPipeline, NobodysChangesHoldUpAnother) {
   Slow box{2};
   auto& agent = box.agent("a");
   auto& busy = box.agent("b");
   box.submit(busy, pinhole(1));
   box.commit.dispatch();
-  const PolicyRuleId pid = box.backend.batches[0][0].pid;
+  const PolicyRuleId pid = box.backend.batches[0][0].after.pid;
   box.backend.finish();
   box.submit(agent, pinhole(2));
   box.submit(busy, PlcRequest{pid, {60}});
@@ -334,7 +355,7 @@ TEST(GroupCommit, NobodysChangesHoldUpAnother) {
 }
 
 // A PDR has its effect when the rules that it hits are gone, and not before.
-TEST(GroupCommit, WhatFollowsADisableRuleFindsItsRulesGone) {
+TEST(CommitPipeline, WhatFollowsADisableRuleFindsItsRulesGone) {
   Slow box{3};
   auto& agent = box.agent("a");
   box.submit(agent, pinhole(1));
@@ -367,12 +388,12 @@ TEST(GroupCommit, WhatFollowsADisableRuleFindsItsRulesGone) {
   EXPECT_TRUE(box.commit.idle());
 }
 
-TEST(GroupCommit, ARemovalThatFailsLeavesTheRuleAsItWas) {
+TEST(CommitPipeline, ARemovalThatFailsLeavesTheRuleAsItWas) {
   Slow box;
   auto& agent = box.agent("a");
   box.submit(agent, pinhole(1, 60));
   box.commit.dispatch();
-  const PolicyRuleId pid = box.backend.batches[0][0].pid;
+  const PolicyRuleId pid = box.backend.batches[0][0].after.pid;
   box.backend.finish();
   const auto end = box.submit(agent, PlcRequest{pid, {0}});
   box.commit.dispatch();
@@ -382,12 +403,12 @@ TEST(GroupCommit, ARemovalThatFailsLeavesTheRuleAsItWas) {
   EXPECT_EQ(std::get<PesReply>(agent.replies.at(status)).lifetime, Lifetime{60});
 }
 
-TEST(GroupCommit, AnExpiredRuleThatCannotBeRemovedIsTriedAgain) {
+TEST(CommitPipeline, AnExpiredRuleThatCannotBeRemovedIsTriedAgain) {
   Slow box;
   auto& agent = box.agent("a");
   box.submit(agent, pinhole(1, 60));
   box.commit.dispatch();
-  const PolicyRuleId pid = box.backend.batches[0][0].pid;
+  const PolicyRuleId pid = box.backend.batches[0][0].after.pid;
   box.backend.finish();
   box.advance(61s);
   ASSERT_TRUE(box.backend.busy());
@@ -402,12 +423,12 @@ TEST(GroupCommit, AnExpiredRuleThatCannotBeRemovedIsTriedAgain) {
   EXPECT_EQ(agent.events.size(), 1U);
 }
 
-TEST(GroupCommit, ARuleIsNotEndedTwiceWhileItsEndIsUnderWay) {
+TEST(CommitPipeline, ARuleIsNotEndedTwiceWhileItsEndIsUnderWay) {
   Slow box;
   auto& agent = box.agent("a");
   box.submit(agent, pinhole(1, 60));
   box.commit.dispatch();
-  const PolicyRuleId pid = box.backend.batches[0][0].pid;
+  const PolicyRuleId pid = box.backend.batches[0][0].after.pid;
   box.backend.finish();
   box.submit(agent, PlcRequest{pid, {0}});
   box.commit.dispatch();

@@ -11,6 +11,7 @@
 #include <string>
 #include <thread>
 
+#include "middlebox/commit/journal.hpp"
 #include "middlebox/store/store.hpp"
 
 namespace simco::middlebox {
@@ -18,19 +19,16 @@ namespace simco::middlebox {
 /// Lives on the loop's thread. The store belongs to this from construction to destruction. Its own
 /// thread begins with the first write(), so that it has the privileges of the running program and
 /// not those of its start.
-class StoreThread {
+class StoreThread final : public Journal::Writer {
  public:
-  /// Called on the loop with the reason where the batch could not be kept.
-  using Done = std::function<void(const std::optional<store::StoreFailure>& failure)>;
-
   StoreThread(boost::asio::io_context& io, store::Store& store);
   StoreThread(const StoreThread&) = delete;
   StoreThread& operator=(const StoreThread&) = delete;
   /// What is queued is still written; nobody is called any more.
   ~StoreThread();
 
-  /// Writes `batch` after those before it.
-  void write(store::Batch batch, Done done);
+  /// Calls `done` from the loop.
+  void write(store::Batch batch, Done done) override;
 
  private:
   struct Job {

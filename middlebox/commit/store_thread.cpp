@@ -1,4 +1,4 @@
-#include "middlebox/store_thread.hpp"
+#include "middlebox/commit/store_thread.hpp"
 
 #include <pthread.h>
 #include <signal.h>

@@ -1,0 +1,124 @@
+#include "middlebox/commit/journal.hpp"
+
+#include <iterator>
+#include <utility>
+
+#include "middlebox/commit/rule_codec.hpp"
+#include "middlebox/limits.hpp"
+#include "middlebox/metrics.hpp"
+#include "simco/wire/assert.hpp"
+
+namespace simco::middlebox {
+namespace {
+
+using rule::ChangeResult;
+using rule::RuleChange;
+using State = Journal::State;
+
+/// One look at both clocks: they say when a rule ends after a restart.
+class Now {
+ public:
+  explicit Now(const Clock& clock) : monotonic_(clock.now()), wall_ms_(clock.wall_ms()) {}
+
+  /// What the store is to have of the rule of `change`.
+  store::Entry entry(const RuleChange& change, State state) const {
+    const auto& record = state == State::kAfter ? change.after : change.before;
+    if (record.pid == PolicyRuleId{}) return {change.rule().pid, {}};
+    return {record.pid, encode_rule(record, monotonic_, wall_ms_)};
+  }
+
+ private:
+  Instant monotonic_;
+  std::int64_t wall_ms_;
+};
+
+}  // namespace
+
+Journal::Journal(Writer& writer, const Clock& clock, Monitor& monitor, Metrics* metrics)
+    : writer_(writer), clock_(clock), monitor_(monitor), metrics_(metrics) {}
+
+void Journal::keep(std::span<const RuleChange> changes, State state, const rule::IdPositions& ids,
+                   Client& client) {
+  SIMCO_ASSERT(client_ == nullptr && !waiting_);
+  ids_.pids = std::max(ids_.pids, ids.pids);
+  ids_.groups = std::max(ids_.groups, ids.groups);
+  const Now now(clock_);
+  std::vector<store::Entry> entries;
+  entries.reserve(changes.size());
+  for (const auto& change : changes) entries.push_back(now.entry(change, state));
+  if (!retrying_) return write(std::move(entries), &client);
+  waiting_ = std::move(entries);
+  client_ = &client;
+}
+
+void Journal::owe(std::span<const RuleChange> changes, std::span<const ChangeResult> results) {
+  const Now now(clock_);
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    const auto state = results[i] == ChangeResult::kDone ? State::kAfter : State::kBefore;
+    auto entry = now.entry(changes[i], state);
+    backlog_.insert_or_assign(entry.pid, std::move(entry.octets));
+  }
+  retry_later();
+}
+
+void Journal::forget(std::span<const PolicyRuleId> pids) {
+  for (const auto pid : pids) backlog_.insert_or_assign(pid, std::string());
+  if (!pids.empty()) retry_later();
+}
+
+void Journal::finish() {
+  if (!backlog_.empty()) write({}, nullptr);
+}
+
+void Journal::on_deadline(Instant now) {
+  if (!retry_at_ || now < *retry_at_) return;
+  retry_at_.reset();
+  if (backlog_.empty() || retrying_) return;
+  retrying_ = true;
+  write({}, nullptr);
+}
+
+void Journal::write(std::vector<store::Entry> entries, Client* client) {
+  store::Batch batch;
+  batch.counters = {ids_.pids, ids_.groups};
+  auto backlog = std::exchange(backlog_, {});
+  for (const auto& [pid, octets] : backlog) batch.entries.push_back({pid, octets});
+  batch.entries.insert(batch.entries.end(), std::make_move_iterator(entries.begin()),
+                       std::make_move_iterator(entries.end()));
+  writer_.write(std::move(batch), [this, client, backlog = std::move(backlog),
+                                   began = clock_.now()](const Failure& failure) mutable {
+    on_written(failure, std::move(backlog), began, client);
+  });
+}
+
+void Journal::on_written(const Failure& failure, Backlog backlog, Instant began, Client* client) {
+  if (metrics_ != nullptr) metrics_->stored(clock_.now() - began, !failure.has_value());
+  note(failure);
+  if (failure) {
+    // What has been added meanwhile is newer.
+    backlog_.merge(backlog);
+    retry_later();
+  }
+  if (client != nullptr) return client->on_journaled(failure);
+  retrying_ = false;
+  if (!waiting_) return;
+  auto entries = std::exchange(waiting_, std::nullopt);
+  write(std::move(*entries), std::exchange(client_, nullptr));
+}
+
+void Journal::retry_later() {
+  if (!retry_at_) retry_at_ = clock_.now() + kStoreRetry;
+}
+
+void Journal::note(const Failure& failure) {
+  if (failure && failure->taken && !std::exchange(taken_, true)) monitor_.on_store_taken();
+  if (failure.has_value() == failing_) return;
+  failing_ = failure.has_value();
+  if (failing_) {
+    monitor_.on_store_failing(failure->what);
+  } else {
+    monitor_.on_store_working();
+  }
+}
+
+}  // namespace simco::middlebox

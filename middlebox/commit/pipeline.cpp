@@ -1,0 +1,260 @@
+#include "middlebox/commit/pipeline.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "middlebox/limits.hpp"
+#include "simco/wire/assert.hpp"
+
+namespace simco::middlebox {
+
+using policy::Plan;
+using policy::Verdict;
+using rule::ChangeResult;
+using rule::RuleChange;
+
+CommitPipeline::CommitPipeline(policy::PolicyEngine& engine, Journal* journal,
+                               backend::Backend& backend, Observer& observer, Metrics* metrics)
+    : engine_(engine), journal_(journal), backend_(backend), observer_(observer), times_(metrics) {}
+
+bool CommitPipeline::idle() const {
+  return stage_ == Stage::kIdle && queue_.empty() && lines_.empty() && disabling_.empty();
+}
+
+// --- Plan ----------------------------------------------------------------------------------------
+
+void CommitPipeline::submit(Requester& requester, TransactionId tid, const Body& request,
+                            Instant now) {
+  // The copies borrow nothing: no policy rule request has variable parts.
+  if (!lines_.empty()) {
+    if (const auto line = lines_.find(&requester); line != lines_.end()) {
+      return line->second.requests.push_back({tid, request});
+    }
+  }
+  if (decide(requester, tid, request, now)) return;
+  lines_[&requester].requests.push_back({tid, request});
+}
+
+bool CommitPipeline::decide(Requester& requester, TransactionId tid, const Body& request,
+                            Instant now) {
+  const bool settled = requester.unsettled_ == 0;
+  const policy::RequestContext context{requester.agent(), tid, requester.lifetime_max_s(), settled};
+  const auto began = times_.now();
+  const Plan plan = engine_.plan(context, request, now);
+  const auto ended = times_.now();
+  times_.decided(began, ended);
+  const auto transaction = policy::transaction_of(request).value_or(policy::Transaction{});
+  switch (plan.verdict) {
+    case Verdict::kReplied: answer(requester, tid, transaction, plan.reply); return true;
+    case Verdict::kPlanned:
+      ++requester.unsettled_;
+      queue(plan, {&requester, tid, transaction, {}, 0, requester.agent(), ended});
+      return true;
+    case Verdict::kWaitForRule: after_rule_[plan.awaited].push_back(&requester); return false;
+    case Verdict::kWaitForChanges:
+      SIMCO_ASSERT(!settled);
+      lines_[&requester].for_changes = true;
+      return false;
+  }
+  return true;
+}
+
+void CommitPipeline::queue(const Plan& plan, ChangeOrigin origin) {
+  origin.slot = plan.slot;
+  origin.weight = plan.weight;
+  queue_.push(plan.change, origin);
+  if (origin.requester != nullptr) ids_ = plan.ids;
+}
+
+void CommitPipeline::expire(Instant now) {
+  // What is due stays due, and is asked for again when the backend is idle.
+  if (stage_ == Stage::kIdle || queue_.size() < kBacklogMax) {
+    Plan plan;
+    for (std::size_t i = 0; i < policy::kExpiryBatchMax && engine_.plan_expiry(now, plan); ++i) {
+      ChangeOrigin origin;
+      origin.agent = plan.change.before.owner;
+      queue(plan, origin);
+    }
+  }
+}
+
+void CommitPipeline::wake_rule(PolicyRuleId pid, Instant now) {
+  auto waiting = after_rule_.find(pid);
+  while (waiting != after_rule_.end() && !engine_.under_way(pid)) {
+    Requester* const first = waiting->second.front();
+    waiting->second.pop_front();
+    if (waiting->second.empty()) after_rule_.erase(waiting);
+    resume(*first, now);
+    waiting = after_rule_.find(pid);
+  }
+}
+
+void CommitPipeline::wake(Requester& requester, Instant now) {
+  if (--requester.unsettled_ != 0 || lines_.empty()) return;
+  const auto line = lines_.find(&requester);
+  if (line != lines_.end() && std::exchange(line->second.for_changes, false)) {
+    resume(requester, now);
+  }
+}
+
+void CommitPipeline::resume(Requester& requester, Instant now) {
+  Line& line = lines_.at(&requester);
+  while (!line.requests.empty()) {
+    const Waiting& next = line.requests.front();
+    if (!decide(requester, next.tid, next.request, now)) return;
+    line.requests.pop_front();
+  }
+  lines_.erase(&requester);
+}
+
+// --- Journal, enforce ----------------------------------------------------------------------------
+
+bool CommitPipeline::advance(Instant now) {
+  for (bool begun = false;;) {
+    if (stage_ == Stage::kIdle) {
+      if (queue_.empty()) return false;
+      if (begun && queue_.heavy()) return true;
+      begin_batch();
+      begun = true;
+    }
+    if (!std::exchange(stage_done_, false)) return false;
+    switch (stage_) {
+      case Stage::kIdle: break;
+      case Stage::kJournal: enforce(); break;
+      case Stage::kEnforce: take_back(); break;
+      case Stage::kTakeBack: settle_batch(now); break;
+    }
+  }
+}
+
+void CommitPipeline::begin_batch() {
+  queue_.take(batch_);
+  results_.assign(batch_.size(), ChangeResult::kDone);
+  journal_failure_.reset();
+  times_.batch_begins(batch_);
+  stage_ = Stage::kJournal;
+  if (journal_ == nullptr) {
+    stage_done_ = true;
+  } else {
+    journal_->keep(batch_.changes, Journal::State::kAfter, ids_, *this);
+  }
+}
+
+void CommitPipeline::on_journaled(const Journal::Failure& failure) {
+  SIMCO_ASSERT(stage_ == Stage::kJournal || stage_ == Stage::kTakeBack);
+  journal_failure_ = failure;
+  stage_done_ = true;
+  observer_.on_stage_done();
+}
+
+void CommitPipeline::enforce() {
+  stage_ = Stage::kEnforce;
+  if (!journal_failure_) return backend_.apply(batch_.changes, *this);
+  enforce_removals();
+}
+
+void CommitPipeline::enforce_removals() {
+  removals_.clear();
+  removals_at_.clear();
+  std::ranges::fill(results_, ChangeResult::kNoResources);
+  for (std::size_t i = 0; i < batch_.size(); ++i) {
+    // Once another middlebox has taken the rules over, they are its own to end.
+    if (journal_failure_->taken || batch_.changes[i].kind != RuleChange::Kind::kRemove) continue;
+    removals_.push_back(batch_.changes[i]);
+    removals_at_.push_back(i);
+  }
+  if (!removals_.empty()) return backend_.apply(removals_, *this);
+  stage_done_ = true;
+}
+
+void CommitPipeline::on_applied(std::span<const ChangeResult> results) {
+  SIMCO_ASSERT(stage_ == Stage::kEnforce && !stage_done_);
+  if (journal_failure_) {
+    SIMCO_ASSERT(results.size() == removals_at_.size());
+    for (std::size_t i = 0; i < results.size(); ++i) results_[removals_at_[i]] = results[i];
+  } else {
+    SIMCO_ASSERT(results.size() == batch_.size());
+    std::ranges::copy(results, results_.begin());
+  }
+  stage_done_ = true;
+  observer_.on_stage_done();
+}
+
+// The refusal waits until the store has forgotten the change: else a restart could bring it about.
+void CommitPipeline::take_back() {
+  stage_ = Stage::kTakeBack;
+  const bool refused = std::ranges::any_of(
+      results_, [](ChangeResult result) { return result != ChangeResult::kDone; });
+  if (journal_failure_ || journal_ == nullptr || !refused) {
+    // Whether the store has them is not known if it was lost on the way.
+    if (journal_failure_ && !journal_failure_->taken) journal_->owe(batch_.changes, results_);
+    stage_done_ = true;
+    return;
+  }
+  std::vector<RuleChange> undone;
+  for (std::size_t i = 0; i < results_.size(); ++i) {
+    if (results_[i] != ChangeResult::kDone) undone.push_back(batch_.changes[i]);
+  }
+  journal_->keep(undone, Journal::State::kBefore, ids_, *this);
+}
+
+// --- Settle --------------------------------------------------------------------------------------
+
+void CommitPipeline::settle_batch(Instant now) {
+  times_.batch_ended(batch_);
+  for (std::size_t i = 0; i < batch_.size(); ++i) {
+    const auto& origin = batch_.origins[i];
+    settle(batch_.changes[i], origin, results_[i], now);
+    // At once: what waits for this change must not see the later ones of the batch.
+    if (!after_rule_.empty()) wake_rule(batch_.changes[i].rule().pid, now);
+  }
+  stage_ = Stage::kIdle;
+  batch_.clear();
+}
+
+void CommitPipeline::settle(RuleChange& change, const ChangeOrigin& origin, ChangeResult result,
+                            Instant now) {
+  if (change.kind == RuleChange::Kind::kRemove) {
+    // The rule's end may be the end of what is known of its owner.
+    owner_name_ = change.before.owner_name;
+    change.before.owner_name = owner_name_;
+  }
+  const auto outcome = engine_.settle(origin.slot, change, result, now);
+  Requester* const requester = origin.requester;
+  rule::Decision decision{change, result, {}, {}, outcome.ended_by};
+  if (requester != nullptr) {
+    decision.by = requester->agent_name();
+    decision.peer = requester->peer();
+  }
+  times_.settled(decision);
+  observer_.on_decided(decision);
+  if (outcome.event) observer_.on_rule_event(*outcome.event, requester);
+  if (outcome.completed_disable != PolicyRuleId{}) complete_disable(outcome.completed_disable, now);
+  if (requester == nullptr) {
+    if (!outcome.event) observer_.on_expiry_failed(change.before.pid);
+    return;
+  }
+  if (outcome.disabling) {
+    // 5.3.17: a PDR is answered when the rules that it hits are gone.
+    disabling_.emplace(change.after.pid, Disabling{requester, origin.tid, outcome.reply});
+    return expire(now);
+  }
+  answer(*requester, origin.tid, origin.transaction, outcome.reply);
+  wake(*requester, now);
+}
+
+void CommitPipeline::answer(Requester& requester, TransactionId tid,
+                            policy::Transaction transaction, const Body& reply) {
+  times_.replied(transaction, reply);
+  requester.reply(tid, reply);
+}
+
+void CommitPipeline::complete_disable(PolicyRuleId pid, Instant now) {
+  const auto completed = disabling_.extract(pid);
+  SIMCO_ASSERT(completed);
+  const Disabling& disabling = completed.mapped();
+  answer(*disabling.requester, disabling.tid, policy::Transaction::kPdr, disabling.reply);
+  wake(*disabling.requester, now);
+}
+
+}  // namespace simco::middlebox

@@ -1,0 +1,148 @@
+// The way of a request from the policy engine to its reply: plan, journal, enforce, settle. Group
+// commit without a timer.
+//
+//   plan     the engine decides, and describes what is to change as a value
+//   journal  the store, if there is one, keeps the batch (write-ahead logging)
+//   enforce  the backend carries it out
+//   settle   the engine completes or undoes each change; replies and events go out
+//
+// The order is store, kernel, reply. What is killed in between was never acknowledged; the next
+// start makes the kernel enforce exactly what the store has. A change that the kernel refuses is
+// taken back in the store before it is answered. If the store fails, nothing new is granted, but
+// rules still end: a pinhole must not stay open for want of disk.
+//
+// While a batch is under way, requests gather; when it comes back, they are the next batch. So one
+// request at a time costs one trip, and under load many share one, at no added waiting.
+//
+// The requests of one session take effect in the order in which they came (doc/rfc4540.md, reading
+// 26). One that cannot be decided before earlier changes of its session are settled waits for
+// these, and those that come after it on its session wait behind it. It never waits for the changes
+// of others, except for one of the very rule that it is about.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "middlebox/backend/backend.hpp"
+#include "middlebox/commit/change_queue.hpp"
+#include "middlebox/commit/journal.hpp"
+#include "middlebox/commit/requester.hpp"
+#include "middlebox/commit/stage_times.hpp"
+#include "middlebox/policy/engine.hpp"
+
+namespace simco::middlebox {
+
+/// Lives on one thread. Time is handed in.
+class CommitPipeline final : private backend::Backend::Client, private Journal::Client {
+ public:
+  /// Hears what becomes of rules.
+  class Observer {
+   public:
+    /// A change is decided, and the reply is not out yet.
+    virtual void on_decided(const rule::Decision&) {}
+    /// `cause` asked for it and hears of it by the reply; nullptr: nobody did.
+    virtual void on_rule_event(const policy::RuleEvent& event, const Requester* cause) = 0;
+    /// The backend could not remove a rule whose time is over; it is asked again later.
+    virtual void on_expiry_failed(PolicyRuleId pid) = 0;
+    /// Backend or store have answered: advance() has something to do. May come from inside any call
+    /// of the pipeline that reaches them.
+    virtual void on_stage_done() = 0;
+
+   protected:
+    ~Observer() = default;
+  };
+
+  /// `journal` may be nullptr: then rules end with the process. All must outlive this; so must
+  /// `metrics`, if there are any.
+  CommitPipeline(policy::PolicyEngine& engine, Journal* journal, backend::Backend& backend,
+                 Observer& observer, Metrics* metrics = nullptr);
+
+  /// Decides a request. The reply comes at once, or from advance().
+  void submit(Requester& requester, TransactionId tid, const Body& request, Instant now);
+  /// Plans the end of rules whose lifetime is over.
+  void expire(Instant now);
+  /// Goes on as far as possible: settles the batch that has come back, begins the next. To be
+  /// called when the requests of a turn are in, and after on_stage_done(). Returns true if there is
+  /// more to do than others should wait for: then call it again soon.
+  bool advance(Instant now);
+  /// No change waits or is under way.
+  bool idle() const;
+
+ private:
+  enum class Stage : std::uint8_t { kIdle, kJournal, kEnforce, kTakeBack };
+  struct Waiting {
+    TransactionId tid;
+    Body request;
+  };
+  /// Undecided requests of one session, in their order: the first waits, the others behind it.
+  struct Line {
+    std::deque<Waiting> requests;
+    bool for_changes = false;  ///< what the first waits for: the session's own changes, or a rule
+  };
+  /// A PDR whose rule is in force, while the enable rules that it hits are being removed.
+  struct Disabling {
+    Requester* requester;
+    TransactionId tid;
+    Body reply;
+  };
+
+  // Plan
+  /// Answers the request, or queues its change. False if it has to wait.
+  bool decide(Requester& requester, TransactionId tid, const Body& request, Instant now);
+  void queue(const policy::Plan& plan, ChangeOrigin origin);
+  /// The change of a rule is settled: goes on with the lines that waited for that.
+  void wake_rule(PolicyRuleId pid, Instant now);
+  /// One of its changes is settled.
+  void wake(Requester& requester, Instant now);
+  /// Decides the requests in a line up to the next that has to wait.
+  void resume(Requester& requester, Instant now);
+
+  // Journal, enforce
+  void begin_batch();
+  void on_journaled(const Journal::Failure& failure) override;
+  /// Hands the changes of the batch that may go on to the backend.
+  void enforce();
+  void enforce_removals();
+  void on_applied(std::span<const rule::ChangeResult> results) override;
+  /// What the backend has refused must not be in the store.
+  void take_back();
+
+  // Settle
+  void settle_batch(Instant now);
+  void settle(rule::RuleChange& change, const ChangeOrigin& origin, rule::ChangeResult result,
+              Instant now);
+  void answer(Requester& requester, TransactionId tid, policy::Transaction transaction,
+              const Body& reply);
+  void complete_disable(PolicyRuleId pid, Instant now);
+
+  policy::PolicyEngine& engine_;
+  Journal* journal_;
+  backend::Backend& backend_;
+  Observer& observer_;
+  StageTimes times_;
+
+  // Requests that cannot be decided yet
+  std::unordered_map<Requester*, Line> lines_;
+  std::unordered_map<PolicyRuleId, std::deque<Requester*>> after_rule_;
+
+  ChangeQueue queue_;
+  rule::IdPositions ids_;  ///< as of the last plan
+
+  // The batch under way
+  Stage stage_ = Stage::kIdle;
+  bool stage_done_ = false;  ///< its answer has come
+  ChangeBatch batch_;
+  std::vector<rule::ChangeResult> results_;  ///< one for each change
+  Journal::Failure journal_failure_;
+  std::vector<rule::RuleChange> removals_;  ///< all that is carried out when the store fails
+  std::vector<std::size_t> removals_at_;    ///< where they are in the batch
+
+  std::unordered_map<PolicyRuleId, Disabling> disabling_;
+  std::string owner_name_;  ///< scratch
+};
+
+}  // namespace simco::middlebox

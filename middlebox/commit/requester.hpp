@@ -1,0 +1,33 @@
+// Whoever sends policy rule requests, as the commit pipeline sees it.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "middlebox/rule/rule_record.hpp"
+#include "simco/wire/messages.hpp"
+
+namespace simco::middlebox {
+
+/// One session. Must live until each of its requests has been answered.
+class Requester {
+ public:
+  virtual rule::AgentId agent() const = 0;
+  /// Name of that agent; valid as long as the session is open.
+  virtual std::string_view agent_name() const = 0;
+  /// Its address, for the log.
+  virtual std::string_view peer() const = 0;
+  /// Longest lifetime that its session was told of, seconds.
+  virtual std::uint32_t lifetime_max_s() const = 0;
+  virtual void reply(TransactionId tid, const Body& body) = 0;
+
+ protected:
+  ~Requester() = default;
+
+ private:
+  friend class CommitPipeline;
+  /// Changes that it asked for and that are not settled; a PDR's is when its victims have ended.
+  std::uint32_t unsettled_ = 0;
+};
+
+}  // namespace simco::middlebox

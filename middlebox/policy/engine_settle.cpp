@@ -1,0 +1,157 @@
+// What becomes of a plan when it has been carried out, or has not: the second step.
+#include "middlebox/policy/engine.hpp"
+#include "middlebox/policy/replies.hpp"
+
+namespace simco::policy {
+
+using rule::ChangeResult;
+using rule::RuleChange;
+
+Outcome PolicyEngine::settle(RuleSlot slot, const RuleChange& change, ChangeResult result,
+                             Instant now) {
+  Rule& rule = rules_[slot];
+  SIMCO_ASSERT(rule.under_way && rule.pid == change.rule().pid);
+  rule.under_way = false;
+  Outcome outcome;
+  if (result == ChangeResult::kDone) {
+    commit(slot, change, now, outcome);
+  } else {
+    outcome.reply = NegativeReply{result == ChangeResult::kNoResources
+                                      ? NegativeReplyCode::kNoResources
+                                      : NegativeReplyCode::kConfigurationFailed,
+                                  {}};
+    roll_back(slot, change, now, outcome);
+  }
+  return outcome;
+}
+
+// --- It has been carried out -------------------------------------------------------------------
+
+void PolicyEngine::commit(RuleSlot slot, const RuleChange& change, Instant now, Outcome& outcome) {
+  const Rule& rule = rules_[slot];
+  outcome.event = RuleEvent{rule.pid, change.lifetime, rule.owner, rule.creating_tid, {}};
+  switch (change.kind) {
+    case RuleChange::Kind::kAdd: return commit_addition(slot, change, now, outcome);
+    case RuleChange::Kind::kReplace: return commit_replacement(slot, change, outcome);
+    case RuleChange::Kind::kSetLifetime: return commit_lifetime(slot, change, now, outcome);
+    case RuleChange::Kind::kRemove: return commit_removal(slot, outcome);
+  }
+}
+
+void PolicyEngine::commit_addition(RuleSlot slot, const RuleChange& change, Instant now,
+                                   Outcome& outcome) {
+  Rule& rule = rules_[slot];
+  rule.pending = false;
+  rule.expires_at = change.after.expires_at;
+  if (rule.kind != RuleKind::kDisable) groups_.settle(rule.group);
+  append<&Rule::by_owner>(rules_, agents_[rule.owner].rules, slot);
+  ++agents_[rule.owner].live_count;
+  expiry_.add(slot);
+  switch (rule.kind) {
+    case RuleKind::kReserve: outcome.reply = reserved(slot, change.lifetime); return;
+    case RuleKind::kEnable:
+      enable_rules_.insert(slot, traffic_of(rule.internal, rule.external));
+      outcome.reply = enabled(slot, change.lifetime);
+      return;
+    case RuleKind::kDisable:
+      SIMCO_ASSERT(pending_disable_rules_ > 0);
+      --pending_disable_rules_;
+      outcome.reply = PdrReply{rule.pid, change.lifetime};
+      outcome.disabling = end_disabled_rules(slot, now) != 0;
+      return;
+  }
+}
+
+// 8.4.2: the PID stays, and so do group, owner and what the NAT had reserved.
+void PolicyEngine::commit_replacement(RuleSlot slot, const RuleChange& change, Outcome& outcome) {
+  Rule& rule = rules_[slot];
+  rule.kind = RuleKind::kEnable;
+  rule.any_version = false;
+  enabling_.erase(slot);
+  rule.expires_at = change.after.expires_at;
+  if (nat_.translates()) nat_.adopt(slot, rule);
+  expiry_.add(slot);
+  enable_rules_.insert(slot, traffic_of(rule.internal, rule.external));
+  outcome.reply = enabled(slot, change.lifetime);
+}
+
+void PolicyEngine::commit_lifetime(RuleSlot slot, const RuleChange& change, Instant now,
+                                   Outcome& outcome) {
+  // A disable rule that came in between has ended it, whatever was asked for.
+  const bool ended = ended_by_.contains(slot);
+  rules_[slot].expires_at = ended ? now - kExpiryTick : change.after.expires_at;
+  expiry_.add(slot);
+  outcome.reply = PlcReply{change.lifetime};
+}
+
+void PolicyEngine::commit_removal(RuleSlot slot, Outcome& outcome) {
+  note_ended(slot, outcome);
+  outcome.event->ended_by = outcome.ended_by;
+  outcome.reply = PrdReply{};
+  Rule& rule = rules_[slot];
+  unlink<&Rule::by_owner>(rules_, agents_[rule.owner].rules, slot);
+  --agents_[rule.owner].live_count;
+  if (rule.kind == RuleKind::kEnable) {
+    enable_rules_.erase(slot, traffic_of(rule.internal, rule.external));
+  }
+  if (rule.kind == RuleKind::kDisable) {
+    file_disable_rule(slot, false);
+  } else if (nat_.translates()) {
+    nat_.give_back(slot, rule);
+  }
+  destroy_rule(slot);
+}
+
+// --- It has not --------------------------------------------------------------------------------
+
+void PolicyEngine::roll_back(RuleSlot slot, const RuleChange& change, Instant now,
+                             Outcome& outcome) {
+  Rule& rule = rules_[slot];
+  switch (change.kind) {
+    case RuleChange::Kind::kAdd: return roll_back_addition(slot);
+    case RuleChange::Kind::kReplace:
+      if (nat_.translates()) nat_.abandon(slot, rule);
+      rule.internal = rule.external = enabling_.extract(slot).mapped();
+      rule.parameters = {};
+      set_elements(slot, 0);
+      break;
+    case RuleChange::Kind::kSetLifetime:
+      if (!ended_by_.contains(slot)) break;
+      // A disable rule came in between: it still has to go.
+      rule.expires_at = now - kExpiryTick;
+      expiry_.add(slot);
+      return;
+    case RuleChange::Kind::kRemove:
+      if (rule.kind != RuleKind::kDisable) groups_.settle(rule.group);
+      break;
+  }
+  // Whatever ended or was to end it: a rule that the backend still enforces stays in the table.
+  if (rule.expires_at <= now) rule.expires_at = now + kExpiryRetry;
+  expiry_.add(slot);
+  note_ended(slot, outcome);
+}
+
+void PolicyEngine::roll_back_addition(RuleSlot slot) {
+  const Rule& rule = rules_[slot];
+  if (rule.kind == RuleKind::kDisable) {
+    SIMCO_ASSERT(pending_disable_rules_ > 0);
+    --pending_disable_rules_;
+    file_disable_rule(slot, false);
+  } else if (nat_.translates()) {
+    nat_.give_back(slot, rule);
+  }
+  destroy_rule(slot);
+}
+
+void PolicyEngine::note_ended(RuleSlot slot, Outcome& outcome) {
+  const auto ended = ended_by_.extract(slot);
+  if (!ended) return;
+  outcome.ended_by = ended.mapped();
+  const auto left = disabling_.find(outcome.ended_by);
+  SIMCO_ASSERT(left != disabling_.end() && left->second > 0);
+  if (--left->second != 0) return;
+  disabling_.erase(left);
+  outcome.completed_disable = outcome.ended_by;
+}
+
+}  // namespace simco::policy
