@@ -30,8 +30,8 @@ inline constexpr std::size_t kAssociationGuestsMax = 1024;
 /// name from that source are judged.
 inline constexpr std::chrono::seconds kAuthenticationPenalty{1};
 /// Names at sources whose wrong tokens are remembered, and whose right ones are.
-inline constexpr std::size_t kThrottledMax = 65'536;
-inline constexpr std::size_t kTrustedMax = 65'536;
+inline constexpr std::size_t kAuthPausesMax = 65'536;
+inline constexpr std::size_t kAuthTrustedMax = 65'536;
 /// Lines of the log that wait for standard error, octets; further ones are lost, and counted.
 inline constexpr std::size_t kLogQueueOctets = 256 * 1024;
 /// Longest time that the end of the program waits for them.

@@ -1,4 +1,4 @@
-// Whoever sends policy rule requests, as the commit pipeline sees it.
+// A session that sends policy rule requests, as the parts that answer them see it.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,13 @@
 #include "middlebox/rule/rule_record.hpp"
 #include "simco/wire/messages.hpp"
 
+namespace simco::policy {
+struct RuleEvent;
+}
+
 namespace simco::middlebox {
 
-/// One session. Must live until each of its requests has been answered.
+/// Must live until each of its requests has been answered.
 class Requester {
  public:
   virtual rule::AgentId agent() const = 0;
@@ -20,6 +24,8 @@ class Requester {
   /// Longest lifetime that its session was told of, seconds.
   virtual std::uint32_t lifetime_max_s() const = 0;
   virtual void reply(TransactionId tid, const Body& body) = 0;
+  /// A rule that its agent may see has changed, and another session asked for that.
+  virtual void notify(const policy::RuleEvent& event) = 0;
 
  protected:
   ~Requester() = default;

@@ -63,23 +63,23 @@ void MiddleboxSession::on_se(TransactionId tid, const SeRequest& request) {
   if (state_ != SessionState::kClosed) {
     return host_.send(tid, NegativeReply{NegativeReplyCode::kNotApplicable, {}});
   }
-  if (!host_.admit()) return refuse_and_close(tid, NegativeReplyCode::kLackOfResources);
+  if (!host_.has_room()) return refuse_and_close(tid, NegativeReplyCode::kLackOfResources);
   if (request.version != kProtocolVersion) {
     host_.send(tid, NegativeReply{NegativeReplyCode::kVersionMismatch, kProtocolVersion});
     return leave(std::nullopt);
   }
-  const auto welcome = host_.welcome(request.challenge.has_value());
-  if (welcome.refusal) return refuse_and_close(tid, *welcome.refusal);
-  if (!request.challenge && !welcome.challenge) return open(tid);
+  const auto admission = host_.admit(request.challenge.has_value());
+  if (admission.refusal) return refuse_and_close(tid, *admission.refusal);
+  if (!request.challenge && !admission.challenge) return open(tid);
   state_ = SessionState::kNoAuth;
   SaReply reply;
-  if (welcome.challenge) {
+  if (admission.challenge) {
     challenge_ = host_.make_challenge();
     reply.challenge = Challenge{{*challenge_}};
   }
   std::vector<std::byte> token;
   if (request.challenge) {
-    token = host_.prove(request.challenge->octets);
+    token = host_.answer_challenge(request.challenge->octets);
     reply.token = Token{{token}};
   }
   host_.send(tid, reply);
@@ -90,20 +90,20 @@ void MiddleboxSession::on_sa(TransactionId tid, const SaRequest& request) {
   if (state_ != SessionState::kNoAuth) {
     return host_.send(tid, NegativeReply{NegativeReplyCode::kNotApplicable, {}});
   }
-  judge(tid, request.token);
+  verify(tid, request.token);
 }
 
-void MiddleboxSession::judge(TransactionId tid, const std::optional<Token>& token) {
-  const auto judgement = host_.judge(challenge_, token);
-  switch (judgement.kind) {
-    case Judgement::Kind::kAccept: return open(tid);
-    case Judgement::Kind::kRefuse: held_ = Held{tid, {}, judgement.code}; break;
-    case Judgement::Kind::kLater:
+void MiddleboxSession::verify(TransactionId tid, const std::optional<Token>& token) {
+  const auto result = host_.verify(challenge_, token);
+  switch (result.kind) {
+    case AuthResult::Kind::kAccepted: return open(tid);
+    case AuthResult::Kind::kRefused: held_ = Held{tid, {}, result.code}; break;
+    case AuthResult::Kind::kLater:
       held_ = Held{tid, {}, {}};
       if (token) held_->token.emplace(token->octets.begin(), token->octets.end());
       break;
   }
-  deadline_ = judgement.at;
+  deadline_ = result.at;
 }
 
 void MiddleboxSession::on_st(TransactionId tid) {
@@ -155,7 +155,7 @@ void MiddleboxSession::on_deadline(Instant now) {
   deadline_.reset();
   if (const auto held = std::exchange(held_, std::nullopt)) {
     if (held->refusal) return refuse_and_close(held->tid, *held->refusal);
-    return judge(held->tid, held->token ? std::optional(Token{{*held->token}}) : std::nullopt);
+    return verify(held->tid, held->token ? std::optional(Token{{*held->token}}) : std::nullopt);
   }
   if (mid_message_) return on_malformed();
   terminate();  // no session was opened in time

@@ -29,19 +29,19 @@ class MiddleboxSession {
 
   /// What becomes of an agent that asks for a session, as far as can be said before it has
   /// authenticated (7.2).
-  struct Welcome {
+  struct Admission {
     std::optional<NegativeReplyCode> refusal;  ///< it gets this, and the connection is closed
     bool challenge = false;                    ///< it has to authenticate
   };
 
   /// What becomes of an agent's proof (7.3).
-  struct Judgement {
+  struct AuthResult {
     enum class Kind : std::uint8_t {
-      kAccept,
-      kRefuse,  ///< with `code`, not before `at`
-      kLater,   ///< ask again at `at`
+      kAccepted,
+      kRefused,  ///< with `code`, not before `at`
+      kLater,    ///< ask again at `at`
     };
-    Kind kind = Kind::kAccept;
+    Kind kind = Kind::kAccepted;
     NegativeReplyCode code = NegativeReplyCode::kAuthenticationFailed;
     Instant at;
   };
@@ -55,17 +55,17 @@ class MiddleboxSession {
     /// Carry out a policy rule request; answer later, exactly once, with MiddleboxSession::reply().
     virtual void execute(TransactionId tid, const Body& request) = 0;
     /// Is there room for another session (7.2, 'lack of resources')?
-    virtual bool admit() = 0;
+    virtual bool has_room() = 0;
     /// `challenged`: the agent wants the middlebox to authenticate itself.
-    virtual Welcome welcome(bool challenged) = 0;
+    virtual Admission admit(bool challenged) = 0;
     /// Fresh random octets.
     virtual ChallengeOctets make_challenge() = 0;
     /// The token that answers the agent's challenge; empty where the middlebox has no secret.
-    virtual std::vector<std::byte> prove(std::span<const std::byte> challenge) = 0;
+    virtual std::vector<std::byte> answer_challenge(std::span<const std::byte> challenge) = 0;
     /// The agent's answer to `challenge`, or none where it gave none. Without `challenge` it was
     /// not asked to authenticate.
-    virtual Judgement judge(const std::optional<ChallengeOctets>& challenge,
-                            const std::optional<Token>& token) = 0;
+    virtual AuthResult verify(const std::optional<ChallengeOctets>& challenge,
+                              const std::optional<Token>& token) = 0;
     /// The session becomes OPEN; answers what the agent is told of the middlebox.
     virtual Capabilities opened() = 0;
     /// The session is CLOSED. Close the connection when all that was sent has gone out.
@@ -78,7 +78,7 @@ class MiddleboxSession {
   MiddleboxSession(const Options& options, Host& host, Instant now);
 
   SessionState state() const { return state_; }
-  /// A proof of the agent waits for its judgement, or the refusal for its time. No message may come
+  /// A proof of the agent waits to be verified, or the refusal for its time. No message may come
   /// meanwhile: the input has to pause.
   bool holding() const { return held_.has_value(); }
   /// True once the session takes no more input and only waits for replies, or is over.
@@ -115,7 +115,7 @@ class MiddleboxSession {
   void dispatch(const Message& message);
   void on_se(TransactionId tid, const SeRequest& request);
   void on_sa(TransactionId tid, const SaRequest& request);
-  void judge(TransactionId tid, const std::optional<Token>& token);
+  void verify(TransactionId tid, const std::optional<Token>& token);
   void on_st(TransactionId tid);
   void open(TransactionId tid);
   bool takes(std::uint8_t sub_type) const;
@@ -132,7 +132,7 @@ class MiddleboxSession {
   std::optional<Instant> deadline_;
   std::optional<Message> farewell_;
   std::optional<ChallengeOctets> challenge_;  ///< the agent has to answer it
-  /// A proof that is judged later, or its refusal that is sent later: at deadline_.
+  /// A proof that is verified later, or its refusal that is sent later: at deadline_.
   struct Held {
     TransactionId tid;
     std::optional<std::vector<std::byte>> token;

@@ -127,20 +127,20 @@ class Middlebox final : MiddleboxSession::Host,
   void execute(TransactionId tid, const Body& request) override {
     pipeline_.submit(*this, tid, request, now_);
   }
-  bool admit() override { return true; }
+  bool has_room() override { return true; }
   // The challenge is always the same: seeds can answer it.
-  MiddleboxSession::Welcome welcome(bool challenged) override { return {{}, challenged}; }
+  MiddleboxSession::Admission admit(bool challenged) override { return {{}, challenged}; }
   ChallengeOctets make_challenge() override { return {}; }
-  std::vector<std::byte> prove(std::span<const std::byte> challenge) override {
+  std::vector<std::byte> answer_challenge(std::span<const std::byte> challenge) override {
     return make_middlebox_token("box", challenge);
   }
-  MiddleboxSession::Judgement judge(const std::optional<ChallengeOctets>& challenge,
-                                    const std::optional<Token>& token) override {
-    using Kind = MiddleboxSession::Judgement::Kind;
+  MiddleboxSession::AuthResult verify(const std::optional<ChallengeOctets>& challenge,
+                                      const std::optional<Token>& token) override {
+    using Kind = MiddleboxSession::AuthResult::Kind;
     if (!token || !challenge) return {};
     if (!std::exchange(waited_, true)) return {Kind::kLater, {}, now_ + std::chrono::seconds(1)};
     if (check_agent_token(token->octets, "fuzz", *challenge)) return {};
-    return {Kind::kRefuse, NegativeReplyCode::kAuthenticationFailed,
+    return {Kind::kRefused, NegativeReplyCode::kAuthenticationFailed,
             now_ + std::chrono::seconds(1)};
   }
   Capabilities opened() override {
@@ -158,8 +158,11 @@ class Middlebox final : MiddleboxSession::Host,
   std::string_view peer() const override { return "192.0.2.1"; }
   std::uint32_t lifetime_max_s() const override { return 3600; }
   void reply(TransactionId tid, const Body& body) override { session_.reply(tid, body); }
+  void notify(const policy::RuleEvent& event) override {
+    session_.notify(event.pid, event.lifetime, event.creating_tid);
+  }
   void on_rule_event(const policy::RuleEvent& event, const middlebox::Requester* cause) override {
-    if (cause != this) session_.notify(event.pid, event.lifetime, event.creating_tid);
+    if (cause != this) notify(event);
   }
   void on_expiry_failed(PolicyRuleId) override {}
   void on_stage_done() override {}

@@ -43,6 +43,7 @@ class MiddleboxCore : private middlebox::CommitPipeline::Observer {
     std::string_view peer() const override { return "192.0.2.9"; }
     std::uint32_t lifetime_max_s() const override { return told_lifetime_max_s; }
     void reply(TransactionId tid, const Body& body) override;
+    void notify(const policy::RuleEvent& event) override { events.push_back(event); }
 
     std::uint32_t told_lifetime_max_s = 0xFFFF'FFFF;
     std::map<std::uint32_t, Body> replies;

@@ -4,8 +4,8 @@
 
 #include <fstream>
 
+#include "middlebox/core/auth_backoff.hpp"
 #include "middlebox/nat_options.hpp"
-#include "middlebox/throttle.hpp"
 #include "tests/support/figures.hpp"
 
 namespace simco::middlebox {
@@ -158,57 +158,57 @@ TEST(NatOptions, PortPools) {
 
 // --- Guessing ----------------------------------------------------------------------------------
 
-TEST(Throttle, TokensAfterAWrongOneWaitForTheEndOfOnePause) {
-  Throttle throttle;
+TEST(AuthBackoff, TokensAfterAWrongOneWaitForTheEndOfOnePause) {
+  AuthBackoff backoff;
   const auto attacker = *parse_address("192.0.2.1");
   const auto other = *parse_address("192.0.2.2");
   const Instant now{1h};
-  EXPECT_EQ(throttle.judge_at(attacker, "proxy", now), now);
+  EXPECT_EQ(backoff.not_before(attacker, "proxy", now), now);
   // However many wrong ones come, and however many wait.
   for (int i = 0; i < 1000; ++i) {
-    EXPECT_EQ(throttle.punish(attacker, "proxy", now), now + 1s);
-    EXPECT_EQ(throttle.judge_at(attacker, "proxy", now), now + 1s);
+    EXPECT_EQ(backoff.failed(attacker, "proxy", now), now + 1s);
+    EXPECT_EQ(backoff.not_before(attacker, "proxy", now), now + 1s);
   }
-  EXPECT_EQ(throttle.judge_at(attacker, "proxy", now + 300ms), now + 1s);
-  EXPECT_EQ(throttle.judge_at(attacker, "proxy", now + 2s), now + 2s);
-  EXPECT_EQ(throttle.judge_at(other, "proxy", now), now);
-  EXPECT_EQ(throttle.judge_at(attacker, "sbc", now), now);
+  EXPECT_EQ(backoff.not_before(attacker, "proxy", now + 300ms), now + 1s);
+  EXPECT_EQ(backoff.not_before(attacker, "proxy", now + 2s), now + 2s);
+  EXPECT_EQ(backoff.not_before(other, "proxy", now), now);
+  EXPECT_EQ(backoff.not_before(attacker, "sbc", now), now);
 }
 
-TEST(Throttle, WhoWasRightBeforeDoesNotWait) {
-  Throttle throttle;
+TEST(AuthBackoff, WhoWasRightBeforeDoesNotWait) {
+  AuthBackoff backoff;
   const auto address = *parse_address("192.0.2.1");
   const Instant now{1h};
-  throttle.punish(address, "proxy", now);
-  throttle.trust(address, "proxy");
-  EXPECT_EQ(throttle.judge_at(address, "proxy", now), now);
-  throttle.punish(address, "proxy", now);
-  EXPECT_EQ(throttle.judge_at(address, "proxy", now), now);
-  throttle.punish(address, "sbc", now);
-  EXPECT_EQ(throttle.judge_at(address, "sbc", now), now + 1s);
+  backoff.failed(address, "proxy", now);
+  backoff.succeeded(address, "proxy");
+  EXPECT_EQ(backoff.not_before(address, "proxy", now), now);
+  backoff.failed(address, "proxy", now);
+  EXPECT_EQ(backoff.not_before(address, "proxy", now), now);
+  backoff.failed(address, "sbc", now);
+  EXPECT_EQ(backoff.not_before(address, "sbc", now), now + 1s);
 }
 
-TEST(Throttle, AnIpv6HostIsItsNetwork) {
-  Throttle throttle;
+TEST(AuthBackoff, AnIpv6HostIsItsNetwork) {
+  AuthBackoff backoff;
   const Instant now{1h};
-  throttle.punish(*parse_address("2001:db8::1"), "proxy", now);
-  EXPECT_EQ(throttle.judge_at(*parse_address("2001:db8::ffff:2"), "proxy", now), now + 1s);
-  EXPECT_EQ(throttle.judge_at(*parse_address("2001:db8:0:1::1"), "proxy", now), now);
+  backoff.failed(*parse_address("2001:db8::1"), "proxy", now);
+  EXPECT_EQ(backoff.not_before(*parse_address("2001:db8::ffff:2"), "proxy", now), now + 1s);
+  EXPECT_EQ(backoff.not_before(*parse_address("2001:db8:0:1::1"), "proxy", now), now);
 }
 
-TEST(Throttle, RemembersSoManyOnly) {
-  Throttle throttle;
+TEST(AuthBackoff, RemembersSoManyOnly) {
+  AuthBackoff backoff;
   Instant now{1h};
   for (std::uint32_t i = 0; i < 100'000; ++i) {
     const auto address = policy::advance(*parse_address("10.0.0.0"), i);
-    throttle.punish(address, "proxy", now);
-    throttle.trust(address, "proxy");
-    ASSERT_LE(throttle.size(), 65'536U);
-    ASSERT_LE(throttle.trusted(), 65'536U);
+    backoff.failed(address, "proxy", now);
+    backoff.succeeded(address, "proxy");
+    ASSERT_LE(backoff.size(), 65'536U);
+    ASSERT_LE(backoff.trusted(), 65'536U);
   }
   now += 1min;
-  throttle.punish(*parse_address("192.0.2.1"), "proxy", now);
-  EXPECT_EQ(throttle.size(), 1U);
+  backoff.failed(*parse_address("192.0.2.1"), "proxy", now);
+  EXPECT_EQ(backoff.size(), 1U);
 }
 
 }  // namespace

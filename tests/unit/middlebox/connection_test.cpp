@@ -1,11 +1,10 @@
 // What a connection may do in a turn of the loop before others have theirs.
-#include "middlebox/connection.hpp"
+#include "middlebox/core/connection.hpp"
 
 #include <gtest/gtest.h>
 
-#include <boost/asio/io_context.hpp>
-
 #include "middlebox/limits.hpp"
+#include "tests/support/middlebox_core.hpp"
 #include "tests/support/octets.hpp"
 
 namespace simco::middlebox {
@@ -17,6 +16,7 @@ class Channel final : public net::MessageChannel {
   void start(net::ChannelHandler& handler) override { user = &handler; }
   void detach() override { user = nullptr; }
   std::span<std::byte> allocate(std::size_t size, net::Delivery, std::size_t) override {
+    ++sent;
     out.resize(size);
     return out;
   }
@@ -34,50 +34,56 @@ class Channel final : public net::MessageChannel {
 
   net::ChannelHandler* user = nullptr;
   std::vector<std::byte> out;
+  int sent = 0;
   int resumed = 0;
   int closed = 0;
   std::size_t waiting = 0;
 };
 
-class Owner final : public Connection::Owner {
+class Owner final : public Connection::Owner, public AdmissionControl::Host {
  public:
-  Instant now() const override { return Instant{std::chrono::hours(1)}; }
-  bool has_room() const override { return true; }
-  MiddleboxSession::Welcome welcome(Connection&, bool) override { return {}; }
-  std::vector<std::byte> prove(std::span<const std::byte>) override { return {}; }
-  MiddleboxSession::Judgement judge(Connection&, const std::optional<ChallengeOctets>&,
-                                    const std::optional<Token>&) override {
-    return {};
+  explicit Owner(policy::PolicyEngine& engine) : engine_(engine) {}
+
+  void begin_turn() override { ++nested_; }
+  void end_turn() override {
+    if (--nested_ == 0) ++turns;
   }
+  Instant now() const override { return Instant{std::chrono::hours(1)}; }
+  bool turn_used_up() const override { return used_up; }
+  bool has_room() const override { return true; }
+  ChallengeOctets make_challenge() override { return {}; }
+  rule::AgentId acquire(const std::string& name) override { return engine_.acquire(name); }
+  std::string_view name_of(rule::AgentId agent) const override { return engine_.name(agent); }
   Capabilities session_opened(Connection& connection) override {
-    connection.set_agent({});
-    return {};
+    return engine_.capabilities(connection.agent());
   }
   void session_refused(NegativeReplyCode) override {}
-  std::string_view name_of(policy::AgentId) const override { return "agent"; }
   void warn_about(std::string_view, std::string_view) override {}
-  void submit(Connection& connection, TransactionId tid, const Body&) override {
-    ++submitted;
-    connection.reply(tid, PrlReply{});
-  }
-  void mark_dirty(Connection&) override {}
-  void end_turn() override { ++turns; }
+  void flush_later(Connection&) override {}
+  void wake_at(Connection&, Instant) override {}
   void output_changed(std::ptrdiff_t octets) override { output += octets; }
   bool too_much_output() const override { return too_much; }
-  bool turn_used_up() const override { return used_up; }
   void connection_over(Connection&) override {}
+  std::size_t sessions_of(std::string_view) const override { return 0; }
+  void on_authentication_failed(const Candidate&) override {}
 
-  int submitted = 0;
   int turns = 0;
   std::ptrdiff_t output = 0;
   bool used_up = false;
   bool too_much = false;
+
+ private:
+  policy::PolicyEngine& engine_;
+  int nested_ = 0;
 };
 
 struct Fixture {
   Fixture() {
     connection.start();
     deliver({{1}, SeRequest{}});
+    channel->user->on_input_done(false);
+    owner.turns = 0;
+    channel->sent = 0;
   }
   ~Fixture() {
     if (channel->user != nullptr) channel->user->on_closed({});
@@ -86,10 +92,12 @@ struct Fixture {
     return channel->user->on_message(test::encoded(message), {});
   }
 
-  boost::asio::io_context io;
-  Owner owner;
+  test::MiddleboxCore box;
+  Owner owner{box.engine};
+  AdmissionControl admission{policy::AgentDirectory::open_to_all(), "", kAuthenticationPenalty,
+                             owner};
   std::shared_ptr<Channel> channel = std::make_shared<Channel>();
-  Connection connection{owner, channel, io.get_executor(), {}};
+  Connection connection{owner, admission, box.pipeline, channel, Require::kNone, {}};
 };
 
 TEST(Connection, LetsOthersHaveTheirTurnWhenItsOwnIsUsedUp) {
@@ -98,7 +106,7 @@ TEST(Connection, LetsOthersHaveTheirTurnWhenItsOwnIsUsedUp) {
   f.owner.used_up = true;
   // At once after a request that may have taken long, ...
   EXPECT_EQ(f.deliver({{3}, PrlRequest{}}), net::Flow::kPause);
-  EXPECT_EQ(f.owner.submitted, 2);
+  EXPECT_EQ(f.channel->sent, 2);
   f.channel->user->on_input_done(false);
   EXPECT_EQ(f.owner.turns, 1);
   EXPECT_EQ(f.channel->resumed, 1);

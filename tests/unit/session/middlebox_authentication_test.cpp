@@ -28,7 +28,7 @@ TEST(MiddleboxSession, ProvesItselfWhenAsked) {
 
 TEST(MiddleboxSession, ChallengesTheAgentAndOpensOnItsProof) {
   Fixture f;
-  f.host.welcomes.challenge = true;
+  f.host.admission.challenge = true;
   f.receive({{9}, SeRequest{}});
   EXPECT_FALSE(f.host.challenged_by_agent);
   const auto messages = f.host.take();
@@ -46,12 +46,12 @@ TEST(MiddleboxSession, ChallengesTheAgentAndOpensOnItsProof) {
   // The challenge is used up: SA is not applicable any more.
   f.receive({{11}, SaRequest{Token{OctetsView::of("proof")}}});
   EXPECT_EQ(f.refusal(), NegativeReplyCode::kNotApplicable);
-  EXPECT_EQ(f.host.judgements, 1);
+  EXPECT_EQ(f.host.verifications, 1);
 }
 
 TEST(MiddleboxSession, RefusesBeforeAuthenticationWhoeverIsNotWelcome) {
   Fixture f;
-  f.host.welcomes.refusal = NegativeReplyCode::kNoAuthorization;
+  f.host.admission.refusal = NegativeReplyCode::kNoAuthorization;
   f.receive({{9}, SeRequest{}});
   EXPECT_EQ(f.refusal(), NegativeReplyCode::kNoAuthorization);
   EXPECT_EQ(f.host.closings, 1);
@@ -59,11 +59,11 @@ TEST(MiddleboxSession, RefusesBeforeAuthenticationWhoeverIsNotWelcome) {
 
 TEST(MiddleboxSession, AWrongProofIsRefusedLateAndEndsTheSession) {
   Fixture f;
-  f.host.welcomes.challenge = true;
+  f.host.admission.challenge = true;
   f.receive({{9}, SeRequest{}});
   f.host.take();
-  f.host.judges = {MiddleboxSession::Judgement::Kind::kRefuse,
-                   NegativeReplyCode::kAuthenticationFailed, kStart + 1s};
+  f.host.auth_result = {MiddleboxSession::AuthResult::Kind::kRefused,
+                        NegativeReplyCode::kAuthenticationFailed, kStart + 1s};
   f.receive({{10}, SaRequest{Token{OctetsView::of("guess")}}});
   EXPECT_TRUE(f.host.take().empty());
   EXPECT_EQ(f.session.deadline(), kStart + 1s);
@@ -71,7 +71,7 @@ TEST(MiddleboxSession, AWrongProofIsRefusedLateAndEndsTheSession) {
   f.session.on_octets(false, kStart);
   f.session.on_deadline(kStart + 999ms);
   EXPECT_TRUE(f.host.take().empty());
-  EXPECT_EQ(f.host.judgements, 1);
+  EXPECT_EQ(f.host.verifications, 1);
   f.session.on_deadline(kStart + 1s);
   EXPECT_EQ(f.refusal(), NegativeReplyCode::kAuthenticationFailed);
   EXPECT_EQ(f.host.closings, 1);
@@ -80,13 +80,13 @@ TEST(MiddleboxSession, AWrongProofIsRefusedLateAndEndsTheSession) {
 
 TEST(MiddleboxSession, AProofMayHaveToWaitForItsJudgement) {
   Fixture f;
-  f.host.welcomes.challenge = true;
+  f.host.admission.challenge = true;
   f.receive({{9}, SeRequest{}});
   f.host.take();
-  f.host.judges = {MiddleboxSession::Judgement::Kind::kLater, {}, kStart + 5s};
+  f.host.auth_result = {MiddleboxSession::AuthResult::Kind::kLater, {}, kStart + 5s};
   f.receive({{10}, SaRequest{Token{OctetsView::of("proof")}}});
   f.host.shown.reset();
-  f.host.judges = {};
+  f.host.auth_result = {};
   f.session.on_deadline(kStart + 5s);
   EXPECT_EQ(f.host.shown, "proof");
   EXPECT_EQ(f.session.state(), SessionState::kOpen);
@@ -96,12 +96,12 @@ TEST(MiddleboxSession, AProofMayHaveToWaitForItsJudgement) {
 // The input pauses while a proof is held back; what has waited then counts from its delivery.
 TEST(MiddleboxSession, HalfAMessageBehindAHeldProofHasItsTime) {
   Fixture f;
-  f.host.welcomes.challenge = true;
+  f.host.admission.challenge = true;
   f.receive({{9}, SeRequest{}});
-  f.host.judges = {MiddleboxSession::Judgement::Kind::kLater, {}, kStart + 5s};
+  f.host.auth_result = {MiddleboxSession::AuthResult::Kind::kLater, {}, kStart + 5s};
   f.receive({{10}, SaRequest{Token{OctetsView::of("proof")}}});
   f.session.on_octets(false, kStart);
-  f.host.judges = {};
+  f.host.auth_result = {};
   f.session.on_deadline(kStart + 5s);
   EXPECT_FALSE(f.session.holding());
   f.session.on_octets(true, kStart + 5s);
@@ -116,10 +116,10 @@ TEST(MiddleboxSession, HalfAMessageBehindAHeldProofHasItsTime) {
 
 TEST(MiddleboxSession, AnOrderlyEndDoesNotWaitForAHeldProof) {
   Fixture f;
-  f.host.welcomes.challenge = true;
+  f.host.admission.challenge = true;
   f.receive({{9}, SeRequest{}});
   f.host.take();
-  f.host.judges = {MiddleboxSession::Judgement::Kind::kLater, {}, kStart + 5s};
+  f.host.auth_result = {MiddleboxSession::AuthResult::Kind::kLater, {}, kStart + 5s};
   f.receive({{10}, SaRequest{}});
   EXPECT_EQ(f.host.shown, std::nullopt);
   f.session.terminate();

@@ -120,7 +120,7 @@ TEST(MiddleboxSession, RefusesAnotherVersionAndNamesItsOwn) {
 
 TEST(MiddleboxSession, RefusesWithoutResourcesBeforeItLooksAtTheVersion) {
   Fixture f;
-  f.host.admits = false;
+  f.host.room = false;
   f.receive({{9}, SeRequest{{2, 0}, {}}});
   EXPECT_EQ(f.refusal(), NegativeReplyCode::kLackOfResources);
   EXPECT_EQ(f.host.closings, 1);

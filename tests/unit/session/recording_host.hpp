@@ -18,25 +18,25 @@ class RecordingHost final : public MiddleboxSession::Host {
  public:
   void send(TransactionId tid, const Body& body) override { sent.push_back(encoded({tid, body})); }
   void execute(TransactionId tid, const Body&) override { executing.push_back(tid); }
-  bool admit() override { return admits; }
-  MiddleboxSession::Welcome welcome(bool challenged) override {
+  bool has_room() override { return room; }
+  MiddleboxSession::Admission admit(bool challenged) override {
     challenged_by_agent = challenged;
-    return welcomes;
+    return admission;
   }
   ChallengeOctets make_challenge() override {
     ChallengeOctets challenge;
     challenge.fill(std::byte{7});
     return challenge;
   }
-  std::vector<std::byte> prove(std::span<const std::byte> challenge) override {
+  std::vector<std::byte> answer_challenge(std::span<const std::byte> challenge) override {
     return secret.empty() ? std::vector<std::byte>{} : make_middlebox_token(secret, challenge);
   }
-  MiddleboxSession::Judgement judge(const std::optional<ChallengeOctets>& challenge,
-                                    const std::optional<Token>& token) override {
+  MiddleboxSession::AuthResult verify(const std::optional<ChallengeOctets>& challenge,
+                                      const std::optional<Token>& token) override {
     asked = challenge;
     shown = token ? std::optional(std::string(token->text())) : std::nullopt;
-    ++judgements;
-    return judges;
+    ++verifications;
+    return auth_result;
   }
   Capabilities opened() override;
   void close() override { ++closings; }
@@ -52,14 +52,14 @@ class RecordingHost final : public MiddleboxSession::Host {
   std::vector<Octets> sent;
   std::vector<Octets> octets;
   std::vector<TransactionId> executing;
-  bool admits = true;
+  bool room = true;
   bool challenged_by_agent = false;
-  MiddleboxSession::Welcome welcomes;
-  MiddleboxSession::Judgement judges;
+  MiddleboxSession::Admission admission;
+  MiddleboxSession::AuthResult auth_result;
   std::string secret;
   std::optional<ChallengeOctets> asked;
   std::optional<std::string> shown;
-  int judgements = 0;
+  int verifications = 0;
   int openings = 0;
   int closings = 0;
 };

@@ -1,4 +1,4 @@
-#include "middlebox/connection.hpp"
+#include "middlebox/core/connection.hpp"
 
 #include <utility>
 
@@ -6,19 +6,29 @@
 #include "simco/net/limits.hpp"
 
 namespace simco::middlebox {
+namespace {
 
-Connection::Connection(Owner& owner, std::shared_ptr<net::MessageChannel> channel,
-                       const boost::asio::any_io_executor& executor,
+Candidate candidate_of(const net::MessageChannel& channel, Require require) {
+  Candidate candidate;
+  candidate.peer = channel.peer_address();
+  const auto without_zone = std::string_view(candidate.peer).substr(0, candidate.peer.find('%'));
+  candidate.address = parse_address(without_zone).value_or(candidate.address);
+  candidate.require = require;
+  candidate.certified_names = channel.certified_names();
+  return candidate;
+}
+
+}  // namespace
+
+Connection::Connection(Owner& owner, AdmissionControl& admission, CommitPipeline& pipeline,
+                       std::shared_ptr<net::MessageChannel> channel, Require require,
                        const MiddleboxSession::Options& options)
     : owner_(owner),
+      admission_(admission),
+      pipeline_(pipeline),
       channel_(std::move(channel)),
-      timer_(executor),
-      session_(options, *this, owner.now()),
-      peer_(channel_->peer_address()),
-      certified_names_(channel_->certified_names()) {
-  // An address with a zone counts without it.
-  address_ = parse_address(std::string_view(peer_).substr(0, peer_.find('%'))).value_or(address_);
-}
+      candidate_(candidate_of(*channel_, require)),
+      session_(options, *this, owner.now()) {}
 
 Connection::~Connection() { channel_->detach(); }
 
@@ -26,12 +36,13 @@ void Connection::start() {
   // Before a session is open, nobody costs more than the longest SE request.
   channel_->set_hold_limit(kSessionControlSizeMax);
   channel_->start(*this);
-  arm_timer();
+  arm();
 }
 
 // --- Input -------------------------------------------------------------------------------------
 
 net::Flow Connection::on_message(std::span<const std::byte> message, net::Delivery) {
+  take_turn();
   session_.on_message(message);
   if (session_.leaving()) return net::Flow::kStop;
   if (!must_yield(message) && !held_up()) return net::Flow::kContinue;
@@ -47,14 +58,16 @@ bool Connection::must_yield(std::span<const std::byte> message) {
 }
 
 void Connection::on_malformed(DecodeError error) {
+  take_turn();
   log_once(to_string(error));
   session_.on_malformed();
 }
 
 void Connection::on_input_done(bool mid_message) {
+  take_turn();
   session_.on_octets(mid_message, owner_.now());
-  arm_timer();
-  owner_.end_turn();
+  arm();
+  end_turn();
   resume_if_possible();
 }
 
@@ -76,10 +89,14 @@ void Connection::send(TransactionId tid, const Body& body) {
   if (const auto* refusal = std::get_if<NegativeReply>(&body); refusal != nullptr && !agent_) {
     owner_.session_refused(refusal->code);
   }
-  owner_.mark_dirty(*this);
+  flush_later();
   if (!channel_->send(tid, body)) {
     give_up("output queue is full, peer does not read");  // notifications pile up
   }
+}
+
+void Connection::flush_later() {
+  if (!std::exchange(flush_wanted_, true)) owner_.flush_later(*this);
 }
 
 void Connection::give_up(std::string_view why) {
@@ -94,6 +111,7 @@ void Connection::count_output(std::size_t queued) {
 }
 
 void Connection::flush() {
+  flush_wanted_ = false;
   // What a channel that is closed has left in its queue counts no more.
   if (over_) return;
   channel_->flush();
@@ -106,6 +124,7 @@ void Connection::flush() {
 }
 
 void Connection::on_output_drained() {
+  const Turn turn(owner_);
   count_output(0);
   resume_if_possible();
 }
@@ -117,24 +136,26 @@ void Connection::notify(const policy::RuleEvent& event) {
 // --- Session -----------------------------------------------------------------------------------
 
 void Connection::execute(TransactionId tid, const Body& request) {
-  owner_.submit(*this, tid, request);
+  pipeline_.submit(*this, tid, request, owner_.now());
 }
 
-MiddleboxSession::Welcome Connection::welcome(bool challenged) {
-  return owner_.welcome(*this, challenged);
+MiddleboxSession::Admission Connection::admit(bool challenged) {
+  return admission_.admit(candidate_, challenged);
 }
 
-std::vector<std::byte> Connection::prove(std::span<const std::byte> challenge) {
-  return owner_.prove(challenge);
+std::vector<std::byte> Connection::answer_challenge(std::span<const std::byte> challenge) {
+  return admission_.answer_challenge(challenge);
 }
 
-MiddleboxSession::Judgement Connection::judge(const std::optional<ChallengeOctets>& challenge,
-                                              const std::optional<Token>& token) {
-  return owner_.judge(*this, challenge, token);
+MiddleboxSession::AuthResult Connection::verify(const std::optional<ChallengeOctets>& challenge,
+                                                const std::optional<Token>& token) {
+  return admission_.verify(candidate_, challenge, token, owner_.now());
 }
 
 Capabilities Connection::opened() {
   channel_->set_hold_limit(kMessageSizeMax);
+  const auto& name = candidate_.name;
+  agent_ = owner_.acquire(name.empty() ? policy::anonymous_name(candidate_.peer) : name);
   const auto told = owner_.session_opened(*this);
   lifetime_max_s_ = told.lifetime_max_s;
   return told;
@@ -142,33 +163,32 @@ Capabilities Connection::opened() {
 
 void Connection::close() {
   close_wanted_ = true;
-  owner_.mark_dirty(*this);
+  flush_later();
 }
 
-// One timer per connection, armed for the earliest wish and never moved back: most wishes are gone
-// again before they are due, and then it finds nothing to do.
-void Connection::arm_timer() {
+// Armed for the earliest wish and never moved back: most wishes are gone again before they are due,
+// and then there is nothing to do.
+void Connection::arm() {
   const auto deadline = session_.deadline();
-  if (!deadline || (timer_at_ && *timer_at_ <= *deadline)) return;
-  timer_at_ = deadline;
-  timer_.expires_at(std::chrono::time_point_cast<boost::asio::steady_timer::duration>(*deadline));
-  timer_.async_wait([this](const boost::system::error_code& error) {
-    if (error) return;
-    timer_at_.reset();
-    const auto due = session_.deadline();
-    if (due && *due <= owner_.now() && !session_.holding()) {
-      log_once("timed out in the middle of a message or without opening a session");
-    }
-    session_.on_deadline(owner_.now());
-    arm_timer();
-    owner_.end_turn();
-  });
+  if (!deadline || (armed_for_ && *armed_for_ <= *deadline)) return;
+  armed_for_ = deadline;
+  owner_.wake_at(*this, *deadline);
+}
+
+void Connection::on_deadline() {
+  armed_for_.reset();
+  const auto due = session_.deadline();
+  if (due && *due <= owner_.now() && !session_.holding()) {
+    log_once("timed out in the middle of a message or without opening a session");
+  }
+  session_.on_deadline(owner_.now());
+  arm();
 }
 
 void Connection::hurry() {
   if (!session_.holding()) return;
   session_.on_deadline(*session_.deadline());
-  arm_timer();
+  arm();
 }
 
 void Connection::cut() {
@@ -178,17 +198,18 @@ void Connection::cut() {
 }
 
 void Connection::on_closed(const boost::system::error_code& reason) {
+  take_turn();
   if (reason && !session_.leaving()) log_once(reason.message());
   session_.connection_lost();
-  timer_.cancel();
   count_output(0);
   over_ = true;
   owner_.connection_over(*this);
+  end_turn();
 }
 
 void Connection::log_once(std::string_view what) {
   if (std::exchange(logged_, true)) return;
-  owner_.warn_about(peer_, what);
+  owner_.warn_about(candidate_.peer, what);
 }
 
 }  // namespace simco::middlebox

@@ -17,17 +17,17 @@
 
 namespace simco::middlebox {
 
-class Throttle {
+class AuthBackoff {
  public:
   /// `pause`: see kAuthenticationPenalty.
-  explicit Throttle(std::chrono::seconds pause = kAuthenticationPenalty) : pause_(pause) {}
+  explicit AuthBackoff(std::chrono::seconds pause = kAuthenticationPenalty) : pause_(pause) {}
 
-  /// When a token for `name` from `address` that has come now may be judged.
-  Instant judge_at(const IpAddress& address, std::string_view name, Instant now) const;
+  /// When a token for `name` from `address` that has come now may be verified.
+  Instant not_before(const IpAddress& address, std::string_view name, Instant now) const;
   /// A token for `name` from `address` was wrong. Returns when to tell.
-  Instant punish(const IpAddress& address, std::string_view name, Instant now);
+  Instant failed(const IpAddress& address, std::string_view name, Instant now);
   /// A token for `name` from `address` was right: further ones of it are judged at once.
-  void trust(const IpAddress& address, std::string_view name);
+  void succeeded(const IpAddress& address, std::string_view name);
 
   std::size_t size() const { return pauses_.size(); }
   std::size_t trusted() const { return trusted_.size(); }

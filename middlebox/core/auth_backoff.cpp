@@ -1,4 +1,4 @@
-#include "middlebox/throttle.hpp"
+#include "middlebox/core/auth_backoff.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -7,18 +7,19 @@
 
 namespace simco::middlebox {
 
-Throttle::Key Throttle::key_of(const IpAddress& address, std::string_view name) {
+AuthBackoff::Key AuthBackoff::key_of(const IpAddress& address, std::string_view name) {
   return {net::source_of(address), std::hash<std::string_view>{}(name)};
 }
 
-Instant Throttle::judge_at(const IpAddress& address, std::string_view name, Instant now) const {
+Instant AuthBackoff::not_before(const IpAddress& address, std::string_view name,
+                                Instant now) const {
   const auto key = key_of(address, name);
   const auto found = pauses_.find(key);
   if (found == pauses_.end() || trusted_.contains(key)) return now;
   return std::max(found->second, now);
 }
 
-Instant Throttle::punish(const IpAddress& address, std::string_view name, Instant now) {
+Instant AuthBackoff::failed(const IpAddress& address, std::string_view name, Instant now) {
   forget(now);
   const auto key = key_of(address, name);
   const Instant until = now + pause_;
@@ -26,18 +27,19 @@ Instant Throttle::punish(const IpAddress& address, std::string_view name, Instan
   return until;
 }
 
-void Throttle::trust(const IpAddress& address, std::string_view name) {
+void AuthBackoff::succeeded(const IpAddress& address, std::string_view name) {
   const auto key = key_of(address, name);
   if (!trusted_.insert(key).second) return;
   trusted_order_.push_back(key);
-  if (trusted_order_.size() <= kTrustedMax) return;
+  if (trusted_order_.size() <= kAuthTrustedMax) return;
   trusted_.erase(trusted_order_.front());
   trusted_order_.pop_front();
 }
 
 // The oldest go first: those whose time is over, and one more if there is no room.
-void Throttle::forget(Instant now) {
-  while (!order_.empty() && (order_.size() >= kThrottledMax || pauses_.at(order_.front()) <= now)) {
+void AuthBackoff::forget(Instant now) {
+  while (!order_.empty() &&
+         (order_.size() >= kAuthPausesMax || pauses_.at(order_.front()) <= now)) {
     pauses_.erase(order_.front());
     order_.pop_front();
   }

@@ -1,0 +1,144 @@
+#include "middlebox/core/admission_control.hpp"
+
+#include <utility>
+
+#include "simco/session/authentication.hpp"
+
+namespace simco::middlebox {
+
+using AuthResult = MiddleboxSession::AuthResult;
+using Kind = AuthResult::Kind;
+using enum NegativeReplyCode;
+
+namespace {
+
+AuthResult result_of(const std::optional<NegativeReplyCode>& refusal, Instant now) {
+  return refusal ? AuthResult{Kind::kRefused, *refusal, now} : AuthResult{};
+}
+
+}  // namespace
+
+AdmissionControl::AdmissionControl(policy::AgentDirectory directory, std::string secret,
+                                   std::chrono::seconds pause, Host& host)
+    : directory_(std::make_unique<policy::AgentDirectory>(std::move(directory))),
+      secret_(std::move(secret)),
+      backoff_(pause),
+      host_(host) {}
+
+std::unique_ptr<policy::AgentDirectory> AdmissionControl::exchange(policy::AgentDirectory directory,
+                                                                   std::string secret) {
+  secret_ = std::move(secret);
+  return std::exchange(directory_, std::make_unique<policy::AgentDirectory>(std::move(directory)));
+}
+
+// --- Who it is -----------------------------------------------------------------------------------
+
+const policy::AgentPolicy* AdmissionControl::anonymous_policy(const IpAddress& address) const {
+  const auto* policy = directory_->find_anonymous(address);
+  return policy != nullptr && policy->transactions.any() ? policy : nullptr;
+}
+
+const policy::AgentPolicy* AdmissionControl::recognize(Candidate& candidate) const {
+  if (!candidate.certified_names) return nullptr;
+  for (const auto& name : *candidate.certified_names) {
+    if (const auto* policy = directory_->find_named(name)) {
+      candidate.name = name;
+      return policy;
+    }
+  }
+  return nullptr;
+}
+
+AdmissionControl::Code AdmissionControl::refuse_session(std::string_view name,
+                                                        const policy::AgentPolicy& policy) const {
+  if (host_.has_room() && host_.sessions_of(name) < policy.sessions_max) return std::nullopt;
+  return kLackOfResources;
+}
+
+AdmissionControl::Code AdmissionControl::refuse_agent(const Candidate& candidate,
+                                                      std::string_view name,
+                                                      const policy::AgentPolicy& policy) const {
+  if (!policy.allows_source(candidate.address) || policy.transactions.none()) {
+    return kNoAuthorization;
+  }
+  return refuse_session(name, policy);
+}
+
+bool AdmissionControl::still_allowed(const Candidate& candidate) const {
+  if (candidate.name.empty()) return anonymous_policy(candidate.address) != nullptr;
+  const auto* policy = directory_->find(candidate.name);
+  return policy != nullptr && policy->allows_source(candidate.address) &&
+         policy->transactions.any();
+}
+
+// --- SE ------------------------------------------------------------------------------------------
+
+MiddleboxSession::Admission AdmissionControl::admit(Candidate& candidate, bool challenged) const {
+  if (candidate.require == Require::kTls && !candidate.certified_names) {
+    return {kSecurityInsufficient, false};
+  }
+  if (const auto* policy = recognize(candidate)) {
+    return {refuse_agent(candidate, candidate.name, *policy), false};
+  }
+  const bool must_prove = candidate.require == Require::kSa;
+  const auto* anonymous = must_prove ? nullptr : anonymous_policy(candidate.address);
+  if (anonymous == nullptr) {
+    if (directory_->has_secrets()) return {{}, true};
+    return {must_prove ? kSecurityInsufficient : kNoAuthorization, false};
+  }
+  // It may stay without a name. One that asks us for ours may want to give its own.
+  if (challenged && directory_->has_secrets()) return {{}, true};
+  return {refuse_session(policy::anonymous_name(candidate.peer), *anonymous), false};
+}
+
+std::vector<std::byte> AdmissionControl::answer_challenge(
+    std::span<const std::byte> challenge) const {
+  if (secret_.empty()) return {};
+  return make_middlebox_token(secret_, challenge);
+}
+
+// --- SA ------------------------------------------------------------------------------------------
+
+AuthResult AdmissionControl::verify(Candidate& candidate,
+                                    const std::optional<ChallengeOctets>& challenge,
+                                    const std::optional<Token>& token, Instant now) {
+  if (!challenge && !candidate.name.empty()) return verify_certificate(candidate, now);
+  if (!challenge || !token) return verify_without_token(candidate, now);
+  const auto name = name_in_agent_token(token->octets);
+  if (!std::exchange(candidate.has_waited, true)) {
+    const auto at = backoff_.not_before(candidate.address, name.value_or(""), now);
+    if (at > now) return {Kind::kLater, {}, at};
+  }
+  // A name that no agent has is checked like any other, so that the time it takes tells nothing.
+  const auto* policy = name ? directory_->find(*name) : nullptr;
+  const bool known = policy != nullptr && !policy->secret.empty();
+  const bool right = check_agent_token(token->octets, known ? policy->secret : "-", *challenge);
+  if (!known || !right) return refuse_token(candidate, name.value_or(""), now);
+  backoff_.succeeded(candidate.address, *name);
+  if (const auto refusal = refuse_agent(candidate, *name, *policy)) return result_of(refusal, now);
+  candidate.name = *name;
+  return {};
+}
+
+// Others may have taken its place since its SE, or the configuration has changed.
+AuthResult AdmissionControl::verify_certificate(const Candidate& candidate, Instant now) const {
+  const auto* policy = directory_->find_named(candidate.name);
+  if (policy == nullptr) return result_of(kNoAuthorization, now);
+  return result_of(refuse_agent(candidate, candidate.name, *policy), now);
+}
+
+AuthResult AdmissionControl::verify_without_token(Candidate& candidate, Instant now) {
+  const bool must_prove = candidate.require == Require::kSa;
+  const auto* anonymous = must_prove ? nullptr : anonymous_policy(candidate.address);
+  if (anonymous == nullptr) return refuse_token(candidate, {}, now);
+  return result_of(refuse_session(policy::anonymous_name(candidate.peer), *anonymous), now);
+}
+
+AuthResult AdmissionControl::refuse_token(const Candidate& candidate,
+                                          std::optional<std::string_view> name, Instant now) {
+  host_.on_authentication_failed(candidate);
+  const auto at = name ? backoff_.failed(candidate.address, *name, now) : now;
+  return {Kind::kRefused, kAuthenticationFailed, at};
+}
+
+}  // namespace simco::middlebox

@@ -1,0 +1,197 @@
+// The middlebox without I/O: sessions, admission, policy engine, commit pipeline, and who hears
+// which event. Octets come in through channels, time through a clock, results from backend and
+// store; octets, batches and the next deadline go out.
+//
+// Each way in makes a Turn. At the end of the outermost one the pipeline goes on as far as it can,
+// the channels that have output are flushed, and the host is told of the next deadline.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "middlebox/audit_log.hpp"
+#include "middlebox/clock.hpp"
+#include "middlebox/commit/pipeline.hpp"
+#include "middlebox/core/admission_control.hpp"
+#include "middlebox/core/connection.hpp"
+#include "middlebox/core/notifier.hpp"
+#include "middlebox/limits.hpp"
+#include "middlebox/line_budget.hpp"
+#include "middlebox/metrics.hpp"
+#include "simco/net/crowd.hpp"
+
+namespace simco::middlebox {
+
+struct CoreOptions {
+  std::chrono::milliseconds message_timeout{60'000};
+  std::uint32_t lifetime_max_s = policy::kLifetimeMaxDefault;
+  std::uint32_t rules_max = policy::kRulesMaxDefault;
+  std::uint32_t elements_max = policy::kElementsMaxDefault;
+  std::uint32_t sessions_max = kSessionsMaxDefault;
+  policy::NatTable::Options nat;  ///< mode and pools
+  /// Who may do what.
+  policy::AgentDirectory directory = policy::AgentDirectory::open_to_all();
+  /// Audit lines in a second at most; 0: none.
+  std::uint32_t audit_rate = kAuditRateDefault;
+  /// Connections and associations without a session, see kGuestsMax.
+  std::size_t guests_max = kGuestsMax;
+  std::size_t association_guests_max = kAssociationGuestsMax;
+  /// See kAuthenticationPenalty.
+  std::chrono::seconds authentication_pause{kAuthenticationPenalty};
+  /// Output that waits for peers, see kOutputTotalMax.
+  std::size_t output_max = kOutputTotalMax;
+  std::string secret;  ///< with which the middlebox proves itself; empty: it cannot
+};
+
+/// Lives on one thread.
+class Core final : private Connection::Owner,
+                   private CommitPipeline::Observer,
+                   private AdmissionControl::Host {
+ public:
+  enum class LogLevel : std::uint8_t { kDebug, kInfo, kWarning, kError };
+
+  /// What the core needs of its surroundings.
+  class Host {
+   public:
+    /// on_deadline() must be called at `at`; this replaces any earlier wish.
+    virtual void wake_at(Instant at) = 0;
+    virtual ChallengeOctets make_challenge() = 0;
+    virtual void log(LogLevel level, const std::string& line) = 0;
+
+   protected:
+    ~Host() = default;
+  };
+
+  /// `journal` is nullptr if rules end with the process, `metrics` if nothing is counted. All must
+  /// outlive this.
+  Core(const CoreOptions& options, const Clock& clock, backend::Backend& backend, Journal* journal,
+       Metrics* metrics, Host& host);
+  Core(const Core&) = delete;
+  Core& operator=(const Core&) = delete;
+  ~Core();
+
+  /// Begins to enforce: with the rules in `contents` (of the store called `place`), if there is a
+  /// journal. To be called once, before the first accept(). Throws as Backend::begin() and
+  /// recover().
+  void start(const store::Contents& contents, const std::string& place);
+  void start();
+
+  /// A connection has been made, at a listener that demands `require`. Closes it if there are too
+  /// many.
+  void accept(std::shared_ptr<net::MessageChannel> channel, Require require);
+  /// The time of Host::wake_at() has come.
+  void on_deadline();
+
+  /// From now on `directory` says who may do what, and `secret` is the middlebox's. Rules stay;
+  /// sessions of agents that are no longer allowed get AST.
+  void apply(policy::AgentDirectory directory, std::string secret);
+  /// Orderly stop: AST to every session after its replies. Calls `stopped` from on_deadline() when
+  /// all are gone, after kStopTimeout at the latest.
+  void stop(std::function<void()> stopped);
+  /// A warning about a peer for the log, if it is not one too many.
+  void warn_about(std::string_view peer, std::string_view what) override;
+
+  std::size_t connection_count() const { return connections_.size(); }
+  std::size_t session_count() const { return notifier_.count(); }
+  std::size_t rule_count() const { return engine_.rule_count(); }
+
+ private:
+  // Connection::Owner
+  void begin_turn() override;
+  void end_turn() override;
+  Instant now() const override;
+  bool turn_used_up() const override { return clock_.now() - now() > kTurnMax; }
+  ChallengeOctets make_challenge() override { return host_.make_challenge(); }
+  rule::AgentId acquire(const std::string& name) override { return engine_.acquire(name); }
+  std::string_view name_of(rule::AgentId agent) const override { return engine_.name(agent); }
+  Capabilities session_opened(Connection& connection) override;
+  void session_refused(NegativeReplyCode code) override;
+  void flush_later(Connection& connection) override { to_flush_.push_back(&connection); }
+  void wake_at(Connection& connection, Instant at) override;
+  void output_changed(std::ptrdiff_t octets) override;
+  bool too_much_output() const override { return output_ > options_.output_max; }
+  void connection_over(Connection& connection) override;
+
+  // Connection::Owner and AdmissionControl::Host
+  bool has_room() const override { return notifier_.count() < options_.sessions_max; }
+
+  // AdmissionControl::Host
+  std::size_t sessions_of(std::string_view name) const override;
+  void on_authentication_failed(const Candidate& candidate) override;
+
+  // CommitPipeline::Observer
+  void on_decided(const rule::Decision& decision) override { audit_.record(decision, now()); }
+  void on_rule_event(const policy::RuleEvent& event, const Requester* cause) override {
+    notifier_.notify(event, cause);
+  }
+  void on_expiry_failed(PolicyRuleId pid) override;
+  void on_stage_done() override { const Turn turn(*this); }
+
+  /// What is known of a connection beside itself.
+  struct Entry {
+    std::unique_ptr<Connection> connection;
+    std::optional<Instant> wake_at;
+    std::uint64_t opened_at = 0;  ///< PolicyEngine::id_position() when the session opened
+  };
+
+  static policy::PolicyEngine::Options engine_options(const CoreOptions& options,
+                                                      const backend::Backend& backend,
+                                                      bool durable);
+  void debug(const Connection& connection, const std::string& what);
+  /// Too many have no session: this one has to go, unless what it has sent proves it right.
+  void make_room(Connection& guest);
+  net::Crowd<Connection*>& guests_like(const Connection& connection) {
+    return connection.transport() == net::Transport::kSctp ? association_guests_ : guests_;
+  }
+  void flush_all();
+  void update_metrics();
+  void wake_connections();
+  void check_session_ages();
+  /// Destroys connections that are over and have no request under way.
+  void reap();
+  void look_at_deadlines();
+  std::optional<Instant> next_deadline() const;
+
+  CoreOptions options_;
+  const Clock& clock_;
+  Journal* journal_;
+  backend::Backend& backend_;
+  Metrics* metrics_;
+  Host& host_;
+  policy::PolicyEngine engine_;
+  CommitPipeline pipeline_;
+  AdmissionControl admission_;
+  Notifier notifier_;
+  AuditLog audit_;
+  PeerLog peer_log_;
+
+  std::unordered_map<Connection*, Entry> connections_;
+  /// Without a session, over TCP and over SCTP.
+  net::Crowd<Connection*> guests_;
+  net::Crowd<Connection*> association_guests_;
+  std::vector<Connection*> to_flush_;
+  std::vector<Connection*> over_;  ///< may be destroyed when no turn is under way
+  std::size_t output_ = 0;         ///< octets that wait for peers to read
+
+  int turns_ = 0;  ///< nested
+  Instant now_;    ///< of the turn
+  /// Everything that is to happen later. The host is woken for the first of them.
+  std::set<std::pair<Instant, Connection*>> wake_connections_at_;
+  std::optional<Instant> check_ages_at_;
+  std::optional<Instant> stop_at_;
+  bool more_to_do_ = false;  ///< at once, after what others have to do
+  std::optional<Instant> woken_at_;
+  std::function<void()> stopped_;  ///< while stopping
+  bool has_stopped_ = false;
+};
+
+}  // namespace simco::middlebox
