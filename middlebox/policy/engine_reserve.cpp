@@ -7,7 +7,7 @@ namespace {
 
 using enum NegativeReplyCode;
 
-Parity parity_of(ReservedParity wanted) {
+Parity wanted_parity(ReservedParity wanted) {
   switch (wanted) {
     case ReservedParity::kOdd: return Parity::kOdd;
     case ReservedParity::kEven: return Parity::kEven;
@@ -79,7 +79,7 @@ Verdict PolicyEngine::reserve(const RequestContext& context, const PrrRequest& r
                      wanted.outside_version == RequestedIpVersion::kAny;
   if (nat_.translates()) {
     const NatTable::Reservation reservation{version, wanted.protocol, wanted.port_range,
-                                            parity_of(wanted.parity)};
+                                            wanted_parity(wanted.parity)};
     if (const auto code = nat_.take(slot, reservation)) {
       destroy_rule(slot);
       return refuse(context, plan, *code);

@@ -19,27 +19,30 @@ codec=simco/wire/codec.cpp
 middlebox="$(ls simco/wire/*.cpp) simco/session/authentication.cpp simco/session/middlebox_session.cpp $(ls middlebox/policy/*.cpp)
   middlebox/commit/change_queue.cpp middlebox/commit/journal.cpp middlebox/commit/pipeline.cpp middlebox/commit/rule_codec.cpp tests/fuzz/no_metrics.cpp"
 
+# Compiles files as one unit, which takes a fifth of the time, to $work/NAME.o.
+flags="-std=c++23 -I."
+compile() { # NAME FILE...
+  printf '#include "%s"\n' "${@:2}" >"$work/$1.cpp"
+  $CXX $CXXFLAGS $flags -c "$work/$1.cpp" -o "$work/$1.o"
+}
+
 # Abseil's checks of iterators need one file of its library, which has to be built for the fuzzers' standard library:
 # from $SRC/abseil-cpp if that is there, else it is the system's.
-flags="-std=c++23 -I."
 abseil="-labsl_raw_logging_internal"
 if [ -d "${SRC:-}/abseil-cpp" ]; then
   flags="$flags -isystem $SRC/abseil-cpp"
-  abseil=""
-  middlebox="$middlebox $SRC/abseil-cpp/absl/base/internal/raw_logging.cc"
+  compile abseil "$SRC/abseil-cpp/absl/base/internal/raw_logging.cc"
+  abseil="$work/abseil.o"
 fi
 
-object() { echo "$work/$(echo "$1" | tr / _).o"; }
-compile() { $CXX $CXXFLAGS $flags -c "$1" -o "$(object "$1")"; }
-objects() { for file in "$@"; do object "$file"; done; }
-export -f object compile
-export work flags CXX CXXFLAGS
-printf '%s\n' $middlebox tests/fuzz/decode_fuzz.cpp tests/fuzz/stream_fuzz.cpp |
-  xargs -P "$(nproc)" -I{} bash -euc 'compile {}'
+compile stream tests/fuzz/stream_fuzz.cpp $middlebox &
+stream=$!
+compile decode tests/fuzz/decode_fuzz.cpp $codec
+wait "$stream"
 
 # Fuzzers run where nothing is installed: what is not in every system is linked into them.
-$CXX $CXXFLAGS $(objects tests/fuzz/decode_fuzz.cpp $codec) $LIB_FUZZING_ENGINE -o "$OUT/fuzz-decode"
-$CXX $CXXFLAGS $(objects tests/fuzz/stream_fuzz.cpp $middlebox) $LIB_FUZZING_ENGINE \
+$CXX $CXXFLAGS "$work/decode.o" $LIB_FUZZING_ENGINE -o "$OUT/fuzz-decode"
+$CXX $CXXFLAGS "$work/stream.o" $LIB_FUZZING_ENGINE \
   -Wl,-Bstatic -lcrypto $abseil -Wl,-Bdynamic -ldl -pthread -o "$OUT/fuzz-stream"
 
 for name in decode stream; do
