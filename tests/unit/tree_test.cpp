@@ -90,7 +90,8 @@ TEST(Tree, StateMachinesKnowNoSocketsAndReadNoClock) {
                             source.path.starts_with("middlebox/core/");
     if (!without_io) continue;
     for (const auto& line : source.lines) {
-      for (const char* banned : {"boost/asio", "sys/socket.h", "lock::now()", "spdlog", "<thread>"}) {
+      for (const char* banned :
+           {"boost/asio", "sys/socket.h", "lock::now()", "spdlog", "<thread>"}) {
         EXPECT_EQ(line.find(banned), std::string::npos) << source.path << ": " << line;
       }
     }
