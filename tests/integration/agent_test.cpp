@@ -17,6 +17,7 @@
 
 #include "tests/support/figures.hpp"
 #include "tests/support/loop.hpp"
+#include "tests/support/patience.hpp"
 #include "tests/support/server_thread.hpp"
 
 namespace simco::agent {
@@ -76,7 +77,7 @@ TEST(Agent, FuturesFromAnotherThread) {
     agent.open(target(server), asio::use_future).get();
     std::vector<std::future<EnabledRule>> rules;
     for (std::uint16_t i = 1; i <= 500; ++i) {
-      rules.push_back(agent.enable(pinhole(i), asio::use_future));
+      rules.push_back(agent.enable(pinhole(i, test::kLongLifetimeS), asio::use_future));
     }
     std::set<std::uint32_t> pids;
     for (auto& rule : rules) EXPECT_TRUE(pids.insert(rule.get().pid.value).second);
@@ -100,7 +101,7 @@ TEST(Agent, CallbacksManyInFlight) {
   agent.open(target(server), [&](error_code error, Capabilities) {
     ASSERT_FALSE(error);
     for (std::uint16_t i = 1; i <= 1000; ++i) {
-      agent.enable(pinhole(i), [&](error_code failed, EnabledRule rule) {
+      agent.enable(pinhole(i, test::kLongLifetimeS), [&](error_code failed, EnabledRule rule) {
         EXPECT_FALSE(failed);
         agent.remove(rule.pid, [&](error_code not_removed) {
           EXPECT_FALSE(not_removed);

@@ -9,6 +9,7 @@
 #include "simco/session/authentication.hpp"
 #include "tests/support/figures.hpp"
 #include "tests/support/middlebox_core.hpp"
+#include "tests/support/patience.hpp"
 #include "tests/support/server_thread.hpp"
 
 namespace simco::test {
@@ -40,7 +41,7 @@ inline Body authenticate(RawAgent& agent, const std::string& name, const std::st
 }
 
 inline PolicyRuleId add(RawAgent& agent, std::uint16_t port = 5004) {
-  return std::get<PerReply>(agent.ask(pinhole(port))).pid;
+  return std::get<PerReply>(agent.ask(pinhole(port, kLongLifetimeS))).pid;
 }
 
 }  // namespace simco::test

@@ -204,7 +204,7 @@ TEST(Authentication, AgentsHearOfTheRulesThatTheyMaySee) {
   const auto pid = add(proxy);
   const auto heard = watcher.receive();
   ASSERT_TRUE(heard);
-  EXPECT_EQ(std::get<AreNotification>(heard->body), (AreNotification{pid, {60}}));
+  EXPECT_EQ(std::get<AreNotification>(heard->body), (AreNotification{pid, {test::kLongLifetimeS}}));
 }
 
 }  // namespace

@@ -124,7 +124,7 @@ TEST(Programs, TheMiddleboxDoesNotWaitForStandardError) {
   // A line of the log for each change: more than the pipe and the queue hold.
   for (std::uint32_t i = 0; i < 4000; ++i) {
     ASSERT_TRUE(std::holds_alternative<PerReply>(
-        agent.ask(test::pinhole(static_cast<std::uint16_t>(1 + i)))));
+        agent.ask(test::pinhole(static_cast<std::uint16_t>(1 + i), test::kLongLifetimeS))));
   }
   // What is lost is said as soon as somebody reads again, and something is logged.
   std::atomic<bool> heard = false;
@@ -133,12 +133,15 @@ TEST(Programs, TheMiddleboxDoesNotWaitForStandardError) {
     heard = true;
   });
   for (std::uint16_t port = 8000; !heard && port < 60'000; ++port) {
-    EXPECT_TRUE(std::holds_alternative<PerReply>(agent.ask(test::pinhole(port))));
+    EXPECT_TRUE(
+        std::holds_alternative<PerReply>(agent.ask(test::pinhole(port, test::kLongLifetimeS))));
   }
   reader.join();
   pipe.close();
-  ASSERT_TRUE(std::holds_alternative<PerReply>(agent.ask(test::pinhole(60'001))));
-  ASSERT_TRUE(std::holds_alternative<PerReply>(agent.ask(test::pinhole(60'003))));
+  ASSERT_TRUE(
+      std::holds_alternative<PerReply>(agent.ask(test::pinhole(60'001, test::kLongLifetimeS))));
+  ASSERT_TRUE(
+      std::holds_alternative<PerReply>(agent.ask(test::pinhole(60'003, test::kLongLifetimeS))));
   middlebox.signal(SIGTERM);
   EXPECT_EQ(middlebox.wait(), 0);
 }
@@ -151,7 +154,7 @@ TEST(Programs, TheMiddleboxEndsWhenAnotherHasTakenItsRulesOver) {
   Program first(words);
   RawAgent agent(first.listening_port());
   agent.open();
-  const auto pid = std::get<PerReply>(agent.ask(test::pinhole(5004))).pid;
+  const auto pid = std::get<PerReply>(agent.ask(test::pinhole(5004, test::kLongLifetimeS))).pid;
   Program second(words);
   RawAgent other(second.listening_port());
   other.open();

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "tests/integration/agents.hpp"
+#include "tests/support/patience.hpp"
 
 namespace simco {
 namespace {
@@ -13,7 +14,6 @@ using enum NegativeReplyCode;
 using middlebox::ServerOptions;
 using test::add;
 using test::authenticate;
-using test::pinhole;
 using test::RawAgent;
 using test::refusal;
 using test::ServerThread;
@@ -43,11 +43,13 @@ ServerOptions closed() {
   return options;
 }
 
+PerRequest pinhole() { return test::pinhole(5004, test::kLongLifetimeS); }
+
 PrrRequest reservation(std::uint8_t protocol, std::uint16_t ports) {
   PrrRequest request;
   request.parameters.protocol = protocol;
   request.parameters.port_range = ports;
-  request.lifetime = {60};
+  request.lifetime = {test::kLongLifetimeS};
   return request;
 }
 
@@ -61,7 +63,7 @@ PerRequest changed(const std::function<void(PerRequest&)>& change) {
 PdrRequest block_everything() {
   return {test::protocols_only(Location::kInternal, kProtocolUdp),
           test::protocols_only(Location::kExternal, kProtocolUdp),
-          {60}};
+          {test::kLongLifetimeS}};
 }
 
 struct Case {

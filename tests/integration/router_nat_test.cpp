@@ -142,7 +142,7 @@ TEST_P(Router, ReservedBindingsPassNothing) {
   reserve.parameters.nat_mode = NatMode::kTraditional;
   reserve.parameters.inside_version = reserve.parameters.outside_version =
       a().host == kV4.host ? RequestedIpVersion::kIpv4 : RequestedIpVersion::kIpv6;
-  reserve.lifetime = {60};
+  reserve.lifetime = {kLongLifetimeS};
   const auto held = box.agent()->reserve(reserve, boost::asio::use_future).get();
   const auto bound = endpoint_of(held.outside);
   const Udp host(net.inside, {a().host, 5004});
@@ -233,7 +233,7 @@ TEST_P(Router, TwoWaysToTranslateTheSamePacketsAreRefused) {
                                                : RequestedIpVersion::kIpv6;
   reservation.parameters.protocol = kProtocolUdp;
   reservation.parameters.port_range = both.internal.port_range;
-  reservation.lifetime = {60};
+  reservation.lifetime = {kLongLifetimeS};
   const auto held = box.agent()->reserve(reservation, boost::asio::use_future).get();
   const PeaRequest pea{both.parameters, both.internal, both.external, both.lifetime, held.pid};
   try {

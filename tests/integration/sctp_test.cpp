@@ -21,6 +21,7 @@
 #include "tests/support/figures.hpp"
 #include "tests/support/log.hpp"
 #include "tests/support/loop.hpp"
+#include "tests/support/patience.hpp"
 #include "tests/support/sctp_stacks.hpp"
 #include "tests/support/udp_relay.hpp"
 
@@ -137,24 +138,25 @@ TEST_P(SctpTest, EveryTransaction) {
     const auto capabilities = co_await agent.open(target(), asio::use_awaitable);
     EXPECT_EQ(capabilities.lifetime_max_s, 3600U);
     for (std::uint16_t i = 1; i <= 20; ++i) {
-      const auto rule = co_await agent.enable(pinhole(i), asio::use_awaitable);
-      co_await agent.change_lifetime(rule.pid, Lifetime{90}, asio::use_awaitable);
+      const auto rule =
+          co_await agent.enable(pinhole(i, test::kLongLifetimeS), asio::use_awaitable);
+      co_await agent.change_lifetime(rule.pid, Lifetime{900}, asio::use_awaitable);
       const auto status = co_await agent.status(rule.pid, asio::use_awaitable);
       EXPECT_EQ(status.kind, agent::RuleStatus::Kind::kEnabled);
       PrrRequest wanted;
       wanted.parameters.protocol = kProtocolUdp;
       wanted.parameters.port_range = 1;
-      wanted.lifetime = {60};
+      wanted.lifetime = {test::kLongLifetimeS};
       const auto reserved = co_await agent.reserve(wanted, asio::use_awaitable);
-      auto request = pinhole(100 + i);
+      auto request = pinhole(100 + i, test::kLongLifetimeS);
       request.internal.port_range = request.external.port_range = 1;
-      const PeaRequest pea{
-          request.parameters, request.internal, request.external, {60}, reserved.pid};
+      const PeaRequest pea{request.parameters, request.internal, request.external, request.lifetime,
+                           reserved.pid};
       const auto enabled = co_await agent.enable_reserved(pea, asio::use_awaitable);
       EXPECT_EQ(enabled.pid, reserved.pid);
       co_await agent.remove(rule.pid, asio::use_awaitable);
       // The watcher is told in this order, with other rules' events in between.
-      for (const std::uint32_t lifetime : {60U, 90U, 0U}) {
+      for (const std::uint32_t lifetime : {test::kLongLifetimeS, 900U, 0U}) {
         agent::RuleEvent event;
         do {
           event = co_await watcher.next_event(asio::use_awaitable);
@@ -183,7 +185,8 @@ TEST_P(SctpTest, EveryMessageIsOnTheStreamOfItsTid) {
   for (auto* raw : {owner, other}) ASSERT_TRUE(ask(*raw, 2, SeRequest{}));
   std::map<std::uint32_t, std::uint32_t> created_by;  // PID -> TID
   for (const std::uint32_t tid : {7U, 8U, 19U, 1004U, 4'000'000'000U}) {
-    const auto reply = ask(*owner, tid, pinhole(static_cast<std::uint16_t>(tid)));
+    const auto reply =
+        ask(*owner, tid, pinhole(static_cast<std::uint16_t>(tid), test::kLongLifetimeS));
     ASSERT_TRUE(reply && std::holds_alternative<PerReply>(reply->body));
     EXPECT_EQ(reply->tid.value, tid);
     created_by[std::get<PerReply>(reply->body).pid.value] = tid;
@@ -283,7 +286,7 @@ TEST_P(SctpTest, APeerThatStopsReadingIsCutOff) {
   std::size_t changes = 0;
   run([&]() -> asio::awaitable<void> {
     co_await agent.open(target(), asio::use_awaitable);
-    const auto rule = co_await agent.enable(pinhole(1), asio::use_awaitable);
+    const auto rule = co_await agent.enable(pinhole(1, test::kLongLifetimeS), asio::use_awaitable);
     while (!log.says("output queue is full") && changes < kChangesMax) {
       constexpr std::size_t kAtOnce = 1000;
       std::size_t answered = 0;

@@ -84,7 +84,7 @@ TEST(Server, RulesOutliveABrokenConnection) {
   {
     RawAgent agent(server.port());
     agent.open();
-    pid = std::get<PerReply>(agent.ask(pinhole(1))).pid;
+    pid = std::get<PerReply>(agent.ask(pinhole(1, test::kLongLifetimeS))).pid;
     agent.reset();
   }
   ASSERT_TRUE(eventually([&] { return server.connections() == 0; }));
@@ -375,7 +375,7 @@ TEST(Server, APeerThatDoesNotTakeItsNotificationsIsCutOff) {
   deaf.open();
   RawAgent busy(server.port());
   busy.open();
-  const auto pid = std::get<PerReply>(busy.ask(pinhole(1))).pid;
+  const auto pid = std::get<PerReply>(busy.ask(pinhole(1, test::kLongLifetimeS))).pid;
   // Replies to `busy` are read and thrown away elsewhere, so that its requests never wait.
   std::thread reader([&] {
     std::array<std::byte, 65536> replies;

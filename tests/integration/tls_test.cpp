@@ -16,6 +16,7 @@
 #include "tests/support/certificates.hpp"
 #include "tests/support/figures.hpp"
 #include "tests/support/loop.hpp"
+#include "tests/support/patience.hpp"
 #include "tests/support/port.hpp"
 #include "tests/support/server_thread.hpp"
 
@@ -51,7 +52,7 @@ class Caller {
     }
   }
   std::string owner() {
-    const auto rule = agent_.enable(pinhole(), use_future).get();
+    const auto rule = agent_.enable(pinhole(5004, kLongLifetimeS), use_future).get();
     return agent_.status(rule.pid, use_future).get().owner;
   }
 
@@ -409,10 +410,11 @@ class Relay {
       error_code error;
       const auto count = from.read_some(asio::buffer(octets), error);
       if (error) break;
-      std::size_t first = may_hold && hold ? std::min<std::size_t>(count, 10) : count;
+      const bool holds = may_hold && hold;  // the other direction has nothing to say about it
+      const auto first = holds ? std::min<std::size_t>(count, 10) : count;
       asio::write(to, asio::buffer(octets, first), error);
-      held = may_hold && hold;
-      while (may_hold && hold) std::this_thread::sleep_for(kLook);
+      if (holds) held = true;
+      while (holds && hold) std::this_thread::sleep_for(kLook);
       asio::write(to, asio::buffer(octets.data() + first, count - first), error);
     }
     error_code ignored;
@@ -434,7 +436,7 @@ TEST_F(Tls, HalfARecordCostsNothing) {
   Caller caller(with(authority.issue("proxy1")));
   ASSERT_EQ(caller.open(relay.port()), error_code());
   relay.hold = true;
-  auto rule = caller->enable(pinhole(), use_future);
+  auto rule = caller->enable(pinhole(5004, kLongLifetimeS), use_future);
   ASSERT_TRUE(eventually([&] { return relay.held.load(); }));
   // A loop that is told again and again that there is input calls handlers for as long as we watch.
   const auto before = server.handlers_called();

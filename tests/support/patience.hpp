@@ -3,12 +3,16 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <thread>
 
 namespace simco::test {
 
 /// A guard against hanging, well above what anything takes on a machine that is very busy.
 inline constexpr std::chrono::seconds kPatience{120};
+/// Lifetime of rules in tests in real time that are not about lifetimes, seconds: longer than any
+/// of them takes.
+inline constexpr std::uint32_t kLongLifetimeS = 1800;
 /// How often what cannot be waited for is looked at.
 inline constexpr std::chrono::milliseconds kLook{5};
 /// How long we watch for what must not come. What comes later is overlooked, and fails no test.

@@ -56,7 +56,7 @@ agent::DisableRule BoxAgent::disable(const std::string& internal, const std::str
   const auto [one, other] = tuples(internal, external, protocol);
   request.internal = one;
   request.external = other;
-  request.lifetime = {60};
+  request.lifetime = {kLongLifetimeS};
   return agent_->disable(request, boost::asio::use_future).get();
 }
 

@@ -11,6 +11,7 @@
 
 #include "agent/agent.hpp"
 #include "tests/support/network.hpp"
+#include "tests/support/patience.hpp"
 #include "tests/support/program.hpp"
 
 namespace simco::test {
@@ -25,12 +26,12 @@ class BoxAgent {
   /// A PER between two endpoints as parse_endpoint() reads them.
   static PerRequest request(const std::string& internal, const std::string& external,
                             std::uint8_t protocol, Direction direction,
-                            std::uint32_t lifetime_s = 60);
+                            std::uint32_t lifetime_s = kLongLifetimeS);
   agent::EnabledRule enable(const PerRequest& request);
   agent::EnabledRule enable(const std::string& internal, const std::string& external,
                             std::uint8_t protocol = kProtocolUdp,
                             Direction direction = Direction::kBidirectional,
-                            std::uint32_t lifetime_s = 60) {
+                            std::uint32_t lifetime_s = kLongLifetimeS) {
     return enable(request(internal, external, protocol, direction, lifetime_s));
   }
   agent::DisableRule disable(const std::string& internal, const std::string& external,
