@@ -216,17 +216,23 @@ std::optional<AddressTuple> PolicyEngine::inside_of(RuleSlot slot) const {
   return at(rule.external, Location::kInside);
 }
 
-RuleRecord PolicyEngine::record(RuleSlot slot) const {
+void PolicyEngine::describe(RuleSlot slot, RuleRecord& record) const {
   const Rule& rule = rules_[slot];
-  RuleRecord record{rule.pid,          rule.group,    rule.owner,       agents_[rule.owner].name,
-                    rule.creating_tid, rule.kind,     rule.any_version, rule.parameters,
-                    rule.internal,     rule.external, std::nullopt,     std::nullopt,
-                    rule.expires_at};
+  record.pid = rule.pid;
+  record.group = rule.group;
+  record.owner = rule.owner;
+  record.owner_name = agents_[rule.owner].name;
+  record.creating_tid = rule.creating_tid;
+  record.kind = rule.kind;
+  record.any_version = rule.any_version;
+  record.parameters = rule.parameters;
+  record.internal = rule.internal;
+  record.external = rule.external;
+  record.expires_at = rule.expires_at;
   if (nat_.translates() && rule.kind != RuleKind::kDisable) {
     record.outside = outside_of(slot);
     record.inside = inside_of(slot);
   }
-  return record;
 }
 
 std::uint32_t PolicyEngine::weight(RuleSlot slot) const {
@@ -246,10 +252,9 @@ Verdict PolicyEngine::plan_change(RuleSlot slot, RuleChange::Kind kind, Lifetime
   auto& change = plan.change;
   change.kind = kind;
   change.lifetime = lifetime;
-  const RuleRecord now = record(slot);
-  if (kind != kAdd) change.before = now;
+  if (kind != kAdd) describe(slot, change.before);
   if (kind == kRemove) return Verdict::kPlanned;
-  change.after = now;
+  describe(slot, change.after);
   change.after.expires_at = expires_at;
   if (kind == kReplace) {
     // The table has the new tuples already (8.4.2).

@@ -244,8 +244,8 @@ class PolicyEngine {
   Verdict plan_addition(RuleSlot slot, Lifetime lifetime, Instant now, Plan& plan) const;
   /// How much a change of the rule asks of the backend.
   std::uint32_t weight(RuleSlot slot) const;
-  /// The rule as the table has it.
-  rule::RuleRecord record(RuleSlot slot) const;
+  /// The rule as the table has it, into a record that is empty.
+  void describe(RuleSlot slot, rule::RuleRecord& record) const;
   /// Forgets a rule that is in no list but the table.
   void destroy_rule(RuleSlot slot);
 
