@@ -111,10 +111,13 @@ class Middlebox final : MiddleboxSession::Host,
     while (pipeline_.advance(now_)) {
     }
   }
-  /// As the server does after each batch and when a lifetime is over.
+  /// As the core does at the end of each turn and when a lifetime is over.
   void reap() {
-    if (engine_.next_expiry() && *engine_.next_expiry() <= now_) pipeline_.expire(now_);
     advance();
+    while (engine_.next_expiry() && *engine_.next_expiry() <= now_ && !backend_.busy()) {
+      pipeline_.expire(now_);
+      advance();
+    }
   }
 
   void send(TransactionId tid, const Body& body) override {
