@@ -68,13 +68,12 @@ void CommitPipeline::queue(const Plan& plan, ChangeOrigin origin) {
 
 void CommitPipeline::expire(Instant now) {
   // What is due stays due, and is asked for again when the backend is idle.
-  if (stage_ == Stage::kIdle || queue_.size() < kBacklogMax) {
-    Plan plan;
-    for (std::size_t i = 0; i < policy::kExpiryBatchMax && engine_.plan_expiry(now, plan); ++i) {
-      ChangeOrigin origin;
-      origin.agent = plan.change.before.owner;
-      queue(plan, origin);
-    }
+  if (stage_ != Stage::kIdle && queue_.size() >= kBacklogMax) return;
+  Plan plan;
+  for (std::size_t i = 0; i < policy::kExpiryBatchMax && engine_.plan_expiry(now, plan); ++i) {
+    ChangeOrigin origin;
+    origin.agent = plan.change.before.owner;
+    queue(plan, origin);
   }
 }
 

@@ -166,17 +166,11 @@ void Connection::close() {
   flush_later();
 }
 
-// Armed for the earliest wish and never moved back: most wishes are gone again before they are due,
-// and then there is nothing to do.
 void Connection::arm() {
-  const auto deadline = session_.deadline();
-  if (!deadline || (armed_for_ && *armed_for_ <= *deadline)) return;
-  armed_for_ = deadline;
-  owner_.wake_at(*this, *deadline);
+  if (const auto deadline = session_.deadline()) owner_.wake_at(*this, *deadline);
 }
 
 void Connection::on_deadline() {
-  armed_for_.reset();
   const auto due = session_.deadline();
   if (due && *due <= owner_.now() && !session_.holding()) {
     log_once("timed out in the middle of a message or without opening a session");

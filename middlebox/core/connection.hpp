@@ -41,7 +41,7 @@ class Connection final : private net::ChannelHandler,
     virtual void warn_about(std::string_view peer, std::string_view what) = 0;
     /// flush() is to be called at the end of the turn.
     virtual void flush_later(Connection& connection) = 0;
-    /// on_deadline() must be called at `at`, or before.
+    /// on_deadline() must be called at `at` at the latest.
     virtual void wake_at(Connection& connection, Instant at) = 0;
     /// What waits in its output queue has changed by so many octets.
     virtual void output_changed(std::ptrdiff_t octets) = 0;
@@ -136,7 +136,6 @@ class Connection final : private net::ChannelHandler,
   std::optional<Turn> turn_;
   std::optional<rule::AgentId> agent_;
   std::uint32_t lifetime_max_s_ = 0;
-  std::optional<Instant> armed_for_;
   std::uint32_t messages_ = 0;
   std::size_t output_ = 0;  ///< that the owner knows of
   bool over_ = false;       ///< the channel is closed: nothing of its output counts any more

@@ -141,8 +141,11 @@ void Core::look_at_deadlines() {
   }
 }
 
+// Never moved back: most wishes are gone again before they are due, and then there is nothing to
+// do.
 void Core::wake_at(Connection& connection, Instant at) {
   auto& entry = connections_.at(&connection);
+  if (entry.wake_at && *entry.wake_at <= at) return;
   if (entry.wake_at) wake_connections_at_.erase({*entry.wake_at, &connection});
   entry.wake_at = at;
   wake_connections_at_.emplace(at, &connection);
@@ -158,8 +161,8 @@ void Core::wake_connections() {
 }
 
 void Core::on_expiry_failed(PolicyRuleId pid) {
-  host_.log(LogLevel::kError, "rule " + std::to_string(pid.value) +
-                                  " is over and could not be removed; trying again");
+  host_.log(LogLevel::kError,
+            "could not remove expired rule " + std::to_string(pid.value) + "; trying again");
 }
 
 // --- Connections -------------------------------------------------------------------------------
@@ -167,7 +170,7 @@ void Core::on_expiry_failed(PolicyRuleId pid) {
 void Core::accept(std::shared_ptr<net::MessageChannel> channel, Require require) {
   const Turn turn(*this);
   if (connections_.size() >= kConnectionsMax) {
-    return host_.log(LogLevel::kDebug, "connection refused: there are too many");  // closes it
+    return host_.log(LogLevel::kDebug, "connection refused: the limit is reached");  // closes it
   }
   const MiddleboxSession::Options session{options_.message_timeout, channel->outbound_streams()};
   Connection::Owner& owner = *this;

@@ -168,9 +168,9 @@ void MiddleboxSession::reply(TransactionId tid, const Body& body) {
   finish_if_idle();
 }
 
-void MiddleboxSession::notify(PolicyRuleId pid, Lifetime lifetime, TransactionId created_by) {
+void MiddleboxSession::notify(PolicyRuleId pid, Lifetime lifetime, TransactionId creating_tid) {
   if (state_ != SessionState::kOpen || leaving_) return;
-  const auto tid = notification_tids_.next_like(created_by);
+  const auto tid = notification_tids_.next_like(creating_tid);
   // Out of TIDs on this stream: 4.2.5 forbids to use one twice, so the session has to go.
   if (!tid) return terminate();
   host_.send(*tid, AreNotification{pid, lifetime});

@@ -100,8 +100,8 @@ class MiddleboxSession {
 
   /// Answer of a request that execute() got.
   void reply(TransactionId tid, const Body& body);
-  /// ARE notification (8.9) on the stream of `created_by`, the request that created the rule.
-  void notify(PolicyRuleId pid, Lifetime lifetime, TransactionId created_by);
+  /// ARE notification (8.9) on the stream of `creating_tid`, the request that created the rule.
+  void notify(PolicyRuleId pid, Lifetime lifetime, TransactionId creating_tid);
   /// Nothing can be queued any more but one notification, because the agent does not read: AST, and
   /// close. Replies that are due are dropped.
   void cut_off();
