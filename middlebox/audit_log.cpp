@@ -40,6 +40,7 @@ std::string_view outcome_of(ChangeResult result) {
     case ChangeResult::kDone: return "done";
     case ChangeResult::kRefused: return "refused-by-backend";
     case ChangeResult::kNoResources: return "no-resources";
+    case ChangeResult::kOverridden: return "disabled";
   }
   return "?";
 }

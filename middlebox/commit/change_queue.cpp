@@ -20,9 +20,12 @@ void ChangeQueue::push(const RuleChange& change, const ChangeOrigin& origin) {
 
 void ChangeQueue::take(ChangeBatch& batch) {
   batch.clear();
+  batch.overtaken = overtaken_;
   if (heavy()) return take_shares(batch);
-  std::swap(batch, waiting_);
+  std::swap(batch.changes, waiting_.changes);
+  std::swap(batch.origins, waiting_.origins);
   weight_ = 0;
+  overtaken_ = false;
 }
 
 void ChangeQueue::take_shares(ChangeBatch& batch) {
@@ -37,10 +40,7 @@ void ChangeQueue::take_shares(ChangeBatch& batch) {
     Share& share = shares_[origin.agent];
     const bool full = batch.size() >= kBatchMax || share.count >= most.count ||
                       (share.count != 0 && share.weight + origin.weight > most.weight);
-    // A disable rule ends the enable rules that were planned before it: it comes after them.
-    const bool disables =
-        change.kind == RuleChange::Kind::kAdd && change.after.kind == RuleKind::kDisable;
-    if (full || (left != 0 && disables)) {
+    if (full) {
       share.count = most.count;  // an agent's changes keep their order
       if (left != i) {
         waiting_.changes[left] = change;
@@ -49,6 +49,9 @@ void ChangeQueue::take_shares(ChangeBatch& batch) {
       ++left;
       continue;
     }
+    const bool disables =
+        change.kind == RuleChange::Kind::kAdd && change.after.kind == RuleKind::kDisable;
+    overtaken_ = overtaken_ || (disables && left != 0);
     share.weight += origin.weight;
     ++share.count;
     weight_ -= origin.weight;

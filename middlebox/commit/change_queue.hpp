@@ -27,11 +27,14 @@ struct ChangeOrigin {
 struct ChangeBatch {
   std::vector<rule::RuleChange> changes;
   std::vector<ChangeOrigin> origins;  ///< one for each change
+  /// A disable rule was carried out before some of them although it was planned later.
+  bool overtaken = false;
 
   std::size_t size() const { return changes.size(); }
   void clear() {
     changes.clear();
     origins.clear();
+    overtaken = false;
   }
 };
 
@@ -55,7 +58,8 @@ class ChangeQueue {
   void take_shares(ChangeBatch& batch);
 
   ChangeBatch waiting_;
-  std::uint64_t weight_ = 0;                         ///< of what waits
+  bool overtaken_ = false;    ///< by a disable rule: what waits may be blocked by now
+  std::uint64_t weight_ = 0;  ///< of what waits
   std::unordered_map<rule::AgentId, Share> shares_;  ///< scratch
 };
 

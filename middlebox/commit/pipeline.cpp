@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "middlebox/limits.hpp"
 #include "simco/wire/assert.hpp"
 
 namespace simco::middlebox {
@@ -48,7 +47,7 @@ bool CommitPipeline::decide(Requester& requester, TransactionId tid, const Body&
     case Verdict::kReplied: answer(requester, tid, transaction, plan.reply); return true;
     case Verdict::kPlanned:
       ++requester.unsettled_;
-      queue(plan, {&requester, tid, transaction, {}, 0, requester.agent(), ended});
+      queue(plan, {&requester, tid, transaction, {}, 0, {}, ended});
       return true;
     case Verdict::kWaitForRule: after_rule_[plan.awaited].push_back(&requester); return false;
     case Verdict::kWaitForChanges:
@@ -62,18 +61,16 @@ bool CommitPipeline::decide(Requester& requester, TransactionId tid, const Body&
 void CommitPipeline::queue(const Plan& plan, ChangeOrigin origin) {
   origin.slot = plan.slot;
   origin.weight = plan.weight;
+  origin.agent = plan.charged_to;
   queue_.push(plan.change, origin);
   if (origin.requester != nullptr) ids_ = plan.ids;
 }
 
 void CommitPipeline::expire(Instant now) {
-  // What is due stays due, and is asked for again when the backend is idle.
-  if (stage_ != Stage::kIdle && queue_.size() >= kBacklogMax) return;
+  if (backlog_full()) return;
   Plan plan;
   for (std::size_t i = 0; i < policy::kExpiryBatchMax && engine_.plan_expiry(now, plan); ++i) {
-    ChangeOrigin origin;
-    origin.agent = plan.change.before.owner;
-    queue(plan, origin);
+    queue(plan, {});
   }
 }
 
@@ -113,7 +110,7 @@ bool CommitPipeline::advance(Instant now) {
     if (stage_ == Stage::kIdle) {
       if (queue_.empty()) return false;
       if (begun && queue_.heavy()) return true;
-      begin_batch();
+      if (!begin_batch(now)) continue;
       begun = true;
     }
     if (!std::exchange(stage_done_, false)) return false;
@@ -126,8 +123,10 @@ bool CommitPipeline::advance(Instant now) {
   }
 }
 
-void CommitPipeline::begin_batch() {
+bool CommitPipeline::begin_batch(Instant now) {
   queue_.take(batch_);
+  if (batch_.overtaken) refuse_overridden(now);
+  if (batch_.size() == 0) return false;
   results_.assign(batch_.size(), ChangeResult::kDone);
   journal_failure_.reset();
   times_.batch_begins(batch_);
@@ -137,6 +136,24 @@ void CommitPipeline::begin_batch() {
   } else {
     journal_->keep(batch_.changes, Journal::State::kAfter, ids_, *this);
   }
+  return true;
+}
+
+void CommitPipeline::refuse_overridden(Instant now) {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < batch_.size(); ++i) {
+    auto& change = batch_.changes[i];
+    const auto& origin = batch_.origins[i];
+    if (engine_.overridden(origin.slot, change)) {
+      settle(change, origin, ChangeResult::kOverridden, now);
+      wake_rule(change.rule().pid, now);
+    } else {
+      batch_.changes[kept] = change;
+      batch_.origins[kept++] = origin;
+    }
+  }
+  batch_.changes.resize(kept);
+  batch_.origins.resize(kept);
 }
 
 void CommitPipeline::on_journaled(const Journal::Failure& failure) {

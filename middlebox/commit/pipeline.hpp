@@ -32,6 +32,7 @@
 #include "middlebox/commit/journal.hpp"
 #include "middlebox/commit/requester.hpp"
 #include "middlebox/commit/stage_times.hpp"
+#include "middlebox/limits.hpp"
 #include "middlebox/policy/engine.hpp"
 
 namespace simco::middlebox {
@@ -63,8 +64,12 @@ class CommitPipeline final : private backend::Backend::Client, private Journal::
 
   /// Decides a request. The reply comes at once, or from advance().
   void submit(Requester& requester, TransactionId tid, const Body& request, Instant now);
-  /// Plans the end of rules whose lifetime is over.
+  /// Plans the end of rules whose lifetime is over, unless too many changes wait already.
   void expire(Instant now);
+  /// When expire() is due next, if ever; never while too many changes wait.
+  std::optional<Instant> next_expiry() const {
+    return backlog_full() ? std::nullopt : engine_.next_expiry();
+  }
   /// Goes on as far as possible: settles the batch that has come back, begins the next. To be
   /// called when the requests of a turn are in, and after on_stage_done(). Returns true if there is
   /// more to do than others should wait for: then call it again soon.
@@ -91,6 +96,8 @@ class CommitPipeline final : private backend::Backend::Client, private Journal::
   };
 
   // Plan
+  /// Rules that are due stay due until the batch under way is done.
+  bool backlog_full() const { return stage_ != Stage::kIdle && queue_.size() >= kBacklogMax; }
   /// Answers the request, or queues its change. False if it has to wait.
   bool decide(Requester& requester, TransactionId tid, const Body& request, Instant now);
   void queue(const policy::Plan& plan, ChangeOrigin origin);
@@ -102,7 +109,10 @@ class CommitPipeline final : private backend::Backend::Client, private Journal::
   void resume(Requester& requester, Instant now);
 
   // Journal, enforce
-  void begin_batch();
+  /// Takes the next batch from the queue and begins with it. False if nothing of it is left.
+  bool begin_batch(Instant now);
+  /// Refuses the enable rules of the batch that a disable rule has overtaken and blocks.
+  void refuse_overridden(Instant now);
   void on_journaled(const Journal::Failure& failure) override;
   /// Hands the changes of the batch that may go on to the backend.
   void enforce();

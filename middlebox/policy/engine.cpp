@@ -56,6 +56,7 @@ bool PolicyEngine::may_change(AgentId agent, AgentId owner) const {
 
 Plan PolicyEngine::plan(const RequestContext& context, const Body& request, Instant now) {
   Plan plan;
+  plan.charged_to = context.agent;
   plan.verdict = decide(context, request, now, plan);
   plan.ids = {pids_.position(), groups_.id_position()};
   return plan;
@@ -280,7 +281,15 @@ bool PolicyEngine::plan_expiry(Instant now, Plan& plan) {
   plan_removal(slot);
   plan = {};
   plan.verdict = plan_change(slot, RuleChange::Kind::kRemove, {}, now, plan);
+  plan.charged_to = pays_for_end(slot);
   return true;
+}
+
+// A rule that a disable rule ends must not wait for what its own owner has asked for.
+AgentId PolicyEngine::pays_for_end(RuleSlot slot) const {
+  const auto ended_by = ended_by_.find(slot);
+  const RuleSlot cause = ended_by == ended_by_.end() ? kNoSlot : rules_.find(ended_by->second);
+  return rules_[cause == kNoSlot ? slot : cause].owner;
 }
 
 void PolicyEngine::plan_removal(RuleSlot slot) {

@@ -5,8 +5,10 @@
 // rule needs and describes the change as a value; settle() follows when it has been carried out, or
 // has not. In between the rule is visible to conflict checks and to nobody else.
 //
-// Changes must be settled in the order in which they were planned: a disable rule that is committed
-// relies on every enable rule that was planned before it being decided.
+// The changes of one rule must be settled in the order in which they were planned. Those of
+// different rules may overtake each other: where a disable rule comes into force before an enable
+// rule that was planned earlier, overridden() says so, and the enable rule is settled without being
+// carried out.
 #pragma once
 
 #include <bitset>
@@ -61,6 +63,7 @@ struct Plan {
   RuleSlot slot = kNoSlot;  ///< of the change's rule, for settle()
   rule::RuleChange change;
   std::uint32_t weight = 0;  ///< how much the change asks of the backend
+  AgentId charged_to;        ///< whose share of the backend's time it takes
   rule::IdPositions ids;     ///< where the identifiers stand now, to be kept with the rules
 };
 
@@ -137,6 +140,9 @@ class PolicyEngine {
     const RuleSlot slot = rules_.find(pid);
     return slot != kNoSlot && rules_[slot].under_way;
   }
+  /// The planned `change` of the rule in `slot` would enable what a disable rule in force by now
+  /// blocks (8.8): it must be settled as kOverridden instead of being carried out.
+  bool overridden(RuleSlot slot, const rule::RuleChange& change) const;
   /// The planned `change` of the rule in `slot` has been carried out, or could not be: completes it
   /// or undoes it. Views in the reply are valid until the next call.
   Outcome settle(RuleSlot slot, const rule::RuleChange& change, rule::ChangeResult result,
@@ -227,6 +233,8 @@ class PolicyEngine {
   std::optional<Verdict> wait_for(RuleSlot slot, Plan& plan) const;
   /// Refuses, or has the context wait where the cause may go with a change that is under way.
   static Verdict refuse(const RequestContext& context, Plan& plan, NegativeReplyCode code);
+  /// Whose share of the backend's time the end of the rule takes.
+  AgentId pays_for_end(RuleSlot slot) const;
   /// The rule is on its way out: nothing may rely on its group any more.
   void plan_removal(RuleSlot slot);
   Lifetime grant(const RequestContext& context, Lifetime requested) const;

@@ -3,9 +3,32 @@
 #include "middlebox/policy/replies.hpp"
 
 namespace simco::policy {
+namespace {
 
 using rule::ChangeResult;
+
+NegativeReplyCode refusal_for(ChangeResult result) {
+  switch (result) {
+    case ChangeResult::kNoResources: return NegativeReplyCode::kNoResources;
+    case ChangeResult::kOverridden: return NegativeReplyCode::kConflict;
+    case ChangeResult::kDone:
+    case ChangeResult::kRefused: break;
+  }
+  return NegativeReplyCode::kConfigurationFailed;
+}
+
+}  // namespace
+
 using rule::RuleChange;
+
+bool PolicyEngine::overridden(RuleSlot slot, const RuleChange& change) const {
+  const bool adds =
+      change.kind == RuleChange::Kind::kAdd || change.kind == RuleChange::Kind::kReplace;
+  if (!adds || change.after.kind != RuleKind::kEnable) return false;
+  const Rule& rule = rules_[slot];
+  SIMCO_ASSERT(rule.under_way && rule.pid == change.after.pid);
+  return block_on(rule.internal, rule.external).in_force;
+}
 
 Outcome PolicyEngine::settle(RuleSlot slot, const RuleChange& change, ChangeResult result,
                              Instant now) {
@@ -16,10 +39,7 @@ Outcome PolicyEngine::settle(RuleSlot slot, const RuleChange& change, ChangeResu
   if (result == ChangeResult::kDone) {
     commit(slot, change, now, outcome);
   } else {
-    outcome.reply = NegativeReply{result == ChangeResult::kNoResources
-                                      ? NegativeReplyCode::kNoResources
-                                      : NegativeReplyCode::kConfigurationFailed,
-                                  {}};
+    outcome.reply = NegativeReply{refusal_for(result), {}};
     roll_back(slot, change, now, outcome);
   }
   return outcome;

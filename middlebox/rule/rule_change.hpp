@@ -30,6 +30,7 @@ enum class ChangeResult : std::uint8_t {
   kDone,         ///< enforced (or, after kRemove, no longer enforced)
   kRefused,      ///< not possible; nothing changed (0x034A)
   kNoResources,  ///< no room for it; nothing changed (0x0342)
+  kOverridden,   ///< a disable rule came into force before it was begun (0x0344); never a backend's
 };
 
 /// A change of a rule and what became of it, for the log and the metrics. Valid during a call.
