@@ -20,10 +20,11 @@ Candidate candidate_of(const net::MessageChannel& channel, Require require) {
 
 }  // namespace
 
-Connection::Connection(Owner& owner, AdmissionControl& admission, CommitPipeline& pipeline,
-                       std::shared_ptr<net::MessageChannel> channel, Require require,
-                       const MiddleboxSession::Options& options)
-    : owner_(owner),
+Connection::Connection(std::uint64_t number, Owner& owner, AdmissionControl& admission,
+                       CommitPipeline& pipeline, std::shared_ptr<net::MessageChannel> channel,
+                       Require require, const MiddleboxSession::Options& options)
+    : number_(number),
+      owner_(owner),
       admission_(admission),
       pipeline_(pipeline),
       channel_(std::move(channel)),

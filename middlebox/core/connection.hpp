@@ -54,10 +54,11 @@ class Connection final : private net::ChannelHandler,
     ~Owner() = default;
   };
 
-  /// All but the channel must outlive this. To be made and started within a turn.
-  Connection(Owner& owner, AdmissionControl& admission, CommitPipeline& pipeline,
-             std::shared_ptr<net::MessageChannel> channel, Require require,
-             const MiddleboxSession::Options& options);
+  /// `number` is the connection's own, in the order in which they were made. All but the channel
+  /// must outlive this. To be made and started within a turn.
+  Connection(std::uint64_t number, Owner& owner, AdmissionControl& admission,
+             CommitPipeline& pipeline, std::shared_ptr<net::MessageChannel> channel,
+             Require require, const MiddleboxSession::Options& options);
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
   ~Connection();
@@ -74,6 +75,7 @@ class Connection final : private net::ChannelHandler,
   /// The time of Owner::wake_at() has come.
   void on_deadline();
 
+  std::uint64_t number() const { return number_; }
   net::Transport transport() const { return channel_->transport(); }
   const Candidate& candidate() const { return candidate_; }
   SessionState state() const { return session_.state(); }
@@ -127,6 +129,7 @@ class Connection final : private net::ChannelHandler,
   /// The peer does not read: it cannot be told, so it is cut off.
   void give_up(std::string_view why);
 
+  const std::uint64_t number_;
   Owner& owner_;
   AdmissionControl& admission_;
   CommitPipeline& pipeline_;

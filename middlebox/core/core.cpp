@@ -104,7 +104,7 @@ void Core::update_metrics() {
 
 std::optional<Instant> Core::next_deadline() const {
   if (has_stopped_) return std::nullopt;
-  std::optional<Instant> next = engine_.next_expiry();
+  std::optional<Instant> next = pipeline_.next_expiry();
   const auto or_at = [&next](const std::optional<Instant>& other) {
     if (other && (!next || *other < *next)) next = other;
   };
@@ -131,7 +131,7 @@ void Core::look_at_deadlines() {
   woken_at_.reset();
   reap();
   wake_connections();
-  if (const auto due = engine_.next_expiry(); due && *due <= now_) pipeline_.expire(now_);
+  if (const auto due = pipeline_.next_expiry(); due && *due <= now_) pipeline_.expire(now_);
   if (journal_ != nullptr) journal_->on_deadline(now_);
   if (check_ages_at_ && *check_ages_at_ <= now_) check_session_ages();
   if (stop_at_ && (connections_.empty() || *stop_at_ <= now_)) {
@@ -144,19 +144,19 @@ void Core::look_at_deadlines() {
 // Never moved back: most wishes are gone again before they are due, and then there is nothing to
 // do.
 void Core::wake_at(Connection& connection, Instant at) {
-  auto& entry = connections_.at(&connection);
+  auto& entry = connections_.at(connection.number());
   if (entry.wake_at && *entry.wake_at <= at) return;
-  if (entry.wake_at) wake_connections_at_.erase({*entry.wake_at, &connection});
+  if (entry.wake_at) wake_connections_at_.erase({*entry.wake_at, connection.number()});
   entry.wake_at = at;
-  wake_connections_at_.emplace(at, &connection);
+  wake_connections_at_.emplace(at, connection.number());
 }
 
 void Core::wake_connections() {
   while (!wake_connections_at_.empty() && wake_connections_at_.begin()->first <= now_) {
-    Connection* const connection = wake_connections_at_.begin()->second;
+    Entry& entry = connections_.at(wake_connections_at_.begin()->second);
     wake_connections_at_.erase(wake_connections_at_.begin());
-    connections_.at(connection).wake_at.reset();
-    connection->on_deadline();
+    entry.wake_at.reset();
+    entry.connection->on_deadline();
   }
 }
 
@@ -174,10 +174,10 @@ void Core::accept(std::shared_ptr<net::MessageChannel> channel, Require require)
   }
   const MiddleboxSession::Options session{options_.message_timeout, channel->outbound_streams()};
   Connection::Owner& owner = *this;
-  auto connection = std::make_unique<Connection>(owner, admission_, pipeline_, std::move(channel),
-                                                 require, session);
+  auto connection = std::make_unique<Connection>(++connections_made_, owner, admission_, pipeline_,
+                                                 std::move(channel), require, session);
   Connection& started = *connection;
-  connections_[&started].connection = std::move(connection);
+  connections_[started.number()].connection = std::move(connection);
   debug(started, "connected");
   started.start();
   const auto last = guests_like(started).enter(started.candidate().address, &started);
@@ -192,7 +192,7 @@ void Core::make_room(Connection& guest) {
 }
 
 Capabilities Core::session_opened(Connection& connection) {
-  connections_.at(&connection).opened_at = engine_.id_position();
+  connections_.at(connection.number()).opened_at = engine_.id_position();
   guests_like(connection).leave(&connection);
   notifier_.add(connection);
   if (metrics_ != nullptr) metrics_->session_opened();
@@ -229,8 +229,8 @@ void Core::output_changed(std::ptrdiff_t octets) {
 
 void Core::connection_over(Connection& connection) {
   guests_like(connection).leave(&connection);
-  auto& entry = connections_.at(&connection);
-  if (entry.wake_at) wake_connections_at_.erase({*entry.wake_at, &connection});
+  auto& entry = connections_.at(connection.number());
+  if (entry.wake_at) wake_connections_at_.erase({*entry.wake_at, connection.number()});
   entry.wake_at.reset();
   if (connection.session_agent()) notifier_.remove(connection);
   over_.push_back(&connection);
@@ -241,17 +241,17 @@ void Core::reap() {
   std::erase_if(over_, [this](Connection* connection) {
     if (!connection->idle()) return false;
     const auto agent = connection->session_agent();
-    connections_.erase(connection);
+    connections_.erase(connection->number());
     if (agent) engine_.release(*agent);
     return true;
   });
 }
 
 void Core::check_session_ages() {
-  for (const auto& [connection, entry] : connections_) {
-    if (connection->state() == SessionState::kOpen &&
+  for (const auto& [number, entry] : connections_) {
+    if (entry.connection->state() == SessionState::kOpen &&
         !engine_.session_young_enough(entry.opened_at)) {
-      connection->terminate();
+      entry.connection->terminate();
     }
   }
   peer_log_.flush();
@@ -262,7 +262,8 @@ void Core::apply(policy::AgentDirectory directory, std::string secret) {
   const Turn turn(*this);
   const auto before = admission_.exchange(std::move(directory), std::move(secret));
   engine_.apply(admission_.directory());
-  for (const auto& [connection, entry] : connections_) {
+  for (const auto& [number, entry] : connections_) {
+    Connection* const connection = entry.connection.get();
     if (connection->session_agent() && !admission_.still_allowed(connection->candidate())) {
       host_.log(LogLevel::kInfo, std::string(connection->peer()) + ": session ended, " +
                                      std::string(connection->agent_name()) +
@@ -277,7 +278,7 @@ void Core::apply(policy::AgentDirectory directory, std::string secret) {
 void Core::stop(std::function<void()> stopped) {
   const Turn turn(*this);
   stopped_ = std::move(stopped);
-  for (const auto& [connection, entry] : connections_) connection->terminate();
+  for (const auto& [number, entry] : connections_) entry.connection->terminate();
   stop_at_ = now() + kStopTimeout;
 }
 

@@ -174,7 +174,9 @@ class Core final : private Connection::Owner,
   AuditLog audit_;
   PeerLog peer_log_;
 
-  std::unordered_map<Connection*, Entry> connections_;
+  /// By their numbers: what is done for all of them has the same order in every run.
+  std::unordered_map<std::uint64_t, Entry> connections_;
+  std::uint64_t connections_made_ = 0;
   /// Without a session, over TCP and over SCTP.
   net::Crowd<Connection*> guests_;
   net::Crowd<Connection*> association_guests_;
@@ -185,7 +187,7 @@ class Core final : private Connection::Owner,
   int turns_ = 0;  ///< nested
   Instant now_;    ///< of the turn
   /// Everything that is to happen later. The host is woken for the first of them.
-  std::set<std::pair<Instant, Connection*>> wake_connections_at_;
+  std::set<std::pair<Instant, std::uint64_t>> wake_connections_at_;
   std::optional<Instant> check_ages_at_;
   std::optional<Instant> stop_at_;
   bool more_to_do_ = false;  ///< at once, after what others have to do

@@ -97,7 +97,7 @@ struct Fixture {
   AdmissionControl admission{policy::AgentDirectory::open_to_all(), "", kAuthenticationPenalty,
                              owner};
   std::shared_ptr<Channel> channel = std::make_shared<Channel>();
-  Connection connection{owner, admission, box.pipeline, channel, Require::kNone, {}};
+  Connection connection{1, owner, admission, box.pipeline, channel, Require::kNone, {}};
 };
 
 TEST(Connection, LetsOthersHaveTheirTurnWhenItsOwnIsUsedUp) {
