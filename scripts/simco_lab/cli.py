@@ -10,43 +10,49 @@ import sys
 import tempfile
 from pathlib import Path
 
-from . import guest, job, native, runner
+from . import archive, guest, job, native, runner
 from .errors import LabError, ScenarioError
 from .guest import ROOT
 from .scenario import DIMENSIONS, SCALES, available, find, read, shown
 
 PROGRAMS = ROOT / "build" / "release" / "bin"
+OUT = Path("lab-results")
 
 
 def parser():
-    top = argparse.ArgumentParser(prog="lab", description="Experiments on SIMCO's transports across an"
-                                  " emulated WAN, on real kernels")
+    top = argparse.ArgumentParser(prog="lab", description="Measure SIMCO's transports across an emulated WAN,"
+                                  " on a real kernel")
     verbs = top.add_subparsers(dest="verb", required=True)
-    verbs.add_parser("list", help="the scenarios")
-    run = verbs.add_parser("run", help="run scenarios; what is there already is not run again")
-    run.add_argument("scenario", nargs="+", help="name, or TOML file")
+    verbs.add_parser("list", help="list the scenarios")
+    run = verbs.add_parser("run", help="run scenarios; points that have results are not run again")
+    run.add_argument("scenario", nargs="+", help="name, or a TOML file")
     scale = run.add_mutually_exclusive_group()
     scale.add_argument("--quick", dest="scale", action="store_const", const="quick", help="few samples (default)")
-    scale.add_argument("--full", dest="scale", action="store_const", const="full", help="the papers' samples")
+    scale.add_argument("--full", dest="scale", action="store_const", const="full", help="as many samples as the papers")
     run.set_defaults(scale="quick")
-    run.add_argument("--out", type=Path, default=Path("lab-results"), metavar="DIR", help="default: %(default)s")
+    run.add_argument("--out", type=Path, default=OUT, metavar="DIR", help="default: %(default)s")
     run.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), metavar="N",
-                     help="guests side by side; default: the processors, %(default)s")
-    run.add_argument("--native", action="store_true", help="in namespaces of this host, in real time")
-    run.add_argument("--strict", action="store_true", help="end with 1 where an expectation does not hold")
+                     help="guests that run in parallel; default: one per processor, %(default)s")
+    run.add_argument("--native", action="store_true", help="run in network namespaces of this host, in real time")
+    run.add_argument("--strict", action="store_true", help="exit with 1 if an expectation does not hold")
     run.add_argument("--fraction", type=float, default=1.0, metavar="F",
-                     help="only this share of each point's transactions, at least 100")
+                     help="run this share of each point's transactions, at least 100")
     run.add_argument("--only", action="append", default=[], metavar="KEY=VALUE",
-                     help="only points with this value; may be repeated")
+                     help="run only points with this value; may be repeated")
     run.add_argument("--shift", type=int, choices=range(9), default=0, metavar="N",
-                     help="an instruction of the guest takes 2^N ns: to see what its speed changes; default 0")
-    run.add_argument("--options", default="", metavar="TEXT", help="more SCTP options for both programs, for trials")
-    plot = verbs.add_parser("plot", help="draw and report again from what a run left")
-    plot.add_argument("dir", type=Path)
-    shell = verbs.add_parser("shell", help="a shell in the guest, with the network up")
+                     help="a guest instruction takes 2^N ns, to see the effect of its speed; default: 0")
+    run.add_argument("--options", default="", metavar="TEXT", help="additional SCTP options for both programs, for trials")
+    plot = verbs.add_parser("plot", help="write report, tables and figures again from the samples of a run")
+    plot.add_argument("dir", type=Path, help="a scenario's results, a folder of them, or an unpacked archive")
+    pack = verbs.add_parser("archive", help="pack results with all samples, logs and checksums into one file")
+    pack.add_argument("dir", nargs="*", type=Path, default=[OUT],
+                      help=f"a scenario's results, or a folder of them; default: {OUT}")
+    pack.add_argument("-o", "--output", type=Path, required=True, metavar="FILE",
+                      help=f"ends in {' or '.join(archive.COMPRESSIONS)}")
+    shell = verbs.add_parser("shell", help="open a shell in the guest, with the network up")
     for verb in (run, shell):
         verb.add_argument("--programs", type=Path, default=PROGRAMS, metavar="DIR",
-                          help="folder of simco-middlebox and the others; default: build/release/bin")
+                          help="folder of simco-middlebox and the other programs; default: build/release/bin")
     return top
 
 
@@ -61,10 +67,10 @@ def chosen(points, only):
     for text in only:
         key, _, value = text.partition("=")
         if key not in DIMENSIONS:
-            raise ScenarioError(f"--only {text}: dimensions are {', '.join(DIMENSIONS)}")
+            raise ScenarioError(f"--only {text}: unknown dimension; known are {', '.join(DIMENSIONS)}")
         points = [point for point in points if shown(getattr(point, key)) == value]
     if not points:
-        raise ScenarioError("no point is left by --only")
+        raise ScenarioError("--only matches no point")
     return points
 
 
@@ -76,30 +82,31 @@ def programs_identity(programs):
 
 
 def prepare(arguments, points):
-    """(execute, identity, sentence about where) for the Runner."""
+    """Returns (execute, identity) for the Runner, and the beginning of the sentence that says where it was
+    measured."""
     if arguments.native:
         lacks = native.missing(points)
         if lacks:
-            raise LabError("this host cannot run it natively: " + "; ".join(lacks))
+            raise LabError("this host cannot run these points natively: " + "; ".join(lacks))
         release = os.uname().release
         return (native.execute(arguments.programs), f"native {release} {programs_identity(arguments.programs)}",
                 f"Measured in network namespaces of Linux {release}, in real time")
     machine = guest.Guest(arguments.programs, arguments.shift)
     machine.prepare(say=lambda text: print(text, file=sys.stderr))
-    speed = f", {1 << arguments.shift} ns an instruction" if arguments.shift else ""
+    speed = f", {1 << arguments.shift} ns per instruction" if arguments.shift else ""
     return (lambda files, out, processor, limit_s: machine.run(job.archive(files), out, processor, limit_s),
             machine.snapshot.name, f"Measured in virtual time on Debian's {machine.kernel}{speed}")
 
 
 def report(folder, scenario, scale, about):
-    """Tables, CCDFs, plots and report of scenario scenario's folder. Returns the expectations that do not
-    hold somewhere."""
+    """Writes the tables, CCDFs, figures and report of a scenario's results. Returns the ids of the expectations
+    that do not hold for some combination."""
     # The drawing library takes a second to load: not for `list`.
     from . import expectations, plots, results
     from . import report as reports
     found = results.Results(folder, scenario, scale)
     if not found.combinations:
-        raise LabError(f"{folder} has no results")
+        raise LabError(f"{folder} has no results: no run of the scenario's points has finished")
     found.write_table(folder / "results.csv")
     found.write_ccdfs(folder / "ccdf")
     reports.write(found, folder / "report.md", plots.draw(found, folder / "plots"), about)
@@ -108,9 +115,16 @@ def report(folder, scenario, scale, about):
             if any(verdict.holds is False for verdict in verdicts)]
 
 
+def remember(folder, scenario, about):
+    """Writes what `plot` needs beside the points."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "scenario.toml").write_text(scenario.path.read_text())
+    (folder / archive.ABOUT).write_text(json.dumps(about, indent=1) + "\n")
+
+
 def run(arguments):
     if not 0 < arguments.fraction <= 1:
-        raise ScenarioError("--fraction is above 0 and at most 1")
+        raise ScenarioError("--fraction must be above 0 and at most 1")
     scenarios = [find(name) for name in arguments.scenario]
     for scenario in scenarios:
         scenario.take(arguments.fraction)
@@ -124,29 +138,28 @@ def run(arguments):
         about = f"{where}, scale {arguments.scale}{share}."
         if arguments.options:
             about += f" Trial with `{arguments.options.strip()}`."
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "scenario.toml").write_text(scenario.path.read_text())
-        (folder / "run.json").write_text(json.dumps({"scenario": scenario.name, "scale": arguments.scale,
-                                                     "fraction": arguments.fraction, "about": about},
-                                                    indent=1) + "\n")
+        remember(folder, scenario, {"scenario": scenario.name, "scale": arguments.scale,
+                                    "fraction": arguments.fraction, "about": about})
         disproved = report(folder, scenario, arguments.scale, about)
         if arguments.strict and disproved:
-            print(f"lab: {scenario.name}: does not hold: {', '.join(disproved)}", file=sys.stderr)
+            print(f"lab: {scenario.name}: expectations that do not hold: {', '.join(disproved)}", file=sys.stderr)
             good = False
     return 0 if good else 1
 
 
 def plot(arguments):
-    folders = [arguments.dir] if (arguments.dir / "run.json").exists() else \
-        sorted(path.parent for path in arguments.dir.glob("*/run.json"))
-    if not folders:
-        raise LabError(f"{arguments.dir} is no folder of a run")
-    for folder in folders:
-        about = json.loads((folder / "run.json").read_text())
+    for folder in archive.result_folders(arguments.dir):
+        about = json.loads((folder / archive.ABOUT).read_text())
         scenario = read(folder / "scenario.toml")
         scenario.name = about["scenario"]
         scenario.take(about["fraction"])
         report(folder, scenario, about["scale"], about["about"])
+    return 0
+
+
+def pack(arguments):
+    archive.write(arguments.dir, arguments.output)
+    print(arguments.output)
     return 0
 
 
@@ -161,15 +174,15 @@ def interrupt(*_):
     raise KeyboardInterrupt
 
 
-def main():
-    arguments = parser().parse_args()
-    # As with Ctrl-C: what is under way is finished, what is done stays.
+def main(words=None):
+    arguments = parser().parse_args(words)
+    # As with Ctrl-C: runs in progress finish, and finished ones stay.
     signal.signal(signal.SIGTERM, interrupt)
     try:
         if arguments.verb == "list":
             list_scenarios()
             return 0
-        return {"run": run, "plot": plot, "shell": shell}[arguments.verb](arguments)
+        return {"run": run, "plot": plot, "archive": pack, "shell": shell}[arguments.verb](arguments)
     except LabError as error:
         print(f"lab: {error}", file=sys.stderr)
         return 2

@@ -1,6 +1,7 @@
-"""Figures with the papers' axes: mean over loss, streams or load, and CCDFs. Every curve differs by
-colour, marker and line, so that it can be told in print and by the colour-blind."""
+"""Figures with the papers' axes: mean over loss, streams or load, and CCDFs. Curves differ in colour, marker
+and line style, so they can be told apart in greyscale print and by colour-blind readers."""
 
+import io
 import math
 
 import matplotlib
@@ -10,7 +11,7 @@ import matplotlib.pyplot as plt  # noqa: E402 - the back end is chosen first
 import numpy  # noqa: E402
 from matplotlib.ticker import NullLocator  # noqa: E402
 
-from . import statistics  # noqa: E402
+from . import statistics, svg  # noqa: E402
 from .prediction import marks_of, predicted  # noqa: E402
 from .scenario import label_of  # noqa: E402
 
@@ -18,14 +19,19 @@ from .scenario import label_of  # noqa: E402
 COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6D00")
 MARKERS = "osD^vP*X"
 LINES = ("-", "--", "-.", ":")
-LABELS = {"loss_percent": "Packet loss (%)", "rate": "Transactions per second",
-          "streams": "Streams",
-          "connections": "TCP connections", "rate_per_connection": "Transactions per second and connection",
-          "delay_ms": "One-way delay (ms)", "jitter_ms": "Jitter (ms)"}
+LABELS = {"loss_percent": "Packet loss (%)", "rate": "Load (transactions/s)", "streams": "Streams",
+          "connections": "TCP connections", "rate_per_connection": "Load per connection (transactions/s)",
+          "delay_ms": "One-way delay (ms)", "jitter_ms": "Jitter (± ms)", "loss_correlation": "Loss correlation"}
 CURVES = {"loss_percent": "{:g} % loss", "rate": "{:g}/s", "delay_ms": "{:g} ms one way",
           "jitter_ms": "±{:g} ms", "loss_correlation": "correlation {:g}"}
+CCDF_X = 10, 10000  # ms
+CCDF_MARKERS = 0.12  # distance between a curve's markers, as a share of the axes' diagonal
+SVG_DPI = 72  # a pixel is a point
 matplotlib.rcParams.update({"svg.hashsalt": "simco", "font.size": 9, "axes.grid": True,
-                            "grid.alpha": 0.3, "savefig.bbox": "tight", "legend.fontsize": 7})
+                            "grid.alpha": 0.3, "savefig.bbox": "tight", "legend.fontsize": 7,
+                            # Text stays text, and a path needs no vertices closer than a hair's breadth.
+                            "svg.fonttype": "none", "font.sans-serif": ["DejaVu Sans", "sans-serif"],
+                            "path.simplify_threshold": 0.3})
 
 
 def style(number):
@@ -45,7 +51,7 @@ def x_of(combination, axis):
 
 
 def curves_of(combinations, plot):
-    """{label: combinations in the order of x} of a plot of means."""
+    """Returns {label: combinations in the order of x} of a plot of means."""
     by = plot.get("curves", "variant")
     found = {}
     for combination in combinations:
@@ -57,7 +63,7 @@ def curves_of(combinations, plot):
 
 
 def draw_model(axes, curve, axis, line):
-    """Equation 5 beside the measurements: drawn where it is valid, dotted faintly beyond."""
+    """Draws equation 5: thick and pale in its valid range, dotted outside."""
     points = [(x_of(combination, axis), *prediction) for combination in curve
               if (prediction := predicted(combination.conditions)) and x_of(combination, axis) > 0]
     if not points:
@@ -69,7 +75,7 @@ def draw_model(axes, curve, axis, line):
 
 
 def half_widths(curve):
-    """Of the means' intervals; 0 where there is none."""
+    """The half widths of the means' intervals; 0 for a mean without an interval."""
     return [width if math.isfinite(width := combination.mean.half_width) else 0 for combination in curve]
 
 
@@ -106,24 +112,44 @@ def draw_means(axes, combinations, plot):
     axes.set_ylabel("Mean response time (ms)")
 
 
+def stairs(x, y, end):
+    """The vertices of a curve that keeps each y from its x to the next one, and the last y to `end`."""
+    corners_x = numpy.repeat(numpy.append(x, end), 2)[1:-1]
+    return corners_x, numpy.repeat(y, 2)
+
+
+def ccdf_of(combination):
+    """The vertices of a combination's CCDF, as far as the axis goes."""
+    x, y = statistics.thinned(*statistics.ccdf(combination.all_times))
+    return stairs(x, y, CCDF_X[1])
+
+
 def draw_ccdf(axes, combinations, plot):
     by = plot.get("curves", "variant")
     for number, combination in enumerate(combinations):
-        line = {**style(number), "marker": "", "drawstyle": "steps-post"}
-        x, y = statistics.thinned(*statistics.ccdf(combination.all_times))
-        axes.plot(numpy.append(x, 1e5), numpy.append(y, y[-1] if len(y) else 0),
-                  label=label_of(getattr(combination.conditions, by)), **line)
+        # Markers start at different places, so that curves that coincide show theirs side by side.
+        places = (CCDF_MARKERS * number / max(len(combinations), 1), CCDF_MARKERS)
+        axes.plot(*ccdf_of(combination), label=label_of(getattr(combination.conditions, by)),
+                  markevery=places, **style(number))
     axes.set_xscale("log")
     axes.set_yscale("log")
-    axes.set_xlim(10, 10000)
+    axes.set_xlim(*CCDF_X)
     axes.set_ylim(1e-4, 1)
     axes.set_xlabel("Response time (ms)")
-    axes.set_ylabel("Share that takes longer (CCDF)")
+    axes.set_ylabel("Share of transactions that take longer")
+
+
+def save(figure, path):
+    """Writes `path` with the suffixes .svg and .png."""
+    text = io.StringIO()
+    figure.savefig(text, format="svg", dpi=SVG_DPI, metadata={"Date": None})
+    path.with_name(f"{path.name}.svg").write_text(svg.compact(text.getvalue()))
+    figure.savefig(path.with_name(f"{path.name}.png"), dpi=110, metadata={"Software": None})
 
 
 def draw(results, folder):
-    """All plots of the scenario as SVG and PNG; returns [(name, title)] of those drawn. A plot is
-    drawn once for each profile."""
+    """Draws all plots of the scenario as SVG and PNG, one figure per profile. Returns [(name, title)] of
+    the figures."""
     folder.mkdir(exist_ok=True)
     drawn = []
     for plot in results.scenario.plots:
@@ -139,8 +165,7 @@ def draw(results, folder):
             axes.set_title(title, fontsize=9)
             axes.legend(ncol=2)
             name = f"{plot['name']}-{profile}"
-            figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
-            figure.savefig(folder / f"{name}.png", dpi=110, metadata={"Software": None})
+            save(figure, folder / name)
             plt.close(figure)
             drawn.append((name, title))
     return drawn

@@ -10,8 +10,8 @@ import simco_lab
 FOLDER = Path(simco_lab.__file__).parent
 # From the bottom up: a module imports only from earlier rows.
 LAYERS = (
-    ("errors", "model", "pattern", "statistics"),
-    ("variant",),
+    ("errors", "model", "pattern", "statistics", "svg"),
+    ("archive", "variant"),
     ("scenario",),
     ("job", "prediction"),
     ("guest", "native", "results"),

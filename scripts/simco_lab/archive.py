@@ -1,0 +1,146 @@
+"""One file with everything that runs left, for publication beside a release: the same results give the same
+octets, whenever and by whomever they are packed."""
+
+import hashlib
+import io
+import json
+import lzma
+import shutil
+import subprocess
+import tarfile
+from contextlib import contextmanager
+
+from .errors import LabError
+
+TOP = "simco-lab-results"  # the folder that it unpacks to
+SUMS = "SHA256SUMS"
+ABOUT = "run.json"  # of a result: which scenario, at which scale, measured where
+RESULT = (ABOUT, "scenario.toml")  # the files that tell the folder of a result from others
+TIME = 1767225600  # 2026-01-01, as in the guest; tar warns of files from 1970
+XZ_PRESET = 9
+ZSTD_LEVEL = 19
+
+README = """\
+# SIMCO laboratory results
+
+{results}
+
+Each folder holds the scenario (scenario.toml), the report (report.md), a table with a row per combination
+(results.csv), the distributions (ccdf/), the figures (plots/), and a folder per run (points/) with
+simco-loadgen's parameters and results (load.json), every transaction (samples.csv.gz), the transport's counters
+before and after, the packets that the router counted and dropped (drops.json), the programs' logs, and the
+fingerprint of the programs, options and losses (run.json).
+
+Verify the files, in this folder:
+
+    sha256sum -c {sums}
+
+Compute the tables and draw the figures again, from a source tree of simco-middlebox after scripts/setup --lab:
+
+    scripts/lab plot PATH-TO-THIS-FOLDER
+
+Tables come out the same. Figures may differ from {sums} in their markup under another version of matplotlib.
+doc/lab.md and doc/measuring.md of the source tree explain the measurements and the definitions.
+"""
+
+
+def result_folders(folder):
+    """The results of scenarios: `folder` itself, or those in it. Raises LabError."""
+    found = [path for path in (folder, *sorted(folder.glob("*"))) if all((path / name).exists() for name in RESULT)]
+    if not found:
+        raise LabError(f"{folder} has no results: 'scripts/lab run' writes them; the reports in doc/results are kept"
+                       " without their samples")
+    return found
+
+
+def _named(folders):
+    """{name in the archive: folder} of all results, sorted by name."""
+    named = {}
+    for path in (result for folder in folders for result in result_folders(folder)):
+        name = path.resolve().name
+        if named.setdefault(name, path) != path:
+            raise LabError(f"two results are named {name}: {named[name]} and {path}")
+    return dict(sorted(named.items()))
+
+
+def _files(named):
+    """{name in the archive: path} of every regular file, sorted by name."""
+    return dict(sorted((f"{name}/{path.relative_to(folder).as_posix()}", path) for name, folder in named.items()
+                       for path in folder.rglob("*") if path.is_file() and not path.is_symlink()))
+
+
+def _summary(folder):
+    try:
+        about = json.loads((folder / ABOUT).read_text())["about"]
+    except (ValueError, KeyError) as error:
+        raise LabError(f"{folder / ABOUT} is damaged: run the scenario again") from error
+    return f"- {folder.resolve().name}: {about}"
+
+
+def _sums(texts, files):
+    digests = {name: hashlib.sha256(text).hexdigest() for name, text in texts.items()}
+    digests |= {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
+    return "".join(f"{digest}  {name}\n" for name, digest in sorted(digests.items())).encode()
+
+
+def _add(tar, name, octets):
+    entry = tarfile.TarInfo(f"{TOP}/{name}")
+    entry.size, entry.mtime, entry.mode = len(octets), TIME, 0o644
+    tar.addfile(entry, io.BytesIO(octets))
+
+
+def _write_tar(stream, folders):
+    named = _named(folders)
+    files = _files(named)
+    results = "\n".join(_summary(folder) for folder in named.values())
+    texts = {"README.md": README.format(results=results, sums=SUMS).encode()}
+    texts[SUMS] = _sums(texts, files)
+    with tarfile.open(fileobj=stream, mode="w|", format=tarfile.PAX_FORMAT) as tar:
+        for name, text in texts.items():
+            _add(tar, name, text)
+        for name, path in files.items():
+            _add(tar, name, path.read_bytes())
+
+
+@contextmanager
+def _xz(path):
+    with lzma.open(path, "wb", preset=XZ_PRESET) as stream:
+        yield stream
+
+
+@contextmanager
+def _zstd(path):
+    program = shutil.which("zstd")
+    if program is None:
+        raise LabError("'zstd' is missing: run scripts/setup --lab, or name the archive .tar.xz")
+    # One thread: more would divide the input by the number of processors.
+    command = [program, "-q", f"-{ZSTD_LEVEL}", "--single-thread", "-o", str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
+        yield process.stdin
+        process.stdin.close()
+        if process.wait() != 0:
+            raise LabError(f"zstd failed with exit code {process.returncode}")
+
+
+COMPRESSIONS = {".tar.xz": _xz, ".tar.zst": _zstd}
+
+
+def write(folders, output):
+    """Archives the results in `folders` (each a result or a folder of results) as the file `output`, whose
+    suffix names the compression. Raises LabError; then there is no file `output`."""
+    compress = next((make for suffix, make in COMPRESSIONS.items() if output.name.endswith(suffix)), None)
+    if compress is None:
+        raise LabError(f"{output}: the name of an archive ends in {' or '.join(COMPRESSIONS)}")
+    if output.exists():
+        raise LabError(f"{output} exists already: remove it, or choose another name")
+    _named(folders)  # before anything is written
+    unfinished = output.with_name(f".{output.name}.part")
+    try:
+        unfinished.unlink(missing_ok=True)
+        with compress(unfinished) as stream:
+            _write_tar(stream, folders)
+        unfinished.rename(output)
+    except OSError as error:
+        raise LabError(f"{output}: {error.strerror}") from error
+    finally:
+        unfinished.unlink(missing_ok=True)

@@ -1,0 +1,106 @@
+"""doc/results: a report, its table and its figures for each scenario, and nothing else. What is large belongs to
+an archive (`scripts/lab archive`)."""
+
+import re
+import tempfile
+import unittest
+from pathlib import Path
+
+from simco_lab import scenario
+
+DOC = Path(__file__).resolve().parents[3] / "doc"
+PUBLISHED = DOC / "results"
+TOTAL_MAX = 2_000_000  # octets of all results
+FIGURE_MAX = 40_000  # of one figure
+ALLOWED = re.compile(r"[\w-]+/(report\.md|results\.csv|plots/[\w.-]+\.svg)")
+FIGURE = re.compile(r"!\[.*?\]\((plots/[^)]*)\)")
+LINK = re.compile(r"\]\((results/[^)#]*)")
+
+
+def complaints(folder):
+    """What should not be as it is, in words."""
+    files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
+    found = [f"{name}: not a report, a table or a figure" for name in files if not ALLOWED.fullmatch(name)]
+    found += [f"{name}: {path.stat().st_size} octets" for name, path in files.items()
+              if path.suffix == ".svg" and path.stat().st_size > FIGURE_MAX]
+    total = sum(path.stat().st_size for path in files.values())
+    if total > TOTAL_MAX:
+        found.append(f"{total} octets in all")
+    for result in sorted(path for path in folder.iterdir() if path.is_dir()):
+        found += incomplete(result, files)
+    return found
+
+
+def incomplete(result, files):
+    """What a scenario's folder lacks, and figures that its report does not show."""
+    lacking = [f"{result.name}/{name}: missing" for name in ("report.md", "results.csv")
+               if f"{result.name}/{name}" not in files]
+    if lacking:
+        return lacking
+    shown = {f"{result.name}/{name}" for name in FIGURE.findall((result / "report.md").read_text())}
+    there = {name for name in files if name.startswith(f"{result.name}/plots/")}
+    return [f"{name}: missing" for name in sorted(shown - there)] + \
+        [f"{name}: not in the report" for name in sorted(there - shown)]
+
+
+class Published(unittest.TestCase):
+    def test_nothing_but_reports_tables_and_figures(self):
+        self.assertEqual(complaints(PUBLISHED), [])
+
+    def test_each_is_of_a_scenario(self):
+        names = {path.name for path in PUBLISHED.iterdir()}
+        self.assertLessEqual(names, {path.stem for path in scenario.available()})
+
+    def test_figures_are_text_and_paths(self):
+        for path in PUBLISHED.glob("*/plots/*.svg"):
+            text = path.read_text()
+            self.assertIn("</text>", text, path)
+            self.assertNotIn("<image", text, path)
+
+    def test_links_to_results_lead_somewhere(self):
+        links = LINK.findall((DOC / "results.md").read_text())
+        self.assertTrue(links)
+        for link in links:
+            self.assertTrue((DOC / link).exists(), link)
+
+
+class Complaints(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.leave("trial/report.md", "![A](plots/a.svg)\n")
+        self.leave("trial/results.csv", "profile\n")
+        self.leave("trial/plots/a.svg", "<svg/>")
+
+    def leave(self, name, text):
+        (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (self.folder / name).write_text(text)
+
+    def test_a_good_folder(self):
+        self.assertEqual(complaints(self.folder), [])
+
+    def test_other_files(self):
+        for name in ("trial/plots/a.png", "trial/points/p/samples.csv.gz", "trial/ccdf/a.csv", "notes.md"):
+            self.leave(name, "")
+            self.assertEqual(complaints(self.folder)[0], f"{name}: not a report, a table or a figure")
+            (self.folder / name).unlink()
+
+    def test_a_large_figure(self):
+        self.leave("trial/plots/a.svg", "x" * (FIGURE_MAX + 1))
+        self.assertEqual(complaints(self.folder), [f"trial/plots/a.svg: {FIGURE_MAX + 1} octets"])
+
+    def test_much_in_all(self):
+        self.leave("trial/results.csv", "x" * TOTAL_MAX)
+        self.assertEqual(len(complaints(self.folder)), 1)
+        self.assertIn("octets in all", complaints(self.folder)[0])
+
+    def test_what_is_missing(self):
+        (self.folder / "trial/plots/a.svg").rename(self.folder / "trial/plots/b.svg")
+        self.assertEqual(complaints(self.folder), ["trial/plots/a.svg: missing", "trial/plots/b.svg: not in the report"])
+        (self.folder / "trial/results.csv").unlink()
+        self.assertEqual(complaints(self.folder), ["trial/results.csv: missing"])
+
+
+if __name__ == "__main__":
+    unittest.main()
