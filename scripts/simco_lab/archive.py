@@ -1,5 +1,5 @@
-"""One file with everything that runs left, for publication beside a release: the same results give the same
-octets, whenever and by whomever they are packed."""
+"""Archives of results with everything that the runs produced, for publication beside a release. The same results
+give the same octets."""
 
 import hashlib
 import io
@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 from .errors import LabError
 
-TOP = "simco-lab-results"  # the folder that it unpacks to
+TOP = "simco-lab-results"  # the folder that an archive unpacks to
 SUMS = "SHA256SUMS"
 ABOUT = "run.json"  # of a result: which scenario, at which scale, measured where
 RESULT = (ABOUT, "scenario.toml")  # the files that tell the folder of a result from others
@@ -45,7 +45,7 @@ doc/lab.md and doc/measuring.md of the source tree explain the measurements and 
 
 
 def result_folders(folder):
-    """The results of scenarios: `folder` itself, or those in it. Raises LabError."""
+    """Returns the folders with results of a scenario: `folder` itself, or those in it. Raises LabError."""
     found = [path for path in (folder, *sorted(folder.glob("*"))) if all((path / name).exists() for name in RESULT)]
     if not found:
         raise LabError(f"{folder} has no results: 'scripts/lab run' writes them; the reports in doc/results are kept"
@@ -54,7 +54,7 @@ def result_folders(folder):
 
 
 def _named(folders):
-    """{name in the archive: folder} of all results, sorted by name."""
+    """Returns {name in the archive: folder} of all results, sorted by name. Raises LabError."""
     named = {}
     for path in (result for folder in folders for result in result_folders(folder)):
         name = path.resolve().name
@@ -64,7 +64,7 @@ def _named(folders):
 
 
 def _files(named):
-    """{name in the archive: path} of every regular file, sorted by name."""
+    """Returns {name in the archive: path} of every regular file, sorted by name."""
     return dict(sorted((f"{name}/{path.relative_to(folder).as_posix()}", path) for name, folder in named.items()
                        for path in folder.rglob("*") if path.is_file() and not path.is_symlink()))
 
@@ -127,7 +127,7 @@ COMPRESSIONS = {".tar.xz": _xz, ".tar.zst": _zstd}
 
 def write(folders, output):
     """Archives the results in `folders` (each a result or a folder of results) as the file `output`, whose
-    suffix names the compression. Raises LabError; then there is no file `output`."""
+    suffix selects the compression. Raises LabError, and leaves no file `output` then."""
     compress = next((make for suffix, make in COMPRESSIONS.items() if output.name.endswith(suffix)), None)
     if compress is None:
         raise LabError(f"{output}: the name of an archive ends in {' or '.join(COMPRESSIONS)}")

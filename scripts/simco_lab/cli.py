@@ -41,7 +41,8 @@ def parser():
                      help="run only points with this value; may be repeated")
     run.add_argument("--shift", type=int, choices=range(9), default=0, metavar="N",
                      help="a guest instruction takes 2^N ns, to see the effect of its speed; default: 0")
-    run.add_argument("--options", default="", metavar="TEXT", help="additional SCTP options for both programs, for trials")
+    run.add_argument("--options", default="", metavar="TEXT",
+                     help="additional SCTP options for both programs, for trials")
     plot = verbs.add_parser("plot", help="write report, tables and figures again from the samples of a run")
     plot.add_argument("dir", type=Path, help="a scenario's results, a folder of them, or an unpacked archive")
     pack = verbs.add_parser("archive", help="pack results with all samples, logs and checksums into one file")

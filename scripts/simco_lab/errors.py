@@ -1,4 +1,4 @@
-"""What the laboratory raises."""
+"""The exceptions of the laboratory."""
 
 
 class LabError(Exception):
@@ -6,7 +6,7 @@ class LabError(Exception):
 
 
 class ScenarioError(LabError):
-    """What is wrong with a scenario, and where: FILE:LINE: text."""
+    """An error in a scenario file, as FILE:LINE: text."""
 
 
 class BadRun(LabError):

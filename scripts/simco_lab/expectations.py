@@ -12,7 +12,7 @@ NEGLIGIBLE_MS = 0.1  # a difference of instructions, not of waiting
 
 @dataclass
 class Verdict:
-    holds: bool | None  # None: not to be told from what was measured
+    holds: bool | None  # None: inconclusive
     where: str
     detail: str
 
@@ -28,19 +28,19 @@ def place(conditions):
 
 
 def compare(a, b, quantity, factor=1.0):
-    """Whether a's quantity is below factor times b's: True, False, or None where the intervals do
-    not tell."""
+    """Returns whether a's quantity is below factor times b's (True, False, or None if the intervals leave it
+    open), and the numbers in words."""
     left, right = a.quantity(quantity), b.quantity(quantity)
     right = statistics.Estimate(right.value * factor, right.half_width * factor)
     gap = statistics.difference(left, right)
     shown = f"{left.value:.1f} against {right.value:.1f} ms ({gap.value:+.1f} ± {gap.half_width:.1f})"
     if a.aborted or b.aborted:
         if a.aborted != b.aborted:
-            return b.aborted, f"{(a if a.aborted else b).conditions.variant} was broken off"
-        return None, "both were broken off"
+            return b.aborted, f"{(a if a.aborted else b).conditions.variant} was aborted"
+        return None, "both were aborted"
     if not math.isfinite(gap.value):
         return None, shown
-    if not abs(gap.value) > gap.half_width:  # nor where there is no interval
+    if not abs(gap.value) > gap.half_width:  # also if there is no interval
         return None, shown
     return gap.value < 0, shown
 
@@ -77,8 +77,8 @@ def check_equal(results, expectation):
 
 
 def check_model(results, expectation):
-    """Within `percent` of equation 5 (with `side = "above"` at most so much above it), or within the
-    interval of the mean, where it is valid."""
+    """The mean differs from equation 5, in its valid range, by at most `percent` (with `side = "above"`: is at
+    most that far above it) or by no more than its interval."""
     verdicts = []
     for combination in results.select(expectation.get("where", {})):
         prediction = predicted(combination.conditions)
@@ -91,12 +91,12 @@ def check_model(results, expectation):
         close = one_sided or abs(share) <= expectation["percent"]
         holds = close or (None if math.isfinite(mean.half_width) and abs(off) <= mean.half_width else False)
         verdicts.append(Verdict(holds, f"{place(combination.conditions)}: {combination.conditions.variant}",
-                                f"{mean.value:.1f} ms, the model {prediction[0]:.1f} ms ({share:+.1f} %)"))
+                                f"{mean.value:.1f} ms, model {prediction[0]:.1f} ms ({share:+.1f} %)"))
     return verdicts
 
 
 def check_monotone(results, expectation):
-    """More streams are never worse, beyond the intervals."""
+    """More streams are never worse by more than the interval."""
     groups = {}
     for combination in results.select(expectation.get("where", {})):
         variant = combination.conditions.variant
@@ -120,6 +120,6 @@ CHECKS = {"less": check_less, "equal": check_equal, "model": check_model, "monot
 
 
 def check(results):
-    """[(expectation, verdicts)] of the scenario."""
+    """Returns [(expectation, verdicts)] of the scenario."""
     return [(expectation, CHECKS[expectation["kind"]](results, expectation))
             for expectation in results.scenario.expectations]

@@ -1,5 +1,5 @@
-"""The guest: a stock kernel in QEMU with virtual time. It is booted once for a set of programs; the
-machine's state after that is saved, and every point starts from it, so none knows of another."""
+"""The guest: a stock kernel in QEMU with virtual time. It boots once per set of programs; the state of the machine
+is then saved, and every point starts from it, so that no point affects another."""
 
 import hashlib
 import io
@@ -38,11 +38,11 @@ def tool(name):
 
 
 def machine(snapshot, work, processor, shift):
-    """The command that starts a guest whose files are in `snapshot` and `work`. An instruction
-    takes 2^shift ns; where all is idle the time jumps. Threads of QEMU hand each wait to one
-    another, which is cheap on one processor and dear across two."""
+    """Returns the command that starts a guest whose files are in `snapshot` and `work`. An instruction takes
+    2^shift ns; the clock jumps while everything is idle. QEMU's threads hand over to each other at every wait,
+    which is cheap on one processor and expensive across two."""
     return [
-        # A guest does not outlive us, however we are ended.
+        # A guest does not outlive this process, however that ends.
         tool("setpriv"), "--pdeathsig", "KILL", tool("taskset"), "-c", str(processor),
         tool("qemu-system-x86_64"),
         "-accel", "tcg,thread=single,tb-size=256", "-icount", f"shift={shift},sleep=off",
@@ -62,7 +62,7 @@ def machine(snapshot, work, processor, shift):
 
 
 class Monitor:
-    """QEMU's monitor protocol, as much of it as is needed."""
+    """The part of QEMU's monitor protocol that is needed here."""
 
     def __init__(self, path, process):
         self.events = []
@@ -73,7 +73,7 @@ class Monitor:
                 break
             except OSError as error:
                 if process.poll() is not None:
-                    raise LabError("qemu-system-x86_64 ended at once: " + process.stderr.read().decode()) from error
+                    raise LabError("qemu-system-x86_64 exited at once: " + process.stderr.read().decode()) from error
                 time.sleep(0.05)
         self.file = self.socket.makefile("rw")
         self._read()
@@ -86,7 +86,7 @@ class Monitor:
     def _read(self):
         line = self.file.readline()
         if not line:
-            raise LabError("qemu-system-x86_64 ended unexpectedly")
+            raise LabError("qemu-system-x86_64 exited unexpectedly")
         return json.loads(line)
 
     def command(self, name, **arguments):
@@ -109,7 +109,7 @@ class Monitor:
                 if "event" in answer:
                     self.events.append(answer["event"])
         except TimeoutError as error:
-            raise LabError(f"the guest did not come up within {limit_s} s") from error
+            raise LabError(f"the guest did not boot within {limit_s} s") from error
         finally:
             self.socket.settimeout(None)
 
@@ -119,7 +119,7 @@ class Monitor:
             if status == "completed":
                 return
             if status in ("failed", "cancelled"):
-                raise LabError("the machine's state could not be saved or restored")
+                raise LabError("could not save or restore the state of the machine")
             time.sleep(0.02)
 
 
@@ -129,7 +129,7 @@ def start(command):
 
 
 class Guest:
-    """Makes the saved machine where it is not there yet, and runs points from it."""
+    """Saves the machine's state unless that has been done before, and runs points from it."""
 
     def __init__(self, programs, shift=0):
         self.programs = Path(programs)
@@ -154,7 +154,7 @@ class Guest:
             if (self.snapshot / "state").exists():
                 os.utime(self.snapshot)
                 return
-            say("booting the guest once")
+            say("booting the guest (once for these programs)")
             shutil.copy(kernel / "vmlinux", work / "vmlinux")
             self._boot(work)
             CACHE.mkdir(parents=True, exist_ok=True)
@@ -207,7 +207,7 @@ class Guest:
             shutil.rmtree(old, ignore_errors=True)
 
     def run(self, job, out, processor, limit_s):
-        """Runs the job (a tar file's octets) and leaves its results in the folder `out`."""
+        """Runs the job (a tar file) and leaves its results in the folder `out`."""
         with tempfile.TemporaryDirectory() as folder:
             work = Path(folder)
             (work / "job").write_bytes(job)
@@ -220,7 +220,7 @@ class Guest:
                 process.wait(timeout=limit_s)
                 monitor.close()
             except subprocess.TimeoutExpired as error:
-                raise LabError(f"the guest did not end within {limit_s} s: {self._console(work)}") from error
+                raise LabError(f"the guest did not finish within {limit_s} s: {self._console(work)}") from error
             finally:
                 process.kill()
                 process.wait()
@@ -228,7 +228,7 @@ class Guest:
             self._unpack(work, out)
 
     def shell(self, work):
-        """A shell in the guest on this terminal. Returns its exit code."""
+        """Opens a shell in the guest on this terminal. Returns its exit code."""
         (work / "job").write_bytes(archive({"shell": "", "entropy": "1"}))
         command = [word.replace(f"file:{work}/console", "mon:stdio")
                    for word in self._machine(self.snapshot, work, last_processor())]
@@ -248,7 +248,7 @@ class Guest:
             with tarfile.open(fileobj=io.BytesIO((work / "result").read_bytes())) as tar:
                 tar.extractall(out)
         except tarfile.TarError as error:
-            raise LabError(f"the guest left no result: {self._console(work)}") from error
+            raise LabError(f"the guest produced no result: {self._console(work)}") from error
 
 
 def last_processor():

@@ -1,4 +1,4 @@
-"""A point as the guest, or a namespace of the host, gets it: a folder of small files."""
+"""Jobs: a point as a folder of small files, for the guest or for namespaces of the host."""
 
 import io
 import shlex
@@ -8,14 +8,14 @@ from functools import cached_property
 
 from . import pattern
 
-# Transport parameters that are not our programs' own: what a program gets that sets nothing.
+# The kernel's SCTP parameters: what a program gets that sets none of its own.
 KERNEL_SCTP = ("--sctp-rto-initial 3000 --sctp-rto-min 1000 --sctp-sack-delay 200"
                " --sctp-heartbeat 30000 --sctp-buffer 106496 --sctp-i-bit false")
-# What of a profile does not concern a point's transport is left out of its job.
+# A job leaves out the settings of a profile that do not concern the point's transport.
 PROFILES = {
     # The distribution's defaults.
     "modern": {"sysctls": {}, "route": "", "sctp_options": KERNEL_SCTP},
-    # As near to Linux 2.6.16 as this kernel comes: no RACK, no tail-loss probe, BIC.
+    # As close to Linux 2.6.16 as this kernel gets: no RACK, no tail-loss probe, BIC.
     "2006": {
         "sysctls": {
             "net.ipv4.tcp_recovery": "0",
@@ -30,7 +30,7 @@ PROFILES = {
         "route": "initcwnd 3",
         "sctp_options": KERNEL_SCTP,
     },
-    # What the README recommends: our programs' defaults, and these.
+    # Our programs' defaults, with the sysctls that doc/sctp.md recommends.
     "tuned": {
         "sysctls": {
             "net.sctp.rto_alpha_exp_divisor": "1",
@@ -40,15 +40,15 @@ PROFILES = {
         "sctp_options": "",
     },
 }
-# A PER transaction is two packets each way at most, with their SACKs; a pattern that is shorter than
-# the run begins again.
+# A PER transaction takes at most two packets each way, SACKs included; a pattern that is shorter than the run
+# repeats.
 PACKETS_PER_TRANSACTION = 2.5
-ABORT_LAG_S = 1.0  # report 53: messages that cannot be handed over within a second end the curve
+ABORT_LAG_S = 1.0  # IKR report 53: a message that cannot be handed over within a second ends the curve
 TIMEOUT_S = 60.0
 
 
 def patterns(point):
-    """{direction: (length, lost)} of a point."""
+    """Returns {direction: (length, lost)} of a point."""
     loss = point.loss_percent / 100.0
     packets = pattern.length(loss, int(point.count * PACKETS_PER_TRANSACTION))
     return {
@@ -86,14 +86,14 @@ def netem(point):
 
 @dataclass(frozen=True)
 class Job:
-    """What runs a point. `extra_options` go to both programs' SCTP, for trials."""
+    """The files that run a point. `extra_options` are SCTP options for both programs, for trials."""
 
     point: object
     extra_options: str = ""
 
     @cached_property
     def patterns(self):
-        """{direction: (length, lost)}: drawn once, for the kernel and for checking what it counted."""
+        """{direction: (length, lost)}: drawn once, for the kernel and for checking its counts."""
         return patterns(self.point)
 
     @cached_property
@@ -120,7 +120,7 @@ class Job:
 
 
 def archive(files):
-    """A job's files as a tar file's octets, the same for the same job."""
+    """Returns a job's files as a tar file, identical for the same job."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.USTAR_FORMAT) as tar:
         for name, text in files.items():

@@ -3,8 +3,8 @@
 
 Times are milliseconds, rates transactions per second, p is the probability that a packet is lost.
 `d` is the mean time between messages, N the streams of an association or the TCP connections.
-The model knows one loss at a time: recoveries that overlap, lost retransmissions and congestion
-control are not in it. `valid` says where that is a fair picture.
+The model knows one loss at a time: it leaves out overlapping recoveries, lost retransmissions and congestion
+control. `valid` says when that is a fair approximation.
 """
 
 import math
@@ -17,7 +17,7 @@ RTO_TCP_EXTRA_MS = 200.0  # Linux: RTT + 200 ms
 
 @dataclass(frozen=True)
 class Path:
-    """What a prediction is about."""
+    """The path and load of a prediction."""
 
     rtt_ms: float
     rate: float
@@ -30,14 +30,14 @@ class Path:
 
 
 def detection_ms(path, connections=1):
-    """Equation 1, and equation 4 for parallel TCP connections: the time D until a lost message is
-    there after all, by three later ones or by a time-out."""
+    """Equation 1, and equation 4 for parallel TCP connections: the time D until a lost message has been
+    retransmitted and arrives, triggered by three later messages or by a timeout."""
     gap = path.d_ms * connections
     return min(path.rtt_ms + 3 * gap, path.rto_ms + max(path.rtt_ms - gap, 0.0))
 
 
 def waiting_ms(path, streams=1, connections=1):
-    """Equation 2: by how much resequencing lengthens the mean one-way delay, W."""
+    """Equation 2: W, the mean time that resequencing adds to the one-way delay."""
     gap = path.d_ms * streams * connections
     detect = detection_ms(path, connections)
     held = math.floor(detect / gap)
@@ -45,7 +45,7 @@ def waiting_ms(path, streams=1, connections=1):
 
 
 def waiting_unordered_ms(path):
-    """Equation 3: W where no message waits for another."""
+    """Equation 3: W if no message waits for another."""
     return path.loss * detection_ms(path)
 
 
@@ -56,27 +56,27 @@ def response_ms(path, streams=1, connections=1, unordered=False, delta_ms=DELTA_
 
 
 def streams_enough(path):
-    """M: with so many streams no message waits for one of another stream's loss."""
+    """M: with this many streams, no message waits for a loss of another stream."""
     return math.ceil(detection_ms(path) / path.d_ms)
 
 
 def alpha(rto_ms):
-    """Rate per connection above which three later messages come before the time-out."""
+    """The rate per connection above which three later messages arrive before the timeout."""
     return 3000.0 / rto_ms
 
 
 def mu(rtt_ms):
-    """Rate per connection at which the mean response time is least."""
+    """The rate per connection with the lowest mean response time."""
     return 2 * math.sqrt(3) * 1000.0 / rtt_ms
 
 
 def connections_best(rate, rtt_ms):
-    """N_opt: parallel TCP connections with the least mean response time."""
+    """N_opt: the number of parallel TCP connections with the lowest mean response time."""
     return rate / mu(rtt_ms)
 
 
 def valid(path, streams=1, connections=1):
-    """Whether the model's assumption holds: seldom another loss while one is recovered from.
-    With p (Q + 1) below 0.1 that is fewer than every tenth recovery."""
+    """Returns whether the model's assumption holds, that another loss during a recovery is rare: with
+    p (Q + 1) below 0.1, that affects less than every tenth recovery."""
     gap = path.d_ms * streams * connections
     return path.loss * (math.floor(detection_ms(path, connections) / gap) + 1) < 0.1

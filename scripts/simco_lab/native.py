@@ -11,7 +11,7 @@ HERE = Path(__file__).resolve().parent
 
 
 def _works(commands):
-    """Whether the commands work, in a namespace of their own."""
+    """Returns whether the commands work, in a namespace of their own."""
     name = f"lab-probe-{os.getpid()}"
     script = f"ip netns add {name} && ip netns exec {name} sh -c {subprocess.list2cmdline([commands])}"
     done = subprocess.run(["sh", "-c", script], capture_output=True, check=False)
@@ -20,39 +20,39 @@ def _works(commands):
 
 
 def missing(points):
-    """What this host has not got that `points` need: a list of sentences, empty where nothing."""
+    """Returns a sentence for each thing that `points` need and this host lacks."""
     if os.geteuid() != 0:
-        return ["--native makes network namespaces: be root"]
+        return ["--native creates network namespaces, which needs root"]
     if not _works("true"):
-        return ["this kernel makes no network namespaces"]
+        return ["this kernel cannot create network namespaces"]
     lacks = []
     if any(point.delay_ms or point.jitter_ms for point in points) and not _works(
             "ip link set lo up && tc qdisc add dev lo root netem delay 1ms"):
-        lacks.append("the kernel has no netem (CONFIG_NET_SCH_NETEM), which delays packets")
+        lacks.append("the kernel lacks netem (CONFIG_NET_SCH_NETEM), which delays packets")
     for transport in {point.variant.transport for point in points if point.variant.transport.module}:
         loaded = Path("/proc/net") / transport.module
         if not loaded.exists():
             subprocess.run(["modprobe", transport.module], capture_output=True, check=False)
         if not loaded.exists():
-            lacks.append(f"the kernel has no {transport.label} ({transport.config})")
+            lacks.append(f"the kernel lacks {transport.label} ({transport.config})")
     if not _works("nft 'add table ip t; add chain ip t c; add rule ip t c numgen inc mod 3 vmap { 1 : drop }'"):
-        lacks.append("the kernel's nftables has no numgen (CONFIG_NFT_NUMGEN), which counts packets to lose")
+        lacks.append("the kernel's nftables lacks numgen (CONFIG_NFT_NUMGEN), which counts packets to lose")
     if any(point.profile == "2006" for point in points) and not _works(
             "sysctl -w net.ipv4.tcp_congestion_control=bic"):
-        lacks.append("the kernel has no BIC (CONFIG_TCP_CONG_BIC), which profile 2006 takes")
+        lacks.append("the kernel lacks BIC (CONFIG_TCP_CONG_BIC), which profile 2006 uses")
     return lacks
 
 
 def execute(programs):
-    """What Runner needs: runs one job with the programs of that folder."""
+    """Returns the function that Runner calls to run a job with the programs of that folder."""
 
     def run(files, out, processor, limit_s):
-        del processor  # the scheduler knows better
+        del processor  # left to the scheduler
         with tempfile.TemporaryDirectory() as folder:
             for name, text in files.items():
                 (Path(folder) / name).write_text(text)
             environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}:/sbin:/usr/sbin"}
-            # Several runs at a time have networks of their own.
+            # Runs in parallel have separate networks.
             prefix = f"lab{out.stat().st_ino}"
             process = subprocess.Popen([str(HERE / "point"), folder, str(out), prefix], env=environment,
                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -62,8 +62,8 @@ def execute(programs):
             except subprocess.TimeoutExpired as error:
                 process.terminate()
                 process.wait()
-                raise LabError(f"the run did not end within {limit_s} s") from error
+                raise LabError(f"the run did not finish within {limit_s} s") from error
             if process.returncode != 0 and not (out / "error").exists():
-                raise LabError(complaint.decode().strip() or f"point ended with {process.returncode}")
+                raise LabError(complaint.decode().strip() or f"'point' failed with exit code {process.returncode}")
 
     return run

@@ -1,23 +1,23 @@
-"""Losses as lists of packet numbers, drawn from a seed: every transport meets the same pattern, and
-a run can be repeated. The kernel drops them with `numgen inc`, which counts packets."""
+"""Losses as lists of packet numbers drawn from a seed: every transport meets the same pattern, and a run can be
+repeated. The kernel drops them by `numgen inc`, which counts packets."""
 
 import random
 
-LOSSES_MAX = 2000  # of one pattern: a longer one takes the guest long to read
+LOSSES_MAX = 2000  # of a pattern: longer ones take the guest long to load
 PACKETS_MIN = 200
 
 
 def length(loss, packets):
-    """Packets after which a pattern begins again: all that are expected, where that is no more
-    than LOSSES_MAX losses."""
+    """Returns the packets after which a pattern repeats: all expected ones, unless they would have more than
+    LOSSES_MAX losses."""
     wanted = max(packets, PACKETS_MIN)
     return wanted if loss * wanted <= LOSSES_MAX else int(LOSSES_MAX / loss)
 
 
 def draw(loss, packets, seed, correlation=0.0):
-    """Sorted numbers of the lost ones among `packets`. `loss` is their share, exactly (rounded to
-    whole packets) where there is no correlation. `correlation` is that of neighbours: a chain of
-    two states, in which everything is lost in the bad one."""
+    """Returns the sorted numbers of the lost among `packets` packets. `loss` is their share, exact (rounded to
+    whole packets) without correlation. `correlation` is that of neighbours: a chain of two states, which loses
+    every packet in the bad state."""
     if not 0 <= loss < 1 or not 0 <= correlation < 1:
         raise ValueError("loss and correlation are from 0 to below 1")
     rng = random.Random(seed)
@@ -34,7 +34,7 @@ def draw(loss, packets, seed, correlation=0.0):
 
 
 def ruleset(patterns):
-    """The nftables script with the patterns of {direction: (length, lost)}, not yet in force."""
+    """Returns the nftables script with the patterns of {direction: (length, lost)}, not yet armed."""
     lines = ["table ip lab {"]
     lines += [f"  counter {what}-{direction} {{ }}" for direction in patterns for what in ("seen", "lost")]
     for direction, (packets, lost) in patterns.items():
@@ -49,7 +49,7 @@ def ruleset(patterns):
 
 
 def arming(directions):
-    """The nftables script that puts them in force. Requests come from the agent's side."""
+    """Returns the nftables script that arms them. Requests come from the agent's side."""
     side = {"request": "left", "reply": "right"}
     return "".join(
         f'add rule ip lab forward iifname "{side[direction]}" jump {direction}\n'
@@ -58,6 +58,6 @@ def arming(directions):
 
 
 def expected_losses(packets_seen, packets, lost):
-    """How many of the first `packets_seen` the pattern drops: to check the kernel's count."""
+    """Returns how many of the first `packets_seen` packets the pattern drops, to check the kernel's count."""
     rounds, rest = divmod(packets_seen, packets)
     return rounds * len(lost) + sum(1 for number in lost if number < rest)

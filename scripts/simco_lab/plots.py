@@ -90,7 +90,7 @@ def draw_means(axes, combinations, plot):
         y = [combination.mean.value for combination in shown]
         axes.errorbar(x, y, yerr=half_widths(shown), capsize=2, label=label, **line)
         for place, mean, combination in zip(x, y, shown):
-            if combination.aborted:  # report 53's rule: here the curve ends
+            if combination.aborted:  # IKR report 53's rule: the curve ends here
                 axes.plot(place, mean, marker="x", color=line["color"], markersize=11, linestyle="", label="_end")
         if plot.get("model"):
             draw_model(axes, curve, axis, line)
@@ -101,7 +101,7 @@ def draw_means(axes, combinations, plot):
     if plot.get("log_x"):
         axes.set_xscale("log")
         places = sorted({x_of(combination, axis) for combination in combinations} - {0.0, math.nan})
-        if axis != "rate_per_connection":  # what was measured, in plain numbers
+        if axis != "rate_per_connection":  # a tick at each measured value, in plain numbers
             axes.set_xticks([x for x in places if x > 0], minor=False)
             axes.xaxis.set_major_formatter("{x:g}")
             axes.tick_params(axis="x", labelsize=7, labelrotation=45 if len(places) > 9 else 0)

@@ -1,5 +1,5 @@
-"""What the papers' model (model.py) predicts for the conditions of a point, and the places on an axis
-that it singles out."""
+"""What the papers' model (model.py) predicts for the conditions of a point, and its reference
+points on an axis."""
 
 from . import model
 
@@ -20,26 +20,26 @@ def predicted(conditions):
 
 
 def marks(conditions, axis):
-    """The model's special places on an axis under these conditions: [(x, symbol, what it is)]."""
+    """Returns the model's reference points on an axis under these conditions, as [(x, symbol, meaning)]."""
     path = path_of(conditions)
     place = f"{conditions.rate:g}/s, RTT {path.rtt_ms:g} ms"
     if axis == "streams":
         enough = model.streams_enough(path)
-        return [(enough, f"M = {enough}", f"streams that are enough at {place}")]
+        return [(enough, f"M = {enough}", f"sufficient number of streams at {place}")]
     if axis == "connections":
         best = model.connections_best(conditions.rate, path.rtt_ms)
         return [(best, f"N_opt = {best:.1f} ({conditions.rate:g}/s)", f"best number of connections at {place}")]
     if axis in ("rate", "rate_per_connection"):
         knee, best = model.alpha(path.rto_ms), model.mu(path.rtt_ms)
-        found = [(knee, f"alpha = {knee:.3g}/s", "from here on three later messages come before the time-out")]
+        found = [(knee, f"alpha = {knee:.3g}/s", "above this rate, three later messages arrive before the timeout")]
         if axis == "rate_per_connection":
-            found.append((best, f"mu = {best:.3g}/s", "least mean of a connection"))
+            found.append((best, f"mu = {best:.3g}/s", "lowest mean per connection"))
         return found
     return []
 
 
 def marks_of(combinations, plot):
-    """The marks of all curves of a plot, each once."""
+    """Returns the reference points of all curves of a plot, each once."""
     if not plot.get("model"):
         return []
     axis = plot.get("x", "loss_percent")

@@ -1,4 +1,4 @@
-"""report.md: what was measured, beside what the papers say."""
+"""report.md: the measurements, beside the papers' statements."""
 
 import math
 
@@ -6,7 +6,7 @@ from . import expectations, statistics
 from .prediction import marks_of, predicted
 from .scenario import label_of, shown
 
-WORDS = {True: "holds", False: "does not hold", None: "cannot be told"}
+WORDS = {True: "holds", False: "does not hold", None: "inconclusive"}
 
 
 def figure(value, digits=1):
@@ -33,7 +33,7 @@ def swept(results):
 
 
 def mark(combination):
-    return "" if not combination.aborted else " (broken off)"
+    return "" if not combination.aborted else " (aborted)"
 
 
 def mean_table(results, profile, sweep):
@@ -66,7 +66,7 @@ def detail_row(combination, sweep):
 
 
 def detail_table(results, profile, sweep):
-    return table([*sweep, "variant", "transactions", "mean, 95 %", "± as if independent", "equation 5", "p50",
+    return table([*sweep, "variant", "transactions", "mean, 95 %", "± assuming independence", "equation 5", "p50",
                   "p95", "p99", "p99.9", "max", "unanswered"],
                  [detail_row(combination, sweep) for combination in results.select({"profile": [profile]})])
 
@@ -85,7 +85,7 @@ def expectation_lines(results):
 
 
 def model_lines(results):
-    """The model's special places, and where parallel connections were best indeed."""
+    """The reference points of the model, and the numbers of connections that were best in fact."""
     found = {}
     for plot in results.scenario.plots:
         for _, symbol, meaning in marks_of(results.select(plot.get("where", {})), plot):
@@ -102,10 +102,11 @@ def model_lines(results):
             alike = [label_of(combination.conditions.variant) for combination in curve
                      if abs(combination.mean.value - best.mean.value) <=
                      statistics.difference(combination.mean, best.mean).half_width]
-            lines.append(f"- {profile}, {rate:g}/s: the least mean was measured with"
-                         f" {label_of(best.conditions.variant)} ({with_interval(best.mean, 2)} ms); statistically the same:"
+            lines.append(f"- {profile}, {rate:g}/s: the lowest mean was measured with"
+                         f" {label_of(best.conditions.variant)} ({with_interval(best.mean, 2)} ms);"
+                         " not significantly different:"
                          f" {', '.join(alike)}")
-    return ["## The model's marks", "", *lines, ""] if lines else []
+    return ["## Reference points of the model", "", *lines, ""] if lines else []
 
 
 def paper_lines(results):
@@ -116,7 +117,7 @@ def paper_lines(results):
         measured = "; ".join(f"{combination.conditions.profile}: {with_interval(combination.quantity(quantity))}"
                              for combination in ours)
         rows.append([number["what"], str(number["value"]), measured or "-"])
-    return ["## Numbers of the paper", "", *table(["what", "paper", "here (ms)"], rows), ""] if rows else []
+    return ["## The paper's numbers", "", *table(["what", "paper", "here (ms)"], rows), ""] if rows else []
 
 
 def notes(results):
@@ -125,19 +126,17 @@ def notes(results):
         place = f"{label_of(combination.conditions.variant)}, {expectations.place(combination.conditions)}"
         for run in combination.runs:
             if run["aborted"]:
-                lines.append(f"- {place}: broken off, {run['abort_reason']}; a message was not handed over within"
-                             " 1 s of its time, or the run could not go on")
+                lines.append(f"- {place}: aborted: {run['abort_reason']}")
             if not run["valid"]:
-                lines.append(f"- {place}: not valid, the generator was late by"
-                             f" {run['generator_lag_p99_ms']:.2f} ms (p99)")
+                lines.append(f"- {place}: not valid: the generator was {run['generator_lag_p99_ms']:.2f} ms late (p99)")
         if any(statistics.grows(times) for times in combination.times):
-            lines.append(f"- {place}: response times rise through the run: more is offered than is carried")
+            lines.append(f"- {place}: response times rise during the run: the offered load exceeds the capacity")
     broken = [combination.conditions for combination in results.combinations if combination.aborted]
     beyond = [point for point in results.missing if any(
         conditions.rate < point.rate and conditions.without("rate") == point.without("rate")
         for conditions in broken)]
     if beyond:
-        lines.append(f"- not run: {len(beyond)} points at higher rates than where their curve was broken off")
+        lines.append(f"- not run: {len(beyond)} points at rates above the one at which their curve was aborted")
     lines += [f"- not measured: {point.name}" for point in results.missing if point not in beyond]
     return ["## Caveats", "", *lines, ""] if lines else []
 
@@ -153,10 +152,10 @@ def write(results, path, drawn, about):
     lines += paper_lines(results)
     lines += model_lines(results)
     if drawn:
-        lines += ["## Figures", "", "Thick pale lines: equation 5 with the paper's time-outs (SCTP 1 s, TCP RTT +"
-                  " 200 ms) where it is valid; dotted: beyond. A cross is where a curve was broken off.", ""]
+        lines += ["## Figures", "", "Thick pale lines show equation 5 with the papers' timeouts (SCTP 1 s, TCP"
+                  " RTT + 200 ms) in its valid range, dotted lines outside it. A cross marks an aborted run.", ""]
         lines += [f"![{title}](plots/{name}.svg)" for name, title in drawn] + [""]
     for profile in results.profiles():
-        lines += [f"## All figures, profile {profile} (ms)", "", *detail_table(results, profile, sweep), ""]
+        lines += [f"## All values, profile {profile} (ms)", "", *detail_table(results, profile, sweep), ""]
     lines += notes(results)
     path.write_text("\n".join(lines).rstrip() + "\n")

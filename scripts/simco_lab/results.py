@@ -1,4 +1,4 @@
-"""What runs left behind: reading it, checking it, and adding replications up."""
+"""The files that runs leave: reading them, checking them, and combining replications."""
 
 import csv
 import gzip
@@ -18,7 +18,8 @@ LAG_FLOOR_MS = 0.1
 
 
 def response_times(samples):
-    """Response times from the scheduled time, milliseconds; infinity without an answer."""
+    """Returns response times from the scheduled time in milliseconds; infinity for a transaction without a
+    reply."""
     table = numpy.genfromtxt(samples, delimiter=",", skip_header=1, usecols=(3, 5), dtype=numpy.int64,
                              ndmin=2)
     scheduled, received = table[:, 0], table[:, 1]
@@ -26,7 +27,7 @@ def response_times(samples):
 
 
 def read_counters(path):
-    """{name: value} of netstat, snmp and sctp/snmp, one after the other in a file."""
+    """Returns {name: value} of a file with netstat, snmp and sctp/snmp in succession."""
     found, names = {}, None
     for line in path.read_text().splitlines():
         words = line.split()
@@ -41,7 +42,7 @@ def read_counters(path):
 
 
 def counter_changes(folder, transport):
-    """{end: {counter: by how much it rose}}, zeros left out."""
+    """Returns {end: {counter: increase}} without zeros."""
     changes = {}
     for end in ("agent", "box"):
         before, after = (read_counters(folder / f"counters.{end}.{when}") for when in ("before", "after"))
@@ -51,7 +52,7 @@ def counter_changes(folder, transport):
 
 
 def check_losses(folder, patterns):
-    """What the kernel counted, compared with the pattern: {direction: (seen, lost)}."""
+    """Returns the kernel's counts as {direction: (seen, lost)}. Raises BadRun if they are not the pattern's."""
     counted = {entry["counter"]["name"]: entry["counter"]["packets"]
                for entry in json.loads((folder / "drops.json").read_text())["nftables"]
                if "counter" in entry}
@@ -61,14 +62,13 @@ def check_losses(folder, patterns):
         expected = pattern.expected_losses(seen, packets, lost)
         if dropped != expected:
             raise BadRun(f"{dropped} of {seen} packets of direction '{direction}' were dropped; the pattern"
-                         f" has {expected}")
+                         f" says {expected}")
         result[direction] = (seen, dropped)
     return result
 
 
 def finish(folder, job, fingerprint):
-    """Makes the folder of a job's run complete: checks it, packs the samples, writes run.json.
-    Raises BadRun."""
+    """Completes the folder of a job's run: checks it, packs the samples, writes run.json. Raises BadRun."""
     point = job.point
     error = folder / "error"
     if error.exists():
@@ -103,13 +103,13 @@ def identity(point):
 
 
 def write_run(folder, run):
-    """The last file to be written: a folder with it is complete."""
+    """Writes the last file: a folder with run.json is complete."""
     (folder / "run.json").write_text(json.dumps(run, indent=1) + "\n")
 
 
 def take_over(source, folder, point):
-    """Makes `folder` the run of `point` from `source`, where the very same job was run for another
-    point: a transport that a profile does not concern, say."""
+    """Makes `folder` the run of `point` by copying `source`, the run of an identical job for another point
+    (of a profile that does not concern the transport, for example)."""
     run = json.loads((source / "run.json").read_text())
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(source, folder, ignore=shutil.ignore_patterns("run.json"))
@@ -126,7 +126,7 @@ class Combination:
     times: list  # of each
 
     def fits(self, where):
-        """Whether each of its values is among `where`'s: {dimension: [values]}."""
+        """Returns whether each of its values is among those of `where`, {dimension: [values]}."""
         return all(getattr(self.conditions, name) in allowed for name, allowed in where.items())
 
     @property
@@ -139,8 +139,8 @@ class Combination:
 
     @property
     def mean(self):
-        """The mean with the interval to conclude from: over replications where there are three or
-        more, else batch means."""
+        """The mean with the interval to draw conclusions from: over replications if there are three or more,
+        else batch means."""
         if len(self.times) >= 3:
             return statistics.over_replications(
                 [statistics.mean_independent(times).value for times in self.times])
@@ -150,7 +150,7 @@ class Combination:
         return statistics.percentile(self.all_times, q)
 
     def quantity(self, name):
-        """Estimate of mean, p50, p95, p99 or p999."""
+        """Returns the estimate of mean, p50, p95, p99 or p999."""
         if name == "mean":
             return self.mean
         q = {"p50": 50.0, "p95": 95.0, "p99": 99.0, "p999": 99.9}[name]
@@ -188,14 +188,14 @@ class Results:
         self.combinations = list(found.values())
 
     def select(self, where):
-        """Those whose values are among `where`'s: {dimension: [values]}."""
+        """Returns the combinations whose values are among those of `where`, {dimension: [values]}."""
         return [combination for combination in self.combinations if combination.fits(where)]
 
     def profiles(self):
         return list(dict.fromkeys(combination.conditions.profile for combination in self.combinations))
 
     def write_table(self, path):
-        """results.csv: a row per combination."""
+        """Writes results.csv: a row per combination."""
         header = [*DIMENSIONS, "replications", "transactions", "unanswered", "aborted", "valid", "mean_ms",
                   "ci95_ms", "ci95_independent_ms", "p50_ms", "p90_ms", "p95_ms", "p95_low_ms",
                   "p95_high_ms", "p99_ms", "p99_low_ms", "p99_high_ms", "p999_ms", "max_ms",
@@ -227,7 +227,7 @@ class Results:
                 int(any(statistics.grows(times) for times in combination.times))]
 
     def write_ccdfs(self, folder):
-        """A CSV file per combination: time and the share that takes longer."""
+        """Writes a CSV file per combination: time, and the share of transactions that take longer."""
         folder.mkdir(exist_ok=True)
         for combination in self.combinations:
             x, y = statistics.thinned(*statistics.ccdf(combination.all_times))

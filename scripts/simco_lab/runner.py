@@ -1,4 +1,4 @@
-"""Runs the points of a scenario side by side, shows how far it is, and goes on where it stopped."""
+"""Runs the points of a scenario in parallel, shows progress, and resumes an interrupted run."""
 
 import hashlib
 import json
@@ -28,7 +28,7 @@ def curve(point):
 
 
 class Progress:
-    """One line that says how far we are; on a terminal it is renewed, else a line each minute."""
+    """A progress line: updated in place on a terminal, else printed once a minute."""
 
     def __init__(self, total_cost, count, jobs):
         self.total, self.count, self.jobs = total_cost, count, jobs
@@ -56,8 +56,8 @@ class Progress:
 
 
 class Runner:
-    """`execute(files, out, processor, limit_s)` runs one job; `identity` says what runs it, so
-    that results of other programs are not taken for these."""
+    """`execute(files, out, processor, limit_s)` runs one job; `identity` names the
+    programs, so that the results of others are not taken for theirs."""
 
     def __init__(self, execute, identity, out, jobs, extra_options=""):
         self.execute, self.identity, self.out, self.jobs = execute, identity, Path(out), jobs
@@ -78,7 +78,7 @@ class Runner:
         return digest.hexdigest()
 
     def done(self, point):
-        """The run of this very job that is there already, or None."""
+        """Returns the finished run of this very job, or None."""
         try:
             run = json.loads((self.folder(point) / "run.json").read_text())
         except (OSError, ValueError):
@@ -86,7 +86,7 @@ class Runner:
         return run if run["fingerprint"] == self.fingerprint(self._job(point)) else None
 
     def _job(self, point):
-        """Its job, made once: the loss patterns take long to draw."""
+        """Returns the point's job, made once: loss patterns take long to draw."""
         if point not in self.jobs_of:
             self.jobs_of[point] = Job(point, self.extra_options)
         return self.jobs_of[point]
@@ -97,9 +97,9 @@ class Runner:
             self.aborted[curve(point)] = min(known, point.rate)
 
     def run(self, points):
-        """Runs what is not there yet. Returns whether all went well; failures are printed."""
+        """Runs the points that have no results yet, and prints failures. Returns whether there were none."""
         waiting, twins = self._share(points)
-        # A curve that was broken off makes its higher rates needless: low rates first.
+        # Once a rate has been aborted, higher rates of its curve are not run: low rates first.
         waiting.sort(key=lambda point: (point.rate, -cost(point)))
         work = queue.SimpleQueue()
         for point in waiting:
@@ -115,20 +115,20 @@ class Runner:
                 thread.join()
         except KeyboardInterrupt:
             self.stopping = True
-            print("\nstopping; what is done stays", file=sys.stderr)
+            print("\nstopping; finished points are kept", file=sys.stderr)
             for thread in threads:
                 thread.join()
             raise
         progress.end()
         for original, point in twins:
-            if self.done(original):  # else it failed, or its curve was broken off
+            if self.done(original):  # else it failed, or its curve was aborted
                 results.take_over(self.folder(original), self.folder(point), point)
         for point, reason in self.failures:
             print(f"lab: {point.scenario}/{point.name}: {reason}", file=sys.stderr)
         return not self.failures
 
     def _share(self, points):
-        """The points to run, and pairs (run, point) for those whose job is the same as another's."""
+        """Returns the points to run, and pairs (run, point) of points whose job is another's too."""
         first, missing = {}, []
         for point in points:
             run = self.done(point)
@@ -145,9 +145,9 @@ class Runner:
             else:
                 twins.append((original, point))
         if len(missing) < len(points):
-            print(f"{len(points) - len(missing)} of {len(points)} points are there already", file=sys.stderr)
+            print(f"{len(points) - len(missing)} of {len(points)} points have results already", file=sys.stderr)
         if twins:
-            print(f"{len(twins)} points are the same jobs as others", file=sys.stderr)
+            print(f"{len(twins)} points have the same jobs as others", file=sys.stderr)
         return waiting, twins
 
     def _worker(self, work, progress, processor):
@@ -159,11 +159,11 @@ class Runner:
             with self.lock:
                 beyond = point.rate > self.aborted.get(curve(point), float("inf"))
             if not beyond:
-                self._one(point, processor)
+                self._run_point(point, processor)
             with self.lock:
                 progress.finished(point)
 
-    def _one(self, point, processor):
+    def _run_point(self, point, processor):
         folder = self.folder(point)
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Scenarios: what a TOML file of scripts/lab.d says, checked, and the points it comes to."""
+"""Scenarios: reading and checking a TOML file such as those in scripts/lab.d, and the points it describes."""
 
 import hashlib
 import itertools
@@ -12,14 +12,12 @@ from .variant import Variant
 
 FOLDER = Path(__file__).resolve().parent.parent / "lab.d"
 SCALES = ("quick", "full")
-FEWEST = 100  # transactions that a point is not shortened below
-
+FEWEST = 100  # transactions of a point, however small the fraction
 
 
 @dataclass(frozen=True, kw_only=True)
 class Conditions:
-    """What one point is measured under: a value for every dimension, the default where a scenario
-    does not name it."""
+    """The conditions of a point: a value for every dimension, the default if the scenario does not name it."""
 
     profile: str = "modern"
     variant: Variant
@@ -33,18 +31,18 @@ class Conditions:
 
     @property
     def short_name(self):
-        """A readable name: what differs from the defaults."""
+        """A readable name: the values that differ from the defaults."""
         marks = {"delay_ms": "delay", "jitter_ms": "jitter", "loss_percent": "loss",
                  "loss_correlation": "corr", "rate": "rate"}
         return "_".join(f"{marks.get(name, '')}{shown(value)}" for name, value in self.items()
                         if name in ("profile", "variant") or value != DEFAULTS[name])
 
     def items(self):
-        """(dimension, value) of each, in the order of the dimensions."""
+        """Returns [(dimension, value)] in the order of the dimensions."""
         return [(name, getattr(self, name)) for name in DIMENSIONS]
 
     def without(self, *dimensions):
-        """A key that is the same for all points that differ in nothing but `dimensions`."""
+        """Returns a key that is the same for all points that differ in `dimensions` only."""
         return tuple((name, value) for name, value in self.items() if name not in dimensions)
 
 
@@ -59,12 +57,12 @@ WORDS = {
 
 
 def label_of(value):
-    """A dimension's value as figures and reports show it."""
+    """Returns a dimension's value as figures and reports show it."""
     return value.label if isinstance(value, Variant) else shown(value)
 
 
 def shown(value):
-    """A dimension's value as scenarios and result files write it."""
+    """Returns a dimension's value as scenarios and result files spell it."""
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
@@ -80,9 +78,9 @@ KEYS = {
     "paper": {"what", "value", "quantity", "where"},
 }
 PLOT_KINDS = {"mean", "ccdf"}
-# What a plot's x may be besides a dimension: numbers that are in the variant's name.
+# A plot's x besides the dimensions: numbers that are part of the variant's name.
 PLOT_AXES = ("streams", "connections", "rate_per_connection")
-# What an expectation of each kind cannot do without.
+# The keys that an expectation of each kind needs.
 EXPECT_KINDS = {"less": ("less", "than"), "equal": ("tolerance_ms",), "model": ("percent",), "monotone": ()}
 QUANTITIES = {"mean", "p50", "p95", "p99", "p999"}
 
@@ -105,11 +103,11 @@ class Point(Conditions):
 
     @property
     def name(self):
-        """Folder of its results."""
+        """The name of the folder with its results."""
         return f"{self.short_name}_n{self.count}_r{self.replication}"
 
     def seed(self, purpose):
-        """A number for `purpose`, the same for every variant, profile and backend: they meet the
+        """Returns a number for `purpose` that is the same for every variant, profile and backend: all meet the
         same arrivals and the same losses."""
         shared = [str(value) for value in
                   (self.delay_ms, self.jitter_ms, self.loss_percent, self.loss_correlation, self.rate)]
@@ -134,12 +132,13 @@ class Scenario:
     paper: list = field(default_factory=list)
 
     def dimensions(self, scale):
-        """{dimension: values} at `scale`, every dimension named."""
+        """Returns {dimension: values} at `scale`, with every dimension."""
         chosen = {**self.matrix, **{k: v for k, v in self.scales[scale].items() if k in DIMENSIONS}}
         return {name: chosen.get(name) or [DEFAULTS[name]] for name in DIMENSIONS}
 
     def count_at(self, scale, rate):
-        """Transactions of a point: one number, or by rate, the greatest key that is not above it."""
+        """Returns the transactions of a point: a fixed number, or that of the greatest key of the table that does
+        not exceed the rate."""
         count = self.scales[scale]["count"]
         if isinstance(count, int):
             return count
@@ -147,7 +146,7 @@ class Scenario:
         return count[max(fitting)] if fitting else count[min(count)]
 
     def take(self, fraction):
-        """Fewer transactions at every point: this share of them."""
+        """Reduces the transactions of every point to this share."""
         for scale in self.scales.values():
             count = scale["count"]
             scale["count"] = {rate: self._part(n, fraction) for rate, n in count.items()} \
@@ -177,7 +176,7 @@ class _Reader:
         raise ScenarioError(f"{self.path}:{self.line_of(table, key, nth)}: {text}")
 
     def line_of(self, table, key, nth):
-        """Line of `key` in the `nth` of the tables of that name; of the table where it has none."""
+        """Returns the line of `key` in the `nth` table of that name, or of the table's header if it lacks the key."""
         current, seen, header = "", -1, 1
         for number, line in enumerate(self.text.splitlines(), 1):
             match = re.match(r"\s*\[\[?\s*([\w.-]+)\s*\]", line)
@@ -199,7 +198,7 @@ class _Reader:
                           table, key, nth)
 
     def values(self, table, key, value):
-        """The list of values of a dimension, checked."""
+        """Returns the list of values of a dimension, checked."""
         listed = value if isinstance(value, list) else [value]
         if not listed:
             self.fail(f"'{key}' has no value", table, key)
@@ -209,7 +208,7 @@ class _Reader:
         line_key = line_key or key
         if key in NUMBERS:
             if not isinstance(given, (int, float)) or isinstance(given, bool) or given < 0:
-                self.fail(f"'{key}' takes numbers from 0, not {given!r}", table, line_key, nth)
+                self.fail(f"'{key}' must be a number that is not negative, not {given!r}", table, line_key, nth)
             return float(given)
         if key == "variant":
             try:
@@ -217,7 +216,7 @@ class _Reader:
             except ValueError as error:
                 self.fail(str(error), table, line_key, nth)
         if given not in WORDS[key]:
-            self.fail(f"'{key}' is one of {', '.join(WORDS[key])}, not {given!r}", table, line_key,
+            self.fail(f"'{key}' must be one of {', '.join(WORDS[key])}, not {given!r}", table, line_key,
                       nth)
         return given
 
@@ -234,11 +233,11 @@ class _Reader:
             self.fail(f"[{name}] needs 'count': transactions, or a table of them by rate", name, "count")
         result["count"] = count
         if result["replications"] < 1:
-            self.fail("'replications' is at least 1", name, "replications")
+            self.fail("'replications' must be at least 1", name, "replications")
         return result
 
     def where(self, table, nth, line_key, given):
-        """The conditions of `line_key` in the nth table, {dimension: list of values}."""
+        """Returns the conditions of `line_key` in the nth table, {dimension: list of values}."""
         for key in given:
             if key not in DIMENSIONS:
                 self.fail(f"unknown dimension '{key}'; known are {', '.join(DIMENSIONS)}", table, line_key, nth)
@@ -249,12 +248,12 @@ class _Reader:
     def axes(self, nth, plot):
         known = (*sorted(NUMBERS), *PLOT_AXES)
         if plot.get("x", "loss_percent") not in known:
-            self.fail(f"'x' is one of {', '.join(known)}", "plot", "x", nth)
+            self.fail(f"'x' must be one of {', '.join(known)}", "plot", "x", nth)
         if plot.get("curves", "variant") not in DIMENSIONS:
-            self.fail(f"'curves' is one of {', '.join(DIMENSIONS)}", "plot", "curves", nth)
+            self.fail(f"'curves' must be one of {', '.join(DIMENSIONS)}", "plot", "curves", nth)
 
     def section(self, name, given):
-        """The tables of [[plot]], [[expect]] or [[paper]]."""
+        """Returns the tables of [[plot]], [[expect]] or [[paper]], checked."""
         needed = {"plot": ("name", "title", "kind"), "expect": ("id", "claim", "kind"),
                   "paper": ("what", "value")}[name]
         kinds = {"plot": PLOT_KINDS, "expect": EXPECT_KINDS}.get(name)
@@ -264,7 +263,7 @@ class _Reader:
                 if key not in entry:
                     self.fail(f"[[{name}]] needs '{key}'", name, "", nth)
             if kinds and entry["kind"] not in kinds:
-                self.fail(f"'kind' is one of {', '.join(sorted(kinds))}", name, "kind", nth)
+                self.fail(f"'kind' must be one of {', '.join(sorted(kinds))}", name, "kind", nth)
             if name == "expect":
                 for key in EXPECT_KINDS[entry["kind"]]:
                     if key not in entry:
@@ -272,9 +271,9 @@ class _Reader:
             if name == "plot":
                 self.axes(nth, entry)
             if entry.get("side", "above") != "above":
-                self.fail("'side' can only be above", name, "side", nth)
+                self.fail("'side' must be above", name, "side", nth)
             if entry.get("quantity", "mean") not in QUANTITIES:
-                self.fail(f"'quantity' is one of {', '.join(sorted(QUANTITIES))}", name, "quantity", nth)
+                self.fail(f"'quantity' must be one of {', '.join(sorted(QUANTITIES))}", name, "quantity", nth)
             for key in ("where", "less", "than"):
                 if key in entry:
                     entry[key] = self.where(name, nth, key, entry[key])
@@ -282,7 +281,7 @@ class _Reader:
 
 
 def read(path):
-    """The scenario of a file; raises ScenarioError."""
+    """Returns the scenario of a file. Raises ScenarioError."""
     path = Path(path)
     try:
         reader = _Reader(path)
@@ -298,12 +297,12 @@ def read(path):
         if key not in document:
             reader.fail(f"'{key}' is missing")
     if document.get("workload", "per") not in ("per", "echo"):
-        reader.fail("'workload' is per or echo", "", "workload")
+        reader.fail("'workload' must be per or echo", "", "workload")
     if document.get("arrivals", "poisson") not in ("poisson", "constant"):
-        reader.fail("'arrivals' is poisson or constant", "", "arrivals")
+        reader.fail("'arrivals' must be poisson or constant", "", "arrivals")
     for key in ("warmup", "seed"):
         if not isinstance(document.get(key, 0), int):
-            reader.fail(f"'{key}' is a whole number", "", key)
+            reader.fail(f"'{key}' must be a whole number", "", key)
     reader.check_keys("matrix", document["matrix"])
     if "variant" not in document["matrix"]:
         reader.fail("[matrix] needs 'variant'", "matrix")
@@ -329,9 +328,9 @@ def available():
 
 
 def find(name):
-    """The scenario of that name, or of that file."""
+    """Returns the scenario of that name, or of that file. Raises ScenarioError."""
     path = Path(name) if name.endswith(".toml") else FOLDER / f"{name}.toml"
     if not path.exists():
         known = ", ".join(path.stem for path in available())
-        raise ScenarioError(f"no scenario '{name}'; there are {known}")
+        raise ScenarioError(f"unknown scenario '{name}'; known are {known}")
     return read(path)

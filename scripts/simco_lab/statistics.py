@@ -1,5 +1,5 @@
-"""What is said about response times: definitions in doc/measuring.md. Times are milliseconds; a
-transaction without an answer has the time infinity, so that no order statistic forgets it."""
+"""Statistics of response times, as doc/measuring.md defines them. Times are milliseconds; that of a transaction
+without a reply is infinity, so that every order statistic counts it."""
 
 import math
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ CCDF_POINTS = 400
 
 @lru_cache(maxsize=None)
 def student_t(degrees):
-    """The two-sided 95 % quantile of Student's distribution."""
+    """Returns the two-sided 95 % quantile of Student's distribution."""
 
     def beyond(t):
         x = degrees / (degrees + t * t)
@@ -27,15 +27,15 @@ def student_t(degrees):
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value and half of its 95 % interval; nan where there is none."""
+    """A value and half of its 95 % interval, nan if it has none."""
 
     value: float
     half_width: float = math.nan
 
 
 def mean_independent(times):
-    """The papers' interval: as if every transaction were independent. Head-of-line blocking makes
-    neighbours alike, so it is too narrow under loss."""
+    """Returns the mean with the papers' interval, which assumes independent transactions. Head-of-line blocking
+    makes neighbours alike, so it is too narrow under loss."""
     answered = times[numpy.isfinite(times)]
     n = len(answered)
     if n == 0:
@@ -47,7 +47,7 @@ def mean_independent(times):
 
 
 def mean_batches(times, batches=BATCHES):
-    """The mean with the interval of batch means: consecutive transactions together."""
+    """Returns the mean with the interval of the means of batches of consecutive transactions."""
     answered = times[numpy.isfinite(times)]
     if len(answered) < 2 * batches:
         return Estimate(mean_independent(times).value)
@@ -58,7 +58,7 @@ def mean_batches(times, batches=BATCHES):
 
 
 def over_replications(values):
-    """Mean and interval of one figure over independent runs."""
+    """Returns the mean and interval of a value over independent runs."""
     values = numpy.asarray([value for value in values if math.isfinite(value)])
     if len(values) == 0:
         return Estimate(math.nan)
@@ -69,14 +69,14 @@ def over_replications(values):
 
 
 def percentile(times, q):
-    """The q-th percentile, nearest rank."""
+    """Returns the q-th percentile by nearest rank."""
     rank = max(math.ceil(q / 100.0 * len(times)), 1)
     return float(numpy.partition(times, rank - 1)[rank - 1])
 
 
 def percentile_interval(times, q):
-    """(low, high) of the 95 % interval by order statistics: the ranks between which the quantile
-    lies, by the normal approximation of the binomial. nan where there are too few samples."""
+    """Returns (low, high) of the 95 % interval by order statistics: the values at the ranks between which the
+    quantile lies, by the normal approximation of the binomial; nan if there are too few samples."""
     n, p = len(times), q / 100.0
     spread = 1.96 * math.sqrt(n * p * (1 - p))
     low, high = math.floor(n * p - spread), math.ceil(n * p + spread)
@@ -87,8 +87,8 @@ def percentile_interval(times, q):
 
 
 def ccdf(times):
-    """(x, share of transactions that take longer than x), at every different time. Transactions
-    without an answer keep the curve above zero for ever: a plateau."""
+    """Returns (x, share of transactions that take longer than x) at every distinct time. Transactions without a
+    reply keep the curve from reaching zero: it ends in a plateau."""
     ordered = numpy.sort(times[numpy.isfinite(times)])
     if len(ordered) == 0:
         return numpy.array([]), numpy.array([])
@@ -98,15 +98,15 @@ def ccdf(times):
 
 
 def difference(a, b):
-    """a - b of two independent estimates; intervals add in squares."""
+    """Returns a - b of two independent estimates; the squares of the intervals add up."""
     if math.isnan(a.half_width) or math.isnan(b.half_width):
         return Estimate(a.value - b.value)
     return Estimate(a.value - b.value, math.hypot(a.half_width, b.half_width))
 
 
 def grows(times, batches=BATCHES):
-    """Whether response times rise through the run, beyond chance: Mann-Kendall's test on batch
-    means. Then more is offered than can be carried."""
+    """Returns whether response times rise significantly during the run, by the Mann-Kendall test on batch means:
+    then the offered load exceeds the capacity."""
     answered = times[numpy.isfinite(times)]
     if len(answered) < 2 * batches:
         return False
@@ -118,11 +118,12 @@ def grows(times, batches=BATCHES):
         for later in range(earlier + 1, batches)
     )
     deviation = math.sqrt(batches * (batches - 1) * (2 * batches + 5) / 18.0)
-    return score / deviation > 2.576  # one per cent, two-sided
+    return score / deviation > 2.576  # 1 %, two-sided
 
 
 def thinned(x, y, points=CCDF_POINTS):
-    """A curve with at most about `points` points, even in the logarithm of y, where the tail is."""
+    """Returns the curve with at most about `points` points, evenly spaced in the logarithm of y to keep the
+    tail."""
     if len(x) <= points:
         return x, y
     logs = numpy.log(numpy.maximum(y, y[y > 0].min() / 2))

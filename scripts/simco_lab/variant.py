@@ -1,5 +1,5 @@
-"""What carries the messages: a transport and how it is used. A scenario names a variant in one word,
-such as tcp-4 or sctp-16; a new transport is one row of TRANSPORTS."""
+"""Variants: a transport with its number of streams or connections. A scenario names a variant in a word such as
+tcp-4 or sctp-16; a new transport is one row of TRANSPORTS."""
 
 import re
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from . import model
 
 @dataclass(frozen=True)
 class Transport:
-    """What the laboratory must know about a transport."""
+    """The properties of a transport that the laboratory needs."""
 
     name: str  # of the programs' --transport
     label: str  # in figures and reports
@@ -17,13 +17,13 @@ class Transport:
     counters: tuple  # of the kernel, reported if they moved
     options: bool  # whether a profile's SCTP options concern it
     initial_window: bool  # whether a profile's route does
-    minimum_rto_ms: float = 0.0  # the paper's retransmission time-out: at least this,
+    minimum_rto_ms: float = 0.0  # the paper's retransmission timeout: at least this,
     rto_over_rtt_ms: float | None = None  # or this much above the RTT
     module: str | None = None  # of the kernel, which may lack it; None: it never does
     config: str = ""  # the kernel's option for it
 
     def rto_ms(self, rtt_ms):
-        """The time-out that the papers assume."""
+        """Returns the timeout that the papers assume."""
         return self.minimum_rto_ms if self.rto_over_rtt_ms is None else rtt_ms + self.rto_over_rtt_ms
 
 
@@ -57,7 +57,7 @@ class Variant:
 
     @classmethod
     def parse(cls, name):
-        """The variant of that name. Raises ValueError."""
+        """Returns the variant of that name. Raises ValueError."""
         match = _NAME.fullmatch(name) if isinstance(name, str) else None
         if match is None:
             raise ValueError(f"unknown variant {name!r}; expected {FORMS}")
@@ -67,7 +67,7 @@ class Variant:
 
     @property
     def sweeps_streams(self):
-        """Whether it is a point of a curve over the number of streams."""
+        """Whether it belongs to a curve over the number of streams."""
         return self.transport.options and not self.unordered
 
     def __str__(self):
@@ -85,6 +85,6 @@ class Variant:
         return str(self).replace(self.transport.name, self.transport.label, 1)
 
     def options(self):
-        """The programs' options that choose it; the server takes no --connections."""
+        """Returns the programs' options that select it, without --connections, which the server does not know."""
         words = ["--transport", self.transport.name]
         return words + (["--streams", str(self.streams)] if self.transport.options else [])

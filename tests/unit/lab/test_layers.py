@@ -1,4 +1,4 @@
-"""Who imports whom in the laboratory, and who may spell the name of a transport."""
+"""Which module of the laboratory imports which, and which may spell the name of a transport."""
 
 import ast
 import re
@@ -24,7 +24,7 @@ SPELLING = re.compile(r"""["'](tcp|sctp)["'-]""")
 
 
 def imports(source):
-    """The names of the package's modules that a module's text imports."""
+    """Returns the names of the package's modules that `source` imports."""
     found = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ImportFrom) and node.level == 1:
@@ -33,7 +33,7 @@ def imports(source):
 
 
 def upward(layers, module, source):
-    """What `module` imports that is not below it."""
+    """Returns the imports of `module` that are not below it."""
     row = next(i for i, names in enumerate(layers) if module in names)
     below = {name for names in layers[:row] for name in names}
     return imports(source) - below

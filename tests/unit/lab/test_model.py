@@ -15,8 +15,8 @@ class Detection(unittest.TestCase):
     def test_three_later_messages(self):
         self.assertEqual(model.detection_ms(path(100, 0.01)), 20 + 3 * 10)
 
-    def test_time_out_where_messages_are_rare(self):
-        # d = 1000 ms: RTO, and nothing on top since RTT - d is negative
+    def test_timeout_if_messages_are_rare(self):
+        # d = 1000 ms: the RTO alone, since RTT - d is negative
         self.assertEqual(model.detection_ms(path(1, 0.01)), 1000)
 
     def test_parallel_connections_are_thinner(self):
@@ -39,9 +39,9 @@ class Waiting(unittest.TestCase):
 
 
 class Response(unittest.TestCase):
-    def check(self, expected, **where):
-        streams = where.pop("streams", 1)
-        self.assertAlmostEqual(model.response_ms(path(**where), streams=streams), expected, places=6)
+    def check(self, expected, **conditions):
+        streams = conditions.pop("streams", 1)
+        self.assertAlmostEqual(model.response_ms(path(**conditions), streams=streams), expected, places=6)
 
     def test_over_loss(self):
         self.check(23.5, rate=100, loss=0.01)
@@ -65,8 +65,8 @@ class Response(unittest.TestCase):
 
     def test_connections_share_the_rate(self):
         many = model.response_ms(path(400, 0.01), connections=4)
-        one = model.response_ms(path(100, 0.01))
-        self.assertAlmostEqual(many, one)
+        single = model.response_ms(path(100, 0.01))
+        self.assertAlmostEqual(many, single)
 
 
 class Derived(unittest.TestCase):

@@ -1,4 +1,4 @@
-"""Loss patterns: drawn from their seed, with the share asked for, and checkable."""
+"""Loss patterns: drawn from their seed, with the requested share, and checkable."""
 
 import unittest
 
@@ -23,7 +23,7 @@ class Drawing(unittest.TestCase):
         # P(bad after bad) = 1 - (1 - c)(1 - p)
         self.assertAlmostEqual(after, 0.804, delta=0.02)
 
-    def test_nonsense_is_refused(self):
+    def test_invalid_shares_are_rejected(self):
         with self.assertRaises(ValueError):
             pattern.draw(1.0, 100, 1)
 
@@ -31,8 +31,6 @@ class Drawing(unittest.TestCase):
         self.assertEqual(pattern.length(0.01, 50000), 50000)
         self.assertEqual(pattern.length(0.1, 500000), 20000)
         self.assertEqual(pattern.length(0.0, 10), pattern.PACKETS_MIN)
-
-
 
 
 class Checking(unittest.TestCase):

@@ -1,5 +1,5 @@
-"""doc/results: a report, its table and its figures for each scenario, and nothing else. What is large belongs to
-an archive (`scripts/lab archive`)."""
+"""doc/results holds a report, its table and its figures for each scenario, and nothing else. Samples and logs
+belong in an archive (`scripts/lab archive`)."""
 
 import re
 import tempfile
@@ -18,7 +18,7 @@ LINK = re.compile(r"\]\((results/[^)#]*)")
 
 
 def complaints(folder):
-    """What should not be as it is, in words."""
+    """Returns a sentence for each file that is not as it should be."""
     files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
     found = [f"{name}: not a report, a table or a figure" for name in files if not ALLOWED.fullmatch(name)]
     found += [f"{name}: {path.stat().st_size} octets" for name, path in files.items()
@@ -32,7 +32,7 @@ def complaints(folder):
 
 
 def incomplete(result, files):
-    """What a scenario's folder lacks, and figures that its report does not show."""
+    """Returns a sentence for each missing file of a scenario, and for each figure that its report does not show."""
     lacking = [f"{result.name}/{name}: missing" for name in ("report.md", "results.csv")
                if f"{result.name}/{name}" not in files]
     if lacking:
@@ -97,7 +97,8 @@ class Complaints(unittest.TestCase):
 
     def test_what_is_missing(self):
         (self.folder / "trial/plots/a.svg").rename(self.folder / "trial/plots/b.svg")
-        self.assertEqual(complaints(self.folder), ["trial/plots/a.svg: missing", "trial/plots/b.svg: not in the report"])
+        self.assertEqual(complaints(self.folder),
+                         ["trial/plots/a.svg: missing", "trial/plots/b.svg: not in the report"])
         (self.folder / "trial/results.csv").unlink()
         self.assertEqual(complaints(self.folder), ["trial/results.csv: missing"])
 

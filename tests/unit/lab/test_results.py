@@ -1,4 +1,4 @@
-"""Reading what runs leave, and judging expectations by it."""
+"""Reading the files of runs, and checking expectations against them."""
 
 import io
 import json
@@ -33,7 +33,7 @@ def combination(variant, times, aborted=False, **values):
 
 
 class Reading(unittest.TestCase):
-    def test_what_was_not_answered_takes_for_ever(self):
+    def test_an_unanswered_transaction_takes_infinitely_long(self):
         times = results.response_times(io.StringIO(SAMPLES))
         self.assertEqual(list(times), [20.5, math.inf, math.inf])
 
@@ -46,7 +46,7 @@ class Reading(unittest.TestCase):
             self.assertEqual(results.counter_changes(Path(folder), TRANSPORTS["tcp"])["agent"], {"TCPTimeouts": 4})
             self.assertEqual(results.counter_changes(Path(folder), TRANSPORTS["sctp"])["box"], {})
 
-    def test_losses_that_are_not_the_patterns(self):
+    def test_losses_that_differ_from_the_pattern(self):
         point = scenario.Point(variant=Variant.parse("tcp"), loss_percent=10.0, scenario="trial", count=400,
                                replication=0, workload="per", arrivals="poisson", warmup=0, base_seed=1)
         patterns = job.patterns(point)
@@ -81,16 +81,16 @@ class Judging(unittest.TestCase):
         self.assertIsNone(expectations.compare(self.fast, self.same, "mean")[0])
         self.assertIs(expectations.compare(self.fast, self.slow, "mean", factor=0.5)[0], False)
 
-    def test_a_curve_that_was_broken_off_loses(self):
-        broken = combination("tcp", [20.0, math.inf], aborted=True)
-        self.assertIs(expectations.compare(self.fast, broken, "mean")[0], True)
-        self.assertIs(expectations.compare(broken, self.fast, "mean")[0], False)
+    def test_an_aborted_curve_loses(self):
+        aborted = combination("tcp", [20.0, math.inf], aborted=True)
+        self.assertIs(expectations.compare(self.fast, aborted, "mean")[0], True)
+        self.assertIs(expectations.compare(aborted, self.fast, "mean")[0], False)
 
     def test_monotone(self):
-        one = self.results([combination("sctp-1", self.slow.times[0]), combination("sctp-4", self.fast.times[0])])
-        self.assertTrue(expectations.check_monotone(one, {})[0].holds)
-        one = self.results([combination("sctp-1", self.fast.times[0]), combination("sctp-4", self.slow.times[0])])
-        self.assertFalse(expectations.check_monotone(one, {})[0].holds)
+        falling = self.results([combination("sctp-1", self.slow.times[0]), combination("sctp-4", self.fast.times[0])])
+        self.assertTrue(expectations.check_monotone(falling, {})[0].holds)
+        rising = self.results([combination("sctp-1", self.fast.times[0]), combination("sctp-4", self.slow.times[0])])
+        self.assertFalse(expectations.check_monotone(rising, {})[0].holds)
 
     def test_model(self):
         # equation 5 at 1 %, 100/s, 20 ms and many streams: 21.5 ms
@@ -104,13 +104,13 @@ class Judging(unittest.TestCase):
 
     def test_marks(self):
         plot = {"x": "connections", "model": True}
-        ones = [combination(variant, [20.0], loss_percent=1.0, rate=rate)
+        measured = [combination(variant, [20.0], loss_percent=1.0, rate=rate)
                 for variant in ("tcp", "tcp-4") for rate in (300.0, 1000.0)]
-        self.assertEqual([round(x, 2) for x, _, _ in prediction.marks_of(ones, plot)], [1.73, 5.77])
-        self.assertEqual([x for x, _, _ in prediction.marks_of(ones, {**plot, "x": "streams"})], [9, 23])
-        self.assertEqual([round(x, 1) for x, _, _ in prediction.marks_of(ones, {**plot, "x": "rate_per_connection"})],
-                         [13.6, 173.2])
-        self.assertEqual(prediction.marks_of(ones, {"x": "connections"}), [])
+        self.assertEqual([round(x, 2) for x, _, _ in prediction.marks_of(measured, plot)], [1.73, 5.77])
+        self.assertEqual([x for x, _, _ in prediction.marks_of(measured, {**plot, "x": "streams"})], [9, 23])
+        by_rate = prediction.marks_of(measured, {**plot, "x": "rate_per_connection"})
+        self.assertEqual([round(x, 1) for x, _, _ in by_rate], [13.6, 173.2])
+        self.assertEqual(prediction.marks_of(measured, {"x": "connections"}), [])
         self.assertEqual(prediction.marks_of([combination("tcp", [20.0])], plot), [])
 
     @staticmethod

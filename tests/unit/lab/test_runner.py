@@ -1,4 +1,4 @@
-"""What is run, and what is not run again. The jobs themselves are not."""
+"""Which jobs the runner runs, shares and skips. The jobs themselves are not run here."""
 
 import json
 import tempfile
@@ -68,7 +68,7 @@ class Sharing(unittest.TestCase):
             self.assertEqual(run["point"], results.identity(point))
             self.assertTrue((work.folder(point) / "samples").exists())
 
-    def test_goes_on_where_it_stopped(self):
+    def test_resumes(self):
         victim = next(point for point in self.points if str(point.variant) == "tcp" and point.profile == "2006")
         self.fail = {victim.name}
         work, good = self.run_all()

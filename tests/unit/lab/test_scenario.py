@@ -1,4 +1,4 @@
-"""Scenario files: what a good one comes to, and where a bad one is wrong."""
+"""Scenario files: the points of a correct file, and the line at which an incorrect file is wrong."""
 
 import tempfile
 import unittest
@@ -40,9 +40,9 @@ def parse(text):
 
 class Reading(unittest.TestCase):
     def test_points(self):
-        one = parse(GOOD)
-        self.assertEqual(len(list(one.points("quick"))), 1 * 2 * 2)
-        full = list(one.points("full"))
+        trial = parse(GOOD)
+        self.assertEqual(len(list(trial.points("quick"))), 1 * 2 * 2)
+        full = list(trial.points("full"))
         self.assertEqual(len(full), 3 * 2 * 2 * 3)
         self.assertEqual({point.count for point in full if point.rate == 1}, {50})
         self.assertEqual({point.count for point in full if point.rate == 100}, {4000})
@@ -63,9 +63,9 @@ class Reading(unittest.TestCase):
     def test_every_shipped_scenario(self):
         self.assertTrue(scenario.available())
         for path in scenario.available():
-            one = scenario.read(path)
+            shipped = scenario.read(path)
             for scale in scenario.SCALES:
-                self.assertTrue(list(one.points(scale)), path)
+                self.assertTrue(list(shipped.points(scale)), path)
 
     def wrong(self, text, line, words):
         with self.assertRaises(scenario.ScenarioError) as caught:
@@ -84,16 +84,16 @@ class Reading(unittest.TestCase):
 
     def test_bad_values(self):
         self.wrong(GOOD.replace('"tcp-4"', '"udp"'), 5, "unknown variant 'udp'")
-        self.wrong(GOOD.replace("[0, 1]", '[0, "much"]'), 6, "takes numbers")
+        self.wrong(GOOD.replace("[0, 1]", '[0, "much"]'), 6, "must be a number")
         self.wrong(GOOD.replace("count = 100", "count = 0"), 10, "needs 'count'")
-        self.wrong(GOOD.replace('kind = "mean"', 'kind = "pie"'), 20, "'kind' is one of")
-        self.wrong(GOOD.replace('kind = "mean"', 'kind = "mean"\nx = "losses"'), 21, "'x' is one of")
-        self.wrong(GOOD.replace('kind = "mean"', 'kind = "mean"\ncurves = "colour"'), 21, "'curves' is one of")
+        self.wrong(GOOD.replace('kind = "mean"', 'kind = "pie"'), 20, "'kind' must be one of")
+        self.wrong(GOOD.replace('kind = "mean"', 'kind = "mean"\nx = "losses"'), 21, "'x' must be one of")
+        self.wrong(GOOD.replace('kind = "mean"', 'kind = "mean"\ncurves = "colour"'), 21, "'curves' must be one of")
         self.wrong(GOOD.replace("replications = 3", "replications = 0"), 15, "at least 1")
 
     def test_expectations_say_what_they_compare(self):
         self.wrong(GOOD + '[[expect]]\nid = "X"\nclaim = "x"\nkind = "less"\n', 25, "needs 'less'")
-        self.wrong(GOOD.replace('workload = "echo"', 'seed = "one"'), 2, "'seed' is a whole number")
+        self.wrong(GOOD.replace('workload = "echo"', 'seed = "one"'), 2, "'seed' must be a whole number")
 
     def test_broken_syntax(self):
         self.wrong(GOOD.replace("[0, 1]", "[0, 1"), 7, "")
@@ -107,14 +107,14 @@ class Jobs(unittest.TestCase):
         self.points = {(str(p.variant), p.loss_percent, p.rate, p.replication): p for p in parse(GOOD).points("full")}
 
     def test_every_variant_meets_the_same_losses_and_arrivals(self):
-        one, other = self.points["tcp-4", 1, 100, 0], self.points["sctp-16", 1, 100, 0]
-        self.assertEqual(job.patterns(one), job.patterns(other))
-        self.assertEqual(one.seed("arrivals"), other.seed("arrivals"))
+        tcp, sctp = self.points["tcp-4", 1, 100, 0], self.points["sctp-16", 1, 100, 0]
+        self.assertEqual(job.patterns(tcp), job.patterns(sctp))
+        self.assertEqual(tcp.seed("arrivals"), sctp.seed("arrivals"))
 
     def test_replications_differ(self):
-        one, other = self.points["tcp-4", 1, 100, 0], self.points["tcp-4", 1, 100, 1]
-        self.assertNotEqual(job.patterns(one), job.patterns(other))
-        self.assertNotEqual(job.Job(one).files["settings"], job.Job(other).files["settings"])
+        first, second = self.points["tcp-4", 1, 100, 0], self.points["tcp-4", 1, 100, 1]
+        self.assertNotEqual(job.patterns(first), job.patterns(second))
+        self.assertNotEqual(job.Job(first).files["settings"], job.Job(second).files["settings"])
 
     def test_a_job_is_always_the_same(self):
         point = self.points["sctp-unordered", 1, 100, 2]

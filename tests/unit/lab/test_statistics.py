@@ -1,4 +1,4 @@
-"""The statistics against tables, against hand-made samples, and against what they promise."""
+"""The statistics against tables, against hand-made samples, and against the coverage they claim."""
 
 import math
 import unittest
@@ -19,7 +19,7 @@ class Means(unittest.TestCase):
         self.assertAlmostEqual(mean.value, 2.0)
         self.assertAlmostEqual(mean.half_width, 4.303 / math.sqrt(3), places=3)
 
-    def test_unanswered_ones_are_not_in_the_mean(self):
+    def test_the_mean_leaves_out_the_unanswered(self):
         self.assertEqual(statistics.mean_independent(numpy.array([1.0, math.inf, 3.0])).value, 2.0)
 
     def test_batches_see_that_neighbours_are_alike(self):
