@@ -1,6 +1,7 @@
 // Finds the rules whose traffic overlaps with given traffic, among very many (RFC 4540 section
 // 8.8.1): the enable rules that a new disable rule ends, and the disable rules that a new enable
-// rule runs into.
+// rule runs into. It is a tuple space search (V. Srinivasan, S. Suri, G. Varghese: Packet
+// Classification using Tuple Space Search, SIGCOMM 1999) for ranges instead of single packets.
 //
 // Rules of one protocol, with the same prefix lengths and about as many ports on either side, form
 // a group; there are few of them. A group files its rules in up to four orders: by internal and by

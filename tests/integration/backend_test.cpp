@@ -66,7 +66,7 @@ class Bench : private backend::Backend::Client {
     backend::nftables::Options options;
     options.internal_if = "int0";
     options.external_if = "ext0";
-    options.shape_idle = std::chrono::milliseconds(300);
+    options.set_idle = std::chrono::milliseconds(300);
     options.claim_table = name == "claimed";
     backend = router.run([&]() -> std::unique_ptr<backend::Backend> {
       auto made = std::make_unique<backend::nftables::NftablesBackend>(io, options);
@@ -236,7 +236,7 @@ TEST_F(Nftables, OverlappingIntervalsAndTooManyAreRefused) {
       << "overlaps";
 }
 
-/// A rule whose shape is that of its external prefix.
+/// A rule whose mask is given by its external prefix.
 RuleChange prefix_rule(std::uint32_t pid, int length, int port, std::uint32_t owner) {
   auto result = change(kAdd, pid, "10.0.0.2:" + std::to_string(port),
                        "198.0.0.0/" + std::to_string(length) + ":6004", 60, Direction::kInbound);
@@ -244,7 +244,7 @@ RuleChange prefix_rule(std::uint32_t pid, int length, int port, std::uint32_t ow
   return result;
 }
 
-TEST_F(Nftables, OneAgentsShapesLeaveRoomForOthers) {
+TEST_F(Nftables, OneAgentsMasksLeaveRoomForOthers) {
   const auto sets = [&](const std::string& which) {
     return bench.router.output("nft list table inet simco | grep 'set enable4-in_' | grep -c " +
                                which);

@@ -17,6 +17,7 @@
 #include <system_error>
 #include <utility>
 
+#include "middlebox/backend/match/limits.hpp"
 #include "middlebox/backend/nftables/limits.hpp"
 
 namespace simco::backend::nftables {
@@ -29,7 +30,7 @@ constexpr std::uint16_t type_of(int message) {
 /// One host and known ports: a rule between two such ends has flows that can be named.
 bool is_exact(const AddressTuple& tuple) {
   return has_ports(tuple) && tuple.prefix_length >= address_bits(tuple.ip_version) &&
-         tuple.port_range <= kPortsPerRuleMax;
+         tuple.port_range <= match::kPortsPerRuleMax;
 }
 
 bool matches(const AddressTuple& tuple, const std::array<std::byte, 16>& address,
@@ -84,8 +85,9 @@ bool in_pool(const std::vector<Pool>& pools, IpVersion version,
 
 void Conntrack::Free::operator()(nf_conntrack* flow) const { nfct_destroy(flow); }
 
-Conntrack::Conntrack(boost::asio::io_context& io, const Options& options, const Rules& rules)
-    : options_(options), rules_(rules), scratch_(nfct_new()), dump_(io), timer_(io) {
+Conntrack::Conntrack(boost::asio::io_context& io, const Options& options,
+                     const match::TupleSpace& elements)
+    : options_(options), elements_(elements), scratch_(nfct_new()), dump_(io), timer_(io) {
   if (!scratch_) throw std::bad_alloc();
 }
 
@@ -112,8 +114,8 @@ bool Conntrack::remove_exact(const RuleRecord& rule, bool added) {
     const auto version = rule.internal.ip_version;
     const auto protocol = rule.internal.protocol;
     if (!added && !rule.outside &&
-        rules_.allow({version, protocol, rule.internal.address, rule.external.address,
-                      nth(rule.internal), nth(rule.external)})) {
+        elements_.allows({version, protocol, rule.internal.address, rule.external.address,
+                          nth(rule.internal), nth(rule.external)})) {
       continue;
     }
     // A new flow to outside needs the same way back.
@@ -204,7 +206,7 @@ void Conntrack::sweep() {
   sweeping_untranslated_ = std::exchange(untranslated_, false);
   hurry_ = false;
   local_ = local_addresses();
-  sweep_began_ = std::chrono::steady_clock::now();
+  sweep_began_ = options_.now();
   MessageBuffer request;
   request.begin(type_of(IPCTNL_MSG_CT_GET), NLM_F_DUMP, AF_UNSPEC);
   request.end();
@@ -222,7 +224,7 @@ void Conntrack::sweep() {
 void Conntrack::end_sweep() {
   sweeping_.clear();
   flush();
-  sweep_took_ = std::chrono::steady_clock::now() - sweep_began_;
+  sweep_took_ = options_.now() - sweep_began_;
   arm();
 }
 
@@ -230,7 +232,7 @@ void Conntrack::forget_translated_but_for(std::span<const RuleChange> rules) {
   BindingIndex bindings;
   for (const RuleChange& change : rules) {
     const RuleRecord& rule = change.after;
-    if (rule.kind != RuleKind::kEnable || !rule.outside) continue;
+    if (rule.kind != rule::RuleKind::kEnable || !rule.outside) continue;
     const auto& outside = *rule.outside;
     const auto protocol = outside.port == 0 ? kProtocolAny : outside.protocol;
     bindings[{{outside.ip_version, outside.address}, protocol, outside.port}] = &rule;
@@ -345,9 +347,10 @@ bool Conntrack::ended(const Flow& flow, bool begun_outside) const {
   if (sweeping_.cover(ends)) {
     // The router's own flows pass without us.
     const IpAddress host{ends.version, ends.internal};
-    return std::ranges::find(local_, host) == local_.end() && !rules_.allow(ends);
+    return std::ranges::find(local_, host) == local_.end() && !elements_.allows(ends);
   }
-  Translation translation{ends, flow.reply_destination, flow.reply_destination_port, begun_outside};
+  match::Translation translation{ends, flow.reply_destination, flow.reply_destination_port,
+                                 begun_outside};
   if (begun_outside) {
     translation.outside = flow.original.destination;
     translation.outside_port = flow.original.destination_port;
@@ -356,7 +359,7 @@ bool Conntrack::ended(const Flow& flow, bool begun_outside) const {
   bound.internal = translation.outside;
   bound.internal_port = translation.outside_port;
   // Its ports may belong to a new rule by now.
-  return sweeping_.cover_translated(bound) && !rules_.translate(translation);
+  return sweeping_.cover_translated(bound) && !elements_.translates(translation);
 }
 
 }  // namespace simco::backend::nftables

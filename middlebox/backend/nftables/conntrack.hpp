@@ -13,8 +13,8 @@
 #include <tuple>
 #include <vector>
 
+#include "middlebox/backend/match/tuple_space.hpp"
 #include "middlebox/backend/nftables/dump.hpp"
-#include "middlebox/backend/nftables/element.hpp"
 #include "middlebox/backend/nftables/ended_rules.hpp"
 #include "middlebox/backend/nftables/netlink.hpp"
 #include "middlebox/backend/nftables/options.hpp"
@@ -25,29 +25,14 @@ struct nf_conntrack;
 
 namespace simco::backend::nftables {
 
-/// Both ends of a translated flow, and what the internal one is called outside (A2).
-struct Translation {
-  Ends ends;
-  std::array<std::byte, 16> outside{};
-  std::uint16_t outside_port = 0;
-  bool begun_outside = false;
-};
+using match::Ends;
+using rule::RuleChange;
+using rule::RuleRecord;
 
 class Conntrack {
  public:
-  /// What the rules that are in force say of a flow.
-  class Rules {
-   public:
-    /// Whether one lets such packets pass.
-    virtual bool allow(const Ends& ends) const = 0;
-    /// Whether one translates the flow's first packet as it is translated.
-    virtual bool translate(const Translation& flow) const = 0;
-
-   protected:
-    ~Rules() = default;
-  };
-
-  Conntrack(boost::asio::io_context& io, const Options& options, const Rules& rules);
+  /// `elements`: of the rules that are in force.
+  Conntrack(boost::asio::io_context& io, const Options& options, const match::TupleSpace& elements);
   ~Conntrack();
 
   /// Deletes the flows of an enable rule that has ended: before end_batch() returns those that are
@@ -115,7 +100,7 @@ class Conntrack {
   bool ended(const Flow& flow, bool begun_outside) const;
 
   const Options& options_;
-  const Rules& rules_;
+  const match::TupleSpace& elements_;
   NetlinkSocket socket_;
   MessageBuffer removals_;
   struct Free {

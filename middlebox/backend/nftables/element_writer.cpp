@@ -12,14 +12,11 @@
 #include <charconv>
 #include <numeric>
 
-#include "middlebox/backend/nftables/key_layout.hpp"
+#include "middlebox/backend/match/key_layout.hpp"
 #include "middlebox/backend/nftables/limits.hpp"
 
 namespace simco::backend::nftables {
 namespace {
-
-/// An element that is made only to be removed lives that long.
-constexpr std::chrono::seconds kDoubtfulLifetime{1};
 
 void put_value(nlmsghdr* message, std::uint16_t attribute, const void* octets, std::size_t size) {
   auto* nest = mnl_attr_nest_start(message, attribute);
@@ -27,11 +24,11 @@ void put_value(nlmsghdr* message, std::uint16_t attribute, const void* octets, s
   mnl_attr_nest_end(message, nest);
 }
 
-void put_key(nlmsghdr* message, const Shape& shape, const Key& key) {
-  const auto first = key_octets(shape, key);
+void put_key(nlmsghdr* message, const Mask& mask, const Key& key) {
+  const auto first = key_octets(mask, key);
   put_value(message, NFTA_SET_ELEM_KEY, first.octets.data(), first.size);
-  if (!shape.intervals) return;
-  const auto last = key_octets(shape, key, true);
+  if (!mask.intervals) return;
+  const auto last = key_octets(mask, key, true);
   put_value(message, NFTA_SET_ELEM_KEY_END, last.octets.data(), last.size);
 }
 
@@ -49,25 +46,23 @@ void put_comment(nlmsghdr* message, PolicyRuleId pid) {
 }  // namespace
 
 void ElementWriter::write(std::span<const Operation> operations, Instant now,
-                          const std::vector<bool>& doubtful, std::vector<Part>* parts) {
-  parts_ = parts;
+                          std::vector<ChangeMessage>* messages) {
+  messages_ = messages;
   order_.resize(operations.size());
   std::iota(order_.begin(), order_.end(), 0U);
-  if (parts == nullptr) {
+  if (messages == nullptr) {
     // Elements of one set share a message. What happens to one element keeps its order.
     std::stable_sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
       return operations[a].store < operations[b].store;
     });
   }
-  for (const auto index : order_) {
-    const auto& operation = operations[index];
-    write(operation, now, operation.change < doubtful.size() && doubtful[operation.change]);
-  }
+  for (const auto index : order_) write(operations[index], now);
   close();
 }
 
-void ElementWriter::write(const Operation& operation, Instant now, bool doubtful) {
-  const auto& [store, key, target, before, after, change] = operation;
+void ElementWriter::write(const Operation& operation, Instant now) {
+  const auto& before = operation.before;
+  const auto& after = operation.after;
   const Instant ended = last_end(before);
   const Instant ends = last_end(after);
   if (!before.empty() && ended == ends) return;
@@ -76,8 +71,8 @@ void ElementWriter::write(const Operation& operation, Instant now, bool doubtful
   if (!before.empty() && now < ended + slack_) {
     // An element that may have ended already (its time began with the kernel's tick) is made sure
     // to be there: deleting one that is not would fail the whole batch.
-    if (now + kKernelTick >= ended || doubtful)
-      add(operation, before.front().pid, kDoubtfulLifetime);
+    if (now + kKernelTick >= ended || operation.uncertain)
+      add(operation, before.front().pid, kPlaceholderLifetime);
     remove(operation);
   }
   if (!after.empty()) add(operation, after.front().pid, ends - now);
@@ -85,16 +80,16 @@ void ElementWriter::write(const Operation& operation, Instant now, bool doubtful
 
 void ElementWriter::add(const Operation& operation, PolicyRuleId pid,
                         std::chrono::nanoseconds lifetime) {
-  const Shape& shape = operation.store->shape();
-  auto* message = open(*operation.store, operation.change, false);
+  const Mask& mask = operation.store->mask();
+  auto* message = open_for(operation, false);
   auto* element = mnl_attr_nest_start(message, NFTA_LIST_ELEM);
-  put_key(message, shape, operation.key);
-  if (shape.translates()) {
-    const auto target = target_octets(shape, operation.target);
+  put_key(message, mask, operation.key);
+  if (mask.translates()) {
+    const auto target = target_octets(mask, operation.target);
     put_value(message, NFTA_SET_ELEM_DATA, target.octets.data(), target.size);
   }
   const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(lifetime).count();
-  // 0 would be for ever.
+  // 0 would mean no timeout.
   const auto timeout = static_cast<std::uint64_t>(std::max<std::int64_t>(milliseconds, 1));
   const std::uint64_t big_endian = htobe64(timeout);
   mnl_attr_put(message, NFTA_SET_ELEM_TIMEOUT, sizeof big_endian, &big_endian);
@@ -103,16 +98,17 @@ void ElementWriter::add(const Operation& operation, PolicyRuleId pid,
 }
 
 void ElementWriter::remove(const Operation& operation) {
-  auto* message = open(*operation.store, operation.change, true);
-  ends_ = std::min(ends_, last_end(operation.before));
+  auto* message = open_for(operation, true);
+  listed_.expires_at = std::min(listed_.expires_at, last_end(operation.before));
   auto* element = mnl_attr_nest_start(message, NFTA_LIST_ELEM);
-  put_key(message, operation.store->shape(), operation.key);
+  put_key(message, operation.store->mask(), operation.key);
   mnl_attr_nest_end(message, element);
 }
 
-void ElementWriter::write_removal(const ElementStore& store, const std::string& key,
+void ElementWriter::write_removal(const Mask& mask, const std::string& key,
                                   const std::string& key_end) {
-  open(store, 0, true);
+  messages_ = nullptr;
+  open(mask, true);
   auto* element = mnl_attr_nest_start(message_, NFTA_LIST_ELEM);
   put_value(message_, NFTA_SET_ELEM_KEY, key.data(), key.size());
   if (!key_end.empty()) {
@@ -122,30 +118,41 @@ void ElementWriter::write_removal(const ElementStore& store, const std::string& 
   close();
 }
 
-nlmsghdr* ElementWriter::open(const ElementStore& store, std::uint32_t change, bool removal) {
-  const bool fits = message_ != nullptr && store_ == &store && removal_ == removal &&
-                    (parts_ == nullptr || change_ == change) && message_->nlmsg_len < kListOctets;
+nlmsghdr* ElementWriter::open_for(const Operation& operation, bool removal) {
+  const bool fits = message_ != nullptr && store_ == operation.store &&
+                    listed_.removal == removal &&
+                    (messages_ == nullptr || listed_.change == operation.change) &&
+                    message_->nlmsg_len < kListOctets;
   if (fits) return message_;
   close();
+  open(operation.store->mask(), removal);
+  store_ = operation.store;
+  listed_ = {0, operation.change, removal, Instant::max(), operation.uncertain};
+  return message_;
+}
+
+void ElementWriter::open(const Mask& mask, bool removal) {
   const int type = removal ? NFT_MSG_DELSETELEM : NFT_MSG_NEWSETELEM;
   message_ = batch_.begin_inet(type, removal ? 0 : NLM_F_CREATE);
   mnl_attr_put_strz(message_, NFTA_SET_ELEM_LIST_TABLE, options_.table.c_str());
-  mnl_attr_put_strz(message_, NFTA_SET_ELEM_LIST_SET, store.name().c_str());
+  mnl_attr_put_strz(message_, NFTA_SET_ELEM_LIST_SET, name_of(mask).c_str());
   list_ = mnl_attr_nest_start(message_, NFTA_SET_ELEM_LIST_ELEMENTS);
-  store_ = &store;
-  change_ = change;
-  removal_ = removal;
-  ends_ = Instant::max();
-  return message_;
 }
 
 void ElementWriter::close() {
   if (message_ == nullptr) return;
   mnl_attr_nest_end(message_, list_);
-  const auto sequence = batch_.end();
-  if (parts_ != nullptr) parts_->push_back({sequence, change_, removal_, ends_});
+  listed_.sequence = batch_.end();
+  if (messages_ != nullptr) messages_->push_back(listed_);
   message_ = nullptr;
   store_ = nullptr;
+}
+
+const std::string& ElementWriter::name_of(const Mask& mask) {
+  const auto known = names_.find(mask);
+  if (known != names_.end()) return known->second;
+  if (names_.size() >= kSetNamesMax) names_.clear();
+  return names_.emplace(mask, set_in_kernel(options_, mask)).first->second;
 }
 
 }  // namespace simco::backend::nftables

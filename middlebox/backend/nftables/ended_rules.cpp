@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "middlebox/backend/match/element_builder.hpp"
 #include "middlebox/backend/nftables/limits.hpp"
 
 namespace simco::backend::nftables {
@@ -23,30 +24,30 @@ void EndedRules::add(const RuleRecord& rule) {
   }
   filter.outside.reset();
   filter.inside.reset();
-  filter.kind = RuleKind::kEnable;
+  filter.kind = rule::RuleKind::kEnable;
   filter.parameters.direction = Direction::kBidirectional;
   elements_.clear();
-  make_elements(filter, elements_);
+  match::make_elements(filter, elements_);
   for (const Element& element : elements_) {
     if (!put(element, translated)) return put_roughly(filter, translated);
   }
 }
 
 bool EndedRules::put(const Element& element, bool translated) {
-  Where where{translated, Side::kNone, element.shape};
+  Where where{translated, Side::kNone, element.mask};
   Key key = element.key;
   PortRange range{};
-  if (element.shape.intervals) {
+  if (element.mask.intervals) {
     // The ports of one side are a range, those of the other do not matter.
     const bool internal = is_any_port(key.external_port, key.external_last);
     where.ranges = internal ? Side::kInternal : Side::kExternal;
     range = internal ? PortRange{key.internal_port, key.internal_last}
                      : PortRange{key.external_port, key.external_last};
-    where.shape.internal_bits = std::exchange(key.internal_bits, std::uint8_t{0});
-    where.shape.external_bits = std::exchange(key.external_bits, std::uint8_t{0});
-    where.shape.protocol = std::exchange(key.any_protocol, std::uint8_t{0}) == 0;
+    where.mask.internal_bits = std::exchange(key.internal_bits, std::uint8_t{0});
+    where.mask.external_bits = std::exchange(key.external_bits, std::uint8_t{0});
+    where.mask.protocol = std::exchange(key.any_protocol, std::uint8_t{0}) == 0;
     key.internal_port = key.internal_last = key.external_port = key.external_last = 0;
-    if (!where.shape.protocol) key.protocol = 0;
+    if (!where.mask.protocol) key.protocol = 0;
   }
   const bool known = sets_.contains(where) || ranges_.contains(where);
   if (keys_ >= kEndedKeysMax || (!known && places() >= kEndedPlacesMax)) return false;
@@ -71,12 +72,12 @@ void EndedRules::put_roughly(const RuleRecord& filter, bool translated) {
   const auto rounded = [&](const AddressTuple& tuple) {
     return static_cast<std::uint8_t>(prefix_of(tuple).length / quarter * quarter);
   };
-  Shape shape;
-  shape.version = filter.internal.ip_version;
-  shape.internal_bits = rounded(filter.internal);
-  shape.external_bits = rounded(filter.external);
-  const Ends ends{shape.version, 0, filter.internal.address, filter.external.address, 0, 0};
-  sets_[{translated, Side::kNone, shape}].insert(key_of(shape, ends));
+  Mask mask;
+  mask.version = filter.internal.ip_version;
+  mask.internal_bits = rounded(filter.internal);
+  mask.external_bits = rounded(filter.external);
+  const Ends ends{mask.version, 0, filter.internal.address, filter.external.address, 0, 0};
+  sets_[{translated, Side::kNone, mask}].insert(key_of(mask, ends));
 }
 
 void EndedRules::join(PortRanges& ranges, PortRange added) {
@@ -102,18 +103,18 @@ void EndedRules::swap(EndedRules& other) {
 
 bool EndedRules::covered(const Ends& ends, bool translated) const {
   const auto is_here = [&](const Where& where) {
-    return where.translated == translated && where.shape.version == ends.version;
+    return where.translated == translated && where.mask.version == ends.version;
   };
   const bool in_set = std::ranges::any_of(sets_, [&](const auto& entry) {
     const auto& [where, keys] = entry;
-    return is_here(where) && ports_match(where.shape, ends) &&
-           keys.contains(key_of(where.shape, ends));
+    return is_here(where) && ports_match(where.mask, ends) &&
+           keys.contains(key_of(where.mask, ends));
   });
   if (in_set) return true;
   return std::ranges::any_of(ranges_, [&](const auto& entry) {
     const auto& [where, keys] = entry;
     if (!is_here(where)) return false;
-    const auto found = keys.find(key_of(where.shape, ends));
+    const auto found = keys.find(key_of(where.mask, ends));
     if (found == keys.end()) return false;
     const auto port = where.ranges == Side::kInternal ? ends.internal_port : ends.external_port;
     return std::ranges::any_of(found->second, [port](const PortRange& range) {

@@ -12,9 +12,16 @@
 #include <map>
 #include <vector>
 
-#include "middlebox/backend/nftables/element.hpp"
+#include "middlebox/backend/match/element.hpp"
+#include "middlebox/rule/rule_record.hpp"
 
 namespace simco::backend::nftables {
+
+using match::Element;
+using match::Ends;
+using match::Key;
+using match::Mask;
+using rule::RuleRecord;
 
 class EndedRules {
  public:
@@ -44,7 +51,7 @@ class EndedRules {
   struct Where {
     bool translated;
     Side ranges;  ///< whose ports are ranges of more than kPortsPerRuleMax
-    Shape shape;
+    Mask mask;
     friend auto operator<=>(const Where&, const Where&) = default;
   };
 

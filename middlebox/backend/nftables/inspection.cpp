@@ -25,10 +25,10 @@ std::string value_in(const nlattr* data) {
 
 }  // namespace
 
-void Inspection::start(std::vector<Shape> shapes, Report report, std::function<void()> done) {
+void Inspection::start(std::vector<Mask> masks, Report report, std::function<void()> done) {
   SIMCO_ASSERT(!busy_);
   busy_ = true;
-  left_ = std::move(shapes);
+  left_ = std::move(masks);
   report_ = std::move(report);
   done_ = std::move(done);
   next();
@@ -43,15 +43,14 @@ void Inspection::next() {
   MessageBuffer request;
   auto* message = request.begin_inet(NFT_MSG_GETSETELEM, NLM_F_DUMP);
   mnl_attr_put_strz(message, NFTA_SET_ELEM_LIST_TABLE, options_.table.c_str());
-  mnl_attr_put_strz(message, NFTA_SET_ELEM_LIST_SET,
-                    Ruleset(options_).set_in_kernel(left_.back()).c_str());
+  mnl_attr_put_strz(message, NFTA_SET_ELEM_LIST_SET, set_in_kernel(options_, left_.back()).c_str());
   request.end();
   dump_.start(
       request, [this](const nlmsghdr* part) { read(part); },
       [this](int error) {
-        const Shape shape = left_.back();
+        const Mask mask = left_.back();
         left_.pop_back();
-        if (error == 0) report_(shape, keys_);
+        if (error == 0) report_(mask, std::exchange(keys_, {}));
         next();
       });
 }

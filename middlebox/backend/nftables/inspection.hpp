@@ -1,31 +1,28 @@
 // Reads which elements the kernel has in our sets, set by set, between other work of the loop.
 #pragma once
 
-#include <absl/container/flat_hash_set.h>
-
 #include <boost/asio/io_context.hpp>
 #include <functional>
-#include <string>
 #include <vector>
 
+#include "middlebox/backend/nftables/drift.hpp"
 #include "middlebox/backend/nftables/dump.hpp"
-#include "middlebox/backend/nftables/ruleset.hpp"
+#include "middlebox/backend/nftables/options.hpp"
+#include "middlebox/backend/nftables/set_name.hpp"
 
 namespace simco::backend::nftables {
 
 class Inspection {
  public:
-  /// Octets of an element's key, followed by those of its end in an interval set.
-  using Keys = absl::flat_hash_set<std::string>;
   /// Called with what a set has.
-  using Report = std::function<void(const Shape& shape, const Keys& keys)>;
+  using Report = std::function<void(const Mask& mask, SetKeys keys)>;
 
   Inspection(boost::asio::io_context& io, const Options& options) : options_(options), dump_(io) {}
 
   bool busy() const { return busy_; }
-  /// Reads the sets of `shapes`, reports on each and calls `done`. A set that cannot be read is not
+  /// Reads the sets of `masks`, reports on each and calls `done`. A set that cannot be read is not
   /// reported.
-  void start(std::vector<Shape> shapes, Report report, std::function<void()> done);
+  void start(std::vector<Mask> masks, Report report, std::function<void()> done);
 
  private:
   void next();
@@ -34,8 +31,8 @@ class Inspection {
   const Options& options_;
   Dump dump_;
   bool busy_ = false;
-  std::vector<Shape> left_;
-  Keys keys_;
+  std::vector<Mask> left_;
+  SetKeys keys_;
   Report report_;
   std::function<void()> done_;
 };

@@ -7,23 +7,30 @@
 
 namespace simco::backend::nftables {
 
-/// Ports of a rule that become an element each (or one for two); larger ranges of one side go into
-/// the interval set, of both sides they are refused.
-inline constexpr std::uint32_t kPortsPerRuleMax = 1024;
 /// Sets that are looked up for a packet, of one IP version and purpose, besides those of common
-/// shapes (is_common()). Every one costs each packet that does not hit an earlier one some 30 ns.
+/// masks (is_common()). Every one costs each packet that does not hit an earlier one some 30 ns.
 /// An agent's rules may bring in another as long as more are free than they have brought in: so the
 /// first has half of them at most, the next half of the rest, and there is always one more.
-inline constexpr std::size_t kShapesMax = 16;
+inline constexpr std::size_t kMasksMax = 16;
 /// Elements of an interval set: an addition costs some 0.1 us for each that is there, a removal up
 /// to ten times that. Shared among agents as sets are.
 inline constexpr std::size_t kIntervalsMax = 256;
 /// A commit is sent when it has grown to this size, octets.
 inline constexpr std::size_t kCommitOctets = 1 << 20;
+/// What an operation takes of that, at most: two elements of an interval set, IPv6.
+inline constexpr std::size_t kOperationOctets = 400;
+/// Changes whose elements are made, and fetched from memory, at a time.
+inline constexpr std::uint32_t kPreparedChanges = 16;
+/// Names of sets that are remembered: more than there can usually be.
+inline constexpr std::size_t kSetNamesMax = 512;
 /// The kernel takes a commit in one piece, up to twice this size. The largest one is that of the
 /// whole table: 367 octets for a rule between two IPv4 ports with a NAT, so near three million.
 inline constexpr int kSendBuffer = 1 << 29;
 inline constexpr int kReceiveBuffer = 8 << 20;
+/// Octets of a datagram from the kernel, at most.
+inline constexpr std::size_t kDatagramOctets = 256 << 10;
+/// Octets of a message that is being made, at most.
+inline constexpr std::size_t kMessageRoom = 96 << 10;
 /// A buffer of messages that has grown beyond this is given back, octets.
 inline constexpr std::size_t kKeepOctets = 16 << 20;
 /// An attribute's length has 16 bits (the kernel's), so a list of elements ends before that.
@@ -38,8 +45,10 @@ inline constexpr std::chrono::seconds kLockPatience{2};
 /// The kernel's timers are late by up to this: two ticks of the slowest clock that it is built
 /// with.
 inline constexpr std::chrono::milliseconds kKernelTick{20};
+/// An element that is made only to be removed with certainty lives that long.
+inline constexpr std::chrono::seconds kPlaceholderLifetime{1};
 /// A set that has been empty so long is taken out of the data path.
-inline constexpr std::chrono::seconds kShapeIdle{30};
+inline constexpr std::chrono::seconds kSetIdle{30};
 /// Flows of ended rules with wildcards are looked for together, at most this often,
 inline constexpr std::chrono::milliseconds kSweepInterval{500};
 /// and after a pause so many times as long as the last search took.

@@ -116,7 +116,7 @@ std::span<const char> attributes_of(const nlattr* attribute) {
 
 // --- NetlinkSocket -------------------------------------------------------------------------------
 
-NetlinkSocket::NetlinkSocket() : received_(256 * 1024) {
+NetlinkSocket::NetlinkSocket() : received_(kDatagramOctets) {
   socket_.reset(mnl_socket_open2(NETLINK_NETFILTER, SOCK_CLOEXEC));
   if (!socket_) fail("netfilter netlink socket");
   if (mnl_socket_bind(socket_.get(), 0, MNL_SOCKET_AUTOPID) != 0) fail("netfilter netlink socket");
@@ -142,8 +142,7 @@ std::span<const char> NetlinkSocket::receive(bool wait) {
   }
 }
 
-NetlinkSocket::Outcome NetlinkSocket::commit(const MessageBuffer& batch,
-                                             std::vector<MessageError>& errors) {
+Outcome NetlinkSocket::commit(const MessageBuffer& batch, std::vector<MessageError>& errors) {
   errors.clear();
   const auto octets = batch.octets();
   if (mnl_socket_sendto(socket_.get(), octets.data(), octets.size()) < 0) {

@@ -11,6 +11,9 @@
 #include <string_view>
 #include <vector>
 
+#include "middlebox/backend/nftables/error_attribution.hpp"
+#include "middlebox/backend/nftables/retry_rule.hpp"
+
 namespace simco::backend::nftables {
 
 /// Messages of libmnl's making, one after the other.
@@ -35,8 +38,6 @@ class MessageBuffer {
   std::size_t size() const { return size_; }
   /// Sequence number of the message that asks for an acknowledgement.
   std::uint32_t last() const { return last_; }
-
-  static constexpr std::size_t kMessageRoom = 96 * 1024;
 
  private:
   nlmsghdr* current() { return reinterpret_cast<nlmsghdr*>(octets_.data() + size_); }
@@ -64,12 +65,6 @@ void for_each_attribute(std::span<const char> octets, Act&& act) {
 std::span<const char> attributes_of(const nlmsghdr* message);
 std::span<const char> attributes_of(const nlattr* attribute);
 
-/// What the kernel has against a message.
-struct MessageError {
-  std::uint32_t sequence = 0;
-  int error = 0;  ///< errno
-};
-
 /// A socket to netfilter, used by one thread. What cannot go on throws std::system_error.
 class NetlinkSocket {
  public:
@@ -77,13 +72,8 @@ class NetlinkSocket {
 
   int descriptor() const { return mnl_socket_get_fd(socket_.get()); }
 
-  enum class Outcome : std::uint8_t {
-    kDone,    ///< everything in the batch has taken effect
-    kStale,   ///< nothing has: somebody else has changed the ruleset
-    kFailed,  ///< nothing has, because of the errors
-  };
   /// Carries out a batch and waits for the kernel's word. `errors`: of the messages at fault; may
-  /// be empty where the kernel does not say which it was.
+  /// be empty if the kernel does not say which it was.
   Outcome commit(const MessageBuffer& batch, std::vector<MessageError>& errors);
 
   using Reader = std::function<void(const nlmsghdr*)>;

@@ -1,33 +1,96 @@
 #include "middlebox/backend/nftables/nftables_backend.hpp"
 
+#include <net/if.h>
 #include <spdlog/spdlog.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <stdexcept>
 #include <system_error>
-
-#include "middlebox/backend/nftables/limits.hpp"
 
 namespace simco::backend::nftables {
 namespace {
 
-ChangeResult result_for(int error) {
-  switch (error) {
-    case ENOMEM:
-    case ENOSPC:
-    case ENFILE:
+using rule::RuleKind;
+
+void require_interface(const std::string& option, const std::string& name) {
+  if (name.empty()) throw std::runtime_error("--backend nftables needs " + option + " NAME");
+  if (::if_nametoindex(name.c_str()) != 0) return;
+  throw std::runtime_error(option + ": there is no interface '" + name +
+                           "' (ip link lists those there are)");
+}
+
+const Options& checked(const Options& options) {
+  require_interface("--internal-if", options.internal_if);
+  require_interface("--external-if", options.external_if);
+  return options;
+}
+
+[[noreturn]] void explain(const std::system_error& failure) {
+  switch (failure.code().value()) {
+    case EPERM:
+    case EACCES:
+      throw std::runtime_error(
+          "--backend nftables: not permitted; run as root, or with the capability CAP_NET_ADMIN");
+    case EPROTONOSUPPORT:
+    case EAFNOSUPPORT:
+    case EOPNOTSUPP:
+    case EINVAL:
+    case ENOENT:
+      throw std::runtime_error(
+          std::string("--backend nftables: this kernel has no nf_tables, or not all that is "
+                      "needed: load the modules nf_tables, nft_ct and nft_nat, or use another "
+                      "kernel (") +
+          failure.what() + ")");
     case EMSGSIZE:
-    case ENOBUFS: return ChangeResult::kNoResources;
-    default: return ChangeResult::kRefused;
+      throw std::runtime_error(
+          "--backend nftables: the kept rules are too many for one commit; name another --state "
+          "to begin without them");
+    default: throw std::runtime_error(std::string("--backend nftables: ") + failure.what());
   }
 }
 
 }  // namespace
 
+// --- The start and the end -----------------------------------------------------------------------
+
+NftablesBackend::NftablesBackend(boost::asio::io_context& io, const Options& options) try
+    : options_(checked(options)),
+      committer_(options_),
+      table_(options_, committer_, planner_.elements()),
+      conntrack_(io, options_, planner_.elements()),
+      reconciler_(io, options_, planner_, committer_, table_, [this] {
+        if (options_.nat) conntrack_.forget_untranslated();
+      }) {
+} catch (const std::system_error& failure) {
+  explain(failure);
+}
+
+std::vector<ChangeResult> NftablesBackend::begin(std::span<const RuleChange> rules) try {
+  planner_.recover(rules, options_.now());
+  table_.probe_kernel();
+  table_.install();
+  begun_ = true;
+  if (options_.nat) conntrack_.forget_translated_but_for(rules);
+  reconciler_.watch();
+  const auto results = planner_.results();
+  return {results.begin(), results.end()};
+} catch (const std::system_error& failure) {
+  explain(failure);
+}
+
+void NftablesBackend::end() {
+  if (!begun_ || options_.keep_on_stop || !reconciler_.enforces()) return;
+  try {
+    table_.remove();
+  } catch (const std::exception& failure) {
+    spdlog::error("nftables: table {} could not be removed: {}", options_.table, failure.what());
+  }
+}
+
 bool NftablesBackend::alive() {
   try {
-    socket_.generation();
+    committer_.socket().generation();
     return true;
   } catch (const std::system_error& failure) {
     spdlog::error("nftables: the kernel does not answer: {}", failure.what());
@@ -35,128 +98,100 @@ bool NftablesBackend::alive() {
   }
 }
 
+// --- A batch -------------------------------------------------------------------------------------
+
 void NftablesBackend::apply(std::span<const RuleChange> batch, Client& client) {
   const auto count = static_cast<std::uint32_t>(batch.size());
-  results_.assign(count, ChangeResult::kDone);
-  refused_.assign(count, std::nullopt);
-  doubtful_.assign(count, false);
+  planner_.begin_batch(batch);
   for (std::uint32_t begin = 0; begin < count;) {
     try {
-      begin = commit_some(batch, begin, count);
+      begin = commit_some(batch, begin);
     } catch (const std::system_error& failure) {
       spdlog::error("nftables: {} changes are refused: {}", count - begin, failure.what());
-      undo();
-      inspect_again_ = true;  // whether the kernel has done any of it is not known
-      std::fill(results_.begin() + begin, results_.end(), ChangeResult::kNoResources);
-      break;
+      planner_.undo();
+      reconciler_.suspect();  // whether the kernel has done any of it is not known
+      for (; begin < count; ++begin) planner_.refuse(begin, ChangeResult::kNoResources);
     }
   }
   conntrack_.end_batch();
-  client.on_applied(results_);
+  client.on_applied(planner_.results());
 }
 
-std::uint32_t NftablesBackend::commit_some(std::span<const RuleChange> batch, std::uint32_t begin,
-                                           std::uint32_t end) {
-  for (int stale = 0;;) {
-    planned_at_ = std::chrono::steady_clock::now();
-    const auto planned = plan(batch, begin, end);
-    if (missing_) {
-      const auto missing = *missing_;
-      undo();
-      if (!make_store(missing)) {
-        refused_[planned] = lost_ ? ChangeResult::kRefused : ChangeResult::kNoResources;
-      }
+std::uint32_t NftablesBackend::commit_some(std::span<const RuleChange> batch, std::uint32_t begin) {
+  auto end = static_cast<std::uint32_t>(batch.size());
+  for (RetryRule retry;;) {
+    const Instant now = options_.now();
+    const auto planned = planner_.plan(begin, end, now, reconciler_.enforces());
+    if (planner_.missing()) {
+      provide_set(planned, now);
       continue;
     }
-    // The table may be gone then.
-    const bool built_on_any = generation_ == 0 && !claimed_;
-    auto outcome = lost_ ? Outcome::kDone : send_planned(planned_at_, nullptr);
-    if (outcome == Outcome::kFailed) {
-      // Once more, with a message for each change, so that the errors tell whose they are.
-      outcome = send_planned(planned_at_, &parts_);
-    }
+    reconciler_.note(planner_.operations());
+    const bool built_on_any = committer_.builds_on_any();
+    // Without a table there is nothing to do in the kernel.
+    const auto outcome =
+        reconciler_.enforces() ? committer_.carry_out(planner_.operations(), now) : Outcome::kDone;
     if (outcome == Outcome::kDone) {
-      finish(batch, begin, planned);
+      end_flows(batch, begin, planned);
+      planner_.accept();
       return planned;
     }
-    undo();
-    if (outcome == Outcome::kStale) {
-      on_foreign_commit();
-      if (++stale >= kStaleMax) generation_ = 0;
-    } else if (built_on_any && stale < kAttemptsMax) {
-      stale = kAttemptsMax;
-      on_foreign_commit();
-    } else if (!blame()) {
-      if (planned - begin == 1) {
-        refused_[begin] = result_for(errors_.empty() ? EIO : errors_.front().error);
-      }
+    planner_.undo();
+    const auto step = retry.after(outcome, built_on_any);
+    if (step == RetryRule::Step::kAttributeErrors) {
+      if (refuse_changes_at_fault()) continue;
+      if (planned - begin == 1) planner_.refuse(begin, result_for(committer_.error()));
       end = begin + 1;  // one by one
+    } else {
+      reconciler_.reconcile();
+      if (step == RetryRule::Step::kBuildOnAny) committer_.build_on_any();
     }
   }
 }
 
-NftablesBackend::Outcome NftablesBackend::send_planned(Instant now, std::vector<Part>* parts) {
-  parts_.clear();
-  batch_.begin_batch(generation_);
-  const auto nothing = batch_.size();
-  writer_.write(operations_, now, doubtful_, parts);
-  if (batch_.size() == nothing) return Outcome::kDone;
-  return commit();
-}
-
-NftablesBackend::Outcome NftablesBackend::commit() {
-  batch_.end_batch();
-  const Instant sent = std::chrono::steady_clock::now();
-  const auto outcome = socket_.commit(batch_, errors_);
-  if (outcome != Outcome::kDone) return outcome;
-  const auto took = std::chrono::steady_clock::now() - sent;
-  // An element's time begins to run somewhere between planning and now.
-  writer_.set_slack(std::max<std::chrono::nanoseconds>(writer_.slack(), 2 * took + kKernelTick));
-  if (generation_ != 0) ++generation_;
-  return outcome;
-}
-
-bool NftablesBackend::blame() {
-  bool found = false;
-  for (const auto& [sequence, error] : errors_) {
-    const auto part = std::find_if(parts_.begin(), parts_.end(), [&](const Part& candidate) {
-      return candidate.sequence == sequence;
-    });
-    if (part == parts_.end()) continue;
-    if (part->removal && error == ENOENT && !doubtful_[part->change]) {
-      doubtful_[part->change] = true;
-      // Or its time was over before the kernel came to it.
-      if (!claimed_ && part->ends > std::chrono::steady_clock::now() + kKernelTick) {
-        spdlog::warn("nftables: somebody else has removed elements from table {}", options_.table);
-        inspect_again_ = true;
-      }
-    } else if (!refused_[part->change]) {
-      spdlog::error("nftables: the kernel refuses a change: {}", std::strerror(error));
-      refused_[part->change] = result_for(error);
-    }
-    found = true;
+void NftablesBackend::provide_set(std::uint32_t change, Instant now) {
+  const MissingSet missing = *planner_.missing();
+  planner_.undo();
+  if (reconciler_.make_set(missing.mask)) {
+    planner_.add_set(missing, now);
+  } else {
+    planner_.refuse(change,
+                    reconciler_.enforces() ? ChangeResult::kNoResources : ChangeResult::kRefused);
   }
-  return found;
 }
 
-void NftablesBackend::finish(std::span<const RuleChange> batch, std::uint32_t begin,
-                             std::uint32_t end) {
+bool NftablesBackend::refuse_changes_at_fault() {
+  const auto attribution = committer_.attribute_errors();
+  for (const auto change : attribution.uncertain) planner_.mark_uncertain(change);
+  for (const auto& [change, error] : attribution.refused) {
+    spdlog::error("nftables: the kernel refuses a change: {}", std::strerror(error));
+    planner_.refuse(change, result_for(error));
+  }
+  if (attribution.foreign_removal && !committer_.claimed()) {
+    spdlog::warn("nftables: somebody else has removed elements from table {}", options_.table);
+    reconciler_.suspect();
+  }
+  return attribution.any();
+}
+
+void NftablesBackend::end_flows(std::span<const RuleChange> batch, std::uint32_t begin,
+                                std::uint32_t end) {
   // A translation that was there before has its flows already.
   std::vector<bool> translates_anew(options_.nat ? end - begin : 0);
-  for (const auto& operation : operations_) {
-    if (!operation.store->shape().translates() || !operation.before.empty()) continue;
+  for (const auto& operation : planner_.operations()) {
+    if (!operation.store->mask().translates() || !operation.before.empty()) continue;
     translates_anew[operation.change - begin] = true;
   }
   for (auto index = begin; index < end; ++index) {
     const RuleChange& change = batch[index];
-    if (results_[index] != ChangeResult::kDone || change.rule().kind != RuleKind::kEnable) continue;
+    const bool done = planner_.results()[index] == ChangeResult::kDone;
+    if (!done || change.rule().kind != RuleKind::kEnable) continue;
     if (change.kind == RuleChange::Kind::kRemove) {
       conntrack_.forget(change.rule());
     } else if (options_.nat && translates_anew[index - begin]) {
       conntrack_.make_way(change.rule());
     }
   }
-  operations_.clear();
 }
 
 }  // namespace simco::backend::nftables

@@ -3,10 +3,12 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "middlebox/backend/nftables/limits.hpp"
+#include "simco/wire/instant.hpp"
 #include "simco/wire/ip.hpp"
 
 namespace simco::backend::nftables {
@@ -22,7 +24,7 @@ struct Options {
   /// False: the table is the site's; its chains jump to our chains, which have a "simco-" before
   /// their names, and what no rule of ours decides goes back to the site's.
   bool own_table = true;
-  /// Where the kernel can (Linux 6.9), the own table belongs to this process: nobody else can
+  /// If the kernel can (Linux 6.9), the own table belongs to this process: nobody else can
   /// change or flush it while we live, and it stays when we die.
   bool claim_table = true;
   std::string internal_if;  ///< the router's interface to the internal network
@@ -37,8 +39,10 @@ struct Options {
   std::vector<Pool> inside_pool;    ///< twice NAT
   std::uint16_t first_port = 1024;  ///< of the pools
   std::uint16_t last_port = 65535;
-  std::chrono::milliseconds shape_idle = kShapeIdle;  ///< tests have less patience
-  std::size_t install_octets = kInstallOctets;        ///< and fewer rules
+  // Tests have less patience, fewer rules, and may have a clock of their own.
+  std::chrono::milliseconds set_idle = kSetIdle;
+  std::size_t install_octets = kInstallOctets;
+  std::function<Instant()> now = std::chrono::steady_clock::now;
 };
 
 /// What stands before our names in a table of the site's.

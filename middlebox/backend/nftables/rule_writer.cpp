@@ -1,6 +1,7 @@
 #include "middlebox/backend/nftables/rule_writer.hpp"
 
 #include <netinet/in.h>
+#include <sys/socket.h>
 // The kernel's headers go after the C library's.
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_conntrack_common.h>
@@ -13,13 +14,22 @@
 #include <string>
 #include <utility>
 
-#include "middlebox/backend/nftables/key_layout.hpp"
+#include "middlebox/backend/match/key_layout.hpp"
 #include "middlebox/backend/nftables/rule.hpp"
 
 namespace simco::backend::nftables {
 namespace {
 
+using match::address_octets;
+using match::family_of;
+using match::Field;
+using match::FlowDirection;
+using match::port_octets;
+using match::Purpose;
+
 // --- Loading keys from packets -------------------------------------------------------------------
+
+static_assert(NFPROTO_IPV4 == AF_INET && NFPROTO_IPV6 == AF_INET6);  // what family_of() says
 
 /// Where a packet's key comes from.
 enum class Source : std::uint8_t {
@@ -32,9 +42,9 @@ enum class Source : std::uint8_t {
 constexpr std::uint8_t kOriginal = 0;
 constexpr std::uint8_t kReply = 1;
 
-void load_address(Rule& rule, Source source, bool internal, const Shape& shape, std::uint32_t reg) {
-  const bool ipv4 = shape.version == IpVersion::kIpv4;
-  const auto size = address_octets(shape.version);
+void load_address(Rule& rule, Source source, bool internal, const Mask& mask, std::uint32_t reg) {
+  const bool ipv4 = mask.version == IpVersion::kIpv4;
+  const auto size = address_octets(mask.version);
   if (source == Source::kFromOutside || source == Source::kFromInside) {
     const bool is_source = internal == (source == Source::kFromInside);
     const std::uint32_t offset = ipv4 ? (is_source ? 12 : 16) : (is_source ? 8 : 24);
@@ -45,10 +55,10 @@ void load_address(Rule& rule, Source source, bool internal, const Shape& shape, 
     const bool began = internal == (source == Source::kFlowBegunInside);
     rule.load_ct(ipv4 ? NFT_CT_SRC_IP : NFT_CT_SRC_IP6, began ? kOriginal : kReply, reg);
   }
-  const auto bits = internal ? shape.internal_bits : shape.external_bits;
-  if (!shape.intervals && bits < size * 8) {
-    const auto mask = prefix_mask(bits);
-    rule.mask(reg, std::span(mask).first(size));
+  const auto bits = internal ? mask.internal_bits : mask.external_bits;
+  if (!mask.intervals && bits < size * 8) {
+    const auto ones = match::prefix_mask(bits);
+    rule.mask(reg, std::span(ones).first(size));
   }
 }
 
@@ -62,15 +72,15 @@ void load_port(Rule& rule, Source source, bool internal, std::uint32_t reg) {
   }
 }
 
-void load_key(Rule& rule, Source source, const Shape& shape) {
+void load_key(Rule& rule, Source source, const Mask& mask) {
   static constexpr std::array<std::byte, 2> kPairMask = {std::byte{0xFF}, std::byte{0xFE}};
   const bool headers = source == Source::kFromOutside || source == Source::kFromInside;
   std::uint32_t reg = 0;
-  for (const Field field : fields_of(shape)) {
+  for (const Field field : fields_of(mask)) {
     switch (field) {
       case Field::kVersion: rule.load_meta(NFT_META_NFPROTO, reg); break;
-      case Field::kInternalAddress: load_address(rule, source, true, shape, reg); break;
-      case Field::kExternalAddress: load_address(rule, source, false, shape, reg); break;
+      case Field::kInternalAddress: load_address(rule, source, true, mask, reg); break;
+      case Field::kExternalAddress: load_address(rule, source, false, mask, reg); break;
       case Field::kProtocol:
         if (headers)
           rule.load_meta(NFT_META_L4PROTO, reg);
@@ -79,14 +89,14 @@ void load_key(Rule& rule, Source source, const Shape& shape) {
         break;
       case Field::kInternalPort:
         load_port(rule, source, true, reg);
-        if (shape.internal_port_bits == 15) rule.mask(reg, kPairMask);
+        if (mask.internal_port_bits == 15) rule.mask(reg, kPairMask);
         break;
       case Field::kExternalPort:
         load_port(rule, source, false, reg);
-        if (shape.external_port_bits == 15) rule.mask(reg, kPairMask);
+        if (mask.external_port_bits == 15) rule.mask(reg, kPairMask);
         break;
     }
-    reg += round_up(octets_of(field, shape.version)) / 4;
+    reg += match::round_up(octets_of(field, mask.version)) / 4;
   }
 }
 
@@ -109,9 +119,9 @@ constexpr std::uint32_t kStateNew = NF_CT_STATE_BIT(IP_CT_NEW);
 /// Writes the rules of all chains.
 class RuleWriter {
  public:
-  RuleWriter(const Options& options, std::vector<Shape> shapes, MessageBuffer& batch)
-      : options_(options), shapes_(std::move(shapes)), batch_(batch) {
-    std::stable_sort(shapes_.begin(), shapes_.end(), [](const Shape& a, const Shape& b) {
+  RuleWriter(const Options& options, std::vector<Mask> masks, MessageBuffer& batch)
+      : options_(options), masks_(std::move(masks)), batch_(batch) {
+    std::stable_sort(masks_.begin(), masks_.end(), [](const Mask& a, const Mask& b) {
       if (a.intervals != b.intervals) return b.intervals;
       return a.specificity() > b.specificity();
     });
@@ -128,7 +138,7 @@ class RuleWriter {
       }
     }
     if (!options_.nat) return;
-    for (const auto& shape : shapes_) translate(shape);
+    for (const auto& mask : masks_) translate(mask);
     for (const auto& pool : options_.outside_pool) guard(pool, options_.external_if);
     for (const auto& pool : options_.inside_pool) guard(pool, options_.internal_if);
   }
@@ -194,8 +204,8 @@ class RuleWriter {
   }
 
   bool blocks_protocols(IpVersion version) const {
-    return std::ranges::any_of(shapes_, [version](const Shape& shape) {
-      return shape.purpose == Purpose::kDisable && shape.version == version && shape.protocol;
+    return std::ranges::any_of(masks_, [version](const Mask& mask) {
+      return mask.purpose == Purpose::kDisable && mask.version == version && mask.protocol;
     });
   }
 
@@ -211,21 +221,21 @@ class RuleWriter {
   }
 
   void enable(IpVersion version, bool outside, const std::string& chain, Source source) {
-    const Flow packets = outside ? Flow::kInbound : Flow::kOutbound;
+    const FlowDirection packets = outside ? FlowDirection::kInbound : FlowDirection::kOutbound;
     bool sources_checked = !outside || !options_.check_sources;
-    for (const auto& shape : shapes_) {
-      if (shape.purpose != Purpose::kEnable || shape.version != version) continue;
+    for (const auto& mask : masks_) {
+      if (mask.purpose != Purpose::kEnable || mask.version != version) continue;
       // A rule for many external hosts is not for internal ones: their addresses are forged.
-      if (!sources_checked && shape.external_bits < address_bits(version)) {
+      if (!sources_checked && mask.external_bits < address_bits(version)) {
         rule(chain).unroutable_source().verdict(otherwise()).add_to(batch_);
         sources_checked = true;
       }
-      if (shape.flow == Flow::kBoth || shape.flow == packets) {
-        look_up(shape, chain, source, NF_ACCEPT, {});
-      } else if (shape.flow == Flow::kInboundConnection) {
-        look_up(shape, chain, source, NF_ACCEPT, outside ? kOriginal : kReply);
-      } else if (shape.flow == Flow::kOutboundConnection) {
-        look_up(shape, chain, source, NF_ACCEPT, outside ? kReply : kOriginal);
+      if (mask.direction == FlowDirection::kBoth || mask.direction == packets) {
+        look_up(mask, chain, source, NF_ACCEPT, {});
+      } else if (mask.direction == FlowDirection::kInboundConnection) {
+        look_up(mask, chain, source, NF_ACCEPT, outside ? kOriginal : kReply);
+      } else if (mask.direction == FlowDirection::kOutboundConnection) {
+        look_up(mask, chain, source, NF_ACCEPT, outside ? kReply : kOriginal);
       }
     }
   }
@@ -253,13 +263,16 @@ class RuleWriter {
     }
     for (const Source source : kSources) {
       const bool begun_outside = source == Source::kFlowBegunOutside;
-      const Flow connections = begun_outside ? Flow::kInboundConnection : Flow::kOutboundConnection;
-      const Flow packets = begun_outside ? Flow::kInbound : Flow::kOutbound;
-      for (const auto& shape : shapes_) {
-        if (shape.purpose != Purpose::kEnable || shape.version != version) continue;
-        const bool one_way = shape.flow == packets && begun_outside != outside;
-        if (shape.flow != Flow::kBoth && shape.flow != connections && !one_way) continue;
-        look_up(shape, chain, source, NF_ACCEPT, direction(source));
+      const FlowDirection connections =
+          begun_outside ? FlowDirection::kInboundConnection : FlowDirection::kOutboundConnection;
+      const FlowDirection packets =
+          begun_outside ? FlowDirection::kInbound : FlowDirection::kOutbound;
+      for (const auto& mask : masks_) {
+        if (mask.purpose != Purpose::kEnable || mask.version != version) continue;
+        const bool one_way = mask.direction == packets && begun_outside != outside;
+        if (mask.direction != FlowDirection::kBoth && mask.direction != connections && !one_way)
+          continue;
+        look_up(mask, chain, source, NF_ACCEPT, direction(source));
       }
     }
     rule(chain).verdict(otherwise()).add_to(batch_);
@@ -267,47 +280,47 @@ class RuleWriter {
 
   void block(IpVersion version, const std::string& chain, Source source,
              std::optional<std::uint8_t> direction) {
-    for (const auto& shape : shapes_) {
-      if (shape.purpose != Purpose::kDisable || shape.version != version) continue;
-      look_up(shape, chain, source, NF_DROP, direction);
+    for (const auto& mask : masks_) {
+      if (mask.purpose != Purpose::kDisable || mask.version != version) continue;
+      look_up(mask, chain, source, NF_DROP, direction);
     }
   }
 
-  void look_up(const Shape& shape, const std::string& chain, Source source, int verdict,
+  void look_up(const Mask& mask, const std::string& chain, Source source, int verdict,
                std::optional<std::uint8_t> direction) {
-    const bool pairs = shape.internal_port_bits == 15 && shape.external_port_bits == 15;
+    const bool pairs = mask.internal_port_bits == 15 && mask.external_port_bits == 15;
     for (const bool odd : {false, true}) {
       if (odd && !pairs) break;
       Rule made = rule(chain);
       if (direction) made.ct_direction(*direction);
       if (pairs) require_parity(made, source, odd);
-      load_key(made, source, shape);
-      made.in_set(name(set_name(shape))).verdict(verdict).add_to(batch_);
+      load_key(made, source, mask);
+      made.in_set(name(set_name(mask))).verdict(verdict).add_to(batch_);
     }
   }
 
-  void translate(const Shape& shape) {
-    if (!shape.translates()) return;
-    const bool destination = shape.purpose == Purpose::kDestinationOutside ||
-                             shape.purpose == Purpose::kDestinationInside;
+  void translate(const Mask& mask) {
+    if (!mask.translates()) return;
+    const bool destination =
+        mask.purpose == Purpose::kDestinationOutside || mask.purpose == Purpose::kDestinationInside;
     const bool external =
-        shape.purpose == Purpose::kDestinationOutside || shape.purpose == Purpose::kSourceOutside;
+        mask.purpose == Purpose::kDestinationOutside || mask.purpose == Purpose::kSourceOutside;
     const bool from_outside =
-        shape.purpose == Purpose::kDestinationOutside || shape.purpose == Purpose::kSourceInside;
+        mask.purpose == Purpose::kDestinationOutside || mask.purpose == Purpose::kSourceInside;
     const Source source = from_outside ? Source::kFromOutside : Source::kFromInside;
     Rule made = rule(destination ? "prerouting" : "postrouting");
-    made.load_meta(NFT_META_NFPROTO, 0).equals(0, family_of(shape.version));
+    made.load_meta(NFT_META_NFPROTO, 0).equals(0, family_of(mask.version));
     made.interface(destination ? NFT_META_IIFNAME : NFT_META_OIFNAME,
                    external ? options_.external_if : options_.internal_if);
-    if (shape.last_port != 0) {
+    if (mask.last_port != 0) {
       // The port of the end that is rewritten: the destination, or the source.
       made.load_transport(destination ? 2 : 0, 2, 0);
-      made.within(0, port_octets(shape.first_port), port_octets(shape.last_port));
+      made.within(0, port_octets(mask.first_port), port_octets(mask.last_port));
     }
-    load_key(made, source, shape);
-    made.map(name(set_name(shape)));
-    made.translate(destination ? NFT_NAT_DNAT : NFT_NAT_SNAT, family_of(shape.version),
-                   shape.target_port ? address_octets(shape.version) / 4 : 0);
+    load_key(made, source, mask);
+    made.map(name(set_name(mask)));
+    made.translate(destination ? NFT_NAT_DNAT : NFT_NAT_SNAT, family_of(mask.version),
+                   mask.target_port ? address_octets(mask.version) / 4 : 0);
     made.add_to(batch_);
   }
 
@@ -353,14 +366,14 @@ class RuleWriter {
   }
 
   const Options& options_;
-  std::vector<Shape> shapes_;
+  std::vector<Mask> masks_;
   MessageBuffer& batch_;
 };
 
 }  // namespace
 
-void write_rules(const Options& options, std::vector<Shape> shapes, MessageBuffer& batch) {
-  RuleWriter(options, std::move(shapes), batch).write();
+void write_rules(const Options& options, std::vector<Mask> masks, MessageBuffer& batch) {
+  RuleWriter(options, std::move(masks), batch).write();
 }
 
 }  // namespace simco::backend::nftables

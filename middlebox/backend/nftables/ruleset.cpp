@@ -13,12 +13,14 @@
 #include <memory>
 #include <span>
 
-#include "middlebox/backend/nftables/key_layout.hpp"
+#include "middlebox/backend/match/key_layout.hpp"
 #include "middlebox/backend/nftables/rule.hpp"
 #include "middlebox/backend/nftables/rule_writer.hpp"
 
 namespace simco::backend::nftables {
 namespace {
+
+using match::Field;
 
 // --- Objects -------------------------------------------------------------------------------------
 
@@ -44,6 +46,31 @@ constexpr std::array<Hook, 4> kHooks = {{
 constexpr std::array<const char*, 8> kInner = {
     "from-outside4",   "from-outside6",   "from-inside4",   "from-inside6",
     "errors-outside4", "errors-outside6", "errors-inside4", "errors-inside6"};
+
+/// The numbers by which nft knows its types, so that it can print our sets.
+std::uint32_t field_type(Field field, IpVersion version) {
+  constexpr std::uint32_t kNfProto = 2;
+  constexpr std::uint32_t kIpv4Address = 7;
+  constexpr std::uint32_t kIpv6Address = 8;
+  constexpr std::uint32_t kInetProto = 12;
+  constexpr std::uint32_t kInetService = 13;
+  switch (field) {
+    case Field::kVersion: return kNfProto;
+    case Field::kProtocol: return kInetProto;
+    case Field::kInternalAddress:
+    case Field::kExternalAddress: return version == IpVersion::kIpv4 ? kIpv4Address : kIpv6Address;
+    case Field::kInternalPort:
+    case Field::kExternalPort: return kInetService;
+  }
+  return 0;
+}
+
+/// The number by which nft knows the type of such a key, so that it can print our sets.
+std::uint32_t key_type(std::span<const Field> fields, IpVersion version) {
+  std::uint32_t type = 0;
+  for (const Field field : fields) type = type << 6 | field_type(field, version);
+  return type;
+}
 
 void put_text(nlmsghdr* message, std::uint16_t attribute, const std::string& text) {
   mnl_attr_put_strz(message, attribute, text.c_str());
@@ -105,32 +132,32 @@ void Ruleset::add_frame(bool claimed, MessageBuffer& batch) const {
     add_chain(options_, name_in_kernel(options_, inner), nullptr, batch);
 }
 
-void Ruleset::add_set(const Shape& shape, MessageBuffer& batch) const {
+void Ruleset::add_set(const Mask& mask, MessageBuffer& batch) const {
   auto* message = batch.begin_inet(NFT_MSG_NEWSET, NLM_F_CREATE);
   const std::unique_ptr<nftnl_set, decltype(&nftnl_set_free)> set(nftnl_set_alloc(),
                                                                   &nftnl_set_free);
-  const auto fields = fields_of(shape);
+  const auto fields = fields_of(mask);
   std::uint32_t flags = NFT_SET_TIMEOUT;
-  if (shape.intervals) flags |= NFT_SET_INTERVAL | NFT_SET_CONCAT;
-  if (shape.translates()) flags |= NFT_SET_MAP;
+  if (mask.intervals) flags |= NFT_SET_INTERVAL | NFT_SET_CONCAT;
+  if (mask.translates()) flags |= NFT_SET_MAP;
   nftnl_set_set_str(set.get(), NFTNL_SET_TABLE, options_.table.c_str());
-  nftnl_set_set_str(set.get(), NFTNL_SET_NAME, set_in_kernel(shape).c_str());
+  nftnl_set_set_str(set.get(), NFTNL_SET_NAME, set_in_kernel(options_, mask).c_str());
   static std::uint32_t id = 0;
   nftnl_set_set_u32(set.get(), NFTNL_SET_ID, ++id);
   nftnl_set_set_u32(set.get(), NFTNL_SET_FAMILY, NFPROTO_INET);
-  nftnl_set_set_u32(set.get(), NFTNL_SET_KEY_TYPE, nft_type(fields, shape.version));
-  nftnl_set_set_u32(set.get(), NFTNL_SET_KEY_LEN, key_size(shape));
-  if (shape.translates()) {
+  nftnl_set_set_u32(set.get(), NFTNL_SET_KEY_TYPE, key_type(fields, mask.version));
+  nftnl_set_set_u32(set.get(), NFTNL_SET_KEY_LEN, key_size(mask));
+  if (mask.translates()) {
     constexpr std::array kTarget = {Field::kInternalAddress, Field::kInternalPort};
-    const auto data = std::span(kTarget).first(shape.target_port ? 2 : 1);
-    nftnl_set_set_u32(set.get(), NFTNL_SET_DATA_TYPE, nft_type(data, shape.version));
-    nftnl_set_set_u32(set.get(), NFTNL_SET_DATA_LEN, target_octets(shape, {}).size);
+    const auto data = std::span(kTarget).first(mask.target_port ? 2 : 1);
+    nftnl_set_set_u32(set.get(), NFTNL_SET_DATA_TYPE, key_type(data, mask.version));
+    nftnl_set_set_u32(set.get(), NFTNL_SET_DATA_LEN, target_octets(mask, {}).size);
   }
   nftnl_set_set_u32(set.get(), NFTNL_SET_FLAGS, flags);
-  if (shape.intervals) {
+  if (mask.intervals) {
     std::array<std::uint8_t, 8> lengths{};
     for (std::size_t i = 0; i < fields.size(); ++i) {
-      lengths[i] = static_cast<std::uint8_t>(octets_of(fields[i], shape.version));
+      lengths[i] = static_cast<std::uint8_t>(octets_of(fields[i], mask.version));
     }
     nftnl_set_set_data(set.get(), NFTNL_SET_DESC_CONCAT, lengths.data(),
                        static_cast<std::uint32_t>(fields.size()));
@@ -139,10 +166,10 @@ void Ruleset::add_set(const Shape& shape, MessageBuffer& batch) const {
   batch.end();
 }
 
-void Ruleset::remove_set(const Shape& shape, MessageBuffer& batch) const {
+void Ruleset::remove_set(const Mask& mask, MessageBuffer& batch) const {
   auto* message = batch.begin_inet(NFT_MSG_DELSET, 0);
   put_text(message, NFTA_SET_TABLE, options_.table);
-  put_text(message, NFTA_SET_NAME, set_in_kernel(shape));
+  put_text(message, NFTA_SET_NAME, set_in_kernel(options_, mask));
   batch.end();
 }
 
@@ -153,9 +180,9 @@ void Ruleset::flush_chain(const std::string& name, MessageBuffer& batch) const {
   batch.end();
 }
 
-void Ruleset::replace_rules(const std::vector<Shape>& shapes, MessageBuffer& batch) const {
+void Ruleset::replace_rules(const std::vector<Mask>& masks, MessageBuffer& batch) const {
   for (const auto& name : chains()) flush_chain(name, batch);
-  write_rules(options_, shapes, batch);
+  write_rules(options_, masks, batch);
 }
 
 void Ruleset::try_to_claim(MessageBuffer& batch) const {

@@ -15,9 +15,9 @@
 #include <string>
 #include <vector>
 
-#include "middlebox/backend/nftables/element.hpp"
 #include "middlebox/backend/nftables/netlink.hpp"
 #include "middlebox/backend/nftables/options.hpp"
+#include "middlebox/backend/nftables/set_name.hpp"
 #include "middlebox/backend/nftables/table_state.hpp"
 
 namespace simco::backend::nftables {
@@ -36,11 +36,11 @@ class Ruleset {
   // Batches that do nothing, where the kernel can do what they try:
   void try_to_claim(MessageBuffer& batch) const;
   void try_to_check_sources(MessageBuffer& batch) const;
-  /// The set of `shape`, empty.
-  void add_set(const Shape& shape, MessageBuffer& batch) const;
-  void remove_set(const Shape& shape, MessageBuffer& batch) const;
-  /// Replaces the rules of all chains by those that look up `shapes`.
-  void replace_rules(const std::vector<Shape>& shapes, MessageBuffer& batch) const;
+  /// The set of `mask`, empty.
+  void add_set(const Mask& mask, MessageBuffer& batch) const;
+  void remove_set(const Mask& mask, MessageBuffer& batch) const;
+  /// Replaces the rules of all chains by those that look up `masks`.
+  void replace_rules(const std::vector<Mask>& masks, MessageBuffer& batch) const;
   void remove_table(MessageBuffer& batch) const;
   /// The same whether there is such a table or not.
   void remove_any_table(MessageBuffer& batch) const;
@@ -49,10 +49,6 @@ class Ruleset {
 
   /// Chains that the site's chains jump to, by their names in the kernel.
   std::vector<std::string> entry_chains() const;
-  /// The name of the shape's set in the kernel.
-  std::string set_in_kernel(const Shape& shape) const {
-    return name_in_kernel(options_, set_name(shape));
-  }
   /// Every chain's name in the kernel.
   std::vector<std::string> chains() const;
 

@@ -1,18 +1,22 @@
 // Which elements a rule becomes, and what the store makes of elements that rules share.
-#include "middlebox/backend/nftables/element.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <set>
 
-#include "middlebox/backend/nftables/element_store.hpp"
-#include "middlebox/backend/nftables/key_layout.hpp"
-#include "middlebox/backend/nftables/limits.hpp"
+#include "middlebox/backend/match/element_builder.hpp"
+#include "middlebox/backend/match/element_store.hpp"
+#include "middlebox/backend/match/key_layout.hpp"
+#include "middlebox/backend/nftables/set_name.hpp"
 #include "simco/wire/tuple_text.hpp"
 
-namespace simco::backend::nftables {
+namespace simco::backend::match {
 namespace {
+
+using nftables::set_name;
+using rule::RuleKind;
+using rule::RuleRecord;
 
 AddressTuple tuple(const std::string& text, Location location,
                    std::uint8_t protocol = kProtocolUdp) {
@@ -39,10 +43,10 @@ std::vector<Element> elements_of(const RuleRecord& change) {
 /// Port bits and ports of each element: "16:5004-16:6004".
 std::multiset<std::string> ports_of(const std::vector<Element>& elements) {
   std::multiset<std::string> result;
-  for (const auto& [shape, key, target] : elements) {
+  for (const auto& [mask, key, target] : elements) {
     result.insert(
-        std::to_string(shape.internal_port_bits) + ":" + std::to_string(key.internal_port) + "-" +
-        std::to_string(shape.external_port_bits) + ":" + std::to_string(key.external_port));
+        std::to_string(mask.internal_port_bits) + ":" + std::to_string(key.internal_port) + "-" +
+        std::to_string(mask.external_port_bits) + ":" + std::to_string(key.external_port));
   }
   return result;
 }
@@ -51,7 +55,7 @@ using Ports = std::multiset<std::string>;
 TEST(Elements, OnePortIsOneExactElement) {
   const auto elements = elements_of(rule("10.0.0.2:5004", "192.0.2.2:6004"));
   EXPECT_EQ(ports_of(elements), Ports{"16:5004-16:6004"});
-  EXPECT_EQ(set_name(elements[0].shape), "enable4_32.16_32.16_proto");
+  EXPECT_EQ(set_name(elements[0].mask), "enable4_32.16_32.16_proto");
 }
 
 TEST(Elements, PairsAreSharedWhereBothSidesHaveThem) {
@@ -77,10 +81,10 @@ TEST(Elements, RangesCoverEachPairOfPortsOnce) {
       for (std::uint32_t i = 98; i < 145; ++i) {
         for (std::uint32_t e = 198; e < 245; ++e) {
           const auto hits = std::ranges::count_if(elements, [&](const Element& element) {
-            const bool pair = element.shape.internal_port_bits == 15;
-            const std::uint32_t mask = pair ? 0xFFFE : 0xFFFF;
-            return (i & mask) == element.key.internal_port &&
-                   (e & mask) == element.key.external_port && (!pair || i % 2 == e % 2);
+            const bool pair = element.mask.internal_port_bits == 15;
+            const std::uint32_t bits = pair ? 0xFFFE : 0xFFFF;
+            return (i & bits) == element.key.internal_port &&
+                   (e & bits) == element.key.external_port && (!pair || i % 2 == e % 2);
           });
           const bool named =
               i >= internal && i < internal + size && e >= external && e - external == i - internal;
@@ -92,26 +96,26 @@ TEST(Elements, RangesCoverEachPairOfPortsOnce) {
   }
 }
 
-TEST(Elements, ShapesSayWhatCounts) {
-  const auto shape = [](const RuleRecord& change) {
-    return set_name(elements_of(change)[0].shape);
+TEST(Elements, MasksSayWhatCounts) {
+  const auto set_of = [](const RuleRecord& change) {
+    return set_name(elements_of(change)[0].mask);
   };
-  EXPECT_EQ(shape(rule("10.0.0.0/8:5004", "any", Direction::kInbound)),
+  EXPECT_EQ(set_of(rule("10.0.0.0/8:5004", "any", Direction::kInbound)),
             "enable4-in_8.16_0.0_proto");
-  EXPECT_EQ(shape(rule("10.0.0.2:80", "any", Direction::kInbound, kProtocolTcp)),
+  EXPECT_EQ(set_of(rule("10.0.0.2:80", "any", Direction::kInbound, kProtocolTcp)),
             "enable4-in-conn_32.16_0.0_proto");
-  EXPECT_EQ(shape(rule("10.0.0.2", "192.0.2.0/24", Direction::kOutbound, kProtocolAny)),
+  EXPECT_EQ(set_of(rule("10.0.0.2", "192.0.2.0/24", Direction::kOutbound, kProtocolAny)),
             "enable4-out_32.0_24.0");
-  EXPECT_EQ(shape(rule("any", "any", Direction::kOutbound, kProtocolAny)), "enable4-out_0.0_0.0");
+  EXPECT_EQ(set_of(rule("any", "any", Direction::kOutbound, kProtocolAny)), "enable4-out_0.0_0.0");
   auto disable = rule("10.0.0.2", "any");
   disable.kind = RuleKind::kDisable;
-  EXPECT_EQ(shape(disable), "disable4_32.0_0.0_proto");
+  EXPECT_EQ(set_of(disable), "disable4_32.0_0.0_proto");
 }
 
 TEST(Elements, LargeRangesAreIntervalsOrRefused) {
   const auto elements = elements_of(rule("10.0.0.2:1000/2000", "192.0.2.2", Direction::kInbound));
   ASSERT_EQ(elements.size(), 1U);
-  EXPECT_TRUE(elements[0].shape.intervals);
+  EXPECT_TRUE(elements[0].mask.intervals);
   EXPECT_EQ(elements[0].key.internal_port, 1000);
   EXPECT_EQ(elements[0].key.internal_last, 2999);
   EXPECT_EQ(elements[0].key.external_port, 0);
@@ -148,7 +152,7 @@ TEST(Elements, OverlapOfIntervals) {
 
 std::vector<std::string> sets_of(const RuleRecord& change) {
   std::vector<std::string> names;
-  for (const auto& element : elements_of(change)) names.push_back(set_name(element.shape));
+  for (const auto& element : elements_of(change)) names.push_back(set_name(element.mask));
   std::ranges::sort(names);
   return names;
 }
@@ -172,18 +176,18 @@ TEST(Elements, AWholeRangeIsBoundOneByOne) {
   in.outside = tuple("198.51.100.1:1024/64512", Location::kOutside);
   const auto elements = elements_of(in);
   const auto nat = std::ranges::find_if(
-      elements, [](const Element& element) { return element.shape.translates(); });
+      elements, [](const Element& element) { return element.mask.translates(); });
   ASSERT_NE(nat, elements.end());
-  EXPECT_FALSE(nat->shape.target_port) << "ports stay as they are";
-  EXPECT_EQ(nat->shape.first_port, 1024);
-  EXPECT_EQ(nat->shape.last_port, 65535);
+  EXPECT_FALSE(nat->mask.target_port) << "ports stay as they are";
+  EXPECT_EQ(nat->mask.first_port, 1024);
+  EXPECT_EQ(nat->mask.last_port, 65535);
 }
 
 // --- Keys and the store --------------------------------------------------------------------------
 
 TEST(Elements, KeysAreWhatTheKernelLoads) {
   const auto element = elements_of(rule("10.0.0.2:5004", "192.0.2.2:6004"))[0];
-  const auto key = key_octets(element.shape, element.key);
+  const auto key = key_octets(element.mask, element.key);
   const std::array<int, 20> expected = {10, 0, 0,    2,    192, 0, 2,    2,    17, 0,
                                         0,  0, 0x13, 0x8C, 0,   0, 0x17, 0x74, 0,  0};
   ASSERT_EQ(key.size, expected.size());
@@ -194,16 +198,16 @@ TEST(Elements, KeysAreWhatTheKernelLoads) {
 
 TEST(ElementStore, SharedElementsLiveAsLongAsTheLongest) {
   const auto element = elements_of(rule("10.0.0.2:5004", "192.0.2.2:6004"))[0];
-  ElementStore store(element.shape, "s");
+  ElementStore store(element.mask);
   const Instant early{std::chrono::seconds(10)};
   const Instant late{std::chrono::seconds(20)};
-  EXPECT_TRUE(store.hold(element.key, {PolicyRuleId{1}, 0, late}).empty());
-  EXPECT_EQ(store.hold(element.key, {PolicyRuleId{2}, 0, early}).size(), 1U);
+  EXPECT_TRUE(store.hold(element.key, {PolicyRuleId{1}, {}, late}).empty());
+  EXPECT_EQ(store.hold(element.key, {PolicyRuleId{2}, {}, early}).size(), 1U);
   EXPECT_EQ(last_end(store.find(element.key)), late);
   EXPECT_TRUE(store.holds(element.key, PolicyRuleId{1}));
   EXPECT_TRUE(store.holds(element.key, PolicyRuleId{2}));
   EXPECT_EQ(store.size(), 1U);
-  store.set(element.key, {Holder{PolicyRuleId{2}, 0, early}});
+  store.set(element.key, {Holder{PolicyRuleId{2}, {}, early}});
   EXPECT_FALSE(store.holds(element.key, PolicyRuleId{1}));
   EXPECT_EQ(last_end(store.find(element.key)), early);
   store.set(element.key, {});
@@ -212,4 +216,4 @@ TEST(ElementStore, SharedElementsLiveAsLongAsTheLongest) {
 }
 
 }  // namespace
-}  // namespace simco::backend::nftables
+}  // namespace simco::backend::match

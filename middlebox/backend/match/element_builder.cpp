@@ -1,14 +1,15 @@
-#include "middlebox/backend/nftables/element.hpp"
-
-#include <fmt/format.h>
+#include "middlebox/backend/match/element_builder.hpp"
 
 #include <algorithm>
 
-#include "middlebox/backend/nftables/limits.hpp"
+#include "middlebox/backend/match/limits.hpp"
 #include "simco/wire/limits.hpp"
 
-namespace simco::backend::nftables {
+namespace simco::backend::match {
 namespace {
+
+using rule::RuleKind;
+using rule::RuleRecord;
 
 constexpr std::uint16_t kAllPorts = 0xFFFF;  ///< a port range that stands for whatever fits
 
@@ -33,20 +34,22 @@ End end_of(const AddressTuple& tuple) {
   return end;
 }
 
-Flow flow_of(const RuleRecord& rule) {
+FlowDirection direction_of(const RuleRecord& rule) {
   const bool connections = rule.internal.protocol == kProtocolTcp;
   switch (rule.parameters.direction) {
-    case Direction::kInbound: return connections ? Flow::kInboundConnection : Flow::kInbound;
-    case Direction::kOutbound: return connections ? Flow::kOutboundConnection : Flow::kOutbound;
-    case Direction::kBidirectional: return Flow::kBoth;
+    case Direction::kInbound:
+      return connections ? FlowDirection::kInboundConnection : FlowDirection::kInbound;
+    case Direction::kOutbound:
+      return connections ? FlowDirection::kOutboundConnection : FlowDirection::kOutbound;
+    case Direction::kBidirectional: return FlowDirection::kBoth;
   }
-  return Flow::kBoth;
+  return FlowDirection::kBoth;
 }
 
 /// Makes the elements of one rule.
-class Maker {
+class ElementBuilder {
  public:
-  Maker(const RuleRecord& rule, std::vector<Element>& elements)
+  ElementBuilder(const RuleRecord& rule, std::vector<Element>& elements)
       : rule_(rule),
         elements_(elements),
         internal_(end_of(rule.internal)),
@@ -66,14 +69,14 @@ class Maker {
   }
 
  private:
-  Shape shape(Purpose purpose, const End& internal, const End& external) const {
-    Shape shape;
-    shape.purpose = purpose;
-    shape.version = rule_.internal.ip_version;
-    shape.internal_bits = internal.bits;
-    shape.external_bits = external.bits;
-    shape.protocol = rule_.internal.protocol != kProtocolAny;
-    return shape;
+  Mask mask(Purpose purpose, const End& internal, const End& external) const {
+    Mask mask;
+    mask.purpose = purpose;
+    mask.version = rule_.internal.ip_version;
+    mask.internal_bits = internal.bits;
+    mask.external_bits = external.bits;
+    mask.protocol = rule_.internal.protocol != kProtocolAny;
+    return mask;
   }
 
   Key key(const End& internal, const End& external) const {
@@ -86,8 +89,8 @@ class Maker {
 
   bool filter() {
     const bool disable = rule_.kind == RuleKind::kDisable;
-    Shape base = shape(disable ? Purpose::kDisable : Purpose::kEnable, internal_, external_);
-    if (!disable) base.flow = flow_of(rule_);
+    Mask base = mask(disable ? Purpose::kDisable : Purpose::kEnable, internal_, external_);
+    if (!disable) base.direction = direction_of(rule_);
     const Key common = key(internal_, external_);
     const auto count = std::max(internal_.ports.count, external_.ports.count);
     const bool both = internal_.ports.count != 0 && external_.ports.count != 0;
@@ -105,8 +108,8 @@ class Maker {
   }
 
   /// RFC 5189 section 2.3.6: the n-th port of one side goes with the n-th of the other. Two ports
-  /// that differ in their last bit only are one element, where both sides have them so.
-  void add_ports(Shape shape, Key key, std::uint32_t count) {
+  /// that differ in their last bit only are one element, if both sides have them so.
+  void add_ports(Mask mask, Key key, std::uint32_t count) {
     const Ports& internal = internal_.ports;
     const Ports& external = external_.ports;
     for (std::uint32_t i = 0; i < count;) {
@@ -114,26 +117,26 @@ class Maker {
                         (external.count == 0 || (external.first + i) % 2 == 0);
       const std::uint8_t bits = pair ? 15 : 16;
       if (internal.count != 0) {
-        shape.internal_port_bits = bits;
+        mask.internal_port_bits = bits;
         key.internal_port = key.internal_last = static_cast<std::uint16_t>(internal.first + i);
       }
       if (external.count != 0) {
-        shape.external_port_bits = bits;
+        mask.external_port_bits = bits;
         key.external_port = key.external_last = static_cast<std::uint16_t>(external.first + i);
       }
-      elements_.push_back({shape, key, {}});
+      elements_.push_back({mask, key, {}});
       i += pair ? 2 : 1;
     }
   }
 
-  void add_interval(const Shape& base, Key key) {
+  void add_interval(const Mask& base, Key key) {
     Element element{base, key, {}};
     if (internal_.ports.count != 0) {
-      element.shape.internal_port_bits = 16;
+      element.mask.internal_port_bits = 16;
       element.key.internal_port = static_cast<std::uint16_t>(internal_.ports.first);
       element.key.internal_last = internal_.ports.last();
     } else {
-      element.shape.external_port_bits = 16;
+      element.mask.external_port_bits = 16;
       element.key.external_port = static_cast<std::uint16_t>(external_.ports.first);
       element.key.external_last = external_.ports.last();
     }
@@ -162,7 +165,7 @@ class Maker {
     const bool rewrites_internal =
         purpose == Purpose::kDestinationOutside || purpose == Purpose::kSourceOutside;
     End& from = rewrites_internal ? internal : external;
-    Shape base = shape(purpose, internal, external);
+    Mask base = mask(purpose, internal, external);
     // Ports that a rule wildcards are bound one by one: what comes in keeps its port.
     const bool one_by_one = from.ports.count != 0 && to.ports.count == 0;
     if (one_by_one) {
@@ -197,104 +200,31 @@ class Maker {
   End external_;
 };
 
-bool prefixes_overlap(const std::array<std::byte, 16>& a, unsigned a_bits,
-                      const std::array<std::byte, 16>& b, unsigned b_bits) {
-  const unsigned bits = std::min(a_bits, b_bits);
-  return masked({IpVersion::kIpv6, a}, bits) == masked({IpVersion::kIpv6, b}, bits);
-}
-
 }  // namespace
 
-unsigned Shape::specificity() const {
-  return unsigned{internal_bits} + external_bits + internal_port_bits + external_port_bits +
-         (protocol ? 8U : 0U);
-}
-
-bool is_common(const Shape& shape) {
-  const auto all = address_bits(shape.version);
-  const bool internal = shape.internal_bits == all && shape.internal_port_bits >= 15;
-  const bool external = shape.external_bits == all && shape.external_port_bits >= 15;
-  const bool any_external = shape.external_bits == 0 && shape.external_port_bits == 0;
-  return !shape.intervals && shape.last_port == 0 && shape.protocol && internal &&
-         (external || any_external);
-}
-
-std::string set_name(const Shape& shape) {
-  static constexpr std::array<const char*, 6> purposes = {
-      "disable", "enable", "dnat-outside", "dnat-inside", "snat-outside", "snat-inside"};
-  static constexpr std::array<const char*, 5> flows = {"", "-in", "-out", "-in-conn", "-out-conn"};
-  const auto version = shape.version == IpVersion::kIpv4 ? '4' : '6';
-  auto name = fmt::format("{}{}{}", purposes[static_cast<std::size_t>(shape.purpose)], version,
-                          flows[static_cast<std::size_t>(shape.flow)]);
-  if (shape.intervals) return name + "-intervals";
-  name += fmt::format("_{}.{}_{}.{}", shape.internal_bits, shape.internal_port_bits,
-                      shape.external_bits, shape.external_port_bits);
-  if (shape.protocol) name += "_proto";
-  if (shape.target_port) name += "_port";
-  if (shape.last_port != 0) name += fmt::format("_{}-{}", shape.first_port, shape.last_port);
-  return name;
-}
-
-bool overlap(const Key& a, const Key& b) {
-  const bool protocols = a.any_protocol != 0 || b.any_protocol != 0 || a.protocol == b.protocol;
-  return protocols && a.internal_port <= b.internal_last && b.internal_port <= a.internal_last &&
-         a.external_port <= b.external_last && b.external_port <= a.external_last &&
-         prefixes_overlap(a.internal, a.internal_bits, b.internal, b.internal_bits) &&
-         prefixes_overlap(a.external, a.external_bits, b.external, b.external_bits);
-}
-
-bool ports_match(const Shape& shape, const Ends& ends) {
-  const bool pairs = shape.internal_port_bits == 15 && shape.external_port_bits == 15;
-  return !pairs || ends.internal_port % 2 == ends.external_port % 2;
-}
-
-Key key_of(const Shape& shape, const Ends& ends) {
-  const auto mask_port = [](std::uint16_t port, unsigned bits) {
-    return static_cast<std::uint16_t>(port & ~(0xFFFFU >> bits));
-  };
-  Key key;
-  key.internal = masked({ends.version, ends.internal}, shape.internal_bits).octets;
-  key.external = masked({ends.version, ends.external}, shape.external_bits).octets;
-  key.internal_port = key.internal_last = mask_port(ends.internal_port, shape.internal_port_bits);
-  key.external_port = key.external_last = mask_port(ends.external_port, shape.external_port_bits);
-  if (shape.protocol) key.protocol = ends.protocol;
-  return key;
-}
-
-Key point_of(const Ends& ends) {
-  Key key;
-  key.internal = ends.internal;
-  key.external = ends.external;
-  key.internal_bits = key.external_bits = address_bits(ends.version);
-  key.internal_port = key.internal_last = ends.internal_port;
-  key.external_port = key.external_last = ends.external_port;
-  key.protocol = ends.protocol;
-  return key;
-}
-
 bool make_elements(const RuleRecord& rule, std::vector<Element>& elements) {
-  return Maker(rule, elements).make();
+  return ElementBuilder(rule, elements).make();
 }
 
 void add_intervals(const Element& element, std::vector<Element>& elements) {
-  const Shape& shape = element.shape;
+  const Mask& mask = element.mask;
   Element result;
-  result.shape.purpose = shape.purpose;
-  result.shape.flow = shape.flow;
-  result.shape.version = shape.version;
-  result.shape.intervals = true;
+  result.mask.purpose = mask.purpose;
+  result.mask.direction = mask.direction;
+  result.mask.version = mask.version;
+  result.mask.intervals = true;
   result.key = element.key;
   Key& key = result.key;
-  key.internal_bits = shape.internal_bits;
-  key.external_bits = shape.external_bits;
-  key.any_protocol = shape.protocol ? 0 : 1;
-  if (shape.internal_port_bits == 0 && key.internal_last == key.internal_port)
+  key.internal_bits = mask.internal_bits;
+  key.external_bits = mask.external_bits;
+  key.any_protocol = mask.protocol ? 0 : 1;
+  if (mask.internal_port_bits == 0 && key.internal_last == key.internal_port)
     key.internal_last = 65535;
-  if (shape.external_port_bits == 0 && key.external_last == key.external_port)
+  if (mask.external_port_bits == 0 && key.external_last == key.external_port)
     key.external_last = 65535;
-  if (shape.internal_port_bits != 15 || shape.external_port_bits != 15) {
-    if (shape.internal_port_bits == 15) ++key.internal_last;
-    if (shape.external_port_bits == 15) ++key.external_last;
+  if (mask.internal_port_bits != 15 || mask.external_port_bits != 15) {
+    if (mask.internal_port_bits == 15) ++key.internal_last;
+    if (mask.external_port_bits == 15) ++key.external_last;
     elements.push_back(result);
     return;
   }
@@ -304,4 +234,4 @@ void add_intervals(const Element& element, std::vector<Element>& elements) {
   elements.push_back(result);  // odd with odd
 }
 
-}  // namespace simco::backend::nftables
+}  // namespace simco::backend::match

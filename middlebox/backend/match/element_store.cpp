@@ -1,12 +1,12 @@
-#include "middlebox/backend/nftables/element_store.hpp"
+#include "middlebox/backend/match/element_store.hpp"
 
 #include <algorithm>
 
-namespace simco::backend::nftables {
+namespace simco::backend::match {
 
 Instant last_end(const Holders& holders) {
   Instant last = Instant::min();
-  for (const auto& holder : holders) last = std::max(last, holder.until);
+  for (const auto& holder : holders) last = std::max(last, holder.expires_at);
   return last;
 }
 
@@ -26,7 +26,7 @@ bool ElementStore::holds(const Key& key, PolicyRuleId pid) const {
                      [pid](const Holder& holder) { return holder.pid == pid; });
 }
 
-std::size_t ElementStore::count_of(std::uint32_t owner) const {
+std::size_t ElementStore::count_of(rule::AgentId owner) const {
   return static_cast<std::size_t>(std::ranges::count_if(
       first_, [owner](const auto& entry) { return entry.second.owner == owner; }));
 }
@@ -59,4 +59,4 @@ Target ElementStore::target(const Key& key) const {
   return found == targets_.end() ? Target{} : found->second;
 }
 
-}  // namespace simco::backend::nftables
+}  // namespace simco::backend::match

@@ -1,0 +1,20 @@
+// Turns policy rules into the elements that enforce them. Pure functions.
+#pragma once
+
+#include <vector>
+
+#include "middlebox/backend/match/element.hpp"
+#include "middlebox/rule/rule_record.hpp"
+
+namespace simco::backend::match {
+
+/// Appends to `elements` those that enforce `rule`, which is an enable or a disable rule. Returns
+/// false if no number of elements can say what the rule says: ranges of more than kPortsPerRuleMax
+/// ports on both sides.
+bool make_elements(const rule::RuleRecord& rule, std::vector<Element>& elements);
+
+/// Appends to `elements` intervals that say the same as `element`, for when there is no room for
+/// another mask. Not for translations.
+void add_intervals(const Element& element, std::vector<Element>& elements);
+
+}  // namespace simco::backend::match

@@ -1,0 +1,59 @@
+#include "middlebox/backend/nftables/committer.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+
+#include "middlebox/backend/nftables/limits.hpp"
+
+namespace simco::backend::nftables {
+
+Committer::Committer(const Options& options) : options_(options), writer_(options, batch_) {
+  writer_.set_slack(kKernelTick);
+}
+
+MessageBuffer& Committer::begin_on(std::uint32_t generation) {
+  batch_.begin_batch(generation);
+  nothing_ = batch_.size();
+  return batch_;
+}
+
+void Committer::write(std::span<const Operation> operations, Instant now) {
+  writer_.write(operations, now);
+}
+
+void Committer::write_removal(const Mask& mask, const std::string& key,
+                              const std::string& key_end) {
+  writer_.write_removal(mask, key, key_end);
+}
+
+Outcome Committer::commit() {
+  batch_.end_batch();
+  const Instant sent = options_.now();
+  const auto outcome = socket_.commit(batch_, errors_);
+  if (outcome != Outcome::kDone) return outcome;
+  const auto took = options_.now() - sent;
+  // An element's time begins to run somewhere between planning and now.
+  writer_.set_slack(std::max<std::chrono::nanoseconds>(writer_.slack(), 2 * took + kKernelTick));
+  if (generation_ != 0) ++generation_;
+  return outcome;
+}
+
+Outcome Committer::carry_out(std::span<const Operation> operations, Instant now) {
+  const auto outcome = send(operations, now, nullptr);
+  return outcome == Outcome::kFailed ? send(operations, now, &messages_) : outcome;
+}
+
+Outcome Committer::send(std::span<const Operation> operations, Instant now,
+                        std::vector<ChangeMessage>* messages) {
+  messages_.clear();
+  begin();
+  writer_.write(operations, now, messages);
+  return empty() ? Outcome::kDone : commit();
+}
+
+Attribution Committer::attribute_errors() const {
+  return nftables::attribute_errors(errors_, messages_, options_.now());
+}
+
+}  // namespace simco::backend::nftables

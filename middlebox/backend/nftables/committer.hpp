@@ -1,0 +1,89 @@
+// Carries out commits: batches of netlink messages that the kernel takes as a whole or not at all.
+//
+// Each commit names the generation of the ruleset that it builds on, which counts every commit in
+// the network namespace, whoever makes it; the kernel refuses a commit that builds on another one.
+// So others cannot change our table unnoticed between two of our commits.
+#pragma once
+
+#include <cerrno>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "middlebox/backend/nftables/element_writer.hpp"
+#include "middlebox/backend/nftables/error_attribution.hpp"
+#include "middlebox/backend/nftables/netlink.hpp"
+#include "middlebox/backend/nftables/operation.hpp"
+#include "middlebox/backend/nftables/options.hpp"
+#include "middlebox/backend/nftables/retry_rule.hpp"
+
+namespace simco::backend::nftables {
+
+/// Throws std::system_error if the kernel cannot be talked to.
+class Committer {
+ public:
+  explicit Committer(const Options& options);
+  Committer(const Committer&) = delete;
+  Committer& operator=(const Committer&) = delete;
+
+  /// The socket that commits are sent by, which a claimed table belongs to; for questions.
+  NetlinkSocket& socket() { return socket_; }
+
+  // --- Any commit: begin(), messages into the buffer, commit()
+
+  /// Begins a commit on the generation that is known. Returns where its messages go.
+  MessageBuffer& begin() { return begin_on(generation_); }
+  /// Begins a commit on `generation`; 0: on any.
+  MessageBuffer& begin_on(std::uint32_t generation);
+  /// Writes elements into the open commit, as of `now`.
+  void write(std::span<const Operation> operations, Instant now);
+  /// Writes the removal of an element that is not one of ours into the open commit.
+  void write_removal(const Mask& mask, const std::string& key, const std::string& key_end);
+  /// Octets of the open commit.
+  std::size_t size() const { return batch_.size(); }
+  /// Returns true if nothing was written since begin().
+  bool empty() const { return batch_.size() == nothing_; }
+  /// Sends the open commit and waits for the kernel's answer.
+  Outcome commit();
+  /// The first errno of the commit that failed; EIO if the kernel did not say which message it was.
+  int error() const { return errors_.empty() ? EIO : errors_.front().error; }
+
+  // --- A commit of a batch of changes
+
+  /// Makes one commit of `operations`, as of `now`. If it fails it is sent once more, with messages
+  /// for each change.
+  Outcome carry_out(std::span<const Operation> operations, Instant now);
+  /// Returns which changes were at fault when carry_out() failed.
+  Attribution attribute_errors() const;
+
+  // --- What commits build on
+
+  /// The table is ours alone as long as this process lives: commits build on any generation.
+  void claim() { claimed_ = true; }
+  bool claimed() const { return claimed_; }
+  /// The table is known as of `generation`.
+  void build_on(std::uint32_t generation) { generation_ = claimed_ ? 0 : generation; }
+  /// The next commit is made whatever others do.
+  void build_on_any() { generation_ = 0; }
+  /// The generation after our last commit; 0: not known, or claimed.
+  std::uint32_t generation() const { return generation_; }
+  /// Returns true if others may have changed the table without our next commit failing.
+  bool builds_on_any() const { return generation_ == 0 && !claimed_; }
+
+ private:
+  Outcome send(std::span<const Operation> operations, Instant now,
+               std::vector<ChangeMessage>* messages);
+
+  const Options& options_;
+  NetlinkSocket socket_;
+  MessageBuffer batch_;
+  ElementWriter writer_;
+  std::size_t nothing_ = 0;  ///< size of the open commit when it was begun
+  std::uint32_t generation_ = 0;
+  bool claimed_ = false;
+  std::vector<MessageError> errors_;
+  std::vector<ChangeMessage> messages_;
+};
+
+}  // namespace simco::backend::nftables

@@ -1,0 +1,66 @@
+// Keeps the kernel's table as it should be when others change it.
+//
+// Others' commits are noticed by the ruleset's generation: our own next commit fails as stale, and
+// between commits the kernel is asked for it now and then. (Notifications would say the same, but
+// the kernel makes them for our own commits too: an element then costs 3.4 us instead of 1.3 us.)
+// Then the table's rules are compared; if they are not ours any more the table is made anew, and if
+// they are, the elements are read back piece by piece and put right.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <functional>
+#include <map>
+#include <span>
+
+#include "middlebox/backend/nftables/committer.hpp"
+#include "middlebox/backend/nftables/drift.hpp"
+#include "middlebox/backend/nftables/element_planner.hpp"
+#include "middlebox/backend/nftables/inspection.hpp"
+#include "middlebox/backend/nftables/table.hpp"
+
+namespace simco::backend::nftables {
+
+class Reconciler {
+ public:
+  /// `reinstalled` is called each time that the table had to be made anew.
+  Reconciler(boost::asio::io_context& io, const Options& options, ElementPlanner& planner,
+             Committer& committer, Table& table, std::function<void()> reinstalled);
+
+  /// Begins to watch the table, which is installed.
+  void watch();
+  /// Returns false if the table could not be restored: nothing can be enforced.
+  bool enforces() const { return enforces_; }
+
+  /// Others have, or may have, changed the ruleset: restores the table if it is not ours any more,
+  /// and has elements inspected if it is. No commit may be planned.
+  void reconcile();
+  /// Elements may not be what we think: has them inspected.
+  void suspect() { inspect_again_ = true; }
+  /// These operations are about to be sent: an inspection under way does not judge their elements.
+  void note(std::span<const Operation> operations);
+  /// Makes the set of `mask` in the kernel. Returns false if there can be none. No commit may be
+  /// planned.
+  bool make_set(const Mask& mask);
+
+ private:
+  void look_after_table();
+  void remove_idle_sets();
+  void inspect();
+  void repair(const Mask& mask, SetKeys in_kernel);
+
+  const Options& options_;
+  ElementPlanner& planner_;
+  Committer& committer_;
+  Table& table_;
+  std::function<void()> reinstalled_;
+  Inspection inspection_;
+  boost::asio::steady_timer timer_;
+  bool enforces_ = true;
+
+  bool inspect_again_ = false;
+  Instant inspect_not_before_;
+  std::map<Mask, TouchedKeys> touched_;  ///< since the inspection under way began
+};
+
+}  // namespace simco::backend::nftables
