@@ -11,20 +11,21 @@ std::expected<std::string, std::string> read_secret_file(const std::string& path
   std::ifstream stream(path);
   std::stringstream text;
   if (!stream || !(text << stream.rdbuf())) {
-    return std::unexpected("cannot read a secret from '" + path + "'");
+    return std::unexpected("cannot read secret file '" + path + "'");
   }
   auto secret = text.str();
   if (secret.ends_with('\n')) secret.pop_back();
-  if (secret.empty()) return std::unexpected("there is no secret in '" + path + "'");
+  if (secret.empty()) return std::unexpected("secret file '" + path + "' is empty");
   return secret;
 }
 
 std::expected<Credentials, std::string> read_credentials(const std::string& name,
                                                          const std::string& secret_file) {
   if (name.empty() || secret_file.empty()) {
-    return std::unexpected("--name and --secret-file go together");
+    return std::unexpected("--name and --secret-file must be given together");
   }
-  if (name.size() > kOwnerSizeMax) return std::unexpected("--name is too long");
+  if (name.size() > kOwnerSizeMax)
+    return std::unexpected("--name must not exceed " + std::to_string(kOwnerSizeMax) + " bytes");
   auto secret = read_secret_file(secret_file);
   if (!secret) return std::unexpected(secret.error());
   return Credentials{name, std::move(*secret)};

@@ -25,12 +25,12 @@ void TransportArguments::declare(CLI::App& app, Role role) {
         ->check(CLI::IsMember({"tcp", "sctp"}))
         ->capture_default_str();
   } else {
-    app.add_option("--transport", transports_.front(), "Transport")
+    app.add_option("--transport", transports_.front(), "Transport to use: tcp or sctp")
         ->check(CLI::IsMember({"tcp", "sctp"}))
         ->capture_default_str();
     app.add_option("--bind", bind_,
-                   "Local addresses, separated by commas; all of one association with the kernel's "
-                   "SCTP (multi-homing)")
+                   "Local addresses, comma-separated; with the kernel's SCTP, all of them become "
+                   "paths of one association (multi-homing)")
         ->delimiter(',');
   }
   declare_sctp(app);
@@ -39,26 +39,25 @@ void TransportArguments::declare(CLI::App& app, Role role) {
 void TransportArguments::declare_tls(CLI::App& app) {
   const bool agent = role_ == Role::kAgent;
   app.add_option("--tls-ca", tls_files_.authority,
-                 agent ? "TCP goes over TLS: file with the certificate of the authority that has "
-                         "signed the middlebox's (PEM)"
-                       : "TLS for TCP connections that begin with it: file with the certificate of "
-                         "the authority that has signed the agents' (PEM)");
+                 agent ? "Use TLS over TCP and trust this certificate authority (PEM file)"
+                       : "Accept TLS on TCP connections and trust this certificate authority for "
+                         "agents (PEM file)");
   app.add_option("--tls-certificate", tls_files_.certificate,
-                 agent ? "TLS: file with this agent's certificate, whose name is the agent's"
-                       : "TLS: file with the middlebox's certificate");
-  app.add_option("--tls-key", tls_files_.key, "TLS: file with the certificate's private key");
+                 agent ? "TLS: this agent's certificate (PEM file); its name is the agent's name"
+                       : "TLS: the middlebox's certificate (PEM file)");
+  app.add_option("--tls-key", tls_files_.key, "TLS: the certificate's private key (PEM file)");
   if (!agent) return;
   app.add_option("--tls-name", tls_name_,
-                 "TLS: name that the middlebox's certificate has to have; without: the host of "
-                 "--connect");
+                 "TLS: name that the middlebox's certificate must have (default: the host in "
+                 "--connect)");
 }
 
 std::optional<std::string> TransportArguments::load_tls() {
   if (tls_files_.empty()) {
-    return tls_name_.empty() ? std::nullopt : std::optional("--tls-name needs --tls-ca FILE");
+    return tls_name_.empty() ? std::nullopt : std::optional("--tls-name requires --tls-ca FILE");
   }
   if (role_ == Role::kAgent && transports().front() != net::Transport::kTcp) {
-    return "--tls-ca, --tls-certificate and --tls-key are for --transport tcp";
+    return "--tls-ca, --tls-certificate and --tls-key require --transport tcp";
   }
   const auto side = role_ == Role::kAgent ? net::TlsSide::kAgent : net::TlsSide::kMiddlebox;
   auto loaded = net::TlsContext::load(side, tls_files_);
@@ -68,16 +67,16 @@ std::optional<std::string> TransportArguments::load_tls() {
 }
 
 void TransportArguments::declare_sctp(CLI::App& app) {
-  app.add_option("--streams", sctp_.streams, "SCTP: streams offered and accepted")
+  app.add_option("--streams", sctp_.streams, "SCTP: number of streams to offer and to accept")
       ->check(CLI::Range(std::uint16_t{1}, net::kSctpStreamsMax))
       ->capture_default_str();
   app.add_option("--sctp-stack", stack_,
-                 "SCTP: auto (the kernel's where it has SCTP, else userland), kernel or userland")
+                 "SCTP: auto (the kernel's if it has SCTP, otherwise userland), kernel or userland")
       ->check(CLI::IsMember({"auto", "kernel", "userland"}))
       ->capture_default_str();
   udp_encaps_ = app.add_option("--udp-encaps", sctp_.udp_encaps,
-                               "SCTP, userland: UDP port of RFC 6951, 0: directly over IP. Given "
-                               "with the kernel's stack: it is encapsulated, too")
+                               "SCTP: UDP port for encapsulation (RFC 6951); 0: SCTP directly "
+                               "over IP. The kernel's stack encapsulates only if this is given")
                     ->capture_default_str();
   app.add_option("--sctp-rto-initial", rto_initial_ms_, "SCTP: RTO.Initial, milliseconds")
       ->check(CLI::Range(1U, kHourMs))
@@ -89,34 +88,34 @@ void TransportArguments::declare_sctp(CLI::App& app) {
       ->check(CLI::Range(1U, kHourMs))
       ->capture_default_str();
   app.add_option("--sctp-sack-delay", sack_delay_ms_,
-                 "SCTP: longest delay of a SACK, milliseconds; 0: none is delayed")
+                 "SCTP: maximum delay of a SACK, milliseconds; 0: send at once")
       ->check(CLI::Range(0U, kSackDelayMaxMs))
       ->capture_default_str();
   app.add_option("--sctp-i-bit", sctp_.i_bit,
-                 "SCTP: ask for the SACKs of a thin flow at once (RFC 7053): true or false")
+                 "SCTP: request immediate SACKs for thin flows (RFC 7053): true or false")
       ->capture_default_str();
   app.add_option("--sctp-heartbeat", heartbeat_ms_,
-                 "SCTP: interval of heartbeats on idle paths, milliseconds; 0: none")
+                 "SCTP: heartbeat interval on idle paths, milliseconds; 0: no heartbeats")
       ->check(CLI::Range(0U, kHourMs))
       ->capture_default_str();
   app.add_option("--sctp-scheduler", scheduler_,
-                 "SCTP: whose message goes first: fcfs (first come) or rr (streams in turns)")
+                 "SCTP: stream scheduler: fcfs (first come, first served) or rr (round robin)")
       ->check(CLI::IsMember({"fcfs", "rr"}))
       ->capture_default_str();
   app.add_option("--sctp-buffer", sctp_.buffer,
-                 "SCTP: send and receive buffer of an association, octets; 0: what suits the stack")
+                 "SCTP: send and receive buffer per association, bytes; 0: the stack's default")
       ->check(CLI::Range(kBufferMin, kBufferMax) | CLI::IsMember({0}))
       ->capture_default_str();
 }
 
 std::optional<std::string> TransportArguments::fault() {
   if (rto_min_ms_ > rto_initial_ms_ || rto_initial_ms_ > rto_max_ms_) {
-    return "--sctp-rto-min, --sctp-rto-initial and --sctp-rto-max are not in rising order";
+    return "--sctp-rto-min must not exceed --sctp-rto-initial, nor that --sctp-rto-max";
   }
   for (const auto& text : bind_) {
     boost::system::error_code error;
     boost::asio::ip::make_address(text, error);
-    if (error) return "--bind: '" + text + "' is no IP address";
+    if (error) return "--bind: expected an IP address, got '" + text + "'";
   }
   return load_tls();
 }

@@ -8,14 +8,14 @@ namespace simco::net {
 std::expected<HostPort, std::string> parse_host_port(std::string_view text,
                                                      std::uint16_t default_port) {
   const auto bad = [&](const char* why) {
-    return std::unexpected("'" + std::string(text) + "' is no HOST[:PORT]: " + why);
+    return std::unexpected("expected HOST[:PORT], got '" + std::string(text) + "': " + why);
   };
   if (const auto comma = text.rfind(','); comma != std::string_view::npos) {
     const auto first = parse_host_port(text.substr(0, comma), 0);
     auto last = parse_host_port(text.substr(comma + 1), default_port);
     if (!first) return first;
     if (!last) return last;
-    if (first->port != 0) return bad("the port comes once, at the end");
+    if (first->port != 0) return bad("give the port once, after the last host");
     HostPort result{first->host, last->port};
     result.further_hosts = first->further_hosts;
     result.further_hosts.push_back(last->host);
@@ -26,10 +26,10 @@ std::expected<HostPort, std::string> parse_host_port(std::string_view text,
   bool has_port = false;
   if (text.starts_with('[')) {
     const auto end = text.find(']');
-    if (end == std::string_view::npos) return bad("']' is missing");
+    if (end == std::string_view::npos) return bad("missing ']'");
     host = text.substr(1, end - 1);
     const auto rest = text.substr(end + 1);
-    if (!rest.empty() && rest.front() != ':') return bad("only ':PORT' can follow ']'");
+    if (!rest.empty() && rest.front() != ':') return bad("only ':PORT' may follow ']'");
     has_port = !rest.empty();
     if (has_port) port = rest.substr(1);
   } else if (std::ranges::count(text, ':') == 1) {
@@ -43,7 +43,7 @@ std::expected<HostPort, std::string> parse_host_port(std::string_view text,
   if (!has_port) return result;
   const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), result.port);
   if (error != std::errc{} || end != port.data() + port.size() || result.port == 0) {
-    return bad("the port is a number from 1 to 65535");
+    return bad("the port must be a number from 1 to 65535");
   }
   return result;
 }

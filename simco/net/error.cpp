@@ -18,17 +18,20 @@ class NetCategory final : public boost::system::error_category {
 std::string_view to_string(NetError error) {
   switch (error) {
     case NetError::kNoKernelSctp:
-      return "this kernel has no SCTP: load its module (modprobe sctp), or use the userland stack "
+      return "this kernel has no SCTP support: load the module (modprobe sctp) or use the userland "
+             "stack "
              "(--sctp-stack userland)";
     case NetError::kNoKernelEncaps:
-      return "the kernel's SCTP is not set up for UDP: set the sysctl net.sctp.udp_port";
+      return "UDP encapsulation is off in the kernel's SCTP: set the sysctl net.sctp.udp_port";
     case NetError::kOtherEventLoop:
-      return "userland SCTP is in use by another event loop of this process, and serves one only";
+      return "another event loop of this process already uses the userland SCTP stack, which "
+             "supports "
+             "only one";
     case NetError::kAssociationAborted: return "the peer aborted the association";
-    case NetError::kAssociationLost: return "the peer of the association does not answer any more";
-    case NetError::kAssociationRestarted: return "the peer has restarted the association";
+    case NetError::kAssociationLost: return "the peer of the association no longer responds";
+    case NetError::kAssociationRestarted: return "the peer restarted the association";
     case NetError::kCrowdedOut:
-      return "closed, before its TLS handshake was over, to make room for others";
+      return "closed during its TLS handshake to make room for other connections";
   }
   return "undefined transport error";
 }

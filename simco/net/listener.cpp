@@ -69,9 +69,10 @@ class Opening {
     const std::string how = sctp.udp_encaps == 0
                                 ? "directly over IP"
                                 : "over UDP port " + std::to_string(sctp.udp_encaps);
-    result_.notes.push_back(
-        std::string(sctp.stack == SctpStack::kAuto ? "this kernel has no SCTP: " : "sctp: ") +
-        "using the userland stack " + how);
+    result_.notes.push_back(std::string(sctp.stack == SctpStack::kAuto
+                                            ? "this kernel has no SCTP support: "
+                                            : "sctp: ") +
+                            "using the userland stack " + how);
     open("sctp", addresses_.front(), " " + how, [&] {
       return sctp::listen_userland(executor_, addresses_, options_.port, sctp, read_buffer_,
                                    on_accept_, on_error_);
@@ -106,16 +107,16 @@ class Opening {
                                             std::to_string(port));
     if (sctp::kernel_has_sctp() && !sctp::kernel_grants_buffers(options_.sctp)) {
       result_.warnings.push_back(
-          "sctp: the kernel grants smaller buffers than wanted, busy associations will lose "
-          "messages and send them again: raise the sysctls net.core.rmem_max and wmem_max, or "
-          "start with CAP_NET_ADMIN");
+          "sctp: the kernel granted smaller buffers than requested; busy associations will have to "
+          "retransmit. Raise the sysctls net.core.rmem_max and net.core.wmem_max, or start with "
+          "CAP_NET_ADMIN");
     }
     if (options_.sctp.kernel_encaps && port != options_.sctp.udp_encaps) {
       const auto wanted = std::to_string(options_.sctp.udp_encaps);
       result_.warnings.push_back(
-          "sctp: agents that come over UDP port " + wanted +
-          " are not heard: the kernel's stack takes it from the sysctl net.sctp.udp_port=" +
-          wanted + ", to be set before this starts");
+          "sctp: agents on UDP port " + wanted +
+          " cannot reach the kernel's stack: set the sysctl net.sctp.udp_port=" + wanted +
+          " and restart");
     }
   }
 

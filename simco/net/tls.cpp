@@ -27,7 +27,7 @@ class TlsCategory final : public boost::system::error_category {
   const char* name() const noexcept override { return "simco.tls"; }
   std::string message(int value) const override {
     if (value <= kVerifyMax) {
-      return std::string("TLS: the peer's certificate is not accepted: ") +
+      return std::string("TLS: the peer's certificate was rejected: ") +
              X509_verify_cert_error_string(value);
     }
     const char* reason = ERR_reason_error_string(static_cast<unsigned long>(value));
@@ -137,7 +137,7 @@ std::expected<std::shared_ptr<const TlsContext>, std::string> TlsContext::load(
     return std::unexpected(file + ": " + last_reason());
   };
   if (files.authority.empty()) {
-    return std::unexpected(std::string("no file with the authority's certificate is named"));
+    return std::unexpected(std::string("a TLS certificate needs an authority (CA) file as well"));
   }
   if (SSL_CTX_load_verify_locations(raw, files.authority.c_str(), nullptr) != 1) {
     return fault(files.authority);
@@ -147,7 +147,7 @@ std::expected<std::shared_ptr<const TlsContext>, std::string> TlsContext::load(
   }
   if (agent && files.certificate.empty() && files.key.empty()) return context;
   if (files.certificate.empty() || files.key.empty()) {
-    return std::unexpected(std::string("a certificate and its key go together"));
+    return std::unexpected(std::string("give both a certificate and its key, or neither"));
   }
   if (SSL_CTX_use_certificate_chain_file(raw, files.certificate.c_str()) != 1) {
     return fault(files.certificate);

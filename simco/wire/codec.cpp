@@ -239,15 +239,15 @@ const char* name_of(MessageType type) {
 const char* to_string(DecodeError error) {
   switch (error) {
     case DecodeError::kTruncated: return "message is shorter than its header says";
-    case DecodeError::kImpossibleLength: return "message length fits no message";
-    case DecodeError::kLengthMismatch: return "octets do not end where the message does";
+    case DecodeError::kImpossibleLength: return "message length is impossible";
+    case DecodeError::kLengthMismatch: return "data does not end with the message";
     case DecodeError::kUndefinedBasicType: return "undefined basic message type";
     case DecodeError::kUndefinedSubType: return "undefined message sub-type";
-    case DecodeError::kMissingAttribute: return "an attribute is missing";
-    case DecodeError::kUnexpectedAttribute: return "an attribute does not belong where it stands";
-    case DecodeError::kAttributeLength: return "an attribute has a wrong length";
-    case DecodeError::kAttributeValue: return "an attribute has an undefined value";
-    case DecodeError::kTrailingOctets: return "octets are left over after the last attribute";
+    case DecodeError::kMissingAttribute: return "required attribute is missing";
+    case DecodeError::kUnexpectedAttribute: return "unexpected attribute";
+    case DecodeError::kAttributeLength: return "attribute has the wrong length";
+    case DecodeError::kAttributeValue: return "attribute has an undefined value";
+    case DecodeError::kTrailingOctets: return "trailing data after the last attribute";
   }
   return "undefined";
 }

@@ -124,8 +124,8 @@ TEST_F(SctpPrograms, WhatIsMissingIsOneLine) {
                      "0", "--log-level", "error"});
   EXPECT_EQ(middlebox.wait(), 1);
   EXPECT_EQ(middlebox.err(),
-            "simco-middlebox: cannot listen on sctp 127.0.0.1:0: this kernel has no SCTP: load its "
-            "module (modprobe sctp), or use the userland stack (--sctp-stack userland)\n");
+            "simco-middlebox: cannot listen on sctp 127.0.0.1:0: this kernel has no SCTP support: "
+            "load the module (modprobe sctp) or use the userland stack (--sctp-stack userland)\n");
   Program agent({"simcoctl", "--transport", "sctp", "--sctp-stack", "kernel", "list"});
   EXPECT_EQ(agent.wait(), 1);
   EXPECT_NE(agent.err().find("this kernel has no SCTP"), std::string::npos) << agent.err();

@@ -66,13 +66,14 @@ TEST_F(TlsPrograms, CertificatesAreReloaded) {
   // A file that is not there changes nothing.
   configure(authority.files("nobody"));
   box.signal(SIGHUP);
-  EXPECT_NE(box.line_with("not taken").find("nobody.pem: No such file"), std::string::npos);
+  EXPECT_NE(box.line_with("configuration rejected").find("nobody.pem: No such file"),
+            std::string::npos);
   EXPECT_EQ(run("simcoctl", words(proxy, port), list), "");
 
   const Authority other("other");
   configure(other.issue("box", "IP:127.0.0.1"));
   box.signal(SIGHUP);
-  box.line_with("configuration taken");
+  box.line_with("configuration reloaded");
   const auto renewed = other.issue("proxy1");
   run("simcoctl", words(renewed, port),
       {"enable", "--udp", "--internal", "10.0.0.1:4000", "--external", "192.0.2.1:4000"});
@@ -108,21 +109,21 @@ TEST_F(TlsPrograms, MistakesAreExplained) {
   const auto box = [&](const std::vector<std::string>& words) {
     return run("simco-middlebox", {"--port", "0"}, words, 2);
   };
-  EXPECT_NE(box({"--require", "tls"}).find("needs --transport tcp, --tls-certificate"),
+  EXPECT_NE(box({"--require", "tls"}).find("requires --transport tcp, --tls-certificate"),
             std::string::npos);
-  EXPECT_NE(box({"--tls-ca", proxy.authority}).find("certificate and its key go together"),
+  EXPECT_NE(box({"--tls-ca", proxy.authority}).find("both a certificate and its key"),
             std::string::npos);
   EXPECT_NE(box({"--tls-ca", proxy.authority, "--tls-certificate", proxy.certificate, "--tls-key",
                  box_files.key})
                 .find("key values mismatch"),
             std::string::npos);
   EXPECT_NE(box({"--tls-certificate", proxy.certificate, "--tls-key", proxy.key})
-                .find("no file with the authority's certificate"),
+                .find("needs an authority (CA) file"),
             std::string::npos);
-  EXPECT_NE(run("simcoctl", {"--tls-name", "box"}, {"list"}, 2).find("needs --tls-ca"),
+  EXPECT_NE(run("simcoctl", {"--tls-name", "box"}, {"list"}, 2).find("requires --tls-ca"),
             std::string::npos);
   EXPECT_NE(run("simcoctl", {"--transport", "sctp", "--tls-ca", proxy.authority}, {"list"}, 2)
-                .find("are for --transport tcp"),
+                .find("require --transport tcp"),
             std::string::npos);
 }
 

@@ -215,7 +215,7 @@ TEST_F(Tls, ACertificateThatIsNotGoodIsRefused) {
   auto foreign = other.issue("proxy1");
   // The agent does not know the middlebox's authority; then the other way round.
   EXPECT_EQ(why(with(foreign)),
-            "TLS: the peer's certificate is not accepted: unable to get local issuer certificate");
+            "TLS: the peer's certificate was rejected: unable to get local issuer certificate");
   foreign.authority = authority.certificate();
   EXPECT_EQ(why(with(foreign)), "TLS: tlsv1 alert unknown ca");
   EXPECT_NE(why(with({{}, {}, authority.certificate()})).find("certificate required"),
