@@ -29,16 +29,16 @@ class ReplyCategory final : public boost::system::error_category {
 std::string_view to_string(AgentError error) {
   switch (error) {
     case AgentError::kNotOpen: return "no session is open";
-    case AgentError::kAlreadyOpen: return "a session is open already";
+    case AgentError::kAlreadyOpen: return "a session is already open";
     case AgentError::kTimeout: return "no reply from the middlebox in time";
-    case AgentError::kConnectionLost: return "the connection to the middlebox is lost";
-    case AgentError::kTerminated: return "the session was ended before the reply came";
+    case AgentError::kConnectionLost: return "lost the connection to the middlebox";
+    case AgentError::kTerminated: return "the session ended before the reply arrived";
     case AgentError::kMiddleboxTerminated: return "the middlebox ended the session";
-    case AgentError::kBadlyFormedMessage: return "the middlebox could not read our message";
-    case AgentError::kAuthenticationNeeded: return "the middlebox asks for authentication";
-    case AgentError::kMiddleboxNotAuthentic: return "the middlebox could not prove who it is";
-    case AgentError::kProtocolError: return "the middlebox broke the protocol";
-    case AgentError::kOverloaded: return "too much is queued to the middlebox already";
+    case AgentError::kBadlyFormedMessage: return "the middlebox rejected a message as badly formed";
+    case AgentError::kAuthenticationNeeded: return "the middlebox requires authentication";
+    case AgentError::kMiddleboxNotAuthentic: return "the middlebox failed to authenticate itself";
+    case AgentError::kProtocolError: return "the middlebox violated the protocol";
+    case AgentError::kOverloaded: return "too many requests are queued for the middlebox";
     case AgentError::kTidsExhausted: return "the session has no transaction identifiers left";
   }
   return "undefined agent error";

@@ -116,7 +116,7 @@ void Generator::pump(Lane& lane) {
     Sample& sample = lane.waiting.front();
     const std::size_t queued_before = lane.client->queued();
     const auto tid = lane.client->send(sample.index);
-    if (!tid) return abort("a connection takes no more transactions");
+    if (!tid) return abort("a connection accepts no more transactions");
     lane.queued_total += lane.client->queued() - queued_before;
     sample.tid = *tid;
     sample.stream = lane.client->channel()->stream_of(*tid);
@@ -226,8 +226,9 @@ void Generator::check_lag(const Lane& lane, std::int64_t now) {
     if (found != lane.in_flight.end()) oldest = found->second.scheduled_ns;
   }
   if (static_cast<double>(now - oldest) < options_.abort_lag_s * 1e9) return;
-  abort(fmt::format("a message could not be handed to the transport {:.3f} s after its time",
-                    static_cast<double>(now - oldest) / 1e9));
+  abort(fmt::format(
+      "a message was still not handed to the transport {:.3f} s after its scheduled time",
+      static_cast<double>(now - oldest) / 1e9));
 }
 
 // --- The end -----------------------------------------------------------------------------------

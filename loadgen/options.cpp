@@ -36,21 +36,21 @@ std::optional<UsageExit> parse(CLI::App& app, const std::string& program, int ar
 /// How long it waits, and for what.
 void declare_patience(CLI::App& app, GeneratorOptions& run, const CLI::Validator& positive) {
   app.add_option("--abort-lag", run.abort_lag_s,
-                 "Stop when a message could not be handed to the transport this long after its "
+                 "Stop if a message cannot be handed to the transport within this time after its "
                  "scheduled time, seconds")
       ->check(positive)
       ->capture_default_str();
-  app.add_option("--timeout", run.timeout_s, "Longest wait for a reply, seconds")
+  app.add_option("--timeout", run.timeout_s, "Maximum time to wait for a reply, seconds")
       ->check(positive)
       ->capture_default_str();
 }
 
 void declare_output(CLI::App& app, Settings& settings) {
   app.add_flag("--hold", settings.hold,
-               "When all connections are open, say 'connected' on standard error and wait for a "
-               "line on standard input");
-  app.add_option("--json", settings.json, "Write results to this file; -: standard output");
-  app.add_option("--samples", settings.samples, "Write a line per transaction to this CSV file");
+               "When all connections are open, print 'connected' on standard error and wait for "
+               "a line on standard input");
+  app.add_option("--json", settings.json, "File to write results to; -: standard output");
+  app.add_option("--samples", settings.samples, "CSV file to write one line per transaction to");
 }
 
 }  // namespace
@@ -63,36 +63,39 @@ std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* a
   std::string name;
   std::string secret_file;
   std::uint64_t count = 0;
-  CLI::App app("Offers SIMCO transactions and measures how long they take (open loop)", program);
+  CLI::App app("Open-loop load generator for SIMCO (RFC 4540)", program);
   const auto positive = CLI::Range(std::numeric_limits<double>::min(), kForever);
-  app.add_option("--connect", connect, "Middlebox, HOST[,HOST...][:PORT]")->capture_default_str();
+  app.add_option("--connect", connect, "Middlebox: HOST[,HOST...][:PORT]")->capture_default_str();
   cli::TransportArguments transport;
   transport.declare(app, cli::Role::kAgent);
   transport.declare_tls(app);
   app.add_flag("--unordered", settings.unordered,
-               "SCTP: echo messages may overtake each other, also in a stream");
-  app.add_option("--connections", settings.connections, "Parallel connections or associations")
+               "SCTP: send echo messages unordered, even within a stream");
+  app.add_option("--connections", settings.connections,
+                 "Number of parallel connections or associations")
       ->check(CLI::Range(std::uint32_t{1}, kConnectionsMax))
       ->capture_default_str();
-  app.add_option("--workload", settings.workload, "per: PER transactions; echo: against simco-echo")
+  app.add_option("--workload", settings.workload,
+                 "per: PER transactions; echo: messages to simco-echo")
       ->check(CLI::IsMember({"per", "echo"}))
       ->capture_default_str();
-  app.add_option("--rules", settings.rules, "Rules to keep alive; the oldest are deleted; 0: all");
-  app.add_option("--name", name, "Name of this agent, where the middlebox wants one");
-  app.add_option("--secret-file", secret_file, "File with the secret that belongs to the name");
-  app.add_option("--rate", run.rate, "Transactions per second offered")
+  app.add_option("--rules", settings.rules, "Rules to keep; older ones are deleted; 0: keep all");
+  app.add_option("--name", name, "Name of this agent, if the middlebox requires authentication");
+  app.add_option("--secret-file", secret_file, "File with this agent's secret");
+  app.add_option("--rate", run.rate, "Offered load, transactions per second")
       ->check(CLI::Range(1e-6, kRateMax))
       ->capture_default_str();
-  app.add_option("--arrivals", settings.arrivals, "Arrival process")
+  app.add_option("--arrivals", settings.arrivals, "Arrival process: poisson or constant")
       ->check(CLI::IsMember({"poisson", "constant"}))
       ->capture_default_str();
-  auto* by_count = app.add_option("--count", count, "Transactions to measure")
+  auto* by_count = app.add_option("--count", count, "Number of transactions to measure")
                        ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 32));
-  app.add_option("--duration", run.duration_s, "Time to measure, seconds")
+  app.add_option("--duration", run.duration_s, "Duration of the measurement, seconds")
       ->check(positive)
       ->excludes(by_count)
       ->capture_default_str();
-  app.add_option("--warmup", run.warmup, "Transactions sent first and not counted")
+  app.add_option("--warmup", run.warmup,
+                 "Number of transactions to send first, without counting them")
       ->capture_default_str();
   declare_patience(app, run, positive);
   app.add_option("--seed", run.seed, "Seed of the arrival process")->capture_default_str();
@@ -103,12 +106,13 @@ std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* a
   settings.transport = transport.options();
   const bool sctp = settings.transport.transport == net::Transport::kSctp;
   if (settings.transport.tls && settings.workload == "echo") {
-    return std::unexpected(wrong(program, "TLS is for --workload per: simco-echo has none"));
+    return std::unexpected(
+        wrong(program, "TLS requires --workload per: simco-echo does not support TLS"));
   }
   if (settings.unordered && (settings.workload != "echo" || !sctp)) {
     return std::unexpected(wrong(program,
-                                 "--unordered is for --workload echo --transport sctp: "
-                                 "SIMCO's own messages are ordered"));
+                                 "--unordered requires --workload echo --transport sctp: "
+                                 "SIMCO messages are always ordered"));
   }
   const auto target = net::parse_host_port(connect, kSimcoPort);
   if (!target) return std::unexpected(wrong(program, "--connect: " + target.error()));
@@ -128,12 +132,12 @@ std::expected<net::ListenOptions, UsageExit> parse_echo_settings(int argc,
   const std::string program = "simco-echo";
   net::ListenOptions settings;
   cli::TransportArguments transport;
-  CLI::App app("Sends every message back: the other end of simco-loadgen --workload echo", program);
+  CLI::App app("Echo server for simco-loadgen --workload echo", program);
   transport.declare(app, cli::Role::kListener);
-  app.add_option("--listen", settings.addresses, "Addresses to listen on, separated by commas")
+  app.add_option("--listen", settings.addresses, "Addresses to listen on, comma-separated")
       ->delimiter(',')
       ->capture_default_str();
-  app.add_option("--port", settings.port, "Port to listen on; 0: any free one")
+  app.add_option("--port", settings.port, "Port to listen on; 0: any free port")
       ->capture_default_str();
   if (const auto exit = parse(app, program, argc, argv)) return std::unexpected(*exit);
   if (const auto fault = transport.fault()) return std::unexpected(wrong(program, *fault));
@@ -143,7 +147,8 @@ std::expected<net::ListenOptions, UsageExit> parse_echo_settings(int argc,
     boost::system::error_code error;
     boost::asio::ip::make_address(address, error);
     if (error) {
-      return std::unexpected(wrong(program, "--listen: '" + address + "' is no IP address"));
+      return std::unexpected(
+          wrong(program, "--listen: expected an IP address, got '" + address + "'"));
     }
   }
   return settings;

@@ -53,8 +53,9 @@ std::string notes(const Results& results) {
   const auto lag = results.recorder.lag().summary();
   if (lag_matters(lag, response)) {
     text += fmt::format(
-        "note: the generator itself was late by up to {:.3f} ms in 99 % of the cases; this machine "
-        "is too busy for finer results\n",
+        "note: the generator itself was up to {:.3f} ms late for 99 % of transactions; this "
+        "machine "
+        "is too busy for more precise results\n",
         lag.p99);
   }
   return text;
@@ -136,7 +137,7 @@ std::string table(const Results& results) {
                   s.generator.rate, s.generator.seed);
   text += fmt::format("transactions: {} offered, {} sent, {} completed, {} refused, {} timed out",
                       c.offered, c.sent, c.completed, c.refused, c.timed_out);
-  if (s.rules != 0) text += fmt::format("; {} rules deleted again", results.generator.deleted());
+  if (s.rules != 0) text += fmt::format("; {} rules deleted", results.generator.deleted());
   text += fmt::format("\nachieved {:.1f}/s over {:.3f} s\n\n", rate_achieved(results.recorder),
                       elapsed_s(results.recorder));
   text += fmt::format("{:<22}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}\n", "milliseconds",

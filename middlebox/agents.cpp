@@ -27,7 +27,7 @@ std::optional<std::string> text_of(const toml::node& node) {
 /// Reads an array of strings or integers, one by one, as text.
 Fault each_of(const toml::node& node, const std::function<Fault(const std::string&)>& take) {
   const auto* list = node.as_array();
-  if (list == nullptr) return "is to be a list, in brackets";
+  if (list == nullptr) return "must be a list in brackets";
   for (const auto& item : *list) {
     std::string text;
     if (const auto* number = item.as_integer()) {
@@ -35,7 +35,7 @@ Fault each_of(const toml::node& node, const std::function<Fault(const std::strin
     } else if (const auto plain = text_of(item)) {
       text = *plain;
     } else {
-      return "has an element that is neither text nor a number";
+      return "must contain only strings and numbers";
     }
     if (auto fault = take(text)) return fault;
   }
@@ -53,13 +53,13 @@ Fault read_flag(const toml::node& node, bool& flag) {
     flag = value->get();
     return std::nullopt;
   }
-  return "is to be true or false";
+  return "must be true or false";
 }
 
 Fault read_limit(const toml::node& node, std::uint32_t& limit) {
   const auto* number = node.as_integer();
   if (number == nullptr || number->get() < 0 || number->get() > 0xFFFF'FFFF) {
-    return "is to be a number from 0 to 4294967295";
+    return "must be a number from 0 to 4294967295";
   }
   limit = static_cast<std::uint32_t>(number->get());
   return std::nullopt;
@@ -69,8 +69,8 @@ Fault read_prefixes(const toml::node& node, std::vector<IpPrefix>& prefixes) {
   return each_of(node, [&](const std::string& text) -> Fault {
     const auto prefix = parse_prefix(text);
     if (!prefix) {
-      return "has '" + text +
-             "', which is no address or prefix (or has bits set beyond its length)";
+      return "expects ADDRESS or PREFIX/LENGTH, got '" + text +
+             "' (a prefix must not have bits set beyond its length)";
     }
     prefixes.push_back(*prefix);
     return std::nullopt;
@@ -86,8 +86,7 @@ Fault read_ports(const toml::node& node, std::vector<PortRange>& ranges) {
     if (dash != std::string::npos) {
       good = good && parse_number(std::string_view(text).substr(dash + 1), range.last);
     }
-    if (!good || range.first > range.last)
-      return "has '" + text + "', which is no port or LOW-HIGH";
+    if (!good || range.first > range.last) return "expects a port or LOW-HIGH, got '" + text + "'";
     ranges.push_back(range);
     return std::nullopt;
   });
@@ -103,9 +102,9 @@ Fault read_protocols(const toml::node& node, AgentPolicy& agent) {
     std::uint8_t number = 0;
     if (name != names.end()) number = static_cast<std::uint8_t>(name->second);
     if (name == names.end() && (!parse_number(text, number) || number == 0)) {
-      return "has '" + text +
-             "', which is no protocol: give a number from 1 to 255, or tcp, udp, "
-             "sctp, dccp, udplite, icmp, icmpv6, gre, esp, ah";
+      return "expects a protocol number from 1 to 255, or tcp, udp, sctp, dccp, udplite, icmp, "
+             "icmpv6, gre, esp or ah; got '" +
+             text + "'";
     }
     agent.protocols->set(number);
     return std::nullopt;
@@ -122,7 +121,7 @@ Fault read_transactions(const toml::node& node, AgentPolicy& agent) {
   return each_of(node, [&](const std::string& text) -> Fault {
     const auto name = names.find(text);
     if (name == names.end()) {
-      return "has '" + text + "', which is none of PRR, PER, PEA, PDR, PLC, PRS, PRL";
+      return "expects PRR, PER, PEA, PDR, PLC, PRS or PRL, got '" + text + "'";
     }
     agent.transactions.set(static_cast<std::size_t>(name->second));
     return std::nullopt;
@@ -138,7 +137,7 @@ Fault read_wildcards(const toml::node& node, AgentPolicy& agent) {
   return each_of(node, [&](const std::string& text) -> Fault {
     const auto name = names.find(text);
     if (name == names.end()) {
-      return "has '" + text + "', which is none of internal, external, port, protocol";
+      return "expects internal, external, port or protocol, got '" + text + "'";
     }
     *name->second = true;
     return std::nullopt;
@@ -154,7 +153,7 @@ Fault read_owners(const toml::node& node, std::vector<std::string>& owners) {
 
 Fault read_secret(const toml::node& node, std::string& secret) {
   const auto text = text_of(node);
-  if (!text || text->empty()) return "is to be text, and not empty";
+  if (!text || text->empty()) return "must be a non-empty string";
   secret = *text;
   return std::nullopt;
 }
@@ -162,7 +161,7 @@ Fault read_secret(const toml::node& node, std::string& secret) {
 /// The whole file but the end of its last line, relative to the configuration file's folder.
 Fault read_secret_file(const toml::node& node, const std::string& config, std::string& secret) {
   const auto name = text_of(node);
-  if (!name) return "is to be the name of a file";
+  if (!name) return "must be a file name";
   const auto path = std::filesystem::path(config).parent_path() / *name;
   std::ifstream stream(path);
   std::stringstream text;
@@ -178,7 +177,7 @@ Fault read_name(const toml::node& node, AgentPolicy& agent) {
   const auto name = text_of(node);
   if (!name || name->empty() || name->size() > kOwnerSizeMax ||
       name->find('\0') != std::string::npos) {
-    return fmt::format("is to be text of 1 to {} octets", kOwnerSizeMax);
+    return fmt::format("must be a string of 1 to {} bytes", kOwnerSizeMax);
   }
   agent.name = *name;
   if (!name->starts_with("anonymous") || *name == "anonymous") return std::nullopt;
@@ -186,7 +185,8 @@ Fault read_name(const toml::node& node, AgentPolicy& agent) {
       parse_prefix(std::string_view(*name).substr(policy::kAnonymousPrefix.size()))) {
     return std::nullopt;
   }
-  return "'" + *name + "' is to be 'anonymous', 'anonymous@ADDRESS' or 'anonymous@PREFIX/LENGTH'";
+  return "must be 'anonymous', 'anonymous@ADDRESS' or 'anonymous@PREFIX/LENGTH', got '" + *name +
+         "'";
 }
 
 Fault read_key(std::string_view key, const toml::node& node, const std::string& path,
@@ -210,24 +210,24 @@ Fault read_key(std::string_view key, const toml::node& node, const std::string& 
   if (key == "max-lifetime") return read_limit(node, agent.lifetime_max_s);
   if (key == "see") return read_owners(node, agent.may_see);
   if (key == "change") return read_owners(node, agent.may_change);
-  return "is no key of an agent";
+  return "is not a valid key for an agent";
 }
 
 /// What is wrong with an agent as a whole.
 Fault judge(const toml::table& table, const AgentPolicy& agent) {
-  if (agent.name.empty()) return "an agent without name";
+  if (agent.name.empty()) return "agent without a name";
   if (table.contains("secret") && table.contains("secret-file")) {
-    return "agent '" + agent.name + "' has both secret and secret-file";
+    return "agent '" + agent.name + "' must not have both secret and secret-file";
   }
   const bool anonymous = agent.name.starts_with("anonymous");
   if (!anonymous && agent.secret.empty() && !agent.has_certificate) {
     return "agent '" + agent.name +
-           "' has neither secret, secret-file nor certificate = true; one that does not "
-           "authenticate is to be called anonymous, or anonymous@ADDRESS";
+           "' needs a secret, a secret-file or certificate = true; an agent that does not "
+           "authenticate must be named anonymous or anonymous@ADDRESS";
   }
   if (anonymous && (!agent.secret.empty() || agent.has_certificate)) {
     return "agent '" + agent.name +
-           "' has a secret or certificate, but anonymous agents do not "
+           "' must not have a secret or certificate: anonymous agents do not "
            "authenticate";
   }
   return std::nullopt;
@@ -264,7 +264,7 @@ std::expected<Agents, std::string> read_agents(const toml::table& table, const s
   }
   if (const auto* node = table.get("secret-file")) {
     if (!agents.secret.empty()) {
-      return std::unexpected(at(path, *node, "there are both secret and secret-file"));
+      return std::unexpected(at(path, *node, "give either secret or secret-file, not both"));
     }
     if (const auto fault = read_secret_file(*node, path, agents.secret)) {
       return std::unexpected(at(path, *node, "'secret-file' " + *fault));
@@ -274,7 +274,7 @@ std::expected<Agents, std::string> read_agents(const toml::table& table, const s
   if (node == nullptr) return agents;
   const auto* list = node->as_array();
   if (list == nullptr || !list->is_array_of_tables()) {
-    return std::unexpected(at(path, *node, "agents are to be written as [[agent]] tables"));
+    return std::unexpected(at(path, *node, "agents must be written as [[agent]] tables"));
   }
   agents.directory = {};
   for (const auto& item : *list) {
@@ -282,7 +282,7 @@ std::expected<Agents, std::string> read_agents(const toml::table& table, const s
     if (!agent) return std::unexpected(agent.error());
     const auto name = agent->name;
     if (!agents.directory.add(std::move(*agent))) {
-      return std::unexpected(at(path, item, "there is an agent '" + name + "' already"));
+      return std::unexpected(at(path, item, "agent '" + name + "' is already defined"));
     }
   }
   return agents;

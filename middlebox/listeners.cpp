@@ -25,7 +25,7 @@ std::optional<std::vector<std::string>> texts_of(const toml::node& node) {
 
 Fault read_transport(const toml::node& node, net::ListenOptions& listen) {
   const auto texts = texts_of(node);
-  const auto fault = Fault("is to be \"tcp\", \"sctp\" or a list of them");
+  const auto fault = Fault("must be \"tcp\", \"sctp\" or a list of these");
   if (!texts) return fault;
   listen.transports.clear();
   for (const auto& text : *texts) {
@@ -39,25 +39,25 @@ Fault read_key(std::string_view key, const toml::node& node, ListenerSettings& s
   if (key == "transport") return read_transport(node, settings.listen);
   if (key == "listen") {
     const auto texts = texts_of(node);
-    if (!texts) return "is to be an address or a list of them";
+    if (!texts) return "must be an address or a list of addresses";
     settings.listen.addresses = *texts;
     return std::nullopt;
   }
   if (key == "port") {
     const auto port = node.value<std::int64_t>().value_or(-1);
     if (port < 0 || port > std::numeric_limits<std::uint16_t>::max()) {
-      return "is to be a number from 0 to 65535";
+      return "must be a number from 0 to 65535";
     }
     settings.listen.port = static_cast<std::uint16_t>(port);
     return std::nullopt;
   }
   if (key == "require") {
     const auto require = parse_require(node.value<std::string>().value_or(""));
-    if (!require) return "is to be \"none\", \"sa\" or \"tls\"";
+    if (!require) return "must be \"none\", \"sa\" or \"tls\"";
     settings.require = *require;
     return std::nullopt;
   }
-  return "is no key of a listener";
+  return "is not a valid key for a listener";
 }
 
 }  // namespace
@@ -78,10 +78,10 @@ std::expected<std::vector<ListenerSettings>, std::string> read_listeners(
     return std::unexpected(fmt::format("{}:{}: {}", path, where.source().begin.line, what));
   };
   const auto* list = node->as_array();
-  if (list == nullptr) return at(*node, "listeners are written as [[listener]]");
+  if (list == nullptr) return at(*node, "listeners must be written as [[listener]] tables");
   for (const auto& item : *list) {
     const auto* one = item.as_table();
-    if (one == nullptr) return at(item, "listeners are written as [[listener]]");
+    if (one == nullptr) return at(item, "listeners must be written as [[listener]] tables");
     auto& settings = result.emplace_back(like);
     for (const auto& [key, value] : *one) {
       if (const auto fault = read_key(key.str(), value, settings)) {

@@ -45,7 +45,8 @@ class Sink final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> 
  private:
   void sink_it_(const spdlog::details::log_msg& message) override {
     if (lost_ != 0) {
-      const auto text = fmt::format("{} lines of the log were lost: nobody read them", lost_);
+      const auto text =
+          fmt::format("{} log lines were lost because standard error was not read", lost_);
       const spdlog::details::log_msg note(message.time, {}, {}, spdlog::level::warn, text);
       if (put(note)) lost_ = 0;
     }

@@ -58,7 +58,7 @@ void warn_unless_forwarding() {
        {"/proc/sys/net/ipv4/ip_forward", "/proc/sys/net/ipv6/conf/all/forwarding"}) {
     std::FILE* file = std::fopen(path, "r");
     if (file == nullptr) continue;
-    if (std::fgetc(file) == '0') spdlog::warn("{} is 0: nothing is forwarded", path);
+    if (std::fgetc(file) == '0') spdlog::warn("{} is 0: the kernel forwards no packets", path);
     std::fclose(file);
   }
 }
@@ -73,7 +73,7 @@ std::unique_ptr<backend::Backend> make_backend(boost::asio::io_context& io,
                  settings.router.internal_if, settings.router.external_if);
     return backend;
   }
-  spdlog::warn("backend null: no rule is enforced, no traffic is filtered or translated");
+  spdlog::warn("backend null: rules are not enforced; no traffic is filtered or translated");
   return std::make_unique<backend::NullBackend>();
 }
 
@@ -83,7 +83,7 @@ std::unique_ptr<store::Store> make_store(const middlebox::Settings& settings) {
   auto made =
       store::make_store(settings.state, settings.state_on_disk ? Sync::kDisk : Sync::kSystem);
   if (!made) throw std::runtime_error("--state: " + made.error());
-  spdlog::info("rules are kept in {}", (*made)->place());
+  spdlog::info("storing rules in {}", (*made)->place());
   return std::move(*made);
 }
 
@@ -105,20 +105,20 @@ void reload(middlebox::Server& server, middlebox::Settings& settings,
   if (!fresh) {
     auto text = fresh.error().text;
     while (text.ends_with('\n')) text.pop_back();
-    spdlog::error("configuration not taken, all stays as it was: {}", text);
-    return manager.ready("configuration not taken, all stays as it was: " + text);
+    spdlog::error("configuration rejected; keeping the current one: {}", text);
+    return manager.ready("configuration rejected; keeping the current one: " + text);
   }
   for (const auto& [name, value] : fresh->options) {
     const bool taken = name == "log-level" || name.starts_with("tls-");
     if (!taken && settings.options[name] != value) {
-      spdlog::warn("--{} has changed: that takes a restart", name);
+      spdlog::warn("--{} has changed: restart to apply it", name);
     }
   }
   spdlog::set_level(spdlog::level::from_str(fresh->log_level));
   server.set_tls(fresh->server.listen.tls);
   server.apply(std::move(fresh->server.directory), fresh->server.secret);
-  spdlog::info("configuration taken");
-  manager.ready("configuration taken");
+  spdlog::info("configuration reloaded");
+  manager.ready("configuration reloaded");
 }
 
 int run(middlebox::Settings& settings, int argc, char** argv) {
@@ -134,7 +134,7 @@ int run(middlebox::Settings& settings, int argc, char** argv) {
                            store.get());
   if (metrics) {
     middlebox::run_without_privileges([&] { metrics->serve(settings.metrics); });
-    spdlog::info("metrics at http://{}/metrics", settings.metrics);
+    spdlog::info("serving metrics at http://{}/metrics", settings.metrics);
   }
   // What else can fail has not: from here on the kernel's table is ours.
   server.start();
@@ -155,7 +155,7 @@ int run(middlebox::Settings& settings, int argc, char** argv) {
   signals.async_wait(on_signal);
   int code = 0;
   server.on_taken([&] {
-    spdlog::error("another middlebox has taken the rules over: stopping");
+    spdlog::error("another middlebox has taken over the rules: stopping");
     code = kTakenOver;
     manager.stopping();
     server.stop([&io] { io.stop(); });
@@ -178,7 +178,7 @@ int main(int argc, char** argv) {
     return code;
   }
   if (settings->check_only) {
-    std::puts("simco-middlebox: the configuration is good");
+    std::puts("simco-middlebox: configuration OK");
     return 0;
   }
   std::signal(SIGPIPE, SIG_IGN);

@@ -29,7 +29,7 @@ constexpr std::array<const char*, policy::kTransactions> kTransactionNames = {
 constexpr std::array<const char*, kPhases> kPhaseNames = {"decide", "queue", "store", "kernel",
                                                           "reply"};
 /// RFC 4540 section 8.1: a PID is RESERVED or ENABLED; disable rules are told apart.
-constexpr std::array<const char*, 3> kRuleStates = {"reserved", "enabled", "disabling"};
+constexpr std::array<const char*, 3> kRuleStates = {"reserved", "enabled", "disable"};
 constexpr std::array<const char*, 3> kResults = {"done", "refused", "no-resources"};
 constexpr std::size_t kReplies = 256;  ///< low octets of 0x03NN; 0 stands for a positive reply
 
@@ -46,31 +46,30 @@ std::size_t index(auto value) { return static_cast<std::size_t>(value); }
 struct Metrics::Figures {
   std::shared_ptr<prometheus::Registry> registry = std::make_shared<prometheus::Registry>();
 
-  Gauge& connections = gauge("simco_connections", "Connections and associations that are open.");
+  Gauge& connections = gauge("simco_connections", "Open connections and associations.");
   Gauge& sessions = gauge("simco_sessions", "Open sessions.");
   Gauge& groups = gauge("simco_groups", "Groups of policy rules.");
-  Counter& sessions_opened = counter("simco_sessions_opened_total", "Sessions that were opened.");
+  Counter& sessions_opened = counter("simco_sessions_opened_total", "Sessions opened.");
   Counter& authentication_failures =
-      counter("simco_authentication_failures_total", "Tokens that proved nothing.");
+      counter("simco_authentication_failures_total", "Authentication tokens rejected.");
   Counter& expirations =
-      counter("simco_expirations_total", "Rules that ended because their lifetime was over.");
-  prometheus::Family<Counter>& sessions_refused =
-      prometheus::BuildCounter()
-          .Name("simco_sessions_refused_total")
-          .Help("Sessions that were not opened, by reply code.")
-          .Register(*registry);
+      counter("simco_expirations_total", "Rules ended because their lifetime expired.");
+  prometheus::Family<Counter>& sessions_refused = prometheus::BuildCounter()
+                                                      .Name("simco_sessions_refused_total")
+                                                      .Help("Sessions refused, by reply code.")
+                                                      .Register(*registry);
   prometheus::Family<Counter>& transactions =
       prometheus::BuildCounter()
           .Name("simco_transactions_total")
-          .Help("Policy rule transactions answered, by type and reply (ok or the code).")
+          .Help("Policy rule transactions answered, by type and reply (ok or the reply code).")
           .Register(*registry);
   Histogram& batches = prometheus::BuildHistogram()
                            .Name("simco_batch_changes")
-                           .Help("Changes of rules that went to the backend in one batch.")
+                           .Help("Rule changes per batch sent to the backend.")
                            .Register(*registry)
                            .Add({}, kBatch);
   Counter& store_failures =
-      counter("simco_store_failures_total", "Times that the store could not keep a batch.");
+      counter("simco_store_failures_total", "Batches that could not be stored.");
   std::array<Gauge*, kRuleStates.size()> rules{};
   std::array<Counter*, kResults.size()> changes{};
   std::array<Histogram*, kPhases> phases{};
@@ -87,14 +86,14 @@ struct Metrics::Figures {
     fill_pools();
     auto& times = prometheus::BuildHistogram()
                       .Name("simco_transaction_seconds")
-                      .Help("Time of policy rule transactions in the middlebox, by phase.")
+                      .Help("Time that policy rule transactions spend in the middlebox, by phase.")
                       .Register(*registry);
     for (std::size_t i = 0; i < kPhases; ++i) {
       phases[i] = &times.Add({{"phase", kPhaseNames[i]}}, kSeconds);
     }
     auto& results = prometheus::BuildCounter()
                         .Name("simco_backend_changes_total")
-                        .Help("Changes that the backend was asked for, by result.")
+                        .Help("Rule changes requested from the backend, by result.")
                         .Register(*registry);
     for (std::size_t i = 0; i < kResults.size(); ++i) {
       changes[i] = &results.Add({{"result", kResults[i]}});
@@ -127,9 +126,9 @@ struct Metrics::Figures {
         gauges[i] = &family.Add(labels);
       }
     };
-    add(pool_addresses, "simco_pool_addresses", "Addresses of a NAT's pool.");
-    add(pool_used, "simco_pool_addresses_in_use", "Addresses of which a rule holds something.");
-    add(pool_ports, "simco_pool_ports_in_use", "Ports that rules hold, of all protocols.");
+    add(pool_addresses, "simco_pool_addresses", "Addresses in the NAT pool.");
+    add(pool_used, "simco_pool_addresses_in_use", "Pool addresses with at least one port in use.");
+    add(pool_ports, "simco_pool_ports_in_use", "Pool ports in use, all protocols.");
   }
 };
 

@@ -23,13 +23,14 @@ std::expected<AddressRange, std::string> parse_range(const std::string& word) {
     const auto first = parse_address(std::string_view(word).substr(0, dash));
     const auto last = parse_address(std::string_view(word).substr(dash + 1));
     if (!first || !last || first->version != last->version || *last < *first) {
-      return std::unexpected("'" + word + "' is no range of addresses");
+      return std::unexpected("expected ADDRESS-ADDRESS in ascending order, got '" + word + "'");
     }
     return AddressRange{*first, distance(*first, *last) + 1};
   }
   const auto prefix = parse_prefix(word);
   if (!prefix) {
-    return std::unexpected("'" + word + "' is no ADDRESS, ADDRESS-ADDRESS or PREFIX/LENGTH");
+    return std::unexpected("expected ADDRESS, ADDRESS-ADDRESS or PREFIX/LENGTH, got '" + word +
+                           "'");
   }
   const unsigned host_bits = address_bits(prefix->address.version) - prefix->length;
   return AddressRange{prefix->address, host_bits > 16 ? 65'536U : 1U << host_bits};
@@ -50,7 +51,7 @@ std::expected<std::vector<AddressRange>, std::string> parse_pool(
     const auto range = parse_range(word);
     if (!range) return std::unexpected(range.error());
     if (std::ranges::any_of(pool, [&](const auto& other) { return overlap(other, *range); })) {
-      return std::unexpected("'" + word + "' overlaps with another part of the pool");
+      return std::unexpected("'" + word + "' overlaps another part of the pool");
     }
     pool.push_back(*range);
     addresses += range->count;

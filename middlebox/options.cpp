@@ -42,43 +42,46 @@ struct Raw {
 void declare_router(CLI::App& app, Raw& raw) {
   auto& router = raw.settings.router;
   app.add_option("--internal-if", router.internal_if,
-                 "nftables: interface to the internal network");
+                 "nftables: interface towards the internal network");
   app.add_option("--external-if", router.external_if,
-                 "nftables: interface to the external network");
-  app.add_option("--table", router.table, "nftables: name of the table, of family inet")
+                 "nftables: interface towards the external network");
+  app.add_option("--table", router.table, "nftables: name of the table (family inet)")
       ->capture_default_str();
   app.add_option(
          "--table-mode", raw.table_mode,
-         "nftables: own (the table is the middlebox's) or shared (it is the site's, and its "
-         "chains jump to simco-forward, simco-prerouting and simco-postrouting)")
+         "nftables: own (the middlebox has a table of its own) or shared (it uses the site's "
+         "table, whose chains jump to simco-forward, simco-prerouting and simco-postrouting)")
       ->check(CLI::IsMember({"own", "shared"}))
       ->capture_default_str();
   app.add_option("--claim-table", raw.claim_table,
-                 "nftables: auto (where the kernel can, as of Linux 6.9, nobody else can change or "
-                 "flush the middlebox's own table while it runs) or no (others can; what they "
-                 "change is put right)")
+                 "nftables: auto (from Linux 6.9 on, prevent other programs from changing or "
+                 "flushing the middlebox's own table while it runs) or no (allow it, and repair "
+                 "the table afterwards)")
       ->check(CLI::IsMember({"auto", "no"}))
       ->capture_default_str();
-  app.add_flag("--allow-outbound", router.allow_outbound,
-               "nftables: internal to external passes without rules, and so do the answers");
+  app.add_flag(
+      "--allow-outbound", router.allow_outbound,
+      "nftables: let flows from internal to external pass without rules, with their replies");
   app.add_flag_function(
       "--keep-rules", [&raw](std::int64_t count) { raw.keep_rules = count > 0; },
-      "nftables: an orderly stop leaves the table in the kernel, and its rules until they expire; "
-      "so it does with --state, unless that comes with --keep-rules=false");
+      "nftables: leave the table in the kernel after an orderly stop, so that its rules stay in "
+      "force until they expire (default with --state; --keep-rules=false turns it off)");
 }
 
 void declare_limits(CLI::App& app, Raw& raw) {
   auto& server = raw.settings.server;
-  app.add_option("--max-lifetime", server.lifetime_max_s, "Longest lifetime granted, seconds")
+  app.add_option("--max-lifetime", server.lifetime_max_s,
+                 "Maximum lifetime granted to a rule, seconds")
       ->check(CLI::Range(std::uint32_t{1}, std::uint32_t{0xFFFF'FFFF}))
       ->capture_default_str();
-  app.add_option("--max-rules", server.rules_max, "Policy rules in all")->capture_default_str();
+  app.add_option("--max-rules", server.rules_max, "Maximum number of policy rules")
+      ->capture_default_str();
   app.add_option(
          "--max-elements", server.elements_max,
-         "What all rules may take in the kernel: an element for each port of a rule (one for "
-         "more than 1,024), with a NAT three")
+         "Maximum number of kernel elements for all rules together: one per port of a rule (one "
+         "for more than 1,024 ports); with NAT, three")
       ->capture_default_str();
-  app.add_option("--max-sessions", server.sessions_max, "Open sessions in all")
+  app.add_option("--max-sessions", server.sessions_max, "Maximum number of open sessions")
       ->capture_default_str();
 }
 
@@ -87,61 +90,62 @@ void declare(CLI::App& app, Raw& raw) {
   raw.transport.declare(app, cli::Role::kListener);
   raw.transport.declare_tls(app);
   app.add_option("--require", raw.require,
-                 "What agents need for a session, or get 0x0326: none (what their configuration "
-                 "says), sa (they prove who they are, by SA or by TLS), tls")
+                 "Security that a session requires, refused with 0x0326 otherwise: none (as "
+                 "configured for each agent), sa (authentication by SA or TLS) or tls")
       ->check(CLI::IsMember({"none", "sa", "tls"}))
       ->capture_default_str();
   app.add_option(
          "--listen", server.listen.addresses,
-         "Addresses to listen on, separated by commas; the kernel's SCTP has all of them as "
-         "paths (multi-homing)")
+         "Addresses to listen on, comma-separated; with the kernel's SCTP, all of them become "
+         "paths of each association (multi-homing)")
       ->delimiter(',')
       ->capture_default_str();
-  app.add_option("--port", server.listen.port, "Port to listen on; 0: any free one")
+  app.add_option("--port", server.listen.port, "Port to listen on; 0: any free port")
       ->capture_default_str();
-  app.add_option("--backend", raw.settings.backend, "Where rules are enforced")
+  app.add_option("--backend", raw.settings.backend, "What enforces the rules")
       ->check(CLI::IsMember({"null", "nftables"}))
       ->capture_default_str();
   declare_router(app, raw);
-  app.add_option("--mode", raw.mode, "Kind of middlebox")
+  app.add_option("--mode", raw.mode, "Type of middlebox: firewall, traditional NAT or twice NAT")
       ->check(CLI::IsMember({"firewall", "nat", "twice-nat"}))
       ->capture_default_str();
-  app.add_option(
-         "--outside", raw.outside,
-         "NAT: addresses for the outside: ADDR, ADDR-ADDR or PREFIX/LEN, separated by commas")
+  app.add_option("--outside", raw.outside,
+                 "NAT: outside address pool: ADDR, ADDR-ADDR or PREFIX/LEN, comma-separated")
       ->delimiter(',');
-  app.add_option("--inside", raw.inside, "Twice NAT: addresses for the inside")->delimiter(',');
-  app.add_option("--ports", raw.ports, "NAT: ports to give out, LOW-HIGH")->capture_default_str();
+  app.add_option("--inside", raw.inside, "Twice NAT: inside address pool")->delimiter(',');
+  app.add_option("--ports", raw.ports, "NAT: port pool, LOW-HIGH")->capture_default_str();
   app.add_option("--address-pooling", raw.pooling,
                  "NAT: paired (RFC 4787: one outside address per internal host) or arbitrary")
       ->check(CLI::IsMember({"paired", "arbitrary"}))
       ->capture_default_str();
   declare_limits(app, raw);
   app.add_option("--message-timeout", raw.message_timeout_s,
-                 "Longest silence inside a message, and before a session is open, seconds")
+                 "Maximum silence within a message and before a session is open, seconds")
       ->check(CLI::Range(0.01, 86'400.0))
       ->capture_default_str();
   app.add_flag("--allow-anonymous", raw.allow_anonymous,
-               "Listen beyond the loopback addresses although agents need not authenticate");
+               "Listen on non-loopback addresses even if agents need not authenticate");
   app.add_option("--config", raw.config,
-                 "TOML file: long option names as keys, and the agents; read again on SIGHUP");
-  app.add_option("--audit-rate", server.audit_rate,
-                 "Rule changes to log in a second at most, the others are counted; 0: none")
+                 "TOML file: long option names as keys, and the agents; reread on SIGHUP");
+  app.add_option(
+         "--audit-rate", server.audit_rate,
+         "Maximum number of rule changes to log per second, excess ones are only counted; 0: "
+         "log none")
       ->capture_default_str();
   app.add_option("--state", raw.settings.state,
-                 "Where rules are kept, so that they outlive the middlebox: a file, or "
+                 "Where to store rules so that they survive a restart: a file, or "
                  "redis://[USER[:PASSWORD]@]HOST[:PORT][/DB][?name=NAME&replicas=N]");
   app.add_option(
          "--state-sync", raw.state_sync,
-         "A file: when a rule is kept and its reply may go: disk (it survives the power) or "
-         "system (it survives the process)")
+         "State file: when a rule counts as stored and its reply may be sent: disk (survives a "
+         "power failure) or system (survives a crash of the process)")
       ->check(CLI::IsMember({"disk", "system"}))
       ->capture_default_str();
   app.add_option("--metrics", raw.settings.metrics,
-                 "ADDRESS:PORT: serve metrics for Prometheus there, at /metrics");
+                 "ADDRESS:PORT to serve Prometheus metrics on, at /metrics");
   app.add_flag("--check", raw.settings.check_only,
-               "Say whether the options and the configuration file are good, and end");
-  app.add_option("--log-level", raw.settings.log_level, "How much to log")
+               "Check the options and the configuration file, then exit");
+  app.add_option("--log-level", raw.settings.log_level, "Lowest level to log")
       ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error", "off"}))
       ->capture_default_str();
   app.set_version_flag("--version", "simco-middlebox " SIMCO_VERSION);
@@ -192,7 +196,9 @@ std::optional<std::string> read_file(const std::string& path, const CLI::App& ap
       return fmt::format("{}:{}: unknown option '{}'", path, line, name);
     }
     const auto value = as_text(node);
-    if (!value) return fmt::format("{}:{}: '{}' has no simple value", path, line, name);
+    if (!value)
+      return fmt::format("{}:{}: '{}' must be a string, number, true, false or a list of these",
+                         path, line, name);
     if (option->count() != 0) continue;  // the command line wins
     CLI::App probe;
     Raw scratch;
@@ -216,20 +222,20 @@ std::optional<std::string> judge_listener(const Raw& raw, const net::ListenOptio
                                           Require require) {
   const bool tls = listen.tls && std::ranges::count(listen.transports, net::Transport::kTcp) != 0;
   if (require == Require::kTls && !tls) {
-    return "--require tls needs --transport tcp, --tls-certificate, --tls-key and --tls-ca: "
-           "nobody could open a session";
+    return "--require tls requires --transport tcp, --tls-certificate, --tls-key and --tls-ca: "
+           "otherwise no agent could open a session";
   }
   for (const auto& address : listen.addresses) {
     boost::system::error_code error;
     const auto ip = boost::asio::ip::make_address(address, error);
-    if (error) return "--listen: '" + address + "' is no IP address";
+    if (error) return "--listen: expected an IP address, got '" + address + "'";
     const bool anybody =
         require == Require::kNone && raw.settings.server.directory.accepts_anonymous();
     if (!ip.is_loopback() && anybody && !raw.allow_anonymous) {
       return "--listen: " + address +
-             " is reachable from elsewhere and agents need not authenticate: name agents with "
-             "secrets in the configuration file, say --require sa or tls, listen on a loopback "
-             "address, or say --allow-anonymous if that is what you want";
+             " is reachable from other hosts and agents need not authenticate: configure agents "
+             "with secrets, use --require sa or --require tls, listen on a loopback address, or "
+             "confirm with --allow-anonymous";
     }
   }
   return std::nullopt;
@@ -260,7 +266,7 @@ std::optional<std::string> judge_metrics(const std::string& endpoint) {
   boost::system::error_code error;
   if (parsed) boost::asio::ip::make_address(parsed->host, error);
   if (parsed && !error && parsed->port != 0 && parsed->further_hosts.empty()) return std::nullopt;
-  return "--metrics: '" + endpoint + "' is no ADDRESS:PORT";
+  return "--metrics: expected ADDRESS:PORT, got '" + endpoint + "'";
 }
 
 std::optional<std::string> judge_state(Raw& raw) {
@@ -276,7 +282,8 @@ std::optional<std::string> set_nat(const Raw& raw, policy::NatTable::Options& na
   if (!outside) return "--outside: " + outside.error();
   const auto inside = parse_pool(raw.inside);
   if (!inside) return "--inside: " + inside.error();
-  if (!parse_port_pool(raw.ports, nat)) return "--ports: '" + raw.ports + "' is no LOW-HIGH";
+  if (!parse_port_pool(raw.ports, nat))
+    return "--ports: expected LOW-HIGH, got '" + raw.ports + "'";
   nat.outside = *outside;
   nat.inside = *inside;
   nat.paired = raw.pooling == "paired";
@@ -285,12 +292,13 @@ std::optional<std::string> set_nat(const Raw& raw, policy::NatTable::Options& na
                                        : policy::Mode::kFirewall;
   const bool translates = nat.mode != policy::Mode::kFirewall;
   const bool twice = nat.mode == policy::Mode::kTwiceNat;
-  if (translates && nat.outside.empty()) return "--mode " + raw.mode + " needs --outside ADDRESSES";
-  if (twice && nat.inside.empty()) return "--mode twice-nat needs --inside ADDRESSES";
-  if (!translates && !nat.outside.empty()) return "--outside needs --mode nat or twice-nat";
-  if (!twice && !nat.inside.empty()) return "--inside needs --mode twice-nat";
+  if (translates && nat.outside.empty())
+    return "--mode " + raw.mode + " requires --outside ADDRESSES";
+  if (twice && nat.inside.empty()) return "--mode twice-nat requires --inside ADDRESSES";
+  if (!translates && !nat.outside.empty()) return "--outside requires --mode nat or twice-nat";
+  if (!twice && !nat.inside.empty()) return "--inside requires --mode twice-nat";
   if (translates && policy::NatTable(nat).versions() == 0) {
-    return "--outside and --inside have no IP version in common";
+    return "--outside and --inside must have an IP version in common";
   }
   return std::nullopt;
 }
@@ -298,24 +306,24 @@ std::optional<std::string> set_nat(const Raw& raw, policy::NatTable::Options& na
 std::optional<std::string> judge_router(Raw& raw) {
   auto& router = raw.settings.router;
   router.own_table = raw.table_mode == "own";
-  // Rules that outlive the middlebox are to stay in force while it restarts.
+  // Stored rules must stay in force while the middlebox restarts.
   router.keep_rules = raw.keep_rules.value_or(!raw.settings.state.empty());
   router.claim_table = raw.claim_table == "auto";
   if (raw.settings.backend != "nftables") {
     if (router.internal_if.empty() && router.external_if.empty()) return std::nullopt;
-    return "--internal-if and --external-if need --backend nftables";
+    return "--internal-if and --external-if require --backend nftables";
   }
   if (router.internal_if.empty() || router.external_if.empty()) {
-    return "--backend nftables needs --internal-if NAME and --external-if NAME";
+    return "--backend nftables requires --internal-if NAME and --external-if NAME";
   }
   if (router.internal_if == router.external_if) {
-    return "--internal-if and --external-if are the same interface";
+    return "--internal-if and --external-if must name different interfaces";
   }
   const bool plain = router.table.find_first_not_of(
                          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQR"
                          "STUVWXYZ0123456789_-") == std::string::npos;
   if (!plain || router.table.empty() || router.table.size() > kTableNameMax) {
-    return "--table: '" + router.table + "' is no name of letters, digits, - and _";
+    return "--table: expected a name of letters, digits, - and _, got '" + router.table + "'";
   }
   return std::nullopt;
 }

@@ -19,7 +19,7 @@ struct Free {
 using State = std::unique_ptr<std::remove_pointer_t<cap_t>, Free>;
 
 [[noreturn]] void fail() {
-  throw std::system_error(errno, std::generic_category(), "giving up privileges");
+  throw std::system_error(errno, std::generic_category(), "cannot drop privileges");
 }
 
 bool has(const State& state, cap_value_t capability) {

@@ -112,7 +112,7 @@ void Server::on_store_failing(const std::string& why) {
   spdlog::error("cannot write to the store; refusing new rules until it recovers: {}", why);
 }
 
-void Server::on_store_working() { spdlog::info("{}: the store has recovered", store_->place()); }
+void Server::on_store_working() { spdlog::info("{}: the store works again", store_->place()); }
 
 void Server::on_store_taken() {
   // From the loop: it stops the core, which is in the middle of a batch.

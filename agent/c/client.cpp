@@ -95,7 +95,7 @@ std::expected<AgentOptions, std::string> options_of(const simco_client_config& c
   AgentOptions result;
   auto authentication = authentication_of(config.agent);
   if (!authentication) {
-    return std::unexpected("a name needs a secret, a secret a name of at most 255 octets");
+    return std::unexpected("give both a name (at most 255 bytes) and a secret, or neither");
   }
   auto transport = transport_of(config);
   if (!transport) return std::unexpected(transport.error());

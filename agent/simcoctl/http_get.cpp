@@ -22,7 +22,7 @@ std::string read_to_the_end(boost::asio::ip::tcp::iostream& stream) {
     answer.append(part.data(), static_cast<std::size_t>(stream.gcount()));
     if (!stream) break;
   }
-  if (answer.size() > kHttpAnswerMax) throw std::runtime_error("the answer is too long");
+  if (answer.size() > kHttpAnswerMax) throw std::runtime_error("the response is too long");
   const auto& error = stream.error();
   if (error && error != boost::asio::error::eof) throw boost::system::system_error(error);
   return answer;
@@ -63,14 +63,14 @@ std::string http_get(const net::HostPort& from, const std::string& path) {
   const auto answer = read_to_the_end(stream);
   const auto end = answer.find("\r\n\r\n");
   if (!answer.starts_with("HTTP/1.") || end == answer.npos) {
-    throw std::runtime_error("the answer is not HTTP");
+    throw std::runtime_error("the response is not HTTP");
   }
   const auto head = std::string_view(answer).substr(0, end);
   const int status = number(head.substr(std::min(head.find(' ') + 1, head.size())), 0);
   if (status != 200) throw std::runtime_error(fmt::format("HTTP status {}", status));
   const auto size = answer.size() - end - 4;
   if (size != number(header(head, "\r\ncontent-length:"), size)) {
-    throw std::runtime_error("the answer is not whole");
+    throw std::runtime_error("the response is incomplete");
   }
   return answer.substr(end + 4);
 }

@@ -58,15 +58,16 @@ struct Commands {
 };
 
 void declare_globals(CLI::App& app, Raw& raw) {
-  app.add_option("--connect", raw.connect, "Middlebox, HOST[,HOST...][:PORT]")
+  app.add_option("--connect", raw.connect, "Middlebox to connect to: HOST[,HOST...][:PORT]")
       ->capture_default_str();
   raw.transport.declare(app, cli::Role::kAgent);
   raw.transport.declare_tls(app);
-  app.add_option("--name", raw.name, "Name of this agent, where the middlebox wants one");
-  app.add_option("--secret-file", raw.secret_file, "File with the secret that belongs to the name");
+  app.add_option("--name", raw.name,
+                 "Name of this agent, if the middlebox requires authentication");
+  app.add_option("--secret-file", raw.secret_file, "File with this agent's secret");
   app.add_option("--middlebox-secret-file", raw.middlebox_secret_file,
-                 "File with the middlebox's secret: it has to prove that it knows it");
-  app.add_option("--timeout", raw.timeout_s, "Longest wait for a reply, seconds")
+                 "File with the middlebox's secret; the middlebox must then authenticate, too");
+  app.add_option("--timeout", raw.timeout_s, "Maximum time to wait for a reply, seconds")
       ->check(CLI::Range(0.01, 86'400.0))
       ->capture_default_str();
   app.add_flag("--json", raw.json, "Print JSON");
@@ -79,23 +80,24 @@ void declare_protocol(CLI::App& app, Raw& raw) {
   app.add_flag("--udp", raw.udp, "UDP");
   app.add_flag("--tcp", raw.tcp, "TCP");
   app.add_flag("--sctp", raw.sctp, "SCTP");
-  app.add_option("--protocol", raw.protocol, "Another protocol, by name or number; 'any' for all");
+  app.add_option("--protocol", raw.protocol, "Other protocol, by name or number; 'any' for all");
 }
 
 void declare_tuples(CLI::App& app, Raw& raw) {
   app.add_option("--internal", raw.internal,
                  "Internal side: ADDRESS[/LENGTH][:PORT[/PORTS]] or any[:PORT[/PORTS]]");
-  app.add_option("--external", raw.external, "External side, likewise");
+  app.add_option("--external", raw.external, "External side, in the same form");
   declare_protocol(app, raw);
-  app.add_flag("--ipv6", raw.ipv6, "Where both sides are any: IPv6 rather than IPv4");
+  app.add_flag("--ipv6", raw.ipv6, "If both sides are 'any': IPv6 instead of IPv4");
 }
 
 void declare_lifetime(CLI::App& app, Raw& raw) {
-  app.add_option("--lifetime", raw.lifetime_s, "Lifetime wanted, seconds")->capture_default_str();
+  app.add_option("--lifetime", raw.lifetime_s, "Requested lifetime, seconds")
+      ->capture_default_str();
 }
 
 void declare_group(CLI::App& app, Raw& raw) {
-  app.add_option("--group", raw.group, "Group (GID) to join; without, the rule gets its own");
+  app.add_option("--group", raw.group, "Group (GID) to join (default: a new group)");
 }
 
 void declare_creation(CLI::App& app, Raw& raw, Commands& commands) {
@@ -105,29 +107,29 @@ void declare_creation(CLI::App& app, Raw& raw, Commands& commands) {
   declare_group(*commands.enable, raw);
   commands.enable
       ->add_option("--direction", raw.direction,
-                   "in, out or both; without: both, or in where addresses or ports are any")
+                   "in, out or both (default: both, or in if an address or port is a wildcard)")
       ->check(CLI::IsMember({"in", "out", "both"}));
   commands.enable->add_flag("--same-parity", raw.same_parity,
-                            "NAT: keep ports odd or even as they are inside");
-  commands.enable->add_option("--after", raw.after, "Use what this reservation (PID) holds");
+                            "NAT: keep the parity (odd or even) of the internal ports");
+  commands.enable->add_option("--after", raw.after, "Enable this reservation (PID)");
 
-  commands.reserve = app.add_subcommand("reserve", "Hold addresses and ports of a NAT (PRR)");
+  commands.reserve = app.add_subcommand("reserve", "Reserve addresses and ports of a NAT (PRR)");
   declare_protocol(*commands.reserve, raw);
   declare_lifetime(*commands.reserve, raw);
   declare_group(*commands.reserve, raw);
-  commands.reserve->add_option("--ports", raw.ports, "Consecutive ports, a number or 'all'")
+  commands.reserve->add_option("--ports", raw.ports, "Number of consecutive ports, or 'all'")
       ->capture_default_str();
-  commands.reserve->add_option("--parity", raw.parity, "Of the first port: any, odd or even")
+  commands.reserve->add_option("--parity", raw.parity, "Parity of the first port: any, odd or even")
       ->check(CLI::IsMember({"any", "odd", "even"}))
       ->capture_default_str();
-  commands.reserve->add_flag("--twice", raw.twice, "On a twice NAT: on both sides");
+  commands.reserve->add_flag("--twice", raw.twice, "Twice NAT: reserve on both sides");
   commands.reserve->add_flag("--ipv4", raw.ipv4, "IPv4 (the default)");
   commands.reserve->add_flag("--ipv6", raw.ipv6, "IPv6");
   commands.reserve->add_flag("--any-version", raw.any_version,
-                             "Leave the IP version to the middlebox");
+                             "Let the middlebox choose the IP version");
 
   commands.disable =
-      app.add_subcommand("disable", "Block traffic and end the rules that enable it (PDR)");
+      app.add_subcommand("disable", "Block traffic and end the rules that allow it (PDR)");
   declare_tuples(*commands.disable, raw);
   declare_lifetime(*commands.disable, raw);
 }
@@ -136,27 +138,28 @@ Commands declare(CLI::App& app, Raw& raw) {
   Commands commands{};
   declare_globals(app, raw);
   declare_creation(app, raw, commands);
-  commands.lifetime = app.add_subcommand("lifetime", "Change how long a rule lives (PLC)");
-  commands.lifetime->add_option("PID", raw.pid)->required();
-  commands.lifetime->add_option("SECONDS", raw.lifetime_s, "From now on; 0 ends the rule")
+  commands.lifetime = app.add_subcommand("lifetime", "Change the lifetime of a rule (PLC)");
+  commands.lifetime->add_option("PID", raw.pid, "Policy rule")->required();
+  commands.lifetime
+      ->add_option("SECONDS", raw.lifetime_s, "New lifetime, from now; 0 ends the rule")
       ->required();
   commands.remove = app.add_subcommand("delete", "End rules (PLC with lifetime 0)");
-  commands.remove->add_option("PID", raw.pids)->required();
+  commands.remove->add_option("PID", raw.pids, "Policy rules")->required();
   commands.status = app.add_subcommand("status", "Show rules (PRS)");
-  commands.status->add_option("PID", raw.pids)->required();
+  commands.status->add_option("PID", raw.pids, "Policy rules")->required();
   commands.list = app.add_subcommand("list", "List the rules that this agent may see (PRL)");
-  commands.list->add_flag("--full", raw.in_full, "With the status of each");
-  commands.watch =
-      app.add_subcommand("watch", "Show what happens to rules (ARE), until interrupted");
-  commands.watch->add_option("--count", raw.count, "End after so many events; 0: never");
+  commands.list->add_flag("--full", raw.in_full, "Show the status of each rule");
+  commands.watch = app.add_subcommand("watch", "Show rule events (ARE) until interrupted");
+  commands.watch->add_option("--count", raw.count, "Exit after this many events; 0: never");
   commands.top = app.add_subcommand(
-      "top", "Show what the middlebox is doing, from its metrics, until interrupted");
-  commands.top->add_option("--metrics", raw.metrics, "Where it serves them, HOST:PORT")
+      "top", "Show what the middlebox is doing, using its metrics, until interrupted");
+  commands.top
+      ->add_option("--metrics", raw.metrics, "Where the middlebox serves its metrics: HOST:PORT")
       ->capture_default_str();
-  commands.top->add_option("--interval", raw.interval_s, "Time from one view to the next, seconds")
+  commands.top->add_option("--interval", raw.interval_s, "Time between updates, seconds")
       ->check(CLI::Range(0.1, 3600.0))
       ->capture_default_str();
-  commands.top->add_option("--count", raw.count, "End after so many views; 0: never");
+  commands.top->add_option("--count", raw.count, "Exit after this many updates; 0: never");
   return commands;
 }
 
@@ -184,16 +187,16 @@ Fault set_globals(Raw& raw, Options& options) {
   return std::nullopt;
 }
 
-/// The protocol that was named; kProtocolAny where none was.
+/// Sets `protocol` to the one given, or to kProtocolAny.
 Fault set_protocol(const Raw& raw, std::uint8_t& protocol) {
-  if (raw.udp + raw.tcp + raw.sctp + !raw.protocol.empty() > 1) return "name one protocol only";
+  if (raw.udp + raw.tcp + raw.sctp + !raw.protocol.empty() > 1) return "give only one protocol";
   protocol = raw.udp    ? kProtocolUdp
              : raw.tcp  ? kProtocolTcp
              : raw.sctp ? kProtocolSctp
                         : kProtocolAny;
   if (raw.protocol.empty() || raw.protocol == "any") return std::nullopt;
   const auto named = parse_protocol(raw.protocol);
-  if (!named) return "--protocol: '" + raw.protocol + "' is no protocol";
+  if (!named) return "--protocol: unknown protocol '" + raw.protocol + "'";
   protocol = *named;
   return std::nullopt;
 }
@@ -204,11 +207,11 @@ Fault set_tuples(const Raw& raw, AddressTuple& internal, AddressTuple& external)
   if (raw.internal.empty() && raw.external.empty()) return "give --internal, --external or both";
   const auto inner = parse_endpoint(raw.internal.empty() ? "any" : raw.internal);
   const auto outer = parse_endpoint(raw.external.empty() ? "any" : raw.external);
-  const std::string form = "' is none of ADDRESS[/LENGTH][:PORT[/PORTS]], any[:PORT[/PORTS]]";
-  if (!inner) return "--internal: '" + raw.internal + form;
-  if (!outer) return "--external: '" + raw.external + form;
+  const std::string form = "expected ADDRESS[/LENGTH][:PORT[/PORTS]] or any[:PORT[/PORTS]], got '";
+  if (!inner) return "--internal: " + form + raw.internal + "'";
+  if (!outer) return "--external: " + form + raw.external + "'";
   if ((inner->port != 0 || outer->port != 0) && protocol == kProtocolAny) {
-    return "ports need a protocol: --udp, --tcp, --sctp or --protocol";
+    return "ports require a protocol: give --udp, --tcp, --sctp or --protocol";
   }
   const auto any_version = raw.ipv6 ? IpVersion::kIpv6 : IpVersion::kIpv4;
   const auto version = inner->prefix   ? inner->prefix->address.version
@@ -242,7 +245,8 @@ Fault set_enable(const Raw& raw, Command& command) {
     command = request;
     return std::nullopt;
   }
-  if (request.group) return "--group and --after exclude each other: the reservation has a group";
+  if (request.group)
+    return "--group cannot be used with --after: the reservation already has a group";
   command = PeaRequest{request.parameters, request.internal, request.external, request.lifetime,
                        PolicyRuleId{raw.after}};
   return std::nullopt;
@@ -256,7 +260,7 @@ Fault set_reserve(const Raw& raw, Command& command) {
   if (raw.parity == "odd") parameters.parity = ReservedParity::kOdd;
   if (raw.parity == "even") parameters.parity = ReservedParity::kEven;
   if (raw.ipv4 + raw.ipv6 + raw.any_version > 1) {
-    return "--ipv4, --ipv6 and --any-version exclude each other";
+    return "give only one of --ipv4, --ipv6 and --any-version";
   }
   parameters.inside_version = parameters.outside_version = raw.ipv6 ? RequestedIpVersion::kIpv6
                                                            : raw.any_version
@@ -265,7 +269,7 @@ Fault set_reserve(const Raw& raw, Command& command) {
   if (raw.ports == "all") {
     parameters.port_range = 0xFFFF;
   } else if (!CLI::detail::lexical_cast(raw.ports, parameters.port_range)) {
-    return "--ports: '" + raw.ports + "' is neither a number nor 'all'";
+    return "--ports: expected a number or 'all', got '" + raw.ports + "'";
   }
   request.lifetime = {raw.lifetime_s};
   if (raw.group != 0) request.group = GroupId{raw.group};
@@ -300,7 +304,7 @@ Fault set_top(const Raw& raw, const Commands& commands, std::optional<Top>& top)
   if (!commands.top->parsed()) return std::nullopt;
   const auto where = net::parse_host_port(raw.metrics, 9464);
   if (!where || !where->further_hosts.empty()) {
-    return "--metrics: '" + raw.metrics + "' is no HOST:PORT";
+    return "--metrics: expected HOST:PORT, got '" + raw.metrics + "'";
   }
   const auto interval = std::chrono::milliseconds(static_cast<std::int64_t>(raw.interval_s * 1000));
   top = Top{*where, interval, raw.count};
@@ -315,8 +319,8 @@ UsageExit wrong(const std::string& what) {
 
 std::expected<Options, UsageExit> parse_options(int argc, const char* const* argv) {
   Raw raw;
-  CLI::App app("Agent for SIMCO (RFC 4540) middleboxes on the command line", "simcoctl");
-  app.set_help_all_flag("--help-all", "Print this help and that of every command");
+  CLI::App app("Command-line agent for SIMCO (RFC 4540) middleboxes", "simcoctl");
+  app.set_help_all_flag("--help-all", "Print this help and the help of every command");
   const auto commands = declare(app, raw);
   try {
     app.parse(argc, argv);

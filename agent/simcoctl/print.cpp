@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Flushed at once: somebody may be reading the other end of a pipe.
+// Flushed at once for readers of a pipe.
 void say(const std::string& line) {
   std::printf("%s\n", line.c_str());
   std::fflush(stdout);
@@ -95,7 +95,7 @@ void Printer::print(const agent::EnabledRule& rule) const {
 
 void Printer::print(const agent::DisableRule& rule) const {
   if (json_) return say(Json{{"pid", rule.pid.value}, {"lifetime", rule.lifetime.seconds}}.dump());
-  say(fmt::format("rule {}: disables for {} s", rule.pid.value, rule.lifetime.seconds));
+  say(fmt::format("rule {}: disable rule for {} s", rule.pid.value, rule.lifetime.seconds));
 }
 
 void Printer::print(const agent::RuleStatus& rule) const {
@@ -112,7 +112,7 @@ void Printer::print(const agent::RuleStatus& rule) const {
     add(json, "inside", rule.inside);
     add(json, "outside", rule.outside);
     add(json, "external", rule.external);
-    // An owner is octets, and perhaps no UTF-8.
+    // An owner name is a sequence of octets and need not be valid UTF-8.
     return say(json.dump(-1, ' ', false, Json::error_handler_t::replace));
   }
   std::string line = fmt::format("rule {}: {}, {} s left, owner {}", rule.pid.value,
@@ -135,8 +135,8 @@ void Printer::print(const agent::RuleEvent& event) const {
   const std::string before = event.lost == 0 ? "" : fmt::format("({} events lost) ", event.lost);
   const bool gone = event.lifetime == Lifetime{0};
   say(before +
-      (gone ? fmt::format("rule {}: gone", event.pid.value)
-            : fmt::format("rule {}: lives for {} s", event.pid.value, event.lifetime.seconds)));
+      (gone ? fmt::format("rule {}: ended", event.pid.value)
+            : fmt::format("rule {}: lifetime {} s", event.pid.value, event.lifetime.seconds)));
 }
 
 void Printer::print(const std::vector<PolicyRuleId>& pids) const {

@@ -43,7 +43,7 @@ View compare(const Exposition& before, const Exposition& now, double seconds) {
   view.groups = now.sum("simco_groups");
   view.reserved = now.sum("simco_rules", {{"state", "reserved"}});
   view.enabled = now.sum("simco_rules", {{"state", "enabled"}});
-  view.disabling = now.sum("simco_rules", {{"state", "disabling"}});
+  view.disable = now.sum("simco_rules", {{"state", "disable"}});
   constexpr const char* kTransactions = "simco_transactions_total";
   for (const char* type : {"PRR", "PER", "PEA", "PDR", "PLC", "PRS", "PRL"}) {
     const double all = rate(kTransactions, {{"type", type}});
@@ -72,8 +72,8 @@ View compare(const Exposition& before, const Exposition& now, double seconds) {
 std::string to_text(const View& view) {
   std::string text = fmt::format(
       "sessions {:.0f}   connections {:.0f}   groups {:.0f}   rules: {:.0f} enabled, {:.0f} "
-      "reserved, {:.0f} disabling\n\n{:<14}{:>12}{:>14}\n",
-      view.sessions, view.connections, view.groups, view.enabled, view.reserved, view.disabling,
+      "reserved, {:.0f} disable\n\n{:<14}{:>12}{:>14}\n",
+      view.sessions, view.connections, view.groups, view.enabled, view.reserved, view.disable,
       "transactions", "per second", "refused");
   for (const auto& one : view.transactions) {
     if (one.per_s == 0 && one.type != "PER") continue;
@@ -87,7 +87,7 @@ std::string to_text(const View& view) {
   text += fmt::format(
       "\nbatches of {:.1f} changes (p99 {:.0f})   expired {:.1f}/s   backend: refused {:.1f}/s, no "
       "resources {:.1f}/s\nsessions refused {:.1f}/s   authentication failures {:.1f}/s   store "
-      "failures {:.0f} in all\n",
+      "failures {:.0f} total\n",
       view.batch_mean, view.batch_p99, view.expired_per_s, view.backend_refused_per_s,
       view.backend_no_resources_per_s, view.sessions_refused_per_s,
       view.authentication_failures_per_s, view.store_failures);
@@ -107,7 +107,7 @@ std::string to_json(const View& view) {
       {"connections", view.connections},
       {"groups", view.groups},
       {"rules",
-       {{"enabled", view.enabled}, {"reserved", view.reserved}, {"disabling", view.disabling}}},
+       {{"enabled", view.enabled}, {"reserved", view.reserved}, {"disable", view.disable}}},
       {"transactions", nlohmann::ordered_json::object()},
       {"phases", nlohmann::ordered_json::object()},
       {"batch_changes", {{"mean", view.batch_mean}, {"p99", view.batch_p99}}},
@@ -141,7 +141,7 @@ int run_top(const Top& top, bool json) {
     auto read_at = Clock::now();
     std::optional<Exposition> before(http_get(top.metrics, "/metrics"));
     if (!before->has("simco_build_info")) {
-      throw std::runtime_error("that is no middlebox's");
+      throw std::runtime_error("not the metrics of a simco-middlebox");
     }
     for (std::uint64_t shown = 0; top.count == 0 || shown < top.count; ++shown) {
       std::this_thread::sleep_until(read_at + top.interval);
@@ -162,8 +162,8 @@ int run_top(const Top& top, bool json) {
     return 0;
   } catch (const std::exception& failure) {
     fmt::print(stderr,
-               "simcoctl: cannot read the metrics at http://{}/metrics: {}; does simco-middlebox "
-               "run with --metrics {}?\n",
+               "simcoctl: cannot read the metrics at http://{}/metrics: {}; is simco-middlebox "
+               "running with --metrics {}?\n",
                where, failure.what(), where);
     return 1;
   }

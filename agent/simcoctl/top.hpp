@@ -34,7 +34,7 @@ struct View {
   };
   std::string version;
   double connections = 0, sessions = 0, groups = 0;
-  double reserved = 0, enabled = 0, disabling = 0;
+  double reserved = 0, enabled = 0, disable = 0;
   std::vector<Transactions> transactions;  ///< by type
   std::vector<Phase> phases;               ///< in which something happened
   double batch_mean = 0, batch_p99 = 0;

@@ -38,7 +38,7 @@ std::vector<Survivor> survivors_of(const store::Contents& contents, const std::s
     auto kept = decode_rule(pid, octets);
     if (!kept) {
       throw store::StoreError(place + ": rule " + std::to_string(pid.value) + ": " + kept.error() +
-                              "; name another place to begin without rules");
+                              "; use another store to start without rules");
     }
     if (kept->ends_at_ms <= wall_ms) {
       recovery.forgotten.push_back(pid);
@@ -84,7 +84,8 @@ Recovery recover(const store::Contents& contents, const std::string& place,
       if (metrics != nullptr) metrics->restored(rule.kind);
       ++recovery.live;
     } else {
-      lose(recovery, rule.pid, rule.owner_name, "it cannot be enforced beside the others");
+      lose(recovery, rule.pid, rule.owner_name,
+           "it cannot be enforced together with the other rules");
     }
     engine.settle(slots[i], changes[i], results[i], now);
   }

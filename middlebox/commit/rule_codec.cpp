@@ -93,7 +93,7 @@ std::expected<KeptRule, std::string> decode_rule(PolicyRuleId pid, std::string_v
   ByteReader in(std::as_bytes(std::span(octets)));
   const auto version = in.u8();
   if (version == 0 || version > kVersion) {
-    return std::unexpected("it is of version " + std::to_string(version) + ", not " +
+    return std::unexpected("unknown version " + std::to_string(version) + ", expected at most " +
                            std::to_string(kVersion));
   }
   KeptRule kept;
@@ -117,7 +117,7 @@ std::expected<KeptRule, std::string> decode_rule(PolicyRuleId pid, std::string_v
                       take(in, rule.outside) && take(in, rule.inside);
   if (!in.ok() || in.remaining() != 0 || !defined || !tuples ||
       kind > static_cast<std::uint8_t>(RuleKind::kDisable) || flags > kAnyVersion) {
-    return std::unexpected(std::string("it is damaged"));
+    return std::unexpected(std::string("damaged record"));
   }
   return kept;
 }

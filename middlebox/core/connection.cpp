@@ -92,7 +92,7 @@ void Connection::send(TransactionId tid, const Body& body) {
   }
   flush_later();
   if (!channel_->send(tid, body)) {
-    give_up("output queue is full, peer does not read");  // notifications pile up
+    give_up("output queue full: the peer does not read");  // notifications pile up
   }
 }
 
@@ -118,7 +118,7 @@ void Connection::flush() {
   channel_->flush();
   count_output(channel_->queued());
   if (output_ > kOutputShare && owner_.too_much_output()) {
-    give_up("peers do not read, and this one has more than its share of what waits for them");
+    give_up("output queues of all peers full: this peer does not read and exceeds its share");
   }
   if (close_wanted_) return channel_->close();
   resume_if_possible();

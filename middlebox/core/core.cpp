@@ -162,7 +162,7 @@ void Core::wake_connections() {
 
 void Core::on_expiry_failed(PolicyRuleId pid) {
   host_.log(LogLevel::kError,
-            "could not remove expired rule " + std::to_string(pid.value) + "; trying again");
+            "could not remove expired rule " + std::to_string(pid.value) + "; retrying");
 }
 
 // --- Connections -------------------------------------------------------------------------------
@@ -170,7 +170,8 @@ void Core::on_expiry_failed(PolicyRuleId pid) {
 void Core::accept(std::shared_ptr<net::MessageChannel> channel, Require require) {
   const Turn turn(*this);
   if (connections_.size() >= kConnectionsMax) {
-    return host_.log(LogLevel::kDebug, "connection refused: the limit is reached");  // closes it
+    return host_.log(LogLevel::kDebug,
+                     "connection refused: connection limit reached");  // closes it
   }
   const MiddleboxSession::Options session{options_.message_timeout, channel->outbound_streams()};
   Connection::Owner& owner = *this;
@@ -187,7 +188,7 @@ void Core::accept(std::shared_ptr<net::MessageChannel> channel, Require require)
 void Core::make_room(Connection& guest) {
   guest.hurry();
   if (guest.session_agent()) return;
-  warn_about(guest.peer(), "closed, without a session, to make room for others");
+  warn_about(guest.peer(), "closed without a session to make room for others");
   guest.cut();
 }
 
@@ -196,7 +197,7 @@ Capabilities Core::session_opened(Connection& connection) {
   guests_like(connection).leave(&connection);
   notifier_.add(connection);
   if (metrics_ != nullptr) metrics_->session_opened();
-  debug(connection, "session open for " + std::string(connection.agent_name()));
+  debug(connection, "session opened for " + std::string(connection.agent_name()));
   return engine_.capabilities(connection.agent());
 }
 
@@ -234,7 +235,7 @@ void Core::connection_over(Connection& connection) {
   entry.wake_at.reset();
   if (connection.session_agent()) notifier_.remove(connection);
   over_.push_back(&connection);
-  debug(connection, "connection over");
+  debug(connection, "connection closed");
 }
 
 void Core::reap() {

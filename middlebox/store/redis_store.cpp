@@ -13,9 +13,9 @@
 namespace simco::store {
 namespace {
 
-/// Version of the keys and of what they hold.
+/// Version of the keys and their contents.
 constexpr const char* kKeysVersion = "1";
-/// Longest wait for a connection, a reply, or the replicas.
+/// Maximum time to wait for a connection, a reply, or the replicas.
 constexpr timeval kPatience{2, 0};
 constexpr int kReplicaPatienceMs = 1000;
 
@@ -30,7 +30,8 @@ std::string_view text_of(const redisReply* reply) {
   return reply->str == nullptr ? std::string_view() : std::string_view(reply->str, reply->len);
 }
 
-/// Splits `text` at the first `mark`: what is before it, or all of it; `text` becomes the rest.
+/// Splits `text` at the first `mark`. Returns the part before it (all of `text` without a mark);
+/// `text` becomes the rest.
 std::string_view take_until(std::string_view& text, char mark) {
   const auto at = text.find(mark);
   const auto head = text.substr(0, at);
@@ -41,7 +42,7 @@ std::string_view take_until(std::string_view& text, char mark) {
 std::string random_token() {
   std::array<unsigned char, 16> octets{};
   if (::getrandom(octets.data(), octets.size(), 0) != static_cast<ssize_t>(octets.size())) {
-    throw StoreError("no random numbers");
+    throw StoreError("cannot get random numbers");
   }
   std::string token;
   for (const unsigned char octet : octets) {
@@ -59,7 +60,7 @@ std::optional<std::string> read_setting(std::string_view setting, RedisAddress& 
     return std::nullopt;
   }
   if (name == "replicas" && read_number(setting, address.replicas, 0, 100)) return std::nullopt;
-  return "'" + std::string(name) + "' is not name=NAME or replicas=N";
+  return "expected name=NAME or replicas=N, got '" + std::string(name) + "'";
 }
 
 }  // namespace
@@ -67,7 +68,7 @@ std::optional<std::string> read_setting(std::string_view setting, RedisAddress& 
 std::expected<RedisAddress, std::string> parse_redis_address(const std::string& text) {
   constexpr std::string_view kScheme = "redis://";
   std::string_view rest = text;
-  if (!rest.starts_with(kScheme)) return std::unexpected("it does not begin with redis://");
+  if (!rest.starts_with(kScheme)) return std::unexpected("must begin with redis://");
   rest.remove_prefix(kScheme.size());
   RedisAddress address;
   std::string_view settings = rest;
@@ -89,12 +90,12 @@ std::expected<RedisAddress, std::string> parse_redis_address(const std::string& 
     port = rest;
     address.host = take_until(port, ':');
   }
-  if (address.host.empty()) return std::unexpected("it names no host");
+  if (address.host.empty()) return std::unexpected("missing host");
   if (!port.empty() && !read_number<std::uint16_t>(port, address.port, 1, 65535)) {
-    return std::unexpected("'" + std::string(port) + "' is no port");
+    return std::unexpected("expected a port from 1 to 65535, got '" + std::string(port) + "'");
   }
   if (!path.empty() && !read_number(path, address.database, 0, 1 << 20)) {
-    return std::unexpected("'" + std::string(path) + "' is no database number");
+    return std::unexpected("expected a database number, got '" + std::string(path) + "'");
   }
   while (!settings.empty()) {
     if (const auto fault = read_setting(take_until(settings, '&'), address)) {
@@ -148,7 +149,7 @@ RedisStore::Reply RedisStore::ask(const std::vector<std::string>& words) {
 
 void RedisStore::connect() {
   context_.reset(redisConnectWithTimeout(address_.host.c_str(), address_.port, kPatience));
-  if (!context_) throw StoreError("no memory");
+  if (!context_) throw StoreError("out of memory");
   if (context_->err != 0) lose(context_->errstr);
   redisSetTimeout(context_.get(), kPatience);
   redisEnableKeepAlive(context_.get());
@@ -165,8 +166,8 @@ Contents RedisStore::open() {
   const auto schema = ask({"HGET", key("about"), "schema"});
   if (schema->type != REDIS_REPLY_NIL && text_of(schema.get()) != kKeysVersion) {
     lose("written by another version of simco-middlebox (schema " +
-         std::string(text_of(schema.get())) + ", this one knows " + kKeysVersion +
-         "): run that version, or use another name");
+         std::string(text_of(schema.get())) + ", this version supports " + kKeysVersion +
+         "): run that version or use another name");
   }
   token_ = random_token();
   ask({"HSET", key("about"), "schema", kKeysVersion, "owner", token_});
@@ -175,7 +176,7 @@ Contents RedisStore::open() {
     const auto reply = ask({"HGET", key("about"), field});
     if (reply->type == REDIS_REPLY_NIL) return;
     if (!read_number(text_of(reply.get()), value, std::uint64_t{1}, ~std::uint64_t{0})) {
-      lose(std::string("what it has for ") + field + " is no number");
+      lose(std::string("the value of ") + field + " is not a number");
     }
   };
   number("next_pid", contents.counters.next_pid);
@@ -184,7 +185,8 @@ Contents RedisStore::open() {
   for (std::size_t i = 0; i + 1 < all->elements; i += 2) {
     std::uint32_t pid = 0;
     const auto name = text_of(all->element[i]);
-    if (!read_number(name, pid, 1U, ~0U)) lose("'" + std::string(name) + "' is no PID");
+    if (!read_number(name, pid, 1U, ~0U))
+      lose("expected a PID as field name, got '" + std::string(name) + "'");
     contents.entries.push_back({PolicyRuleId{pid}, std::string(text_of(all->element[i + 1]))});
   }
   return contents;
@@ -196,7 +198,7 @@ void RedisStore::require_ownership() {
   if (text_of(owner.get()) != token_) {
     context_.reset();
     throw StoreTaken(place() +
-                     ": another middlebox has taken these rules over; this one must not go on");
+                     ": another middlebox has taken over these rules; this one must stop");
   }
 }
 
@@ -217,13 +219,13 @@ void RedisStore::write(const Batch& batch) {
   send({"EXEC"});
   for (std::size_t queued = 0; queued < batch.entries.size() + 2; ++queued) next();
   const auto done = next();
-  if (done->type == REDIS_REPLY_NIL) lose("somebody else has changed the keys meanwhile");
+  if (done->type == REDIS_REPLY_NIL) lose("another client changed the keys meanwhile");
   if (address_.replicas == 0) return;
   const auto have =
       ask({"WAIT", std::to_string(address_.replicas), std::to_string(kReplicaPatienceMs)});
   if (have->integer < address_.replicas) {
     throw StoreError(place() + ": " + std::to_string(have->integer) + " of " +
-                     std::to_string(address_.replicas) + " replicas have it");
+                     std::to_string(address_.replicas) + " replicas confirmed the write");
   }
 }
 

@@ -11,7 +11,7 @@
 namespace simco::store {
 namespace {
 
-/// "SMCO": by this in its header a file is known as one of ours.
+/// "SMCO": identifies our files by the application id in their header.
 constexpr std::int64_t kApplication = 0x534D'434F;
 /// Version of the schema below. A later one comes with the steps that lead to it from each before.
 constexpr std::int64_t kSchema = 1;
@@ -38,7 +38,7 @@ SqliteStore::~SqliteStore() = default;
 void SqliteStore::fail(const std::string& what) {
   const int code = database_ ? sqlite3_errcode(database_.get()) : SQLITE_NOMEM;
   if (code == SQLITE_BUSY || code == SQLITE_LOCKED) {
-    throw StoreError(path_ + ": another process uses it");
+    throw StoreError(path_ + ": in use by another process");
   }
   throw StoreError(path_ + ": " + what + ": " +
                    (database_ ? sqlite3_errmsg(database_.get()) : sqlite3_errstr(code)));
@@ -83,11 +83,11 @@ Contents SqliteStore::open() {
   run("PRAGMA locking_mode = EXCLUSIVE");
   prepare_schema();
   run("PRAGMA journal_mode = WAL");
-  // Moving the log into the file makes a batch wait for the disk several times: rarely, then.
+  // A checkpoint makes a batch wait for the disk several times, so checkpoints are rare.
   run("PRAGMA wal_autocheckpoint = 8192");
   run(sync_ == Sync::kDisk ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
-  // The lock is taken, and the log beside the file made, by the first that is written: now, while
-  // we may. Both are then kept.
+  // The first write takes the lock and creates the log: do it now, while we still have the right
+  // to. Both are then kept.
   claim();
   put_ = prepare("INSERT OR REPLACE INTO rules (pid, record) VALUES (?1, ?2)");
   erase_ = prepare("DELETE FROM rules WHERE pid = ?1");
@@ -111,7 +111,7 @@ Contents SqliteStore::open() {
   return contents;
 }
 
-// SQLite would make it readable by all; the log beside it takes the mode of the file.
+// SQLite would make the file readable by all users; its log takes the mode of the file.
 void SqliteStore::make_private() {
   const int descriptor = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (descriptor < 0) throw StoreError(path_ + ": " + std::strerror(errno));
@@ -120,15 +120,15 @@ void SqliteStore::make_private() {
     struct stat found{};
     if (::stat(file.c_str(), &found) != 0 || (found.st_mode & 077) == 0) continue;
     if (::chmod(file.c_str(), 0600) == 0) continue;
-    throw StoreError(file +
-                     ": others may read it, and that cannot be changed: " + std::strerror(errno));
+    throw StoreError(
+        file + ": readable by other users, and this cannot be changed: " + std::strerror(errno));
   }
 }
 
 void SqliteStore::claim() {
   if (sqlite3_exec(database_.get(), kSetSchema, nullptr, nullptr, nullptr) == SQLITE_OK) return;
   if (sqlite3_errcode(database_.get()) != SQLITE_FULL) fail("cannot be used");
-  // The disk is full: what is kept can be read all the same. Writes fail until there is room.
+  // The disk is full: stored rules can still be read. Writes fail until there is space.
   run("BEGIN EXCLUSIVE");
   run("ROLLBACK");
 }
@@ -140,12 +140,12 @@ void SqliteStore::prepare_schema() {
     return run(kMakeSchema);
   }
   if (application != kApplication) {
-    throw StoreError(path_ + ": this is somebody else's database; name another file");
+    throw StoreError(path_ + ": not a simco-middlebox database; use another file");
   }
   if (schema != kSchema) {
     throw StoreError(path_ + ": written by another version of simco-middlebox (schema " +
-                     std::to_string(schema) + ", this one knows " + std::to_string(kSchema) +
-                     "): run that version, or name another file and begin without rules");
+                     std::to_string(schema) + ", this version supports " + std::to_string(kSchema) +
+                     "): run that version, or use another file and start without rules");
   }
 }
 

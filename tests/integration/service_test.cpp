@@ -30,12 +30,13 @@ TEST(Service, TellsWhatItDoes) {
   file.write("port = 0\nlog-level = \"debug\"\n");
   box.signal(SIGHUP);
   EXPECT_EQ(manager.next(), "RELOADING=1");
-  EXPECT_EQ(manager.next(), "READY=1\nSTATUS=configuration taken");
+  EXPECT_EQ(manager.next(), "READY=1\nSTATUS=configuration reloaded");
   file.write("port = 0\nnonsense = 1\n");
   box.signal(SIGHUP);
   EXPECT_EQ(manager.next(), "RELOADING=1");
   const auto status = manager.next();
-  EXPECT_TRUE(status.starts_with("READY=1\nSTATUS=configuration not taken, all stays as it was: "))
+  EXPECT_TRUE(
+      status.starts_with("READY=1\nSTATUS=configuration rejected; keeping the current one: "))
       << status;
   EXPECT_NE(status.find(":2: unknown option 'nonsense'"), std::string::npos) << status;
   box.signal(SIGTERM);
@@ -93,7 +94,7 @@ TEST(Service, ConfigurationCanBeChecked) {
   const Configuration file("port = 0\n");
   Program good({"simco-middlebox", "--config", file.path, "--check"});
   EXPECT_EQ(good.wait(), 0);
-  EXPECT_EQ(good.out(), "simco-middlebox: the configuration is good\n");
+  EXPECT_EQ(good.out(), "simco-middlebox: configuration OK\n");
   EXPECT_EQ(good.err(), "");
   file.write("port = -1\n");
   Program bad({"simco-middlebox", "--config", file.path, "--check"});

@@ -97,7 +97,7 @@ TEST(Simcoctl, EveryCommand) {
                               "--external", "192.0.2.0/24", "--udp", "--same-parity"});
   EXPECT_EQ(after.code, 0) << after.err;
   EXPECT_EQ(Json::parse(after.out)["pid"], 2);
-  EXPECT_EQ(box.ask({"lifetime", "2", "300"}).out, "rule 2: lives for 300 s\n");
+  EXPECT_EQ(box.ask({"lifetime", "2", "300"}).out, "rule 2: lifetime 300 s\n");
   const auto status = Json::parse(box.ask({"--json", "status", "2"}).out);
   EXPECT_EQ(status["kind"], "enabled");
   EXPECT_EQ(status["direction"], "in");
@@ -109,9 +109,9 @@ TEST(Simcoctl, EveryCommand) {
   EXPECT_EQ(box.ask({"--json", "list"}, "").out, "{\"pids\":[1,2]}\n");
   EXPECT_NE(box.ask({"list", "--full"}, "").out.find("owner proxy"), std::string::npos);
   EXPECT_EQ(box.ask({"disable", "--external", "192.0.2.0/25", "--lifetime", "9"}).out,
-            "rule 3: disables for 9 s\n");
+            "rule 3: disable rule for 9 s\n");
   EXPECT_EQ(box.ask({"list"}).out, "3\n");
-  EXPECT_EQ(box.ask({"delete", "3"}).out, "rule 3: gone\n");
+  EXPECT_EQ(box.ask({"delete", "3"}).out, "rule 3: ended\n");
   EXPECT_EQ(box.ask({"--middlebox-secret-file", box.path("box.secret"), "list"}).code, 0);
 }
 
@@ -130,7 +130,7 @@ TEST(Simcoctl, IpVersions) {
   EXPECT_NE(outside({"--any-version"}), 0) << "the middlebox has chosen one";
   const auto both = box.ask({"reserve", "--udp", "--ipv4", "--any-version"});
   EXPECT_EQ(both.code, 2);
-  EXPECT_TRUE(both.err.starts_with("simcoctl: --ipv4, --ipv6 and --any-version exclude each other"))
+  EXPECT_TRUE(both.err.starts_with("simcoctl: give only one of --ipv4, --ipv6 and --any-version"))
       << both.err;
   // Where no address says which.
   const auto blocked = [&](const Words& options) {
@@ -162,7 +162,7 @@ TEST(Simcoctl, ErrorsAreInWordsWithTheCode) {
   EXPECT_NE(wrong.err.find("authentication failed (0x0323)"), std::string::npos) << wrong.err;
   const auto fake = box.ask({"--middlebox-secret-file", box.path("wrong.secret"), "list"});
   EXPECT_EQ(fake.code, 1);
-  EXPECT_NE(fake.err.find("could not prove who it is"), std::string::npos);
+  EXPECT_NE(fake.err.find("failed to authenticate itself"), std::string::npos);
   for (const Words& words : {Words{},
                              {"list", "extra"},
                              {"enable"},
@@ -219,12 +219,12 @@ TEST(Simcoctl, TheLoadGeneratorAuthenticatesToo) {
 TEST(Configuration, IsReadAgainOnSighup) {
   Box box("log-level = \"debug\"\n" + kNat);
   Program watch(box.words({"watch"}));
-  ASSERT_TRUE(box.says("session open for proxy"));
+  ASSERT_TRUE(box.says("session opened for proxy"));
   box.ask({"enable", "--internal", "10.0.0.5", "--external", "192.0.2.7"});
   // A mistake changes nothing, and the log says which.
   box.write("box.toml", kNat + "max-rule = 5\n");
   box.program().signal(SIGHUP);
-  EXPECT_TRUE(box.says("box.toml:12: 'max-rule' is no key of an agent"));
+  EXPECT_TRUE(box.says("box.toml:12: 'max-rule' is not a valid key for an agent"));
   EXPECT_EQ(box.ask({"list"}).out, "1\n");
   EXPECT_TRUE(watch.running());
   // proxy is gone, somebody else may see its rules; what takes a restart is said.
@@ -233,8 +233,8 @@ TEST(Configuration, IsReadAgainOnSighup) {
   changed.replace(changed.find("mode"), 0, "max-lifetime = 77\n");
   box.write("box.toml", changed);
   box.program().signal(SIGHUP);
-  EXPECT_TRUE(box.says("configuration taken"));
-  EXPECT_TRUE(box.says("--max-lifetime has changed: that takes a restart"));
+  EXPECT_TRUE(box.says("configuration reloaded"));
+  EXPECT_TRUE(box.says("--max-lifetime has changed: restart to apply it"));
   EXPECT_EQ(watch.wait(), 1);
   EXPECT_NE(watch.err().find("the middlebox ended the session"), std::string::npos);
   EXPECT_EQ(box.ask({"list"}, "").out, "1\n");
@@ -367,7 +367,7 @@ TEST(Top, ShowsWhatTheMiddleboxDoes) {
   box.wait();
   Program nobody({"simcoctl", "top", "--metrics", metrics});
   EXPECT_EQ(nobody.wait(), 1);
-  EXPECT_NE(nobody.err().find("does simco-middlebox run with --metrics"), std::string::npos);
+  EXPECT_NE(nobody.err().find("is simco-middlebox running with --metrics"), std::string::npos);
 }
 
 }  // namespace

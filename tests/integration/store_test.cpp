@@ -181,19 +181,21 @@ TEST_F(Sqlite, HasOneUserAtATime) {
   const auto first = place.make();
   first->open();
   const auto second = place.make();
-  EXPECT_NE(complaint([&] { second->open(); }).find("another process uses it"), std::string::npos);
+  EXPECT_NE(complaint([&] { second->open(); }).find("in use by another process"),
+            std::string::npos);
   first->write({{entry(1, "one")}, {}});
 }
 
 TEST_F(Sqlite, KeepsItsHandsOffWhatIsNotIts) {
   sql("CREATE TABLE mail (text)");
-  EXPECT_NE(complaint([&] { place.contents(); }).find("somebody else"), std::string::npos);
+  EXPECT_NE(complaint([&] { place.contents(); }).find("not a simco-middlebox database"),
+            std::string::npos);
 }
 
 TEST_F(Sqlite, KnowsALaterSchema) {
   place.contents();
   sql("PRAGMA user_version = 2");
-  EXPECT_NE(complaint([&] { place.contents(); }).find("(schema 2, this one knows 1)"),
+  EXPECT_NE(complaint([&] { place.contents(); }).find("(schema 2, this version supports 1)"),
             std::string::npos);
 }
 
@@ -218,7 +220,7 @@ TEST_F(Redis, TheOneThatOpenedLastOwnsTheRules) {
   first->write({{entry(1, "one")}, {}});
   const auto second = place.make();
   second->open();
-  EXPECT_NE(complaint([&] { first->write({{entry(1, {})}, {}}); }).find("taken these rules over"),
+  EXPECT_NE(complaint([&] { first->write({{entry(1, {})}, {}}); }).find("taken over these rules"),
             std::string::npos);
   // Nor after it has connected again.
   EXPECT_FALSE(complaint([&] { first->write({{entry(1, {})}, {}}); }).empty());
@@ -285,7 +287,7 @@ TEST_F(Redis, KnowsALaterSchema) {
   const auto port = std::to_string(place.redis().port());
   ASSERT_EQ(std::system(("redis-cli -p " + port + " hset simco:about schema 9 >/dev/null").c_str()),
             0);
-  EXPECT_NE(complaint([&] { place.contents(); }).find("(schema 9, this one knows 1)"),
+  EXPECT_NE(complaint([&] { place.contents(); }).find("(schema 9, this version supports 1)"),
             std::string::npos);
 }
 

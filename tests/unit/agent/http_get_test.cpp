@@ -45,10 +45,10 @@ TEST(HttpGet, TakesTheBody) {
 TEST(HttpGet, SaysWhatIsWrong) {
   EXPECT_EQ(get("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"), "failed: HTTP status 404");
   EXPECT_EQ(get("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\na 1\n"),
-            "failed: the answer is not whole");
+            "failed: the response is incomplete");
   EXPECT_EQ(get("HTTP/1.1\r\n\r\n"), "failed: HTTP status 0");
   for (const char* other : {"", "HTTP/1.1 200 OK\r\nContent-", "SSH-2.0-OpenSSH\r\n\r\n"}) {
-    EXPECT_EQ(get(other), "failed: the answer is not HTTP") << other;
+    EXPECT_EQ(get(other), "failed: the response is not HTTP") << other;
   }
   EXPECT_THROW(http_get({"127.0.0.1", 1}, "/"), boost::system::system_error);
 }

@@ -85,34 +85,38 @@ name = "anonymous@10.0.0.0/8"
 TEST(Agents, EveryMistakeNamesFileAndLine) {
   const std::string head = "[[agent]]\nname = \"p\"\nsecret = \"s\"\n";
   const std::pair<std::string, std::string> lines[] = {
-      {"nmae = \"x\"", "'nmae' is no key of an agent"},
-      {"sources = \"10.0.0.0/8\"", "'sources' is to be a list, in brackets"},
-      {"internal = [\"10.0.0.1/8\"]", "'internal' has '10.0.0.1/8', which is no address or prefix"},
-      {"external = [1.5]", "'external' has an element that is neither text nor a number"},
-      {"protocols = [\"upd\"]", "'protocols' has 'upd', which is no protocol"},
-      {"protocols = [256]", "'protocols' has '256'"},
-      {"internal-ports = [\"9-8\"]", "'internal-ports' has '9-8', which is no port or LOW-HIGH"},
-      {"external-ports = [65536]", "'external-ports' has '65536'"},
-      {"transactions = [\"PES\"]", "'transactions' has 'PES', which is none of PRR"},
-      {"wildcards = [\"all\"]", "'wildcards' has 'all', which is none of internal"},
-      {"extend = 1", "'extend' is to be true or false"},
-      {"max-rules = -1", "'max-rules' is to be a number"},
-      {"max-lifetime = \"1h\"", "'max-lifetime' is to be a number"},
-      {"see = \"*\"", "'see' is to be a list"},
+      {"nmae = \"x\"", "'nmae' is not a valid key for an agent"},
+      {"sources = \"10.0.0.0/8\"", "'sources' must be a list in brackets"},
+      {"internal = [\"10.0.0.1/8\"]",
+       "'internal' expects ADDRESS or PREFIX/LENGTH, got '10.0.0.1/8'"},
+      {"external = [1.5]", "'external' must contain only strings and numbers"},
+      {"protocols = [\"upd\"]", "'protocols' expects a protocol number"},
+      {"protocols = [256]", "'protocols' expects a protocol number"},
+      {"internal-ports = [\"9-8\"]", "'internal-ports' expects a port or LOW-HIGH, got '9-8'"},
+      {"external-ports = [65536]", "'external-ports' expects a port or LOW-HIGH, got '65536'"},
+      {"transactions = [\"PES\"]", "'transactions' expects PRR"},
+      {"wildcards = [\"all\"]", "'wildcards' expects internal"},
+      {"extend = 1", "'extend' must be true or false"},
+      {"max-rules = -1", "'max-rules' must be a number"},
+      {"max-lifetime = \"1h\"", "'max-lifetime' must be a number"},
+      {"see = \"*\"", "'see' must be a list"},
   };
   for (const auto& [line, what] : lines) {
     EXPECT_TRUE(fault(head + line).starts_with("dir/box.toml:4: " + what)) << fault(head + line);
   }
-  EXPECT_EQ(fault("agent = 5"), "dir/box.toml:1: agents are to be written as [[agent]] tables");
-  EXPECT_TRUE(fault("\n[[agent]]\nsecret = \"s\"").starts_with("dir/box.toml:2: an agent without"));
+  EXPECT_EQ(fault("agent = 5"), "dir/box.toml:1: agents must be written as [[agent]] tables");
   EXPECT_TRUE(
-      fault("[[agent]]\nname = \"p\"").starts_with("dir/box.toml:1: agent 'p' has neither"));
-  EXPECT_TRUE(fault("[[agent]]\nname = \"\"").starts_with("dir/box.toml:2: 'name' is to be text"));
+      fault("\n[[agent]]\nsecret = \"s\"").starts_with("dir/box.toml:2: agent without a name"));
+  EXPECT_TRUE(
+      fault("[[agent]]\nname = \"p\"").starts_with("dir/box.toml:1: agent 'p' needs a secret"));
+  EXPECT_TRUE(
+      fault("[[agent]]\nname = \"\"").starts_with("dir/box.toml:2: 'name' must be a string"));
   EXPECT_TRUE(fault("[[agent]]\nname = \"anonymous@x\"").starts_with("dir/box.toml:2: 'name'"));
   EXPECT_TRUE(fault("[[agent]]\nname = \"anonymous\"\nsecret = \"s\"")
-                  .starts_with("dir/box.toml:1: agent 'anonymous' has a secret"));
-  EXPECT_EQ(fault(head + head), "dir/box.toml:4: there is an agent 'p' already");
-  EXPECT_TRUE(fault("secret = \"\"").starts_with("dir/box.toml:1: 'secret' is to be text"));
+                  .starts_with("dir/box.toml:1: agent 'anonymous' must not have a secret"));
+  EXPECT_EQ(fault(head + head), "dir/box.toml:4: agent 'p' is already defined");
+  EXPECT_TRUE(
+      fault("secret = \"\"").starts_with("dir/box.toml:1: 'secret' must be a non-empty string"));
   EXPECT_TRUE(fault("secret-file = \"gone\"")
                   .starts_with("dir/box.toml:1: 'secret-file' names dir/gone, which cannot"));
 }
