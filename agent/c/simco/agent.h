@@ -48,10 +48,10 @@ enum simco_error {
   SIMCO_ERR_CONNECTION_LOST = -4,        /* open again; rules outlive sessions */
   SIMCO_ERR_TERMINATED = -5,             /* the session was closed first */
   SIMCO_ERR_MIDDLEBOX_TERMINATED = -6,   /* the middlebox ended the session (AST) */
-  SIMCO_ERR_BADLY_FORMED = -7,           /* the middlebox could not read our message (BFM) */
-  SIMCO_ERR_AUTHENTICATION_NEEDED = -8,  /* the middlebox asks for a name and secret */
-  SIMCO_ERR_NOT_AUTHENTIC = -9,          /* the middlebox could not prove who it is */
-  SIMCO_ERR_PROTOCOL = -10,              /* the middlebox broke the protocol */
+  SIMCO_ERR_BADLY_FORMED = -7,           /* the middlebox rejected a message (BFM) */
+  SIMCO_ERR_AUTHENTICATION_NEEDED = -8,  /* the middlebox requires a name and secret */
+  SIMCO_ERR_NOT_AUTHENTIC = -9,          /* the middlebox failed to authenticate itself */
+  SIMCO_ERR_PROTOCOL = -10,              /* the middlebox violated the protocol */
   SIMCO_ERR_OVERLOADED = -11,            /* too much is queued; try again after some replies */
   SIMCO_ERR_TIDS_EXHAUSTED = -12,        /* no transaction identifiers left: open a new session */
   SIMCO_ERR_INVALID = -13,               /* an argument is invalid */
@@ -105,7 +105,7 @@ enum simco_parity { SIMCO_PARITY_ANY = 0, SIMCO_PARITY_ODD = 1, SIMCO_PARITY_EVE
 /* Zero it, then set what the type takes. */
 typedef struct simco_request {
   enum simco_request_type type;
-  uint32_t lifetime;     /* all but STATUS and LIST: seconds wanted */
+  uint32_t lifetime;     /* all but STATUS and LIST: requested, seconds */
   uint32_t group;        /* RESERVE, ENABLE: GID to join; 0: a new group */
   uint32_t pid;          /* ENABLE_RESERVED, CHANGE_LIFETIME, STATUS: the rule */
   simco_tuple internal;  /* ENABLE, ENABLE_RESERVED, DISABLE */
@@ -140,7 +140,7 @@ typedef struct simco_reply {
   size_t pid_count;
 } simco_reply;
 
-/* The end of a request, called once for each that was submitted. `reply` is NULL unless `error` is
+/* The end of a request; called once for each that was submitted. `reply` is NULL unless `error` is
  * SIMCO_OK. */
 typedef void (*simco_reply_cb)(void *user, int error, const simco_reply *reply);
 
@@ -170,40 +170,41 @@ typedef struct simco_callbacks {
 
 typedef struct simco_agent_config {
   uint32_t timeout_ms;          /* for opening, and for each reply; 0: 60,000 */
-  const char *name;             /* ours, for a middlebox that asks; NULL: none */
+  const char *name;             /* this agent's, if the middlebox asks; NULL: none */
   const char *secret;           /* goes with `name` */
   size_t secret_size;           /* octets of `secret` */
-  const char *middlebox_secret; /* makes the middlebox prove itself; NULL: not */
+  const char *middlebox_secret; /* requires the middlebox to authenticate; NULL: no */
   size_t middlebox_secret_size;
 } simco_agent_config;
 
 typedef struct simco_agent simco_agent;
 
-/* The connection is there: queues the session's first message. `config` may be NULL. Returns NULL
+/* Creates an agent for a connection that is open, and queues the session's first message. `config` may be NULL. Returns NULL
  * if memory is exhausted or the configuration is invalid (a name without a secret). */
 SIMCO_API simco_agent *simco_agent_new(const simco_agent_config *config,
                                        const simco_callbacks *callbacks, void *user,
                                        int64_t now_ms);
-/* Frees it; callbacks that are due are not called. NULL does nothing. */
+/* Frees the agent; callbacks that are due are not called. NULL does nothing. */
 SIMCO_API void simco_agent_free(simco_agent *agent);
 
-/* Octets have arrived from the middlebox. */
+/* Takes octets that arrived from the middlebox. */
 SIMCO_API void simco_agent_feed(simco_agent *agent, const void *octets, size_t size);
 /* Octets for the middlebox: sets `octets` and returns how many. Valid until the next call that is
  * given the agent. */
 SIMCO_API size_t simco_agent_output(const simco_agent *agent, const void **octets);
-/* The first `size` octets of the output were written; at most what simco_agent_output() returned. */
+/* Removes the first `size` octets of the output, which were written; at most what
+ * simco_agent_output() returned. */
 SIMCO_API void simco_agent_consume(simco_agent *agent, size_t size);
-/* Returns when simco_agent_on_deadline() must be called, or -1: not for now. */
+/* Returns the time at which simco_agent_on_deadline() must be called, or -1 if there is none. */
 SIMCO_API int64_t simco_agent_next_deadline(const simco_agent *agent);
 SIMCO_API void simco_agent_on_deadline(simco_agent *agent, int64_t now_ms);
 
 /* Sends a request. If it returns SIMCO_OK, `done` will be called once. */
 SIMCO_API int simco_agent_submit(simco_agent *agent, const simco_request *request, int64_t now_ms,
                                  simco_reply_cb done, void *user);
-/* Ends the session in order (ST); on_end follows. */
+/* Ends the session (ST); on_end follows. */
 SIMCO_API void simco_agent_close(simco_agent *agent, int64_t now_ms);
-/* The connection is gone: everything that waits ends with SIMCO_ERR_CONNECTION_LOST. */
+/* The connection is lost: all open requests end with SIMCO_ERR_CONNECTION_LOST. */
 SIMCO_API void simco_agent_connection_lost(simco_agent *agent);
 
 /* --- Level two: with a connection and a thread of its own -------------------------------------- */
@@ -211,23 +212,23 @@ SIMCO_API void simco_agent_connection_lost(simco_agent *agent);
 typedef struct simco_client_config {
   simco_agent_config agent;
   const char *transport;  /* "tcp" or "sctp"; NULL: tcp */
-  uint16_t streams;       /* SCTP: streams wanted; 0: 16 */
+  uint16_t streams;       /* SCTP: number of streams; 0: 16 */
   uint16_t udp_encaps;    /* SCTP in UDP (RFC 6951): the middlebox's UDP port; 0: 9899 */
   const char *tls_certificate; /* PEM files; NULL: no TLS */
   const char *tls_key;
   const char *tls_authority;
-  const char *tls_name; /* whom the middlebox's certificate must be for; NULL: the host */
+  const char *tls_name; /* name in the middlebox's certificate; NULL: the host */
 } simco_client_config;
 
 typedef struct simco_client simco_client;
 
-/* Makes a client; connects nothing yet. Returns NULL if the configuration is invalid or
+/* Creates a client, without connecting it. Returns NULL if the configuration is invalid or
  * a resource is exhausted; then `error`, if not NULL, receives a sentence of at most `error_size`
  * octets with its NUL. */
 SIMCO_API simco_client *simco_client_new(const simco_client_config *config,
                                          const simco_callbacks *callbacks, void *user, char *error,
                                          size_t error_size);
-/* Breaks the connection and frees the client; callbacks that are due are not called. NULL does
+/* Closes the connection and frees the client; callbacks that are due are not called. NULL does
  * nothing. */
 SIMCO_API void simco_client_free(simco_client *client);
 
@@ -241,7 +242,7 @@ SIMCO_API size_t simco_client_dispatch(simco_client *client);
 /* Sends a request. If it returns SIMCO_OK, `done` will be called once, from a dispatch. */
 SIMCO_API int simco_client_submit(simco_client *client, const simco_request *request,
                                   simco_reply_cb done, void *user);
-/* Ends the session in order; on_end follows. */
+/* Ends the session (ST); on_end follows. */
 SIMCO_API int simco_client_close(simco_client *client);
 /* Why the last simco_client_open() failed with SIMCO_ERR_CONNECT, as a sentence. Valid until the
  * next dispatch. */

@@ -11,15 +11,15 @@ _LIBRARY = "libsimco-agent.so.0"
 
 
 def _header() -> str:
-    """agent.h: beside this file once installed, else in the source tree."""
+    """Returns agent.h: next to this file if installed, otherwise in the source tree."""
     for path in (_HERE / "agent.h", _HERE.parent.parent / "c" / "simco" / "agent.h"):
         if path.exists():
             return path.read_text()
-    raise ImportError("simco: agent.h is missing from the package; install it again")
+    raise ImportError("simco: agent.h is missing from the package; reinstall it")
 
 
 def declarations(header: str) -> str:
-    """What cffi understands of the header: without preprocessor, attributes and C++."""
+    """Returns the declarations of the header for cffi: without preprocessor, attributes and C++."""
     text = re.sub(r"/\*.*?\*/", "", header, flags=re.DOTALL)
     text = re.sub(r"^#ifdef __cplusplus.*?^#endif", "", text, flags=re.DOTALL | re.MULTILINE)
     text = re.sub(r"^#.*$", "", text, flags=re.MULTILINE)

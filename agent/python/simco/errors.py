@@ -1,4 +1,4 @@
-"""What can go wrong."""
+"""Exceptions."""
 
 from ._library import ffi, lib
 
@@ -18,7 +18,7 @@ class Refused(SimcoError):
 
 
 class SessionEnded(SimcoError):
-    """There is no session, or no longer; open another. Rules outlive sessions (RFC 5189)."""
+    """The session is not open, or has ended; open another. Rules outlive sessions (RFC 5189)."""
 
 
 _SESSION = {lib.SIMCO_ERR_NOT_OPEN, lib.SIMCO_ERR_CONNECTION_LOST, lib.SIMCO_ERR_TERMINATED,

@@ -82,18 +82,18 @@ class Capabilities:
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule that was reserved, enabled or made to block traffic."""
+    """A new reserve, enable or disable rule."""
 
     pid: int
     group: int  # 0: in none
-    lifetime: int  # granted, seconds; may be less than was asked for
+    lifetime: int  # granted, seconds; may be less than requested
     outside: Tuple | None  # where external hosts send to
     inside: Tuple | None  # where the internal host sends to; a traditional NAT has none
 
 
 @dataclass(frozen=True)
 class Status:
-    """What is known of a rule (5.3.13 to 5.3.15)."""
+    """The status of a rule (5.3.13 to 5.3.15)."""
 
     kind: RuleKind
     pid: int
@@ -118,7 +118,7 @@ class Event:
 
 def parse_tuple(tuple_: Any, text: str, ip_version: int, protocol: int, location: Location) -> None:
     if lib.simco_tuple_parse(tuple_, text.encode(), ip_version, protocol, location) != lib.SIMCO_OK:
-        raise ValueError(f"'{text}' is not an endpoint; write 10.0.0.5:5004/2, 10.0.0.0/24, [2001:db8::5]:5004 or any")
+        raise ValueError(f"'{text}' is not an endpoint: expected 10.0.0.5:5004/2, 10.0.0.0/24, [2001:db8::5]:5004 or any")
 
 
 def tuple_of(pointer: Any) -> Tuple | None:
