@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "agent/error.hpp"
+#include "simco/binding/framer.hpp"
+#include "simco/binding/send.hpp"
 #include "simco/net/connector.hpp"
 #include "simco/net/limits.hpp"
 
@@ -38,7 +40,7 @@ void Link::open(const net::HostPort& target, std::chrono::milliseconds timeout) 
 void Link::connected(std::shared_ptr<net::MessageChannel> channel) {
   if (down_) return channel->close();
   channel_ = std::move(channel);
-  channel_->start(*this);
+  channel_->start(*this, {kMessageFramer});
   session_.emplace(static_cast<AgentSession::Host&>(*this), channel_->outbound_streams(),
                    authentication_);
   session_->establish();
@@ -78,7 +80,7 @@ net::Flow Link::on_message(std::span<const std::byte> message, net::Delivery) {
   return down_ ? net::Flow::kStop : net::Flow::kContinue;
 }
 
-void Link::on_malformed(DecodeError) { down(AgentError::kProtocolError); }
+void Link::on_malformed(net::FramingError) { down(AgentError::kProtocolError); }
 
 void Link::on_input_done(bool) {
   if (!down_) observer_.on_turn();
@@ -96,7 +98,7 @@ void Link::on_closed(const error_code& reason) {
 }
 
 void Link::send(TransactionId tid, const Body& body) {
-  const bool sent = channel_->send(tid, body);
+  const bool sent = simco::send(*channel_, tid, body);
   SIMCO_ASSERT(sent);  // request() leaves room for the few messages of session control
 }
 

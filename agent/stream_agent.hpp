@@ -12,9 +12,10 @@
 #include <vector>
 
 #include "agent/error.hpp"
+#include "simco/binding/framer.hpp"
+#include "simco/net/frame_splitter.hpp"
 #include "simco/session/agent_session.hpp"
 #include "simco/session/agent_transactions.hpp"
-#include "simco/wire/frame_splitter.hpp"
 
 namespace simco::agent {
 
@@ -87,7 +88,7 @@ class StreamAgent final : private AgentSession::Host {
   std::chrono::milliseconds timeout_;
   AgentSession session_;
   AgentTransactions transactions_;
-  FrameSplitter splitter_;
+  net::FrameSplitter splitter_{kMessageFramer};
   std::vector<std::byte> output_;
   std::size_t consumed_ = 0;                 ///< octets at the beginning of output_ that are gone
   std::optional<Instant> control_deadline_;  ///< until which SE, SA or ST must be answered

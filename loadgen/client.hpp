@@ -37,8 +37,13 @@ class Client {
   virtual ~Client() = default;
 
   virtual void open() = 0;
-  /// Queues transaction number `index`; its TID, or nothing when it cannot be sent at all any more.
-  virtual std::optional<TransactionId> send(std::uint64_t index) = 0;
+  /// How a transaction was sent.
+  struct Sent {
+    TransactionId tid;       ///< Observer::on_reply() will name it
+    net::StreamId stream{};  ///< that its request takes
+  };
+  /// Queues transaction number `index`. Returns nothing when it cannot be sent at all any more.
+  virtual std::optional<Sent> send(std::uint64_t index) = 0;
   virtual void flush() = 0;
   /// No room for another transaction right now.
   virtual bool full() const = 0;

@@ -33,20 +33,21 @@ void EchoClient::open() {
                  EchoClient& self = **alive;
                  if (error) return self.down(error);
                  self.channel_ = std::move(channel);
-                 self.channel_->start(self);
-                 self.tids_.emplace(self.channel_->outbound_streams());
+                 self.channel_->start(self, {kEchoFramer});
                  self.observer_.on_ready(self);
                });
 }
 
-std::optional<TransactionId> EchoClient::send(std::uint64_t) {
-  if (down_ || !tids_) return std::nullopt;
-  const auto tid = tids_->next();
-  if (!tid) return std::nullopt;
-  const auto room = channel_->allocate(kEchoSize, {channel_->stream_of(*tid), options_.unordered});
+std::optional<Client::Sent> EchoClient::send(std::uint64_t) {
+  if (down_ || !channel_) return std::nullopt;
+  const TransactionId number{next_number_};
+  const net::StreamId stream{
+      static_cast<std::uint16_t>(number.value % channel_->outbound_streams())};
+  const auto room = channel_->allocate(kEchoSize, {stream, options_.unordered});
   if (room.empty()) return std::nullopt;
-  write_echo(*tid, room);
-  return tid;
+  write_echo(number, room);
+  ++next_number_;
+  return Sent{number, stream};
 }
 
 void EchoClient::flush() {
@@ -63,16 +64,16 @@ void EchoClient::finish() {
 }
 
 net::Flow EchoClient::on_message(std::span<const std::byte> message, net::Delivery) {
-  const auto tid = read_echo(message);
-  if (!tid) {
+  const auto number = read_echo(message);
+  if (!number) {
     down(agent::AgentError::kProtocolError);
     return net::Flow::kStop;
   }
-  observer_.on_reply(*this, *tid, std::nullopt);
+  observer_.on_reply(*this, *number, std::nullopt);
   return net::Flow::kContinue;
 }
 
-void EchoClient::on_malformed(DecodeError) { down(agent::AgentError::kProtocolError); }
+void EchoClient::on_malformed(net::FramingError) { down(agent::AgentError::kProtocolError); }
 
 void EchoClient::on_input_done(bool) {
   if (!down_) observer_.on_turn(*this);

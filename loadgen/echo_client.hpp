@@ -1,6 +1,5 @@
 // The `echo` workload: 64-octet messages against simco-echo, to measure the transport alone. They
-// have a SIMCO header (so that they are framed and put on streams like the real ones) of a basic
-// type that RFC 4540 does not define (so that no middlebox takes them for requests).
+// go to the streams of an association in turn.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -10,7 +9,6 @@
 #include "simco/net/endpoint.hpp"
 #include "simco/net/read_buffer.hpp"
 #include "simco/net/transport.hpp"
-#include "simco/session/tid_allocator.hpp"
 
 namespace simco::loadgen {
 
@@ -28,7 +26,7 @@ class EchoClient final : public Client, private net::ChannelHandler {
   ~EchoClient() override;
 
   void open() override;
-  std::optional<TransactionId> send(std::uint64_t index) override;
+  std::optional<Sent> send(std::uint64_t index) override;
   void flush() override;
   bool full() const override;
   std::size_t queued() const override { return channel_ ? channel_->queued() : 0; }
@@ -37,7 +35,7 @@ class EchoClient final : public Client, private net::ChannelHandler {
 
  private:
   net::Flow on_message(std::span<const std::byte> message, net::Delivery delivery) override;
-  void on_malformed(DecodeError error) override;
+  void on_malformed(net::FramingError error) override;
   void on_input_done(bool mid_message) override;
   void on_output_drained() override;
   void on_closed(const boost::system::error_code& reason) override;
@@ -49,7 +47,7 @@ class EchoClient final : public Client, private net::ChannelHandler {
   Client::Observer& observer_;
   std::shared_ptr<net::MessageChannel> channel_;
   std::shared_ptr<EchoClient*> alive_;  ///< tells a connection attempt whether we are still there
-  std::optional<TidAllocator> tids_;
+  std::uint32_t next_number_ = 0;
   bool finishing_ = false;
   bool down_ = false;
 };

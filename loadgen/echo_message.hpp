@@ -1,40 +1,60 @@
-// The message of the echo workload: a SIMCO header and a payload that tells if it came back whole.
+// The message of the echo workload: its size, a number that tells to which transaction it belongs,
+// and a filling that tells if it came back whole.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
+#include <expected>
+#include <limits>
 #include <optional>
 #include <span>
 
 #include "loadgen/limits.hpp"
+#include "simco/net/framer.hpp"
 #include "simco/wire/byte_io.hpp"
-#include "simco/wire/codec.hpp"
+#include "simco/wire/ids.hpp"
 
 namespace simco::loadgen {
 
-/// Basic type of an echo message: none of RFC 4540's.
-inline constexpr std::uint8_t kEchoBasicType = 0xEC;
-/// Every octet of its payload.
+/// Size (16 bits, of the whole message) and number (32 bits) of an echo message, octets.
+inline constexpr std::size_t kEchoHeaderSize = 6;
+/// Every octet behind them.
 inline constexpr std::byte kEchoFiller{0x40};
 
+/// Tells echo messages apart by the size that they begin with.
+class EchoFramer final : public net::Framer {
+ public:
+  std::expected<std::size_t, net::FramingError> size_of(
+      std::span<const std::byte> octets) const override {
+    if (octets.size() < kEchoHeaderSize) return kEchoHeaderSize;
+    const std::size_t size = ByteReader(octets).u16();
+    if (size < kEchoHeaderSize) return std::unexpected(net::FramingError::kImpossibleLength);
+    return size;
+  }
+  std::size_t size_max() const override { return std::numeric_limits<std::uint16_t>::max(); }
+};
+
+/// Serves all channels.
+inline constexpr EchoFramer kEchoFramer;
+
 /// Fills `out`, kEchoSize octets.
-inline void write_echo(TransactionId tid, std::span<std::byte> out) {
+inline void write_echo(TransactionId number, std::span<std::byte> out) {
   ByteWriter writer(out);
-  writer.u8(kEchoBasicType);
-  writer.u8(0);
-  writer.u16(static_cast<std::uint16_t>(kEchoSize - kHeaderSize));
-  writer.u32(tid.value);
-  std::ranges::fill(out.subspan(kHeaderSize), kEchoFiller);
+  writer.u16(static_cast<std::uint16_t>(out.size()));
+  writer.u32(number.value);
+  std::ranges::fill(out.subspan(kEchoHeaderSize), kEchoFiller);
 }
 
-/// TID of an echo message, or nothing where it is none or was damaged.
+/// Returns the number of an echo message; nothing if it is not one or was damaged.
 inline std::optional<TransactionId> read_echo(std::span<const std::byte> message) {
   if (message.size() != kEchoSize) return std::nullopt;
-  const Header header = read_header(message.first<kHeaderSize>());
-  const auto payload = message.subspan(kHeaderSize);
-  const bool whole = std::ranges::all_of(payload, [](std::byte b) { return b == kEchoFiller; });
-  if (header.type.basic != kEchoBasicType || !whole) return std::nullopt;
-  return header.tid;
+  ByteReader reader(message);
+  const std::size_t size = reader.u16();
+  const TransactionId number{reader.u32()};
+  const auto filling = message.subspan(kEchoHeaderSize);
+  const bool whole = std::ranges::all_of(filling, [](std::byte b) { return b == kEchoFiller; });
+  if (size != message.size() || !whole) return std::nullopt;
+  return number;
 }
 
 }  // namespace simco::loadgen

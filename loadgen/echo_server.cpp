@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/asio/post.hpp>
 
+#include "loadgen/echo_message.hpp"
 #include "simco/net/limits.hpp"
 
 namespace simco::loadgen {
@@ -13,7 +14,7 @@ class EchoServer::Connection final : public std::enable_shared_from_this<Connect
   Connection(EchoServer& server, std::shared_ptr<net::MessageChannel> channel)
       : server_(server), channel_(std::move(channel)) {}
   ~Connection() { channel_->detach(); }
-  void start() { channel_->start(*this); }
+  void start() { channel_->start(*this, {kEchoFramer}); }
 
  private:
   net::Flow on_message(std::span<const std::byte> message, net::Delivery delivery) override {
@@ -23,7 +24,7 @@ class EchoServer::Connection final : public std::enable_shared_from_this<Connect
     if (channel_->queued() <= net::kOutputHighWater) return net::Flow::kContinue;
     return net::Flow::kPause;
   }
-  void on_malformed(DecodeError) override { channel_->close(); }
+  void on_malformed(net::FramingError) override { channel_->close(); }
   void on_input_done(bool) override {
     channel_->flush();
     if (channel_->queued() <= net::kOutputHighWater) channel_->resume_input();

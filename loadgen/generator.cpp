@@ -115,14 +115,14 @@ void Generator::pump(Lane& lane) {
   while (!lane.waiting.empty() && !lane.client->full()) {
     Sample& sample = lane.waiting.front();
     const std::size_t queued_before = lane.client->queued();
-    const auto tid = lane.client->send(sample.index);
-    if (!tid) return abort("a connection accepts no more transactions");
+    const auto sent = lane.client->send(sample.index);
+    if (!sent) return abort("a connection accepts no more transactions");
     lane.queued_total += lane.client->queued() - queued_before;
-    sample.tid = *tid;
-    sample.stream = lane.client->channel()->stream_of(*tid);
-    lane.unsent.push_back({*tid, lane.queued_total});
-    lane.order.push_back(*tid);
-    lane.in_flight.emplace(*tid, sample);
+    sample.tid = sent->tid;
+    sample.stream = sent->stream;
+    lane.unsent.push_back({sent->tid, lane.queued_total});
+    lane.order.push_back(sent->tid);
+    lane.in_flight.emplace(sent->tid, sample);
     lane.waiting.pop_front();
   }
   lane.client->flush();

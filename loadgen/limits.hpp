@@ -18,7 +18,7 @@ inline constexpr std::chrono::milliseconds kStartDelay{20};
 /// Lateness of the generator, as 99th percentile, that a machine with nothing else to do has:
 /// timers and the scheduler.
 inline constexpr double kLagUsual_ms = 1;
-/// Size of an echo message, header included, octets.
+/// Size of an echo message, octets.
 inline constexpr std::size_t kEchoSize = 64;
 /// Longest line that ends `--hold`, octets.
 inline constexpr std::size_t kGateLineMax = 1024;

@@ -1,6 +1,7 @@
 #include "loadgen/per_client.hpp"
 
 #include "agent/error.hpp"
+#include "simco/binding/send.hpp"
 
 namespace simco::loadgen {
 namespace {
@@ -34,6 +35,12 @@ PerRequest call_pinhole(std::uint64_t index) {
   request.external = rtp_and_rtcp(Location::kExternal, 19, host, pair);
   request.lifetime = {kLifetimeS};
   return request;
+}
+
+std::optional<Client::Sent> PerClient::send(std::uint64_t index) {
+  const auto tid = link_.request(call_pinhole(index));
+  if (!tid) return std::nullopt;
+  return Sent{*tid, stream_of(*tid, *link_.channel())};
 }
 
 void PerClient::on_open(const Capabilities&) { observer_.on_ready(*this); }

@@ -33,9 +33,7 @@ class PerClient final : public Client, private agent::Link::Observer {
         link_(executor, read_buffer, *this, {options.credentials, {}}, options.transport) {}
 
   void open() override { link_.open(options_.target, options_.timeout); }
-  std::optional<TransactionId> send(std::uint64_t index) override {
-    return link_.request(call_pinhole(index));
-  }
+  std::optional<Sent> send(std::uint64_t index) override;
   void flush() override { link_.flush(); }
   bool full() const override { return link_.full(); }
   std::size_t queued() const override { return link_.queued(); }

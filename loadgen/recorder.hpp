@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "loadgen/statistics.hpp"
+#include "simco/net/message_channel.hpp"
 #include "simco/wire/ids.hpp"
 #include "simco/wire/reply_code.hpp"
 
@@ -24,7 +25,7 @@ enum class Outcome : std::uint8_t {
 struct Sample {
   std::uint64_t index = 0;
   TransactionId tid;
-  StreamId stream;
+  net::StreamId stream;
   std::int64_t scheduled_ns = -1;
   std::int64_t tried_ns = -1;     ///< the generator turned to it
   std::int64_t sent_ns = -1;      ///< the transport had taken it

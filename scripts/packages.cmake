@@ -25,9 +25,9 @@ endforeach()
 
 # The agent library in C++, with everything it is made of. `#include "agent/agent.hpp"` is below simco/, and so are the
 # headers of values that it shows; those of channels and sockets are not installed.
-set(agent_libraries simco_asio simco_wire simco_session simco_net simco_agent)
+set(agent_libraries simco_asio simco_wire simco_session simco_net simco_binding simco_agent)
 set(agent_headers ${CMAKE_INSTALL_INCLUDEDIR}/simco)
-foreach(library simco_wire simco_session simco_net simco_agent)
+foreach(library simco_wire simco_session simco_net simco_binding simco_agent)
   target_include_directories(${library} INTERFACE $<INSTALL_INTERFACE:${agent_headers}>)
   target_compile_features(${library} INTERFACE cxx_std_23)
 endforeach()
@@ -38,7 +38,8 @@ install(FILES scripts/packages/simco-agent-config.cmake DESTINATION ${CMAKE_INST
   COMPONENT agent-dev)
 install(DIRECTORY simco/wire simco/session DESTINATION ${agent_headers}/simco COMPONENT agent-dev
   FILES_MATCHING PATTERN "*.hpp" PATTERN middlebox_session.hpp EXCLUDE)
-install(FILES simco/net/endpoint.hpp simco/net/tls.hpp simco/net/transport.hpp
+install(FILES simco/binding/framer.hpp DESTINATION ${agent_headers}/simco/binding COMPONENT agent-dev)
+install(FILES simco/net/endpoint.hpp simco/net/frame_splitter.hpp simco/net/framer.hpp simco/net/tls.hpp simco/net/transport.hpp
   DESTINATION ${agent_headers}/simco/net COMPONENT agent-dev)
 install(FILES agent/agent.hpp agent/credentials.hpp agent/error.hpp agent/options.hpp agent/outcome.hpp
   agent/stream_agent.hpp DESTINATION ${agent_headers}/agent COMPONENT agent-dev)

@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "middlebox/limits.hpp"
+#include "simco/binding/framer.hpp"
+#include "simco/binding/send.hpp"
 #include "simco/net/limits.hpp"
 
 namespace simco::middlebox {
@@ -35,8 +37,7 @@ Connection::~Connection() { channel_->detach(); }
 
 void Connection::start() {
   // Before a session is open, nobody costs more than the longest SE request.
-  channel_->set_hold_limit(kSessionControlSizeMax);
-  channel_->start(*this);
+  channel_->start(*this, {kMessageFramer, kSessionControlSizeMax});
   arm();
 }
 
@@ -58,7 +59,7 @@ bool Connection::must_yield(std::span<const std::byte> message) {
   return (heavy || ++messages_ % kMessagesPerLook == 0) && owner_.turn_used_up();
 }
 
-void Connection::on_malformed(DecodeError error) {
+void Connection::on_malformed(net::FramingError error) {
   take_turn();
   log_once(to_string(error));
   session_.on_malformed();
@@ -91,7 +92,7 @@ void Connection::send(TransactionId tid, const Body& body) {
     owner_.session_refused(refusal->code);
   }
   flush_later();
-  if (!channel_->send(tid, body)) {
+  if (!simco::send(*channel_, tid, body)) {
     give_up("output queue full: the peer does not read");  // notifications pile up
   }
 }

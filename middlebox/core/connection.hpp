@@ -95,7 +95,7 @@ class Connection final : private net::ChannelHandler,
  private:
   // net::ChannelHandler
   net::Flow on_message(std::span<const std::byte> message, net::Delivery delivery) override;
-  void on_malformed(DecodeError error) override;
+  void on_malformed(net::FramingError error) override;
   void on_input_done(bool mid_message) override;
   void on_output_drained() override;
   void on_closed(const boost::system::error_code& reason) override;

@@ -12,6 +12,10 @@ namespace simco::net {
 inline constexpr std::size_t kReadSize = 64 * 1024;
 /// Messages taken from an association per turn of the loop.
 inline constexpr std::size_t kReadMessages = 256;
+/// The longest message that a framer may know, octets.
+inline constexpr std::size_t kUserMessageMax = 64 * 1024;
+/// Buffers of broken-off messages that grew beyond this are given back, octets.
+inline constexpr std::size_t kKeepHeld = 4096;
 /// Output buffers that grew beyond this are given back when they are empty, octets.
 inline constexpr std::size_t kKeepOutput = 64 * 1024;
 /// Queued output above which no further input of the connection is looked at, octets.

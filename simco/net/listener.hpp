@@ -15,6 +15,7 @@
 #include "simco/net/read_buffer.hpp"
 #include "simco/net/tls.hpp"
 #include "simco/net/transport.hpp"
+#include "simco/wire/limits.hpp"
 
 namespace simco::net {
 

@@ -1,5 +1,5 @@
-// One connection (TCP) or association (SCTP) as what carries SIMCO messages. Everything above sees
-// this interface only.
+// One connection (TCP) or association (SCTP) as what carries messages: octets that a framer tells
+// apart. Everything above sees this interface only.
 //
 // A channel belongs to one event loop; every call and every callback is made on its thread.
 #pragma once
@@ -13,22 +13,30 @@
 #include <utility>
 #include <vector>
 
+#include "simco/net/framer.hpp"
 #include "simco/net/limits.hpp"
 #include "simco/net/transport.hpp"
-#include "simco/wire/byte_io.hpp"
-#include "simco/wire/codec.hpp"
 #include "simco/wire/ids.hpp"
-#include "simco/wire/limits.hpp"
 
 namespace simco::net {
 
 /// Figures of the transport, by name, such as {"rtt_ms", 0.08}. Names end in their unit.
 using TransportStatistics = std::vector<std::pair<std::string, double>>;
 
+/// Stream of a multi-stream transport (SCTP). TCP has only stream 0.
+using StreamId = StrongId<struct StreamIdTag, std::uint16_t>;
+
 /// How a message travels.
 struct Delivery {
   StreamId stream{};       ///< 0 over TCP
   bool unordered = false;  ///< may overtake others of its stream (SCTP's U bit, RFC 9260 6.6)
+};
+
+/// Which messages a channel reads.
+struct Framing {
+  const Framer& framer;  ///< tells them apart; must outlive the channel
+  /// Longest part of an unfinished message to keep, octets, see FrameSplitter.
+  std::size_t hold_limit = kUserMessageMax;
 };
 
 /// Whether the taker of a message wants the next one.
@@ -41,11 +49,11 @@ enum class Flow : std::uint8_t {
 /// Receives what a channel has to tell.
 class ChannelHandler {
  public:
-  /// A whole message with a consistent header; valid during the call only. Fewer octets than the
-  /// header asks for: the message was longer than the hold limit and has been cut.
+  /// A whole message; valid during the call only. Fewer octets than the framer says it has: it was
+  /// longer than the hold limit and has been cut.
   virtual Flow on_message(std::span<const std::byte> message, Delivery delivery) = 0;
-  /// The header of a message is inconsistent; no further input will be delivered.
-  virtual void on_malformed(DecodeError error) = 0;
+  /// What came is not a message; no further input will be delivered.
+  virtual void on_malformed(FramingError error) = 0;
   /// The messages of one read were delivered: a good moment to act on all of them and to flush().
   /// `mid_message`: the beginning of a further message is there.
   virtual void on_input_done(bool mid_message) = 0;
@@ -66,7 +74,7 @@ class MessageChannel {
   virtual ~MessageChannel() = default;
 
   /// Begins to read. `handler` must live until on_closed() or detach().
-  virtual void start(ChannelHandler& handler) = 0;
+  virtual void start(ChannelHandler& handler, const Framing& framing) = 0;
   /// No further callback; the connection is reset if it is still there.
   virtual void detach() = 0;
 
@@ -83,7 +91,7 @@ class MessageChannel {
   /// Stops or resumes the delivery of messages.
   virtual void pause_input() = 0;
   virtual void resume_input() = 0;
-  /// Longest part of an unfinished message to keep, see FrameSplitter.
+  /// Another Framing::hold_limit from now on. After start().
   virtual void set_hold_limit(std::size_t octets) = 0;
 
   /// Delivers what is queued, then closes; input is dropped from now on.
@@ -98,21 +106,6 @@ class MessageChannel {
   virtual TransportStatistics statistics() const = 0;
   /// Names that the peer's certificate has proven; nothing where the channel is not TLS.
   virtual std::optional<std::vector<std::string>> certified_names() const { return std::nullopt; }
-
-  /// The stream of a message: TID mod N.
-  StreamId stream_of(TransactionId tid) const {
-    return StreamId{static_cast<std::uint16_t>(tid.value % outbound_streams())};
-  }
-  /// Queues a message on the stream of its TID. False where allocate() has no room; for AST, the
-  /// last word of a session, there is room behind a queue that is full (7.5).
-  bool send(TransactionId tid, const Body& body) {
-    const std::size_t reserve = std::holds_alternative<AstNotification>(body) ? kHeaderSize : 0;
-    const auto room = allocate(encoded_size(body), {stream_of(tid)}, kOutputQueueMax + reserve);
-    if (room.empty()) return false;
-    ByteWriter out(room);
-    encode(tid, body, out);
-    return true;
-  }
 };
 
 }  // namespace simco::net

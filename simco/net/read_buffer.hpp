@@ -5,11 +5,10 @@
 #include <cstddef>
 
 #include "simco/net/limits.hpp"
-#include "simco/wire/limits.hpp"
 
 namespace simco::net {
 
 using ReadBuffer = std::array<std::byte, kReadSize>;
-static_assert(kReadSize >= kMessageSizeMax, "a user message of SCTP is read in one piece");
+static_assert(kReadSize >= kUserMessageMax, "a user message of SCTP is read in one piece");
 
 }  // namespace simco::net

@@ -27,14 +27,20 @@ TcpChannel::TcpChannel(boost::asio::ip::tcp::socket socket, ReadBuffer& read_buf
   socket_.non_blocking(true, ignored);
 }
 
-void TcpChannel::start(ChannelHandler& handler) {
-  SIMCO_ASSERT(handler_ == nullptr);
-  handler_ = &handler;
+void TcpChannel::start(ChannelHandler& handler, const Framing& framing) {
+  state_.start(handler);
+  splitter_.emplace(framing.framer);
+  set_hold_limit(framing.hold_limit);
   wait_readable();
 }
 
+void TcpChannel::set_hold_limit(std::size_t octets) {
+  splitter_->set_hold_limit(octets);
+  read_max_ = octets;
+}
+
 void TcpChannel::detach() {
-  handler_ = nullptr;
+  state_.detach();
   ended({});
 }
 
@@ -74,8 +80,8 @@ void TcpChannel::wait_readable() {
 
 void TcpChannel::on_readable() {
   if (!socket_.is_open()) return;
-  if (closing_) return discard_input();
-  if (paused_ || !backlog_.empty()) return;  // resume_input() comes back here
+  if (state_.closing()) return discard_input();
+  if (state_.paused() || !backlog_.empty()) return;  // resume_input() comes back here
   const auto got = receive_some();
   if (got < 0 && !would_block()) return ended(last_error());
   if (got == 0) {
@@ -86,7 +92,7 @@ void TcpChannel::on_readable() {
   }
   const auto self = shared_from_this();
   if (got > 0) deliver(std::span{read_buffer_}.first(static_cast<std::size_t>(got)));
-  if (!paused_) read_on();
+  if (!state_.paused()) read_on();
 }
 
 void TcpChannel::read_on() {
@@ -98,30 +104,22 @@ void TcpChannel::read_on() {
 }
 
 void TcpChannel::deliver(std::span<const std::byte> octets) {
-  if (handler_ == nullptr || input_over_) return;
-  const auto error = splitter_.feed(octets, [&](std::span<const std::byte> message) {
-    const Flow flow = handler_->on_message(message, {});
-    if (flow == Flow::kStop) input_over_ = true;
-    if (flow == Flow::kPause) paused_ = true;
-    return flow == Flow::kContinue && !input_over_;
-  });
-  const auto rest = octets.subspan(octets.size() - splitter_.unread());
-  if (paused_ && !input_over_ && !rest.empty()) {
+  if (!state_.takes_input()) return;
+  const auto error = splitter_->feed(
+      octets, [&](std::span<const std::byte> message) { return state_.deliver(message, {}); });
+  const auto rest = octets.subspan(octets.size() - splitter_->unread());
+  if (state_.takes_input() && !rest.empty()) {
     backlog_ = std::vector<std::byte>(rest.begin(), rest.end());
   }
-  if (error && !input_over_) {
-    input_over_ = true;
-    if (handler_ != nullptr) handler_->on_malformed(*error);
-  }
-  if (handler_ != nullptr) handler_->on_input_done(splitter_.mid_message());
+  if (error) state_.malformed(*error);
+  state_.input_done(splitter_->mid_message());
 }
 
 void TcpChannel::resume_input() {
-  if (!paused_) return;
-  paused_ = false;
+  if (!state_.resume()) return;
   // Never from inside a delivery or a send: the loop brings us back with a clean stack.
   boost::asio::post(socket_.get_executor(), [self = shared_from_this()] {
-    if (!self->paused_) self->deliver_backlog();
+    if (!self->state_.paused()) self->deliver_backlog();
   });
 }
 
@@ -130,24 +128,20 @@ void TcpChannel::deliver_backlog() {
     const auto octets = std::exchange(backlog_, {});
     deliver(octets);
   }
-  if (!paused_) read_on();
+  if (!state_.paused()) read_on();
 }
 
 // --- Output ------------------------------------------------------------------------------------
 
-std::span<std::byte> TcpChannel::allocate(std::size_t size, Delivery, std::size_t limit) {
-  if (closing_ || !socket_.is_open() || size > limit - std::min(limit, queued())) {
-    return {};
-  }
-  const std::size_t old_size = out_.size();
-  out_.resize(old_size + size);
-  return std::span{out_}.subspan(old_size);
+std::span<std::byte> TcpChannel::allocate(std::size_t size, Delivery delivery, std::size_t limit) {
+  if (state_.closing() || !socket_.is_open()) return {};
+  return out_.allocate(size, delivery, limit);
 }
 
 void TcpChannel::flush() {
   if (waiting_writable_ || !socket_.is_open()) return;
-  while (queued() != 0) {
-    const auto sent = send_some(std::span{out_}.subspan(out_head_));
+  while (!out_.empty()) {
+    const auto sent = send_some(out_.octets());
     if (sent < 0) {
       if (would_block()) return wait_writable();
       // Reported from the loop, because the caller is in the middle of its work.
@@ -155,19 +149,15 @@ void TcpChannel::flush() {
           socket_.get_executor(),
           [self = shared_from_this(), error = last_error()] { self->ended(error); });
     }
-    out_head_ += static_cast<std::size_t>(sent);
+    out_.take(static_cast<std::size_t>(sent));
   }
-  out_.clear();
-  out_head_ = 0;
-  if (out_.capacity() > kKeepOutput) out_.shrink_to_fit();
-  if (closing_) half_close();
+  out_.compact();
+  if (state_.closing()) half_close();
 }
 
 void TcpChannel::wait_writable() {
   waiting_writable_ = true;
-  // Keeps the queue from growing by what has been sent already.
-  out_.erase(out_.begin(), out_.begin() + static_cast<std::ptrdiff_t>(out_head_));
-  out_head_ = 0;
+  out_.compact();
   socket_.async_wait(boost::asio::socket_base::wait_write,
                      [self = shared_from_this()](const error_code& error) {
                        self->waiting_writable_ = false;
@@ -176,21 +166,17 @@ void TcpChannel::wait_writable() {
 }
 
 void TcpChannel::on_writable() {
-  const bool had_output = queued() != 0;
+  const bool had_output = !out_.empty();
   flush();
   // It may have been TLS's own output that held the input up.
-  if (tls_ && !closing_) on_readable();
-  if (had_output && queued() == 0 && handler_ != nullptr && !closing_) {
-    handler_->on_output_drained();
-  }
+  if (tls_ && !state_.closing()) on_readable();
+  if (had_output && out_.empty()) state_.output_drained();
 }
 
 // --- The end -----------------------------------------------------------------------------------
 
 void TcpChannel::close() {
-  if (closing_ || !socket_.is_open()) return;
-  closing_ = true;
-  input_over_ = true;
+  if (!socket_.is_open() || !state_.begin_close()) return;
   backlog_.clear();
   close_timer_.expires_after(kCloseTimeout);
   close_timer_.async_wait([self = shared_from_this()](const error_code& error) {
@@ -207,7 +193,7 @@ void TcpChannel::half_close() {
   socket_.shutdown(boost::asio::ip::tcp::socket::shutdown_send, ignored);
   // Closing with unread input would reset the connection and might destroy the replies under way,
   // so wait for the peer to close, within kCloseTimeout.
-  paused_ = false;
+  state_.resume();
   wait_readable();
 }
 
@@ -223,8 +209,7 @@ void TcpChannel::ended(const error_code& reason) {
   error_code ignored;
   socket_.close(ignored);
   close_timer_.cancel();
-  input_over_ = true;
-  if (handler_ != nullptr) std::exchange(handler_, nullptr)->on_closed(reason);
+  state_.ended(reason);
 }
 
 std::string TcpChannel::peer_address() const {

@@ -1,4 +1,4 @@
-// SIMCO messages over a TCP connection.
+// Messages over a TCP connection.
 //
 // Waits for readiness and reads and writes the socket itself, so that one read buffer serves all
 // connections of a loop (ten thousand idle ones cost no buffer each) and all replies of a turn
@@ -8,13 +8,17 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
+#include "simco/net/channel_state.hpp"
+#include "simco/net/frame_splitter.hpp"
 #include "simco/net/limits.hpp"
 #include "simco/net/message_channel.hpp"
+#include "simco/net/output_queue.hpp"
 #include "simco/net/read_buffer.hpp"
 #include "simco/net/tls.hpp"
-#include "simco/wire/frame_splitter.hpp"
 
 namespace simco::net {
 
@@ -25,17 +29,14 @@ class TcpChannel final : public MessageChannel, public std::enable_shared_from_t
   TcpChannel(boost::asio::ip::tcp::socket socket, ReadBuffer& read_buffer,
              std::unique_ptr<TlsStream> tls = nullptr);
 
-  void start(ChannelHandler& handler) override;
+  void start(ChannelHandler& handler, const Framing& framing) override;
   void detach() override;
   std::span<std::byte> allocate(std::size_t size, Delivery delivery, std::size_t limit) override;
   void flush() override;
-  std::size_t queued() const override { return out_.size() - out_head_; }
-  void pause_input() override { paused_ = true; }
+  std::size_t queued() const override { return out_.size(); }
+  void pause_input() override { state_.pause(); }
   void resume_input() override;
-  void set_hold_limit(std::size_t octets) override {
-    splitter_.set_hold_limit(octets);
-    read_max_ = octets;
-  }
+  void set_hold_limit(std::size_t octets) override;
   void close() override;
   Transport transport() const override { return Transport::kTcp; }
   std::uint16_t outbound_streams() const override { return 1; }
@@ -66,17 +67,13 @@ class TcpChannel final : public MessageChannel, public std::enable_shared_from_t
   std::unique_ptr<TlsStream> tls_;
   boost::asio::steady_timer close_timer_;
   ReadBuffer& read_buffer_;
-  ChannelHandler* handler_ = nullptr;
-  FrameSplitter splitter_;
-  std::size_t read_max_ = kMessageSizeMax;  ///< octets at a time, and so of the backlog
-  std::vector<std::byte> backlog_;          ///< read, but not delivered because input is paused
-  std::vector<std::byte> out_;
-  std::size_t out_head_ = 0;
-  bool paused_ = false;
+  ChannelState state_;
+  std::optional<FrameSplitter> splitter_;  ///< from start() on
+  std::size_t read_max_ = kReadSize;       ///< octets at a time, and so of the backlog
+  std::vector<std::byte> backlog_;         ///< read, but not delivered because input is paused
+  OutputQueue out_{OutputQueue::Boundaries::kForget};
   bool waiting_readable_ = false;
   bool waiting_writable_ = false;
-  bool input_over_ = false;  ///< nothing more is delivered: closing, malformed or stopped
-  bool closing_ = false;
   bool half_closed_ = false;
 };
 

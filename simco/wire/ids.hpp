@@ -21,8 +21,6 @@ using TransactionId = StrongId<struct TransactionIdTag>;
 using PolicyRuleId = StrongId<struct PolicyRuleIdTag>;
 /// Policy rule group identifier, GID (4.3.5). Never 0 when given out by our middlebox.
 using GroupId = StrongId<struct GroupIdTag>;
-/// Stream of a multi-stream transport (SCTP). TCP has only stream 0.
-using StreamId = StrongId<struct StreamIdTag, std::uint16_t>;
 
 }  // namespace simco
 

@@ -12,6 +12,8 @@
 #include <boost/asio/io_context.hpp>
 #include <optional>
 
+#include "simco/binding/framer.hpp"
+#include "simco/binding/send.hpp"
 #include "simco/net/connector.hpp"
 #include "tests/bench/bare_sctp.hpp"
 #include "tests/bench/session_driver.hpp"
@@ -72,12 +74,12 @@ class Driver final : public net::ChannelHandler {
       if (!channel_) ::usleep(10'000);
     }
     if (!channel_) die("connect");
-    channel_->start(*this);
+    channel_->start(*this, {kMessageFramer});
   }
   /// Sends one request and answers the type of what comes back.
   MessageType control(const Body& body) {
     controlling_ = true;
-    channel_->send({0}, body);
+    simco::send(*channel_, {0}, body);
     channel_->flush();
     while (controlling_) io_.run_one();
     return control_type_;
@@ -86,7 +88,7 @@ class Driver final : public net::ChannelHandler {
     for (n = std::min(n, count_ - sent_); n > 0; --n) {
       const std::uint32_t number = ++sent_;
       std::memcpy(request_.internal.address.data(), &number, sizeof number);
-      channel_->send({number}, request_);
+      simco::send(*channel_, {number}, request_);
     }
     channel_->flush();
   }
@@ -100,7 +102,7 @@ class Driver final : public net::ChannelHandler {
     }
     return net::Flow::kContinue;
   }
-  void on_malformed(DecodeError) override { die("malformed reply"); }
+  void on_malformed(net::FramingError) override { die("malformed reply"); }
   void on_input_done(bool) override {
     if (fresh_ != 0) send(std::exchange(fresh_, 0));
   }

@@ -11,8 +11,9 @@
 
 #include "middlebox/commit/pipeline.hpp"
 #include "middlebox/policy/engine.hpp"
+#include "simco/binding/framer.hpp"
+#include "simco/net/frame_splitter.hpp"
 #include "simco/session/middlebox_session.hpp"
-#include "simco/wire/frame_splitter.hpp"
 
 extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv);
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
@@ -175,7 +176,7 @@ class Middlebox final : MiddleboxSession::Host,
   policy::AgentDirectory directory_ = policy::AgentDirectory::open_to_all();
   policy::PolicyEngine engine_;
   middlebox::CommitPipeline pipeline_{engine_, nullptr, backend_, *this};
-  FrameSplitter splitter_;
+  net::FrameSplitter splitter_{kMessageFramer};
   std::vector<std::byte> backlog_;
   MiddleboxSession session_{{std::chrono::seconds(60), 4}, *this, now_};
   std::optional<policy::AgentId> agent_;

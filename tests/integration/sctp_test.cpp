@@ -14,6 +14,8 @@
 #include "agent/agent.hpp"
 #include "middlebox/backend/null_backend.hpp"
 #include "middlebox/server.hpp"
+#include "simco/binding/framer.hpp"
+#include "simco/binding/send.hpp"
 #include "simco/net/connector.hpp"
 #include "simco/net/error.hpp"
 #include "simco/net/sctp/kernel.hpp"
@@ -88,7 +90,7 @@ class SctpTest : public testing::TestWithParam<test::SctpStacks> {
                  [&](const error_code& error, std::shared_ptr<net::MessageChannel> channel) {
                    result = error;
                    raw.channel = std::move(channel);
-                   if (raw.channel) raw.channel->start(raw.handler);
+                   if (raw.channel) raw.channel->start(raw.handler, {kMessageFramer});
                  });
     EXPECT_TRUE(loop_.run_until([&] { return result.has_value(); }));
     if (result && !*result) return &raw;
@@ -108,7 +110,7 @@ class SctpTest : public testing::TestWithParam<test::SctpStacks> {
   /// Sends a request and waits for the next message.
   std::optional<Message> ask(Raw& raw, std::uint32_t tid, const Body& body) {
     const auto before = raw.handler.messages.size();
-    raw.channel->send({tid}, body);
+    simco::send(*raw.channel, {tid}, body);
     raw.channel->flush();
     if (!has(raw, before + 1)) return std::nullopt;
     const auto message = decode(raw.handler.messages[before]);

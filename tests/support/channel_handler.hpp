@@ -18,7 +18,7 @@ class RecordingHandler final : public net::ChannelHandler {
     if (pause_after != 0 && messages.size() >= pause_after) return net::Flow::kPause;
     return net::Flow::kContinue;
   }
-  void on_malformed(DecodeError why) override { malformed = why; }
+  void on_malformed(net::FramingError why) override { malformed = why; }
   void on_input_done(bool middle) override { mid_message = middle; }
   void on_output_drained() override { ++drained; }
   void on_closed(const boost::system::error_code& why) override {
@@ -30,7 +30,7 @@ class RecordingHandler final : public net::ChannelHandler {
   std::vector<net::Delivery> deliveries;
   std::size_t stop_after = 0;
   std::size_t pause_after = 0;
-  std::optional<DecodeError> malformed;
+  std::optional<net::FramingError> malformed;
   bool mid_message = false;
   int drained = 0;
   int closed = 0;

@@ -7,7 +7,6 @@
 namespace simco::test {
 
 using boost::system::error_code;
-using net::Flow;
 
 MemoryChannel::Pair MemoryChannel::make_pair(Scheduler& scheduler, const MemoryPath& path,
                                              std::string first_address,
@@ -25,6 +24,8 @@ MemoryChannel::MemoryChannel(Scheduler& scheduler, const MemoryPath& path, std::
     : scheduler_(scheduler),
       path_(path),
       peer_address_(std::move(peer_address)),
+      out_(path.transport == net::Transport::kTcp ? net::OutputQueue::Boundaries::kForget
+                                                  : net::OutputQueue::Boundaries::kKeep),
       latest_arrival_(scheduler.now()) {
   SIMCO_ASSERT(path_.streams > 0 && path_.window > 0 && path_.segment > 0);
   if (in_stream()) path_.streams = 1;
@@ -35,14 +36,17 @@ MemoryChannel::~MemoryChannel() {
   if (!over_ && !peer_knows_) tell_peer(Packet::Kind::kReset, reset_reason());
 }
 
-void MemoryChannel::start(net::ChannelHandler& handler) {
-  SIMCO_ASSERT(handler_ == nullptr);
-  handler_ = &handler;
+void MemoryChannel::start(net::ChannelHandler& handler, const net::Framing& framing) {
+  state_.start(handler);
+  started_ = true;
+  splitter_.emplace(framing.framer);
+  messages_.emplace(framing.framer);
+  set_hold_limit(framing.hold_limit);
   if (!inbox_.empty()) later([self = shared_from_this()] { self->read(); });
 }
 
 void MemoryChannel::detach() {
-  handler_ = nullptr;
+  state_.detach();
   ended({});
 }
 
@@ -52,19 +56,14 @@ bool MemoryChannel::fails() { return ++calls_ == fail_at_; }
 
 std::span<std::byte> MemoryChannel::allocate(std::size_t size, net::Delivery delivery,
                                              std::size_t limit) {
-  if (closing_ || over_ || size > limit - std::min(limit, queued_)) return {};
+  if (state_.closing() || over_) return {};
   SIMCO_ASSERT(delivery.stream.value < path_.streams);
-  queued_ += size;
-  if (!in_stream() || out_.empty()) out_.push_back({Packet::Kind::kData, delivery, {}, {}});
-  auto& octets = out_.back().octets;
-  const std::size_t before = octets.size();
-  octets.resize(before + size);
-  return std::span{octets}.subspan(before);
+  return out_.allocate(size, delivery, limit);
 }
 
 void MemoryChannel::flush() {
   if (over_ || end_sent_ || blocked_) return;
-  if (queued_ != 0) {
+  if (!out_.empty()) {
     // Reported from the scheduler, because the caller is in the middle of its work.
     if (fails()) broken_ = fail_reason_;
     if (broken_) {
@@ -72,40 +71,34 @@ void MemoryChannel::flush() {
     }
   }
   while (!out_.empty() && !blocked_) in_stream() ? send_segment() : send_message();
-  if (closing_ && out_.empty()) end_output();
+  out_.compact();
+  if (state_.closing() && out_.empty()) end_output();
 }
 
 void MemoryChannel::send_segment() {
-  auto& octets = out_.front().octets;
   const std::size_t room = path_.window - std::min(path_.window, outstanding_);
-  const std::size_t size = std::min({room, path_.segment, octets.size()});
+  const std::size_t size = std::min({room, path_.segment, out_.size()});
   if (size == 0) {
     blocked_ = true;
     return;
   }
-  if (size == octets.size()) {
-    transmit(std::move(out_.front()));
-    out_.pop_front();
-    return;
-  }
-  const auto end = octets.begin() + static_cast<std::ptrdiff_t>(size);
-  transmit({Packet::Kind::kData, {}, {octets.begin(), end}, {}});
-  octets.erase(octets.begin(), end);
+  transmit(out_.octets().first(size), {});
+  out_.take(size);
 }
 
 void MemoryChannel::send_message() {
-  const std::size_t size = out_.front().octets.size();
-  if (outstanding_ != 0 && outstanding_ + size > path_.window) {
+  const auto message = out_.front();
+  if (outstanding_ != 0 && outstanding_ + message.octets.size() > path_.window) {
     blocked_ = true;
     return;
   }
-  transmit(std::move(out_.front()));
-  out_.pop_front();
+  transmit(message.octets, message.delivery);
+  out_.pop();
 }
 
-void MemoryChannel::transmit(Packet packet) {
-  queued_ -= packet.octets.size();
-  outstanding_ += packet.octets.size();
+void MemoryChannel::transmit(std::span<const std::byte> octets, net::Delivery delivery) {
+  Packet packet{Packet::Kind::kData, delivery, {octets.begin(), octets.end()}, {}};
+  outstanding_ += octets.size();
   auto when = scheduler_.now() + (path_.delay ? path_.delay() : Instant::duration{});
   if (!packet.delivery.unordered) {
     auto& last = last_arrival_[packet.delivery.stream.value];
@@ -147,7 +140,7 @@ void MemoryChannel::unblock() {
   if (over_) return;
   blocked_ = false;
   flush();
-  if (queued_ == 0 && handler_ != nullptr && !closing_) handler_->on_output_drained();
+  if (out_.empty()) state_.output_drained();
 }
 
 void MemoryChannel::set_window(std::size_t octets) {
@@ -175,18 +168,18 @@ void MemoryChannel::arrive(Packet packet) {
 
 void MemoryChannel::read() {
   const auto self = shared_from_this();
-  if (closing_) return drop_input();
-  if (over_ || paused_ || handler_ == nullptr || inbox_.empty()) return;
+  if (state_.closing()) return drop_input();
+  if (over_ || state_.paused() || !started_ || inbox_.empty()) return;
   if (fails()) return ended(fail_reason_);
-  const bool told = !input_over_;
+  const bool told = state_.takes_input();
   const auto holds_data = [&] {
     return !inbox_.empty() && inbox_.front().kind == Packet::Kind::kData;
   };
   const bool data = holds_data();
-  while (holds_data() && !paused_ && !closing_) read_data();
-  if (data && told && handler_ != nullptr) handler_->on_input_done(splitter_.mid_message());
-  if (closing_) return drop_input();
-  if (!inbox_.empty() && !holds_data() && !paused_) read_end();
+  while (holds_data() && !state_.paused() && !state_.closing()) read_data();
+  if (data && told) state_.input_done(splitter_->mid_message());
+  if (state_.closing()) return drop_input();
+  if (!inbox_.empty() && !holds_data() && !state_.paused()) read_end();
 }
 
 void MemoryChannel::read_end() {
@@ -215,43 +208,30 @@ void MemoryChannel::read_data() {
 }
 
 void MemoryChannel::take_octets(Packet packet) {
-  if (input_over_) return;
-  const auto error = splitter_.feed(packet.octets, [&](std::span<const std::byte> message) {
-    apply(handler_->on_message(message, {}));
-    return !paused_ && !input_over_ && handler_ != nullptr;
+  if (!state_.takes_input()) return;
+  const auto error = splitter_->feed(packet.octets, [&](std::span<const std::byte> message) {
+    return state_.deliver(message, {});
   });
-  if (error && !input_over_) malformed(*error);
-  if (!paused_ || input_over_ || splitter_.unread() == 0) return;
-  const auto read = static_cast<std::ptrdiff_t>(packet.octets.size() - splitter_.unread());
+  if (error) state_.malformed(*error);
+  if (!state_.takes_input() || splitter_->unread() == 0) return;
+  const auto read = static_cast<std::ptrdiff_t>(packet.octets.size() - splitter_->unread());
   packet.octets.erase(packet.octets.begin(), packet.octets.begin() + read);
   unread_ += packet.octets.size();
   inbox_.push_front(std::move(packet));
 }
 
-// A user message is exactly one message.
 void MemoryChannel::take_message(const Packet& packet) {
-  if (input_over_) return;
-  const std::size_t size = packet.octets.size();
-  auto held = std::span<const std::byte>(packet.octets);
-  if (size > path_.segment) held = held.first(std::min(size, hold_limit_));
-  if (size > kMessageSizeMax) return malformed(DecodeError::kImpossibleLength);
-  if (size < kHeaderSize) return malformed(DecodeError::kTruncated);
-  const Header header = read_header(held.first<kHeaderSize>());
-  if (const auto error = check_header(header)) return malformed(*error);
-  const std::size_t wanted = kHeaderSize + header.length;
-  if (wanted > size) return malformed(DecodeError::kTruncated);
-  if (wanted < size) return malformed(DecodeError::kLengthMismatch);
-  apply(handler_->on_message(held, packet.delivery));
-}
-
-void MemoryChannel::apply(Flow flow) {
-  if (flow == Flow::kStop) input_over_ = true;
-  if (flow == Flow::kPause) paused_ = true;
-}
-
-void MemoryChannel::malformed(DecodeError error) {
-  input_over_ = true;
-  if (handler_ != nullptr) handler_->on_malformed(error);
+  auto octets = std::span<const std::byte>(packet.octets);
+  std::optional<net::FramingError> error;
+  do {
+    if (!state_.takes_input()) return;
+    const auto piece = octets.first(std::min(path_.segment, octets.size()));
+    octets = octets.subspan(piece.size());
+    error = messages_->feed(piece, octets.empty(), [&](std::span<const std::byte> message) {
+      state_.deliver(message, packet.delivery);
+    });
+  } while (!error && !octets.empty());
+  if (error) state_.malformed(*error);
 }
 
 // Closing: the peer's data is of no interest any more, its end is.
@@ -269,26 +249,23 @@ void MemoryChannel::drop_input() {
 }
 
 void MemoryChannel::resume_input() {
-  if (!paused_) return;
-  paused_ = false;
+  if (!state_.resume()) return;
   // Never from inside a delivery or a send.
   later([self = shared_from_this()] {
-    if (!self->paused_) self->read();
+    if (!self->state_.paused()) self->read();
   });
 }
 
 void MemoryChannel::set_hold_limit(std::size_t octets) {
-  hold_limit_ = std::max(octets, kHeaderSize);
-  splitter_.set_hold_limit(octets);
+  splitter_->set_hold_limit(octets);
+  messages_->set_hold_limit(octets);
 }
 
 // --- The end -----------------------------------------------------------------------------------
 
 void MemoryChannel::close() {
-  if (closing_ || over_) return;
-  closing_ = true;
-  input_over_ = true;
-  paused_ = false;
+  if (over_ || !state_.begin_close()) return;
+  state_.resume();
   scheduler_.at(scheduler_.now() + net::kCloseTimeout,
                 [self = shared_from_this()] { self->ended({}); });
   flush();
@@ -313,10 +290,9 @@ void MemoryChannel::ended(const error_code& reason) {
   if (!std::exchange(over_, true) && !peer_knows_) {
     tell_peer(Packet::Kind::kReset, reset_reason());
   }
-  input_over_ = true;
   inbox_.clear();
   unread_ = 0;
-  if (handler_ != nullptr) std::exchange(handler_, nullptr)->on_closed(reason);
+  state_.ended(reason);
 }
 
 }  // namespace simco::test

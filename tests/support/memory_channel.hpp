@@ -14,8 +14,11 @@
 #include <utility>
 #include <vector>
 
+#include "simco/net/channel_state.hpp"
+#include "simco/net/frame_splitter.hpp"
 #include "simco/net/message_channel.hpp"
-#include "simco/wire/frame_splitter.hpp"
+#include "simco/net/output_queue.hpp"
+#include "simco/net/user_message.hpp"
 #include "tests/support/virtual_time.hpp"
 
 namespace simco::test {
@@ -49,13 +52,13 @@ class MemoryChannel final : public net::MessageChannel,
                         std::string second_address = "192.0.2.2");
   ~MemoryChannel() override;
 
-  void start(net::ChannelHandler& handler) override;
+  void start(net::ChannelHandler& handler, const net::Framing& framing) override;
   void detach() override;
   std::span<std::byte> allocate(std::size_t size, net::Delivery delivery,
                                 std::size_t limit) override;
   void flush() override;
-  std::size_t queued() const override { return queued_; }
-  void pause_input() override { paused_ = true; }
+  std::size_t queued() const override { return out_.size(); }
+  void pause_input() override { state_.pause(); }
   void resume_input() override;
   void set_hold_limit(std::size_t octets) override;
   void close() override;
@@ -106,7 +109,7 @@ class MemoryChannel final : public net::MessageChannel,
   // Output
   void send_segment();
   void send_message();
-  void transmit(Packet packet);
+  void transmit(std::span<const std::byte> octets, net::Delivery delivery);
   void tell_peer(Packet::Kind kind, const boost::system::error_code& reason);
   boost::system::error_code reset_reason() const;
   void end_output();
@@ -121,8 +124,6 @@ class MemoryChannel final : public net::MessageChannel,
   void read_end();
   void take_octets(Packet packet);
   void take_message(const Packet& packet);
-  void apply(net::Flow flow);
-  void malformed(DecodeError error);
   void drop_input();
   void ended(const boost::system::error_code& reason);
 
@@ -131,10 +132,10 @@ class MemoryChannel final : public net::MessageChannel,
   std::string peer_address_;
   std::optional<std::vector<std::string>> certified_names_;
   std::weak_ptr<MemoryChannel> peer_;
-  net::ChannelHandler* handler_ = nullptr;
+  net::ChannelState state_;
+  bool started_ = false;
 
-  std::deque<Packet> out_;  ///< in a stream of octets one packet has all of them
-  std::size_t queued_ = 0;
+  net::OutputQueue out_;
   std::size_t outstanding_ = 0;        ///< octets under way to the peer, or unread there
   std::vector<Instant> last_arrival_;  ///< of each outbound stream
   Instant latest_arrival_;             ///< of all of them
@@ -143,12 +144,9 @@ class MemoryChannel final : public net::MessageChannel,
 
   std::deque<Packet> inbox_;
   std::size_t unread_ = 0;
-  std::size_t hold_limit_ = kMessageSizeMax;
-  FrameSplitter splitter_;
-  bool paused_ = false;
-  bool input_over_ = false;  ///< nothing more is delivered: closing, malformed or stopped
+  std::optional<net::FrameSplitter> splitter_;      ///< from start() on
+  std::optional<net::UserMessageReader> messages_;  ///< likewise
 
-  bool closing_ = false;
   bool end_sent_ = false;
   bool over_ = false;
   bool peer_knows_ = false;                          ///< that it is over: nothing needs to be sent

@@ -48,6 +48,7 @@ std::string folder_of(const std::string& path) {
                                                    "simco/wire",
                                                    "simco/session",
                                                    "simco/net",
+                                                   "simco/binding",
                                                    "simco/cli",
                                                    "agent",
                                                    "loadgen",
@@ -63,8 +64,9 @@ TEST(Tree, ArrowsPointDown) {
       {"simco/wire", {}},
       {"simco/session", {"simco/wire"}},
       {"simco/net", {"simco/wire"}},
+      {"simco/binding", {"simco/wire", "simco/net"}},
       {"simco/cli", {"simco/net"}},
-      {"agent", {"simco/wire", "simco/session", "simco/net", "simco/cli"}},
+      {"agent", {"simco/wire", "simco/session", "simco/net", "simco/binding", "simco/cli"}},
       {"middlebox/rule", {"simco/wire"}},
       {"middlebox/backend", {"simco/wire", "middlebox/rule"}},
       {"middlebox/backend/match", {"simco/wire", "middlebox/rule"}},
@@ -73,9 +75,10 @@ TEST(Tree, ArrowsPointDown) {
       {"middlebox/policy", {"simco/wire", "middlebox/rule"}},
       {"middlebox/store", {"simco/wire"}},
       {"middlebox",
-       {"simco/wire", "simco/session", "simco/net", "simco/cli", "middlebox/rule",
+       {"simco/wire", "simco/session", "simco/net", "simco/binding", "simco/cli", "middlebox/rule",
         "middlebox/policy", "middlebox/backend", "middlebox/backend/nftables", "middlebox/store"}},
-      {"loadgen", {"simco/wire", "simco/session", "simco/net", "simco/cli", "agent"}},
+      {"loadgen",
+       {"simco/wire", "simco/session", "simco/net", "simco/binding", "simco/cli", "agent"}},
   };
   std::size_t includes = 0;
   for (const auto& source : sources()) {
@@ -92,6 +95,20 @@ TEST(Tree, ArrowsPointDown) {
     }
   }
   EXPECT_GT(includes, 100U);
+}
+
+// What is a message, and which stream it takes, is known above.
+TEST(Tree, ChannelsCarryOctets) {
+  const std::set<std::string> values = {"simco/wire/assert.hpp", "simco/wire/ids.hpp",
+                                        "simco/wire/ip.hpp", "simco/wire/limits.hpp"};
+  for (const auto& source : sources()) {
+    if (folder_of(source.path) != "simco/net") continue;
+    for (const auto& line : source.lines) {
+      if (!line.starts_with("#include \"simco/wire/")) continue;
+      EXPECT_TRUE(values.contains(line.substr(10, line.size() - 11)))
+          << source.path << ": " << line;
+    }
+  }
 }
 
 TEST(Tree, StateMachinesKnowNoSocketsAndReadNoClock) {

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "simco/net/error.hpp"
-#include "simco/wire/codec.hpp"
 
 namespace simco::net::sctp {
 
@@ -23,20 +22,21 @@ Channel::Channel(std::unique_ptr<Socket> socket, ReadBuffer& read_buffer,
       peer_address_(socket_->peer_address()),
       use_i_bit_(options.i_bit) {}
 
-void Channel::start(ChannelHandler& handler) {
-  SIMCO_ASSERT(handler_ == nullptr);
-  handler_ = &handler;
-  set_hold_limit(hold_limit_);
+void Channel::start(ChannelHandler& handler, const Framing& framing) {
+  state_.start(handler);
+  messages_.emplace(framing.framer);
+  message_max_ = framing.framer.size_max();
+  set_hold_limit(framing.hold_limit);
   wait_readable();
 }
 
 void Channel::set_hold_limit(std::size_t octets) {
-  hold_limit_ = octets;
-  if (socket_ && octets >= kMessageSizeMax) socket_->open_window();
+  messages_->set_hold_limit(octets);
+  if (socket_ && octets >= message_max_) socket_->open_window();
 }
 
 void Channel::detach() {
-  handler_ = nullptr;
+  state_.detach();
   ended({});
 }
 
@@ -52,16 +52,17 @@ void Channel::wait_readable() {
 }
 
 void Channel::on_readable() {
-  if (!socket_ || paused_) return;  // resume_input() comes back here
+  if (!socket_ || state_.paused()) return;  // resume_input() comes back here
   const auto self = shared_from_this();
   std::size_t octets = 0;
-  for (std::size_t i = 0; i < kReadMessages && octets < kReadSize && socket_ && !paused_; ++i) {
+  for (std::size_t i = 0; i < kReadMessages && octets < kReadSize && socket_ && !state_.paused();
+       ++i) {
     const Input input = socket_->receive(read_buffer_);
     octets += input.size;
     if (!take(input)) break;
   }
-  if (handler_ != nullptr) handler_->on_input_done(received_ != 0);
-  if (!paused_) wait_readable();
+  state_.input_done(messages_->mid_message());
+  if (!state_.paused()) wait_readable();
 }
 
 bool Channel::take(const Input& input) {
@@ -75,7 +76,7 @@ bool Channel::take(const Input& input) {
       // The session is interrupted (7.6). The stack completes the end; we wait for that.
       shut_down_ = true;
       wait_for_end();
-      if (handler_ != nullptr) std::exchange(handler_, nullptr)->on_closed({});
+      state_.ended({});
       return true;
     case Input::Kind::kRestart: restarted(); return false;
     case Input::Kind::kEnd:
@@ -87,58 +88,28 @@ bool Channel::take(const Input& input) {
   return false;
 }
 
+// A user message is exactly one message (doc/rfc4540.md, reading 2).
 void Channel::take_data(std::span<const std::byte> octets, const Input& input) {
-  if (handler_ == nullptr || input_over_) return;
-  if (input.complete && received_ == 0) return deliver(octets, octets.size(), input.delivery);
-  received_ += octets.size();
-  const std::size_t room = hold_limit_ - std::min(hold_limit_, held_.size());
-  const auto kept = octets.first(std::min(room, octets.size()));
-  held_.insert(held_.end(), kept.begin(), kept.end());
-  if (received_ > kMessageSizeMax) return malformed(DecodeError::kImpossibleLength);
-  if (!input.complete) return;
-  const auto message = std::exchange(held_, {});
-  deliver(message, std::exchange(received_, 0), input.delivery);
-}
-
-// Section 6 step 1 over SCTP (doc/rfc4540.md, reading 2): a user message is exactly one message.
-void Channel::deliver(std::span<const std::byte> held, std::size_t size, Delivery delivery) {
-  if (held.size() < kHeaderSize) return malformed(DecodeError::kTruncated);
-  const Header header = read_header(held.first<kHeaderSize>());
-  if (const auto error = check_header(header)) return malformed(*error);
-  const std::size_t wanted = kHeaderSize + header.length;
-  if (wanted > size) return malformed(DecodeError::kTruncated);
-  if (wanted < size) return malformed(DecodeError::kLengthMismatch);
-  const Flow flow = handler_->on_message(held, delivery);
-  if (flow == Flow::kStop) input_over_ = true;
-  if (flow == Flow::kPause) paused_ = true;
-}
-
-void Channel::malformed(DecodeError error) {
-  input_over_ = true;
-  received_ = 0;
-  held_ = {};
-  handler_->on_malformed(error);
+  if (!state_.takes_input()) return;
+  const auto error = messages_->feed(
+      octets, input.complete,
+      [&](std::span<const std::byte> message) { state_.deliver(message, input.delivery); });
+  if (error) state_.malformed(*error);
 }
 
 void Channel::resume_input() {
-  if (!paused_) return;
-  paused_ = false;
+  if (!state_.resume()) return;
   // Never from inside a delivery or a send: the loop brings us back with a clean stack.
   boost::asio::post(executor_, [self = shared_from_this()] {
-    if (!self->paused_) self->on_readable();
+    if (!self->state_.paused()) self->on_readable();
   });
 }
 
 // --- Output ------------------------------------------------------------------------------------
 
 std::span<std::byte> Channel::allocate(std::size_t size, Delivery delivery, std::size_t limit) {
-  if (closing_ || shut_down_ || !socket_ || size > limit - std::min(limit, queued())) {
-    return {};
-  }
-  messages_.push_back({size, delivery});
-  const std::size_t old_size = out_.size();
-  out_.resize(old_size + size);
-  return std::span{out_}.subspan(old_size);
+  if (state_.closing() || shut_down_ || !socket_) return {};
+  return out_.allocate(size, delivery, limit);
 }
 
 // In a fast flow every second packet has its SACK at once anyway; in a thin one the peer would wait
@@ -152,21 +123,17 @@ Socket::Sending Channel::sending(bool more) {
 
 void Channel::flush() {
   if (waiting_writable_ || shut_down_ || !socket_) return;
-  while (messages_head_ < messages_.size()) {
-    const auto [size, delivery] = messages_[messages_head_];
-    const bool more = messages_head_ + 1 < messages_.size();
-    const auto error =
-        socket_->send(std::span{out_}.subspan(out_head_, size), delivery, sending(more));
+  while (!out_.empty()) {
+    const auto message = out_.front();
+    const auto error = socket_->send(message.octets, message.delivery, sending(message.more));
     if (error == boost::asio::error::would_block) {
-      compact();
+      out_.compact();
       socket_->flush();
       waiting_writable_ = true;
       return socket_->wait_writable([self = shared_from_this()] {
         self->waiting_writable_ = false;
         self->flush();
-        if (self->queued() == 0 && self->handler_ != nullptr && !self->closing_) {
-          self->handler_->on_output_drained();
-        }
+        if (self->out_.empty()) self->state_.output_drained();
       });
     }
     if (error) {
@@ -174,39 +141,24 @@ void Channel::flush() {
       return boost::asio::post(executor_,
                                [self = shared_from_this(), error] { self->ended(error); });
     }
-    out_head_ += size;
-    ++messages_head_;
+    out_.pop();
   }
-  compact();
+  out_.compact();
   socket_->flush();
-  if (closing_) begin_shutdown();
-}
-
-// Keeps the queue from growing by what has been sent already.
-void Channel::compact() {
-  out_.erase(out_.begin(), out_.begin() + static_cast<std::ptrdiff_t>(out_head_));
-  messages_.erase(messages_.begin(),
-                  messages_.begin() + static_cast<std::ptrdiff_t>(messages_head_));
-  out_head_ = 0;
-  messages_head_ = 0;
-  if (out_.empty() && out_.capacity() > kKeepOutput) {
-    out_.shrink_to_fit();
-    messages_.shrink_to_fit();
-  }
+  if (state_.closing()) begin_shutdown();
 }
 
 // --- The end -----------------------------------------------------------------------------------
 
 void Channel::close() {
-  if (closing_ || !socket_) return;
-  closing_ = true;
+  if (!socket_ || !state_.begin_close()) return;
   wait_for_end();
   flush();
 }
 
 /// Input is dropped from now on, and the end must come in time.
 void Channel::wait_for_end() {
-  input_over_ = true;
+  state_.end_input();
   close_timer_.expires_after(kCloseTimeout);
   close_timer_.async_wait([self = shared_from_this()](const error_code& error) {
     if (!error) self->ended({});
@@ -217,7 +169,7 @@ void Channel::begin_shutdown() {
   if (std::exchange(shut_down_, true)) return;
   socket_->shutdown();
   socket_->flush();
-  paused_ = false;
+  state_.resume();
   wait_readable();  // input is dropped until the end comes
 }
 
@@ -233,13 +185,12 @@ void Channel::restarted() {
 void Channel::ended(const error_code& reason) {
   const auto self = shared_from_this();
   close_timer_.cancel();
-  input_over_ = true;
   // Destroyed from the loop: we may have been called by it. What has not ended is aborted.
   if (socket_) {
     socket_->abort();
     boost::asio::post(executor_, [socket = std::move(socket_)] {});
   }
-  if (handler_ != nullptr) std::exchange(handler_, nullptr)->on_closed(reason);
+  state_.ended(reason);
 }
 
 TransportStatistics Channel::statistics() const {

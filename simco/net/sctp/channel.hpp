@@ -1,4 +1,4 @@
-// SIMCO messages over an SCTP association, whichever stack it lives in: one message per user
+// Messages over an SCTP association, whichever stack it lives in: one message per user
 // message, ordered in its stream. Any payload protocol identifier is taken.
 #pragma once
 
@@ -6,13 +6,17 @@
 #include <chrono>
 #include <functional>
 #include <memory>
-#include <vector>
+#include <optional>
+#include <string>
 
+#include "simco/net/channel_state.hpp"
 #include "simco/net/limits.hpp"
 #include "simco/net/message_channel.hpp"
+#include "simco/net/output_queue.hpp"
 #include "simco/net/read_buffer.hpp"
 #include "simco/net/sctp/socket.hpp"
 #include "simco/net/transport.hpp"
+#include "simco/net/user_message.hpp"
 
 namespace simco::net::sctp {
 
@@ -26,12 +30,12 @@ class Channel final : public MessageChannel, public std::enable_shared_from_this
   Channel(std::unique_ptr<Socket> socket, ReadBuffer& read_buffer, const SctpOptions& options,
           OnRestart on_restart = {});
 
-  void start(ChannelHandler& handler) override;
+  void start(ChannelHandler& handler, const Framing& framing) override;
   void detach() override;
   std::span<std::byte> allocate(std::size_t size, Delivery delivery, std::size_t limit) override;
   void flush() override;
-  std::size_t queued() const override { return out_.size() - out_head_; }
-  void pause_input() override { paused_ = true; }
+  std::size_t queued() const override { return out_.size(); }
+  void pause_input() override { state_.pause(); }
   void resume_input() override;
   void set_hold_limit(std::size_t octets) override;
   void close() override;
@@ -42,20 +46,12 @@ class Channel final : public MessageChannel, public std::enable_shared_from_this
   TransportStatistics statistics() const override;
 
  private:
-  struct Queued {
-    std::size_t size;
-    Delivery delivery;
-  };
-
   void wait_readable();
   void on_readable();
   /// Acts on `input`; false where there is nothing more to read.
   bool take(const Input& input);
   void take_data(std::span<const std::byte> octets, const Input& input);
-  void deliver(std::span<const std::byte> held, std::size_t size, Delivery delivery);
-  void malformed(DecodeError error);
   Socket::Sending sending(bool more);
-  void compact();
   void begin_shutdown();
   void wait_for_end();
   void restarted();
@@ -66,25 +62,18 @@ class Channel final : public MessageChannel, public std::enable_shared_from_this
   boost::asio::steady_timer close_timer_;
   ReadBuffer& read_buffer_;
   OnRestart on_restart_;
-  ChannelHandler* handler_ = nullptr;
+  ChannelState state_;
   std::uint16_t outbound_streams_;
   std::uint16_t inbound_streams_;
   std::string peer_address_;
-  std::size_t hold_limit_ = kMessageSizeMax;
-  std::vector<std::byte> held_;    ///< of a user message that came in pieces
-  std::size_t received_ = 0;       ///< its octets so far, held or not
-  std::vector<std::byte> out_;     ///< messages, one after the other
-  std::vector<Queued> messages_;   ///< their sizes
-  std::size_t out_head_ = 0;       ///< octets of out_ that have been taken
-  std::size_t messages_head_ = 0;  ///< messages that have been taken
+  std::optional<UserMessageReader> messages_;  ///< from start() on
+  std::size_t message_max_ = kUserMessageMax;
+  OutputQueue out_{OutputQueue::Boundaries::kKeep};
   std::chrono::steady_clock::time_point last_sent_;
   bool use_i_bit_;
-  bool paused_ = false;
   bool waiting_readable_ = false;
   bool waiting_writable_ = false;
-  bool input_over_ = false;  ///< nothing more is delivered: closing, malformed or stopped
-  bool closing_ = false;     ///< nothing more is queued
-  bool shut_down_ = false;   ///< the stack is told to end, or the peer has begun to
+  bool shut_down_ = false;  ///< the stack is told to end, or the peer has begun to
 };
 
 }  // namespace simco::net::sctp

@@ -1,4 +1,4 @@
-// One SCTP association as either stack has it: what SctpChannel needs and nothing more. The two
+// One SCTP association as either stack has it: what sctp::Channel needs and nothing more. The two
 // stacks' headers define the same names with other values, so each stays behind this interface in
 // files of its own.
 #pragma once
@@ -49,7 +49,7 @@ class Socket {
 
   virtual boost::asio::any_io_executor get_executor() = 0;
 
-  /// Takes what is next. Pieces of different messages never mix. `buffer` has kMessageSizeMax.
+  /// Takes what is next. Pieces of different messages never mix. `buffer` has kUserMessageMax.
   virtual Input receive(std::span<std::byte> buffer) = 0;
   /// How a message is handed over.
   struct Sending {

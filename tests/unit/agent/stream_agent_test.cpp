@@ -41,7 +41,7 @@ class StreamAgentTest : public testing::Test {
     sent.assign(output.begin(), output.end());
     agent->consume(output.size());
     std::vector<Message> messages;
-    FrameSplitter splitter;
+    net::FrameSplitter splitter(kMessageFramer);
     EXPECT_FALSE(splitter.feed(sent, [&](std::span<const std::byte> octets) {
       messages.push_back(*decode(octets));
       return true;

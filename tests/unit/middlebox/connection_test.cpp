@@ -13,7 +13,7 @@ namespace {
 /// Keeps what it is told.
 class Channel final : public net::MessageChannel {
  public:
-  void start(net::ChannelHandler& handler) override { user = &handler; }
+  void start(net::ChannelHandler& handler, const net::Framing&) override { user = &handler; }
   void detach() override { user = nullptr; }
   std::span<std::byte> allocate(std::size_t size, net::Delivery, std::size_t) override {
     ++sent;

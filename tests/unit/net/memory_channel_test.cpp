@@ -5,6 +5,8 @@
 
 #include <random>
 
+#include "simco/binding/framer.hpp"
+#include "simco/binding/send.hpp"
 #include "tests/support/channel_handler.hpp"
 #include "tests/support/figures.hpp"
 
@@ -19,8 +21,8 @@ using namespace std::chrono_literals;
 struct Ends {
   explicit Ends(const MemoryPath& path = {}) {
     std::tie(near, far) = MemoryChannel::make_pair(time, path);
-    near->start(ours);
-    far->start(theirs);
+    near->start(ours, {kMessageFramer});
+    far->start(theirs, {kMessageFramer});
   }
   ~Ends() {
     near->detach();
@@ -108,15 +110,15 @@ TEST(MemoryAssociation, StreamsDoNotWaitForEachOther) {
   std::size_t next = 0;
   path.delay = [&] { return delays.at(next++ % delays.size()); };
   Ends ends(path);
-  ends.send(*ends.near, 0, 8, {StreamId{3}});
-  ends.send(*ends.near, 1, 8, {StreamId{3}});        // behind the first
-  ends.send(*ends.near, 2, 8, {StreamId{4}});        // before both
-  ends.send(*ends.near, 3, 8, {StreamId{3}, true});  // unordered: before all
+  ends.send(*ends.near, 0, 8, {net::StreamId{3}});
+  ends.send(*ends.near, 1, 8, {net::StreamId{3}});        // behind the first
+  ends.send(*ends.near, 2, 8, {net::StreamId{4}});        // before both
+  ends.send(*ends.near, 3, 8, {net::StreamId{3}, true});  // unordered: before all
   ends.near->flush();
   ends.time.run_for(50ms);
   EXPECT_EQ(ends.tids_received(), (std::vector<std::uint32_t>{3, 2, 0, 1}));
   EXPECT_TRUE(ends.theirs.deliveries[0].unordered);
-  EXPECT_EQ(ends.theirs.deliveries[1].stream, StreamId{4});
+  EXPECT_EQ(ends.theirs.deliveries[1].stream, net::StreamId{4});
 }
 
 TEST(MemoryStream, SegmentsBreakMessagesOff) {
@@ -158,7 +160,7 @@ TEST_P(MemoryChannelTest, MalformedInputIsTheLast) {
   ends.send(*ends.near, 1);
   ends.near->flush();
   ends.run();
-  EXPECT_EQ(ends.theirs.malformed, DecodeError::kImpossibleLength);
+  EXPECT_EQ(ends.theirs.malformed, net::FramingError::kImpossibleLength);
   EXPECT_TRUE(ends.theirs.messages.empty());
 }
 

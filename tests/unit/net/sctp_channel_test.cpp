@@ -4,6 +4,8 @@
 
 #include <numeric>
 
+#include "simco/binding/framer.hpp"
+#include "simco/binding/send.hpp"
 #include "simco/net/connector.hpp"
 #include "simco/net/error.hpp"
 #include "simco/net/listener.hpp"
@@ -60,12 +62,13 @@ class SctpChannelTest : public testing::TestWithParam<test::SctpStacks> {
     const auto error = connect();
     EXPECT_FALSE(error) << error.message();
     if (error || !loop_.run_until([&] { return accepted_ != nullptr; })) return false;
-    accepted_->start(theirs_);
-    connected_->start(ours_);
+    accepted_->start(theirs_, {kMessageFramer});
+    connected_->start(ours_, {kMessageFramer});
     return true;
   }
   /// Sends `octets` as a user message, whatever they are.
-  bool send(MessageChannel& from, std::span<const std::byte> octets, Delivery delivery = {}) {
+  bool send_octets(MessageChannel& from, std::span<const std::byte> octets,
+                   Delivery delivery = {}) {
     const auto room = from.allocate(octets.size(), delivery);
     std::ranges::copy(octets, room.begin());
     return !room.empty();
@@ -102,8 +105,8 @@ TEST_P(SctpChannelTest, MessagesKeepTheirStreamsAndSizes) {
     const auto number = static_cast<std::uint32_t>(sent.size());
     sent.push_back(message(number, size));
     const bool unordered = number == 3;
-    ASSERT_TRUE(
-        send(*connected_, sent.back(), {StreamId{static_cast<std::uint16_t>(number)}, unordered}));
+    ASSERT_TRUE(send_octets(*connected_, sent.back(),
+                            {StreamId{static_cast<std::uint16_t>(number)}, unordered}));
     connected_->flush();
   }
   ASSERT_TRUE(loop_.run_until([&] { return theirs_.messages.size() == sent.size(); }));
@@ -120,7 +123,7 @@ TEST_P(SctpChannelTest, ManyMessagesInOneTurnArriveInOrder) {
   ASSERT_TRUE(open());
   constexpr std::uint32_t kCount = 3000;
   for (std::uint32_t i = 0; i < kCount; ++i) {
-    ASSERT_TRUE(connected_->send({i}, PrsRequest{{i}}));
+    ASSERT_TRUE(send(*connected_, {i}, PrsRequest{{i}}));
   }
   connected_->flush();
   ASSERT_TRUE(loop_.run_until([&] { return theirs_.messages.size() == kCount; }));
@@ -147,7 +150,7 @@ TEST_P(SctpChannelTest, TheSmallerNumberOfStreamsCounts) {
 TEST_P(SctpChannelTest, PausedInputIsNotLost) {
   ASSERT_TRUE(open());
   theirs_.pause_after = 1;
-  for (std::uint32_t i = 0; i < 20; ++i) connected_->send({i * 16}, PrlRequest{});
+  for (std::uint32_t i = 0; i < 20; ++i) send(*connected_, {i * 16}, PrlRequest{});
   connected_->flush();
   ASSERT_TRUE(loop_.run_until([&] { return theirs_.messages.size() == 1; }));
   loop_.watch();
@@ -161,7 +164,7 @@ TEST_P(SctpChannelTest, PausedInputIsNotLost) {
 TEST_P(SctpChannelTest, AStoppedChannelDeliversNothingMore) {
   ASSERT_TRUE(open());
   theirs_.stop_after = 2;
-  for (std::uint32_t i = 0; i < 5; ++i) connected_->send({i * 16}, PrlRequest{});
+  for (std::uint32_t i = 0; i < 5; ++i) send(*connected_, {i * 16}, PrlRequest{});
   connected_->flush();
   ASSERT_TRUE(loop_.run_until([&] { return theirs_.messages.size() == 2; }));
   loop_.watch();
@@ -172,14 +175,14 @@ TEST_P(SctpChannelTest, AStoppedChannelDeliversNothingMore) {
 TEST_P(SctpChannelTest, UserMessagesThatAreNoMessageAreMalformed) {
   const struct {
     test::Octets octets;
-    DecodeError error;
+    FramingError error;
   } cases[] = {
-      {test::from_hex("01 22 00"), DecodeError::kTruncated},
-      {test::from_hex("01 22 0004 00000001"), DecodeError::kTruncated},
-      {test::from_hex("01 22 0000 00000001 00"), DecodeError::kLengthMismatch},
-      {test::from_hex("01 22 0002 00000001 0000"), DecodeError::kImpossibleLength},
-      {test::Octets(70'000, std::byte{1}), DecodeError::kImpossibleLength},
-      {test::Octets(300'000, std::byte{1}), DecodeError::kImpossibleLength},
+      {test::from_hex("01 22 00"), FramingError::kTruncated},
+      {test::from_hex("01 22 0004 00000001"), FramingError::kTruncated},
+      {test::from_hex("01 22 0000 00000001 00"), FramingError::kTrailingOctets},
+      {test::from_hex("01 22 0002 00000001 0000"), FramingError::kImpossibleLength},
+      {test::Octets(70'000, std::byte{1}), FramingError::kImpossibleLength},
+      {test::Octets(300'000, std::byte{1}), FramingError::kImpossibleLength},
   };
   client_.buffer = 1024 * 1024;
   listen();
@@ -189,10 +192,10 @@ TEST_P(SctpChannelTest, UserMessagesThatAreNoMessageAreMalformed) {
     ASSERT_TRUE(loop_.run_until([&] { return accepted_ != nullptr; }));
     RecordingHandler theirs;
     RecordingHandler ours;
-    accepted_->start(theirs);
-    connected_->start(ours);
-    ASSERT_TRUE(send(*connected_, one.octets));
-    send(*connected_, message(1, 8));
+    accepted_->start(theirs, {kMessageFramer});
+    connected_->start(ours, {kMessageFramer});
+    ASSERT_TRUE(send_octets(*connected_, one.octets));
+    send_octets(*connected_, message(1, 8));
     connected_->flush();
     EXPECT_TRUE(loop_.run_until([&] { return theirs.malformed.has_value(); }));
     loop_.watch(20ms);
@@ -208,7 +211,7 @@ TEST_P(SctpChannelTest, TheQueueIsBoundedAndDrains) {
   theirs_.pause_after = 1;
   const Body list = PrlReply{std::vector<PolicyRuleId>(kRuleListMax, PolicyRuleId{7})};
   std::uint32_t taken = 0;
-  while (connected_->send({taken * 16}, list)) {
+  while (send(*connected_, {taken * 16}, list)) {
     ++taken;
     connected_->flush();
     ASSERT_LE(connected_->queued(), kOutputQueueMax);
@@ -231,9 +234,9 @@ TEST_P(SctpChannelTest, TheQueueIsBoundedAndDrains) {
 
 TEST_P(SctpChannelTest, CloseDeliversWhatIsQueued) {
   ASSERT_TRUE(open());
-  for (std::uint32_t i = 0; i < 100; ++i) ASSERT_TRUE(accepted_->send({i}, StReply{}));
+  for (std::uint32_t i = 0; i < 100; ++i) ASSERT_TRUE(send(*accepted_, {i}, StReply{}));
   accepted_->close();
-  EXPECT_FALSE(accepted_->send({2}, StReply{}));
+  EXPECT_FALSE(send(*accepted_, {2}, StReply{}));
   ASSERT_TRUE(loop_.run_until([&] { return ours_.closed == 1; }));
   EXPECT_EQ(ours_.messages.size(), 100U);
   EXPECT_FALSE(ours_.reason) << ours_.reason.message();
@@ -244,10 +247,10 @@ TEST_P(SctpChannelTest, CloseDeliversWhatIsQueued) {
 TEST_P(SctpChannelTest, CloseDropsInputThatComesMeanwhile) {
   ASSERT_TRUE(open());
   theirs_.pause_after = 1;
-  for (std::uint32_t i = 0; i < 500; ++i) connected_->send({i}, PrlRequest{});
+  for (std::uint32_t i = 0; i < 500; ++i) send(*connected_, {i}, PrlRequest{});
   connected_->flush();
   ASSERT_TRUE(loop_.run_until([&] { return theirs_.messages.size() == 1; }));
-  ASSERT_TRUE(accepted_->send({1}, StReply{}));
+  ASSERT_TRUE(send(*accepted_, {1}, StReply{}));
   accepted_->close();
   ASSERT_TRUE(loop_.run_until([&] { return ours_.closed == 1; }));
   EXPECT_EQ(ours_.messages.size(), 1U);
@@ -274,14 +277,14 @@ TEST_P(SctpChannelTest, AStoppedListenerAcceptsNothingMoreAndKeepsWhatItHas) {
   const auto first = std::exchange(connected_, nullptr);
   EXPECT_TRUE(connect(1s));
   connected_ = first;
-  ASSERT_TRUE(connected_->send({1}, PrlRequest{}));
+  ASSERT_TRUE(send(*connected_, {1}, PrlRequest{}));
   connected_->flush();
   EXPECT_TRUE(loop_.run_until([&] { return theirs_.messages.size() == 1; }));
 }
 
 TEST_P(SctpChannelTest, TellsTheStacksFigures) {
   ASSERT_TRUE(open());
-  connected_->send({1}, PrlRequest{});
+  send(*connected_, {1}, PrlRequest{});
   connected_->flush();
   ASSERT_TRUE(loop_.run_until([&] { return theirs_.messages.size() == 1; }));
   std::map<std::string, double> figures;

@@ -4,6 +4,8 @@
 #include <fstream>
 #include <random>
 
+#include "simco/binding/framer.hpp"
+#include "simco/binding/send.hpp"
 #include "simco/net/connector.hpp"
 #include "simco/net/error.hpp"
 #include "simco/net/limits.hpp"
@@ -47,8 +49,8 @@ class SctpHostileTest : public testing::TestWithParam<SctpStack> {
         [this](std::shared_ptr<MessageChannel> channel) {
           accepted_.push_back(std::move(channel));
           handlers_.push_back(std::make_unique<test::RecordingHandler>());
-          if (without_session_) accepted_.back()->set_hold_limit(kSessionControlSizeMax);
-          accepted_.back()->start(*handlers_.back());
+          const auto hold_limit = without_session_ ? kSessionControlSizeMax : kMessageSizeMax;
+          accepted_.back()->start(*handlers_.back(), {kMessageFramer, hold_limit});
         },
         [](const error_code& error) { ADD_FAILURE() << error.message(); });
     port_ = listening_.listeners.front()->port();
@@ -113,7 +115,7 @@ TEST_P(SctpHostileTest, DataOnAStreamBeyondTheNegotiatedOnesIsRefusedByTheStack)
 TEST_P(SctpHostileTest, ThePayloadProtocolIsSimcoAndAnyIsTaken) {
   const auto peer = make_peer();
   ASSERT_NO_FATAL_FAILURE(open(*peer));
-  accepted_[0]->send({1}, StReply{});
+  send(*accepted_[0], {1}, StReply{});
   accepted_[0]->flush();
   ASSERT_TRUE(loop_.run_until([&] {
     peer->receive(Chunk::kData);
@@ -133,7 +135,7 @@ TEST_P(SctpHostileTest, AThinFlowAsksForItsSacksAtOnce) {
   const auto peer = make_peer();
   ASSERT_NO_FATAL_FAILURE(open(*peer));
   for (std::uint32_t i = 0; i < 3; ++i) {
-    accepted_[0]->send({i}, StReply{});
+    send(*accepted_[0], {i}, StReply{});
     accepted_[0]->flush();
     ASSERT_TRUE(loop_.run_until([&] {
       peer->receive(Chunk::kData);
@@ -147,7 +149,7 @@ TEST_P(SctpHostileTest, AThinFlowAsksForItsSacksAtOnce) {
   const auto follow_at_once = [&] {
     const auto begin = std::chrono::steady_clock::now();
     for (std::uint32_t i = 0; i < 6; ++i) {
-      accepted_[0]->send({sent++}, StReply{});
+      send(*accepted_[0], {sent++}, StReply{});
       if (i >= 3) accepted_[0]->flush();
     }
     return std::chrono::steady_clock::now() - begin < kSctpThinFlowGap;
@@ -180,7 +182,7 @@ TEST_P(SctpHostileTest, APeerThatStartsAnewGetsANewConnection) {
   EXPECT_EQ(handlers_[0]->reason, error_code(NetError::kAssociationRestarted));
   peer->send_data(0, 0, hello_);
   EXPECT_TRUE(has_messages(1, 1));
-  ASSERT_TRUE(accepted_[1]->send({16}, StReply{}));
+  ASSERT_TRUE(send(*accepted_[1], {16}, StReply{}));
   accepted_[1]->flush();
   EXPECT_TRUE(answered(*peer, Chunk::kData));
   EXPECT_EQ(peer->messages.back(), test::encoded({{16}, StReply{}}));
@@ -199,7 +201,7 @@ TEST_P(SctpHostileTest, PeersWithTheSamePortsAreToldApart) {
   for (std::size_t i = 0; i < peers.size(); ++i) {
     ASSERT_TRUE(has_messages(i, 1));
     EXPECT_EQ(decode(handlers_[i]->messages[0])->tid.value, i);
-    accepted_[i]->send({static_cast<std::uint32_t>(i)}, StReply{});
+    send(*accepted_[i], {static_cast<std::uint32_t>(i)}, StReply{});
     accepted_[i]->flush();
   }
   for (std::size_t i = 0; i < peers.size(); ++i) {
@@ -222,7 +224,7 @@ TEST_P(SctpHostileTest, APeerMayChangeItsUdpPort) {
   const auto stranger = make_peer();
   stranger->peer_tag = peer->peer_tag + 1;
   stranger->send_data(0, 2, hello_);
-  accepted_[0]->send({16}, StReply{});
+  send(*accepted_[0], {16}, StReply{});
   accepted_[0]->flush();
   EXPECT_TRUE(answered(*peer, Chunk::kData));
   EXPECT_TRUE(stranger->messages.empty());

@@ -7,6 +7,8 @@
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
 
+#include "simco/binding/framer.hpp"
+#include "simco/binding/send.hpp"
 #include "tests/support/channel_handler.hpp"
 #include "tests/support/figures.hpp"
 #include "tests/support/loop.hpp"
@@ -27,7 +29,7 @@ class TcpChannelTest : public testing::Test {
     tcp::acceptor acceptor(io_, {boost::asio::ip::address_v4::loopback(), 0});
     peer_.connect(acceptor.local_endpoint());
     channel_ = std::make_shared<TcpChannel>(acceptor.accept(), read_buffer_);
-    channel_->start(handler_);
+    channel_->start(handler_, {kMessageFramer});
   }
   ~TcpChannelTest() override {
     channel_->detach();
@@ -104,7 +106,7 @@ TEST_F(TcpChannelTest, AnImpossibleHeaderIsReportedOnce) {
 TEST_F(TcpChannelTest, TheQueueIsBoundedAndDrains) {
   const Body list = PrlReply{std::vector<PolicyRuleId>(kRuleListMax, PolicyRuleId{7})};
   std::size_t taken = 0;
-  while (channel_->send({static_cast<std::uint32_t>(taken)}, list)) {
+  while (send(*channel_, {static_cast<std::uint32_t>(taken)}, list)) {
     ++taken;
     channel_->flush();
     ASSERT_LE(channel_->queued(), kOutputQueueMax);
@@ -113,9 +115,9 @@ TEST_F(TcpChannelTest, TheQueueIsBoundedAndDrains) {
   EXPECT_GT(channel_->queued() + kMessageSizeMax, kOutputQueueMax);
   // To the brim, and behind it the last word of a session.
   std::size_t small = 0;
-  while (channel_->send({0}, StReply{})) ++small;
-  EXPECT_TRUE(channel_->send({0}, AstNotification{}));
-  EXPECT_FALSE(channel_->send({0}, AstNotification{}) && channel_->send({0}, AstNotification{}));
+  while (send(*channel_, {0}, StReply{})) ++small;
+  EXPECT_TRUE(send(*channel_, {0}, AstNotification{}));
+  EXPECT_FALSE(send(*channel_, {0}, AstNotification{}) && send(*channel_, {0}, AstNotification{}));
   const std::size_t more = (small + 1) * kHeaderSize;
   // The peer reads at last: everything that was taken arrives, whole and in order.
   std::vector<std::byte> received(taken * kMessageSizeMax + more);
@@ -139,9 +141,9 @@ TEST_F(TcpChannelTest, TheQueueIsBoundedAndDrains) {
 TEST_F(TcpChannelTest, CloseDeliversWhatIsQueuedAlsoWhenInputIsUnread) {
   write(test::Octets(500'000, std::byte{1}));  // never looked at
   handler_.stop_after = 1;
-  ASSERT_TRUE(channel_->send({1}, StReply{}));
+  ASSERT_TRUE(send(*channel_, {1}, StReply{}));
   channel_->close();
-  EXPECT_FALSE(channel_->send({2}, StReply{}));
+  EXPECT_FALSE(send(*channel_, {2}, StReply{}));
   test::Octets reply(kHeaderSize);
   std::size_t got = 0;
   peer_.non_blocking(true);
@@ -179,7 +181,7 @@ TEST_F(TcpChannelTest, AResetWhileInputIsPausedIsNoticedWhenSending) {
   peer_.set_option(boost::asio::socket_base::linger(true, 0));
   peer_.close();
   EXPECT_TRUE(run_until([&] {
-    channel_->send({1}, StReply{});
+    send(*channel_, {1}, StReply{});
     channel_->flush();
     return handler_.closed == 1;
   }));

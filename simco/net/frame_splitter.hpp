@@ -1,4 +1,4 @@
-// Cuts a byte stream into SIMCO messages (RFC 4540 section 6 steps 1 and 2).
+// Cuts a stream of octets into messages.
 //
 // The usual case, whole messages in one read, is cut in place without a copy; only the message that
 // a read breaks off is kept. What is kept is bounded: by the longest message, or by `hold_limit`
@@ -12,16 +12,17 @@
 #include <span>
 #include <vector>
 
-#include "simco/wire/codec.hpp"
+#include "simco/net/framer.hpp"
 
-namespace simco {
+namespace simco::net {
 
 class FrameSplitter {
  public:
-  /// Longest part of an unfinished message that is kept, octets, at least kHeaderSize. A longer one
-  /// is handed on cut to this size: its header and payload sizes then disagree, which tells the
-  /// taker.
-  void set_hold_limit(std::size_t limit) { hold_limit_ = std::max(limit, kHeaderSize); }
+  explicit FrameSplitter(const Framer& framer) : framer_(&framer), hold_limit_(framer.size_max()) {}
+
+  /// Longest part of an unfinished message that is kept, octets: enough for the framer to tell its
+  /// size. A longer one is handed on cut to this size, which is less than the framer says of it.
+  void set_hold_limit(std::size_t limit) { hold_limit_ = limit; }
 
   /// True between the first and the last octet of a message.
   bool mid_message() const { return received_ != 0; }
@@ -32,40 +33,33 @@ class FrameSplitter {
   std::size_t unread() const { return unread_; }
 
   /// Calls `take(std::span<const std::byte> message)` for each message that `octets` completes,
-  /// until it answers false; unread() then tells how much is left for another feed(). Answers
-  /// kImpossibleLength at a header that fits no message: the stream is lost from there on. The span
+  /// until it returns false; unread() then tells how much is left for another feed(). Returns the
+  /// framer's error at a beginning that fits no message: the stream is lost from there on. The span
   /// is valid during the call only.
   template <class Take>
-  std::optional<DecodeError> feed(std::span<const std::byte> octets, Take&& take) {
+  std::optional<FramingError> feed(std::span<const std::byte> octets, Take&& take) {
     unread_ = 0;
-    if (fault_) return fault_;
-    while (!octets.empty()) {
+    while (!octets.empty() && !fault_) {
       if (received_ != 0) {
         octets = octets.subspan(continue_message(octets));
-        if (fault_) return fault_;
-        if (total_ == 0 || received_ < total_) return std::nullopt;
+        if (!whole_) continue;
         const bool go_on = take(std::span<const std::byte>(held_));
         forget();
         if (!go_on) return stop(octets.size());
         continue;
       }
-      if (octets.size() < kHeaderSize) {
+      const auto size = framer_->size_of(octets);
+      if (!size) return fault_ = size.error();
+      if (octets.size() < *size) {
+        wanted_ = *size;
         hold(octets);
         return std::nullopt;
       }
-      const Header header = read_header(octets.first<kHeaderSize>());
-      if ((fault_ = check_header(header))) return fault_;
-      const std::size_t total = kHeaderSize + header.length;
-      if (octets.size() < total) {
-        total_ = total;
-        hold(octets);
-        return std::nullopt;
-      }
-      const bool go_on = take(octets.first(total));
-      octets = octets.subspan(total);
+      const bool go_on = take(octets.first(*size));
+      octets = octets.subspan(*size);
       if (!go_on) return stop(octets.size());
     }
-    return std::nullopt;
+    return fault_;
   }
 
  private:
@@ -75,7 +69,7 @@ class FrameSplitter {
     const auto kept = octets.first(std::min(room, octets.size()));
     held_.insert(held_.end(), kept.begin(), kept.end());
   }
-  std::optional<DecodeError> stop(std::size_t unread) {
+  std::optional<FramingError> stop(std::size_t unread) {
     unread_ = unread;
     return std::nullopt;
   }
@@ -83,12 +77,14 @@ class FrameSplitter {
   /// Takes from `octets` what the unfinished message still needs; returns how many.
   std::size_t continue_message(std::span<const std::byte> octets);
 
-  std::size_t hold_limit_ = kMessageSizeMax;
+  const Framer* framer_;
+  std::size_t hold_limit_;
   std::vector<std::byte> held_;
   std::size_t received_ = 0;  ///< octets of the unfinished message, held or not
-  std::size_t total_ = 0;     ///< its size; 0 while the header is not complete
+  std::size_t wanted_ = 0;    ///< how many it needs, as far as the framer can tell
+  bool whole_ = false;        ///< it is finished
   std::size_t unread_ = 0;
-  std::optional<DecodeError> fault_;
+  std::optional<FramingError> fault_;
 };
 
-}  // namespace simco
+}  // namespace simco::net

@@ -1,11 +1,12 @@
-#include "simco/wire/frame_splitter.hpp"
+#include "simco/net/frame_splitter.hpp"
 
 #include <gtest/gtest.h>
 
+#include "simco/binding/framer.hpp"
 #include "tests/support/figures.hpp"
 #include "tests/support/random_message.hpp"
 
-namespace simco {
+namespace simco::net {
 namespace {
 
 using test::Octets;
@@ -33,7 +34,7 @@ TEST(FrameSplitter, FindsTheSameMessagesHoweverTheStreamIsCut) {
     stream.insert(stream.end(), expected.back().begin(), expected.back().end());
   }
   for (const std::size_t size : {1U, 2U, 3U, 7U, 8U, 9U, 64U, 1000U, 65'536U, 10'000'000U}) {
-    FrameSplitter splitter;
+    FrameSplitter splitter(kMessageFramer);
     EXPECT_EQ(split(stream, size, splitter), expected) << size;
     EXPECT_FALSE(splitter.mid_message());
     EXPECT_EQ(splitter.held(), 0U);
@@ -41,7 +42,7 @@ TEST(FrameSplitter, FindsTheSameMessagesHoweverTheStreamIsCut) {
 }
 
 TEST(FrameSplitter, KnowsWhenItIsInTheMiddle) {
-  FrameSplitter splitter;
+  FrameSplitter splitter(kMessageFramer);
   const auto octets = test::from_hex("01 21 0008 0000000e 0005 0004 00000011");
   for (std::size_t i = 0; i < octets.size(); ++i) {
     EXPECT_EQ(splitter.mid_message(), i != 0);
@@ -52,16 +53,16 @@ TEST(FrameSplitter, KnowsWhenItIsInTheMiddle) {
 
 TEST(FrameSplitter, StopsForGoodAtAnImpossibleHeader) {
   for (const std::size_t cut : {1U, 4U, 8U, 20U}) {
-    FrameSplitter splitter;
+    FrameSplitter splitter(kMessageFramer);
     const auto octets =
         test::from_hex("01 22 0000 00000001 01 22 0002 00000002 01 22 0000 00000003");
     int messages = 0;
-    std::optional<DecodeError> error;
+    std::optional<FramingError> error;
     for (std::size_t at = 0; at < octets.size() && !error; at += cut) {
       error = splitter.feed(std::span(octets).subspan(at, std::min(cut, octets.size() - at)),
                             [&](auto) { return ++messages > 0; });
     }
-    EXPECT_EQ(error, DecodeError::kImpossibleLength) << cut;
+    EXPECT_EQ(error, FramingError::kImpossibleLength) << cut;
     EXPECT_EQ(messages, 1);
     EXPECT_TRUE(splitter.feed(octets, [&](auto) { return ++messages > 0; }));
     EXPECT_EQ(messages, 1);
@@ -71,7 +72,7 @@ TEST(FrameSplitter, StopsForGoodAtAnImpossibleHeader) {
 TEST(FrameSplitter, LeavesTheRestWhenTheTakerHasEnough) {
   const auto one = test::from_hex("01 22 0000 00000001");
   const auto three = test::concat({one, one, one});
-  FrameSplitter splitter;
+  FrameSplitter splitter(kMessageFramer);
   int taken = 0;
   splitter.feed(three, [&](auto) { return ++taken < 2; });
   EXPECT_EQ(taken, 2);
@@ -82,7 +83,7 @@ TEST(FrameSplitter, LeavesTheRestWhenTheTakerHasEnough) {
 }
 
 TEST(FrameSplitter, KeepsNoMoreThanTheHoldLimit) {
-  FrameSplitter splitter;
+  FrameSplitter splitter(kMessageFramer);
   splitter.set_hold_limit(kSessionControlSizeMax);
   Octets octets(kMessageSizeMax);
   octets[0] = octets[1] = std::byte{1};
@@ -111,4 +112,4 @@ TEST(FrameSplitter, KeepsNoMoreThanTheHoldLimit) {
 }
 
 }  // namespace
-}  // namespace simco
+}  // namespace simco::net

@@ -1,0 +1,30 @@
+#include "simco/net/frame_splitter.hpp"
+
+#include "simco/net/limits.hpp"
+
+namespace simco::net {
+
+void FrameSplitter::forget() {
+  received_ = 0;
+  wanted_ = 0;
+  whole_ = false;
+  held_.clear();
+  if (held_.capacity() > kKeepHeld) held_.shrink_to_fit();
+}
+
+std::size_t FrameSplitter::continue_message(std::span<const std::byte> octets) {
+  const std::size_t taken = std::min(wanted_ - received_, octets.size());
+  hold(octets.first(taken));
+  if (received_ < wanted_) return taken;
+  // What has been held of a message that is cut says the same as all of it.
+  const auto size = framer_->size_of(held_);
+  if (!size) {
+    fault_ = size.error();
+  } else {
+    wanted_ = *size;
+    whole_ = wanted_ <= received_;
+  }
+  return taken;
+}
+
+}  // namespace simco::net

@@ -1,0 +1,45 @@
+// Where a message begins and ends in what a channel carries. Channels carry octets; whoever uses
+// one says with a Framer how they are cut.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <span>
+
+namespace simco::net {
+
+/// Why octets are not a message.
+enum class FramingError : std::uint8_t {
+  kImpossibleLength,  ///< no message is as long as this one says it is
+  kTruncated,         ///< a user message ends before the message that it begins with
+  kTrailingOctets,    ///< a user message goes on after the message that it begins with
+};
+
+/// Returns one sentence for `error`.
+constexpr const char* to_string(FramingError error) {
+  switch (error) {
+    case FramingError::kImpossibleLength: return "message length is impossible";
+    case FramingError::kTruncated: return "message is shorter than its header says";
+    case FramingError::kTrailingOctets: return "data does not end with the message";
+  }
+  return "malformed message";
+}
+
+/// The framing of a protocol: a pure function of octets, so that all channels share one framer. It
+/// must outlive them.
+class Framer {
+ public:
+  /// Returns how many octets the message has that begins with `octets`. A number no greater than
+  /// `octets.size()` is its size. A greater one is how many are needed at least: asked again with
+  /// so many, the framer knows the size or asks for more. Never 0.
+  virtual std::expected<std::size_t, FramingError> size_of(
+      std::span<const std::byte> octets) const = 0;
+  /// Returns the size of the longest message, octets; kUserMessageMax at most.
+  virtual std::size_t size_max() const = 0;
+
+ protected:
+  ~Framer() = default;
+};
+
+}  // namespace simco::net
