@@ -1,4 +1,4 @@
-#include "simco/net/sctp/datagram_port.hpp"
+#include "simco/net/datagram_port.hpp"
 
 #include <linux/errqueue.h>
 #include <netinet/in.h>
@@ -14,7 +14,7 @@
 
 #include "simco/net/system_error.hpp"
 
-namespace simco::net::sctp {
+namespace simco::net {
 namespace {
 
 using boost::asio::ip::address;
@@ -29,8 +29,9 @@ void set(int fd, int level, int name, int value) {
 
 int open_socket(const DatagramPort::Options& options) {
   const bool v6 = options.local.is_v6();
-  const int type = (options.over_ip ? SOCK_RAW : SOCK_DGRAM) | SOCK_NONBLOCK | SOCK_CLOEXEC;
-  const int fd = ::socket(v6 ? AF_INET6 : AF_INET, type, options.over_ip ? IPPROTO_SCTP : 0);
+  const int type =
+      (options.ip_protocol != 0 ? SOCK_RAW : SOCK_DGRAM) | SOCK_NONBLOCK | SOCK_CLOEXEC;
+  const int fd = ::socket(v6 ? AF_INET6 : AF_INET, type, options.ip_protocol);
   if (fd < 0) fail(last_system_error());
   if (v6) set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
   if (options.track_local) {
@@ -162,13 +163,13 @@ bool DatagramPort::read_batch() {
 void DatagramPort::take(const mmsghdr& message) {
   const auto* octets = static_cast<const std::byte*>(message.msg_hdr.msg_iov->iov_base);
   std::span<const std::byte> packet(octets, message.msg_len);
-  if (options_.over_ip) packet = without_ip_header(packet, options_.local.is_v6());
+  if (over_ip()) packet = without_ip_header(packet, options_.local.is_v6());
   user_->on_packet(*this, path_of(message.msg_hdr), packet);
 }
 
 Path DatagramPort::path_of(const msghdr& message) const {
   const auto endpoint = endpoint_of(message.msg_name, message.msg_namelen);
-  Path path{endpoint.address(), options_.over_ip ? std::uint16_t{0} : endpoint.port(), {}};
+  Path path{endpoint.address(), over_ip() ? std::uint16_t{0} : endpoint.port(), {}};
   if (!options_.track_local) return path;
   auto* header = const_cast<msghdr*>(&message);
   for (auto* item = CMSG_FIRSTHDR(header); item != nullptr; item = CMSG_NXTHDR(header, item)) {
@@ -199,7 +200,7 @@ void DatagramPort::read_errors() {
     message.msg_controllen = control.size();
     if (::recvmsg(descriptor_.native_handle(), &message, MSG_ERRQUEUE | MSG_DONTWAIT) < 0) return;
     const auto endpoint = endpoint_of(&name, message.msg_namelen);
-    const auto port = options_.over_ip ? std::uint16_t{0} : endpoint.port();
+    const auto port = over_ip() ? std::uint16_t{0} : endpoint.port();
     for (auto* item = CMSG_FIRSTHDR(&message); item != nullptr;
          item = CMSG_NXTHDR(&message, item)) {
       sock_extended_err error{};
@@ -269,10 +270,10 @@ void DatagramPort::flush() {
                              });
       break;
     }
-    if (errno != EINTR) pass(1);  // this packet cannot go out: lost, and SCTP will see
+    if (errno != EINTR) pass(1);  // this packet cannot go out: lost, as in any network
   }
   packets_.erase(packets_.begin(), packets_.begin() + static_cast<std::ptrdiff_t>(done));
   out_.erase(out_.begin(), out_.begin() + static_cast<std::ptrdiff_t>(octets));
 }
 
-}  // namespace simco::net::sctp
+}  // namespace simco::net

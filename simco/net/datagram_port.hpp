@@ -1,4 +1,5 @@
-// A socket that carries SCTP packets: UDP (RFC 6951), or IP itself. Reads and writes in batches.
+// A socket for datagrams that a protocol in this process makes and reads: over UDP, or over IP as a
+// protocol of its own. Reads and writes in batches.
 #pragma once
 
 #include <sys/socket.h>
@@ -14,7 +15,7 @@
 
 #include "simco/net/limits.hpp"
 
-namespace simco::net::sctp {
+namespace simco::net {
 
 /// Where a packet comes from, and where it arrived.
 struct Path {
@@ -44,7 +45,7 @@ class DatagramPort final : public std::enable_shared_from_this<DatagramPort> {
  public:
   class User {
    public:
-    /// A whole SCTP packet.
+    /// A whole datagram, without headers of UDP and IP.
     virtual void on_packet(DatagramPort& port, const Path& path,
                            std::span<const std::byte> packet) = 0;
     /// Nobody takes packets there (ICMP), if ask_for_errors was set.
@@ -59,7 +60,7 @@ class DatagramPort final : public std::enable_shared_from_this<DatagramPort> {
   struct Options {
     boost::asio::ip::address local;  ///< may be unspecified
     std::uint16_t udp_port = 0;      ///< 0: any
-    bool over_ip = false;            ///< no UDP
+    std::uint8_t ip_protocol = 0;    ///< over IP, without UDP, as this protocol; 0: over UDP
     bool ask_for_errors = false;     ///< on_unreachable() is wanted
     bool track_local = false;        ///< tell packets by the local address, too, and answer from it
   };
@@ -73,7 +74,7 @@ class DatagramPort final : public std::enable_shared_from_this<DatagramPort> {
   /// No further callback.
   void stop();
 
-  bool over_ip() const { return options_.over_ip; }
+  bool over_ip() const { return options_.ip_protocol != 0; }
   const boost::asio::ip::address& local() const { return options_.local; }
 
   /// Queues a packet for flush().
@@ -104,4 +105,4 @@ class DatagramPort final : public std::enable_shared_from_this<DatagramPort> {
   bool waiting_writable_ = false;
 };
 
-}  // namespace simco::net::sctp
+}  // namespace simco::net

@@ -14,7 +14,7 @@
 #include <span>
 #include <vector>
 
-#include "simco/net/sctp/datagram_port.hpp"
+#include "simco/net/datagram_port.hpp"
 
 namespace simco::net::sctp {
 

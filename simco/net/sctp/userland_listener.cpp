@@ -148,7 +148,7 @@ std::unique_ptr<Listener> listen_userland(const boost::asio::any_io_executor& ex
     DatagramPort::Options port_options;
     port_options.local = one;
     port_options.udp_port = options.udp_encaps;
-    port_options.over_ip = options.udp_encaps == 0;
+    port_options.ip_protocol = options.udp_encaps == 0 ? IPPROTO_SCTP : 0;
     port_options.track_local = one.is_unspecified();
     ports.push_back((*stack)->open_port(port_options));
   }

@@ -139,7 +139,7 @@ std::shared_ptr<DatagramPort> UserlandStack::client_port(const asio::ip::address
   DatagramPort::Options options;
   options.local = remote.is_v6() ? asio::ip::address(asio::ip::address_v6::any())
                                  : asio::ip::address(asio::ip::address_v4::any());
-  options.over_ip = over_ip;
+  options.ip_protocol = over_ip ? IPPROTO_SCTP : 0;
   options.ask_for_errors = true;
   auto port = open_port(options);
   known = port;

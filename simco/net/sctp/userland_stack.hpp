@@ -20,8 +20,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "simco/net/datagram_port.hpp"
 #include "simco/net/sctp/cookie_guard.hpp"
-#include "simco/net/sctp/datagram_port.hpp"
 
 namespace simco::net::sctp {
 
