@@ -1,6 +1,7 @@
 // Keeps what a channel tells.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -14,12 +15,16 @@ class RecordingHandler final : public net::ChannelHandler {
   net::Flow on_message(std::span<const std::byte> message, net::Delivery delivery) override {
     messages.emplace_back(message.begin(), message.end());
     deliveries.push_back(delivery);
+    then();
     if (stop_after != 0 && messages.size() >= stop_after) return net::Flow::kStop;
     if (pause_after != 0 && messages.size() >= pause_after) return net::Flow::kPause;
     return net::Flow::kContinue;
   }
   void on_malformed(net::FramingError why) override { malformed = why; }
-  void on_input_done(bool middle) override { mid_message = middle; }
+  void on_input_done(bool middle) override {
+    ++reads;
+    mid_message = middle;
+  }
   void on_output_drained() override { ++drained; }
   void on_closed(const boost::system::error_code& why) override {
     ++closed;
@@ -30,7 +35,9 @@ class RecordingHandler final : public net::ChannelHandler {
   std::vector<net::Delivery> deliveries;
   std::size_t stop_after = 0;
   std::size_t pause_after = 0;
+  std::function<void()> then = [] {};  ///< called within each on_message()
   std::optional<net::FramingError> malformed;
+  int reads = 0;  ///< calls of on_input_done()
   bool mid_message = false;
   int drained = 0;
   int closed = 0;

@@ -153,17 +153,6 @@ TEST_P(MemoryChannelTest, MessagesOverTheHoldLimitAreCut) {
   EXPECT_EQ(ends.tids_received(), (std::vector<std::uint32_t>{1, 2}));
 }
 
-TEST_P(MemoryChannelTest, MalformedInputIsTheLast) {
-  Ends ends(path());
-  auto room = ends.near->allocate(8, {}, net::kOutputQueueMax);
-  std::ranges::copy(from_hex("01 22 0002 00000001"), room.begin());
-  ends.send(*ends.near, 1);
-  ends.near->flush();
-  ends.run();
-  EXPECT_EQ(ends.theirs.malformed, net::FramingError::kImpossibleLength);
-  EXPECT_TRUE(ends.theirs.messages.empty());
-}
-
 TEST_P(MemoryChannelTest, APeerThatPausesHoldsTheSenderUp) {
   auto narrow = path();
   narrow.window = 4000;
@@ -190,30 +179,6 @@ TEST_P(MemoryChannelTest, APeerThatPausesHoldsTheSenderUp) {
   for (std::uint32_t i = 0; i < sent; ++i) ASSERT_EQ(ends.tid_of(ends.theirs.messages[i]), i);
   EXPECT_EQ(ends.near->queued(), 0U);
   EXPECT_EQ(ends.ours.drained, 1);
-}
-
-TEST_P(MemoryChannelTest, EachPauseIsFollowedByOneMessage) {
-  Ends ends(path());
-  ends.theirs.pause_after = 1;
-  for (std::uint32_t i = 0; i < 10; ++i) ends.send(*ends.near, i);
-  ends.near->flush();
-  for (std::size_t i = 1; i <= 10; ++i) {
-    ends.run();
-    EXPECT_EQ(ends.theirs.messages.size(), i);
-    ends.far->resume_input();
-  }
-  ends.run();
-  EXPECT_EQ(ends.theirs.messages.size(), 10U);
-}
-
-TEST_P(MemoryChannelTest, AStoppedChannelDeliversNothingMore) {
-  Ends ends(path());
-  ends.theirs.stop_after = 2;
-  for (std::uint32_t i = 0; i < 5; ++i) ends.send(*ends.near, i);
-  ends.near->flush();
-  ends.run();
-  EXPECT_EQ(ends.theirs.messages.size(), 2U);
-  EXPECT_EQ(ends.theirs.closed, 0);
 }
 
 TEST_P(MemoryChannelTest, CloseDeliversWhatIsQueued) {

@@ -1,8 +1,7 @@
-// The channel over both SCTP stacks and between them. Where the kernel has no SCTP (and in CI's
-// host), the userland one is tested; the laboratory's guest runs all.
+// What only SCTP has, over both stacks and between them; channel_test has the rest. Where the
+// kernel has no SCTP (and in CI's host), the userland one is tested; the laboratory's guest runs
+// all.
 #include <gtest/gtest.h>
-
-#include <numeric>
 
 #include "simco/binding/framer.hpp"
 #include "simco/binding/send.hpp"
@@ -119,24 +118,6 @@ TEST_P(SctpChannelTest, MessagesKeepTheirStreamsAndSizes) {
   EXPECT_FALSE(theirs_.mid_message);
 }
 
-TEST_P(SctpChannelTest, ManyMessagesInOneTurnArriveInOrder) {
-  ASSERT_TRUE(open());
-  constexpr std::uint32_t kCount = 3000;
-  for (std::uint32_t i = 0; i < kCount; ++i) {
-    ASSERT_TRUE(send(*connected_, {i}, PrsRequest{{i}}));
-  }
-  connected_->flush();
-  ASSERT_TRUE(loop_.run_until([&] { return theirs_.messages.size() == kCount; }));
-  std::vector<std::uint32_t> next(16);
-  std::iota(next.begin(), next.end(), 0U);
-  for (std::size_t i = 0; i < kCount; ++i) {
-    const auto tid = decode(theirs_.messages[i])->tid.value;
-    const auto stream = theirs_.deliveries[i].stream.value;
-    EXPECT_EQ(tid, next[stream]) << "stream " << stream;
-    next[stream] += 16;
-  }
-}
-
 TEST_P(SctpChannelTest, TheSmallerNumberOfStreamsCounts) {
   client_.streams = 64;
   server_.streams = 5;
@@ -145,30 +126,6 @@ TEST_P(SctpChannelTest, TheSmallerNumberOfStreamsCounts) {
   EXPECT_EQ(connected_->inbound_streams(), 5);
   EXPECT_EQ(accepted_->outbound_streams(), 5);
   EXPECT_EQ(accepted_->inbound_streams(), 5);
-}
-
-TEST_P(SctpChannelTest, PausedInputIsNotLost) {
-  ASSERT_TRUE(open());
-  theirs_.pause_after = 1;
-  for (std::uint32_t i = 0; i < 20; ++i) send(*connected_, {i * 16}, PrlRequest{});
-  connected_->flush();
-  ASSERT_TRUE(loop_.run_until([&] { return theirs_.messages.size() == 1; }));
-  loop_.watch();
-  EXPECT_EQ(theirs_.messages.size(), 1U);
-  theirs_.pause_after = 0;
-  accepted_->resume_input();
-  ASSERT_TRUE(loop_.run_until([&] { return theirs_.messages.size() == 20; }));
-  for (std::uint32_t i = 0; i < 20; ++i) EXPECT_EQ(decode(theirs_.messages[i])->tid.value, i * 16);
-}
-
-TEST_P(SctpChannelTest, AStoppedChannelDeliversNothingMore) {
-  ASSERT_TRUE(open());
-  theirs_.stop_after = 2;
-  for (std::uint32_t i = 0; i < 5; ++i) send(*connected_, {i * 16}, PrlRequest{});
-  connected_->flush();
-  ASSERT_TRUE(loop_.run_until([&] { return theirs_.messages.size() == 2; }));
-  loop_.watch();
-  EXPECT_EQ(theirs_.messages.size(), 2U);
 }
 
 // doc/rfc4540.md, reading 2: a user message is one message, no more and no less.
@@ -204,58 +161,6 @@ TEST_P(SctpChannelTest, UserMessagesThatAreNoMessageAreMalformed) {
     accepted_->detach();
     connected_->detach();
   }
-}
-
-TEST_P(SctpChannelTest, TheQueueIsBoundedAndDrains) {
-  ASSERT_TRUE(open());
-  theirs_.pause_after = 1;
-  const Body list = PrlReply{std::vector<PolicyRuleId>(kRuleListMax, PolicyRuleId{7})};
-  std::uint32_t taken = 0;
-  while (send(*connected_, {taken * 16}, list)) {
-    ++taken;
-    connected_->flush();
-    ASSERT_LE(connected_->queued(), kOutputQueueMax);
-    ASSERT_LT(taken, 10'000U);
-    loop_.watch(2ms);
-  }
-  EXPECT_GT(connected_->queued() + kMessageSizeMax, kOutputQueueMax);
-  // The peer reads at last: everything that was taken arrives, whole and in order.
-  theirs_.pause_after = 0;
-  accepted_->resume_input();
-  ASSERT_TRUE(loop_.run_until([&] { return theirs_.messages.size() == taken; }));
-  for (std::uint32_t i = 0; i < taken; ++i) {
-    const auto header = read_header(std::span<const std::byte>(theirs_.messages[i]).first<8>());
-    ASSERT_EQ(header.tid.value, i * 16);
-    ASSERT_EQ(theirs_.messages[i].size(), kMessageSizeMax);
-  }
-  EXPECT_TRUE(loop_.run_until([&] { return ours_.drained >= 1; }));
-  EXPECT_EQ(connected_->queued(), 0U);
-}
-
-TEST_P(SctpChannelTest, CloseDeliversWhatIsQueued) {
-  ASSERT_TRUE(open());
-  for (std::uint32_t i = 0; i < 100; ++i) ASSERT_TRUE(send(*accepted_, {i}, StReply{}));
-  accepted_->close();
-  EXPECT_FALSE(send(*accepted_, {2}, StReply{}));
-  ASSERT_TRUE(loop_.run_until([&] { return ours_.closed == 1; }));
-  EXPECT_EQ(ours_.messages.size(), 100U);
-  EXPECT_FALSE(ours_.reason) << ours_.reason.message();
-  EXPECT_TRUE(loop_.run_until([&] { return theirs_.closed == 1; }));
-  EXPECT_FALSE(theirs_.reason) << theirs_.reason.message();
-}
-
-TEST_P(SctpChannelTest, CloseDropsInputThatComesMeanwhile) {
-  ASSERT_TRUE(open());
-  theirs_.pause_after = 1;
-  for (std::uint32_t i = 0; i < 500; ++i) send(*connected_, {i}, PrlRequest{});
-  connected_->flush();
-  ASSERT_TRUE(loop_.run_until([&] { return theirs_.messages.size() == 1; }));
-  ASSERT_TRUE(send(*accepted_, {1}, StReply{}));
-  accepted_->close();
-  ASSERT_TRUE(loop_.run_until([&] { return ours_.closed == 1; }));
-  EXPECT_EQ(ours_.messages.size(), 1U);
-  EXPECT_FALSE(ours_.reason) << ours_.reason.message();
-  EXPECT_EQ(theirs_.messages.size(), 1U);
 }
 
 TEST_P(SctpChannelTest, AnAbortIsToldFromAnOrderlyEnd) {

@@ -86,56 +86,11 @@ TEST_F(TcpChannelTest, PausedInputIsNotLostAndNotReadAhead) {
   }
 }
 
-TEST_F(TcpChannelTest, AStoppedChannelDeliversNothingMore) {
-  handler_.stop_after = 2;
-  const auto one = test::encoded({{1}, PrlRequest{}});
-  write(test::concat({one, one, one, one}));
-  ASSERT_TRUE(run_until([&] { return handler_.messages.size() == 2; }));
-  write(one);
-  loop_.watch();
-  EXPECT_EQ(handler_.messages.size(), 2U);
-}
-
 TEST_F(TcpChannelTest, AnImpossibleHeaderIsReportedOnce) {
   const auto good = test::encoded({{1}, PrlRequest{}});
   write(test::concat({good, test::from_hex("01 22 0001 00000001"), good}));
   ASSERT_TRUE(run_until([&] { return handler_.malformed.has_value(); }));
   EXPECT_EQ(handler_.messages.size(), 1U);
-}
-
-TEST_F(TcpChannelTest, TheQueueIsBoundedAndDrains) {
-  const Body list = PrlReply{std::vector<PolicyRuleId>(kRuleListMax, PolicyRuleId{7})};
-  std::size_t taken = 0;
-  while (send(*channel_, {static_cast<std::uint32_t>(taken)}, list)) {
-    ++taken;
-    channel_->flush();
-    ASSERT_LE(channel_->queued(), kOutputQueueMax);
-    ASSERT_LT(taken, 10'000U);
-  }
-  EXPECT_GT(channel_->queued() + kMessageSizeMax, kOutputQueueMax);
-  // To the brim, and behind it the last word of a session.
-  std::size_t small = 0;
-  while (send(*channel_, {0}, StReply{})) ++small;
-  EXPECT_TRUE(send(*channel_, {0}, AstNotification{}));
-  EXPECT_FALSE(send(*channel_, {0}, AstNotification{}) && send(*channel_, {0}, AstNotification{}));
-  const std::size_t more = (small + 1) * kHeaderSize;
-  // The peer reads at last: everything that was taken arrives, whole and in order.
-  std::vector<std::byte> received(taken * kMessageSizeMax + more);
-  std::size_t got = 0;
-  peer_.non_blocking(true);
-  ASSERT_TRUE(run_until([&] {
-    error_code error;
-    got +=
-        peer_.read_some(boost::asio::buffer(received.data() + got, received.size() - got), error);
-    return got >= received.size();
-  }));
-  for (std::size_t i = 0; i < taken; ++i) {
-    const auto header =
-        read_header(std::span<const std::byte>(received).subspan(i * kMessageSizeMax).first<8>());
-    ASSERT_EQ(header.tid.value, i);
-  }
-  EXPECT_TRUE(run_until([&] { return handler_.drained == 1; }));
-  EXPECT_EQ(channel_->queued(), 0U);
 }
 
 TEST_F(TcpChannelTest, CloseDeliversWhatIsQueuedAlsoWhenInputIsUnread) {
