@@ -53,9 +53,9 @@ constexpr auto kSetLifetime = RuleChange::Kind::kSetLifetime;
 constexpr auto kRemove = RuleChange::Kind::kRemove;
 
 /// A backend on a router of its own.
-class Bench : private backend::Backend::Client {
+class BackendFixture : private backend::Backend::Client {
  public:
-  explicit Bench(const std::string& name) {
+  explicit BackendFixture(const std::string& name) {
     router.shell(
         "ip link add int0 type veth peer name int1; ip link add ext0 type veth peer name ext1");
     if (name == "null") {
@@ -103,7 +103,7 @@ class Bench : private backend::Backend::Client {
 
 class AnyBackend : public testing::TestWithParam<const char*> {
  protected:
-  Bench bench{GetParam()};
+  BackendFixture fixture{GetParam()};
   const Results done{ChangeResult::kDone};
 };
 INSTANTIATE_TEST_SUITE_P(Backends, AnyBackend, testing::Values("null", "nftables", "claimed"),
@@ -111,34 +111,34 @@ INSTANTIATE_TEST_SUITE_P(Backends, AnyBackend, testing::Values("null", "nftables
 
 TEST_P(AnyBackend, TellsWhatItIs) {
   const std::string name = GetParam();
-  EXPECT_EQ(bench.backend->name(), name == "claimed" ? "nftables" : name);
-  const auto can = bench.backend->capabilities();
+  EXPECT_EQ(fixture.backend->name(), name == "claimed" ? "nftables" : name);
+  const auto can = fixture.backend->capabilities();
   EXPECT_TRUE(can.packet_filter);
   EXPECT_EQ(can.internal_versions & can.external_versions, 3);
-  EXPECT_TRUE(bench.backend->alive());
+  EXPECT_TRUE(fixture.backend->alive());
 }
 
 TEST_P(AnyBackend, ARuleLivesAndEnds) {
-  EXPECT_EQ(bench.apply(change(kAdd, 1, "10.0.0.2:5004", "192.0.2.2:6004")), done);
-  EXPECT_EQ(bench.apply(change(kSetLifetime, 1, "10.0.0.2:5004", "192.0.2.2:6004", 600)), done);
-  EXPECT_EQ(bench.apply(change(kSetLifetime, 1, "10.0.0.2:5004", "192.0.2.2:6004", 1)), done);
-  EXPECT_EQ(bench.apply(change(kRemove, 1, "10.0.0.2:5004", "192.0.2.2:6004")), done);
-  EXPECT_EQ(bench.apply(change(kAdd, 2, "10.0.0.2:5004", "192.0.2.2:6004")), done);
+  EXPECT_EQ(fixture.apply(change(kAdd, 1, "10.0.0.2:5004", "192.0.2.2:6004")), done);
+  EXPECT_EQ(fixture.apply(change(kSetLifetime, 1, "10.0.0.2:5004", "192.0.2.2:6004", 600)), done);
+  EXPECT_EQ(fixture.apply(change(kSetLifetime, 1, "10.0.0.2:5004", "192.0.2.2:6004", 1)), done);
+  EXPECT_EQ(fixture.apply(change(kRemove, 1, "10.0.0.2:5004", "192.0.2.2:6004")), done);
+  EXPECT_EQ(fixture.apply(change(kAdd, 2, "10.0.0.2:5004", "192.0.2.2:6004")), done);
 }
 
 TEST_P(AnyBackend, AReservationBecomesARule) {
   auto reserve = change(kAdd, 1, "any", "any");
   reserve.after.kind = rule::RuleKind::kReserve;
-  EXPECT_EQ(bench.apply(reserve), done);
-  EXPECT_EQ(bench.apply(change(kReplace, 1, "10.0.0.2:5004", "192.0.2.2:6004")), done);
-  EXPECT_EQ(bench.apply(change(kRemove, 1, "10.0.0.2:5004", "192.0.2.2:6004")), done);
+  EXPECT_EQ(fixture.apply(reserve), done);
+  EXPECT_EQ(fixture.apply(change(kReplace, 1, "10.0.0.2:5004", "192.0.2.2:6004")), done);
+  EXPECT_EQ(fixture.apply(change(kRemove, 1, "10.0.0.2:5004", "192.0.2.2:6004")), done);
 }
 
 TEST_P(AnyBackend, ADisableRuleLivesAndEnds) {
   for (const auto kind : {kAdd, kSetLifetime, kRemove}) {
     auto disable = change(kind, 1, "any", "192.0.2.0/24");
     disable.before.kind = disable.after.kind = rule::RuleKind::kDisable;
-    EXPECT_EQ(bench.apply(disable), done);
+    EXPECT_EQ(fixture.apply(disable), done);
   }
 }
 
@@ -147,19 +147,19 @@ TEST_P(AnyBackend, ABatchIsAnsweredChangeByChange) {
   for (std::uint32_t i = 1; i <= 3000; ++i) {
     batch.push_back(change(kAdd, i, "10.0.0.2:" + std::to_string(5000 + i), "192.0.2.2:6004"));
   }
-  EXPECT_EQ(bench.apply(batch), Results(3000, ChangeResult::kDone));
+  EXPECT_EQ(fixture.apply(batch), Results(3000, ChangeResult::kDone));
   for (auto& one : batch) one = of(kRemove, one.after);
-  EXPECT_EQ(bench.apply(batch), Results(3000, ChangeResult::kDone));
+  EXPECT_EQ(fixture.apply(batch), Results(3000, ChangeResult::kDone));
 }
 
 TEST_P(AnyBackend, OneBatchMayDoManyThingsToOneRule) {
   const std::string in = "10.0.0.2:5004";
   const std::string out = "192.0.2.2:6004";
-  EXPECT_EQ(bench.apply({change(kAdd, 1, in, out), change(kSetLifetime, 1, in, out, 9),
-                         change(kRemove, 1, in, out), change(kAdd, 2, in, out)}),
+  EXPECT_EQ(fixture.apply({change(kAdd, 1, in, out), change(kSetLifetime, 1, in, out, 9),
+                           change(kRemove, 1, in, out), change(kAdd, 2, in, out)}),
             Results(4, ChangeResult::kDone));
-  EXPECT_EQ(bench.apply({change(kAdd, 3, in, out), change(kRemove, 2, in, out),
-                         change(kRemove, 3, in, out)}),
+  EXPECT_EQ(fixture.apply({change(kAdd, 3, in, out), change(kRemove, 2, in, out),
+                           change(kRemove, 3, in, out)}),
             Results(3, ChangeResult::kDone));
 }
 
@@ -167,32 +167,32 @@ TEST_P(AnyBackend, ARuleThatHasExpiredCanBeRemoved) {
   const std::string in = "10.0.0.2:5004";
   const std::string out = "192.0.2.2:6004";
   for (const int late_ms : {-30, -5, 0, 3, 10, 25, 100}) {
-    EXPECT_EQ(bench.apply(change(kAdd, 1, in, out, 1)), done);
+    EXPECT_EQ(fixture.apply(change(kAdd, 1, in, out, 1)), done);
     std::this_thread::sleep_for(std::chrono::milliseconds(1000 + late_ms));
-    EXPECT_EQ(bench.apply(change(kRemove, 1, in, out)), done) << late_ms;
+    EXPECT_EQ(fixture.apply(change(kRemove, 1, in, out)), done) << late_ms;
   }
 }
 
 TEST_P(AnyBackend, AnEmptyBatchIsAnswered) {
-  EXPECT_EQ(bench.apply(std::vector<RuleChange>{}), Results());
+  EXPECT_EQ(fixture.apply(std::vector<RuleChange>{}), Results());
 }
 
 // --- nftables ------------------------------------------------------------------------------------
 
 struct Nftables : testing::Test {
-  Bench bench{"nftables"};
+  BackendFixture fixture{"nftables"};
 };
 
 TEST_F(Nftables, HoldsWhatItSays) {
-  bench.apply({change(kAdd, 7, "10.0.0.2:5004", "192.0.2.2:6004"),
-               change(kAdd, 8, "10.0.0.2:5006/2", "192.0.2.2:6004/2"),
-               change(kAdd, 9, "10.0.0.2:5009/3", "192.0.2.2:6001/3")});
-  EXPECT_EQ(bench.elements(),
+  fixture.apply({change(kAdd, 7, "10.0.0.2:5004", "192.0.2.2:6004"),
+                 change(kAdd, 8, "10.0.0.2:5006/2", "192.0.2.2:6004/2"),
+                 change(kAdd, 9, "10.0.0.2:5009/3", "192.0.2.2:6001/3")});
+  EXPECT_EQ(fixture.elements(),
             "comment \"pid 7\"\ncomment \"pid 8\"\ncomment \"pid 9\"\ncomment \"pid 9\"\n")
       << "a pair is one element, an odd port and a pair are two";
-  bench.apply(change(kRemove, 8, "10.0.0.2:5006/2", "192.0.2.2:6004/2"));
-  bench.apply(change(kRemove, 9, "10.0.0.2:5009/3", "192.0.2.2:6001/3"));
-  EXPECT_EQ(bench.elements(), "comment \"pid 7\"\n");
+  fixture.apply(change(kRemove, 8, "10.0.0.2:5006/2", "192.0.2.2:6004/2"));
+  fixture.apply(change(kRemove, 9, "10.0.0.2:5009/3", "192.0.2.2:6001/3"));
+  EXPECT_EQ(fixture.elements(), "comment \"pid 7\"\n");
 }
 
 // The kernel refuses an interval that overlaps one that somebody else has put there.
@@ -201,18 +201,18 @@ TEST_F(Nftables, OnlyTheGuiltyChangeOfABatchIsRefused) {
     return change(kind, pid, "10.0.0.2:" + std::to_string(port) + "/5000", "192.0.2.2", 60,
                   Direction::kInbound);
   };
-  ASSERT_EQ(bench.apply(large(kAdd, 1, 1000)).front(), ChangeResult::kDone);
-  bench.router.shell(
+  ASSERT_EQ(fixture.apply(large(kAdd, 1, 1000)).front(), ChangeResult::kDone);
+  fixture.router.shell(
       "nft add element inet simco enable4-in-intervals "
       "'{ 10.0.0.2 . 192.0.2.2 . udp . 20000-30000 . 0-65535 timeout 1h }'");
   EXPECT_EQ(
-      bench.apply({change(kAdd, 2, "10.0.0.2:5004", "192.0.2.2:6004"), large(kAdd, 3, 22000),
-                   change(kAdd, 4, "10.0.0.2:5006", "192.0.2.2:6004"), large(kRemove, 1, 1000)}),
+      fixture.apply({change(kAdd, 2, "10.0.0.2:5004", "192.0.2.2:6004"), large(kAdd, 3, 22000),
+                     change(kAdd, 4, "10.0.0.2:5006", "192.0.2.2:6004"), large(kRemove, 1, 1000)}),
       (Results{ChangeResult::kDone, ChangeResult::kRefused, ChangeResult::kDone,
                ChangeResult::kDone}));
-  EXPECT_NE(bench.elements().find("pid 2"), std::string::npos);
-  EXPECT_EQ(bench.elements().find("pid 3"), std::string::npos);
-  EXPECT_EQ(bench.elements().find("pid 1\""), std::string::npos);
+  EXPECT_NE(fixture.elements().find("pid 2"), std::string::npos);
+  EXPECT_EQ(fixture.elements().find("pid 3"), std::string::npos);
+  EXPECT_EQ(fixture.elements().find("pid 1\""), std::string::npos);
 }
 
 TEST_F(Nftables, OverlappingIntervalsAndTooManyAreRefused) {
@@ -226,11 +226,11 @@ TEST_F(Nftables, OverlappingIntervalsAndTooManyAreRefused) {
   }
   auto results = Results(256, ChangeResult::kDone);
   results.push_back(ChangeResult::kNoResources);
-  EXPECT_EQ(bench.apply(batch), results);
+  EXPECT_EQ(fixture.apply(batch), results);
   batch.front() = of(kRemove, batch.front().after);
-  EXPECT_EQ(bench.apply(batch.front()).front(), ChangeResult::kDone);
+  EXPECT_EQ(fixture.apply(batch.front()).front(), ChangeResult::kDone);
   EXPECT_EQ(
-      bench.apply(change(kAdd, 999, "10.0.0.1:2000/2000", "192.0.2.2", 60, Direction::kInbound))
+      fixture.apply(change(kAdd, 999, "10.0.0.1:2000/2000", "192.0.2.2", 60, Direction::kInbound))
           .front(),
       ChangeResult::kRefused)
       << "overlaps";
@@ -246,19 +246,19 @@ RuleChange prefix_rule(std::uint32_t pid, int length, int port, std::uint32_t ow
 
 TEST_F(Nftables, OneAgentsMasksLeaveRoomForOthers) {
   const auto sets = [&](const std::string& which) {
-    return bench.router.output("nft list table inet simco | grep 'set enable4-in_' | grep -c " +
-                               which);
+    return fixture.router.output("nft list table inet simco | grep 'set enable4-in_' | grep -c " +
+                                 which);
   };
   std::uint32_t pid = 0;
   for (int length = 8; length < 28; ++length) {
-    EXPECT_EQ(bench.apply(prefix_rule(++pid, length, 1000 + length, 1)).front(),
+    EXPECT_EQ(fixture.apply(prefix_rule(++pid, length, 1000 + length, 1)).front(),
               ChangeResult::kDone);
   }
   EXPECT_EQ(sets("proto"), "8\n") << "half of them, the others are intervals";
   for (int length = 8; length < 16; ++length) {
     auto other = prefix_rule(++pid, length, 2000 + length, 2);
     other.after.external.prefix_length = static_cast<std::uint8_t>(length + 12);
-    EXPECT_EQ(bench.apply(other).front(), ChangeResult::kDone);
+    EXPECT_EQ(fixture.apply(other).front(), ChangeResult::kDone);
   }
   EXPECT_EQ(sets("proto"), "12\n") << "half of what is left";
   // What most rules are like finds its set whatever there is.
@@ -268,7 +268,7 @@ TEST_F(Nftables, OneAgentsMasksLeaveRoomForOthers) {
         change(kAdd, ++pid, "10.0.0.3:" + std::to_string(5000 + 2 * i) + "/2", "192.0.2.2:6004/2"));
     calls.back().after.owner = rule::AgentId{3};
   }
-  EXPECT_EQ(bench.apply(calls), Results(400, ChangeResult::kDone));
+  EXPECT_EQ(fixture.apply(calls), Results(400, ChangeResult::kDone));
 }
 
 // Each had its place: a set for some, the interval set for others. Which had which is not kept.
@@ -279,7 +279,7 @@ TEST_F(Nftables, RulesOfAnEarlierLifeFindPlacesAgain) {
     rules.push_back(prefix_rule(++pid, length, 1000, 1));  // all overlap, as intervals
   }
   rules.push_back(change(kAdd, ++pid, "10.0.0.2:500/5000", "198.0.0.0/8", 60, Direction::kInbound));
-  Bench other("null");
+  BackendFixture other("null");
   backend::nftables::Options options;
   options.internal_if = "int0";
   options.external_if = "ext0";
@@ -298,7 +298,7 @@ TEST_F(Nftables, RulesOfAnEarlierLifeMayComeInParts) {
     rules.push_back(change(kAdd, i + 5000, "10.0.0.3:" + std::to_string(5000 + i), "any", 60,
                            Direction::kInbound));
   }
-  Bench other("null");
+  BackendFixture other("null");
   for (const bool claims : {true, false}) {
     backend::nftables::Options options;
     options.internal_if = "int0";
@@ -321,21 +321,21 @@ TEST_F(Nftables, FlowsOfManyEndedRulesAreLookedForLater) {
     batch.push_back(change(kAdd, i + 1, "10.0.0.2:" + std::to_string(10'000 + i), "any", 60,
                            Direction::kInbound));
   }
-  EXPECT_EQ(bench.apply(batch), Results(5000, ChangeResult::kDone));
-  bench.router.shell(
+  EXPECT_EQ(fixture.apply(batch), Results(5000, ChangeResult::kDone));
+  fixture.router.shell(
       "for p in 10000 12500 14999 15000; do conntrack -I -p udp -s 192.0.2.2 -d 10.0.0.2 --sport "
       "6004 "
       "--dport $p --timeout 600 >/dev/null 2>&1; done");
   const auto flows = [&] {
-    return bench.router.output(
+    return fixture.router.output(
         "conntrack -L -p udp 2>/dev/null | grep -c 'dst=10.0.0.2 sport=6004'");
   };
   ASSERT_EQ(flows(), "4\n");
   for (auto& one : batch) one = of(kRemove, one.after);
-  EXPECT_EQ(bench.apply(batch), Results(5000, ChangeResult::kDone));
+  EXPECT_EQ(fixture.apply(batch), Results(5000, ChangeResult::kDone));
   EXPECT_EQ(flows(), "4\n") << "answered before";
   for (int i = 0; i < 1000 && flows() != "1\n"; ++i) {
-    bench.io.run_for(std::chrono::milliseconds(20));
+    fixture.io.run_for(std::chrono::milliseconds(20));
   }
   EXPECT_EQ(flows(), "1\n") << "the one without a rule of ours";
 }
@@ -379,80 +379,93 @@ TEST_F(Nftables, ThoseWhoAskForTheLockAreLetGo) {
     ::close(socket);
     return heard;
   };
-  bench.router.run([&] {
+  fixture.router.run([&] {
     int asked = 0;
     while (ask()) ++asked;
     EXPECT_GT(asked, 0);
   });
   EXPECT_TRUE(eventually([&] {
-    bench.io.run_for(kLook);
-    return bench.router.run(ask);
+    fixture.io.run_for(kLook);
+    return fixture.router.run(ask);
   }));
 }
 
 // Somebody else's commit comes between two of ours, and before the watch has seen it.
 TEST_F(Nftables, CommitsOfOthersDoNotDisturb) {
   for (int i = 0; i < 20; ++i) {
-    bench.router.shell("nft add table inet other" + std::to_string(i));
+    fixture.router.shell("nft add table inet other" + std::to_string(i));
     const auto port = std::to_string(5000 + i);
-    EXPECT_EQ(bench
+    EXPECT_EQ(fixture
                   .apply(change(kAdd, static_cast<std::uint32_t>(i + 1), "10.0.0.2:" + port,
                                 "192.0.2.2:6004"))
                   .front(),
               ChangeResult::kDone);
   }
-  bench.router.shell("nft delete table inet simco");
-  EXPECT_EQ(bench.apply(change(kAdd, 99, "10.0.0.3:1", "192.0.2.2:6004")).front(),
+  fixture.router.shell("nft delete table inet simco");
+  EXPECT_EQ(fixture.apply(change(kAdd, 99, "10.0.0.3:1", "192.0.2.2:6004")).front(),
             ChangeResult::kDone)
       << "the table is restored before it is built upon";
   std::size_t lines = 0;
-  for (const char letter : bench.elements()) lines += letter == '\n' ? 1 : 0;
+  for (const char letter : fixture.elements()) lines += letter == '\n' ? 1 : 0;
   EXPECT_EQ(lines, 21U);
 }
 
 TEST_F(Nftables, ElementsThatAreGoneDoNotFailABatch) {
   const std::string in = "10.0.0.2:5004";
   const std::string out = "192.0.2.2:6004";
-  bench.apply({change(kAdd, 1, in, out), change(kAdd, 2, "10.0.0.3:5004", out)});
-  bench.router.shell("nft flush set inet simco enable4_32.16_32.16_proto");
-  EXPECT_EQ(bench.apply({change(kRemove, 1, in, out), change(kAdd, 3, "10.0.0.4:5004", out),
-                         change(kSetLifetime, 2, "10.0.0.3:5004", out, 600)}),
+  fixture.apply({change(kAdd, 1, in, out), change(kAdd, 2, "10.0.0.3:5004", out)});
+  fixture.router.shell("nft flush set inet simco enable4_32.16_32.16_proto");
+  EXPECT_EQ(fixture.apply({change(kRemove, 1, in, out), change(kAdd, 3, "10.0.0.4:5004", out),
+                           change(kSetLifetime, 2, "10.0.0.3:5004", out, 600)}),
             Results(3, ChangeResult::kDone));
-  EXPECT_EQ(bench.elements(), "comment \"pid 2\"\ncomment \"pid 3\"\n");
+  EXPECT_EQ(fixture.elements(), "comment \"pid 2\"\ncomment \"pid 3\"\n");
+}
+
+TEST_F(Nftables, ElementsThatAreGoneFromSeveralSetsDoNotFailABatch) {
+  const std::string in = "10.0.0.2:5003/3";  // an odd port and a pair: two sets
+  const std::string out = "192.0.2.2:6005/3";
+  fixture.apply(change(kAdd, 1, in, out));
+  fixture.router.shell(
+      "nft flush set inet simco enable4_32.16_32.16_proto; "
+      "nft flush set inet simco enable4_32.15_32.15_proto");
+  EXPECT_EQ(fixture.apply(
+                {change(kRemove, 1, in, out), change(kAdd, 2, "10.0.0.3:5004", "192.0.2.2:6004")}),
+            Results(2, ChangeResult::kDone));
+  EXPECT_EQ(fixture.elements(), "comment \"pid 2\"\n");
 }
 
 TEST_F(Nftables, SetsThatNobodyNeedsLeaveTheDataPath) {
   const auto sets = [&] {
-    return bench.router.output("nft list table inet simco | grep -c 'flags timeout'");
+    return fixture.router.output("nft list table inet simco | grep -c 'flags timeout'");
   };
   const auto run_until = [&](auto done) {
     return eventually([&] {
-      bench.io.run_for(kLook);
+      fixture.io.run_for(kLook);
       return done();
     });
   };
   const std::string out = "192.0.2.2:6004";
   for (int round = 0; round < 3; ++round) {
-    bench.apply({change(kAdd, 1, "10.0.0.2:5004", out),
-                 change(kAdd, 2, "10.0.0.2:5004", "any", 60, Direction::kInbound)});
-    bench.io.run_for(std::chrono::milliseconds(700));
+    fixture.apply({change(kAdd, 1, "10.0.0.2:5004", out),
+                   change(kAdd, 2, "10.0.0.2:5004", "any", 60, Direction::kInbound)});
+    fixture.io.run_for(std::chrono::milliseconds(700));
     EXPECT_EQ(sets(), "2\n");  // both are needed
-    bench.apply(change(kRemove, 2, "10.0.0.2:5004", "any", 60, Direction::kInbound));
+    fixture.apply(change(kRemove, 2, "10.0.0.2:5004", "any", 60, Direction::kInbound));
     EXPECT_TRUE(run_until([&] { return sets() == "1\n"; })) << sets();
-    EXPECT_EQ(bench.elements(), "comment \"pid 1\"\n");
-    bench.apply(change(kRemove, 1, "10.0.0.2:5004", out));
+    EXPECT_EQ(fixture.elements(), "comment \"pid 1\"\n");
+    fixture.apply(change(kRemove, 1, "10.0.0.2:5004", out));
     EXPECT_TRUE(run_until([&] { return sets() == "0\n"; })) << sets();
   }
 }
 
 TEST_F(Nftables, ATableThatIsGoneForGoodEnforcesNothing) {
-  bench.router.shell("nft delete table inet simco; nft add table inet simco");
+  fixture.router.shell("nft delete table inet simco; nft add table inet simco");
   const auto add = change(kAdd, 1, "10.0.0.2:5004", "192.0.2.2:6004");
-  EXPECT_EQ(bench.apply(add).front(), ChangeResult::kRefused) << "it is somebody else's now";
-  bench.router.shell("nft delete table inet simco");
+  EXPECT_EQ(fixture.apply(add).front(), ChangeResult::kRefused) << "it is somebody else's now";
+  fixture.router.shell("nft delete table inet simco");
   EXPECT_TRUE(eventually([&] {
-    bench.io.run_for(kLook);
-    return bench.apply(add).front() == ChangeResult::kDone;
+    fixture.io.run_for(kLook);
+    return fixture.apply(add).front() == ChangeResult::kDone;
   }));
 }
 

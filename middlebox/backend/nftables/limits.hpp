@@ -38,6 +38,8 @@ inline constexpr std::size_t kListOctets = 60'000;
 /// How often the kernel is asked whether the table is still there and as we left it: where others
 /// can flush it, packets pass without a rule for up to this and the time that restoring it takes.
 inline constexpr std::chrono::milliseconds kWatchInterval{50};
+/// Octets of the name of a table's lock: what an abstract socket's address has room for.
+inline constexpr std::size_t kLockNameOctets = 107;
 /// Callers at the table's lock that are let go at each of these looks, two microseconds each, and
 /// how long a start waits for its place among them.
 inline constexpr int kLockCallersPerLook = 1024;

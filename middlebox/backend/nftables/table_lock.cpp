@@ -1,5 +1,6 @@
 #include "middlebox/backend/nftables/table_lock.hpp"
 
+#include <fmt/format.h>
 #include <linux/capability.h>
 #include <spdlog/spdlog.h>
 #include <sys/socket.h>
@@ -13,6 +14,7 @@
 #include <fstream>
 #include <optional>
 #include <stdexcept>
+#include <string_view>
 #include <system_error>
 
 #include "middlebox/backend/nftables/limits.hpp"
@@ -20,12 +22,34 @@
 namespace simco::backend::nftables {
 namespace {
 
+/// FNV-1a, 64 bits: the same in every build, since middleboxes of different versions have to agree.
+std::uint64_t hash_of(std::string_view text) {
+  std::uint64_t hash = 0xCBF2'9CE4'8422'2325;
+  for (const char octet : text) {
+    hash ^= static_cast<unsigned char>(octet);
+    hash *= 0x0000'0100'0000'01B3;
+  }
+  return hash;
+}
+
+}  // namespace
+
+std::string lock_name(const std::string& table) {
+  auto name = "simco-middlebox/" + table;
+  if (name.size() <= kLockNameOctets) return name;
+  // Two long names may have the same beginning.
+  const auto hash = fmt::format("~{:016x}", hash_of(table));
+  name.resize(kLockNameOctets - hash.size());
+  return name + hash;
+}
+
+namespace {
+
 // A name of an abstract socket belongs to a network namespace, like the tables, and to one process.
 struct Name {
   explicit Name(const std::string& table) {
     address.sun_family = AF_UNIX;
-    auto name = "simco-middlebox/" + table;
-    name.resize(std::min(name.size(), sizeof address.sun_path - 1));
+    const auto name = lock_name(table);
     std::copy(name.begin(), name.end(), address.sun_path + 1);
     size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
   }
@@ -34,6 +58,7 @@ struct Name {
   sockaddr_un address{};
   socklen_t size;
 };
+static_assert(kLockNameOctets == sizeof(sockaddr_un::sun_path) - 1);
 
 int open_socket(int flags = 0) {
   const int socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
@@ -41,7 +66,7 @@ int open_socket(int flags = 0) {
   return socket;
 }
 
-/// Who listens there, if that can be told.
+/// Returns who listens there, if that can be told.
 std::optional<ucred> listener_of(const Name& name) {
   const int socket = open_socket();
   ucred holder{};

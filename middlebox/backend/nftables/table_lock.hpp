@@ -5,6 +5,10 @@
 
 namespace simco::backend::nftables {
 
+/// Returns the name, in the abstract namespace of sockets, by which a table is locked: different
+/// for different tables, however long their names are.
+std::string lock_name(const std::string& table);
+
 /// Held as long as the process lives, and given back by the kernel when it dies.
 class TableLock {
  public:

@@ -1,7 +1,10 @@
-// When the kernel's table counts as the one that we left there.
+// When the kernel's table counts as the one that we left there, and by which name it is locked.
 #include "middlebox/backend/nftables/table_state.hpp"
 
 #include <gtest/gtest.h>
+
+#include "middlebox/backend/nftables/limits.hpp"
+#include "middlebox/backend/nftables/table_lock.hpp"
 
 namespace simco::backend::nftables {
 namespace {
@@ -29,6 +32,16 @@ TEST(TableState, ATableThatIsNotThereIsNeverOurs) {
   EXPECT_FALSE(TableState().same_table(TableState()));
   EXPECT_FALSE(TableState().same_frame(table(7, {})));
   EXPECT_FALSE(table(7, {}).same_frame(TableState()));
+}
+
+TEST(TableLock, LongNamesHaveLocksOfTheirOwn) {
+  EXPECT_EQ(lock_name("simco"), "simco-middlebox/simco") << "what older versions take as well";
+  const std::string common(200, 'x');
+  EXPECT_NE(lock_name(common + "a"), lock_name(common + "b"));
+  EXPECT_NE(lock_name(common), lock_name(common + "x"));
+  for (std::size_t size = 1; size < 256; ++size) {
+    EXPECT_LE(lock_name(std::string(size, 'x')).size(), kLockNameOctets);
+  }
 }
 
 }  // namespace
