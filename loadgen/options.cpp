@@ -8,6 +8,7 @@
 
 #include "loadgen/limits.hpp"
 #include "simco/cli/transport_arguments.hpp"
+#include "simco/net/transport_type.hpp"
 
 namespace simco::loadgen {
 namespace {
@@ -104,12 +105,12 @@ std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* a
 
   if (const auto fault = transport.fault()) return std::unexpected(wrong(program, *fault));
   settings.transport = transport.options();
-  const bool sctp = settings.transport.transport == net::Transport::kSctp;
   if (settings.transport.tls && settings.workload == "echo") {
     return std::unexpected(
         wrong(program, "TLS requires --workload per: simco-echo does not support TLS"));
   }
-  if (settings.unordered && (settings.workload != "echo" || !sctp)) {
+  if (settings.unordered &&
+      (settings.workload != "echo" || !net::type_of(settings.transport.transport).unordered)) {
     return std::unexpected(wrong(program,
                                  "--unordered requires --workload echo --transport sctp: "
                                  "SIMCO messages are always ordered"));

@@ -7,6 +7,7 @@
 
 #include "loadgen/limits.hpp"
 #include "simco/net/connector.hpp"
+#include "simco/net/transport_type.hpp"
 
 namespace simco::loadgen {
 namespace {
@@ -34,8 +35,9 @@ std::string row(const char* name, const Summary& s) {
 /// "tcp", "tcp with TLS", or "sctp (userland, 16 streams)".
 std::string transport(const Results& results) {
   const auto& options = results.settings.transport;
-  if (options.transport == net::Transport::kTcp) return options.tls ? "tcp with TLS" : "tcp";
-  return fmt::format("sctp ({}, {} streams{})", net::stack_name(options),
+  const auto& type = net::type_of(options.transport);
+  if (!type.streams) return fmt::format("{}{}", type.name, options.tls ? " with TLS" : "");
+  return fmt::format("{} ({}, {} streams{})", type.name, net::stack_name(options),
                      results.generator.outbound_streams(),
                      results.settings.unordered ? ", unordered" : "");
 }

@@ -4,6 +4,8 @@
 
 #include <limits>
 
+#include "simco/net/transport_type.hpp"
+
 namespace simco::middlebox {
 namespace {
 
@@ -25,12 +27,13 @@ std::optional<std::vector<std::string>> texts_of(const toml::node& node) {
 
 Fault read_transport(const toml::node& node, net::ListenOptions& listen) {
   const auto texts = texts_of(node);
-  const auto fault = Fault("must be \"tcp\", \"sctp\" or a list of these");
+  const auto fault = Fault("must be \"" + net::transport_names("\", \"") + "\" or a list of these");
   if (!texts) return fault;
   listen.transports.clear();
   for (const auto& text : *texts) {
-    if (text != "tcp" && text != "sctp") return fault;
-    listen.transports.push_back(text == "sctp" ? net::Transport::kSctp : net::Transport::kTcp);
+    const auto transport = net::find_transport(text);
+    if (!transport) return fault;
+    listen.transports.push_back(*transport);
   }
   return std::nullopt;
 }

@@ -17,6 +17,7 @@
 #include "middlebox/store/make_store.hpp"
 #include "middlebox/toml.hpp"
 #include "simco/cli/transport_arguments.hpp"
+#include "simco/net/transport_type.hpp"
 
 namespace simco::middlebox {
 namespace {
@@ -218,9 +219,11 @@ std::optional<std::string> read_file(const std::string& path, const CLI::App& ap
   return std::nullopt;
 }
 
+bool goes_over_tls(net::Transport transport) { return net::type_of(transport).tls; }
+
 std::optional<std::string> judge_listener(const Raw& raw, const net::ListenOptions& listen,
                                           Require require) {
-  const bool tls = listen.tls && std::ranges::count(listen.transports, net::Transport::kTcp) != 0;
+  const bool tls = listen.tls && std::ranges::any_of(listen.transports, goes_over_tls);
   if (require == Require::kTls && !tls) {
     return "--require tls requires --transport tcp, --tls-certificate, --tls-key and --tls-ca: "
            "otherwise no agent could open a session";
@@ -391,8 +394,8 @@ void share_descriptors(ServerOptions& options, std::size_t descriptors) {
   for (auto& further : options.further_listeners) all.push_back(&further.listen);
   std::size_t listeners = 0;
   for (const auto* listen : all) {
-    const auto over_tcp = std::ranges::count(listen->transports, net::Transport::kTcp);
-    listeners += listen->addresses.size() * static_cast<std::size_t>(over_tcp);
+    const auto with_tls = std::ranges::count_if(listen->transports, goes_over_tls);
+    listeners += listen->addresses.size() * static_cast<std::size_t>(with_tls);
   }
   const auto each = std::max<std::size_t>(part / std::max<std::size_t>(listeners, 1), 1);
   for (auto* listen : all) listen->handshakes_max = std::min(listen->handshakes_max, each);

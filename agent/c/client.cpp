@@ -16,6 +16,7 @@
 
 #include "agent/c/convert.hpp"
 #include "agent/c/limits.hpp"
+#include "simco/net/transport_type.hpp"
 #include "simco/wire/limits.hpp"
 
 using namespace simco;
@@ -73,11 +74,13 @@ std::string text_or_empty(const char* text) { return text == nullptr ? "" : text
 
 std::expected<net::TransportOptions, std::string> transport_of(const simco_client_config& config) {
   net::TransportOptions result;
-  const auto name = config.transport == nullptr ? std::string("tcp") : config.transport;
-  if (name == "sctp") {
-    result.transport = net::Transport::kSctp;
-  } else if (name != "tcp") {
-    return std::unexpected("unknown transport '" + name + "': use tcp or sctp");
+  if (config.transport != nullptr) {
+    const auto transport = net::find_transport(config.transport);
+    if (!transport) {
+      return std::unexpected("unknown transport '" + std::string(config.transport) + "': use " +
+                             net::transport_names(" or "));
+    }
+    result.transport = *transport;
   }
   if (config.streams != 0) result.sctp.streams = config.streams;
   if (config.udp_encaps != 0) result.sctp.udp_encaps = config.udp_encaps;

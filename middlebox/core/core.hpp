@@ -28,6 +28,7 @@
 #include "middlebox/line_budget.hpp"
 #include "middlebox/metrics.hpp"
 #include "simco/net/crowd.hpp"
+#include "simco/net/transport_type.hpp"
 
 namespace simco::middlebox {
 
@@ -150,7 +151,7 @@ class Core final : private Connection::Owner,
   /// Too many have no session: this one has to go, unless what it has sent proves it right.
   void make_room(Connection& guest);
   net::Crowd<Connection*>& guests_like(const Connection& connection) {
-    return connection.transport() == net::Transport::kSctp ? association_guests_ : guests_;
+    return net::type_of(connection.transport()).costly ? association_guests_ : guests_;
   }
   void flush_all();
   void update_metrics();
@@ -177,7 +178,7 @@ class Core final : private Connection::Owner,
   /// By their numbers: what is done for all of them has the same order in every run.
   std::unordered_map<std::uint64_t, Entry> connections_;
   std::uint64_t connections_made_ = 0;
-  /// Without a session, over TCP and over SCTP.
+  /// Without a session; those over transports whose connections are costly apart.
   net::Crowd<Connection*> guests_;
   net::Crowd<Connection*> association_guests_;
   std::vector<Connection*> to_flush_;

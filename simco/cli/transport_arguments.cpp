@@ -5,6 +5,7 @@
 #include <boost/asio/ip/address.hpp>
 
 #include "simco/net/limits.hpp"
+#include "simco/net/transport_type.hpp"
 
 namespace simco::cli {
 namespace {
@@ -19,14 +20,19 @@ constexpr std::uint32_t kBufferMax = 1024 * 1024 * 1024;
 
 void TransportArguments::declare(CLI::App& app, Role role) {
   role_ = role;
+  transports_ = {net::transport_types().front().name};
+  const auto names = net::transport_names();
   if (role == Role::kListener) {
-    app.add_option("--transport", transports_, "Transports to listen on: tcp, sctp or tcp,sctp")
+    app.add_option("--transport", transports_,
+                   "Transports to listen on, one or several, comma-separated: " +
+                       net::transport_names(", "))
         ->delimiter(',')
-        ->check(CLI::IsMember({"tcp", "sctp"}))
+        ->check(CLI::IsMember(names))
         ->capture_default_str();
   } else {
-    app.add_option("--transport", transports_.front(), "Transport to use: tcp or sctp")
-        ->check(CLI::IsMember({"tcp", "sctp"}))
+    app.add_option("--transport", transports_.front(),
+                   "Transport to use: " + net::transport_names(" or "))
+        ->check(CLI::IsMember(names))
         ->capture_default_str();
     app.add_option("--bind", bind_,
                    "Local addresses, comma-separated; with the kernel's SCTP, all of them become "
@@ -56,7 +62,7 @@ std::optional<std::string> TransportArguments::load_tls() {
   if (tls_files_.empty()) {
     return tls_name_.empty() ? std::nullopt : std::optional("--tls-name requires --tls-ca FILE");
   }
-  if (role_ == Role::kAgent && transports().front() != net::Transport::kTcp) {
+  if (role_ == Role::kAgent && !net::type_of(transports().front()).tls) {
     return "--tls-ca, --tls-certificate and --tls-key require --transport tcp";
   }
   const auto side = role_ == Role::kAgent ? net::TlsSide::kAgent : net::TlsSide::kMiddlebox;
@@ -123,8 +129,8 @@ std::optional<std::string> TransportArguments::fault() {
 std::vector<net::Transport> TransportArguments::transports() const {
   std::vector<net::Transport> result;
   for (const auto& text : transports_) {
-    const auto one = text == "sctp" ? net::Transport::kSctp : net::Transport::kTcp;
-    if (std::ranges::find(result, one) == result.end()) result.push_back(one);
+    const auto one = net::find_transport(text);
+    if (one && std::ranges::find(result, *one) == result.end()) result.push_back(*one);
   }
   return result;
 }

@@ -51,7 +51,7 @@ class TransportArguments {
   net::TlsFiles tls_files_;
   std::string tls_name_;
   std::shared_ptr<const net::TlsContext> tls_;
-  std::vector<std::string> transports_{"tcp"};
+  std::vector<std::string> transports_;  ///< by default the first of the table
   std::vector<std::string> bind_;
   std::string stack_ = "auto";
   std::string scheduler_ = "fcfs";

@@ -7,17 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include "simco/net/limits.hpp"
-#include "simco/net/sctp/channel.hpp"
-#include "simco/net/sctp/kernel.hpp"
-#include "simco/net/sctp/userland.hpp"
-#include "simco/net/tcp_channel.hpp"
-#include "simco/net/tls_handshake.hpp"
+#include "simco/net/transport_type.hpp"
 
 namespace simco::net {
 namespace {
 
-using boost::asio::ip::address;
 using boost::asio::ip::tcp;
 using boost::system::error_code;
 
@@ -53,7 +47,7 @@ class Attempt : public std::enable_shared_from_this<Attempt> {
   /// The hosts one after the other; then the connecting begins.
   void resolve() {
     const auto number = addresses_.size();
-    if (number == hosts_.size()) return choose();
+    if (number == hosts_.size()) return begin();
     resolver_.async_resolve(hosts_[number], std::to_string(target_.port),
                             [self = shared_from_this()](const error_code& error, auto results) {
                               if (error) return self->finish(error, nullptr);
@@ -65,16 +59,11 @@ class Attempt : public std::enable_shared_from_this<Attempt> {
                             });
   }
 
-  void choose() {
-    kernel_sctp_ = options_.transport == Transport::kSctp && sctp::use_kernel(options_.sctp);
-    if (kernel_sctp_ && hosts_.size() > 1) {
-      auto& all = candidates_.emplace_back();
-      for (const auto& found : addresses_) all.push_back(found.front());
-    } else {
-      for (const auto& found : addresses_) {
-        for (const auto& one : found) candidates_.push_back({one});
-      }
-    }
+  void begin() {
+    dialer_ =
+        type_of(options_.transport)
+            .make_dialer({executor_, options_, target_.host, target_.port, local_, read_buffer_});
+    candidates_ = dialer_->candidates(addresses_);
     try_next({});
   }
 
@@ -83,67 +72,12 @@ class Attempt : public std::enable_shared_from_this<Attempt> {
     if (next_ == candidates_.size()) {
       return finish(last ? last : error_code(boost::asio::error::host_not_found), nullptr);
     }
-    const auto& candidate = candidates_[next_++];
-    options_.transport == Transport::kTcp ? try_tcp(candidate.front()) : try_sctp(candidate);
-  }
-
-  void try_tcp(const address& one) {
-    socket_.emplace(executor_);
-    error_code error;
-    const tcp::endpoint endpoint(one, target_.port);
-    socket_->open(endpoint.protocol(), error);
-    if (!error && !local_.empty()) socket_->bind({local_.front(), 0}, error);
-    if (error) return try_next(error);
-    socket_->async_connect(endpoint, [self = shared_from_this()](const error_code& failure) {
-      if (!self->done_) return;
-      if (failure) return self->try_next(failure);
-      self->connected();
-    });
-  }
-
-  void connected() {
-    if (!options_.tls) {
-      return finish({}, std::make_shared<TcpChannel>(std::move(*socket_), read_buffer_));
-    }
-    const auto& name = options_.tls_name.empty() ? target_.host : options_.tls_name;
-    std::make_shared<TlsHandshake>(
-        std::move(*socket_), options_.tls, name,
-        [self = shared_from_this()](const error_code& error, tcp::socket socket,
-                                    std::unique_ptr<TlsStream> stream) {
-          if (error) return self->finish(error, nullptr);
-          self->finish({}, std::make_shared<TcpChannel>(std::move(socket), self->read_buffer_,
-                                                        std::move(stream)));
-        })
-        ->start(kHandshakeTimeout);
-  }
-
-  void try_sctp(const std::vector<address>& candidate) {
-    auto socket =
-        kernel_sctp_
-            ? sctp::connect_kernel(executor_, candidate, target_.port, local_, options_.sctp)
-            : sctp::connect_userland(executor_, candidate.front(), target_.port, options_.sctp);
-    if (!socket) return try_next(socket.error());
-    association_ = std::move(*socket);
-    wait_for_association();
-  }
-
-  void wait_for_association() {
-    association_->wait_readable([self = shared_from_this()] {
-      if (self->done_) self->on_association();
-    });
-  }
-
-  void on_association() {
-    using Kind = sctp::Input::Kind;
-    const auto input = association_->receive(read_buffer_);
-    switch (input.kind) {
-      case Kind::kNothing: return wait_for_association();
-      case Kind::kConnected:
-        return finish({}, std::make_shared<sctp::Channel>(std::move(association_), read_buffer_,
-                                                          options_.sctp));
-      case Kind::kError: return try_next(input.error);
-      default: return try_next(boost::asio::error::connection_aborted);
-    }
+    dialer_->dial(candidates_[next_++],
+                  [self = shared_from_this()](Dialer::Result result, const error_code& error,
+                                              std::shared_ptr<MessageChannel> channel) {
+                    if (result == Dialer::Result::kFailed) return self->try_next(error);
+                    self->finish(error, std::move(channel));
+                  });
   }
 
   void finish_later(const error_code& error) {
@@ -156,9 +90,7 @@ class Attempt : public std::enable_shared_from_this<Attempt> {
     const auto done = std::exchange(done_, nullptr);
     timer_.cancel();
     resolver_.cancel();
-    socket_.reset();
-    // Not from under its own feet: this may be its call.
-    if (association_) boost::asio::post(executor_, [old = std::move(association_)] {});
+    if (dialer_) std::exchange(dialer_, nullptr)->cancel();
     done(error, std::move(channel));
   }
 
@@ -170,13 +102,11 @@ class Attempt : public std::enable_shared_from_this<Attempt> {
   ReadBuffer& read_buffer_;
   OnConnected done_;
   std::vector<std::string> hosts_;
-  std::vector<address> local_;
-  std::vector<std::vector<address>> addresses_;   ///< of each host
-  std::vector<std::vector<address>> candidates_;  ///< each is one thing to connect to
+  Addresses local_;
+  std::vector<Addresses> addresses_;   ///< of each host
+  std::vector<Addresses> candidates_;  ///< each is one thing to connect to
   std::size_t next_ = 0;
-  bool kernel_sctp_ = false;
-  std::optional<tcp::socket> socket_;
-  std::unique_ptr<sctp::Socket> association_;
+  std::shared_ptr<Dialer> dialer_;
 };
 
 }  // namespace
@@ -189,8 +119,7 @@ void connect(const boost::asio::any_io_executor& executor, const TransportOption
 }
 
 const char* stack_name(const TransportOptions& options) {
-  const bool userland = options.transport == Transport::kSctp && !sctp::use_kernel(options.sctp);
-  return userland ? "userland" : "kernel";
+  return type_of(options.transport).stack(options);
 }
 
 }  // namespace simco::net

@@ -58,18 +58,12 @@ class OutputQueue {
   /// Keeps the queue from growing by what has been taken. To be called when the transport takes no
   /// more, or everything has been taken.
   void compact() {
-    drop(octets_, head_);
-    drop(messages_, messages_head_);
-    if (octets_.empty() && octets_.capacity() > kKeepOutput) {
-      octets_.shrink_to_fit();
-      messages_.shrink_to_fit();
+    if (!empty()) {
+      drop(octets_, head_);
+      drop(messages_, messages_head_);
+      return;
     }
-  }
-  /// Forgets everything that waits.
-  void clear() {
-    head_ = octets_.size();
-    messages_head_ = messages_.size();
-    compact();
+    clear();
   }
 
  private:
@@ -77,6 +71,15 @@ class OutputQueue {
     std::size_t size;
     Delivery delivery;
   };
+  void clear() {
+    octets_.clear();
+    messages_.clear();
+    head_ = messages_head_ = 0;
+    if (octets_.capacity() > kKeepOutput) {
+      octets_.shrink_to_fit();
+      messages_.shrink_to_fit();
+    }
+  }
   template <class T>
   static void drop(std::vector<T>& values, std::size_t& count) {
     values.erase(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(count));

@@ -13,10 +13,8 @@ namespace simco::net {
 
 enum class Transport : std::uint8_t { kTcp, kSctp };
 
-/// "tcp" or "sctp".
-constexpr const char* to_string(Transport transport) {
-  return transport == Transport::kTcp ? "tcp" : "sctp";
-}
+/// Returns its name, as in the table of transport_type.cpp.
+const char* to_string(Transport transport);
 
 /// Whose SCTP.
 enum class SctpStack : std::uint8_t {

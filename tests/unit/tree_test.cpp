@@ -111,6 +111,19 @@ TEST(Tree, ChannelsCarryOctets) {
   }
 }
 
+// A transport is a row in the table of transport_type.cpp.
+TEST(Tree, OnlyNetNamesATransport) {
+  for (const auto& source : sources()) {
+    const auto folder = folder_of(source.path);
+    if (folder == "simco/net" || folder == "tests") continue;
+    for (const auto& line : source.lines) {
+      for (const char* name : {"Transport::k", "\"sctp\"}", "== \"sctp\"", "== \"tcp\""}) {
+        EXPECT_EQ(line.find(name), std::string::npos) << source.path << ": " << line;
+      }
+    }
+  }
+}
+
 TEST(Tree, StateMachinesKnowNoSocketsAndReadNoClock) {
   for (const auto& source : sources()) {
     const auto folder = folder_of(source.path);

@@ -1,0 +1,91 @@
+#include "simco/net/transport_type.hpp"
+
+#include <algorithm>
+#include <array>
+#include <boost/system/system_error.hpp>
+#include <stdexcept>
+
+#include "simco/net/endpoint.hpp"
+#include "simco/net/sctp/transport.hpp"
+#include "simco/net/tcp_transport.hpp"
+#include "simco/wire/assert.hpp"
+
+namespace simco::net {
+namespace {
+
+constexpr std::array kTransports = {
+    TransportType{.transport = Transport::kTcp,
+                  .name = "tcp",
+                  .tls = true,
+                  .streams = false,
+                  .unordered = false,
+                  .costly = false,
+                  .listen = listen_tcp,
+                  .make_dialer = make_tcp_dialer,
+                  .stack = tcp_stack},
+    TransportType{.transport = Transport::kSctp,
+                  .name = "sctp",
+                  .tls = false,
+                  .streams = true,
+                  .unordered = true,
+                  .costly = true,
+                  .listen = sctp::listen,
+                  .make_dialer = sctp::make_dialer,
+                  .stack = sctp::stack},
+};
+
+}  // namespace
+
+std::span<const TransportType> transport_types() { return kTransports; }
+
+const TransportType& type_of(Transport transport) {
+  const auto row = std::ranges::find(kTransports, transport, &TransportType::transport);
+  SIMCO_ASSERT(row != kTransports.end());
+  return *row;
+}
+
+std::optional<Transport> find_transport(std::string_view name) {
+  for (const auto& type : kTransports) {
+    if (name == type.name) return type.transport;
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> transport_names() {
+  std::vector<std::string> result;
+  for (const auto& type : kTransports) result.emplace_back(type.name);
+  return result;
+}
+
+std::string transport_names(std::string_view between) {
+  std::string result;
+  for (const auto& name : transport_names()) {
+    if (!result.empty()) result += between;
+    result += name;
+  }
+  return result;
+}
+
+const char* to_string(Transport transport) { return type_of(transport).name; }
+
+std::unique_ptr<Listener> ListenRequest::open(
+    Transport transport, const boost::asio::ip::address& where, const std::string& how,
+    const std::function<std::unique_ptr<Listener>()>& open) const {
+  try {
+    return open();
+  } catch (const boost::system::system_error& failure) {
+    throw std::runtime_error("cannot listen on " + std::string(to_string(transport)) + " " +
+                             endpoint_text(where.to_string(), options.port) + how + ": " +
+                             failure.code().message());
+  }
+}
+
+std::vector<Addresses> Dialer::candidates(const std::vector<Addresses>& hosts) {
+  std::vector<Addresses> result;
+  for (const auto& host : hosts) {
+    for (const auto& address : host) result.push_back({address});
+  }
+  return result;
+}
+
+}  // namespace simco::net

@@ -1,0 +1,123 @@
+// The table of transports: what each is called, what it can do, and how it is opened. A further
+// transport is a row in transport_type.cpp; only its own files and that one name it.
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/ip/address.hpp>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "simco/net/listener.hpp"
+#include "simco/net/message_channel.hpp"
+#include "simco/net/read_buffer.hpp"
+#include "simco/net/transport.hpp"
+
+namespace simco::net {
+
+using Addresses = std::vector<boost::asio::ip::address>;
+
+/// Where to listen, and who hears of it; valid during the call only, except `read_buffer`.
+struct ListenRequest {
+  const boost::asio::any_io_executor& executor;
+  const ListenOptions& options;
+  const Addresses& addresses;  ///< of `options`
+  ReadBuffer& read_buffer;
+  const Listener::OnAccept& on_accept;
+  const Listener::OnError& on_error;
+
+  /// Returns what `open` does, a listener. Throws std::runtime_error with a sentence about `where`
+  /// and `how` if that throws boost::system::system_error.
+  std::unique_ptr<Listener> open(Transport transport, const boost::asio::ip::address& where,
+                                 const std::string& how,
+                                 const std::function<std::unique_ptr<Listener>()>& open) const;
+};
+
+/// Whom to connect to.
+struct DialRequest {
+  boost::asio::any_io_executor executor;
+  TransportOptions options;
+  std::string host;  ///< as the user wrote it
+  std::uint16_t port;
+  Addresses local;  ///< TransportOptions::local_addresses
+  ReadBuffer& read_buffer;
+};
+
+/// Makes one connection, to the first of several addresses that answers. Its handlers keep it
+/// alive.
+class Dialer : public std::enable_shared_from_this<Dialer> {
+ public:
+  /// How an attempt ended.
+  enum class Result : std::uint8_t {
+    kConnected,
+    kFailed,   ///< another address may answer
+    kRefused,  ///< and no other address would do better
+  };
+  using Done = std::move_only_function<void(Result, const boost::system::error_code&,
+                                            std::shared_ptr<MessageChannel>)>;
+
+  Dialer() = default;
+  Dialer(const Dialer&) = delete;
+  Dialer& operator=(const Dialer&) = delete;
+  virtual ~Dialer() = default;
+
+  /// Returns what to try one after the other, each with all addresses that it goes to. `hosts` has
+  /// the addresses of each host of the peer. Here: every address alone.
+  virtual std::vector<Addresses> candidates(const std::vector<Addresses>& hosts);
+  /// Tries one of candidates(). Calls `done` once, unless it is cancelled first.
+  void dial(const Addresses& candidate, Done done) {
+    done_ = std::move(done);
+    start(candidate);
+  }
+  /// No call of `done` any more; what is under way ends.
+  void cancel() {
+    done_ = nullptr;
+    stop();
+  }
+
+ protected:
+  bool cancelled() const { return !done_; }
+  void finish(Result result, const boost::system::error_code& error,
+              std::shared_ptr<MessageChannel> channel = nullptr) {
+    if (auto done = std::exchange(done_, nullptr)) done(result, error, std::move(channel));
+  }
+
+ private:
+  virtual void start(const Addresses& candidate) = 0;
+  virtual void stop() = 0;
+
+  Done done_;
+};
+
+/// A row of the table.
+struct TransportType {
+  Transport transport;
+  const char* name;  ///< on command lines, in configuration files, logs and reports
+  bool tls;          ///< goes over TLS if that is configured
+  bool streams;      ///< has several streams, which do not wait for each other
+  bool unordered;    ///< has messages that may overtake others of their stream
+  bool costly;       ///< a connection has buffers of its own in this process
+  /// Opens listeners and adds them, and what there is to say, to the result.
+  void (*listen)(const ListenRequest& request, Listening& result);
+  std::shared_ptr<Dialer> (*make_dialer)(DialRequest request);
+  /// Returns whose implementation these options mean: "kernel" or "userland".
+  const char* (*stack)(const TransportOptions& options);
+};
+
+/// All transports; the first one is the default.
+std::span<const TransportType> transport_types();
+const TransportType& type_of(Transport transport);
+/// Returns the transport that is called `name`, or nothing.
+std::optional<Transport> find_transport(std::string_view name);
+/// Returns all names, in the table's order.
+std::vector<std::string> transport_names();
+/// Returns them in one text, with `between` between them.
+std::string transport_names(std::string_view between);
+
+}  // namespace simco::net
