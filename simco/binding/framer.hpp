@@ -17,6 +17,7 @@ class MessageFramer final : public net::Framer {
     return kHeaderSize + header.length;
   }
   std::size_t size_max() const override { return kMessageSizeMax; }
+  std::uint32_t payload_protocol() const override { return kSimcoPayloadProtocol; }
 };
 
 /// Serves all channels.

@@ -26,8 +26,8 @@ constexpr const char* to_string(FramingError error) {
   return "malformed message";
 }
 
-/// The framing of a protocol: a pure function of octets, so that all channels share one framer. It
-/// must outlive them.
+/// What channels know of the protocol above: pure functions, so that all channels share one framer.
+/// It must outlive them.
 class Framer {
  public:
   /// Returns how many octets the message has that begins with `octets`. A number no greater than
@@ -37,6 +37,9 @@ class Framer {
       std::span<const std::byte> octets) const = 0;
   /// Returns the size of the longest message, octets; kUserMessageMax at most.
   virtual std::size_t size_max() const = 0;
+  /// Returns what SCTP calls the protocol (payload protocol identifier, RFC 9260 3.3.1); 0:
+  /// unspecified.
+  virtual std::uint32_t payload_protocol() const { return 0; }
 
  protected:
   ~Framer() = default;

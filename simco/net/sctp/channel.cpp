@@ -26,6 +26,7 @@ void Channel::start(ChannelHandler& handler, const Framing& framing) {
   state_.start(handler);
   messages_.emplace(framing.framer);
   message_max_ = framing.framer.size_max();
+  payload_protocol_ = framing.framer.payload_protocol();
   set_hold_limit(framing.hold_limit);
   wait_readable();
 }
@@ -115,10 +116,12 @@ std::span<std::byte> Channel::allocate(std::size_t size, Delivery delivery, std:
 // In a fast flow every second packet has its SACK at once anyway; in a thin one the peer would wait
 // for another that does not come.
 Socket::Sending Channel::sending(bool more) {
-  if (!use_i_bit_ || more) return {.more = more};
+  Socket::Sending result{.more = more, .payload_protocol = payload_protocol_};
+  if (!use_i_bit_ || more) return result;
   const auto now = std::chrono::steady_clock::now();
   const auto gap = now - std::exchange(last_sent_, now);
-  return {.i_bit = gap >= kSctpThinFlowGap};
+  result.i_bit = gap >= kSctpThinFlowGap;
+  return result;
 }
 
 void Channel::flush() {

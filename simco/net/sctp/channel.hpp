@@ -68,6 +68,7 @@ class Channel final : public MessageChannel, public std::enable_shared_from_this
   std::string peer_address_;
   std::optional<UserMessageReader> messages_;  ///< from start() on
   std::size_t message_max_ = kUserMessageMax;
+  std::uint32_t payload_protocol_ = 0;
   OutputQueue out_{OutputQueue::Boundaries::kKeep};
   std::chrono::steady_clock::time_point last_sent_;
   bool use_i_bit_;

@@ -53,7 +53,8 @@ class Socket {
   virtual Input receive(std::span<std::byte> buffer) = 0;
   /// How a message is handed over.
   struct Sending {
-    bool more = false;   ///< others follow at once: it may wait for them to share a packet
+    bool more = false;  ///< others follow at once: it may wait for them to share a packet
+    std::uint32_t payload_protocol = 0;
     bool i_bit = false;  ///< its SACK is not to be delayed (RFC 7053)
   };
   /// Hands over one message. Answers asio::error::would_block where there is no room.

@@ -14,7 +14,6 @@
 #include "simco/net/limits.hpp"
 #include "simco/net/sctp/socket.hpp"
 #include "simco/net/transport.hpp"
-#include "simco/wire/limits.hpp"
 
 namespace simco::net::sctp {
 namespace {
@@ -74,7 +73,7 @@ sctp_sndinfo send_info(const Delivery& delivery, Socket::Sending sending) {
   info.snd_sid = delivery.stream.value;
   info.snd_flags = static_cast<std::uint16_t>((delivery.unordered ? SCTP_UNORDERED : 0) |
                                               (sending.i_bit ? SCTP_SACK_IMMEDIATELY : 0));
-  info.snd_ppid = htonl(kSimcoPayloadProtocol);
+  info.snd_ppid = htonl(sending.payload_protocol);
   return info;
 }
 
