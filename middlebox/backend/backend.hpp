@@ -45,12 +45,12 @@ class Backend {
   /// What it can enforce: filtering, wildcards, IP versions. What the middlebox does with it (NAT,
   /// lifetimes) is not its business.
   virtual Capabilities capabilities() const = 0;
-  /// Makes sure that it can reach what enforces the rules, by asking it: false where it cannot.
+  /// Makes sure that it can reach what enforces the rules, by asking it: false if it cannot.
   virtual bool alive() { return true; }
   /// Begins to enforce: `rules`, all to be added, in the place of whatever an earlier life has left
   /// behind, so that traffic which they let pass before and after sees no gap. One result for each.
   /// To be called once, before apply(). Throws std::runtime_error with a sentence that says what to
-  /// do where it cannot enforce anything, and has then changed nothing.
+  /// do if it cannot enforce anything, and has then changed nothing.
   virtual std::vector<ChangeResult> begin(std::span<const RuleChange> rules) = 0;
   /// Carries out `batch` and then calls client.on_applied() exactly once, on the same thread, from
   /// inside this call or later. `batch` stays valid until then. One batch at a time. Each change is

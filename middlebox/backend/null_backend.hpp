@@ -1,5 +1,5 @@
 // The backend that enforces nothing: for tests, for load measurements without a kernel, and for
-// middleboxes whose rules are carried out by somebody else.
+// middleboxes whose rules something else carries out.
 #pragma once
 
 #include <vector>
@@ -15,7 +15,7 @@ class NullBackend final : public Backend {
   std::vector<ChangeResult> begin(std::span<const RuleChange> rules) override {
     return std::vector(rules.size(), ChangeResult::kDone);
   }
-  /// Answers at once that every change is done.
+  /// Reports at once that every change is done.
   void apply(std::span<const RuleChange> batch, Client& client) override;
 
  private:

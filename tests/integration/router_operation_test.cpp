@@ -70,7 +70,7 @@ TEST_F(RouterOperation, AFlushedRulesetIsRestored) {
     const Udp other(net.inside, {"10.0.0.2", 5006});
     EXPECT_TRUE(eventually([&] { return other.misses(peer, {"10.0.0.2", 5006}); })) << command;
   }
-  EXPECT_TRUE(box.says("somebody else has removed table inet simco"));
+  EXPECT_TRUE(box.says("another program has removed table inet simco"));
   EXPECT_TRUE(box.says("is restored"));
 }
 
@@ -117,7 +117,7 @@ TEST_F(RouterOperation, NobodyChangesATableThatIsClaimed) {
   }
   box.agent().enable("10.0.0.2:5006", "192.0.2.2:6004");
   EXPECT_TRUE(other.gets(peer, {"10.0.0.2", 5006}));
-  EXPECT_EQ(box.program().err().find("somebody else"), std::string::npos) << box.program().err();
+  EXPECT_EQ(box.program().err().find("another program"), std::string::npos) << box.program().err();
   // The next middlebox takes over what one leaves that was killed.
   box.kill();
   EXPECT_TRUE(open());
@@ -154,7 +154,7 @@ TEST_F(RouterOperation, LostElementsAreRestored) {
   const std::string element = "'{ 10.0.0.2 . 192.0.2.2 . udp . 5004 . 6004 }'";
   net.router.shell("nft delete element inet simco enable4_32.16_32.16_proto " + element);
   EXPECT_TRUE(eventually([&] { return !closed(); }));
-  EXPECT_TRUE(box.says("1 elements that somebody else has removed"));
+  EXPECT_TRUE(box.says("restored 1 elements"));
   net.router.shell("nft flush set inet simco enable4_32.16_32.16_proto");
   EXPECT_TRUE(eventually([&] { return !closed(); }));
   // A rule whose element is gone can be ended all the same, at once.
@@ -170,7 +170,7 @@ TEST_F(RouterOperation, ElementsThatNobodyAskedForAreRemoved) {
       "nft add element inet simco enable4_32.16_32.16_proto "
       "'{ 10.0.0.2 . 192.0.2.2 . udp . 5004 . 6004 timeout 1h }'");
   EXPECT_TRUE(eventually([&] { return closed(); }));
-  EXPECT_TRUE(box.says("1 elements that nobody asked for"));
+  EXPECT_TRUE(box.says("removed 1 elements"));
 }
 
 TEST_F(RouterOperation, OtherTablesAreOtherPeoplesBusiness) {
@@ -194,11 +194,11 @@ TEST_F(RouterOperation, OtherTablesAreOtherPeoplesBusiness) {
   net.router.shell(
       "nft delete element inet simco enable4_32.16_32.16_proto "
       "'{ 10.0.0.2 . 192.0.2.2 . udp . 5004 . 6004 }'");
-  EXPECT_TRUE(box.says("1 elements that somebody else has removed"));
+  EXPECT_TRUE(box.says("restored 1 elements"));
   EXPECT_TRUE(eventually([&] { return !closed(); }));
   auto log = box.program().err();
-  log.erase(log.find("1 elements that somebody"));
-  for (const char* word : {"somebody", "nobody"}) {
+  log.erase(log.find("restored 1 elements"));
+  for (const char* word : {"another program", "no rule asks for"}) {
     EXPECT_EQ(log.find(word), std::string::npos) << log;
   }
   box.stop();
@@ -323,7 +323,7 @@ TEST_F(RouterOperation, ATableOfSomebodyElseIsLeftAlone) {
   const auto before = ruleset();
   const auto end = run(interfaces);
   EXPECT_EQ(end.code, 1);
-  EXPECT_NE(end.text.find("the table inet simco is somebody else's; name another one"),
+  EXPECT_NE(end.text.find("table inet simco was made by another program; choose another name"),
             std::string::npos)
       << end.text;
   EXPECT_EQ(ruleset(), before);
@@ -334,7 +334,8 @@ TEST_F(RouterOperation, TwoMiddleboxesDoNotShareATable) {
   enable(box);
   const auto end = run(interfaces);
   EXPECT_EQ(end.code, 1);
-  EXPECT_NE(end.text.find("another simco-middlebox has the table"), std::string::npos) << end.text;
+  EXPECT_NE(end.text.find("another simco-middlebox uses table inet"), std::string::npos)
+      << end.text;
   EXPECT_TRUE(open());
 }
 
@@ -383,7 +384,7 @@ TEST_F(RouterOperation, AUserWithoutRightsCannotKeepItFromStarting) {
   const Squatter squatter(net.router);
   if (!squatter.there()) GTEST_SKIP() << "this machine: we cannot become another user on it";
   RouterBox box(net.router);
-  EXPECT_TRUE(box.says("of user 65534, which is not a middlebox, has taken the name of the lock"));
+  EXPECT_TRUE(box.says("of user 65534, which cannot be a middlebox, holds the lock name"));
   enable(box);
   EXPECT_TRUE(open());
 }
@@ -391,8 +392,7 @@ TEST_F(RouterOperation, AUserWithoutRightsCannotKeepItFromStarting) {
 TEST_F(RouterOperation, AnInterfaceThatDoesNotExist) {
   const auto end = run({"--internal-if", "int7", "--external-if", "ext0"});
   EXPECT_EQ(end.code, 1);
-  EXPECT_NE(end.text.find("--internal-if: there is no interface 'int7'"), std::string::npos)
-      << end.text;
+  EXPECT_NE(end.text.find("--internal-if: no interface 'int7'"), std::string::npos) << end.text;
   EXPECT_EQ(ruleset(), "");
 }
 

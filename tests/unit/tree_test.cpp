@@ -169,6 +169,20 @@ TEST(Tree, WhatDecidesAboutElementsKnowsNoKernel) {
   EXPECT_GT(seen, 15U);
 }
 
+TEST(Tree, BoundsOfBackendsAreInTheirLimits) {
+  static const std::regex kBound(R"(\bconstexpr std::(size_t|chrono::\w+) \w)");
+  std::size_t found = 0;
+  for (const auto& source : sources()) {
+    if (!folder_of(source.path).starts_with("middlebox/backend")) continue;
+    for (const auto& line : source.lines) {
+      if (!std::regex_search(line, kBound)) continue;
+      ++found;
+      EXPECT_TRUE(source.path.ends_with("/limits.hpp")) << source.path << ": " << line;
+    }
+  }
+  EXPECT_GT(found, 10U);
+}
+
 // Backends take the time from the change or from the one clock that they are given.
 TEST(Tree, BackendsReadNoClock) {
   std::set<std::string> clocks;

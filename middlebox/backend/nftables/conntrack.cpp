@@ -174,7 +174,7 @@ void Conntrack::flush() {
     // The kernel has done it by now. It says which flows there were not: most rules have none.
     socket_.discard();
   } catch (const std::system_error& failure) {
-    spdlog::error("nftables: flows of ended rules may go on: {}", failure.what());
+    spdlog::error("nftables: flows of ended rules may continue: {}", failure.what());
   }
   removals_.clear();
 }

@@ -77,7 +77,7 @@ class Conntrack {
   using BindingIndex = std::map<BindingKey, const RuleRecord*>;
 
   /// Deletes the flows that have the ends of `rule`, which is exact and has ended or been added;
-  /// false where that is too many for now.
+  /// false if that is too many for now.
   bool remove_exact(const RuleRecord& rule, bool added);
   void remove(const Tuple& tuple);
   bool belongs_to(const Flow& flow, const RuleRecord& rule, bool begun_outside) const;
@@ -88,7 +88,7 @@ class Conntrack {
   void sweep();
   void end_sweep();
   void arm();
-  /// Deletes the flow in `message` where `is_over(flow)`.
+  /// Deletes the flow in `message` if `is_over(flow)`.
   void read_flow(const nlmsghdr* message, const std::function<bool(const Flow&)>& is_over);
   bool is_ours_translated(const Flow& flow) const;
   bool is_ours_untranslated(const Flow& flow) const;

@@ -19,7 +19,7 @@ class Dump {
 
   bool busy() const { return done_ != nullptr; }
   /// Sends `request`, calls `reader` with each message of the answer, kDumpMessagesPerTurn of them
-  /// in a turn of the loop, and then `done` with an errno or 0, from inside this call where the
+  /// in a turn of the loop, and then `done` with an errno or 0, from inside this call if the
   /// request cannot be sent. Not while busy().
   void start(const MessageBuffer& request, NetlinkSocket::Reader reader,
              std::function<void(int error)> done);

@@ -35,7 +35,7 @@ inline constexpr std::size_t kMessageRoom = 96 << 10;
 inline constexpr std::size_t kKeepOctets = 16 << 20;
 /// An attribute's length has 16 bits (the kernel's), so a list of elements ends before that.
 inline constexpr std::size_t kListOctets = 60'000;
-/// How often the kernel is asked whether the table is still there and as we left it: where others
+/// How often the kernel is asked whether the table is still there and as we left it: if others
 /// can flush it, packets pass without a rule for up to this and the time that restoring it takes.
 inline constexpr std::chrono::milliseconds kWatchInterval{50};
 /// Octets of the name of a table's lock: what an abstract socket's address has room for.
@@ -71,7 +71,7 @@ inline constexpr std::size_t kRemovalOctets = 16 << 10;
 inline constexpr int kStaleMax = 4;
 /// Attempts to put the table in place while others change the ruleset.
 inline constexpr int kAttemptsMax = 20;
-/// Pause before the next attempt where the table still belongs to a process that is ending.
+/// Pause before the next attempt while the table still belongs to a process that is ending.
 inline constexpr std::chrono::milliseconds kOwnerPause{50};
 /// The whole table is put in place by one commit, unless its elements take more octets than this
 /// (the kernel takes twice kSendBuffer): then by several.

@@ -183,7 +183,7 @@ bool NetlinkSocket::read_some(const Reader& reader, std::size_t count, int& erro
     if (message->nlmsg_type >= NLMSG_MIN_TYPE) reader(message);
     message = mnl_nlmsg_next(message, &left);
   }
-  // Whatever is at the end that is no message is skipped.
+  // What is at the end and not a message is skipped.
   unread_ = mnl_nlmsg_ok(message, left) ? unread_.last(static_cast<std::size_t>(left))
                                         : std::span<const char>{};
   return true;

@@ -27,7 +27,7 @@ class MessageBuffer {
                   std::uint16_t resource = 0);
   /// The same for a message of nf_tables (NFT_MSG_…) about something of family inet.
   nlmsghdr* begin_inet(int message, std::uint16_t flags);
-  /// The message that was begun is complete. Answers its sequence number.
+  /// The message that was begun is complete. Returns its sequence number.
   std::uint32_t end();
 
   /// Begins a batch of nf_tables that the kernel refuses unless `generation` is what it has.
@@ -78,7 +78,7 @@ class NetlinkSocket {
 
   using Reader = std::function<void(const nlmsghdr*)>;
   /// Sends the requests in `messages`, the last of which must lead to an acknowledgement, an answer
-  /// or a dump, and reads all that comes. Answers the first error, or 0.
+  /// or a dump, and reads all that comes. Returns the first error, or 0.
   int request(const MessageBuffer& messages, const Reader& reader);
   /// Sends the requests and does not wait.
   void send(const MessageBuffer& messages);
@@ -97,7 +97,7 @@ class NetlinkSocket {
   struct Close {
     void operator()(mnl_socket* socket) const { mnl_socket_close(socket); }
   };
-  /// One datagram, or 0 octets where there is none and `wait` is false.
+  /// One datagram, or 0 octets if there is none and `wait` is false.
   std::span<const char> receive(bool wait);
 
   std::unique_ptr<mnl_socket, Close> socket_;

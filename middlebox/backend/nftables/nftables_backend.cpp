@@ -16,8 +16,7 @@ using rule::RuleKind;
 void require_interface(const std::string& option, const std::string& name) {
   if (name.empty()) throw std::runtime_error("--backend nftables needs " + option + " NAME");
   if (::if_nametoindex(name.c_str()) != 0) return;
-  throw std::runtime_error(option + ": there is no interface '" + name +
-                           "' (ip link lists those there are)");
+  throw std::runtime_error(option + ": no interface '" + name + "' (ip link lists them)");
 }
 
 const Options& checked(const Options& options) {
@@ -44,8 +43,8 @@ const Options& checked(const Options& options) {
           failure.what() + ")");
     case EMSGSIZE:
       throw std::runtime_error(
-          "--backend nftables: the kept rules are too many for one commit; name another --state "
-          "to begin without them");
+          "--backend nftables: --state has too many rules for one commit; use another one to "
+          "start without them");
     default: throw std::runtime_error(std::string("--backend nftables: ") + failure.what());
   }
 }
@@ -107,7 +106,7 @@ void NftablesBackend::apply(std::span<const RuleChange> batch, Client& client) {
     try {
       begin = commit_some(batch, begin);
     } catch (const std::system_error& failure) {
-      spdlog::error("nftables: {} changes are refused: {}", count - begin, failure.what());
+      spdlog::error("nftables: refused {} changes: {}", count - begin, failure.what());
       planner_.undo();
       reconciler_.suspect();  // whether the kernel has done any of it is not known
       for (; begin < count; ++begin) planner_.refuse(begin, ChangeResult::kNoResources);
@@ -164,11 +163,11 @@ bool NftablesBackend::refuse_changes_at_fault() {
   const auto attribution = committer_.attribute_errors();
   for (const auto change : attribution.uncertain) planner_.mark_uncertain(change);
   for (const auto& [change, error] : attribution.refused) {
-    spdlog::error("nftables: the kernel refuses a change: {}", std::strerror(error));
+    spdlog::error("nftables: the kernel refused a change: {}", std::strerror(error));
     planner_.refuse(change, result_for(error));
   }
   if (attribution.foreign_removal && !committer_.claimed()) {
-    spdlog::warn("nftables: somebody else has removed elements from table {}", options_.table);
+    spdlog::warn("nftables: another program has removed elements from table {}", options_.table);
     reconciler_.suspect();
   }
   return attribution.any();
@@ -177,10 +176,10 @@ bool NftablesBackend::refuse_changes_at_fault() {
 void NftablesBackend::end_flows(std::span<const RuleChange> batch, std::uint32_t begin,
                                 std::uint32_t end) {
   // A translation that was there before has its flows already.
-  std::vector<bool> translates_anew(options_.nat ? end - begin : 0);
+  std::vector<bool> newly_translated(options_.nat ? end - begin : 0);
   for (const auto& operation : planner_.operations()) {
     if (!operation.store->mask().translates() || !operation.before.empty()) continue;
-    translates_anew[operation.change - begin] = true;
+    newly_translated[operation.change - begin] = true;
   }
   for (auto index = begin; index < end; ++index) {
     const RuleChange& change = batch[index];
@@ -188,7 +187,7 @@ void NftablesBackend::end_flows(std::span<const RuleChange> batch, std::uint32_t
     if (!done || change.rule().kind != RuleKind::kEnable) continue;
     if (change.kind == RuleChange::Kind::kRemove) {
       conntrack_.forget(change.rule());
-    } else if (options_.nat && translates_anew[index - begin]) {
+    } else if (options_.nat && newly_translated[index - begin]) {
       conntrack_.make_way(change.rule());
     }
   }

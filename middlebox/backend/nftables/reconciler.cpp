@@ -51,7 +51,7 @@ void Reconciler::reconcile() {
   inspect_again_ = true;
   if (enforces_ && table_.is_ours(found)) return;
   if (enforces_) {
-    spdlog::warn("nftables: somebody else has {} table inet {}",
+    spdlog::warn("nftables: another program has {} table inet {}",
                  found.exists ? "changed" : "removed", options_.table);
   }
   try {
@@ -77,7 +77,8 @@ bool Reconciler::make_set(const Mask& mask) {
     }
     const bool table_may_be_gone = committer_.builds_on_any() && attempt < kStaleMax;
     if (outcome == Outcome::kFailed && !table_may_be_gone) {
-      spdlog::error("nftables: no set {}: {}", set_name(mask), std::strerror(committer_.error()));
+      spdlog::error("nftables: cannot create set {}: {}", set_name(mask),
+                    std::strerror(committer_.error()));
       return false;
     }
     reconcile();
@@ -130,14 +131,14 @@ void Reconciler::repair(const Mask& mask, SetKeys in_kernel) {
   const Instant now = options_.now();
   const auto drift = compare(*found->second, std::move(in_kernel), touched_[mask], now);
   if (!drift.missing.empty()) {
-    spdlog::warn("nftables: {} elements that somebody else has removed from set {} are restored",
+    spdlog::warn("nftables: restored {} elements that another program had removed from set {}",
                  drift.missing.size(), set_in_kernel(options_, mask));
     committer_.begin();
     committer_.write(drift.missing, now);
     if (committer_.commit() != Outcome::kDone) inspect_again_ = true;
   }
   if (!drift.foreign.empty()) {
-    spdlog::warn("nftables: {} elements that nobody asked for are removed from set {}",
+    spdlog::warn("nftables: removed {} elements that no rule asks for from set {}",
                  drift.foreign.size(), set_in_kernel(options_, mask));
   }
   for (const auto& [key, end] : drift.foreign) {

@@ -32,7 +32,7 @@ struct Hook {
   const char* type;
   std::uint32_t number;
   std::int32_t priority;
-  bool nat;  ///< only where the middlebox translates
+  bool nat;  ///< only if the middlebox translates
 };
 constexpr std::int32_t kPriorityDstNat = -100;
 constexpr std::int32_t kPriorityFilter = 0;

@@ -30,10 +30,10 @@ class Ruleset {
  public:
   explicit Ruleset(const Options& options) : options_(options) {}
 
-  /// The table where it is ours, and all chains, empty. A claimed table belongs to the socket that
+  /// The table if it is ours, and all chains, empty. A claimed table belongs to the socket that
   /// the batch is sent by.
   void add_frame(bool claimed, MessageBuffer& batch) const;
-  // Batches that do nothing, where the kernel can do what they try:
+  // Batches that do nothing, if the kernel can do what they try:
   void try_to_claim(MessageBuffer& batch) const;
   void try_to_check_sources(MessageBuffer& batch) const;
   /// The set of `mask`, empty.

@@ -56,8 +56,8 @@ void Table::install() {
   }
   if (!installed_ &&
       (look_for_table(committer_.socket(), options_.table).flags & kTableOwned) != 0) {
-    throw std::runtime_error("--table: the table inet " + options_.table +
-                             " belongs to another process (nft list ruleset names it)");
+    throw std::runtime_error("--table: table inet " + options_.table +
+                             " is owned by another process (nft list ruleset names it)");
   }
   throw std::system_error(EBUSY, std::generic_category(), "others keep changing the ruleset");
 }
@@ -96,9 +96,9 @@ bool Table::install_once(bool whatever_there_is) {
 void Table::check(const TableState& found) const {
   if (options_.own_table) {
     if (!found.exists || found.ours) return;
-    throw std::runtime_error("--table: the table inet " + options_.table +
-                             " is somebody else's; name another one, or say --table-mode shared "
-                             "to have its chains jump to the middlebox's");
+    throw std::runtime_error("--table: table inet " + options_.table +
+                             " was made by another program; choose another name, or use "
+                             "--table-mode shared to have its chains jump to the middlebox's");
   }
   if (!found.exists) {
     throw std::runtime_error("--table-mode shared: there is no table inet " + options_.table);

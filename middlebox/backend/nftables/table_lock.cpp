@@ -124,12 +124,12 @@ void TableLock::take(const std::string& table) {
   if (errno != EADDRINUSE) throw std::system_error(errno, std::generic_category(), "bind");
   const auto holder = listener_of(name);
   if (holder && may_be_middlebox(*holder)) {
-    throw std::runtime_error("--table: another simco-middlebox has the table inet " + table +
-                             " already; name another one");
+    throw std::runtime_error("--table: another simco-middlebox uses table inet " + table +
+                             "; choose another name");
   }
   spdlog::warn(
-      "--table: process {} of user {}, which is not a middlebox, has taken the name of the lock of "
-      "table inet {}: it is ignored, and a second middlebox for this table would not be noticed",
+      "--table: process {} of user {}, which cannot be a middlebox, holds the lock name of table "
+      "inet {}; it is ignored, but a second middlebox for this table would go unnoticed",
       holder ? holder->pid : 0, holder ? std::to_string(holder->uid) : "(unknown)", table);
 }
 

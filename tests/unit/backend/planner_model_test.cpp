@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <set>
 #include <string>
 
 #include "middlebox/backend/nftables/element_planner.hpp"
@@ -111,6 +112,7 @@ class RandomRun {
     make_batch();
     planner_.begin_batch(batch_);
     decided_.assign(batch_.size(), std::nullopt);
+    uncertain_.clear();
     const auto count = static_cast<std::uint32_t>(batch_.size());
     for (std::uint32_t begin = 0; begin < count && !testing::Test::HasFailure();) commit(begin);
     if (testing::Test::HasFailure()) return;
@@ -205,7 +207,10 @@ class RandomRun {
       const PlannerModel before = model_;
       const auto planned = planner_.plan(begin, end, now_, enforceable);
       apply_to_model(begin, planned, enforceable);
-      for (const auto& operation : planner_.operations()) touch(operation.store->mask());
+      for (const auto& operation : planner_.operations()) {
+        touch(operation.store->mask());
+        EXPECT_EQ(operation.uncertain, uncertain_.contains(operation.change));
+      }
       if (planner_.missing()) {
         undo(before);
         provide_set(planned, enforceable);
@@ -226,6 +231,7 @@ class RandomRun {
       if (!source_.one_in(3)) {
         const auto guilty = begin + source_.below(planned - begin);
         planner_.mark_uncertain(guilty);
+        uncertain_.insert(guilty);
         if (source_.one_in(2)) refuse(guilty, ChangeResult::kRefused);
       }
     }
@@ -349,6 +355,7 @@ class RandomRun {
   std::map<Mask, Instant> touched_;
   std::vector<RuleChange> batch_;
   std::vector<std::optional<ChangeResult>> decided_;
+  std::set<std::uint32_t> uncertain_;
   MissingSet missing_;
 };
 
@@ -409,12 +416,14 @@ TEST(ElementPlanner, OneRuleDoesNotTakeMoreIntervalsThanItMay) {
   }
   batch.push_back(addition_of(rule_of(100, "10.0.0.0/25:1001/512", "192.0.2.1:2000/512")));
   batch.push_back(addition_of(rule_of(101, "10.0.0.0/25:1001/20", "192.0.2.1:2000/20")));
+  batch.push_back(addition_of(rule_of(102, "10.0.0.0/25:3001/200", "192.0.2.1:2000/200")));
   ElementPlanner planner;
   planner.begin_batch(batch);
   const auto count = static_cast<std::uint32_t>(batch.size());
   ASSERT_EQ(plan_all(planner, 0, count), count);
   EXPECT_EQ(planner.results()[16], ChangeResult::kNoResources);
   EXPECT_EQ(planner.results()[17], ChangeResult::kDone);
+  EXPECT_EQ(planner.results()[18], ChangeResult::kNoResources) << "more than its share";
   for (const auto& [mask, store] : planner.elements().stores()) {
     EXPECT_LE(mask.intervals ? store->size() : 0, kIntervalsMax);
   }
