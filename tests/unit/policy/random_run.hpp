@@ -1,14 +1,14 @@
-// Requests at random to a middlebox core, and what the model says of each reply and event.
+// Requests at random to engine and pipeline, and what the model says of each reply and event.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "tests/support/middlebox_core.hpp"
-#include "tests/unit/policy/model.hpp"
+#include "tests/support/model.hpp"
+#include "tests/support/request_generator.hpp"
 
 namespace simco::policy {
 
@@ -25,69 +25,26 @@ class RandomRun {
   std::size_t shared = 0;               ///< bindings
 
  private:
-  using Code = Model::Code;
-  using Need = Model::Need;
-
-  // --- What is asked ---
-
-  /// A request, and how its reply is compared with what the model makes of it.
-  struct Asked {
-    Body request;
-    std::function<void(const Body&)> check;
-  };
   std::uint32_t below(std::uint32_t n) { return static_cast<std::uint32_t>(random_() % n); }
-  AddressTuple tuple(Location location, std::uint8_t protocol);
-  std::uint8_t protocol();
-  PerParameterSet parameters();
-  Lifetime lifetime();
-  std::uint32_t some_pid();
-  std::optional<GroupId> some_group();
-  Asked some_request();
-  Asked per();
-  Asked prr();
-  Asked pea();
-  Asked pdr();
-  Asked plc();
-  Asked prs();
-  Asked prl();
   /// With a backend that answers at some time, and refuses some of what it is asked.
-  void send(const std::vector<Asked>& burst);
+  void send(const std::vector<Body>& burst);
   void pass_time();
 
-  // --- What came of it ---
-
-  /// Compares a reply with what is wanted; true where the request was granted.
-  bool granted(const Body& reply, Code wanted);
-  void check_per(const PerRequest& request, const Body& reply);
-  void check_prr(const PrrRequest& request, const Body& reply);
-  void check_pea(const PeaRequest& request, const Body& reply);
-  void check_pdr(const PdrRequest& request, const Body& reply);
-  void check_plc(std::uint32_t pid, Lifetime wish, const Body& reply);
-  void check_prs(std::uint32_t pid, const Body& reply);
-  void check_prl(const Body& reply);
-  void check_outside(const PerReply& per, const PerRequest& request);
-  void check_binding(const AddressTuple& given, bool outside, const PerRequest& request);
-  /// The tuple that the NAT gave is free, and what was asked for.
-  void check_given(const AddressTuple& given, bool outside, std::uint8_t protocol, Need need);
-  Lifetime grant(Lifetime wanted) const;
-  Instant after(Lifetime lifetime) const;
-  void remember(std::uint32_t pid, std::uint32_t group, const std::optional<GroupId>& asked,
-                ModelRule rule);
+  void check(const Body& request, const Body& reply);
+  void check_read(const Body& request, const Body& reply);
+  void check_granted(const Body& request, const Body& reply);
+  /// What the middlebox has chosen, by its reply to a request that it granted.
+  test::Given given_by(const Body& request, const Body& reply) const;
   /// Everybody who sees the owner has heard of exactly this, but who_ not of what it asked for.
   void expect_events();
-  struct Happened {
-    std::uint32_t pid;
-    std::uint32_t lifetime;
-    std::string owner;
-    bool asked_for = true;
-  };
 
   std::mt19937 random_;
   test::MiddleboxCore box_;
-  Model model_;
+  test::Model model_;
+  test::RequestGenerator generator_{random_, model_};
   std::map<std::string, test::MiddleboxCore::Agent*> agents_;
   std::string who_;
-  std::vector<Happened> happened_;
+  std::vector<test::Happened> happened_;
   std::uint32_t next_tid_ = 0;
   bool refused_ = false;  ///< by the backend
 };

@@ -1,8 +1,8 @@
-#include "tests/unit/policy/model.hpp"
+#include "tests/support/model.hpp"
 
 #include <algorithm>
 
-namespace simco::policy {
+namespace simco::test {
 
 using enum NegativeReplyCode;
 
@@ -196,4 +196,4 @@ bool Model::can_give(const std::string& who, const PerRequest& request) const {
   return can_give(who, true, request) && (!is_twice_nat() || can_give(who, false, request));
 }
 
-}  // namespace simco::policy
+}  // namespace simco::test
