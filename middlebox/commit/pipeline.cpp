@@ -158,6 +158,9 @@ void CommitPipeline::refuse_overridden(Instant now) {
 
 void CommitPipeline::on_journaled(const Journal::Failure& failure) {
   SIMCO_ASSERT(stage_ == Stage::kJournal || stage_ == Stage::kTakeBack);
+  // What could not be taken back must not come to life with the next start.
+  const bool still_kept = stage_ == Stage::kTakeBack && failure && !failure->taken;
+  if (still_kept) journal_->owe(batch_.changes, results_);
   journal_failure_ = failure;
   stage_done_ = true;
   observer_.on_stage_done();
@@ -245,7 +248,7 @@ void CommitPipeline::settle(RuleChange& change, const ChangeOrigin& origin, Chan
   times_.settled(decision);
   observer_.on_decided(decision);
   if (outcome.event) observer_.on_rule_event(*outcome.event, requester);
-  if (outcome.completed_disable != PolicyRuleId{}) complete_disable(outcome.completed_disable, now);
+  for (const auto pid : outcome.completed_disables) complete_disable(pid, now);
   if (requester == nullptr) {
     if (!outcome.event) observer_.on_expiry_failed(change.before.pid);
     return;
@@ -267,7 +270,7 @@ void CommitPipeline::answer(Requester& requester, TransactionId tid,
 
 void CommitPipeline::complete_disable(PolicyRuleId pid, Instant now) {
   const auto completed = disabling_.extract(pid);
-  SIMCO_ASSERT(completed);
+  if (!completed) return;  // it was asked for before a restart
   const Disabling& disabling = completed.mapped();
   answer(*disabling.requester, disabling.tid, policy::Transaction::kPdr, disabling.reply);
   wake(*disabling.requester, now);

@@ -325,6 +325,11 @@ Verdict PolicyEngine::change_lifetime(const RequestContext& context, const PlcRe
   if (const auto wait = wait_for(slot, plan)) return *wait;
   // A rule whose time has come is gone, even where the sweep has not been there yet.
   if (rule.expires_at <= now) return policy::refuse(plan, kNoSuchRule);
+  // Nor may one live on that a disable rule has ended and the backend has failed to remove.
+  const bool enables = rule.kind == RuleKind::kEnable;
+  if (enables && block_on(rule.internal, rule.external).in_force) {
+    return policy::refuse(plan, kNoSuchRule);
+  }
   if (!may_change(context.agent, rule.owner)) return policy::refuse(plan, kRuleAccessDenied);
   const Lifetime lifetime = grant(context, request.lifetime);
   const bool ends = lifetime == Lifetime{0};

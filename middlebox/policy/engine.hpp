@@ -84,7 +84,8 @@ struct Outcome {
   /// plan_expiry() at once. The reply must wait until the outcome of one of them completes it.
   bool disabling = false;
   PolicyRuleId ended_by;  ///< disable rule that this change has ended the rule for; 0: none
-  PolicyRuleId completed_disable;  ///< disable rule whose last victim this was; 0: none
+  /// Disable rules that waited for the end of this rule, and for nothing else any more.
+  std::vector<PolicyRuleId> completed_disables;
 };
 
 class PolicyEngine {
@@ -207,8 +208,9 @@ class PolicyEngine {
   // engine_disable.cpp
   Verdict disable(const RequestContext& context, const PdrRequest& request, Instant now,
                   Plan& plan);
-  /// Ends every enable rule that overlaps with the disable rule in `slot`; returns how many.
-  std::uint32_t end_disabled_rules(RuleSlot slot, Instant now);
+  /// Ends every enable rule that overlaps with the disable rule in `slot`. True if there are any,
+  /// be they ended by it or already by another.
+  bool end_disabled_rules(RuleSlot slot, Instant now);
   void file_disable_rule(RuleSlot slot, bool in);
   bool blocks_everything(IpVersion version, std::uint8_t protocol) const;
 
@@ -269,6 +271,8 @@ class PolicyEngine {
   void roll_back_addition(RuleSlot slot);
   /// If a disable rule waits for the end of the rule in `slot`: it does no longer.
   void note_ended(RuleSlot slot, Outcome& outcome);
+  /// The disable rule waits for one thing less; if that was the last, it is added to `completed`.
+  void count_down(PolicyRuleId disable_rule, std::vector<PolicyRuleId>& completed);
 
   AddressTuple outside_of(RuleSlot slot) const;
   std::optional<AddressTuple> inside_of(RuleSlot slot) const;
@@ -288,8 +292,14 @@ class PolicyEngine {
   std::unordered_map<std::uint16_t, std::uint32_t> total_blocks_;
   /// Enable rules that are being ended, and the disable rule that does it.
   std::unordered_map<RuleSlot, PolicyRuleId> ended_by_;
-  /// Disable rules with such victims, and how many each still has.
-  std::unordered_map<PolicyRuleId, std::uint32_t> disabling_;
+  /// A disable rule whose PDR cannot be answered yet.
+  struct Disabling {
+    /// Enable rules that it is ending, and other disable rules that are ending what it hits as
+    /// well.
+    std::uint32_t awaited = 0;
+    std::vector<PolicyRuleId> followers;  ///< disable rules that wait for this one
+  };
+  std::unordered_map<PolicyRuleId, Disabling> disabling_;
   /// Reserve rules that a PEA under way is to enable, with the tuple that they had.
   std::unordered_map<RuleSlot, AddressTuple> enabling_;
   std::vector<RuleSlot> overlapping_;  ///< scratch

@@ -58,7 +58,7 @@ bool PolicyEngine::blocks_everything(IpVersion version, std::uint8_t protocol) c
 
 // They are ended as if their lifetime were over: in bounded steps, each with its event, and found
 // again should the backend fail to remove one. The disable rule is in force already.
-std::uint32_t PolicyEngine::end_disabled_rules(RuleSlot slot, Instant now) {
+bool PolicyEngine::end_disabled_rules(RuleSlot slot, Instant now) {
   const Rule& disable_rule = rules_[slot];
   const auto traffic = traffic_of(disable_rule.internal, disable_rule.external);
   overlapping_.clear();
@@ -69,18 +69,25 @@ std::uint32_t PolicyEngine::end_disabled_rules(RuleSlot slot, Instant now) {
         return overlap(traffic, traffic_of(rule.internal, rule.external));
       },
       overlapping_);
-  std::uint32_t ends = 0;
+  std::uint32_t awaited = 0;
   for (const RuleSlot other : overlapping_) {
-    if (!ended_by_.try_emplace(other, disable_rule.pid).second) continue;
-    ++ends;
+    const auto [ended_by, is_first] = ended_by_.try_emplace(other, disable_rule.pid);
+    if (!is_first) {
+      auto& followers = disabling_.at(ended_by->second).followers;
+      if (!followers.empty() && followers.back() == disable_rule.pid) continue;
+      followers.push_back(disable_rule.pid);
+      ++awaited;
+      continue;
+    }
+    ++awaited;
     Rule& rule = rules_[other];
     if (rule.under_way) continue;  // what becomes of that change, it will end
     expiry_.remove(other);
     rule.expires_at = now - kExpiryTick;
     expiry_.add(other);
   }
-  if (ends != 0) disabling_.emplace(disable_rule.pid, ends);
-  return ends;
+  if (awaited != 0) disabling_[disable_rule.pid].awaited = awaited;
+  return awaited != 0;
 }
 
 }  // namespace simco::policy

@@ -1,4 +1,6 @@
 // What becomes of a plan when it has been carried out, or has not: the second step.
+#include <utility>
+
 #include "middlebox/policy/engine.hpp"
 #include "middlebox/policy/replies.hpp"
 
@@ -77,7 +79,7 @@ void PolicyEngine::commit_addition(RuleSlot slot, const RuleChange& change, Inst
       SIMCO_ASSERT(pending_disable_rules_ > 0);
       --pending_disable_rules_;
       outcome.reply = PdrReply{rule.pid, change.lifetime};
-      outcome.disabling = end_disabled_rules(slot, now) != 0;
+      outcome.disabling = end_disabled_rules(slot, now);
       return;
   }
 }
@@ -167,11 +169,18 @@ void PolicyEngine::note_ended(RuleSlot slot, Outcome& outcome) {
   const auto ended = ended_by_.extract(slot);
   if (!ended) return;
   outcome.ended_by = ended.mapped();
-  const auto left = disabling_.find(outcome.ended_by);
-  SIMCO_ASSERT(left != disabling_.end() && left->second > 0);
-  if (--left->second != 0) return;
-  disabling_.erase(left);
-  outcome.completed_disable = outcome.ended_by;
+  auto& completed = outcome.completed_disables;
+  count_down(outcome.ended_by, completed);
+  for (std::size_t i = 0; i < completed.size(); ++i) {
+    const auto followers = std::move(disabling_.extract(completed[i]).mapped().followers);
+    for (const auto follower : followers) count_down(follower, completed);
+  }
+}
+
+void PolicyEngine::count_down(PolicyRuleId disable_rule, std::vector<PolicyRuleId>& completed) {
+  auto& disabling = disabling_.at(disable_rule);
+  SIMCO_ASSERT(disabling.awaited > 0);
+  if (--disabling.awaited == 0) completed.push_back(disable_rule);
 }
 
 }  // namespace simco::policy

@@ -434,6 +434,79 @@ TEST(CommitPipeline, WhatFollowsADisableRuleFindsItsRulesGone) {
   EXPECT_TRUE(box.commit.idle());
 }
 
+PdrRequest disabling(const PerRequest& request) {
+  PdrRequest result;
+  result.internal = request.internal;
+  result.external = request.external;
+  result.lifetime = {60};
+  return result;
+}
+
+// Another disable rule is ending it already, and it is open as yet.
+TEST(CommitPipeline, ASecondDisableRuleWaitsForTheSameRulesToEnd) {
+  Slow box;
+  auto& agent = box.agent("a");
+  auto& other = box.agent("b");
+  box.submit(agent, pinhole(1));
+  box.commit.dispatch();
+  box.backend.finish();
+  const auto first = box.submit(agent, disabling(pinhole(1)));
+  const auto second = box.submit(other, disabling(pinhole(1)));
+  box.commit.dispatch();
+  box.backend.finish();  // both disable rules are in force
+  EXPECT_FALSE(agent.replies.contains(first));
+  EXPECT_FALSE(other.replies.contains(second));
+  ASSERT_TRUE(box.backend.busy());
+  EXPECT_EQ(box.backend.batches.back()[0].kind, rule::RuleChange::Kind::kRemove);
+  box.backend.finish();
+  EXPECT_TRUE(agent.replies.contains(first));
+  EXPECT_TRUE(other.replies.contains(second));
+  EXPECT_EQ(box.engine.rule_count(), 2U);
+}
+
+// The backend has failed to remove it, and will be asked again.
+TEST(CommitPipeline, ARuleThatADisableRuleHasEndedCannotBeExtended) {
+  Slow box;
+  auto& agent = box.agent("a");
+  const auto enable = box.submit(agent, pinhole(1));
+  box.commit.dispatch();
+  box.backend.finish();
+  const auto pid = std::get<PerReply>(agent.replies[enable]).pid;
+  box.submit(agent, disabling(pinhole(1)));
+  box.commit.dispatch();
+  box.backend.finish();
+  box.backend.finish({ChangeResult::kRefused});
+  ASSERT_EQ(box.engine.rule_count(), 2U);
+  EXPECT_EQ(refusal(box.ask(agent, PlcRequest{pid, {60}})), kNoSuchRule);
+  box.advance(2s);
+  box.backend.finish();
+  EXPECT_EQ(box.engine.rule_count(), 1U);
+}
+
+// The middlebox was killed between the disable rule and the end of what it hits.
+TEST(CommitPipeline, ADisableRuleFromBeforeARestartEndsWhatItHits) {
+  MiddleboxCore box;
+  box.agent("a");
+  rule::RuleRecord record;
+  record.pid = {7};
+  record.group = {1};
+  record.owner_name = "a";
+  record.internal = pinhole(1).internal;
+  record.external = pinhole(1).external;
+  record.expires_at = box.now() + 60s;
+  policy::Plan plan;
+  ASSERT_EQ(box.engine.recover(record, {60}, plan), std::nullopt);
+  box.engine.settle(plan.slot, plan.change, ChangeResult::kDone, box.now());
+  record.pid = {8};
+  record.group = {};
+  record.kind = rule::RuleKind::kDisable;
+  ASSERT_EQ(box.engine.recover(record, {60}, plan), std::nullopt);
+  box.engine.settle(plan.slot, plan.change, ChangeResult::kDone, box.now());
+  EXPECT_EQ(box.engine.rule_count(), 2U);
+  box.advance(1s);
+  EXPECT_EQ(box.engine.rule_count(), 1U);
+}
+
 TEST(CommitPipeline, ARemovalThatFailsLeavesTheRuleAsItWas) {
   Slow box;
   auto& agent = box.agent("a");

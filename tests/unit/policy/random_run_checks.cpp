@@ -69,10 +69,11 @@ void RandomRun::check_granted(const Body& request, const Body& reply) {
   EXPECT_EQ(model_.fault_in(who_, request, given), std::nullopt) << name_of(type_of(request));
   const auto* per = std::get_if<PerRequest>(&request);
   if (per != nullptr && model_.translates() && model_.shares_a_binding(who_, *per)) ++shared;
-  const auto rules = model_.rules.size();
   const auto heard = happened_.size();
   model_.carry_out(who_, request, given, happened_);
-  if (std::holds_alternative<PdrRequest>(request)) ended += rules + 1 - model_.rules.size();
+  const auto rules = model_.rules.size();
+  model_.end_disabled_rules(happened_);
+  ended += rules - model_.rules.size();
   ASSERT_GT(happened_.size(), heard);
   EXPECT_EQ(reply, model_.reply_to(request, given.pid, {happened_[heard].lifetime}));
 }
