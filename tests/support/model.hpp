@@ -91,6 +91,8 @@ class Model {
   /// and the end only.
   void carry_out(const std::string& who, const Body& request, const Given& given,
                  std::vector<Happened>& happened);
+  /// Ends the enable rules that a disable rule hits, which follows when a PDR is granted.
+  void end_disabled_rules(std::vector<Happened>& happened);
   /// The reply to `request` that granted it; `lifetime` is what was granted.
   Body reply_to(const Body& request, std::uint32_t pid, Lifetime lifetime) const;
   /// The reply to a PRS about a rule that is there. Its owner's name is the rule's: valid as long.

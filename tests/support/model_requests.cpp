@@ -295,19 +295,9 @@ void Model::carry_out(const std::string& who, const Body& request, const Given& 
                    happened.push_back({pea.pid.value, lifetime_of(pea.lifetime), rule.owner, true});
                  },
                  [&](const PdrRequest& pdr) {
-                   std::vector<Happened> ended;
-                   std::erase_if(rules, [&](const auto& entry) {
-                     const auto& rule = entry.second;
-                     const bool ends = rule.kind == RuleKind::kEnable &&
-                                       meets(rule.internal, pdr.internal) &&
-                                       meets(rule.external, pdr.external);
-                     if (ends) ended.push_back({entry.first, 0, rule.owner, false});
-                     return ends;
-                   });
                    add(who, given, RuleKind::kDisable,
                        {{}, {}, 0, {}, {}, pdr.internal, pdr.external, {}, {}}, happened);
                    happened.back().lifetime = lifetime_of(pdr.lifetime);
-                   happened.insert(happened.end(), ended.begin(), ended.end());
                  },
                  [&](const PlcRequest& plc) {
                    const auto found = rules.find(plc.pid.value);
@@ -321,6 +311,15 @@ void Model::carry_out(const std::string& who, const Body& request, const Given& 
                  },
                  [](const auto&) {}},
       request);
+}
+
+void Model::end_disabled_rules(std::vector<Happened>& happened) {
+  std::erase_if(rules, [&](const auto& entry) {
+    const auto& [pid, rule] = entry;
+    const bool ends = rule.kind == RuleKind::kEnable && is_disabled(rule.internal, rule.external);
+    if (ends) happened.push_back({pid, 0, rule.owner, false});
+    return ends;
+  });
 }
 
 Body Model::reply_to(const Body& request, std::uint32_t pid, Lifetime lifetime) const {

@@ -1,0 +1,59 @@
+// An agent: connects, asks for whatever comes to its mind, reads slowly at times, and goes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "tests/simulator/observed_channel.hpp"
+#include "tests/support/memory_channel.hpp"
+
+namespace simco::simulator {
+
+/// One end of a connection to the middlebox, and what is known of the other.
+class Client final : private net::ChannelHandler {
+ public:
+  Client(std::string name, bool audits) : who(std::move(name)), auditor(audits) {}
+  ~Client() { drop(); }
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  /// A new connection, whose session has that number. Returns the middlebox's end.
+  std::shared_ptr<ObservedChannel> connect(std::uint32_t number, test::Scheduler& scheduler,
+                                           const test::MemoryPath& path, std::vector<Sent>& record);
+  /// Sends a message; false if it cannot, for the time being or for ever.
+  bool send(TransactionId tid, const Body& body);
+  /// The path breaks.
+  void cut() { own_->cut(); }
+  /// Orderly end by the agent, without a word.
+  void close();
+  /// Nothing more comes of the connection.
+  void drop();
+  void pause() { own_->pause_input(); }
+  void resume() {
+    if (connected()) own_->resume_input();
+  }
+
+  bool connected() const { return own_ != nullptr && !ended_; }
+  /// The middlebox can send nothing more.
+  bool middlebox_is_done() const { return other_ == nullptr || other_->over(); }
+
+  const std::string who;
+  const bool auditor;
+  std::uint32_t session = 0;
+
+ private:
+  net::Flow on_message(std::span<const std::byte>, net::Delivery) override {
+    return net::Flow::kContinue;
+  }
+  void on_malformed(DecodeError) override {}
+  void on_input_done(bool) override {}
+  void on_output_drained() override {}
+  void on_closed(const boost::system::error_code&) override { ended_ = true; }
+
+  std::shared_ptr<test::MemoryChannel> own_;
+  std::shared_ptr<ObservedChannel> other_;
+  bool ended_ = false;
+};
+
+}  // namespace simco::simulator

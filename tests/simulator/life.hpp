@@ -1,0 +1,63 @@
+// One life of the middlebox, from a start to a crash or a stop.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "middlebox/core/core.hpp"
+#include "tests/simulator/random.hpp"
+#include "tests/simulator/sim_backend.hpp"
+#include "tests/simulator/sim_store.hpp"
+#include "tests/support/virtual_time.hpp"
+
+namespace simco::simulator {
+
+class Life final : private middlebox::Core::Host, private middlebox::Journal::Monitor {
+ public:
+  /// `store` may be nullptr. All must outlive this.
+  Life(const middlebox::CoreOptions& options, test::VirtualTime& time, Random& random,
+       SimBackend& backend, SimStore* store);
+
+  middlebox::Core& core() { return core_; }
+  /// What the middlebox has logged last, for the report of a fault.
+  const std::string& last_line() const { return last_line_; }
+
+ private:
+  /// The virtual time as both of the middlebox's clocks.
+  class Clock final : public middlebox::Clock {
+   public:
+    explicit Clock(const test::VirtualTime& time) : time_(time) {}
+    Instant now() const override { return time_.now(); }
+    std::int64_t wall_ms() const override {
+      using std::chrono::milliseconds;
+      return std::chrono::duration_cast<milliseconds>(time_.now().time_since_epoch()).count();
+    }
+
+   private:
+    const test::VirtualTime& time_;
+  };
+
+  middlebox::Journal* make_journal(SimStore* store);
+
+  // Core::Host
+  void wake_at(Instant at) override;
+  ChallengeOctets make_challenge() override;
+  void log(middlebox::Core::LogLevel level, const std::string& line) override;
+
+  // Journal::Monitor
+  void on_store_failing(const std::string&) override {}
+  void on_store_working() override {}
+  void on_store_taken() override {}
+
+  test::VirtualTime& time_;
+  Random& random_;
+  Clock clock_;
+  std::optional<middlebox::Journal> journal_;
+  middlebox::Core core_;
+  std::string last_line_;
+  std::uint64_t wishes_ = 0;
+  std::shared_ptr<int> alive_ = std::make_shared<int>();
+};
+
+}  // namespace simco::simulator
