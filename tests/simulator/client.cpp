@@ -1,5 +1,8 @@
 #include "tests/simulator/client.hpp"
 
+#include "simco/binding/framer.hpp"
+#include "simco/binding/send.hpp"
+
 namespace simco::simulator {
 
 std::shared_ptr<ObservedChannel> Client::connect(std::uint32_t number, test::Scheduler& scheduler,
@@ -12,12 +15,12 @@ std::shared_ptr<ObservedChannel> Client::connect(std::uint32_t number, test::Sch
   own_ = std::move(own);
   ended_ = false;
   session = number;
-  own_->start(*this);
+  own_->start(*this, {kMessageFramer});
   return other_;
 }
 
 bool Client::send(TransactionId tid, const Body& body) {
-  if (!connected() || !own_->send(tid, body)) return false;
+  if (!connected() || !simco::send(*own_, tid, body)) return false;
   own_->flush();
   return true;
 }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "simco/wire/messages.hpp"
 #include "tests/simulator/observed_channel.hpp"
 #include "tests/support/memory_channel.hpp"
 
@@ -46,7 +47,7 @@ class Client final : private net::ChannelHandler {
   net::Flow on_message(std::span<const std::byte>, net::Delivery) override {
     return net::Flow::kContinue;
   }
-  void on_malformed(DecodeError) override {}
+  void on_malformed(net::FramingError) override {}
   void on_input_done(bool) override {}
   void on_output_drained() override {}
   void on_closed(const boost::system::error_code&) override { ended_ = true; }

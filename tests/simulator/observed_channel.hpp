@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "simco/net/message_channel.hpp"
+#include "simco/wire/codec.hpp"
 #include "tests/support/memory_channel.hpp"
 
 namespace simco::simulator {
@@ -29,9 +30,9 @@ class ObservedChannel final : public net::MessageChannel, private net::ChannelHa
   /// Nothing more can come of it: the middlebox has ended it, or knows that it has ended.
   bool over() const { return over_; }
 
-  void start(net::ChannelHandler& handler) override {
+  void start(net::ChannelHandler& handler, const net::Framing& framing) override {
     handler_ = &handler;
-    channel_->start(*this);
+    channel_->start(*this, framing);
   }
   void detach() override {
     seal();
@@ -82,7 +83,7 @@ class ObservedChannel final : public net::MessageChannel, private net::ChannelHa
   net::Flow on_message(std::span<const std::byte> message, net::Delivery delivery) override {
     return handler_->on_message(message, delivery);
   }
-  void on_malformed(DecodeError error) override { handler_->on_malformed(error); }
+  void on_malformed(net::FramingError error) override { handler_->on_malformed(error); }
   void on_input_done(bool mid_message) override { handler_->on_input_done(mid_message); }
   void on_output_drained() override { handler_->on_output_drained(); }
   void on_closed(const boost::system::error_code& reason) override {
