@@ -21,30 +21,30 @@ Generator::Generator(boost::asio::io_context& io, const GeneratorOptions& option
       schedule_(options.arrivals, options.rate, options.seed),
       schedule_timer_(io),
       watch_timer_(io),
-      lanes_(connections) {
-  for (std::size_t i = 0; i < lanes_.size(); ++i) {
-    lanes_[i].client = make_client(*this);
-    lane_index_.emplace(lanes_[i].client.get(), i);
+      slots_(connections) {
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    slots_[i].client = make_client(*this);
+    slot_index_.emplace(slots_[i].client.get(), i);
   }
 }
 
 void Generator::run(std::function<void(const Progress&)> progress) {
   progress_ = std::move(progress);
   start_ = Clock::now();
-  for (Lane& lane : lanes_) lane.client->open();
+  for (ClientSlot& slot : slots_) slot.client->open();
   watch();
   io_.run();
 }
 
 std::uint64_t Generator::deleted() const {
   std::uint64_t sum = 0;
-  for (const Lane& lane : lanes_) sum += lane.client->deleted();
+  for (const ClientSlot& slot : slots_) sum += slot.client->deleted();
   return sum;
 }
 
 std::uint64_t Generator::deletions_refused() const {
   std::uint64_t sum = 0;
-  for (const Lane& lane : lanes_) sum += lane.client->deletions_refused();
+  for (const ClientSlot& slot : slots_) sum += slot.client->deletions_refused();
   return sum;
 }
 
@@ -52,25 +52,27 @@ std::int64_t Generator::now_ns() const {
   return std::chrono::nanoseconds(Clock::now() - start_).count();
 }
 
-Generator::Lane& Generator::lane_of(Client& client) { return lanes_[lane_index_.at(&client)]; }
+Generator::ClientSlot& Generator::slot_of(Client& client) {
+  return slots_[slot_index_.at(&client)];
+}
 
 // --- Sending -----------------------------------------------------------------------------------
 
 void Generator::on_ready(Client& client) {
-  lane_of(client).ready = true;
-  if (++ready_ != lanes_.size()) return;
+  slot_of(client).ready = true;
+  if (++ready_ != slots_.size()) return;
   if (on_hold_) return on_hold_();
   begin();
 }
 
 void Generator::release() {
-  if (running_ || finishing_ || ready_ != lanes_.size()) return;
+  if (running_ || finishing_ || ready_ != slots_.size()) return;
   begin();
 }
 
 void Generator::begin() {
-  outbound_streams_ = lanes_.front().client->channel()->outbound_streams();
-  inbound_streams_ = lanes_.front().client->channel()->inbound_streams();
+  outbound_streams_ = slots_.front().client->channel()->outbound_streams();
+  inbound_streams_ = slots_.front().client->channel()->inbound_streams();
   running_ = true;
   start_ = Clock::now() + kStartDelay;
   arm_schedule();
@@ -101,43 +103,43 @@ void Generator::tick() {
       if (measure_from_ns_ < 0) measure_from_ns_ = sample.scheduled_ns;
       recorder_.offered();
     }
-    lanes_[sample.index % lanes_.size()].waiting.push_back(sample);
+    slots_[sample.index % slots_.size()].waiting.push_back(sample);
     ++in_flight_;
     schedule_.advance();
   }
-  for (Lane& lane : lanes_) {
-    if (!lane.waiting.empty()) pump(lane);
+  for (ClientSlot& slot : slots_) {
+    if (!slot.waiting.empty()) pump(slot);
   }
   arm_schedule();
 }
 
-void Generator::pump(Lane& lane) {
-  while (!lane.waiting.empty() && !lane.client->full()) {
-    Sample& sample = lane.waiting.front();
-    const std::size_t queued_before = lane.client->queued();
-    const auto sent = lane.client->send(sample.index);
+void Generator::pump(ClientSlot& slot) {
+  while (!slot.waiting.empty() && !slot.client->full()) {
+    Sample& sample = slot.waiting.front();
+    const std::size_t queued_before = slot.client->queued();
+    const auto sent = slot.client->send(sample.index);
     if (!sent) return abort("a connection accepts no more transactions");
-    lane.queued_total += lane.client->queued() - queued_before;
+    slot.queued_total += slot.client->queued() - queued_before;
     sample.tid = sent->tid;
     sample.stream = sent->stream;
-    lane.unsent.push_back({sent->tid, lane.queued_total});
-    lane.order.push_back(sent->tid);
-    lane.in_flight.emplace(sent->tid, sample);
-    lane.waiting.pop_front();
+    slot.unsent.push_back({sent->tid, slot.queued_total});
+    slot.order.push_back(sent->tid);
+    slot.in_flight.emplace(sent->tid, sample);
+    slot.waiting.pop_front();
   }
-  lane.client->flush();
-  mark_sent(lane);
+  slot.client->flush();
+  mark_sent(slot);
 }
 
-void Generator::mark_sent(Lane& lane) {
-  if (lane.unsent.empty()) return;
+void Generator::mark_sent(ClientSlot& slot) {
+  if (slot.unsent.empty()) return;
   const std::uint64_t taken =
-      lane.queued_total - std::min<std::uint64_t>(lane.queued_total, lane.client->queued());
+      slot.queued_total - std::min<std::uint64_t>(slot.queued_total, slot.client->queued());
   const std::int64_t now = now_ns();
-  while (!lane.unsent.empty() && lane.unsent.front().end <= taken) {
-    const auto found = lane.in_flight.find(lane.unsent.front().tid);
-    if (found != lane.in_flight.end()) found->second.sent_ns = now;
-    lane.unsent.pop_front();
+  while (!slot.unsent.empty() && slot.unsent.front().end <= taken) {
+    const auto found = slot.in_flight.find(slot.unsent.front().tid);
+    if (found != slot.in_flight.end()) found->second.sent_ns = now;
+    slot.unsent.pop_front();
   }
 }
 
@@ -145,11 +147,11 @@ void Generator::mark_sent(Lane& lane) {
 
 void Generator::on_reply(Client& client, TransactionId tid,
                          std::optional<NegativeReplyCode> refused) {
-  Lane& lane = lane_of(client);
-  const auto found = lane.in_flight.find(tid);
-  if (found == lane.in_flight.end()) return;  // timed out before
+  ClientSlot& slot = slot_of(client);
+  const auto found = slot.in_flight.find(tid);
+  if (found == slot.in_flight.end()) return;  // timed out before
   Sample sample = found->second;
-  lane.in_flight.erase(found);
+  slot.in_flight.erase(found);
   sample.received_ns = now_ns();
   finish_sample(sample, refused ? Outcome::kRefused : Outcome::kCompleted, refused);
 }
@@ -164,21 +166,21 @@ void Generator::finish_sample(Sample sample, Outcome outcome,
 }
 
 void Generator::on_turn(Client& client) {
-  Lane& lane = lane_of(client);
-  if (running_ && !finishing_) pump(lane);
+  ClientSlot& slot = slot_of(client);
+  if (running_ && !finishing_) pump(slot);
   // Answered ones need no watching for their timeout any more.
-  while (!lane.order.empty() && !lane.in_flight.contains(lane.order.front()))
-    lane.order.pop_front();
+  while (!slot.order.empty() && !slot.in_flight.contains(slot.order.front()))
+    slot.order.pop_front();
   stop_if_done();
 }
 
 void Generator::on_down(Client& client, const error_code& reason) {
-  Lane& lane = lane_of(client);
-  lane.down = true;
+  ClientSlot& slot = slot_of(client);
+  slot.down = true;
   if (!finishing_) {
     abort((running_ ? "connection lost: " : "cannot open a session: ") + reason.message());
   }
-  if (std::ranges::all_of(lanes_, &Lane::down)) io_.stop();
+  if (std::ranges::all_of(slots_, &ClientSlot::down)) io_.stop();
 }
 
 // --- Watching ----------------------------------------------------------------------------------
@@ -186,10 +188,10 @@ void Generator::on_down(Client& client, const error_code& reason) {
 void Generator::watch() {
   const std::int64_t now = now_ns();
   if (running_ && !finishing_) {
-    for (Lane& lane : lanes_) {
-      mark_sent(lane);
-      check_timeouts(lane, now);
-      check_lag(lane, now);
+    for (ClientSlot& slot : slots_) {
+      mark_sent(slot);
+      check_timeouts(slot, now);
+      check_lag(slot, now);
     }
     if (progress_) {
       const auto& counts = recorder_.counts();
@@ -204,26 +206,26 @@ void Generator::watch() {
   });
 }
 
-void Generator::check_timeouts(Lane& lane, std::int64_t now) {
+void Generator::check_timeouts(ClientSlot& slot, std::int64_t now) {
   const auto timeout = static_cast<std::int64_t>(options_.timeout_s * 1e9);
-  while (!lane.order.empty()) {
-    const auto found = lane.in_flight.find(lane.order.front());
-    if (found != lane.in_flight.end()) {
+  while (!slot.order.empty()) {
+    const auto found = slot.in_flight.find(slot.order.front());
+    if (found != slot.in_flight.end()) {
       if (found->second.scheduled_ns + timeout > now) return;
       const Sample sample = found->second;
-      lane.in_flight.erase(found);
+      slot.in_flight.erase(found);
       finish_sample(sample, Outcome::kTimedOut, std::nullopt);
     }
-    lane.order.pop_front();
+    slot.order.pop_front();
   }
 }
 
-void Generator::check_lag(const Lane& lane, std::int64_t now) {
+void Generator::check_lag(const ClientSlot& slot, std::int64_t now) {
   std::int64_t oldest = now;
-  if (!lane.waiting.empty()) oldest = lane.waiting.front().scheduled_ns;
-  if (!lane.unsent.empty()) {
-    const auto found = lane.in_flight.find(lane.unsent.front().tid);
-    if (found != lane.in_flight.end()) oldest = found->second.scheduled_ns;
+  if (!slot.waiting.empty()) oldest = slot.waiting.front().scheduled_ns;
+  if (!slot.unsent.empty()) {
+    const auto found = slot.in_flight.find(slot.unsent.front().tid);
+    if (found != slot.in_flight.end()) oldest = found->second.scheduled_ns;
   }
   if (static_cast<double>(now - oldest) < options_.abort_lag_s * 1e9) return;
   abort(fmt::format(
@@ -236,14 +238,14 @@ void Generator::check_lag(const Lane& lane, std::int64_t now) {
 void Generator::abort(std::string reason) {
   if (finishing_) return;
   abort_reason_ = std::move(reason);
-  for (Lane& lane : lanes_) {
-    for (auto& [tid, sample] : std::exchange(lane.in_flight, {})) {
+  for (ClientSlot& slot : slots_) {
+    for (auto& [tid, sample] : std::exchange(slot.in_flight, {})) {
       finish_sample(sample, Outcome::kUnanswered, std::nullopt);
     }
-    for (auto& sample : std::exchange(lane.waiting, {})) {
+    for (auto& sample : std::exchange(slot.waiting, {})) {
       finish_sample(sample, Outcome::kUnanswered, std::nullopt);
     }
-    lane.unsent.clear();
+    slot.unsent.clear();
   }
   finish();
 }
@@ -256,8 +258,8 @@ void Generator::finish() {
   finishing_ = true;
   schedule_timer_.cancel();
   collect_transport_statistics();
-  for (Lane& lane : lanes_) {
-    if (!lane.down) lane.client->finish();
+  for (ClientSlot& slot : slots_) {
+    if (!slot.down) slot.client->finish();
   }
   // A middlebox that does not answer the ST must not hold us up.
   watch_timer_.expires_after(std::chrono::seconds(2));
@@ -268,9 +270,9 @@ void Generator::finish() {
 
 void Generator::collect_transport_statistics() {
   std::size_t connections = 0;
-  for (const Lane& lane : lanes_) {
-    if (lane.client->channel() == nullptr) continue;
-    const auto figures = lane.client->channel()->statistics();
+  for (const ClientSlot& slot : slots_) {
+    if (slot.client->channel() == nullptr) continue;
+    const auto figures = slot.client->channel()->statistics();
     if (figures.empty()) continue;
     ++connections;
     transport_statistics_.resize(figures.size());

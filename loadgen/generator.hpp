@@ -70,7 +70,7 @@ class Generator final : private Client::Observer {
   std::uint64_t deletions_refused() const;
 
  private:
-  struct Lane {
+  struct ClientSlot {
     std::unique_ptr<Client> client;
     bool ready = false;
     bool down = false;
@@ -97,17 +97,17 @@ class Generator final : private Client::Observer {
   void begin();
   void tick();
   void arm_schedule();
-  void pump(Lane& lane);
-  void mark_sent(Lane& lane);
+  void pump(ClientSlot& slot);
+  void mark_sent(ClientSlot& slot);
   void watch();
-  void check_timeouts(Lane& lane, std::int64_t now);
-  void check_lag(const Lane& lane, std::int64_t now);
+  void check_timeouts(ClientSlot& slot, std::int64_t now);
+  void check_lag(const ClientSlot& slot, std::int64_t now);
   void finish_sample(Sample sample, Outcome outcome, std::optional<NegativeReplyCode> code);
   void abort(std::string reason);
   void stop_if_done();
   void finish();
   void collect_transport_statistics();
-  Lane& lane_of(Client& client);
+  ClientSlot& slot_of(Client& client);
 
   boost::asio::io_context& io_;
   GeneratorOptions options_;
@@ -115,8 +115,8 @@ class Generator final : private Client::Observer {
   Schedule schedule_;
   boost::asio::steady_timer schedule_timer_;
   boost::asio::steady_timer watch_timer_;
-  std::vector<Lane> lanes_;
-  std::unordered_map<Client*, std::size_t> lane_index_;
+  std::vector<ClientSlot> slots_;
+  std::unordered_map<Client*, std::size_t> slot_index_;
   std::function<void(const Progress&)> progress_;
   std::function<void()> on_hold_;
   std::chrono::steady_clock::time_point start_;

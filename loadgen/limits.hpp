@@ -21,6 +21,6 @@ inline constexpr double kLagUsual_ms = 1;
 /// Size of an echo message, octets.
 inline constexpr std::size_t kEchoSize = 64;
 /// Longest line that ends `--hold`, octets.
-inline constexpr std::size_t kGateLineMax = 1024;
+inline constexpr std::size_t kStartLineMax = 1024;
 
 }  // namespace simco::loadgen

@@ -79,9 +79,10 @@ bool write_results(const Settings& settings, const Results& results, Recorder& r
 
 /// `--hold`: whoever started us prepares what is to happen after the connections are there (the
 /// laboratory arms its losses) and then writes a line. An end of input is as good.
-class Gate {
+class StartGate {
  public:
-  Gate(boost::asio::io_context& io, Generator& generator) : input_(io), generator_(generator) {}
+  StartGate(boost::asio::io_context& io, Generator& generator)
+      : input_(io), generator_(generator) {}
 
   void connected() {
     std::fputs("connected\n", stderr);
@@ -89,7 +90,7 @@ class Gate {
     input_.assign(::dup(STDIN_FILENO), error);
     if (error) return generator_.release();
     boost::asio::async_read_until(
-        input_, boost::asio::dynamic_buffer(line_, kGateLineMax), '\n',
+        input_, boost::asio::dynamic_buffer(line_, kStartLineMax), '\n',
         [this](const boost::system::error_code&, std::size_t) { generator_.release(); });
   }
 
@@ -116,7 +117,7 @@ int run(const Settings& settings) {
   signals.async_wait([&](const boost::system::error_code& error, int) {
     if (!error) generator.interrupt();
   });
-  Gate gate(io, generator);
+  StartGate gate(io, generator);
   if (settings.hold) generator.hold([&gate] { gate.connected(); });
   const bool terminal = ::isatty(STDERR_FILENO) == 1;
   generator.run(terminal ? show_progress : std::function<void(const Generator::Progress&)>());

@@ -290,7 +290,7 @@ std::optional<std::string> set_nat(const Raw& raw, policy::NatTable::Options& na
   nat.outside = *outside;
   nat.inside = *inside;
   nat.paired = raw.pooling == "paired";
-  nat.mode = raw.mode == "nat"         ? policy::Mode::kNat
+  nat.mode = raw.mode == "nat"         ? policy::Mode::kTraditionalNat
              : raw.mode == "twice-nat" ? policy::Mode::kTwiceNat
                                        : policy::Mode::kFirewall;
   const bool translates = nat.mode != policy::Mode::kFirewall;

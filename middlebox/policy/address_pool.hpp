@@ -1,9 +1,9 @@
-// The addresses and ports that a NAT may give to rules, on one of its sides and for one IP version
-// (RFC 4540 sections 8.2.3 and 8.3.3): what one rule holds, no other gets.
+// The addresses and ports that a NAT may allocate to rules, on one of its sides and for one IP
+// version (RFC 4540 sections 8.2.3 and 8.3.3).
 //
 // Ports are counted per transport protocol, as the kernel does. A rule for any protocol holds a
-// whole address. With paired pooling (RFC 4787, REQ-2) the rules of one host share an address for
-// as long as it has any.
+// whole address. With paired pooling (RFC 4787, REQ-2), the rules of one host share an address as
+// long as it has any.
 #pragma once
 
 #include <array>
@@ -27,10 +27,10 @@ struct AddressRange {
   std::uint32_t count = 1;
 };
 
-/// The address `offset` places after `address`.
+/// Returns the address `offset` places after `address`.
 IpAddress advance(const IpAddress& address, std::uint32_t offset);
 
-/// What a rule holds of a pool.
+/// The part of a pool that a rule holds.
 struct Binding {
   static constexpr std::uint32_t kNone = 0xFFFF'FFFF;
   std::uint32_t address = kNone;  ///< number of the address in its pool
@@ -40,6 +40,7 @@ struct Binding {
   bool exists() const { return address != kNone; }
 };
 
+/// Allocates addresses and ports. Not thread-safe.
 class AddressPool {
  public:
   struct Options {
@@ -48,12 +49,12 @@ class AddressPool {
     std::uint16_t last_port = 65535;
     bool paired = true;
   };
-  /// What is wanted of the pool.
+  /// What is requested from the pool.
   struct Request {
     std::uint8_t protocol = kProtocolAny;  ///< kProtocolAny: a whole address
     std::uint16_t ports = 1;               ///< kAllPorts: every port of the pool
     Parity parity = Parity::kAny;
-    std::optional<IpAddress> host;  ///< whose rule it is, where that is known
+    std::optional<IpAddress> host;  ///< internal host of the rule, if known
   };
   static constexpr std::uint16_t kAllPorts = 0xFFFF;
 
@@ -63,33 +64,33 @@ class AddressPool {
   /// How much of the pool is taken.
   struct Usage {
     std::uint32_t addresses = 0;
-    std::uint32_t addresses_in_use = 0;  ///< of which a binding holds something
+    std::uint32_t addresses_in_use = 0;  ///< with at least one binding
     std::uint64_t ports_in_use = 0;      ///< of all protocols
   };
   Usage usage() const { return {addresses_, addresses_in_use_, ports_in_use_}; }
-  /// Ports of each address, per protocol; the pool is not empty.
+  /// Returns the number of ports of each address, per protocol; the pool must not be empty.
   std::uint16_t port_count() const { return free_->longest(Parity::kAny); }
-  /// Address number `index` of the pool.
+  /// Returns address number `index` of the pool.
   IpAddress address(std::uint32_t index) const;
 
-  /// Takes what is asked for, or says why not: kLackOfAddresses, kLackOfPorts, kParityMismatch
-  /// where no port of the pool could ever do.
+  /// Allocates addresses and ports. Fails with kLackOfAddresses, kLackOfPorts, or kParityMismatch
+  /// if no port of the pool has the parity.
   std::expected<Binding, NegativeReplyCode> take(const Request& request);
-  /// Takes `ports` ports (0: the whole address) from `port` of `address` on, and nothing else:
-  /// false where the pool has not got that, or somebody holds it. pair() it afterwards.
+  /// Allocates exactly `ports` ports (0: the whole address) from `port` of `address` on. Returns
+  /// false if they are not in the pool or in use. The caller must pair() the binding afterwards.
   bool reclaim(const IpAddress& address, std::uint8_t protocol, std::uint16_t port,
                std::uint16_t ports, Binding& binding);
-  /// Gives back what take() answered; `host` as it was then, or as pair() was told.
+  /// Releases a binding; `host` must be that of take() or pair().
   void give_back(const Binding& binding, std::uint8_t protocol,
                  const std::optional<IpAddress>& host);
-  /// The binding, taken before its host was known, is for `host`.
+  /// Sets the host of a binding that was allocated before its host was known.
   void pair(Binding& binding, const IpAddress& host);
 
  private:
   /// The ports of one protocol at all addresses.
   struct Protocol {
     Protocol(std::uint32_t addresses, const PortMap& free);
-    std::vector<std::unique_ptr<PortMap>> maps;  ///< made when first needed; none: all free
+    std::vector<std::unique_ptr<PortMap>> maps;  ///< created when first needed; null: all free
     std::array<MaxTree, 3> longest;              ///< by parity: longest free run per address
   };
   struct Pairing {
@@ -104,14 +105,15 @@ class AddressPool {
   Binding hold_whole(std::uint32_t address);
   std::optional<std::uint32_t> find_address(const IpAddress& address) const;
   std::optional<std::uint32_t> paired_address(const std::optional<IpAddress>& host) const;
-  /// Shows what is free at `address` to the trees that are searched.
+  /// Updates the search trees with what is free at `address`.
   void refresh(Protocol& of, std::uint32_t address);
   void hold(std::uint32_t address);
   void release(std::uint32_t address);
 
   Options options_;
   std::uint32_t addresses_ = 0;
-  std::unique_ptr<const PortMap> free_;  ///< an address of which nothing is taken; none: empty
+  std::unique_ptr<const PortMap>
+      free_;  ///< an address with all ports free; null if the pool is empty
   std::map<std::uint8_t, Protocol> protocols_;
   std::vector<std::uint32_t> held_;  ///< bindings per address
   std::vector<bool> whole_;          ///< held as a whole

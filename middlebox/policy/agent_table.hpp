@@ -1,5 +1,5 @@
-// The agents that own rules or have a session, by name. An agent is forgotten when it has neither,
-// so that peers who come and go under new addresses leave nothing behind.
+// The agents that own rules or have a session, by name. An agent that has neither is removed, so
+// that peers with ever new addresses take no memory.
 #pragma once
 
 #include <cstdint>
@@ -16,24 +16,26 @@ namespace simco::policy {
 class AgentDirectory;
 struct AgentPolicy;
 
+/// An agent that is known to the engine.
 struct Agent {
-  /// Owner attribute of its rules, at most kOwnerSizeMax octets; stays where it is as long as the
-  /// agent is known.
+  /// Owner attribute of its rules, at most kOwnerSizeMax octets; valid as long as the agent is in
+  /// the table.
   std::string_view name;
   RuleList rules;                       ///< its live rules, in the order of their creation
-  std::uint32_t rule_count = 0;         ///< its rules, those that are being created included
-  std::uint32_t elements = 0;           ///< what they take (Rule::elements)
-  std::uint32_t live_count = 0;         ///< how many are in `rules`
-  std::uint32_t holds = 0;              ///< sessions and rules that keep it here
-  const AgentPolicy* policy = nullptr;  ///< what it may do; nullptr: nothing any more
+  std::uint32_t rule_count = 0;         ///< number of its rules, pending ones included
+  std::uint32_t elements = 0;           ///< sum of Rule::elements of its rules
+  std::uint32_t live_count = 0;         ///< number of rules in `rules`
+  std::uint32_t holds = 0;              ///< number of sessions and rules that keep it in the table
+  const AgentPolicy* policy = nullptr;  ///< what it may do; nullptr: no longer configured
 };
 
+/// The agents, by id and by name. Not thread-safe.
 class AgentTable {
  public:
   Agent& operator[](AgentId id) { return agents_[id.value]; }
   const Agent& operator[](AgentId id) const { return agents_[id.value]; }
   std::size_t size() const { return by_name_.size(); }
-  /// The agent called `name`, if there is one.
+  /// Returns the agent called `name`, if it is in the table.
   std::optional<AgentId> find(std::string_view name) const {
     const auto found = by_name_.find(std::string(name));
     return found == by_name_.end() ? std::nullopt : std::optional(found->second);
@@ -44,14 +46,14 @@ class AgentTable {
     for (const auto& [name, id] : by_name_) visit(id);
   }
 
-  /// The agent called `name`, made if need be, with one more hold.
+  /// Returns the agent called `name`, added if necessary, with one more hold.
   AgentId acquire(std::string_view name);
-  /// From now on `directory`, which outlives its use here, says what agents may do.
+  /// Applies a new configuration. `directory` must outlive its use here.
   void apply(const AgentDirectory& directory);
-  /// Agents that may see rules of others.
+  /// Returns the agents that may see rules of others.
   const std::vector<AgentId>& watchers() const { return watchers_; }
   void hold(AgentId id) { ++agents_[id.value].holds; }
-  /// Takes a hold back; the last one ends the agent.
+  /// Removes a hold; with the last one, the agent is removed.
   void release(AgentId id);
 
  private:

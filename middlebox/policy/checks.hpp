@@ -14,10 +14,10 @@ namespace simco::policy {
 /// Transport protocols, by their IANA numbers.
 using Protocols = std::bitset<256>;
 
-/// First check that the pair of tuples fails, in this order: locations, protocols, IP versions,
-/// prefix lengths, port ranges, direction, wildcards, protocol supported, ports where the protocol
-/// has none. `direction` is kInbound where the request has none. `supported` has kProtocolAny where
-/// the protocol may be wildcarded.
+/// Returns the negative reply for the first check that the pair of tuples fails, in this order:
+/// locations, protocols, IP versions, prefix lengths, port ranges, direction, wildcards, protocol
+/// supported, ports with a protocol that has none. `direction` is kInbound if the request has none.
+/// `supported` includes kProtocolAny if the protocol may be wildcarded.
 std::optional<NegativeReplyCode> check_tuples(const AddressTuple& internal,
                                               const AddressTuple& external, Direction direction,
                                               const Capabilities& capabilities,
@@ -26,7 +26,7 @@ std::optional<NegativeReplyCode> check_tuples(const AddressTuple& internal,
 /// True for protocols whose headers have ports: TCP, UDP, UDP-Lite, DCCP, SCTP.
 bool protocol_has_ports(std::uint8_t protocol);
 
-/// What a NAT can translate: the protocols with ports, and whole addresses (protocol 0).
+/// Returns what a NAT can translate: the protocols with ports, and whole addresses (protocol 0).
 Protocols translatable_protocols();
 
 }  // namespace simco::policy

@@ -213,7 +213,7 @@ AddressTuple PolicyEngine::outside_of(RuleSlot slot) const {
 std::optional<AddressTuple> PolicyEngine::inside_of(RuleSlot slot) const {
   const Rule& rule = rules_[slot];
   if (nat_.mode() == Mode::kTwiceNat) return nat_.inside(slot, rule);
-  if (nat_.mode() == Mode::kNat) return std::nullopt;
+  if (nat_.mode() == Mode::kTraditionalNat) return std::nullopt;
   return at(rule.external, Location::kInside);
 }
 

@@ -1,5 +1,5 @@
-// Which rules end when. Rules whose lifetimes end within the same kExpiryTick share a list, so that
-// the common case (many rules with the same lifetime) costs a link and no search.
+// Rules by the end of their lifetimes. Rules whose lifetimes end within the same kExpiryTick share
+// a list, so that the common case (many rules with the same lifetime) costs a link and no search.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,18 @@
 
 namespace simco::policy {
 
+/// Finds the rules that are due. Not thread-safe.
 class ExpiryQueue {
  public:
   explicit ExpiryQueue(RuleTable& rules) : rules_(rules), latest_(ticks_.end()) {}
 
-  /// Puts the rule where its expires_at belongs; it is in no list yet.
+  /// Adds the rule, by its expires_at; it must not be in the queue.
   void add(RuleSlot slot);
-  /// Takes the rule out; its expires_at is what it was at add().
+  /// Removes the rule; its expires_at must be that of add().
   void remove(RuleSlot slot);
-  /// When rules are due next, if there are any.
+  /// Returns when rules are due next, or nullopt if the queue is empty.
   std::optional<Instant> next() const;
-  /// A rule that is due at `now`, or kNoSlot. It stays until remove().
+  /// Returns a rule that is due at `now`, or kNoSlot. It stays in the queue until remove().
   RuleSlot due(Instant now) const;
 
  private:

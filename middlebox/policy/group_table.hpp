@@ -1,5 +1,5 @@
-// Policy rule groups (8.2.2, 8.3.2): each rule is a member of exactly one, and a group without
-// members is gone. A member whose coming or going the backend has not confirmed is unsettled.
+// Policy rule groups (8.2.2, 8.3.2): each rule is a member of exactly one, and a group ends with
+// its last member. A member whose addition or removal the backend has not confirmed is unsettled.
 #pragma once
 
 #include <cstdint>
@@ -11,50 +11,52 @@
 
 namespace simco::policy {
 
+/// The groups, by GID. Not thread-safe.
 class GroupTable {
  public:
   std::size_t size() const { return groups_.size(); }
 
-  /// The agent that made the group, or nothing where there is no such group.
+  /// Returns the owner of the group, or nullopt if the group does not exist.
   std::optional<AgentId> owner(GroupId group) const {
     const Group* found = groups_.find(group.value);
     if (found == nullptr) return std::nullopt;
     return found->owner;
   }
-  /// There is such a group, and it will be there when its unsettled members are decided.
+  /// True if the group exists and will still exist whatever becomes of its unsettled members.
   bool will_stay(GroupId group) const {
     const Group* found = groups_.find(group.value);
     return found != nullptr && found->unsettled < found->members;
   }
-  /// A new group with one member, unsettled.
+  /// Creates a group with one unsettled member.
   GroupId create(AgentId owner) {
     const auto taken = ids_.take([this](std::uint32_t id) { return groups_.find(id) != nullptr; });
     groups_.insert(taken.id, Group{owner, 1, 1, static_cast<std::uint32_t>(taken.position >> 32)});
     return GroupId{taken.id};
   }
-  /// Where the GIDs stand, and going on from there: as IdSequence has it.
+  /// Position of the GIDs, and continuing from there; see IdSequence.
   std::uint64_t id_position() const { return ids_.position(); }
   void resume(std::uint64_t next) { ids_.resume(next); }
-  /// A group of an earlier life, with one member, unsettled.
+  /// Creates a group that existed before a restart, with one unsettled member.
   void restore(GroupId group, AgentId owner) {
     const auto position = ids_.position_of(group.value);
     groups_.insert(group.value, Group{owner, 1, 1, static_cast<std::uint32_t>(position >> 32)});
   }
-  /// One more member of an existing group, unsettled.
+  /// Adds an unsettled member to an existing group.
   void join(GroupId group) {
     Group* found = groups_.find(group.value);
     ++found->members;
     ++found->unsettled;
   }
-  /// An unsettled member is there to stay.
+  /// An unsettled member has been confirmed.
   void settle(GroupId group) {
     Group* found = groups_.find(group.value);
     SIMCO_ASSERT(found != nullptr && found->unsettled > 0);
     --found->unsettled;
   }
-  /// A member is about to go.
+  /// A member is about to be removed.
   void unsettle(GroupId group) { ++groups_.find(group.value)->unsettled; }
-  /// An unsettled member less; the last one ends the group, and its owner is answered.
+  /// Removes an unsettled member. If it was the last one, the group ends, and its owner is
+  /// returned.
   std::optional<AgentId> leave(GroupId group) {
     Group* found = groups_.find(group.value);
     SIMCO_ASSERT(found != nullptr && found->unsettled > 0);

@@ -1,4 +1,4 @@
-// From ids that are mostly handed out one after the other to values.
+// A map from ids, which are mostly consecutive, to values.
 //
 // Sixteen neighbouring ids share a block, so that a new rule touches the cache line of the rule
 // before it: adding the millionth costs what adding the thousandth did. Blocks live in 256 small
@@ -29,7 +29,7 @@ class IdMap {
   }
   const Value* find(std::uint32_t id) const { return const_cast<IdMap*>(this)->find(id); }
 
-  /// `id` must not be there yet.
+  /// Adds `id`, which must not be in the map.
   void insert(std::uint32_t id, Value value) {
     Block& block = segment_of(id)[id / kBlock];
     SIMCO_ASSERT((block.used & bit(id)) == 0);
@@ -38,7 +38,7 @@ class IdMap {
     ++size_;
   }
 
-  /// `id` must be there.
+  /// Removes `id`, which must be in the map.
   void erase(std::uint32_t id) {
     Segment& segment = segment_of(id);
     const auto block = segment.find(id / kBlock);

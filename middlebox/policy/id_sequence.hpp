@@ -1,11 +1,11 @@
-// Hands out PIDs and GIDs: never 0, never one that is in use, and none that an open session may
-// have seen in its earlier life (doc/rfc4540.md, reading 19; RFC 4540 section 8.1, "an unused
+// Allocates PIDs and GIDs: never 0, never one that is in use, and none that an open session may
+// have seen with another meaning (doc/rfc4540.md, reading 19; RFC 4540 section 8.1, "an unused
 // policy rule identifier").
 //
-// Ids count up and start over after 2^32. What keeps an id from meaning two things to one session:
-// sessions older than kSessionAgeMax ids are to be ended by the caller (a session cannot issue more
-// than 2^32 requests anyway), and ids whose rule lived so long that it ended within that age are
-// held back for as long. For anything younger the ids in between are distance enough.
+// Ids count up and wrap around after 2^32. Two measures prevent an id from having two meanings for
+// one session: the caller must end sessions older than kSessionAgeMax ids (a session cannot issue
+// more than 2^32 requests anyway), and ids whose rule lived so long that it ended within that age
+// are held back for kHoldAge. For younger rules, the number of ids in between is sufficient.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace simco::policy {
 
-/// `Int`: unsigned type of the id. Tests use a small one to see the numbers start over.
+/// `Int`: unsigned type of the id. Tests use a small one to make the numbers wrap around.
 template <class Int = std::uint32_t>
 class IdSequence {
  public:
@@ -24,8 +24,8 @@ class IdSequence {
   using Position = std::uint64_t;
   /// A quarter of the id space: how old, in ids, a session may get.
   static constexpr Position kSessionAgeMax = Position{std::numeric_limits<Int>::max()} / 4;
-  /// Half of the id space: how long an id given back late is held. Twice the session age, so that
-  /// the caller need not look at its sessions at every single id.
+  /// Half of the id space: how long an id that is released late is held back. Twice the session
+  /// age, so that the caller need not check its sessions at every id.
   static constexpr Position kHoldAge = Position{std::numeric_limits<Int>::max()} / 2;
 
   struct Allocation {
@@ -33,21 +33,22 @@ class IdSequence {
     Position position;
   };
 
-  /// Where the sequence stands; taken down when a session opens.
+  /// Returns the current position; the caller records it when a session opens.
   Position position() const { return next_; }
-  /// Goes on where an earlier life of the sequence stood; nothing has been taken yet.
+  /// Continues at the position before a restart. Must be called before the first take().
   void resume(Position next) { next_ = next; }
-  /// Where an id that is in use since an earlier life was taken: the last place that it can be.
+  /// Returns the position at which `id`, in use since before a restart, was taken: the last
+  /// possible one.
   Position position_of(Int id) const {
     const Position back = static_cast<Int>(static_cast<Int>(next_) - id);
     const Position round = Position{std::numeric_limits<Int>::max()} + 1;
     const Position age = back == 0 ? round : back;
     return age < next_ ? next_ - age : Position{id};
   }
-  /// May a session that opened at `opened` go on?
+  /// True if a session that opened at `opened` may continue.
   bool young_enough(Position opened) const { return next_ - opened <= kSessionAgeMax; }
 
-  /// The next id that `in_use(id)` denies. There must be one.
+  /// Returns the next id for which `in_use(id)` is false. There must be one.
   template <class InUse>
   Allocation take(InUse&& in_use) {
     release_held();
@@ -58,7 +59,7 @@ class IdSequence {
     }
   }
 
-  /// The id taken at `position` is no longer in use.
+  /// Releases the id taken at `position`.
   void give_back(Position position) {
     if (next_ - position <= kHoldAge) return;
     const auto id = static_cast<Int>(position);

@@ -1,4 +1,4 @@
-// Numbers in a row of which one that is large enough is found in logarithmic time.
+// An array of numbers in which one that is large enough is found in logarithmic time.
 #pragma once
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 
 namespace simco::policy {
 
+/// The array, with a tree of maxima above it. Not thread-safe.
 class MaxTree {
  public:
   /// `size` numbers, all `value`.
@@ -28,8 +29,8 @@ class MaxTree {
     while ((node /= 2) >= 1) refresh(node);
   }
 
-  /// The first index at `from` or later, or else the first of all, whose number is at least
-  /// `value`.
+  /// Returns the first index at `from` or later whose number is at least `value`, otherwise the
+  /// first such index at all, or nullopt.
   std::optional<std::uint32_t> find(std::uint32_t from, std::uint16_t value) const {
     if (const auto found = find_in(1, 0, leaves_, from, value)) return found;
     return find_in(1, 0, leaves_, 0, value);

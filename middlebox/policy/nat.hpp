@@ -1,4 +1,4 @@
-// The NAT's side of policy rules: which outside and inside addresses and ports each has (RFC 4540
+// The NAT bindings of policy rules: which outside and inside addresses and ports each has (RFC 4540
 // sections 8.2.3, 8.3.3 and 8.4.3). A traditional NAT gives a rule an outside tuple (A2) that
 // stands for its internal one (A0); a twice NAT gives it an inside tuple (A1) for its external one
 // (A3) as well.
@@ -21,9 +21,10 @@
 
 namespace simco::policy {
 
-/// What kind of middlebox this is (1.1).
-enum class Mode : std::uint8_t { kFirewall, kNat, kTwiceNat };
+/// Type of middlebox (RFC 4540 section 1.1).
+enum class Mode : std::uint8_t { kFirewall, kTraditionalNat, kTwiceNat };
 
+/// The bindings of all rules. Not thread-safe; reads no clock.
 class NatTable {
  public:
   struct Options {
@@ -34,7 +35,7 @@ class NatTable {
     std::uint16_t last_port = 65535;
     bool paired = true;  ///< rules of one host share an address
   };
-  /// What a PRR asks for.
+  /// What a PRR requests.
   struct Reservation {
     IpVersion version = IpVersion::kIpv4;
     std::uint8_t protocol = kProtocolAny;
@@ -42,7 +43,7 @@ class NatTable {
     Parity parity = Parity::kAny;
   };
 
-  /// Pools: outside IPv4, outside IPv6, inside IPv4, inside IPv6.
+  /// Usage of the pools, in the order outside IPv4, outside IPv6, inside IPv4, inside IPv6.
   struct Usage {
     std::array<AddressPool::Usage, 4> pools{};
   };
@@ -55,32 +56,36 @@ class NatTable {
 
   Mode mode() const { return mode_; }
   bool translates() const { return mode_ != Mode::kFirewall; }
-  /// IP versions that every pool in use has addresses of, as the bits of 4.3.3.
+  /// Returns the IP versions of which every pool in use has addresses, as the bits of 4.3.3.
   std::uint8_t versions() const;
 
-  /// Takes what a reservation asks for, or says why it cannot be had.
+  /// Allocates a reservation. Returns the negative reply if that fails.
   std::optional<NegativeReplyCode> take(RuleSlot slot, const Reservation& wanted);
-  /// Takes what the enable rule in `slot` needs, or shares it.
+  /// Allocates a binding for the enable rule in `slot`, or shares one. Returns the negative reply
+  /// if that fails.
   std::optional<NegativeReplyCode> take(RuleSlot slot, const Rule& rule);
-  /// Takes exactly `outside` and, on a twice NAT, `inside` for the rule in `slot`, which held them
-  /// in an earlier life: false where that cannot be any more.
+  /// Allocates exactly `outside` and, on a twice NAT, `inside` for the rule in `slot`, which had
+  /// them before a restart. Returns false if they are not available.
   bool reclaim(RuleSlot slot, const Rule& rule, const std::optional<AddressTuple>& outside,
                const std::optional<AddressTuple>& inside);
-  /// The reservation in `slot` is to become the enable rule `rule`; adopt() or abandon() follows.
+  /// Plans that the reservation in `slot` becomes the enable rule `rule`; adopt() or abandon() must
+  /// follow.
   void plan_adoption(RuleSlot slot, const Rule& rule);
   void adopt(RuleSlot slot, const Rule& rule);
   void abandon(RuleSlot slot, const Rule& rule);
-  /// A reservation that is to be enabled may become what the enable rule `rule` shares.
+  /// True if a planned adoption may yield a binding that the enable rule `rule` shares.
   bool awaits_adoption(const Rule& rule) const;
-  /// Does what is reserved in `slot` fit the enable request? Nothing where it does.
+  /// Checks whether the reservation in `slot` fits the enable request. Returns the negative reply
+  /// if it does not.
   std::optional<NegativeReplyCode> check_reserved(RuleSlot slot, const AddressTuple& internal,
                                                   const AddressTuple& external,
                                                   PerParameterSet parameters) const;
+  /// Releases the binding of the rule in `slot`, unless other rules share it.
   void give_back(RuleSlot slot, const Rule& rule);
 
-  /// The tuple that stands for the rule outside, A2, where the box translates.
+  /// Returns the outside tuple of the rule, A2. Only on a NAT.
   AddressTuple outside(RuleSlot slot, const Rule& rule) const;
-  /// The tuple that stands for the rule inside, A1, on a twice NAT.
+  /// Returns the inside tuple of the rule, A1. Only on a twice NAT.
   AddressTuple inside(RuleSlot slot, const Rule& rule) const;
 
  private:
@@ -96,14 +101,14 @@ class NatTable {
     Binding outside;
     Binding inside;
   };
-  /// What a binding stands for.
+  /// The endpoint that a binding represents.
   struct Endpoint {
     AgentId owner;
     IpAddress address;
     std::uint8_t protocol = kProtocolAny;
     std::uint16_t port = 0;   ///< 0: wildcarded, or whole addresses
-    std::uint16_t range = 0;  ///< of the ports; 0: likewise
-    std::uint16_t ports = 0;  ///< that it is bound to
+    std::uint16_t range = 0;  ///< number of ports; 0: wildcarded, or whole addresses
+    std::uint16_t ports = 0;  ///< number of ports that it is bound to
     friend bool operator==(const Endpoint&, const Endpoint&) = default;
   };
   struct Hash {
@@ -111,16 +116,17 @@ class NatTable {
   };
   struct Shared {
     Binding binding;
-    std::uint32_t rules = 1;  ///< that have it
-    bool planned = false;     ///< of a reservation that is to be enabled: not to be shared yet
+    std::uint32_t rules = 1;  ///< that share it
+    bool planned = false;  ///< of a reservation whose adoption is planned: must not be shared yet
   };
-  /// Several of one endpoint come about when a reservation is enabled for one that has a binding.
+  /// An endpoint has several bindings if a reservation is enabled for one that already has a
+  /// binding.
   using Sharing = boost::container::small_vector<Shared, 1>;
   struct Side {
     Pools pools;
     boost::unordered_flat_map<Endpoint, Sharing, Hash> shared;
   };
-  /// What a rule needs of one side.
+  /// What a rule needs on one side.
   struct Need {
     Endpoint endpoint;
     AddressPool::Request request;
@@ -131,7 +137,7 @@ class NatTable {
                         const AddressPool::Request& request);
   static Need outside_need(const Rule& rule);
   static Need inside_need(const Rule& rule);
-  /// The first binding of the endpoint that may be shared and does; nullptr: none.
+  /// Returns the first binding of the endpoint that fits and may be shared, or nullptr.
   static Shared* find_fitting(Sharing& sharing, const Need& need, const AddressPool& pool);
   static Shared& find(Side& side, const Need& need, const Binding& binding);
   static std::expected<Binding, NegativeReplyCode> bind(Side& side, const Need& need);

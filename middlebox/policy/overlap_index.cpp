@@ -106,60 +106,60 @@ bool PortOrder::Scan::step(std::vector<RuleSlot>& found, unsigned budget) {
 
 // --- Groups ------------------------------------------------------------------------------------
 
-OverlapIndex::Shape OverlapIndex::shape_of(const Side& side) {
+OverlapIndex::Mask OverlapIndex::mask_of(const Side& side) {
   const unsigned ports = unsigned{side.last_port} - side.first_port + 1;
   return {side.length, static_cast<std::uint8_t>(std::bit_width(ports - 1))};
 }
 
 template <class Address>
-void OverlapIndex::Group<Address>::file(RuleSlot slot, const Traffic& traffic,
-                                        std::deque<Places>& places) {
+void OverlapIndex::MaskGroup<Address>::file(RuleSlot slot, const Traffic& traffic,
+                                            std::deque<Places>& places) {
   ++size;
-  if (internal_shape.by_address() || is_everything()) {
+  if (internal_mask.by_address() || is_everything()) {
     internal_addresses.insert(slot, traffic.internal);
   }
-  if (external_shape.by_address()) external_addresses.insert(slot, traffic.external);
+  if (external_mask.by_address()) external_addresses.insert(slot, traffic.external);
   Places& own = places[slot.value];
-  if (internal_shape.by_port()) {
+  if (internal_mask.by_port()) {
     own.internal = internal_ports.insert(slot, traffic.internal.first_port);
   }
-  if (external_shape.by_port()) {
+  if (external_mask.by_port()) {
     own.external = external_ports.insert(slot, traffic.external.first_port);
   }
 }
 
 template <class Address>
-void OverlapIndex::Group<Address>::take(RuleSlot slot, const Traffic& traffic,
-                                        std::deque<Places>& places) {
+void OverlapIndex::MaskGroup<Address>::take(RuleSlot slot, const Traffic& traffic,
+                                            std::deque<Places>& places) {
   --size;
-  if (internal_shape.by_address() || is_everything()) {
+  if (internal_mask.by_address() || is_everything()) {
     internal_addresses.erase(slot, traffic.internal);
   }
-  if (external_shape.by_address()) external_addresses.erase(slot, traffic.external);
+  if (external_mask.by_address()) external_addresses.erase(slot, traffic.external);
   const Places own = places[slot.value];
-  if (internal_shape.by_port()) {
+  if (internal_mask.by_port()) {
     const auto moved = internal_ports.erase(traffic.internal.first_port, own.internal);
     if (moved != kNoSlot) places[moved.value].internal = own.internal;
   }
-  if (external_shape.by_port()) {
+  if (external_mask.by_port()) {
     const auto moved = external_ports.erase(traffic.external.first_port, own.external);
     if (moved != kNoSlot) places[moved.value].external = own.external;
   }
 }
 
 template <class Address>
-OverlapIndex::Group<Address>& OverlapIndex::group_for(Groups<Address>& groups,
-                                                      const Traffic& traffic) {
+OverlapIndex::MaskGroup<Address>& OverlapIndex::group_for(MaskGroups<Address>& groups,
+                                                          const Traffic& traffic) {
   auto& of_protocol = groups[traffic.protocol];
-  const auto internal = shape_of(traffic.internal);
-  const auto external = shape_of(traffic.external);
+  const auto internal = mask_of(traffic.internal);
+  const auto external = mask_of(traffic.external);
   const auto found = std::ranges::find_if(of_protocol, [&](const auto& group) {
-    return group->internal_shape == internal && group->external_shape == external;
+    return group->internal_mask == internal && group->external_mask == external;
   });
   if (found != of_protocol.end()) return **found;
-  auto group = std::make_unique<Group<Address>>();
-  group->internal_shape = internal;
-  group->external_shape = external;
+  auto group = std::make_unique<MaskGroup<Address>>();
+  group->internal_mask = internal;
+  group->external_mask = external;
   return *of_protocol.emplace_back(std::move(group));
 }
 
@@ -174,7 +174,7 @@ void OverlapIndex::insert(RuleSlot slot, const Traffic& traffic) {
 }
 
 template <class Address>
-void OverlapIndex::erase_from(Groups<Address>& groups, RuleSlot slot, const Traffic& traffic) {
+void OverlapIndex::erase_from(MaskGroups<Address>& groups, RuleSlot slot, const Traffic& traffic) {
   auto& group = group_for(groups, traffic);
   group.take(slot, traffic, places_);
   if (group.size != 0) return;

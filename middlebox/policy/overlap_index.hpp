@@ -3,12 +3,14 @@
 // rule runs into. It is a tuple space search (V. Srinivasan, S. Suri, G. Varghese: Packet
 // Classification using Tuple Space Search, SIGCOMM 1999) for ranges instead of single packets.
 //
-// Rules of one protocol, with the same prefix lengths and about as many ports on either side, form
-// a group; there are few of them. A group files its rules in up to four orders: by internal and by
-// external address, by internal and by external port. In each, what a query asks for is a
-// contiguous stretch. The query walks those orders that it restricts in turns, and the one that
-// comes to its end first has named few enough candidates: it costs a few times the best order,
-// however crowded the others are.
+// This is tuple space search (Srinivasan, Suri, Varghese: Packet Classification using Tuple Space
+// Search, SIGCOMM 1999), with sorted orders instead of hash tables because queries have ranges.
+// Rules of one protocol with equal masks (prefix lengths and, roughly, number of ports on either
+// side) form a group; there are few groups. A group sorts its rules in up to four orders: by
+// internal and by external address, by internal and by external port. In each order, the matches of
+// a query are contiguous. A query scans the orders that it restricts alternately and stops when the
+// first scan ends, because that one has named few enough candidates: it costs a few times the best
+// order, however crowded the others are.
 #pragma once
 
 #include <absl/container/btree_map.h>
@@ -51,7 +53,8 @@ class AddressOrder {
   void insert(RuleSlot slot, const Side& side);
   void erase(RuleSlot slot, const Side& side);
 
-  /// Walks the rules that may overlap with one side of a query. The order must not change.
+  /// Iterates over the rules that may overlap with one side of a query. The order must not change
+  /// meanwhile.
   class Scan;
 
  private:
@@ -61,7 +64,7 @@ class AddressOrder {
 template <class Address>
 class AddressOrder<Address>::Scan {
  public:
-  /// The rules have prefixes of `length`, and ranges of at most `ports` ports.
+  /// For rules with prefixes of `length` and ranges of at most `ports` ports.
   Scan(const AddressOrder& order, unsigned length, unsigned ports, const Side& query);
   /// Appends candidates to `found`, looking at `budget` entries at most. True at the end.
   bool step(std::vector<RuleSlot>& found, unsigned budget);
@@ -74,15 +77,15 @@ class AddressOrder<Address>::Scan {
   std::uint16_t last_port_;
 };
 
-/// Rules by the first port of one side. What the caller keeps for each is its place among the rules
-/// of that port.
+/// Rules by the first port of one side. The caller keeps for each rule its place among the rules of
+/// that port.
 class PortOrder {
  public:
   using Ports = absl::btree_map<std::uint16_t, std::vector<RuleSlot>>;
 
-  /// Answers the rule's place.
+  /// Returns the rule's place.
   std::uint32_t insert(RuleSlot slot, std::uint16_t port);
-  /// Answers the rule that now has the place, or kNoSlot.
+  /// Returns the rule that now has the place, or kNoSlot.
   RuleSlot erase(std::uint16_t port, std::uint32_t place);
 
   class Scan;
@@ -93,7 +96,7 @@ class PortOrder {
 
 class PortOrder::Scan {
  public:
-  /// The rules have ranges of at most `ports` ports.
+  /// For rules with ranges of at most `ports` ports.
   Scan(const PortOrder& order, unsigned ports, const Side& query);
   /// As AddressOrder::Scan::step().
   bool step(std::vector<RuleSlot>& found, unsigned budget);
@@ -105,19 +108,19 @@ class PortOrder::Scan {
   std::uint16_t last_port_;
 };
 
-/// The rules of both IP versions.
+/// The rules of both IP versions. Not thread-safe, even for queries: they share scratch memory.
 class OverlapIndex {
  public:
   bool empty() const { return size_ == 0; }
   std::size_t size() const { return size_; }
 
-  /// Files the rule in `slot`, which is not filed yet.
+  /// Adds the rule in `slot`, which must not be in the index.
   void insert(RuleSlot slot, const Traffic& traffic);
-  /// Takes it out; `traffic` is what it was filed under.
+  /// Removes it; `traffic` must be the same as at insert().
   void erase(RuleSlot slot, const Traffic& traffic);
 
-  /// Appends the rules that overlap with `query` to `found`. The index names candidates, and
-  /// `confirm(slot)` says which of them do.
+  /// Appends the rules that overlap with `query` to `found`. The index finds candidates, and
+  /// `confirm(slot)` decides whether a candidate overlaps.
   template <class Confirm>
   void find_all(const Traffic& query, Confirm&& confirm, std::vector<RuleSlot>& found) const {
     visit_groups(query, [&](const auto& group) {
@@ -127,7 +130,7 @@ class OverlapIndex {
     });
   }
 
-  /// Is there a rule that overlaps with `query`? `confirm` as above.
+  /// True if a rule overlaps with `query`; `confirm` as above.
   template <class Confirm>
   bool find_any(const Traffic& query, Confirm&& confirm) const {
     return visit_groups(query, [&](const auto& group) {
@@ -143,17 +146,17 @@ class OverlapIndex {
  private:
   using Scratch = std::array<std::vector<RuleSlot>, 4>;
 
-  /// What rules of a group have in common on one side.
-  struct Shape {
+  /// What the rules of a group compare on one side.
+  struct Mask {
     std::uint8_t length;      ///< of the prefix
     std::uint8_t port_class;  ///< at most 2^port_class ports; kAllPorts: ports do not matter
-    friend bool operator==(const Shape&, const Shape&) = default;
+    friend bool operator==(const Mask&, const Mask&) = default;
     bool by_address() const { return length != 0; }
     bool by_port() const { return port_class != kAllPorts; }
     unsigned ports() const { return 1U << port_class; }
   };
   static constexpr std::uint8_t kAllPorts = 16;
-  static Shape shape_of(const Side& side);
+  static Mask mask_of(const Side& side);
 
   /// Places of a rule in the two port orders of its group.
   struct Places {
@@ -162,37 +165,38 @@ class OverlapIndex {
   };
 
   template <class Address>
-  struct Group {
-    Shape internal_shape;
-    Shape external_shape;
+  struct MaskGroup {
+    Mask internal_mask;
+    Mask external_mask;
     AddressOrder<Address> internal_addresses;
     AddressOrder<Address> external_addresses;
     PortOrder internal_ports;
     PortOrder external_ports;
     std::size_t size = 0;
 
-    /// Rules that no order could hold are in internal_addresses, so that they can be found.
+    /// True for rules that match everything. They are in internal_addresses, so that they can be
+    /// found.
     bool is_everything() const {
-      return !internal_shape.by_address() && !external_shape.by_address() &&
-             !internal_shape.by_port() && !external_shape.by_port();
+      return !internal_mask.by_address() && !external_mask.by_address() &&
+             !internal_mask.by_port() && !external_mask.by_port();
     }
     void file(RuleSlot slot, const Traffic& traffic, std::deque<Places>& places);
     void take(RuleSlot slot, const Traffic& traffic, std::deque<Places>& places);
-    /// Candidates for `query`; shows fresh ones to `stop` until it says so.
+    /// Returns candidates for `query`; passes new ones to `stop` until it returns true.
     template <class Stop>
     const std::vector<RuleSlot>& candidates(const Traffic& query, Scratch& scratch,
                                             Stop&& stop) const;
   };
   template <class Address>
-  using Groups =
-      boost::unordered_flat_map<std::uint8_t, std::vector<std::unique_ptr<Group<Address>>>>;
+  using MaskGroups =
+      boost::unordered_flat_map<std::uint8_t, std::vector<std::unique_ptr<MaskGroup<Address>>>>;
 
   template <class Address>
-  static Group<Address>& group_for(Groups<Address>& groups, const Traffic& traffic);
+  static MaskGroup<Address>& group_for(MaskGroups<Address>& groups, const Traffic& traffic);
   template <class Address>
-  void erase_from(Groups<Address>& groups, RuleSlot slot, const Traffic& traffic);
+  void erase_from(MaskGroups<Address>& groups, RuleSlot slot, const Traffic& traffic);
 
-  /// Calls visit(group) for those whose protocol fits until it answers true.
+  /// Calls visit(group) for groups whose protocol fits, until it returns true.
   template <class Visit>
   bool visit_groups(const Traffic& query, Visit&& visit) const {
     if (empty()) return false;
@@ -200,7 +204,8 @@ class OverlapIndex {
                                              : visit_groups_in(ipv6_, query, visit);
   }
   template <class Address, class Visit>
-  bool visit_groups_in(const Groups<Address>& groups, const Traffic& query, Visit& visit) const {
+  bool visit_groups_in(const MaskGroups<Address>& groups, const Traffic& query,
+                       Visit& visit) const {
     for (const auto& [protocol, fitting] : groups) {
       const bool fits =
           protocol == query.protocol || protocol == kProtocolAny || query.protocol == kProtocolAny;
@@ -212,8 +217,8 @@ class OverlapIndex {
     return false;
   }
 
-  Groups<Address32> ipv4_;
-  Groups<Address128> ipv6_;
+  MaskGroups<Address32> ipv4_;
+  MaskGroups<Address128> ipv6_;
   std::deque<Places> places_;  ///< by slot; never copied when it grows
   std::size_t size_ = 0;
   mutable Scratch scratch_;
@@ -221,9 +226,9 @@ class OverlapIndex {
 
 template <class Address>
 template <class Stop>
-const std::vector<RuleSlot>& OverlapIndex::Group<Address>::candidates(const Traffic& query,
-                                                                      Scratch& scratch,
-                                                                      Stop&& stop) const {
+const std::vector<RuleSlot>& OverlapIndex::MaskGroup<Address>::candidates(const Traffic& query,
+                                                                          Scratch& scratch,
+                                                                          Stop&& stop) const {
   constexpr unsigned kStep = 32;
   const Side& internal = query.internal;
   const Side& external = query.external;
@@ -232,29 +237,27 @@ const std::vector<RuleSlot>& OverlapIndex::Group<Address>::candidates(const Traf
   };
   std::optional<typename AddressOrder<Address>::Scan> addresses[2];
   std::optional<PortOrder::Scan> ports[2];
-  // Where neither the rules nor the query leave anything out, walking would name them all.
-  if (external_shape.by_address() && external.length != 0) {
-    addresses[0].emplace(external_addresses, external_shape.length, external_shape.ports(),
-                         external);
+  // An order that the mask or the query does not restrict would name all rules.
+  if (external_mask.by_address() && external.length != 0) {
+    addresses[0].emplace(external_addresses, external_mask.length, external_mask.ports(), external);
   }
-  if (internal_shape.by_address() && internal.length != 0) {
-    addresses[1].emplace(internal_addresses, internal_shape.length, internal_shape.ports(),
-                         internal);
+  if (internal_mask.by_address() && internal.length != 0) {
+    addresses[1].emplace(internal_addresses, internal_mask.length, internal_mask.ports(), internal);
   }
-  if (external_shape.by_port() && restricts_ports(external)) {
-    ports[0].emplace(external_ports, external_shape.ports(), external);
+  if (external_mask.by_port() && restricts_ports(external)) {
+    ports[0].emplace(external_ports, external_mask.ports(), external);
   }
-  if (internal_shape.by_port() && restricts_ports(internal)) {
-    ports[1].emplace(internal_ports, internal_shape.ports(), internal);
+  if (internal_mask.by_port() && restricts_ports(internal)) {
+    ports[1].emplace(internal_ports, internal_mask.ports(), internal);
   }
   if (!addresses[0] && !addresses[1] && !ports[0] && !ports[1]) {
-    // All of them, in whatever order they are filed.
+    // All of them, by any order that has them.
     constexpr Side kAny;
-    if (external_shape.by_address()) {
-      addresses[0].emplace(external_addresses, external_shape.length, 65536U, kAny);
-    } else if (internal_shape.by_address() || is_everything()) {
-      addresses[1].emplace(internal_addresses, internal_shape.length, 65536U, kAny);
-    } else if (external_shape.by_port()) {
+    if (external_mask.by_address()) {
+      addresses[0].emplace(external_addresses, external_mask.length, 65536U, kAny);
+    } else if (internal_mask.by_address() || is_everything()) {
+      addresses[1].emplace(internal_addresses, internal_mask.length, 65536U, kAny);
+    } else if (external_mask.by_port()) {
       ports[0].emplace(external_ports, 65536U, kAny);
     } else {
       ports[1].emplace(internal_ports, 65536U, kAny);

@@ -1,9 +1,9 @@
 // Which ports of one address are taken, for one transport protocol.
 //
-// A bit per port, and above it a tree whose nodes know the free runs of their stretch: how long the
-// one at either end is, and the longest that begins at an even and at an odd port. So a run of
-// consecutive ports of a wanted parity is found, or found missing, in logarithmic time however full
-// the map is.
+// A bit per port, and above the bits a tree whose nodes know the free runs of their range: the
+// length of the run at either end, and of the longest one that begins at an even and at an odd
+// port. So a run of consecutive ports of a given parity is found, or found missing, in logarithmic
+// time, however full the map is.
 #pragma once
 
 #include <array>
@@ -12,34 +12,35 @@
 
 namespace simco::policy {
 
-/// What the first of a range of ports has to be.
+/// Required parity of the first port of a range.
 enum class Parity : std::uint8_t { kEven = 0, kOdd = 1, kAny = 2 };
 
 constexpr Parity parity_of(std::uint16_t port) {
   return port % 2 == 0 ? Parity::kEven : Parity::kOdd;
 }
 
+/// The ports of one address. Not thread-safe.
 class PortMap {
  public:
-  /// Ports from `first` to `last` are there to be taken; first is at least 1.
+  /// Creates a map in which the ports from `first` (at least 1) to `last` are free.
   PortMap(std::uint16_t first, std::uint16_t last);
 
-  /// Length of the longest free run that begins with `parity`.
+  /// Returns the length of the longest free run that begins with `parity`.
   std::uint16_t longest(Parity parity) const;
 
-  /// Takes `count` consecutive ports, of which the first has `parity`, and answers the first. Ports
-  /// come in turn, so that one that was given back rests for as long as possible.
+  /// Allocates `count` consecutive ports, the first of which has `parity`, and returns the first.
+  /// Ports are allocated in turn, so that a released port rests as long as possible.
   std::optional<std::uint16_t> take(std::uint16_t count, Parity parity);
-  /// Takes `count` ports from `first` on, or answers false where not all of them are free.
+  /// Allocates `count` ports from `first` on. Returns false if not all of them are free.
   bool take_at(std::uint16_t first, std::uint16_t count);
-  /// Gives ports back that are taken.
+  /// Releases ports, which must be in use.
   void give_back(std::uint16_t first, std::uint16_t count);
 
  private:
   static constexpr unsigned kWordBits = 64;
   static constexpr unsigned kWords = 65536 / kWordBits;
 
-  /// Free runs of a stretch. A port is never 0, so that no run is longer than 65535.
+  /// Free runs of a range. A port is never 0, so no run is longer than 65535.
   struct Runs {
     std::uint16_t at_begin = 0;
     std::uint16_t at_end = 0;
@@ -51,14 +52,14 @@ class PortMap {
 
   bool is_free(unsigned first, unsigned count) const;
   void set(unsigned first, unsigned count, bool free);
-  /// First fitting port at `from` or later within the stretch of `node`, 0 where there is none.
+  /// Returns the first fitting port at `from` or later within the range of `node`, or 0.
   unsigned find(unsigned node, unsigned begin, unsigned size, unsigned from, unsigned count,
                 Parity parity) const;
   unsigned find_in_word(unsigned word, unsigned from, unsigned count, Parity parity) const;
 
   std::array<std::uint64_t, kWords> free_{};
   std::array<Runs, 2 * kWords> tree_{};  ///< root at 1, children of i at 2i and 2i + 1
-  unsigned next_ = 0;                    ///< where to look first
+  unsigned next_ = 0;                    ///< where the next search begins
 };
 
 }  // namespace simco::policy

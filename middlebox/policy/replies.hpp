@@ -1,4 +1,4 @@
-// Small things that the transactions of the engine have in common when they answer.
+// Helpers for the replies of all transactions.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,8 @@ inline Verdict refuse(Plan& plan, NegativeReplyCode code) {
   return Verdict::kReplied;
 }
 
-/// Rounded up: a rule that still lives never reports 0, which would say that it is gone.
+/// Returns the remaining lifetime, rounded up: a live rule never reports 0, which would mean that
+/// it has ended.
 inline Lifetime remaining(const Rule& rule, Instant now) {
   using std::chrono::ceil, std::chrono::seconds;
   const auto left = ceil<seconds>(rule.expires_at - now);
@@ -24,7 +25,7 @@ inline AddressTuple at(AddressTuple tuple, Location location) {
   return tuple;
 }
 
-/// Every address and port of `version` and `protocol`, as a `protocols only` tuple (8.2.2).
+/// Returns every address and port of `version` and `protocol`, as a `protocols only` tuple (8.2.2).
 inline AddressTuple any_address(IpVersion version, std::uint8_t protocol) {
   AddressTuple tuple;
   tuple.form = AddressForm::kProtocolsOnly;

@@ -1,4 +1,4 @@
-// A policy rule as the table keeps it. There may be millions: every octet counts.
+// A policy rule as stored in the table. There may be millions, so every byte counts.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace simco::policy {
 
-/// Place of a rule in the table: stays with the rule for its life, then goes to another.
+/// Place of a rule in the table: stays the same for the life of the rule, then is reused.
 using RuleSlot = StrongId<struct RuleSlotTag>;
 
 inline constexpr RuleSlot kNoSlot{0xFFFF'FFFF};
@@ -24,6 +24,7 @@ struct RuleLink {
   RuleSlot next = kNoSlot;
 };
 
+/// A reserve, enable or disable rule.
 struct Rule {
   Instant expires_at;  ///< when its lifetime ends
   PolicyRuleId pid;
@@ -34,19 +35,20 @@ struct Rule {
       creating_tid;  ///< TID of the request that created it: chooses the stream of its AREs
   RuleLink by_owner;
   RuleLink by_expiry;
-  /// A0 and A3 as requested. Of a reserve rule: only IP version and protocol count, the rest is
+  /// A0 and A3 as requested. For a reserve rule only IP version and protocol are set; the rest is
   /// wildcards.
   AddressTuple internal;
   AddressTuple external;
   PerParameterSet parameters;
-  /// What it takes where it is enforced, or is about to.
+  /// Number of elements that it takes in the backend, or is about to take.
   std::uint16_t elements = 0;
   RuleKind kind = RuleKind::kEnable;
-  /// A change of it is with the backend: nobody else may change it until that is decided.
+  /// A change of it is with the backend: no other change may begin until that is settled.
   bool under_way = false;
-  /// Of a reserve rule: the IP version is only what the agent is told (a firewall, asked for any).
+  /// For a reserve rule: the agent left the IP version open (on a firewall), and the one in the
+  /// tuples is only for the reply.
   bool any_version = false;
-  /// Created, but not yet confirmed by the backend: nobody can see it.
+  /// Created, but not yet confirmed by the backend: no agent can see it.
   bool pending = false;
 };
 

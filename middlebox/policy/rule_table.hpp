@@ -1,6 +1,5 @@
-// Where policy rules live: slots that never move, found by PID, and chained through links inside
-// them (per owner, per moment of expiry). Memory is taken in chunks, so growing never copies a
-// rule.
+// The policy rules: slots that never move, found by PID, and chained by links in the rules (per
+// owner, per time of expiry). Memory is allocated in chunks, so growing never copies a rule.
 #pragma once
 
 #include <array>
@@ -13,6 +12,7 @@
 
 namespace simco::policy {
 
+/// All rules. Not thread-safe.
 class RuleTable {
  public:
   /// Rules in the table, pending ones included.
@@ -23,15 +23,15 @@ class RuleTable {
     return (*chunks_[slot.value / kChunk])[slot.value % kChunk];
   }
 
-  /// Slot of the rule with `pid`, or kNoSlot.
+  /// Returns the slot of the rule with `pid`, or kNoSlot.
   RuleSlot find(PolicyRuleId pid) const {
     const RuleSlot* slot = by_pid_.find(pid.value);
     return slot == nullptr ? kNoSlot : *slot;
   }
 
-  /// A fresh rule under `pid`, which is not in use.
+  /// Adds a rule under `pid`, which must not be in use, and returns its slot.
   RuleSlot insert(PolicyRuleId pid);
-  /// Forgets the rule; it is in no list any more.
+  /// Removes the rule, which must not be in any list.
   void erase(RuleSlot slot);
 
  private:
@@ -63,7 +63,7 @@ void append(RuleTable& rules, RuleList& list, RuleSlot slot) {
   list.last = slot;
 }
 
-/// Takes the rule in `slot` out of `list`, where it is.
+/// Removes the rule in `slot` from `list`, which must contain it.
 template <RuleLink Rule::* Link>
 void unlink(RuleTable& rules, RuleList& list, RuleSlot slot) {
   const RuleLink link = rules[slot].*Link;

@@ -252,7 +252,7 @@ TEST_F(Durable, ARuleThatCannotBeHadAgainIsForgotten) {
   {
     // A firewall's rule means nothing to a NAT.
     middlebox::ServerOptions nat;
-    nat.nat.mode = policy::Mode::kNat;
+    nat.nat.mode = policy::Mode::kTraditionalNat;
     nat.nat.outside = {{*parse_address("192.0.2.1"), 1}};
     auto copy = memory;
     Box box(copy, nat);

@@ -21,7 +21,7 @@ using test::with_agents;
 
 ServerOptions firewall() { return {}; }
 
-ServerOptions nat(policy::Mode mode = policy::Mode::kNat) {
+ServerOptions nat(policy::Mode mode = policy::Mode::kTraditionalNat) {
   ServerOptions options;
   options.nat.mode = mode;
   options.nat.outside = {{*parse_address("198.51.100.1"), 1}};

@@ -95,7 +95,7 @@ PerRequest per(const char* internal, const char* external, Direction direction,
 
 // Section 4.1: an agent that lost its session, and an administrator, find out what there is.
 TEST(Rfc5189, ExploringPolicyRules) {
-  Scenario scenario(box(policy::Mode::kNat));
+  Scenario scenario(box(policy::Mode::kTraditionalNat));
   std::vector<PolicyRuleId> made;
   GroupId group;
   {
@@ -235,7 +235,7 @@ TEST_P(Call, AnAttackerIsShutOut) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, Call,
-                         testing::Values(policy::Mode::kFirewall, policy::Mode::kNat,
+                         testing::Values(policy::Mode::kFirewall, policy::Mode::kTraditionalNat,
                                          policy::Mode::kTwiceNat));
 
 TEST(AgentAuthentication, Fails) {

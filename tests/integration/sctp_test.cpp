@@ -130,7 +130,7 @@ class SctpTest : public testing::TestWithParam<test::SctpStacks> {
 
 TEST_P(SctpTest, EveryTransaction) {
   options_.listen.sctp.streams = 3;
-  options_.nat.mode = policy::Mode::kNat;
+  options_.nat.mode = policy::Mode::kTraditionalNat;
   options_.nat.outside = {{*parse_address("198.51.100.1"), 4}};
   serve();
   auto& agent = make_agent();

@@ -28,7 +28,7 @@ TEST_P(EngineModel, AgreesOverALongRandomRun) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, EngineModel,
-                         testing::Combine(testing::Values(Mode::kFirewall, Mode::kNat,
+                         testing::Combine(testing::Values(Mode::kFirewall, Mode::kTraditionalNat,
                                                           Mode::kTwiceNat),
                                           testing::Values(1U, 2U)));
 

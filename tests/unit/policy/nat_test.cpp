@@ -242,7 +242,7 @@ TEST(Nat, SharingOutlivesARestart) {
 }
 
 TEST(Nat, CapabilitiesSayWhatItIs) {
-  for (const auto mode : {Mode::kFirewall, Mode::kNat, Mode::kTwiceNat}) {
+  for (const auto mode : {Mode::kFirewall, Mode::kTraditionalNat, Mode::kTwiceNat}) {
     MiddleboxCore box(mode == Mode::kFirewall ? MiddleboxCore::Options{} : nat(mode));
     auto& agent = box.agent("a");
     const auto told = box.engine.capabilities(agent.agent());

@@ -5,7 +5,7 @@
 
 namespace simco::policy {
 
-inline test::MiddleboxCore::Options nat(Mode mode = Mode::kNat) {
+inline test::MiddleboxCore::Options nat(Mode mode = Mode::kTraditionalNat) {
   test::MiddleboxCore::Options options;
   options.nat.mode = mode;
   options.nat.outside = {{*parse_address("198.51.100.1"), 2}};

@@ -77,7 +77,7 @@ TEST(Reserve, OnANatPeaGetsWhatIsHeldOnly) {
 }
 
 TEST(Reserve, AFailedPeaLeavesTheReservationAsItWas) {
-  for (const auto mode : {Mode::kFirewall, Mode::kNat, Mode::kTwiceNat}) {
+  for (const auto mode : {Mode::kFirewall, Mode::kTraditionalNat, Mode::kTwiceNat}) {
     MiddleboxCore box(mode == Mode::kFirewall ? MiddleboxCore::Options{} : nat(mode));
     auto& agent = box.agent("a");
     auto request = reservation();
