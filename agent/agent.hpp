@@ -6,19 +6,19 @@
 //     ...
 //     co_await agent.remove(rule.pid, use_awaitable);
 //
-// Before the other end of a call is known: reserve(), and enable_reserved() when it is.
+// If the other end of a call is not known yet: reserve() first, and enable_reserved() later.
 //
 // Every transaction takes an Asio completion token: a callback, boost::asio::use_future,
 // use_awaitable, as_tuple(...) and the rest. Many may be in flight at once, in any order; replies
-// are matched by their TIDs. Completion handlers are posted to their associated executor (the
-// agent's where they have none), never called from inside the initiating function.
+// are matched by their TIDs. Completion handlers are posted to their associated executor (by
+// default, the agent's) and never called from inside the initiating function.
 //
 // Threads: all members may be called from any thread if the agent's executor runs one handler at a
 // time (an io_context with one thread, or a strand).
 //
-// Errors: AgentError where the transaction got no reply, make_reply_error(code) where the middlebox
+// Errors: AgentError if the transaction got no reply, make_reply_error(code) if the middlebox
 // refused; see agent/error.hpp. After kConnectionLost or kMiddleboxTerminated call open() again:
-// rules outlive sessions (RFC 5189), reconnecting is the caller's decision.
+// rules outlive sessions (RFC 5189), and reconnecting is the caller's decision.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -46,32 +46,32 @@
 
 namespace simco::agent {
 
-/// What reserve() has got (5.3.9).
+/// The result of reserve() (5.3.9).
 struct ReservedRule {
   PolicyRuleId pid;  ///< for enable_reserved()
   GroupId group;
-  Lifetime lifetime;     ///< granted; may be less than asked for
+  Lifetime lifetime;     ///< granted; may be less than requested
   AddressTuple outside;  ///< address and ports of a NAT; `protocols only` on a firewall
   std::optional<AddressTuple> inside;  ///< on a twice NAT
 };
 
-/// A rule that disable() has made (5.3.17).
+/// The result of disable() (5.3.17).
 struct DisableRule {
   PolicyRuleId pid;
-  Lifetime lifetime;  ///< granted; may be less than asked for
+  Lifetime lifetime;  ///< granted; may be less than requested
 };
 
-/// A rule that enable() or enable_reserved() has made (5.3.10).
+/// The result of enable() and enable_reserved() (5.3.10).
 struct EnabledRule {
   PolicyRuleId pid;
   GroupId group;
-  Lifetime lifetime;     ///< granted; may be less than asked for
-  AddressTuple outside;  ///< where external hosts send to
+  Lifetime lifetime;     ///< granted; may be less than requested
+  AddressTuple outside;  ///< address and ports that external hosts send to
   std::optional<AddressTuple>
-      inside;  ///< where the internal host sends to; a traditional NAT has none
+      inside;  ///< address and ports that the internal host sends to; not on a traditional NAT
 };
 
-/// What status() tells of a rule (5.3.13 to 5.3.15). Which tuples are there depends on `kind`.
+/// The result of status() (5.3.13 to 5.3.15). Which tuples are set depends on `kind`.
 struct RuleStatus {
   enum class Kind : std::uint8_t { kReserved, kEnabled, kDisabled };
   Kind kind = Kind::kEnabled;
@@ -82,7 +82,7 @@ struct RuleStatus {
   std::optional<AddressTuple> inside;
   std::optional<AddressTuple> outside;
   std::optional<AddressTuple> external;
-  Lifetime lifetime;  ///< that remains
+  Lifetime lifetime;  ///< remaining
   std::string owner;
 };
 
@@ -90,13 +90,14 @@ using simco::RuleEvent;
 
 class Driver;
 
+/// One session with a middlebox at a time.
 class Agent {
  public:
   using Options = AgentOptions;
 
   explicit Agent(boost::asio::any_io_executor executor) : Agent(std::move(executor), Options{}) {}
   Agent(boost::asio::any_io_executor executor, const Options& options);
-  /// Breaks the connection if there is one; transactions end with AgentError::kConnectionLost.
+  /// Closes the connection, if any; transactions end with AgentError::kConnectionLost.
   ~Agent();
   Agent(const Agent&) = delete;
   Agent& operator=(const Agent&) = delete;
@@ -146,8 +147,8 @@ class Agent {
                                  std::forward<Token>(token));
   }
 
-  /// PDR transaction (8.8): blocks traffic and ends every rule that enables any of it, whoever owns
-  /// it. Signature: void(error_code, DisableRule).
+  /// PDR transaction (8.8): blocks traffic and ends every rule that allows any of it, whoever owns
+  /// the rule. Signature: void(error_code, DisableRule).
   template <class Token>
   auto disable(const PdrRequest& request, Token&& token) {
     return transact<DisableRule>(request, std::nullopt, &convert_disabled,
@@ -183,9 +184,9 @@ class Agent {
                                                std::forward<Token>(token));
   }
 
-  /// The next ARE notification (8.9), now or when it comes; fails when the session ends first. One
-  /// call at a time. Events are kept while nobody asks, up to kAgentEventsMax.
-  /// Signature: void(error_code, RuleEvent).
+  /// Completes with the next ARE notification (8.9), or fails if the session ends first. One call
+  /// at a time. Until they are taken, up to kAgentEventsMax events are kept. Signature:
+  /// void(error_code, RuleEvent).
   template <class Token>
   auto next_event(Token&& token) {
     return start<RuleEvent>(
@@ -203,7 +204,7 @@ class Agent {
   static void run(const std::shared_ptr<Driver>& driver,
                   std::move_only_function<void(Driver*)> work);
 
-  // Each answers false where the outcome is not what the transaction can come to.
+  // Each returns false if the outcome is not possible for the transaction.
   static bool convert_capabilities(const Outcome& outcome, Capabilities& result);
   static bool convert_nothing(const Outcome& outcome);
   static bool convert_reserved(const Outcome& outcome, ReservedRule& result);
@@ -247,8 +248,8 @@ class Agent {
   template <class Result, class Initiate, class Convert, class Token>
   auto start(Initiate initiate, Convert convert, Token&& token) {
     return boost::asio::async_initiate<Token, typename SignatureOf<Result>::Type>(
-        // Weak: a coroutine keeps this lambda for as long as it waits, and what it waits for is
-        // kept by the agent.
+        // Weak: a coroutine keeps this lambda as long as it waits, and the agent keeps what it
+        // waits for.
         [driver = std::weak_ptr(driver_), executor = executor_, initiate = std::move(initiate),
          convert](auto handler) mutable {
           auto done = erase<Result>(executor, std::move(handler), convert);

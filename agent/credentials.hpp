@@ -1,4 +1,5 @@
-// Names and secrets from the command line. Secrets come from files: a command line is no secret.
+// Names and secrets from the command line. Secrets come from files, because a command line is
+// visible to other users.
 #pragma once
 
 #include <expected>
@@ -8,10 +9,11 @@
 
 namespace simco::agent {
 
-/// The content of the file without the end of its last line, or what is wrong.
+/// Returns the content of the file without a line break at its end, or an error message.
 std::expected<std::string, std::string> read_secret_file(const std::string& path);
 
-/// For the options --name and --secret-file, which go together.
+/// Reads the credentials for the options --name and --secret-file, of which either both or none
+/// must be given. Returns an error message on failure.
 std::expected<Credentials, std::string> read_credentials(const std::string& name,
                                                          const std::string& secret_file);
 

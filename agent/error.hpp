@@ -1,5 +1,5 @@
-// What can go wrong for an agent, as error codes: ours (AgentError) and the middlebox's (the
-// negative replies of RFC 4540 section 4.2.3).
+// The errors of an agent as error codes: ours (AgentError) and the middlebox's (the negative
+// replies of RFC 4540 section 4.2.3).
 #pragma once
 
 #include <boost/system/error_code.hpp>
@@ -13,22 +13,23 @@
 
 namespace simco::agent {
 
+/// Why a transaction got no reply, or a session ended.
 enum class AgentError : std::uint8_t {
-  kNotOpen = 1,            ///< no session is open: open() first
+  kNotOpen = 1,            ///< no session is open: call open() first
   kAlreadyOpen,            ///< open() was called while a session is open or being opened
   kTimeout,                ///< no reply in time; the middlebox may have carried out the request
-  kConnectionLost,         ///< the connection broke; open() again, rules outlive sessions
-  kTerminated,             ///< close() ended the session before the reply came
+  kConnectionLost,         ///< the connection was lost; call open() again, rules outlive sessions
+  kTerminated,             ///< close() ended the session before the reply arrived
   kMiddleboxTerminated,    ///< the middlebox ended the session (AST)
-  kBadlyFormedMessage,     ///< the middlebox could not read our message (BFM)
-  kAuthenticationNeeded,   ///< the middlebox asks for authentication and no secret is configured
-  kMiddleboxNotAuthentic,  ///< the middlebox could not prove that it knows the secret
-  kProtocolError,          ///< the middlebox broke the protocol
-  kOverloaded,             ///< too much is queued to the middlebox already
+  kBadlyFormedMessage,     ///< the middlebox rejected a message as badly formed (BFM)
+  kAuthenticationNeeded,   ///< the middlebox requires authentication and no secret is configured
+  kMiddleboxNotAuthentic,  ///< the middlebox failed to authenticate itself
+  kProtocolError,          ///< the middlebox violated the protocol
+  kOverloaded,             ///< too many requests are queued for the middlebox
   kTidsExhausted,          ///< the session has used up its transaction identifiers: open a new one
 };
 
-/// One sentence for `error`.
+/// Returns a sentence for `error`.
 std::string_view to_string(AgentError error);
 
 /// Category of AgentError; its name is "simco.agent".
@@ -40,14 +41,14 @@ const boost::system::error_category& reply_category();
 boost::system::error_code make_error_code(AgentError error);
 boost::system::error_code make_reply_error(NegativeReplyCode code);
 
-/// The negative reply behind `error`, if it is one.
+/// Returns the negative reply of `error`, or nullopt if it is not one.
 std::optional<NegativeReplyCode> negative_reply(const boost::system::error_code& error);
 
-/// The error that the end of a session is to its transactions.
+/// Returns the error with which the end of a session completes its transactions.
 boost::system::error_code error_of(SessionEnd end, std::optional<NegativeReplyCode> code);
 
-/// The error that the end of a transaction is: none for a positive reply. `session_end`: why the
-/// session is over, if it is.
+/// Returns the error for the end of a transaction: none for a positive reply. `session_end`: why
+/// the session ended, if it did.
 boost::system::error_code error_of(TransactionEnd end, const Body* reply,
                                    const boost::system::error_code& session_end);
 

@@ -1,6 +1,5 @@
-// A session over a connection, without transactions: what the agent library and the load generator
-// have in common. Replies come back by TID; what they mean and how long to wait is the user's
-// business.
+// A session over a connection, without transactions: common to the agent library and the load
+// generator. Replies are identified by TID; their meaning and their timeouts are up to the user.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -16,7 +15,7 @@
 
 namespace simco::agent {
 
-/// Belongs to one event loop and its thread.
+/// Connection and session. Belongs to one event loop and its thread.
 class Link final : private net::ChannelHandler, private AgentSession::Host {
  public:
   /// Called from the loop, never from inside a call to the link, which must not be destroyed by
@@ -29,16 +28,17 @@ class Link final : private net::ChannelHandler, private AgentSession::Host {
     virtual void on_reply(TransactionId tid, const Body& body) = 0;
     /// An ARE notification.
     virtual void on_rule_event(PolicyRuleId pid, Lifetime lifetime) = 0;
-    /// The replies of one read have been handed out, or the output queue has emptied.
+    /// All replies of one read have been delivered, or the output queue has drained.
     virtual void on_turn() = 0;
-    /// No session, or no longer; the last call. AgentError::kTerminated after an orderly close().
+    /// The session could not be opened, or has ended; the last call. AgentError::kTerminated after
+    /// an orderly close().
     virtual void on_down(const boost::system::error_code& reason) = 0;
 
    protected:
     ~Observer() = default;
   };
 
-  /// `read_buffer` is shared with whatever else runs on this loop.
+  /// `read_buffer` may be shared with all other connections of this loop.
   Link(const boost::asio::any_io_executor& executor, net::ReadBuffer& read_buffer,
        Observer& observer, AgentSession::Authentication authentication = {},
        net::TransportOptions transport = {});
@@ -46,22 +46,23 @@ class Link final : private net::ChannelHandler, private AgentSession::Host {
   Link& operator=(const Link&) = delete;
   ~Link();
 
-  /// Connects and establishes a session; on_open() or on_down() follows. Once in a link's life.
+  /// Connects and establishes a session; on_open() or on_down() follows. May be called once.
   void open(const net::HostPort& target, std::chrono::milliseconds timeout);
-  /// Queues a request for flush() and answers its TID; see AgentSession::request(). Nothing, too,
-  /// when the output queue is full (full() tells).
+  /// Queues a request for flush() and returns its TID. Returns nullopt if AgentSession::request()
+  /// does, or if the output queue is full().
   std::optional<TransactionId> request(const Body& body,
                                        std::optional<TransactionId> same_stream_as = std::nullopt);
+  /// Sends what was queued.
   void flush();
   /// Ends the session with ST; on_down() follows.
   void close();
 
   bool is_open() const { return !down_ && session_ && session_->state() == SessionState::kOpen; }
-  /// Has no room for a further request at the moment.
+  /// True if the output queue has no room for a further request at the moment.
   bool full() const;
-  /// Octets queued here and not taken by the transport.
+  /// Returns the octets that are queued and not yet accepted by the transport.
   std::size_t queued() const { return channel_ ? channel_->queued() : 0; }
-  /// Null before the connection is there.
+  /// Returns null before the connection is established.
   const net::MessageChannel* channel() const { return channel_.get(); }
 
  private:

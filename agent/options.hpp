@@ -1,4 +1,4 @@
-// How an agent reaches a middlebox, and who it is.
+// How an agent connects to a middlebox, and how it authenticates.
 #pragma once
 
 #include <chrono>
@@ -11,16 +11,17 @@
 
 namespace simco::agent {
 
+/// Options of Agent and of everything below it.
 struct AgentOptions {
   /// For open() as a whole, and for each transaction from its call to its reply.
   std::chrono::milliseconds timeout = kAgentTimeoutDefault;
-  /// Our name and secret, for a middlebox that asks; without, open() then fails with
-  /// AgentError::kAuthenticationNeeded.
+  /// Our name and secret. Without them, open() fails with AgentError::kAuthenticationNeeded if the
+  /// middlebox asks for them.
   std::optional<Credentials> credentials = {};
-  /// Makes the middlebox prove that it knows this; if it cannot, open() fails with
+  /// Requires the middlebox to authenticate with this secret; if it fails, open() fails with
   /// AgentError::kMiddleboxNotAuthentic.
   std::optional<std::string> middlebox_secret = {};
-  /// How the middlebox is reached. With the userland SCTP stack all agents of a process share one
+  /// How to connect. With the userland SCTP stack all agents of a process share one
   /// executor, see NetError::kOtherEventLoop.
   net::TransportOptions transport = {};
 };

@@ -42,7 +42,8 @@ class StreamAgent final : private AgentSession::Host {
     AgentSession::Authentication authentication = {};
   };
 
-  /// The connection is there at `now`: queues the SE request. `observer` must outlive the agent.
+  /// Creates an agent for a connection that is established at `now`, and queues the SE request.
+  /// `observer` must outlive the agent.
   StreamAgent(Observer& observer, const Options& options, Instant now);
 
   /// Sends a policy rule request. `rule`: the one that it is about, if that exists already. Returns
@@ -53,25 +54,25 @@ class StreamAgent final : private AgentSession::Host {
   /// Ends the session with ST (7.4); replies that are due still come.
   void close(Instant now);
 
-  /// Octets have arrived. Ignored once the session is over.
+  /// Takes octets that arrived. Ignored once the session has ended.
   void feed(std::span<const std::byte> octets);
-  /// The connection is gone: everything that waits ends with AgentError::kConnectionLost.
+  /// The connection was lost: all open requests end with AgentError::kConnectionLost.
   void connection_lost() { end(AgentError::kConnectionLost); }
 
-  /// When on_deadline() must be called, if at all. Calling it earlier does no harm.
+  /// Returns when on_deadline() must be called, if at all. Calling it earlier is harmless.
   std::optional<Instant> next_deadline() const;
   void on_deadline(Instant now);
 
-  /// Octets for the middlebox. Valid until the next call of a member that is not const.
+  /// Returns octets for the middlebox, valid until the next call of a non-const member.
   std::span<const std::byte> output() const;
-  /// The first `count` octets of output() were handed to the connection.
+  /// Removes the first `count` octets of output(), which were passed to the connection.
   void consume(std::size_t count);
 
-  /// The oldest rule event that was not taken yet (5.3.19).
+  /// Returns the oldest rule event that was not taken yet (5.3.19), or nullopt.
   std::optional<RuleEvent> take_event() { return transactions_.take_event(); }
   bool is_open() const { return session_.state() == SessionState::kOpen; }
   bool over() const { return over_; }
-  /// Why the session is over.
+  /// Returns why the session ended.
   const boost::system::error_code& end_reason() const { return end_reason_; }
 
  private:

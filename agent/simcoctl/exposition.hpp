@@ -1,5 +1,4 @@
-// Prometheus' text exposition format 0.0.4, as far as it carries figures: what a middlebox's
-// /metrics says.
+// Reads the metrics of a middlebox: samples in Prometheus' text exposition format 0.0.4.
 #pragma once
 
 #include <map>
@@ -9,21 +8,24 @@
 
 namespace simco::ctl {
 
-/// One line: a value, and the labels that tell it from others of its name.
+/// One sample: a value, and the labels that distinguish it from others of the same name.
 struct Sample {
   std::map<std::string, std::string> labels;
   double value = 0;
-  /// The label's value, or an empty text.
+  /// Returns the label's value, or an empty string.
   std::string label(const std::string& name) const;
 };
 
+/// All samples of one response, by name.
 class Exposition {
  public:
-  /// Lines that are none of the format are passed over.
+  /// Parses `text`; lines that are not in the format are ignored.
   explicit Exposition(std::string_view text);
 
+  /// Returns all samples called `name`.
   const std::vector<Sample>& all(const std::string& name) const;
-  /// Sum of the samples called `name` whose labels agree with `labels`; 0 where there are none.
+  /// Returns the sum of the samples called `name` whose labels include `labels`; 0 if there are
+  /// none.
   double sum(const std::string& name, const std::map<std::string, std::string>& labels = {}) const;
   bool has(const std::string& name) const { return samples_.contains(name); }
 
@@ -31,8 +33,7 @@ class Exposition {
   std::map<std::string, std::vector<Sample>> samples_;
 };
 
-/// The buckets of a histogram: how many observations were at most so large. From what was counted
-/// between `before` and `now`.
+/// A histogram of the observations between `before` and `now`.
 class Distribution {
  public:
   Distribution(const Exposition& before, const Exposition& now, const std::string& name,
@@ -40,8 +41,8 @@ class Distribution {
 
   double count() const { return count_; }
   double mean() const { return count_ > 0 ? sum_ / count_ : 0; }
-  /// Where a share `q` of the observations is below, assumed to be spread evenly within their
-  /// bucket; the largest bound where it is beyond all.
+  /// Returns the quantile `q` (0 to 1), interpolated within its bucket; the largest bound if it is
+  /// in the last bucket.
   double quantile(double q) const;
 
  private:

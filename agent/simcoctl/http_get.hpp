@@ -1,4 +1,4 @@
-// The little of HTTP that reading a middlebox's metrics takes.
+// Just enough HTTP to read the metrics of a middlebox.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace simco::ctl {
 
-/// What the server at `from` answers to GET `path` (HTTP/1.0, so neither chunks nor a connection
-/// that stays). Blocks. Throws boost::system::system_error if it cannot be reached or takes too
-/// long, and std::runtime_error with a sentence if the status is not 200 or the answer is not
-/// whole.
+/// Returns the body of the response of the server at `from` to GET `path` (HTTP/1.0, so without
+/// chunks and persistent connections). Blocks. Throws boost::system::system_error if the server
+/// cannot be reached or takes too long, and std::runtime_error with a sentence if the status is not
+/// 200 or the response is incomplete.
 std::string http_get(const net::HostPort& from, const std::string& path);
 
 }  // namespace simco::ctl

@@ -6,9 +6,9 @@
 
 namespace simco::ctl {
 
-/// Longest wait for what an HTTP server answers as a whole.
+/// Maximum time for a complete HTTP response.
 inline constexpr std::chrono::seconds kHttpPatience{5};
-/// Longest answer of an HTTP server, octets.
+/// Maximum size of an HTTP response, bytes.
 inline constexpr std::size_t kHttpAnswerMax = 16 * 1024 * 1024;
 
 }  // namespace simco::ctl

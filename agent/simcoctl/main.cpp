@@ -1,4 +1,5 @@
-// simcoctl: one transaction with a middlebox, from the command line.
+// simcoctl: opens a session, runs one command, prints the result, and closes the session. `top`
+// reads the metrics instead and needs no session.
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -21,7 +22,7 @@ using boost::asio::awaitable;
 using boost::system::error_code;
 constexpr auto kToken = boost::asio::as_tuple(boost::asio::use_awaitable);
 
-/// Runs one command; each step answers whether it went well, having said so if not.
+/// Runs one command. Each step prints its result or error and returns whether it succeeded.
 class Runner {
  public:
   Runner(agent::Agent& agent, const ctl::Printer& printer) : agent_(agent), printer_(printer) {}
@@ -84,7 +85,7 @@ class Runner {
     if (!error) printer_.print_lifetime(pid, Lifetime{0});
     co_return ok(error, about("delete", pid));
   }
-  /// With `listed`, a rule that has ended since it was listed is passed over.
+  /// With `listed`, a rule that has ended since it was listed is skipped.
   awaitable<bool> status(PolicyRuleId pid, bool listed) {
     auto [error, rule] = co_await agent_.status(pid, kToken);
     const bool ended = agent::negative_reply(error) == NegativeReplyCode::kNoSuchRule;
@@ -115,7 +116,7 @@ awaitable<bool> run(agent::Agent& agent, const ctl::Options& options, const ctl:
   Runner runner(agent, printer);
   const bool good = co_await std::visit([&](const auto& command) { return runner.run(command); },
                                         options.command);
-  // The answer is there: that the goodbye may fail does not matter.
+  // The result is complete; a failure to close the session does not matter.
   co_await agent.close(kToken);
   co_return good;
 }
@@ -148,7 +149,7 @@ int main(int argc, char** argv) {
     });
   });
   io.run();
-  // That is how a watch ends; anything else may have been cut short.
+  // A watch ends by an interrupt; any other command was cut short.
   if (interrupted && !std::holds_alternative<ctl::Watch>(options->command)) return 1;
   return good ? 0 : 1;
 }

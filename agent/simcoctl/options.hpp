@@ -13,41 +13,48 @@
 
 namespace simco::ctl {
 
+/// lifetime PID SECONDS
 struct Lifetimes {
   PolicyRuleId pid;
   Lifetime lifetime;
 };
+/// delete PID...
 struct Delete {
   std::vector<PolicyRuleId> pids;
 };
+/// status PID...
 struct Status {
   std::vector<PolicyRuleId> pids;
 };
+/// list [--full]
 struct List {
   bool in_full = false;  ///< with the status of each rule
 };
+/// watch [--count N]
 struct Watch {
-  std::uint64_t count = 0;  ///< events after which to end; 0: none
+  std::uint64_t count = 0;  ///< exit after this many events; 0: never
 };
 
-/// What to do: a request as it goes out, or one of the above.
+/// The command: a request as it is sent, or one of the above.
 using Command = std::variant<PerRequest, PeaRequest, PrrRequest, PdrRequest, Lifetimes, Delete,
                              Status, List, Watch>;
 
+/// The parsed command line.
 struct Options {
   net::HostPort target{"127.0.0.1", kSimcoPort};
   agent::Agent::Options agent;
   bool json = false;
   Command command;
-  std::optional<Top> top;  ///< instead of the command: no session is needed
+  std::optional<Top> top;  ///< instead of `command`; needs no session
 };
 
-/// What to print instead of running, and the exit code.
+/// The text to print instead of running, and the exit status.
 struct UsageExit {
   std::string text;
   int code = 2;
 };
 
+/// Parses the command line and reads the files that it names.
 std::expected<Options, UsageExit> parse_options(int argc, const char* const* argv);
 
 }  // namespace simco::ctl

@@ -1,4 +1,4 @@
-// What simcoctl says: a line for people, or JSON.
+// The output of simcoctl: lines of text, or JSON.
 #pragma once
 
 #include <boost/system/error_code.hpp>
@@ -9,6 +9,7 @@
 
 namespace simco::ctl {
 
+/// Prints results on standard output, each flushed at once.
 class Printer {
  public:
   explicit Printer(bool json) : json_(json) {}
@@ -20,7 +21,8 @@ class Printer {
   void print(const agent::RuleEvent& event) const;
   void print(const std::vector<PolicyRuleId>& pids) const;
   void print_lifetime(PolicyRuleId pid, Lifetime lifetime) const;
-  /// On standard error; as JSON on standard output too, so that a script finds it there.
+  /// Prints an error on standard error and, in JSON mode, also as JSON on standard output, where
+  /// scripts look for it.
   void print_error(const boost::system::error_code& error, const std::string& doing) const;
 
  private:

@@ -1,4 +1,4 @@
-// simcoctl top: what a middlebox is doing, from its metrics, again and again.
+// simcoctl top: a live view of a middlebox, from its metrics.
 #pragma once
 
 #include <chrono>
@@ -11,13 +11,14 @@
 
 namespace simco::ctl {
 
+/// Options of the command.
 struct Top {
   net::HostPort metrics{"127.0.0.1", 9464};
   std::chrono::milliseconds interval{1000};
-  std::uint64_t count = 0;  ///< views after which to end; 0: none
+  std::uint64_t count = 0;  ///< exit after this many updates; 0: never
 };
 
-/// What happened between two readings of the metrics, and how things stand at the second.
+/// Rates between two readings of the metrics, and the levels at the second.
 struct View {
   struct Transactions {
     std::string type;
@@ -36,21 +37,24 @@ struct View {
   double connections = 0, sessions = 0, groups = 0;
   double reserved = 0, enabled = 0, disable = 0;
   std::vector<Transactions> transactions;  ///< by type
-  std::vector<Phase> phases;               ///< in which something happened
+  std::vector<Phase> phases;               ///< with at least one observation
   double batch_mean = 0, batch_p99 = 0;
   double expired_per_s = 0;
   double backend_refused_per_s = 0, backend_no_resources_per_s = 0;
   double authentication_failures_per_s = 0, sessions_refused_per_s = 0;
-  double store_failures = 0;  ///< since it was started
-  std::vector<Pool> pools;    ///< that there are
+  double store_failures = 0;  ///< since the start of the middlebox
+  std::vector<Pool> pools;    ///< with addresses
 };
 
+/// Returns the view for two readings, `seconds` apart.
 View compare(const Exposition& before, const Exposition& now, double seconds);
+/// Returns the view as text.
 std::string to_text(const View& view);
-/// One line.
+/// Returns the view as one line of JSON.
 std::string to_json(const View& view);
 
-/// Shows views until it has shown enough of them or is interrupted; answers the exit code.
+/// Prints views until `top.count` is reached or the program is interrupted. Returns the exit
+/// status.
 int run_top(const Top& top, bool json);
 
 }  // namespace simco::ctl

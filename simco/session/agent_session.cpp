@@ -3,8 +3,8 @@
 namespace simco {
 namespace {
 
-/// As decode(), but a negative reply that nobody has defined, or with attributes that it should not
-/// have, is a negative reply all the same: the request has failed (doc/rfc4540.md, reading 33).
+/// As decode(), but accepts a negative reply that is undefined or has unexpected attributes: the
+/// request has failed in any case (doc/rfc4540.md, reading 33).
 std::expected<Message, DecodeError> decode_leniently(std::span<const std::byte> octets) {
   auto message = decode(octets);
   if (message || section6_step(message.error()) < 4) return message;
@@ -24,8 +24,8 @@ void AgentSession::establish() {
   SIMCO_ASSERT(state_ == SessionState::kClosed && !control_ && !ended_);
   control_ = tids_.next();
   SeRequest request;
-  // A challenge makes the middlebox answer with SA, and so gives it the chance to ask for our name
-  // where it would take us without one.
+  // A challenge makes the middlebox answer with SA, which lets it ask for our name even if it would
+  // accept us without one.
   if (authentication_.middlebox_secret || authentication_.credentials) {
     challenge_ = random_challenge();
     request.challenge = Challenge{{*challenge_}};

@@ -16,20 +16,21 @@
 
 namespace simco {
 
-/// Why a session of an agent is over.
+/// Why a session of an agent ended.
 enum class SessionEnd : std::uint8_t {
   kTerminated,             ///< ST was answered
   kRefused,                ///< SE or SA got a negative reply
   kMiddleboxTerminated,    ///< AST notification
-  kBadlyFormedMessage,     ///< BFM notification: the middlebox could not read what we sent
-  kAuthenticationNeeded,   ///< the middlebox asks for authentication and we have no secret
-  kMiddleboxNotAuthentic,  ///< the middlebox could not prove who it is
-  kProtocolError,          ///< the middlebox sent what no middlebox may send
+  kBadlyFormedMessage,     ///< BFM notification: the middlebox rejected a message as badly formed
+  kAuthenticationNeeded,   ///< the middlebox requires authentication and we have no secret
+  kMiddleboxNotAuthentic,  ///< the middlebox failed to authenticate itself
+  kProtocolError,          ///< the middlebox violated the protocol
 };
 
+/// The session state machine of an agent. Not thread-safe.
 class AgentSession {
  public:
-  /// Receives what the session has to say. A call must not come back into the session, except that
+  /// Receives the output of the session. Calls must not re-enter the session, except that
   /// on_open(), on_reply() and on_rule_event() may call request().
   class Host {
    public:
@@ -42,17 +43,18 @@ class AgentSession {
     virtual void on_reply(TransactionId tid, const Body& reply) = 0;
     /// ARE notification: the rule now lives this long; 0: it is gone.
     virtual void on_rule_event(PolicyRuleId pid, Lifetime lifetime) = 0;
-    /// The session is over; the connection is to be closed. `code` comes with kRefused.
+    /// The session ended; close the connection. `code` is set with kRefused.
     virtual void on_end(SessionEnd end, std::optional<NegativeReplyCode> code) = 0;
 
    protected:
     ~Host() = default;
   };
 
-  /// How the two sides prove to each other who they are.
+  /// How the two sides authenticate.
   struct Authentication {
-    std::optional<Credentials> credentials;       ///< ours, for a middlebox that asks
-    std::optional<std::string> middlebox_secret;  ///< asks the middlebox to prove that it knows it
+    std::optional<Credentials> credentials;  ///< ours, if the middlebox asks for them
+    std::optional<std::string>
+        middlebox_secret;  ///< if set, the middlebox must authenticate with it
   };
 
   /// `streams`: outbound streams of the association at this end (TCP: 1).
@@ -62,17 +64,17 @@ class AgentSession {
 
   SessionState state() const { return state_; }
 
-  /// Sends the SE request, with a challenge where either side is to authenticate.
+  /// Sends the SE request, with a challenge if either side authenticates.
   void establish();
-  /// Sends a policy rule request and returns its TID. With `same_stream_as` the TID falls on that
-  /// TID's stream. Nothing is sent, and nothing returned, where the session is not OPEN or the
-  /// stream has no TID left: a new session is needed.
+  /// Sends a policy rule request and returns its TID. With `same_stream_as`, the TID is on that
+  /// TID's stream. Sends nothing and returns nullopt if the session is not OPEN, or if the stream
+  /// has no TID left, in which case a new session is needed.
   std::optional<TransactionId> request(const Body& body,
                                        std::optional<TransactionId> same_stream_as = std::nullopt);
-  /// Sends the ST request, if a session is there to be ended.
+  /// Sends the ST request if a session is established.
   void terminate();
 
-  /// A whole message from the middlebox.
+  /// Takes a complete message from the middlebox.
   void on_message(std::span<const std::byte> octets);
 
  private:
@@ -84,7 +86,7 @@ class AgentSession {
   Host& host_;
   TidAllocator tids_;
   Authentication authentication_;
-  std::optional<ChallengeOctets> challenge_;  ///< that the middlebox has to answer
+  std::optional<ChallengeOctets> challenge_;  ///< that the middlebox must answer
   SessionState state_ = SessionState::kClosed;
   /// TID of the SE, SA or ST request that is not answered yet.
   std::optional<TransactionId> control_;

@@ -1,7 +1,6 @@
-// What an agent remembers of its session: which transactions wait for their replies and until when,
-// on which stream messages about a rule travel, and which rule events (ARE) have not been taken
-// yet. No sockets, no clock, no timers: TIDs, messages and times go in; completions and a deadline
-// come out.
+// The bookkeeping of an agent's session: open transactions and their deadlines, the stream of each
+// rule, and rule events (ARE) that have not been taken yet. No sockets, no clock, no timers: TIDs,
+// messages and times go in; completions and a deadline come out.
 //
 // Threads: none of its own; use one object from one thread at a time.
 #pragma once
@@ -37,6 +36,7 @@ enum class TransactionEnd : std::uint8_t {
   kSessionEnded,  ///< the session ended first; the middlebox may have carried out the request
 };
 
+/// Open transactions, streams and events of one session.
 class AgentTransactions {
  public:
   /// Receives the end of a transaction, once. `reply` is null unless the end is kReplied; views in
@@ -46,39 +46,39 @@ class AgentTransactions {
   /// `streams`: outbound streams of the association at this end, at least 1 (TCP: 1).
   explicit AgentTransactions(std::uint16_t streams = 1) : streams_(streams) {}
 
-  /// Replaces the number of streams; only while nothing is known of any rule.
+  /// Changes the number of streams. Must be called before the first transaction.
   void set_streams(std::uint16_t streams);
 
   /// True if no further transaction can wait for a reply (kAgentPendingMax).
   bool full() const { return pending_.size() >= kAgentPendingMax; }
-  /// Transactions that wait for their replies.
+  /// Returns the number of open transactions.
   std::size_t pending() const { return pending_.size(); }
 
-  /// The TID whose stream a request about `rule` must take, because all messages about one rule
-  /// share a stream; nothing if any stream will do.
+  /// Returns a TID on whose stream a request about `rule` must be sent, because all messages about
+  /// one rule share a stream; nullopt if any stream will do.
   std::optional<TransactionId> stream_of(std::optional<PolicyRuleId> rule) const;
 
   /// A request was sent with `tid` and waits for its reply until `deadline`. `rule` is the one that
-  /// it is about, if that exists already. A deadline before an earlier call's is taken for
-  /// that one's.
+  /// it is about, if that exists already. A deadline before that of an earlier call is treated as
+  /// equal to it.
   void start(TransactionId tid, std::optional<PolicyRuleId> rule, Instant deadline,
              Completion done);
 
-  /// A reply has arrived. One whose transaction has timed out, or never was, is ignored.
+  /// Completes the transaction of a reply. A reply without an open transaction is ignored.
   void on_reply(TransactionId tid, const Body& reply);
 
-  /// When on_deadline() must be called, if at all. Calling it earlier does no harm.
+  /// Returns when on_deadline() must be called, if at all. Calling it earlier is harmless.
   std::optional<Instant> next_deadline() const;
-  /// Completes, with kTimedOut, what waited until `now` or earlier.
+  /// Completes all transactions whose deadline is `now` or earlier with kTimedOut.
   void on_deadline(Instant now);
 
-  /// An ARE notification has arrived.
+  /// Keeps the event of an ARE notification.
   void on_rule_event(PolicyRuleId pid, Lifetime lifetime);
-  /// The oldest rule event that was not taken yet; nothing if there is none.
+  /// Returns and removes the oldest rule event, or nullopt if there is none.
   std::optional<RuleEvent> take_event();
 
-  /// The session is over: completes every transaction with kSessionEnded and forgets the streams.
-  /// Rule events stay and can still be taken.
+  /// The session ended: completes every transaction with kSessionEnded and forgets the streams.
+  /// Rule events can still be taken.
   void end();
 
  private:

@@ -1,5 +1,5 @@
-// Proofs of identity for SA (RFC 4540 section 7.3 leaves the mechanism open). Each side proves that
-// it knows a secret by an HMAC-SHA256 over the other's challenge:
+// Authentication tokens for SA (RFC 4540 section 7.3 leaves the mechanism open). Each side proves
+// that it knows a secret by an HMAC-SHA256 over the other's challenge:
 //
 //   agent's token       name NUL HMAC(secret, "simco-agent" NUL challenge NUL name)
 //   middlebox's token   HMAC(secret, "simco-middlebox" NUL challenge)
@@ -28,26 +28,27 @@ struct Credentials {
   std::string secret;  ///< any octets, shared with the middlebox
 };
 
-/// 32 octets from the system's random number generator; throws std::system_error where it has none.
+/// Returns 32 octets from the system's random number generator. Throws std::system_error on
+/// failure.
 ChallengeOctets random_challenge();
 
-/// The agent's answer to the middlebox's challenge.
+/// Returns the agent's answer to the middlebox's challenge.
 std::vector<std::byte> make_agent_token(const Credentials& credentials,
                                         std::span<const std::byte> challenge);
 
-/// The name in an agent's token; nothing where it has not the form of one.
+/// Returns the name in an agent's token, or nullopt if it is malformed.
 std::optional<std::string_view> name_in_agent_token(std::span<const std::byte> token);
 
-/// Does `token`, which has the form of one, prove that its sender knows `secret`? Takes the same
-/// time wherever it differs.
+/// True if `token`, which must be well-formed, proves that its sender knows `secret`. Compares in
+/// constant time.
 bool check_agent_token(std::span<const std::byte> token, std::string_view secret,
                        std::span<const std::byte> challenge);
 
-/// The middlebox's answer to an agent's challenge.
+/// Returns the middlebox's answer to an agent's challenge.
 std::vector<std::byte> make_middlebox_token(std::string_view secret,
                                             std::span<const std::byte> challenge);
 
-/// Does `token` prove that the middlebox knows `secret`?
+/// True if `token` proves that the middlebox knows `secret`. Compares in constant time.
 bool check_middlebox_token(std::span<const std::byte> token, std::string_view secret,
                            std::span<const std::byte> challenge);
 

@@ -6,14 +6,13 @@
 
 namespace simco {
 
-/// How long opening a session may take, and how long a transaction waits for its reply, unless told
-/// otherwise.
+/// Default timeout for opening a session and for the reply to a transaction.
 inline constexpr std::chrono::seconds kAgentTimeoutDefault{60};
-/// Transactions of one agent that may wait for their replies.
+/// Maximum number of open transactions of one agent.
 inline constexpr std::size_t kAgentPendingMax = 1'048'576;
-/// Rule events kept until they are taken; beyond this the oldest are dropped and counted.
+/// Maximum number of rule events that are kept; beyond it, the oldest are dropped and counted.
 inline constexpr std::size_t kAgentEventsMax = 65'536;
-/// Octets that AgentStream queues for the middlebox; beyond this it takes no further request.
+/// Octets of output beyond which StreamAgent accepts no further request.
 inline constexpr std::size_t kAgentOutputMax = 1'048'576;
 
 }  // namespace simco
