@@ -9,16 +9,17 @@
 
 namespace simco::middlebox {
 
+/// Agents and secrets of a configuration.
 struct Agents {
   policy::AgentDirectory directory = policy::AgentDirectory::open_to_all();
-  std::string secret;  ///< the middlebox's own; empty: it has none
+  std::string secret;  ///< the middlebox's own; empty: none
 };
 
 /// True for the keys of a configuration file that read_agents() reads.
 bool is_agents_key(std::string_view key);
 
-/// Reads the agents of the file `path`, parsed as `table`. Without any `[[agent]]` everybody may do
-/// everything. The error is "path:line: what is wrong".
+/// Reads the agents of the file `path`, parsed as `table`. Without any `[[agent]]`, every agent may
+/// do everything. Returns the error as "path:line: what is wrong".
 std::expected<Agents, std::string> read_agents(const toml::table& table, const std::string& path);
 
 }  // namespace simco::middlebox

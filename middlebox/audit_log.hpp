@@ -1,5 +1,5 @@
-// What the middlebox did to policy rules, for whom: a line for each change, in the form name=value
-// that people and journalctl | grep read alike. No I/O: lines go to a sink.
+// The audit log: a line for each change of a policy rule, in the form name=value, readable for
+// people and scripts. No I/O: lines go to a sink.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,21 @@
 
 namespace simco::middlebox {
 
-/// The line, without its end. Whatever is in names, it is one line, and its fields can be told.
+/// Returns the line without a line feed. Whatever bytes names have, it is one line with separable
+/// fields.
 std::string audit_line(const rule::Decision& decision);
 
-/// Writes audit lines, no more than some in a second: what a peer can cause must not fill a disk.
+/// Writes audit lines at a limited rate, so that a peer cannot fill the disk.
 class AuditLog {
  public:
   using Sink = std::function<void(const std::string& line)>;
 
-  /// Up to `lines_per_second`, and as many at once; 0: none at all.
+  /// Writes up to `lines_per_second`, also in one burst; 0: none.
   AuditLog(std::uint32_t lines_per_second, Sink sink);
 
+  /// Writes a line, or counts it if the limit is reached.
   void record(const rule::Decision& decision, Instant now);
-  /// Says how many changes have gone unrecorded since the last line, if any.
+  /// Writes how many changes were left out since the last line, if any.
   void flush();
 
  private:

@@ -1,4 +1,4 @@
-// The two clocks that the middlebox goes by, so that tests and simulations can have their own.
+// The two clocks of the middlebox, as an interface for tests and simulations.
 #pragma once
 
 #include <chrono>
@@ -8,11 +8,13 @@
 
 namespace simco::middlebox {
 
+/// Monotonic time and wall clock.
 class Clock {
  public:
-  /// Monotonic: lifetimes and timeouts.
+  /// Returns the monotonic time, for lifetimes and timeouts.
   virtual Instant now() const = 0;
-  /// Wall clock, milliseconds since 1970-01-01 00:00 UTC: what is kept across a restart.
+  /// Returns the wall clock, milliseconds since 1970-01-01 00:00 UTC, for times that must survive a
+  /// restart.
   virtual std::int64_t wall_ms() const = 0;
 
  protected:

@@ -7,27 +7,27 @@
 
 namespace simco::middlebox {
 
-/// Changes that go to the backend in one batch.
+/// Maximum number of changes in one batch.
 inline constexpr std::size_t kBatchMax = 1024;
-/// Elements (policy::Rule::elements) that the changes of a batch come to, about: a few milliseconds
-/// of the kernel's time. With more than that waiting, each agent has its share of a batch, and the
-/// loop does other things between two batches.
+/// Approximate maximum of elements (policy::Rule::elements) of the changes in one batch: a few
+/// milliseconds of the kernel's time. If more is waiting, each agent gets its share of a batch, and
+/// the loop handles other events between two batches.
 inline constexpr std::uint64_t kBatchWeight = 2048;
-/// Changes that wait for the backend before more rules are ended whose time is over.
+/// Maximum backlog of changes above which no further expired rules are ended.
 inline constexpr std::size_t kBacklogMax = 4096;
-/// Requests of one session that may be undecided; no more of its input is looked at until some are.
+/// Maximum number of undecided requests of one session; beyond it, its input waits.
 inline constexpr std::size_t kInFlightMax = 4096;
-/// Open sessions in all, unless configured otherwise.
+/// Default maximum number of open sessions.
 inline constexpr std::uint32_t kSessionsMaxDefault = 10'000;
-/// Connections in all, with or without a session; further ones are closed at once.
+/// Maximum number of connections, with or without a session; further ones are closed at once.
 inline constexpr std::size_t kConnectionsMax = 65'536;
-/// Connections without an open session; with more, the source with the most of them loses its
-/// oldest.
+/// Maximum number of connections without an open session; beyond it, the source with the most of
+/// them loses its oldest.
 inline constexpr std::size_t kGuestsMax = 16'384;
-/// The same of SCTP associations, which cost more (see kUserlandSctpGuestBuffer).
+/// The same for SCTP associations, which take more memory (see kUserlandSctpGuestBuffer).
 inline constexpr std::size_t kAssociationGuestsMax = 1024;
-/// Pause after a wrong authentication token, before it is refused and before the next ones for that
-/// name from that source are judged.
+/// Back-off after a wrong authentication token: before it is refused, and before further tokens for
+/// that name from that source are verified.
 inline constexpr std::chrono::seconds kAuthenticationPenalty{1};
 /// Names at sources whose wrong tokens are remembered, and whose right ones are.
 inline constexpr std::size_t kAuthPausesMax = 65'536;

@@ -41,7 +41,7 @@ class LineBudget {
   std::uint64_t left_out_ = 0;
 };
 
-/// Warnings about peers, whoever they are: strangers must not be able to fill a disk.
+/// Warnings about peers, at a limited rate so that strangers cannot fill the disk.
 class PeerLog {
  public:
   using Sink = std::function<void(const std::string& line)>;

@@ -28,7 +28,7 @@ void write_all(int descriptor, std::string_view octets) {
       pollfd ready{descriptor, POLLOUT, 0};
       ::poll(&ready, 1, -1);
     } else if (errno != EINTR) {
-      return;  // nobody reads it any more
+      return;  // closed at the other end
     }
   }
 }

@@ -1,5 +1,5 @@
-// Lines to a file descriptor that may be slow, stuck or gone, without waiting for it: a thread
-// writes, and what does not fit into the queue is counted.
+// Writes lines to a file descriptor that may be slow, blocked or closed, without waiting for it: a
+// thread writes, and lines that do not fit into the queue are rejected.
 #pragma once
 
 #include <cstdint>
@@ -8,17 +8,18 @@
 
 namespace simco::middlebox {
 
-/// May be used by one thread at a time.
+/// A bounded queue and its writer thread. Use from one thread at a time.
 class LineWriter {
  public:
   /// Does not own `descriptor`.
   explicit LineWriter(int descriptor);
   LineWriter(const LineWriter&) = delete;
   LineWriter& operator=(const LineWriter&) = delete;
-  /// Waits for what is queued to be written, for kLogPatience at most.
+  /// Waits for queued lines to be written, for kLogPatience at most.
   ~LineWriter();
 
-  /// Queues octets that end with a line feed. False: the queue is full (kLogQueueOctets).
+  /// Queues a line, which must end with a line feed. Returns false if the queue is full
+  /// (kLogQueueOctets).
   bool put(std::string line);
 
  private:

@@ -1,4 +1,4 @@
-// Where a middlebox listens, and what it demands of agents there.
+// Where a middlebox listens, and which security it requires there.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,17 @@
 
 namespace simco::middlebox {
 
-/// What a connection has to have for a session to be established; else SE gets 0x0326.
+/// Security that a session requires; otherwise SE is refused with 0x0326.
 enum class Require : std::uint8_t {
-  kNone,  ///< what the agents' configuration says, and no more
-  kSa,    ///< the agent has to prove who it is, by SA (RFC 4540 7.3) or by its certificate
-  kTls,   ///< TLS, and so the agent's certificate
+  kNone,  ///< only what the agents' configuration requires
+  kSa,    ///< the agent must authenticate, by SA (RFC 4540 7.3) or by its certificate
+  kTls,   ///< TLS, including the agent's certificate
 };
 
+/// Parses "none", "sa" or "tls".
 std::optional<Require> parse_require(std::string_view text);
 
+/// One listener of the configuration.
 struct ListenerSettings {
   net::ListenOptions listen;
   Require require = Require::kNone;

@@ -1,4 +1,4 @@
-// The listeners that a configuration file names.
+// The listeners in the configuration file: `[[listener]]` tables.
 #pragma once
 
 #include <expected>
@@ -14,8 +14,8 @@ namespace simco::middlebox {
 /// True for the key of a configuration file that read_listeners() reads.
 inline bool is_listeners_key(std::string_view key) { return key == "listener"; }
 
-/// The `[[listener]]` tables of the file `path`, parsed as `table`; what they leave out is as in
-/// `like`. The error is "path:line: what is wrong".
+/// Reads the `[[listener]]` tables of the file `path`, parsed as `table`; keys that they omit are
+/// as in `like`. Returns the error as "path:line: what is wrong".
 std::expected<std::vector<ListenerSettings>, std::string> read_listeners(
     const toml::table& table, const std::string& path, const ListenerSettings& like);
 

@@ -1,17 +1,16 @@
-// Where the program's log goes and what its lines look like.
+// The program's log: destination and format.
 #pragma once
 
 #include <string>
 
 namespace simco::middlebox {
 
-/// Logs to standard error: with the time, or, where that is the systemd journal, with the priority
-/// in the way the journal reads it (sd-daemon(3)) and without a second time stamp.
-/// Nobody waits for standard error: lines that it does not take in time are lost, and a line says
-/// how many.
+/// Sets up logging to standard error. Lines have the time or, if standard error is the systemd
+/// journal, a priority in the journal's format (sd-daemon(3)) instead. Logging never blocks: lines
+/// that standard error does not accept in time are lost, and a later line says how many.
 void set_up_log(const std::string& level);
 
-/// Ends the log with `line` as it is, if it is not empty. The last call.
+/// Writes `line` unchanged, if it is not empty, and ends the log. Must be the last call.
 void shut_down_log(const std::string& line);
 
 }  // namespace simco::middlebox

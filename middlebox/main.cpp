@@ -1,4 +1,6 @@
-// simco-middlebox: builds the parts, hands each what it needs, and runs until told to stop.
+// simco-middlebox: parses the options, creates backend, store, metrics and server, and runs the
+// event loop until a signal ends it. SIGHUP reloads the configuration. Only this file names a
+// concrete backend.
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
 
@@ -27,7 +29,7 @@ namespace {
 
 using namespace simco;
 
-/// Exit code when another middlebox has taken the rules over: starting again would take them back.
+/// Exit status if another middlebox has taken over the rules: a restart would take them back.
 constexpr int kTakenOver = 3;
 
 backend::nftables::Options nftables_options(const middlebox::Settings& settings) {
@@ -52,7 +54,7 @@ backend::nftables::Options nftables_options(const middlebox::Settings& settings)
   return options;
 }
 
-/// A newcomer's first mistake: the router does not route.
+/// Warns if IP forwarding is disabled, a common mistake.
 void warn_unless_forwarding() {
   for (const char* path :
        {"/proc/sys/net/ipv4/ip_forward", "/proc/sys/net/ipv6/conf/all/forwarding"}) {
@@ -87,7 +89,7 @@ std::unique_ptr<store::Store> make_store(const middlebox::Settings& settings) {
   return std::move(*made);
 }
 
-/// Many agents need many descriptors; what the system allows is taken.
+/// Raises the limit of file descriptors to the maximum, because many agents need many of them.
 void raise_descriptor_limit(middlebox::ServerOptions& options) {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -96,8 +98,8 @@ void raise_descriptor_limit(middlebox::ServerOptions& options) {
   middlebox::share_descriptors(options, limit.rlim_max);
 }
 
-/// SIGHUP: takes the agents, certificates and the log level from the configuration as it is now.
-/// One with a mistake changes nothing.
+/// SIGHUP: applies agents, certificates and the log level of the current configuration file. A file
+/// with a mistake changes nothing.
 void reload(middlebox::Server& server, middlebox::Settings& settings,
             middlebox::ServiceManager& manager, int argc, char** argv) {
   manager.reloading();
@@ -124,7 +126,7 @@ void reload(middlebox::Server& server, middlebox::Settings& settings,
 int run(middlebox::Settings& settings, int argc, char** argv) {
   // One thread and no resolver: the loop needs no locks.
   boost::asio::io_context io(BOOST_ASIO_CONCURRENCY_HINT_UNSAFE);
-  // Before anything says that we are there: a signal that comes early is kept and ends us in order.
+  // Set up first: a signal during the start is kept and causes an orderly stop.
   boost::asio::signal_set signals(io, SIGTERM, SIGINT, SIGHUP);
   const auto backend = make_backend(io, settings);
   std::optional<middlebox::Metrics> metrics;
@@ -136,7 +138,7 @@ int run(middlebox::Settings& settings, int argc, char** argv) {
     middlebox::run_without_privileges([&] { metrics->serve(settings.metrics); });
     spdlog::info("serving metrics at http://{}/metrics", settings.metrics);
   }
-  // What else can fail has not: from here on the kernel's table is ours.
+  // Nothing else can fail: replace the kernel's table.
   server.start();
   middlebox::drop_privileges(settings.backend == "nftables");
   middlebox::ServiceManager manager(io);
@@ -163,7 +165,7 @@ int run(middlebox::Settings& settings, int argc, char** argv) {
   manager.ready("serving");
   manager.watch([&backend] { return backend->alive(); });
   io.run();
-  // Not when an exception unwinds: what stays behind keeps the door closed.
+  // Not after an exception: the table must stay and keep blocking traffic.
   backend->end();
   return code;
 }

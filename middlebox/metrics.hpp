@@ -1,7 +1,7 @@
-// What the middlebox counts and times, for Prometheus (exposition format 0.0.4 over HTTP).
+// The metrics of the middlebox, for Prometheus (exposition format 0.0.4 over HTTP).
 //
-// Counting is done on the loop's thread; the figures are atomic, and the exposer's own threads read
-// them. Label values come from fixed sets: what peers send cannot make new ones.
+// The loop's thread counts; the values are atomic, and the exposer's own threads read them. Label
+// values come from fixed sets, whatever peers send.
 #pragma once
 
 #include <chrono>
@@ -17,16 +17,18 @@
 
 namespace simco::middlebox {
 
-/// Parts of the time that a transaction takes in the middlebox.
+/// Parts of the time that a transaction spends in the middlebox.
 enum class Phase : std::uint8_t {
   kDecide,  ///< in the policy engine
-  kQueue,   ///< decided, waiting until the backend is done with the batch before
-  kStore,   ///< until the store has kept the batch
+  kQueue,   ///< decided, waiting for the previous batch
+  kStore,   ///< until the batch is stored
   kKernel,  ///< with the backend
-  kReply,   ///< from then, or from the decision, until the reply is with the transport
+  kReply,   ///< from then, or from the decision, until the reply is handed to the transport
 };
 inline constexpr std::size_t kPhases = 5;
 
+/// Counters, gauges and histograms. All members except serve() and text() are for the loop's
+/// thread.
 class Metrics {
  public:
   using Clock = std::chrono::steady_clock;
@@ -34,11 +36,11 @@ class Metrics {
   Metrics();
   ~Metrics();
 
-  /// Serves the figures at http://ADDRESS:PORT/metrics from threads of its own, which have the
-  /// caller's privileges. Throws std::runtime_error with a sentence where it cannot.
+  /// Serves the metrics at http://ADDRESS:PORT/metrics from threads of its own, which have the
+  /// caller's privileges. Throws std::runtime_error with a sentence on failure.
   void serve(const std::string& endpoint);
 
-  /// Levels, to be set when they may have changed.
+  /// Values of the gauges; must be set whenever they may have changed.
   struct Levels {
     std::size_t connections = 0;
     std::size_t sessions = 0;
@@ -55,20 +57,20 @@ class Metrics {
   void took(Phase phase, Clock::duration time, std::size_t count = 1);
   /// A batch with `count` transactions was with the backend, and first with the store, for `time`.
   void batch_took(Clock::duration time, std::size_t count);
-  /// The store has kept what it was given, or failed to, after `time`.
+  /// The store has stored a batch, or failed to, after `time`.
   void stored(Clock::duration time, bool kept);
   /// A rule from before a restart is in force again.
   void restored(rule::RuleKind kind);
   /// A batch of changes goes to the backend.
   void batch(std::size_t changes);
-  /// The backend has spoken about a change.
+  /// The outcome of a change is known.
   void decided(const rule::Decision& decision);
-  /// A transaction has been answered; flushed() follows when the reply is with the transport.
+  /// A transaction has been answered; flushed() follows when the reply is handed to the transport.
   void replied(policy::Transaction transaction, const Body& reply);
-  /// The replies of this turn of the loop have left.
+  /// The replies of this turn have been sent.
   void flushed();
 
-  /// The text that is served.
+  /// Returns the text that is served.
   std::string text() const;
 
  private:

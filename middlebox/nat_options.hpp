@@ -1,4 +1,4 @@
-// NAT pools as the command line has them.
+// Parses NAT pools of the command line and the configuration file.
 #pragma once
 
 #include <expected>
@@ -10,11 +10,13 @@
 
 namespace simco::middlebox {
 
-/// Reads `ADDRESS`, `ADDRESS-ADDRESS` and `PREFIX/LENGTH`. The error says what is wrong.
+/// Parses `ADDRESS`, `ADDRESS-ADDRESS` and `PREFIX/LENGTH`. Returns an error message if a word is
+/// invalid.
 std::expected<std::vector<policy::AddressRange>, std::string> parse_pool(
     const std::vector<std::string>& words);
 
-/// Reads `LOW-HIGH` into the ports of `nat`; false where `text` is nothing such, or has port 0.
+/// Parses `LOW-HIGH` into the ports of `nat`. Returns false if `text` is invalid or includes port
+/// 0.
 bool parse_port_pool(std::string_view text, policy::NatTable::Options& nat);
 
 }  // namespace simco::middlebox

@@ -152,7 +152,7 @@ void declare(CLI::App& app, Raw& raw) {
   app.set_version_flag("--version", "simco-middlebox " SIMCO_VERSION);
 }
 
-/// The words of a TOML value as they would stand on a command line.
+/// Returns a TOML value in the form of the command line.
 std::optional<std::string> as_text(const toml::node& node) {
   if (const auto* text = node.as_string()) return text->get();
   if (const auto* number = node.as_integer()) return std::to_string(number->get());
@@ -170,13 +170,13 @@ std::optional<std::string> as_text(const toml::node& node) {
   return std::nullopt;
 }
 
-/// What a configuration file has beyond options.
+/// The parts of a configuration file that are not options.
 struct FileParts {
   Agents agents;
   toml::table table;
 };
 
-/// Adds each option of the file that the command line does not have to `words`, and reads the rest.
+/// Appends each option of the file that is not on the command line to `words`, and reads the rest.
 std::optional<std::string> read_file(const std::string& path, const CLI::App& app,
                                      std::vector<std::string>& words, FileParts& parts) {
   std::ifstream stream(path);
@@ -244,7 +244,7 @@ std::optional<std::string> judge_listener(const Raw& raw, const net::ListenOptio
   return std::nullopt;
 }
 
-/// All listeners, those of the file included.
+/// Sets all listeners, including those of the file.
 std::optional<std::string> set_listeners(Raw& raw, const FileParts& parts) {
   auto& server = raw.settings.server;
   server.listen.transports = raw.transport.transports();
@@ -331,7 +331,7 @@ std::optional<std::string> judge_router(Raw& raw) {
   return std::nullopt;
 }
 
-/// Every option as it is in the end.
+/// Returns the effective value of every option.
 std::map<std::string, std::string> effective_options(const CLI::App& app) {
   std::map<std::string, std::string> result;
   for (const auto* option : app.get_options()) {

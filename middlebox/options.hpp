@@ -10,15 +10,15 @@
 
 namespace simco::middlebox {
 
-/// How rules are enforced by a kernel.
+/// Options of the nftables backend.
 struct RouterSettings {
   std::string internal_if;
   std::string external_if;
   std::string table = "simco";
   bool own_table = true;        ///< false: chains of the site's table jump to ours
-  bool allow_outbound = false;  ///< internal to external passes without rules
+  bool allow_outbound = false;  ///< flows from internal to external need no rule
   bool keep_rules = false;      ///< leave the table in the kernel at an orderly stop
-  bool claim_table = true;      ///< nobody else may change the own table, where the kernel can
+  bool claim_table = true;      ///< prevent others from changing the own table, if the kernel can
 };
 
 /// Everything that main needs to build the program.
@@ -26,26 +26,27 @@ struct Settings {
   ServerOptions server;
   std::string backend = "null";
   RouterSettings router;
-  std::string state;          ///< where rules are kept: a file, or redis://...; empty: nowhere
-  bool state_on_disk = true;  ///< a file: a rule is kept when the disk has it
+  std::string state;          ///< where rules are stored: a file, or redis://...; empty: nowhere
+  bool state_on_disk = true;  ///< a state file must be on disk before a reply is sent
   std::string log_level = "info";
-  bool check_only = false;  ///< say whether the options are good, and end
-  std::string metrics;      ///< ADDRESS:PORT to serve them at; empty: none
-  /// Each option that was given, by its name, as text: to tell what a reload would change.
+  bool check_only = false;  ///< check the options, then exit
+  std::string metrics;      ///< ADDRESS:PORT to serve metrics at; empty: none
+  /// Each option by its name, as text: to detect changes on a reload.
   std::map<std::string, std::string> options;
 };
 
-/// What to print instead of running: help or version on standard output (exit 0), or the one line
-/// that says what is wrong on standard error (exit 2).
+/// The text to print instead of running: help or version on standard output (status 0), or a
+/// one-line error message on standard error (status 2).
 struct UsageExit {
   std::string text;
   int code = 2;
 };
 
+/// Parses the command line and the configuration file that it names.
 std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* argv);
 
-/// Of the `descriptors` that the process may have open, connections without a session get a quarter
-/// at most, and TLS handshakes, of all addresses together, another.
+/// Limits connections without a session to a quarter of the `descriptors` that the process may have
+/// open, and the TLS handshakes of all addresses together to another quarter.
 void share_descriptors(ServerOptions& options, std::size_t descriptors);
 
 }  // namespace simco::middlebox

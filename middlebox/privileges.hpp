@@ -1,17 +1,17 @@
-// What the program may still do once it has started.
+// Drops privileges after the start.
 #pragma once
 
 #include <functional>
 
 namespace simco::middlebox {
 
-/// Gives up every capability for good, but CAP_NET_ADMIN where `keep_net_admin` and the process has
-/// it. Programs that it would start get none. Counts for the calling thread and those that it
-/// starts. Throws std::system_error.
+/// Drops every capability permanently, except CAP_NET_ADMIN if `keep_net_admin` is set and the
+/// process has it. Child processes get none. Applies to the calling thread and the threads that it
+/// starts later. Throws std::system_error.
 void drop_privileges(bool keep_net_admin);
 
-/// Runs `work` to its end on a thread without privileges, which threads that it starts share.
-/// Rethrows what it throws.
+/// Runs `work` on a thread without privileges, as are the threads that it starts, and waits for it.
+/// Rethrows its exceptions.
 void run_without_privileges(const std::function<void()>& work);
 
 }  // namespace simco::middlebox

@@ -20,16 +20,17 @@
 
 namespace simco::middlebox {
 
+/// Options of the core, and where to listen.
 struct ServerOptions : CoreOptions {
-  net::ListenOptions listen;  ///< port 0: any free one, see Server::ports()
+  net::ListenOptions listen;  ///< port 0: any free port, see Server::ports()
   Require require = Require::kNone;
   std::vector<ListenerSettings> further_listeners;
 };
 
-/// Lives on one io_context, on its one thread.
+/// Belongs to one io_context with one thread.
 class Server final : private Core::Host, private Journal::Monitor {
  public:
-  /// Binds and listens; nobody is accepted before start(). Throws std::runtime_error with a
+  /// Binds and listens; no connection is accepted before start(). Throws std::runtime_error with a
   /// sentence if it cannot. `backend`, and `metrics` and `store` if there are any, must outlive it.
   Server(boost::asio::io_context& io, const ServerOptions& options, backend::Backend& backend,
          Metrics* metrics = nullptr, store::Store* store = nullptr);
@@ -37,23 +38,24 @@ class Server final : private Core::Host, private Journal::Monitor {
   Server& operator=(const Server&) = delete;
   ~Server();
 
-  /// Begins to enforce, with the rules from before the restart if `store` has some, and to accept.
-  /// To be called once, before the loop runs, when nothing else of the start can fail: a start that
-  /// fails must leave in the kernel what it found there. Throws std::runtime_error with a sentence.
+  /// Begins to enforce rules, beginning with those from before the restart if there is a `store`,
+  /// and to accept connections. Must be called once, before the loop runs and after everything else
+  /// that can fail, because a start that fails must leave the kernel as it was. Throws
+  /// std::runtime_error with a sentence.
   void start();
 
-  /// Port of each listener: one for each address of TCP and one for each endpoint of SCTP, in the
-  /// order of the transports, the further listeners after them.
+  /// Returns the port of each listener: one for each TCP address and one for each SCTP endpoint, in
+  /// the order of the transports, followed by the further listeners.
   std::vector<std::uint16_t> ports() const;
 
-  /// From now on `directory` says who may do what, and `secret` is the middlebox's. Rules stay;
-  /// sessions of agents that are no longer allowed get AST.
+  /// Applies a new configuration of agents, and the middlebox's own secret. Rules stay; sessions of
+  /// agents that are no longer allowed get AST.
   void apply(policy::AgentDirectory directory, const std::string& secret);
 
-  /// TLS for connections from now on; sessions go on as they are.
+  /// Replaces the TLS context of new connections; existing sessions continue.
   void set_tls(const std::shared_ptr<const net::TlsContext>& tls);
 
-  /// Calls `taken` when another middlebox has taken the rules over: this one must stop.
+  /// Calls `taken` when another middlebox has taken over the rules: this one must stop.
   void on_taken(std::function<void()> taken) { taken_ = std::move(taken); }
 
   /// Orderly stop: no new connections, AST to every session after its replies. `stopped` is called
@@ -75,7 +77,7 @@ class Server final : private Core::Host, private Journal::Monitor {
   void on_store_working() override;
   void on_store_taken() override;
 
-  /// Makes the journal, if there is a store.
+  /// Creates the journal, if there is a store.
   Journal* open_journal(Metrics* metrics);
   void listen(net::ListenOptions options, Require require);
 

@@ -47,7 +47,8 @@ void ServiceManager::tell(std::string_view text) const {
   std::ranges::copy(address_, peer.sun_path);
   if (address_.front() == '@') peer.sun_path[0] = '\0';  // an abstract name
   const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + address_.size());
-  // Nobody there: then nobody misses it. EAGAIN would be a full queue of the manager's.
+  // Errors are ignored: without a manager, no notification is needed, and EAGAIN means that its
+  // queue is full.
   while (::sendto(socket_, text.data(), text.size(), MSG_NOSIGNAL,
                   reinterpret_cast<const sockaddr*>(&peer), size) < 0 &&
          errno == EINTR) {

@@ -1,8 +1,8 @@
-// What the middlebox tells the service manager that started it (systemd's sd_notify(3) protocol):
-// that it is ready, reloads, stops, and that it is alive. Without a service manager, nothing.
+// Notifies the service manager that started the middlebox (systemd's sd_notify(3) protocol) when it
+// is ready, reloads or stops, and that it is alive. Does nothing without a service manager.
 //
-// The protocol is a few words in a datagram; linking libsystemd for it would bring five further
-// libraries into a process that faces the network.
+// The protocol is a few words in a datagram; linking libsystemd would add five further libraries to
+// a process that faces the network.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -15,24 +15,25 @@
 
 namespace simco::middlebox {
 
+/// The connection to the service manager. For the loop's thread.
 class ServiceManager {
  public:
-  /// Takes $NOTIFY_SOCKET, $WATCHDOG_USEC and $WATCHDOG_PID as the process was started with them.
+  /// Reads $NOTIFY_SOCKET, $WATCHDOG_USEC and $WATCHDOG_PID.
   explicit ServiceManager(boost::asio::io_context& io);
   ServiceManager(const ServiceManager&) = delete;
   ServiceManager& operator=(const ServiceManager&) = delete;
   ~ServiceManager();
 
-  /// It serves now, or again. `status`: one line for people.
+  /// The middlebox serves, after the start or a reload. `status`: one line for people.
   void ready(std::string_view status);
   void reloading();
   void stopping();
 
-  /// From now on says twice in each watchdog interval that the process is alive, from its loop and
-  /// only if `alive` answers true. Nothing where no watchdog was asked for.
+  /// From now on notifies twice in each watchdog interval that the process is alive, from its loop
+  /// and only if `alive` returns true. Does nothing if no watchdog was requested.
   void watch(std::function<bool()> alive);
 
-  /// How often the service manager wants to hear from us, if it does.
+  /// Returns the watchdog interval, if a watchdog was requested.
   std::optional<std::chrono::microseconds> watchdog_interval() const { return interval_; }
 
  private:

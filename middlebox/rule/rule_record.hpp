@@ -1,4 +1,4 @@
-// A policy rule as a value: everything that the parts of the middlebox tell each other of one.
+// A policy rule as a value, as the parts of the middlebox pass it to each other.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace simco::rule {
 
-/// An agent that owns rules or has a session, by number. The number is the agent's for as long, and
-/// means nothing in another process.
+/// Number of an agent that owns rules or has a session; the same as long as it does. Meaningless in
+/// another process.
 using AgentId = StrongId<struct AgentIdTag>;
 
 /// What a policy rule does. Its PID is RESERVED for a reserve rule and ENABLED for the others
@@ -20,7 +20,7 @@ using AgentId = StrongId<struct AgentIdTag>;
 enum class RuleKind : std::uint8_t {
   kReserve,  ///< holds addresses and ports of a NAT; lets nothing pass
   kEnable,   ///< lets traffic pass, translated if the middlebox is a NAT
-  kDisable,  ///< stops traffic, whatever enable rules there are
+  kDisable,  ///< blocks traffic, whatever enable rules exist
 };
 
 struct RuleRecord {

@@ -1,4 +1,4 @@
-// Which store a --state stands for.
+// Creates the store that --state names.
 #pragma once
 
 #include <expected>
@@ -10,8 +10,8 @@
 
 namespace simco::store {
 
-/// The store at `where`: a file for SQLite, or redis://... (see RedisAddress). Or a sentence that
-/// says why it is none. Nothing is opened yet.
+/// Returns the store at `where`: a file for SQLite, or redis://... (see RedisAddress). Returns an
+/// error message if `where` is invalid. Nothing is opened yet.
 std::expected<std::unique_ptr<Store>, std::string> make_store(const std::string& where,
                                                               SqliteStore::Sync sync);
 

@@ -1,4 +1,4 @@
-// A store that ends with the process: for tests, and the plainest statement of what a store does.
+// A store in memory: for tests, and the simplest example of a store.
 #pragma once
 
 #include <map>
@@ -7,12 +7,13 @@
 
 namespace simco::store {
 
-/// What a MemoryStore keeps; outlives it, so that it can be opened again.
+/// The contents of a MemoryStore; outlives it, so that it can be opened again.
 struct Memory {
   std::map<PolicyRuleId, std::string> entries;
   Counters counters;
 };
 
+/// Keeps nothing beyond its Memory; never fails.
 class MemoryStore final : public Store {
  public:
   explicit MemoryStore(Memory& memory) : memory_(memory) {}

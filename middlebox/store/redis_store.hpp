@@ -1,4 +1,4 @@
-// Rules in Redis or Valkey: one hash of rules, one of everything else.
+// Rules in Redis or Valkey: one hash for rules, one for everything else.
 #pragma once
 
 #include <chrono>
@@ -13,19 +13,20 @@ struct redisReply;
 
 namespace simco::store {
 
-/// What `redis://[USER[:PASSWORD]@]HOST[:PORT][/DB][?name=NAME&replicas=N]` says.
+/// The parts of `redis://[USER[:PASSWORD]@]HOST[:PORT][/DB][?name=NAME&replicas=N]`.
 struct RedisAddress {
   std::string host;
   std::uint16_t port = 6379;
   int database = 0;
   std::string user;
   std::string password;
-  std::string name = "simco";  ///< keys begin with NAME:
-  int replicas = 0;            ///< that must have a batch before it counts as kept
+  std::string name = "simco";  ///< prefix of the keys, before ":"
+  int replicas = 0;            ///< that must confirm a batch before it counts as stored
 };
-/// The address that `text` is, or a sentence that says why it is none.
+/// Parses `text`. Returns an error message if it is invalid.
 std::expected<RedisAddress, std::string> parse_redis_address(const std::string& text);
 
+/// Blocks for at most kPatience per operation. One thread at a time.
 class RedisStore final : public Store {
  public:
   /// Nothing is sent before open().
@@ -33,10 +34,10 @@ class RedisStore final : public Store {
   ~RedisStore() override;
 
   std::string place() const override;
-  /// Becomes the owner of the keys: from then on the process that owned them before cannot write.
+  /// Becomes the owner of the keys: the previous owner cannot write any longer.
   Contents open() override;
-  /// Connects again where the connection was lost. With fewer than the wanted replicas the batch is
-  /// kept and StoreError thrown.
+  /// Reconnects if the connection was lost. If fewer replicas than required confirm the batch, it
+  /// is stored, but StoreError is thrown.
   void write(const Batch& batch) override;
 
  private:
@@ -58,7 +59,7 @@ class RedisStore final : public Store {
 
   RedisAddress address_;
   std::unique_ptr<redisContext, Free> context_;
-  std::string token_;  ///< by which the owner of the keys is known
+  std::string token_;  ///< identifies the owner of the keys
 };
 
 }  // namespace simco::store

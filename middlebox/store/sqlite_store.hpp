@@ -1,4 +1,4 @@
-// Rules in a file, by SQLite.
+// Rules in an SQLite file, with its write-ahead log.
 #pragma once
 
 #include <memory>
@@ -11,12 +11,13 @@ struct sqlite3_stmt;
 
 namespace simco::store {
 
+/// One thread at a time; one process at a time.
 class SqliteStore final : public Store {
  public:
-  /// When a batch counts as kept.
+  /// When a batch counts as stored.
   enum class Sync : std::uint8_t {
-    kDisk,    ///< the disk has it: it survives the power
-    kSystem,  ///< the system has it: it survives the process, and not always the power
+    kDisk,    ///< on disk: survives a power failure
+    kSystem,  ///< with the operating system: survives a crash of the process
   };
 
   /// Nothing is touched before open().
@@ -24,7 +25,7 @@ class SqliteStore final : public Store {
   ~SqliteStore() override;
 
   std::string place() const override { return path_; }
-  /// Makes the file, readable by its owner alone, where there is none.
+  /// Creates the file if necessary, readable only by its owner.
   Contents open() override;
   void write(const Batch& batch) override;
 
@@ -39,12 +40,12 @@ class SqliteStore final : public Store {
   void run(const char* sql);
   std::int64_t number(const char* sql);
   void step(sqlite3_stmt* statement);
-  /// Makes the file if need be, and sees to it that only its owner may read it.
+  /// Creates the file if necessary, and makes it readable only by its owner.
   void make_private();
   void prepare_schema();
-  /// Takes the lock, and has the log beside the file made.
+  /// Takes the lock and creates the log next to the file.
   void claim();
-  /// Puts the entries down, inside a transaction.
+  /// Writes the entries, inside a transaction.
   void put_down(const Batch& batch);
   [[noreturn]] void fail(const std::string& what);
 

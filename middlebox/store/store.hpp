@@ -1,5 +1,5 @@
-// Where policy rules are kept so that they outlive the middlebox (the S of RFC 4540, 4.3.3). A
-// store sees identifiers and octets, and nothing of what they mean.
+// Storage of policy rules, so that they survive a restart of the middlebox (the S bit of RFC 4540,
+// 4.3.3). A store handles identifiers and opaque octets.
 #pragma once
 
 #include <cstdint>
@@ -12,50 +12,51 @@
 
 namespace simco::store {
 
-/// A store cannot do what it should; what() is a sentence that says why.
+/// A store operation failed; what() is a sentence that says why.
 class StoreError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// Another middlebox has claimed the store: it is its rules' owner now.
+/// Another middlebox has claimed the store and now owns its rules.
 class StoreTaken : public StoreError {
  public:
   using StoreError::StoreError;
 };
 
-/// Why something could not be kept.
+/// Why something could not be stored.
 struct StoreFailure {
   std::string what;
-  bool taken = false;  ///< StoreTaken: it never can be
+  bool taken = false;  ///< StoreTaken: retrying is useless
 };
 
-/// What is kept of one rule.
+/// One stored rule.
 struct Entry {
   PolicyRuleId pid;
-  std::string octets;  ///< empty in a batch: the rule is to be forgotten
+  std::string octets;  ///< empty in a batch: delete the rule
   friend bool operator==(const Entry&, const Entry&) = default;
 };
 
-/// Numbers that are kept beside the rules, each at its name.
+/// Numbers that are stored with the rules, by name.
 struct Counters {
   std::uint64_t next_pid = 1;
   std::uint64_t next_gid = 1;
   friend bool operator==(const Counters&, const Counters&) = default;
 };
 
-/// Changes that are kept together or not at all.
+/// Changes that are stored atomically.
 struct Batch {
   std::vector<Entry> entries;  ///< in their order: a later one of the same PID wins
   Counters counters;
 };
 
+/// Everything in a store.
 struct Contents {
   std::vector<Entry> entries;  ///< in no order
   Counters counters;
 };
 
-/// Used by one thread at a time. Each call may take as long as the medium does.
+/// Used by one thread at a time. Calls may block for as long as the medium takes.
 class Store {
  public:
   Store() = default;
@@ -63,13 +64,13 @@ class Store {
   Store& operator=(const Store&) = delete;
   virtual ~Store() = default;
 
-  /// Where it keeps things, for messages: a path, or an address without passwords.
+  /// Returns where it stores rules, for messages: a path, or an address without passwords.
   virtual std::string place() const = 0;
-  /// Claims the store for this process, and reads it. To be called first and once. Throws
-  /// StoreError: it cannot be reached, is in use, or is not one of ours.
+  /// Claims the store for this process and reads it. Must be called once, before write(). Throws
+  /// StoreError if the store cannot be reached, is in use, or is not one of ours.
   virtual Contents open() = 0;
-  /// Keeps `batch`: durable when it returns. Throws StoreError; then none of it is kept, unless
-  /// the connection to the store was lost meanwhile, when all or none of it is.
+  /// Stores `batch`, which is durable when the call returns. Throws StoreError if none of it is
+  /// stored, or if the connection was lost, in which case either all or none of it is.
   virtual void write(const Batch& batch) = 0;
 };
 
