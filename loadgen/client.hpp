@@ -1,4 +1,4 @@
-// One connection of the load generator, whatever it speaks over it.
+// One connection of the load generator, for any workload.
 #pragma once
 
 #include <boost/system/error_code.hpp>
@@ -12,19 +12,20 @@
 
 namespace simco::loadgen {
 
+/// A connection that sends transactions. Belongs to one event loop.
 class Client {
  public:
   /// Called from the loop, never from inside a call to the client.
   class Observer {
    public:
-    /// Transactions can be sent.
+    /// The connection is ready: transactions can be sent.
     virtual void on_ready(Client& client) = 0;
     /// The reply to the transaction that send() started; `refused`: a negative one.
     virtual void on_reply(Client& client, TransactionId tid,
                           std::optional<NegativeReplyCode> refused) = 0;
-    /// The replies of one read are handed out, or the output queue has emptied.
+    /// All replies of one read have been delivered, or the output queue has drained.
     virtual void on_turn(Client& client) = 0;
-    /// The connection is over; the last call. No error: finish() brought it about.
+    /// The connection has ended; the last call. Without an error if finish() ended it.
     virtual void on_down(Client& client, const boost::system::error_code& reason) = 0;
 
    protected:
@@ -42,18 +43,18 @@ class Client {
     TransactionId tid;       ///< Observer::on_reply() will name it
     net::StreamId stream{};  ///< that its request takes
   };
-  /// Queues transaction number `index`. Returns nothing when it cannot be sent at all any more.
+  /// Queues transaction number `index`. Returns nullopt if no further transaction can ever be sent.
   virtual std::optional<Sent> send(std::uint64_t index) = 0;
   virtual void flush() = 0;
-  /// No room for another transaction right now.
+  /// True if there is no room for another transaction at the moment.
   virtual bool full() const = 0;
-  /// Octets queued and not taken by the transport.
+  /// Returns the octets that are queued and not yet accepted by the transport.
   virtual std::size_t queued() const = 0;
-  /// Ends the session in an orderly way.
+  /// Ends the session in order.
   virtual void finish() = 0;
-  /// Null before on_ready().
+  /// Returns null before on_ready().
   virtual const net::MessageChannel* channel() const = 0;
-  /// Rules deleted again to keep the number of live ones down, and deletions that were refused.
+  /// Return the number of rules deleted to limit the live ones, and of refused deletions.
   virtual std::uint64_t deleted() const { return 0; }
   virtual std::uint64_t deletions_refused() const { return 0; }
 };

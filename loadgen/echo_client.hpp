@@ -1,5 +1,5 @@
-// The `echo` workload: 64-octet messages against simco-echo, to measure the transport alone. They
-// go to the streams of an association in turn.
+// The `echo` workload: 64-octet messages to simco-echo, to measure the transport alone. They use
+// the streams of an association in turn.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -12,13 +12,14 @@
 
 namespace simco::loadgen {
 
+/// A connection to simco-echo.
 class EchoClient final : public Client, private net::ChannelHandler {
  public:
   struct Options {
     net::HostPort target;
     std::chrono::milliseconds timeout{60'000};
     net::TransportOptions transport = {};
-    bool unordered = false;  ///< SCTP: messages may overtake each other, also in a stream
+    bool unordered = false;  ///< SCTP: unordered delivery, even within a stream
   };
 
   EchoClient(const boost::asio::any_io_executor& executor, net::ReadBuffer& read_buffer,
@@ -46,7 +47,7 @@ class EchoClient final : public Client, private net::ChannelHandler {
   Options options_;
   Client::Observer& observer_;
   std::shared_ptr<net::MessageChannel> channel_;
-  std::shared_ptr<EchoClient*> alive_;  ///< tells a connection attempt whether we are still there
+  std::shared_ptr<EchoClient*> alive_;  ///< tells a connection attempt whether this still exists
   std::uint32_t next_number_ = 0;
   bool finishing_ = false;
   bool down_ = false;

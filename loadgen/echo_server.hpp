@@ -1,4 +1,5 @@
-// simco-echo: sends every message back on the stream it came on, ordered or not as it came.
+// simco-echo: returns every message on the stream on which it arrived, ordered or unordered as it
+// arrived.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -13,9 +14,10 @@
 
 namespace simco::loadgen {
 
+/// The listeners of simco-echo and its connections. Belongs to one event loop.
 class EchoServer {
  public:
-  /// Binds and listens; throws std::runtime_error with a sentence where it cannot.
+  /// Binds and listens. Throws std::runtime_error with a sentence on failure.
   EchoServer(boost::asio::io_context& io, const net::ListenOptions& options);
   ~EchoServer();
 

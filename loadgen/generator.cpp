@@ -168,7 +168,7 @@ void Generator::finish_sample(Sample sample, Outcome outcome,
 void Generator::on_turn(Client& client) {
   ClientSlot& slot = slot_of(client);
   if (running_ && !finishing_) pump(slot);
-  // Answered ones need no watching for their timeout any more.
+  // Answered transactions cannot time out any longer.
   while (!slot.order.empty() && !slot.in_flight.contains(slot.order.front()))
     slot.order.pop_front();
   stop_if_done();
@@ -261,7 +261,7 @@ void Generator::finish() {
   for (ClientSlot& slot : slots_) {
     if (!slot.down) slot.client->finish();
   }
-  // A middlebox that does not answer the ST must not hold us up.
+  // Do not wait longer for a middlebox that does not answer the ST.
   watch_timer_.expires_after(std::chrono::seconds(2));
   watch_timer_.async_wait([this](const error_code& error) {
     if (!error) io_.stop();
@@ -281,7 +281,7 @@ void Generator::collect_transport_statistics() {
       transport_statistics_[i].second += figures[i].second;
     }
   }
-  // Counts add up over the connections, states of a connection are averaged.
+  // Counts are summed over the connections; states of a connection are averaged.
   for (auto& [name, value] : transport_statistics_) {
     if (!name.starts_with("retransmitted")) value /= static_cast<double>(connections);
   }

@@ -1,7 +1,7 @@
-// The run: offers transactions by the schedule, over all connections round robin, and records them.
+// One run: offers transactions by the schedule, over all connections round robin, and records them.
 //
-// Open loop. A transaction that is due goes to its connection whatever became of the ones before; a
-// connection that takes nothing holds up only its own.
+// Open loop: a transaction that is due goes to its connection whatever happened to earlier ones. A
+// connection that accepts no data delays only its own transactions.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -20,22 +20,24 @@
 
 namespace simco::loadgen {
 
+/// The load, and the limits of a run.
 struct GeneratorOptions {
   Arrivals arrivals = Arrivals::kPoisson;
   double rate = 100;  ///< transactions per second, over all connections
   std::uint64_t seed = 1;
-  std::optional<std::uint64_t> count;  ///< transactions to measure; else by duration
+  std::optional<std::uint64_t> count;  ///< transactions to measure; nullopt: by duration
   double duration_s = 10;
-  std::uint64_t warmup = 0;  ///< transactions before those that are measured
+  std::uint64_t warmup = 0;  ///< transactions to send first, without measuring them
   double abort_lag_s = 1;
   double timeout_s = 60;
 };
 
+/// Runs the load. Belongs to one event loop.
 class Generator final : private Client::Observer {
  public:
   using MakeClient = std::function<std::unique_ptr<Client>(Client::Observer&)>;
 
-  /// Counts for whoever shows progress.
+  /// Counts for a progress display.
   struct Progress {
     double elapsed_s;
     std::uint64_t offered;
@@ -52,17 +54,17 @@ class Generator final : private Client::Observer {
   /// `io` until then. `progress` is called every kWatchInterval.
   void run(std::function<void(const Progress&)> progress);
 
-  /// The schedule does not begin when all connections are open: `connected` is called then, and
-  /// release() begins it. To be called before run().
+  /// Holds the schedule: when all connections are open, `connected` is called, and release() begins
+  /// the schedule. Must be called before run().
   void hold(std::function<void()> connected) { on_hold_ = std::move(connected); }
   void release();
 
-  /// Breaks the run off; run() then returns with what there is.
+  /// Aborts the run; run() then returns with the results so far.
   void interrupt() { abort("interrupted"); }
 
-  /// Why the run was broken off, if it was.
+  /// Returns why the run was aborted, if it was.
   const std::optional<std::string>& abort_reason() const { return abort_reason_; }
-  /// Figures of the transport at the end, added up or averaged over the connections.
+  /// Returns the transport statistics at the end, summed or averaged over the connections.
   const net::TransportStatistics& transport_statistics() const { return transport_statistics_; }
   std::uint16_t outbound_streams() const { return outbound_streams_; }
   std::uint16_t inbound_streams() const { return inbound_streams_; }
@@ -74,13 +76,13 @@ class Generator final : private Client::Observer {
     std::unique_ptr<Client> client;
     bool ready = false;
     bool down = false;
-    std::deque<Sample> waiting;  ///< due, but not queued to the transport yet
+    std::deque<Sample> waiting;  ///< due, but not yet queued
     std::unordered_map<TransactionId, Sample> in_flight;
     struct Unsent {
       TransactionId tid;
-      std::uint64_t end;  ///< octets queued up to its last one, since the start
+      std::uint64_t end;  ///< octets queued since the start, up to its last one
     };
-    std::deque<Unsent> unsent;  ///< queued, but not taken by the transport yet
+    std::deque<Unsent> unsent;  ///< queued, but not yet accepted by the transport
     std::uint64_t queued_total = 0;
     std::deque<TransactionId> order;  ///< in the order of sending, to find timeouts
   };

@@ -7,6 +7,7 @@
 
 namespace simco::loadgen {
 
+/// A histogram in constant memory.
 class Histogram {
  public:
   Histogram();
@@ -15,15 +16,15 @@ class Histogram {
   void add(std::int64_t value_ns);
   std::uint64_t count() const { return count_; }
 
-  /// Smallest recorded value (to the bucket's precision) that at least `fraction` of all values do
-  /// not exceed; 0 where there are none. `fraction` 0 to 1.
+  /// Returns the smallest recorded value (to the bucket's precision) that at least `fraction` of
+  /// all values do not exceed, or 0 if there are none. `fraction` is from 0 to 1.
   std::int64_t quantile(double fraction) const;
 
   static constexpr std::int64_t kValueMax = (std::int64_t{1} << 44) - 1;  ///< about 4.9 hours
 
  private:
   static std::size_t index_of(std::uint64_t value);
-  /// Largest value of bucket `index`.
+  /// Returns the largest value of bucket `index`.
   static std::int64_t highest(std::size_t index);
 
   std::vector<std::uint64_t> buckets_;

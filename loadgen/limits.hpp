@@ -7,20 +7,20 @@
 
 namespace simco::loadgen {
 
-/// Parallel connections.
+/// Maximum number of parallel connections.
 inline constexpr std::uint32_t kConnectionsMax = 4096;
-/// Offered rate, transactions per second.
+/// Maximum offered rate, transactions per second.
 inline constexpr double kRateMax = 10'000'000;
-/// How often timeouts and the abort lag are looked at and the progress line is renewed.
+/// Interval at which timeouts and the abort lag are checked and the progress line is updated.
 inline constexpr std::chrono::milliseconds kWatchInterval{100};
-/// Time between the last session's opening and the first scheduled transaction.
+/// Time between the opening of the last session and the first scheduled transaction.
 inline constexpr std::chrono::milliseconds kStartDelay{20};
-/// Lateness of the generator, as 99th percentile, that a machine with nothing else to do has:
-/// timers and the scheduler.
+/// Usual lateness of the generator on an idle machine (99th percentile), caused by timers and the
+/// scheduler.
 inline constexpr double kLagUsual_ms = 1;
 /// Size of an echo message, octets.
 inline constexpr std::size_t kEchoSize = 64;
-/// Longest line that ends `--hold`, octets.
+/// Maximum length of the line that ends `--hold`, octets.
 inline constexpr std::size_t kStartLineMax = 1024;
 
 }  // namespace simco::loadgen

@@ -1,4 +1,5 @@
-// simco-loadgen: builds the parts, runs, reports.
+// simco-loadgen: parses the options, creates the clients and the generator, runs the load on one
+// event loop, and writes the table, the JSON document and the samples.
 #include <fmt/format.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -52,7 +53,7 @@ void show_progress(const Generator::Progress& progress) {
   std::fflush(stderr);
 }
 
-/// False, with a line on standard error, where the file cannot be written.
+/// Returns false, after printing an error, if the file cannot be written.
 bool write_file(const std::string& path, const std::string& text) {
   std::FILE* file = std::fopen(path.c_str(), "w");
   const bool written = file != nullptr && std::fputs(text.c_str(), file) >= 0;
@@ -77,8 +78,9 @@ bool write_results(const Settings& settings, const Results& results, Recorder& r
   return good;
 }
 
-/// `--hold`: whoever started us prepares what is to happen after the connections are there (the
-/// laboratory arms its losses) and then writes a line. An end of input is as good.
+/// `--hold`: reports that all connections are open, and waits for a line on standard input, or its
+/// end, before the schedule begins. Meanwhile, the caller can prepare (the laboratory enables
+/// losses).
 class StartGate {
  public:
   StartGate(boost::asio::io_context& io, Generator& generator)
@@ -101,7 +103,7 @@ class StartGate {
 };
 
 int run(const Settings& settings) {
-  // The schedule is kept to the microsecond: the kernel may not round our timers.
+  // Microsecond precision: the kernel must not round our timers.
   ::prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) {

@@ -14,6 +14,7 @@
 
 namespace simco::loadgen {
 
+/// The parsed command line of simco-loadgen.
 struct Settings {
   net::HostPort target;
   net::TransportOptions transport;
@@ -22,19 +23,20 @@ struct Settings {
   std::uint32_t connections = 1;
   std::string workload = "per";
   std::uint64_t rules = 0;
-  std::optional<Credentials> credentials;  ///< for a middlebox that asks
+  std::optional<Credentials> credentials;  ///< if the middlebox requires authentication
   GeneratorOptions generator;
   std::string arrivals = "poisson";
   std::string json;     ///< file, "-" or empty
   std::string samples;  ///< file or empty
 };
 
-/// What to print instead of running, and with which exit code.
+/// The text to print instead of running, and the exit status.
 struct UsageExit {
   std::string text;
   int code = 2;
 };
 
+/// Parses the command line of simco-loadgen, or of simco-echo.
 std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* argv);
 std::expected<net::ListenOptions, UsageExit> parse_echo_settings(int argc, const char* const* argv);
 

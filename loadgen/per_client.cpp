@@ -60,7 +60,7 @@ void PerClient::on_reply(TransactionId tid, const Body& body) {
 
 void PerClient::delete_oldest() {
   const LiveRule oldest = live_.front();
-  const auto tid = link_.request(PlcRequest{oldest.pid, Lifetime{0}}, oldest.created_by);
+  const auto tid = link_.request(PlcRequest{oldest.pid, Lifetime{0}}, oldest.creating_tid);
   if (!tid) return;  // no room now: the next reply tries again
   live_.pop_front();
   deletions_.insert(*tid);

@@ -1,4 +1,4 @@
-// The `per` workload: policy enable rule transactions as calls cause them.
+// The `per` workload: policy enable rule transactions, as calls cause them.
 #pragma once
 
 #include <chrono>
@@ -11,18 +11,19 @@
 namespace simco::loadgen {
 
 /// The pinhole of call number `index`: UDP, two ports (RTP and RTCP), both directions, 120 s.
-/// Another one for each of the first 2^29 indices. Addresses are from 198.18.0.0/15, set aside for
+/// Different for each of the first 2^29 indices. Addresses are from 198.18.0.0/15, reserved for
 /// benchmarks (RFC 2544).
 PerRequest call_pinhole(std::uint64_t index);
 
+/// A session with a middlebox.
 class PerClient final : public Client, private agent::Link::Observer {
  public:
   struct Options {
     net::HostPort target;
     std::chrono::milliseconds timeout{60'000};
-    /// Rules of this connection to keep alive: the oldest are deleted; 0: no limit.
+    /// Maximum number of live rules of this connection: the oldest are deleted; 0: no limit.
     std::uint64_t rules_max = 0;
-    std::optional<Credentials> credentials = {};  ///< for a middlebox that asks
+    std::optional<Credentials> credentials = {};  ///< if the middlebox requires authentication
     net::TransportOptions transport = {};
   };
 
@@ -45,7 +46,7 @@ class PerClient final : public Client, private agent::Link::Observer {
  private:
   struct LiveRule {
     PolicyRuleId pid;
-    TransactionId created_by;
+    TransactionId creating_tid;
   };
 
   void on_open(const Capabilities& capabilities) override;

@@ -1,4 +1,4 @@
-// What became of each transaction that is measured.
+// Records the outcome and the times of each measured transaction.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,7 @@
 
 namespace simco::loadgen {
 
+/// How a transaction ended.
 enum class Outcome : std::uint8_t {
   kCompleted,   ///< positive reply
   kRefused,     ///< negative reply
@@ -27,9 +28,9 @@ struct Sample {
   TransactionId tid;
   net::StreamId stream;
   std::int64_t scheduled_ns = -1;
-  std::int64_t tried_ns = -1;     ///< the generator turned to it
-  std::int64_t sent_ns = -1;      ///< the transport had taken it
-  std::int64_t received_ns = -1;  ///< its reply was there
+  std::int64_t tried_ns = -1;     ///< the generator started to send it
+  std::int64_t sent_ns = -1;      ///< the transport accepted its last octet
+  std::int64_t received_ns = -1;  ///< its reply was decoded
   Outcome outcome = Outcome::kUnanswered;
 };
 
@@ -42,28 +43,29 @@ struct Counts {
   std::uint64_t timed_out = 0;
 };
 
+/// Counts and distributions of all transactions.
 class Recorder {
  public:
-  /// With `keep_samples` every sample is kept for write_samples(), 56 octets each.
+  /// With `keep_samples`, every sample is kept for write_samples(), 56 bytes each.
   explicit Recorder(bool keep_samples) : keep_samples_(keep_samples) {}
 
   void offered() { ++counts_.offered; }
-  /// The end of a transaction. `code` comes with kRefused.
+  /// Records the end of a transaction. `code` is set with kRefused.
   void finished(const Sample& sample, std::optional<NegativeReplyCode> code);
 
   const Counts& counts() const { return counts_; }
-  /// From the scheduled time to the reply: what a caller would have waited.
+  /// From the scheduled time to the reply: the time a caller would have waited.
   const Distribution& response() const { return response_; }
   /// From the hand-over to the transport to the reply.
   const Distribution& service() const { return service_; }
-  /// From the scheduled time to the generator's turning to it: our own lateness.
+  /// From the scheduled time to the start of sending: the lateness of the generator.
   const Distribution& lag() const { return lag_; }
   const std::map<NegativeReplyCode, std::uint64_t>& refusals() const { return refusals_; }
   /// First scheduled time and last reply, nanoseconds.
   std::int64_t first_ns() const { return first_ns_; }
   std::int64_t last_ns() const { return last_ns_; }
 
-  /// Writes the samples in the order of their indices. The error is a sentence.
+  /// Writes the samples, sorted by index. Returns a sentence on failure.
   std::expected<void, std::string> write_samples(const std::string& path);
 
  private:

@@ -9,21 +9,21 @@
 
 namespace simco::loadgen {
 
-/// Everything that a report is made from.
+/// The input of a report.
 struct Results {
   const Settings& settings;
   const Recorder& recorder;
   const Generator& generator;
 };
 
-/// The table, ending in a newline.
+/// Returns the table, ending in a newline.
 std::string table(const Results& results);
-/// The JSON document of doc/measuring.md, ending in a newline.
+/// Returns the JSON document of doc/measuring.md, ending in a newline.
 std::string json(const Results& results);
-/// Whether so much of the response times' tail is the generator's own lateness that the figures say
-/// more of this machine than of what is measured.
+/// True if the generator's own lateness makes up so much of the tail of the response times that the
+/// run measured this machine rather than the middlebox.
 bool lag_matters(const Summary& lag, const Summary& response);
-/// Every transaction got a positive reply, and the run was not aborted.
+/// True if every transaction got a positive reply and the run was not aborted.
 bool all_positive(const Results& results);
 
 }  // namespace simco::loadgen

@@ -1,5 +1,5 @@
-// When transactions are due. An open loop: the schedule is fixed by rate and seed alone, whatever
-// the replies do.
+// The times at which transactions are due. Open loop: the schedule depends only on process, rate
+// and seed, not on the replies.
 #pragma once
 
 #include <cstdint>
@@ -7,16 +7,18 @@
 
 namespace simco::loadgen {
 
+/// The arrival process.
 enum class Arrivals : std::uint8_t { kPoisson, kConstant };
 
+/// A sequence of due times.
 class Schedule {
  public:
   /// `rate`: transactions per second, above 0.
   Schedule(Arrivals arrivals, double rate, std::uint64_t seed);
 
-  /// When the next transaction is due, nanoseconds after the start.
+  /// Returns when the next transaction is due, nanoseconds after the start.
   std::int64_t next_ns() const { return static_cast<std::int64_t>(next_ns_); }
-  /// Moves on to the one after.
+  /// Advances to the following transaction.
   void advance();
 
  private:

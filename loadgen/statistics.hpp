@@ -1,9 +1,10 @@
-// Mean, spread, percentiles, and a confidence interval that is honest about correlation.
+// Mean, standard deviation, percentiles, and a confidence interval that accounts for correlation.
 //
 // Successive response times are not independent: one retransmission delays all that wait behind it.
-// The usual interval, t * s / sqrt(n) over single values, is then far too narrow. Batch means cure
-// that: neighbouring values are averaged in batches long enough for the batch averages to be nearly
-// independent, and the interval is taken over those (doc/measuring.md).
+// The usual interval, t * s / sqrt(n) over single values, is then far too narrow. The method of
+// batch means corrects this: neighbouring values are averaged in batches that are long enough for
+// the averages to be nearly independent, and the interval is computed from those
+// (doc/measuring.md).
 #pragma once
 
 #include <cstdint>
@@ -14,18 +15,18 @@
 
 namespace simco::loadgen {
 
-/// Averages of successive, equally long batches. The batch length doubles as values come, so that
-/// there are always 32 to 64 batches once there were 32 values, in constant memory.
+/// Averages of successive batches of equal length. The batch length doubles as values are added, so
+/// that there are always 32 to 64 batches after the first 32 values, in constant memory.
 class BatchMeans {
  public:
   void add(double value);
 
   struct Interval {
     double half_width;        ///< of the 95 % interval, in the unit of the values
-    double lag1_correlation;  ///< of the batch means; near 0 says that the batches were long enough
+    double lag1_correlation;  ///< of the batch means; near 0 if the batches were long enough
     std::size_t batches;
   };
-  /// Nothing where there are fewer than two whole batches.
+  /// Returns nullopt if there are fewer than two complete batches.
   std::optional<Interval> interval95() const;
 
  private:
@@ -37,11 +38,11 @@ class BatchMeans {
   std::uint64_t batch_length_ = 1;
 };
 
-/// Half width of the 95 % confidence interval of the mean of `count` independent values with
-/// standard deviation `stddev` (Student's t); 0 for fewer than two.
+/// Returns the half width of the 95 % confidence interval of the mean of `count` independent values
+/// with standard deviation `stddev` (Student's t); 0 for fewer than two.
 double half_width95(double stddev, std::uint64_t count);
 
-/// What is reported of a set of times; milliseconds.
+/// The reported statistics of a set of times, milliseconds.
 struct Summary {
   std::uint64_t count = 0;
   double mean = 0;
@@ -59,7 +60,7 @@ struct Summary {
   double max = 0;
 };
 
-/// Takes times one by one, in the order of their ends.
+/// Collects times one by one, in the order of their ends.
 class Distribution {
  public:
   void add(std::int64_t time_ns);

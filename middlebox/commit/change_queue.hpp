@@ -1,4 +1,4 @@
-// Planned changes that wait for the batch before theirs, and which of them make up the next batch.
+// The planned changes that wait for the batch under way, and the choice of the next batch.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,15 @@
 
 namespace simco::middlebox {
 
-/// Where a change comes from, and whom its outcome is for.
+/// The request of a change, and the requester that gets its outcome.
 struct ChangeOrigin {
-  Requester* requester = nullptr;  ///< nullptr: its lifetime was over, or a disable rule ends it
+  Requester* requester =
+      nullptr;  ///< nullptr: the lifetime expired, or a disable rule ends the rule
   TransactionId tid;
-  policy::Transaction transaction{};  ///< that asked for it, if any did
+  policy::Transaction transaction{};  ///< of the request, if there is one
   policy::RuleSlot slot;
   std::uint32_t weight = 0;  ///< policy::Plan::weight
-  rule::AgentId agent;       ///< whose share of a batch it takes
+  rule::AgentId agent;       ///< agent whose share of a batch it takes
   Instant planned_at{};      ///< for the metrics
 };
 
@@ -38,19 +39,21 @@ struct ChangeBatch {
   }
 };
 
+/// Changes in the order of planning.
 class ChangeQueue {
  public:
   bool empty() const { return waiting_.changes.empty(); }
   std::size_t size() const { return waiting_.size(); }
-  /// More waits than one batch can take without keeping others waiting.
+  /// True if more is waiting than one batch can take without delaying other agents.
   bool heavy() const;
+  /// Appends a change.
   void push(const rule::RuleChange& change, const ChangeOrigin& origin);
   /// Moves the next batch into `batch`: everything or, if the queue is heavy, the same share for
   /// each agent. The changes of one agent keep their order.
   void take(ChangeBatch& batch);
 
  private:
-  /// What an agent has of the batch that is being chosen.
+  /// The share of an agent in the batch that is being chosen.
   struct Share {
     std::uint64_t weight = 0;
     std::uint64_t count = 0;
@@ -58,8 +61,8 @@ class ChangeQueue {
   void take_shares(ChangeBatch& batch);
 
   ChangeBatch waiting_;
-  bool overtaken_ = false;    ///< by a disable rule: what waits may be blocked by now
-  std::uint64_t weight_ = 0;  ///< of what waits
+  bool overtaken_ = false;    ///< by a disable rule, which may now block waiting changes
+  std::uint64_t weight_ = 0;  ///< of the waiting changes
   std::unordered_map<rule::AgentId, Share> shares_;  ///< scratch
 };
 

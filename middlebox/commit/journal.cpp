@@ -95,7 +95,7 @@ void Journal::on_written(const Failure& failure, Backlog backlog, Instant began,
   if (metrics_ != nullptr) metrics_->stored(clock_.now() - began, !failure.has_value());
   note(failure);
   if (failure) {
-    // What has been added meanwhile is newer.
+    // Entries that were added in the meantime are newer.
     backlog_.merge(backlog);
     retry_later();
   }

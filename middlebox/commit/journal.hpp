@@ -1,8 +1,8 @@
-// Keeps each change of a rule in a store before it is enforced, so that rules outlive the middlebox
-// (write-ahead logging; the S of RFC 4540, 4.3.3).
+// Stores each change of a rule before it is enforced, so that rules survive a restart (write-ahead
+// logging; the S bit of RFC 4540, 4.3.3).
 //
-// What a store that fails should know by now is the backlog: it goes with the next batch, or is
-// tried again later.
+// While the store fails, changes that it should have form the backlog, which is written with the
+// next batch or retried later.
 #pragma once
 
 #include <cstdint>
@@ -21,15 +21,15 @@ namespace simco::middlebox {
 
 class Metrics;
 
-/// Lives on one thread. Reads the clocks once a batch.
+/// Belongs to one thread. Reads the clocks once per batch.
 class Journal {
  public:
   using Failure = std::optional<store::StoreFailure>;
 
-  /// Where batches go. See StoreThread.
+  /// Writes batches. See StoreThread.
   class Writer {
    public:
-    /// Called once a batch is kept, or with the reason why it could not be.
+    /// Called when a batch is stored, or with the reason why it could not be.
     using Done = std::function<void(const Failure& failure)>;
     /// Writes `batch` after those before it, and calls `done` later from the journal's thread.
     virtual void write(store::Batch batch, Done done) = 0;
@@ -38,7 +38,7 @@ class Journal {
     ~Writer() = default;
   };
 
-  /// Waits for a batch.
+  /// Receives the result of a batch.
   class Client {
    public:
     virtual void on_journaled(const Failure& failure) = 0;
@@ -47,40 +47,40 @@ class Journal {
     ~Client() = default;
   };
 
-  /// Hears how the store is.
+  /// Learns the state of the store.
   class Monitor {
    public:
-    /// It begins to fail: new rules are refused until it works again.
+    /// The store begins to fail: new rules are refused until it works again.
     virtual void on_store_failing(const std::string& why) = 0;
     virtual void on_store_working() = 0;
-    /// Another middlebox has claimed it. Nothing more can be carried out then, not even that a rule
-    /// ends: its new owner would not know.
+    /// Another middlebox has claimed the store. No further change is possible, not even the end of
+    /// a rule, because the new owner would not learn of it.
     virtual void on_store_taken() = 0;
 
    protected:
     ~Monitor() = default;
   };
 
-  /// Which of a change's two records is to be kept.
+  /// Which of the two records of a change to store.
   enum class State : std::uint8_t { kBefore, kAfter };
 
-  /// All must outlive this; so must `metrics`, if there are any.
+  /// All arguments must outlive this; `metrics` may be nullptr.
   Journal(Writer& writer, const Clock& clock, Monitor& monitor, Metrics* metrics = nullptr);
 
-  /// Keeps what `changes` make of their rules, or have made of them until now, and where the
-  /// identifiers stand. One batch at a time.
+  /// Stores the rules of `changes` as they were before or will be after, and the positions of the
+  /// identifiers. One batch at a time.
   void keep(std::span<const rule::RuleChange> changes, State state, const rule::IdPositions& ids,
             Client& client);
-  /// Adds to the backlog what has become of `changes`, by their results.
+  /// Adds the outcome of `changes` to the backlog, by their results.
   void owe(std::span<const rule::RuleChange> changes, std::span<const rule::ChangeResult> results);
-  /// Adds to the backlog that there are no such rules.
+  /// Adds the deletion of these rules to the backlog.
   void forget(std::span<const PolicyRuleId> pids);
-  /// Where the identifiers stood when the store was opened.
+  /// Sets the positions of the identifiers as of the opening of the store.
   void resume_ids(const rule::IdPositions& ids) { ids_ = ids; }
-  /// Tries once more to give the store the backlog: the last call.
+  /// Tries once more to write the backlog. Must be the last call.
   void finish();
 
-  /// When on_deadline() wants to be called, if at all. Calling it earlier does no harm.
+  /// Returns when on_deadline() must be called, if at all. Calling it earlier is harmless.
   std::optional<Instant> deadline() const { return retry_at_; }
   void on_deadline(Instant now);
 
@@ -90,7 +90,7 @@ class Journal {
   /// Writes the backlog and, behind it, `entries`.
   void write(std::vector<store::Entry> entries, Client* client);
   void on_written(const Failure& failure, Backlog backlog, Instant began, Client* client);
-  /// Tells the monitor what is new.
+  /// Tells the monitor if the state of the store has changed.
   void note(const Failure& failure);
   void retry_later();
 
@@ -102,9 +102,10 @@ class Journal {
   Backlog backlog_;
   std::optional<Instant> retry_at_;
   bool retrying_ = false;  ///< the backlog alone is being written
-  /// A batch that waits for the retry: that may yet fail, and must not be taken for newer.
+  /// A batch that waits for the end of a retry, which may still fail and must not be mistaken for
+  /// newer.
   std::optional<std::vector<store::Entry>> waiting_;
-  Client* client_ = nullptr;  ///< of the batch that waits
+  Client* client_ = nullptr;  ///< of the waiting batch
   bool taken_ = false;
   bool failing_ = false;
 };

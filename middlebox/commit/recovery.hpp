@@ -1,4 +1,4 @@
-// The start with a store: the rules from before the restart are in the engine and enforced again.
+// Recovery: brings the rules from before a restart back into the engine and the backend.
 #pragma once
 
 #include <cstddef>
@@ -14,17 +14,17 @@ namespace simco::middlebox {
 
 class Metrics;
 
-/// What became of the rules in the store.
+/// The outcome for the rules in the store.
 struct Recovery {
   std::size_t live = 0;
   std::size_t expired = 0;
-  std::size_t lost = 0;                 ///< that could not be re-created; each is logged
+  std::size_t lost = 0;                 ///< could not be re-created; each is logged
   std::vector<PolicyRuleId> forgotten;  ///< the expired and the lost ones
 };
 
-/// Gives the engine the rules in `contents` (read from `place`), and has the backend begin with
-/// them. Throws StoreError if one of them cannot be read, std::runtime_error as Backend::begin().
-/// To be called once, before the first request. `metrics` may be nullptr.
+/// Re-creates the rules in `contents` (read from `place`) in the engine, and has the backend begin
+/// with them. Throws StoreError if a rule cannot be read, and std::runtime_error as
+/// Backend::begin() does. Must be called once, before the first request. `metrics` may be nullptr.
 Recovery recover(const store::Contents& contents, const std::string& place,
                  policy::PolicyEngine& engine, backend::Backend& backend, const Clock& clock,
                  Metrics* metrics);

@@ -1,4 +1,4 @@
-// A session that sends policy rule requests, as the parts that answer them see it.
+// A session that sends policy rule requests, as seen by the parts that answer them.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ struct RuleEvent;
 
 namespace simco::middlebox {
 
-/// Must live until each of its requests has been answered.
+/// Must exist until each of its requests has been answered.
 class Requester {
  public:
   virtual rule::AgentId agent() const = 0;
@@ -21,10 +21,10 @@ class Requester {
   virtual std::string_view agent_name() const = 0;
   /// Its address, for the log.
   virtual std::string_view peer() const = 0;
-  /// Longest lifetime that its session was told of, seconds.
+  /// Maximum lifetime in the capabilities that its session was told, seconds.
   virtual std::uint32_t lifetime_max_s() const = 0;
   virtual void reply(TransactionId tid, const Body& body) = 0;
-  /// A rule that its agent may see has changed, and another session asked for that.
+  /// Another session has changed a rule that its agent may see, or the rule has expired.
   virtual void notify(const policy::RuleEvent& event) = 0;
 
  protected:

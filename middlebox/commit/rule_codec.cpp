@@ -19,7 +19,7 @@ using rule::RuleKind;
 
 // | version | kind | flags | GID (4) | TID (4) | left (4) | ends at (8) | parameters (4)
 // | owner: length (1), octets | internal, external, outside, inside: each length (1), value of
-// figure 12; length 0 where there is none |
+// figure 12; length 0 if absent |
 // Version 1 had no flags, and the name of the group's owner after that of the rule.
 constexpr std::uint8_t kVersion = 2;
 constexpr std::uint8_t kAnyVersion = 1;  ///< the only flag
@@ -48,7 +48,7 @@ std::string_view take_text(ByteReader& in) {
   return {reinterpret_cast<const char*>(octets.data()), octets.size()};
 }
 
-/// False where the octets are no tuple.
+/// Returns false if the octets are not a tuple.
 bool take(ByteReader& in, std::optional<AddressTuple>& tuple) {
   const auto octets = in.octets(in.u8());
   if (octets.empty()) return in.ok();

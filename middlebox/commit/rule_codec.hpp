@@ -1,5 +1,5 @@
-// A policy rule as octets for a store: the attributes of RFC 4540 section 4.3 in their own
-// encoding, behind a version.
+// Encodes a policy rule for a store: a version, followed by the attributes of RFC 4540 section 4.3
+// in their own encoding.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,18 @@
 
 namespace simco::middlebox {
 
-/// A rule and its end by the wall clock, which a restart of the machine does not move.
+/// A rule and its end by the wall clock, which a reboot does not change.
 struct KeptRule {
-  /// Its owner's name is in the octets that it was decoded from; owner number and end are not set.
+  /// The owner's name is a view of the decoded octets; owner number and expires_at are not set.
   rule::RuleRecord rule;
-  Lifetime left;                ///< when it was kept: the rule never lives longer than this
+  Lifetime left;                ///< when it was stored: the rule never lives longer than this
   std::int64_t ends_at_ms = 0;  ///< milliseconds since 1970-01-01 00:00 UTC
 };
 
-/// The rule as it is at `now`, which is `wall_ms` by the wall clock (as KeptRule::ends_at_ms).
+/// Returns the rule as of `now`, which is `wall_ms` by the wall clock (as KeptRule::ends_at_ms).
 /// Never empty.
 std::string encode_rule(const rule::RuleRecord& rule, Instant now, std::int64_t wall_ms);
-/// The rule, or a sentence that says why the octets are none.
+/// Returns the rule, or an error message if the octets are invalid.
 std::expected<KeptRule, std::string> decode_rule(PolicyRuleId pid, std::string_view octets);
 
 }  // namespace simco::middlebox

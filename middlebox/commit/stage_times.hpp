@@ -1,4 +1,4 @@
-// What the commit pipeline tells the metrics, if there are any.
+// Reports the times of the commit pipeline to the metrics, if there are any.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace simco::middlebox {
 
-/// Reads no clock without metrics.
+/// Reads the clock only if there are metrics.
 class StageTimes {
  public:
   /// `metrics` may be nullptr.

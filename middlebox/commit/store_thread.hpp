@@ -1,4 +1,4 @@
-// Writes to a store from a thread of its own, so that the loop goes on meanwhile.
+// Writes to a store from a separate thread, so that the loop does not block.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -16,15 +16,15 @@
 
 namespace simco::middlebox {
 
-/// Lives on the loop's thread. The store belongs to this from construction to destruction. Its own
-/// thread begins with the first write(), so that it has the privileges of the running program and
-/// not those of its start.
+/// Used from the loop's thread. Owns the use of the store from construction to destruction. Its
+/// thread begins with the first write(), so that it has the reduced privileges of the running
+/// program.
 class StoreThread final : public Journal::Writer {
  public:
   StoreThread(boost::asio::io_context& io, store::Store& store);
   StoreThread(const StoreThread&) = delete;
   StoreThread& operator=(const StoreThread&) = delete;
-  /// What is queued is still written; nobody is called any more.
+  /// Writes what is queued, without further callbacks.
   ~StoreThread();
 
   /// Calls `done` from the loop.

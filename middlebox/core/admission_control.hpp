@@ -1,5 +1,5 @@
-// Who may have a session (RFC 4540 sections 7.2 and 7.3): what a listener demands, what an agent
-// has proven, what the configuration allows it. No I/O, no clock.
+// Decides who gets a session (RFC 4540 sections 7.2 and 7.3), by what the listener requires, how
+// the agent has authenticated, and what the configuration allows. No I/O, no clock.
 #pragma once
 
 #include <cstddef>
@@ -18,56 +18,55 @@
 
 namespace simco::middlebox {
 
-/// A connection as far as it matters to who is behind it.
+/// A connection that asks for a session, or has one.
 struct Candidate {
   std::string peer;                  ///< address without port, as text
   IpAddress address;                 ///< the same as a value, without a zone
-  Require require = Require::kNone;  ///< what its listener demands
-  /// Names in its certificate; nothing without TLS.
+  Require require = Require::kNone;  ///< what its listener requires
+  /// Names in its certificate; nullopt without TLS.
   std::optional<std::vector<std::string>> certified_names;
-  std::string name;         ///< of the agent that it has proven to be; empty: not authenticated
-  bool has_waited = false;  ///< its token has waited for the end of a pause
+  std::string name;         ///< name under which it has authenticated; empty: not authenticated
+  bool has_waited = false;  ///< its token has waited for the end of a back-off
 };
 
+/// Admission and authentication. Not thread-safe.
 class AdmissionControl {
  public:
-  /// What it needs of its surroundings.
+  /// What AdmissionControl needs from its owner.
   class Host {
    public:
-    /// Is there room for one more session?
+    /// True if there is room for one more session.
     virtual bool has_room() const = 0;
-    /// Open sessions of the agent called `name`.
+    /// Returns the number of open sessions of the agent called `name`.
     virtual std::size_t sessions_of(std::string_view name) const = 0;
-    /// A token was wrong, or one that was needed is missing.
+    /// A token was wrong, or a required one is missing.
     virtual void on_authentication_failed(const Candidate& candidate) = 0;
 
    protected:
     ~Host() = default;
   };
 
-  /// `secret` proves the middlebox; empty: it has no proof. `pause`: see kAuthenticationPenalty.
+  /// `secret`: the middlebox's own; empty: none. `pause`: see kAuthenticationPenalty.
   AdmissionControl(policy::AgentDirectory directory, std::string secret, std::chrono::seconds pause,
                    Host& host);
 
-  /// Stays where it is until the next exchange().
+  /// Valid until the next exchange().
   const policy::AgentDirectory& directory() const { return *directory_; }
-  /// From now on another directory says who may do what. Returns the one before, which others may
-  /// still refer to.
+  /// Applies another directory. Returns the previous one, to which there may still be references.
   std::unique_ptr<policy::AgentDirectory> exchange(policy::AgentDirectory directory,
                                                    std::string secret);
 
-  /// What becomes of a candidate that asks for a session (7.2). `challenged`: it wants the
-  /// middlebox to authenticate itself. Takes one with the certificate of an agent for
-  /// authenticated.
+  /// Decides about a candidate that asks for a session (7.2). `challenged`: it wants the middlebox
+  /// to authenticate itself. A candidate with the certificate of an agent becomes authenticated.
   MiddleboxSession::Admission admit(Candidate& candidate, bool challenged) const;
-  /// The middlebox's token for the agent's challenge; empty without a secret.
+  /// Returns the middlebox's token for the agent's challenge; empty without a secret.
   std::vector<std::byte> answer_challenge(std::span<const std::byte> challenge) const;
-  /// What becomes of a candidate's answer to `challenge` (7.3). Without `challenge` it was not
-  /// asked to authenticate.
+  /// Verifies a candidate's answer to `challenge` (7.3). Without `challenge`, it was not asked to
+  /// authenticate.
   MiddleboxSession::AuthResult verify(Candidate& candidate,
                                       const std::optional<ChallengeOctets>& challenge,
                                       const std::optional<Token>& token, Instant now);
-  /// May its session go on?
+  /// True if its session may continue.
   bool still_allowed(const Candidate& candidate) const;
 
  private:
@@ -75,14 +74,15 @@ class AdmissionControl {
 
   const policy::AgentPolicy* anonymous_policy(const IpAddress& address) const;
   const policy::AgentPolicy* recognize(Candidate& candidate) const;
-  /// What becomes of a candidate that is the agent `name`; nothing: it may have a session.
+  /// Returns the refusal for a candidate that is the agent `name`, or nullopt if it may have a
+  /// session.
   Code refuse_agent(const Candidate& candidate, std::string_view name,
                     const policy::AgentPolicy& policy) const;
-  /// The refusal of one more session for `name`, if there is cause.
+  /// Returns the refusal of one more session for `name`, or nullopt.
   Code refuse_session(std::string_view name, const policy::AgentPolicy& policy) const;
   MiddleboxSession::AuthResult verify_without_token(Candidate& candidate, Instant now);
   MiddleboxSession::AuthResult verify_certificate(const Candidate& candidate, Instant now) const;
-  /// For a token with `name`; without one nothing was verified.
+  /// Refuses a token for `name`; without `name`, nothing was verified.
   MiddleboxSession::AuthResult refuse_token(const Candidate& candidate,
                                             std::optional<std::string_view> name, Instant now);
 

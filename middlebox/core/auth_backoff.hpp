@@ -1,6 +1,6 @@
-// Makes guessing secrets slow: after a wrong token, the tokens for that name from that source wait
-// for the end of a pause before they are judged, and the answer itself is late. The pause has one
-// length, however many wrong tokens come: a right one never waits longer than that.
+// Slows down the guessing of secrets: after a wrong token, further tokens for that name from that
+// source are verified only after a back-off, and the refusal itself is delayed. The back-off does
+// not grow with the number of wrong tokens, so a right one never waits longer than that.
 #pragma once
 
 #include <chrono>
@@ -17,31 +17,31 @@
 
 namespace simco::middlebox {
 
+/// The back-offs under way. Not thread-safe.
 class AuthBackoff {
  public:
   /// `pause`: see kAuthenticationPenalty.
   explicit AuthBackoff(std::chrono::seconds pause = kAuthenticationPenalty) : pause_(pause) {}
 
-  /// When a token for `name` from `address` that has come now may be verified.
+  /// Returns when a token for `name` from `address` that arrived now may be verified.
   Instant not_before(const IpAddress& address, std::string_view name, Instant now) const;
-  /// A token for `name` from `address` was wrong. Returns when to tell.
+  /// A token for `name` from `address` was wrong. Returns when to send the refusal.
   Instant failed(const IpAddress& address, std::string_view name, Instant now);
-  /// A token for `name` from `address` was right: further ones of it are judged at once.
+  /// A token for `name` from `address` was right: further ones are verified at once.
   void succeeded(const IpAddress& address, std::string_view name);
 
   std::size_t size() const { return pauses_.size(); }
   std::size_t trusted() const { return trusted_.size(); }
 
  private:
-  /// Source and a hash of the name: who finds another name with the same hash can cause a pause,
-  /// and no more.
+  /// Source and a hash of the name. Another name with the same hash can only cause a back-off.
   using Key = std::pair<IpAddress, std::size_t>;
   static Key key_of(const IpAddress& address, std::string_view name);
   void forget(Instant now);
 
   std::chrono::seconds pause_;
-  std::map<Key, Instant> pauses_;  ///< ends of pauses
-  std::deque<Key> order_;          ///< the same keys, as they came
+  std::map<Key, Instant> pauses_;  ///< ends of back-offs
+  std::deque<Key> order_;          ///< the same keys, in order of arrival
   std::set<Key> trusted_;
   std::deque<Key> trusted_order_;
 };

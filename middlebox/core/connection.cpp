@@ -36,7 +36,7 @@ Connection::Connection(std::uint64_t number, Owner& owner, AdmissionControl& adm
 Connection::~Connection() { channel_->detach(); }
 
 void Connection::start() {
-  // Before a session is open, nobody costs more than the longest SE request.
+  // Before a session is open, a connection holds no more than the longest SE request.
   channel_->start(*this, {kMessageFramer, kSessionControlSizeMax});
   arm();
 }

@@ -1,4 +1,4 @@
-// One agent's connection: joins its channel, its session and the requests it has under way.
+// The connection of one agent: connects its channel, its session and its requests in progress.
 #pragma once
 
 #include <cstddef>
@@ -21,41 +21,41 @@ class Connection final : private net::ChannelHandler,
                          private MiddleboxSession::Host,
                          public Requester {
  public:
-  /// What a connection needs of the core beside admission and pipeline.
+  /// What a connection needs from the core in addition to admission and pipeline.
   class Owner : public Turns {
    public:
-    /// The time of the turn.
+    /// Returns the time of the turn.
     virtual Instant now() const = 0;
-    /// It has gone on for kTurnMax: others must have theirs.
+    /// True if the turn has lasted for kTurnMax: other connections must have theirs.
     virtual bool turn_used_up() const = 0;
     virtual bool has_room() const = 0;
     virtual ChallengeOctets make_challenge() = 0;
-    /// A session begins for the agent called `name`. Returns the number that stands for it.
+    /// A session begins for the agent called `name`. Returns its number.
     virtual rule::AgentId acquire(const std::string& name) = 0;
     /// Valid as long as the agent has a session.
     virtual std::string_view name_of(rule::AgentId agent) const = 0;
-    /// The session is open. Returns what its agent is told of the middlebox.
+    /// The session is open. Returns the capabilities that are reported to its agent.
     virtual Capabilities session_opened(Connection& connection) = 0;
     virtual void session_refused(NegativeReplyCode code) = 0;
     /// A warning for the log.
     virtual void warn_about(std::string_view peer, std::string_view what) = 0;
-    /// flush() is to be called at the end of the turn.
+    /// flush() must be called at the end of the turn.
     virtual void flush_later(Connection& connection) = 0;
     /// on_deadline() must be called at `at` at the latest.
     virtual void wake_at(Connection& connection, Instant at) = 0;
-    /// What waits in its output queue has changed by so many octets.
+    /// The size of its output queue has changed by this many octets.
     virtual void output_changed(std::ptrdiff_t octets) = 0;
-    /// More waits in all queues than may.
+    /// True if all output queues together are too large.
     virtual bool too_much_output() const = 0;
-    /// The connection is over; it may be destroyed once it is idle() and the turn has ended.
+    /// The connection has ended; it may be destroyed once it is idle() and the turn has ended.
     virtual void connection_over(Connection& connection) = 0;
 
    protected:
     ~Owner() = default;
   };
 
-  /// `number` is the connection's own, in the order in which they were made. All but the channel
-  /// must outlive this. To be made and started within a turn.
+  /// `number` counts the connections in order of creation. All but the channel must outlive this.
+  /// Must be created and started within a turn.
   Connection(std::uint64_t number, Owner& owner, AdmissionControl& admission,
              CommitPipeline& pipeline, std::shared_ptr<net::MessageChannel> channel,
              Require require, const MiddleboxSession::Options& options);
@@ -64,13 +64,13 @@ class Connection final : private net::ChannelHandler,
   ~Connection();
 
   void start();
-  /// Sends what the turn produced, and goes on reading if that was held up.
+  /// Sends the output of the turn, and resumes reading if it was paused.
   void flush();
-  /// Orderly end by the middlebox: AST and close.
+  /// The middlebox ends the session in order: AST and close.
   void terminate() { session_.terminate(); }
-  /// A proof that waits to be verified is verified now.
+  /// Verifies a token that is waiting for the end of a back-off now.
   void hurry();
-  /// Ends the connection at once, without a word.
+  /// Closes the connection at once, without a message.
   void cut();
   /// The time of Owner::wake_at() has come.
   void on_deadline();
@@ -79,9 +79,9 @@ class Connection final : private net::ChannelHandler,
   net::Transport transport() const { return channel_->transport(); }
   const Candidate& candidate() const { return candidate_; }
   SessionState state() const { return session_.state(); }
-  /// No request of it is undecided.
+  /// True if all its requests are decided.
   bool idle() const { return session_.in_flight() == 0; }
-  /// Its agent, while it has or had an open session.
+  /// Returns its agent, if it has or had an open session.
   std::optional<rule::AgentId> session_agent() const { return agent_; }
 
   // Requester
@@ -112,21 +112,21 @@ class Connection final : private net::ChannelHandler,
   Capabilities opened() override;
   void close() override;
 
-  /// Begins a turn that ends when the messages of one read are in.
+  /// Begins a turn that ends with the messages of one read.
   void take_turn() {
     if (!turn_) turn_.emplace(owner_);
   }
   void end_turn() { const auto ended = std::exchange(turn_, std::nullopt); }
   bool held_up() const;
-  /// Is it time, after this message, to let others have their turn?
+  /// True if other connections must have their turn after this message.
   bool must_yield(std::span<const std::byte> message);
   void resume_if_possible();
   void arm();
   void log_once(std::string_view what);
   void flush_later();
-  /// Tells the owner of what has been queued, or taken, since the last time.
+  /// Tells the owner how the output queue has changed since the last call.
   void count_output(std::size_t queued);
-  /// The peer does not read: it cannot be told, so it is cut off.
+  /// Cuts off a peer that does not read.
   void give_up(std::string_view why);
 
   const std::uint64_t number_;
@@ -140,11 +140,11 @@ class Connection final : private net::ChannelHandler,
   std::optional<rule::AgentId> agent_;
   std::uint32_t lifetime_max_s_ = 0;
   std::uint32_t messages_ = 0;
-  std::size_t output_ = 0;  ///< that the owner knows of
-  bool over_ = false;       ///< the channel is closed: nothing of its output counts any more
+  std::size_t output_ = 0;  ///< as reported to the owner
+  bool over_ = false;       ///< the channel is closed, and its output no longer counts
   bool paused_ = false;
   bool close_wanted_ = false;
-  bool flush_wanted_ = false;  ///< the owner knows
+  bool flush_wanted_ = false;  ///< reported to the owner
   bool logged_ = false;
 };
 

@@ -1,9 +1,9 @@
-// The middlebox without I/O: sessions, admission, policy engine, commit pipeline, and who hears
-// which event. Octets come in through channels, time through a clock, results from backend and
-// store; octets, batches and the next deadline go out.
+// The middlebox without I/O: sessions, admission, policy engine, commit pipeline and notifications.
+// Octets come in through channels, time through a clock, results from backend and store; octets,
+// batches and the next deadline go out.
 //
-// Each way in makes a Turn. At the end of the outermost one the pipeline goes on as far as it can,
-// the channels that have output are flushed, and the host is told of the next deadline.
+// Each entry opens a Turn. At the end of the outermost one, the pipeline advances as far as it can,
+// the channels with output are flushed, and the host learns the next deadline.
 #pragma once
 
 #include <cstddef>
@@ -32,6 +32,7 @@
 
 namespace simco::middlebox {
 
+/// Options of the middlebox that do not concern I/O.
 struct CoreOptions {
   std::chrono::milliseconds message_timeout{60'000};
   std::uint32_t lifetime_max_s = policy::kLifetimeMaxDefault;
@@ -39,31 +40,31 @@ struct CoreOptions {
   std::uint32_t elements_max = policy::kElementsMaxDefault;
   std::uint32_t sessions_max = kSessionsMaxDefault;
   policy::NatTable::Options nat;  ///< mode and pools
-  /// Who may do what.
+  /// The agents and their rights.
   policy::AgentDirectory directory = policy::AgentDirectory::open_to_all();
-  /// Audit lines in a second at most; 0: none.
+  /// Maximum number of audit lines per second; 0: none.
   std::uint32_t audit_rate = kAuditRateDefault;
-  /// Connections and associations without a session, see kGuestsMax.
+  /// Maximum number of connections and of associations without a session, see kGuestsMax.
   std::size_t guests_max = kGuestsMax;
   std::size_t association_guests_max = kAssociationGuestsMax;
   /// See kAuthenticationPenalty.
   std::chrono::seconds authentication_pause{kAuthenticationPenalty};
-  /// Output that waits for peers, see kOutputTotalMax.
+  /// Maximum size of all output queues together, octets; see kOutputTotalMax.
   std::size_t output_max = kOutputTotalMax;
-  std::string secret;  ///< with which the middlebox proves itself; empty: it cannot
+  std::string secret;  ///< the middlebox's own; empty: it cannot authenticate
 };
 
-/// Lives on one thread.
+/// Belongs to one thread.
 class Core final : private Connection::Owner,
                    private CommitPipeline::Observer,
                    private AdmissionControl::Host {
  public:
   enum class LogLevel : std::uint8_t { kDebug, kInfo, kWarning, kError };
 
-  /// What the core needs of its surroundings.
+  /// What the core needs from its owner.
   class Host {
    public:
-    /// on_deadline() must be called at `at`; this replaces any earlier wish.
+    /// on_deadline() must be called at `at`, instead of any time named before.
     virtual void wake_at(Instant at) = 0;
     virtual ChallengeOctets make_challenge() = 0;
     virtual void log(LogLevel level, const std::string& line) = 0;
@@ -72,33 +73,32 @@ class Core final : private Connection::Owner,
     ~Host() = default;
   };
 
-  /// `journal` is nullptr if rules end with the process, `metrics` if nothing is counted. All must
-  /// outlive this.
+  /// `journal` is nullptr if rules end with the process, `metrics` if nothing is counted. All
+  /// arguments must outlive this.
   Core(const CoreOptions& options, const Clock& clock, backend::Backend& backend, Journal* journal,
        Metrics* metrics, Host& host);
   Core(const Core&) = delete;
   Core& operator=(const Core&) = delete;
   ~Core();
 
-  /// Begins to enforce: with the rules in `contents` (of the store called `place`), if there is a
-  /// journal. To be called once, before the first accept(). Throws as Backend::begin() and
-  /// recover().
+  /// Begins to enforce rules, beginning with those in `contents` (of the store called `place`) if
+  /// there is a journal. Must be called once, before the first accept(). Throws as Backend::begin()
+  /// and recover() do.
   void start(const store::Contents& contents, const std::string& place);
   void start();
 
-  /// A connection has been made, at a listener that demands `require`. Closes it if there are too
-  /// many.
+  /// Takes a new connection of a listener that requires `require`. Closes it if there are too many.
   void accept(std::shared_ptr<net::MessageChannel> channel, Require require);
-  /// The time of Host::wake_at() has come.
+  /// Must be called at the time of Host::wake_at().
   void on_deadline();
 
-  /// From now on `directory` says who may do what, and `secret` is the middlebox's. Rules stay;
-  /// sessions of agents that are no longer allowed get AST.
+  /// Applies a new configuration of agents, and the middlebox's own secret. Rules stay; sessions of
+  /// agents that are no longer allowed get AST.
   void apply(policy::AgentDirectory directory, std::string secret);
   /// Orderly stop: AST to every session after its replies. Calls `stopped` from on_deadline() when
   /// all are gone, after kStopTimeout at the latest.
   void stop(std::function<void()> stopped);
-  /// A warning about a peer for the log, if it is not one too many.
+  /// Logs a warning about a peer, if the rate limit allows it.
   void warn_about(std::string_view peer, std::string_view what) override;
 
   std::size_t connection_count() const { return connections_.size(); }
@@ -137,7 +137,7 @@ class Core final : private Connection::Owner,
   void on_expiry_failed(PolicyRuleId pid) override;
   void on_stage_done() override { const Turn turn(*this); }
 
-  /// What is known of a connection beside itself.
+  /// A connection and what the core knows about it.
   struct Entry {
     std::unique_ptr<Connection> connection;
     std::optional<Instant> wake_at;
@@ -148,7 +148,8 @@ class Core final : private Connection::Owner,
                                                       const backend::Backend& backend,
                                                       bool durable);
   void debug(const Connection& connection, const std::string& what);
-  /// Too many have no session: this one has to go, unless what it has sent proves it right.
+  /// Too many connections have no session: closes this one, unless the token that it has sent is
+  /// right.
   void make_room(Connection& guest);
   net::Crowd<Connection*>& guests_like(const Connection& connection) {
     return net::type_of(connection.transport()).costly ? association_guests_ : guests_;
@@ -157,7 +158,7 @@ class Core final : private Connection::Owner,
   void update_metrics();
   void wake_connections();
   void check_session_ages();
-  /// Destroys connections that are over and have no request under way.
+  /// Destroys connections that have ended and have no request in progress.
   void reap();
   void look_at_deadlines();
   std::optional<Instant> next_deadline() const;
@@ -175,23 +176,23 @@ class Core final : private Connection::Owner,
   AuditLog audit_;
   PeerLog peer_log_;
 
-  /// By their numbers: what is done for all of them has the same order in every run.
+  /// By their numbers, so that loops over all connections have the same order in every run.
   std::unordered_map<std::uint64_t, Entry> connections_;
   std::uint64_t connections_made_ = 0;
   /// Without a session; those over transports whose connections are costly apart.
   net::Crowd<Connection*> guests_;
   net::Crowd<Connection*> association_guests_;
   std::vector<Connection*> to_flush_;
-  std::vector<Connection*> over_;  ///< may be destroyed when no turn is under way
-  std::size_t output_ = 0;         ///< octets that wait for peers to read
+  std::vector<Connection*> over_;  ///< may be destroyed when no turn is in progress
+  std::size_t output_ = 0;         ///< octets in all output queues
 
   int turns_ = 0;  ///< nested
   Instant now_;    ///< of the turn
-  /// Everything that is to happen later. The host is woken for the first of them.
+  /// All deadlines. The host wakes us for the earliest.
   std::set<std::pair<Instant, std::uint64_t>> wake_connections_at_;
   std::optional<Instant> check_ages_at_;
   std::optional<Instant> stop_at_;
-  bool more_to_do_ = false;  ///< at once, after what others have to do
+  bool more_to_do_ = false;  ///< to be done soon, after other events of the loop
   std::optional<Instant> woken_at_;
   std::function<void()> stopped_;  ///< while stopping
   bool has_stopped_ = false;

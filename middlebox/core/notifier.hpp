@@ -1,4 +1,4 @@
-// Who hears which event (RFC 4540 section 8.9): the open sessions of agents that may see the rule.
+// Sends rule events (RFC 4540 section 8.9) to the open sessions of agents that may see the rule.
 #pragma once
 
 #include <cstddef>
@@ -10,20 +10,21 @@
 
 namespace simco::middlebox {
 
+/// The open sessions, by agent. Not thread-safe.
 class Notifier {
  public:
-  /// `engine` says who may see what; it must outlive this.
+  /// `engine` decides which agents may see a rule; it must outlive this.
   explicit Notifier(const policy::PolicyEngine& engine) : engine_(engine) {}
 
-  /// The session is open.
+  /// Adds a session that was opened.
   void add(Requester& session);
-  /// It is over.
+  /// Removes a session that ended.
   void remove(Requester& session);
-  /// Open sessions, in all and of one agent.
+  /// Returns the number of open sessions, of all agents or of one.
   std::size_t count() const { return count_; }
   std::size_t count(rule::AgentId agent) const;
 
-  /// Tells all sessions that may hear of it, except `cause`, which hears of it by the reply.
+  /// Notifies all sessions that may see the rule, except `cause`, which gets the reply instead.
   void notify(const policy::RuleEvent& event, const Requester* cause) const;
 
  private:

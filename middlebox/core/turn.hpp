@@ -1,11 +1,13 @@
-// One turn of the loop: what happens between two waits for input. Everything in it has the same
-// time, and what it leads to (batches, output, the next deadline) goes out at its end.
+// One turn of the loop: the handling of events between two waits for input. The time is the same
+// for all of them, and the results (batches, output, the next deadline) go out at the end of the
+// turn.
 #pragma once
 
 #include <utility>
 
 namespace simco::middlebox {
 
+/// Has turns; see Turn.
 class Turns {
  public:
   virtual void begin_turn() = 0;
@@ -15,8 +17,7 @@ class Turns {
   ~Turns() = default;
 };
 
-/// Makes its scope a turn, or part of the one that is under way: turns nest, and the outermost
-/// counts.
+/// Makes its scope a turn, or a part of the turn in progress: turns nest, and the outermost counts.
 class Turn {
  public:
   explicit Turn(Turns& turns) : turns_(&turns) { turns.begin_turn(); }
