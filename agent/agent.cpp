@@ -1,3 +1,5 @@
+// The typed interface to a Driver: starts its operations on the agent's executor, and converts the
+// replies of the middlebox into the result types of each transaction.
 #include "agent/agent.hpp"
 
 #include <boost/asio/dispatch.hpp>

@@ -1,3 +1,5 @@
+// Runs a session on an Asio executor: opens and closes the Link, sends requests on the stream of
+// their rule, and completes transactions on replies, timeouts or the end of the session.
 #include "agent/driver.hpp"
 
 #include <boost/asio/post.hpp>

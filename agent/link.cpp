@@ -1,3 +1,5 @@
+// Joins a channel and an AgentSession: connects, passes messages between them, and reports the end
+// of either once, from the loop.
 #include "agent/link.hpp"
 
 #include <boost/asio/post.hpp>

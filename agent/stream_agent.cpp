@@ -1,3 +1,5 @@
+// Joins an AgentSession, AgentTransactions and a FrameSplitter over octets that the caller
+// transports.
 #include "agent/stream_agent.hpp"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Three parts: offering (the schedule's timer hands due transactions to the connections), replies,
+// and watching (every kWatchInterval: timeouts, the abort lag, progress).
 #include "loadgen/generator.hpp"
 
 #include <fmt/format.h>

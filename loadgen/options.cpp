@@ -1,3 +1,4 @@
+// Declares the options of simco-loadgen and simco-echo, and checks their combinations.
 #include "loadgen/options.hpp"
 
 #include "agent/credentials.hpp"

@@ -1,3 +1,5 @@
+// Formats the results: a table with one row per distribution, notes about refusals and lateness,
+// and the JSON document of doc/measuring.md.
 #include "loadgen/report.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,5 @@
+// Formats a decision as `audit name=value ...`. Names come from peers and configuration files, so
+// unusual bytes are escaped.
 #include "middlebox/audit_log.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,5 @@
+// Connects the core to the world: listeners create channels for it, one timer wakes it, spdlog gets
+// its log lines, and the store's thread writes its journal.
 #include "middlebox/server.hpp"
 
 #include <spdlog/spdlog.h>

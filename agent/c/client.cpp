@@ -1,3 +1,5 @@
+// Level two of the C library. Each client runs a Driver on the library's one thread; completions
+// and events are queued, and a descriptor becomes readable, until the caller dispatches them.
 #include "agent/c/client.hpp"
 
 #include <signal.h>

@@ -1,3 +1,5 @@
+// Conversions between the structures of simco/agent.h and the library's own types. Values from C
+// are checked; invalid ones yield no request.
 #include "agent/c/convert.hpp"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Parses the text exposition format line by line, and computes the histogram of the observations
+// between two readings.
 #include "agent/simcoctl/exposition.hpp"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Declares the options and commands of simcoctl, and turns them into a request. Everything that can
+// be checked without a session is checked here.
 #include "agent/simcoctl/options.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,5 @@
+// Reads the metrics at intervals, computes rates and quantiles from pairs of readings, and prints
+// them as a table or as JSON.
 #include "agent/simcoctl/top.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,6 @@
+// Writes batches through the Writer, each preceded by the backlog. If a write fails, the backlog
+// stays and is retried at a deadline or with the next batch; the client decides about its own
+// batch.
 #include "middlebox/commit/journal.hpp"
 
 #include <iterator>

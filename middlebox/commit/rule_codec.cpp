@@ -1,3 +1,5 @@
+// The stored form of a rule: a version, fixed fields, then strings and address tuples with their
+// lengths. Older versions are still read; anything else is rejected as damaged.
 #include "middlebox/commit/rule_codec.hpp"
 
 #include <algorithm>

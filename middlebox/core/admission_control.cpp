@@ -1,3 +1,5 @@
+// The decisions at SE and SA: by certificate, by challenge and token, or by address for agents that
+// do not authenticate. Wrong tokens start a back-off; unknown names take as long as known ones.
 #include "middlebox/core/admission_control.hpp"
 
 #include <utility>

@@ -1,3 +1,5 @@
+// Passes messages between channel and session, gives requests to the commit pipeline, and limits
+// what a peer can cost: input per turn, requests in progress, and output that it does not read.
 #include "middlebox/core/connection.hpp"
 
 #include <utility>

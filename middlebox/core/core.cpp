@@ -1,3 +1,5 @@
+// In this order: the start, turns, deadlines, connections with their admission and sessions, and
+// the end.
 #include "middlebox/core/core.hpp"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// Chooses an address, then ports of it: the paired address of the host if it has one, otherwise the
+// next address in turn with a sufficient free run. A tree of maxima finds it without scanning the
+// pool.
 #include "middlebox/policy/address_pool.hpp"
 
 #include <numeric>

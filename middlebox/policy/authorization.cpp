@@ -1,3 +1,5 @@
+// Matches requests against the prefixes, ports and protocols of an agent, and finds the policy of
+// an agent by name or by the longest prefix of its address.
 #include "middlebox/policy/authorization.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The checks of 8.3.1 as small functions, called in the order of doc/rfc4540.md, reading 9.
 #include "middlebox/policy/checks.hpp"
 
 namespace simco::policy {

@@ -1,5 +1,5 @@
-// Deciding requests and their outcomes; lifetimes. What is special to a transaction stands in the
-// other engine_*.cpp files.
+// Dispatches requests, changes lifetimes (PLC, RFC 4540 section 8.5), ends expired rules, and has
+// what the transactions share. The other engine_*.cpp files have one kind of transaction each.
 #include "middlebox/policy/engine.hpp"
 
 #include <algorithm>
@@ -323,7 +323,7 @@ Verdict PolicyEngine::change_lifetime(const RequestContext& context, const PlcRe
   if (slot == kNoSlot) return policy::refuse(plan, kNoSuchRule);
   Rule& rule = rules_[slot];
   if (const auto wait = wait_for(slot, plan)) return *wait;
-  // A rule whose time has come is gone, even where the sweep has not been there yet.
+  // An expired rule has ended, even if it has not been removed yet.
   if (rule.expires_at <= now) return policy::refuse(plan, kNoSuchRule);
   // Nor may one live on that a disable rule has ended and the backend has failed to remove.
   const bool enables = rule.kind == RuleKind::kEnable;

@@ -1,13 +1,13 @@
 // What requests mean (RFC 4540 section 8): policy rules, their groups, owners, addresses and
 // lifetimes. No I/O, no clock, no logging.
 //
-// The kernel answers later, so a change takes two steps. plan() makes all checks, takes what the
-// rule needs and describes the change as a value; settle() follows when it has been carried out, or
-// has not. In between the rule is visible to conflict checks and to nobody else.
+// The kernel answers later, so a change takes two steps. plan() makes all checks, allocates what
+// the rule needs and returns the change as a value; settle() follows when the change has been
+// carried out or has failed. In between, the rule is visible only to conflict checks.
 //
 // The changes of one rule must be settled in the order in which they were planned. Those of
-// different rules may overtake each other: where a disable rule comes into force before an enable
-// rule that was planned earlier, overridden() says so, and the enable rule is settled without being
+// different rules may overtake each other: if a disable rule comes into force before an enable rule
+// that was planned earlier, overridden() is true, and the enable rule is settled without being
 // carried out.
 #pragma once
 
@@ -37,48 +37,48 @@
 
 namespace simco::policy {
 
-/// Whose request is to be decided.
+/// The sender of a request.
 struct RequestContext {
   AgentId agent;
   TransactionId tid;
-  /// Longest lifetime that its session was told of (8.3.1), seconds.
+  /// Maximum lifetime in the capabilities that its session was told (8.3.1), seconds.
   std::uint32_t lifetime_max_s = 0xFFFF'FFFF;
-  /// Every change that the session asked for before is settled. Otherwise it is not refused for
-  /// what one of them holds or may yet give back: it has to wait.
+  /// All earlier changes of the session are settled. Otherwise, a request that would be refused
+  /// because of what one of them holds must wait.
   bool settled = true;
 };
 
 enum class Verdict : std::uint8_t {
-  kReplied,         ///< `Plan::reply` is the answer
-  kPlanned,         ///< `Plan::change` is to be carried out, then settled
-  kWaitForRule,     ///< the rule `Plan::awaited` has a change under way: ask again after that
-  kWaitForChanges,  ///< depends on earlier changes of the session: ask again when these are settled
+  kReplied,         ///< `Plan::reply` is the reply
+  kPlanned,         ///< `Plan::change` must be carried out, then settled
+  kWaitForRule,     ///< the rule `Plan::awaited` has a change under way: retry after that
+  kWaitForChanges,  ///< depends on earlier changes of the session: retry when these are settled
 };
 
-/// What is to become of a request, or of a rule whose time is over.
+/// The decision about a request, or about an expired rule.
 struct Plan {
   Verdict verdict = Verdict::kReplied;
   Body reply;  ///< views in it are valid until the engine is called again
   PolicyRuleId awaited;
   RuleSlot slot = kNoSlot;  ///< of the change's rule, for settle()
   rule::RuleChange change;
-  std::uint32_t weight = 0;  ///< how much the change asks of the backend
-  AgentId charged_to;        ///< whose share of the backend's time it takes
-  rule::IdPositions ids;     ///< where the identifiers stand now, to be kept with the rules
+  std::uint32_t weight = 0;  ///< cost of the change for the backend
+  AgentId charged_to;        ///< agent whose share of the backend's time it takes
+  rule::IdPositions ids;     ///< current positions of the identifiers, stored with the rules
 };
 
-/// News about a rule for all who may see it, except the one who caused it (8.9).
+/// An event for all sessions that may see the rule, except the one that caused it (8.9).
 struct RuleEvent {
   PolicyRuleId pid;
-  Lifetime lifetime;  ///< 0: the rule is gone
+  Lifetime lifetime;  ///< 0: the rule has ended
   AgentId owner;
   TransactionId creating_tid;
   PolicyRuleId ended_by;  ///< disable rule that ended it; 0: none did
 };
 
-/// What has become of a change.
+/// The outcome of a change.
 struct Outcome {
-  Body reply;                      ///< to whoever asked for it
+  Body reply;                      ///< for the session that requested it
   std::optional<RuleEvent> event;  ///< if it has been carried out
   /// A disable rule is in force, and the enable rules that it hits are now being ended, due for
   /// plan_expiry() at once. The reply must wait until the outcome of one of them completes it.
@@ -88,6 +88,7 @@ struct Outcome {
   std::vector<PolicyRuleId> completed_disables;
 };
 
+/// All policy rules and what they mean. Not thread-safe.
 class PolicyEngine {
  public:
   struct Options {
@@ -106,71 +107,73 @@ class PolicyEngine {
 
   // --- Agents ---
 
-  /// From now on `directory` says who may do what; rules stay. It must outlive the engine or the
-  /// next call. Until the first call nobody may do anything.
+  /// Applies a configuration; rules stay. `directory` must exist until the next call or the end of
+  /// the engine. Before the first call, no agent may do anything.
   void apply(const AgentDirectory& directory) { agents_.apply(directory); }
-  /// An agent begins a session under `name`; end it with release(). The result stands for the agent
-  /// until then, and as long as it owns rules.
+  /// An agent begins a session under `name`; end it with release(). The returned number is valid
+  /// until then, and as long as the agent owns rules.
   AgentId acquire(std::string_view name) { return agents_.acquire(name); }
   void release(AgentId agent) { agents_.release(agent); }
-  /// The agent called `name`, where it has a session or rules.
+  /// Returns the agent called `name`, if it has a session or rules.
   std::optional<AgentId> find(std::string_view name) const { return agents_.find(name); }
-  /// Valid until the next acquire().
+  /// Returns the name of an agent; valid until the next acquire().
   std::string_view name(AgentId agent) const { return agents_[agent].name; }
-  /// What the agent may do; nullptr: nothing any more.
+  /// Returns what the agent may do; nullptr if it is no longer configured.
   const AgentPolicy* policy(AgentId agent) const { return agents_[agent].policy; }
-  /// What the middlebox is able to do for `agent`, as it is told (4.3.3).
+  /// Returns the capabilities that are reported to `agent` (4.3.3).
   Capabilities capabilities(AgentId agent) const;
-  /// May `agent` see rules of `owner`?
+  /// True if `agent` may see rules of `owner`.
   bool may_see(AgentId agent, AgentId owner) const;
-  /// May `agent` change rules of `owner`?
+  /// True if `agent` may change rules of `owner`.
   bool may_change(AgentId agent, AgentId owner) const;
-  /// Agents that may see rules of others.
+  /// Returns the agents that may see rules of others.
   const std::vector<AgentId>& watchers() const { return agents_.watchers(); }
 
   // --- Requests ---
 
   /// Decides a policy rule request.
   Plan plan(const RequestContext& context, const Body& request, Instant now);
-  /// Plans the removal of a rule whose lifetime is over. False if there is none.
+  /// Plans the removal of an expired rule. Returns false if there is none.
   bool plan_expiry(Instant now, Plan& plan);
-  /// When plan_expiry() is due next, if ever.
+  /// Returns when plan_expiry() is due next, if ever.
   std::optional<Instant> next_expiry() const { return expiry_.next(); }
-  /// There is such a rule, and it has a change under way.
+  /// True if the rule exists and has a change under way.
   bool under_way(PolicyRuleId pid) const {
     const RuleSlot slot = rules_.find(pid);
     return slot != kNoSlot && rules_[slot].under_way;
   }
-  /// The planned `change` of the rule in `slot` would enable what a disable rule in force by now
-  /// blocks (8.8): it must be settled as kOverridden instead of being carried out.
+  /// True if the planned `change` of the rule in `slot` would enable what a disable rule now blocks
+  /// (8.8). It must then be settled as kOverridden instead of being carried out.
   bool overridden(RuleSlot slot, const rule::RuleChange& change) const;
-  /// The planned `change` of the rule in `slot` has been carried out, or could not be: completes it
-  /// or undoes it. Views in the reply are valid until the next call.
+  /// Completes the planned `change` of the rule in `slot`, or undoes it, by its `result`. Views in
+  /// the reply are valid until the next call.
   Outcome settle(RuleSlot slot, const rule::RuleChange& change, rule::ChangeResult result,
                  Instant now);
 
-  // --- Rules that outlive the process ---
+  // --- Recovery ---
 
-  /// Identifiers go on where they stood before a restart. Before the first rule.
+  /// Continues the identifiers at their positions before a restart. Must be called before the first
+  /// rule.
   void resume_ids(const rule::IdPositions& positions);
-  /// Plans the re-creation of a rule from before a restart, for settle(); its owner needs no
-  /// permission for that, and it counts against no limit. Returns the reason if it cannot be
-  /// re-created. To be called for the rules in the order of their creation.
+  /// Plans the re-creation of a rule from before a restart, for settle(). Rights and limits of its
+  /// owner are not checked. Returns the reason if it cannot be re-created. Must be called for the
+  /// rules in the order of their creation.
   std::optional<std::string> recover(const rule::RuleRecord& record, Lifetime lifetime, Plan& plan);
 
   // --- Figures ---
 
-  /// Live rules, those that are being created included.
+  /// Returns the number of live rules, including pending ones.
   std::size_t rule_count() const { return rules_.size(); }
-  /// What they take where they are enforced (Rule::elements).
+  /// Returns the sum of Rule::elements of all rules.
   std::uint64_t element_count() const { return elements_; }
   std::size_t group_count() const { return groups_.size(); }
   std::size_t agent_count() const { return agents_.size(); }
   NatTable::Usage nat_usage() const { return nat_.usage(); }
 
-  /// Where the PIDs stand, to be taken down when a session opens.
+  /// Returns the position of the PIDs; record it when a session opens.
   std::uint64_t id_position() const { return pids_.position(); }
-  /// False when a session that opened at `opened` must end, lest it sees a PID mean two rules.
+  /// Returns false if a session that opened at `opened` must end, because it could see one PID with
+  /// two meanings.
   bool session_young_enough(std::uint64_t opened) const { return pids_.young_enough(opened); }
 
  private:
@@ -194,13 +197,13 @@ class PolicyEngine {
                   Direction direction, const Capabilities& capabilities,
                   const Protocols& protocols) const;
   Code check_reservation(RuleSlot slot, const PeaRequest& request) const;
-  /// Which disable rules overlap with an enable rule.
+  /// The disable rules that overlap with an enable rule.
   struct Block {
-    bool in_force = false;       ///< one at least that the backend has confirmed
+    bool in_force = false;       ///< at least one that the backend has confirmed
     RuleSlot pending = kNoSlot;  ///< one that it has not
   };
   Block block_on(const AddressTuple& internal, const AddressTuple& external) const;
-  /// What disable rules make of a request for an enable rule, if anything.
+  /// Returns the decision about an enable request that disable rules block, if they do.
   std::optional<Verdict> check_block(const RequestContext& context, const AddressTuple& internal,
                                      const AddressTuple& external, Plan& plan) const;
   PerReply enabled(RuleSlot slot, Lifetime lifetime) const;
@@ -226,37 +229,37 @@ class PolicyEngine {
   Code check_authority(AgentId agent, Transaction transaction) const;
   Code check_group(const RequestContext& context, const std::optional<GroupId>& group) const;
   Code check_resources(AgentId agent) const;
-  /// Is there room for so many elements more?
+  /// Checks whether there is room for this many further elements.
   Code check_elements(AgentId agent, std::uint32_t elements) const;
-  /// From now on the rule takes so many elements.
+  /// Sets the number of elements of the rule.
   void set_elements(RuleSlot slot, std::uint16_t elements);
   std::uint16_t elements_for(const AddressTuple& internal, const AddressTuple& external) const;
-  /// What a request about the rule in `slot` has to wait for, if anything.
+  /// Returns what a request about the rule in `slot` must wait for, if anything.
   std::optional<Verdict> wait_for(RuleSlot slot, Plan& plan) const;
-  /// Refuses, or has the context wait where the cause may go with a change that is under way.
+  /// Refuses, or makes the request wait if a change under way may remove the cause.
   static Verdict refuse(const RequestContext& context, Plan& plan, NegativeReplyCode code);
-  /// Whose share of the backend's time the end of the rule takes.
+  /// Returns the agent whose share of the backend's time the end of the rule takes.
   AgentId pays_for_end(RuleSlot slot) const;
-  /// The rule is on its way out: nothing may rely on its group any more.
+  /// Marks the rule as being removed: its group may end with it.
   void plan_removal(RuleSlot slot);
   Lifetime grant(const RequestContext& context, Lifetime requested) const;
-  /// A rule of that PID that everybody who may can see, or kNoSlot.
+  /// Returns the rule with that PID if it is not pending, or kNoSlot.
   RuleSlot find_visible(PolicyRuleId pid) const;
   RuleSlot create_rule(const RequestContext& context, RuleKind kind,
                        const std::optional<GroupId>& group);
-  /// An pending rule of `owner` under `pid`, which was taken at `position`; in no group yet.
+  /// Adds a pending rule of `owner` under `pid`, which was taken at `position`; in no group yet.
   RuleSlot place_rule(PolicyRuleId pid, std::uint64_t position, AgentId owner,
                       TransactionId creating_tid, RuleKind kind);
-  /// Describes a change of the rule in `slot`, which is under way from now on.
+  /// Plans a change of the rule in `slot`, which is under way from now on.
   Verdict plan_change(RuleSlot slot, rule::RuleChange::Kind kind, Lifetime lifetime,
                       Instant expires_at, Plan& plan) const;
-  /// The same for a pending rule that is to be added.
+  /// The same for a pending rule that will be added.
   Verdict plan_addition(RuleSlot slot, Lifetime lifetime, Instant now, Plan& plan) const;
-  /// How much a change of the rule asks of the backend.
+  /// Returns the cost of a change of the rule for the backend.
   std::uint32_t weight(RuleSlot slot) const;
-  /// The rule as the table has it, into a record that is empty.
+  /// Copies the rule into an empty record.
   void describe(RuleSlot slot, rule::RuleRecord& record) const;
-  /// Forgets a rule that is in no list but the table.
+  /// Removes a rule that is only in the table and in no list.
   void destroy_rule(RuleSlot slot);
 
   // engine_settle.cpp
@@ -269,7 +272,7 @@ class PolicyEngine {
   void commit_removal(RuleSlot slot, Outcome& outcome);
   void roll_back(RuleSlot slot, const rule::RuleChange& change, Instant now, Outcome& outcome);
   void roll_back_addition(RuleSlot slot);
-  /// If a disable rule waits for the end of the rule in `slot`: it does no longer.
+  /// The rule in `slot` has ended: updates the disable rule that waits for it, if any.
   void note_ended(RuleSlot slot, Outcome& outcome);
   /// The disable rule waits for one thing less; if that was the last, it is added to `completed`.
   void count_down(PolicyRuleId disable_rule, std::vector<PolicyRuleId>& completed);
@@ -288,7 +291,7 @@ class PolicyEngine {
   OverlapIndex enable_rules_;   ///< enable rules that the backend has confirmed
   OverlapIndex disable_rules_;  ///< disable rules, pending ones included
   std::uint32_t pending_disable_rules_ = 0;
-  /// Disable rules that leave nothing out, by IP version and protocol.
+  /// Number of disable rules that block everything, by IP version and protocol.
   std::unordered_map<std::uint16_t, std::uint32_t> total_blocks_;
   /// Enable rules that are being ended, and the disable rule that does it.
   std::unordered_map<RuleSlot, PolicyRuleId> ended_by_;
@@ -300,7 +303,7 @@ class PolicyEngine {
     std::vector<PolicyRuleId> followers;  ///< disable rules that wait for this one
   };
   std::unordered_map<PolicyRuleId, Disabling> disabling_;
-  /// Reserve rules that a PEA under way is to enable, with the tuple that they had.
+  /// Reserve rules that a PEA under way enables, with the tuple that they had.
   std::unordered_map<RuleSlot, AddressTuple> enabling_;
   std::vector<RuleSlot> overlapping_;  ///< scratch
   std::uint64_t elements_ = 0;         ///< of all rules

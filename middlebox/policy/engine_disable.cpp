@@ -1,4 +1,4 @@
-// PDR (RFC 4540 section 8.8): stopping traffic, whoever has enabled it.
+// PDR (RFC 4540 section 8.8): blocks traffic, and ends the enable rules that overlap.
 #include "middlebox/policy/engine.hpp"
 #include "middlebox/policy/replies.hpp"
 

@@ -1,4 +1,5 @@
-// PER and PEA (RFC 4540 sections 8.3 and 8.4): letting traffic pass.
+// PER and PEA (RFC 4540 sections 8.3 and 8.4): lets traffic pass. Makes the checks of 8.3.1
+// and 8.4.1, looks for disable rules that block the request, and has the NAT allocate the binding.
 #include "middlebox/policy/engine.hpp"
 #include "middlebox/policy/replies.hpp"
 

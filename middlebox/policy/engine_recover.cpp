@@ -1,4 +1,4 @@
-// Rules that outlive the process.
+// Recovery: re-creates the rules from before a restart.
 #include "middlebox/policy/engine.hpp"
 #include "middlebox/policy/replies.hpp"
 #include "simco/wire/limits.hpp"

@@ -1,4 +1,5 @@
-// PRR (RFC 4540 section 8.2): holding addresses and ports for an enable rule that is still to come.
+// PRR (RFC 4540 section 8.2): reserves addresses and ports for a later enable rule. Checks the
+// request, chooses the IP version, and has the NAT allocate the addresses and ports.
 #include "middlebox/policy/engine.hpp"
 #include "middlebox/policy/replies.hpp"
 

@@ -1,4 +1,4 @@
-// What becomes of a plan when it has been carried out, or has not: the second step.
+// Settling: completes a planned change that was carried out, or undoes it.
 #include <utility>
 
 #include "middlebox/policy/engine.hpp"

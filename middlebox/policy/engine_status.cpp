@@ -1,4 +1,4 @@
-// PRS and PRL (RFC 4540 sections 8.6 and 8.7): telling what there is.
+// PRS and PRL (RFC 4540 sections 8.6 and 8.7): reports the status of a rule, and lists rules.
 #include <vector>
 
 #include "middlebox/policy/engine.hpp"
@@ -14,7 +14,7 @@ Verdict PolicyEngine::report_status(const RequestContext& context, const PrsRequ
   const RuleSlot slot = find_visible(request.pid);
   if (slot == kNoSlot) return policy::refuse(plan, kNoSuchRule);
   const Rule& rule = rules_[slot];
-  // Who asks right after a change of his own is told what became of it.
+  // A status right after a change of the same session includes that change.
   if (const auto wait = wait_for(slot, plan)) return *wait;
   if (rule.expires_at <= now) return policy::refuse(plan, kNoSuchRule);
   if (!may_see(context.agent, rule.owner)) return policy::refuse(plan, kRuleAccessDenied);
@@ -49,8 +49,8 @@ Verdict PolicyEngine::list_rules(const RequestContext& context, Instant now, Pla
       if (owner != context.agent && may_see(context.agent, owner)) owners.push_back(owner);
     });
   }
-  // Told from the numbers alone: a walk over thousands of rules for a refusal of eight octets would
-  // be paid for by everybody else. Rules that are just ending count.
+  // Decided by the counts alone: iterating over thousands of rules for a refusal of eight octets
+  // would delay all others. Rules that are just ending count.
   std::size_t count = 0;
   for (const AgentId owner : owners) count += agents_[owner].live_count;
   if (count > kRuleListMax) return policy::refuse(plan, kReplyTooBig);

@@ -1,3 +1,5 @@
+// Translates rules into needs of the pools, shares bindings among rules of one owner and endpoint,
+// and adopts reservations that are enabled.
 #include "middlebox/policy/nat.hpp"
 
 #include <algorithm>
@@ -9,16 +11,16 @@
 namespace simco::policy {
 namespace {
 
-/// The host that `tuple` names, where it names one.
+/// Returns the host of `tuple`, if it has full length.
 std::optional<IpAddress> host_of(const AddressTuple& tuple) {
   const auto prefix = prefix_of(tuple);
   if (prefix.length != address_bits(tuple.ip_version)) return std::nullopt;
   return prefix.address;
 }
 
-// What a pool has to give for one side of a rule. Where the side wildcards its ports, one binding
-// may stand for all of them as long as they only send (their replies find back); where they are
-// sent to, each needs a port of its own, the one with the same number.
+// Returns what one side of a rule needs from a pool. If the side wildcards its ports, one binding
+// may represent all of them as long as they only send (replies are translated back); if they also
+// receive, each needs a port of its own, with the same number.
 AddressPool::Request request_for(const AddressTuple& own, const AddressTuple& other,
                                  bool sends_only, PortParity parity) {
   AddressPool::Request request;

@@ -1,3 +1,4 @@
+// The orders by address and by port with their scans, and the groups of rules with equal masks.
 #include "middlebox/policy/overlap_index.hpp"
 
 #include <bit>

@@ -1,3 +1,5 @@
+// The tree of free runs: joins the runs of two halves, updates a path after a change, and descends
+// to the first fitting run.
 #include "middlebox/policy/port_map.hpp"
 
 #include <algorithm>

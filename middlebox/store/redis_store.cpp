@@ -1,3 +1,5 @@
+// Speaks to Redis by pipelined commands. Each batch is a transaction (WATCH, MULTI, EXEC) that
+// fails if another process has become the owner of the keys.
 #include "middlebox/store/redis_store.hpp"
 
 #include <hiredis/hiredis.h>

@@ -1,3 +1,5 @@
+// One table of rules and one of counters, in write-ahead logging mode with an exclusive lock. Each
+// batch is one transaction.
 #include "middlebox/store/sqlite_store.hpp"
 
 #include <fcntl.h>

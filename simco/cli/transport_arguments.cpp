@@ -1,3 +1,4 @@
+// Declares the transport options with their ranges, and converts them to the options of simco/net.
 #include "simco/cli/transport_arguments.hpp"
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,4 @@
-// The command-line options about transports that all programs share.
+// The transport options that all programs share.
 #pragma once
 
 #include <cstdint>
@@ -16,28 +16,28 @@ class Option;
 
 namespace simco::cli {
 
-/// Who has the options: an agent reaches one middlebox, the others listen.
+/// The kind of program: an agent connects to one middlebox, the others listen.
 enum class Role : std::uint8_t { kAgent, kListener };
 
-/// What the options said, until it is judged. Lives as long as the CLI::App that it was declared
-/// to.
+/// The values of the options. Must exist as long as the CLI::App to which they were declared.
 class TransportArguments {
  public:
-  /// `role` decides whether `--transport` takes a list and whether there is `--bind`.
+  /// Declares the options. `role` decides whether `--transport` takes a list and whether `--bind`
+  /// exists.
   void declare(CLI::App& app, Role role);
 
-  /// Declares what TLS takes, too.
+  /// Declares the options of TLS as well.
   void declare_tls(CLI::App& app);
-  /// A sentence about what does not fit together or cannot be read, after the parsing. Reads the
-  /// files of TLS.
+  /// Checks the options after parsing and reads the TLS files. Returns an error message, or
+  /// nullopt.
   std::optional<std::string> fault();
 
-  /// `--transport`, each once.
+  /// Returns the transports in `--transport`, each once.
   std::vector<net::Transport> transports() const;
   net::SctpOptions sctp() const;
-  /// For Role::kAgent.
+  /// Returns the options for connecting. For Role::kAgent.
   net::TransportOptions options() const;
-  /// Null where there is to be no TLS. After fault().
+  /// Returns null without TLS. After fault().
   const std::shared_ptr<const net::TlsContext>& tls() const { return tls_; }
 
  private:

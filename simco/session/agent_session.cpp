@@ -1,3 +1,5 @@
+// SE, SA and ST from the agent's side, and the sorting of incoming messages into replies and
+// notifications.
 #include "simco/session/agent_session.hpp"
 
 namespace simco {

@@ -1,3 +1,5 @@
+// Bookkeeping by TID, by deadline and by rule. A rule's stream is that of the request that created
+// it.
 #include "simco/session/agent_transactions.hpp"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Checks each message by the steps of section 6, then dispatches by the state of figure 41. AST and
+// the reply to ST are sent after the last outstanding reply.
 #include "simco/session/middlebox_session.hpp"
 
 #include <utility>
@@ -140,8 +142,8 @@ void MiddleboxSession::on_malformed() {
 
 void MiddleboxSession::on_octets(bool mid_message, Instant now) {
   mid_message_ = mid_message;
-  if (leaving_ || held_) return;  // held: the deadline is that of the proof
-  // Before the session is open, the deadline is that of its beginning, whatever comes meanwhile.
+  if (leaving_ || held_) return;  // held: the deadline is that of the token
+  // Before the session is open, its deadline does not change, whatever arrives.
   if (state_ != SessionState::kOpen) return;
   if (mid_message) {
     deadline_ = now + options_.message_timeout;
@@ -171,7 +173,7 @@ void MiddleboxSession::reply(TransactionId tid, const Body& body) {
 void MiddleboxSession::notify(PolicyRuleId pid, Lifetime lifetime, TransactionId creating_tid) {
   if (state_ != SessionState::kOpen || leaving_) return;
   const auto tid = notification_tids_.next_like(creating_tid);
-  // Out of TIDs on this stream: 4.2.5 forbids to use one twice, so the session has to go.
+  // Out of TIDs on this stream: 4.2.5 forbids using one twice, so the session must end.
   if (!tid) return terminate();
   host_.send(*tid, AreNotification{pid, lifetime});
 }

@@ -1,6 +1,6 @@
 // The middlebox's side of one session: message format checking (RFC 4540 section 6) and the session
 // state machine (section 7, figure 41). No sockets, no clock: messages and times go in; messages,
-// requests to execute, a close and a timer wish come out through Host.
+// requests to execute, the close and deadlines come out.
 #pragma once
 
 #include <chrono>
@@ -18,23 +18,24 @@
 
 namespace simco {
 
+/// The session state machine of a middlebox. Not thread-safe.
 class MiddleboxSession {
  public:
   struct Options {
-    /// Section 6 step 2: longest silence inside a message. Also the longest time that a connection
-    /// may stay without an open session.
+    /// Maximum silence within a message (section 6 step 2). Also the maximum time without an open
+    /// session.
     std::chrono::milliseconds message_timeout{60'000};
     std::uint16_t outbound_streams = 1;
   };
 
-  /// What becomes of an agent that asks for a session, as far as can be said before it has
-  /// authenticated (7.2).
+  /// The decision about an agent that asks for a session, before it has authenticated (7.2).
   struct Admission {
-    std::optional<NegativeReplyCode> refusal;  ///< it gets this, and the connection is closed
-    bool challenge = false;                    ///< it has to authenticate
+    std::optional<NegativeReplyCode>
+        refusal;             ///< reply that is sent before the connection is closed
+    bool challenge = false;  ///< the agent must authenticate
   };
 
-  /// What becomes of an agent's proof (7.3).
+  /// The decision about an agent's token (7.3).
   struct AuthResult {
     enum class Kind : std::uint8_t {
       kAccepted,
@@ -46,29 +47,29 @@ class MiddleboxSession {
     Instant at;
   };
 
-  /// What a session needs of its surroundings. A call may come back into the session with reply()
-  /// (and with nothing else) before it returns.
+  /// What a session needs from its owner. A call may re-enter the session with reply(), and with
+  /// nothing else, before it returns.
   class Host {
    public:
     /// Send a message to the agent.
     virtual void send(TransactionId tid, const Body& body) = 0;
-    /// Carry out a policy rule request; answer later, exactly once, with MiddleboxSession::reply().
+    /// Carry out a policy rule request, and call MiddleboxSession::reply() exactly once, later.
     virtual void execute(TransactionId tid, const Body& request) = 0;
-    /// Is there room for another session (7.2, 'lack of resources')?
+    /// True if there is room for another session (7.2, 'lack of resources').
     virtual bool has_room() = 0;
     /// `challenged`: the agent wants the middlebox to authenticate itself.
     virtual Admission admit(bool challenged) = 0;
-    /// Fresh random octets.
+    /// Returns new random octets.
     virtual ChallengeOctets make_challenge() = 0;
-    /// The token that answers the agent's challenge; empty where the middlebox has no secret.
+    /// Returns the token for the agent's challenge; empty if the middlebox has no secret.
     virtual std::vector<std::byte> answer_challenge(std::span<const std::byte> challenge) = 0;
-    /// The agent's answer to `challenge`, or none where it gave none. Without `challenge` it was
-    /// not asked to authenticate.
+    /// Verifies the agent's answer to `challenge`, if it gave one. Without `challenge`, it was not
+    /// asked to authenticate.
     virtual AuthResult verify(const std::optional<ChallengeOctets>& challenge,
                               const std::optional<Token>& token) = 0;
-    /// The session becomes OPEN; answers what the agent is told of the middlebox.
+    /// The session becomes OPEN. Returns the capabilities that are reported to the agent.
     virtual Capabilities opened() = 0;
-    /// The session is CLOSED. Close the connection when all that was sent has gone out.
+    /// The session is CLOSED. Close the connection when all output has been sent.
     virtual void close() = 0;
 
    protected:
@@ -78,36 +79,37 @@ class MiddleboxSession {
   MiddleboxSession(const Options& options, Host& host, Instant now);
 
   SessionState state() const { return state_; }
-  /// A proof of the agent waits to be verified, or the refusal for its time. No message may come
-  /// meanwhile: the input has to pause.
+  /// True while a token waits to be verified, or its refusal to be sent. No message may be passed
+  /// in meanwhile: the input must pause.
   bool holding() const { return held_.has_value(); }
-  /// True once the session takes no more input and only waits for replies, or is over.
+  /// True once the session accepts no more input and only waits for replies, or has ended.
   bool leaving() const { return leaving_; }
-  /// Requests handed to execute() and not answered yet.
+  /// Returns the number of requests passed to execute() and not answered yet.
   std::size_t in_flight() const { return in_flight_; }
 
-  /// A whole message whose header is consistent. Octets fewer than the header asks for mean that
-  /// the transport cut an overlong message: it is answered as badly formed.
+  /// Takes a complete message whose header is consistent. If there are fewer octets than the header
+  /// says, the transport has cut an overlong message, which is answered as badly formed.
   void on_message(std::span<const std::byte> octets);
   /// The header of a message was not consistent (section 6 step 1).
   void on_malformed();
-  /// Octets arrived; `mid_message` tells whether a message is unfinished (section 6 step 2).
+  /// Octets arrived; `mid_message`: a message is incomplete (section 6 step 2).
   void on_octets(bool mid_message, Instant now);
 
-  /// When on_deadline() wants to be called, if at all. Calling it earlier does no harm.
+  /// Returns when on_deadline() must be called, if at all. Calling it earlier is harmless.
   std::optional<Instant> deadline() const { return deadline_; }
   void on_deadline(Instant now);
 
-  /// Answer of a request that execute() got.
+  /// Sends the reply to a request that was passed to execute().
   void reply(TransactionId tid, const Body& body);
-  /// ARE notification (8.9) on the stream of `creating_tid`, the request that created the rule.
+  /// Sends an ARE notification (8.9) on the stream of `creating_tid`, the request that created the
+  /// rule.
   void notify(PolicyRuleId pid, Lifetime lifetime, TransactionId creating_tid);
-  /// Nothing can be queued any more but one notification, because the agent does not read: AST, and
-  /// close. Replies that are due are dropped.
+  /// Ends the session of an agent that does not read: AST, then close. Outstanding replies are
+  /// dropped.
   void cut_off();
-  /// The connection is gone (7.6): nothing can be sent any more, replies that are due are dropped.
+  /// The connection was lost (7.6): outstanding replies are dropped.
   void connection_lost();
-  /// The middlebox ends the session: AST after the replies that are due (7.5), or silence where no
+  /// The middlebox ends the session: AST after the outstanding replies (7.5), or nothing if no
   /// session is established.
   void terminate();
 
@@ -131,8 +133,8 @@ class MiddleboxSession {
   TidAllocator notification_tids_;
   std::optional<Instant> deadline_;
   std::optional<Message> farewell_;
-  std::optional<ChallengeOctets> challenge_;  ///< the agent has to answer it
-  /// A proof that is verified later, or its refusal that is sent later: at deadline_.
+  std::optional<ChallengeOctets> challenge_;  ///< that the agent must answer
+  /// A token that is verified at deadline_, or whose refusal is sent then.
   struct Held {
     TransactionId tid;
     std::optional<std::vector<std::byte>> token;

@@ -1,4 +1,4 @@
-// Transaction identifiers that are unique in a session and fall on a wanted stream.
+// Allocates transaction identifiers that are unique within a session, on a given stream.
 //
 // A message goes out on stream TID mod N, so TIDs of one residue class are one stream: 0x7 mod 4 =
 // 3, 0xB mod 4 = 3, and so on. One counter per class gives TIDs that are never used twice (RFC 4540
@@ -16,6 +16,7 @@
 
 namespace simco {
 
+/// The TIDs of one side of a session.
 class TidAllocator {
  public:
   /// `streams`: outbound streams of the association at this end, at least 1 (TCP: 1).
@@ -23,14 +24,14 @@ class TidAllocator {
     SIMCO_ASSERT(streams > 0);
   }
 
-  /// A fresh TID on the next stream in turn; nothing when that stream's are used up.
+  /// Returns a new TID on the next stream in turn, or nullopt if that stream has none left.
   std::optional<TransactionId> next() {
     const std::uint32_t residue = turn_;
     turn_ = (turn_ + 1) % streams_;
     return take(residue);
   }
 
-  /// A fresh TID on the stream of `other`; nothing when that stream's are used up.
+  /// Returns a new TID on the stream of `other`, or nullopt if that stream has none left.
   std::optional<TransactionId> next_like(TransactionId other) {
     return take(other.value % streams_);
   }
@@ -47,7 +48,8 @@ class TidAllocator {
 
   std::uint32_t streams_;
   std::uint32_t turn_ = 0;
-  std::vector<std::uint32_t> used_;  ///< TIDs given out per residue class; made at first use
+  std::vector<std::uint32_t>
+      used_;  ///< number of TIDs used per residue class; allocated at first use
 };
 
 }  // namespace simco

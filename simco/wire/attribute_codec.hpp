@@ -1,8 +1,8 @@
-// Wire format of each attribute (RFC 4540 section 4.3): the figure stands above its codec.
+// Wire format of each attribute (RFC 4540 section 4.3), with the figure above the codec.
 //
 // An AttributeCodec<T> has the type code, the lengths the value may have, and three functions:
 // length(value), read(reader over exactly the value, value) and write(writer, value). read() is
-// called only with a length that fits kLengthMin..kLengthMax and answers whether the fields are
+// called only with a length from kLengthMin to kLengthMax and returns whether the fields are
 // defined.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace simco::detail {
 
-/// Why a value field was not taken.
+/// Why a value field was rejected.
 enum class ValueFault : std::uint8_t { kNone, kLength, kField };
 
 template <class T>

@@ -1,5 +1,5 @@
-// The attributes of RFC 4540 section 4.3 as plain values. How each looks on the wire stands with
-// its codec in attribute_codec.hpp; which message carries which, in messages.hpp.
+// The attributes of RFC 4540 section 4.3 as plain values. attribute_codec.hpp has their wire
+// formats; messages.hpp has the attributes of each message.
 #pragma once
 
 #include <algorithm>
@@ -46,8 +46,8 @@ struct Owner : OctetsView {};
 
 /// IP versions of an address or of a network, as the bits of 4.3.3, 4.3.8 and 4.3.9.
 enum class IpVersion : std::uint8_t { kIpv4 = 1, kIpv6 = 2 };
-/// What 8.2.2, word by word, has a firewall reply where the request left the version open: in a
-/// `protocols only` tuple of a reply only. It is read (doc/rfc4540.md, reading 33), never sent.
+/// According to the wording of 8.2.2, the reply of a firewall if the request left the version open;
+/// only in `protocols only` tuples of replies. Accepted (doc/rfc4540.md, reading 33), never sent.
 inline constexpr IpVersion kIpVersionAny{0};
 
 /// Middlebox capabilities (4.3.3). Reserved bits of the MB type are not kept.
@@ -63,12 +63,12 @@ struct Capabilities {
   bool port_wildcards = false;         ///< P: ports may be wildcarded
   bool persistent = false;             ///< S: rules survive a restart of the middlebox
   std::uint8_t internal_versions = 1;  ///< IIV: bit 0 IPv4, bit 1 IPv6; never 0
-  std::uint8_t external_versions = 1;  ///< EIV: likewise
-  std::uint32_t lifetime_max_s = 0;    ///< longest lifetime that is granted, seconds
+  std::uint8_t external_versions = 1;  ///< EIV: bit 0 IPv4, bit 1 IPv6; never 0
+  std::uint32_t lifetime_max_s = 0;    ///< maximum lifetime granted, seconds
   friend bool operator==(const Capabilities&, const Capabilities&) = default;
 };
 
-/// Policy rule lifetime (4.3.6), seconds. In an ARE, 0 says that the rule is gone.
+/// Policy rule lifetime (4.3.6), seconds. In an ARE, 0 means that the rule has ended.
 struct Lifetime {
   std::uint32_t seconds = 0;
   friend auto operator<=>(const Lifetime&, const Lifetime&) = default;
@@ -77,7 +77,7 @@ struct Lifetime {
 /// First field of an address tuple (4.3.8).
 enum class AddressForm : std::uint8_t { kFullAddress = 0, kProtocolsOnly = 1 };
 
-/// Where an address belongs (4.3.8): A0 to A3 of RFC 5189.
+/// The side of an address (4.3.8): A0 to A3 of RFC 5189.
 enum class Location : std::uint8_t { kInternal = 0, kInside = 1, kOutside = 2, kExternal = 3 };
 
 /// IANA protocol numbers that this project names.
@@ -103,7 +103,7 @@ struct AddressTuple {
 };
 static_assert(sizeof(AddressTuple) <= 26, "kept in every policy rule, twice or more");
 
-/// Length of an address of `version`, bits.
+/// Returns the length of an address of `version`, bits.
 constexpr std::uint8_t address_bits(IpVersion version) {
   return version == IpVersion::kIpv4 ? 32 : 128;
 }
@@ -112,7 +112,7 @@ constexpr std::uint8_t address_bits(IpVersion version) {
 enum class NatMode : std::uint8_t { kTraditional = 1, kTwice = 2 };
 /// Port parity of a reservation, PP (4.3.9).
 enum class ReservedParity : std::uint8_t { kAny = 0, kOdd = 1, kEven = 2 };
-/// IP version asked for, IPi and IPo (4.3.9).
+/// Requested IP version, IPi and IPo (4.3.9).
 enum class RequestedIpVersion : std::uint8_t { kAny = 0, kIpv4 = 1, kIpv6 = 2 };
 
 /// PRR parameter set (4.3.9).

@@ -83,7 +83,7 @@ class ByteWriter {
   void u8(std::uint8_t value) { integer<1>(value); }
   void u16(std::uint16_t value) { integer<2>(value); }
   void u32(std::uint32_t value) { integer<4>(value); }
-  /// The next `count` octets of the buffer, to be filled by somebody else.
+  /// Returns the next `count` octets of the buffer, for the caller to fill.
   std::span<std::byte> take(std::size_t count) {
     SIMCO_ASSERT(count <= remaining());
     written_ += count;

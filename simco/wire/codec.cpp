@@ -29,7 +29,7 @@ class AttributeReader {
   /// What was wrong; meaningful when finish() was false.
   DecodeError error() const { return error_; }
 
-  /// True when every octet was an attribute that somebody took.
+  /// True if every octet was part of an attribute that was read.
   bool finish() { return !failed_ && (!present_ || fail(DecodeError::kUnexpectedAttribute)); }
 
   template <class T>

@@ -1,4 +1,4 @@
-// Identifiers of RFC 4540 as distinct types, so that one cannot be passed for another.
+// Identifiers of RFC 4540 as distinct types that cannot be mixed up.
 #pragma once
 
 #include <compare>
@@ -8,7 +8,7 @@
 
 namespace simco {
 
-/// An integer that means one thing only. `Tag` tells kinds of id apart.
+/// An integer with one meaning. `Tag` distinguishes the kinds of id.
 template <class Tag, class Int = std::uint32_t>
 struct StrongId {
   Int value{};
@@ -17,9 +17,9 @@ struct StrongId {
 
 /// Transaction identifier (4.2.5): chosen by the sender of a request or notification.
 using TransactionId = StrongId<struct TransactionIdTag>;
-/// Policy rule identifier, PID (4.3.4). Never 0 when given out by our middlebox.
+/// Policy rule identifier, PID (4.3.4). Our middlebox never uses 0.
 using PolicyRuleId = StrongId<struct PolicyRuleIdTag>;
-/// Policy rule group identifier, GID (4.3.5). Never 0 when given out by our middlebox.
+/// Policy rule group identifier, GID (4.3.5). Our middlebox never uses 0.
 using GroupId = StrongId<struct GroupIdTag>;
 
 }  // namespace simco

@@ -40,18 +40,18 @@ bool contains(const IpPrefix& outer, const IpPrefix& inner);
 /// its IP version. A prefix length that is too long counts as the longest.
 IpPrefix prefix_of(const AddressTuple& tuple);
 
-/// True where ports mean something: a full address with a transport protocol and a port (4.3.8).
+/// True if the ports are meaningful: a full address with a transport protocol and a port (4.3.8).
 bool has_ports(const AddressTuple& tuple);
 
-/// "192.0.2.7" or "2001:db8::7"; nothing where `text` is no address.
+/// Parses "192.0.2.7" or "2001:db8::7". Returns nullopt if `text` is not an address.
 std::optional<IpAddress> parse_address(std::string_view text);
 
-/// "192.0.2.0/24", or an address alone, which is a prefix of full length. Nothing where `text` is
-/// no prefix, or has bits set beyond its length.
+/// Parses "192.0.2.0/24", or an address, which is a prefix of full length. Returns nullopt if
+/// `text` is not a prefix, or has bits set beyond its length.
 std::optional<IpPrefix> parse_prefix(std::string_view text);
 
 std::string to_string(const IpAddress& address);
-/// As parse_prefix() reads it: without "/length" where that is full.
+/// Returns the form that parse_prefix() reads, without "/length" if the length is full.
 std::string to_string(const IpPrefix& prefix);
 
 }  // namespace simco

@@ -1,4 +1,4 @@
-// The bounds of the wire format. All of them are the RFC's; our own limits stand in other headers.
+// The bounds of the wire format. All of them are the RFC's; our own limits are in other headers.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +10,9 @@ namespace simco {
 inline constexpr std::size_t kHeaderSize = 8;
 /// Size of an attribute's type and length fields (4.3), octets.
 inline constexpr std::size_t kAttributeHeaderSize = 4;
-/// A whole message, header included, is at most this long (8.7), octets.
+/// Maximum size of a message, including the header (8.7), octets.
 inline constexpr std::size_t kMessageSizeMax = 65'536;
-/// Largest value of the message length field that keeps to kMessageSizeMax.
+/// Largest value of the message length field within kMessageSizeMax.
 inline constexpr std::size_t kPayloadSizeMax = kMessageSizeMax - kHeaderSize;
 /// Challenge and token (4.3.2), octets.
 inline constexpr std::size_t kAuthenticationSizeMax = 4096;
@@ -21,12 +21,13 @@ inline constexpr std::size_t kOwnerSizeMax = 255;
 /// PID attributes that fit a PRL reply (5.3.16).
 inline constexpr std::size_t kRuleListMax = kPayloadSizeMax / (kAttributeHeaderSize + 4);
 static_assert(kRuleListMax == 8191);
-/// Largest SE or SA request: nothing longer makes sense before a session is open (5.2.1, 5.2.4).
+/// Maximum size of an SE or SA request: nothing longer is valid before a session is open
+/// (5.2.1, 5.2.4).
 inline constexpr std::size_t kSessionControlSizeMax =
     kHeaderSize + (kAttributeHeaderSize + 4) + (kAttributeHeaderSize + kAuthenticationSizeMax);
 /// TCP and SCTP port assigned to SIMCO servers (section 3).
 inline constexpr std::uint16_t kSimcoPort = 7626;
-/// SCTP payload protocol identifier that IANA has registered for SIMCO.
+/// SCTP payload protocol identifier that IANA registered for SIMCO.
 inline constexpr std::uint32_t kSimcoPayloadProtocol = 15;
 
 }  // namespace simco

@@ -1,5 +1,5 @@
 // Every message of RFC 4540 section 5 as a struct. Its kAttributes lists the attributes of the
-// message's figure in the figure's order (std::optional where the figure says so), and is the
+// message's figure in the figure's order (std::optional if the figure says so), and is the
 // single source for the decoder, the encoder, the sizes and the tests' generators.
 #pragma once
 
@@ -352,7 +352,7 @@ struct Message {
 /// Type of `body` as it stands in the header (4.2).
 MessageType type_of(const Body& body);
 
-/// Abbreviation of the RFC for a message type, such as "PER request", or "undefined".
+/// Returns the RFC's abbreviation of a message type, such as "PER request", or "undefined".
 const char* name_of(MessageType type);
 
 }  // namespace simco

@@ -1,3 +1,4 @@
+// Parses and prints endpoints, and knows the names of protocols.
 #include "simco/wire/tuple_text.hpp"
 
 #include <array>

@@ -4,7 +4,7 @@
 //   10.0.0.5:5004        one port
 //   10.0.0.5             all ports
 //   192.0.2.0/24:6000    a prefix and a port
-//   [2001:db8::5]:5004   IPv6 with a port; [2001:db8::/32]:5004 likewise
+//   [2001:db8::5]:5004   IPv6 with a port; [2001:db8::/32]:5004 too
 //   any, any:5060        every address
 #pragma once
 
@@ -18,26 +18,27 @@
 
 namespace simco {
 
-/// One side of a rule as somebody wrote it; protocol and location come from elsewhere.
+/// One side of a rule as text; protocol and location are given separately.
 struct Endpoint {
-  std::optional<IpPrefix> prefix;  ///< nothing: any
+  std::optional<IpPrefix> prefix;  ///< nullopt: any
   std::uint16_t port = 0;          ///< 0: any
   std::uint16_t port_range = 1;    ///< consecutive ports
 
-  /// `version` counts where the address is any. Any address and any port is `protocols only`.
+  /// Returns the tuple. `version` is used if the address is any. Any address and any port yields
+  /// `protocols only`.
   AddressTuple tuple(IpVersion version, std::uint8_t protocol, Location location) const;
 };
 
-/// Nothing where `text` is none of the above.
+/// Parses one of the forms above. Returns nullopt for any other text.
 std::optional<Endpoint> parse_endpoint(std::string_view text);
 
-/// The number of a protocol given by its name or number; nothing for others, and for 0.
+/// Parses the name or number of a protocol. Returns nullopt for any other text, and for 0.
 std::optional<std::uint8_t> parse_protocol(std::string_view text);
 
-/// "udp", or the number; "any" for 0.
+/// Returns the name, such as "udp", or the number; "any" for 0.
 std::string protocol_name(std::uint8_t protocol);
 
-/// The tuple without protocol and location, as parse_endpoint() reads it.
+/// Returns the tuple without protocol and location, in the form that parse_endpoint() reads.
 std::string to_text(const AddressTuple& tuple);
 
 }  // namespace simco
