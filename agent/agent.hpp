@@ -147,8 +147,8 @@ class Agent {
                                  std::forward<Token>(token));
   }
 
-  /// PDR transaction (8.8): blocks traffic and ends every rule that allows any of it, whoever owns
-  /// the rule. Signature: void(error_code, DisableRule).
+  /// PDR transaction (8.8): blocks traffic and ends every rule that allows any of it, of any owner.
+  /// Signature: void(error_code, DisableRule).
   template <class Token>
   auto disable(const PdrRequest& request, Token&& token) {
     return transact<DisableRule>(request, std::nullopt, &convert_disabled,

@@ -46,7 +46,7 @@ class Client {
   /// Queues transaction number `index`. Returns nullopt if no further transaction can ever be sent.
   virtual std::optional<Sent> send(std::uint64_t index) = 0;
   virtual void flush() = 0;
-  /// True if there is no room for another transaction at the moment.
+  /// True if another transaction does not fit at the moment.
   virtual bool full() const = 0;
   /// Returns the octets that are queued and not yet accepted by the transport.
   virtual std::size_t queued() const = 0;

@@ -1,23 +1,23 @@
-// The way of a request from the policy engine to its reply: plan, journal, enforce, settle. Group
-// commit without a timer.
+// The pipeline from a request to its reply: plan, journal, enforce, settle. Group commit without a
+// timer.
 //
-//   plan     the engine decides, and describes what is to change as a value
-//   journal  the store, if there is one, keeps the batch (write-ahead logging)
+//   plan     the engine decides, and describes the change as a value
+//   journal  the store, if there is one, stores the batch (write-ahead logging)
 //   enforce  the backend carries it out
 //   settle   the engine completes or undoes each change; replies and events go out
 //
-// The order is store, kernel, reply. What is killed in between was never acknowledged; the next
-// start makes the kernel enforce exactly what the store has. A change that the kernel refuses is
-// taken back in the store before it is answered. If the store fails, nothing new is granted, but
-// rules still end: a pinhole must not stay open for want of disk.
+// The order is store, kernel, reply. If the process is killed in between, the change was never
+// acknowledged; the next start makes the kernel enforce exactly what the store has. A change that
+// the kernel refuses is removed from the store before the reply. If the store fails, nothing new is
+// granted, but rules still end: a pinhole must not stay open because of a full disk.
 //
-// While a batch is under way, requests gather; when it comes back, they are the next batch. So one
-// request at a time costs one trip, and under load many share one, at no added waiting.
+// While a batch is under way, requests gather; when it comes back, they are the next batch. So a
+// single request takes one round trip, and under load many requests share one, without added delay.
 //
 // The requests of one session take effect in the order in which they came (doc/rfc4540.md, reading
-// 26). One that cannot be decided before earlier changes of its session are settled waits for
-// these, and those that come after it on its session wait behind it. It never waits for the changes
-// of others, except for one of the very rule that it is about.
+// 26). A request that cannot be decided before earlier changes of its session are settled waits for
+// them, and later requests of its session queue behind it. It never waits for the changes of other
+// sessions, except for a change of the rule that it is about.
 #pragma once
 
 #include <deque>
@@ -37,44 +37,45 @@
 
 namespace simco::middlebox {
 
-/// Lives on one thread. Time is handed in.
+/// Belongs to one thread. The caller passes the time.
 class CommitPipeline final : private backend::Backend::Client, private Journal::Client {
  public:
-  /// Hears what becomes of rules.
+  /// Learns the outcome of changes.
   class Observer {
    public:
-    /// A change is decided, and the reply is not out yet.
+    /// A change is decided; its reply has not been sent yet.
     virtual void on_decided(const rule::Decision&) {}
-    /// `cause` asked for it and hears of it by the reply; nullptr: nobody did.
+    /// `cause` requested the change and gets the reply instead of the event; nullptr if no session
+    /// did.
     virtual void on_rule_event(const policy::RuleEvent& event, const Requester* cause) = 0;
-    /// The backend could not remove a rule whose time is over; it is asked again later.
+    /// The backend could not remove an expired rule; the removal is retried later.
     virtual void on_expiry_failed(PolicyRuleId pid) = 0;
-    /// Backend or store have answered: advance() has something to do. May come from inside any call
-    /// of the pipeline that reaches them.
+    /// Backend or store have answered: call advance(). May be called from inside any call of the
+    /// pipeline that reaches them.
     virtual void on_stage_done() = 0;
 
    protected:
     ~Observer() = default;
   };
 
-  /// `journal` may be nullptr: then rules end with the process. All must outlive this; so must
-  /// `metrics`, if there are any.
+  /// `journal` may be nullptr: then rules end with the process. All arguments must outlive this;
+  /// `metrics` may be nullptr.
   CommitPipeline(policy::PolicyEngine& engine, Journal* journal, backend::Backend& backend,
                  Observer& observer, Metrics* metrics = nullptr);
 
-  /// Decides a request. The reply comes at once, or from advance().
+  /// Decides a request. The reply is sent at once, or from advance().
   void submit(Requester& requester, TransactionId tid, const Body& request, Instant now);
-  /// Plans the end of rules whose lifetime is over, unless too many changes wait already.
+  /// Plans the end of expired rules, unless too many changes are waiting.
   void expire(Instant now);
-  /// When expire() is due next, if ever; never while too many changes wait.
+  /// Returns when expire() is due next, if ever; nullopt while too many changes are waiting.
   std::optional<Instant> next_expiry() const {
     return backlog_full() ? std::nullopt : engine_.next_expiry();
   }
-  /// Goes on as far as possible: settles the batch that has come back, begins the next. To be
-  /// called when the requests of a turn are in, and after on_stage_done(). Returns true if there is
-  /// more to do than others should wait for: then call it again soon.
+  /// Advances as far as possible: settles the batch that has come back and begins the next one.
+  /// Must be called after the requests of a turn, and after on_stage_done(). Returns true if there
+  /// is more to do than other events should wait for: then call it again soon.
   bool advance(Instant now);
-  /// No change waits or is under way.
+  /// True if no change is waiting or under way.
   bool idle() const;
 
  private:
@@ -83,12 +84,14 @@ class CommitPipeline final : private backend::Backend::Client, private Journal::
     TransactionId tid;
     Body request;
   };
-  /// Undecided requests of one session, in their order: the first waits, the others behind it.
+  /// Undecided requests of one session, in their order: the first one waits, and the others queue
+  /// behind it.
   struct Line {
     std::deque<Waiting> requests;
-    bool for_changes = false;  ///< what the first waits for: the session's own changes, or a rule
+    bool for_changes =
+        false;  ///< the first waits for the session's own changes, otherwise for a rule
   };
-  /// A PDR whose rule is in force, while the enable rules that it hits are being removed.
+  /// A PDR whose rule is in force while the enable rules that it overlaps are being removed.
   struct Disabling {
     Requester* requester;
     TransactionId tid;
@@ -96,29 +99,29 @@ class CommitPipeline final : private backend::Backend::Client, private Journal::
   };
 
   // Plan
-  /// Rules that are due stay due until the batch under way is done.
+  /// While true, expired rules wait until the batch under way is done.
   bool backlog_full() const { return stage_ != Stage::kIdle && queue_.size() >= kBacklogMax; }
-  /// Answers the request, or queues its change. False if it has to wait.
+  /// Replies to the request, or queues its change. Returns false if it must wait.
   bool decide(Requester& requester, TransactionId tid, const Body& request, Instant now);
   void queue(const policy::Plan& plan, ChangeOrigin origin);
-  /// The change of a rule is settled: goes on with the lines that waited for that.
+  /// The change of a rule is settled: resumes the lines that waited for it.
   void wake_rule(PolicyRuleId pid, Instant now);
   /// One of its changes is settled.
   void wake(Requester& requester, Instant now);
-  /// Decides the requests in a line up to the next that has to wait.
+  /// Decides the requests in a line up to the next one that must wait.
   void resume(Requester& requester, Instant now);
 
   // Journal, enforce
-  /// Takes the next batch from the queue and begins with it. False if nothing of it is left.
+  /// Takes the next batch from the queue and begins it. Returns false if nothing of it is left.
   bool begin_batch(Instant now);
   /// Refuses the enable rules of the batch that a disable rule has overtaken and blocks.
   void refuse_overridden(Instant now);
   void on_journaled(const Journal::Failure& failure) override;
-  /// Hands the changes of the batch that may go on to the backend.
+  /// Passes the remaining changes of the batch to the backend.
   void enforce();
   void enforce_removals();
   void on_applied(std::span<const rule::ChangeResult> results) override;
-  /// What the backend has refused must not be in the store.
+  /// Removes from the store what the backend refused.
   void take_back();
 
   // Settle

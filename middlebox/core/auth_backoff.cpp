@@ -36,7 +36,7 @@ void AuthBackoff::succeeded(const IpAddress& address, std::string_view name) {
   trusted_order_.pop_front();
 }
 
-// Removes expired entries, oldest first, and one more if there is no room.
+// Removes expired entries, oldest first, and one more if the table is full.
 void AuthBackoff::forget(Instant now) {
   while (!order_.empty() &&
          (order_.size() >= kAuthPausesMax || pauses_.at(order_.front()) <= now)) {

@@ -23,7 +23,8 @@ std::string in_seconds(Instant time) {
 }
 
 test::Mode mode_of(std::uint32_t seed) {
-  constexpr test::Mode kModes[] = {test::Mode::kFirewall, test::Mode::kNat, test::Mode::kTwiceNat};
+  constexpr test::Mode kModes[] = {test::Mode::kFirewall, test::Mode::kTraditionalNat,
+                                   test::Mode::kTwiceNat};
   return kModes[seed % 3];
 }
 
