@@ -24,7 +24,7 @@ void write_all(int descriptor, std::string_view octets) {
     if (done >= 0) {
       octets.remove_prefix(static_cast<std::size_t>(done));
     } else if (errno == EAGAIN) {
-      // Whoever we share it with has made it non-blocking.
+      // Another process that shares it has made it non-blocking.
       pollfd ready{descriptor, POLLOUT, 0};
       ::poll(&ready, 1, -1);
     } else if (errno != EINTR) {

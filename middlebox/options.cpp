@@ -232,9 +232,9 @@ std::optional<std::string> judge_listener(const Raw& raw, const net::ListenOptio
     boost::system::error_code error;
     const auto ip = boost::asio::ip::make_address(address, error);
     if (error) return "--listen: expected an IP address, got '" + address + "'";
-    const bool anybody =
+    const bool anonymous =
         require == Require::kNone && raw.settings.server.directory.accepts_anonymous();
-    if (!ip.is_loopback() && anybody && !raw.allow_anonymous) {
+    if (!ip.is_loopback() && anonymous && !raw.allow_anonymous) {
       return "--listen: " + address +
              " is reachable from other hosts and agents need not authenticate: configure agents "
              "with secrets, use --require sa or --require tls, listen on a loopback address, or "

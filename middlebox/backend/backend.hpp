@@ -47,7 +47,7 @@ class Backend {
   virtual Capabilities capabilities() const = 0;
   /// Makes sure that it can reach what enforces the rules, by asking it: false if it cannot.
   virtual bool alive() { return true; }
-  /// Begins to enforce: `rules`, all to be added, in the place of whatever an earlier life has left
+  /// Begins to enforce: `rules`, all to be added, in place of what a previous process left
   /// behind, so that traffic which they let pass before and after sees no gap. One result for each.
   /// To be called once, before apply(). Throws std::runtime_error with a sentence that says what to
   /// do if it cannot enforce anything, and has then changed nothing.

@@ -122,7 +122,7 @@ std::optional<Instant> Core::next_deadline() const {
 }
 
 void Core::on_deadline() {
-  // Connections are destroyed here only, where none of them is on the stack.
+  // Connections are destroyed only here: none of them is on the stack.
   SIMCO_ASSERT(turns_ == 0);
   look_at_deadlines();
   if (has_stopped_ && stopped_) std::exchange(stopped_, nullptr)();

@@ -70,9 +70,9 @@ bool AgentPolicy::changes(std::string_view owner) const { return names(may_chang
 
 AgentDirectory AgentDirectory::open_to_all() {
   AgentDirectory directory;
-  AgentPolicy anybody;
-  anybody.name = "anonymous";
-  directory.add(std::move(anybody));
+  AgentPolicy anonymous;
+  anonymous.name = "anonymous";
+  directory.add(std::move(anonymous));
   return directory;
 }
 

@@ -84,7 +84,7 @@ struct Outcome {
   /// plan_expiry() at once. The reply must wait until the outcome of one of them completes it.
   bool disabling = false;
   PolicyRuleId ended_by;  ///< disable rule that this change has ended the rule for; 0: none
-  /// Disable rules that waited for the end of this rule, and for nothing else any more.
+  /// Disable rules that were waiting only for the end of this rule.
   std::vector<PolicyRuleId> completed_disables;
 };
 

@@ -17,12 +17,12 @@ class ChannelState {
     SIMCO_ASSERT(handler_ == nullptr);
     handler_ = &handler;
   }
-  /// Nobody hears anything any more.
+  /// The handler gets no further calls.
   void detach() { handler_ = nullptr; }
 
   // --- Input
 
-  /// Delivers what comes: somebody listens, and the input is not over. It may be paused.
+  /// True if input is delivered: there is a handler, and the input has not ended. It may be paused.
   bool takes_input() const { return handler_ != nullptr && !input_over_; }
   bool paused() const { return paused_; }
   void pause() { paused_ = true; }

@@ -21,7 +21,7 @@ inline IpAddress source_of(const IpAddress& address) {
 
 /// Guests (values that can be hashed and compared) by source. When there are more than `max`, the
 /// source with the most guests loses its oldest one; of several such sources, the one whose oldest
-/// guest came first. So one source alone keeps nobody out, and a newcomer always gets in.
+/// guest came first. So a single source cannot keep others out, and a newcomer always gets in.
 template <class Guest>
 class Crowd {
  public:

@@ -48,7 +48,7 @@ class DatagramPort final : public std::enable_shared_from_this<DatagramPort> {
     /// A whole datagram, without headers of UDP and IP.
     virtual void on_packet(DatagramPort& port, const Path& path,
                            std::span<const std::byte> packet) = 0;
-    /// Nobody takes packets there (ICMP), if ask_for_errors was set.
+    /// The destination is unreachable (ICMP). Only if ask_for_errors was set.
     virtual void on_unreachable(DatagramPort& port, const Path& path) = 0;
     /// The packets of this turn have been handed out.
     virtual void on_batch_done() = 0;
@@ -69,7 +69,7 @@ class DatagramPort final : public std::enable_shared_from_this<DatagramPort> {
   DatagramPort(const boost::asio::any_io_executor& executor, DatagramBatch& batch,
                const Options& options, User& user);
 
-  /// Begins to read; goes on for as long as somebody has a share in the port.
+  /// Begins to read, and continues as long as the port has an owner.
   void start() { wait_readable(); }
   /// No further callback.
   void stop();

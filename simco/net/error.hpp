@@ -12,8 +12,8 @@ enum class NetError : std::uint8_t {
   kNoKernelEncaps,        ///< net.sctp.udp_port is 0, so the kernel's SCTP is not encapsulated
   kOtherEventLoop,        ///< userland SCTP is in use by another event loop of this process
   kAssociationAborted,    ///< the peer aborted the association (ABORT chunk)
-  kAssociationLost,       ///< the peer does not answer any more
-  kAssociationRestarted,  ///< the peer has started anew and knows nothing of what was (RFC
+  kAssociationLost,       ///< the peer no longer responds
+  kAssociationRestarted,  ///< the peer restarted and has lost its earlier state (RFC
                           ///< 9260 5.2)
   kCrowdedOut             ///< closed before the TLS handshake was over, to make room for others
 };

@@ -2,8 +2,7 @@
 //
 // The usual case, whole messages in one read, is cut in place without a copy; only the message that
 // a read breaks off is kept. What is kept is bounded: by the longest message, or by `hold_limit`
-// while a peer has not earned more (no session yet, so that nobody costs more than a session by
-// promising a long message).
+// before a peer has a session, so that it cannot take memory by announcing a long message.
 #pragma once
 
 #include <algorithm>

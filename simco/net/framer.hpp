@@ -1,5 +1,5 @@
-// Where a message begins and ends in what a channel carries. Channels carry octets; whoever uses
-// one says with a Framer how they are cut.
+// Where messages begin and end. Channels carry octets; the user of a channel supplies a Framer that
+// divides them into messages.
 #pragma once
 
 #include <cstddef>

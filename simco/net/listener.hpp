@@ -19,7 +19,7 @@
 
 namespace simco::net {
 
-/// To be destroyed only when the loop of its executor does not run any more.
+/// Accepts connections. Must be destroyed only after the loop of its executor has stopped.
 class Listener {
  public:
   using OnAccept = std::function<void(std::shared_ptr<MessageChannel>)>;
@@ -63,7 +63,7 @@ struct Listening {
 
 /// Binds and listens. on_error gets the failures of accept(), after which there is a pause of
 /// kAcceptPause; connections then wait in the kernel. Throws std::runtime_error with a sentence
-/// where it cannot. `read_buffer` is shared by all channels of the loop.
+/// on failure. `read_buffer` is shared by all channels of the loop.
 Listening listen(const boost::asio::any_io_executor& executor, const ListenOptions& options,
                  ReadBuffer& read_buffer, const Listener::OnAccept& on_accept,
                  const Listener::OnError& on_error);

@@ -104,7 +104,7 @@ class MessageChannel {
   /// Address of the peer, without port, as text.
   virtual std::string peer_address() const = 0;
   virtual TransportStatistics statistics() const = 0;
-  /// Names that the peer's certificate has proven; nothing where the channel is not TLS.
+  /// Returns the names in the peer's verified certificate; nullopt without TLS.
   virtual std::optional<std::vector<std::string>> certified_names() const { return std::nullopt; }
 };
 

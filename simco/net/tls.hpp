@@ -33,8 +33,8 @@ enum class TlsSide : std::uint8_t { kMiddlebox, kAgent };
 
 /// What connections have in common: keys, authorities, settings. Immutable; connections that were
 /// made with one keep it for as long as they need it. TLS 1.2 and 1.3 (RFC 8996), cipher suites
-/// with forward secrecy and authenticated encryption, no resumption: each connection proves its
-/// certificate anew.
+/// with forward secrecy and authenticated encryption, no resumption: each connection presents its
+/// certificate.
 class TlsContext {
  public:
   /// Reads the files, or answers with a sentence that names the one at fault. For a middlebox all
@@ -54,9 +54,9 @@ class TlsContext {
   std::unique_ptr<ssl_ctx_st, Free> context_;
 };
 
-/// TLS over a connected, non-blocking socket that somebody else owns and that outlives it. Behaves
+/// TLS over a connected, non-blocking socket that the caller owns and that outlives it. Behaves
 /// like the socket: receive() and send() answer a count, 0 for the end of the input, or -1 with
-/// errno EAGAIN where they have to wait, and with EPROTO where error() tells what went wrong.
+/// errno EAGAIN if they must wait, or EPROTO if error() has the cause.
 class TlsStream {
  public:
   /// `name`: whom an agent expects at the other end, a host name or an address.
@@ -79,8 +79,8 @@ class TlsStream {
   /// What had to wait, waits for the socket to become writable.
   bool wants_write() const { return wants_write_; }
   const boost::system::error_code& error() const { return error_; }
-  /// Names of the peer's certificate: those of its extension subjectAltName (DNS names, URIs), or
-  /// where it has none its common name (RFC 6125, 6.4.4). After the handshake.
+  /// Names of the peer's certificate: those of its extension subjectAltName (DNS names, URIs), or,
+  /// if it has none, its common name (RFC 6125, 6.4.4). After the handshake.
   std::vector<std::string> peer_names() const;
   /// Such as "TLSv1.3".
   std::string version() const;

@@ -15,8 +15,8 @@ namespace simco::net {
 /// Keeps itself alive until it has told how it ended. Belongs to the loop of the socket's executor.
 class TlsHandshake : public std::enable_shared_from_this<TlsHandshake> {
  public:
-  /// The socket, and the stream over it; without a stream where the peer (of a middlebox) speaks no
-  /// TLS. With an error the socket is to be closed.
+  /// The socket, and the stream over it; without a stream if the peer (of a middlebox) does not use
+  /// TLS. With an error, close the socket.
   using Done = std::function<void(const boost::system::error_code&, boost::asio::ip::tcp::socket,
                                   std::unique_ptr<TlsStream>)>;
 

@@ -75,7 +75,7 @@ class Dialer : public std::enable_shared_from_this<Dialer> {
     done_ = std::move(done);
     start(candidate);
   }
-  /// No call of `done` any more; what is under way ends.
+  /// Cancels the attempt: `done` will not be called.
   void cancel() {
     done_ = nullptr;
     stop();

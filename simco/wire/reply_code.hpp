@@ -133,7 +133,7 @@ constexpr std::string_view to_string(NegativeReplyCode code) {
   return "undefined negative reply";
 }
 
-/// The code for an octet off the wire, or nothing where 4.2.3 defines none.
+/// Returns the code for an octet of a message, or nullopt if 4.2.3 does not define it.
 constexpr std::optional<NegativeReplyCode> negative_reply_code(std::uint8_t sub_type) {
   for (const auto code : kNegativeReplyCodes) {
     if (static_cast<std::uint8_t>(code) == sub_type) return code;

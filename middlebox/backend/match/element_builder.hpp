@@ -13,8 +13,8 @@ namespace simco::backend::match {
 /// ports on both sides.
 bool make_elements(const rule::RuleRecord& rule, std::vector<Element>& elements);
 
-/// Appends to `elements` intervals that say the same as `element`, for when there is no room for
-/// another mask. Not for translations.
+/// Appends intervals that are equivalent to `element` to `elements`, for use if another mask does
+/// not fit. Not for translations.
 void add_intervals(const Element& element, std::vector<Element>& elements);
 
 }  // namespace simco::backend::match

@@ -60,7 +60,7 @@ struct Mask {
   unsigned specificity() const;
 };
 
-/// Returns true for one of the few masks that most rules have, whoever makes them: of known ports
+/// Returns true for one of the few masks that most rules of any agent have: of known ports
 /// of one internal host, and of one external host or any traffic from outside.
 bool is_common(const Mask& mask);
 

@@ -1,7 +1,7 @@
 // Carries out commits: batches of netlink messages that the kernel takes as a whole or not at all.
 //
 // Each commit names the generation of the ruleset that it builds on, which counts every commit in
-// the network namespace, whoever makes it; the kernel refuses a commit that builds on another one.
+// the network namespace by any program; the kernel refuses a commit that builds on another one.
 // So others cannot change our table unnoticed between two of our commits.
 #pragma once
 

@@ -168,7 +168,7 @@ void Conntrack::end_removal() {
 
 void Conntrack::flush() {
   if (removals_.size() == 0) return;
-  // This comes after the commit of the rules: it cannot fail a change any more.
+  // This comes after the commit of the rules: it can no longer fail a change.
   try {
     socket_.send(removals_);
     // The kernel has done it by now. It says which flows there were not: most rules have none.

@@ -1,5 +1,5 @@
 // Ends the flows of rules that have ended: the entries that they made in the kernel's connection
-// tracking. The sets that packets are looked up in do not let them pass any more, but a translated
+// tracking. The sets that packets are looked up in no longer let them pass, but a translated
 // flow would keep its translation.
 #pragma once
 
@@ -45,9 +45,9 @@ class Conntrack {
   void make_way(const RuleRecord& added);
   /// The changes of a batch are in: carries out what they asked for.
   void end_batch();
-  /// Deletes translated flows of the pools, whoever made them, but for those that `rules` would let
+  /// Deletes all translated flows of the pools except those that `rules` would let
   /// pass with the same translation; and flows to the pools that are not translated, because they
-  /// began when nobody was there to do it: they would never be. At the start: waits for the end.
+  /// began while no middlebox ran: they would never be. At the start: waits for the end.
   void forget_translated_but_for(std::span<const RuleChange> rules);
   /// Deletes flows to the pools that are not translated, piece by piece.
   void forget_untranslated();
@@ -108,7 +108,7 @@ class Conntrack {
   };
   std::unique_ptr<nf_conntrack, Free> scratch_;
   std::size_t removals_left_ = kRemovalsPerBatch;  ///< of this batch
-  EndedRules pending_;                             ///< whose flows are to be looked for
+  EndedRules pending_;                             ///< rules whose flows must be looked for
   EndedRules sweeping_;                            ///< those that the sweep under way looks for
   bool untranslated_ = false;  ///< flows to the pools that are not translated, too
   bool hurry_ = false;         ///< a new rule waits for the flows to go

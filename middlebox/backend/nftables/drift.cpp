@@ -21,7 +21,7 @@ Drift compare(ElementStore& store, SetKeys in_kernel, const TouchedKeys& touched
   Drift drift;
   store.for_each([&](const Key& key, Instant expires_at) {
     const bool there = in_kernel.erase(octets_of(mask, key)) != 0;
-    // The kernel may have ended it already: nobody has removed it then.
+    // The kernel may have ended it already; then no other program has removed it.
     const bool ending = expires_at <= now + kKernelTick;
     if (there || ending || touched.contains(key)) return;
     drift.missing.push_back({&store, key, store.target(key), {}, store.find(key)});

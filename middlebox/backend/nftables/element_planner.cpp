@@ -282,7 +282,7 @@ std::vector<Mask> ElementPlanner::idle_sets(Instant empty_since) {
 // --- The start -----------------------------------------------------------------------------------
 
 // They all had a place, but which rule had which is not known. So those that can only be intervals
-// come first, and if there is no room for the others, there are more sets than usual.
+// come first, and if the others do not fit, there are more sets than usual.
 void ElementPlanner::recover(std::span<const RuleChange> rules, Instant now) {
   begin_batch(rules);
   recovering_ = true;

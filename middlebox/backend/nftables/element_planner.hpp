@@ -49,7 +49,7 @@ class ElementPlanner {
   /// Plans a commit: the changes from `begin` on, until it is large enough or `end` is reached.
   /// Returns where it stopped: behind the last change that is in the commit, or at the change that
   /// needs a set which is missing(); then the commit can only be undone. `now` is when sets become
-  /// empty. With `enforceable` false there is no table: what would add elements is refused.
+  /// empty. With `enforceable` false the table is missing: changes that add elements are refused.
   std::uint32_t plan(std::uint32_t begin, std::uint32_t end, Instant now, bool enforceable);
   const std::optional<MissingSet>& missing() const { return missing_; }
   /// The open commit, in the order in which each element's operations have to be carried out.
@@ -58,7 +58,7 @@ class ElementPlanner {
   void accept();
   /// The open commit has not taken effect: everything is as before plan().
   void undo();
-  /// The change is not to be planned, but has this result. Not while a commit is open.
+  /// The change must not be planned, but has this result. Not while a commit is open.
   void refuse(std::uint32_t change, ChangeResult result);
   /// The kernel may have lost elements of the change: its operations say so from now on.
   void mark_uncertain(std::uint32_t change);

@@ -64,7 +64,7 @@ bool EndedRules::put(const Element& element, bool translated) {
 // All ports and protocols, between prefixes that are rounded down to a quarter of an address: so
 // there are 25 of these places for each IP version, translated or not. Flows that a rule in force
 // lets pass are not ended, whatever is said here; neither are the router's own. What is left are
-// flows that pass by somebody else's leave. The kernel makes their entries again with the next
+// flows that other rules of the site let pass. The kernel makes their entries again with the next
 // packet, as it did with the first: it looks at the rules once more, and where these let only
 // packets from one side begin a flow (--allow-outbound), those from the other side wait for one.
 void EndedRules::put_roughly(const RuleRecord& filter, bool translated) {

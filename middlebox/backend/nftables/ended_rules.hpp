@@ -56,7 +56,7 @@ class EndedRules {
   };
 
   bool covered(const Ends& ends, bool translated) const;
-  /// Returns false if there is no room.
+  /// Returns false if the table is full.
   bool put(const Element& element, bool translated);
   void put_roughly(const RuleRecord& filter, bool translated);
   static void join(PortRanges& ranges, PortRange added);

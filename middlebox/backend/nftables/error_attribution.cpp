@@ -16,7 +16,7 @@ Attribution attribute_errors(std::span<const MessageError> errors,
     const auto change = message->change;
     if (message->removal && error == ENOENT && !message->uncertain) {
       result.uncertain.push_back(change);
-      // Or its time was over before the kernel came to it: nobody has removed it then.
+      // Or it expired before the kernel came to it; then no other program has removed it.
       if (message->expires_at > now + kKernelTick) result.foreign_removal = true;
     } else if (std::ranges::find(result.refused, change, &Attribution::Refusal::change) ==
                result.refused.end()) {

@@ -33,7 +33,7 @@ struct Attribution {
   };
   std::vector<Refusal> refused;          ///< changes that the kernel does not take
   std::vector<std::uint32_t> uncertain;  ///< changes whose elements are not all there
-  /// Elements are gone that had time left: somebody else has removed them.
+  /// Elements are missing that had not expired: another program has removed them.
   bool foreign_removal = false;
 
   /// Returns whether any change was found at fault.

@@ -90,7 +90,7 @@ class NetlinkSocket {
   /// Whether read_some() has received messages that it has not read: the descriptor does not tell.
   bool has_unread() const { return !unread_.empty(); }
 
-  /// Generation of the nf_tables ruleset: one more with every commit, whoever makes it.
+  /// Generation of the nf_tables ruleset: incremented by every commit of any program.
   std::uint32_t generation();
 
  private:

@@ -24,8 +24,8 @@ struct Options {
   /// False: the table is the site's; its chains jump to our chains, which have a "simco-" before
   /// their names, and what no rule of ours decides goes back to the site's.
   bool own_table = true;
-  /// If the kernel can (Linux 6.9), the own table belongs to this process: nobody else can
-  /// change or flush it while we live, and it stays when we die.
+  /// If the kernel can (Linux 6.9), the own table belongs to this process: no other program
+  /// can change or flush it while we run, and it stays after a crash.
   bool claim_table = true;
   std::string internal_if;  ///< the router's interface to the internal network
   std::string external_if;  ///< and to the external one

@@ -3,8 +3,8 @@
 // Others' commits are noticed by the ruleset's generation: our own next commit fails as stale, and
 // between commits the kernel is asked for it now and then. (Notifications would say the same, but
 // the kernel makes them for our own commits too: an element then costs 3.4 us instead of 1.3 us.)
-// Then the table's rules are compared; if they are not ours any more the table is made anew, and if
-// they are, the elements are read back piece by piece and put right.
+// Then the table's rules are compared; if they are no longer ours, the table is created again, and
+// if they are, the elements are read back piece by piece and put right.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -23,7 +23,7 @@ namespace simco::backend::nftables {
 
 class Reconciler {
  public:
-  /// `reinstalled` is called each time that the table had to be made anew.
+  /// `reinstalled` is called each time the table had to be created again.
   Reconciler(boost::asio::io_context& io, const Options& options, ElementPlanner& planner,
              Committer& committer, Table& table, std::function<void()> reinstalled);
 
@@ -32,7 +32,7 @@ class Reconciler {
   /// Returns false if the table could not be restored: nothing can be enforced.
   bool enforces() const { return enforces_; }
 
-  /// Others have, or may have, changed the ruleset: restores the table if it is not ours any more,
+  /// Others have, or may have, changed the ruleset: restores the table if it is no longer ours,
   /// and has elements inspected if it is. No commit may be planned.
   void reconcile();
   /// Elements may not be what we think: has them inspected.

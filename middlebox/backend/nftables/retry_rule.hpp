@@ -10,7 +10,7 @@ namespace simco::backend::nftables {
 /// What became of a commit. It takes effect as a whole or not at all.
 enum class Outcome : std::uint8_t {
   kDone,    ///< everything in it has taken effect
-  kStale,   ///< nothing has: somebody else has changed the ruleset
+  kStale,   ///< nothing has: another program changed the ruleset
   kFailed,  ///< nothing has, because of the errors
 };
 

@@ -188,8 +188,9 @@ class RuleWriter {
     rule(chain).verdict(otherwise()).add_to(batch_);
   }
 
-  /// Nobody outside may talk to an internal host by its own address and, on a twice NAT, nobody
-  /// inside to an external one: the kernel would not translate the rest of that flow either.
+  /// Blocks packets from outside to the real address of an internal host and, on a twice NAT, from
+  /// inside to that of an external one: the kernel would not translate the rest of that flow
+  /// either.
   void refuse_untranslated(const std::string& chain) {
     rule(chain)
         .ct_direction(kOriginal)
@@ -209,8 +210,8 @@ class RuleWriter {
     });
   }
 
-  /// Behind an authentication header nobody sees which protocol and ports a packet has: while rules
-  /// block some, it needs a rule that lets it pass.
+  /// An authentication header hides the protocol and ports of a packet: while rules block some, it
+  /// needs a rule that lets it pass.
   void withhold_authenticated(IpVersion version, const std::string& chain, Source source) {
     enable(version, false, chain, source);
     rule(chain)

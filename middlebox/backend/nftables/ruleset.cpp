@@ -199,7 +199,7 @@ void Ruleset::try_to_check_sources(MessageBuffer& batch) const {
   remove_trial_table(batch);
 }
 
-// A name that is nobody else's: if it is after all, the trial fails and their table stays.
+// A name that no other program uses: if one does, the trial fails and that table stays.
 std::string Ruleset::trial_table() const { return "simco-trial-" + std::to_string(::getpid()); }
 
 void Ruleset::add_trial_table(std::uint32_t flags, MessageBuffer& batch) const {

@@ -190,7 +190,7 @@ TableState Table::look() {
 void Table::remember() {
   frame_ = look();
   if (committer_.claimed()) return;
-  // Others were faster: there is no telling whose rules these are. They will be replaced.
+  // Others were faster: these may be their rules. They will be replaced.
   if (committer_.socket().generation() != committer_.generation()) frame_ = {};
 }
 

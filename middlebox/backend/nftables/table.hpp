@@ -34,7 +34,7 @@ class Table {
 
   /// Makes another set, empty, and has packets looked up in it.
   Outcome add_set(const Mask& mask);
-  /// Removes sets; they must be empty, and are not among elements() any more once this is done.
+  /// Removes sets; they must be empty, and are no longer among elements() afterwards.
   Outcome remove_sets(std::span<const Mask> idle);
   /// Takes the table as it is now for what we made, unless others have come in between.
   void remember();

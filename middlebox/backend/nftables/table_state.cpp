@@ -51,7 +51,7 @@ void dump(NetlinkSocket& socket, int message, std::uint16_t table_attribute,
   mnl_attr_put_strz(request, table_attribute, table.c_str());
   ask.end();
   const int error = socket.request(ask, act);
-  // Somebody has changed the ruleset meanwhile; whoever asked will see that by its generation.
+  // The ruleset has been changed meanwhile; the caller notices by its generation.
   if (error != 0 && error != EINTR) fail(error, "nf_tables dump");
 }
 

@@ -22,7 +22,7 @@ namespace simco::net::sctp {
 
 class Channel final : public MessageChannel, public std::enable_shared_from_this<Channel> {
  public:
-  /// Gets the association after its peer has begun anew with it.
+  /// Receives the association after its peer has restarted it.
   using OnRestart = std::function<void(std::unique_ptr<Socket>)>;
 
   /// Takes an association that is up; of `options` only those about messages count. Without
@@ -48,7 +48,7 @@ class Channel final : public MessageChannel, public std::enable_shared_from_this
  private:
   void wait_readable();
   void on_readable();
-  /// Acts on `input`; false where there is nothing more to read.
+  /// Handles `input`. Returns false if there is nothing more to read.
   bool take(const Input& input);
   void take_data(std::span<const std::byte> octets, const Input& input);
   Socket::Sending sending(bool more);
@@ -74,7 +74,7 @@ class Channel final : public MessageChannel, public std::enable_shared_from_this
   bool use_i_bit_;
   bool waiting_readable_ = false;
   bool waiting_writable_ = false;
-  bool shut_down_ = false;  ///< the stack is told to end, or the peer has begun to
+  bool shut_down_ = false;  ///< the shutdown has been requested by either side
 };
 
 }  // namespace simco::net::sctp

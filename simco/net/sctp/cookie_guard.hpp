@@ -20,8 +20,7 @@ namespace simco::net::sctp {
 
 class CookieGuard {
  public:
-  /// With a key of its own, which dies with it. Throws std::system_error if there are no random
-  /// octets.
+  /// Creates a guard with a random key of its own. Throws std::system_error without random numbers.
   CookieGuard();
 
   /// A packet for the peer with this number at the end of `path`, about to leave: an INIT ACK comes

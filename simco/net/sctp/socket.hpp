@@ -21,8 +21,8 @@ struct Input {
     kNothing,       ///< nothing at the moment
     kData,          ///< a user message or a piece of one
     kConnected,     ///< the association is up
-    kPeerShutdown,  ///< the peer wants to end; nothing can be sent any more
-    kRestart,       ///< the peer has begun anew with the same association
+    kPeerShutdown,  ///< the peer shuts down; nothing more can be sent
+    kRestart,       ///< the peer has restarted the same association
     kEnd,           ///< ended in an orderly way
     kError,         ///< ended otherwise; `error` says how
   };
@@ -55,9 +55,9 @@ class Socket {
   struct Sending {
     bool more = false;  ///< others follow at once: it may wait for them to share a packet
     std::uint32_t payload_protocol = 0;
-    bool i_bit = false;  ///< its SACK is not to be delayed (RFC 7053)
+    bool i_bit = false;  ///< asks for an immediate SACK (RFC 7053)
   };
-  /// Hands over one message. Answers asio::error::would_block where there is no room.
+  /// Sends one message. Returns asio::error::would_block if it does not fit.
   virtual boost::system::error_code send(std::span<const std::byte> message, Delivery delivery,
                                          Sending sending) = 0;
   /// The messages of this turn are handed over.

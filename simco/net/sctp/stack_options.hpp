@@ -90,7 +90,7 @@ Input judge_notification(std::span<const std::byte> octets, CannotStart cannot_s
     case SCTP_ASSOC_CHANGE: break;
     default: return Input(Kind::kConnected);  // nothing that matters: read on
   }
-  // The peer's ABORT chunk is attached, where there was one; else we gave up.
+  // The peer's ABORT chunk is attached, if there was one; otherwise we gave up.
   const bool aborted = note.sn_header.sn_length > sizeof(sctp_assoc_change);
   switch (note.sn_assoc_change.sac_state) {
     case SCTP_RESTART: return Input(Kind::kRestart);

@@ -22,7 +22,7 @@ std::expected<std::unique_ptr<Socket>, boost::system::error_code> connect_userla
     std::uint16_t port, const SctpOptions& options);
 
 /// Listens on `port` behind the UDP port of `options` (or over IP) of each address. Throws
-/// boost::system::system_error where it cannot.
+/// boost::system::system_error on failure.
 std::unique_ptr<Listener> listen_userland(const boost::asio::any_io_executor& executor,
                                           const std::vector<boost::asio::ip::address>& addresses,
                                           std::uint16_t port, const SctpOptions& options,

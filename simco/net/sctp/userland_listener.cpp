@@ -80,7 +80,7 @@ void UserlandListener::accept() {
     }
     const PeerId peer{number_of(from.sconn_addr), sctp_port_, ntohs(from.sconn_port)};
     if (!stack_->knows(peer)) {
-      // It has gone meanwhile: nobody to talk to.
+      // The peer has gone in the meantime.
       const linger at_once{1, 0};
       usrsctp_setsockopt(socket, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
       usrsctp_close(socket);

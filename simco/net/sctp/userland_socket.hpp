@@ -14,7 +14,7 @@ struct socket;  // usrsctp's
 
 namespace simco::net::sctp {
 
-/// A non-blocking socket of usrsctp with `options`; null, with errno, where there is none to have.
+/// Returns a non-blocking socket of usrsctp with `options`, or null with errno.
 struct socket* open_userland_socket(const SctpOptions& options);
 /// Octets that an association may have for what its peer sends, and setting them: what comes to a
 /// listening socket has as many as that.
@@ -49,9 +49,9 @@ class UserlandSocket final : public Socket {
 
   /// Sends the INIT through `port`.
   boost::system::error_code connect(const DatagramPort& port);
-  /// Its turn has come: whoever waits is called.
+  /// Called when its turn has come: completes pending waits.
   void on_ready();
-  /// Nobody takes packets at the end of that path.
+  /// The peer of that path is unreachable (ICMP).
   void on_unreachable(const DatagramPort& port, const Path& path);
   /// The stack goes away before we do.
   void lose_stack();

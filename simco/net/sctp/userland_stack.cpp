@@ -208,7 +208,7 @@ void UserlandStack::on_packet(DatagramPort& port, const Path& path,
   const bool has_cookie = CookieGuard::has_cookie(packet);
   in_turn_ = true;
   const auto input = [&](PeerId peer) {
-    // Whoever has not got our INIT ACK where he says he is cannot open an association there.
+    // A peer that did not receive our INIT ACK at its address cannot open an association there.
     const auto genuine =
         has_cookie ? cookies_.open(path, peer.number, packet) : std::optional(packet);
     if (!genuine) return;
@@ -221,7 +221,7 @@ void UserlandStack::on_packet(DatagramPort& port, const Path& path,
     const auto moved = find_moved(port, path, local_port, remote_port, tag);
     if (moved) return input(*moved);
   }
-  // Whoever this is may get an answer. Only an accepted association keeps it known.
+  // An unknown peer may get an answer, but only an accepted association makes it known.
   const auto guest = hold(port.shared_from_this(), path, local_port, remote_port);
   if (!guest) return;
   input(*guest);
@@ -333,7 +333,7 @@ void UserlandStack::run_ready() {
     listeners_[i]->accept();
     listeners_[i]->hand_over();
   }
-  // Who wants to go on gets his turn after everybody else.
+  // A socket that has more to do gets its next turn after all others.
   running_.swap(ready_);
   for (std::size_t i = 0; i < running_.size(); ++i) {
     if (auto* socket = std::exchange(running_[i], nullptr)) socket->on_ready();

@@ -1,4 +1,4 @@
-// usrsctp on an event loop: packets in and out, timers, and who is to be told.
+// usrsctp on an event loop: packets in and out, timers, and notifications.
 //
 // usrsctp knows our peers by SCTP ports and an AF_CONN "address", a pointer that it never follows.
 // Every address has to be registered, is searched for in a list with each packet, and cannot be
