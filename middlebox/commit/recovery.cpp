@@ -1,7 +1,5 @@
 #include "middlebox/commit/recovery.hpp"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -25,9 +23,9 @@ struct Survivor {
 };
 
 void lose(Recovery& recovery, PolicyRuleId pid, std::string_view owner, std::string_view why) {
-  spdlog::warn("could not restore rule {} of '{}': {}", pid.value, owner, why);
+  recovery.losses.push_back("could not restore rule " + std::to_string(pid.value) + " of '" +
+                            std::string(owner) + "': " + std::string(why));
   recovery.forgotten.push_back(pid);
-  ++recovery.lost;
 }
 
 /// The rules that may go on, in the order of their creation.

@@ -18,7 +18,7 @@ class Metrics;
 struct Recovery {
   std::size_t live = 0;
   std::size_t expired = 0;
-  std::size_t lost = 0;                 ///< could not be re-created; each is logged
+  std::vector<std::string> losses;      ///< why rules could not be re-created, a line for each
   std::vector<PolicyRuleId> forgotten;  ///< the expired and the lost ones
 };
 

@@ -76,7 +76,7 @@ class Connection final : private net::ChannelHandler,
   void on_deadline();
 
   std::uint64_t number() const { return number_; }
-  net::Transport transport() const { return channel_->transport(); }
+  bool costly() const { return channel_->costly(); }
   const Candidate& candidate() const { return candidate_; }
   SessionState state() const { return session_.state(); }
   /// True if all its requests are decided.

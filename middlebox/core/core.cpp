@@ -57,9 +57,10 @@ void Core::start(const store::Contents& contents, const std::string& place) {
   journal_->resume_ids({contents.counters.next_pid, contents.counters.next_gid});
   const auto recovery = recover(contents, place, engine_, backend_, clock_, metrics_);
   journal_->forget(recovery.forgotten);
+  for (const auto& line : recovery.losses) host_.log(LogLevel::kWarning, line);
   host_.log(LogLevel::kInfo, "restored " + std::to_string(recovery.live) +
                                  " rules from the store; " + std::to_string(recovery.expired) +
-                                 " had expired, " + std::to_string(recovery.lost) +
+                                 " had expired, " + std::to_string(recovery.losses.size()) +
                                  " could not be restored");
   check_ages_at_ = now() + kSessionAgeCheck;
 }

@@ -28,7 +28,6 @@
 #include "middlebox/line_budget.hpp"
 #include "middlebox/metrics.hpp"
 #include "simco/net/crowd.hpp"
-#include "simco/net/transport_type.hpp"
 
 namespace simco::middlebox {
 
@@ -152,7 +151,7 @@ class Core final : private Connection::Owner,
   /// right.
   void make_room(Connection& guest);
   net::Crowd<Connection*>& guests_like(const Connection& connection) {
-    return net::type_of(connection.transport()).costly ? association_guests_ : guests_;
+    return connection.costly() ? association_guests_ : guests_;
   }
   void flush_all();
   void update_metrics();

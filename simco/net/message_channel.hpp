@@ -98,6 +98,8 @@ class MessageChannel {
   virtual void close() = 0;
 
   virtual Transport transport() const = 0;
+  /// True if the connection has buffers of its own in this process, so that fewer can be kept.
+  virtual bool costly() const { return false; }
   /// Streams negotiated for each direction; 1 over TCP.
   virtual std::uint16_t outbound_streams() const = 0;
   virtual std::uint16_t inbound_streams() const = 0;

@@ -102,7 +102,6 @@ struct TransportType {
   bool tls;          ///< goes over TLS if that is configured
   bool streams;      ///< has several streams, which do not wait for each other
   bool unordered;    ///< has messages that may overtake others of their stream
-  bool costly;       ///< a connection has buffers of its own in this process
   /// Opens listeners and adds them, and what there is to say, to the result.
   void (*listen)(const ListenRequest& request, Listening& result);
   std::shared_ptr<Dialer> (*make_dialer)(DialRequest request);

@@ -1,7 +1,7 @@
 // The whole middlebox but for its sockets: octets arrive in pieces, times pass, the backend answers
 // late or refuses. The first octet of the input chooses the state to start from, then each piece
-// has an octet that says what happens and how long it is. Every request must get exactly one reply,
-// unless the session has ended, and nothing may be sent after the end.
+// has an octet that says what happens and how long it is. Nothing may be sent that is not a
+// message, or after the end; and when the peer has gone, so must all that was kept for it.
 #include <malloc.h>
 
 #include <cstdint>
@@ -9,11 +9,8 @@
 #include <optional>
 #include <vector>
 
-#include "middlebox/commit/pipeline.hpp"
-#include "middlebox/policy/engine.hpp"
-#include "simco/binding/framer.hpp"
+#include "middlebox/core/core.hpp"
 #include "simco/net/frame_splitter.hpp"
-#include "simco/session/middlebox_session.hpp"
 
 extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv);
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
@@ -53,135 +50,150 @@ class LateBackend final : public backend::Backend {
   std::size_t size_ = 0;
 };
 
-class Middlebox final : MiddleboxSession::Host,
-                        middlebox::Requester,
-                        middlebox::CommitPipeline::Observer {
+/// The middlebox's end of a connection: octets go in, and what comes out must be messages.
+class Channel final : public net::MessageChannel {
  public:
-  explicit Middlebox(policy::Mode mode)
-      : engine_({backend_.capabilities(), policy::PolicyEngine::all_protocols(), nat_options(mode),
-                 20}) {
-    engine_.apply(directory_);
-    splitter_.set_hold_limit(kSessionControlSizeMax);
-  }
-
-  /// What comes behind a proof that is held back waits, as it does in a channel.
+  /// What comes while the input is paused waits, as it does in a socket.
   void receive(std::span<const std::byte> octets) {
     backlog_.insert(backlog_.end(), octets.begin(), octets.end());
-    if (session_.holding()) return;
+    if (handler_ == nullptr || paused_ || input_over_) return;
     const auto input = std::exchange(backlog_, {});
-    const auto error = splitter_.feed(input, [&](std::span<const std::byte> message) {
-      session_.on_message(message);
-      return !session_.leaving() && !session_.holding();
+    const auto error = splitter_->feed(input, [&](std::span<const std::byte> message) {
+      const auto flow = handler_->on_message(message, {});
+      paused_ = flow == net::Flow::kPause;
+      input_over_ = flow == net::Flow::kStop;
+      return flow == net::Flow::kContinue;
     });
-    backlog_.assign(input.end() - static_cast<std::ptrdiff_t>(splitter_.unread()), input.end());
-    if (error) session_.on_malformed();
-    session_.on_octets(splitter_.mid_message(), now_);
-    advance();
+    backlog_.assign(input.end() - static_cast<std::ptrdiff_t>(splitter_->unread()), input.end());
+    if (error && !input_over_) {
+      input_over_ = true;
+      handler_->on_malformed(*error);
+    }
+    handler_->on_input_done(splitter_->mid_message());
+  }
+  /// Ends the connection if the middlebox has closed it, or `anyway`.
+  void end(bool anyway) {
+    check_output();
+    if (handler_ != nullptr && (closed_ || anyway)) std::exchange(handler_, nullptr)->on_closed({});
+  }
+
+  void start(net::ChannelHandler& handler, const net::Framing& framing) override {
+    handler_ = &handler;
+    splitter_.emplace(framing.framer);
+    splitter_->set_hold_limit(framing.hold_limit);
+  }
+  void detach() override { handler_ = nullptr; }
+  std::span<std::byte> allocate(std::size_t size, net::Delivery, std::size_t) override {
+    check_output();
+    SIMCO_ASSERT(!closed_);
+    output_.resize(size);
+    return output_;
+  }
+  void flush() override { check_output(); }
+  std::size_t queued() const override { return 0; }
+  void pause_input() override { paused_ = true; }
+  void resume_input() override { paused_ = false; }
+  void set_hold_limit(std::size_t octets) override { splitter_->set_hold_limit(octets); }
+  void close() override {
+    check_output();
+    closed_ = input_over_ = true;
+  }
+  net::Transport transport() const override { return net::Transport::kTcp; }
+  std::uint16_t outbound_streams() const override { return 4; }
+  std::uint16_t inbound_streams() const override { return 4; }
+  std::string peer_address() const override { return "192.0.2.1"; }
+  net::TransportStatistics statistics() const override { return {}; }
+
+ private:
+  void check_output() {
+    SIMCO_ASSERT(output_.empty() || decode(output_));
+    output_.clear();
+  }
+
+  net::ChannelHandler* handler_ = nullptr;
+  std::optional<net::FrameSplitter> splitter_;
+  std::vector<std::byte> backlog_;
+  std::vector<std::byte> output_;
+  bool paused_ = false;
+  bool input_over_ = false;
+  bool closed_ = false;
+};
+
+class Middlebox final : middlebox::Core::Host, middlebox::Clock {
+ public:
+  explicit Middlebox(policy::Mode mode)
+      : core_(options(mode), *this, backend_, nullptr, nullptr, *this) {
+    core_.start();
+    core_.accept(channel_, middlebox::Require::kNone);
+  }
+
+  void receive(std::span<const std::byte> octets) {
+    channel_->receive(octets);
+    channel_->end(false);
   }
   void pass(std::chrono::milliseconds time) {
     now_ += time;
-    if (session_.deadline() && *session_.deadline() <= now_) session_.on_deadline(now_);
-    if (!session_.leaving()) receive({});
-    reap();
+    meet_deadlines();
+    receive({});
   }
   void finish(rule::ChangeResult first) {
     backend_.finish(first);
-    reap();
+    meet_deadlines();
+    receive({});
   }
+  /// When the peer is gone and the backend has answered, nothing of the connection may be left.
   void finish_all() {
+    channel_->end(true);
+    while (backend_.busy()) backend_.finish(rule::ChangeResult::kDone);
+    meet_deadlines();
     while (backend_.busy()) finish(rule::ChangeResult::kDone);
-    SIMCO_ASSERT(session_.in_flight() == 0 && pipeline_.idle());
+    SIMCO_ASSERT(core_.connection_count() == 0 && core_.session_count() == 0);
   }
 
  private:
-  /// Pools so small that they run out.
-  static policy::NatTable::Options nat_options(policy::Mode mode) {
-    policy::NatTable::Options nat;
-    nat.mode = mode;
-    if (mode == policy::Mode::kFirewall) return nat;  // pools take time to make, at each input
-    nat.first_port = 5000;
-    nat.last_port = 5009;
+  /// Pools so small that they run out, and an agent that can prove who it is.
+  static middlebox::CoreOptions options(policy::Mode mode) {
+    middlebox::CoreOptions result;
+    result.rules_max = 20;
+    result.audit_rate = 0;
+    result.secret = "box";
+    policy::AgentPolicy agent;
+    agent.name = "agent";
+    agent.secret = "fuzz";
+    result.directory = policy::AgentDirectory::open_to_all();
+    result.directory.add(std::move(agent));
+    result.nat.mode = mode;
+    if (mode == policy::Mode::kFirewall) return result;  // pools take time to make, at each input
+    result.nat.first_port = 5000;
+    result.nat.last_port = 5009;
     for (const char* address : {"198.51.100.1", "2001:db8::1"}) {
-      nat.outside.push_back({*parse_address(address), 2});
-      nat.inside.push_back({*parse_address(address), 2});
+      result.nat.outside.push_back({*parse_address(address), 2});
+      result.nat.inside.push_back({*parse_address(address), 2});
     }
-    return nat;
+    return result;
   }
 
-  void advance() {
-    while (pipeline_.advance(now_)) {
-    }
-  }
-  /// As the core does at the end of each turn and when a lifetime is over.
-  void reap() {
-    advance();
-    while (engine_.next_expiry() && *engine_.next_expiry() <= now_ && !backend_.busy()) {
-      pipeline_.expire(now_);
-      advance();
+  void meet_deadlines() {
+    while (wake_at_ && *wake_at_ <= now_) {
+      wake_at_.reset();
+      core_.on_deadline();
     }
   }
 
-  void send(TransactionId tid, const Body& body) override {
-    SIMCO_ASSERT(!closed_);
-    std::vector<std::byte> octets(encoded_size(body));
-    ByteWriter out(octets);
-    SIMCO_ASSERT(encode(tid, body, out));
-    SIMCO_ASSERT(decode(octets));
-  }
-  void execute(TransactionId tid, const Body& request) override {
-    pipeline_.submit(*this, tid, request, now_);
-  }
-  bool has_room() override { return true; }
-  // The challenge is always the same: seeds can answer it.
-  MiddleboxSession::Admission admit(bool challenged) override { return {{}, challenged}; }
+  // Core::Host. The challenge is always the same: seeds can answer it.
+  void wake_at(Instant at) override { wake_at_ = at; }
   ChallengeOctets make_challenge() override { return {}; }
-  std::vector<std::byte> answer_challenge(std::span<const std::byte> challenge) override {
-    return make_middlebox_token("box", challenge);
-  }
-  MiddleboxSession::AuthResult verify(const std::optional<ChallengeOctets>& challenge,
-                                      const std::optional<Token>& token) override {
-    using Kind = MiddleboxSession::AuthResult::Kind;
-    if (!token || !challenge) return {};
-    if (!std::exchange(waited_, true)) return {Kind::kLater, {}, now_ + std::chrono::seconds(1)};
-    if (check_agent_token(token->octets, "fuzz", *challenge)) return {};
-    return {Kind::kRefused, NegativeReplyCode::kAuthenticationFailed,
-            now_ + std::chrono::seconds(1)};
-  }
-  Capabilities opened() override {
-    SIMCO_ASSERT(!agent_);
-    agent_ = engine_.acquire("anonymous@192.0.2.1");
-    splitter_.set_hold_limit(kMessageSizeMax);
-    return engine_.capabilities(*agent_);
-  }
-  void close() override {
-    SIMCO_ASSERT(!closed_);
-    closed_ = true;
-  }
-  policy::AgentId agent() const override { return *agent_; }
-  std::string_view agent_name() const override { return engine_.name(*agent_); }
-  std::string_view peer() const override { return "192.0.2.1"; }
-  std::uint32_t lifetime_max_s() const override { return 3600; }
-  void reply(TransactionId tid, const Body& body) override { session_.reply(tid, body); }
-  void notify(const policy::RuleEvent& event) override {
-    session_.notify(event.pid, event.lifetime, event.creating_tid);
-  }
-  void on_rule_event(const policy::RuleEvent& event, const middlebox::Requester* cause) override {
-    if (cause != this) notify(event);
-  }
-  void on_expiry_failed(PolicyRuleId) override {}
-  void on_stage_done() override {}
+  void log(middlebox::Core::LogLevel, const std::string&) override {}
+
+  // Clock
+  Instant now() const override { return now_; }
+  std::int64_t wall_ms() const override { return 0; }
 
   Instant now_{std::chrono::hours(1)};
+  std::optional<Instant> wake_at_;
   LateBackend backend_;
-  policy::AgentDirectory directory_ = policy::AgentDirectory::open_to_all();
-  policy::PolicyEngine engine_;
-  middlebox::CommitPipeline pipeline_{engine_, nullptr, backend_, *this};
-  net::FrameSplitter splitter_{kMessageFramer};
-  std::vector<std::byte> backlog_;
-  MiddleboxSession session_{{std::chrono::seconds(60), 4}, *this, now_};
-  std::optional<policy::AgentId> agent_;
-  bool waited_ = false;
-  bool closed_ = false;
+  std::shared_ptr<Channel> channel_ = std::make_shared<Channel>();
+  middlebox::Core core_;
 };
 
 void open(Middlebox& box, bool with_challenge) {

@@ -64,6 +64,7 @@ class ObservedChannel final : public net::MessageChannel, private net::ChannelHa
     channel_->close();
   }
   net::Transport transport() const override { return channel_->transport(); }
+  bool costly() const override { return channel_->costly(); }
   std::uint16_t outbound_streams() const override { return channel_->outbound_streams(); }
   std::uint16_t inbound_streams() const override { return channel_->inbound_streams(); }
   std::string peer_address() const override { return channel_->peer_address(); }

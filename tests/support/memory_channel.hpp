@@ -63,6 +63,7 @@ class MemoryChannel final : public net::MessageChannel,
   void set_hold_limit(std::size_t octets) override;
   void close() override;
   net::Transport transport() const override { return path_.transport; }
+  bool costly() const override { return !in_stream(); }
   std::uint16_t outbound_streams() const override { return path_.streams; }
   std::uint16_t inbound_streams() const override { return path_.streams; }
   std::string peer_address() const override { return peer_address_; }

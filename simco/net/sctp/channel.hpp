@@ -40,6 +40,7 @@ class Channel final : public MessageChannel, public std::enable_shared_from_this
   void set_hold_limit(std::size_t octets) override;
   void close() override;
   Transport transport() const override { return Transport::kSctp; }
+  bool costly() const override { return true; }
   std::uint16_t outbound_streams() const override { return outbound_streams_; }
   std::uint16_t inbound_streams() const override { return inbound_streams_; }
   std::string peer_address() const override { return peer_address_; }
