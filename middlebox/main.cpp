@@ -17,12 +17,12 @@
 
 #include "middlebox/backend/nftables/nftables_backend.hpp"
 #include "middlebox/backend/null_backend.hpp"
-#include "middlebox/log.hpp"
-#include "middlebox/metrics.hpp"
-#include "middlebox/options.hpp"
-#include "middlebox/privileges.hpp"
-#include "middlebox/server.hpp"
-#include "middlebox/service_manager.hpp"
+#include "middlebox/config/options.hpp"
+#include "middlebox/observe/log.hpp"
+#include "middlebox/observe/metrics.hpp"
+#include "middlebox/process/privileges.hpp"
+#include "middlebox/process/service_manager.hpp"
+#include "middlebox/serve/server.hpp"
 #include "middlebox/store/make_store.hpp"
 
 namespace {

@@ -8,7 +8,7 @@
 
 #include "middlebox/commit/rule_codec.hpp"
 #include "middlebox/limits.hpp"
-#include "middlebox/metrics.hpp"
+#include "middlebox/observe/metrics.hpp"
 #include "simco/wire/assert.hpp"
 
 namespace simco::middlebox {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "middlebox/commit/rule_codec.hpp"
-#include "middlebox/metrics.hpp"
+#include "middlebox/observe/metrics.hpp"
 
 namespace simco::middlebox {
 namespace {

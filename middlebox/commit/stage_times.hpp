@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "middlebox/commit/change_queue.hpp"
-#include "middlebox/metrics.hpp"
+#include "middlebox/observe/metrics.hpp"
 
 namespace simco::middlebox {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "middlebox/core/auth_backoff.hpp"
-#include "middlebox/listener_settings.hpp"
+#include "middlebox/core/require.hpp"
 #include "middlebox/policy/authorization.hpp"
 #include "simco/session/middlebox_session.hpp"
 #include "simco/wire/ip.hpp"

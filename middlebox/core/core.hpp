@@ -18,15 +18,15 @@
 #include <utility>
 #include <vector>
 
-#include "middlebox/audit_log.hpp"
 #include "middlebox/clock.hpp"
 #include "middlebox/commit/pipeline.hpp"
 #include "middlebox/core/admission_control.hpp"
 #include "middlebox/core/connection.hpp"
 #include "middlebox/core/notifier.hpp"
 #include "middlebox/limits.hpp"
-#include "middlebox/line_budget.hpp"
-#include "middlebox/metrics.hpp"
+#include "middlebox/observe/audit_log.hpp"
+#include "middlebox/observe/line_budget.hpp"
+#include "middlebox/observe/metrics.hpp"
 #include "simco/net/crowd.hpp"
 
 namespace simco::middlebox {

@@ -1,7 +1,7 @@
 // The core counts only if it is given something that counts, and the fuzzers give it nothing. So
 // they need neither the library behind Metrics nor its build, which has to fit the fuzzers'
 // compiler.
-#include "middlebox/metrics.hpp"
+#include "middlebox/observe/metrics.hpp"
 #include "simco/wire/assert.hpp"
 
 namespace simco::middlebox {

@@ -13,7 +13,7 @@
 
 #include "agent/agent.hpp"
 #include "middlebox/backend/null_backend.hpp"
-#include "middlebox/server.hpp"
+#include "middlebox/serve/server.hpp"
 #include "simco/binding/framer.hpp"
 #include "simco/binding/send.hpp"
 #include "simco/net/connector.hpp"

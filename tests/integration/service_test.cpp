@@ -4,7 +4,7 @@
 #include <boost/asio/io_context.hpp>
 #include <fstream>
 
-#include "middlebox/service_manager.hpp"
+#include "middlebox/process/service_manager.hpp"
 #include "tests/support/notify_socket.hpp"
 #include "tests/support/program.hpp"
 

@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "middlebox/backend/null_backend.hpp"
-#include "middlebox/server.hpp"
+#include "middlebox/serve/server.hpp"
 #include "tests/support/raw_agent.hpp"
 
 namespace simco::test {

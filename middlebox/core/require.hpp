@@ -1,11 +1,7 @@
-// Where a middlebox listens, and which security it requires there.
+// How an agent must prove who it is, at a listener of the configuration.
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string_view>
-
-#include "simco/net/listener.hpp"
 
 namespace simco::middlebox {
 
@@ -14,15 +10,6 @@ enum class Require : std::uint8_t {
   kNone,  ///< only what the agents' configuration requires
   kSa,    ///< the agent must authenticate, by SA (RFC 4540 7.3) or by its certificate
   kTls,   ///< TLS, including the agent's certificate
-};
-
-/// Parses "none", "sa" or "tls".
-std::optional<Require> parse_require(std::string_view text);
-
-/// One listener of the configuration.
-struct ListenerSettings {
-  net::ListenOptions listen;
-  Require require = Require::kNone;
 };
 
 }  // namespace simco::middlebox

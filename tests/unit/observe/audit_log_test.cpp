@@ -1,4 +1,4 @@
-#include "middlebox/audit_log.hpp"
+#include "middlebox/observe/audit_log.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "middlebox/options.hpp"
+#include "middlebox/config/options.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

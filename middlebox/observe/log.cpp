@@ -1,4 +1,4 @@
-#include "middlebox/log.hpp"
+#include "middlebox/observe/log.hpp"
 
 #include <fmt/format.h>
 #include <spdlog/pattern_formatter.h>
@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <memory>
 
-#include "middlebox/line_writer.hpp"
+#include "middlebox/observe/line_writer.hpp"
 
 namespace simco::middlebox {
 namespace {

@@ -1,6 +1,6 @@
 // The options are one table: CLI11 reads the command line, toml++ the file, and a file's key is an
 // option's long name. What the command line says wins.
-#include "middlebox/options.hpp"
+#include "middlebox/config/options.hpp"
 
 #include <fmt/format.h>
 
@@ -10,12 +10,12 @@
 #include <map>
 #include <sstream>
 
-#include "middlebox/agents.hpp"
+#include "middlebox/config/agents.hpp"
+#include "middlebox/config/listeners.hpp"
+#include "middlebox/config/nat_options.hpp"
+#include "middlebox/config/toml.hpp"
 #include "middlebox/limits.hpp"
-#include "middlebox/listeners.hpp"
-#include "middlebox/nat_options.hpp"
 #include "middlebox/store/make_store.hpp"
-#include "middlebox/toml.hpp"
 #include "simco/cli/transport_arguments.hpp"
 #include "simco/net/transport_type.hpp"
 

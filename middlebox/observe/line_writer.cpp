@@ -1,4 +1,4 @@
-#include "middlebox/line_writer.hpp"
+#include "middlebox/observe/line_writer.hpp"
 
 #include <poll.h>
 #include <pthread.h>
@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "middlebox/limits.hpp"
-#include "middlebox/privileges.hpp"
+#include "middlebox/process/privileges.hpp"
 
 namespace simco::middlebox {
 namespace {

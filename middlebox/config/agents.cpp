@@ -1,6 +1,6 @@
 // Reads `[[agent]]` tables key by key. Each reader returns what is wrong with a value, to which the
 // file, the line and the key are added.
-#include "middlebox/agents.hpp"
+#include "middlebox/config/agents.hpp"
 
 #include <fmt/format.h>
 

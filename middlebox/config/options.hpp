@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "middlebox/server.hpp"
+#include "middlebox/serve/server.hpp"
 
 namespace simco::middlebox {
 

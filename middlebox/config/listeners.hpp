@@ -2,12 +2,13 @@
 #pragma once
 
 #include <expected>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "middlebox/listener_settings.hpp"
-#include "middlebox/toml.hpp"
+#include "middlebox/config/toml.hpp"
+#include "middlebox/serve/listener_settings.hpp"
 
 namespace simco::middlebox {
 
@@ -18,5 +19,8 @@ inline bool is_listeners_key(std::string_view key) { return key == "listener"; }
 /// as in `like`. Returns the error as "path:line: what is wrong".
 std::expected<std::vector<ListenerSettings>, std::string> read_listeners(
     const toml::table& table, const std::string& path, const ListenerSettings& like);
+
+/// Parses "none", "sa" or "tls".
+std::optional<Require> parse_require(std::string_view text);
 
 }  // namespace simco::middlebox

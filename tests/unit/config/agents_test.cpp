@@ -1,11 +1,11 @@
-#include "middlebox/agents.hpp"
+#include "middlebox/config/agents.hpp"
 
 #include <gtest/gtest.h>
 
 #include <fstream>
 
+#include "middlebox/config/nat_options.hpp"
 #include "middlebox/core/auth_backoff.hpp"
-#include "middlebox/nat_options.hpp"
 #include "tests/support/figures.hpp"
 
 namespace simco::middlebox {

@@ -1,4 +1,4 @@
-#include "middlebox/privileges.hpp"
+#include "middlebox/process/privileges.hpp"
 
 #include <sys/capability.h>
 #include <sys/prctl.h>

@@ -1,4 +1,4 @@
-#include "middlebox/line_budget.hpp"
+#include "middlebox/observe/line_budget.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Declares each metric with its description and labels, and counts. All time series exist from the
 // start or are created from fixed label values.
-#include "middlebox/metrics.hpp"
+#include "middlebox/observe/metrics.hpp"
 
 #include <fmt/format.h>
 #include <prometheus/counter.h>

@@ -1,4 +1,4 @@
-#include "middlebox/metrics.hpp"
+#include "middlebox/observe/metrics.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "middlebox/listeners.hpp"
+#include "middlebox/config/listeners.hpp"
 
 #include <fmt/format.h>
 

@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include "middlebox/line_budget.hpp"
+#include "middlebox/observe/line_budget.hpp"
 #include "middlebox/rule/rule_change.hpp"
 #include "simco/wire/instant.hpp"
 

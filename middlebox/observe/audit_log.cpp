@@ -1,6 +1,6 @@
 // Formats a decision as `audit name=value ...`. Names come from peers and configuration files, so
 // unusual bytes are escaped.
-#include "middlebox/audit_log.hpp"
+#include "middlebox/observe/audit_log.hpp"
 
 #include <fmt/format.h>
 

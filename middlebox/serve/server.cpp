@@ -1,6 +1,6 @@
 // Connects the core to the world: listeners create channels for it, one timer wakes it, spdlog gets
 // its log lines, and the store's thread writes its journal.
-#include "middlebox/server.hpp"
+#include "middlebox/serve/server.hpp"
 
 #include <spdlog/spdlog.h>
 

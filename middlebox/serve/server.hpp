@@ -14,7 +14,7 @@
 #include "middlebox/clock.hpp"
 #include "middlebox/commit/store_thread.hpp"
 #include "middlebox/core/core.hpp"
-#include "middlebox/listener_settings.hpp"
+#include "middlebox/serve/listener_settings.hpp"
 #include "simco/net/listener.hpp"
 #include "simco/net/read_buffer.hpp"
 

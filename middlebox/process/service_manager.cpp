@@ -1,4 +1,4 @@
-#include "middlebox/service_manager.hpp"
+#include "middlebox/process/service_manager.hpp"
 
 #include <sys/socket.h>
 #include <sys/un.h>

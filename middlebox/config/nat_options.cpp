@@ -1,4 +1,4 @@
-#include "middlebox/nat_options.hpp"
+#include "middlebox/config/nat_options.hpp"
 
 #include <algorithm>
 #include <charconv>
