@@ -97,8 +97,8 @@ TEST(Tree, ArrowsPointDown) {
        {"simco/wire", "simco/net", "simco/cli", "middlebox/policy", "middlebox/store",
         "middlebox/core", "middlebox/serve"}},
       {"middlebox",
-       {"simco/wire", "middlebox/backend", "middlebox/backend/nftables", "middlebox/store", "middlebox/process",
-        "middlebox/observe", "middlebox/serve", "middlebox/config"}},
+       {"simco/wire", "middlebox/backend", "middlebox/backend/nftables", "middlebox/store",
+        "middlebox/process", "middlebox/observe", "middlebox/serve", "middlebox/config"}},
       {"loadgen",
        {"simco/wire", "simco/session", "simco/net", "simco/binding", "simco/cli", "agent"}},
   };
