@@ -18,6 +18,8 @@ inline constexpr std::chrono::milliseconds kStartDelay{20};
 /// Usual lateness of the generator on an idle machine (99th percentile), caused by timers and the
 /// scheduler.
 inline constexpr double kLagUsual_ms = 1;
+/// Batches of which the batch means keep a mean each; twice as many are joined in pairs.
+inline constexpr std::size_t kBatchesMax = 64;
 /// Size of an echo message, octets.
 inline constexpr std::size_t kEchoSize = 64;
 /// Maximum length of the line that ends `--hold`, octets.

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "loadgen/limits.hpp"
+
 namespace simco::loadgen {
 namespace {
 

@@ -30,8 +30,6 @@ class BatchMeans {
   std::optional<Interval> interval95() const;
 
  private:
-  static constexpr std::size_t kBatchesMax = 64;
-
   std::vector<double> means_;
   double batch_sum_ = 0;
   std::uint64_t batch_count_ = 0;

@@ -12,14 +12,15 @@
 #include <optional>
 #include <string_view>
 
+#include "middlebox/store/limits.hpp"
+
 namespace simco::store {
 namespace {
 
 /// Version of the keys and their contents.
 constexpr const char* kKeysVersion = "1";
-/// Maximum time to wait for a connection, a reply, or the replicas.
-constexpr timeval kPatience{2, 0};
-constexpr int kReplicaPatienceMs = 1000;
+constexpr timeval kReplyTime{kRedisPatience.count(), 0};
+constexpr auto kReplicaWaitMs = std::chrono::milliseconds(kReplicaPatience).count();
 
 template <class Number>
 bool read_number(std::string_view text, Number& number, Number least, Number most) {
@@ -150,10 +151,10 @@ RedisStore::Reply RedisStore::ask(const std::vector<std::string>& words) {
 }
 
 void RedisStore::connect() {
-  context_.reset(redisConnectWithTimeout(address_.host.c_str(), address_.port, kPatience));
+  context_.reset(redisConnectWithTimeout(address_.host.c_str(), address_.port, kReplyTime));
   if (!context_) throw StoreError("out of memory");
   if (context_->err != 0) lose(context_->errstr);
-  redisSetTimeout(context_.get(), kPatience);
+  redisSetTimeout(context_.get(), kReplyTime);
   redisEnableKeepAlive(context_.get());
   if (!address_.user.empty() && !address_.password.empty()) {
     ask({"AUTH", address_.user, address_.password});
@@ -224,7 +225,7 @@ void RedisStore::write(const Batch& batch) {
   if (done->type == REDIS_REPLY_NIL) lose("another client changed the keys meanwhile");
   if (address_.replicas == 0) return;
   const auto have =
-      ask({"WAIT", std::to_string(address_.replicas), std::to_string(kReplicaPatienceMs)});
+      ask({"WAIT", std::to_string(address_.replicas), std::to_string(kReplicaWaitMs)});
   if (have->integer < address_.replicas) {
     throw StoreError(place() + ": " + std::to_string(have->integer) + " of " +
                      std::to_string(address_.replicas) + " replicas confirmed the write");

@@ -5,20 +5,11 @@
 #include <algorithm>
 #include <boost/asio/ip/address.hpp>
 
+#include "simco/cli/limits.hpp"
 #include "simco/net/limits.hpp"
 #include "simco/net/transport_type.hpp"
 
 namespace simco::cli {
-namespace {
-
-constexpr std::uint32_t kHourMs = 3'600'000;
-constexpr std::uint32_t kSackDelayMaxMs = 500;  // RFC 9260 6.2
-// The largest message fits, and so does the kernel's own default (106,496, which it doubles).
-constexpr std::uint32_t kBufferMin = 96 * 1024;
-constexpr std::uint32_t kBufferMax = 1024 * 1024 * 1024;
-
-}  // namespace
-
 void TransportArguments::declare(CLI::App& app, Role role) {
   role_ = role;
   transports_ = {net::transport_types().front().name};

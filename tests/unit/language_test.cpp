@@ -13,11 +13,13 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/unit/tree.hpp"
+
 namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kRoot = SIMCO_SOURCE_DIR;
+using simco::test::kRoot;
 
 /// A turn of phrase, and what to write instead. Allowed directly after a word that ends in
 /// `but_after`. `contains` is a part of every match, so that most lines are not searched.

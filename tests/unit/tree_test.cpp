@@ -10,31 +10,15 @@
 #include <string>
 #include <vector>
 
+#include "tests/unit/tree.hpp"
+
 namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kRoot = SIMCO_SOURCE_DIR;
-
-struct Source {
-  std::string path;  ///< from the root
-  std::vector<std::string> lines;
-};
-
-std::vector<Source> sources() {
-  std::vector<Source> result;
-  for (const char* top : {"simco", "agent", "middlebox", "loadgen", "tests"}) {
-    for (const auto& entry : fs::recursive_directory_iterator(kRoot / top)) {
-      const auto extension = entry.path().extension();
-      if (extension != ".cpp" && extension != ".hpp") continue;
-      Source source{fs::relative(entry.path(), kRoot).generic_string(), {}};
-      std::ifstream stream(entry.path());
-      for (std::string line; std::getline(stream, line);) source.lines.push_back(line);
-      result.push_back(std::move(source));
-    }
-  }
-  return result;
-}
+using simco::test::kRoot;
+using simco::test::Source;
+using simco::test::sources;
 
 /// The longest of `folders` that `path` is in.
 std::string folder_of(const std::string& path) {

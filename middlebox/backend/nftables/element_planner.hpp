@@ -62,7 +62,6 @@ class ElementPlanner {
   void refuse(std::uint32_t change, ChangeResult result);
   /// The kernel may have lost elements of the change: its operations say so from now on.
   void mark_uncertain(std::uint32_t change);
-  bool is_uncertain(std::uint32_t change) const { return uncertain_[change]; }
   /// What became of each change of the batch, as far as it has been planned.
   std::span<const ChangeResult> results() const { return results_; }
 

@@ -1,0 +1,222 @@
+// What CONTRIBUTING.md promises of every file: bounds in limits.hpp, clocks read where they may be,
+// nothing declared that is not used, no mention of files that are not there. Each rule is tried on
+// bad examples first, because a rule that finds nothing may just be blind.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <regex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/unit/tree.hpp"
+
+namespace simco::test {
+namespace {
+
+namespace fs = std::filesystem;
+using Findings = std::vector<std::string>;
+
+std::string at(const Source& source, std::size_t line) {
+  return source.path + ":" + std::to_string(line + 1) + ": " + source.lines[line];
+}
+
+// --- Bounds --------------------------------------------------------------------------------------
+
+/// What a name of a bound ends in. Sizes and numbers that a format fixes are no bounds.
+const std::regex kBound(
+    R"(\bconstexpr [\w:]+ k\w*(?:Max|Min|Limit|Timeout|Patience|PatienceMs|MaxMs|MinMs)\b)");
+const std::set<std::string> kFixedByFormats = {
+    "kLengthMin", "kLengthMax", "kTidMax", "kValueMax", "kPortMax", "kVerifyMax", "kSessionAgeMax"};
+
+Findings bounds_outside_limits(const std::vector<Source>& tree) {
+  Findings result;
+  static const std::regex kName(R"(\bk\w+)");
+  for (const auto& source : tree) {
+    if (!is_product(source) || source.path.ends_with("/limits.hpp")) continue;
+    for (std::size_t i = 0; i < source.lines.size(); ++i) {
+      std::smatch match;
+      if (!std::regex_search(source.lines[i], match, kBound)) continue;
+      const std::string declaration = match[0];
+      std::regex_search(declaration, match, kName);
+      if (!kFixedByFormats.contains(match[0])) result.push_back(at(source, i));
+    }
+  }
+  return result;
+}
+
+TEST(TreePromises, BoundsAreInLimits) {
+  const Source bad{"middlebox/core/core.cpp", {"constexpr std::size_t kQueueMax = 10;"}};
+  const Source good{"middlebox/limits.hpp", bad.lines};
+  const Source format{"simco/wire/codec.hpp", {"static constexpr std::size_t kLengthMin = 4;"}};
+  EXPECT_EQ(bounds_outside_limits({bad}).size(), 1U);
+  EXPECT_EQ(bounds_outside_limits({good, format}), Findings());
+  EXPECT_EQ(bounds_outside_limits(sources()), Findings());
+}
+
+// --- Clocks --------------------------------------------------------------------------------------
+
+/// Files that may read a clock: the middlebox's one clock, its metrics, those with timers of their
+/// own, and those that measure.
+const std::set<std::string> kClocks = {
+    "agent/driver.cpp",
+    "agent/simcoctl/top.cpp",
+    "loadgen/generator.cpp",
+    "middlebox/backend/nftables/options.hpp",
+    "middlebox/clock.hpp",
+    "middlebox/commit/stage_times.hpp",
+    "middlebox/observe/metrics.cpp",
+    "simco/net/sctp/channel.cpp",
+    "simco/net/sctp/userland_stack.cpp",
+};
+
+std::set<std::string> readers_of_clocks(const std::vector<Source>& tree) {
+  std::set<std::string> result;
+  static const std::regex kRead(
+      R"([Cc]lock::now\b|\bgettimeofday\(|\bclock_gettime\(|\btime\(nullptr\))");
+  for (const auto& source : tree) {
+    if (!is_product(source)) continue;
+    for (const auto& line : source.lines) {
+      if (std::regex_search(line, kRead)) result.insert(source.path);
+    }
+  }
+  return result;
+}
+
+TEST(TreePromises, ClocksAreReadInFewPlaces) {
+  for (const char* line : {"const auto now = std::chrono::steady_clock::now();",
+                           "start_ = Clock::now();", "seed(time(nullptr));"}) {
+    EXPECT_EQ(readers_of_clocks({{"middlebox/commit/pipeline.cpp", {line}}}).size(), 1U) << line;
+  }
+  EXPECT_EQ(readers_of_clocks({{"middlebox/commit/pipeline.cpp", {"settle(clock.now());"}}}).size(),
+            0U);
+  EXPECT_EQ(readers_of_clocks(sources()), kClocks);
+}
+
+// --- Declarations --------------------------------------------------------------------------------
+
+/// Used in ways that reading does not find.
+const std::set<std::string> kFoundByLookup = {"AbslHashValue"};
+
+/// Functions that a header of the product declares and that nothing calls.
+Findings dead_declarations(const std::vector<Source>& tree) {
+  static const std::regex kWord(R"(\b[A-Za-z_]\w*\b)");
+  static const std::regex kDefinition(R"(^[\w:<>,*& ]*\b\w+::(\w+)\()");
+  static const std::regex kDeclaration(
+      R"(^\s+(?:static |virtual |constexpr |explicit |inline )*[\w:<>,*& ]+?[ *&](\w+)\()");
+  static const std::regex kStatement(R"(^\s*(?:return|if|for|while|throw|//|co_return|else)\b)");
+  std::map<std::string, int> uses;
+  for (const auto& source : tree) {
+    for (const auto& line : source.lines) {
+      for (std::sregex_iterator word(line.begin(), line.end(), kWord), end; word != end; ++word) {
+        ++uses[word->str()];
+      }
+      std::smatch match;
+      if (std::regex_search(line, match, kDefinition)) --uses[match[1]];
+    }
+  }
+  Findings result;
+  for (const auto& source : tree) {
+    if (!is_product(source) || !source.path.ends_with(".hpp")) continue;
+    for (std::size_t i = 0; i < source.lines.size(); ++i) {
+      std::smatch match;
+      const auto& line = source.lines[i];
+      if (std::regex_search(line, kStatement)) continue;
+      if (!std::regex_search(line, match, kDeclaration)) continue;
+      if (uses[match[1]] <= 1 && !kFoundByLookup.contains(match[1]))
+        result.push_back(at(source, i));
+    }
+  }
+  return result;
+}
+
+TEST(TreePromises, WhatIsDeclaredIsUsed) {
+  const Source header{"simco/net/a.hpp", {"class A {", "  void forgotten(int value);", "};"}};
+  const Source body{"simco/net/a.cpp", {"void A::forgotten(int value) {"}};
+  const Source caller{"simco/net/b.cpp", {"  a.forgotten(1);"}};
+  EXPECT_EQ(dead_declarations({header, body}).size(), 1U);
+  EXPECT_EQ(dead_declarations({header, body, caller}), Findings());
+  EXPECT_EQ(dead_declarations(sources()), Findings());
+}
+
+// --- References ----------------------------------------------------------------------------------
+
+/// Files of the tree, from the root, and each of their tails: "net/tls.hpp" for
+/// "simco/net/tls.hpp".
+std::set<std::string> names_of_files() {
+  std::set<std::string> result;
+  for (fs::recursive_directory_iterator entry(kRoot), end; entry != end; ++entry) {
+    const auto name = entry->path().filename().string();
+    if (entry->is_directory() && (name == "build" || name.starts_with("."))) {
+      entry.disable_recursion_pending();
+      continue;
+    }
+    std::string path = fs::relative(entry->path(), kRoot).generic_string();
+    result.insert(path);
+    for (auto slash = path.find('/'); slash != std::string::npos; slash = path.find('/')) {
+      path.erase(0, slash + 1);
+      result.insert(path);
+    }
+  }
+  return result;
+}
+
+/// Files that comments and documents name and that `files` does not have.
+Findings dangling_references(const std::vector<Source>& tree, const std::set<std::string>& files) {
+  static const std::regex kFile(R"([\w./-]*\w\.(?:cpp|hpp|md|py)\b)");
+  Findings result;
+  for (const auto& source : tree) {
+    const bool text = source.path.ends_with(".md");
+    for (std::size_t i = 0; i < source.lines.size(); ++i) {
+      const auto comment = text ? 0 : source.lines[i].find("//");
+      if (comment == std::string::npos) continue;
+      const auto words = source.lines[i].substr(comment);
+      if (words.contains("://")) continue;
+      for (std::sregex_iterator word(words.begin(), words.end(), kFile), end; word != end; ++word) {
+        auto name = word->str();
+        while (name.starts_with("../") || name.starts_with("./")) name.erase(0, name.find('/') + 1);
+        const bool made_by_users = name.starts_with("lab-results/");
+        if (!files.contains(name) && !made_by_users)
+          result.push_back(name + " in " + at(source, i));
+      }
+    }
+  }
+  return result;
+}
+
+std::vector<Source> documents() {
+  std::vector<Source> result;
+  for (const char* folder : {"", "doc"}) {
+    for (const auto& entry : fs::directory_iterator(kRoot / folder)) {
+      if (entry.path().extension() != ".md" || entry.path().filename() == "CHANGELOG.md") continue;
+      Source source{fs::relative(entry.path(), kRoot).generic_string(), {}};
+      std::ifstream stream(entry.path());
+      for (std::string line; std::getline(stream, line);) source.lines.push_back(line);
+      result.push_back(std::move(source));
+    }
+  }
+  return result;
+}
+
+TEST(TreePromises, FilesThatAreNamedExist) {
+  const std::set<std::string> files = {"simco/net/tls.hpp", "net/tls.hpp", "tls.hpp"};
+  const Source bad{"simco/net/a.cpp",
+                   {"// As in "
+                    "sctp_channel.hpp."}};
+  const Source good{"simco/net/a.cpp", {"// As in tls.hpp, see net/tls.hpp."}};
+  EXPECT_EQ(dangling_references({bad}, files).size(), 1U);
+  EXPECT_EQ(dangling_references({{"doc/a.md",
+                                  {"see `"
+                                   "decisions.md`"}}},
+                                files)
+                .size(),
+            1U);
+  EXPECT_EQ(dangling_references({good}, files), Findings());
+  const auto all = names_of_files();
+  EXPECT_EQ(dangling_references(sources(), all), Findings());
+  EXPECT_EQ(dangling_references(documents(), all), Findings());
+}
+
+}  // namespace
+}  // namespace simco::test
