@@ -2,15 +2,37 @@
 #pragma once
 
 #include <boost/system/error_code.hpp>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
 
+#include "simco/net/endpoint.hpp"
 #include "simco/net/message_channel.hpp"
+#include "simco/net/transport.hpp"
 #include "simco/wire/ids.hpp"
-#include "simco/wire/reply_code.hpp"
 
 namespace simco::loadgen {
+
+/// Identifies a transaction among those of its connection. The workload chooses it.
+using TransactionKey = StrongId<struct TransactionKeyTag, std::uint64_t>;
+/// The workload's code for why a transaction was refused; Workload::describe() explains it.
+using RefusalCode = StrongId<struct RefusalCodeTag>;
+
+/// The part of the command line that concerns every client, whatever it sends.
+struct ConnectionOptions {
+  net::HostPort target;
+  std::chrono::milliseconds timeout{60'000};
+  net::TransportOptions transport = {};
+  bool unordered = false;         ///< SCTP: unordered delivery, even within a stream
+  std::uint32_t connections = 1;  ///< of the run, which share what is limited in sum
+};
+
+/// Transactions that a client makes by itself, beside those of the schedule.
+struct Housekeeping {
+  std::uint64_t done = 0;
+  std::uint64_t refused = 0;
+};
 
 /// A connection that sends transactions. Belongs to one event loop.
 class Client {
@@ -21,8 +43,8 @@ class Client {
     /// The connection is ready: transactions can be sent.
     virtual void on_ready(Client& client) = 0;
     /// The reply to the transaction that send() started; `refused`: a negative one.
-    virtual void on_reply(Client& client, TransactionId tid,
-                          std::optional<NegativeReplyCode> refused) = 0;
+    virtual void on_reply(Client& client, TransactionKey key,
+                          std::optional<RefusalCode> refused) = 0;
     /// All replies of one read have been delivered, or the output queue has drained.
     virtual void on_turn(Client& client) = 0;
     /// The connection has ended; the last call. Without an error if finish() ended it.
@@ -40,7 +62,7 @@ class Client {
   virtual void open() = 0;
   /// How a transaction was sent.
   struct Sent {
-    TransactionId tid;       ///< Observer::on_reply() will name it
+    TransactionKey key;      ///< Observer::on_reply() will name it
     net::StreamId stream{};  ///< that its request takes
   };
   /// Queues transaction number `index`. Returns nullopt if no further transaction can ever be sent.
@@ -54,9 +76,7 @@ class Client {
   virtual void finish() = 0;
   /// Returns null before on_ready().
   virtual const net::MessageChannel* channel() const = 0;
-  /// Return the number of rules deleted to limit the live ones, and of refused deletions.
-  virtual std::uint64_t deleted() const { return 0; }
-  virtual std::uint64_t deletions_refused() const { return 0; }
+  virtual Housekeeping housekeeping() const { return {}; }
 };
 
 }  // namespace simco::loadgen

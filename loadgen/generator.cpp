@@ -38,15 +38,13 @@ void Generator::run(std::function<void(const Progress&)> progress) {
   io_.run();
 }
 
-std::uint64_t Generator::deleted() const {
-  std::uint64_t sum = 0;
-  for (const ClientSlot& slot : slots_) sum += slot.client->deleted();
-  return sum;
-}
-
-std::uint64_t Generator::deletions_refused() const {
-  std::uint64_t sum = 0;
-  for (const ClientSlot& slot : slots_) sum += slot.client->deletions_refused();
+Housekeeping Generator::housekeeping() const {
+  Housekeeping sum;
+  for (const ClientSlot& slot : slots_) {
+    const Housekeeping part = slot.client->housekeeping();
+    sum.done += part.done;
+    sum.refused += part.refused;
+  }
   return sum;
 }
 
@@ -122,11 +120,11 @@ void Generator::pump(ClientSlot& slot) {
     const auto sent = slot.client->send(sample.index);
     if (!sent) return abort("a connection accepts no more transactions");
     slot.queued_total += slot.client->queued() - queued_before;
-    sample.tid = sent->tid;
+    sample.key = sent->key;
     sample.stream = sent->stream;
-    slot.unsent.push_back({sent->tid, slot.queued_total});
-    slot.order.push_back(sent->tid);
-    slot.in_flight.emplace(sent->tid, sample);
+    slot.unsent.push_back({sent->key, slot.queued_total});
+    slot.order.push_back(sent->key);
+    slot.in_flight.emplace(sent->key, sample);
     slot.waiting.pop_front();
   }
   slot.client->flush();
@@ -139,7 +137,7 @@ void Generator::mark_sent(ClientSlot& slot) {
       slot.queued_total - std::min<std::uint64_t>(slot.queued_total, slot.client->queued());
   const std::int64_t now = now_ns();
   while (!slot.unsent.empty() && slot.unsent.front().end <= taken) {
-    const auto found = slot.in_flight.find(slot.unsent.front().tid);
+    const auto found = slot.in_flight.find(slot.unsent.front().key);
     if (found != slot.in_flight.end()) found->second.sent_ns = now;
     slot.unsent.pop_front();
   }
@@ -147,10 +145,9 @@ void Generator::mark_sent(ClientSlot& slot) {
 
 // --- Replies -----------------------------------------------------------------------------------
 
-void Generator::on_reply(Client& client, TransactionId tid,
-                         std::optional<NegativeReplyCode> refused) {
+void Generator::on_reply(Client& client, TransactionKey key, std::optional<RefusalCode> refused) {
   ClientSlot& slot = slot_of(client);
-  const auto found = slot.in_flight.find(tid);
+  const auto found = slot.in_flight.find(key);
   if (found == slot.in_flight.end()) return;  // timed out before
   Sample sample = found->second;
   slot.in_flight.erase(found);
@@ -158,8 +155,7 @@ void Generator::on_reply(Client& client, TransactionId tid,
   finish_sample(sample, refused ? Outcome::kRefused : Outcome::kCompleted, refused);
 }
 
-void Generator::finish_sample(Sample sample, Outcome outcome,
-                              std::optional<NegativeReplyCode> code) {
+void Generator::finish_sample(Sample sample, Outcome outcome, std::optional<RefusalCode> code) {
   --in_flight_;
   if (!measured(sample.index)) return;
   sample.index -= options_.warmup;
@@ -226,7 +222,7 @@ void Generator::check_lag(const ClientSlot& slot, std::int64_t now) {
   std::int64_t oldest = now;
   if (!slot.waiting.empty()) oldest = slot.waiting.front().scheduled_ns;
   if (!slot.unsent.empty()) {
-    const auto found = slot.in_flight.find(slot.unsent.front().tid);
+    const auto found = slot.in_flight.find(slot.unsent.front().key);
     if (found != slot.in_flight.end()) oldest = found->second.scheduled_ns;
   }
   if (static_cast<double>(now - oldest) < options_.abort_lag_s * 1e9) return;
@@ -241,7 +237,7 @@ void Generator::abort(std::string reason) {
   if (finishing_) return;
   abort_reason_ = std::move(reason);
   for (ClientSlot& slot : slots_) {
-    for (auto& [tid, sample] : std::exchange(slot.in_flight, {})) {
+    for (auto& [key, sample] : std::exchange(slot.in_flight, {})) {
       finish_sample(sample, Outcome::kUnanswered, std::nullopt);
     }
     for (auto& sample : std::exchange(slot.waiting, {})) {
@@ -279,13 +275,13 @@ void Generator::collect_transport_statistics() {
     ++connections;
     transport_statistics_.resize(figures.size());
     for (std::size_t i = 0; i < figures.size(); ++i) {
-      transport_statistics_[i].first = figures[i].first;
-      transport_statistics_[i].second += figures[i].second;
+      const double sum = transport_statistics_[i].value;
+      transport_statistics_[i] = figures[i];
+      transport_statistics_[i].value += sum;
     }
   }
-  // Counts are summed over the connections; states of a connection are averaged.
-  for (auto& [name, value] : transport_statistics_) {
-    if (!name.starts_with("retransmitted")) value /= static_cast<double>(connections);
+  for (net::TransportFigure& figure : transport_statistics_) {
+    if (!figure.total) figure.value /= static_cast<double>(connections);
   }
 }
 

@@ -68,8 +68,8 @@ class Generator final : private Client::Observer {
   const net::TransportStatistics& transport_statistics() const { return transport_statistics_; }
   std::uint16_t outbound_streams() const { return outbound_streams_; }
   std::uint16_t inbound_streams() const { return inbound_streams_; }
-  std::uint64_t deleted() const;
-  std::uint64_t deletions_refused() const;
+  /// Returns what the clients did by themselves, summed.
+  Housekeeping housekeeping() const;
 
  private:
   struct ClientSlot {
@@ -77,19 +77,18 @@ class Generator final : private Client::Observer {
     bool ready = false;
     bool down = false;
     std::deque<Sample> waiting;  ///< due, but not yet queued
-    std::unordered_map<TransactionId, Sample> in_flight;
+    std::unordered_map<TransactionKey, Sample> in_flight;
     struct Unsent {
-      TransactionId tid;
+      TransactionKey key;
       std::uint64_t end;  ///< octets queued since the start, up to its last one
     };
     std::deque<Unsent> unsent;  ///< queued, but not yet accepted by the transport
     std::uint64_t queued_total = 0;
-    std::deque<TransactionId> order;  ///< in the order of sending, to find timeouts
+    std::deque<TransactionKey> order;  ///< in the order of sending, to find timeouts
   };
 
   void on_ready(Client& client) override;
-  void on_reply(Client& client, TransactionId tid,
-                std::optional<NegativeReplyCode> refused) override;
+  void on_reply(Client& client, TransactionKey key, std::optional<RefusalCode> refused) override;
   void on_turn(Client& client) override;
   void on_down(Client& client, const boost::system::error_code& reason) override;
 
@@ -104,7 +103,7 @@ class Generator final : private Client::Observer {
   void watch();
   void check_timeouts(ClientSlot& slot, std::int64_t now);
   void check_lag(const ClientSlot& slot, std::int64_t now);
-  void finish_sample(Sample sample, Outcome outcome, std::optional<NegativeReplyCode> code);
+  void finish_sample(Sample sample, Outcome outcome, std::optional<RefusalCode> code);
   void abort(std::string reason);
   void stop_if_done();
   void finish();

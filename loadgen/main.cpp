@@ -16,11 +16,9 @@
 #include <exception>
 #include <memory>
 
-#include "loadgen/echo_client.hpp"
 #include "loadgen/generator.hpp"
 #include "loadgen/limits.hpp"
 #include "loadgen/options.hpp"
-#include "loadgen/per_client.hpp"
 #include "loadgen/recorder.hpp"
 #include "loadgen/report.hpp"
 
@@ -30,20 +28,12 @@ using namespace simco::loadgen;
 
 Generator::MakeClient client_factory(const Settings& settings, boost::asio::io_context& io,
                                      simco::net::ReadBuffer& read_buffer) {
-  const auto timeout =
-      std::chrono::milliseconds(static_cast<std::int64_t>(settings.generator.timeout_s * 1000));
-  if (settings.workload == "echo") {
-    return [=, &io, &read_buffer](Client::Observer& observer) -> std::unique_ptr<Client> {
-      const EchoClient::Options options{settings.target, timeout, settings.transport,
-                                        settings.unordered};
-      return std::make_unique<EchoClient>(io.get_executor(), read_buffer, options, observer);
-    };
-  }
-  const std::uint64_t share = (settings.rules + settings.connections - 1) / settings.connections;
-  return [=, &io, &read_buffer](Client::Observer& observer) -> std::unique_ptr<Client> {
-    const PerClient::Options options{settings.target, timeout, share, settings.credentials,
-                                     settings.transport};
-    return std::make_unique<PerClient>(io.get_executor(), read_buffer, options, observer);
+  const ConnectionOptions options{
+      settings.target,
+      std::chrono::milliseconds(static_cast<std::int64_t>(settings.generator.timeout_s * 1000)),
+      settings.transport, settings.unordered, settings.connections};
+  return [&workload = settings.workload(), options, &io, &read_buffer](Client::Observer& observer) {
+    return workload.make_client(io.get_executor(), read_buffer, options, observer);
   };
 }
 

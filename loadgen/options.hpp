@@ -1,16 +1,17 @@
-// Command lines of simco-loadgen and simco-echo.
+// Command line of simco-loadgen.
 #pragma once
 
 #include <cstdint>
 #include <expected>
-#include <optional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "loadgen/generator.hpp"
+#include "loadgen/usage.hpp"
+#include "loadgen/workload_type.hpp"
 #include "simco/net/endpoint.hpp"
-#include "simco/net/listener.hpp"
-#include "simco/session/authentication.hpp"
+#include "simco/net/transport.hpp"
 
 namespace simco::loadgen {
 
@@ -21,23 +22,18 @@ struct Settings {
   bool unordered = false;
   bool hold = false;
   std::uint32_t connections = 1;
-  std::string workload = "per";
-  std::uint64_t rules = 0;
-  std::optional<Credentials> credentials;  ///< if the middlebox requires authentication
+  std::vector<std::unique_ptr<Workload>> workloads;  ///< of all types, in their order
+  std::size_t chosen = 0;                            ///< of them
   GeneratorOptions generator;
   std::string arrivals = "poisson";
   std::string json;     ///< file, "-" or empty
   std::string samples;  ///< file or empty
+
+  const WorkloadType& type() const { return workload_types()[chosen]; }
+  const Workload& workload() const { return *workloads[chosen]; }
 };
 
-/// The text to print instead of running, and the exit status.
-struct UsageExit {
-  std::string text;
-  int code = 2;
-};
-
-/// Parses the command line of simco-loadgen, or of simco-echo.
+/// Parses the command line of simco-loadgen.
 std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* argv);
-std::expected<net::ListenOptions, UsageExit> parse_echo_settings(int argc, const char* const* argv);
 
 }  // namespace simco::loadgen

@@ -22,7 +22,7 @@ const char* to_string(Outcome outcome) {
 
 }  // namespace
 
-void Recorder::finished(const Sample& sample, std::optional<NegativeReplyCode> code) {
+void Recorder::finished(const Sample& sample, std::optional<RefusalCode> code) {
   if (sample.sent_ns >= 0) ++counts_.sent;
   if (first_ns_ < 0 || sample.scheduled_ns < first_ns_) first_ns_ = sample.scheduled_ns;
   last_ns_ = std::max(last_ns_, sample.received_ns);
@@ -52,7 +52,7 @@ std::expected<void, std::string> Recorder::write_samples(const std::string& path
   for (const Sample& sample : samples_) {
     line.clear();
     fmt::format_to(std::back_inserter(line), "{},{},{},{},{},{},{}\n", sample.index,
-                   sample.tid.value, sample.stream.value, sample.scheduled_ns, time(sample.sent_ns),
+                   sample.key.value, sample.stream.value, sample.scheduled_ns, time(sample.sent_ns),
                    time(sample.received_ns), to_string(sample.outcome));
     out << line;
   }

@@ -7,10 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "loadgen/client.hpp"
 #include "loadgen/statistics.hpp"
 #include "simco/net/message_channel.hpp"
-#include "simco/wire/ids.hpp"
-#include "simco/wire/reply_code.hpp"
 
 namespace simco::loadgen {
 
@@ -25,12 +24,12 @@ enum class Outcome : std::uint8_t {
 /// One transaction. Times are nanoseconds after the start of the schedule; negative: never.
 struct Sample {
   std::uint64_t index = 0;
-  TransactionId tid;
-  net::StreamId stream;
+  TransactionKey key;
   std::int64_t scheduled_ns = -1;
   std::int64_t tried_ns = -1;     ///< the generator started to send it
   std::int64_t sent_ns = -1;      ///< the transport accepted its last octet
   std::int64_t received_ns = -1;  ///< its reply was decoded
+  net::StreamId stream;
   Outcome outcome = Outcome::kUnanswered;
 };
 
@@ -51,7 +50,7 @@ class Recorder {
 
   void offered() { ++counts_.offered; }
   /// Records the end of a transaction. `code` is set with kRefused.
-  void finished(const Sample& sample, std::optional<NegativeReplyCode> code);
+  void finished(const Sample& sample, std::optional<RefusalCode> code);
 
   const Counts& counts() const { return counts_; }
   /// From the scheduled time to the reply: the time a caller would have waited.
@@ -60,7 +59,7 @@ class Recorder {
   const Distribution& service() const { return service_; }
   /// From the scheduled time to the start of sending: the lateness of the generator.
   const Distribution& lag() const { return lag_; }
-  const std::map<NegativeReplyCode, std::uint64_t>& refusals() const { return refusals_; }
+  const std::map<RefusalCode, std::uint64_t>& refusals() const { return refusals_; }
   /// First scheduled time and last reply, nanoseconds.
   std::int64_t first_ns() const { return first_ns_; }
   std::int64_t last_ns() const { return last_ns_; }
@@ -73,7 +72,7 @@ class Recorder {
   Distribution response_;
   Distribution service_;
   Distribution lag_;
-  std::map<NegativeReplyCode, std::uint64_t> refusals_;
+  std::map<RefusalCode, std::uint64_t> refusals_;
   std::vector<Sample> samples_;
   std::int64_t first_ns_ = -1;
   std::int64_t last_ns_ = -1;

@@ -50,8 +50,8 @@ std::string notes(const Results& results) {
     text += fmt::format("aborted: {}\n", *reason);
   }
   for (const auto& [code, count] : results.recorder.refusals()) {
-    text += fmt::format("refused {} times: {} (0x03{:02X})\n", count, to_string(code),
-                        static_cast<unsigned>(code));
+    const auto refusal = results.settings.workload().describe(code);
+    text += fmt::format("refused {} times: {} ({})\n", count, refusal.text, refusal.name);
   }
   const auto response = results.recorder.response().summary();
   const auto lag = results.recorder.lag().summary();
@@ -87,37 +87,39 @@ ordered_json to_json(const Summary& s) {
 ordered_json parameters(const Results& results) {
   const Settings& s = results.settings;
   const GeneratorOptions& g = s.generator;
-  return {{"connect", fmt::format("{}:{}", s.target.host, s.target.port)},
-          {"transport", to_string(s.transport.transport)},
-          {"transport_stack", net::stack_name(s.transport)},
-          {"tls", s.transport.tls != nullptr},
-          {"streams", s.transport.sctp.streams},
-          {"udp_encaps", s.transport.sctp.udp_encaps},
-          {"sctp_rto_initial", s.transport.sctp.rto_initial.count()},
-          {"sctp_rto_min", s.transport.sctp.rto_min.count()},
-          {"sctp_rto_max", s.transport.sctp.rto_max.count()},
-          {"sctp_sack_delay", s.transport.sctp.sack_delay.count()},
-          {"sctp_i_bit", s.transport.sctp.i_bit},
-          {"sctp_heartbeat", s.transport.sctp.heartbeat.count()},
-          {"sctp_scheduler",
-           s.transport.sctp.scheduler == net::SctpScheduler::kRoundRobin ? "rr" : "fcfs"},
-          {"sctp_buffer", s.transport.sctp.buffer},
-          {"unordered", s.unordered},
-          {"outbound_streams", results.generator.outbound_streams()},
-          {"inbound_streams", results.generator.inbound_streams()},
-          {"connections", s.connections},
-          {"workload", s.workload},
-          {"rules", s.rules},
-          {"rate", g.rate},
-          {"arrivals", s.arrivals},
-          {"count", g.count ? ordered_json(*g.count) : ordered_json(nullptr)},
-          {"duration", g.count ? ordered_json(nullptr) : ordered_json(g.duration_s)},
-          {"warmup", g.warmup},
-          {"abort_lag", g.abort_lag_s},
-          {"timeout", g.timeout_s},
-          {"seed", g.seed},
-          {"json", s.json},
-          {"samples", s.samples}};
+  ordered_json values = {
+      {"connect", fmt::format("{}:{}", s.target.host, s.target.port)},
+      {"transport", to_string(s.transport.transport)},
+      {"transport_stack", net::stack_name(s.transport)},
+      {"tls", s.transport.tls != nullptr},
+      {"streams", s.transport.sctp.streams},
+      {"udp_encaps", s.transport.sctp.udp_encaps},
+      {"sctp_rto_initial", s.transport.sctp.rto_initial.count()},
+      {"sctp_rto_min", s.transport.sctp.rto_min.count()},
+      {"sctp_rto_max", s.transport.sctp.rto_max.count()},
+      {"sctp_sack_delay", s.transport.sctp.sack_delay.count()},
+      {"sctp_i_bit", s.transport.sctp.i_bit},
+      {"sctp_heartbeat", s.transport.sctp.heartbeat.count()},
+      {"sctp_scheduler",
+       s.transport.sctp.scheduler == net::SctpScheduler::kRoundRobin ? "rr" : "fcfs"},
+      {"sctp_buffer", s.transport.sctp.buffer},
+      {"unordered", s.unordered},
+      {"outbound_streams", results.generator.outbound_streams()},
+      {"inbound_streams", results.generator.inbound_streams()},
+      {"connections", s.connections},
+      {"workload", s.type().name}};
+  for (const auto& workload : s.workloads) workload->write_parameters(values);
+  values["rate"] = g.rate;
+  values["arrivals"] = s.arrivals;
+  values["count"] = g.count ? ordered_json(*g.count) : ordered_json(nullptr);
+  values["duration"] = g.count ? ordered_json(nullptr) : ordered_json(g.duration_s);
+  values["warmup"] = g.warmup;
+  values["abort_lag"] = g.abort_lag_s;
+  values["timeout"] = g.timeout_s;
+  values["seed"] = g.seed;
+  values["json"] = s.json;
+  values["samples"] = s.samples;
+  return values;
 }
 
 }  // namespace
@@ -129,19 +131,20 @@ bool lag_matters(const Summary& lag, const Summary& response) {
 bool all_positive(const Results& results) {
   const Counts& counts = results.recorder.counts();
   return !results.generator.abort_reason() && counts.completed == counts.offered &&
-         results.generator.deletions_refused() == 0;
+         results.generator.housekeeping().refused == 0;
 }
 
 std::string table(const Results& results) {
   const Settings& s = results.settings;
   const Counts& c = results.recorder.counts();
   std::string text =
-      fmt::format("{} over {}, {} connection{}, {} arrivals at {:g}/s, seed {}\n", s.workload,
+      fmt::format("{} over {}, {} connection{}, {} arrivals at {:g}/s, seed {}\n", s.type().name,
                   transport(results), s.connections, s.connections == 1 ? "" : "s", s.arrivals,
                   s.generator.rate, s.generator.seed);
   text += fmt::format("transactions: {} offered, {} sent, {} completed, {} refused, {} timed out",
                       c.offered, c.sent, c.completed, c.refused, c.timed_out);
-  if (s.rules != 0) text += fmt::format("; {} rules deleted", results.generator.deleted());
+  const auto remark = s.workload().remark(results.generator.housekeeping());
+  if (!remark.empty()) text += "; " + remark;
   text += fmt::format("\nachieved {:.1f}/s over {:.3f} s\n\n", rate_achieved(results.recorder),
                       elapsed_s(results.recorder));
   text += fmt::format("{:<22}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}\n", "milliseconds",
@@ -157,34 +160,38 @@ std::string json(const Results& results) {
   const Recorder& recorder = results.recorder;
   const Counts& c = recorder.counts();
   ordered_json transport = ordered_json::object();
-  for (const auto& [name, value] : results.generator.transport_statistics()) {
-    transport[name] = value;
+  for (const auto& figure : results.generator.transport_statistics()) {
+    transport[figure.name] = figure.value;
   }
   ordered_json refusals = ordered_json::object();
   for (const auto& [code, count] : recorder.refusals()) {
-    refusals[fmt::format("0x03{:02X}", static_cast<unsigned>(code))] = count;
+    refusals[results.settings.workload().describe(code).name] = count;
   }
   const auto& reason = results.generator.abort_reason();
   const auto lag = recorder.lag().summary();
-  const ordered_json document = {
-      {"version", 1},
-      {"parameters", parameters(results)},
-      {"transactions",
-       {{"offered", c.offered},
-        {"sent", c.sent},
-        {"completed", c.completed},
-        {"refused", c.refused},
-        {"timed_out", c.timed_out}}},
-      {"refusals", refusals},
-      {"rules_deleted", results.generator.deleted()},
-      {"elapsed_s", elapsed_s(recorder)},
-      {"rate_achieved", rate_achieved(recorder)},
-      {"aborted", reason.has_value()},
-      {"abort_reason", reason ? ordered_json(*reason) : ordered_json(nullptr)},
-      {"response_time_ms", to_json(recorder.response().summary())},
-      {"service_time_ms", to_json(recorder.service().summary())},
-      {"generator_lag_ms", {{"p50", lag.p50}, {"p99", lag.p99}, {"max", lag.max}}},
-      {"transport_stats", transport}};
+  ordered_json document = {{"version", 1},
+                           {"parameters", parameters(results)},
+                           {"transactions",
+                            {{"offered", c.offered},
+                             {"sent", c.sent},
+                             {"completed", c.completed},
+                             {"refused", c.refused},
+                             {"timed_out", c.timed_out}}},
+                           {"refusals", refusals}};
+  // The document has the same members whatever the workload.
+  for (const WorkloadType& type : workload_types()) {
+    if (type.housekeeping == nullptr) continue;
+    const bool chosen = &type == &results.settings.type();
+    document[type.housekeeping] = chosen ? results.generator.housekeeping().done : 0;
+  }
+  document["elapsed_s"] = elapsed_s(recorder);
+  document["rate_achieved"] = rate_achieved(recorder);
+  document["aborted"] = reason.has_value();
+  document["abort_reason"] = reason ? ordered_json(*reason) : ordered_json(nullptr);
+  document["response_time_ms"] = to_json(recorder.response().summary());
+  document["service_time_ms"] = to_json(recorder.service().summary());
+  document["generator_lag_ms"] = {{"p50", lag.p50}, {"p99", lag.p99}, {"max", lag.max}};
+  document["transport_stats"] = transport;
   return document.dump(1) + "\n";
 }
 

@@ -20,8 +20,15 @@
 
 namespace simco::net {
 
-/// Figures of the transport, by name, such as {"rtt_ms", 0.08}. Names end in their unit.
-using TransportStatistics = std::vector<std::pair<std::string, double>>;
+/// A figure of the transport, such as {"rtt_ms", 0.08}.
+struct TransportFigure {
+  std::string name;  ///< ends in the unit
+  double value = 0;
+  /// A count since the connection was opened, which can be summed over connections; otherwise a
+  /// state, which can be averaged.
+  bool total = false;
+};
+using TransportStatistics = std::vector<TransportFigure>;
 
 /// Stream of a multi-stream transport (SCTP). TCP has only stream 0.
 using StreamId = StrongId<struct StreamIdTag, std::uint16_t>;

@@ -227,16 +227,17 @@ TransportStatistics TcpChannel::statistics() const {
       ::getsockopt(socket.native_handle(), IPPROTO_TCP, TCP_INFO, &info, &size) != 0) {
     return {};
   }
+  const auto number = [](std::uint32_t value) { return static_cast<double>(value); };
   return {{"rtt_ms", info.tcpi_rtt / 1e3},
           {"rttvar_ms", info.tcpi_rttvar / 1e3},
           {"rto_ms", info.tcpi_rto / 1e3},
-          {"cwnd_segments", info.tcpi_snd_cwnd},
-          {"ssthresh_segments", info.tcpi_snd_ssthresh},
-          {"mss_octets", info.tcpi_snd_mss},
-          {"unacked_segments", info.tcpi_unacked},
-          {"lost_segments", info.tcpi_lost},
-          {"retransmitted_segments", info.tcpi_total_retrans},
-          {"reordering_segments", info.tcpi_reordering}};
+          {"cwnd_segments", number(info.tcpi_snd_cwnd)},
+          {"ssthresh_segments", number(info.tcpi_snd_ssthresh)},
+          {"mss_octets", number(info.tcpi_snd_mss)},
+          {"unacked_segments", number(info.tcpi_unacked)},
+          {"lost_segments", number(info.tcpi_lost)},
+          {"retransmitted_segments", number(info.tcpi_total_retrans), true},
+          {"reordering_segments", number(info.tcpi_reordering)}};
 }
 
 }  // namespace simco::net

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <new>
 
-#include "loadgen/per_client.hpp"
+#include "loadgen/per/per_client.hpp"
 #include "simco/wire/codec.hpp"
 
 namespace {

@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "loadgen/per_client.hpp"
+#include "loadgen/per/per_client.hpp"
 #include "middlebox/policy/engine.hpp"
 
 namespace {

@@ -125,6 +125,9 @@ TEST_F(TlsPrograms, MistakesAreExplained) {
   EXPECT_NE(run("simcoctl", {"--transport", "sctp", "--tls-ca", proxy.authority}, {"list"}, 2)
                 .find("require --transport tcp"),
             std::string::npos);
+  EXPECT_NE(run("simco-loadgen", {"--workload", "echo", "--tls-ca", proxy.authority}, {}, 2)
+                .find("TLS requires --workload per: simco-echo does not support TLS"),
+            std::string::npos);
 }
 
 }  // namespace

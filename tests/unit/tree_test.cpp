@@ -132,6 +132,41 @@ TEST(Tree, OnlyNetNamesATransport) {
   }
 }
 
+// A workload is a folder of the load generator and a row in the table of workload_type.cpp.
+TEST(Tree, OnlyTheTableNamesAWorkload) {
+  std::set<std::string> folders;
+  for (const auto& entry : fs::directory_iterator(kRoot / "loadgen")) {
+    if (entry.is_directory()) folders.insert(entry.path().filename());
+  }
+  EXPECT_GE(folders.size(), 2U);
+  for (const auto& source : sources()) {
+    const auto folder = folder_of(source.path);
+    if (folder == "tests" || source.path == "loadgen/workload_type.cpp") continue;
+    for (const auto& name : folders) {
+      if (source.path.starts_with("loadgen/" + name + "/")) continue;
+      for (const auto& line : source.lines) {
+        const bool named = line.contains("loadgen/" + name + "/") ||
+                           line.contains("simco-" + name) ||
+                           (folder == "loadgen" && line.contains("\"" + name + "\""));
+        EXPECT_FALSE(named) << source.path << ": " << line;
+      }
+    }
+  }
+}
+
+// What identifies a message or refuses it is known to its workload.
+TEST(Tree, TheGeneratorKnowsNoMessages) {
+  for (const auto& source : sources()) {
+    if (fs::path(source.path).parent_path() != "loadgen") continue;
+    for (const auto& line : source.lines) {
+      for (const char* banned : {"TransactionId", "NegativeReplyCode", "stream_of", "simco/session",
+                                 "simco/binding", "\"agent/"}) {
+        EXPECT_EQ(line.find(banned), std::string::npos) << source.path << ": " << line;
+      }
+    }
+  }
+}
+
 TEST(Tree, StateMachinesKnowNoSocketsAndReadNoClock) {
   for (const auto& source : sources()) {
     const auto folder = folder_of(source.path);

@@ -213,7 +213,7 @@ TransportStatistics KernelSocket::statistics() const {
           {"peer_rwnd_octets", number(status.sstat_rwnd)},
           {"unacked_chunks", number(status.sstat_unackdata)},
           {"pending_chunks", number(status.sstat_penddata)},
-          {"retransmitted_chunks", number(counts.sas_rtxchunks)}};
+          {"retransmitted_chunks", number(counts.sas_rtxchunks), true}};
 }
 
 }  // namespace simco::net::sctp

@@ -282,7 +282,7 @@ TransportStatistics UserlandSocket::statistics() const {
           {"peer_rwnd_octets", number(status.sstat_rwnd)},
           {"unacked_chunks", number(status.sstat_unackdata)},
           {"pending_chunks", number(status.sstat_penddata)},
-          {"retransmitted_chunks", number(stack_->retransmissions(peer_))}};
+          {"retransmitted_chunks", number(stack_->retransmissions(peer_)), true}};
 }
 
 }  // namespace simco::net::sctp

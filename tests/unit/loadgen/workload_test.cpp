@@ -5,9 +5,9 @@
 #include <set>
 #include <sstream>
 
-#include "loadgen/echo_message.hpp"
+#include "loadgen/echo/echo_message.hpp"
 #include "loadgen/options.hpp"
-#include "loadgen/per_client.hpp"
+#include "loadgen/per/per_client.hpp"
 #include "loadgen/recorder.hpp"
 #include "middlebox/policy/checks.hpp"
 
@@ -43,8 +43,8 @@ TEST(CallPinhole, IsOneThatAFirewallWithoutWildcardsGrants) {
 
 TEST(EchoMessage, ComesBackWholeOrNotAtAll) {
   std::array<std::byte, kEchoSize> octets;
-  write_echo({77}, octets);
-  EXPECT_EQ(read_echo(octets), TransactionId{77});
+  write_echo(77, octets);
+  EXPECT_EQ(read_echo(octets), 77U);
   EXPECT_FALSE(decode(octets));  // no middlebox takes it for a request
   for (const std::size_t at : {0U, 8U, 63U}) {
     auto damaged = octets;
@@ -91,6 +91,47 @@ TEST(LoadgenOptions, WrongOnesAreOneLineAndExit2) {
   }
 }
 
+TEST(Workloads, HaveNamesOfTheirOwnAndTheFirstIsTheDefault) {
+  std::set<std::string> names;
+  for (const auto& type : workload_types()) {
+    EXPECT_TRUE(names.insert(type.name).second) << type.name;
+    const auto settings = parse({"--workload", type.name});
+    ASSERT_TRUE(settings) << settings.error().text;
+    EXPECT_EQ(&settings->type(), &type);
+    EXPECT_EQ(settings->target, (net::HostPort{"127.0.0.1", type.port}));
+  }
+  EXPECT_EQ(&parse({})->type(), workload_types().data());
+  EXPECT_EQ(find_workload("carrier-pigeon"), std::nullopt);
+}
+
+TEST(Workloads, SayWhatTheyCannotDo) {
+  const auto fault = [](std::vector<const char*> words) {
+    const auto settings = parse(std::move(words));
+    return settings ? std::string()
+                    : settings.error().text.substr(0, settings.error().text.find(" ("));
+  };
+  EXPECT_EQ(fault({"--unordered"}),
+            "simco-loadgen: --unordered requires --workload echo --transport sctp: SIMCO messages "
+            "are always ordered");
+  EXPECT_EQ(fault({"--unordered", "--transport", "sctp"}), fault({"--unordered"}));
+  EXPECT_EQ(fault({"--unordered", "--workload", "echo"}),
+            "simco-loadgen: --unordered requires --workload echo --transport sctp: tcp is always "
+            "ordered");
+  EXPECT_EQ(fault({"--unordered", "--workload", "echo", "--transport", "sctp"}), "");
+  // Also if another workload is chosen.
+  EXPECT_NE(fault({"--name", "proxy1", "--workload", "echo"}), "");
+}
+
+TEST(Workloads, ExplainTheirRefusals) {
+  const auto per = parse({"--rules", "3"});
+  ASSERT_TRUE(per);
+  const auto code = static_cast<std::uint32_t>(NegativeReplyCode::kNoResources);
+  EXPECT_EQ(per->workload().describe({code}).name, "0x0342");
+  EXPECT_EQ(per->workload().describe({code}).text, to_string(NegativeReplyCode::kNoResources));
+  EXPECT_EQ(per->workload().remark({2, 1}), "2 rules deleted");
+  EXPECT_EQ(parse({})->workload().remark({2, 1}), "");
+}
+
 TEST(HostPort, EveryWayToWriteIt) {
   using net::parse_host_port;
   const auto is = [](const char* text, const char* host, std::uint16_t port) {
@@ -113,7 +154,7 @@ TEST(Recorder, CountsAndWritesSamplesInOrder) {
   const auto sample = [](std::uint64_t index, Outcome outcome) {
     Sample s;
     s.index = index;
-    s.tid = {static_cast<std::uint32_t>(index + 1)};
+    s.key = {index + 1};
     s.scheduled_ns = static_cast<std::int64_t>(index) * 1000;
     s.tried_ns = s.scheduled_ns + 10;
     s.sent_ns = s.scheduled_ns + 20;
@@ -125,12 +166,12 @@ TEST(Recorder, CountsAndWritesSamplesInOrder) {
   };
   recorder.finished(sample(2, Outcome::kTimedOut), {});
   recorder.finished(sample(0, Outcome::kCompleted), {});
-  recorder.finished(sample(1, Outcome::kRefused), NegativeReplyCode::kNoResources);
+  recorder.finished(sample(1, Outcome::kRefused), RefusalCode{486});
   EXPECT_EQ(recorder.counts().completed, 1U);
   EXPECT_EQ(recorder.counts().refused, 1U);
   EXPECT_EQ(recorder.counts().timed_out, 1U);
   EXPECT_EQ(recorder.counts().sent, 3U);
-  EXPECT_EQ(recorder.refusals().at(NegativeReplyCode::kNoResources), 1U);
+  EXPECT_EQ(recorder.refusals().at(RefusalCode{486}), 1U);
   EXPECT_DOUBLE_EQ(recorder.response().summary().mean, 500e-6);
   EXPECT_DOUBLE_EQ(recorder.service().summary().mean, 480e-6);
   const std::string path = testing::TempDir() + "samples-" + std::to_string(::getpid());

@@ -193,7 +193,7 @@ TEST_P(SctpChannelTest, TellsTheStacksFigures) {
   connected_->flush();
   ASSERT_TRUE(loop_.run_until([&] { return theirs_.messages.size() == 1; }));
   std::map<std::string, double> figures;
-  for (const auto& [name, value] : connected_->statistics()) figures[name] = value;
+  for (const auto& figure : connected_->statistics()) figures[figure.name] = figure.value;
   EXPECT_GE(figures["rto_ms"], static_cast<double>(SctpOptions{}.rto_min.count()));
   EXPECT_LE(figures["rto_ms"], static_cast<double>(SctpOptions{}.rto_max.count()));
   EXPECT_GE(figures["cwnd_octets"], 1200);

@@ -146,9 +146,14 @@ TEST_F(TcpChannelTest, AResetWhileInputIsPausedIsNoticedWhenSending) {
 TEST_F(TcpChannelTest, TellsTheKernelsFigures) {
   const auto figures = channel_->statistics();
   ASSERT_FALSE(figures.empty());
-  const auto rto = std::ranges::find(figures, "rto_ms", &std::pair<std::string, double>::first);
+  const auto rto = std::ranges::find(figures, "rto_ms", &TransportFigure::name);
   ASSERT_NE(rto, figures.end());
-  EXPECT_GT(rto->second, 0);
+  EXPECT_GT(rto->value, 0);
+  EXPECT_FALSE(rto->total);
+  const auto retransmitted =
+      std::ranges::find(figures, "retransmitted_segments", &TransportFigure::name);
+  ASSERT_NE(retransmitted, figures.end());
+  EXPECT_TRUE(retransmitted->total);
 }
 
 }  // namespace

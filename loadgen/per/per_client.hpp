@@ -1,7 +1,6 @@
 // The `per` workload: policy enable rule transactions, as calls cause them.
 #pragma once
 
-#include <chrono>
 #include <deque>
 #include <unordered_set>
 
@@ -19,29 +18,28 @@ PerRequest call_pinhole(std::uint64_t index);
 class PerClient final : public Client, private agent::Link::Observer {
  public:
   struct Options {
-    net::HostPort target;
-    std::chrono::milliseconds timeout{60'000};
+    ConnectionOptions connection;
     /// Maximum number of live rules of this connection: the oldest are deleted; 0: no limit.
     std::uint64_t rules_max = 0;
     std::optional<Credentials> credentials = {};  ///< if the middlebox requires authentication
-    net::TransportOptions transport = {};
   };
 
   PerClient(const boost::asio::any_io_executor& executor, net::ReadBuffer& read_buffer,
             const Options& options, Client::Observer& observer)
       : options_(options),
         observer_(observer),
-        link_(executor, read_buffer, *this, {options.credentials, {}}, options.transport) {}
+        link_(executor, read_buffer, *this, {options.credentials, {}},
+              options.connection.transport) {}
 
-  void open() override { link_.open(options_.target, options_.timeout); }
+  void open() override { link_.open(options_.connection.target, options_.connection.timeout); }
   std::optional<Sent> send(std::uint64_t index) override;
   void flush() override { link_.flush(); }
   bool full() const override { return link_.full(); }
   std::size_t queued() const override { return link_.queued(); }
   void finish() override { link_.close(); }
   const net::MessageChannel* channel() const override { return link_.channel(); }
-  std::uint64_t deleted() const override { return deleted_; }
-  std::uint64_t deletions_refused() const override { return deletions_refused_; }
+  /// Returns the deletions of rules.
+  Housekeeping housekeeping() const override { return deleted_; }
 
  private:
   struct LiveRule {
@@ -61,8 +59,7 @@ class PerClient final : public Client, private agent::Link::Observer {
   agent::Link link_;
   std::deque<LiveRule> live_;
   std::unordered_set<TransactionId> deletions_;
-  std::uint64_t deleted_ = 0;
-  std::uint64_t deletions_refused_ = 0;
+  Housekeeping deleted_;
 };
 
 }  // namespace simco::loadgen

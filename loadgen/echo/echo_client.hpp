@@ -3,27 +3,17 @@
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
-#include <chrono>
 
 #include "loadgen/client.hpp"
-#include "simco/net/endpoint.hpp"
 #include "simco/net/read_buffer.hpp"
-#include "simco/net/transport.hpp"
 
 namespace simco::loadgen {
 
 /// A connection to simco-echo.
 class EchoClient final : public Client, private net::ChannelHandler {
  public:
-  struct Options {
-    net::HostPort target;
-    std::chrono::milliseconds timeout{60'000};
-    net::TransportOptions transport = {};
-    bool unordered = false;  ///< SCTP: unordered delivery, even within a stream
-  };
-
   EchoClient(const boost::asio::any_io_executor& executor, net::ReadBuffer& read_buffer,
-             const Options& options, Client::Observer& observer);
+             const ConnectionOptions& options, Client::Observer& observer);
   ~EchoClient() override;
 
   void open() override;
@@ -44,7 +34,7 @@ class EchoClient final : public Client, private net::ChannelHandler {
 
   boost::asio::any_io_executor executor_;
   net::ReadBuffer& read_buffer_;
-  Options options_;
+  ConnectionOptions options_;
   Client::Observer& observer_;
   std::shared_ptr<net::MessageChannel> channel_;
   std::shared_ptr<EchoClient*> alive_;  ///< tells a connection attempt whether this still exists

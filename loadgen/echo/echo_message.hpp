@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <expected>
 #include <limits>
 #include <optional>
@@ -12,7 +13,6 @@
 #include "loadgen/limits.hpp"
 #include "simco/net/framer.hpp"
 #include "simco/wire/byte_io.hpp"
-#include "simco/wire/ids.hpp"
 
 namespace simco::loadgen {
 
@@ -38,19 +38,19 @@ class EchoFramer final : public net::Framer {
 inline constexpr EchoFramer kEchoFramer;
 
 /// Fills `out`, kEchoSize octets.
-inline void write_echo(TransactionId number, std::span<std::byte> out) {
+inline void write_echo(std::uint32_t number, std::span<std::byte> out) {
   ByteWriter writer(out);
   writer.u16(static_cast<std::uint16_t>(out.size()));
-  writer.u32(number.value);
+  writer.u32(number);
   std::ranges::fill(out.subspan(kEchoHeaderSize), kEchoFiller);
 }
 
 /// Returns the number of an echo message; nothing if it is not one or was damaged.
-inline std::optional<TransactionId> read_echo(std::span<const std::byte> message) {
+inline std::optional<std::uint32_t> read_echo(std::span<const std::byte> message) {
   if (message.size() != kEchoSize) return std::nullopt;
   ByteReader reader(message);
   const std::size_t size = reader.u16();
-  const TransactionId number{reader.u32()};
+  const std::uint32_t number = reader.u32();
   const auto filling = message.subspan(kEchoHeaderSize);
   const bool whole = std::ranges::all_of(filling, [](std::byte b) { return b == kEchoFiller; });
   if (size != message.size() || !whole) return std::nullopt;

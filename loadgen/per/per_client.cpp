@@ -1,4 +1,4 @@
-#include "loadgen/per_client.hpp"
+#include "loadgen/per/per_client.hpp"
 
 #include "agent/error.hpp"
 #include "simco/binding/send.hpp"
@@ -40,7 +40,7 @@ PerRequest call_pinhole(std::uint64_t index) {
 std::optional<Client::Sent> PerClient::send(std::uint64_t index) {
   const auto tid = link_.request(call_pinhole(index));
   if (!tid) return std::nullopt;
-  return Sent{*tid, stream_of(*tid, *link_.channel())};
+  return Sent{{tid->value}, stream_of(*tid, *link_.channel())};
 }
 
 void PerClient::on_open(const Capabilities&) { observer_.on_ready(*this); }
@@ -48,14 +48,15 @@ void PerClient::on_open(const Capabilities&) { observer_.on_ready(*this); }
 void PerClient::on_reply(TransactionId tid, const Body& body) {
   const auto* refused = std::get_if<NegativeReply>(&body);
   if (deletions_.erase(tid) != 0) {
-    ++(refused == nullptr ? deleted_ : deletions_refused_);
+    ++(refused == nullptr ? deleted_.done : deleted_.refused);
     return;
   }
   if (const auto* per = std::get_if<PerReply>(&body); per != nullptr && options_.rules_max != 0) {
     live_.push_back({per->pid, tid});
     if (live_.size() > options_.rules_max) delete_oldest();
   }
-  observer_.on_reply(*this, tid, refused == nullptr ? std::nullopt : std::optional(refused->code));
+  if (refused == nullptr) return observer_.on_reply(*this, {tid.value}, std::nullopt);
+  observer_.on_reply(*this, {tid.value}, RefusalCode{static_cast<std::uint32_t>(refused->code)});
 }
 
 void PerClient::delete_oldest() {

@@ -1,11 +1,11 @@
-#include "loadgen/echo_client.hpp"
+#include "loadgen/echo/echo_client.hpp"
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <utility>
 
 #include "agent/error.hpp"
-#include "loadgen/echo_message.hpp"
+#include "loadgen/echo/echo_message.hpp"
 #include "simco/net/connector.hpp"
 #include "simco/net/limits.hpp"
 
@@ -14,7 +14,7 @@ namespace simco::loadgen {
 using boost::system::error_code;
 
 EchoClient::EchoClient(const boost::asio::any_io_executor& executor, net::ReadBuffer& read_buffer,
-                       const Options& options, Client::Observer& observer)
+                       const ConnectionOptions& options, Client::Observer& observer)
     : executor_(executor),
       read_buffer_(read_buffer),
       options_(options),
@@ -40,14 +40,12 @@ void EchoClient::open() {
 
 std::optional<Client::Sent> EchoClient::send(std::uint64_t) {
   if (down_ || !channel_) return std::nullopt;
-  const TransactionId number{next_number_};
   const net::StreamId stream{
-      static_cast<std::uint16_t>(number.value % channel_->outbound_streams())};
+      static_cast<std::uint16_t>(next_number_ % channel_->outbound_streams())};
   const auto room = channel_->allocate(kEchoSize, {stream, options_.unordered});
   if (room.empty()) return std::nullopt;
-  write_echo(number, room);
-  ++next_number_;
-  return Sent{number, stream};
+  write_echo(next_number_, room);
+  return Sent{{next_number_++}, stream};
 }
 
 void EchoClient::flush() {
@@ -69,7 +67,7 @@ net::Flow EchoClient::on_message(std::span<const std::byte> message, net::Delive
     down(agent::AgentError::kProtocolError);
     return net::Flow::kStop;
   }
-  observer_.on_reply(*this, *number, std::nullopt);
+  observer_.on_reply(*this, {*number}, std::nullopt);
   return net::Flow::kContinue;
 }
 

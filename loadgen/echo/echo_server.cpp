@@ -1,9 +1,9 @@
-#include "loadgen/echo_server.hpp"
+#include "loadgen/echo/echo_server.hpp"
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
 
-#include "loadgen/echo_message.hpp"
+#include "loadgen/echo/echo_message.hpp"
 #include "simco/net/limits.hpp"
 
 namespace simco::loadgen {

@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <exception>
 
-#include "loadgen/echo_server.hpp"
-#include "loadgen/options.hpp"
+#include "loadgen/echo/echo_options.hpp"
+#include "loadgen/echo/echo_server.hpp"
 
 int main(int argc, char** argv) {
   const auto settings = simco::loadgen::parse_echo_settings(argc, argv);

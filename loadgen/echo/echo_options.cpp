@@ -1,0 +1,37 @@
+#include "loadgen/echo/echo_options.hpp"
+
+#include <CLI/CLI.hpp>
+#include <boost/asio/ip/address.hpp>
+
+#include "simco/cli/transport_arguments.hpp"
+
+namespace simco::loadgen {
+
+std::expected<net::ListenOptions, UsageExit> parse_echo_settings(int argc,
+                                                                 const char* const* argv) {
+  const std::string program = "simco-echo";
+  net::ListenOptions settings;
+  cli::TransportArguments transport;
+  CLI::App app("Echo server for simco-loadgen --workload echo", program);
+  transport.declare(app, cli::Role::kListener);
+  app.add_option("--listen", settings.addresses, "Addresses to listen on, comma-separated")
+      ->delimiter(',')
+      ->capture_default_str();
+  app.add_option("--port", settings.port, "Port to listen on; 0: any free port")
+      ->capture_default_str();
+  if (const auto exit = parse(app, program, argc, argv)) return std::unexpected(*exit);
+  if (const auto fault = transport.fault()) return std::unexpected(wrong(program, *fault));
+  settings.transports = transport.transports();
+  settings.sctp = transport.sctp();
+  for (const auto& address : settings.addresses) {
+    boost::system::error_code error;
+    boost::asio::ip::make_address(address, error);
+    if (error) {
+      return std::unexpected(
+          wrong(program, "--listen: expected an IP address, got '" + address + "'"));
+    }
+  }
+  return settings;
+}
+
+}  // namespace simco::loadgen

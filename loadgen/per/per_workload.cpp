@@ -1,0 +1,50 @@
+#include "loadgen/per/per_workload.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "agent/credentials.hpp"
+#include "loadgen/per/per_client.hpp"
+#include "simco/wire/reply_code.hpp"
+
+namespace simco::loadgen {
+
+void PerWorkload::declare(CLI::App& app) {
+  app.add_option("--rules", rules_, "Rules to keep; older ones are deleted; 0: keep all");
+  app.add_option("--name", name_, "Name of this agent, if the middlebox requires authentication");
+  app.add_option("--secret-file", secret_file_, "File with this agent's secret");
+}
+
+std::optional<std::string> PerWorkload::fault() {
+  if (name_.empty() && secret_file_.empty()) return std::nullopt;
+  auto credentials = agent::read_credentials(name_, secret_file_);
+  if (!credentials) return credentials.error();
+  credentials_ = std::move(*credentials);
+  return std::nullopt;
+}
+
+void PerWorkload::write_parameters(nlohmann::ordered_json& parameters) const {
+  parameters["rules"] = rules_;
+}
+
+std::unique_ptr<Client> PerWorkload::make_client(const boost::asio::any_io_executor& executor,
+                                                 net::ReadBuffer& read_buffer,
+                                                 const ConnectionOptions& options,
+                                                 Client::Observer& observer) const {
+  const std::uint64_t share = (rules_ + options.connections - 1) / options.connections;
+  return std::make_unique<PerClient>(executor, read_buffer,
+                                     PerClient::Options{options, share, credentials_}, observer);
+}
+
+RefusalText PerWorkload::describe(RefusalCode code) const {
+  return {fmt::format("0x03{:02X}", code.value),
+          std::string(to_string(static_cast<NegativeReplyCode>(code.value)))};
+}
+
+std::string PerWorkload::remark(const Housekeeping& sum) const {
+  return rules_ == 0 ? "" : fmt::format("{} rules deleted", sum.done);
+}
+
+}  // namespace simco::loadgen

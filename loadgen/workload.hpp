@@ -1,0 +1,57 @@
+// What a workload is to the generator: clients that send its transactions, options that only it
+// has, and words for its results. A workload is a folder here and a row in workload_type.cpp.
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+#include "loadgen/client.hpp"
+#include "simco/net/read_buffer.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace simco::loadgen {
+
+/// A refusal code in words.
+struct RefusalText {
+  std::string name;  ///< short, as in the protocol's specification: "0x0342"
+  std::string text;  ///< a phrase for a report
+};
+
+/// A workload with the values of its options.
+class Workload {
+ public:
+  Workload() = default;
+  Workload(const Workload&) = delete;
+  Workload& operator=(const Workload&) = delete;
+  virtual ~Workload() = default;
+
+  /// Declares the options that only this workload has. Their values are kept here, so this must
+  /// exist as long as `app`.
+  virtual void declare(CLI::App& app);
+  /// Checks the options after parsing, and reads the files that they name. Returns an error
+  /// message, or nullopt. Called for every workload, whichever is chosen.
+  virtual std::optional<std::string> fault();
+  /// Adds the options to the `parameters` of the JSON document.
+  virtual void write_parameters(nlohmann::ordered_json& parameters) const;
+
+  /// Returns a client that is not open yet. `read_buffer` and `observer` must outlive it.
+  virtual std::unique_ptr<Client> make_client(const boost::asio::any_io_executor& executor,
+                                              net::ReadBuffer& read_buffer,
+                                              const ConnectionOptions& options,
+                                              Client::Observer& observer) const = 0;
+
+  /// Returns the meaning of a code that a client has given to Observer::on_reply().
+  virtual RefusalText describe(RefusalCode code) const;
+  /// Returns what the table says of the clients' housekeeping, such as "3 rules deleted", or an
+  /// empty text.
+  virtual std::string remark(const Housekeeping& sum) const;
+};
+
+}  // namespace simco::loadgen

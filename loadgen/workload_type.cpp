@@ -1,0 +1,79 @@
+#include "loadgen/workload_type.hpp"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "loadgen/echo/echo_workload.hpp"
+#include "loadgen/per/per_workload.hpp"
+#include "simco/wire/limits.hpp"
+
+namespace simco::loadgen {
+namespace {
+
+template <class T>
+std::unique_ptr<Workload> make() {
+  return std::make_unique<T>();
+}
+
+constexpr WorkloadType kTypes[] = {
+    {.name = "per",
+     .summary = "PER transactions",
+     .port = kSimcoPort,
+     .no_tls = nullptr,
+     .no_unordered = "SIMCO messages are always ordered",
+     .housekeeping = "rules_deleted",
+     .make = make<PerWorkload>},
+    {.name = "echo",
+     .summary = "messages to simco-echo",
+     .port = kSimcoPort,
+     .no_tls = "simco-echo does not support TLS",
+     .no_unordered = nullptr,
+     .housekeeping = nullptr,
+     .make = make<EchoWorkload>},
+};
+
+}  // namespace
+
+// What a workload does that has no options, no refusals and no housekeeping.
+void Workload::declare(CLI::App&) {}
+std::optional<std::string> Workload::fault() { return std::nullopt; }
+void Workload::write_parameters(nlohmann::ordered_json&) const {}
+std::string Workload::remark(const Housekeeping&) const { return {}; }
+RefusalText Workload::describe(RefusalCode code) const {
+  return {std::to_string(code.value), "refused"};
+}
+
+std::span<const WorkloadType> workload_types() { return kTypes; }
+
+std::optional<std::size_t> find_workload(std::string_view name) {
+  const auto* const found =
+      std::ranges::find(kTypes, name, [](const auto& type) { return std::string_view(type.name); });
+  if (found == std::end(kTypes)) return std::nullopt;
+  return static_cast<std::size_t>(found - kTypes);
+}
+
+std::vector<std::string> workload_names() {
+  std::vector<std::string> names;
+  for (const WorkloadType& type : kTypes) names.emplace_back(type.name);
+  return names;
+}
+
+std::string workloads_without(const char* WorkloadType::* obstacle) {
+  std::vector<const char*> names;
+  for (const WorkloadType& type : kTypes) {
+    if (type.*obstacle == nullptr) names.push_back(type.name);
+  }
+  return fmt::format("{}", fmt::join(names, " or "));
+}
+
+std::string workload_summaries() {
+  std::vector<std::string> parts;
+  for (const WorkloadType& type : kTypes) {
+    parts.push_back(fmt::format("{}: {}", type.name, type.summary));
+  }
+  return fmt::format("{}", fmt::join(parts, "; "));
+}
+
+}  // namespace simco::loadgen
