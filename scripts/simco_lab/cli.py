@@ -11,11 +11,12 @@ import tempfile
 from pathlib import Path
 
 from . import archive, guest, job, native, runner
+from .catalogue import PROGRAMS
 from .errors import LabError, ScenarioError
 from .guest import ROOT
 from .scenario import DIMENSIONS, SCALES, available, find, read, shown
 
-PROGRAMS = ROOT / "build" / "release" / "bin"
+BIN = ROOT / "build" / "release" / "bin"
 OUT = Path("lab-results")
 
 
@@ -52,7 +53,7 @@ def parser():
                       help=f"ends in {' or '.join(archive.COMPRESSIONS)}")
     shell = verbs.add_parser("shell", help="open a shell in the guest, with the network up")
     for verb in (run, shell):
-        verb.add_argument("--programs", type=Path, default=PROGRAMS, metavar="DIR",
+        verb.add_argument("--programs", type=Path, default=BIN, metavar="DIR",
                           help="folder of simco-middlebox and the other programs; default: build/release/bin")
     return top
 
@@ -77,7 +78,7 @@ def chosen(points, only):
 
 def programs_identity(programs):
     digest = hashlib.sha256()
-    for name in guest.PROGRAMS:
+    for name in PROGRAMS:
         digest.update((programs / name).read_bytes())
     return digest.hexdigest()
 
@@ -110,9 +111,10 @@ def report(folder, scenario, scale, about):
         raise LabError(f"{folder} has no results: no run of the scenario's points has finished")
     found.write_table(folder / "results.csv")
     found.write_ccdfs(folder / "ccdf")
-    reports.write(found, folder / "report.md", plots.draw(found, folder / "plots"), about)
+    judged = expectations.check(found)
+    reports.write(found, folder / "report.md", judged, plots.draw(found, folder / "plots"), about)
     print(f"{folder}/report.md")
-    return [expectation["id"] for expectation, verdicts in expectations.check(found)
+    return [expectation["id"] for expectation, verdicts in judged
             if any(verdict.holds is False for verdict in verdicts)]
 
 

@@ -17,16 +17,6 @@ class Verdict:
     detail: str
 
 
-def place(conditions):
-    parts = [conditions.profile]
-    for name, form in (("delay_ms", "{:g} ms"), ("jitter_ms", "+-{:g} ms"), ("loss_percent", "{:g} %"),
-                       ("rate", "{:g}/s")):
-        value = getattr(conditions, name)
-        if value or name == "loss_percent":
-            parts.append(form.format(value))
-    return ", ".join(parts)
-
-
 def compare(a, b, quantity, factor=1.0):
     """Returns whether a's quantity is below factor times b's (True, False, or None if the intervals leave it
     open), and the numbers in words."""
@@ -56,7 +46,7 @@ def check_less(results, expectation):
             if a.conditions.without(*dimensions) == b.conditions.without(*dimensions):
                 holds, detail = compare(a, b, expectation.get("quantity", "mean"), expectation.get("factor", 1.0))
                 names = " < ".join(str(getattr(side.conditions, dimensions[0])) for side in (a, b))
-                verdicts.append(Verdict(holds, f"{place(a.conditions)}: {names}", detail))
+                verdicts.append(Verdict(holds, f"{a.conditions.place}: {names}", detail))
     return verdicts
 
 
@@ -71,7 +61,7 @@ def check_equal(results, expectation):
         if len(values) < 2:
             continue
         spread = max(values) - min(values)
-        verdicts.append(Verdict(spread <= expectation["tolerance_ms"], place(group[0].conditions),
+        verdicts.append(Verdict(spread <= expectation["tolerance_ms"], group[0].conditions.place,
                                 f"they differ by {spread:.2f} ms"))
     return verdicts
 
@@ -90,7 +80,7 @@ def check_model(results, expectation):
         one_sided = expectation.get("side") == "above" and off < 0
         close = one_sided or abs(share) <= expectation["percent"]
         holds = close or (None if math.isfinite(mean.half_width) and abs(off) <= mean.half_width else False)
-        verdicts.append(Verdict(holds, f"{place(combination.conditions)}: {combination.conditions.variant}",
+        verdicts.append(Verdict(holds, f"{combination.conditions.place}: {combination.conditions.variant}",
                                 f"{mean.value:.1f} ms, model {prediction[0]:.1f} ms ({share:+.1f} %)"))
     return verdicts
 
@@ -112,7 +102,7 @@ def check_monotone(results, expectation):
                 worse.append(f"{many.conditions.variant} is worse than {few.conditions.variant} by"
                              f" {gap.value:.1f} ± {gap.half_width:.1f} ms")
         if len(group) > 1:
-            verdicts.append(Verdict(not worse, place(group[0][1].conditions), "; ".join(worse) or "never worse"))
+            verdicts.append(Verdict(not worse, group[0][1].conditions.place, "; ".join(worse) or "never worse"))
     return verdicts
 
 

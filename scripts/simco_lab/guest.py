@@ -13,6 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from .catalogue import GUEST_MODULES, PROGRAMS
 from .errors import LabError
 from .job import archive
 
@@ -22,9 +23,9 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "simc
 SNAPSHOTS_KEPT = 3
 MEMORY_MIB = 512
 BOOT_LIMIT_S = 300
-MODULES = ("qemu_fw_cfg virtio_pci virtio_console crc32c_generic sctp sctp_diag udp_tunnel ip6_udp_tunnel"
-           " veth sch_netem sch_tbf nf_tables nft_numgen nft_objref nft_ct nf_conntrack tcp_bic")
-PROGRAMS = ("simco-middlebox", "simco-loadgen", "simco-echo", "simcoctl")
+# For the network and its losses, and for what is measured across it.
+MODULES = " ".join(dict.fromkeys(("qemu_fw_cfg", "virtio_pci", "virtio_console", "veth", "sch_netem", "sch_tbf",
+                                  "nf_tables", "nft_numgen", "nft_objref", *GUEST_MODULES)))
 TOOLS = ("ip", "tc", "nft", "ss", "ethtool", "sysctl")
 COMMAND_LINE = ("console=ttyS0 quiet panic=-1 nokaslr mitigations=off tsc=reliable nowatchdog"
                 " random.trust_cpu=off random.trust_bootloader=off cryptomgr.notests apparmor=0 audit=0")

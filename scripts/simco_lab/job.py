@@ -7,39 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from . import pattern
+from .catalogue import BACKENDS, PROFILES, WORKLOADS
 
-# The kernel's SCTP parameters: what a program gets that sets none of its own.
-KERNEL_SCTP = ("--sctp-rto-initial 3000 --sctp-rto-min 1000 --sctp-sack-delay 200"
-               " --sctp-heartbeat 30000 --sctp-buffer 106496 --sctp-i-bit false")
-# A job leaves out the settings of a profile that do not concern the point's transport.
-PROFILES = {
-    # The distribution's defaults.
-    "modern": {"sysctls": {}, "route": "", "sctp_options": KERNEL_SCTP},
-    # As close to Linux 2.6.16 as this kernel gets: no RACK, no tail-loss probe, BIC.
-    "2006": {
-        "sysctls": {
-            "net.ipv4.tcp_recovery": "0",
-            "net.ipv4.tcp_early_retrans": "0",
-            "net.ipv4.tcp_frto": "0",
-            "net.ipv4.tcp_autocorking": "0",
-            "net.ipv4.tcp_ecn": "0",
-            "net.ipv4.tcp_no_metrics_save": "1",
-            "net.ipv4.tcp_slow_start_after_idle": "1",
-            "net.ipv4.tcp_congestion_control": "bic",
-        },
-        "route": "initcwnd 3",
-        "sctp_options": KERNEL_SCTP,
-    },
-    # Our programs' defaults, with the sysctls that doc/sctp.md recommends.
-    "tuned": {
-        "sysctls": {
-            "net.sctp.rto_alpha_exp_divisor": "1",
-            "net.sctp.rto_beta_exp_divisor": "0",
-        },
-        "route": "",
-        "sctp_options": "",
-    },
-}
 # A PER transaction takes at most two packets each way, SACKs included; a pattern that is shorter than the run
 # repeats.
 PACKETS_PER_TRANSACTION = 2.5
@@ -69,13 +38,10 @@ def load_command(point, sctp_options):
 
 
 def server_command(point, sctp_options):
-    program = "simco-echo" if point.workload == "echo" else "simco-middlebox"
-    words = [program, *point.variant.options(), "--listen", "10.71.2.1", *sctp_options]
-    if program == "simco-middlebox":
-        words += ["--allow-anonymous", "--backend", point.backend]
-        if point.backend == "nftables":
-            words += ["--internal-if", "inner", "--external-if", "right"]
-    return words
+    workload = WORKLOADS[point.workload]
+    words = [workload.server, *point.variant.options(), "--listen", "10.71.2.1", *sctp_options,
+             *workload.server_options]
+    return words + ["--backend", point.backend, *BACKENDS[point.backend].options] if workload.backend else words
 
 
 def netem(point):
@@ -100,16 +66,15 @@ class Job:
     def files(self):
         """{name: text}"""
         profile, transport = PROFILES[self.point.profile], self.point.variant.transport
-        sctp_options = f"{profile['sctp_options']} {self.extra_options}".split() if transport.options else []
+        sctp_options = f"{profile.sctp_options} {self.extra_options}".split() if transport.options else []
         settings = {
             "transport": transport.name,
             "netem": netem(self.point),
-            "route": profile["route"] if transport.initial_window else "",
+            "route": profile.route if transport.initial_window else "",
             "server_command": " ".join(server_command(self.point, sctp_options)),
             "load_command": " ".join(load_command(self.point, sctp_options)),
         }
-        sysctls = {key: value for key, value in profile["sysctls"].items()
-                   if key.startswith(transport.sysctl_prefix)}
+        sysctls = {key: value for key, value in profile.sysctls if key.startswith(transport.sysctl_prefix)}
         return {
             "settings": "".join(f"{key}={shlex.quote(value)}\n" for key, value in settings.items()),
             "sysctls": "".join(f"{key}={value}\n" for key, value in sysctls.items()),

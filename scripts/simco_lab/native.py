@@ -5,6 +5,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from .catalogue import PROFILES
 from .errors import LabError
 
 HERE = Path(__file__).resolve().parent
@@ -37,9 +38,9 @@ def missing(points):
             lacks.append(f"the kernel lacks {transport.label} ({transport.config})")
     if not _works("nft 'add table ip t; add chain ip t c; add rule ip t c numgen inc mod 3 vmap { 1 : drop }'"):
         lacks.append("the kernel's nftables lacks numgen (CONFIG_NFT_NUMGEN), which counts packets to lose")
-    if any(point.profile == "2006" for point in points) and not _works(
-            "sysctl -w net.ipv4.tcp_congestion_control=bic"):
-        lacks.append("the kernel lacks BIC (CONFIG_TCP_CONG_BIC), which profile 2006 uses")
+    for profile in {PROFILES[point.profile] for point in points}:
+        lacks += [f"the kernel lacks {what}, which profile {profile.name} uses"
+                  for command, what in profile.needs if not _works(command)]
     return lacks
 
 

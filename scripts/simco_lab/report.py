@@ -2,7 +2,7 @@
 
 import math
 
-from . import expectations, statistics
+from . import statistics
 from .prediction import marks_of, predicted
 from .scenario import label_of, shown
 
@@ -71,9 +71,9 @@ def detail_table(results, profile, sweep):
                  [detail_row(combination, sweep) for combination in results.select({"profile": [profile]})])
 
 
-def expectation_lines(results):
+def expectation_lines(judged):
     lines = []
-    for expectation, verdicts in expectations.check(results):
+    for expectation, verdicts in judged:
         counts = {word: sum(1 for v in verdicts if v.holds is holds) for holds, word in WORDS.items()}
         summary = ", ".join(f"{word} at {count}" for word, count in counts.items() if count) or "not measured"
         lines += [f"**{expectation['id']}** {expectation['claim']}: {summary}.", ""]
@@ -123,7 +123,7 @@ def paper_lines(results):
 def notes(results):
     lines = []
     for combination in results.combinations:
-        place = f"{label_of(combination.conditions.variant)}, {expectations.place(combination.conditions)}"
+        place = f"{label_of(combination.conditions.variant)}, {combination.conditions.place}"
         for run in combination.runs:
             if run["aborted"]:
                 lines.append(f"- {place}: aborted: {run['abort_reason']}")
@@ -141,14 +141,15 @@ def notes(results):
     return ["## Caveats", "", *lines, ""] if lines else []
 
 
-def write(results, path, drawn, about):
+def write(results, path, judged, drawn, about):
+    """Writes the report. `judged` are the scenario's expectations with their verdicts; `drawn` its figures."""
     scenario = results.scenario
     sweep = swept(results)
     lines = [f"# {scenario.name}: {scenario.title}", "", f"Source: {scenario.source}. {about}", ""]
     for profile in results.profiles():
         lines += [f"## Mean response time, profile {profile} (ms)", "", *mean_table(results, profile, sweep), ""]
-    if scenario.expectations:
-        lines += ["## Expectations", "", *expectation_lines(results)]
+    if judged:
+        lines += ["## Expectations", "", *expectation_lines(judged)]
     lines += paper_lines(results)
     lines += model_lines(results)
     if drawn:

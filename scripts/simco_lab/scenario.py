@@ -7,6 +7,7 @@ import tomllib
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 
+from .catalogue import BACKENDS, PROFILES, WORKLOADS, default, words
 from .errors import ScenarioError
 from .variant import Variant
 
@@ -19,7 +20,7 @@ FEWEST = 100  # transactions of a point, however small the fraction
 class Conditions:
     """The conditions of a point: a value for every dimension, the default if the scenario does not name it."""
 
-    profile: str = "modern"
+    profile: str = default(PROFILES)
     variant: Variant
     delay_ms: float = 10.0  # one way
     jitter_ms: float = 0.0  # one way, +-; packets overtake each other
@@ -27,7 +28,7 @@ class Conditions:
     loss_correlation: float = 0.0  # of neighbouring packets
     lose: str = "both"  # both, request or reply
     rate: float = 100.0  # transactions per second
-    backend: str = "null"  # of the middlebox
+    backend: str = default(BACKENDS)  # of the middlebox
 
     @property
     def short_name(self):
@@ -36,6 +37,17 @@ class Conditions:
                  "loss_correlation": "corr", "rate": "rate"}
         return "_".join(f"{marks.get(name, '')}{shown(value)}" for name, value in self.items()
                         if name in ("profile", "variant") or value != DEFAULTS[name])
+
+    @property
+    def place(self):
+        """Returns the conditions in words, without the variant: "modern, 10 ms, 2.5 %, 100/s"."""
+        parts = [self.profile]
+        for name, form in (("delay_ms", "{:g} ms"), ("jitter_ms", "+-{:g} ms"), ("loss_percent", "{:g} %"),
+                           ("rate", "{:g}/s")):
+            value = getattr(self, name)
+            if value or name == "loss_percent":
+                parts.append(form.format(value))
+        return ", ".join(parts)
 
     def items(self):
         """Returns [(dimension, value)] in the order of the dimensions."""
@@ -50,9 +62,9 @@ DIMENSIONS = tuple(field.name for field in fields(Conditions))
 DEFAULTS = {field.name: field.default for field in fields(Conditions) if field.default is not MISSING}
 NUMBERS = {name for name, value in DEFAULTS.items() if isinstance(value, float)}
 WORDS = {
-    "profile": ("modern", "2006", "tuned"),
+    "profile": tuple(PROFILES),
     "lose": ("both", "request", "reply"),
-    "backend": ("null", "nftables"),
+    "backend": tuple(BACKENDS),
 }
 
 
@@ -296,8 +308,9 @@ def read(path):
     for key in ("title", "matrix", *SCALES):
         if key not in document:
             reader.fail(f"'{key}' is missing")
-    if document.get("workload", "per") not in ("per", "echo"):
-        reader.fail("'workload' must be per or echo", "", "workload")
+    workload = document.get("workload", default(WORKLOADS))
+    if workload not in WORKLOADS:
+        reader.fail(f"'workload' must be {words(WORKLOADS)}", "", "workload")
     if document.get("arrivals", "poisson") not in ("poisson", "constant"):
         reader.fail("'arrivals' must be poisson or constant", "", "arrivals")
     for key in ("warmup", "seed"):
@@ -306,7 +319,6 @@ def read(path):
     reader.check_keys("matrix", document["matrix"])
     if "variant" not in document["matrix"]:
         reader.fail("[matrix] needs 'variant'", "matrix")
-    workload = document.get("workload", "per")
     scenario = Scenario(
         name=path.stem, path=path, title=document["title"], source=document.get("source", ""),
         workload=workload, arrivals=document.get("arrivals", "poisson"),
@@ -316,10 +328,10 @@ def read(path):
         plots=reader.section("plot", document.get("plot", [])),
         expectations=reader.section("expect", document.get("expect", [])),
         paper=reader.section("paper", document.get("paper", [])))
-    if workload == "per" and any(variant.unordered for scale in SCALES
-                                 for variant in scenario.dimensions(scale)["variant"]):
-        reader.fail("unordered variants are for the echo workload: SIMCO's messages are ordered",
-                    "matrix", "variant")
+    ordered = WORKLOADS[workload].always_ordered
+    if ordered and any(variant.unordered for scale in SCALES for variant in scenario.dimensions(scale)["variant"]):
+        able = words([row.name for row in WORKLOADS.values() if not row.always_ordered])
+        reader.fail(f"unordered variants are for the {able} workload: {ordered}", "matrix", "variant")
     return scenario
 
 

@@ -1,48 +1,18 @@
 """Variants: a transport with its number of streams or connections. A scenario names a variant in a word such as
-tcp-4 or sctp-16; a new transport is one row of TRANSPORTS."""
+tcp-4 or sctp-16, which is taken apart and put together here only."""
 
-import re
 from dataclasses import dataclass
 
-from . import model
+from .catalogue import TRANSPORTS, Transport, words
+
+UNORDERED = "unordered"
+FORMS = words([form for transport in TRANSPORTS.values() for form in transport.forms])
 
 
-@dataclass(frozen=True)
-class Transport:
-    """The properties of a transport that the laboratory needs."""
-
-    name: str  # of the programs' --transport
-    label: str  # in figures and reports
-    sysctl_prefix: str  # sysctls of a profile that concern it
-    counters: tuple  # of the kernel, reported if they moved
-    options: bool  # whether a profile's SCTP options concern it
-    initial_window: bool  # whether a profile's route does
-    minimum_rto_ms: float = 0.0  # the paper's retransmission timeout: at least this,
-    rto_over_rtt_ms: float | None = None  # or this much above the RTT
-    module: str | None = None  # of the kernel, which may lack it; None: it never does
-    config: str = ""  # the kernel's option for it
-
-    def rto_ms(self, rtt_ms):
-        """Returns the timeout that the papers assume."""
-        return self.minimum_rto_ms if self.rto_over_rtt_ms is None else rtt_ms + self.rto_over_rtt_ms
-
-
-TRANSPORTS = {transport.name: transport for transport in (
-    Transport(
-        name="tcp", label="TCP", sysctl_prefix="net.ipv4.tcp_", options=False, initial_window=True,
-        rto_over_rtt_ms=model.RTO_TCP_EXTRA_MS,
-        counters=("RetransSegs", "TCPTimeouts", "TCPLossProbes", "TCPFastRetrans", "TCPSlowStartRetrans",
-                  "TCPLostRetransmit", "TCPSpuriousRTOs", "TCPDSACKRecv")),
-    Transport(
-        name="sctp", label="SCTP", sysctl_prefix="net.sctp.", options=True, initial_window=False,
-        minimum_rto_ms=model.RTO_SCTP_MS, module="sctp", config="CONFIG_IP_SCTP",
-        counters=("SctpT3RtxExpireds", "SctpT3Retransmits", "SctpFastRetransmits", "SctpDelaySackExpireds",
-                  "SctpInPktBacklog", "SctpInDataChunkDiscards")),
-)}
-
-_NAME = re.compile(r"(?P<tcp>tcp)(?:-(?P<connections>[1-9]\d{0,3}))?"
-                   r"|sctp-(?:(?P<streams>[1-9]\d{0,4})|(?P<unordered>unordered))")
-FORMS = "tcp, tcp-N, sctp-N or sctp-unordered"
+def number(text, most):
+    """Returns the number from 1 to `most` that `text` spells without leading zeros, or None."""
+    good = text.isascii() and text.isdigit() and text[0] != "0" and int(text) <= most
+    return int(text) if good else None
 
 
 @dataclass(frozen=True)
@@ -58,33 +28,37 @@ class Variant:
     @classmethod
     def parse(cls, name):
         """Returns the variant of that name. Raises ValueError."""
-        match = _NAME.fullmatch(name) if isinstance(name, str) else None
-        if match is None:
-            raise ValueError(f"unknown variant {name!r}; expected {FORMS}")
-        if match["tcp"]:
-            return cls(TRANSPORTS["tcp"], connections=int(match["connections"] or 1))
-        return cls(TRANSPORTS["sctp"], streams=int(match["streams"] or 1), unordered=bool(match["unordered"]))
+        if isinstance(name, str):
+            word, dash, rest = name.partition("-")
+            transport = TRANSPORTS.get(word)
+            if transport and not dash and transport.plain:
+                return cls(transport)
+            if transport and transport.unordered and rest == UNORDERED:
+                return cls(transport, unordered=True)
+            if transport and (count := number(rest, transport.number_max)):
+                return cls(transport, **{transport.number: count})
+        raise ValueError(f"unknown variant {name!r}; expected {FORMS}")
 
-    @property
-    def sweeps_streams(self):
-        """Whether it belongs to a curve over the number of streams."""
-        return self.transport.options and not self.unordered
+    def _suffix(self, before_unordered):
+        if self.unordered:
+            return before_unordered + UNORDERED
+        count = getattr(self, self.transport.number)
+        return "" if self.transport.plain and count == 1 else f"-{count}"
 
     def __str__(self):
-        if self.unordered:
-            return f"{self.transport.name}-unordered"
-        if self.transport.options:
-            return f"{self.transport.name}-{self.streams}"
-        return self.transport.name if self.connections == 1 else f"{self.transport.name}-{self.connections}"
+        return self.transport.name + self._suffix("-")
 
     @property
     def label(self):
         """Its name in figures and reports: TCP-4, SCTP unordered."""
-        if self.unordered:
-            return f"{self.transport.label} unordered"
-        return str(self).replace(self.transport.name, self.transport.label, 1)
+        return self.transport.label + self._suffix(" ")
+
+    @property
+    def sweeps_streams(self):
+        """Whether it belongs to a curve over the number of streams."""
+        return self.transport.number == "streams" and not self.unordered
 
     def options(self):
         """Returns the programs' options that select it, without --connections, which the server does not know."""
-        words = ["--transport", self.transport.name]
-        return words + (["--streams", str(self.streams)] if self.transport.options else [])
+        streams = ["--streams", str(self.streams)] if self.transport.number == "streams" else []
+        return ["--transport", self.transport.name, *streams]

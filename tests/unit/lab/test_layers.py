@@ -1,4 +1,4 @@
-"""Which module of the laboratory imports which, and which may spell the name of a transport."""
+"""Which module of the laboratory imports which, and which may spell the name of what is measured."""
 
 import ast
 import re
@@ -6,21 +6,26 @@ import unittest
 from pathlib import Path
 
 import simco_lab
+from simco_lab import catalogue
 
 FOLDER = Path(simco_lab.__file__).parent
 # From the bottom up: a module imports only from earlier rows.
 LAYERS = (
     ("errors", "model", "pattern", "statistics", "svg"),
-    ("archive", "variant"),
+    ("archive", "catalogue"),
+    ("variant",),
     ("scenario",),
     ("job", "prediction"),
     ("guest", "native", "results"),
-    ("runner", "expectations", "plots"),
-    ("report",),
+    ("runner", "expectations", "plots", "report"),
     ("cli",),
 )
 DRAWING = {"plots"}  # loads matplotlib: nothing that judges or tabulates may need it
-SPELLING = re.compile(r"""["'](tcp|sctp)["'-]""")
+TABLES = (catalogue.TRANSPORTS, catalogue.WORKLOADS, catalogue.BACKENDS, catalogue.PROFILES)
+NAMES = {*(name for table in TABLES for name in table), *catalogue.PROGRAMS} - {"simco-loadgen"}
+OTHERS = {"results": {"nftables"}}  # the tool's own key in what `nft -j` prints
+# A name, or one with more behind it, such as tcp-4 or sctp-unordered.
+SPELLING = re.compile(f"({'|'.join(map(re.escape, sorted(NAMES)))})(-.*)?")
 
 
 def imports(source):
@@ -37,6 +42,13 @@ def upward(layers, module, source):
     row = next(i for i, names in enumerate(layers) if module in names)
     below = {name for names in layers[:row] for name in names}
     return imports(source) - below
+
+
+def spelt(source):
+    """Returns the names of transports, variants, workloads, backends, profiles and servers that are values in
+    `source`."""
+    return {node.value for node in ast.walk(ast.parse(source))
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and SPELLING.fullmatch(node.value)}
 
 
 class Layers(unittest.TestCase):
@@ -57,10 +69,16 @@ class Layers(unittest.TestCase):
     def test_an_import_that_runs_up_is_found(self):
         self.assertEqual(upward(LAYERS, "model", "from .report import table"), {"report"})
         self.assertEqual(upward(LAYERS, "results", "from . import guest, pattern"), {"guest"})
+        self.assertEqual(upward(LAYERS, "report", "from .expectations import check"), {"expectations"})
 
-    def test_transports_are_spelt_in_one_place(self):
-        spelling = {module for module, source in self.modules().items() if SPELLING.search(source)}
-        self.assertLessEqual(spelling, {"variant"})
+    def test_what_is_measured_is_named_in_one_place(self):
+        for module, source in self.modules().items():
+            if module != "catalogue":
+                self.assertEqual(spelt(source) - OTHERS.get(module, set()), set(), module)
+
+    def test_a_name_elsewhere_is_found(self):
+        self.assertEqual(spelt('if name.startswith("tcp-") or point.backend == "null": "a tcp"'), {"tcp-", "null"})
+        self.assertEqual(spelt("'sctp-unordered'; 'simco-echo'; f'{x}2006'"), {"sctp-unordered", "simco-echo", "2006"})
 
 
 if __name__ == "__main__":

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy
 from simco_lab import errors, expectations, job, pattern, prediction, results, scenario
-from simco_lab.variant import TRANSPORTS, Variant
+from simco_lab.catalogue import TRANSPORTS
+from simco_lab.variant import Variant
 
 SAMPLES = """\
 index,tid,stream,scheduled_ns,sent_ns,received_ns,outcome

@@ -1,10 +1,12 @@
 """Scenario files: the points of a correct file, and the line at which an incorrect file is wrong."""
 
+import dataclasses
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
-from simco_lab import job, scenario, variant
+from simco_lab import catalogue, job, prediction, scenario, variant
 
 GOOD = """\
 title = "A trial"
@@ -54,11 +56,26 @@ class Reading(unittest.TestCase):
                 ("sctp-1", ("sctp", 1, 1, False), "SCTP-1"), ("sctp-16", ("sctp", 16, 1, False), "SCTP-16"),
                 ("sctp-unordered", ("sctp", 1, 1, True), "SCTP unordered")):
             parsed = variant.Variant.parse(name)
-            self.assertEqual(parsed, variant.Variant(variant.TRANSPORTS[transport], streams, connections, unordered))
+            self.assertEqual(parsed, variant.Variant(catalogue.TRANSPORTS[transport], streams, connections, unordered))
             self.assertEqual((str(parsed), parsed.label), (name, label))
-        for name in ("tcp-0", "sctp", "sctp-0", "udp", "sctp-16-unordered", 4):
+        for name in ("tcp-0", "tcp-10000", "tcp-01", "tcp-", "tcp-unordered", "sctp", "sctp-0", "sctp-100000",
+                     "udp", "udp-2", "sctp-16-unordered", "", 4):
             with self.assertRaises(ValueError):
                 variant.Variant.parse(name)
+
+    def test_a_further_transport_is_a_row(self):
+        row = dataclasses.replace(catalogue.TRANSPORTS["tcp"], name="udp", label="UDP", number="connections", number_max=2,
+                                  minimum_rto_ms=None, rto_over_rtt_ms=None)
+        with mock.patch.dict(catalogue.TRANSPORTS, udp=row):
+            points = list(parse(GOOD.replace('"tcp-4"', '"udp-2"').replace('"sctp-unordered"', '"udp"')).points("full"))
+            with self.assertRaises(ValueError):
+                variant.Variant.parse("udp-3")
+        self.assertEqual({str(point.variant) for point in points}, {"udp-2", "sctp-16", "udp"})
+        lossy = next(point for point in points if str(point.variant) == "udp-2" and point.loss_percent)
+        self.assertEqual(lossy.variant.label, "UDP-2")
+        self.assertIn("--transport udp ", job.Job(lossy).files["settings"])
+        self.assertIsNone(prediction.predicted(lossy))
+        self.assertEqual(prediction.marks(lossy, "rate"), [])
 
     def test_every_shipped_scenario(self):
         self.assertTrue(scenario.available())

@@ -1,0 +1,147 @@
+"""What the laboratory can measure: transports, workloads, the middlebox's backends, and profiles of the end systems.
+Each is a row of a table here; no other module spells their names."""
+
+from dataclasses import dataclass
+
+from . import model
+
+
+def table(*rows):
+    """Returns {name: row}; the first row is the default."""
+    return {row.name: row for row in rows}
+
+
+def default(rows):
+    return next(iter(rows))
+
+
+@dataclass(frozen=True)
+class Transport:
+    """The properties of a transport that the laboratory needs."""
+
+    name: str  # of the programs' --transport
+    label: str  # in figures and reports
+    number: str  # what N in the variant NAME-N counts: streams or connections
+    number_max: int
+    plain: bool  # whether NAME alone is a variant, with N = 1
+    unordered: bool  # whether NAME-unordered is
+    sysctl_prefix: str  # sysctls of a profile that concern it
+    counters: tuple  # of the kernel, reported if they moved
+    options: bool  # whether a profile's SCTP options concern it
+    initial_window: bool  # whether a profile's route does
+    minimum_rto_ms: float | None = None  # the papers' retransmission timeout: at least this,
+    rto_over_rtt_ms: float | None = None  # or this much above the RTT
+    module: str | None = None  # of the kernel, which may lack it; None: it never does
+    config: str = ""  # the kernel's option for it
+    guest_modules: tuple = ()  # that the guest loads for it
+
+    @property
+    def modelled(self):
+        """Whether the papers' model knows it."""
+        return self.minimum_rto_ms is not None or self.rto_over_rtt_ms is not None
+
+    def rto_ms(self, rtt_ms):
+        """Returns the timeout that the papers assume, of a transport that they model."""
+        return self.minimum_rto_ms if self.rto_over_rtt_ms is None else rtt_ms + self.rto_over_rtt_ms
+
+    @property
+    def forms(self):
+        """The forms of its variants' names."""
+        return [*([self.name] if self.plain else []), f"{self.name}-N",
+                *([f"{self.name}-unordered"] if self.unordered else [])]
+
+
+TRANSPORTS = table(
+    Transport(
+        name="tcp", label="TCP", number="connections", number_max=9999, plain=True, unordered=False,
+        sysctl_prefix="net.ipv4.tcp_", options=False, initial_window=True, rto_over_rtt_ms=model.RTO_TCP_EXTRA_MS,
+        counters=("RetransSegs", "TCPTimeouts", "TCPLossProbes", "TCPFastRetrans", "TCPSlowStartRetrans",
+                  "TCPLostRetransmit", "TCPSpuriousRTOs", "TCPDSACKRecv")),
+    Transport(
+        name="sctp", label="SCTP", number="streams", number_max=99999, plain=False, unordered=True,
+        sysctl_prefix="net.sctp.", options=True, initial_window=False, minimum_rto_ms=model.RTO_SCTP_MS,
+        counters=("SctpT3RtxExpireds", "SctpT3Retransmits", "SctpFastRetransmits", "SctpDelaySackExpireds",
+                  "SctpInPktBacklog", "SctpInDataChunkDiscards"),
+        module="sctp", config="CONFIG_IP_SCTP",
+        guest_modules=("crc32c_generic", "sctp", "sctp_diag", "udp_tunnel", "ip6_udp_tunnel")),
+)
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What simco-loadgen sends, and the program that answers."""
+
+    name: str  # of simco-loadgen's --workload
+    server: str  # a program
+    server_options: tuple = ()
+    backend: bool = False  # whether the server has --backend
+    always_ordered: str = ""  # why there are no unordered variants; empty: there are
+
+
+WORKLOADS = table(
+    Workload("per", server="simco-middlebox", server_options=("--allow-anonymous",), backend=True,
+             always_ordered="SIMCO's messages are ordered"),
+    Workload("echo", server="simco-echo"),
+)
+
+
+@dataclass(frozen=True)
+class Backend:
+    """A backend of the middlebox."""
+
+    name: str  # of simco-middlebox's --backend
+    options: tuple = ()
+    guest_modules: tuple = ()
+
+
+BACKENDS = table(
+    Backend("null"),
+    Backend("nftables", options=("--internal-if", "inner", "--external-if", "right"),
+            guest_modules=("nft_objref", "nft_ct", "nf_conntrack")),
+)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Settings of both end systems. A job leaves out those that do not concern its transport."""
+
+    name: str
+    sysctls: tuple = ()  # (key, value)
+    route: str = ""  # words of `ip route`
+    sctp_options: str = ""  # of both programs
+    needs: tuple = ()  # (command that works if the kernel has it, what that is)
+    guest_modules: tuple = ()
+
+
+# The kernel's SCTP parameters: what a program gets that sets none of its own.
+KERNEL_SCTP = ("--sctp-rto-initial 3000 --sctp-rto-min 1000 --sctp-sack-delay 200"
+               " --sctp-heartbeat 30000 --sctp-buffer 106496 --sctp-i-bit false")
+PROFILES = table(
+    # The distribution's defaults.
+    Profile("modern", sctp_options=KERNEL_SCTP),
+    # As close to Linux 2.6.16 as this kernel gets: no RACK, no tail-loss probe, BIC.
+    Profile(
+        "2006",
+        sysctls=(("net.ipv4.tcp_recovery", "0"),
+                 ("net.ipv4.tcp_early_retrans", "0"),
+                 ("net.ipv4.tcp_frto", "0"),
+                 ("net.ipv4.tcp_autocorking", "0"),
+                 ("net.ipv4.tcp_ecn", "0"),
+                 ("net.ipv4.tcp_no_metrics_save", "1"),
+                 ("net.ipv4.tcp_slow_start_after_idle", "1"),
+                 ("net.ipv4.tcp_congestion_control", "bic")),
+        route="initcwnd 3", sctp_options=KERNEL_SCTP, guest_modules=("tcp_bic",),
+        needs=(("sysctl -w net.ipv4.tcp_congestion_control=bic", "BIC (CONFIG_TCP_CONG_BIC)"),)),
+    # Our programs' defaults, with the sysctls that doc/sctp.md recommends.
+    Profile("tuned", sysctls=(("net.sctp.rto_alpha_exp_divisor", "1"), ("net.sctp.rto_beta_exp_divisor", "0"))),
+)
+
+PROGRAMS = ("simco-loadgen", *(workload.server for workload in WORKLOADS.values()), "simcoctl")
+GUEST_MODULES = tuple(module for rows in (TRANSPORTS, BACKENDS, PROFILES) for row in rows.values()
+                      for module in row.guest_modules)
+
+
+def words(names):
+    """Returns "a, b or c"."""
+    *most, last = names
+    return f"{', '.join(most)} or {last}" if most else last
