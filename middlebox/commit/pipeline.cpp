@@ -142,7 +142,7 @@ bool CommitPipeline::begin_batch(Instant now) {
 void CommitPipeline::refuse_overridden(Instant now) {
   std::size_t kept = 0;
   for (std::size_t i = 0; i < batch_.size(); ++i) {
-    auto& change = batch_.changes[i];
+    const auto& change = batch_.changes[i];
     const auto& origin = batch_.origins[i];
     if (engine_.overridden(origin.slot, change)) {
       settle(change, origin, ChangeResult::kOverridden, now);
@@ -231,13 +231,12 @@ void CommitPipeline::settle_batch(Instant now) {
   batch_.clear();
 }
 
-void CommitPipeline::settle(RuleChange& change, const ChangeOrigin& origin, ChangeResult result,
-                            Instant now) {
-  if (change.kind == RuleChange::Kind::kRemove) {
-    // The rule's end may be the end of what is known of its owner.
-    owner_name_ = change.before.owner_name;
-    change.before.owner_name = owner_name_;
-  }
+void CommitPipeline::settle(const RuleChange& change, const ChangeOrigin& origin,
+                            ChangeResult result, Instant now) {
+  // Its name is needed below, and the rule may be the last thing that keeps it.
+  const auto owner = change.rule().owner;
+  const bool ends = change.kind == RuleChange::Kind::kRemove;
+  if (ends) engine_.hold(owner);
   const auto outcome = engine_.settle(origin.slot, change, result, now);
   Requester* const requester = origin.requester;
   rule::Decision decision{change, result, {}, {}, outcome.ended_by};
@@ -248,6 +247,7 @@ void CommitPipeline::settle(RuleChange& change, const ChangeOrigin& origin, Chan
   times_.settled(decision);
   observer_.on_decided(decision);
   if (outcome.event) observer_.on_rule_event(*outcome.event, requester);
+  if (ends) engine_.release(owner);
   for (const auto pid : outcome.completed_disables) complete_disable(pid, now);
   if (requester == nullptr) {
     if (!outcome.event) observer_.on_expiry_failed(change.before.pid);

@@ -126,7 +126,7 @@ class CommitPipeline final : private backend::Backend::Client, private Journal::
 
   // Settle
   void settle_batch(Instant now);
-  void settle(rule::RuleChange& change, const ChangeOrigin& origin, rule::ChangeResult result,
+  void settle(const rule::RuleChange& change, const ChangeOrigin& origin, rule::ChangeResult result,
               Instant now);
   void answer(Requester& requester, TransactionId tid, policy::Transaction transaction,
               const Body& reply);
@@ -155,7 +155,6 @@ class CommitPipeline final : private backend::Backend::Client, private Journal::
   std::vector<std::size_t> removals_at_;    ///< where they are in the batch
 
   std::unordered_map<PolicyRuleId, Disabling> disabling_;
-  std::string owner_name_;  ///< scratch
 };
 
 }  // namespace simco::middlebox

@@ -114,6 +114,8 @@ class PolicyEngine {
   /// until then, and as long as the agent owns rules.
   AgentId acquire(std::string_view name) { return agents_.acquire(name); }
   void release(AgentId agent) { agents_.release(agent); }
+  /// As acquire(), for an agent that has a session or rules; end it with release() too.
+  void hold(AgentId agent) { agents_.hold(agent); }
   /// Returns the agent called `name`, if it has a session or rules.
   std::optional<AgentId> find(std::string_view name) const { return agents_.find(name); }
   /// Returns the name of an agent; valid until the next acquire().

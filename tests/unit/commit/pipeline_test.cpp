@@ -483,6 +483,28 @@ TEST(CommitPipeline, ARuleThatADisableRuleHasEndedCannotBeExtended) {
   EXPECT_EQ(box.engine.rule_count(), 1U);
 }
 
+// Whoever may see it is told, by a name that nothing else keeps any longer.
+TEST(CommitPipeline, TheLastRuleOfAnAgentThatHasGoneEnds) {
+  MiddleboxCore::Options options;
+  policy::AgentPolicy watcher;
+  watcher.name = "watcher";
+  watcher.may_see = {"an agent with a name that is not short"};
+  options.directory = {};
+  options.directory.add(watcher);
+  MiddleboxCore box(std::move(options));
+  auto& seer = box.agent(watcher.name);
+  auto& gone = box.agent(watcher.may_see[0]);
+  auto request = pinhole();
+  request.lifetime = {1};
+  ASSERT_EQ(refusal(box.ask(gone, request)), std::nullopt);
+  box.engine.release(gone.agent());
+  seer.events.clear();
+  box.advance(2s);
+  ASSERT_EQ(seer.events.size(), 1U);
+  EXPECT_EQ(seer.events[0].lifetime, Lifetime{0});
+  EXPECT_EQ(box.engine.agent_count(), 1U);
+}
+
 // The middlebox was killed between the disable rule and the end of what it hits.
 TEST(CommitPipeline, ADisableRuleFromBeforeARestartEndsWhatItHits) {
   MiddleboxCore box;
