@@ -1,6 +1,5 @@
 // simco-middlebox: parses the options, creates backend, store, metrics and server, and runs the
-// event loop until a signal ends it. SIGHUP reloads the configuration. Only this file names a
-// concrete backend.
+// event loop until a signal ends it. SIGHUP reloads the configuration.
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
 
@@ -15,8 +14,7 @@
 #include <optional>
 #include <stdexcept>
 
-#include "middlebox/backend/nftables/nftables_backend.hpp"
-#include "middlebox/backend/null_backend.hpp"
+#include "middlebox/backends/table.hpp"
 #include "middlebox/config/options.hpp"
 #include "middlebox/observe/log.hpp"
 #include "middlebox/observe/metrics.hpp"
@@ -32,56 +30,9 @@ using namespace simco;
 /// Exit status if another middlebox has taken over the rules: a restart would take them back.
 constexpr int kTakenOver = 3;
 
-backend::nftables::Options nftables_options(const middlebox::Settings& settings) {
-  const auto& router = settings.router;
-  const auto& nat = settings.server.nat;
-  backend::nftables::Options options;
-  options.table = router.table;
-  options.own_table = router.own_table;
-  options.internal_if = router.internal_if;
-  options.external_if = router.external_if;
-  options.allow_outbound = router.allow_outbound;
-  options.claim_table = router.claim_table;
-  options.keep_on_stop = router.keep_rules;
-  options.nat = nat.mode != policy::Mode::kFirewall;
-  const auto pool_of = [](const policy::AddressRange& range) {
-    return backend::nftables::Pool{range.first, policy::advance(range.first, range.count - 1)};
-  };
-  for (const auto& range : nat.outside) options.outside_pool.push_back(pool_of(range));
-  for (const auto& range : nat.inside) options.inside_pool.push_back(pool_of(range));
-  options.first_port = nat.first_port;
-  options.last_port = nat.last_port;
-  return options;
-}
-
-/// Warns if IP forwarding is disabled, a common mistake.
-void warn_unless_forwarding() {
-  for (const char* path :
-       {"/proc/sys/net/ipv4/ip_forward", "/proc/sys/net/ipv6/conf/all/forwarding"}) {
-    std::FILE* file = std::fopen(path, "r");
-    if (file == nullptr) continue;
-    if (std::fgetc(file) == '0') spdlog::warn("{} is 0: the kernel forwards no packets", path);
-    std::fclose(file);
-  }
-}
-
-std::unique_ptr<backend::Backend> make_backend(boost::asio::io_context& io,
-                                               const middlebox::Settings& settings) {
-  if (settings.backend == "nftables") {
-    auto backend =
-        std::make_unique<backend::nftables::NftablesBackend>(io, nftables_options(settings));
-    warn_unless_forwarding();
-    spdlog::info("backend nftables: table inet {}, internal {}, external {}", settings.router.table,
-                 settings.router.internal_if, settings.router.external_if);
-    return backend;
-  }
-  spdlog::warn("backend null: rules are not enforced; no traffic is filtered or translated");
-  return std::make_unique<backend::NullBackend>();
-}
-
 std::unique_ptr<store::Store> make_store(const middlebox::Settings& settings) {
   if (settings.state.empty()) return nullptr;
-  using Sync = store::SqliteStore::Sync;
+  using store::Sync;
   auto made =
       store::make_store(settings.state, settings.state_on_disk ? Sync::kDisk : Sync::kSystem);
   if (!made) throw std::runtime_error("--state: " + made.error());
@@ -103,7 +54,7 @@ void raise_descriptor_limit(middlebox::ServerOptions& options) {
 void reload(middlebox::Server& server, middlebox::Settings& settings,
             middlebox::ServiceManager& manager, int argc, char** argv) {
   manager.reloading();
-  auto fresh = middlebox::parse_settings(argc, argv);
+  auto fresh = middlebox::parse_settings(argc, argv, middlebox::backend_table());
   if (!fresh) {
     auto text = fresh.error().text;
     while (text.ends_with('\n')) text.pop_back();
@@ -128,7 +79,7 @@ int run(middlebox::Settings& settings, int argc, char** argv) {
   boost::asio::io_context io(BOOST_ASIO_CONCURRENCY_HINT_UNSAFE);
   // Set up first: a signal during the start is kept and causes an orderly stop.
   boost::asio::signal_set signals(io, SIGTERM, SIGINT, SIGHUP);
-  const auto backend = make_backend(io, settings);
+  const auto backend = settings.backend->make(io, settings);
   std::optional<middlebox::Metrics> metrics;
   if (!settings.metrics.empty()) metrics.emplace();
   const auto store = make_store(settings);
@@ -140,7 +91,7 @@ int run(middlebox::Settings& settings, int argc, char** argv) {
   }
   // Nothing else can fail: replace the kernel's table.
   server.start();
-  middlebox::drop_privileges(settings.backend == "nftables");
+  middlebox::drop_privileges(settings.backend->needs_net_admin());
   middlebox::ServiceManager manager(io);
   std::function<void(const boost::system::error_code&, int)> on_signal =
       [&](const boost::system::error_code& error, int signal) {
@@ -173,7 +124,7 @@ int run(middlebox::Settings& settings, int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  auto settings = simco::middlebox::parse_settings(argc, argv);
+  auto settings = simco::middlebox::parse_settings(argc, argv, simco::middlebox::backend_table());
   if (!settings) {
     const auto& [text, code] = settings.error();
     std::fputs(text.c_str(), code == 0 ? stdout : stderr);

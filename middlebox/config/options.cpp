@@ -8,6 +8,7 @@
 #include <boost/asio/ip/address.hpp>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <sstream>
 
 #include "middlebox/config/agents.hpp"
@@ -23,7 +24,14 @@ namespace simco::middlebox {
 namespace {
 
 struct Raw {
+  explicit Raw(BackendTable table) : backends(table), backend(table.front().name) {
+    for (const auto& row : table) types.push_back(row.make());
+  }
+
   Settings settings;
+  BackendTable backends;
+  std::vector<std::unique_ptr<BackendType>> types;  ///< one for each row
+  std::string backend;
   cli::TransportArguments transport;
   double message_timeout_s = 60;
   std::string mode = "firewall";
@@ -31,42 +39,16 @@ struct Raw {
   std::vector<std::string> inside;
   std::string ports = "1024-65535";
   std::string pooling = "paired";
-  std::string table_mode = "own";
-  std::string claim_table = "auto";
   std::string state_sync = "disk";
   std::string config;
   bool allow_anonymous = false;
-  std::optional<bool> keep_rules;
   std::string require = "none";
 };
 
-void declare_router(CLI::App& app, Raw& raw) {
-  auto& router = raw.settings.router;
-  app.add_option("--internal-if", router.internal_if,
-                 "nftables: interface towards the internal network");
-  app.add_option("--external-if", router.external_if,
-                 "nftables: interface towards the external network");
-  app.add_option("--table", router.table, "nftables: name of the table (family inet)")
-      ->capture_default_str();
-  app.add_option(
-         "--table-mode", raw.table_mode,
-         "nftables: own (the middlebox has a table of its own) or shared (it uses the site's "
-         "table, whose chains jump to simco-forward, simco-prerouting and simco-postrouting)")
-      ->check(CLI::IsMember({"own", "shared"}))
-      ->capture_default_str();
-  app.add_option("--claim-table", raw.claim_table,
-                 "nftables: auto (from Linux 6.9 on, prevent other programs from changing or "
-                 "flushing the middlebox's own table while it runs) or no (allow it, and repair "
-                 "the table afterwards)")
-      ->check(CLI::IsMember({"auto", "no"}))
-      ->capture_default_str();
-  app.add_flag(
-      "--allow-outbound", router.allow_outbound,
-      "nftables: let flows from internal to external pass without rules, with their replies");
-  app.add_flag_function(
-      "--keep-rules", [&raw](std::int64_t count) { raw.keep_rules = count > 0; },
-      "nftables: leave the table in the kernel after an orderly stop, so that its rules stay in "
-      "force until they expire (default with --state; --keep-rules=false turns it off)");
+std::vector<std::string> names_of(BackendTable backends) {
+  std::vector<std::string> result;
+  for (const auto& row : backends) result.emplace_back(row.name);
+  return result;
 }
 
 void declare_limits(CLI::App& app, Raw& raw) {
@@ -103,10 +85,10 @@ void declare(CLI::App& app, Raw& raw) {
       ->capture_default_str();
   app.add_option("--port", server.listen.port, "Port to listen on; 0: any free port")
       ->capture_default_str();
-  app.add_option("--backend", raw.settings.backend, "What enforces the rules")
-      ->check(CLI::IsMember({"null", "nftables"}))
+  app.add_option("--backend", raw.backend, "What enforces the rules")
+      ->check(CLI::IsMember(names_of(raw.backends)))
       ->capture_default_str();
-  declare_router(app, raw);
+  for (const auto& type : raw.types) type->declare(app);
   app.add_option("--mode", raw.mode, "Type of middlebox: firewall, traditional NAT or twice NAT")
       ->check(CLI::IsMember({"firewall", "nat", "twice-nat"}))
       ->capture_default_str();
@@ -178,7 +160,8 @@ struct FileParts {
 
 /// Appends each option of the file that is not on the command line to `words`, and reads the rest.
 std::optional<std::string> read_file(const std::string& path, const CLI::App& app,
-                                     std::vector<std::string>& words, FileParts& parts) {
+                                     BackendTable backends, std::vector<std::string>& words,
+                                     FileParts& parts) {
   std::ifstream stream(path);
   std::stringstream text;
   if (!stream || !(text << stream.rdbuf())) return "cannot read configuration file " + path;
@@ -202,7 +185,7 @@ std::optional<std::string> read_file(const std::string& path, const CLI::App& ap
                          path, line, name);
     if (option->count() != 0) continue;  // the command line wins
     CLI::App probe;
-    Raw scratch;
+    Raw scratch(backends);
     declare(probe, scratch);
     const std::string word = "--" + name + "=" + *value;
     try {
@@ -276,7 +259,7 @@ std::optional<std::string> judge_state(Raw& raw) {
   auto& settings = raw.settings;
   settings.state_on_disk = raw.state_sync == "disk";
   if (settings.state.empty()) return std::nullopt;
-  const auto store = store::make_store(settings.state, store::SqliteStore::Sync::kDisk);
+  const auto store = store::make_store(settings.state, store::Sync::kDisk);
   return store ? std::nullopt : std::optional("--state: " + store.error());
 }
 
@@ -306,27 +289,11 @@ std::optional<std::string> set_nat(const Raw& raw, policy::NatTable::Options& na
   return std::nullopt;
 }
 
-std::optional<std::string> judge_router(Raw& raw) {
-  auto& router = raw.settings.router;
-  router.own_table = raw.table_mode == "own";
-  // Stored rules must stay in force while the middlebox restarts.
-  router.keep_rules = raw.keep_rules.value_or(!raw.settings.state.empty());
-  router.claim_table = raw.claim_table == "auto";
-  if (raw.settings.backend != "nftables") {
-    if (router.internal_if.empty() && router.external_if.empty()) return std::nullopt;
-    return "--internal-if and --external-if require --backend nftables";
-  }
-  if (router.internal_if.empty() || router.external_if.empty()) {
-    return "--backend nftables requires --internal-if NAME and --external-if NAME";
-  }
-  if (router.internal_if == router.external_if) {
-    return "--internal-if and --external-if must name different interfaces";
-  }
-  const bool plain = router.table.find_first_not_of(
-                         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQR"
-                         "STUVWXYZ0123456789_-") == std::string::npos;
-  if (!plain || router.table.empty() || router.table.size() > kTableNameMax) {
-    return "--table: expected a name of letters, digits, - and _, got '" + router.table + "'";
+std::optional<std::string> choose_backend(Raw& raw) {
+  for (std::size_t i = 0; i < raw.types.size(); ++i) {
+    const bool chosen = raw.backends[i].name == raw.backend;
+    if (const auto error = raw.types[i]->check(chosen, raw.settings)) return error;
+    if (chosen) raw.settings.backend = std::move(raw.types[i]);
   }
   return std::nullopt;
 }
@@ -346,12 +313,13 @@ UsageExit wrong(const std::string& what) {
 
 }  // namespace
 
-std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* argv) {
+std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* argv,
+                                                  BackendTable backends) {
   std::vector<std::string> words(argv + 1, argv + argc);
-  Raw raw;
+  Raw raw(backends);
   FileParts parts;
   {
-    Raw first;
+    Raw first(backends);
     CLI::App app("SIMCO (RFC 4540) middlebox");
     declare(app, first);
     try {
@@ -364,7 +332,7 @@ std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* a
       return std::unexpected(wrong(error.what()));
     }
     if (!first.config.empty()) {
-      if (const auto error = read_file(first.config, app, words, parts)) {
+      if (const auto error = read_file(first.config, app, backends, words, parts)) {
         return std::unexpected(wrong(*error));
       }
     }
@@ -379,12 +347,12 @@ std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* a
   if (const auto error = set_listeners(raw, parts)) return std::unexpected(wrong(*error));
   if (const auto error = judge_metrics(raw.settings.metrics)) return std::unexpected(wrong(*error));
   if (const auto error = judge_state(raw)) return std::unexpected(wrong(*error));
-  if (const auto error = judge_router(raw)) return std::unexpected(wrong(*error));
+  if (const auto error = choose_backend(raw)) return std::unexpected(wrong(*error));
   if (const auto error = set_nat(raw, server.nat)) return std::unexpected(wrong(*error));
   server.message_timeout =
       std::chrono::milliseconds(static_cast<std::int64_t>(raw.message_timeout_s * 1000));
   raw.settings.options = effective_options(app);
-  return raw.settings;
+  return std::move(raw.settings);
 }
 
 void share_descriptors(ServerOptions& options, std::size_t descriptors) {

@@ -3,29 +3,18 @@
 
 #include <expected>
 #include <map>
-#include <optional>
+#include <memory>
 #include <string>
 
+#include "middlebox/config/backend_type.hpp"
 #include "middlebox/serve/server.hpp"
 
 namespace simco::middlebox {
 
-/// Options of the nftables backend.
-struct RouterSettings {
-  std::string internal_if;
-  std::string external_if;
-  std::string table = "simco";
-  bool own_table = true;        ///< false: chains of the site's table jump to ours
-  bool allow_outbound = false;  ///< flows from internal to external need no rule
-  bool keep_rules = false;      ///< leave the table in the kernel at an orderly stop
-  bool claim_table = true;      ///< prevent others from changing the own table, if the kernel can
-};
-
 /// Everything that main needs to build the program.
 struct Settings {
   ServerOptions server;
-  std::string backend = "null";
-  RouterSettings router;
+  std::unique_ptr<BackendType> backend;  ///< that enforces the rules
   std::string state;          ///< where rules are stored: a file, or redis://...; empty: nowhere
   bool state_on_disk = true;  ///< a state file must be on disk before a reply is sent
   std::string log_level = "info";
@@ -42,8 +31,10 @@ struct UsageExit {
   int code = 2;
 };
 
-/// Parses the command line and the configuration file that it names.
-std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* argv);
+/// Parses the command line and the configuration file that it names. `backends` must outlive the
+/// result.
+std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* argv,
+                                                  BackendTable backends);
 
 /// Limits connections without a session to a quarter of the `descriptors` that the process may have
 /// open, and the TLS handshakes of all addresses together to another quarter.

@@ -5,14 +5,12 @@
 #include <memory>
 #include <string>
 
-#include "middlebox/store/sqlite_store.hpp"
 #include "middlebox/store/store.hpp"
 
 namespace simco::store {
 
 /// Returns the store at `where`: a file for SQLite, or redis://... (see RedisAddress). Returns an
 /// error message if `where` is invalid. Nothing is opened yet.
-std::expected<std::unique_ptr<Store>, std::string> make_store(const std::string& where,
-                                                              SqliteStore::Sync sync);
+std::expected<std::unique_ptr<Store>, std::string> make_store(const std::string& where, Sync sync);
 
 }  // namespace simco::store

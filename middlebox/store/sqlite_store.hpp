@@ -14,12 +14,6 @@ namespace simco::store {
 /// One thread at a time; one process at a time.
 class SqliteStore final : public Store {
  public:
-  /// When a batch counts as stored.
-  enum class Sync : std::uint8_t {
-    kDisk,    ///< on disk: survives a power failure
-    kSystem,  ///< with the operating system: survives a crash of the process
-  };
-
   /// Nothing is touched before open().
   SqliteStore(std::string path, Sync sync) : path_(std::move(path)), sync_(sync) {}
   ~SqliteStore() override;

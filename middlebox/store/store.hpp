@@ -56,6 +56,12 @@ struct Contents {
   Counters counters;
 };
 
+/// When a batch counts as stored.
+enum class Sync : std::uint8_t {
+  kDisk,    ///< on disk: survives a power failure
+  kSystem,  ///< with the operating system: survives a crash of the process
+};
+
 /// Used by one thread at a time. Calls may block for as long as the medium takes.
 class Store {
  public:

@@ -59,7 +59,7 @@ class Place {
   }
   std::unique_ptr<Store> make() {
     if (kind_ == "memory") return std::make_unique<store::MemoryStore>(memory_);
-    auto made = store::make_store(where, store::SqliteStore::Sync::kDisk);
+    auto made = store::make_store(where, store::Sync::kDisk);
     EXPECT_TRUE(made) << made.error();
     return std::move(*made);
   }
@@ -203,7 +203,7 @@ TEST_F(Sqlite, SaysWhatIsWrong) {
   std::ofstream(place.where) << "This is a text that is long enough not to be an empty database.\n"
                              << std::string(2000, 'x');
   EXPECT_NE(complaint([&] { place.contents(); }).find("not a database"), std::string::npos);
-  const auto nowhere = store::make_store("/nowhere/rules", store::SqliteStore::Sync::kDisk);
+  const auto nowhere = store::make_store("/nowhere/rules", store::Sync::kDisk);
   EXPECT_EQ(complaint([&] { (*nowhere)->open(); }), "/nowhere/rules: No such file or directory");
 }
 
@@ -242,8 +242,7 @@ TEST_F(Redis, ConnectsAgain) {
 
 TEST_F(Redis, NamesAreSeparate) {
   const auto other = [&] {
-    return std::move(
-        *store::make_store(place.where + "?name=other", store::SqliteStore::Sync::kDisk));
+    return std::move(*store::make_store(place.where + "?name=other", store::Sync::kDisk));
   };
   const auto first = place.make();
   first->open();
@@ -257,7 +256,7 @@ TEST_F(Redis, NamesAreSeparate) {
 
 TEST_F(Redis, WaitsForReplicasWhereTold) {
   const auto where = place.where + "?replicas=1";
-  const auto store = std::move(*store::make_store(where, store::SqliteStore::Sync::kDisk));
+  const auto store = std::move(*store::make_store(where, store::Sync::kDisk));
   store->open();
   EXPECT_NE(complaint([&] { store->write({{entry(1, "one")}, {}}); }).find("0 of 1 replicas"),
             std::string::npos);
@@ -272,7 +271,7 @@ TEST_F(Redis, AsksForAPassword) {
   RedisServer guarded({"--requirepass", "secret"});
   const auto open = [&](const std::string& who) {
     const auto where = "redis://" + who + "127.0.0.1:" + std::to_string(guarded.port()) + "/3";
-    return complaint([&] { (*store::make_store(where, store::SqliteStore::Sync::kDisk))->open(); });
+    return complaint([&] { (*store::make_store(where, store::Sync::kDisk))->open(); });
   };
   EXPECT_NE(open("").find("NOAUTH"), std::string::npos);
   const auto wrong = open(":wrong@");

@@ -6,6 +6,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "middlebox/backends/nftables_type.hpp"
+#include "middlebox/backends/table.hpp"
 #include "tests/support/folder.hpp"
 
 namespace simco::middlebox {
@@ -13,7 +15,7 @@ namespace {
 
 std::expected<Settings, UsageExit> parse(std::vector<const char*> words) {
   words.insert(words.begin(), "simco-middlebox");
-  return parse_settings(static_cast<int>(words.size()), words.data());
+  return parse_settings(static_cast<int>(words.size()), words.data(), backend_table());
 }
 
 /// A configuration file that goes away with the test.
@@ -66,7 +68,7 @@ TEST(Options, Defaults) {
   EXPECT_EQ(settings->server.listen.port, 7626);
   EXPECT_EQ(settings->server.lifetime_max_s, 3600U);
   EXPECT_EQ(settings->server.message_timeout, std::chrono::seconds(60));
-  EXPECT_EQ(settings->backend, "null");
+  EXPECT_FALSE(settings->backend->needs_net_admin()) << "it enforces nothing";
   EXPECT_EQ(settings->log_level, "info");
 }
 
@@ -169,9 +171,14 @@ TEST(Options, TheDocumentedExampleIsTaken) {
 
 TEST(Options, RulesThatAreKeptStayInTheKernelToo) {
   const auto kept = [](std::vector<const char*> words) {
+    for (const char* word : {"--backend", "nftables", "--internal-if", "a", "--external-if", "b"}) {
+      words.push_back(word);
+    }
     const auto settings = parse(std::move(words));
     EXPECT_TRUE(settings);
-    return settings && settings->router.keep_rules;
+    const auto* type =
+        settings ? dynamic_cast<const NftablesType*>(settings->backend.get()) : nullptr;
+    return type != nullptr && type->options().keep_on_stop;
   };
   const std::string state = testing::TempDir() + "simco-options-state";
   EXPECT_FALSE(kept({}));

@@ -1,0 +1,32 @@
+// --backend nftables: interfaces, its table, and what of it outlives the process.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "middlebox/backend/nftables/options.hpp"
+#include "middlebox/config/backend_type.hpp"
+
+namespace simco::middlebox {
+
+class NftablesType final : public BackendType {
+ public:
+  void declare(CLI::App& app) override;
+  std::optional<std::string> check(bool chosen, const Settings& settings) override;
+  bool needs_net_admin() const override { return true; }
+  std::unique_ptr<backend::Backend> make(boost::asio::io_context& io,
+                                         const Settings& settings) const override;
+  /// What was asked for; complete once check() has been called.
+  const backend::nftables::Options& options() const { return options_; }
+
+ private:
+  backend::nftables::Options options_;
+  std::string table_mode_ = "own";
+  std::string claim_table_ = "auto";
+  std::optional<bool> keep_rules_;
+};
+
+std::unique_ptr<BackendType> make_nftables_type();
+
+}  // namespace simco::middlebox

@@ -1,0 +1,23 @@
+#include "middlebox/backends/null_type.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include "middlebox/backend/null_backend.hpp"
+
+namespace simco::middlebox {
+namespace {
+
+class NullType final : public BackendType {
+ public:
+  std::optional<std::string> check(bool, const Settings&) override { return std::nullopt; }
+  std::unique_ptr<backend::Backend> make(boost::asio::io_context&, const Settings&) const override {
+    spdlog::warn("backend null: rules are not enforced; no traffic is filtered or translated");
+    return std::make_unique<backend::NullBackend>();
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<BackendType> make_null_type() { return std::make_unique<NullType>(); }
+
+}  // namespace simco::middlebox

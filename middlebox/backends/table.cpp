@@ -1,0 +1,18 @@
+#include "middlebox/backends/table.hpp"
+
+#include <array>
+
+#include "middlebox/backends/nftables_type.hpp"
+#include "middlebox/backends/null_type.hpp"
+
+namespace simco::middlebox {
+
+BackendTable backend_table() {
+  static constexpr std::array kRows = {
+      BackendRow{"null", make_null_type},
+      BackendRow{"nftables", make_nftables_type},
+  };
+  return kRows;
+}
+
+}  // namespace simco::middlebox

@@ -1,0 +1,52 @@
+// A kind of backend as users choose it with --backend: its options, their checks, and how it is
+// made. The table of kinds is in middlebox/backends/.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "middlebox/backend/backend.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace simco::middlebox {
+
+struct Settings;
+
+/// The options of one kind of backend, and what they make.
+class BackendType {
+ public:
+  BackendType() = default;
+  BackendType(const BackendType&) = delete;
+  BackendType& operator=(const BackendType&) = delete;
+  virtual ~BackendType() = default;
+
+  /// Declares the options that only this kind has; the configuration file has them as well.
+  virtual void declare(CLI::App&) {}
+  /// Returns what is wrong with its options, if anything. `chosen`: --backend names this kind.
+  /// Called once, after parsing and before make().
+  virtual std::optional<std::string> check(bool chosen, const Settings& settings) = 0;
+  /// True if it needs CAP_NET_ADMIN after the start.
+  virtual bool needs_net_admin() const { return false; }
+  /// Returns the backend, which enforces nothing yet. Throws std::runtime_error with a sentence
+  /// that says what to do.
+  virtual std::unique_ptr<backend::Backend> make(boost::asio::io_context& io,
+                                                 const Settings& settings) const = 0;
+};
+
+/// A row of the table of backends.
+struct BackendRow {
+  std::string_view name;  ///< as --backend has it
+  std::unique_ptr<BackendType> (*make)();
+};
+
+/// All kinds; the first one is the default.
+using BackendTable = std::span<const BackendRow>;
+
+}  // namespace simco::middlebox
