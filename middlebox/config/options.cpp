@@ -115,9 +115,10 @@ void declare(CLI::App& app, Raw& raw) {
          "Maximum number of rule changes to log per second, excess ones are only counted; 0: "
          "log none")
       ->capture_default_str();
-  app.add_option("--state", raw.settings.state,
-                 "Where to store rules so that they survive a restart: a file, or "
-                 "redis://[USER[:PASSWORD]@]HOST[:PORT][/DB][?name=NAME&replicas=N]");
+  app.add_option(
+      "--state", raw.settings.state,
+      "Where to store rules so that they survive a restart: a file, or a Redis server as "
+      "redis://[USER[:PASSWORD]@]HOST[:PORT][/DB][?name=NAME&replicas=N]");
   app.add_option(
          "--state-sync", raw.state_sync,
          "State file: when a rule counts as stored and its reply may be sent: disk (survives a "
