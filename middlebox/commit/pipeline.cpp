@@ -146,7 +146,6 @@ void CommitPipeline::refuse_overridden(Instant now) {
     const auto& origin = batch_.origins[i];
     if (engine_.overridden(origin.slot, change)) {
       settle(change, origin, ChangeResult::kOverridden, now);
-      wake_rule(change.rule().pid, now);
     } else {
       batch_.changes[kept] = change;
       batch_.origins[kept++] = origin;
@@ -222,10 +221,7 @@ void CommitPipeline::take_back() {
 void CommitPipeline::settle_batch(Instant now) {
   times_.batch_ended(batch_);
   for (std::size_t i = 0; i < batch_.size(); ++i) {
-    const auto& origin = batch_.origins[i];
-    settle(batch_.changes[i], origin, results_[i], now);
-    // At once: what waits for this change must not see the later ones of the batch.
-    if (!after_rule_.empty()) wake_rule(batch_.changes[i].rule().pid, now);
+    settle(batch_.changes[i], batch_.origins[i], results_[i], now);
   }
   stage_ = Stage::kIdle;
   batch_.clear();
@@ -233,6 +229,13 @@ void CommitPipeline::settle_batch(Instant now) {
 
 void CommitPipeline::settle(const RuleChange& change, const ChangeOrigin& origin,
                             ChangeResult result, Instant now) {
+  conclude(change, origin, result, now);
+  // At once: what waits for this change must not see the later ones of the batch.
+  if (!after_rule_.empty()) wake_rule(change.rule().pid, now);
+}
+
+void CommitPipeline::conclude(const RuleChange& change, const ChangeOrigin& origin,
+                              ChangeResult result, Instant now) {
   // Its name is needed below, and the rule may be the last thing that keeps it.
   const auto owner = change.rule().owner;
   const bool ends = change.kind == RuleChange::Kind::kRemove;

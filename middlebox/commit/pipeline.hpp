@@ -126,8 +126,12 @@ class CommitPipeline final : private backend::Backend::Client, private Journal::
 
   // Settle
   void settle_batch(Instant now);
+  /// Completes or undoes a change, and goes on with what waited for it.
   void settle(const rule::RuleChange& change, const ChangeOrigin& origin, rule::ChangeResult result,
               Instant now);
+  /// Has the engine settle it; replies and events go out.
+  void conclude(const rule::RuleChange& change, const ChangeOrigin& origin,
+                rule::ChangeResult result, Instant now);
   void answer(Requester& requester, TransactionId tid, policy::Transaction transaction,
               const Body& reply);
   void complete_disable(PolicyRuleId pid, Instant now);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "simco/wire/codec.hpp"
+#include "tests/simulator/requests.hpp"
 #include "tests/support/middlebox_core.hpp"
 
 namespace simco::simulator {
@@ -19,59 +20,8 @@ namespace {
 /// store.
 constexpr auto kExpirySlack = std::chrono::seconds(1);
 
-std::string text(std::uint32_t pid) { return "rule " + std::to_string(pid); }
-
-std::string text(const Body& body) {
-  std::string result(name_of(type_of(body)));
-  if (const auto code = refusal(body)) result += " " + std::string(to_string(*code));
-  return result;
-}
-
 void demand(bool holds, const std::string& otherwise) {
   if (!holds) throw Fault(otherwise);
-}
-
-std::string text(const Model::Verdict& verdict) {
-  if (verdict.shortage) return "a shortage";
-  return verdict.refusal ? std::string(to_string(*verdict.refusal)) : "being granted";
-}
-
-std::uint32_t pid_asked_about(const Body& request) {
-  if (const auto* plc = std::get_if<PlcRequest>(&request)) return plc->pid.value;
-  if (const auto* pea = std::get_if<PeaRequest>(&request)) return pea->pid.value;
-  if (const auto* prs = std::get_if<PrsRequest>(&request)) return prs->pid.value;
-  return 0;
-}
-
-Lifetime lifetime_wished(const Body& request) {
-  return std::visit(
-      [](const auto& body) -> Lifetime {
-        if constexpr (requires { body.lifetime; }) return body.lifetime;
-        return {};
-      },
-      request);
-}
-
-std::optional<GroupId> group_asked_for(const Body& request) {
-  if (const auto* per = std::get_if<PerRequest>(&request)) return per->group;
-  if (const auto* prr = std::get_if<PrrRequest>(&request)) return prr->group;
-  return std::nullopt;
-}
-
-Body without_group(Body request) {
-  if (auto* per = std::get_if<PerRequest>(&request)) per->group.reset();
-  if (auto* prr = std::get_if<PrrRequest>(&request)) prr->group.reset();
-  return request;
-}
-
-std::string describe(const Body& body) {
-  if (const auto* are = std::get_if<AreNotification>(&body)) {
-    return "ARE " + text(are->pid.value) + ", " + std::to_string(are->lifetime.seconds) + " s";
-  }
-  const auto pid = pid_asked_about(body);
-  const auto lifetime = lifetime_wished(body).seconds;
-  return text(body) + (pid == 0 ? "" : " about " + text(pid)) +
-         (lifetime == 0 ? "" : ", " + std::to_string(lifetime) + " s");
 }
 
 }  // namespace
@@ -237,7 +187,7 @@ void Judge::judge_read(const Request& request, const Body& reply) const {
 }
 
 void Judge::judge_grant(const Request& request, const Body& reply) {
-  const Lifetime lifetime = Model::grant(request.who, lifetime_wished(request.body));
+  const Lifetime lifetime = granted_to(request.who, request.body);
   if (request.disables != 0) {
     const auto* pdr = std::get_if<PdrReply>(&reply);
     demand(pdr != nullptr && *pdr == PdrReply{{request.disables}, lifetime}, "a wrong PDR reply");
@@ -329,7 +279,7 @@ Given Judge::given_of(std::uint32_t pid) const {
 }
 
 void Judge::check_end(const Request& request, std::uint32_t lifetime, Instant expires_at) const {
-  const auto granted = Model::grant(request.who, lifetime_wished(request.body));
+  const auto granted = granted_to(request.who, request.body);
   demand(granted.seconds == lifetime, "another lifetime than was granted");
   const auto planned_at = expires_at - std::chrono::seconds(lifetime);
   demand(planned_at >= request.asked_at && planned_at <= time_.now(),
@@ -340,7 +290,7 @@ void Judge::check_end(const Request& request, std::uint32_t lifetime, Instant ex
 Body Judge::without_group_that_was(const Request& request, const Given& given) const {
   const auto group = group_asked_for(request.body);
   if (!group || model_.has_group(group->value)) return request.body;
-  const auto lifetime = Model::grant(request.who, lifetime_wished(request.body));
+  const auto lifetime = granted_to(request.who, request.body);
   const auto gone = groups_gone_at_.find(group->value);
   const bool was_there =
       gone != groups_gone_at_.end() &&
@@ -384,7 +334,7 @@ bool Judge::is_due(std::uint32_t pid) const {
 
 bool Judge::explains(const Request& request, std::uint32_t pid, std::uint32_t lifetime) const {
   if (pid_asked_about(request.body) != pid) return false;
-  const auto granted = Model::grant(request.who, lifetime_wished(request.body));
+  const auto granted = granted_to(request.who, request.body);
   if (granted.seconds != lifetime) return false;
   if (std::holds_alternative<PeaRequest>(request.body)) {
     return lifetime != 0 && model_.rules.at(pid).kind == rule::RuleKind::kReserve;
@@ -511,7 +461,7 @@ void Judge::recovered() {
 // for a store that had kept it all the same.
 void Judge::recover_end(std::uint32_t pid) {
   const auto ended_it = [&](std::uint32_t, const Request& request) {
-    const auto granted = Model::grant(request.who, lifetime_wished(request.body));
+    const auto granted = granted_to(request.who, request.body);
     return explains(request, pid, granted.seconds) &&
            request.asked_at + std::chrono::seconds(granted.seconds) <= time_.now();
   };
@@ -541,9 +491,7 @@ void Judge::recover_rule(std::uint32_t pid) {
   }
   ModelRule& known = model_.rules.at(pid);
   if (known.kind == rule.kind && known.expires_at == rule.expires_at) return;
-  const auto left = [&](const Request& request) {
-    return Model::grant(request.who, lifetime_wished(request.body));
-  };
+  const auto left = [&](const Request& request) { return granted_to(request.who, request.body); };
   const bool enables = known.kind != rule.kind;
   const auto explains_it = [&](std::uint32_t, const Request& request) {
     if (pid_asked_about(request.body) != pid) return false;
