@@ -153,7 +153,10 @@ std::uint16_t PolicyEngine::elements_for(const AddressTuple& internal,
 }
 
 Lifetime PolicyEngine::grant(const RequestContext& context, Lifetime requested) const {
-  const std::uint32_t now_allowed = capabilities(context.agent).lifetime_max_s;
+  const AgentPolicy* policy = agents_[context.agent].policy;
+  const std::uint32_t now_allowed =
+      policy == nullptr ? capabilities_.lifetime_max_s
+                        : std::min(capabilities_.lifetime_max_s, policy->lifetime_max_s);
   return {std::min({requested.seconds, now_allowed, context.lifetime_max_s})};
 }
 

@@ -76,10 +76,10 @@ std::uint16_t elements_of(const AddressTuple& internal, const AddressTuple& exte
 
 bool is_common(const AddressTuple& internal, const AddressTuple& external) {
   const auto is_host = [](const AddressTuple& tuple) {
-    return prefix_of(tuple).length == address_bits(tuple.ip_version) && has_ports(tuple) &&
+    return prefix_length(tuple) == address_bits(tuple.ip_version) && has_ports(tuple) &&
            tuple.port_range <= kPortsCountedMax;
   };
-  const bool is_anybody = prefix_of(external).length == 0 && !has_ports(external);
+  const bool is_anybody = prefix_length(external) == 0 && !has_ports(external);
   return internal.protocol != kProtocolAny && is_host(internal) &&
          (is_anybody || is_host(external));
 }

@@ -29,14 +29,8 @@ bool contains(const IpPrefix& outer, const IpPrefix& inner) {
 }
 
 IpPrefix prefix_of(const AddressTuple& tuple) {
-  if (tuple.form == AddressForm::kProtocolsOnly) return {{tuple.ip_version, {}}, 0};
-  const auto length = std::min(tuple.prefix_length, address_bits(tuple.ip_version));
+  const auto length = prefix_length(tuple);
   return {masked({tuple.ip_version, tuple.address}, length), length};
-}
-
-bool has_ports(const AddressTuple& tuple) {
-  return tuple.form == AddressForm::kFullAddress && tuple.protocol != kProtocolAny &&
-         tuple.port != 0;
 }
 
 std::optional<IpAddress> parse_address(std::string_view text) {

@@ -2,6 +2,7 @@
 // address tuple (attributes.hpp).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <compare>
 #include <cstddef>
@@ -36,12 +37,22 @@ IpPrefix host_prefix(const IpAddress& address);
 /// True where every address of `inner` is one of `outer`.
 bool contains(const IpPrefix& outer, const IpPrefix& inner);
 
+/// Returns the number of bits of the address that count, whatever the form of the tuple: none in
+/// `protocols only`. A prefix length that is too long counts as the longest.
+inline std::uint8_t prefix_length(const AddressTuple& tuple) {
+  if (tuple.form == AddressForm::kProtocolsOnly) return 0;
+  return std::min(tuple.prefix_length, address_bits(tuple.ip_version));
+}
+
 /// The addresses that `tuple` stands for, whatever its form: `protocols only` is every address of
 /// its IP version. A prefix length that is too long counts as the longest.
 IpPrefix prefix_of(const AddressTuple& tuple);
 
 /// True if the ports are meaningful: a full address with a transport protocol and a port (4.3.8).
-bool has_ports(const AddressTuple& tuple);
+inline bool has_ports(const AddressTuple& tuple) {
+  return tuple.form == AddressForm::kFullAddress && tuple.protocol != kProtocolAny &&
+         tuple.port != 0;
+}
 
 /// Parses "192.0.2.7" or "2001:db8::7". Returns nullopt if `text` is not an address.
 std::optional<IpAddress> parse_address(std::string_view text);
