@@ -77,6 +77,7 @@ void Driver::end(const error_code& reason) {
   // Not from under its own feet: we may have been called by it.
   boost::asio::post(executor_, [self = shared_from_this(), old = std::move(link_)] {});
   timer_.cancel();
+  timer_armed_ = false;  // the handler of a wait that was cancelled does not say so
   end_reason_ = reason;
   if (opening_) std::exchange(opening_, nullptr)(reason, {});
   transactions_.end();
@@ -98,6 +99,8 @@ void Driver::arm_timer() {
   timer_.async_wait([weak = weak_from_this()](const error_code& error) {
     const auto self = weak.lock();
     if (!self || error) return;
+    // This may be an earlier wait, which was over before it was cancelled: on_timer() goes by the
+    // deadlines, and arms the timer again.
     self->timer_armed_ = false;
     self->on_timer();
   });

@@ -250,33 +250,72 @@ class Forgetful {
   std::thread thread_;
 };
 
-/// What becomes of open(), two lists and close().
-std::vector<error_code> two_lists(std::chrono::milliseconds timeout) {
+/// Opens a session and ends it.
+error_code earlier_session(asio::io_context& io, Agent& agent) {
+  ServerThread server;
+  error_code result;
+  agent.open(target(server), [&](error_code opened, Capabilities) {
+    result = opened;
+    if (!opened) agent.close([&](error_code closed) { result = closed; });
+  });
+  test::run_to_the_end(io);
+  return result;
+}
+
+/// What becomes of open() at a peer that never answers, after a session that was opened and closed.
+error_code open_again_at_mute_peer(std::chrono::milliseconds timeout) {
   asio::io_context io;
-  Forgetful middlebox(io);
   Agent agent(io.get_executor(), Agent::Options{.timeout = timeout});
+  if (earlier_session(io, agent)) return asio::error::timed_out;
+  asio::ip::tcp::acceptor mute(io, {asio::ip::address_v4::loopback(), 0});
+  error_code result;
+  agent.open({"127.0.0.1", mute.local_endpoint().port()},
+             [&](error_code error, Capabilities) { result = error; });
+  test::run_to_the_end(io);
+  return result;
+}
+
+TEST(Agent, TimesOutInALaterSession) {
+  auto timeout = 100ms;
+  auto result = open_again_at_mute_peer(timeout);
+  while (result == asio::error::timed_out && timeout < test::kPatience) {
+    result = open_again_at_mute_peer(timeout *= 2);
+  }
+  EXPECT_EQ(result, AgentError::kTimeout);
+}
+
+/// What becomes of open(), two lists and close(), in the agent's first session or a later one.
+std::vector<error_code> two_lists(std::chrono::milliseconds timeout, bool first_session) {
+  asio::io_context io;
+  std::optional<Agent> agent(std::in_place, io.get_executor(), Agent::Options{.timeout = timeout});
   std::vector<error_code> results;
-  agent.open({"127.0.0.1", middlebox.port()}, [&](error_code opened, Capabilities) {
+  if (!first_session && earlier_session(io, *agent)) return results;
+  Forgetful middlebox(io);
+  agent->open({"127.0.0.1", middlebox.port()}, [&](error_code opened, Capabilities) {
     results.push_back(opened);
     if (opened) return;
-    agent.list([&](error_code first, std::vector<PolicyRuleId>) {
+    agent->list([&](error_code first, std::vector<PolicyRuleId>) {
       results.push_back(first);
-      agent.list([&](error_code second, std::vector<PolicyRuleId>) {
+      agent->list([&](error_code second, std::vector<PolicyRuleId>) {
         results.push_back(second);
-        agent.close([&](error_code third) { results.push_back(third); });
+        agent->close([&](error_code third) { results.push_back(third); });
       });
     });
   });
   test::run_to_the_end(io);
+  agent.reset();
+  test::run_to_the_end(io);  // the middlebox sees that it is gone
   return results;
 }
 
-TEST(Agent, AReplyThatDoesNotComeTimesOutAndTheSessionGoesOn) {
+class AgentSessions : public testing::TestWithParam<bool> {};
+
+TEST_P(AgentSessions, AReplyThatDoesNotComeTimesOutAndTheSessionGoesOn) {
   // Where what is answered takes as long as what is not, everything gets more time.
   auto timeout = 300ms;
-  auto results = two_lists(timeout);
+  auto results = two_lists(timeout, GetParam());
   while ((results.size() < 3 || results[2]) && timeout < test::kPatience) {
-    results = two_lists(timeout *= 4);
+    results = two_lists(timeout *= 4, GetParam());
   }
   ASSERT_EQ(results.size(), 4U);
   EXPECT_FALSE(results[0]);
@@ -284,6 +323,8 @@ TEST(Agent, AReplyThatDoesNotComeTimesOutAndTheSessionGoesOn) {
   EXPECT_FALSE(results[2]);
   EXPECT_TRUE(results[3]);  // no ST reply: the connection just ended
 }
+
+INSTANTIATE_TEST_SUITE_P(FirstAndLater, AgentSessions, testing::Values(true, false));
 
 TEST(Agent, DestroyedInTheMiddleEndsItsTransactions) {
   ServerThread server;
