@@ -8,7 +8,6 @@
 
 #include "simco/session/authentication.hpp"
 #include "tests/support/figures.hpp"
-#include "tests/support/middlebox_core.hpp"
 #include "tests/support/patience.hpp"
 #include "tests/support/server_thread.hpp"
 

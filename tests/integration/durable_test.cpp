@@ -7,7 +7,6 @@
 #include "middlebox/commit/rule_codec.hpp"
 #include "middlebox/store/memory_store.hpp"
 #include "tests/support/figures.hpp"
-#include "tests/support/middlebox_core.hpp"
 #include "tests/support/patience.hpp"
 #include "tests/support/server_thread.hpp"
 

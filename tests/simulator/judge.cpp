@@ -4,7 +4,7 @@
 
 #include "simco/wire/codec.hpp"
 #include "tests/simulator/requests.hpp"
-#include "tests/support/middlebox_core.hpp"
+#include "tests/support/figures.hpp"
 
 namespace simco::simulator {
 

@@ -1,6 +1,6 @@
 #include "tests/simulator/requests.hpp"
 
-#include "tests/support/middlebox_core.hpp"
+#include "tests/support/figures.hpp"
 
 namespace simco::simulator {
 

@@ -3,6 +3,8 @@
 // fuzzers' seeds.
 #pragma once
 
+#include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -55,7 +57,13 @@ inline PerRequest pinhole(std::uint16_t port = 5004, std::uint32_t lifetime_s = 
           {}};
 }
 
-/// All of them.
+/// Returns the code of a negative reply, or nothing.
+inline std::optional<NegativeReplyCode> refusal(const Body& body) {
+  const auto* refused = std::get_if<NegativeReply>(&body);
+  return refused == nullptr ? std::nullopt : std::optional(refused->code);
+}
+
+/// All figures.
 std::vector<FigureCase> figure_cases();
 
 }  // namespace simco::test

@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "tests/support/figures.hpp"
-#include "tests/support/middlebox_core.hpp"
 #include "tests/support/model.hpp"
 
 namespace simco::test {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "simco/wire/ip.hpp"
-include "simco/wire/tuple_text.hpp"
+#include "simco/wire/tuple_text.hpp"
 
     namespace simco::backend::nftables {
   namespace {

@@ -10,8 +10,8 @@ namespace {
 using namespace std::chrono_literals;
 using rule::ChangeResult;
 using enum NegativeReplyCode;
-using test::MiddleboxCore;
 using test::pinhole;
+using test::PipelineFixture;
 using test::refusal;
 
 PdrRequest disabling(const PerRequest& request) {
@@ -155,7 +155,7 @@ TEST(CommitPipeline, ARuleThatADisableRuleHasEndedCannotBeExtended) {
 
 // The middlebox was killed between the disable rule and the end of what it hits.
 TEST(CommitPipeline, ADisableRuleFromBeforeARestartEndsWhatItHits) {
-  MiddleboxCore box;
+  PipelineFixture box;
   box.agent("a");
   rule::RuleRecord record;
   record.pid = {7};

@@ -10,8 +10,8 @@ namespace {
 using namespace std::chrono_literals;
 using rule::ChangeResult;
 using enum NegativeReplyCode;
-using test::MiddleboxCore;
 using test::pinhole;
+using test::PipelineFixture;
 using test::refusal;
 
 TEST(CommitPipeline, RepliesOnlyWhenTheBackendHasSpoken) {
@@ -45,7 +45,7 @@ TEST(CommitPipeline, WhatGathersMeanwhileIsTheNextBatch) {
 }
 
 TEST(CommitPipeline, BatchesAreBounded) {
-  MiddleboxCore box(10'000);
+  PipelineFixture box(10'000);
   auto& agent = box.agent("a");
   for (std::uint16_t port = 1; port <= 3000; ++port) box.submit(agent, pinhole(port));
   box.commit.dispatch();
@@ -195,7 +195,7 @@ TEST(CommitPipeline, RequestsAboutOneRuleKeepTheirOrder) {
 
 // Thousands of requests about one rule in one read: each is looked at a bounded number of times.
 TEST(CommitPipeline, ManyRequestsAboutOneRuleCostNoMoreThanTheirNumber) {
-  MiddleboxCore box;
+  PipelineFixture box;
   auto& agent = box.agent("a");
   auto& other = box.agent("a");
   const auto reply = box.ask(agent, pinhole());
@@ -323,13 +323,13 @@ TEST(CommitPipeline, NobodysChangesHoldUpAnother) {
 
 // Whoever may see it is told, by a name that nothing else keeps any longer.
 TEST(CommitPipeline, TheLastRuleOfAnAgentThatHasGoneEnds) {
-  MiddleboxCore::Options options;
+  PipelineFixture::Options options;
   policy::AgentPolicy watcher;
   watcher.name = "watcher";
   watcher.may_see = {"an agent with a name that is not short"};
   options.directory = {};
   options.directory.add(watcher);
-  MiddleboxCore box(std::move(options));
+  PipelineFixture box(std::move(options));
   auto& seer = box.agent(watcher.name);
   auto& gone = box.agent(watcher.may_see[0]);
   auto request = pinhole();

@@ -1,13 +1,13 @@
 // A pipeline whose backend answers when the test says so, and requests for it.
 #pragma once
 
-#include "tests/support/middlebox_core.hpp"
+#include "tests/support/pipeline_fixture.hpp"
 
 namespace simco::middlebox {
 
 /// Holds each batch until the test says what became of it.
-struct Slow : test::MiddleboxCore {
-  explicit Slow(std::uint32_t rules_max = 1000) : test::MiddleboxCore(rules_max) {
+struct Slow : test::PipelineFixture {
+  explicit Slow(std::uint32_t rules_max = 1000) : test::PipelineFixture(rules_max) {
     backend.automatic = false;
   }
   /// A PER of `agent` that has been granted; returns its PID.

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "middlebox/limits.hpp"
-#include "tests/support/middlebox_core.hpp"
 #include "tests/support/octets.hpp"
+#include "tests/support/pipeline_fixture.hpp"
 
 namespace simco::middlebox {
 namespace {
@@ -92,7 +92,7 @@ struct Fixture {
     return channel->user->on_message(test::encoded(message), {});
   }
 
-  test::MiddleboxCore box;
+  test::PipelineFixture box;
   Owner owner{box.engine};
   AdmissionControl admission{policy::AgentDirectory::open_to_all(), "", kAuthenticationPenalty,
                              owner};

@@ -6,21 +6,21 @@
 #include <regex>
 #include <sstream>
 
-#include "tests/support/middlebox_core.hpp"
+#include "tests/support/pipeline_fixture.hpp"
 
 namespace simco::middlebox {
 namespace {
 
 using namespace std::chrono_literals;
 using rule::ChangeResult;
-using test::MiddleboxCore;
 using test::pinhole;
+using test::PipelineFixture;
 
 struct Counted : testing::Test {
   Metrics metrics;
-  MiddleboxCore box{
-      MiddleboxCore::Options{1000, {}, policy::AgentDirectory::open_to_all(), &metrics}};
-  MiddleboxCore::Agent& agent = box.agent("proxy");
+  PipelineFixture box{
+      PipelineFixture::Options{1000, {}, policy::AgentDirectory::open_to_all(), &metrics}};
+  PipelineFixture::Agent& agent = box.agent("proxy");
 
   /// The value of a figure, named with its labels as in the text; nothing where it is not there.
   std::optional<double> value(const std::string& name) const {

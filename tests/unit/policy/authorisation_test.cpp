@@ -8,15 +8,15 @@ namespace {
 
 using namespace std::chrono_literals;
 using enum NegativeReplyCode;
-using test::MiddleboxCore;
 using test::pinhole;
+using test::PipelineFixture;
 using test::refusal;
 
 TEST(Authorisation, Transactions) {
   for (std::size_t i = 0; i < kTransactions; ++i) {
     auto policy = named("a");
     policy.transactions.reset(i);
-    MiddleboxCore box(with(policy));
+    PipelineFixture box(with(policy));
     auto& agent = box.agent("a");
     const Body requests[] = {reservation(),        pinhole(),       after({9}),  block(),
                              PlcRequest{{9}, {1}}, PrsRequest{{9}}, PrlRequest{}};
@@ -35,7 +35,7 @@ TEST(Authorisation, WhatMayBeOpened) {
   policy.internal_ports = {{5000, 5999}, {7000, 7000}};
   policy.external_ports = {{1024, 65535}};
   policy.external_wildcards = false;
-  MiddleboxCore box(with(policy));
+  PipelineFixture box(with(policy));
   auto& agent = box.agent("a");
   const auto ask = [&](auto change) {
     auto request = pinhole();
@@ -73,7 +73,7 @@ TEST(Authorisation, CapabilitiesAreTheAgents) {
   guard.external_wildcards = guard.port_wildcards = false;
   auto options = with(policy);
   options.directory.add(guard);
-  MiddleboxCore box(options);
+  PipelineFixture box(options);
   auto& agent = box.agent("a");
   const auto told = box.engine.capabilities(agent.agent());
   EXPECT_FALSE(told.disable_rules || told.internal_wildcards);
@@ -107,14 +107,14 @@ TEST(Authorisation, CapabilitiesAreTheAgents) {
 }
 
 TEST(Authorisation, OtherAgentsRules) {
-  MiddleboxCore::Options options;
+  PipelineFixture::Options options;
   options.directory = {};
   auto viewer = named("viewer");
   viewer.may_see = {"a"};
   auto boss = named("boss");
   boss.may_change = {"*"};
   for (const auto& policy : {named("a"), named("b"), viewer, boss}) options.directory.add(policy);
-  MiddleboxCore box(options);
+  PipelineFixture box(options);
   auto& a = box.agent("a");
   const auto mine = std::get<PerReply>(box.ask(a, pinhole()));
   const auto held = std::get<PrrReply>(box.ask(a, reservation()));
@@ -150,7 +150,7 @@ TEST(Authorisation, LimitsOfAnAgent) {
   policy.rules_max = 2;
   policy.lifetime_max_s = 30;
   policy.may_extend = false;
-  MiddleboxCore box(with(policy));
+  PipelineFixture box(with(policy));
   auto& agent = box.agent("a");
   EXPECT_EQ(box.engine.capabilities(agent.agent()).lifetime_max_s, 30U);
   const auto per = std::get<PerReply>(box.ask(agent, pinhole()));
@@ -168,7 +168,7 @@ TEST(Authorisation, LimitsOfAnAgent) {
 TEST(Authorisation, ElementsOfAnAgent) {
   auto policy = named("a");
   policy.elements_max = 10;
-  MiddleboxCore box(with(policy));
+  PipelineFixture box(with(policy));
   auto& agent = box.agent("a");
   auto wide = pinhole();
   wide.internal.port_range = wide.external.port_range = 8;
@@ -186,14 +186,14 @@ TEST(Authorisation, ElementsOfAnAgent) {
 }
 
 TEST(Authorisation, NoLifetimeIsGrantedBeyondWhatTheSessionWasTold) {
-  MiddleboxCore box;
+  PipelineFixture box;
   auto& agent = box.agent("a");
   agent.told_lifetime_max_s = 20;
   EXPECT_EQ(std::get<PerReply>(box.ask(agent, pinhole())).lifetime, Lifetime{20});
 }
 
 TEST(Authorisation, ANewDirectoryCountsAtOnceAndRulesStay) {
-  MiddleboxCore box;
+  PipelineFixture box;
   auto& a = box.agent("a");
   const auto pid = std::get<PerReply>(box.ask(a, pinhole())).pid;
   AgentDirectory fresh;

@@ -10,12 +10,12 @@ using namespace std::chrono_literals;
 using enum NegativeReplyCode;
 using rule::ChangeResult;
 using rule::RuleChange;
-using test::MiddleboxCore;
 using test::pinhole;
+using test::PipelineFixture;
 using test::refusal;
 
 TEST(Disable, EndsWhatItHitsAndHoldsOffWhatWouldBeHit) {
-  MiddleboxCore box;
+  PipelineFixture box;
   auto& agent = box.agent("a");
   auto& guard = box.agent("guard");
   const auto hit = std::get<PerReply>(box.ask(agent, pinhole())).pid;
@@ -39,7 +39,7 @@ TEST(Disable, EndsWhatItHitsAndHoldsOffWhatWouldBeHit) {
 }
 
 TEST(Disable, AgainstNatRulesByTheirInternalAndExternalTuples) {
-  MiddleboxCore box(nat(Mode::kTwiceNat));
+  PipelineFixture box(nat(Mode::kTwiceNat));
   auto& agent = box.agent("a");
   const auto per = std::get<PerReply>(box.ask(agent, pinhole()));
   // What the NAT has given stands for nobody: it can be blocked without harm to the rule.
@@ -56,7 +56,7 @@ TEST(Disable, AgainstNatRulesByTheirInternalAndExternalTuples) {
 }
 
 TEST(Disable, ARefusedOneChangesNothing) {
-  MiddleboxCore box;
+  PipelineFixture box;
   auto& agent = box.agent("a");
   const auto pid = std::get<PerReply>(box.ask(agent, pinhole())).pid;
   box.backend.automatic = false;
@@ -77,7 +77,7 @@ TEST(Disable, ARefusedOneChangesNothing) {
 }
 
 TEST(Disable, IsAnsweredWhenTheRulesAreGone) {
-  MiddleboxCore box;
+  PipelineFixture box;
   auto& agent = box.agent("a");
   box.ask(agent, pinhole(5004));
   box.ask(agent, pinhole(5006));
@@ -99,13 +99,13 @@ TEST(Disable, IsAnsweredWhenTheRulesAreGone) {
 // 5.3.19 and 8.9 except requesters of PRR, PER, PEA and PLC, and 8.8.2 excepts nobody: the reply
 // names none of the rules that are gone.
 TEST(Disable, WhoAsksHearsWhichRulesEnded) {
-  MiddleboxCore::Options options;
+  PipelineFixture::Options options;
   options.directory = {};
   auto seeing = named("guard");
   seeing.may_see = {"*"};
   options.directory.add(seeing);
   options.directory.add(named("a"));
-  MiddleboxCore box(options);
+  PipelineFixture box(options);
   auto& agent = box.agent("a");
   auto& guard = box.agent("guard");
   const auto first = std::get<PerReply>(box.ask(agent, pinhole(5004))).pid;
@@ -126,7 +126,7 @@ TEST(Disable, WhoAsksHearsWhichRulesEnded) {
 
 // The disable rule is in force: that an enable rule cannot be taken away does not undo it.
 TEST(Disable, ARuleThatCannotBeRemovedIsTriedAgain) {
-  MiddleboxCore box;
+  PipelineFixture box;
   auto& agent = box.agent("a");
   const auto pid = std::get<PerReply>(box.ask(agent, pinhole())).pid;
   box.backend.automatic = false;
@@ -144,7 +144,7 @@ TEST(Disable, ARuleThatCannotBeRemovedIsTriedAgain) {
 
 /// Changes that are with the backend, or wait for it, when the disable rule comes.
 TEST(Disable, MeetsChangesUnderWay) {
-  MiddleboxCore box;
+  PipelineFixture box;
   auto& agent = box.agent("a");
   auto& later = box.agent("a");
   auto& guard = box.agent("a");
@@ -170,7 +170,7 @@ TEST(Disable, MeetsChangesUnderWay) {
 }
 
 TEST(Disable, ManyRulesEndInBoundedSteps) {
-  MiddleboxCore box(5000);
+  PipelineFixture box(5000);
   auto& agent = box.agent("a");
   for (std::uint16_t port = 1; port <= 4000; ++port) box.ask(agent, pinhole(port));
   box.backend.automatic = false;
@@ -192,7 +192,7 @@ TEST(Disable, ManyRulesEndInBoundedSteps) {
 }
 
 TEST(Disable, CountsRulesThatLeaveNothingOut) {
-  MiddleboxCore box;
+  PipelineFixture box;
   auto& agent = box.agent("a");
   PdrRequest all{test::protocols_only(Location::kInternal, 0),
                  test::protocols_only(Location::kExternal, 0),

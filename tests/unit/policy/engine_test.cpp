@@ -2,19 +2,19 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/support/middlebox_core.hpp"
+#include "tests/support/pipeline_fixture.hpp"
 
 namespace simco::policy {
 namespace {
 
 using namespace std::chrono_literals;
 using enum NegativeReplyCode;
-using test::MiddleboxCore;
 using test::pinhole;
+using test::PipelineFixture;
 using test::refusal;
 
 TEST(Engine, PerOnAFirewall) {
-  MiddleboxCore box;
+  PipelineFixture box;
   auto& agent = box.agent("a");
   const auto request = pinhole();
   const auto reply = box.ask(agent, request);
@@ -41,7 +41,7 @@ TEST(Engine, PerOnAFirewall) {
 }
 
 TEST(Engine, LifetimeIsGrantedUpToTheMaximum) {
-  MiddleboxCore box;
+  PipelineFixture box;
   auto& agent = box.agent("a");
   EXPECT_EQ(std::get<PerReply>(box.ask(agent, pinhole(1, 5000))).lifetime, Lifetime{3600});
   EXPECT_EQ(refusal(box.ask(agent, pinhole(2, 0))), kConfigurationFailed);
@@ -51,7 +51,7 @@ TEST(Engine, LifetimeIsGrantedUpToTheMaximum) {
 }
 
 TEST(Engine, HostBitsAreReportedAsRequested) {
-  MiddleboxCore box;
+  PipelineFixture box;
   auto& agent = box.agent("a");
   auto request = pinhole();
   request.parameters.direction = Direction::kInbound;
@@ -66,7 +66,7 @@ TEST(Engine, HostBitsAreReportedAsRequested) {
 }
 
 TEST(Engine, Groups) {
-  MiddleboxCore box;
+  PipelineFixture box;
   auto& agent = box.agent("a");
   auto& stranger = box.agent("b");
   const auto first = std::get<PerReply>(box.ask(agent, pinhole(1)));
@@ -91,7 +91,7 @@ TEST(Engine, Groups) {
 }
 
 TEST(Engine, PlcChangesAndEndsRules) {
-  MiddleboxCore box;
+  PipelineFixture box;
   auto& agent = box.agent("a");
   auto& stranger = box.agent("b");
   const auto pid = std::get<PerReply>(box.ask(agent, pinhole())).pid;
@@ -107,7 +107,7 @@ TEST(Engine, PlcChangesAndEndsRules) {
 }
 
 TEST(Engine, PrsIsForThoseWhoMayAccess) {
-  MiddleboxCore box;
+  PipelineFixture box;
   auto& agent = box.agent("a");
   auto& stranger = box.agent("b");
   const auto pid = std::get<PerReply>(box.ask(agent, pinhole())).pid;
@@ -116,7 +116,7 @@ TEST(Engine, PrsIsForThoseWhoMayAccess) {
 }
 
 TEST(Engine, PrlListsWhatTheAgentMayAccess) {
-  MiddleboxCore box(20'000);
+  PipelineFixture box(20'000);
   auto& agent = box.agent("a");
   auto& stranger = box.agent("b");
   std::vector<PolicyRuleId> pids;
@@ -133,7 +133,7 @@ TEST(Engine, PrlListsWhatTheAgentMayAccess) {
 }
 
 TEST(Engine, RulesEndWithTheirLifetimeAndEverybodyHears) {
-  MiddleboxCore box;
+  PipelineFixture box;
   auto& creator = box.agent("a");
   auto& colleague = box.agent("a");
   auto& stranger = box.agent("b");
@@ -156,7 +156,7 @@ TEST(Engine, RulesEndWithTheirLifetimeAndEverybodyHears) {
 }
 
 TEST(Engine, EventsGoToEverybodyButTheCause) {
-  MiddleboxCore box;
+  PipelineFixture box;
   auto& one = box.agent("a");
   auto& two = box.agent("a");
   const auto pid = std::get<PerReply>(box.ask(one, pinhole())).pid;
@@ -170,7 +170,7 @@ TEST(Engine, EventsGoToEverybodyButTheCause) {
 }
 
 TEST(Engine, ResourcesAreLimited) {
-  MiddleboxCore box(3);
+  PipelineFixture box(3);
   auto& agent = box.agent("a");
   for (std::uint16_t port = 1; port <= 3; ++port) {
     EXPECT_TRUE(std::holds_alternative<PerReply>(box.ask(agent, pinhole(port))));
@@ -181,7 +181,7 @@ TEST(Engine, ResourcesAreLimited) {
 }
 
 TEST(Engine, RulesOutliveTheirAgentsSessions) {
-  MiddleboxCore box;
+  PipelineFixture box;
   auto& agent = box.agent("a");
   const auto pid = std::get<PerReply>(box.ask(agent, pinhole())).pid;
   box.engine.release(agent.agent());

@@ -9,12 +9,12 @@ namespace {
 using namespace std::chrono_literals;
 using enum NegativeReplyCode;
 using rule::ChangeResult;
-using test::MiddleboxCore;
 using test::pinhole;
+using test::PipelineFixture;
 using test::refusal;
 
 TEST(Nat, TellsTheBackendWhatItHasGiven) {
-  MiddleboxCore box(nat(Mode::kTwiceNat));
+  PipelineFixture box(nat(Mode::kTwiceNat));
   auto& agent = box.agent("a");
   auto request = pinhole(5005);
   request.parameters.parity = PortParity::kSame;
@@ -32,7 +32,7 @@ TEST(Nat, TellsTheBackendWhatItHasGiven) {
 }
 
 TEST(Nat, ATraditionalOneReportsExternalAsInside) {
-  MiddleboxCore box(nat());
+  PipelineFixture box(nat());
   auto& agent = box.agent("a");
   const auto request = pinhole();
   const auto per = std::get<PerReply>(box.ask(agent, request));
@@ -46,7 +46,7 @@ TEST(Nat, ARefusedRuleGivesBackWhatItTook) {
   auto options = nat();
   options.nat.outside[0].count = 1;
   options.nat.last_port = 5001;
-  MiddleboxCore box(options);
+  PipelineFixture box(options);
   auto& agent = box.agent("a");
   box.backend.automatic = false;
   const auto tid = box.submit(agent, pinhole());
@@ -59,7 +59,7 @@ TEST(Nat, ARefusedRuleGivesBackWhatItTook) {
 
 // The ports of the side that only sends need not be mapped one by one (RFC 5189, figure 13).
 TEST(Nat, WildcardedPorts) {
-  MiddleboxCore box(nat());
+  PipelineFixture box(nat());
   auto& agent = box.agent("a");
   auto request = pinhole();
   request.internal.port = 0;
@@ -77,7 +77,7 @@ TEST(Nat, Ipv6) {
   auto options = nat(Mode::kTwiceNat);
   options.nat.outside = {{*parse_address("2001:db8:1::1"), 2}};
   options.nat.inside = {{*parse_address("2001:db8:2::1"), 2}, {*parse_address("172.16.0.1"), 1}};
-  MiddleboxCore box(options);
+  PipelineFixture box(options);
   auto& agent = box.agent("a");
   // Both sides have IPv6 only: IPv4 is neither taken nor chosen.
   EXPECT_EQ(box.engine.capabilities(agent.agent()).external_versions, 2);
@@ -104,7 +104,7 @@ TEST(Nat, Ipv6) {
 }
 
 TEST(Nat, OneHostHasOneOutsideAddress) {
-  MiddleboxCore box(nat());
+  PipelineFixture box(nat());
   auto& agent = box.agent("a");
   const auto outside = [&](int host, std::uint16_t port) {
     auto request = pinhole(port);
@@ -118,7 +118,7 @@ TEST(Nat, OneHostHasOneOutsideAddress) {
 
 // RFC 5189 2.3.9: an internal endpoint is not bound to two places, by the rules of one owner.
 TEST(Nat, RulesOfOneOwnerShareTheBindingOfAnEndpoint) {
-  MiddleboxCore box(nat());
+  PipelineFixture box(nat());
   auto& agent = box.agent("a");
   auto& other = box.agent("b");
   const auto open = [&](auto& who, int peer, std::uint16_t port = 5004) {
@@ -151,7 +151,7 @@ TEST(Nat, RulesOfOneOwnerShareTheBindingOfAnEndpoint) {
 }
 
 TEST(Nat, AnEndpointOfTheWrongParityIsNotBoundTwice) {
-  MiddleboxCore box(nat());
+  PipelineFixture box(nat());
   auto& agent = box.agent("a");
   auto single = pinhole(7001);
   single.internal.port_range = single.external.port_range = 1;
@@ -165,7 +165,7 @@ TEST(Nat, AnEndpointOfTheWrongParityIsNotBoundTwice) {
 }
 
 TEST(Nat, ATwiceNatSharesOnBothSides) {
-  MiddleboxCore box(nat(Mode::kTwiceNat));
+  PipelineFixture box(nat(Mode::kTwiceNat));
   auto& agent = box.agent("a");
   const auto one = std::get<PerReply>(box.ask(agent, pinhole()));
   const auto like = std::get<PerReply>(box.ask(agent, pinhole()));
@@ -180,7 +180,7 @@ TEST(Nat, ATwiceNatSharesOnBothSides) {
 
 // 8.4.3 lets PEA have what PRR has reserved, also for an endpoint that is bound already.
 TEST(Nat, AnEnabledReservationIsSharedFromThenOn) {
-  MiddleboxCore box(nat());
+  PipelineFixture box(nat());
   auto& agent = box.agent("a");
   const auto held = std::get<PrrReply>(box.ask(agent, reservation()));
   EXPECT_EQ(std::get<PerReply>(box.ask(agent, after(held.pid))).outside, held.outside);
@@ -196,7 +196,7 @@ TEST(Nat, AnEnabledReservationIsSharedFromThenOn) {
 // While that is with the backend it is not shared: it might be a reservation again.
 TEST(Nat, AReservationThatIsBeingEnabledIsWaitedFor) {
   for (const bool fails : {false, true}) {
-    MiddleboxCore box(nat());
+    PipelineFixture box(nat());
     auto& agent = box.agent("a");
     const auto held = std::get<PrrReply>(box.ask(agent, reservation()));
     box.backend.automatic = false;
@@ -219,7 +219,7 @@ TEST(Nat, SharingOutlivesARestart) {
   const auto options = nat(Mode::kTwiceNat);
   AddressTuple outside;
   {
-    MiddleboxCore box(options);
+    PipelineFixture box(options);
     auto& agent = box.agent("a");
     for (int i = 0; i < 2; ++i) {
       const auto per = std::get<PerReply>(box.ask(agent, pinhole()));
@@ -227,7 +227,7 @@ TEST(Nat, SharingOutlivesARestart) {
       outside = per.outside;
     }
   }
-  MiddleboxCore box(options);
+  PipelineFixture box(options);
   auto& agent = box.agent("a");
   for (auto& record : kept) {
     record.owner_name = "a";  // the first box is gone
@@ -243,7 +243,7 @@ TEST(Nat, SharingOutlivesARestart) {
 
 TEST(Nat, CapabilitiesSayWhatItIs) {
   for (const auto mode : {Mode::kFirewall, Mode::kTraditionalNat, Mode::kTwiceNat}) {
-    MiddleboxCore box(mode == Mode::kFirewall ? MiddleboxCore::Options{} : nat(mode));
+    PipelineFixture box(mode == Mode::kFirewall ? PipelineFixture::Options{} : nat(mode));
     auto& agent = box.agent("a");
     const auto told = box.engine.capabilities(agent.agent());
     EXPECT_TRUE(told.packet_filter && told.disable_rules);

@@ -10,8 +10,8 @@ using test::Model;
 
 namespace {
 
-test::MiddleboxCore::Options options_of_run(Mode mode) {
-  test::MiddleboxCore::Options result;
+test::PipelineFixture::Options options_of_run(Mode mode) {
+  test::PipelineFixture::Options result;
   result.rules_max = Model::kRulesMax;
   result.nat = Model::nat_options(mode);
   result.directory = Model::directory();

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/support/middlebox_core.hpp"
 #include "tests/support/model.hpp"
+#include "tests/support/pipeline_fixture.hpp"
 #include "tests/support/request_generator.hpp"
 
 namespace simco::policy {
@@ -39,10 +39,10 @@ class RandomRun {
   void expect_events();
 
   std::mt19937 random_;
-  test::MiddleboxCore box_;
+  test::PipelineFixture box_;
   test::Model model_;
   test::RequestGenerator generator_{random_, model_};
-  std::map<std::string, test::MiddleboxCore::Agent*> agents_;
+  std::map<std::string, test::PipelineFixture::Agent*> agents_;
   std::string who_;
   std::vector<test::Happened> happened_;
   std::uint32_t next_tid_ = 0;

@@ -1,12 +1,12 @@
 // The middleboxes, agents and requests that the tests of single transactions begin with.
 #pragma once
 
-#include "tests/support/middlebox_core.hpp"
+#include "tests/support/pipeline_fixture.hpp"
 
 namespace simco::policy {
 
-inline test::MiddleboxCore::Options nat(Mode mode = Mode::kTraditionalNat) {
-  test::MiddleboxCore::Options options;
+inline test::PipelineFixture::Options nat(Mode mode = Mode::kTraditionalNat) {
+  test::PipelineFixture::Options options;
   options.nat.mode = mode;
   options.nat.outside = {{*parse_address("198.51.100.1"), 2}};
   if (mode == Mode::kTwiceNat) options.nat.inside = {{*parse_address("172.16.0.1"), 2}};
@@ -41,8 +41,8 @@ bool is(const Body& body) {
   return std::holds_alternative<T>(body);
 }
 
-inline test::MiddleboxCore::Options with(AgentPolicy policy) {
-  test::MiddleboxCore::Options options;
+inline test::PipelineFixture::Options with(AgentPolicy policy) {
+  test::PipelineFixture::Options options;
   options.directory = {};
   options.directory.add(std::move(policy));
   return options;

@@ -9,12 +9,12 @@ namespace {
 using namespace std::chrono_literals;
 using enum NegativeReplyCode;
 using rule::ChangeResult;
-using test::MiddleboxCore;
 using test::pinhole;
+using test::PipelineFixture;
 using test::refusal;
 
 TEST(Reserve, OnAFirewallNothingIsHeldAndTheReplyHasProtocolsOnly) {
-  MiddleboxCore box;
+  PipelineFixture box;
   auto& agent = box.agent("a");
   auto request = reservation();
   request.parameters.outside_version = RequestedIpVersion::kIpv6;
@@ -40,7 +40,7 @@ PeaRequest ipv6_pea(PolicyRuleId pid, std::uint8_t protocol) {
 // 8.2.2: nothing is reserved, so that PEA may choose what PRR left open.
 TEST(Reserve, OnAFirewallWhatWasLeftOpenStaysOpen) {
   for (const bool fails : {false, true}) {
-    MiddleboxCore box;
+    PipelineFixture box;
     auto& agent = box.agent("a");
     auto request = reservation();
     request.parameters.protocol = kProtocolAny;
@@ -66,7 +66,7 @@ TEST(Reserve, OnAFirewallWhatWasLeftOpenStaysOpen) {
 TEST(Reserve, OnANatPeaGetsWhatIsHeldOnly) {
   auto options = nat();
   options.nat.outside.push_back({*parse_address("2001:db8::1"), 1});
-  MiddleboxCore box(options);
+  PipelineFixture box(options);
   auto& agent = box.agent("a");
   const auto udp = std::get<PrrReply>(box.ask(agent, reservation())).pid;
   EXPECT_EQ(refusal(box.ask(agent, ipv6_pea(udp, kProtocolUdp))), kIpVersionMismatch);
@@ -78,7 +78,7 @@ TEST(Reserve, OnANatPeaGetsWhatIsHeldOnly) {
 
 TEST(Reserve, AFailedPeaLeavesTheReservationAsItWas) {
   for (const auto mode : {Mode::kFirewall, Mode::kTraditionalNat, Mode::kTwiceNat}) {
-    MiddleboxCore box(mode == Mode::kFirewall ? MiddleboxCore::Options{} : nat(mode));
+    PipelineFixture box(mode == Mode::kFirewall ? PipelineFixture::Options{} : nat(mode));
     auto& agent = box.agent("a");
     auto request = reservation();
     if (mode == Mode::kTwiceNat) request.parameters.nat_mode = NatMode::kTwice;
@@ -103,7 +103,7 @@ TEST(Reserve, BlocksAddressesAndPortsUntilItsLifetimeIsOver) {
   auto options = nat();
   options.nat.outside[0].count = 1;
   options.nat.last_port = 5003;
-  MiddleboxCore box(options);
+  PipelineFixture box(options);
   auto& agent = box.agent("a");
   const auto one = std::get<PrrReply>(box.ask(agent, reservation()));
   const auto two = std::get<PrrReply>(box.ask(agent, reservation()));
@@ -115,7 +115,7 @@ TEST(Reserve, BlocksAddressesAndPortsUntilItsLifetimeIsOver) {
 }
 
 TEST(Reserve, WhatThePoolCannotGive) {
-  MiddleboxCore box(nat());
+  PipelineFixture box(nat());
   auto& agent = box.agent("a");
   const auto ask = [&](auto change) {
     auto request = reservation();
@@ -147,7 +147,7 @@ TEST(Reserve, TheOrderOfItsChecks) {
   auto options = nat();
   options.directory = {};
   options.directory.add(policy);
-  MiddleboxCore box(options);
+  PipelineFixture box(options);
   auto& agent = box.agent("a");
   box.ask(agent, pinhole());
   auto request = reservation(101);
@@ -173,7 +173,7 @@ TEST(Reserve, TheOrderOfItsChecks) {
 }
 
 TEST(Reserve, IsRefusedWhereEverythingIsDisabled) {
-  MiddleboxCore box;
+  PipelineFixture box;
   auto& agent = box.agent("a");
   auto everything = block();
   everything.external = test::protocols_only(Location::kExternal, kProtocolUdp);
@@ -190,7 +190,7 @@ TEST(Reserve, IsRefusedWhereEverythingIsDisabled) {
 }
 
 TEST(Reserve, PeaMustFitWhatIsHeld) {
-  MiddleboxCore box(nat());
+  PipelineFixture box(nat());
   auto& agent = box.agent("a");
   const auto prr = std::get<PrrReply>(box.ask(agent, reservation()));
   auto pea = after(prr.pid);

@@ -10,16 +10,16 @@ namespace {
 
 using namespace std::chrono_literals;
 using enum NegativeReplyCode;
-using test::MiddleboxCore;
 using test::pinhole;
+using test::PipelineFixture;
 using test::refusal;
 
 enum class State { kUnused, kReserved, kEnabled, kDisableRule };
 
 /// A middlebox whose agent has a rule in `state`, and another one for company.
 struct InState {
-  MiddleboxCore box;
-  MiddleboxCore::Agent& agent = box.agent("a");
+  PipelineFixture box;
+  PipelineFixture::Agent& agent = box.agent("a");
   PolicyRuleId pid{77};
 
   explicit InState(State state) {

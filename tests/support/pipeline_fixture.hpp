@@ -1,4 +1,6 @@
-// The middlebox without sockets: engine, commit pipeline and a backend that the test answers for.
+// Policy engine and commit pipeline with a backend that the test answers for, and no sessions: for
+// tests of these two, and of what stands on the pipeline alone. Tests of sessions, admission and
+// notifications use middlebox::Core, as the simulation and the fuzzer do.
 #pragma once
 
 #include <algorithm>
@@ -33,13 +35,13 @@ class ScriptedBackend final : public backend::Backend {
   Client* client_ = nullptr;
 };
 
-class MiddleboxCore : private middlebox::CommitPipeline::Observer {
+class PipelineFixture : private middlebox::CommitPipeline::Observer {
  public:
   class Agent final : public middlebox::Requester {
    public:
-    Agent(MiddleboxCore& core, const std::string& name);
+    Agent(PipelineFixture& fixture, const std::string& name);
     policy::AgentId agent() const override { return id_; }
-    std::string_view agent_name() const override { return core_.engine.name(id_); }
+    std::string_view agent_name() const override { return fixture_.engine.name(id_); }
     std::string_view peer() const override { return "192.0.2.9"; }
     std::uint32_t lifetime_max_s() const override { return told_lifetime_max_s; }
     void reply(TransactionId tid, const Body& body) override;
@@ -50,7 +52,7 @@ class MiddleboxCore : private middlebox::CommitPipeline::Observer {
     std::vector<policy::RuleEvent> events;
 
    private:
-    MiddleboxCore& core_;
+    PipelineFixture& fixture_;
     policy::AgentId id_;
   };
 
@@ -61,8 +63,9 @@ class MiddleboxCore : private middlebox::CommitPipeline::Observer {
     middlebox::Metrics* metrics = nullptr;
   };
 
-  explicit MiddleboxCore(std::uint32_t rules_max = 1000) : MiddleboxCore(Options{rules_max, {}}) {}
-  explicit MiddleboxCore(Options options);
+  explicit PipelineFixture(std::uint32_t rules_max = 1000)
+      : PipelineFixture(Options{rules_max, {}}) {}
+  explicit PipelineFixture(Options options);
 
   /// The agent called `name`; one that the directory does not have may do everything.
   Agent& agent(const std::string& name);
@@ -76,12 +79,12 @@ class MiddleboxCore : private middlebox::CommitPipeline::Observer {
   ScriptedBackend backend;
   policy::AgentDirectory directory;
   policy::PolicyEngine engine;
-  /// The pipeline at this core's time.
+  /// The pipeline at the fixture's time.
   struct Commit {
-    MiddleboxCore& core;
+    PipelineFixture& fixture;
     void dispatch();
-    void expire() { core.pipeline.expire(core.now_); }
-    bool idle() const { return core.pipeline.idle(); }
+    void expire() { fixture.pipeline.expire(fixture.now_); }
+    bool idle() const { return fixture.pipeline.idle(); }
   } commit{*this};
   middlebox::CommitPipeline pipeline;
   std::vector<PolicyRuleId> expiry_failures;
@@ -99,8 +102,5 @@ class MiddleboxCore : private middlebox::CommitPipeline::Observer {
   std::deque<Octets> storage_;
   std::vector<std::unique_ptr<Agent>> agents_;
 };
-
-/// The code of a negative reply, or nothing.
-std::optional<NegativeReplyCode> refusal(const Body& body);
 
 }  // namespace simco::test

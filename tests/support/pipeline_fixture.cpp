@@ -1,4 +1,4 @@
-#include "tests/support/middlebox_core.hpp"
+#include "tests/support/pipeline_fixture.hpp"
 
 #include <algorithm>
 
@@ -34,17 +34,18 @@ void ScriptedBackend::finish(std::vector<rule::ChangeResult> results) {
   std::exchange(client_, nullptr)->on_applied(results);
 }
 
-// --- The middlebox -------------------------------------------------------------------------------
+// --- Engine and pipeline
+// -------------------------------------------------------------------------------
 
-MiddleboxCore::Agent::Agent(MiddleboxCore& core, const std::string& name)
-    : core_(core), id_(core.engine.acquire(name)) {}
+PipelineFixture::Agent::Agent(PipelineFixture& fixture, const std::string& name)
+    : fixture_(fixture), id_(fixture.engine.acquire(name)) {}
 
-void MiddleboxCore::Agent::reply(TransactionId tid, const Body& body) {
-  core_.storage_.push_back(encoded({tid, body}));
-  replies[tid.value] = decode(core_.storage_.back())->body;
+void PipelineFixture::Agent::reply(TransactionId tid, const Body& body) {
+  fixture_.storage_.push_back(encoded({tid, body}));
+  replies[tid.value] = decode(fixture_.storage_.back())->body;
 }
 
-MiddleboxCore::MiddleboxCore(Options options)
+PipelineFixture::PipelineFixture(Options options)
     : directory(std::move(options.directory)),
       engine({backend.capabilities(), policy::PolicyEngine::all_protocols(), options.nat,
               options.rules_max}),
@@ -52,7 +53,7 @@ MiddleboxCore::MiddleboxCore(Options options)
   engine.apply(directory);
 }
 
-MiddleboxCore::Agent& MiddleboxCore::agent(const std::string& name) {
+PipelineFixture::Agent& PipelineFixture::agent(const std::string& name) {
   policy::AgentPolicy anything;
   anything.name = name;
   directory.add(std::move(anything));
@@ -61,26 +62,26 @@ MiddleboxCore::Agent& MiddleboxCore::agent(const std::string& name) {
   return *agents_.back();
 }
 
-void MiddleboxCore::Commit::dispatch() {
-  core.advancing_ = true;
-  while (core.pipeline.advance(core.now_)) {
+void PipelineFixture::Commit::dispatch() {
+  fixture.advancing_ = true;
+  while (fixture.pipeline.advance(fixture.now_)) {
   }
-  core.advancing_ = false;
+  fixture.advancing_ = false;
 }
 
-std::uint32_t MiddleboxCore::submit(Agent& agent, const Body& request) {
+std::uint32_t PipelineFixture::submit(Agent& agent, const Body& request) {
   pipeline.submit(agent, {++tid_}, request, now_);
   return tid_;
 }
 
-Body MiddleboxCore::ask(Agent& agent, const Body& request) {
+Body PipelineFixture::ask(Agent& agent, const Body& request) {
   const auto tid = submit(agent, request);
   commit.dispatch();
   SIMCO_ASSERT(agent.replies.contains(tid));
   return agent.replies[tid];
 }
 
-void MiddleboxCore::advance(Instant::duration time) {
+void PipelineFixture::advance(Instant::duration time) {
   now_ += time;
   while (engine.next_expiry() && *engine.next_expiry() <= now_ && !backend.busy()) {
     commit.expire();
@@ -88,17 +89,12 @@ void MiddleboxCore::advance(Instant::duration time) {
   }
 }
 
-void MiddleboxCore::on_rule_event(const policy::RuleEvent& event,
-                                  const middlebox::Requester* cause) {
+void PipelineFixture::on_rule_event(const policy::RuleEvent& event,
+                                    const middlebox::Requester* cause) {
   for (const auto& agent : agents_) {
     if (agent.get() == cause || !engine.may_see(agent->agent(), event.owner)) continue;
     agent->events.push_back(event);
   }
-}
-
-std::optional<NegativeReplyCode> refusal(const Body& body) {
-  const auto* refused = std::get_if<NegativeReply>(&body);
-  return refused == nullptr ? std::nullopt : std::optional(refused->code);
 }
 
 }  // namespace simco::test
