@@ -36,7 +36,7 @@ void Driver::transact(const Body& request, std::optional<PolicyRuleId> rule, Com
   const auto tid = link_->request(request, transactions_.stream_of(rule));
   if (!tid) return done(AgentError::kTidsExhausted, {});
   transactions_.start(
-      *tid, rule, Clock::now() + options_.timeout,
+      *tid, request, rule, Clock::now() + options_.timeout,
       [this, done = std::move(done)](TransactionEnd how, const Body* reply) mutable {
         done(error_of(how, reply, end_reason_), Outcome{.body = reply});
       });

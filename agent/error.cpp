@@ -84,6 +84,7 @@ boost::system::error_code error_of(TransactionEnd end, const Body* reply,
                                    const boost::system::error_code& session_end) {
   switch (end) {
     case TransactionEnd::kReplied: break;
+    case TransactionEnd::kWrongReply: return AgentError::kProtocolError;
     case TransactionEnd::kTimedOut: return AgentError::kTimeout;
     case TransactionEnd::kSessionEnded: return session_end;
   }

@@ -27,7 +27,7 @@ error_code StreamAgent::request(const Body& body, std::optional<PolicyRuleId> ru
   if (transactions_.full() || output().size() >= kAgentOutputMax) return AgentError::kOverloaded;
   const auto tid = session_.request(body, transactions_.stream_of(rule));
   if (!tid) return AgentError::kTidsExhausted;
-  transactions_.start(*tid, rule, now + timeout_, std::move(done));
+  transactions_.start(*tid, body, rule, now + timeout_, std::move(done));
   return {};
 }
 

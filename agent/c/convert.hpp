@@ -50,7 +50,7 @@ class Reply {
   void fill(const PrsReply& reply);
   void fill(const PesReply& reply);
   void fill(const PdsReply& reply);
-  /// PRD, and what no agent's request is answered with.
+  /// PRD, which says no more. AgentTransactions lets no other through.
   template <class Other>
   void fill(const Other&) {}
 

@@ -9,6 +9,26 @@
 namespace simco {
 namespace {
 
+/// The sub-type of the positive reply to a request, or of one of them: kPlc stands for PRD as well,
+/// and kPrs for PES and PDS.
+SubType awaited_by(const Body& request) {
+  const auto* change = std::get_if<PlcRequest>(&request);
+  if (change != nullptr && change->lifetime == Lifetime{0}) return SubType::kPrd;
+  const auto sub = static_cast<SubType>(type_of(request).sub);
+  return sub == SubType::kPea ? SubType::kPer : sub;
+}
+
+bool answers(const Body& reply, SubType awaited) {
+  if (std::holds_alternative<NegativeReply>(reply)) return true;
+  const auto sub = static_cast<SubType>(type_of(reply).sub);
+  switch (sub) {
+    case SubType::kPrd: return awaited == SubType::kPrd || awaited == SubType::kPlc;
+    case SubType::kPes:
+    case SubType::kPds: return awaited == SubType::kPrs;
+    default: return awaited == sub;
+  }
+}
+
 /// A rule that the agent ends itself ends without a notification to it.
 bool ends_rule(const Body& reply) {
   const auto* refused = std::get_if<NegativeReply>(&reply);
@@ -37,11 +57,12 @@ std::optional<TransactionId> AgentTransactions::stream_of(std::optional<PolicyRu
   return found == creating_tid_.end() ? std::nullopt : std::optional(found->second);
 }
 
-void AgentTransactions::start(TransactionId tid, std::optional<PolicyRuleId> rule, Instant deadline,
-                              Completion done) {
+void AgentTransactions::start(TransactionId tid, const Body& request,
+                              std::optional<PolicyRuleId> rule, Instant deadline, Completion done) {
   // One caller may pass a time that its loop has cached, another a fresh one: the order stays.
   if (!deadlines_.empty()) deadline = std::max(deadline, deadlines_.back().first);
-  const bool fresh = pending_.emplace(tid, Pending{std::move(done), rule}).second;
+  const bool fresh =
+      pending_.emplace(tid, Pending{std::move(done), awaited_by(request), rule}).second;
   SIMCO_ASSERT(fresh);  // 4.2.5: a TID is used once
   deadlines_.emplace_back(deadline, tid);
 }
@@ -49,8 +70,9 @@ void AgentTransactions::start(TransactionId tid, std::optional<PolicyRuleId> rul
 void AgentTransactions::on_reply(TransactionId tid, const Body& reply) {
   const auto found = pending_.find(tid);
   if (found == pending_.end()) return;
-  auto [done, rule] = std::move(found->second);
+  auto [done, awaited, rule] = std::move(found->second);
   pending_.erase(found);
+  if (!answers(reply, awaited)) return done(TransactionEnd::kWrongReply, nullptr);
   if (rule && ends_rule(reply)) creating_tid_.erase(*rule);
   remember_stream(reply, rule, tid);
   done(TransactionEnd::kReplied, &reply);
