@@ -16,7 +16,8 @@ _EVENTS_MAX = 65_536  # kept until they are taken; beyond this the oldest are dr
 
 
 class _Transaction:
-    """A request that waits for its reply. Its owner keeps it: the C library knows only its handle."""
+    """A request that waits for its reply. Its owner keeps it until finish() or free(), also after the end of the
+    session: the C library knows only its handle."""
 
     def __init__(self, owner: "Client", future: "asyncio.Future[Any]", convert: Callable[[Any], Any]):
         self.owner, self.future, self.convert = owner, future, convert
@@ -25,11 +26,16 @@ class _Transaction:
     def finish(self, error: int, reply: Any) -> None:
         self.owner._pending.discard(self)
         if error != lib.SIMCO_OK:
-            self.fail(error_of(error))
-        elif not self.future.done():  # cancelled: the rule, if one was made, stays
+            return self.fail(error_of(error))
+        if self.future.done():  # cancelled: the rule, if one was made, stays
+            return None
+        try:
             self.future.set_result(self.convert(reply))
+        except Exception as failure:  # the C library could not hand it on
+            self.fail(failure)
+        return None
 
-    def fail(self, error: SimcoError) -> None:
+    def fail(self, error: Exception) -> None:
         if not self.future.done():
             self.future.set_exception(error)
 
@@ -71,7 +77,7 @@ class Client:
         self._opening: asyncio.Future[Capabilities] | None = None
         self._ended: asyncio.Future[SimcoError] | None = None
         self._events: collections.deque[Event] = collections.deque()
-        self._event_waiters: collections.deque[asyncio.Future[None]] = collections.deque()
+        self._changed = asyncio.Event()  # a rule event came, or the session ended
         self._pending: set[_Transaction] = set()
 
     # --- Session ---------------------------------------------------------------------------------
@@ -103,6 +109,7 @@ class Client:
         lib.simco_client_free(self._client)
         self._client = ffi.NULL
         self._end(error_of(lib.SIMCO_ERR_CONNECTION_LOST))
+        self._pending.clear()  # now the C library calls none of them
 
     async def __aenter__(self) -> "Client":
         try:
@@ -175,9 +182,8 @@ class Client:
         while not self._events:
             if self._ended is None or self._ended.done():
                 raise self._ended.result() if self._ended is not None else error_of(lib.SIMCO_ERR_NOT_OPEN)
-            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._event_waiters.append(waiter)
-            await waiter
+            self._changed.clear()
+            await self._changed.wait()
         return self._events.popleft()
 
     # --- Below -----------------------------------------------------------------------------------
@@ -229,8 +235,7 @@ class Client:
             self._ended.set_result(error)
         for transaction in self._pending:
             transaction.fail(error)
-        self._pending.clear()
-        self._wake_waiters()
+        self._changed.set()
 
     def _keep_event(self, event: Event) -> None:
         self._events.append(event)
@@ -238,12 +243,7 @@ class Client:
             dropped = self._events.popleft()
             first = self._events[0]
             self._events[0] = dataclasses.replace(first, lost=first.lost + dropped.lost + 1)
-
-    def _wake_waiters(self) -> None:
-        while self._event_waiters:
-            waiter = self._event_waiters.popleft()
-            if not waiter.done():
-                waiter.set_result(None)
+        self._changed.set()
 
 
 # --- Callbacks of the C library, from Client._dispatch() -----------------------------------------------
@@ -260,7 +260,6 @@ def _on_open(user: Any, capabilities: Any) -> None:
 def _on_event(user: Any, event: Any) -> None:
     client = ffi.from_handle(user)
     client._keep_event(Event(event.pid, event.lifetime, event.lost))
-    client._wake_waiters()
 
 
 @ffi.callback("void(void *, int)")
