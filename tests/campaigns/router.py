@@ -3,86 +3,21 @@ middlebox on it, and an agent. Standard library only; needs root (or a user name
 
 Namespaces go with the process that made them, whatever becomes of it.
 """
-import ctypes
 import os
 import pathlib
 import select
-import signal
 import socket
-import subprocess
 import sys
-import tempfile
-import threading
-import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "vectors"))
+sys.path[:0] = [str(ROOT / "tests" / "vectors"), str(ROOT / "scripts")]
 import simco_codec  # noqa: E402
+import simco_demo.middlebox  # noqa: E402
+from simco_demo.namespace import Failure, Namespace  # noqa: E402
 
 GUARD = 60.0  # seconds until a campaign takes the middlebox for hanging
 if os.geteuid() != 0:  # namespaces take rights, which a user has in a namespace of users
     os.execvp("unshare", ["unshare", "--user", "--map-root-user", sys.executable, "-B", *sys.argv])
-_libc = ctypes.CDLL(None, use_errno=True)
-_CLONE_NEWNET = 0x40000000
-
-
-class Failure(Exception):
-    """What the campaign is there to find, or a step that did not work."""
-
-
-def _checked(result):
-    if result != 0:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-
-
-class Namespace:
-    """A network namespace of its own."""
-
-    def __init__(self):
-        thread = threading.Thread(target=self._make)
-        thread.start()
-        thread.join()
-        self.shell("ip link set lo up; for c in default all; do "
-                   "echo 0 >/proc/sys/net/ipv6/conf/$c/accept_dad; "
-                   "echo 0 >/proc/sys/net/ipv4/conf/$c/rp_filter; done; "
-                   "echo 0 >/proc/sys/net/ipv6/conf/default/router_solicitations")
-
-    def _make(self):
-        _checked(_libc.unshare(_CLONE_NEWNET))
-        self.descriptor = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
-        self.path = f"/proc/{os.getpid()}/fd/{self.descriptor}"
-
-    def run(self, work):
-        """What `work()` returns, run by a thread that is in the namespace."""
-        result = []
-
-        def enter():
-            _checked(_libc.setns(self.descriptor, _CLONE_NEWNET))
-            try:
-                result.append((work(), None))
-            except Exception as failure:  # for the caller's thread
-                result.append((None, failure))
-
-        thread = threading.Thread(target=enter)
-        thread.start()
-        thread.join()
-        value, failure = result[0]
-        if failure is not None:
-            raise failure
-        return value
-
-    def words(self, *command):
-        return ["nsenter", f"--net={self.path}", *command]
-
-    def shell(self, command, check=True):
-        """Runs `command`; what it prints."""
-        done = subprocess.run(self.words("sh", "-c", command), capture_output=True, text=True)
-        if check and done.returncode != 0:
-            raise Failure(f"failed: {command}\n{done.stderr}")
-        return done.stdout
-
-    def socket(self, *kind):
-        return self.run(lambda: socket.socket(*kind))
 
 
 class Network:
@@ -110,38 +45,14 @@ class Network:
             "ip route add default via 192.0.2.1; ip -6 route add default via 2001:db8:2::1")
 
 
-class Middlebox:
+class Middlebox(simco_demo.middlebox.Middlebox):
     """simco-middlebox with the nftables backend on `router`."""
 
     def __init__(self, folder, router, *options):
+        super().__init__(folder, router, *simco_demo.middlebox.ROUTER, "--audit-rate", "0",
+                         *options)
         self.router = router
-        self.log = tempfile.NamedTemporaryFile(mode="w+", suffix=".log")
-        words = router.words(str(pathlib.Path(folder) / "simco-middlebox"), "--backend", "nftables",
-                             "--port", "0", "--internal-if", "int0", "--external-if", "ext0",
-                             "--audit-rate", "0", *options)
-        self.process = subprocess.Popen(words, stdout=self.log, stderr=self.log)
-        end = time.monotonic() + GUARD
-        while "listening on tcp " not in self.text():
-            if self.process.poll() is not None or time.monotonic() > end:
-                raise Failure("the middlebox does not start:\n" + self.text())
-            time.sleep(0.01)
-        line = next(line for line in self.text().splitlines() if "listening on tcp " in line)
-        self.port = int(line.rsplit(":", 1)[1])
-
-    def text(self):
-        return pathlib.Path(self.log.name).read_text()
-
-    def stop(self, how=signal.SIGTERM):
-        """Ends it; the code that it ends with."""
-        if self.process.poll() is None:
-            self.process.send_signal(how)
-        return self.process.wait(GUARD)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.stop(signal.SIGKILL)
+        self.port, = self.listening("tcp")
 
 
 def address_tuple(endpoint, protocol, location):

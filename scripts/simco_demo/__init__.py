@@ -1,0 +1,1 @@
+"""The demonstration that scripts/demo runs. Python's standard library only."""
