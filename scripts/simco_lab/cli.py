@@ -18,6 +18,7 @@ from .scenario import DIMENSIONS, SCALES, available, find, read, shown
 
 BIN = ROOT / "build" / "release" / "bin"
 OUT = Path("lab-results")
+FORMATS = ("svg", "png", "pdf")  # of figures
 
 
 def parser():
@@ -44,8 +45,13 @@ def parser():
                      help="a guest instruction takes 2^N ns, to see the effect of its speed; default: 0")
     run.add_argument("--options", default="", metavar="TEXT",
                      help="additional SCTP options for both programs, for trials")
-    plot = verbs.add_parser("plot", help="write report, tables and figures again from the samples of a run")
+    plot = verbs.add_parser("plot", help="write report, tables and figures again from the samples of a run, or"
+                            " the figures of means from its results.csv")
     plot.add_argument("dir", type=Path, help="a scenario's results, a folder of them, or an unpacked archive")
+    plot.add_argument("--paper", action="store_true",
+                      help="figures for a paper's column (3.5 inches, no title), in DIR/paper instead of DIR/plots")
+    plot.add_argument("--formats", type=formats, default=FORMATS, metavar="LIST",
+                      help=f"comma-separated, of {','.join(FORMATS)} (default: all)")
     pack = verbs.add_parser("archive", help="pack results with all samples, logs and checksums into one file")
     pack.add_argument("dir", nargs="*", type=Path, default=[OUT],
                       help=f"a scenario's results, or a folder of them; default: {OUT}")
@@ -58,6 +64,13 @@ def parser():
     return top
 
 
+def formats(text):
+    chosen = tuple(text.split(","))
+    if not set(chosen) <= set(FORMATS):
+        raise argparse.ArgumentTypeError(f"expected a list of {','.join(FORMATS)}")
+    return chosen
+
+
 def list_scenarios():
     for path in available():
         scenario = read(path)
@@ -67,12 +80,15 @@ def list_scenarios():
 
 def chosen(points, only):
     for text in only:
-        key, _, value = text.partition("=")
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise ScenarioError(f"--only {text}: expected KEY=VALUE, such as variant=tcp")
         if key not in DIMENSIONS:
             raise ScenarioError(f"--only {text}: unknown dimension; known are {', '.join(DIMENSIONS)}")
+        there = list(dict.fromkeys(shown(getattr(point, key)) for point in points))
         points = [point for point in points if shown(getattr(point, key)) == value]
-    if not points:
-        raise ScenarioError("--only matches no point")
+        if not points:
+            raise ScenarioError(f"--only {text} matches no point; {key} is one of {', '.join(there)}")
     return points
 
 
@@ -100,7 +116,7 @@ def prepare(arguments, points):
             machine.snapshot.name, f"Measured in virtual time on Debian's {machine.kernel}{speed}")
 
 
-def report(folder, scenario, scale, about):
+def report(folder, scenario, scale, about, figure_formats=FORMATS):
     """Writes the tables, CCDFs, figures and report of a scenario's results. Returns the ids of the expectations
     that do not hold for some combination."""
     # The drawing library takes a second to load: not for `list`.
@@ -112,7 +128,8 @@ def report(folder, scenario, scale, about):
     found.write_table(folder / "results.csv")
     found.write_ccdfs(folder / "ccdf")
     judged = expectations.check(found)
-    reports.write(found, folder / "report.md", judged, plots.draw(found, folder / "plots"), about)
+    reports.write(found, folder / "report.md", judged,
+                  plots.draw(found, folder / "plots", plots.REPORT, figure_formats), about)
     print(f"{folder}/report.md")
     return [expectation["id"] for expectation, verdicts in judged
             if any(verdict.holds is False for verdict in verdicts)]
@@ -150,13 +167,29 @@ def run(arguments):
     return 0 if good else 1
 
 
+def draw_figures(found, folder, arguments):
+    from . import plots
+    look, where = (plots.PAPER, "paper") if arguments.paper else (plots.REPORT, "plots")
+    drawn = plots.draw(found, folder / where, look, arguments.formats)
+    print(f"{folder / where}: {len(drawn)} figures")
+
+
 def plot(arguments):
-    for folder in archive.result_folders(arguments.dir):
+    tables = [path.parent for path in (arguments.dir / "results.csv", *sorted(arguments.dir.glob("*/results.csv")))
+              if path.exists() and not (path.parent / archive.ABOUT).exists()]
+    for folder in tables:
+        from . import results
+        draw_figures(results.Table(folder / "results.csv", find(folder.resolve().name)), folder, arguments)
+    for folder in archive.result_folders(arguments.dir) if not tables else []:
         about = json.loads((folder / archive.ABOUT).read_text())
         scenario = read(folder / "scenario.toml")
         scenario.name = about["scenario"]
         scenario.take(about["fraction"])
-        report(folder, scenario, about["scale"], about["about"])
+        if arguments.paper:
+            from . import results
+            draw_figures(results.Results(folder, scenario, about["scale"]), folder, arguments)
+        else:
+            report(folder, scenario, about["scale"], about["about"], arguments.formats)
     return 0
 
 

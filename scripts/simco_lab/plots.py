@@ -3,13 +3,15 @@ and line style, so they can be told apart in greyscale print and by colour-blind
 
 import io
 import math
+from dataclasses import dataclass
 
 import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402 - the back end is chosen first
 import numpy  # noqa: E402
-from matplotlib.ticker import NullLocator  # noqa: E402
+from matplotlib.lines import Line2D  # noqa: E402
+from matplotlib.ticker import FixedFormatter, FixedLocator, LogLocator, NullFormatter, NullLocator  # noqa: E402
 
 from . import statistics, svg  # noqa: E402
 from .prediction import marks_of, predicted  # noqa: E402
@@ -17,26 +19,54 @@ from .scenario import label_of  # noqa: E402
 
 # Okabe and Ito's palette, which colour-blind people can tell apart.
 COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6D00")
-MARKERS = "osD^vP*X"
+MARKERS = "osD^vP*X<>ph8dH|"  # more than colours: two curves of one colour differ in their markers
 LINES = ("-", "--", "-.", ":")
 LABELS = {"loss_percent": "Packet loss (%)", "rate": "Load (transactions/s)", "streams": "Streams",
           "connections": "TCP connections", "rate_per_connection": "Load per connection (transactions/s)",
           "delay_ms": "One-way delay (ms)", "jitter_ms": "Jitter (± ms)", "loss_correlation": "Loss correlation"}
 CURVES = {"loss_percent": "{:g} % loss", "rate": "{:g}/s", "delay_ms": "{:g} ms one way",
           "jitter_ms": "±{:g} ms", "loss_correlation": "correlation {:g}"}
-CCDF_X = 10, 10000  # ms
 CCDF_MARKERS = 0.12  # distance between a curve's markers, as a share of the axes' diagonal
-SVG_DPI = 72  # a pixel is a point
-matplotlib.rcParams.update({"svg.hashsalt": "simco", "font.size": 9, "axes.grid": True,
-                            "grid.alpha": 0.3, "savefig.bbox": "tight", "legend.fontsize": 7,
+WIDE_RANGE = 5  # means that differ by more than this factor get a logarithmic axis
+TICKS_MAX = 12  # an axis with more measured values has ticks at round ones
+AXES_SHARE = 0.775  # of a figure's width is that of its axes
+DIGIT = 0.7  # width of a digit of an axis' label, as a share of the font's size
+TRANSITION = 0.5  # decades between 0 and the least value of a logarithmic axis that has 0
+POINTS_PER_INCH = 72
+SVG_DPI = POINTS_PER_INCH  # a pixel is a point
+PNG_DPI = 300
+GREY = "#606060"
+
+matplotlib.rcParams.update({"svg.hashsalt": "simco", "axes.grid": True, "grid.alpha": 0.3, "savefig.bbox": "tight",
                             # Text stays text, and a path needs no vertices closer than a hair's breadth.
-                            "svg.fonttype": "none", "font.sans-serif": ["DejaVu Sans", "sans-serif"],
+                            "svg.fonttype": "none", "pdf.fonttype": 42, "font.sans-serif": ["DejaVu Sans", "sans-serif"],
                             "path.simplify_threshold": 0.3})
 
 
+@dataclass(frozen=True)
+class Style:
+    """What a figure is for: a report, or a column of a paper, whose caption says what a title would."""
+
+    size: tuple  # inches, without the legend
+    font: int  # points
+    legend: int  # points
+    columns: int  # of the legend
+    title: bool
+
+    def room(self, text):
+        """Returns the width of a label of the x axis, as a share of its length."""
+        return (len(text) + 1) * DIGIT * self.font / (AXES_SHARE * self.size[0] * POINTS_PER_INCH)
+
+
+REPORT = Style((5.2, 3.3), 9, 7, 4, True)
+PAPER = Style((3.5, 2.3), 8, 6, 3, False)
+
+
 def style(number):
+    """Returns how the curve of that number looks: no two of the first 32 look alike."""
     return {"color": COLOURS[number % len(COLOURS)], "marker": MARKERS[number % len(MARKERS)],
-            "linestyle": LINES[number % len(LINES)], "markersize": 4, "linewidth": 1.1}
+            "linestyle": LINES[number % len(LINES)], "markersize": 4, "linewidth": 1.1,
+            "fillstyle": "none" if number >= len(MARKERS) else "full"}
 
 
 def x_of(combination, axis):
@@ -51,27 +81,28 @@ def x_of(combination, axis):
 
 
 def curves_of(combinations, plot):
-    """Returns {label: combinations in the order of x} of a plot of means."""
+    """Returns {label: combinations in the order of x} of a plot of means, without those that have none."""
     by = plot.get("curves", "variant")
+    axis = plot.get("x", "loss_percent")
     found = {}
     for combination in combinations:
-        if plot.get("x") == "streams" and math.isnan(x_of(combination, "streams")):
-            continue
-        found.setdefault(getattr(combination.conditions, by), []).append(combination)
-    axis = plot.get("x", "loss_percent")
+        if math.isfinite(x_of(combination, axis)) and math.isfinite(combination.mean.value):
+            found.setdefault(getattr(combination.conditions, by), []).append(combination)
     return {name: sorted(curve, key=lambda combination: x_of(combination, axis)) for name, curve in found.items()}
 
 
 def draw_model(axes, curve, axis, line):
-    """Draws equation 5: thick and pale in its valid range, dotted outside."""
+    """Draws equation 5: thick and pale in its valid range, dotted outside. Returns whether it did, for each."""
     points = [(x_of(combination, axis), *prediction) for combination in curve
               if (prediction := predicted(combination.conditions)) and x_of(combination, axis) > 0]
     if not points:
-        return
+        return False, False
     x, y, valid = (numpy.array(column) for column in zip(*points))
-    axes.plot(x, y, color=line["color"], linewidth=0.8, alpha=0.35, linestyle=":", label="_model")
+    if not valid.all():
+        axes.plot(x, y, color=line["color"], linewidth=0.8, alpha=0.35, linestyle=":", label="_model")
     axes.plot(numpy.where(valid, x, math.nan), y, color=line["color"], linewidth=2.5, alpha=0.3,
               label="_valid model")
+    return bool(valid.any()), not valid.all()
 
 
 def half_widths(curve):
@@ -79,37 +110,108 @@ def half_widths(curve):
     return [width if math.isfinite(width := combination.mean.half_width) else 0 for combination in curve]
 
 
-def draw_means(axes, combinations, plot):
+def explanations(curves, modelled):
+    """Returns the legend's entries for what is not a curve."""
+    combinations = [combination for curve in curves.values() for combination in curve]
+    entries = []
+    if any(half_widths(combinations)):
+        entries.append(Line2D([], [], color=GREY, marker="|", markersize=7, linestyle="", label="bars: 95 % interval"))
+    if any(valid for valid, _ in modelled):
+        entries.append(Line2D([], [], color=GREY, linewidth=2.5, alpha=0.4, label="equation 5"))
+    if any(outside for _, outside in modelled):
+        entries.append(Line2D([], [], color=GREY, linewidth=0.8, linestyle=":", label="equation 5, not valid"))
+    if any(combination.aborted for combination in combinations):
+        entries.append(Line2D([], [], color=GREY, marker="x", markersize=7, linestyle="", label="aborted"))
+    return entries
+
+
+def roomy(places, position, look):
+    """Returns those places, in their order, that are far enough apart for their labels: the last, and the others
+    from the first on."""
+    length = position(places[-1]) - position(places[0])
+
+    def apart(one, other):
+        return abs(position(other) - position(one)) >= look.room(f"{max(one, other):g}") * length
+
+    kept = []
+    for place in places[:-1]:
+        if apart(place, places[-1]) and (not kept or apart(kept[-1], place)):
+            kept.append(place)
+    return [*kept, places[-1]]
+
+
+def scale_x(axes, places, look):
+    """Makes the x axis logarithmic, with a tick at each measured value and labels where they fit. 0 has a place
+    of its own, left of the others."""
+    positive = [x for x in places if x > 0]
+    if not positive:
+        return
+    if len(positive) < len(places):
+        # The linear part, from 0 to the least value, is as long as TRANSITION decades.
+        axes.set_xscale("symlog", linthresh=positive[0], linscale=TRANSITION)
+        axes.set_xlim(left=-0.15 * positive[0])
+    else:
+        axes.set_xscale("log")
+
+    def position(x):
+        return math.log10(x / positive[0]) if x > 0 else -TRANSITION
+
+    if len(places) > TICKS_MAX:
+        axes.xaxis.set_major_formatter("{x:g}")
+        return
+    labelled = roomy(places, position, look)
+    axes.xaxis.set_major_locator(FixedLocator(places))
+    axes.xaxis.set_major_formatter(FixedFormatter([f"{x:g}" if x in labelled else "" for x in places]))
+    axes.xaxis.set_minor_locator(NullLocator())
+
+
+def scale_y(axes, curves):
+    """Makes the y axis logarithmic if the means differ so much that small ones could not be told apart."""
+    means = [combination.mean.value for curve in curves.values() for combination in curve]
+    if min(means) <= 0 or max(means) < WIDE_RANGE * min(means):
+        return
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter(NullFormatter())
+
+
+def draw_marks(axes, marks):
+    """Draws the model's reference points on the x axis, with their symbols above the axes."""
+    for number, (x, symbol, _) in enumerate(marks):
+        axes.axvline(x, color="#808080", linewidth=0.8, linestyle=(0, (1, 2)), label="_mark")
+        axes.annotate(symbol, (x, 1), xycoords=("data", "axes fraction"), xytext=(0, 2 + 7 * (number % 2)), fontsize=6,
+                      textcoords="offset points", ha="center", va="bottom", color=GREY)
+
+
+def draw_means(axes, combinations, plot, look):
+    """Draws a plot of means. Returns the legend's further entries, or None if there is nothing to draw."""
     axis = plot.get("x", "loss_percent")
-    for number, (name, curve) in enumerate(curves_of(combinations, plot).items()):
+    curves = curves_of(combinations, plot)
+    if not curves:
+        return None
+    modelled = []
+    for number, (name, curve) in enumerate(curves.items()):
         line = style(number)
-        shown = [combination for combination in curve if math.isfinite(combination.mean.value)
-                 and not (plot.get("log_x") and x_of(combination, axis) <= 0)]
         label = CURVES[plot["curves"]].format(name) if isinstance(name, float) else label_of(name)
-        x = [x_of(combination, axis) for combination in shown]
-        y = [combination.mean.value for combination in shown]
-        axes.errorbar(x, y, yerr=half_widths(shown), capsize=2, label=label, **line)
-        for place, mean, combination in zip(x, y, shown):
+        x = [x_of(combination, axis) for combination in curve]
+        y = [combination.mean.value for combination in curve]
+        axes.errorbar(x, y, yerr=half_widths(curve), capsize=2, label=label, **line)
+        for place, mean, combination in zip(x, y, curve):
             if combination.aborted:  # IKR report 53's rule: the curve ends here
                 axes.plot(place, mean, marker="x", color=line["color"], markersize=11, linestyle="", label="_end")
         if plot.get("model"):
-            draw_model(axes, curve, axis, line)
-    for x, symbol, _ in marks_of(combinations, plot):
-        axes.axvline(x, color="#808080", linewidth=0.8, linestyle=(0, (1, 2)), label="_mark")
-        axes.annotate(symbol, (x, 0), xycoords=("data", "axes fraction"), xytext=(-2, 3), fontsize=6,
-                      textcoords="offset points", rotation=90, ha="right", va="bottom", color="#606060")
+            modelled.append(draw_model(axes, curve, axis, line))
     if plot.get("log_x"):
-        axes.set_xscale("log")
-        places = sorted({x_of(combination, axis) for combination in combinations} - {0.0, math.nan})
-        if axis != "rate_per_connection":  # a tick at each measured value, in plain numbers
-            axes.set_xticks([x for x in places if x > 0], minor=False)
-            axes.xaxis.set_major_formatter("{x:g}")
-            axes.tick_params(axis="x", labelsize=7, labelrotation=45 if len(places) > 9 else 0)
-            axes.xaxis.set_minor_locator(NullLocator())
+        scale_x(axes, sorted({x_of(combination, axis) for curve in curves.values() for combination in curve}), look)
     if "y_max" in plot:
         axes.set_ylim(0, plot["y_max"])
+    else:
+        scale_y(axes, curves)
+    draw_marks(axes, marks_of(combinations, plot))
     axes.set_xlabel(LABELS.get(axis, axis))
     axes.set_ylabel("Mean response time (ms)")
+    return explanations(curves, modelled)
 
 
 def stairs(x, y, end):
@@ -118,56 +220,103 @@ def stairs(x, y, end):
     return corners_x, numpy.repeat(y, 2)
 
 
-def ccdf_of(combination):
+def ccdf_of(combination, end):
     """The vertices of a combination's CCDF, as far as the axis goes."""
     x, y = statistics.thinned(*statistics.ccdf(combination.all_times))
-    return stairs(x, y, CCDF_X[1])
+    return stairs(x, y, end)
 
 
-def draw_ccdf(axes, combinations, plot):
+def nice(value, round_to):
+    """Returns the number of the series 1, 2, 5, 10 next to `value`; `round_to` is math.floor or math.ceil."""
+    decade = 10.0 ** math.floor(math.log10(value))
+    steps = [decade * step for step in (1, 2, 5, 10)]
+    if round_to is math.floor:
+        return max(step for step in steps if step <= value * (1 + 1e-9))
+    return min(step for step in steps if step >= value * (1 - 1e-9))
+
+
+def ccdf_limits(combinations):
+    """Returns the least and the greatest response time of the axis, and its least share."""
+    finite = [times[numpy.isfinite(times)] for times in (combination.all_times for combination in combinations)]
+    finite = [times for times in finite if len(times)]
+    least, most = min(times.min() for times in finite), max(times.max() for times in finite)
+    samples = max(len(combination.all_times) for combination in combinations)
+    return nice(least, math.floor), nice(most, math.ceil), 10.0 ** math.floor(-math.log10(samples))
+
+
+def draw_ccdf(axes, combinations, plot, look):
+    """Draws distributions. Returns the legend's further entries, or None if there is nothing to draw."""
+    if not any(numpy.isfinite(combination.all_times).any() for combination in combinations):
+        return None
     by = plot.get("curves", "variant")
+    left, right, bottom = ccdf_limits(combinations)
     for number, combination in enumerate(combinations):
         # Markers start at different places, so that curves that coincide show theirs side by side.
         places = (CCDF_MARKERS * number / max(len(combinations), 1), CCDF_MARKERS)
-        axes.plot(*ccdf_of(combination), label=label_of(getattr(combination.conditions, by)),
+        axes.plot(*ccdf_of(combination, right), label=label_of(getattr(combination.conditions, by)),
                   markevery=places, **style(number))
     axes.set_xscale("log")
     axes.set_yscale("log")
-    axes.set_xlim(*CCDF_X)
-    axes.set_ylim(1e-4, 1)
+    axes.set_xlim(left, right)
+    axes.set_ylim(bottom, 1)
+    if right / left > 1000:  # labels at 1, 2 and 5 of each decade would not fit
+        subs = (1,)
+    else:
+        subs = (1, 2, 5) if right / left <= 100 * look.size[0] / REPORT.size[0] else (1, 3)
+    axes.xaxis.set_major_locator(LogLocator(subs=subs))
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set_xlabel("Response time (ms)")
     axes.set_ylabel("Share of transactions that take longer")
+    return []
 
 
-def save(figure, path):
-    """Writes `path` with the suffixes .svg and .png."""
-    text = io.StringIO()
-    figure.savefig(text, format="svg", dpi=SVG_DPI, metadata={"Date": None})
-    path.with_name(f"{path.name}.svg").write_text(svg.compact(text.getvalue()))
-    figure.savefig(path.with_name(f"{path.name}.png"), dpi=110, metadata={"Software": None})
+def save(figure, path, formats):
+    """Writes `path` with a suffix for each of the formats."""
+    for name in formats:
+        file = path.with_name(f"{path.name}.{name}")
+        if name == "svg":
+            text = io.StringIO()
+            figure.savefig(text, format="svg", dpi=SVG_DPI, metadata={"Date": None})
+            file.write_text(svg.compact(text.getvalue()))
+        else:
+            figure.savefig(file, dpi=PNG_DPI, metadata={"CreationDate": None} if name == "pdf" else {"Software": None})
 
 
-def draw(results, folder):
-    """Draws all plots of the scenario as SVG and PNG, one figure per profile. Returns [(name, title)] of
-    the figures."""
+def figure_of(plot, combinations, look, title):
+    """Returns the figure of a plot, or None if there is nothing to draw."""
+    with matplotlib.rc_context({"font.size": look.font, "legend.fontsize": look.legend}):
+        figure, axes = plt.subplots(figsize=look.size)
+        entries = (draw_ccdf if plot["kind"] == "ccdf" else draw_means)(axes, combinations, plot, look)
+        if entries is None:
+            plt.close(figure)
+            return None
+        if look.title:
+            axes.set_title(title, fontsize=look.font, pad=18)
+        handles, _ = axes.get_legend_handles_labels()
+        # Below the axes and their labels, so that it covers nothing.
+        below = -3.6 * look.font / (AXES_SHARE * look.size[1] * POINTS_PER_INCH)
+        axes.legend(handles=[*handles, *entries], ncol=look.columns, loc="upper center", bbox_to_anchor=(0.5, below))
+        return figure
+
+
+def draw(results, folder, look, formats):
+    """Draws all plots of the scenario, one figure per profile. Returns [(name, title)] of the figures."""
     folder.mkdir(exist_ok=True)
     drawn = []
     for plot in results.scenario.plots:
+        if plot["kind"] == "ccdf" and not results.has_samples:
+            continue
         for profile in results.profiles():
             chosen = [combination for combination in results.select(plot.get("where", {}))
                       if combination.fits({"profile": [profile]})]
-            if not chosen:
-                continue
-            figure, axes = plt.subplots(figsize=(5.2, 3.6))
-            (draw_ccdf if plot["kind"] == "ccdf" else draw_means)(axes, chosen, plot)
             like = f"; the paper's {plot['paper_figure']}" if "paper_figure" in plot else ""
             title = f"{plot['title']} ({profile}{like})"
-            axes.set_title(title, fontsize=9)
-            axes.legend(ncol=2)
+            figure = figure_of(plot, chosen, look, title) if chosen else None
+            if figure is None:
+                continue
             name = f"{plot['name']}-{profile}"
-            save(figure, folder / name)
+            save(figure, folder / name, formats)
             plt.close(figure)
             drawn.append((name, title))
     return drawn
-
-

@@ -33,9 +33,9 @@ def marks(conditions, axis):
         return [(best, f"N_opt = {best:.1f} ({conditions.rate:g}/s)", f"best number of connections at {place}")]
     if axis in ("rate", "rate_per_connection"):
         knee, best = model.alpha(path.rto_ms), model.mu(path.rtt_ms)
-        found = [(knee, f"alpha = {knee:.3g}/s", "above this rate, three later messages arrive before the timeout")]
+        found = [(knee, f"α = {knee:.3g}/s", "above this rate, three later messages arrive before the timeout")]
         if axis == "rate_per_connection":
-            found.append((best, f"mu = {best:.3g}/s", "lowest mean per connection"))
+            found.append((best, f"μ = {best:.3g}/s", "lowest mean per connection"))
         return found
     return []
 

@@ -6,6 +6,7 @@ from . import statistics
 from .prediction import marks_of, predicted
 from .scenario import label_of, shown
 
+NAMED = 3  # points that were not measured
 WORDS = {True: "holds", False: "does not hold", None: "inconclusive"}
 
 
@@ -137,7 +138,10 @@ def notes(results):
         for conditions in broken)]
     if beyond:
         lines.append(f"- not run: {len(beyond)} points at rates above the one at which their curve was aborted")
-    lines += [f"- not measured: {point.name}" for point in results.missing if point not in beyond]
+    others = [point.name for point in results.missing if point not in beyond]
+    if others:
+        some = ", ".join(others[:NAMED])
+        lines.append(f"- not measured: {len(others)} points: {some}" + (", ..." if len(others) > NAMED else ""))
     return ["## Caveats", "", *lines, ""] if lines else []
 
 
@@ -145,7 +149,8 @@ def write(results, path, judged, drawn, about):
     """Writes the report. `judged` are the scenario's expectations with their verdicts; `drawn` its figures."""
     scenario = results.scenario
     sweep = swept(results)
-    lines = [f"# {scenario.name}: {scenario.title}", "", f"Source: {scenario.source}. {about}", ""]
+    source = f"Source: {scenario.source}. " if scenario.source else ""
+    lines = [f"# {scenario.name}: {scenario.title}", "", f"{source}{about}", ""]
     for profile in results.profiles():
         lines += [f"## Mean response time, profile {profile} (ms)", "", *mean_table(results, profile, sweep), ""]
     if judged:

@@ -12,7 +12,7 @@ import numpy
 
 from . import pattern, statistics
 from .errors import BadRun
-from .scenario import DIMENSIONS, Conditions, shown
+from .scenario import DIMENSIONS, Conditions, conditions_of, shown
 
 LAG_FLOOR_MS = 0.1
 
@@ -117,17 +117,21 @@ def take_over(source, folder, point):
     return run
 
 
+class UnderConditions:
+    """Something measured, with its `conditions`."""
+
+    def fits(self, where):
+        """Returns whether each of its values is among those of `where`, {dimension: [values]}."""
+        return all(getattr(self.conditions, name) in allowed for name, allowed in where.items())
+
+
 @dataclass
-class Combination:
+class Combination(UnderConditions):
     """All replications under the same conditions."""
 
     conditions: Conditions
     runs: list  # run.json of each
     times: list  # of each
-
-    def fits(self, where):
-        """Returns whether each of its values is among those of `where`, {dimension: [values]}."""
-        return all(getattr(self.conditions, name) in allowed for name, allowed in where.items())
 
     @property
     def aborted(self):
@@ -168,8 +172,46 @@ class Combination:
         return self.conditions.short_name
 
 
-class Results:
+@dataclass
+class Row(UnderConditions):
+    """What results.csv says of a combination."""
+
+    conditions: Conditions
+    mean: statistics.Estimate
+    aborted: bool
+
+
+class Selectable:
+    """A list of `combinations` that can be selected from."""
+
+    def select(self, where):
+        """Returns the combinations whose values are among those of `where`, {dimension: [values]}."""
+        return [combination for combination in self.combinations if combination.fits(where)]
+
+    def profiles(self):
+        return list(dict.fromkeys(combination.conditions.profile for combination in self.combinations))
+
+
+class Table(Selectable):
+    """What results.csv says of a scenario, for results whose samples are elsewhere."""
+
+    has_samples = False
+
+    def __init__(self, path, scenario):
+        self.scenario = scenario
+        with open(path, newline="") as file:
+            self.combinations = [self._row(row) for row in csv.DictReader(file)]
+
+    @staticmethod
+    def _row(row):
+        mean = statistics.Estimate(*(float(row[name] or math.nan) for name in ("mean_ms", "ci95_ms")))
+        return Row(conditions_of(row), mean, row["aborted"] == "1")
+
+
+class Results(Selectable):
     """The combinations of one scenario's folder, each with all its replications."""
+
+    has_samples = True
 
     def __init__(self, folder, scenario, scale):
         self.scenario, self.scale, self.missing = scenario, scale, []
@@ -186,13 +228,6 @@ class Results:
             combination.runs.append(run)
             combination.times.append(times)
         self.combinations = list(found.values())
-
-    def select(self, where):
-        """Returns the combinations whose values are among those of `where`, {dimension: [values]}."""
-        return [combination for combination in self.combinations if combination.fits(where)]
-
-    def profiles(self):
-        return list(dict.fromkeys(combination.conditions.profile for combination in self.combinations))
 
     def write_table(self, path):
         """Writes results.csv: a row per combination."""

@@ -1,5 +1,7 @@
 """Runs the points of a scenario in parallel, shows progress, and resumes an interrupted run."""
 
+import contextlib
+import fcntl
 import hashlib
 import json
 import os
@@ -25,6 +27,21 @@ def cost(point):
 def curve(point):
     """Points that differ in their rate only."""
     return point.scenario, point.without("rate"), point.replication
+
+
+@contextlib.contextmanager
+def locked(folder):
+    """Keeps other processes from running points in `folder`; the kernel releases it if this one is killed. Raises
+    LabError if another one has it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    with contextlib.ExitStack() as stack:
+        stack.callback(os.close, descriptor)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise LabError(f"{folder}: another run writes there; wait for it, or choose another --out") from error
+        yield
 
 
 class Progress:
@@ -97,7 +114,14 @@ class Runner:
             self.aborted[curve(point)] = min(known, point.rate)
 
     def run(self, points):
-        """Runs the points that have no results yet, and prints failures. Returns whether there were none."""
+        """Runs the points that have no results yet, and prints failures. Returns whether there were none. Raises
+        LabError if another process does so in the same folders."""
+        with contextlib.ExitStack() as locks:
+            for name in sorted({point.scenario for point in points}):
+                locks.enter_context(locked(self.out / name))
+            return self._run(points)
+
+    def _run(self, points):
         waiting, twins = self._share(points)
         # Once a rate has been aborted, higher rates of its curve are not run: low rates first.
         waiting.sort(key=lambda point: (point.rate, -cost(point)))

@@ -2,6 +2,7 @@
 
 import hashlib
 import itertools
+import math
 import re
 import tomllib
 from dataclasses import MISSING, dataclass, field, fields
@@ -61,6 +62,7 @@ class Conditions:
 DIMENSIONS = tuple(field.name for field in fields(Conditions))
 DEFAULTS = {field.name: field.default for field in fields(Conditions) if field.default is not MISSING}
 NUMBERS = {name for name, value in DEFAULTS.items() if isinstance(value, float)}
+BELOW = {"loss_percent": 100, "loss_correlation": 1}  # at these, nothing arrives
 WORDS = {
     "profile": tuple(PROFILES),
     "lose": ("both", "request", "reply"),
@@ -76,6 +78,16 @@ def label_of(value):
 def shown(value):
     """Returns a dimension's value as scenarios and result files spell it."""
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def conditions_of(texts):
+    """Returns the conditions that `texts`, {dimension: text}, spell as shown() does."""
+    def value(name, text):
+        if name == "variant":
+            return Variant.parse(text)
+        return float(text) if name in NUMBERS else text
+
+    return Conditions(**{name: value(name, texts[name]) for name in DIMENSIONS})
 
 
 KEYS = {
@@ -221,6 +233,10 @@ class _Reader:
         if key in NUMBERS:
             if not isinstance(given, (int, float)) or isinstance(given, bool) or given < 0:
                 self.fail(f"'{key}' must be a number that is not negative, not {given!r}", table, line_key, nth)
+            if given >= BELOW.get(key, math.inf):
+                self.fail(f"'{key}' must be below {BELOW[key]}, not {given!r}", table, line_key, nth)
+            if key == "rate" and given == 0:
+                self.fail("'rate' must be above 0", table, line_key, nth)
             return float(given)
         if key == "variant":
             try:

@@ -6,7 +6,7 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from simco_lab import results, runner, scenario
+from simco_lab import errors, results, runner, scenario
 
 TEXT = """
 title = "Trial"
@@ -54,6 +54,13 @@ class Sharing(unittest.TestCase):
         with mock.patch("sys.stderr"):
             work = runner.Runner(lambda *_: None, identity, self.out, jobs=1)
             return work, work.run(self.points)
+
+    def test_two_runs_do_not_share_a_folder(self):
+        with runner.locked(self.out / "trial"):
+            with self.assertRaisesRegex(errors.LabError, "trial: another run writes there"):
+                self.run_all()
+            self.assertEqual(self.ran, [])
+        self.assertTrue(self.run_all()[1])
 
     def test_the_same_job_is_run_once(self):
         work, good = self.run_all()

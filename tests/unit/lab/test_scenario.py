@@ -102,6 +102,8 @@ class Reading(unittest.TestCase):
     def test_bad_values(self):
         self.wrong(GOOD.replace('"tcp-4"', '"udp"'), 5, "unknown variant 'udp'")
         self.wrong(GOOD.replace("[0, 1]", '[0, "much"]'), 6, "must be a number")
+        self.wrong(GOOD.replace("[0, 1]", "[0, 101]"), 6, "'loss_percent' must be below 100, not 101")
+        self.wrong(GOOD.replace("rate = [1, 100]", "rate = [0]"), 7, "'rate' must be above 0")
         self.wrong(GOOD.replace("count = 100", "count = 0"), 10, "needs 'count'")
         self.wrong(GOOD.replace('kind = "mean"', 'kind = "pie"'), 20, "'kind' must be one of")
         self.wrong(GOOD.replace('kind = "mean"', 'kind = "mean"\nx = "losses"'), 21, "'x' must be one of")

@@ -1,0 +1,57 @@
+"""What the command line accepts, and the complaints that say what would be."""
+
+import tempfile
+import unittest
+from pathlib import Path
+
+from simco_lab import cli, errors, report, results, scenario
+
+NAME = "kiesel-exp1"
+
+
+class Only(unittest.TestCase):
+    def setUp(self):
+        self.points = list(scenario.find(NAME).points("quick"))
+
+    def test_chosen_points(self):
+        found = cli.chosen(self.points, ["variant=tcp", "loss_percent=2.5"])
+        self.assertEqual({(str(point.variant), point.loss_percent) for point in found}, {("tcp", 2.5)})
+
+    def test_complaints_say_what_there_is(self):
+        for only, words in ((["variant"], "--only variant: expected KEY=VALUE"),
+                            (["colour=red"], "unknown dimension; known are profile, variant"),
+                            (["variant=sctp-3"], "variant is one of tcp, sctp-1, sctp-4, sctp-16"),
+                            (["variant=tcp", "loss_percent=7"], "loss_percent is one of 0, 1, 2.5, 5")):
+            with self.assertRaises(errors.ScenarioError) as caught:
+                cli.chosen(self.points, only)
+            self.assertIn(words, str(caught.exception))
+
+
+class Plot(unittest.TestCase):
+    def test_formats(self):
+        self.assertEqual(cli.parser().parse_args(["plot", "x", "--formats", "pdf,svg"]).formats, ("pdf", "svg"))
+        self.assertEqual(cli.parser().parse_args(["plot", "x"]).formats, cli.FORMATS)
+
+
+class Report(unittest.TestCase):
+    def text(self, source):
+        """The report of a run in which nothing was measured."""
+        with tempfile.TemporaryDirectory() as folder:
+            scene = scenario.find(NAME)
+            scene.source, scene.paper, scene.plots = source, [], []
+            report.write(results.Results(folder, scene, "quick"), Path(folder) / "report.md", [], [], "Here.")
+            return (Path(folder) / "report.md").read_text()
+
+    def test_what_is_missing_is_counted(self):
+        text = self.text("A paper")
+        lines = [line for line in text.splitlines() if "not measured" in line]
+        self.assertEqual(len(lines), 1)
+        self.assertRegex(lines[0], r"not measured: 32 points: (\S+, ){3}\.\.\.$")
+        self.assertIn("Source: A paper. Here.", text)
+
+    def test_without_a_source_none_is_named(self):
+        self.assertNotIn("Source", self.text(""))
+
+
+if __name__ == "__main__":
+    unittest.main()

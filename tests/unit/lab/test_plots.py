@@ -1,0 +1,127 @@
+"""Figures: what can be told apart, what fits, and what is explained."""
+
+import math
+import tempfile
+import unittest
+from pathlib import Path
+
+import numpy
+from simco_lab import plots, results, scenario
+from simco_lab.variant import Variant
+
+PUBLISHED = Path(__file__).resolve().parents[3] / "doc" / "results"
+
+
+def combination(variant, times, aborted=False, **values):
+    conditions = scenario.Conditions(variant=Variant.parse(variant), **values)
+    return results.Combination(conditions, [{"aborted": aborted, "valid": True}], [numpy.asarray(times, dtype=float)])
+
+
+def mean_plot(**values):
+    return {"name": "mean", "title": "Trial", "kind": "mean", "x": "loss_percent", **values}
+
+
+def labels_of(figure):
+    return [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+
+
+class Figures(unittest.TestCase):
+    def figure(self, plot, combinations, look=plots.REPORT):
+        figure = plots.figure_of(plot, combinations, look, "A title")
+        if figure is not None:
+            self.addCleanup(plots.plt.close, figure)
+        return figure
+
+    def curve(self, variant, means, **values):
+        return [combination(variant, [mean] * 70, loss_percent=float(loss), **values)
+                for loss, mean in means.items()]
+
+    def test_no_two_curves_look_alike(self):
+        looks = [plots.style(number) for number in range(32)]
+        self.assertEqual(len({tuple(sorted(look.items())) for look in looks}), 32)
+        shapes = {(look["marker"], look["fillstyle"]) for look in looks}
+        self.assertEqual(len(shapes), 32, "in greyscale, markers tell curves apart")
+
+    def test_no_loss_has_its_place_on_a_logarithmic_axis(self):
+        figure = self.figure(mean_plot(log_x=True), self.curve("tcp", {0: 20, 0.1: 21, 10: 30}))
+        axes = figure.axes[0]
+        self.assertEqual([text.get_text() for text in axes.get_xticklabels()], ["0", "0.1", "10"])
+        places = axes.transData.transform([(0, 20), (0.1, 20), (10, 20)])[:, 0]
+        self.assertLess(axes.bbox.x0, places[0])
+        self.assertGreater(places[1] - places[0], axes.bbox.width / 20)
+
+    def test_labels_do_not_collide(self):
+        values = [0.1, 0.3, 1, 3, 10, 30, 1000, 2000, 3000, 5000]
+        for look in (plots.REPORT, plots.PAPER):
+            figure = self.figure(mean_plot(x="rate", log_x=True),
+                                 [combination("tcp", [20.0] * 70, rate=rate) for rate in values], look)
+            figure.canvas.draw()
+            boxes = [text.get_window_extent() for text in figure.axes[0].get_xticklabels() if text.get_text()]
+            self.assertGreater(len(boxes), 3)
+            for one, other in zip(boxes, boxes[1:]):
+                self.assertLess(one.x1, other.x0)
+
+    def test_means_that_differ_much_get_a_logarithmic_axis(self):
+        small = self.figure(mean_plot(), self.curve("tcp", {1: 20, 2: 22}))
+        large = self.figure(mean_plot(), self.curve("tcp", {1: 20, 2: 22, 10: 200}))
+        self.assertEqual([one.axes[0].get_yscale() for one in (small, large)], ["linear", "log"])
+
+    def test_the_legend_explains_what_is_drawn_and_nothing_else(self):
+        plain = self.figure(mean_plot(), self.curve("tcp", {1: 20, 2: 22}))
+        self.assertEqual(labels_of(plain), ["TCP"])
+        curve = [combination("sctp-16", numpy.linspace(20, 30, 90), aborted=loss == 1, loss_percent=loss)
+                 for loss in (0.2, 0.5, 1.0)]
+        full = self.figure(mean_plot(model=True), curve)
+        self.assertEqual(labels_of(full)[1:], ["bars: 95 % interval", "equation 5", "aborted"])
+
+    def test_a_legend_covers_no_curve(self):
+        figure = self.figure(mean_plot(), self.curve("tcp", {1: 20, 2: 22}), plots.PAPER)
+        figure.canvas.draw()
+        axes = figure.axes[0]
+        self.assertLess(axes.get_legend().get_window_extent().y1, axes.xaxis.label.get_window_extent().y0)
+
+    def test_a_paper_has_its_column_and_no_title(self):
+        figure = self.figure(mean_plot(), self.curve("tcp", {1: 20}), plots.PAPER)
+        self.assertEqual((figure.get_size_inches()[0], figure.axes[0].get_title()), (3.5, ""))
+
+    def test_without_values_there_is_no_figure(self):
+        self.assertIsNone(self.figure(mean_plot(x="streams"), self.curve("tcp", {1: 20})))
+        lost = [combination("tcp", [math.inf] * 3)]
+        for plot in (mean_plot(), {"kind": "ccdf"}):
+            self.assertIsNone(self.figure(plot, lost))
+
+    def test_the_axes_of_a_distribution_fit_its_values(self):
+        times = numpy.linspace(21.0, 115.0, 2000)
+        axes = self.figure({"kind": "ccdf"}, [combination("tcp", [*times, math.inf])]).axes[0]
+        self.assertEqual((axes.get_xlim(), axes.get_ylim()), ((20, 200), (1e-4, 1)))
+
+
+class Files(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name) / "plots"
+
+    def test_means_are_drawn_again_from_a_table(self):
+        name = "kiesel-exp1"
+        table = results.Table(PUBLISHED / name / "results.csv", scenario.find(name))
+        drawn = plots.draw(table, self.folder, plots.REPORT, ("svg",))
+        self.assertEqual(len(drawn), 6)
+        for name, _ in drawn:
+            self.assertTrue(name.startswith("mean-over-"))
+            self.assertIn("equation 5", (self.folder / f"{name}.svg").read_text())
+
+    def test_formats(self):
+        table = results.Table(PUBLISHED / "jitter" / "results.csv", scenario.find("jitter"))
+        (name, _), = plots.draw(table, self.folder, plots.PAPER, ("png", "pdf"))
+        self.assertEqual(sorted(path.suffix for path in self.folder.iterdir()), [".pdf", ".png"])
+        pdf = (self.folder / f"{name}.pdf").read_bytes()
+        self.assertTrue(pdf.startswith(b"%PDF"))
+        plots.draw(table, self.folder, plots.PAPER, ("pdf",))
+        self.assertEqual((self.folder / f"{name}.pdf").read_bytes(), pdf, "the same values are the same file")
+        height, width = plots.plt.imread(self.folder / f"{name}.png").shape[:2]
+        self.assertGreater(width, 3 * plots.PNG_DPI)
+
+
+if __name__ == "__main__":
+    unittest.main()
