@@ -43,14 +43,29 @@ void show_progress(const Generator::Progress& progress) {
   std::fflush(stderr);
 }
 
+bool print_cannot_write(const std::string& path) {
+  fmt::print(stderr, "simco-loadgen: cannot write {}: {}\n", path, std::strerror(errno));
+  return false;
+}
+
 /// Returns false, after printing an error, if the file cannot be written.
 bool write_file(const std::string& path, const std::string& text) {
   std::FILE* file = std::fopen(path.c_str(), "w");
   const bool written = file != nullptr && std::fputs(text.c_str(), file) >= 0;
   const bool closed = file != nullptr && std::fclose(file) == 0;
-  if (written && closed) return true;
-  fmt::print(stderr, "simco-loadgen: cannot write {}: {}\n", path, std::strerror(errno));
-  return false;
+  return (written && closed) || print_cannot_write(path);
+}
+
+/// Returns false, after printing an error, if a file for results cannot be written: better before
+/// the run than after it. Creates the files.
+bool can_write(const Settings& settings) {
+  for (const auto& path : {settings.json, settings.samples}) {
+    if (path.empty() || path == "-") continue;
+    std::FILE* file = std::fopen(path.c_str(), "a");
+    if (file == nullptr) return print_cannot_write(path);
+    std::fclose(file);
+  }
+  return true;
 }
 
 bool write_results(const Settings& settings, const Results& results, Recorder& recorder) {
@@ -93,6 +108,7 @@ class StartGate {
 };
 
 int run(const Settings& settings) {
+  if (!can_write(settings)) return 1;
   // Microsecond precision: the kernel must not round our timers.
   ::prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
   rlimit limit{};

@@ -1,4 +1,4 @@
-// The table of backends. A further backend is a file beside this one and a row in table.cpp.
+// The table of backends. A further backend is a file next to this one and a row in table.cpp.
 #pragma once
 
 #include "middlebox/config/backend_type.hpp"

@@ -27,6 +27,7 @@ LABELS = {"loss_percent": "Packet loss (%)", "rate": "Load (transactions/s)", "s
 CURVES = {"loss_percent": "{:g} % loss", "rate": "{:g}/s", "delay_ms": "{:g} ms one way",
           "jitter_ms": "±{:g} ms", "loss_correlation": "correlation {:g}"}
 CCDF_MARKERS = 0.12  # distance between a curve's markers, as a share of the axes' diagonal
+CCDF_ROOM = 1.15  # from the least and the greatest response time to the ends of the axis
 WIDE_RANGE = 5  # means that differ by more than this factor get a logarithmic axis
 TICKS_MAX = 12  # an axis with more measured values has ticks at round ones
 AXES_SHARE = 0.775  # of a figure's width is that of its axes
@@ -226,22 +227,13 @@ def ccdf_of(combination, end):
     return stairs(x, y, end)
 
 
-def nice(value, round_to):
-    """Returns the number of the series 1, 2, 5, 10 next to `value`; `round_to` is math.floor or math.ceil."""
-    decade = 10.0 ** math.floor(math.log10(value))
-    steps = [decade * step for step in (1, 2, 5, 10)]
-    if round_to is math.floor:
-        return max(step for step in steps if step <= value * (1 + 1e-9))
-    return min(step for step in steps if step >= value * (1 - 1e-9))
-
-
 def ccdf_limits(combinations):
     """Returns the least and the greatest response time of the axis, and its least share."""
     finite = [times[numpy.isfinite(times)] for times in (combination.all_times for combination in combinations)]
     finite = [times for times in finite if len(times)]
     least, most = min(times.min() for times in finite), max(times.max() for times in finite)
     samples = max(len(combination.all_times) for combination in combinations)
-    return nice(least, math.floor), nice(most, math.ceil), 10.0 ** math.floor(-math.log10(samples))
+    return least / CCDF_ROOM, most * CCDF_ROOM, 10.0 ** math.floor(-math.log10(samples))
 
 
 def draw_ccdf(axes, combinations, plot, look):

@@ -250,7 +250,7 @@ local VALUE = {
   end,
 }
 
--- Answers where the next attribute begins, or nothing where this one is not whole.
+-- Returns where the next attribute begins, or nothing if this one is incomplete.
 local function dissect_attribute(tvb, offset, tree)
   if tvb:len() - offset < 4 then
     tree:add_proto_expert_info(e.malformed, "The message ends inside an attribute's header")

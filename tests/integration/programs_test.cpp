@@ -298,6 +298,15 @@ void wait_for_load(RawAgent& witness) {
   }
 }
 
+TEST(Programs, LoadgenNoticesBeforeTheRunThatItCannotWriteResults) {
+  for (const char* option : {"--json", "--samples"}) {
+    Program loadgen({"simco-loadgen", "--connect", "127.0.0.1:1", option, "/nonexistent/file"});
+    EXPECT_EQ(loadgen.wait(), 1);
+    EXPECT_EQ(loadgen.err(),
+              "simco-loadgen: cannot write /nonexistent/file: No such file or directory\n");
+  }
+}
+
 TEST(Programs, LoadgenNoticesThatTheMiddleboxDies) {
   Program middlebox({"simco-middlebox", "--port", "0"});
   const auto port = middlebox.listening_port();

@@ -47,6 +47,12 @@ constexpr std::array kSlips = {
     Slip{"where there", R"(\bwhere there (?:is|are)\b)", "if there is"},
     Slip{" where", R"(\b(?:false|null|nullptr|nullopt|nothing|none) where\b)", "if"},
     Slip{"where ", R"(\bwhere (?:it|they) (?:cannot|has none|have none)\b)", "if"},
+    Slip{"none of", R"(\b(?:is|are) none of\b)", "expected A or B"},
+    Slip{"what is more", R"(\b[Ww]hat is more\b)", "excess ones, or: moreover"},
+    Slip{"a restart", R"(\btakes? a restart\b)", "needs a restart"},
+    Slip{"beside this", R"(\bbeside this\b)", "next to this"},
+    Slip{"takes them back", R"(\btakes? them back\b)", "releases them"},
+    Slip{"taken, all", R"(\bnot taken, all\b)", "rejected; keeping the old one"},
 };
 
 /// Returns what to write instead of the first slip in `line`, or nullopt.
@@ -71,14 +77,16 @@ std::optional<std::string> slip_in(const std::string& line) {
 }
 
 bool is_text(const fs::path& path) {
-  static constexpr std::array kExtensions = {".cpp",  ".hpp", ".h", ".c", ".py",     ".md",
-                                             ".toml", ".h2m", ".3", ".5", ".service"};
+  static constexpr std::array kExtensions = {".cpp",     ".hpp",  ".h",     ".c", ".py",
+                                             ".md",      ".toml", ".h2m",   ".3", ".5",
+                                             ".service", ".lua",  ".cmake", ""};
   return std::ranges::find(kExtensions, path.extension().string()) != kExtensions.end();
 }
 
 std::vector<fs::path> texts() {
-  std::vector<fs::path> result = {"README.md", "CONTRIBUTING.md", "SECURITY.md"};
-  for (const char* top : {"simco", "agent", "middlebox", "loadgen", "doc", "scripts/packages"}) {
+  std::vector<fs::path> result = {"README.md", "CONTRIBUTING.md", "SECURITY.md",
+                                  "tests/campaigns/README.md", "tests/vectors/README.md"};
+  for (const char* top : {"simco", "agent", "middlebox", "loadgen", "doc", "scripts"}) {
     for (const auto& entry : fs::recursive_directory_iterator(kRoot / top)) {
       const auto path = fs::relative(entry.path(), kRoot);
       const bool generated = path.generic_string().starts_with("doc/results/");
@@ -120,6 +128,12 @@ TEST(Language, SlipsAreFound) {
            "/// The owner; 0 where there is none.",
            "/// Reads a number; false where `text` is none.",
            "/// Throws std::runtime_error where it cannot.",
+           "'tpc' is none of tcp, sctp",
+           "At most 100 a second, and what is more is counted.",
+           "A change of this key takes a restart.",
+           "Secrets are in files beside this one.",
+           "// Ports of the pool, which takes them back.",
+           "configuration not taken, all stays as it was",
        }) {
     EXPECT_TRUE(slip_in(line)) << line;
   }
