@@ -27,11 +27,20 @@ class Middlebox:
         """Returns the log."""
         return pathlib.Path(self.log.name).read_text(errors="replace")
 
-    def ports(self):
-        """Returns {transport: port} of what it listens on so far. Throws Failure if it has ended."""
+    def expect_running(self):
+        """Throws Failure if it has ended."""
         if self.process.poll() is not None:
             lines = self.text().splitlines() or [f"exit status {self.process.returncode}"]
             raise Failure(f"the middlebox does not run: {lines[-1]}")
+
+    def has_logged(self, text):
+        """Returns whether it has, so far. Throws Failure if it has ended."""
+        self.expect_running()
+        return text in self.text()
+
+    def ports(self):
+        """Returns {transport: port} of what it listens on so far. Throws Failure if it has ended."""
+        self.expect_running()
         words = [line.split() for line in self.text().splitlines() if " listening on " in line]
         return {line[-2]: int(line[-1].rpartition(":")[2]) for line in words}
 

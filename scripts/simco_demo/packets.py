@@ -84,7 +84,7 @@ class Story:
             self.simcoctl(port, "enable", "--internal", f"{PHONE}:{PHONE_PORT}", "--external", f"{PEER}:{PEER_PORT}",
                           "--udp", "--lifetime", str(LIFETIME), beside=stream)
             self.screen.label("passing")
-            bars.show(lambda: "event=expire" in middlebox.text())
+            bars.show(lambda: middlebox.has_logged("event=expire"))
             end = stream.sent
             self.screen.say(f"  {stream.count(began, end)} of {end - began} packets arrived")
             self.log(middlebox, "event=expire")
@@ -135,8 +135,7 @@ class Story:
         return rule["address"], rule["port"]
 
     def check_translation(self, stream, outside):
-        while not stream.answered_from:  # all answers are on their way
-            stream.receive(0.1)
+        stream.expect_answer()
         if stream.answered_from != {outside}:
             raise Failure(f"the phone's answers came from {stream.answered_from}, not from {outside}")
         self.screen.say(f"{'':>20}and its answers reached the peer from {outside[0]}:{outside[1]}")

@@ -61,11 +61,19 @@ class Stream:
 
     def expect_all(self, first, end):
         """Waits until all those packets have arrived. Throws Failure if one is lost."""
+        if not self._until(lambda: self.count(first, end) == end - first):
+            raise Failure(f"{end - first - self.count(first, end)} of {end - first} packets were lost")
+
+    def expect_answer(self):
+        """Waits until an answer has arrived. Throws Failure if none does."""
+        if not self._until(lambda: self.answered_from):
+            raise Failure("no answer arrived")
+
+    def _until(self, condition):
         deadline = time.monotonic() + PATIENCE
-        while self.count(first, end) < end - first:
-            if time.monotonic() > deadline:
-                raise Failure(f"{end - first - self.count(first, end)} of {end - first} packets were lost")
+        while not condition() and time.monotonic() < deadline:
             self.receive(0.1)
+        return condition()
 
 
 class Bars:

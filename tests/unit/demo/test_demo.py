@@ -2,6 +2,7 @@ import io
 import socket
 import tempfile
 import unittest
+import unittest.mock
 import xml.etree.ElementTree
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from simco_demo.picture import animated
 from simco_demo.screen import LABEL, Screen
 from simco_demo.stream import GROUP, Bars, Stream
 
+ROOT = Path(__file__).resolve().parents[3]
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -42,8 +44,7 @@ class StreamTest(unittest.TestCase):
     def test_packets_arrive_and_are_answered(self):
         self.send(3, self.receiver)
         self.stream.expect_all(0, 3)
-        while not self.stream.answered_from:
-            self.stream.receive(0.1)
+        self.stream.expect_answer()
         self.assertEqual(self.stream.count(0, 3), 3)
         self.assertEqual(self.stream.arrived[1], self.sender.getsockname())
         self.assertEqual(self.stream.answered_from, {self.receiver.getsockname()})
@@ -53,6 +54,14 @@ class StreamTest(unittest.TestCase):
         self.send(2, self.receiver)
         self.stream.expect_all(2, 4)
         self.assertEqual(self.stream.count(0, 4), 2)
+
+    def test_lost_packets_are_a_failure(self):
+        self.send(1, self.elsewhere)
+        with unittest.mock.patch("simco_demo.stream.PATIENCE", 0):
+            with self.assertRaisesRegex(Failure, "1 of 1 packets were lost"):
+                self.stream.expect_all(0, 1)
+            with self.assertRaisesRegex(Failure, "no answer"):
+                self.stream.expect_answer()
 
     def test_numbers_go_on_beyond_their_16_bits(self):
         self.stream.sent = 65534
@@ -118,6 +127,26 @@ class PictureTest(unittest.TestCase):
         self.assertEqual([one.get("style") for one in bars], ["animation-delay:2.25s", "animation-delay:2.50s"])
         self.assertGreater(float(bars[0].get("height")), float(bars[1].get("height")))
         self.assertGreater(float(bars[1].get("x")), float(bars[0].get("x")))
+
+
+class DocumentsTest(unittest.TestCase):
+    """What is shown in documents is the output of one run."""
+
+    def setUp(self):
+        self.output = (ROOT / "doc" / "demo.md").read_text()
+
+    def test_the_picture_and_the_text(self):
+        root = xml.etree.ElementTree.parse(ROOT / "doc" / "demo.svg")
+        texts = [one.text for one in root.iter(f"{SVG}text")]
+        self.assertGreater(len(texts), 20)
+        for text in texts:
+            self.assertIn(text, self.output)
+
+    def test_the_first_screen(self):
+        shown = [line for line in (ROOT / "README.md").read_text().splitlines() if "packets arrived" in line]
+        self.assertEqual(len(shown), 3)
+        for line in shown:
+            self.assertIn(f"{line}\n", self.output)
 
 
 class CcdfTest(unittest.TestCase):
