@@ -115,7 +115,8 @@ class Agent {
         &convert_capabilities, std::forward<Token>(token));
   }
 
-  /// Ends the session (7.4); pending transactions get their replies first.
+  /// Ends the session (7.4); pending transactions get their replies first. If it is still being
+  /// opened, open() fails with AgentError::kTerminated.
   /// Signature: void(error_code).
   template <class Token>
   auto close(Token&& token) {

@@ -23,6 +23,10 @@ void Driver::open(const net::HostPort& target, Completion done) {
 }
 
 void Driver::close(Completion done) {
+  if (opening_) {
+    end(AgentError::kTerminated);
+    return done({}, {});
+  }
   if (!link_ || !link_->is_open()) return done(AgentError::kNotOpen, {});
   closing_ = std::move(done);
   closing_deadline_ = Clock::now() + options_.timeout;

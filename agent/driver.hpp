@@ -26,7 +26,8 @@ class Driver final : public std::enable_shared_from_this<Driver>, private Link::
 
   /// Connects and establishes a session; once it is over it may be called again.
   void open(const net::HostPort& target, Completion done);
-  /// Ends the session with ST after the replies that are due.
+  /// Ends the session with ST after the replies that are due. While it is being opened: gives up,
+  /// and open() fails with AgentError::kTerminated.
   void close(Completion done);
   /// Sends a policy rule request. `rule`: the one that it is about, if that exists already.
   void transact(const Body& request, std::optional<PolicyRuleId> rule, Completion done);

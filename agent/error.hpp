@@ -19,7 +19,7 @@ enum class AgentError : std::uint8_t {
   kAlreadyOpen,            ///< open() was called while a session is open or being opened
   kTimeout,                ///< no reply in time; the middlebox may have carried out the request
   kConnectionLost,         ///< the connection was lost; call open() again, rules outlive sessions
-  kTerminated,             ///< close() ended the session before the reply arrived
+  kTerminated,             ///< close() ended the session, or open(), before the reply arrived
   kMiddleboxTerminated,    ///< the middlebox ended the session (AST)
   kBadlyFormedMessage,     ///< the middlebox rejected a message as badly formed (BFM)
   kAuthenticationNeeded,   ///< the middlebox requires authentication and no secret is configured

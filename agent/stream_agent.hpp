@@ -56,8 +56,10 @@ class StreamAgent final : private AgentSession::Host {
 
   /// Takes octets that arrived. Ignored once the session has ended.
   void feed(std::span<const std::byte> octets);
-  /// The connection was lost: all open requests end with AgentError::kConnectionLost.
-  void connection_lost() { end(AgentError::kConnectionLost); }
+  /// The connection was lost, or is given up: all open requests end with `reason`.
+  void connection_lost(const boost::system::error_code& reason = AgentError::kConnectionLost) {
+    end(reason);
+  }
 
   /// Returns when on_deadline() must be called, if at all. Calling it earlier is harmless.
   std::optional<Instant> next_deadline() const;

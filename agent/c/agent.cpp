@@ -1,14 +1,15 @@
 // Level one of simco/agent.h, and what both levels share.
 #include <chrono>
 #include <cstring>
-#include <exception>
 
 #include "agent/c/convert.hpp"
+#include "agent/c/guarded.hpp"
 #include "agent/stream_agent.hpp"
 #include "simco/wire/tuple_text.hpp"
 
 using namespace simco;
 using agent::StreamAgent;
+using agent::c::guarded;
 
 namespace {
 
@@ -53,6 +54,17 @@ struct simco_agent final : private StreamAgent::Observer {
   void* user_;
 
  public:
+  /// Does `work`. If memory is exhausted meanwhile, the session is over: what it knows of its
+  /// transactions may be incomplete.
+  template <class Work>
+  void run(Work work) {
+    const bool done = guarded(false, [&work] {
+      work();
+      return true;
+    });
+    if (!done) stream.connection_lost(make_error_code(boost::system::errc::not_enough_memory));
+  }
+
   StreamAgent stream;  // last: its constructor queues the first message
 };
 
@@ -66,18 +78,21 @@ const char* simco_strerror(int error) {
 
 int simco_tuple_parse(simco_tuple* tuple, const char* text, int ip_version, uint8_t protocol,
                       enum simco_location location) {
-  const auto endpoint = parse_endpoint(text);
-  if (!endpoint || (ip_version != 4 && ip_version != 6) || location > SIMCO_EXTERNAL) {
-    return SIMCO_ERR_INVALID;
-  }
-  *tuple = agent::c::to_c(endpoint->tuple(ip_version == 4 ? IpVersion::kIpv4 : IpVersion::kIpv6,
-                                          protocol, static_cast<Location>(location)));
-  return SIMCO_OK;
+  if (text == nullptr || location > SIMCO_EXTERNAL) return SIMCO_ERR_INVALID;
+  return guarded<int>(SIMCO_ERR_NO_MEMORY, [=] {
+    const auto endpoint = parse_endpoint(text);
+    const bool any = endpoint && !endpoint->prefix;
+    if (!endpoint || (any && ip_version != 4 && ip_version != 6)) return SIMCO_ERR_INVALID;
+    *tuple = agent::c::to_c(endpoint->tuple(ip_version == 6 ? IpVersion::kIpv6 : IpVersion::kIpv4,
+                                            protocol, static_cast<Location>(location)));
+    return SIMCO_OK;
+  });
 }
 
 size_t simco_tuple_format(const simco_tuple* tuple, char* text, size_t size) {
   const auto value = agent::c::from_c(*tuple);
-  const std::string result = value ? to_text(*value) : "(invalid)";
+  const std::string result = guarded(
+      std::string(), [&value] { return value ? to_text(*value) : std::string("(invalid)"); });
   if (size != 0) {
     const std::size_t count = std::min(size - 1, result.size());
     std::memcpy(text, result.data(), count);
@@ -89,23 +104,21 @@ size_t simco_tuple_format(const simco_tuple* tuple, char* text, size_t size) {
 simco_agent* simco_agent_new(const simco_agent_config* config, const simco_callbacks* callbacks,
                              void* user, int64_t now_ms) {
   const simco_agent_config settings = config != nullptr ? *config : simco_agent_config{};
-  auto authentication = agent::c::authentication_of(settings);
-  if (!authentication) return nullptr;
-  StreamAgent::Options options;
-  if (settings.timeout_ms != 0) options.timeout = std::chrono::milliseconds(settings.timeout_ms);
-  options.authentication = std::move(*authentication);
   const auto observer = callbacks != nullptr ? *callbacks : simco_callbacks{};
-  try {
+  return guarded<simco_agent*>(nullptr, [&]() -> simco_agent* {
+    auto authentication = agent::c::authentication_of(settings);
+    if (!authentication) return nullptr;
+    StreamAgent::Options options;
+    if (settings.timeout_ms != 0) options.timeout = std::chrono::milliseconds(settings.timeout_ms);
+    options.authentication = std::move(*authentication);
     return new simco_agent(options, observer, user, at(now_ms));
-  } catch (const std::exception&) {  // no memory, or no random numbers for the challenge
-    return nullptr;
-  }
+  });
 }
 
 void simco_agent_free(simco_agent* agent) { delete agent; }
 
 void simco_agent_feed(simco_agent* agent, const void* octets, size_t size) {
-  agent->stream.feed({static_cast<const std::byte*>(octets), size});
+  agent->run([=] { agent->stream.feed({static_cast<const std::byte*>(octets), size}); });
 }
 
 size_t simco_agent_output(const simco_agent* agent, const void** octets) {
@@ -124,7 +137,7 @@ int64_t simco_agent_next_deadline(const simco_agent* agent) {
 }
 
 void simco_agent_on_deadline(simco_agent* agent, int64_t now_ms) {
-  agent->stream.on_deadline(at(now_ms));
+  agent->run([=] { agent->stream.on_deadline(at(now_ms)); });
 }
 
 int simco_agent_submit(simco_agent* agent, const simco_request* request, int64_t now_ms,
@@ -132,17 +145,25 @@ int simco_agent_submit(simco_agent* agent, const simco_request* request, int64_t
   const auto wanted = agent::c::from_c(*request);
   if (!wanted || done == nullptr) return SIMCO_ERR_INVALID;
   auto& stream = agent->stream;
-  return agent::c::error_value(
-      stream.request(wanted->body, wanted->rule, at(now_ms),
-                     [&stream, done, user](TransactionEnd how, const Body* reply) {
-                       const auto error = agent::error_of(how, reply, stream.end_reason());
-                       if (error) return done(user, agent::c::error_value(error), nullptr);
-                       const agent::c::Reply told(*reply);
-                       done(user, SIMCO_OK, told.get());
-                     }));
+  const auto finish = [&stream, done, user](TransactionEnd how, const Body* reply) {
+    int error = agent::c::error_value(agent::error_of(how, reply, stream.end_reason()));
+    std::optional<agent::c::Reply> told;
+    if (error == SIMCO_OK) {
+      error = guarded<int>(SIMCO_ERR_NO_MEMORY, [&told, reply] {
+        told.emplace(*reply);
+        return SIMCO_OK;
+      });
+    }
+    done(user, error, error == SIMCO_OK ? told->get() : nullptr);
+  };
+  return guarded<int>(SIMCO_ERR_NO_MEMORY, [&] {
+    return agent::c::error_value(stream.request(wanted->body, wanted->rule, at(now_ms), finish));
+  });
 }
 
-void simco_agent_close(simco_agent* agent, int64_t now_ms) { agent->stream.close(at(now_ms)); }
+void simco_agent_close(simco_agent* agent, int64_t now_ms) {
+  agent->run([=] { agent->stream.close(at(now_ms)); });
+}
 
 void simco_agent_connection_lost(simco_agent* agent) { agent->stream.connection_lost(); }
 

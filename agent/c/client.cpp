@@ -10,19 +10,21 @@
 #include <boost/asio/post.hpp>
 #include <cerrno>
 #include <cstring>
-#include <exception>
 #include <expected>
 #include <future>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "agent/c/convert.hpp"
+#include "agent/c/guarded.hpp"
 #include "agent/c/limits.hpp"
 #include "simco/net/transport_type.hpp"
 #include "simco/wire/limits.hpp"
 
 using namespace simco;
 using agent::Outcome;
+using agent::c::guarded;
 using boost::system::error_code;
 
 namespace simco::agent::c {
@@ -139,12 +141,12 @@ int simco_client::open(const std::string& middlebox) {
   if (state_ != State::kClosed) return SIMCO_ERR_ALREADY_OPEN;
   const auto target = net::parse_host_port(middlebox, kSimcoPort);
   if (!target) return SIMCO_ERR_INVALID;
-  state_ = State::kOpening;
   boost::asio::post(loop_->io(), [this, target = *target] {
     driver_->open(target, [this](const error_code& error, const Outcome& outcome) {
       on_opened(error, outcome);
     });
   });
+  state_ = State::kOpening;
   return SIMCO_OK;
 }
 
@@ -167,7 +169,7 @@ int simco_client::submit(const simco_request& request, simco_reply_cb done, void
 }
 
 int simco_client::close() {
-  if (state_ != State::kOpen) return SIMCO_ERR_NOT_OPEN;
+  if (state_ == State::kClosed) return SIMCO_ERR_NOT_OPEN;
   boost::asio::post(loop_->io(),
                     [this] { driver_->close([](const error_code&, const Outcome&) {}); });
   return SIMCO_OK;
@@ -175,14 +177,15 @@ int simco_client::close() {
 
 std::size_t simco_client::dispatch() {
   std::vector<Callback> due;
-  bool paused = false;
   {
     const std::scoped_lock lock(mutex_);
+    // First, because it may fail: then the next call finds everything as it was.
+    const bool paused = events_due_ >= agent::c::kEventsDueMax;
+    if (paused) boost::asio::post(loop_->io(), [this] { on_await_event(); });
+    events_due_ = 0;
     wakeup_.clear();
     due.swap(due_);
-    paused = std::exchange(events_due_, 0) >= agent::c::kEventsDueMax;
   }
-  if (paused) boost::asio::post(loop_->io(), [this] { on_await_event(); });
   for (auto& callback : due) callback();
   return due.size();
 }
@@ -224,9 +227,9 @@ void simco_client::on_event(const error_code& error, const Outcome& outcome) {
 }
 
 void simco_client::end_session(const error_code& reason) {
-  post_callback([this, error = agent::c::error_value(reason), text = reason.message()] {
+  post_callback([this, error = agent::c::error_value(reason), text = reason.message()]() mutable {
     state_ = State::kClosed;
-    error_text_ = text;
+    error_text_ = std::move(text);
     if (callbacks_.on_end != nullptr) callbacks_.on_end(user_, error);
   });
 }
@@ -235,7 +238,7 @@ void simco_client::end_session(const error_code& reason) {
 
 namespace {
 
-void tell(char* error, std::size_t size, const std::string& text) {
+void tell(char* error, std::size_t size, std::string_view text) {
   if (error == nullptr || size == 0) return;
   const std::size_t count = std::min(size - 1, text.size());
   std::memcpy(error, text.data(), count);
@@ -248,35 +251,40 @@ extern "C" {
 
 simco_client* simco_client_new(const simco_client_config* config, const simco_callbacks* callbacks,
                                void* user, char* error, size_t error_size) {
-  const auto options = agent::c::options_of(config != nullptr ? *config : simco_client_config{});
-  if (!options) {
-    tell(error, error_size, options.error());
-    return nullptr;
-  }
-  try {
-    return new simco_client(*options, callbacks != nullptr ? *callbacks : simco_callbacks{}, user);
-  } catch (const std::exception& failure) {
-    tell(error, error_size, failure.what());
-    return nullptr;
-  }
+  const simco_client_config settings = config != nullptr ? *config : simco_client_config{};
+  const auto observer = callbacks != nullptr ? *callbacks : simco_callbacks{};
+  return guarded<simco_client*>(
+      nullptr,
+      [&]() -> simco_client* {
+        const auto options = agent::c::options_of(settings);
+        if (options) return new simco_client(*options, observer, user);
+        tell(error, error_size, options.error());
+        return nullptr;
+      },
+      [&](const char* failure) { tell(error, error_size, failure); });
 }
 
 void simco_client_free(simco_client* client) { delete client; }
 
 int simco_client_open(simco_client* client, const char* middlebox) {
-  return client->open(middlebox);
+  if (middlebox == nullptr) return SIMCO_ERR_INVALID;
+  return guarded<int>(SIMCO_ERR_NO_MEMORY, [=] { return client->open(middlebox); });
 }
 
 int simco_client_fd(const simco_client* client) { return client->descriptor(); }
 
-size_t simco_client_dispatch(simco_client* client) { return client->dispatch(); }
+size_t simco_client_dispatch(simco_client* client) {
+  return guarded<size_t>(0, [client] { return client->dispatch(); });
+}
 
 int simco_client_submit(simco_client* client, const simco_request* request, simco_reply_cb done,
                         void* user) {
-  return client->submit(*request, done, user);
+  return guarded<int>(SIMCO_ERR_NO_MEMORY, [=] { return client->submit(*request, done, user); });
 }
 
-int simco_client_close(simco_client* client) { return client->close(); }
+int simco_client_close(simco_client* client) {
+  return guarded<int>(SIMCO_ERR_NO_MEMORY, [client] { return client->close(); });
+}
 
 const char* simco_client_error_text(const simco_client* client) { return client->error_text(); }
 

@@ -86,6 +86,7 @@ int error_value(const boost::system::error_code& error) {
   if (!error) return SIMCO_OK;
   if (error.category() == agent_category()) return -error.value();
   if (error.category() == reply_category()) return kNegativeReply | error.value();
+  if (error == boost::system::errc::not_enough_memory) return SIMCO_ERR_NO_MEMORY;
   return SIMCO_ERR_CONNECT;
 }
 

@@ -84,10 +84,12 @@ static void turn(struct program *program, int descriptor) {
   int64_t deadline = simco_agent_next_deadline(program->agent), now = now_ms();
   wait.fd = descriptor;
   wait.events = POLLIN;
+  wait.revents = 0; /* also if a signal interrupts poll() */
   if (simco_agent_output(program->agent, &octets) != 0) wait.events |= POLLOUT;
   poll(&wait, 1, deadline < 0 ? -1 : deadline <= now ? 0 : (int)(deadline - now));
   if (wait.revents & POLLOUT) {
-    count = write(descriptor, octets, simco_agent_output(program->agent, &octets));
+    /* A connection that the middlebox has closed must not end the program (SIGPIPE). */
+    count = send(descriptor, octets, simco_agent_output(program->agent, &octets), MSG_NOSIGNAL);
     if (count > 0) simco_agent_consume(program->agent, (size_t)count);
     if (count < 0 && errno != EINTR) simco_agent_connection_lost(program->agent);
   }

@@ -61,10 +61,11 @@ void AgentTransactions::start(TransactionId tid, const Body& request,
                               std::optional<PolicyRuleId> rule, Instant deadline, Completion done) {
   // One caller may pass a time that its loop has cached, another a fresh one: the order stays.
   if (!deadlines_.empty()) deadline = std::max(deadline, deadlines_.back().first);
+  // In this order: if memory is exhausted, a deadline without a transaction does no harm.
+  deadlines_.emplace_back(deadline, tid);
   const bool fresh =
       pending_.emplace(tid, Pending{std::move(done), awaited_by(request), rule}).second;
   SIMCO_ASSERT(fresh);  // 4.2.5: a TID is used once
-  deadlines_.emplace_back(deadline, tid);
 }
 
 void AgentTransactions::on_reply(TransactionId tid, const Body& reply) {

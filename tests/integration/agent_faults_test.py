@@ -1,14 +1,22 @@
 """The agent library in C and in Python when the middlebox, the caller or the memory is at fault."""
 
 import asyncio
+import collections
 import contextlib
+import ctypes
 import gc
+import os
+import resource
+import signal
+import socket
 import struct
+import subprocess
 import unittest
+from pathlib import Path
 
 import simco
 from simco._library import ffi, lib
-from python_agent_test import run
+from python_agent_test import Middlebox, run
 
 REQUEST, POSITIVE = 1, 2
 SE, ST, PRD, PRL, ARE = 0x01, 0x03, 0x16, 0x22, 0x03
@@ -121,6 +129,60 @@ class PythonTest(unittest.TestCase):
 
         run(body())
 
+    def test_closing_gives_up_opening(self):
+        async def body():
+            async with Peer(opens=False) as peer:
+                client = simco.Client(peer.address)
+                opening = asyncio.create_task(client.open())
+                while not peer.writers:
+                    await asyncio.sleep(0.01)
+                await client.close()
+                with self.assertRaises(simco.SessionEnded) as caught:
+                    await opening
+                self.assertEqual(caught.exception.code, lib.SIMCO_ERR_TERMINATED)
+                peer.opens = True
+                await client.open()
+                client.free()
+
+        run(body())
+
+    def test_opening_that_times_out_is_no_session(self):
+        async def body():
+            async with Peer(opens=False) as peer:
+                client = simco.Client(peer.address, timeout=0.1)
+                with self.assertRaises(simco.SessionEnded):
+                    await client.open()
+                client.free()
+
+        run(body())
+
+    def test_the_ip_version_of_any(self):
+        async def body(box):
+            async with simco.Client(box.address) as client:
+                versions = []
+                for internal, external, more in (("2001:db8:1:2:3:4:5:6/128", "any:5004", {}),
+                                                 ("any:5004", "2001:db8::7", {}), ("any", "10.0.0.0/24", {}),
+                                                 ("any", "any:5004", {}), ("any", "any:5004", {"ip_version": 6})):
+                    rule = await client.disable(internal, external, lifetime=60, **more)
+                    status = await client.status(rule.pid)
+                    versions.append((status.internal.ip_version, status.external.ip_version))
+                self.assertEqual(versions, [(6, 6), (6, 6), (4, 4), (4, 4), (6, 6)])
+                with self.assertRaisesRegex(ValueError, "ip_version 5"):
+                    await client.disable("any", "any", lifetime=60, ip_version=5)
+
+        with Middlebox() as box:
+            run(body(box))
+
+    def test_protocols_have_the_names_that_simcoctl_knows(self):
+        async def body(box):
+            async with simco.Client(box.address) as client:
+                for name, number in (("gre", 47), ("esp", 50), ("ah", 51), ("icmpv6", 58)):
+                    rule = await client.enable("10.0.0.5", "192.0.2.7", lifetime=60, protocol=name)
+                    self.assertEqual((await client.status(rule.pid)).internal.protocol, number)
+
+        with Middlebox() as box:
+            run(body(box))
+
     def test_all_who_wait_for_an_event_learn_of_the_end(self):
         async def body():
             async with Peer() as peer:
@@ -178,6 +240,102 @@ class StreamAgentTest(unittest.TestCase):
             self.feed(message(POSITIVE, PRL, *self.take()))
         self.assertEqual(self.replies, [lib.SIMCO_ERR_PROTOCOL, lib.SIMCO_OK])
         self.assertEqual(self.ends, [])
+
+    def test_exhausted_memory(self):
+        # In a process of its own, which may not get more than it has.
+        child = os.fork()
+        if child == 0:
+            os._exit(self.exhaust_memory())
+        _, status = os.waitpid(child, 0)
+        self.assertEqual(os.waitstatus_to_exitcode(status), 0)
+
+    def exhaust_memory(self):
+        libc = ctypes.CDLL(None)
+        libc.malloc.restype = ctypes.c_void_p
+        ends = collections.Counter()
+        request = ffi.new("simco_request *", {"type": lib.SIMCO_LIST})
+
+        @ffi.callback("void(void *, int, const simco_reply *)")
+        def done(_, error, reply):
+            ends[error] += 1
+
+        lib.simco_agent_submit(self.agent, request, 0, done, ffi.NULL)
+        tid, = self.take()
+        large = message(POSITIVE, PRL, tid, bytes.fromhex("0005 0004 00000001") * 8000)
+        submitted, code = 1, lib.SIMCO_OK
+        limits = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (0, limits[1]))
+        while libc.malloc(16384):
+            pass
+        while True:
+            code = lib.simco_agent_submit(self.agent, request, 0, done, ffi.NULL)
+            if code != lib.SIMCO_OK:
+                break
+            submitted += 1
+        self.feed(large)  # its PIDs find no room
+        resource.setrlimit(resource.RLIMIT_AS, limits)
+        expected = (lib.SIMCO_ERR_NO_MEMORY, [lib.SIMCO_ERR_NO_MEMORY], {lib.SIMCO_ERR_NO_MEMORY: submitted})
+        if (code, self.ends, ends) == expected:
+            return 0
+        print((code, self.ends, ends), "instead of", expected, flush=True)
+        return 1
+
+
+class ArgumentsTest(unittest.TestCase):
+    """The functions of the library, given what they cannot use."""
+
+    def test_a_secret_that_fits_in_no_memory(self):
+        secret = ffi.new("char[1]")
+        config = ffi.new("simco_client_config *", {"agent": {"name": secret, "secret": secret, "secret_size": 1 << 62}})
+        error = ffi.new("char[64]")
+        self.assertEqual(lib.simco_client_new(config, ffi.NULL, ffi.NULL, error, len(error)), ffi.NULL)
+        self.assertEqual(ffi.string(error), b"out of memory")
+        config_of_agent = ffi.addressof(config, "agent")
+        self.assertEqual(lib.simco_agent_new(config_of_agent, ffi.NULL, ffi.NULL, 0), ffi.NULL)
+
+    def test_no_address(self):
+        client = lib.simco_client_new(ffi.NULL, ffi.NULL, ffi.NULL, ffi.NULL, 0)
+        self.assertEqual(lib.simco_client_open(client, ffi.NULL), lib.SIMCO_ERR_INVALID)
+        self.assertEqual(lib.simco_client_close(client), lib.SIMCO_ERR_NOT_OPEN)
+        lib.simco_client_free(client)
+
+    def test_endpoints(self):
+        parsed = ffi.new("simco_tuple *")
+
+        def version(text, ip_version):
+            code = lib.simco_tuple_parse(parsed, text, ip_version, 17, lib.SIMCO_INTERNAL)
+            return parsed.ip_version if code == lib.SIMCO_OK else code
+
+        self.assertEqual(version(b"10.0.0.5:5004", 0), 4)
+        self.assertEqual(version(b"10.0.0.5:5004", 6), 4)
+        self.assertEqual(version(b"[2001:db8::5]:5004", 0), 6)
+        self.assertEqual([version(b"any:5004", number) for number in (4, 6)], [4, 6])
+        self.assertEqual(version(b"any:5004", 0), lib.SIMCO_ERR_INVALID)
+        self.assertEqual(version(ffi.NULL, 4), lib.SIMCO_ERR_INVALID)
+
+
+class ExamplesTest(unittest.TestCase):
+    """The examples in C. SIMCO_EXAMPLES is their folder."""
+
+    def test_own_loop_survives_a_connection_that_is_closed(self):
+        listener = socket.create_server(("127.0.0.1", 0))
+        host, port = listener.getsockname()
+        example = subprocess.Popen([Path(os.environ["SIMCO_EXAMPLES"]) / "own_loop", host, str(port)],
+                                   stderr=subprocess.PIPE, text=True)
+        connection, _ = listener.accept()
+        tid = struct.unpack(">BBHI", connection.recv(8, socket.MSG_WAITALL))[-1]
+        # While it is stopped: the session opens, and the connection is closed and reset.
+        example.send_signal(signal.SIGSTOP)
+        os.waitpid(example.pid, os.WUNTRACED)
+        connection.sendall(se_reply(tid))
+        connection.shutdown(socket.SHUT_WR)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        connection.close()
+        listener.close()
+        example.send_signal(signal.SIGCONT)
+        _, said = example.communicate(timeout=60)
+        lost = "own_loop: lost the connection to the middlebox\n"
+        self.assertEqual((said, example.returncode), (lost + lost, 1))  # of its request, and of the session
 
 
 if __name__ == "__main__":

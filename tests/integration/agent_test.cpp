@@ -275,6 +275,19 @@ error_code open_again_at_mute_peer(std::chrono::milliseconds timeout) {
   return result;
 }
 
+TEST(Agent, ClosingGivesUpOpening) {
+  asio::io_context io;
+  asio::ip::tcp::acceptor mute(io, {asio::ip::address_v4::loopback(), 0});
+  Agent agent(io.get_executor(), Agent::Options{.timeout = 2 * test::kPatience});
+  error_code opened, closed = AgentError::kNotOpen;
+  agent.open({"127.0.0.1", mute.local_endpoint().port()},
+             [&](error_code error, Capabilities) { opened = error; });
+  agent.close([&](error_code error) { closed = error; });
+  test::run_to_the_end(io);
+  EXPECT_EQ(opened, AgentError::kTerminated);
+  EXPECT_FALSE(closed);
+}
+
 TEST(Agent, TimesOutInALaterSession) {
   auto timeout = 100ms;
   auto result = open_again_at_mute_peer(timeout);

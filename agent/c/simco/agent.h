@@ -18,7 +18,9 @@
  *
  * Errors: functions return SIMCO_OK, or one of enum simco_error. Replies carry SIMCO_OK, a
  * simco_error, or the middlebox's negative reply, 0x0310 to 0x0358 (RFC 4540 section 4.2.3).
- * simco_strerror() names each.
+ * simco_strerror() names each. When memory is exhausted, functions return SIMCO_ERR_NO_MEMORY (or
+ * NULL, if they return a pointer), and a session of level one that cannot go on ends with it. The
+ * thread of level two, and simco_client_free(), then abort the process.
  *
  * Times are milliseconds on a monotonic clock of the caller's choice; lifetimes are seconds.
  */
@@ -56,7 +58,7 @@ enum simco_error {
   SIMCO_ERR_TIDS_EXHAUSTED = -12,        /* no transaction identifiers left: open a new session */
   SIMCO_ERR_INVALID = -13,               /* an argument is invalid */
   SIMCO_ERR_CONNECT = -14,               /* cannot connect; simco_client_error_text() says why */
-  SIMCO_ERR_NO_MEMORY = -15
+  SIMCO_ERR_NO_MEMORY = -15              /* out of memory; the request may be carried out */
 };
 
 /* Returns a sentence for a simco_error or a negative reply. Static; never NULL. */
@@ -78,8 +80,8 @@ typedef struct simco_tuple {
 } simco_tuple;
 
 /* Reads "10.0.0.5:5004/2" (an address and two ports from 5004 on), "10.0.0.5:5004", "10.0.0.0/24",
- * "[2001:db8::5]:5004" or "any". `ip_version` (4 or 6) counts only for "any". Returns SIMCO_OK or
- * SIMCO_ERR_INVALID. */
+ * "[2001:db8::5]:5004" or "any". `ip_version` (4 or 6) is that of "any", also with a port; for an
+ * address it is ignored. Returns SIMCO_OK, SIMCO_ERR_INVALID or SIMCO_ERR_NO_MEMORY. */
 SIMCO_API int simco_tuple_parse(simco_tuple *tuple, const char *text, int ip_version,
                                 uint8_t protocol, enum simco_location location);
 
@@ -202,7 +204,7 @@ SIMCO_API void simco_agent_on_deadline(simco_agent *agent, int64_t now_ms);
 /* Sends a request. If it returns SIMCO_OK, `done` will be called once. */
 SIMCO_API int simco_agent_submit(simco_agent *agent, const simco_request *request, int64_t now_ms,
                                  simco_reply_cb done, void *user);
-/* Ends the session (ST); on_end follows. */
+/* Ends the session (ST), or gives up opening it; on_end follows. */
 SIMCO_API void simco_agent_close(simco_agent *agent, int64_t now_ms);
 /* The connection is lost: all open requests end with SIMCO_ERR_CONNECTION_LOST. */
 SIMCO_API void simco_agent_connection_lost(simco_agent *agent);
@@ -233,7 +235,8 @@ SIMCO_API simco_client *simco_client_new(const simco_client_config *config,
 SIMCO_API void simco_client_free(simco_client *client);
 
 /* Connects to "HOST", "HOST:PORT" or "[IPV6]:PORT" (port 7626 unless named) and opens a session;
- * on_open or on_end follows. May be called again after on_end. */
+ * on_open or on_end follows. May be called again after on_end. Returns SIMCO_ERR_INVALID for any
+ * other text. */
 SIMCO_API int simco_client_open(simco_client *client, const char *middlebox);
 /* A descriptor that is readable when simco_client_dispatch() has something to do. */
 SIMCO_API int simco_client_fd(const simco_client *client);
@@ -242,7 +245,8 @@ SIMCO_API size_t simco_client_dispatch(simco_client *client);
 /* Sends a request. If it returns SIMCO_OK, `done` will be called once, from a dispatch. */
 SIMCO_API int simco_client_submit(simco_client *client, const simco_request *request,
                                   simco_reply_cb done, void *user);
-/* Ends the session (ST); on_end follows. */
+/* Ends the session (ST), or gives up opening it; on_end follows. Returns SIMCO_ERR_NOT_OPEN if there
+ * is neither. */
 SIMCO_API int simco_client_close(simco_client *client);
 /* Why the last simco_client_open() failed with SIMCO_ERR_CONNECT, as a sentence. Valid until the
  * next dispatch. */

@@ -7,9 +7,9 @@ from types import TracebackType
 from typing import Any, Callable, TypeVar
 
 from ._library import ffi, lib
-from .errors import SimcoError, error_of
-from .values import (Capabilities, Direction, Event, Location, Parity, Rule, Status, capabilities_of, parse_tuple,
-                     protocol_number, rule_of, status_of)
+from .errors import SimcoError, end_of_session, error_of
+from .values import (Capabilities, Direction, Event, Location, Parity, Rule, Status, capabilities_of, is_any,
+                     parse_tuple, protocol_number, rule_of, status_of)
 
 _Result = TypeVar("_Result")
 _EVENTS_MAX = 65_536  # kept until they are taken; beyond this the oldest are dropped and counted
@@ -48,8 +48,10 @@ class Client:
             ...
             await client.remove(rule.pid)
 
-    Use it from the event loop that opened it. Raises SimcoError: Refused for a negative reply,
-    SessionEnded if there is no session."""
+    Use it from the event loop that opened it. Raises SimcoError: Refused for a negative reply, SessionEnded if the
+    session is not open or could not be opened, and SimcoError itself if one request failed (no reply within
+    `timeout`, a reply to another request, too many requests at once, a value that the RFC does not define).
+    Arguments that cannot be understood raise ValueError."""
 
     def __init__(self, middlebox: str, *, name: str | None = None, secret: bytes | None = None,
                  middlebox_secret: bytes | None = None, transport: str = "tcp", streams: int = 16,
@@ -95,7 +97,7 @@ class Client:
         return await self._opening
 
     async def close(self) -> None:
-        """Ends the session in order; does nothing if there is none."""
+        """Ends the session in order, or gives up opening it; does nothing if there is none."""
         if self._ended is None or self._ended.done() or lib.simco_client_close(self._client) != lib.SIMCO_OK:
             return
         await asyncio.shield(self._ended)
@@ -134,10 +136,11 @@ class Client:
 
     async def enable(self, internal: str, external: str, *, lifetime: int, protocol: int | str = "udp",
                      direction: Direction = Direction.BIDIRECTIONAL, same_parity: bool = False, group: int = 0,
-                     reservation: int = 0) -> Rule:
-        """PER: opens a pinhole; with `reservation`, a PID of reserve(), PEA."""
+                     reservation: int = 0, ip_version: int = 4) -> Rule:
+        """PER: opens a pinhole; with `reservation`, a PID of reserve(), PEA. `ip_version` counts if both ends are
+        "any"; otherwise "any" has the version of the other end."""
         request = self._with_tuples(lib.SIMCO_ENABLE_RESERVED if reservation else lib.SIMCO_ENABLE, internal, external,
-                                    protocol, lifetime)
+                                    protocol, lifetime, ip_version)
         request.direction, request.same_parity, request.group, request.pid = direction, same_parity, group, reservation
         return await self._submit(request, rule_of)
 
@@ -151,10 +154,11 @@ class Client:
         request.twice_nat, request.group = twice_nat, group
         return await self._submit(request, rule_of)
 
-    async def disable(self, internal: str, external: str, *, lifetime: int, protocol: int | str = "udp") -> Rule:
-        """PDR: blocks traffic and ends every rule that enables any of it."""
-        return await self._submit(self._with_tuples(lib.SIMCO_DISABLE, internal, external, protocol, lifetime),
-                                  rule_of)
+    async def disable(self, internal: str, external: str, *, lifetime: int, protocol: int | str = "udp",
+                      ip_version: int = 4) -> Rule:
+        """PDR: blocks traffic and ends every rule that enables any of it. `ip_version`: as in enable()."""
+        return await self._submit(self._with_tuples(lib.SIMCO_DISABLE, internal, external, protocol, lifetime,
+                                                    ip_version), rule_of)
 
     async def change_lifetime(self, pid: int, lifetime: int) -> int:
         """PLC: returns the lifetime granted, seconds."""
@@ -210,12 +214,17 @@ class Client:
     def _request(kind: int, lifetime: int) -> Any:
         return ffi.new("simco_request *", {"type": kind, "lifetime": lifetime})
 
-    def _with_tuples(self, kind: int, internal: str, external: str, protocol: int | str, lifetime: int) -> Any:
+    def _with_tuples(self, kind: int, internal: str, external: str, protocol: int | str, lifetime: int,
+                     ip_version: int) -> Any:
+        if ip_version not in (4, 6):
+            raise ValueError(f"unknown ip_version {ip_version}; use 4 or 6")
         request = self._request(kind, lifetime)
         number = protocol_number(protocol)
-        version = 6 if "[" in internal + external or "::" in internal + external else 4
-        parse_tuple(ffi.addressof(request, "internal"), internal, version, number, Location.INTERNAL)
-        parse_tuple(ffi.addressof(request, "external"), external, version, number, Location.EXTERNAL)
+        ends = (("internal", internal, Location.INTERNAL), ("external", external, Location.EXTERNAL))
+        for field, text, location in sorted(ends, key=lambda end: is_any(end[1])):  # "any" takes the other's version
+            parsed = ffi.addressof(request, field)
+            parse_tuple(parsed, text, ip_version, number, location)
+            ip_version = parsed.ip_version
         return request
 
     async def _submit(self, request: Any, convert: Callable[[Any], _Result]) -> _Result:
@@ -266,7 +275,7 @@ def _on_event(user: Any, event: Any) -> None:
 def _on_end(user: Any, code: int) -> None:
     client = ffi.from_handle(user)
     detail = ffi.string(lib.simco_client_error_text(client._client)).decode() if code == lib.SIMCO_ERR_CONNECT else ""
-    client._end(error_of(code, detail))
+    client._end(end_of_session(code, detail))
 
 
 @ffi.callback("void(void *, int, const simco_reply *)")

@@ -18,12 +18,13 @@ class Refused(SimcoError):
 
 
 class SessionEnded(SimcoError):
-    """The session is not open, or has ended; open another. Rules outlive sessions (RFC 5189)."""
+    """The session is not open, could not be opened, has ended, or has no transaction identifiers left; close it and
+    open another. Rules outlive sessions (RFC 5189)."""
 
 
 _SESSION = {lib.SIMCO_ERR_NOT_OPEN, lib.SIMCO_ERR_CONNECTION_LOST, lib.SIMCO_ERR_TERMINATED,
             lib.SIMCO_ERR_MIDDLEBOX_TERMINATED, lib.SIMCO_ERR_BADLY_FORMED, lib.SIMCO_ERR_AUTHENTICATION_NEEDED,
-            lib.SIMCO_ERR_NOT_AUTHENTIC, lib.SIMCO_ERR_PROTOCOL, lib.SIMCO_ERR_CONNECT}
+            lib.SIMCO_ERR_NOT_AUTHENTIC, lib.SIMCO_ERR_TIDS_EXHAUSTED, lib.SIMCO_ERR_CONNECT}
 
 
 def error_of(code: int, detail: str = "") -> SimcoError:
@@ -31,3 +32,8 @@ def error_of(code: int, detail: str = "") -> SimcoError:
     if code > 0:
         return Refused(code)
     return SessionEnded(code, detail) if code in _SESSION else SimcoError(code, detail)
+
+
+def end_of_session(code: int, detail: str = "") -> SimcoError:
+    """The exception for the end of a session, or of the attempt to open one."""
+    return Refused(code) if code > 0 else SessionEnded(code, detail)

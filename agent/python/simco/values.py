@@ -32,7 +32,8 @@ class RuleKind(enum.IntEnum):
     DISABLED = 3
 
 
-PROTOCOLS = {"any": 0, "icmp": 1, "tcp": 6, "udp": 17, "dccp": 33, "sctp": 132, "udplite": 136}
+PROTOCOLS = {"any": 0, "icmp": 1, "tcp": 6, "udp": 17, "dccp": 33, "gre": 47, "esp": 50, "ah": 51, "icmpv6": 58,
+             "sctp": 132, "udplite": 136}
 
 
 def protocol_number(protocol: int | str) -> int:
@@ -114,6 +115,11 @@ class Event:
     pid: int
     lifetime: int  # seconds; 0: the rule is gone
     lost: int  # events dropped before this one because none were taken
+
+
+def is_any(text: str) -> bool:
+    """Whether the endpoint has no address, and so no IP version of its own."""
+    return text.partition(":")[0] == "any"
 
 
 def parse_tuple(tuple_: Any, text: str, ip_version: int, protocol: int, location: Location) -> None:

@@ -1,0 +1,29 @@
+// No exception leaves the library: a C program cannot catch one.
+#pragma once
+
+#include <exception>
+#include <new>
+
+namespace simco::agent::c {
+
+/// Returns what `work` returns, or `failed` if it throws: then memory is exhausted, or another
+/// resource of the process. `tell` gets a sentence that says which.
+template <class Result, class Work, class Tell>
+Result guarded(Result failed, Work work, Tell tell) {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+    tell("out of memory");
+  } catch (const std::exception& failure) {
+    tell(failure.what());
+  }
+  return failed;
+}
+
+/// The same without a sentence.
+template <class Result, class Work>
+Result guarded(Result failed, Work work) {
+  return guarded(failed, work, [](const char*) {});
+}
+
+}  // namespace simco::agent::c
