@@ -55,6 +55,8 @@ inline constexpr std::size_t kTableNameMax = 64;
 inline constexpr std::uint32_t kAuditRateDefault = 100;
 /// Longest time that an orderly stop waits for the last replies to leave.
 inline constexpr std::chrono::seconds kStopTimeout{3};
+/// Signs of life in each interval of the service manager's watchdog.
+inline constexpr int kBeatsPerInterval = 4;
 /// How often sessions are asked whether they have become too old for the PIDs (policy::IdSequence).
 inline constexpr std::chrono::seconds kSessionAgeCheck{10};
 
