@@ -49,6 +49,7 @@ class RouterOperation : public testing::Test {
 
 /// Others can change the table, as they always can before Linux 6.9.
 const std::vector<std::string> kUnclaimed = {"--claim-table", "no"};
+const std::vector<std::string> kClearing = {"--keep-rules=false"};
 
 // --- What others do to the table -----------------------------------------------------------------
 
@@ -122,7 +123,7 @@ TEST_F(RouterOperation, NobodyChangesATableThatIsClaimed) {
   box.kill();
   EXPECT_TRUE(open());
   EXPECT_TRUE(host.misses(peer, {"10.0.0.2", 5007}));
-  RouterBox next(net.router);
+  RouterBox next(net.router, kClearing);
   EXPECT_TRUE(closed());
   EXPECT_NE(ruleset().find("flags owner"), std::string::npos);
   enable(next);
@@ -223,7 +224,7 @@ TEST_F(RouterOperation, ASitesChainsJumpToOurs) {
   net.router.shell("nft -f " + file);
   const auto before = ruleset();
   {
-    RouterBox box(net.router, {"--table", "site", "--table-mode", "shared"});
+    RouterBox box(net.router, {"--table", "site", "--table-mode", "shared", "--keep-rules=false"});
     EXPECT_TRUE(closed());
     const auto rule = enable(box);
     EXPECT_TRUE(open());
@@ -256,41 +257,12 @@ TEST_F(RouterOperation, ASharedTableMustBeThere) {
 
 // --- Starts and ends -----------------------------------------------------------------------------
 
-TEST_F(RouterOperation, AnOrderlyStopLeavesNoTrace) {
+TEST_F(RouterOperation, AnOrderlyStopLeavesNoTraceIfSoConfigured) {
   const auto before = ruleset();
-  RouterBox box(net.router);
+  RouterBox box(net.router, kClearing);
   enable(box);
   box.stop();
   EXPECT_EQ(ruleset(), before);
-}
-
-TEST_F(RouterOperation, RulesAreKeptWhereThatIsAskedFor) {
-  RouterBox box(net.router, {"--keep-rules"});
-  enable(box);
-  box.stop();
-  EXPECT_TRUE(open());
-  const Udp other(net.inside, {"10.0.0.2", 5005});
-  EXPECT_TRUE(other.misses(peer, {"10.0.0.2", 5005}));
-}
-
-TEST_F(RouterOperation, WithAStateAnOrderlyRestartLeavesNoGap) {
-  const Folder folder{"restart"};
-  const std::vector<std::string> options{"--state", folder.path + "/rules.db"};
-  {
-    RouterBox box(net.router, options);
-    enable(box);
-    box.stop();
-  }
-  // Between the two: the rule is in force, and the door is closed to others.
-  EXPECT_TRUE(open());
-  const Udp other(net.inside, {"10.0.0.2", 5005});
-  EXPECT_TRUE(other.misses(peer, {"10.0.0.2", 5005}));
-  auto clearing = options;
-  clearing.push_back("--keep-rules=false");
-  RouterBox box(net.router, clearing);
-  EXPECT_TRUE(open());
-  box.stop();
-  EXPECT_EQ(ruleset(), "");
 }
 
 // What a killed middlebox leaves keeps the door closed, and a start that fails must not open it.
@@ -451,7 +423,7 @@ std::string with_capabilities(const std::string& caps, const std::string& log) {
   return "setpriv --bounding-set -all" + caps + " --inh-caps -all" + caps +
          " " SIMCO_BIN_DIR
          "/simco-middlebox --backend nftables --port 0 --internal-if int0 --external-if ext0 "
-         ">" +
+         "--keep-rules=false >" +
          log + " 2>&1";
 }
 
