@@ -121,6 +121,13 @@ Rule& Rule::protocol(std::uint8_t protocol) {
   return load_meta(NFT_META_L4PROTO, 0).equals(0, protocol);
 }
 
+Rule& Rule::not_protocol(std::uint8_t protocol) {
+  const std::byte octet{protocol};
+  load_meta(NFT_META_L4PROTO, 0);
+  compare(rule_.get(), NFT_CMP_NEQ, 0, {&octet, 1});
+  return *this;
+}
+
 Rule& Rule::interface(std::uint32_t key, const std::string& name) {
   std::array<char, IFNAMSIZ> padded{};
   name.copy(padded.data(), padded.size() - 1);

@@ -74,15 +74,17 @@ class RuleWriter {
             const std::string& errors_chain) {
     const KeySource source = outside ? KeySource::kFromOutside : KeySource::kFromInside;
     block(version, chain, source, {});
+    const bool withholds_authenticated = options_.allow_outbound && blocks_protocols(version);
     if (options_.allow_outbound && outside) {
-      rule(chain)
-          .ct_direction(kReply)
+      Rule answers = rule(chain);
+      if (withholds_authenticated) answers.not_protocol(IPPROTO_AH);
+      answers.ct_direction(kReply)
           .ct_bits(NFT_CT_STATE, kStateEstablished, true)
           .verdict(NF_ACCEPT)
           .add_to(batch_);
     }
     if (options_.allow_outbound && !outside) {
-      if (blocks_protocols(version)) withhold_authenticated(version, chain, source);
+      if (withholds_authenticated) withhold_authenticated(version, chain, source);
       rule(chain).verdict(NF_ACCEPT).add_to(batch_);
       return;
     }
@@ -119,7 +121,7 @@ class RuleWriter {
   }
 
   /// An authentication header hides the protocol and ports of a packet: while rules block some, it
-  /// needs a rule that lets it pass.
+  /// needs a rule that lets it pass, also if it answers what began inside before.
   void withhold_authenticated(IpVersion version, const std::string& chain, KeySource source) {
     enable(version, false, chain, source);
     rule(chain).protocol(IPPROTO_AH).verdict(otherwise()).add_to(batch_);
