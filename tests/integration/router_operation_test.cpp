@@ -1,6 +1,7 @@
 // The middlebox as a router's operator meets it: other people's changes of the ruleset, tables that
 // are shared, starts that cannot work, privileges.
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/utsname.h>
@@ -311,10 +312,11 @@ TEST_F(RouterOperation, TwoMiddleboxesDoNotShareATable) {
   EXPECT_TRUE(open());
 }
 
-/// A process of a user without rights that has the name of the table's lock.
+/// A process of a user without rights that has the name of the table's lock, and perhaps all rights
+/// in a user namespace of its own.
 class Squatter {
  public:
-  explicit Squatter(const NetworkNamespace& router) {
+  Squatter(const NetworkNamespace& router, bool own_namespace) : own_namespace_(own_namespace) {
     std::array<int, 2> ready{};
     EXPECT_EQ(::pipe(ready.data()), 0);
     pid_ = router.run([&] {
@@ -334,7 +336,7 @@ class Squatter {
   bool there() const { return there_; }
 
  private:
-  [[noreturn]] static void squat(int ready) {
+  [[noreturn]] void squat(int ready) const {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     const std::string name = "simco-middlebox/simco";
@@ -342,23 +344,30 @@ class Squatter {
     const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
     const int socket = ::socket(AF_UNIX, SOCK_STREAM, 0);
     if (::setresuid(65534, 65534, 65534) == 0 &&
+        (!own_namespace_ || ::unshare(CLONE_NEWUSER) == 0) &&
         ::bind(socket, reinterpret_cast<const sockaddr*>(&address), size) == 0 &&
         ::listen(socket, 1) == 0 && ::write(ready, "x", 1) == 1) {
       for (;;) ::pause();
     }
     ::_exit(1);
   }
+  bool own_namespace_;
   pid_t pid_ = 0;
   bool there_ = false;
 };
 
 TEST_F(RouterOperation, AUserWithoutRightsCannotKeepItFromStarting) {
-  const Squatter squatter(net.router);
-  if (!squatter.there()) GTEST_SKIP() << "this machine: we cannot become another user on it";
-  RouterBox box(net.router);
-  EXPECT_TRUE(box.says("of user 65534, which cannot be a middlebox, holds the lock name"));
-  enable(box);
-  EXPECT_TRUE(open());
+  for (const bool own_namespace : {false, true}) {
+    const Squatter squatter(net.router, own_namespace);
+    if (!squatter.there()) {
+      GTEST_SKIP() << "this machine: we cannot become another user on it, or "
+                      "users cannot have namespaces of their own";
+    }
+    RouterBox box(net.router);
+    EXPECT_TRUE(box.says("of user 65534, which cannot be a middlebox, holds the lock name"));
+    enable(box);
+    EXPECT_TRUE(open());
+  }
 }
 
 TEST_F(RouterOperation, AnInterfaceThatDoesNotExist) {
