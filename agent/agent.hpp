@@ -2,11 +2,13 @@
 //
 //     simco::agent::Agent agent(io.get_executor());
 //     co_await agent.open({"192.0.2.1", 7626}, use_awaitable);
-//     auto rule = co_await agent.enable(request, use_awaitable);
+//     auto rule = co_await agent.enable(
+//         PerRequest::udp("10.0.0.5:5004/2", "192.0.2.7:6000/2", 60s), use_awaitable);
 //     ...
 //     co_await agent.remove(rule.pid, use_awaitable);
 //
-// If the other end of a call is not known yet: reserve() first, and enable_reserved() later.
+// A Pinhole (agent/pinhole.hpp) is a rule that renews itself and ends with its object. If the other
+// end of a call is not known yet: reserve() first, and enable_reserved() later.
 //
 // Every transaction takes an Asio completion token: a callback, boost::asio::use_future,
 // use_awaitable, as_tuple(...) and the rest. Many may be in flight at once, in any order; replies
@@ -17,8 +19,13 @@
 // time (an io_context with one thread, or a strand).
 //
 // Errors: AgentError if the transaction got no reply, make_reply_error(code) if the middlebox
-// refused; see agent/error.hpp. After kConnectionLost or kMiddleboxTerminated call open() again:
-// rules outlive sessions (RFC 5189), and reconnecting is the caller's decision.
+// refused; see agent/error.hpp. After kConnectionLost or kMiddleboxTerminated call open() again, or
+// have it done (AgentOptions::reconnect): rules outlive sessions (RFC 5189).
+//
+// Bounds: up to kAgentPendingMax (1,048,576) calls may be open. What the middlebox does not take
+// yet waits for its turn, in the order of the calls, for at most AgentOptions::timeout; so a caller
+// need not pace itself, and sees the load as later completions. A call that is not sent in the end
+// fails with kOverloaded, or kNotOpen if there was no session.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -26,7 +33,6 @@
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -89,6 +95,7 @@ struct RuleStatus {
 using simco::RuleEvent;
 
 class Driver;
+class Pinhole;
 
 /// One session with a middlebox at a time.
 class Agent {
@@ -115,8 +122,8 @@ class Agent {
         &convert_capabilities, std::forward<Token>(token));
   }
 
-  /// Ends the session (7.4); pending transactions get their replies first. If it is still being
-  /// opened, open() fails with AgentError::kTerminated.
+  /// Ends the session (7.4), after pending transactions got their replies; or the attempts to
+  /// reconnect. If it is still being opened, open() fails with AgentError::kTerminated.
   /// Signature: void(error_code).
   template <class Token>
   auto close(Token&& token) {
@@ -185,9 +192,9 @@ class Agent {
                                                std::forward<Token>(token));
   }
 
-  /// Completes with the next ARE notification (8.9), or fails if the session ends first. One call
-  /// at a time. Until they are taken, up to kAgentEventsMax events are kept. Signature:
-  /// void(error_code, RuleEvent).
+  /// Completes with the next ARE notification (8.9), or fails if the session ends first and is not
+  /// opened again. One call at a time. Until they are taken, up to kAgentEventsMax events are kept;
+  /// what happens between two sessions is not notified. Signature: void(error_code, RuleEvent).
   template <class Token>
   auto next_event(Token&& token) {
     return start<RuleEvent>(
@@ -196,6 +203,7 @@ class Agent {
   }
 
  private:
+  friend class Pinhole;
   static void start_open(Driver& driver, const net::HostPort& target, Completion done);
   static void start_close(Driver& driver, Completion done);
   static void start_transaction(Driver& driver, const Body& request,
@@ -246,20 +254,27 @@ class Agent {
     using Type = void(boost::system::error_code, Result);
   };
 
+  /// Starts an operation of the driver `weak`, whose executor is `agent_executor`. Weak: a
+  /// coroutine keeps the lambda as long as it waits, and the driver keeps what it waits for.
   template <class Result, class Initiate, class Convert, class Token>
-  auto start(Initiate initiate, Convert convert, Token&& token) {
+  static auto start_on(std::weak_ptr<Driver> weak, boost::asio::any_io_executor agent_executor,
+                       Initiate initiate, Convert convert, Token&& token) {
     return boost::asio::async_initiate<Token, typename SignatureOf<Result>::Type>(
-        // Weak: a coroutine keeps this lambda as long as it waits, and the agent keeps what it
-        // waits for.
-        [driver = std::weak_ptr(driver_), executor = executor_, initiate = std::move(initiate),
-         convert](auto handler) mutable {
+        [weak = std::move(weak), executor = std::move(agent_executor),
+         initiate = std::move(initiate), convert = std::move(convert)](auto handler) mutable {
           auto done = erase<Result>(executor, std::move(handler), convert);
-          const auto target = driver.lock();
-          if (target == nullptr) return done(AgentError::kNotOpen, {});
-          run(target, [done = std::move(done), initiate = std::move(initiate)](
+          const auto driver = weak.lock();
+          if (driver == nullptr) return done(AgentError::kNotOpen, {});
+          run(driver, [done = std::move(done), initiate = std::move(initiate)](
                           Driver* self) mutable { initiate(*self, std::move(done)); });
         },
         token);
+  }
+
+  template <class Result, class Initiate, class Convert, class Token>
+  auto start(Initiate initiate, Convert convert, Token&& token) {
+    return start_on<Result>(driver_, executor_, std::move(initiate), std::move(convert),
+                            std::forward<Token>(token));
   }
 
   template <class Result, class Request, class Convert, class Token>

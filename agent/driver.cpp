@@ -1,5 +1,6 @@
-// Runs a session on an Asio executor: opens and closes the Link, sends requests on the stream of
-// their rule, and completes transactions on replies, timeouts or the end of the session.
+// Runs a session on an Asio executor: opens and closes the Link, and opens it again if told to;
+// sends requests on the stream of their rule as the middlebox takes them, and completes them on
+// replies, timeouts or the end of the session.
 #include "agent/driver.hpp"
 
 #include <boost/asio/post.hpp>
@@ -10,50 +11,157 @@ namespace simco::agent {
 using boost::system::error_code;
 using Clock = std::chrono::steady_clock;
 
+Driver::Driver(boost::asio::any_io_executor executor, const AgentOptions& options)
+    : executor_(std::move(executor)),
+      options_(options),
+      timer_(executor_),
+      reconnect_timer_(executor_),
+      keeper_(*this) {
+  if (options_.reconnect) set_reconnect(*options_.reconnect);
+}
+
+void Driver::set_reconnect(Reconnect reconnect) {
+  backoff_.emplace(reconnect.delay_first, reconnect.delay_max);
+  options_.reconnect = std::move(reconnect);
+}
+
+// --- Sessions ----------------------------------------------------------------------------------
+
 void Driver::open(const net::HostPort& target, Completion done) {
-  if (link_) return done(AgentError::kAlreadyOpen, {});
+  if (link_ || reconnecting_) return done(AgentError::kAlreadyOpen, {});
   opening_ = std::move(done);
+  target_ = target;
+  connect();
+}
+
+void Driver::connect() {
+  established_ = false;
   link_ = std::make_unique<Link>(
       executor_, read_buffer_, static_cast<Link::Observer&>(*this),
       AgentSession::Authentication{options_.credentials, options_.middlebox_secret},
       options_.transport);
-  link_->open(target, options_.timeout);
+  link_->open(target_, options_.timeout);
   opening_deadline_ = Clock::now() + options_.timeout;
   arm_timer();
 }
 
 void Driver::close(Completion done) {
-  if (opening_) {
-    end(AgentError::kTerminated);
+  if (opening_ || reconnecting_) {
+    reconnecting_ = false;
+    if (link_) {
+      end(AgentError::kTerminated);
+    } else {
+      give_up(AgentError::kTerminated);
+    }
     return done({}, {});
   }
-  if (!link_ || !link_->is_open()) return done(AgentError::kNotOpen, {});
+  if (!is_open() || closing_) return done(AgentError::kNotOpen, {});
   closing_ = std::move(done);
   closing_deadline_ = Clock::now() + options_.timeout;
-  link_->close();
+  if (waiting_.empty()) link_->close();  // otherwise when the last of them was sent
   arm_timer();
 }
 
+void Driver::shut_down() {
+  options_.reconnect.reset();
+  reconnecting_ = false;
+  if (link_) {
+    end(AgentError::kConnectionLost);
+  } else {
+    give_up(AgentError::kConnectionLost);
+  }
+  keeper_.shut_down();
+}
+
+void Driver::on_open(const Capabilities& capabilities) {
+  established_ = true;
+  transactions_.set_streams(link_->channel()->outbound_streams());
+  if (opening_) std::exchange(opening_, nullptr)({}, Outcome{.capabilities = &capabilities});
+  if (std::exchange(reconnecting_, false)) {
+    backoff_->reset();
+    report_change({});
+  }
+  keeper_.on_session_open();
+  send_waiting();
+}
+
+void Driver::end(const error_code& reason) {
+  if (!link_) return;
+  // Not from under its own feet: we may have been called by it.
+  boost::asio::post(executor_, [self = shared_from_this(), old = std::move(link_)] {});
+  disarm_timer();
+  end_reason_ = reason;
+  if (opening_) std::exchange(opening_, nullptr)(reason, {});
+  reconnecting_ = options_.reconnect && !closing_ && (reconnecting_ || established_);
+  keeper_.on_session_end();
+  transactions_.end();
+  if (reconnecting_) {
+    connect_later();
+    report_change(reason);
+    arm_timer();
+  } else {
+    give_up(reason);
+  }
+  if (closing_) {
+    const bool orderly = reason == AgentError::kTerminated;
+    std::exchange(closing_, nullptr)(orderly ? error_code{} : reason, {});
+  }
+}
+
+void Driver::give_up(const error_code& reason) {
+  reconnect_timer_.cancel();
+  disarm_timer();
+  for (auto& request : std::exchange(waiting_, {})) request.done(reason, {});
+  if (waiting_for_event_) std::exchange(waiting_for_event_, nullptr)(reason, {});
+}
+
+void Driver::connect_later() {
+  std::uniform_real_distribution<double> fraction(0, 1);
+  reconnect_timer_.expires_after(backoff_->next(fraction(random_)));
+  reconnect_timer_.async_wait([weak = weak_from_this()](const error_code& error) {
+    const auto self = weak.lock();
+    if (self && !error && self->reconnecting_ && !self->link_) self->connect();
+  });
+}
+
+void Driver::report_change(const error_code& reason) {
+  if (!options_.reconnect->on_change) return;
+  boost::asio::post(executor_, [tell = options_.reconnect->on_change, reason] { tell(reason); });
+}
+
+// --- Requests ----------------------------------------------------------------------------------
+
 void Driver::transact(const Body& request, std::optional<PolicyRuleId> rule, Completion done) {
-  if (!link_ || !link_->is_open()) return done(AgentError::kNotOpen, {});
-  if (link_->full() || transactions_.full()) return done(AgentError::kOverloaded, {});
-  const auto tid = link_->request(request, transactions_.stream_of(rule));
-  if (!tid) return done(AgentError::kTidsExhausted, {});
+  if ((!is_open() || closing_) && !reconnecting_) return done(AgentError::kNotOpen, {});
+  if (transactions_.pending() + waiting_.size() >= kAgentPendingMax) {
+    return done(AgentError::kOverloaded, {});
+  }
+  Waiting next{request, rule, Clock::now() + options_.timeout, std::move(done)};
+  if (is_open() && waiting_.empty() && !link_->full()) return send(std::move(next));
+  waiting_.push_back(std::move(next));
+  arm_timer();
+}
+
+void Driver::send(Waiting next) {
+  const auto tid = link_->request(next.request, transactions_.stream_of(next.rule));
+  if (!tid) return next.done(AgentError::kTidsExhausted, {});
   transactions_.start(
-      *tid, request, rule, Clock::now() + options_.timeout,
-      [this, done = std::move(done)](TransactionEnd how, const Body* reply) mutable {
+      *tid, next.request, next.rule, next.deadline,
+      [this, done = std::move(next.done)](TransactionEnd how, const Body* reply) mutable {
         done(error_of(how, reply, end_reason_), Outcome{.body = reply});
       });
   arm_timer();
   flush_soon();
 }
 
-void Driver::next_event(Completion done) {
-  if (waiting_for_event_) return done(AgentError::kOverloaded, {});
-  const auto event = transactions_.take_event();
-  if (event) return done({}, Outcome{.event = &*event});
-  if (!link_) return done(AgentError::kNotOpen, {});
-  waiting_for_event_ = std::move(done);
+void Driver::send_waiting() {
+  if (waiting_.empty()) return;
+  while (!waiting_.empty() && is_open() && !link_->full()) {
+    auto next = std::move(waiting_.front());
+    waiting_.pop_front();
+    send(std::move(next));
+  }
+  if (closing_ && waiting_.empty() && is_open()) link_->close();
 }
 
 void Driver::flush_soon() {
@@ -61,41 +169,65 @@ void Driver::flush_soon() {
   boost::asio::post(executor_, [self = shared_from_this()] {
     self->flush_posted_ = false;
     if (self->link_) self->link_->flush();
+    self->send_waiting();
   });
 }
 
-void Driver::on_open(const Capabilities& capabilities) {
-  transactions_.set_streams(link_->channel()->outbound_streams());
-  if (opening_) std::exchange(opening_, nullptr)({}, Outcome{.capabilities = &capabilities});
+void Driver::enable_and_hold(const PerRequest& request, Completion done) {
+  hold_enabled(request, std::nullopt, std::move(done));
+}
+
+void Driver::enable_and_hold(const PeaRequest& request, Completion done) {
+  hold_enabled(request, request.pid, std::move(done));
+}
+
+template <class Request>
+void Driver::hold_enabled(const Request& request, std::optional<PolicyRuleId> reservation,
+                          Completion done) {
+  transact(request, reservation,
+           [this, request, done = std::move(done)](const error_code& error,
+                                                   const Outcome& outcome) mutable {
+             const auto* reply = error ? nullptr : std::get_if<PerReply>(outcome.body);
+             if (reply == nullptr) return done(error, outcome);
+             const KeptRule rule{reply->pid,       request.parameters, request.internal,
+                                 request.external, reply->outside,     request.lifetime};
+             done({}, Outcome{.body = outcome.body, .held = keeper_.hold(rule, reply->lifetime)});
+           });
+}
+
+void Driver::end_rule(HeldRule held, Completion done) {
+  const auto pid = keeper_.let_go(held);
+  if (!pid) return done({}, {});
+  transact(PlcRequest{*pid, Lifetime{0}}, *pid,
+           [done = std::move(done)](const error_code& error, const Outcome& outcome) mutable {
+             const bool gone = error == make_reply_error(NegativeReplyCode::kNoSuchRule);
+             done(gone ? error_code{} : error, outcome);
+           });
+}
+
+void Driver::next_event(Completion done) {
+  if (waiting_for_event_) return done(AgentError::kOverloaded, {});
+  const auto event = transactions_.take_event();
+  if (event) return done({}, Outcome{.event = &*event});
+  if (!link_ && !reconnecting_) return done(AgentError::kNotOpen, {});
+  waiting_for_event_ = std::move(done);
 }
 
 void Driver::on_rule_event(PolicyRuleId pid, Lifetime lifetime) {
+  keeper_.on_rule_event(pid, lifetime);
   transactions_.on_rule_event(pid, lifetime);
   if (!waiting_for_event_) return;
   const auto event = transactions_.take_event();
   std::exchange(waiting_for_event_, nullptr)({}, Outcome{.event = &*event});
 }
 
-void Driver::end(const error_code& reason) {
-  if (!link_) return;
-  // Not from under its own feet: we may have been called by it.
-  boost::asio::post(executor_, [self = shared_from_this(), old = std::move(link_)] {});
-  timer_.cancel();
-  timer_armed_ = false;  // the handler of a wait that was cancelled does not say so
-  end_reason_ = reason;
-  if (opening_) std::exchange(opening_, nullptr)(reason, {});
-  transactions_.end();
-  if (waiting_for_event_) std::exchange(waiting_for_event_, nullptr)(reason, {});
-  if (closing_) {
-    const bool orderly = reason == AgentError::kTerminated;
-    std::exchange(closing_, nullptr)(orderly ? error_code{} : reason, {});
-  }
-}
+// --- Time --------------------------------------------------------------------------------------
 
 void Driver::arm_timer() {
   Clock::time_point due = Clock::time_point::max();
-  if (opening_) due = std::min(due, opening_deadline_);
+  if (link_ && !established_) due = std::min(due, opening_deadline_);
   if (closing_) due = std::min(due, closing_deadline_);
+  if (!waiting_.empty()) due = std::min(due, waiting_.front().deadline);
   if (const auto next = transactions_.next_deadline()) due = std::min(due, *next);
   if (due == Clock::time_point::max() || (timer_armed_ && timer_.expiry() <= due)) return;
   timer_armed_ = true;
@@ -110,12 +242,21 @@ void Driver::arm_timer() {
   });
 }
 
+void Driver::disarm_timer() {
+  timer_.cancel();
+  timer_armed_ = false;  // the handler of a wait that was cancelled does not say so
+}
+
 void Driver::on_timer() {
   const auto now = Clock::now();
-  if ((opening_ && opening_deadline_ <= now) || (closing_ && closing_deadline_ <= now)) {
-    return end(AgentError::kTimeout);
-  }
+  const bool never_opened = link_ && !established_ && opening_deadline_ <= now;
+  if (never_opened || (closing_ && closing_deadline_ <= now)) return end(AgentError::kTimeout);
   transactions_.on_deadline(now);
+  while (!waiting_.empty() && waiting_.front().deadline <= now) {
+    auto late = std::move(waiting_.front());
+    waiting_.pop_front();
+    late.done(is_open() ? AgentError::kOverloaded : AgentError::kNotOpen, {});
+  }
   arm_timer();
 }
 

@@ -1,17 +1,22 @@
 // Transactions over a connection on an Asio executor: what the C++ agent and the C client have in
-// common. Opening and ending a session, and the one timer that all deadlines share.
+// common. Opening, ending and reopening a session, requests that wait for their turn, and the one
+// timer that all deadlines share.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <deque>
 #include <memory>
 #include <optional>
+#include <random>
 
 #include "agent/error.hpp"
+#include "agent/keeper.hpp"
 #include "agent/link.hpp"
 #include "agent/options.hpp"
 #include "agent/outcome.hpp"
 #include "simco/session/agent_transactions.hpp"
+#include "simco/session/backoff.hpp"
 
 namespace simco::agent {
 
@@ -19,45 +24,77 @@ namespace simco::agent {
 /// Completions are called from there, and may be called from inside the initiating function.
 class Driver final : public std::enable_shared_from_this<Driver>, private Link::Observer {
  public:
-  Driver(boost::asio::any_io_executor executor, const AgentOptions& options)
-      : executor_(std::move(executor)), options_(options), timer_(executor_) {}
+  Driver(boost::asio::any_io_executor executor, const AgentOptions& options);
 
   const boost::asio::any_io_executor& executor() const { return executor_; }
 
   /// Connects and establishes a session; once it is over it may be called again.
   void open(const net::HostPort& target, Completion done);
-  /// Ends the session with ST after the replies that are due. While it is being opened: gives up,
-  /// and open() fails with AgentError::kTerminated.
+  /// Ends the session with ST after the replies that are due, or the attempts to reconnect. While
+  /// it is being opened: gives up, and open() fails with AgentError::kTerminated.
   void close(Completion done);
-  /// Sends a policy rule request. `rule`: the one that it is about, if that exists already.
+  /// Sends a policy rule request, or keeps it until there is room or a session again. `rule`: the
+  /// one that it is about, if that exists already.
   void transact(const Body& request, std::optional<PolicyRuleId> rule, Completion done);
-  /// The next rule event, now or when it comes; fails when the session ends first. One call at a
-  /// time.
+  /// A PER or PEA request whose rule is held from then on; Outcome::held says as which.
+  void enable_and_hold(const PerRequest& request, Completion done);
+  void enable_and_hold(const PeaRequest& request, Completion done);
+  /// Ends a rule that is held; succeeds also if it is gone already.
+  void end_rule(HeldRule held, Completion done);
+  /// The rules that are held.
+  Keeper& keeper() { return keeper_; }
+  /// The next rule event, now or when it comes; fails when the session ends first and is not opened
+  /// again. One call at a time.
   void next_event(Completion done);
   /// Why the last session ended.
   const boost::system::error_code& end_reason() const { return end_reason_; }
+  /// From now on a lost session is opened again. For those that cannot say so in the options.
+  void set_reconnect(Reconnect reconnect);
   /// Breaks the connection: everything that waits ends with AgentError::kConnectionLost.
-  void shut_down() { end(AgentError::kConnectionLost); }
+  void shut_down();
 
  private:
+  /// A request that waits for its turn.
+  struct Waiting {
+    Body request;
+    std::optional<PolicyRuleId> rule;
+    Instant deadline;
+    Completion done;
+  };
+
   // Link::Observer
   void on_open(const Capabilities& capabilities) override;
   void on_reply(TransactionId tid, const Body& body) override { transactions_.on_reply(tid, body); }
   void on_rule_event(PolicyRuleId pid, Lifetime lifetime) override;
-  void on_turn() override {}
+  void on_turn() override { send_waiting(); }
   void on_down(const boost::system::error_code& reason) override { end(reason); }
 
+  bool is_open() const { return link_ && link_->is_open(); }
+  template <class Request>
+  void hold_enabled(const Request& request, std::optional<PolicyRuleId> reservation,
+                    Completion done);
+  void connect();
+  void send(Waiting request);
+  /// Sends as many of the waiting requests as there is room for.
+  void send_waiting();
   /// Requests of one turn of the loop leave in one write.
   void flush_soon();
-  /// The session is over: everything that waits learns why.
+  /// The session is over: everything that waits learns why, unless another one will be opened.
   void end(const boost::system::error_code& reason);
+  /// Everything that waits for a session learns that there will be none.
+  void give_up(const boost::system::error_code& reason);
+  void connect_later();
+  void report_change(const boost::system::error_code& reason);
   void arm_timer();
+  void disarm_timer();
   void on_timer();
 
   boost::asio::any_io_executor executor_;
   AgentOptions options_;
   boost::asio::steady_timer timer_;
+  boost::asio::steady_timer reconnect_timer_;
   net::ReadBuffer read_buffer_;
+  net::HostPort target_;
   std::unique_ptr<Link> link_;
   Completion opening_;
   Completion closing_;
@@ -65,7 +102,13 @@ class Driver final : public std::enable_shared_from_this<Driver>, private Link::
   Instant opening_deadline_;
   Instant closing_deadline_;
   AgentTransactions transactions_;
+  std::deque<Waiting> waiting_;  ///< in the order of their calls, and so of their deadlines
+  Keeper keeper_;
+  std::optional<Backoff> backoff_;
+  std::minstd_rand random_{std::random_device{}()};
   boost::system::error_code end_reason_;  ///< why the last session ended
+  bool established_ = false;              ///< the session of link_ is or was open
+  bool reconnecting_ = false;             ///< a session was lost, and no other one is open yet
   bool timer_armed_ = false;
   bool flush_posted_ = false;
 };

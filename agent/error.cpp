@@ -38,7 +38,8 @@ std::string_view to_string(AgentError error) {
     case AgentError::kAuthenticationNeeded: return "the middlebox requires authentication";
     case AgentError::kMiddleboxNotAuthentic: return "the middlebox failed to authenticate itself";
     case AgentError::kProtocolError: return "the middlebox violated the protocol";
-    case AgentError::kOverloaded: return "too many requests are queued for the middlebox";
+    case AgentError::kOverloaded:
+      return "too many requests wait for the middlebox: this one was not sent";
     case AgentError::kTidsExhausted: return "the session has no transaction identifiers left";
   }
   return "undefined agent error";

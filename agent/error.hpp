@@ -25,8 +25,9 @@ enum class AgentError : std::uint8_t {
   kAuthenticationNeeded,   ///< the middlebox requires authentication and no secret is configured
   kMiddleboxNotAuthentic,  ///< the middlebox failed to authenticate itself
   kProtocolError,          ///< the middlebox violated the protocol
-  kOverloaded,             ///< too many requests are queued for the middlebox
-  kTidsExhausted,          ///< the session has used up its transaction identifiers: open a new one
+  kOverloaded,     ///< not sent: kAgentPendingMax calls are open, or the timeout passed before its
+                   ///< turn
+  kTidsExhausted,  ///< the session has used up its transaction identifiers: open a new one
 };
 
 /// Returns a sentence for `error`.

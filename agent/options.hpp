@@ -1,7 +1,9 @@
 // How an agent connects to a middlebox, and how it authenticates.
 #pragma once
 
+#include <boost/system/error_code.hpp>
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -10,6 +12,16 @@
 #include "simco/session/limits.hpp"
 
 namespace simco::agent {
+
+/// How an agent opens its session again after it was lost.
+struct Reconnect {
+  /// Before the first attempt; doubled before each further one. Half of each delay is random.
+  std::chrono::milliseconds delay_first = kReconnectDelayFirst;
+  std::chrono::milliseconds delay_max = kReconnectDelayMax;
+  /// Called on the agent's executor when the session was lost and after each attempt that failed,
+  /// with the reason, and without an error when a session is open again.
+  std::function<void(const boost::system::error_code&)> on_change = {};
+};
 
 /// Options of Agent and of everything below it.
 struct AgentOptions {
@@ -24,6 +36,11 @@ struct AgentOptions {
   /// How to connect. With the userland SCTP stack all agents of a process share one
   /// executor, see NetError::kOtherEventLoop.
   net::TransportOptions transport = {};
+  /// Opens the session again whenever it ends other than by close(), until close(); the first
+  /// open() is not repeated. Requests made meanwhile wait for the session, up to `timeout`; those
+  /// in flight at the loss fail, because the middlebox may have carried them out. Pinholes are
+  /// looked for in the new session. nullopt: a lost session is the caller's affair.
+  std::optional<Reconnect> reconnect = {};
 };
 
 }  // namespace simco::agent

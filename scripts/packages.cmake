@@ -1,5 +1,4 @@
 # What is installed where, and the Debian packages: `cpack --config build/release/CPackConfig.cmake`.
-include(GNUInstallDirs)
 # Packing does not build the tests first.
 set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
 
@@ -23,39 +22,16 @@ foreach(program simco-middlebox simcoctl simco-loadgen simco-echo)
     RENAME ${program} COMPONENT ${component})
 endforeach()
 
-# The agent library in C++, with everything it is made of. `#include "agent/agent.hpp"` is below simco/, and so are the
-# headers of values that it shows; those of channels and sockets are not installed.
-set(agent_libraries simco_asio simco_wire simco_session simco_net simco_binding simco_agent)
-set(agent_headers ${CMAKE_INSTALL_INCLUDEDIR}/simco)
-foreach(library simco_wire simco_session simco_net simco_binding simco_agent)
-  target_include_directories(${library} INTERFACE $<INSTALL_INTERFACE:${agent_headers}>)
-  target_compile_features(${library} INTERFACE cxx_std_23)
-endforeach()
-install(TARGETS ${agent_libraries} EXPORT simco-agent ARCHIVE COMPONENT agent-dev)
-install(EXPORT simco-agent NAMESPACE simco:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/simco-agent
-  FILE simco-agent-targets.cmake COMPONENT agent-dev)
-install(FILES scripts/packages/simco-agent-config.cmake DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/simco-agent
-  COMPONENT agent-dev)
-install(DIRECTORY simco/wire simco/session DESTINATION ${agent_headers}/simco COMPONENT agent-dev
-  FILES_MATCHING PATTERN "*.hpp" PATTERN middlebox_session.hpp EXCLUDE)
-install(FILES simco/binding/framer.hpp DESTINATION ${agent_headers}/simco/binding COMPONENT agent-dev)
-install(FILES simco/net/endpoint.hpp simco/net/frame_splitter.hpp simco/net/framer.hpp simco/net/tls.hpp simco/net/transport.hpp
-  DESTINATION ${agent_headers}/simco/net COMPONENT agent-dev)
-install(FILES agent/agent.hpp agent/credentials.hpp agent/error.hpp agent/options.hpp agent/outcome.hpp
-  agent/stream_agent.hpp DESTINATION ${agent_headers}/agent COMPONENT agent-dev)
-
-# The agent library in C.
-install(TARGETS simco_agent_c LIBRARY COMPONENT agent NAMELINK_COMPONENT agent-dev)
-install(FILES agent/c/simco/agent.h DESTINATION ${agent_headers} COMPONENT agent-dev)
-# Wherever it is unpacked: the prefix goes by the file's own place.
-file(RELATIVE_PATH simco_prefix /usr/${CMAKE_INSTALL_LIBDIR}/pkgconfig /usr)
-configure_file(agent/c/simco-agent.pc.in ${CMAKE_BINARY_DIR}/simco-agent.pc @ONLY)
-install(FILES ${CMAKE_BINARY_DIR}/simco-agent.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT agent-dev)
-install(DIRECTORY agent/examples DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/libsimco-agent-dev COMPONENT agent-dev)
-install(FILES doc/man/simco-agent.3 DESTINATION ${CMAKE_INSTALL_MANDIR}/man3 COMPONENT agent-dev)
+# The documents, with the dashboard and what else is for Prometheus; figures of results are in the repository.
+install(DIRECTORY doc/ DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/simco-middlebox COMPONENT middlebox
+  PATTERN man EXCLUDE PATTERN results EXCLUDE)
+install(FILES README.md SECURITY.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/simco-middlebox COMPONENT middlebox)
 
 foreach(package simco-middlebox simco-tools libsimco-agent0 libsimco-agent-dev)
   string(REGEX REPLACE "^(lib)?simco-|0$" "" component ${package})
+  install(FILES debian/changelog DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${package} RENAME changelog.Debian
+    COMPONENT ${component})
+  install(FILES CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${package} RENAME changelog COMPONENT ${component})
   install(FILES scripts/packages/copyright DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${package} COMPONENT ${component})
 endforeach()
 
@@ -114,5 +90,5 @@ set(CPACK_DEBIAN_AGENT-DEV_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_AGENT-DEV_DESCRIPTION
   "To build programs with the agent library: in C, and in C++23 with Boost.Asio.")
 set(CPACK_DEBIAN_AGENT-DEV_PACKAGE_DEPENDS
-  "libsimco-agent0 (= ${PROJECT_VERSION}), libboost1.81-dev | libboost-dev (>= 1.81), libssl-dev, libfmt-dev, libsctp-dev, libusrsctp-dev, libcap-dev, pkg-config")
+  "libsimco-agent0 (= ${PROJECT_VERSION}), libboost${Boost_VERSION_MAJOR}.${Boost_VERSION_MINOR}-dev, libssl-dev, libfmt-dev, libsctp-dev, libusrsctp-dev, libcap-dev, pkg-config")
 include(CPack)

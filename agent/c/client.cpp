@@ -155,15 +155,55 @@ int simco_client::submit(const simco_request& request, simco_reply_cb done, void
   if (!wanted || done == nullptr) return SIMCO_ERR_INVALID;
   if (state_ != State::kOpen) return SIMCO_ERR_NOT_OPEN;
   boost::asio::post(loop_->io(), [this, wanted = std::move(*wanted), done, user] {
+    const auto* change = std::get_if<PlcRequest>(&wanted.body);
+    if (change != nullptr && change->lifetime.seconds == 0) on_let_go(change->pid);
     driver_->transact(wanted.body, wanted.rule,
                       [this, done, user](const error_code& error, const Outcome& outcome) {
-                        auto reply =
-                            error ? nullptr : std::make_unique<agent::c::Reply>(*outcome.body);
-                        post_callback([done, user, error = agent::c::error_value(error),
-                                       reply = std::move(reply)] {
-                          done(user, error, reply ? reply->get() : nullptr);
-                        });
+                        on_replied(done, user, error, outcome);
                       });
+  });
+  return SIMCO_OK;
+}
+
+int simco_client::hold(const simco_request& request, simco_reply_cb done, simco_lost_cb lost,
+                       void* user) {
+  const auto wanted = agent::c::from_c(request);
+  if (!wanted || done == nullptr || lost == nullptr) return SIMCO_ERR_INVALID;
+  const auto* enable = std::get_if<PerRequest>(&wanted->body);
+  const auto* enable_reserved = std::get_if<PeaRequest>(&wanted->body);
+  if (enable == nullptr && enable_reserved == nullptr) return SIMCO_ERR_INVALID;
+  if (state_ != State::kOpen) return SIMCO_ERR_NOT_OPEN;
+  boost::asio::post(loop_->io(), [this, body = wanted->body, done, lost, user] {
+    auto granted = [this, done, lost, user](const error_code& error, const Outcome& outcome) {
+      on_replied(done, user, error, outcome);
+      if (!error) on_held(lost, user, outcome);
+    };
+    if (const auto* per = std::get_if<PerRequest>(&body)) {
+      driver_->enable_and_hold(*per, std::move(granted));
+    } else {
+      driver_->enable_and_hold(std::get<PeaRequest>(body), std::move(granted));
+    }
+  });
+  return SIMCO_OK;
+}
+
+int simco_client::release(std::uint32_t pid) {
+  boost::asio::post(loop_->io(), [this, pid] { on_let_go(PolicyRuleId{pid}); });
+  return SIMCO_OK;
+}
+
+int simco_client::reconnect(simco_change_cb on_change) {
+  agent::Reconnect options;
+  options.on_change = [this, on_change](const error_code& change) {
+    if (on_change == nullptr) return;
+    post_callback(
+        [this, on_change, error = agent::c::error_value(change), text = change.message()] {
+          if (error != SIMCO_OK) error_text_ = text;
+          on_change(user_, error);
+        });
+  };
+  boost::asio::post(loop_->io(), [this, options = std::move(options)]() mutable {
+    driver_->set_reconnect(std::move(options));
   });
   return SIMCO_OK;
 }
@@ -205,6 +245,27 @@ void simco_client::on_opened(const error_code& error, const Outcome& outcome) {
     if (callbacks_.on_open != nullptr) callbacks_.on_open(user_, &told);
   });
   on_await_event();
+}
+
+void simco_client::on_replied(simco_reply_cb done, void* user, const error_code& error,
+                              const Outcome& outcome) {
+  auto reply = error ? nullptr : std::make_unique<agent::c::Reply>(*outcome.body);
+  post_callback([done, user, error = agent::c::error_value(error), reply = std::move(reply)] {
+    done(user, error, reply ? reply->get() : nullptr);
+  });
+}
+
+void simco_client::on_held(simco_lost_cb lost, void* user, const Outcome& outcome) {
+  const auto pid = std::get<PerReply>(*outcome.body).pid.value;
+  driver_->keeper().lost(
+      *outcome.held, [this, lost, user, pid](const error_code& let_go, const Outcome& end) {
+        if (let_go) return;
+        post_callback([lost, user, pid, why = agent::c::to_c(*end.loss)] { lost(user, pid, why); });
+      });
+}
+
+void simco_client::on_let_go(PolicyRuleId pid) {
+  if (const auto held = driver_->keeper().find(pid)) driver_->keeper().let_go(*held);
 }
 
 void simco_client::on_await_event() {
@@ -284,6 +345,20 @@ int simco_client_submit(simco_client* client, const simco_request* request, simc
 
 int simco_client_close(simco_client* client) {
   return guarded<int>(SIMCO_ERR_NO_MEMORY, [client] { return client->close(); });
+}
+
+int simco_client_reconnect(simco_client* client, simco_change_cb on_change) {
+  return guarded<int>(SIMCO_ERR_NO_MEMORY, [=] { return client->reconnect(on_change); });
+}
+
+int simco_client_hold(simco_client* client, const simco_request* request, simco_reply_cb done,
+                      simco_lost_cb lost, void* user) {
+  return guarded<int>(SIMCO_ERR_NO_MEMORY,
+                      [=] { return client->hold(*request, done, lost, user); });
+}
+
+int simco_client_release(simco_client* client, uint32_t pid) {
+  return guarded<int>(SIMCO_ERR_NO_MEMORY, [=] { return client->release(pid); });
 }
 
 const char* simco_client_error_text(const simco_client* client) { return client->error_text(); }

@@ -63,6 +63,9 @@ struct simco_client {
   int open(const std::string& middlebox);
   int submit(const simco_request& request, simco_reply_cb done, void* user);
   int close();
+  int reconnect(simco_change_cb on_change);
+  int hold(const simco_request& request, simco_reply_cb done, simco_lost_cb lost, void* user);
+  int release(std::uint32_t pid);
   std::size_t dispatch();
   int descriptor() const { return wakeup_.descriptor(); }
   const char* error_text() const { return error_text_.c_str(); }
@@ -76,6 +79,10 @@ struct simco_client {
   void on_opened(const boost::system::error_code& error, const simco::agent::Outcome& outcome);
   void on_event(const boost::system::error_code& error, const simco::agent::Outcome& outcome);
   void on_await_event();
+  void on_replied(simco_reply_cb done, void* user, const boost::system::error_code& error,
+                  const simco::agent::Outcome& outcome);
+  void on_held(simco_lost_cb lost, void* user, const simco::agent::Outcome& outcome);
+  void on_let_go(simco::PolicyRuleId pid);
 
   enum class State { kClosed, kOpening, kOpen };
 

@@ -141,6 +141,15 @@ simco_capabilities to_c(const Capabilities& from) {
   return result;
 }
 
+simco_loss to_c(RuleLoss loss) {
+  switch (loss) {
+    case RuleLoss::kEnded: return SIMCO_LOSS_ENDED;
+    case RuleLoss::kExpired: return SIMCO_LOSS_EXPIRED;
+    case RuleLoss::kNotOurs: return SIMCO_LOSS_NOT_OURS;
+  }
+  return SIMCO_LOSS_ENDED;
+}
+
 simco_event to_c(const RuleEvent& event) {
   return {event.pid.value, event.lifetime.seconds, event.lost};
 }

@@ -8,6 +8,7 @@
 #include "agent/c/simco/agent.h"
 #include "simco/session/agent_session.hpp"
 #include "simco/session/agent_transactions.hpp"
+#include "simco/session/rule_keeper.hpp"
 #include "simco/wire/messages.hpp"
 
 namespace simco::agent::c {
@@ -18,6 +19,7 @@ int error_value(const boost::system::error_code& error);
 simco_tuple to_c(const AddressTuple& tuple);
 simco_capabilities to_c(const Capabilities& capabilities);
 simco_event to_c(const RuleEvent& event);
+simco_loss to_c(RuleLoss loss);
 /// Nothing if a field has a value that the RFC does not define.
 std::optional<AddressTuple> from_c(const simco_tuple& tuple);
 

@@ -8,10 +8,15 @@ namespace simco {
 
 /// Default timeout for opening a session and for the reply to a transaction.
 inline constexpr std::chrono::seconds kAgentTimeoutDefault{60};
-/// Maximum number of open transactions of one agent.
+/// Maximum number of open transactions of one agent, with those that wait for their turn.
 inline constexpr std::size_t kAgentPendingMax = 1'048'576;
 /// Maximum number of rule events that are kept; beyond it, the oldest are dropped and counted.
 inline constexpr std::size_t kAgentEventsMax = 65'536;
+/// A renewal of a kept rule that failed is not repeated earlier than this.
+inline constexpr std::chrono::seconds kRenewalRetryMin{1};
+/// Default delay before the first attempt to reconnect, and the longest one (Backoff).
+inline constexpr std::chrono::milliseconds kReconnectDelayFirst{100};
+inline constexpr std::chrono::seconds kReconnectDelayMax{30};
 /// Octets of output beyond which StreamAgent accepts no further request.
 inline constexpr std::size_t kAgentOutputMax = 1'048'576;
 

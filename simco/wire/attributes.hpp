@@ -89,7 +89,8 @@ inline constexpr std::uint8_t kProtocolSctp = 132;
 inline constexpr std::uint8_t kProtocolUdpLite = 136;
 
 /// Address tuple (4.3.8). With `form` kProtocolsOnly only ip_version, prefix_length, protocol and
-/// location are on the wire; the rest stays zero. Host bits beyond the prefix are kept as sent.
+/// location are on the wire; the rest keeps its defaults. Host bits beyond the prefix are kept as
+/// sent.
 struct AddressTuple {
   AddressForm form = AddressForm::kFullAddress;
   IpVersion ip_version = IpVersion::kIpv4;
@@ -97,7 +98,7 @@ struct AddressTuple {
   std::uint8_t protocol = 0;        ///< IANA protocol number; 0 is any, and ports are irrelevant
   Location location = Location::kInternal;
   std::uint16_t port = 0;        ///< first port; 0 is any
-  std::uint16_t port_range = 0;  ///< number of consecutive ports, at least 1 unless irrelevant
+  std::uint16_t port_range = 1;  ///< number of consecutive ports, at least 1 unless irrelevant
   std::array<std::byte, 16> address{};  ///< network order; IPv4 uses the first four octets
   friend bool operator==(const AddressTuple&, const AddressTuple&) = default;
 };

@@ -1,10 +1,18 @@
 // Every message of RFC 4540 section 5 as a struct. Its kAttributes lists the attributes of the
 // message's figure in the figure's order (std::optional if the figure says so), and is the
 // single source for the decoder, the encoder, the sizes and the tests' generators.
+//
+// Requests for rules can be made of text: PerRequest::udp("10.0.0.5:5004/2", "192.0.2.7:6000/2",
+// 60s). tuple_text.hpp has the forms of an endpoint. The lifetime is 1 s to 2^32 - 1 s. These
+// functions throw std::invalid_argument, with a sentence that says what is wrong, if a text is not
+// an endpoint, the lifetime is out of range, ports are named without a protocol, or the two sides
+// name different numbers of ports.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <tuple>
 #include <variant>
 #include <vector>
@@ -99,6 +107,19 @@ struct PrrRequest {
   friend bool operator==(const PrrRequest&, const PrrRequest&) = default;
   static constexpr auto kAttributes =
       std::tuple{&PrrRequest::parameters, &PrrRequest::lifetime, &PrrRequest::group};
+
+  /// Reserves `ports` consecutive IPv4 ports for UDP, on the outside of a traditional NAT.
+  static PrrRequest udp(std::uint16_t ports, std::chrono::seconds lifetime,
+                        ReservedParity parity = ReservedParity::kAny) {
+    return of(kProtocolUdp, ports, lifetime, parity);
+  }
+  /// The same for TCP.
+  static PrrRequest tcp(std::uint16_t ports, std::chrono::seconds lifetime) {
+    return of(kProtocolTcp, ports, lifetime, ReservedParity::kAny);
+  }
+  /// The same for any protocol.
+  static PrrRequest of(std::uint8_t protocol, std::uint16_t ports, std::chrono::seconds lifetime,
+                       ReservedParity parity);
 };
 
 /// Policy enable rule (5.3.3, figure 24).
@@ -106,13 +127,28 @@ struct PerRequest {
   static constexpr MessageType kType = detail::request(SubType::kPer);
   PerParameterSet parameters;
   AddressTuple internal;
-  AddressTuple external;
+  AddressTuple external{.location = Location::kExternal};
   Lifetime lifetime;
   std::optional<GroupId> group;
   friend bool operator==(const PerRequest&, const PerRequest&) = default;
   static constexpr auto kAttributes =
       std::tuple{&PerRequest::parameters, &PerRequest::internal, &PerRequest::external,
                  &PerRequest::lifetime, &PerRequest::group};
+
+  /// A request for UDP.
+  static PerRequest udp(std::string_view internal, std::string_view external,
+                        std::chrono::seconds lifetime) {
+    return of(kProtocolUdp, internal, external, lifetime);
+  }
+  /// A request for TCP.
+  static PerRequest tcp(std::string_view internal, std::string_view external,
+                        std::chrono::seconds lifetime) {
+    return of(kProtocolTcp, internal, external, lifetime);
+  }
+  /// A request for any protocol (kProtocolAny: all of them). Its direction is bidirectional if both
+  /// sides are exact, and inbound if one has a wildcard, which excludes bidirectional (8.3.1).
+  static PerRequest of(std::uint8_t protocol, std::string_view internal, std::string_view external,
+                       std::chrono::seconds lifetime);
 };
 
 /// Policy enable rule after reservation (5.3.4, figure 25).
@@ -120,13 +156,27 @@ struct PeaRequest {
   static constexpr MessageType kType = detail::request(SubType::kPea);
   PerParameterSet parameters;
   AddressTuple internal;
-  AddressTuple external;
+  AddressTuple external{.location = Location::kExternal};
   Lifetime lifetime;
   PolicyRuleId pid;  ///< the reservation
   friend bool operator==(const PeaRequest&, const PeaRequest&) = default;
   static constexpr auto kAttributes =
       std::tuple{&PeaRequest::parameters, &PeaRequest::internal, &PeaRequest::external,
                  &PeaRequest::lifetime, &PeaRequest::pid};
+
+  /// A request for UDP.
+  static PeaRequest udp(PolicyRuleId reservation, std::string_view internal,
+                        std::string_view external, std::chrono::seconds lifetime) {
+    return of(kProtocolUdp, reservation, internal, external, lifetime);
+  }
+  /// A request for TCP.
+  static PeaRequest tcp(PolicyRuleId reservation, std::string_view internal,
+                        std::string_view external, std::chrono::seconds lifetime) {
+    return of(kProtocolTcp, reservation, internal, external, lifetime);
+  }
+  /// A request for any protocol, see PerRequest::of().
+  static PeaRequest of(std::uint8_t protocol, PolicyRuleId reservation, std::string_view internal,
+                       std::string_view external, std::chrono::seconds lifetime);
 };
 
 /// Policy rule lifetime change (5.3.5, figure 26); lifetime 0 deletes the rule.
@@ -157,11 +207,25 @@ struct PrlRequest {
 struct PdrRequest {
   static constexpr MessageType kType = detail::request(SubType::kPdr);
   AddressTuple internal;
-  AddressTuple external;
+  AddressTuple external{.location = Location::kExternal};
   Lifetime lifetime;
   friend bool operator==(const PdrRequest&, const PdrRequest&) = default;
   static constexpr auto kAttributes =
       std::tuple{&PdrRequest::internal, &PdrRequest::external, &PdrRequest::lifetime};
+
+  /// A request for UDP.
+  static PdrRequest udp(std::string_view internal, std::string_view external,
+                        std::chrono::seconds lifetime) {
+    return of(kProtocolUdp, internal, external, lifetime);
+  }
+  /// A request for TCP.
+  static PdrRequest tcp(std::string_view internal, std::string_view external,
+                        std::chrono::seconds lifetime) {
+    return of(kProtocolTcp, internal, external, lifetime);
+  }
+  /// A request for any protocol (kProtocolAny: all of them).
+  static PdrRequest of(std::uint8_t protocol, std::string_view internal, std::string_view external,
+                       std::chrono::seconds lifetime);
 };
 
 // --- Session control: replies ------------------------------------------------------------------

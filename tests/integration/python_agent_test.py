@@ -14,10 +14,10 @@ from simco._library import lib
 
 
 class Middlebox:
-    """A middlebox on a free port of the loopback address."""
+    """A middlebox on the loopback address, by default on a free port."""
 
-    def __init__(self, *options):
-        self.process = subprocess.Popen([os.environ["SIMCO_MIDDLEBOX"], "--port", "0", *options],
+    def __init__(self, *options, port=0):
+        self.process = subprocess.Popen([os.environ["SIMCO_MIDDLEBOX"], "--port", str(port), *options],
                                         stderr=subprocess.PIPE, text=True)
         self.said = []
         for line in self.process.stderr:

@@ -6,8 +6,8 @@ ServerThread::ServerThread(middlebox::ServerOptions options)
     : ServerThread(std::move(options), null_, nullptr) {}
 
 ServerThread::ServerThread(middlebox::ServerOptions options, backend::Backend& backend,
-                           store::Store* store, middlebox::Metrics* metrics) {
-  options.listen.port = 0;
+                           store::Store* store, middlebox::Metrics* metrics, std::uint16_t port) {
+  options.listen.port = port;
   server_ = std::make_unique<middlebox::Server>(io_, options, backend, metrics, store);
   server_->start();
   port_ = server_->ports().front();

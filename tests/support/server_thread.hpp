@@ -19,8 +19,9 @@ namespace simco::test {
 class ServerThread {
  public:
   explicit ServerThread(middlebox::ServerOptions options = {});
+  /// `port`: 0 lets the kernel choose.
   ServerThread(middlebox::ServerOptions options, backend::Backend& backend, store::Store* store,
-               middlebox::Metrics* metrics = nullptr);
+               middlebox::Metrics* metrics = nullptr, std::uint16_t port = 0);
   ~ServerThread();
   std::uint16_t port() const { return port_; }
 

@@ -61,6 +61,7 @@ TEST(TreePromises, BoundsAreInLimits) {
 /// own, and those that measure.
 const std::set<std::string> kClocks = {
     "agent/driver.cpp",
+    "agent/keeper.cpp",
     "agent/simcoctl/top.cpp",
     "loadgen/generator.cpp",
     "middlebox/backend/nftables/options.hpp",

@@ -245,12 +245,41 @@ SIMCO_API size_t simco_client_dispatch(simco_client *client);
 /* Sends a request. If it returns SIMCO_OK, `done` will be called once, from a dispatch. */
 SIMCO_API int simco_client_submit(simco_client *client, const simco_request *request,
                                   simco_reply_cb done, void *user);
-/* Ends the session (ST), or gives up opening it; on_end follows. Returns SIMCO_ERR_NOT_OPEN if there
- * is neither. */
+/* Ends the session (ST), or gives up opening it, also again after a loss; on_end follows. Returns
+ * SIMCO_ERR_NOT_OPEN if there is neither. */
 SIMCO_API int simco_client_close(simco_client *client);
 /* Why the last simco_client_open() failed with SIMCO_ERR_CONNECT, as a sentence. Valid until the
  * next dispatch. */
 SIMCO_API const char *simco_client_error_text(const simco_client *client);
+
+/* --- Level two: sessions and rules that are kept ----------------------------------------------- */
+
+/* Called when the session was lost and after each attempt to reconnect that failed, with the reason,
+ * and with SIMCO_OK when a session is open again. */
+typedef void (*simco_change_cb)(void *user, int error);
+
+/* From now on the client opens a lost session again until simco_client_close(), after 0.1 s at first
+ * and every 30 s in the end; on_end is called only if the first attempt fails or after a close.
+ * Requests that are submitted meanwhile wait for the session, up to the timeout; those under way at
+ * the loss end with an error. `on_change` may be NULL; it is given the user of the callbacks. */
+SIMCO_API int simco_client_reconnect(simco_client *client, simco_change_cb on_change);
+
+enum simco_loss {
+  SIMCO_LOSS_ENDED = 1,  /* the rule does not exist, or the middlebox announced its end */
+  SIMCO_LOSS_EXPIRED = 2, /* its lifetime ran out before a renewal succeeded */
+  SIMCO_LOSS_NOT_OURS = 3 /* its PID denotes another rule */
+};
+
+/* The rule could not be kept. */
+typedef void (*simco_lost_cb)(void *user, uint32_t pid, enum simco_loss why);
+
+/* Submits an ENABLE or ENABLE_RESERVED request and keeps its rule: it is renewed in the middle of each
+ * lifetime, and looked for in the next session after a reconnection. `lost` is called once if it
+ * cannot be kept. A CHANGE_LIFETIME request with 0 ends the rule and the keeping. */
+SIMCO_API int simco_client_hold(simco_client *client, const simco_request *request,
+                                simco_reply_cb done, simco_lost_cb lost, void *user);
+/* The rule is not renewed any longer, and lives for the rest of its lifetime. */
+SIMCO_API int simco_client_release(simco_client *client, uint32_t pid);
 
 #ifdef __cplusplus
 }

@@ -51,12 +51,15 @@ class Client:
     Use it from the event loop that opened it. Raises SimcoError: Refused for a negative reply, SessionEnded if the
     session is not open or could not be opened, and SimcoError itself if one request failed (no reply within
     `timeout`, a reply to another request, too many requests at once, a value that the RFC does not define).
-    Arguments that cannot be understood raise ValueError."""
+    Arguments that cannot be understood raise ValueError.
+
+    With `reconnect`, a session that was lost is opened again until close(). Requests made meanwhile wait for it, up to
+    `timeout`; those under way at the loss fail. What happens to rules between two sessions is not notified."""
 
     def __init__(self, middlebox: str, *, name: str | None = None, secret: bytes | None = None,
                  middlebox_secret: bytes | None = None, transport: str = "tcp", streams: int = 16,
                  udp_encaps: int = 9899, timeout: float = 60.0, tls_certificate: str | None = None,
-                 tls_key: str | None = None, tls_authority: str | None = None, tls_name: str | None = None):
+                 tls_key: str | None = None, tls_authority: str | None = None, tls_name: str | None = None, reconnect: bool = False):
         self._middlebox = middlebox
         self._kept: list[Any] = []  # what the configuration points to
         config = ffi.new("simco_client_config *")
@@ -75,6 +78,8 @@ class Client:
         self._client = lib.simco_client_new(config, self._callbacks, self._handle, error, len(error))
         if self._client == ffi.NULL:
             raise ValueError(ffi.string(error).decode())
+        if reconnect:
+            self._check(lib.simco_client_reconnect(self._client, ffi.NULL))
         self._loop: asyncio.AbstractEventLoop | None = None
         self._opening: asyncio.Future[Capabilities] | None = None
         self._ended: asyncio.Future[SimcoError] | None = None
