@@ -24,7 +24,7 @@ class NftablesType final : public BackendType {
   backend::nftables::Options options_;
   std::string table_mode_ = "own";
   std::string claim_table_ = "auto";
-  bool keep_rules_ = true;
+  std::optional<bool> keep_rules_;
 };
 
 std::unique_ptr<BackendType> make_nftables_type();

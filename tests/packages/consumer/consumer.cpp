@@ -8,21 +8,18 @@
 #include <cstdlib>
 
 #include "agent/agent.hpp"
-#include "simco/wire/tuple_text.hpp"
+
+#if defined(BOOST_ASIO_NO_DEPRECATED) || defined(BOOST_ASIO_DISABLE_VISIBILITY)
+#error "the library decides about its user's Boost"
+#endif
 
 namespace {
 
 boost::asio::awaitable<void> call(simco::agent::Agent& agent, std::uint16_t port) {
   using boost::asio::use_awaitable;
   co_await agent.open({"127.0.0.1", port}, use_awaitable);
-  simco::PerRequest pinhole;
-  pinhole.internal =
-      simco::parse_endpoint("10.0.0.5:5004")
-          ->tuple(simco::IpVersion::kIpv4, simco::kProtocolUdp, simco::Location::kInternal);
-  pinhole.external =
-      simco::parse_endpoint("192.0.2.7:6000")
-          ->tuple(simco::IpVersion::kIpv4, simco::kProtocolUdp, simco::Location::kExternal);
-  pinhole.lifetime = simco::Lifetime{60};
+  const auto pinhole =
+      simco::PerRequest::udp("10.0.0.5:5004", "192.0.2.7:6000", std::chrono::seconds(60));
   const auto rule = co_await agent.enable(pinhole, use_awaitable);
   std::printf("rule %u\n", rule.pid.value);
   co_await agent.remove(rule.pid, use_awaitable);
