@@ -9,10 +9,20 @@ namespace simco::middlebox {
 
 /// Maximum number of changes in one batch.
 inline constexpr std::size_t kBatchMax = 1024;
-/// Approximate maximum of elements (policy::Rule::elements) of the changes in one batch: a few
-/// milliseconds of the kernel's time. If more is waiting, each agent gets its share of a batch, and
-/// the loop handles other events between two batches.
+/// Approximate maximum of elements (policy::Rule::elements) of the changes in one batch, and of
+/// their notifications (see kDeliveriesPerWeight): a few milliseconds. If more is waiting, each
+/// agent gets its share of a batch, and the loop handles other events between two batches.
 inline constexpr std::uint64_t kBatchWeight = 2048;
+/// Notifications that take as long as the kernel takes for an element.
+inline constexpr std::uint32_t kDeliveriesPerWeight = 8;
+/// Rules that disable rules may look at for what they hit, about a millisecond's work, before other
+/// events of the loop are handled; and how many one of them looks at before it is another's turn.
+inline constexpr std::uint32_t kDisableLooksMax = 8192;
+inline constexpr std::uint32_t kDisableLooksStep = 1024;
+/// Enable rules that the disable rules of one session may be ending before they look for more. The
+/// events of that many, and of policy::kDisableScanMax more, fit into its output queue above the
+/// high water.
+inline constexpr std::uint32_t kDisableEndsMax = 8192;
 /// Maximum backlog of changes above which no further expired rules are ended.
 inline constexpr std::size_t kBacklogMax = 4096;
 /// Maximum number of undecided requests of one session; beyond it, its input waits.
@@ -55,6 +65,8 @@ inline constexpr std::size_t kTableNameMax = 64;
 inline constexpr std::uint32_t kAuditRateDefault = 100;
 /// Longest time that an orderly stop waits for the last replies to leave.
 inline constexpr std::chrono::seconds kStopTimeout{3};
+/// Signs of life in each interval of the service manager's watchdog.
+inline constexpr int kBeatsPerInterval = 4;
 /// How often sessions are asked whether they have become too old for the PIDs (policy::IdSequence).
 inline constexpr std::chrono::seconds kSessionAgeCheck{10};
 

@@ -80,6 +80,10 @@ int run(middlebox::Settings& settings, int argc, char** argv) {
   // Set up first: a signal during the start is kept and causes an orderly stop.
   boost::asio::signal_set signals(io, SIGTERM, SIGINT, SIGHUP);
   const auto backend = settings.backend->make(io, settings);
+  if (settings.remove_rules) {
+    backend->clear();
+    return 0;
+  }
   std::optional<middlebox::Metrics> metrics;
   if (!settings.metrics.empty()) metrics.emplace();
   const auto store = make_store(settings);

@@ -56,6 +56,9 @@ class Backend {
   /// inside this call or later. `batch` stays valid until then. One batch at a time. Each change is
   /// atomic and fails alone.
   virtual void apply(std::span<const RuleChange> batch, Client& client) = 0;
+  /// Gives up what a previous process left enforced. To be called in place of begin(), and throws
+  /// as that does.
+  virtual void clear() {}
   /// Orderly end: gives up what it enforces, unless told to keep it. The last call. Without it,
   /// after an exception for example, what is enforced stays as after a kill: closed, until the next
   /// start.

@@ -58,11 +58,12 @@ void NftablesType::declare(CLI::App& app) {
       "nftables: let flows from internal to external pass without rules, with their replies");
   app.add_flag_function(
       "--keep-rules", [this](std::int64_t count) { keep_rules_ = count > 0; },
-      "nftables: leave the table in the kernel after an orderly stop, so that its rules stay in "
-      "force until they expire (default with --state; --keep-rules=false turns it off)");
+      "nftables: an orderly stop leaves the table in the kernel, so that a restart has no gap: "
+      "rules stay in force until they expire, all other traffic stays blocked (default; "
+      "--keep-rules=false turns it off)");
 }
 
-std::optional<std::string> NftablesType::check(bool chosen, const Settings& settings) {
+std::optional<std::string> NftablesType::check(bool chosen, const Settings&) {
   const auto& internal = options_.internal_if;
   const auto& external = options_.external_if;
   if (!chosen) {
@@ -80,8 +81,8 @@ std::optional<std::string> NftablesType::check(bool chosen, const Settings& sett
   }
   options_.own_table = table_mode_ == "own";
   options_.claim_table = claim_table_ == "auto";
-  // Stored rules must stay in force while the middlebox restarts.
-  options_.keep_on_stop = keep_rules_.value_or(!settings.state.empty());
+  // A restart must not open what was closed.
+  options_.keep_on_stop = keep_rules_;
   return std::nullopt;
 }
 

@@ -24,7 +24,7 @@ class NftablesType final : public BackendType {
   backend::nftables::Options options_;
   std::string table_mode_ = "own";
   std::string claim_table_ = "auto";
-  std::optional<bool> keep_rules_;
+  bool keep_rules_ = true;
 };
 
 std::unique_ptr<BackendType> make_nftables_type();

@@ -60,18 +60,65 @@ bool CommitPipeline::decide(Requester& requester, TransactionId tid, const Body&
 
 void CommitPipeline::queue(const Plan& plan, ChangeOrigin origin) {
   origin.slot = plan.slot;
-  origin.weight = plan.weight;
+  const auto audience = observer_.audience(plan.change.rule().owner);
+  origin.weight = plan.weight + static_cast<std::uint32_t>(audience / kDeliveriesPerWeight);
   origin.agent = plan.charged_to;
   queue_.push(plan.change, origin);
   if (origin.requester != nullptr) ids_ = plan.ids;
 }
 
+// Disable rules look for what they hit only while few other rules wait for their end: so neither
+// they nor what has expired waits for all that another one hits.
 void CommitPipeline::expire(Instant now) {
   if (backlog_full()) return;
   Plan plan;
-  for (std::size_t i = 0; i < policy::kExpiryBatchMax && engine_.plan_expiry(now, plan); ++i) {
-    queue(plan, {});
+  std::size_t planned = 0;
+  std::uint32_t looks = 0;
+  PolicyRuleId found_all;
+  do {
+    for (; planned < policy::kExpiryBatchMax && engine_.plan_expiry(now, plan); ++planned) {
+      queue(plan, {});
+    }
+    // What waited for it now waits for the rules that it ends.
+    if (!after_rule_.empty() && found_all != PolicyRuleId{}) wake_rule(found_all, now);
+  } while (planned < policy::kExpiryBatchMax && look_for_disabled(looks, found_all, now));
+}
+
+bool CommitPipeline::look_for_disabled(std::uint32_t& looks, PolicyRuleId& found_all, Instant now) {
+  if (looks >= kDisableLooksMax) return false;
+  const auto next = std::ranges::find_if(
+      searchers_, [&](const Requester* requester) { return held_until(*requester) <= now; });
+  if (next == searchers_.end()) return false;
+  Requester& requester = **next;
+  searchers_.erase(next);
+  const auto pid = requester.searches_.front();
+  const auto step = engine_.end_disabled(pid, kDisableLooksStep, now);
+  looks += step.looked;
+  requester.ending_ += step.ended;
+  if (step.found_all) requester.searches_.pop_front();
+  if (!requester.searches_.empty()) searchers_.push_back(&requester);
+  if (step.completed) complete_disable(pid, now);
+  found_all = step.found_all ? pid : PolicyRuleId{};
+  return true;
+}
+
+// Its disable rule is in force, so no packet passes meanwhile. But nothing is held back beyond
+// its lifetime, nor while a request of any session waits for it.
+Instant CommitPipeline::held_until(const Requester& requester) const {
+  if (requester.ending_ >= kDisableEndsMax) return Instant::max();
+  const auto pid = requester.searches_.front();
+  if (!requester.output_full() || after_rule_.contains(pid)) return {};
+  return engine_.expires_at(pid);
+}
+
+std::optional<Instant> CommitPipeline::next_expiry() const {
+  if (backlog_full()) return std::nullopt;
+  auto next = engine_.next_expiry();
+  for (const Requester* requester : searchers_) {
+    const auto at = held_until(*requester);
+    if (at != Instant::max() && (!next || at < *next)) next = at;
   }
+  return next;
 }
 
 void CommitPipeline::wake_rule(PolicyRuleId pid, Instant now) {
@@ -225,6 +272,7 @@ void CommitPipeline::settle_batch(Instant now) {
   }
   stage_ = Stage::kIdle;
   batch_.clear();
+  if (!searchers_.empty()) expire(now);
 }
 
 void CommitPipeline::settle(const RuleChange& change, const ChangeOrigin& origin,
@@ -250,6 +298,10 @@ void CommitPipeline::conclude(const RuleChange& change, const ChangeOrigin& orig
   times_.settled(decision);
   observer_.on_decided(decision);
   if (outcome.event) observer_.on_rule_event(*outcome.event, requester);
+  if (outcome.ended_by != PolicyRuleId{}) {
+    const auto disabling = disabling_.find(outcome.ended_by);  // not there: from before a restart
+    if (disabling != disabling_.end()) --disabling->second.requester->ending_;
+  }
   if (ends) engine_.release(owner);
   for (const auto pid : outcome.completed_disables) complete_disable(pid, now);
   if (requester == nullptr) {
@@ -259,7 +311,9 @@ void CommitPipeline::conclude(const RuleChange& change, const ChangeOrigin& orig
   if (outcome.disabling) {
     // 5.3.17: a PDR is answered when the rules that it hits are gone.
     disabling_.emplace(change.after.pid, Disabling{requester, origin.tid, outcome.reply});
-    return expire(now);
+    if (requester->searches_.empty()) searchers_.push_back(requester);
+    requester->searches_.push_back(change.after.pid);
+    return;
   }
   answer(*requester, origin.tid, origin.transaction, outcome.reply);
   wake(*requester, now);

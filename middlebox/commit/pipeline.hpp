@@ -48,6 +48,8 @@ class CommitPipeline final : private backend::Backend::Client, private Journal::
     /// `cause` requested the change and gets the reply instead of the event; nullptr if no session
     /// did.
     virtual void on_rule_event(const policy::RuleEvent& event, const Requester* cause) = 0;
+    /// Returns how many sessions hear of a change of a rule of `owner`.
+    virtual std::size_t audience(rule::AgentId owner) const = 0;
     /// The backend could not remove an expired rule; the removal is retried later.
     virtual void on_expiry_failed(PolicyRuleId pid) = 0;
     /// Backend or store have answered: call advance(). May be called from inside any call of the
@@ -65,12 +67,11 @@ class CommitPipeline final : private backend::Backend::Client, private Journal::
 
   /// Decides a request. The reply is sent at once, or from advance().
   void submit(Requester& requester, TransactionId tid, const Body& request, Instant now);
-  /// Plans the end of expired rules, unless too many changes are waiting.
+  /// Plans the end of rules that have expired or that a disable rule hits, a bounded number of
+  /// them, unless too many changes are waiting.
   void expire(Instant now);
   /// Returns when expire() is due next, if ever; nullopt while too many changes are waiting.
-  std::optional<Instant> next_expiry() const {
-    return backlog_full() ? std::nullopt : engine_.next_expiry();
-  }
+  std::optional<Instant> next_expiry() const;
   /// Advances as far as possible: settles the batch that has come back and begins the next one.
   /// Must be called after the requests of a turn, and after on_stage_done(). Returns true if there
   /// is more to do than other events should wait for: then call it again soon.
@@ -104,6 +105,13 @@ class CommitPipeline final : private backend::Backend::Client, private Journal::
   /// Replies to the request, or queues its change. Returns false if it must wait.
   bool decide(Requester& requester, TransactionId tid, const Body& request, Instant now);
   void queue(const policy::Plan& plan, ChangeOrigin origin);
+  /// Goes on looking for what disable rules hit, for one requester at a time. Counts what it costs
+  /// in `looks`; `found_all` is the disable rule whose search is over, if one is. Returns false if
+  /// there is nothing to look for now.
+  bool look_for_disabled(std::uint32_t& looks, PolicyRuleId& found_all, Instant now);
+  /// Returns until when the ends that a requester's first search would cause must wait, because it
+  /// does not take their events as fast.
+  Instant held_until(const Requester& requester) const;
   /// The change of a rule is settled: resumes the lines that waited for it.
   void wake_rule(PolicyRuleId pid, Instant now);
   /// One of its changes is settled.
@@ -159,6 +167,8 @@ class CommitPipeline final : private backend::Backend::Client, private Journal::
   std::vector<std::size_t> removals_at_;    ///< where they are in the batch
 
   std::unordered_map<PolicyRuleId, Disabling> disabling_;
+  /// Those with disable rules that are looking for what they hit, in turn.
+  std::deque<Requester*> searchers_;
 };
 
 }  // namespace simco::middlebox

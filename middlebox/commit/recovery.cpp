@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "middlebox/commit/rule_codec.hpp"
+#include "middlebox/limits.hpp"
 #include "middlebox/observe/metrics.hpp"
 
 namespace simco::middlebox {
@@ -85,7 +86,10 @@ Recovery recover(const store::Contents& contents, const std::string& place,
       lose(recovery, rule.pid, rule.owner_name,
            "it cannot be enforced together with the other rules");
     }
-    engine.settle(slots[i], changes[i], results[i], now);
+    const auto outcome = engine.settle(slots[i], changes[i], results[i], now);
+    if (!outcome.disabling) continue;
+    while (!engine.end_disabled(rule.pid, kDisableLooksMax, now).found_all) {
+    }
   }
   return recovery;
 }

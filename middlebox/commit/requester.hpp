@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <list>
 #include <string_view>
 
 #include "middlebox/rule/rule_record.hpp"
@@ -26,6 +27,8 @@ class Requester {
   virtual void reply(TransactionId tid, const Body& body) = 0;
   /// Another session has changed a rule that its agent may see, or the rule has expired.
   virtual void notify(const policy::RuleEvent& event) = 0;
+  /// True if it should not be sent more now: its peer has to read first.
+  virtual bool output_full() const = 0;
 
  protected:
   ~Requester() = default;
@@ -34,6 +37,10 @@ class Requester {
   friend class CommitPipeline;
   /// Changes that it asked for and that are not settled; a PDR's is when its victims have ended.
   std::uint32_t unsettled_ = 0;
+  /// Its disable rules that are looking for the enable rules that they hit.
+  std::list<PolicyRuleId> searches_;
+  /// Enable rules that its disable rules are ending: it may hear of each.
+  std::uint32_t ending_ = 0;
 };
 
 }  // namespace simco::middlebox

@@ -129,6 +129,8 @@ void declare(CLI::App& app, Raw& raw) {
                  "ADDRESS:PORT to serve Prometheus metrics on, at /metrics");
   app.add_flag("--check", raw.settings.check_only,
                "Check the options and the configuration file, then exit");
+  app.add_flag("--remove-rules", raw.settings.remove_rules,
+               "Remove from the kernel what an earlier run with these options has left, then exit");
   app.add_option("--log-level", raw.settings.log_level, "Lowest level to log")
       ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error", "off"}))
       ->capture_default_str();

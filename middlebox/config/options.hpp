@@ -18,8 +18,9 @@ struct Settings {
   std::string state;          ///< where rules are stored: a file, or redis://...; empty: nowhere
   bool state_on_disk = true;  ///< a state file must be on disk before a reply is sent
   std::string log_level = "info";
-  bool check_only = false;  ///< check the options, then exit
-  std::string metrics;      ///< ADDRESS:PORT to serve metrics at; empty: none
+  bool check_only = false;    ///< check the options, then exit
+  bool remove_rules = false;  ///< remove what an earlier run has left in the kernel, then exit
+  std::string metrics;        ///< ADDRESS:PORT to serve metrics at; empty: none
   /// Each option by its name, as text: to detect changes on a reload.
   std::map<std::string, std::string> options;
 };

@@ -137,6 +137,10 @@ void Connection::notify(const policy::RuleEvent& event) {
   session_.notify(event.pid, event.lifetime, event.creating_tid);
 }
 
+bool Connection::output_full() const {
+  return !over_ && !session_.leaving() && channel_->queued() > net::kOutputHighWater;
+}
+
 // --- Session -----------------------------------------------------------------------------------
 
 void Connection::execute(TransactionId tid, const Body& request) {

@@ -91,6 +91,7 @@ class Connection final : private net::ChannelHandler,
   std::uint32_t lifetime_max_s() const override { return lifetime_max_s_; }
   void reply(TransactionId tid, const Body& body) override { session_.reply(tid, body); }
   void notify(const policy::RuleEvent& event) override;
+  bool output_full() const override;
 
  private:
   // net::ChannelHandler

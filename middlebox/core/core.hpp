@@ -133,6 +133,7 @@ class Core final : private Connection::Owner,
   void on_rule_event(const policy::RuleEvent& event, const Requester* cause) override {
     notifier_.notify(event, cause);
   }
+  std::size_t audience(rule::AgentId owner) const override { return notifier_.audience(owner); }
   void on_expiry_failed(PolicyRuleId pid) override;
   void on_stage_done() override { const Turn turn(*this); }
 

@@ -25,6 +25,14 @@ std::size_t Notifier::count(rule::AgentId agent) const {
   return found == sessions_.end() ? 0 : found->second.size();
 }
 
+std::size_t Notifier::audience(rule::AgentId owner) const {
+  std::size_t result = count(owner);
+  for (const auto watcher : engine_.watchers()) {
+    if (watcher != owner && engine_.may_see(watcher, owner)) result += count(watcher);
+  }
+  return result;
+}
+
 void Notifier::notify(const policy::RuleEvent& event, const Requester* cause) const {
   notify_agent(event.owner, event, cause);
   for (const auto watcher : engine_.watchers()) {

@@ -24,6 +24,9 @@ class Notifier {
   std::size_t count() const { return count_; }
   std::size_t count(rule::AgentId agent) const;
 
+  /// Returns the number of sessions that may see rules of `owner`.
+  std::size_t audience(rule::AgentId owner) const;
+
   /// Notifies all sessions that may see the rule, except `cause`, which gets the reply instead.
   void notify(const policy::RuleEvent& event, const Requester* cause) const;
 

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "middlebox/policy/limits.hpp"
 #include "simco/wire/ip.hpp"
 #include "simco/wire/messages.hpp"
 
@@ -52,7 +53,7 @@ struct AgentPolicy {
   bool may_extend = true;  ///< may extend lifetimes
   std::uint32_t rules_max = 0xFFFF'FFFF;
   std::uint32_t elements_max = 0xFFFF'FFFF;  ///< Rule::elements of all its rules
-  std::uint32_t sessions_max = 0xFFFF'FFFF;
+  std::uint32_t sessions_max = kAgentSessionsMaxDefault;
   std::uint32_t lifetime_max_s = 0xFFFF'FFFF;
   std::vector<std::string> may_see;     ///< owners; "*": all
   std::vector<std::string> may_change;  ///< owners whose rules it may see and change; "*": all

@@ -114,7 +114,7 @@ PolicyEngine::Code PolicyEngine::check_group(const RequestContext& context,
   const auto owner = groups_.owner(*group);
   // It may be gone when the changes of its members are decided.
   const bool may_end =
-      !groups_.will_stay(*group) || pending_disable_rules_ != 0 || !ended_by_.empty();
+      !groups_.will_stay(*group) || pending_disable_rules_ != 0 || !disabling_.empty();
   if (!owner || (!context.settled && may_end)) return NegativeReplyCode::kNoSuchGroup;
   // RFC 5189 2.1.5: the rules of a group have one owner, and a new rule is its agent's.
   if (*owner != context.agent) return NegativeReplyCode::kGroupAccessDenied;

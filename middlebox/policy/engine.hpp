@@ -80,12 +80,21 @@ struct RuleEvent {
 struct Outcome {
   Body reply;                      ///< for the session that requested it
   std::optional<RuleEvent> event;  ///< if it has been carried out
-  /// A disable rule is in force, and the enable rules that it hits are now being ended, due for
-  /// plan_expiry() at once. The reply must wait until the outcome of one of them completes it.
+  /// A disable rule is in force, and what it hits must be looked for with end_disabled() until that
+  /// is complete. The reply must wait until the disable rule is completed, there or by the outcome
+  /// of another change.
   bool disabling = false;
   PolicyRuleId ended_by;  ///< disable rule that this change has ended the rule for; 0: none
   /// Disable rules that were waiting only for the end of this rule.
   std::vector<PolicyRuleId> completed_disables;
+};
+
+/// A step in the search for the enable rules that a disable rule hits.
+struct DisableStep {
+  std::uint32_t looked = 0;  ///< cost of the step: rules that it looked at
+  std::uint32_t ended = 0;   ///< rules that it ended: they are now due for plan_expiry()
+  bool found_all = false;    ///< the search is over
+  bool completed = false;    ///< the disable rule waits for nothing more: its PDR can be answered
 };
 
 /// All policy rules and what they mean. Not thread-safe.
@@ -97,6 +106,8 @@ class PolicyEngine {
     NatTable::Options nat;
     std::uint32_t rules_max = kRulesMaxDefault;
     std::uint32_t elements_max = kElementsMaxDefault;
+    /// Entries of the index that are scanned for what a disable rule hits, before all rules are.
+    std::uint32_t disable_scan_max = kDisableScanMax;
   };
   /// All but 255, which IANA reserves.
   static Protocols all_protocols() { return Protocols().set().reset(255); }
@@ -139,6 +150,12 @@ class PolicyEngine {
   bool plan_expiry(Instant now, Plan& plan);
   /// Returns when plan_expiry() is due next, if ever.
   std::optional<Instant> next_expiry() const { return expiry_.next(); }
+  /// Goes on looking for the enable rules that overlap with the disable rule `pid`, and ends them.
+  /// Looks at about `looks` rules at most. Until the search is over, the disable rule is under way,
+  /// and what it hits is already blocked, and hidden from requests about it.
+  DisableStep end_disabled(PolicyRuleId pid, std::uint32_t looks, Instant now);
+  /// Returns when the lifetime of the rule ends; it must exist.
+  Instant expires_at(PolicyRuleId pid) const { return rules_[rules_.find(pid)].expires_at; }
   /// True if the rule exists and has a change under way.
   bool under_way(PolicyRuleId pid) const {
     const RuleSlot slot = rules_.find(pid);
@@ -213,9 +230,20 @@ class PolicyEngine {
   // engine_disable.cpp
   Verdict disable(const RequestContext& context, const PdrRequest& request, Instant now,
                   Plan& plan);
-  /// Ends every enable rule that overlaps with the disable rule in `slot`. True if there are any,
-  /// be they ended by it or already by another.
-  bool end_disabled_rules(RuleSlot slot, Instant now);
+  struct Disabling;
+  /// Ends one that the disable rule hits, unless another is ending it already. True if this one
+  /// does.
+  bool end_disabled_rule(RuleSlot slot, PolicyRuleId disable_rule, Disabling& disabling,
+                         Instant now);
+  /// True if a disable rule that is still looking for them will end the rule.
+  bool will_be_ended(const Rule& rule) const {
+    return searches_ != 0 && rule.kind == RuleKind::kEnable &&
+           block_on(rule.internal, rule.external).in_force;
+  }
+  /// The rule in `slot` has ended: updates the disable rules that wait for it, if any.
+  void note_ended(RuleSlot slot, Outcome& outcome);
+  /// Removes what is known of the disable rule if it waits for nothing more. True if so.
+  bool complete_if_done(PolicyRuleId disable_rule);
   void file_disable_rule(RuleSlot slot, bool in);
   bool blocks_everything(IpVersion version, std::uint8_t protocol) const;
 
@@ -266,18 +294,13 @@ class PolicyEngine {
 
   // engine_settle.cpp
   void commit(RuleSlot slot, const rule::RuleChange& change, Instant now, Outcome& outcome);
-  void commit_addition(RuleSlot slot, const rule::RuleChange& change, Instant now,
-                       Outcome& outcome);
+  void commit_addition(RuleSlot slot, const rule::RuleChange& change, Outcome& outcome);
   void commit_replacement(RuleSlot slot, const rule::RuleChange& change, Outcome& outcome);
   void commit_lifetime(RuleSlot slot, const rule::RuleChange& change, Instant now,
                        Outcome& outcome);
   void commit_removal(RuleSlot slot, Outcome& outcome);
   void roll_back(RuleSlot slot, const rule::RuleChange& change, Instant now, Outcome& outcome);
   void roll_back_addition(RuleSlot slot);
-  /// The rule in `slot` has ended: updates the disable rule that waits for it, if any.
-  void note_ended(RuleSlot slot, Outcome& outcome);
-  /// The disable rule waits for one thing less; if that was the last, it is added to `completed`.
-  void count_down(PolicyRuleId disable_rule, std::vector<PolicyRuleId>& completed);
 
   AddressTuple outside_of(RuleSlot slot) const;
   std::optional<AddressTuple> inside_of(RuleSlot slot) const;
@@ -299,12 +322,17 @@ class PolicyEngine {
   std::unordered_map<RuleSlot, PolicyRuleId> ended_by_;
   /// A disable rule whose PDR cannot be answered yet.
   struct Disabling {
-    /// Enable rules that it is ending, and other disable rules that are ending what it hits as
-    /// well.
-    std::uint32_t awaited = 0;
-    std::vector<PolicyRuleId> followers;  ///< disable rules that wait for this one
+    bool searching = true;
+    std::optional<std::uint32_t>
+        next_slot;               ///< to be looked at; nullopt before the index was asked
+    std::uint32_t ending = 0;    ///< enable rules that it is ending
+    std::uint32_t followed = 0;  ///< disable rules that have it as a follower
+    /// Disable rules that hit some of those too. They wait until all that it is ending have ended,
+    /// not for its own search: it may wait for a follower in the same way.
+    std::vector<PolicyRuleId> followers;
   };
   std::unordered_map<PolicyRuleId, Disabling> disabling_;
+  std::uint32_t searches_ = 0;  ///< disable rules that are looking for what they hit
   /// Reserve rules that a PEA under way enables, with the tuple that they had.
   std::unordered_map<RuleSlot, AddressTuple> enabling_;
   std::vector<RuleSlot> overlapping_;  ///< scratch

@@ -1,4 +1,6 @@
 // PDR (RFC 4540 section 8.8): blocks traffic, and ends the enable rules that overlap.
+#include <utility>
+
 #include "middlebox/policy/engine.hpp"
 #include "middlebox/policy/replies.hpp"
 
@@ -56,38 +58,92 @@ bool PolicyEngine::blocks_everything(IpVersion version, std::uint8_t protocol) c
   return is_blocked(kProtocolAny) || is_blocked(protocol);
 }
 
-// They are ended as if their lifetime were over: in bounded steps, each with its event, and found
-// again should the backend fail to remove one. The disable rule is in force already.
-bool PolicyEngine::end_disabled_rules(RuleSlot slot, Instant now) {
-  const Rule& disable_rule = rules_[slot];
+// --- What it ends ------------------------------------------------------------------------------
+
+// The rules are ended as if their lifetime were over: in bounded steps, each with its event, and
+// tried again should the backend fail to remove one. The disable rule is in force already, so none
+// that it hits can be added while they are looked for.
+DisableStep PolicyEngine::end_disabled(PolicyRuleId pid, std::uint32_t looks, Instant now) {
+  const RuleSlot slot = rules_.find(pid);
+  Rule& disable_rule = rules_[slot];
+  Disabling& disabling = disabling_.at(pid);
+  SIMCO_ASSERT(disabling.searching && disable_rule.under_way);
   const auto traffic = traffic_of(disable_rule.internal, disable_rule.external);
+  const auto is_hit = [&](RuleSlot other) {
+    const Rule& rule = rules_[other];
+    return overlap(traffic, traffic_of(rule.internal, rule.external));
+  };
+  DisableStep step;
   overlapping_.clear();
-  enable_rules_.find_all(
-      traffic,
-      [&](RuleSlot other) {
-        const Rule& rule = rules_[other];
-        return overlap(traffic, traffic_of(rule.internal, rule.external));
-      },
-      overlapping_);
-  std::uint32_t awaited = 0;
-  for (const RuleSlot other : overlapping_) {
-    const auto [ended_by, is_first] = ended_by_.try_emplace(other, disable_rule.pid);
-    if (!is_first) {
-      auto& followers = disabling_.at(ended_by->second).followers;
-      if (!followers.empty() && followers.back() == disable_rule.pid) continue;
-      followers.push_back(disable_rule.pid);
-      ++awaited;
-      continue;
+  if (!disabling.next_slot) {
+    auto budget = options_.disable_scan_max;
+    step.found_all = enable_rules_.find_all(traffic, budget, is_hit, overlapping_);
+    step.looked = options_.disable_scan_max - budget;
+    if (!step.found_all) overlapping_.clear();
+    disabling.next_slot = 0;
+  } else {
+    auto& next = *disabling.next_slot;
+    for (; step.looked < looks && next < rules_.slots_end(); ++step.looked, ++next) {
+      const Rule& rule = rules_[RuleSlot{next}];
+      const bool enables =
+          rule.pid != PolicyRuleId{} && rule.kind == RuleKind::kEnable && !rule.pending;
+      if (enables && is_hit(RuleSlot{next})) overlapping_.push_back(RuleSlot{next});
     }
-    ++awaited;
-    Rule& rule = rules_[other];
-    if (rule.under_way) continue;  // what becomes of that change, it will end
-    expiry_.remove(other);
-    rule.expires_at = now - kExpiryTick;
-    expiry_.add(other);
+    step.found_all = next >= rules_.slots_end();
   }
-  if (awaited != 0) disabling_[disable_rule.pid].awaited = awaited;
-  return awaited != 0;
+  for (const RuleSlot other : overlapping_) {
+    if (end_disabled_rule(other, pid, disabling, now)) ++step.ended;
+  }
+  if (!step.found_all) return step;
+  disabling.searching = false;
+  --searches_;
+  disable_rule.under_way = false;
+  expiry_.add(slot);
+  step.completed = complete_if_done(pid);
+  return step;
+}
+
+bool PolicyEngine::end_disabled_rule(RuleSlot slot, PolicyRuleId disable_rule, Disabling& disabling,
+                                     Instant now) {
+  const auto [ended_by, is_first] = ended_by_.try_emplace(slot, disable_rule);
+  if (!is_first) {
+    auto& followers = disabling_.at(ended_by->second).followers;
+    if (followers.empty() || followers.back() != disable_rule) {
+      followers.push_back(disable_rule);
+      ++disabling.followed;
+    }
+    return false;
+  }
+  ++disabling.ending;
+  Rule& rule = rules_[slot];
+  if (rule.under_way) return true;  // what becomes of that change, it will end
+  expiry_.remove(slot);
+  rule.expires_at = now - kExpiryTick;
+  expiry_.add(slot);
+  return true;
+}
+
+void PolicyEngine::note_ended(RuleSlot slot, Outcome& outcome) {
+  const auto ended = ended_by_.extract(slot);
+  if (!ended) return;
+  outcome.ended_by = ended.mapped();
+  auto& disabling = disabling_.at(outcome.ended_by);
+  SIMCO_ASSERT(disabling.ending > 0);
+  if (--disabling.ending != 0) return;
+  const auto followers = std::exchange(disabling.followers, {});
+  if (complete_if_done(outcome.ended_by)) outcome.completed_disables.push_back(outcome.ended_by);
+  for (const auto follower : followers) {
+    --disabling_.at(follower).followed;
+    if (complete_if_done(follower)) outcome.completed_disables.push_back(follower);
+  }
+}
+
+bool PolicyEngine::complete_if_done(PolicyRuleId disable_rule) {
+  const auto found = disabling_.find(disable_rule);
+  const auto& [searching, next, ending, followed, followers] = found->second;
+  if (searching || ending != 0 || followed != 0) return false;
+  disabling_.erase(found);
+  return true;
 }
 
 }  // namespace simco::policy

@@ -1,6 +1,4 @@
 // Settling: completes a planned change that was carried out, or undoes it.
-#include <utility>
-
 #include "middlebox/policy/engine.hpp"
 #include "middlebox/policy/replies.hpp"
 
@@ -53,22 +51,23 @@ void PolicyEngine::commit(RuleSlot slot, const RuleChange& change, Instant now, 
   const Rule& rule = rules_[slot];
   outcome.event = RuleEvent{rule.pid, change.lifetime, rule.owner, rule.creating_tid, {}};
   switch (change.kind) {
-    case RuleChange::Kind::kAdd: return commit_addition(slot, change, now, outcome);
+    case RuleChange::Kind::kAdd: return commit_addition(slot, change, outcome);
     case RuleChange::Kind::kReplace: return commit_replacement(slot, change, outcome);
     case RuleChange::Kind::kSetLifetime: return commit_lifetime(slot, change, now, outcome);
     case RuleChange::Kind::kRemove: return commit_removal(slot, outcome);
   }
 }
 
-void PolicyEngine::commit_addition(RuleSlot slot, const RuleChange& change, Instant now,
-                                   Outcome& outcome) {
+void PolicyEngine::commit_addition(RuleSlot slot, const RuleChange& change, Outcome& outcome) {
   Rule& rule = rules_[slot];
   rule.pending = false;
   rule.expires_at = change.after.expires_at;
   if (rule.kind != RuleKind::kDisable) groups_.settle(rule.group);
   append<&Rule::by_owner>(rules_, agents_[rule.owner].rules, slot);
   ++agents_[rule.owner].live_count;
-  expiry_.add(slot);
+  const bool ends_others = rule.kind == RuleKind::kDisable && !enable_rules_.empty();
+  // While it looks for them, it stays under way: neither its lifetime nor a PLC ends it before.
+  if (!ends_others) expiry_.add(slot);
   switch (rule.kind) {
     case RuleKind::kReserve: outcome.reply = reserved(slot, change.lifetime); return;
     case RuleKind::kEnable:
@@ -79,7 +78,11 @@ void PolicyEngine::commit_addition(RuleSlot slot, const RuleChange& change, Inst
       SIMCO_ASSERT(pending_disable_rules_ > 0);
       --pending_disable_rules_;
       outcome.reply = PdrReply{rule.pid, change.lifetime};
-      outcome.disabling = end_disabled_rules(slot, now);
+      outcome.disabling = rule.under_way = ends_others;
+      if (ends_others) {
+        disabling_.try_emplace(rule.pid);
+        ++searches_;
+      }
       return;
   }
 }
@@ -163,24 +166,6 @@ void PolicyEngine::roll_back_addition(RuleSlot slot) {
     nat_.give_back(slot, rule);
   }
   destroy_rule(slot);
-}
-
-void PolicyEngine::note_ended(RuleSlot slot, Outcome& outcome) {
-  const auto ended = ended_by_.extract(slot);
-  if (!ended) return;
-  outcome.ended_by = ended.mapped();
-  auto& completed = outcome.completed_disables;
-  count_down(outcome.ended_by, completed);
-  for (std::size_t i = 0; i < completed.size(); ++i) {
-    const auto followers = std::move(disabling_.extract(completed[i]).mapped().followers);
-    for (const auto follower : followers) count_down(follower, completed);
-  }
-}
-
-void PolicyEngine::count_down(PolicyRuleId disable_rule, std::vector<PolicyRuleId>& completed) {
-  auto& disabling = disabling_.at(disable_rule);
-  SIMCO_ASSERT(disabling.awaited > 0);
-  if (--disabling.awaited == 0) completed.push_back(disable_rule);
 }
 
 }  // namespace simco::policy

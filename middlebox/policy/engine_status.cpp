@@ -16,7 +16,7 @@ Verdict PolicyEngine::report_status(const RequestContext& context, const PrsRequ
   const Rule& rule = rules_[slot];
   // A status right after a change of the same session includes that change.
   if (const auto wait = wait_for(slot, plan)) return *wait;
-  if (rule.expires_at <= now) return policy::refuse(plan, kNoSuchRule);
+  if (rule.expires_at <= now || will_be_ended(rule)) return policy::refuse(plan, kNoSuchRule);
   if (!may_see(context.agent, rule.owner)) return policy::refuse(plan, kRuleAccessDenied);
   plan.reply = status_of(slot, now);
   return Verdict::kReplied;

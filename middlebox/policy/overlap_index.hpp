@@ -120,14 +120,20 @@ class OverlapIndex {
   void erase(RuleSlot slot, const Traffic& traffic);
 
   /// Appends the rules that overlap with `query` to `found`. The index finds candidates, and
-  /// `confirm(slot)` decides whether a candidate overlaps.
+  /// `confirm(slot)` decides whether a candidate overlaps. Subtracts the entries that it scans from
+  /// `budget`; when that is used up it returns false, and `found` is incomplete.
   template <class Confirm>
-  void find_all(const Traffic& query, Confirm&& confirm, std::vector<RuleSlot>& found) const {
-    visit_groups(query, [&](const auto& group) {
-      const auto& candidates = group.candidates(query, scratch_, [](auto) { return false; });
+  bool find_all(const Traffic& query, std::uint32_t& budget, Confirm&& confirm,
+                std::vector<RuleSlot>& found) const {
+    const bool given_up = visit_groups(query, [&](const auto& group) {
+      const auto& candidates = group.candidates(query, scratch_, [&](auto) {
+        budget -= std::min(budget, kStep);
+        return budget == 0;
+      });
       std::ranges::copy_if(candidates, std::back_inserter(found), confirm);
-      return false;
+      return budget == 0;
     });
+    return !given_up;
   }
 
   /// True if a rule overlaps with `query`; `confirm` as above.
@@ -145,6 +151,8 @@ class OverlapIndex {
 
  private:
   using Scratch = std::array<std::vector<RuleSlot>, 4>;
+  /// Entries of an order that a query scans before it goes on in the next order.
+  static constexpr std::uint32_t kStep = 32;
 
   /// What the rules of a group compare on one side.
   struct Mask {
@@ -229,7 +237,6 @@ template <class Stop>
 const std::vector<RuleSlot>& OverlapIndex::MaskGroup<Address>::candidates(const Traffic& query,
                                                                           Scratch& scratch,
                                                                           Stop&& stop) const {
-  constexpr unsigned kStep = 32;
   const Side& internal = query.internal;
   const Side& external = query.external;
   const auto restricts_ports = [](const Side& side) {

@@ -19,6 +19,7 @@ RuleSlot RuleTable::insert(PolicyRuleId pid) {
 
 void RuleTable::erase(RuleSlot slot) {
   by_pid_.erase((*this)[slot].pid.value);
+  (*this)[slot].pid = {};
   (*this)[slot].by_owner.next = free_;
   free_ = slot;
 }

@@ -31,6 +31,8 @@ class RuleTable {
 
   /// Adds a rule under `pid`, which must not be in use, and returns its slot.
   RuleSlot insert(PolicyRuleId pid);
+  /// Every rule is in a slot below this number. PIDs are never 0, and free slots have PID 0.
+  std::uint32_t slots_end() const { return fresh_; }
   /// Removes the rule, which must not be in any list.
   void erase(RuleSlot slot);
 

@@ -73,7 +73,7 @@ void ServiceManager::watch(std::function<bool()> alive) {
 
 void ServiceManager::beat() {
   if (alive_()) tell("WATCHDOG=1");
-  timer_.expires_after(*interval_ / 2);
+  timer_.expires_after(pause_in(*interval_));
   timer_.async_wait([this](const boost::system::error_code& error) {
     if (!error) beat();
   });

@@ -13,6 +13,8 @@
 #include <string>
 #include <string_view>
 
+#include "middlebox/limits.hpp"
+
 namespace simco::middlebox {
 
 /// The connection to the service manager. For the loop's thread.
@@ -29,10 +31,16 @@ class ServiceManager {
   void reloading();
   void stopping();
 
-  /// From now on notifies twice in each watchdog interval that the process is alive, from its loop
-  /// and only if `alive` returns true. Does nothing if no watchdog was requested.
+  /// From now on notifies kBeatsPerInterval times in each watchdog interval that the process is
+  /// alive, from its loop and only if `alive` returns true. Does nothing if no watchdog was
+  /// requested.
   void watch(std::function<bool()> alive);
 
+  /// Returns the time between two notifications of life in a watchdog interval of `interval`. A
+  /// process that gets no processor for the rest of it is not taken for dead.
+  static constexpr std::chrono::microseconds pause_in(std::chrono::microseconds interval) {
+    return interval / kBeatsPerInterval;
+  }
   /// Returns the watchdog interval, if a watchdog was requested.
   std::optional<std::chrono::microseconds> watchdog_interval() const { return interval_; }
 

@@ -96,7 +96,7 @@ class Backend:
 
 BACKENDS = table(
     Backend("null"),
-    Backend("nftables", options=("--internal-if", "inner", "--external-if", "right"),
+    Backend("nftables", options=("--internal-if", "inner", "--external-if", "right", "--keep-rules=false"),
             guest_modules=("nft_objref", "nft_ct", "nf_conntrack")),
 )
 

@@ -70,7 +70,10 @@ struct Bench {
     for (ends = 0; engine.plan_expiry(now, plan); ++ends) settle(plan);
   }
   void settle(const policy::Plan& plan) {
-    engine.settle(plan.slot, plan.change, rule::ChangeResult::kDone, now);
+    const auto outcome = engine.settle(plan.slot, plan.change, rule::ChangeResult::kDone, now);
+    if (!outcome.disabling) return;
+    while (!engine.end_disabled(plan.change.after.pid, 1024, now).found_all) {
+    }
   }
   void remove(PolicyRuleId pid) { add(PlcRequest{pid, {0}}); }
 

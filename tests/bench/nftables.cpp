@@ -39,8 +39,8 @@ class Box {
                                       "--max-rules", "20000000", "--log-level",
                                       "error"};
     if (backend == "nftables") {
-      words.insert(words.end(),
-                   {"--backend", "nftables", "--internal-if", "int0", "--external-if", "ext0"});
+      words.insert(words.end(), {"--backend", "nftables", "--internal-if", "int0", "--external-if",
+                                 "ext0", "--keep-rules=false"});
     }
     words.insert(words.end(), more.begin(), more.end());
     server_ = start(0, words);

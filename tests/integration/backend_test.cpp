@@ -261,12 +261,20 @@ TEST_F(Nftables, OneAgentsMasksLeaveRoomForOthers) {
     EXPECT_EQ(fixture.apply(other).front(), ChangeResult::kDone);
   }
   EXPECT_EQ(sets("proto"), "12\n") << "half of what is left";
+  for (std::uint32_t owner = 3; owner <= 6; ++owner) {
+    for (int length = 8; length < 12; ++length) {
+      auto other = prefix_rule(++pid, length, 1000 * static_cast<int>(owner) + length, owner);
+      other.after.external.prefix_length = static_cast<std::uint8_t>(length + 10 + owner);
+      EXPECT_EQ(fixture.apply(other).front(), ChangeResult::kDone);
+    }
+  }
+  EXPECT_EQ(sets("proto"), "16\n") << "2, 1 and 1; the sixth agent's are intervals";
   // What most rules are like finds its set whatever there is.
   std::vector<RuleChange> calls;
   for (int i = 0; i < 400; ++i) {
     calls.push_back(
         change(kAdd, ++pid, "10.0.0.3:" + std::to_string(5000 + 2 * i) + "/2", "192.0.2.2:6004/2"));
-    calls.back().after.owner = rule::AgentId{3};
+    calls.back().after.owner = rule::AgentId{7};
   }
   EXPECT_EQ(fixture.apply(calls), Results(400, ChangeResult::kDone));
 }

@@ -2,6 +2,7 @@
 // moment under load, it comes back with every rule that it acknowledged, and traffic does not
 // notice.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <atomic>
 #include <future>
@@ -11,6 +12,7 @@
 
 #include "tests/support/folder.hpp"
 #include "tests/support/router_box.hpp"
+#include "tests/support/sanitizer.hpp"
 #include "tests/support/stream.hpp"
 
 namespace simco::test {
@@ -304,6 +306,33 @@ TEST(StateOnAFullDisk, DoesNotKeepItFromStarting) {
   agent.remove(pid);
   full.program->signal(SIGTERM);
   EXPECT_EQ(full.program->wait(), 0) << full.program->err();
+}
+
+// An exception is like a kill: nothing is removed that nobody has asked to remove.
+TEST(OutOfMemory, LeavesTheTableAsItWas) {
+  constexpr int kMoreThanFit = 20'000;
+  Network net;
+  RouterBox box(net.router);
+  const Udp host(net.inside, {"10.0.0.2", 5004});
+  const Udp other(net.inside, {"10.0.0.2", 5005});
+  const Udp peer(net.outside, {"192.0.2.2", 6004});
+  box.agent().enable("10.0.0.2:5004", "192.0.2.2:6004");
+  const rlimit nothing_more{1, 1};
+  ASSERT_EQ(::prlimit(box.program().pid(), RLIMIT_AS, &nothing_more, nullptr), 0);
+  const auto ask_for_too_much = [&] {
+    for (int i = 0; i < kMoreThanFit; ++i) {
+      box.agent().enable("10.0.0.3:" + std::to_string(10'000 + i), "192.0.2.3:6004");
+    }
+  };
+  EXPECT_THROW(ask_for_too_much(), boost::system::system_error);
+  const auto code = box.program().wait();
+  ASSERT_TRUE(code);
+  // A sanitizer ends the program in its own way.
+  if (!kSanitized) {
+    EXPECT_EQ(*code, 1) << box.program().err();
+  }
+  EXPECT_TRUE(host.gets(peer, {"10.0.0.2", 5004}));
+  EXPECT_TRUE(other.misses(peer, {"10.0.0.2", 5005}));
 }
 
 }  // namespace

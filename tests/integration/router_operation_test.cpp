@@ -1,6 +1,7 @@
 // The middlebox as a router's operator meets it: other people's changes of the ruleset, tables that
 // are shared, starts that cannot work, privileges.
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/utsname.h>
@@ -49,6 +50,7 @@ class RouterOperation : public testing::Test {
 
 /// Others can change the table, as they always can before Linux 6.9.
 const std::vector<std::string> kUnclaimed = {"--claim-table", "no"};
+const std::vector<std::string> kClearing = {"--keep-rules=false"};
 
 // --- What others do to the table -----------------------------------------------------------------
 
@@ -122,7 +124,7 @@ TEST_F(RouterOperation, NobodyChangesATableThatIsClaimed) {
   box.kill();
   EXPECT_TRUE(open());
   EXPECT_TRUE(host.misses(peer, {"10.0.0.2", 5007}));
-  RouterBox next(net.router);
+  RouterBox next(net.router, kClearing);
   EXPECT_TRUE(closed());
   EXPECT_NE(ruleset().find("flags owner"), std::string::npos);
   enable(next);
@@ -223,7 +225,7 @@ TEST_F(RouterOperation, ASitesChainsJumpToOurs) {
   net.router.shell("nft -f " + file);
   const auto before = ruleset();
   {
-    RouterBox box(net.router, {"--table", "site", "--table-mode", "shared"});
+    RouterBox box(net.router, {"--table", "site", "--table-mode", "shared", "--keep-rules=false"});
     EXPECT_TRUE(closed());
     const auto rule = enable(box);
     EXPECT_TRUE(open());
@@ -256,41 +258,12 @@ TEST_F(RouterOperation, ASharedTableMustBeThere) {
 
 // --- Starts and ends -----------------------------------------------------------------------------
 
-TEST_F(RouterOperation, AnOrderlyStopLeavesNoTrace) {
+TEST_F(RouterOperation, AnOrderlyStopLeavesNoTraceIfSoConfigured) {
   const auto before = ruleset();
-  RouterBox box(net.router);
+  RouterBox box(net.router, kClearing);
   enable(box);
   box.stop();
   EXPECT_EQ(ruleset(), before);
-}
-
-TEST_F(RouterOperation, RulesAreKeptWhereThatIsAskedFor) {
-  RouterBox box(net.router, {"--keep-rules"});
-  enable(box);
-  box.stop();
-  EXPECT_TRUE(open());
-  const Udp other(net.inside, {"10.0.0.2", 5005});
-  EXPECT_TRUE(other.misses(peer, {"10.0.0.2", 5005}));
-}
-
-TEST_F(RouterOperation, WithAStateAnOrderlyRestartLeavesNoGap) {
-  const Folder folder{"restart"};
-  const std::vector<std::string> options{"--state", folder.path + "/rules.db"};
-  {
-    RouterBox box(net.router, options);
-    enable(box);
-    box.stop();
-  }
-  // Between the two: the rule is in force, and the door is closed to others.
-  EXPECT_TRUE(open());
-  const Udp other(net.inside, {"10.0.0.2", 5005});
-  EXPECT_TRUE(other.misses(peer, {"10.0.0.2", 5005}));
-  auto clearing = options;
-  clearing.push_back("--keep-rules=false");
-  RouterBox box(net.router, clearing);
-  EXPECT_TRUE(open());
-  box.stop();
-  EXPECT_EQ(ruleset(), "");
 }
 
 // What a killed middlebox leaves keeps the door closed, and a start that fails must not open it.
@@ -339,10 +312,11 @@ TEST_F(RouterOperation, TwoMiddleboxesDoNotShareATable) {
   EXPECT_TRUE(open());
 }
 
-/// A process of a user without rights that has the name of the table's lock.
+/// A process of a user without rights that has the name of the table's lock, and perhaps all rights
+/// in a user namespace of its own.
 class Squatter {
  public:
-  explicit Squatter(const NetworkNamespace& router) {
+  Squatter(const NetworkNamespace& router, bool own_namespace) : own_namespace_(own_namespace) {
     std::array<int, 2> ready{};
     EXPECT_EQ(::pipe(ready.data()), 0);
     pid_ = router.run([&] {
@@ -362,7 +336,7 @@ class Squatter {
   bool there() const { return there_; }
 
  private:
-  [[noreturn]] static void squat(int ready) {
+  [[noreturn]] void squat(int ready) const {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     const std::string name = "simco-middlebox/simco";
@@ -370,23 +344,30 @@ class Squatter {
     const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
     const int socket = ::socket(AF_UNIX, SOCK_STREAM, 0);
     if (::setresuid(65534, 65534, 65534) == 0 &&
+        (!own_namespace_ || ::unshare(CLONE_NEWUSER) == 0) &&
         ::bind(socket, reinterpret_cast<const sockaddr*>(&address), size) == 0 &&
         ::listen(socket, 1) == 0 && ::write(ready, "x", 1) == 1) {
       for (;;) ::pause();
     }
     ::_exit(1);
   }
+  bool own_namespace_;
   pid_t pid_ = 0;
   bool there_ = false;
 };
 
 TEST_F(RouterOperation, AUserWithoutRightsCannotKeepItFromStarting) {
-  const Squatter squatter(net.router);
-  if (!squatter.there()) GTEST_SKIP() << "this machine: we cannot become another user on it";
-  RouterBox box(net.router);
-  EXPECT_TRUE(box.says("of user 65534, which cannot be a middlebox, holds the lock name"));
-  enable(box);
-  EXPECT_TRUE(open());
+  for (const bool own_namespace : {false, true}) {
+    const Squatter squatter(net.router, own_namespace);
+    if (!squatter.there()) {
+      GTEST_SKIP() << "this machine: we cannot become another user on it, or "
+                      "users cannot have namespaces of their own";
+    }
+    RouterBox box(net.router);
+    EXPECT_TRUE(box.says("of user 65534, which cannot be a middlebox, holds the lock name"));
+    enable(box);
+    EXPECT_TRUE(open());
+  }
 }
 
 TEST_F(RouterOperation, AnInterfaceThatDoesNotExist) {
@@ -451,7 +432,7 @@ std::string with_capabilities(const std::string& caps, const std::string& log) {
   return "setpriv --bounding-set -all" + caps + " --inh-caps -all" + caps +
          " " SIMCO_BIN_DIR
          "/simco-middlebox --backend nftables --port 0 --internal-if int0 --external-if ext0 "
-         ">" +
+         "--keep-rules=false >" +
          log + " 2>&1";
 }
 

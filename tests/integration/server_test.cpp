@@ -129,6 +129,18 @@ TEST(Server, SessionsAreLimited) {
   four.open();
 }
 
+// Each of them hears of each change of its agent's rules.
+TEST(Server, AnAgentHasALimitOfSessions) {
+  ServerThread server;
+  std::vector<std::unique_ptr<RawAgent>> open;
+  for (std::uint32_t i = 0; i < policy::kAgentSessionsMaxDefault; ++i) {
+    open.push_back(std::make_unique<RawAgent>(server.port()));
+    open.back()->open();
+  }
+  RawAgent one_more(server.port());
+  EXPECT_TRUE(is_refused(one_more.ask(SeRequest{}), NegativeReplyCode::kLackOfResources));
+}
+
 // --- Section 6 over the wire -------------------------------------------------------------------
 
 TEST(Server, InconsistentHeaders) {
@@ -390,6 +402,7 @@ TEST(Server, APeerThatDoesNotTakeItsNotificationsIsCutOff) {
   const auto cut_off = [&] { return server.sessions() == 1; };
   for (int round = 0; round < 500 && !cut_off(); ++round) busy.send(burst);
   EXPECT_TRUE(eventually(cut_off));
+  // Core.WhoDoesNotReadIsCutOffAndFindsAstBehindItsMessages reads what it has been sent.
   busy.socket().shutdown(boost::asio::ip::tcp::socket::shutdown_send);
   reader.join();
   RawAgent another(server.port());

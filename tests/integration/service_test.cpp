@@ -1,12 +1,15 @@
 // The middlebox under a service manager: what it tells, and what its unit file promises.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <fstream>
+#include <functional>
 
 #include "middlebox/process/service_manager.hpp"
 #include "tests/support/notify_socket.hpp"
 #include "tests/support/program.hpp"
+#include "tests/support/virtual_time.hpp"
 
 namespace simco::test {
 namespace {
@@ -76,6 +79,41 @@ TEST(Service, IsNotAliveWithoutItsBackend) {
   answer = true;
   io.run_one();
   EXPECT_EQ(manager.next(), "WATCHDOG=1");
+}
+
+/// What the unit file assigns to `key`, in seconds.
+std::chrono::seconds seconds_in_unit(const std::string& key) {
+  std::ifstream unit(SIMCO_SOURCE_DIR "/middlebox/systemd/simco-middlebox.service");
+  for (std::string line; std::getline(unit, line);) {
+    if (line.starts_with(key + "="))
+      return std::chrono::seconds(std::stoi(line.substr(key.size() + 1)));
+  }
+  return {};
+}
+
+// Time is virtual: at whatever moment all processors are taken away for so long, systemd hears of
+// the service before its patience is over.
+TEST(Service, AWatchdogDoesNotShootAServiceThatStarves) {
+  constexpr auto kStarved = 30s;
+  const std::chrono::microseconds patience = seconds_in_unit("WatchdogSec");
+  const auto pause = ServiceManager::pause_in(patience);
+  ASSERT_GT(pause, 0us);
+  for (Instant::duration begin = 0s; begin <= pause; begin += 100ms) {
+    VirtualTime time;
+    const Instant starves{time.now() + begin};
+    const Instant runs_again{starves + kStarved};
+    Instant heard = time.now();
+    Instant::duration longest{};
+    std::function<void()> beat = [&] {
+      if (time.now() >= starves && time.now() < runs_again) return time.at(runs_again, beat);
+      longest = std::max(longest, time.now() - heard);
+      heard = time.now();
+      time.after(pause, beat);
+    };
+    beat();
+    time.run_until(runs_again + patience);
+    EXPECT_LT(longest, patience) << "starved " << begin / 1ms << " ms after a sign of life";
+  }
 }
 
 TEST(Service, IgnoresAWatchdogForOthers) {

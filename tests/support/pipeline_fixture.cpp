@@ -48,7 +48,7 @@ void PipelineFixture::Agent::reply(TransactionId tid, const Body& body) {
 PipelineFixture::PipelineFixture(Options options)
     : directory(std::move(options.directory)),
       engine({backend.capabilities(), policy::PolicyEngine::all_protocols(), options.nat,
-              options.rules_max}),
+              options.rules_max, policy::kElementsMaxDefault, options.disable_scan_max}),
       pipeline(engine, nullptr, backend, *this, options.metrics) {
   engine.apply(directory);
 }
@@ -83,7 +83,7 @@ Body PipelineFixture::ask(Agent& agent, const Body& request) {
 
 void PipelineFixture::advance(Instant::duration time) {
   now_ += time;
-  while (engine.next_expiry() && *engine.next_expiry() <= now_ && !backend.busy()) {
+  while (pipeline.next_expiry() && *pipeline.next_expiry() <= now_ && !backend.busy()) {
     commit.expire();
     commit.dispatch();
   }
@@ -95,6 +95,11 @@ void PipelineFixture::on_rule_event(const policy::RuleEvent& event,
     if (agent.get() == cause || !engine.may_see(agent->agent(), event.owner)) continue;
     agent->events.push_back(event);
   }
+}
+
+std::size_t PipelineFixture::audience(policy::AgentId owner) const {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      agents_, [&](const auto& agent) { return engine.may_see(agent->agent(), owner); }));
 }
 
 }  // namespace simco::test

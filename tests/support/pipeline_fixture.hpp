@@ -47,7 +47,10 @@ class PipelineFixture : private middlebox::CommitPipeline::Observer {
     void reply(TransactionId tid, const Body& body) override;
     void notify(const policy::RuleEvent& event) override { events.push_back(event); }
 
+    bool output_full() const override { return full; }
+
     std::uint32_t told_lifetime_max_s = 0xFFFF'FFFF;
+    bool full = false;
     std::map<std::uint32_t, Body> replies;
     std::vector<policy::RuleEvent> events;
 
@@ -61,6 +64,7 @@ class PipelineFixture : private middlebox::CommitPipeline::Observer {
     policy::NatTable::Options nat;
     policy::AgentDirectory directory = policy::AgentDirectory::open_to_all();
     middlebox::Metrics* metrics = nullptr;
+    std::uint32_t disable_scan_max = policy::kDisableScanMax;
   };
 
   explicit PipelineFixture(std::uint32_t rules_max = 1000)
@@ -91,6 +95,7 @@ class PipelineFixture : private middlebox::CommitPipeline::Observer {
 
  private:
   void on_rule_event(const policy::RuleEvent& event, const middlebox::Requester* cause) override;
+  std::size_t audience(policy::AgentId owner) const override;
   void on_expiry_failed(PolicyRuleId pid) override { expiry_failures.push_back(pid); }
   void on_stage_done() override {
     if (!advancing_) commit.dispatch();

@@ -37,8 +37,10 @@ std::uint32_t octets_of(Field field, IpVersion version) {
 }
 
 std::uint32_t key_size(const Mask& mask) {
+  const auto fields = fields_of(mask);
+  if (fields.size() == 1) return octets_of(fields.front(), mask.version);
   std::uint32_t size = 0;
-  for (const Field field : fields_of(mask)) size += round_up(octets_of(field, mask.version));
+  for (const Field field : fields) size += round_up(octets_of(field, mask.version));
   return size;
 }
 
@@ -69,7 +71,8 @@ KeyOctets key_octets(const Mask& mask, const Key& key, bool end) {
     }
     put(std::span(address).first(address_octets(mask.version)));
   };
-  for (const Field field : fields_of(mask)) {
+  const auto fields = fields_of(mask);
+  for (const Field field : fields) {
     std::byte octet{family_of(mask.version)};
     switch (field) {
       case Field::kVersion: put({&octet, 1}); break;
@@ -87,6 +90,7 @@ KeyOctets key_octets(const Mask& mask, const Key& key, bool end) {
         break;
     }
   }
+  if (fields.size() == 1) result.size = octets_of(fields.front(), mask.version);
   return result;
 }
 

@@ -1,5 +1,5 @@
 // How the key of an element lies in memory: as the octets of a packet, each part of the key at a
-// multiple of 32 bits, zeroes in between.
+// multiple of 32 bits, zeroes in between. A key of one part is that part alone, without zeroes.
 #pragma once
 
 #include <absl/container/inlined_vector.h>

@@ -56,6 +56,8 @@ struct Mask {
   friend auto operator<=>(const Mask&, const Mask&) = default;
   /// Returns true if a hit rewrites the packet.
   bool translates() const { return purpose >= Purpose::kDestinationOutside; }
+  /// Returns true if an address, or a part of one, counts.
+  bool compares_addresses() const { return intervals || internal_bits != 0 || external_bits != 0; }
   /// Bits that a packet must match: the more, the earlier the mask is looked up.
   unsigned specificity() const;
 };

@@ -47,6 +47,17 @@ bool TupleSpace::allows(const Ends& ends) const {
   });
 }
 
+bool TupleSpace::translates_destination(const Ends& ends, bool from_outside) const {
+  const auto purpose = from_outside ? Purpose::kDestinationOutside : Purpose::kDestinationInside;
+  const auto port = from_outside ? ends.internal_port : ends.external_port;
+  return std::ranges::any_of(stores_, [&](const auto& entry) {
+    const auto& [mask, store] = entry;
+    if (mask.purpose != purpose || mask.version != ends.version) return false;
+    if (mask.last_port != 0 && (port < mask.first_port || port > mask.last_port)) return false;
+    return store->has(key_of(mask, ends));
+  });
+}
+
 bool TupleSpace::translates(const Translation& flow) const {
   const auto purpose = flow.begun_outside ? Purpose::kDestinationOutside : Purpose::kSourceOutside;
   Ends met = flow.ends;  // as the data path meets the first packet

@@ -41,6 +41,9 @@ class TupleSpace {
   bool allows(const Ends& ends) const;
   /// Returns whether a rule translates the flow's first packet as it is translated.
   bool translates(const Translation& flow) const;
+  /// Returns whether a rule translates the destination of such packets, which come from outside or
+  /// from inside, and have these ends before translation.
+  bool translates_destination(const Ends& ends, bool from_outside) const;
 
  private:
   Stores stores_;

@@ -93,8 +93,10 @@ void Conntrack::make_way(const RuleRecord& added) {
   if (is_exact(added.internal) && is_exact(added.external) && remove_exact(added, true)) return;
   // The sooner the flows of rules that had its ports are gone, the better.
   hurry_ = !pending_.empty();
-  // Our own table lets no such flow begin.
-  if (!options_.own_table || options_.allow_outbound) untranslated_ = true;
+  // Our own table lets no such flow begin, except to the router itself at an address of the pool,
+  // if it is of another protocol, or not to the ports that are given out.
+  const bool kept_out = options_.own_table && !options_.allow_outbound && has_ports(*added.outside);
+  if (!kept_out) untranslated_ = hurry_ = true;
 }
 
 void Conntrack::forget_untranslated() {
@@ -135,7 +137,7 @@ void Conntrack::sweep() {
       [this](const nlmsghdr* message) {
         remover_.remove_if(message, [this](const Flow& flow) {
           return ended(flow, true) || ended(flow, false) ||
-                 (sweeping_untranslated_ && is_ours_untranslated(options_, flow));
+                 (sweeping_untranslated_ && lacks_translation(flow));
         });
       },
       [this](int) { end_sweep(); });
@@ -151,14 +153,23 @@ void Conntrack::end_sweep() {
 void Conntrack::forget_translated_but_for(std::span<const RuleChange> rules) {
   const BindingIndex bindings(rules);
   const auto is_over = [&](const Flow& flow) {
-    return is_ours_untranslated(options_, flow) ||
-           (is_ours_translated(options_, flow) && !bindings.has(flow));
+    return lacks_translation(flow) || (is_ours_translated(options_, flow) && !bindings.has(flow));
   };
   dump_.start(
       FlowRemover::dump_request(),
       [&](const nlmsghdr* message) { remover_.remove_if(message, is_over); }, [](int) {});
   dump_.finish();
   remover_.flush();
+}
+
+bool Conntrack::lacks_translation(const Flow& flow) const {
+  if (flow.destination_translated) return false;
+  if (is_ours_untranslated(options_, flow)) return true;
+  const auto& [version, protocol, source, destination, source_port, port] = flow.original;
+  return elements_.translates_destination(
+             {version, protocol, destination, source, port, source_port}, true) ||
+         elements_.translates_destination(
+             {version, protocol, source, destination, source_port, port}, false);
 }
 
 bool Conntrack::ended(const Flow& flow, bool begun_outside) const {

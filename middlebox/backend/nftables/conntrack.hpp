@@ -50,6 +50,9 @@ class Conntrack {
   void sweep();
   void end_sweep();
   void arm();
+  /// Returns whether the flow is not translated although it goes to a pool, or to what a rule
+  /// translates now.
+  bool lacks_translation(const Flow& flow) const;
   /// Returns whether the flow, begun on that side, belongs to a rule that is swept and to no other.
   bool ended(const Flow& flow, bool begun_outside) const;
 

@@ -10,7 +10,7 @@ namespace simco::backend::nftables {
 /// Sets that are looked up for a packet, of one IP version and purpose, besides those of common
 /// masks (is_common()). Every one costs each packet that does not hit an earlier one some 30 ns.
 /// An agent's rules may bring in another as long as more are free than they have brought in: so the
-/// first has half of them at most, the next half of the rest, and there is always one more.
+/// first has half of them at most, the next half of the rest. It takes five agents to use them up.
 inline constexpr std::size_t kMasksMax = 16;
 /// Elements of an interval set: an addition costs some 0.1 us for each that is there, a removal up
 /// to ten times that. Shared among agents as sets are.

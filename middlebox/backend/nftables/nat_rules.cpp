@@ -35,7 +35,7 @@ class NatRuleWriter {
         mask.purpose == Purpose::kDestinationOutside || mask.purpose == Purpose::kSourceInside;
     const KeySource source = from_outside ? KeySource::kFromOutside : KeySource::kFromInside;
     Rule made = rule(destination ? "prerouting" : "postrouting");
-    made.load_meta(NFT_META_NFPROTO, 0).equals(0, family_of(mask.version));
+    made.ip_version(family_of(mask.version));
     made.interface(destination ? NFT_META_IIFNAME : NFT_META_OIFNAME,
                    external ? options_.external_if : options_.internal_if);
     if (mask.last_port != 0) {
@@ -73,8 +73,7 @@ class NatRuleWriter {
     const bool ipv4 = pool.first.version == IpVersion::kIpv4;
     const auto size = address_octets(pool.first.version);
     Rule made = rule(chain);
-    made.load_meta(NFT_META_NFPROTO, 0)
-        .equals(0, family_of(pool.first.version))
+    made.ip_version(family_of(pool.first.version))
         .interface(NFT_META_IIFNAME, interface)
         .load_network(ipv4 ? 16 : 24, size, 0)
         .within(0, std::span(pool.first.octets).first(size),
@@ -87,8 +86,7 @@ class NatRuleWriter {
          {kProtocolTcp, kProtocolUdp, kProtocolSctp, kProtocolDccp, kProtocolUdpLite}) {
       to_pool(chain, pool, interface)
           .ct_bits(NFT_CT_STATE, NF_CT_STATE_BIT(IP_CT_NEW), true)
-          .load_meta(NFT_META_L4PROTO, 0)
-          .equals(0, protocol)
+          .protocol(protocol)
           .load_transport(2, 2, 0)
           .within(0, port_octets(options_.first_port), port_octets(options_.last_port))
           .verdict(NF_DROP)

@@ -78,8 +78,20 @@ std::vector<ChangeResult> NftablesBackend::begin(std::span<const RuleChange> rul
   explain(failure);
 }
 
+void NftablesBackend::clear() try {
+  table_.remove();
+} catch (const std::system_error& failure) {
+  explain(failure);
+}
+
 void NftablesBackend::end() {
-  if (!begun_ || options_.keep_on_stop || !reconciler_.enforces()) return;
+  if (!begun_ || !reconciler_.enforces()) return;
+  if (options_.keep_on_stop) {
+    return spdlog::info(
+        "nftables: table inet {} stays in force: rules until they expire, all other traffic is "
+        "blocked; --remove-rules removes it",
+        options_.table);
+  }
   try {
     table_.remove();
   } catch (const std::exception& failure) {

@@ -39,6 +39,7 @@ class NftablesBackend final : public Backend {
   bool alive() override;
   std::vector<ChangeResult> begin(std::span<const RuleChange> rules) override;
   void apply(std::span<const RuleChange> batch, Client& client) override;
+  void clear() override;
   /// Removes everything that it made from the kernel, unless told to keep it.
   void end() override;
 

@@ -24,7 +24,7 @@ void load_address(Rule& rule, KeySource source, bool internal, const Mask& mask,
                   std::uint32_t reg) {
   const bool ipv4 = mask.version == IpVersion::kIpv4;
   const auto size = address_octets(mask.version);
-  if (source == KeySource::kFromOutside || source == KeySource::kFromInside) {
+  if (in_headers(source)) {
     const bool is_source = internal == (source == KeySource::kFromInside);
     const std::uint32_t offset = ipv4 ? (is_source ? 12 : 16) : (is_source ? 8 : 24);
     rule.load_network(offset, size, reg);
@@ -42,7 +42,7 @@ void load_address(Rule& rule, KeySource source, bool internal, const Mask& mask,
 }
 
 void load_port(Rule& rule, KeySource source, bool internal, std::uint32_t reg) {
-  if (source == KeySource::kFromOutside || source == KeySource::kFromInside) {
+  if (in_headers(source)) {
     const bool is_source = internal == (source == KeySource::kFromInside);
     rule.load_transport(is_source ? 0 : 2, 2, reg);
   } else {
@@ -55,7 +55,6 @@ void load_port(Rule& rule, KeySource source, bool internal, std::uint32_t reg) {
 
 void load_key(Rule& rule, KeySource source, const Mask& mask) {
   static constexpr std::array<std::byte, 2> kPairMask = {std::byte{0xFF}, std::byte{0xFE}};
-  const bool headers = source == KeySource::kFromOutside || source == KeySource::kFromInside;
   std::uint32_t reg = 0;
   for (const Field field : fields_of(mask)) {
     switch (field) {
@@ -63,7 +62,7 @@ void load_key(Rule& rule, KeySource source, const Mask& mask) {
       case Field::kInternalAddress: load_address(rule, source, true, mask, reg); break;
       case Field::kExternalAddress: load_address(rule, source, false, mask, reg); break;
       case Field::kProtocol:
-        if (headers)
+        if (in_headers(source))
           rule.load_meta(NFT_META_L4PROTO, reg);
         else
           rule.load_ct(NFT_CT_PROTOCOL, reg);

@@ -16,6 +16,11 @@ enum class KeySource : std::uint8_t {
   kFlowBegunInside,
 };
 
+/// True if the key is in the packet's own headers.
+constexpr bool in_headers(KeySource source) {
+  return source == KeySource::kFromOutside || source == KeySource::kFromInside;
+}
+
 /// Directions of a flow, as Rule::ct_direction() and Rule::load_ct() take them.
 inline constexpr std::uint8_t kOriginal = 0;
 inline constexpr std::uint8_t kReply = 1;

@@ -113,6 +113,21 @@ Rule& Rule::equals(std::uint32_t reg, std::uint8_t value) {
   return equals(reg, {&octet, 1});
 }
 
+Rule& Rule::ip_version(std::uint8_t family) {
+  return load_meta(NFT_META_NFPROTO, 0).equals(0, family);
+}
+
+Rule& Rule::protocol(std::uint8_t protocol) {
+  return load_meta(NFT_META_L4PROTO, 0).equals(0, protocol);
+}
+
+Rule& Rule::not_protocol(std::uint8_t protocol) {
+  const std::byte octet{protocol};
+  load_meta(NFT_META_L4PROTO, 0);
+  compare(rule_.get(), NFT_CMP_NEQ, 0, {&octet, 1});
+  return *this;
+}
+
 Rule& Rule::interface(std::uint32_t key, const std::string& name) {
   std::array<char, IFNAMSIZ> padded{};
   name.copy(padded.data(), padded.size() - 1);

@@ -28,6 +28,10 @@ class Rule {
 
   Rule& equals(std::uint32_t reg, std::span<const std::byte> octets);
   Rule& equals(std::uint32_t reg, std::uint8_t value);
+  /// The packet is of this IP version (AF_INET or AF_INET6), of this protocol.
+  Rule& ip_version(std::uint8_t family);
+  Rule& protocol(std::uint8_t protocol);
+  Rule& not_protocol(std::uint8_t protocol);
   Rule& interface(std::uint32_t key, const std::string& name);
   /// Register 0 holds `bits` of `key` (state or status), or, with `set` false, none of them.
   Rule& ct_bits(std::uint32_t key, std::uint32_t bits, bool set);

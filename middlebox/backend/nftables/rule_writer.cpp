@@ -27,6 +27,10 @@ using match::Purpose;
 constexpr std::uint32_t kStateEstablished = NF_CT_STATE_BIT(IP_CT_ESTABLISHED);
 constexpr std::uint32_t kStateRelated = NF_CT_STATE_BIT(IP_CT_RELATED);
 
+std::uint8_t icmp_of(IpVersion version) {
+  return version == IpVersion::kIpv4 ? std::uint8_t{IPPROTO_ICMP} : std::uint8_t{IPPROTO_ICMPV6};
+}
+
 /// Writes the rules of all chains: here those that decide which packets pass.
 class RuleWriter {
  public:
@@ -59,8 +63,7 @@ class RuleWriter {
 
   void dispatch(IpVersion version, bool outside, const std::string& chain) {
     rule("forward")
-        .load_meta(NFT_META_NFPROTO, 0)
-        .equals(0, family_of(version))
+        .ip_version(family_of(version))
         .interface(NFT_META_IIFNAME, outside ? options_.external_if : options_.internal_if)
         .interface(NFT_META_OIFNAME, outside ? options_.internal_if : options_.external_if)
         .verdict(NFT_GOTO, name(chain))
@@ -71,25 +74,24 @@ class RuleWriter {
             const std::string& errors_chain) {
     const KeySource source = outside ? KeySource::kFromOutside : KeySource::kFromInside;
     block(version, chain, source, {});
+    const bool withholds_authenticated = options_.allow_outbound && blocks_protocols(version);
     if (options_.allow_outbound && outside) {
-      rule(chain)
-          .ct_direction(kReply)
+      Rule answers = rule(chain);
+      if (withholds_authenticated) answers.not_protocol(IPPROTO_AH);
+      answers.ct_direction(kReply)
           .ct_bits(NFT_CT_STATE, kStateEstablished, true)
           .verdict(NF_ACCEPT)
           .add_to(batch_);
     }
     if (options_.allow_outbound && !outside) {
-      if (blocks_protocols(version)) withhold_authenticated(version, chain, source);
+      if (withholds_authenticated) withhold_authenticated(version, chain, source);
       rule(chain).verdict(NF_ACCEPT).add_to(batch_);
       return;
     }
     if (outside ? options_.nat : !options_.inside_pool.empty()) refuse_untranslated(chain);
     enable(version, outside, chain, source);
-    std::uint8_t icmp = IPPROTO_ICMP;
-    if (version == IpVersion::kIpv6) icmp = IPPROTO_ICMPV6;
     rule(chain)
-        .load_meta(NFT_META_L4PROTO, 0)
-        .equals(0, icmp)
+        .protocol(icmp_of(version))
         .ct_bits(NFT_CT_STATE, kStateRelated, true)
         .verdict(NFT_GOTO, name(errors_chain))
         .add_to(batch_);
@@ -119,14 +121,10 @@ class RuleWriter {
   }
 
   /// An authentication header hides the protocol and ports of a packet: while rules block some, it
-  /// needs a rule that lets it pass.
+  /// needs a rule that lets it pass, also if it answers what began inside before.
   void withhold_authenticated(IpVersion version, const std::string& chain, KeySource source) {
     enable(version, false, chain, source);
-    rule(chain)
-        .load_meta(NFT_META_L4PROTO, 0)
-        .equals(0, IPPROTO_AH)
-        .verdict(otherwise())
-        .add_to(batch_);
+    rule(chain).protocol(IPPROTO_AH).verdict(otherwise()).add_to(batch_);
   }
 
   void enable(IpVersion version, bool outside, const std::string& chain, KeySource source) {
@@ -156,6 +154,7 @@ class RuleWriter {
       constexpr std::array kSourceQuench = {std::byte{4}};
       constexpr std::array kRedirect = {std::byte{5}};
       rule(chain)
+          .protocol(IPPROTO_ICMP)
           .load_transport(0, 1, 0)
           .within(0, kSourceQuench, kRedirect)
           .verdict(otherwise())
@@ -202,7 +201,11 @@ class RuleWriter {
       if (odd && !pairs) break;
       Rule made = rule(chain);
       if (direction) made.ct_direction(*direction);
+      // What the chain has decided already is compared again: nft prints a rule so that it can be
+      // read back only if that rule says itself whose addresses and ports these are.
+      if (!in_headers(source)) made.protocol(icmp_of(mask.version));
       if (pairs) require_parity(made, source, odd);
+      if (in_headers(source) && mask.compares_addresses()) made.ip_version(family_of(mask.version));
       load_key(made, source, mask);
       made.in_set(set_in_kernel(options_, mask)).verdict(verdict).add_to(batch_);
     }

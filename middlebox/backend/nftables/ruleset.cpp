@@ -27,6 +27,9 @@ using match::Field;
 /// Owner and persist; the kernel's header may be older than the kernel.
 constexpr std::uint32_t kClaimFlags = kTableOwned | 4;
 
+/// Loading a claimed table fails while its owner runs, and it goes with the nft that loaded it.
+constexpr const char* kDoNotSave = "; leave it out of what you save, see doc/nftables.md";
+
 struct Hook {
   const char* chain;
   const char* type;
@@ -117,7 +120,8 @@ void Ruleset::add_frame(bool claimed, MessageBuffer& batch) const {
     auto* message = batch.begin_inet(NFT_MSG_NEWTABLE, NLM_F_CREATE);
     put_text(message, NFTA_TABLE_NAME, options_.table);
     if (claimed) mnl_attr_put_u32(message, NFTA_TABLE_FLAGS, htonl(kClaimFlags));
-    const std::string comment = kTableComment;
+    std::string comment = kTableComment;
+    if (claimed) comment += kDoNotSave;
     std::string userdata = {static_cast<char>(NFTNL_UDATA_TABLE_COMMENT),
                             static_cast<char>(comment.size() + 1)};
     userdata += comment + '\0';

@@ -22,7 +22,7 @@
 
 namespace simco::backend::nftables {
 
-/// By which the middlebox knows that a table is its own: the table's comment.
+/// By which the middlebox knows that a table is its own: the table's comment begins with it.
 inline constexpr const char* kTableComment = "made by simco-middlebox";
 
 /// Makes messages. Those of one batch go into one MessageBuffer.

@@ -150,6 +150,7 @@ void Table::remove() {
     const auto generation = committer_.socket().generation();
     const auto found = look();
     if (!found.exists) return;
+    if (options_.own_table) check(found);
     auto& batch = committer_.begin_on(generation);
     if (options_.own_table)
       ruleset_.remove_table(batch);

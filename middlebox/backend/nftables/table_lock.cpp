@@ -9,11 +9,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstddef>
 #include <fstream>
+#include <iterator>
 #include <optional>
 #include <stdexcept>
+#include <string>
 #include <string_view>
 #include <system_error>
 
@@ -80,17 +83,29 @@ std::optional<ucred> listener_of(const Name& name) {
   return told ? std::optional(holder) : std::nullopt;
 }
 
-/// Could the process have a middlebox's table?
+/// Returns how the process's user namespace maps users: the only description of it that others may
+/// read. Without rights, a user can create no namespace with a map like ours.
+std::string user_map_of(const std::string& process) {
+  std::ifstream map("/proc/" + process + "/uid_map");
+  return {std::istreambuf_iterator<char>(map), {}};
+}
+
+/// Returns whether the process could have a middlebox's table. Its rights count in our own user
+/// namespace only: any user has all rights in one of his own. And they must be its user's, not
+/// those of a set-user-ID program that the user has started.
 bool may_be_middlebox(const ucred& holder) {
   if (holder.uid == 0 || holder.uid == ::geteuid()) return true;
-  std::ifstream status("/proc/" + std::to_string(holder.pid) + "/status");
+  const auto process = std::to_string(holder.pid);
+  if (user_map_of(process) != user_map_of("self")) return false;
+  std::ifstream status("/proc/" + process + "/status");
   bool same_user = false;
   bool net_admin = false;
   std::string field;
   while (status >> field) {
     if (field == "Uid:") {
-      uid_t uid = 0;
-      same_user = (status >> uid) && uid == holder.uid;
+      std::array<uid_t, 4> uids{};  // real, effective, saved, of the file system
+      for (auto& uid : uids) status >> uid;
+      same_user = status && std::ranges::count(uids, holder.uid) == 4;
     }
     if (field == "CapEff:") {
       std::uint64_t set = 0;

@@ -323,6 +323,12 @@ class RandomRun {
                                     port(*record.outside),
                                     true};
       EXPECT_TRUE(planner_.elements().translates(flow)) << "rule " << record.pid.value;
+      match::Ends met = flow.ends;
+      met.internal = flow.outside;
+      met.internal_port = flow.outside_port;
+      EXPECT_TRUE(planner_.elements().translates_destination(met, true));
+      met.internal[0] ^= std::byte{0xFF};  // no pool has that address
+      EXPECT_FALSE(planner_.elements().translates_destination(met, true));
       ++translated_;
     }
   }

@@ -14,14 +14,6 @@ using test::pinhole;
 using test::PipelineFixture;
 using test::refusal;
 
-PdrRequest disabling(const PerRequest& request) {
-  PdrRequest result;
-  result.internal = request.internal;
-  result.external = request.external;
-  result.lifetime = {60};
-  return result;
-}
-
 bool adds(const rule::RuleChange& change, std::uint16_t lowest_port) {
   return change.kind == rule::RuleChange::Kind::kAdd &&
          change.after.kind == rule::RuleKind::kEnable && change.after.internal.port >= lowest_port;
@@ -74,7 +66,7 @@ TEST(CommitPipeline, TheRulesThatADisableRuleEndsWaitForNobodyElsesChanges) {
   auto& other = box.agent("other");
   box.enable(greedy, pinhole(1));
   for (std::uint16_t i = 0; i < 20; ++i) box.submit(greedy, wide(1000 + i));
-  const auto disable = box.submit(other, disabling(pinhole(1)));
+  const auto disable = box.submit(other, disabling_one(1));
   box.commit.dispatch();
   while (!other.replies.contains(disable)) {
     ASSERT_TRUE(box.backend.busy());
@@ -123,8 +115,8 @@ TEST(CommitPipeline, ASecondDisableRuleWaitsForTheSameRulesToEnd) {
   auto& agent = box.agent("a");
   auto& other = box.agent("b");
   box.enable(agent, pinhole(1));
-  const auto first = box.submit(agent, disabling(pinhole(1)));
-  const auto second = box.submit(other, disabling(pinhole(1)));
+  const auto first = box.submit(agent, disabling_one(1));
+  const auto second = box.submit(other, disabling_one(1));
   box.commit.dispatch();
   box.backend.finish();  // both disable rules are in force
   EXPECT_FALSE(agent.replies.contains(first));
@@ -142,7 +134,7 @@ TEST(CommitPipeline, ARuleThatADisableRuleHasEndedCannotBeExtended) {
   Slow box;
   auto& agent = box.agent("a");
   const auto pid = box.enable(agent, pinhole(1));
-  box.submit(agent, disabling(pinhole(1)));
+  box.submit(agent, disabling_one(1));
   box.commit.dispatch();
   box.backend.finish();
   box.backend.finish({ChangeResult::kRefused});
@@ -171,7 +163,8 @@ TEST(CommitPipeline, ADisableRuleFromBeforeARestartEndsWhatItHits) {
   record.group = {};
   record.kind = rule::RuleKind::kDisable;
   ASSERT_EQ(box.engine.recover(record, {60}, plan), std::nullopt);
-  box.engine.settle(plan.slot, plan.change, ChangeResult::kDone, box.now());
+  EXPECT_TRUE(box.engine.settle(plan.slot, plan.change, ChangeResult::kDone, box.now()).disabling);
+  EXPECT_TRUE(box.engine.end_disabled(record.pid, 1, box.now()).found_all);
   EXPECT_EQ(box.engine.rule_count(), 2U);
   box.advance(1s);
   EXPECT_EQ(box.engine.rule_count(), 1U);

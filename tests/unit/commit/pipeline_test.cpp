@@ -108,6 +108,29 @@ TEST(CommitPipeline, RulesOfLargeRangesAndPrefixesWeighMore) {
   for (const auto& [tid, reply] : agent.replies) EXPECT_EQ(refusal(reply), std::nullopt);
 }
 
+// A change that many sessions hear of takes longer than others.
+TEST(CommitPipeline, WhatManySessionsHearCountsInTheShareOfABatch) {
+  constexpr std::size_t kSessions = 200;
+  constexpr std::uint16_t kRules = 500;
+  Slow box;
+  std::vector<PipelineFixture::Agent*> sessions;
+  for (std::size_t i = 0; i < kSessions; ++i) sessions.push_back(&box.agent("greedy"));
+  auto& other = box.agent("other");
+  for (std::uint16_t port = 1; port <= kRules; ++port) box.submit(*sessions[0], pinhole(port));
+  const auto late = box.submit(other, pinhole(10'000));
+  box.commit.dispatch();
+  std::size_t heard = 0;
+  for (std::size_t turns = 0; box.backend.busy(); ++turns) {
+    box.backend.finish();
+    std::size_t now = 0;
+    for (const auto* session : sessions) now += session->events.size();
+    EXPECT_LE(now - heard, kBatchWeight * kDeliveriesPerWeight);
+    heard = now;
+    EXPECT_TRUE(turns != 0 || other.replies.contains(late));
+  }
+  EXPECT_EQ(heard, (kSessions - 1) * kRules);
+}
+
 TEST(CommitPipeline, OnlyTheGuiltyOneIsRefused) {
   Slow box;
   auto& agent = box.agent("a");

@@ -26,4 +26,10 @@ inline PerRequest wide(std::uint16_t port) {
   return request;
 }
 
+/// Blocks what pinhole(port) lets through.
+inline PdrRequest disabling_one(std::uint16_t port) {
+  const auto request = test::pinhole(port);
+  return {request.internal, request.external, {60}};
+}
+
 }  // namespace simco::middlebox

@@ -169,7 +169,7 @@ TEST(Options, TheDocumentedExampleIsTaken) {
   EXPECT_EQ(settings->server.listen.addresses, std::vector<std::string>{"192.0.2.1"});
 }
 
-TEST(Options, RulesThatAreKeptStayInTheKernelToo) {
+TEST(Options, RulesStayInTheKernelUnlessToldOtherwise) {
   const auto kept = [](std::vector<const char*> words) {
     for (const char* word : {"--backend", "nftables", "--internal-if", "a", "--external-if", "b"}) {
       words.push_back(word);
@@ -180,12 +180,10 @@ TEST(Options, RulesThatAreKeptStayInTheKernelToo) {
         settings ? dynamic_cast<const NftablesType*>(settings->backend.get()) : nullptr;
     return type != nullptr && type->options().keep_on_stop;
   };
-  const std::string state = testing::TempDir() + "simco-options-state";
-  EXPECT_FALSE(kept({}));
+  EXPECT_TRUE(kept({}));
   EXPECT_TRUE(kept({"--keep-rules"}));
-  EXPECT_TRUE(kept({"--state", state.c_str()}));
-  EXPECT_FALSE(kept({"--state", state.c_str(), "--keep-rules=false"}));
-  const File file("keep-rules = false\nstate = \"" + state + "\"\n");
+  EXPECT_FALSE(kept({"--keep-rules=false"}));
+  const File file("keep-rules = false\n");
   EXPECT_FALSE(kept({"--config", file.path()}));
 }
 

@@ -145,7 +145,8 @@ TEST(OverlapIndex, AgreesWithAllPairsOverARandomRun) {
       }
       const auto confirm = [&](RuleSlot slot) { return overlap(filed.at(slot.value), query); };
       std::vector<RuleSlot> found;
-      index.find_all(query, confirm, found);
+      std::uint32_t budget = 1'000'000;
+      ASSERT_TRUE(index.find_all(query, budget, confirm, found));
       std::set<std::uint32_t> got;
       for (const auto slot : found) {
         ASSERT_TRUE(got.insert(slot.value).second) << "found twice";
@@ -157,6 +158,12 @@ TEST(OverlapIndex, AgreesWithAllPairsOverARandomRun) {
     ASSERT_EQ(index.size(), filed.size());
   }
   EXPECT_GT(hits, 10'000U);
+  std::vector<RuleSlot> found;
+  std::uint32_t budget = 100;
+  Traffic everything;
+  everything.protocol = kProtocolAny;
+  EXPECT_FALSE(index.find_all(everything, budget, [](RuleSlot) { return true; }, found));
+  EXPECT_EQ(budget, 0U);
   for (const auto& [slot, traffic] : filed) index.erase(RuleSlot{slot}, traffic);
   EXPECT_TRUE(index.empty());
 }
