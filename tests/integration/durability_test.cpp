@@ -12,7 +12,6 @@
 
 #include "tests/support/folder.hpp"
 #include "tests/support/router_box.hpp"
-#include "tests/support/sanitizer.hpp"
 #include "tests/support/stream.hpp"
 
 namespace simco::test {
@@ -327,10 +326,8 @@ TEST(OutOfMemory, LeavesTheTableAsItWas) {
   EXPECT_THROW(ask_for_too_much(), boost::system::system_error);
   const auto code = box.program().wait();
   ASSERT_TRUE(code);
-  // A sanitizer ends the program in its own way.
-  if (!kSanitized) {
-    EXPECT_EQ(*code, 1) << box.program().err();
-  }
+  // The loop's exception ends it with 1, one in another thread, or while that is told, by a signal.
+  EXPECT_NE(*code, 0) << box.program().err();
   EXPECT_TRUE(host.gets(peer, {"10.0.0.2", 5004}));
   EXPECT_TRUE(other.misses(peer, {"10.0.0.2", 5005}));
 }
