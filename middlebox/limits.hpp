@@ -65,6 +65,9 @@ inline constexpr std::size_t kTableNameMax = 64;
 inline constexpr std::uint32_t kAuditRateDefault = 100;
 /// Longest time that an orderly stop waits for the last replies to leave.
 inline constexpr std::chrono::seconds kStopTimeout{3};
+/// Longest time that a reader of the metrics waits for the loop to ask the backend; then it gets
+/// what was known.
+inline constexpr std::chrono::milliseconds kRefreshPatience{1000};
 /// Signs of life in each interval of the service manager's watchdog.
 inline constexpr int kBeatsPerInterval = 4;
 /// How often sessions are asked whether they have become too old for the PIDs (policy::IdSequence).

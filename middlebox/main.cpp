@@ -16,10 +16,12 @@
 
 #include "middlebox/backends/table.hpp"
 #include "middlebox/config/options.hpp"
+#include "middlebox/limits.hpp"
 #include "middlebox/observe/log.hpp"
 #include "middlebox/observe/metrics.hpp"
 #include "middlebox/process/privileges.hpp"
 #include "middlebox/process/service_manager.hpp"
+#include "middlebox/serve/loop_call.hpp"
 #include "middlebox/serve/server.hpp"
 #include "middlebox/store/make_store.hpp"
 
@@ -84,13 +86,19 @@ int run(middlebox::Settings& settings, int argc, char** argv) {
     backend->clear();
     return 0;
   }
+  std::optional<middlebox::LoopCall> count_drops;  // for the threads of the metrics
   std::optional<middlebox::Metrics> metrics;
   if (!settings.metrics.empty()) metrics.emplace();
   const auto store = make_store(settings);
   middlebox::Server server(io, settings.server, *backend, metrics ? &*metrics : nullptr,
                            store.get());
   if (metrics) {
-    middlebox::run_without_privileges([&] { metrics->serve(settings.metrics); });
+    count_drops.emplace(io, [&] {
+      if (const auto dropped = backend->dropped()) metrics->set(*dropped);
+    });
+    middlebox::run_without_privileges([&] {
+      metrics->serve(settings.metrics, [&] { count_drops->call(middlebox::kRefreshPatience); });
+    });
     spdlog::info("serving metrics at http://{}/metrics", settings.metrics);
   }
   // Nothing else can fail: replace the kernel's table.

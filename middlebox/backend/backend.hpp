@@ -2,10 +2,12 @@
 // the middlebox.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "middlebox/rule/dropped_packets.hpp"
 #include "middlebox/rule/rule_change.hpp"
 #include "simco/wire/attributes.hpp"
 
@@ -47,6 +49,9 @@ class Backend {
   virtual Capabilities capabilities() const = 0;
   /// Makes sure that it can reach what enforces the rules, by asking it: false if it cannot.
   virtual bool alive() { return true; }
+  /// Returns how many packets have been dropped since begin(): nothing if it drops none, or cannot
+  /// say at the moment. Takes some microseconds.
+  virtual std::optional<rule::DroppedPackets> dropped() { return std::nullopt; }
   /// Begins to enforce: `rules`, all to be added, in place of what a previous process left
   /// behind, so that traffic which they let pass before and after sees no gap. One result for each.
   /// To be called once, before apply(). Throws std::runtime_error with a sentence that says what to

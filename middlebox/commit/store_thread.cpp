@@ -2,27 +2,12 @@
 
 #include <pthread.h>
 #include <signal.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
-#include <system_error>
 #include <utility>
 
 namespace simco::middlebox {
-namespace {
-
-int make_event() {
-  const int descriptor = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (descriptor < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
-  return descriptor;
-}
-
-}  // namespace
-
 StoreThread::StoreThread(boost::asio::io_context& io, store::Store& store)
-    : store_(store), event_(io, make_event()) {
-  wait();
-}
+    : store_(store), event_(io, [this] { collect(); }) {}
 
 void StoreThread::launch() {
   // Signals are the loop's.
@@ -69,24 +54,11 @@ void StoreThread::run() {
     }
     lock.lock();
     finished_.push_back(std::move(job));
-    const std::uint64_t one = 1;
-    // Cannot fail: the counter is far from its end.
-    [[maybe_unused]] const auto written = ::write(event_.native_handle(), &one, sizeof one);
+    event_.ring();
   }
 }
 
-void StoreThread::wait() {
-  event_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
-                    [this](const boost::system::error_code& error) {
-                      if (error) return;
-                      collect();
-                      wait();
-                    });
-}
-
 void StoreThread::collect() {
-  std::uint64_t count = 0;
-  [[maybe_unused]] const auto read = ::read(event_.native_handle(), &count, sizeof count);
   std::deque<Job> finished;
   {
     const std::lock_guard lock(mutex_);

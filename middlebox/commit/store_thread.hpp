@@ -2,7 +2,6 @@
 #pragma once
 
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/posix/stream_descriptor.hpp>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -12,6 +11,7 @@
 #include <thread>
 
 #include "middlebox/commit/journal.hpp"
+#include "middlebox/commit/loop_event.hpp"
 #include "middlebox/store/store.hpp"
 
 namespace simco::middlebox {
@@ -39,12 +39,10 @@ class StoreThread final : public Journal::Writer {
 
   void launch();
   void run();
-  void wait();
   void collect();
 
   store::Store& store_;
-  /// The loop has no locks of its own: an eventfd tells it that jobs are done.
-  boost::asio::posix::stream_descriptor event_;
+  LoopEvent event_;  ///< jobs are done
   std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<Job> queued_;

@@ -3,6 +3,7 @@
 #include "middlebox/observe/metrics.hpp"
 
 #include <fmt/format.h>
+#include <prometheus/collectable.h>
 #include <prometheus/counter.h>
 #include <prometheus/exposer.h>
 #include <prometheus/gauge.h>
@@ -41,7 +42,25 @@ const Histogram::BucketBoundaries kSeconds = {1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5
                                               5e-2, 0.1,  0.2,  0.5,  1};
 const Histogram::BucketBoundaries kBatch = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};
 
+constexpr std::array<const char*, rule::kDropReasons> kDropNames = {"no-rule", "disable-rule",
+                                                                    "forged-source", "no-binding"};
+
 std::size_t index(auto value) { return static_cast<std::size_t>(value); }
+
+/// Reads a registry, after something else has been done.
+class Refreshed final : public prometheus::Collectable {
+ public:
+  Refreshed(std::shared_ptr<prometheus::Registry> registry, std::function<void()> refresh)
+      : registry_(std::move(registry)), refresh_(std::move(refresh)) {}
+  std::vector<prometheus::MetricFamily> Collect() const override {
+    if (refresh_) refresh_();
+    return registry_->Collect();
+  }
+
+ private:
+  std::shared_ptr<prometheus::Registry> registry_;
+  std::function<void()> refresh_;
+};
 
 }  // namespace
 
@@ -81,6 +100,8 @@ struct Metrics::Figures {
   /// Made when first needed.
   std::array<std::array<Counter*, kReplies>, policy::kTransactions> replies{};
   std::array<Counter*, kReplies> refusals{};
+  rule::DroppedPackets dropped;  ///< as it was when it was last known
+  std::shared_ptr<Refreshed> refreshed;
   std::unique_ptr<prometheus::Exposer> exposer;
 
   Figures() {
@@ -137,10 +158,11 @@ struct Metrics::Figures {
 Metrics::Metrics() : figures_(std::make_unique<Figures>()) {}
 Metrics::~Metrics() = default;
 
-void Metrics::serve(const std::string& endpoint) {
+void Metrics::serve(const std::string& endpoint, std::function<void()> refresh) {
   try {
+    figures_->refreshed = std::make_shared<Refreshed>(figures_->registry, std::move(refresh));
     figures_->exposer = std::make_unique<prometheus::Exposer>(endpoint);
-    figures_->exposer->RegisterCollectable(figures_->registry);
+    figures_->exposer->RegisterCollectable(figures_->refreshed);
   } catch (const std::exception& failure) {
     throw std::runtime_error("cannot serve metrics at " + endpoint + ": " + failure.what());
   }
@@ -156,6 +178,23 @@ void Metrics::set(const Levels& levels) {
     figures_->pool_used[i]->Set(pool.addresses_in_use);
     figures_->pool_ports[i]->Set(static_cast<double>(pool.ports_in_use));
   }
+}
+
+void Metrics::set(const rule::DroppedPackets& dropped) {
+  auto& family = prometheus::BuildCounter()
+                     .Name("simco_dropped_packets_total")
+                     .Help("Packets that the backend has dropped, by direction and reason.")
+                     .Register(*figures_->registry);
+  const auto count = [&](const char* direction, const rule::DropCounts& now,
+                         rule::DropCounts& before) {
+    for (std::size_t i = 0; i < now.size(); ++i) {
+      family.Add({{"direction", direction}, {"reason", kDropNames[i]}})
+          .Increment(static_cast<double>(now[i] - before[i]));
+    }
+    before = now;
+  };
+  count("inbound", dropped.inbound, figures_->dropped.inbound);
+  count("outbound", dropped.outbound, figures_->dropped.outbound);
 }
 
 void Metrics::session_opened() { figures_->sessions_opened.Increment(); }

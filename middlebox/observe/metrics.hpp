@@ -6,12 +6,14 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "middlebox/policy/authorization.hpp"
 #include "middlebox/policy/nat.hpp"
+#include "middlebox/rule/dropped_packets.hpp"
 #include "middlebox/rule/rule_change.hpp"
 #include "simco/wire/messages.hpp"
 
@@ -37,8 +39,9 @@ class Metrics {
   ~Metrics();
 
   /// Serves the metrics at http://ADDRESS:PORT/metrics from threads of its own, which have the
-  /// caller's privileges. Throws std::runtime_error with a sentence on failure.
-  void serve(const std::string& endpoint);
+  /// caller's privileges. They call `refresh`, if it is not empty, before they read the metrics.
+  /// Throws std::runtime_error with a sentence on failure.
+  void serve(const std::string& endpoint, std::function<void()> refresh = {});
 
   /// Values of the gauges; must be set whenever they may have changed.
   struct Levels {
@@ -48,6 +51,9 @@ class Metrics {
     policy::NatTable::Usage nat;
   };
   void set(const Levels& levels);
+
+  /// What the backend has dropped so far.
+  void set(const rule::DroppedPackets& dropped);
 
   void session_opened();
   void session_refused(NegativeReplyCode code);

@@ -1,16 +1,23 @@
 // Metrics are read by threads of their own while the loop counts.
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <boost/asio/io_context.hpp>
 #include <string>
 #include <thread>
+#include <vector>
 
+#include "middlebox/serve/loop_call.hpp"
 #include "tests/support/figures.hpp"
 #include "tests/support/http.hpp"
+#include "tests/support/patience.hpp"
 #include "tests/support/port.hpp"
 #include "tests/support/server_thread.hpp"
 
 namespace simco::test {
 namespace {
+
+using namespace std::chrono_literals;
 
 TEST(MetricsThreads, ReadWhileTheLoopCounts) {
   const auto port = free_port();
@@ -32,6 +39,31 @@ TEST(MetricsThreads, ReadWhileTheLoopCounts) {
   EXPECT_NE(
       http_get(port, "/metrics").find("simco_transactions_total{reply=\"ok\",type=\"PER\"} 200\n"),
       std::string::npos);
+}
+
+TEST(LoopCall, TheLoopDoesItForAllWhoWait) {
+  boost::asio::io_context io(BOOST_ASIO_CONCURRENCY_HINT_UNSAFE);
+  std::thread::id worker;
+  middlebox::LoopCall loop(io, [&] { worker = std::this_thread::get_id(); });
+  constexpr int kReaders = 4;
+  std::atomic<int> served = 0;
+  std::vector<std::thread> readers;
+  for (int i = 0; i < kReaders; ++i) {
+    readers.emplace_back([&] { served += loop.call(kPatience) ? 1 : 0; });
+  }
+  while (served < kReaders) io.run_one_for(1ms);
+  for (auto& reader : readers) reader.join();
+  EXPECT_EQ(worker, std::this_thread::get_id());
+}
+
+TEST(LoopCall, ALoopThatIsBusyKeepsNobodyWaiting) {
+  boost::asio::io_context io(BOOST_ASIO_CONCURRENCY_HINT_UNSAFE);
+  bool worked = false;
+  middlebox::LoopCall loop(io, [&] { worked = true; });
+  bool served = true;
+  std::thread([&] { served = loop.call(1ms); }).join();
+  EXPECT_FALSE(served);
+  EXPECT_FALSE(worked);
 }
 
 }  // namespace

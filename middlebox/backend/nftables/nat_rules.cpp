@@ -11,6 +11,7 @@
 #include <string>
 
 #include "middlebox/backend/match/key_layout.hpp"
+#include "middlebox/backend/nftables/drop_counters.hpp"
 #include "middlebox/backend/nftables/packet_key.hpp"
 
 namespace simco::backend::nftables {
@@ -54,12 +55,15 @@ class NatRuleWriter {
   /// such a packet let in, or sent on, the kernel would go on taking its flow for one that is not
   /// to be translated when the port is bound.
   void guard(const Pool& pool, const std::string& interface) {
+    const bool inbound = interface == options_.external_if;
+    const auto counter = drop_counter(options_, inbound, DropReason::kNoBinding);
     for (const char* chain : {"input", "forward"}) {
-      if (options_.own_table) keep_out(pool, interface, chain);
+      if (options_.own_table) keep_out(pool, interface, chain, counter);
     }
     // A pool that is routed to the router, whose own route to it leads back.
     to_pool("forward", pool, interface)
         .interface(NFT_META_OIFNAME, interface)
+        .count(counter)
         .verdict(NF_DROP)
         .add_to(batch_);
   }
@@ -81,7 +85,8 @@ class NatRuleWriter {
     return made;
   }
 
-  void keep_out(const Pool& pool, const std::string& interface, const std::string& chain) {
+  void keep_out(const Pool& pool, const std::string& interface, const std::string& chain,
+                const std::string& counter) {
     for (const std::uint8_t protocol :
          {kProtocolTcp, kProtocolUdp, kProtocolSctp, kProtocolDccp, kProtocolUdpLite}) {
       to_pool(chain, pool, interface)
@@ -89,6 +94,7 @@ class NatRuleWriter {
           .protocol(protocol)
           .load_transport(2, 2, 0)
           .within(0, port_octets(options_.first_port), port_octets(options_.last_port))
+          .count(counter)
           .verdict(NF_DROP)
           .add_to(batch_);
     }

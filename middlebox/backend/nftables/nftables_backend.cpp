@@ -8,6 +8,8 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "middlebox/backend/nftables/drop_counters.hpp"
+
 namespace simco::backend::nftables {
 namespace {
 
@@ -59,6 +61,7 @@ NftablesBackend::NftablesBackend(boost::asio::io_context& io, const Options& opt
       table_(options_, committer_, planner_.elements()),
       conntrack_(io, options_, planner_.elements()),
       reconciler_(io, options_, planner_, committer_, table_, [this] {
+        dropped_before_ = dropped_;  // the new table counts from 0
         if (options_.nat) conntrack_.forget_untranslated();
       }) {
 } catch (const std::system_error& failure) {
@@ -78,9 +81,7 @@ std::vector<ChangeResult> NftablesBackend::begin(std::span<const RuleChange> rul
   explain(failure);
 }
 
-void NftablesBackend::clear() try {
-  table_.remove();
-} catch (const std::system_error& failure) {
+void NftablesBackend::clear() try { table_.remove(); } catch (const std::system_error& failure) {
   explain(failure);
 }
 
@@ -106,6 +107,19 @@ bool NftablesBackend::alive() {
   } catch (const std::system_error& failure) {
     spdlog::error("nftables: the kernel does not answer: {}", failure.what());
     return false;
+  }
+}
+
+std::optional<rule::DroppedPackets> NftablesBackend::dropped() {
+  try {
+    const auto counted = read_drop_counters(options_, committer_.socket());
+    if (!counted) return std::nullopt;
+    dropped_ = dropped_before_;
+    dropped_ += *counted;
+    return dropped_;
+  } catch (const std::system_error& failure) {
+    spdlog::error("nftables: {}", failure.what());
+    return std::nullopt;
   }
 }
 

@@ -10,6 +10,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -40,6 +41,7 @@ class NftablesBackend final : public Backend {
   std::vector<ChangeResult> begin(std::span<const RuleChange> rules) override;
   void apply(std::span<const RuleChange> batch, Client& client) override;
   void clear() override;
+  std::optional<rule::DroppedPackets> dropped() override;
   /// Removes everything that it made from the kernel, unless told to keep it.
   void end() override;
 
@@ -60,6 +62,8 @@ class NftablesBackend final : public Backend {
   Conntrack conntrack_;
   Reconciler reconciler_;
   bool begun_ = false;
+  rule::DroppedPackets dropped_;         ///< when we last asked
+  rule::DroppedPackets dropped_before_;  ///< by then, by tables that others have removed
 };
 
 }  // namespace simco::backend::nftables

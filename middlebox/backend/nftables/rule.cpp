@@ -188,6 +188,13 @@ Rule& Rule::translate(std::uint32_t type, std::uint32_t family, std::uint32_t po
   return *this;
 }
 
+Rule& Rule::count(const std::string& counter) {
+  auto* object = add(rule_.get(), "objref");
+  nftnl_expr_set_u32(object, NFTNL_EXPR_OBJREF_IMM_TYPE, NFT_OBJECT_COUNTER);
+  nftnl_expr_set_str(object, NFTNL_EXPR_OBJREF_IMM_NAME, counter.c_str());
+  return *this;
+}
+
 Rule& Rule::verdict(int code, const std::string& chain) {
   auto* immediate = add(rule_.get(), "immediate");
   nftnl_expr_set_u32(immediate, NFTNL_EXPR_IMM_DREG, NFT_REG_VERDICT);

@@ -47,6 +47,8 @@ class Rule {
   Rule& map(const std::string& map);
   /// Translates to the address in register 0 and, unless `port_reg` is 0, the port there.
   Rule& translate(std::uint32_t type, std::uint32_t family, std::uint32_t port_reg);
+  /// Counts the packet in the table's counter object of that name.
+  Rule& count(const std::string& counter);
   Rule& verdict(int code, const std::string& chain = {});
 
   void add_to(MessageBuffer& batch);

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "middlebox/backend/match/key_layout.hpp"
+#include "middlebox/backend/nftables/drop_counters.hpp"
 #include "middlebox/backend/nftables/nat_rules.hpp"
 #include "middlebox/backend/nftables/packet_key.hpp"
 #include "middlebox/backend/nftables/rule.hpp"
@@ -30,6 +31,12 @@ constexpr std::uint32_t kStateRelated = NF_CT_STATE_BIT(IP_CT_RELATED);
 std::uint8_t icmp_of(IpVersion version) {
   return version == IpVersion::kIpv4 ? std::uint8_t{IPPROTO_ICMP} : std::uint8_t{IPPROTO_ICMPV6};
 }
+
+/// What becomes of a packet that a rule is for.
+struct Fate {
+  int verdict;
+  std::string counter;  ///< that counts it, if any
+};
 
 /// Writes the rules of all chains: here those that decide which packets pass.
 class RuleWriter {
@@ -58,8 +65,17 @@ class RuleWriter {
  private:
   std::string name(const std::string& chain) const { return name_in_kernel(options_, chain); }
   Rule rule(const std::string& chain) const { return {options_.table, name(chain)}; }
-  /// What happens to a packet that no rule lets pass.
-  int otherwise() const { return options_.own_table ? int{NF_DROP} : int{NFT_RETURN}; }
+  Fate dropped(bool outside, DropReason reason) const {
+    return {NF_DROP, drop_counter(options_, outside, reason)};
+  }
+  /// What happens to a packet that no rule lets pass: the site's chains may decide otherwise.
+  Fate otherwise(bool outside, DropReason reason = DropReason::kNoRule) const {
+    return options_.own_table ? dropped(outside, reason) : Fate{NFT_RETURN, {}};
+  }
+  void finish(Rule rule, const Fate& fate) const {
+    if (!fate.counter.empty()) rule.count(fate.counter);
+    rule.verdict(fate.verdict).add_to(batch_);
+  }
 
   void dispatch(IpVersion version, bool outside, const std::string& chain) {
     rule("forward")
@@ -73,7 +89,7 @@ class RuleWriter {
   void from(IpVersion version, bool outside, const std::string& chain,
             const std::string& errors_chain) {
     const KeySource source = outside ? KeySource::kFromOutside : KeySource::kFromInside;
-    block(version, chain, source, {});
+    block(version, outside, chain, source, {});
     const bool withholds_authenticated = options_.allow_outbound && blocks_protocols(version);
     if (options_.allow_outbound && outside) {
       Rule answers = rule(chain);
@@ -88,30 +104,27 @@ class RuleWriter {
       rule(chain).verdict(NF_ACCEPT).add_to(batch_);
       return;
     }
-    if (outside ? options_.nat : !options_.inside_pool.empty()) refuse_untranslated(chain);
+    if (outside ? options_.nat : !options_.inside_pool.empty()) refuse_untranslated(outside, chain);
     enable(version, outside, chain, source);
     rule(chain)
         .protocol(icmp_of(version))
         .ct_bits(NFT_CT_STATE, kStateRelated, true)
         .verdict(NFT_GOTO, name(errors_chain))
         .add_to(batch_);
-    rule(chain).verdict(otherwise()).add_to(batch_);
+    finish(rule(chain), otherwise(outside));
   }
 
   /// Blocks packets from outside to the real address of an internal host and, on a twice NAT, from
   /// inside to that of an external one: the kernel would not translate the rest of that flow
   /// either.
-  void refuse_untranslated(const std::string& chain) {
-    rule(chain)
-        .ct_direction(kOriginal)
-        .ct_bits(NFT_CT_STATUS, IPS_DST_NAT, false)
-        .verdict(otherwise())
-        .add_to(batch_);
-    rule(chain)
-        .ct_direction(kReply)
-        .ct_bits(NFT_CT_STATUS, IPS_SRC_NAT, false)
-        .verdict(otherwise())
-        .add_to(batch_);
+  void refuse_untranslated(bool outside, const std::string& chain) {
+    const Fate fate = otherwise(outside, DropReason::kNoBinding);
+    Rule original = rule(chain);
+    original.ct_direction(kOriginal).ct_bits(NFT_CT_STATUS, IPS_DST_NAT, false);
+    finish(std::move(original), fate);
+    Rule reply = rule(chain);
+    reply.ct_direction(kReply).ct_bits(NFT_CT_STATUS, IPS_SRC_NAT, false);
+    finish(std::move(reply), fate);
   }
 
   bool blocks_protocols(IpVersion version) const {
@@ -124,7 +137,9 @@ class RuleWriter {
   /// needs a rule that lets it pass, also if it answers what began inside before.
   void withhold_authenticated(IpVersion version, const std::string& chain, KeySource source) {
     enable(version, false, chain, source);
-    rule(chain).protocol(IPPROTO_AH).verdict(otherwise()).add_to(batch_);
+    Rule authenticated = rule(chain);
+    authenticated.protocol(IPPROTO_AH);
+    finish(std::move(authenticated), otherwise(false));
   }
 
   void enable(IpVersion version, bool outside, const std::string& chain, KeySource source) {
@@ -134,15 +149,17 @@ class RuleWriter {
       if (mask.purpose != Purpose::kEnable || mask.version != version) continue;
       // A rule for many external hosts is not for internal ones: their addresses are forged.
       if (!sources_checked && mask.external_bits < address_bits(version)) {
-        rule(chain).unroutable_source().verdict(otherwise()).add_to(batch_);
+        Rule forged = rule(chain);
+        forged.unroutable_source();
+        finish(std::move(forged), otherwise(outside, DropReason::kForgedSource));
         sources_checked = true;
       }
       if (mask.direction == FlowDirection::kBoth || mask.direction == packets) {
-        look_up(mask, chain, source, NF_ACCEPT, {});
+        look_up(mask, chain, source, kAccepted, {});
       } else if (mask.direction == FlowDirection::kInboundConnection) {
-        look_up(mask, chain, source, NF_ACCEPT, outside ? kOriginal : kReply);
+        look_up(mask, chain, source, kAccepted, outside ? kOriginal : kReply);
       } else if (mask.direction == FlowDirection::kOutboundConnection) {
-        look_up(mask, chain, source, NF_ACCEPT, outside ? kReply : kOriginal);
+        look_up(mask, chain, source, kAccepted, outside ? kReply : kOriginal);
       }
     }
   }
@@ -153,19 +170,17 @@ class RuleWriter {
     if (version == IpVersion::kIpv4) {
       constexpr std::array kSourceQuench = {std::byte{4}};
       constexpr std::array kRedirect = {std::byte{5}};
-      rule(chain)
-          .protocol(IPPROTO_ICMP)
-          .load_transport(0, 1, 0)
-          .within(0, kSourceQuench, kRedirect)
-          .verdict(otherwise())
-          .add_to(batch_);
+      Rule no_error = rule(chain);
+      no_error.protocol(IPPROTO_ICMP).load_transport(0, 1, 0).within(0, kSourceQuench, kRedirect);
+      finish(std::move(no_error), otherwise(outside));
     }
     // Where an error comes from and who began the flow say which way the error travels.
     const auto direction = [outside](KeySource source) {
       return (source == KeySource::kFlowBegunOutside) == outside ? kOriginal : kReply;
     };
     constexpr std::array kSources = {KeySource::kFlowBegunOutside, KeySource::kFlowBegunInside};
-    for (const KeySource source : kSources) block(version, chain, source, direction(source));
+    for (const KeySource source : kSources)
+      block(version, outside, chain, source, direction(source));
     if (options_.allow_outbound && outside) {
       rule(chain).ct_direction(kReply).verdict(NF_ACCEPT).add_to(batch_);
     }
@@ -180,21 +195,22 @@ class RuleWriter {
         const bool one_way = mask.direction == packets && begun_outside != outside;
         if (mask.direction != FlowDirection::kBoth && mask.direction != connections && !one_way)
           continue;
-        look_up(mask, chain, source, NF_ACCEPT, direction(source));
+        look_up(mask, chain, source, kAccepted, direction(source));
       }
     }
-    rule(chain).verdict(otherwise()).add_to(batch_);
+    finish(rule(chain), otherwise(outside));
   }
 
-  void block(IpVersion version, const std::string& chain, KeySource source,
+  void block(IpVersion version, bool outside, const std::string& chain, KeySource source,
              std::optional<std::uint8_t> direction) {
+    const Fate blocked = dropped(outside, DropReason::kDisableRule);
     for (const auto& mask : masks_) {
       if (mask.purpose != Purpose::kDisable || mask.version != version) continue;
-      look_up(mask, chain, source, NF_DROP, direction);
+      look_up(mask, chain, source, blocked, direction);
     }
   }
 
-  void look_up(const Mask& mask, const std::string& chain, KeySource source, int verdict,
+  void look_up(const Mask& mask, const std::string& chain, KeySource source, const Fate& fate,
                std::optional<std::uint8_t> direction) {
     const bool pairs = mask.internal_port_bits == 15 && mask.external_port_bits == 15;
     for (const bool odd : {false, true}) {
@@ -207,10 +223,12 @@ class RuleWriter {
       if (pairs) require_parity(made, source, odd);
       if (in_headers(source) && mask.compares_addresses()) made.ip_version(family_of(mask.version));
       load_key(made, source, mask);
-      made.in_set(set_in_kernel(options_, mask)).verdict(verdict).add_to(batch_);
+      made.in_set(set_in_kernel(options_, mask));
+      finish(std::move(made), fate);
     }
   }
 
+  static inline const Fate kAccepted{NF_ACCEPT, {}};
   const Options& options_;
   std::vector<Mask> masks_;
   MessageBuffer& batch_;

@@ -14,6 +14,7 @@
 #include <span>
 
 #include "middlebox/backend/match/key_layout.hpp"
+#include "middlebox/backend/nftables/drop_counters.hpp"
 #include "middlebox/backend/nftables/rule.hpp"
 #include "middlebox/backend/nftables/rule_writer.hpp"
 
@@ -134,6 +135,7 @@ void Ruleset::add_frame(bool claimed, MessageBuffer& batch) const {
   }
   for (const char* inner : kInner)
     add_chain(options_, name_in_kernel(options_, inner), nullptr, batch);
+  add_drop_counters(options_, batch);
 }
 
 void Ruleset::add_set(const Mask& mask, MessageBuffer& batch) const {
@@ -250,6 +252,7 @@ void Ruleset::clear_site_table(const TableState& state, MessageBuffer& batch) co
     put_text(message, NFTA_SET_NAME, set);
     batch.end();
   }
+  remove_drop_counters(options_, batch);
 }
 
 }  // namespace simco::backend::nftables

@@ -30,8 +30,8 @@ class Ruleset {
  public:
   explicit Ruleset(const Options& options) : options_(options) {}
 
-  /// The table if it is ours, and all chains, empty. A claimed table belongs to the socket that
-  /// the batch is sent by.
+  /// The table if it is ours, all chains, empty, and the counters. A claimed table belongs to the
+  /// socket that the batch is sent by.
   void add_frame(bool claimed, MessageBuffer& batch) const;
   // Batches that do nothing, if the kernel can do what they try:
   void try_to_claim(MessageBuffer& batch) const;
