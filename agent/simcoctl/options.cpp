@@ -6,20 +6,14 @@
 
 #include <CLI/CLI.hpp>
 
-#include "agent/credentials.hpp"
-#include "simco/cli/transport_arguments.hpp"
+#include "agent/agent_arguments.hpp"
 #include "simco/wire/tuple_text.hpp"
 
 namespace simco::ctl {
 namespace {
 
 struct Raw {
-  cli::TransportArguments transport;
-  std::string connect = "127.0.0.1:7626";
-  std::string name;
-  std::string secret_file;
-  std::string middlebox_secret_file;
-  double timeout_s = 10;
+  agent::AgentArguments agent{"connect", 10};
   bool json = false;
 
   std::string internal;
@@ -60,18 +54,7 @@ struct Commands {
 };
 
 void declare_globals(CLI::App& app, Raw& raw) {
-  app.add_option("--connect", raw.connect, "Middlebox to connect to: HOST[,HOST...][:PORT]")
-      ->capture_default_str();
-  raw.transport.declare(app, cli::Role::kAgent);
-  raw.transport.declare_tls(app);
-  app.add_option("--name", raw.name,
-                 "Name of this agent, if the middlebox requires authentication");
-  app.add_option("--secret-file", raw.secret_file, "File with this agent's secret");
-  app.add_option("--middlebox-secret-file", raw.middlebox_secret_file,
-                 "File with the middlebox's secret; the middlebox must then authenticate, too");
-  app.add_option("--timeout", raw.timeout_s, "Maximum time to wait for a reply, seconds")
-      ->check(CLI::Range(0.01, 86'400.0))
-      ->capture_default_str();
+  raw.agent.declare(app);
   app.add_flag("--json", raw.json, "Print JSON");
   app.set_version_flag("--version", "simcoctl " SIMCO_VERSION);
   app.require_subcommand(1);
@@ -168,25 +151,8 @@ Commands declare(CLI::App& app, Raw& raw) {
 using Fault = std::optional<std::string>;
 
 Fault set_globals(Raw& raw, Options& options) {
-  const auto target = net::parse_host_port(raw.connect, kSimcoPort);
-  if (!target) return "--connect: " + target.error();
-  options.target = *target;
   options.json = raw.json;
-  if (const auto fault = raw.transport.fault()) return fault;
-  options.agent.transport = raw.transport.options();
-  options.agent.timeout =
-      std::chrono::milliseconds(static_cast<std::int64_t>(raw.timeout_s * 1000));
-  if (!raw.name.empty() || !raw.secret_file.empty()) {
-    auto credentials = agent::read_credentials(raw.name, raw.secret_file);
-    if (!credentials) return credentials.error();
-    options.agent.credentials = std::move(*credentials);
-  }
-  if (!raw.middlebox_secret_file.empty()) {
-    auto secret = agent::read_secret_file(raw.middlebox_secret_file);
-    if (!secret) return secret.error();
-    options.agent.middlebox_secret = std::move(*secret);
-  }
-  return std::nullopt;
+  return raw.agent.read(options.target, options.agent);
 }
 
 /// Sets `protocol` to the one given, or to kProtocolAny.

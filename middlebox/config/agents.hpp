@@ -4,8 +4,8 @@
 #include <expected>
 #include <string>
 
-#include "middlebox/config/toml.hpp"
 #include "middlebox/policy/authorization.hpp"
+#include "simco/cli/toml.hpp"
 
 namespace simco::middlebox {
 

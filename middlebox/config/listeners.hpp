@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "middlebox/config/toml.hpp"
 #include "middlebox/serve/listener_settings.hpp"
+#include "simco/cli/toml.hpp"
 
 namespace simco::middlebox {
 

@@ -6,17 +6,15 @@
 
 #include <CLI/CLI.hpp>
 #include <boost/asio/ip/address.hpp>
-#include <fstream>
 #include <map>
 #include <memory>
-#include <sstream>
 
 #include "middlebox/config/agents.hpp"
 #include "middlebox/config/listeners.hpp"
 #include "middlebox/config/nat_options.hpp"
-#include "middlebox/config/toml.hpp"
 #include "middlebox/limits.hpp"
 #include "middlebox/store/make_store.hpp"
+#include "simco/cli/config_file.hpp"
 #include "simco/cli/transport_arguments.hpp"
 #include "simco/net/transport_type.hpp"
 
@@ -137,24 +135,6 @@ void declare(CLI::App& app, Raw& raw) {
   app.set_version_flag("--version", "simco-middlebox " SIMCO_VERSION);
 }
 
-/// Returns a TOML value in the form of the command line.
-std::optional<std::string> as_text(const toml::node& node) {
-  if (const auto* text = node.as_string()) return text->get();
-  if (const auto* number = node.as_integer()) return std::to_string(number->get());
-  if (const auto* number = node.as_floating_point()) return fmt::format("{}", number->get());
-  if (const auto* flag = node.as_boolean()) return flag->get() ? "true" : "false";
-  if (const auto* list = node.as_array()) {
-    std::string joined;
-    for (const auto& item : *list) {
-      const auto text = item.is_array() ? std::nullopt : as_text(item);
-      if (!text) return std::nullopt;
-      joined += (joined.empty() ? "" : ",") + *text;
-    }
-    return joined;
-  }
-  return std::nullopt;
-}
-
 /// The parts of a configuration file that are not options.
 struct FileParts {
   Agents agents;
@@ -165,43 +145,27 @@ struct FileParts {
 std::optional<std::string> read_file(const std::string& path, const CLI::App& app,
                                      BackendTable backends, std::vector<std::string>& words,
                                      FileParts& parts) {
-  std::ifstream stream(path);
-  std::stringstream text;
-  if (!stream || !(text << stream.rdbuf())) return "cannot read configuration file " + path;
-  const auto parsed = toml::parse(text.str(), path);
-  if (!parsed) {
-    return fmt::format("{}:{}: {}", path, parsed.error().source().begin.line,
-                       std::string(parsed.error().description()));
-  }
-  for (const auto& [key, node] : parsed.table()) {
-    const std::string name(key.str());
-    if (is_agents_key(name) || is_listeners_key(name)) continue;
-    const auto line = node.source().begin.line;
-    const auto* option = app.get_option_no_throw("--" + name);
-    if (option == nullptr || name == "config" || name == "help" || name == "version" ||
-        name == "check") {
-      return fmt::format("{}:{}: unknown option '{}'", path, line, name);
-    }
-    const auto value = as_text(node);
-    if (!value)
-      return fmt::format("{}:{}: '{}' must be a string, number, true, false or a list of these",
-                         path, line, name);
-    if (option->count() != 0) continue;  // the command line wins
+  const auto is_own_key = [](std::string_view key) {
+    return is_agents_key(key) || is_listeners_key(key);
+  };
+  const auto check = [backends](const std::string& word) -> std::optional<std::string> {
     CLI::App probe;
     Raw scratch(backends);
     declare(probe, scratch);
-    const std::string word = "--" + name + "=" + *value;
     try {
       probe.parse(std::vector<std::string>{word});
     } catch (const CLI::Error& error) {
-      return fmt::format("{}:{}: {}", path, line, error.what());
+      return error.what();
     }
-    words.push_back(word);
-  }
-  auto read = read_agents(parsed.table(), path);
+    return std::nullopt;
+  };
+  auto file = cli::read_config_file(path, app, {is_own_key, check});
+  if (!file) return file.error();
+  words.insert(words.end(), file->words.begin(), file->words.end());
+  auto read = read_agents(file->table, path);
   if (!read) return read.error();
   parts.agents = std::move(*read);
-  parts.table = parsed.table();
+  parts.table = std::move(file->table);
   return std::nullopt;
 }
 
@@ -301,15 +265,6 @@ std::optional<std::string> choose_backend(Raw& raw) {
   return std::nullopt;
 }
 
-/// Returns the effective value of every option.
-std::map<std::string, std::string> effective_options(const CLI::App& app) {
-  std::map<std::string, std::string> result;
-  for (const auto* option : app.get_options()) {
-    result[option->get_single_name()] = fmt::format("{}", fmt::join(option->results(), ","));
-  }
-  return result;
-}
-
 UsageExit wrong(const std::string& what) {
   return {"simco-middlebox: " + what + " (--help lists the options)\n", 2};
 }
@@ -354,7 +309,7 @@ std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* a
   if (const auto error = set_nat(raw, server.nat)) return std::unexpected(wrong(*error));
   server.message_timeout =
       std::chrono::milliseconds(static_cast<std::int64_t>(raw.message_timeout_s * 1000));
-  raw.settings.options = effective_options(app);
+  raw.settings.options = cli::effective_options(app);
   return std::move(raw.settings);
 }
 
