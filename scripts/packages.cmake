@@ -10,13 +10,16 @@ install(FILES scripts/ha/keepalived.conf DESTINATION ${CMAKE_INSTALL_DATADIR}/do
   COMPONENT middlebox)
 install(FILES scripts/packages/middlebox.toml DESTINATION /etc/simco COMPONENT middlebox
   PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ)
+install(TARGETS simco-ng RUNTIME COMPONENT ng)
+install(FILES agent/ng/systemd/simco-ng.service DESTINATION lib/systemd/system COMPONENT ng)
+install(FILES scripts/packages/ng.toml DESTINATION /etc/simco-ng COMPONENT ng)
 install(TARGETS simcoctl simco-loadgen simco-echo RUNTIME COMPONENT tools)
 install(FILES scripts/wireshark/simco.lua
   DESTINATION lib/${CMAKE_LIBRARY_ARCHITECTURE}/wireshark/plugins COMPONENT tools)
-foreach(program simco-middlebox simcoctl simco-loadgen simco-echo)
+foreach(program simco-middlebox simcoctl simco-ng simco-loadgen simco-echo)
   set(component tools)
-  if(program STREQUAL simco-middlebox)
-    set(component middlebox)
+  if(program MATCHES "^simco-(middlebox|ng)$")
+    set(component ${CMAKE_MATCH_1})
   endif()
   install(FILES scripts/packages/completion.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
     RENAME ${program} COMPONENT ${component})
@@ -27,7 +30,7 @@ install(DIRECTORY doc/ DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/simco-middlebox 
   PATTERN man EXCLUDE PATTERN results EXCLUDE)
 install(FILES README.md SECURITY.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/simco-middlebox COMPONENT middlebox)
 
-foreach(package simco-middlebox simco-tools libsimco-agent0 libsimco-agent-dev)
+foreach(package simco-middlebox simco-ng simco-tools libsimco-agent0 libsimco-agent-dev)
   string(REGEX REPLACE "^(lib)?simco-|0$" "" component ${package})
   install(FILES debian/changelog DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${package} RENAME changelog.Debian
     COMPONENT ${component})
@@ -52,6 +55,7 @@ elseif(NOT SIMCO_SANITIZE)
   file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/man)
   manual(simco-middlebox 8 middlebox "SIMCO (RFC 4540) middlebox")
   manual(simcoctl 1 tools "SIMCO agent on the command line" --help-option=--help-all)
+  manual(simco-ng 8 ng "SIMCO agent for SIP proxies that speak the ng protocol")
   manual(simco-loadgen 1 tools "offers SIMCO transactions and measures how long they take")
   manual(simco-echo 1 tools "the other end of simco-loadgen --workload echo")
   install(FILES doc/man/simco-middlebox.toml.5 DESTINATION ${CMAKE_INSTALL_MANDIR}/man5 COMPONENT middlebox)
@@ -65,7 +69,7 @@ set(CPACK_PACKAGE_CONTACT "The SIMCO project")
 set(CPACK_PACKAGE_DIRECTORY ${CMAKE_BINARY_DIR}/packages)
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
-set(CPACK_COMPONENTS_ALL middlebox tools agent agent-dev)
+set(CPACK_COMPONENTS_ALL middlebox ng tools agent agent-dev)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
@@ -77,6 +81,10 @@ set(CPACK_DEBIAN_MIDDLEBOX_DESCRIPTION
 set(CPACK_DEBIAN_MIDDLEBOX_PACKAGE_RECOMMENDS "simco-tools")
 set(CPACK_DEBIAN_MIDDLEBOX_PACKAGE_CONTROL_EXTRA
   "${CMAKE_SOURCE_DIR}/scripts/packages/postinst;${CMAKE_SOURCE_DIR}/scripts/packages/prerm;${CMAKE_SOURCE_DIR}/scripts/packages/postrm;${CMAKE_SOURCE_DIR}/scripts/packages/conffiles")
+set(CPACK_DEBIAN_NG_PACKAGE_NAME simco-ng)
+set(CPACK_DEBIAN_NG_DESCRIPTION
+  "Asks a SIMCO middlebox for the pinholes and bindings of each call of a SIP proxy, Kamailio or OpenSIPS, that has the module rtpengine.")
+set(CPACK_DEBIAN_NG_PACKAGE_CONTROL_EXTRA "${CMAKE_SOURCE_DIR}/scripts/packages/ng/conffiles")
 set(CPACK_DEBIAN_TOOLS_PACKAGE_NAME simco-tools)
 set(CPACK_DEBIAN_TOOLS_DESCRIPTION
   "simcoctl asks a middlebox for pinholes and bindings; simco-loadgen measures how long that takes.")

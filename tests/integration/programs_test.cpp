@@ -57,7 +57,8 @@ TEST(Programs, MiddleboxServesAndStopsOnSignals) {
 }
 
 TEST(Programs, SayTheirVersion) {
-  for (const std::string name : {"simco-middlebox", "simcoctl", "simco-loadgen", "simco-echo"}) {
+  for (const std::string name :
+       {"simco-middlebox", "simcoctl", "simco-ng", "simco-loadgen", "simco-echo"}) {
     Program program({name, "--version"});
     EXPECT_EQ(program.wait(), 0);
     EXPECT_EQ(program.out(), name + " " SIMCO_VERSION "\n");

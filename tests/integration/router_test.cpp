@@ -277,10 +277,3 @@ TEST_P(Router, AnInternalClientToAnyWebServer) {
 
 }  // namespace
 }  // namespace simco::test
-
-int main(int argc, char** argv) {
-  const bool able = simco::test::become_able_to_make_namespaces();
-  testing::InitGoogleTest(&argc, argv);
-  if (!able) std::fprintf(stderr, "no network namespace can be made here: these tests will fail\n");
-  return RUN_ALL_TESTS();
-}

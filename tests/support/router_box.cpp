@@ -80,10 +80,12 @@ Endpoint endpoint_of(const AddressTuple& tuple, std::uint16_t offset) {
           static_cast<std::uint16_t>(tuple.port + offset)};
 }
 
-RouterBox::RouterBox(const NetworkNamespace& router, std::vector<std::string> options)
+RouterBox::RouterBox(const NetworkNamespace& router, std::vector<std::string> options,
+                     std::uint16_t port)
     : router_(router) {
-  std::vector<std::string> words = {"simco-middlebox", "--backend", "nftables",      "--port", "0",
-                                    "--internal-if",   "int0",      "--external-if", "ext0"};
+  std::vector<std::string> words = {
+      "simco-middlebox", "--backend", "nftables",      "--port", std::to_string(port),
+      "--internal-if",   "int0",      "--external-if", "ext0"};
   words.insert(words.end(), options.begin(), options.end());
   program_ = router.run([&] { return std::make_unique<Program>(words); });
   port_ = program_->listening_port();

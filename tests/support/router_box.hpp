@@ -54,10 +54,14 @@ Endpoint endpoint_of(const AddressTuple& tuple, std::uint16_t offset = 0);
 
 class RouterBox {
  public:
-  explicit RouterBox(const NetworkNamespace& router, std::vector<std::string> options = {});
+  /// `port`: 0 for any free one.
+  explicit RouterBox(const NetworkNamespace& router, std::vector<std::string> options = {},
+                     std::uint16_t port = 0);
   Program& program() { return *program_; }
   BoxAgent& agent();
   std::unique_ptr<BoxAgent> another_agent() { return std::make_unique<BoxAgent>(router_, port_); }
+  /// Where it takes sessions, in the router's namespace.
+  std::uint16_t port() const { return port_; }
   void kill();
   void stop();
   /// Waits for a line of the log.

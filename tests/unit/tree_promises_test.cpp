@@ -62,6 +62,7 @@ TEST(TreePromises, BoundsAreInLimits) {
 const std::set<std::string> kClocks = {
     "agent/driver.cpp",
     "agent/keeper.cpp",
+    "agent/ng/server.cpp",
     "agent/simcoctl/top.cpp",
     "loadgen/generator.cpp",
     "middlebox/backend/nftables/options.hpp",

@@ -1,0 +1,242 @@
+// Requests and their order, the life of calls, and deadlines.
+#include "agent/ng/controller.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace simco::ng {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kNothingToDelete = "Call-ID not found or tags didn't match";
+
+json nothing_to_delete(const Request& request) {
+  if (request.fatal) return error_reply(kNothingToDelete);
+  return {{"result", "ok"}, {"warning", kNothingToDelete}};
+}
+
+}  // namespace
+
+void CallController::restore(Call call) {
+  const auto id = call.id;
+  auto& entry = calls_[id];
+  entry.call = std::move(call);
+  for (const auto& [rule, made] : entry.call.rules) owners_[made.pid] = id;
+  for (const auto& [ports, made] : entry.call.reservations) owners_[made.pid] = id;
+  schedule(entry);
+}
+
+void CallController::on_session(const Capabilities& capabilities) { session_ = capabilities; }
+
+void CallController::on_session_lost() { session_.reset(); }
+
+void CallController::on_request(std::uint64_t id, Request request, Moment now) {
+  Waiting asked{id, std::move(request), now};
+  const auto command = asked.request.command;
+  const bool ours = command == Command::kOffer || command == Command::kAnswer;
+  const bool known = calls_.contains(asked.request.call_id);
+  if (options_.upstream && !ours && (command != Command::kDelete || !known)) {
+    return leave_to_proxy(asked);
+  }
+  if (command == Command::kPing) return reply(asked, {{"result", "pong"}});
+  if (command == Command::kList) return list(asked);
+  auto* entry = entry_for(asked);
+  if (entry == nullptr) return;
+  if (command == Command::kQuery) return reply(asked, summary_of(entry->call));
+  entry->call.last_signal = now.wall;
+  if (entry->waiting.size() >= kWaitingMax) {
+    return reply(asked, error_reply("Too many requests for this call"));
+  }
+  entry->waiting.push_back(std::move(asked));
+  run(entry->call.id, now.instant);
+}
+
+/// Returns the call, which an offer makes, or replies and returns null.
+CallController::Entry* CallController::entry_for(Waiting& asked) {
+  const auto& request = asked.request;
+  const auto found = calls_.find(request.call_id);
+  if (found != calls_.end()) return &found->second;
+  if (request.command == Command::kDelete) {
+    reply(asked, nothing_to_delete(request));
+  } else if (request.command != Command::kOffer) {
+    reply(asked, error_reply("Unknown call-id"));
+  } else if (calls_.size() >= options_.calls_max) {
+    reply(asked, error_reply("Parallel session limit reached"));
+  } else {
+    auto& entry = calls_[request.call_id];
+    entry.call.id = request.call_id;
+    entry.call.created = asked.since.wall;
+    entry.call.ends_at = asked.since.instant + options_.duration_max;
+    return &entry;
+  }
+  return nullptr;
+}
+
+/// Starts what waits, one after the other, and ends the call if nothing is left of it.
+void CallController::run(const std::string& call_id, Instant now) {
+  const auto found = calls_.find(call_id);
+  if (found == calls_.end()) return;
+  auto& entry = found->second;
+  while (!entry.operation && !entry.waiting.empty()) {
+    auto asked = std::move(entry.waiting.front());
+    entry.waiting.pop_front();
+    start(entry, std::move(asked));
+  }
+  if (!entry.operation) {
+    sweep(entry);
+    if (entry.call.over()) {
+      host_.on_ended(entry.call.id);
+      if (entry.due) due_.erase({*entry.due, entry.call.id});
+      calls_.erase(found);
+      return;
+    }
+  }
+  tell_changed(entry);
+  extend(entry, now);
+  schedule(entry);
+}
+
+void CallController::tell_changed(Entry& entry) {
+  if (std::exchange(entry.changed, false)) host_.on_changed(entry.call);
+}
+
+void CallController::start(Entry& entry, Waiting asked) {
+  switch (asked.request.command) {
+    case Command::kOffer: return start_offer(entry, std::move(asked));
+    case Command::kAnswer: return start_answer(entry, std::move(asked));
+    default: return end(entry, asked);
+  }
+}
+
+void CallController::end(Entry& entry, Waiting& asked) {
+  const auto& request = asked.request;
+  auto summary = summary_of(entry.call);
+  switch (entry.call.end(request.from_tag, request.to_tag, request.via_branch)) {
+    case Call::Ended::kNothing:
+      if (options_.upstream) return leave_to_proxy(asked);
+      return reply(asked, nothing_to_delete(request));
+    case Call::Ended::kReOffer: log(entry, LogLevel::kInfo, "re-offer withdrawn"); break;
+    case Call::Ended::kBranch: log(entry, LogLevel::kInfo, "branch ended"); break;
+    case Call::Ended::kCall: log(entry, LogLevel::kInfo, "ended"); break;
+  }
+  entry.changed = true;
+  options_.upstream ? leave_to_proxy(asked) : reply(asked, summary);
+}
+
+void CallController::list(Waiting& asked) {
+  auto left = asked.request.limit == 0 ? kListLimitDefault : asked.request.limit;
+  json calls = json::array();
+  for (auto at = calls_.begin(); at != calls_.end() && left > 0; ++at, --left) {
+    calls.push_back(at->first);
+  }
+  reply(asked, {{"result", "ok"}, {"calls", std::move(calls)}});
+}
+
+/// Passes on a request whose reply is the media proxy's.
+void CallController::leave_to_proxy(Waiting& asked) {
+  if (std::exchange(asked.replied, true)) return;
+  left_to_proxy_[asked.id] = asked.since.instant + kReplyPatience;
+  host_.pass_on(asked.id);
+}
+
+void CallController::reply(Waiting& asked, const json& text) {
+  if (!std::exchange(asked.replied, true)) host_.reply(asked.id, text);
+}
+
+void CallController::log(const Entry& entry, LogLevel level, const std::string& what) {
+  // As a JSON string, a call-id is one line whatever octets it has.
+  const auto id = json(entry.call.id).dump(-1, ' ', true, json::error_handler_t::replace);
+  host_.log(level, fmt::format("call {}: {}", id, what));
+}
+
+// --- Time ----------------------------------------------------------------------------------------
+
+std::optional<Instant> CallController::next_deadline() const {
+  std::optional<Instant> result;
+  if (!due_.empty()) result = due_.begin()->first;
+  if (!left_to_proxy_.empty()) {
+    const auto first = left_to_proxy_.begin()->second;
+    result = result ? std::min(*result, first) : first;
+  }
+  return result;
+}
+
+void CallController::on_deadline(Instant now) {
+  while (!left_to_proxy_.empty() && left_to_proxy_.begin()->second <= now) {
+    const auto id = left_to_proxy_.begin()->first;
+    left_to_proxy_.erase(left_to_proxy_.begin());
+    host_.reply(id, error_reply("The media proxy does not reply"));
+  }
+  while (!due_.empty() && due_.begin()->first <= now) {
+    const auto call_id = due_.begin()->second;
+    auto& entry = calls_.at(call_id);
+    attend(entry, now);
+    run(call_id, now);
+  }
+}
+
+void CallController::attend(Entry& entry, Instant now) {
+  drop_overdue(entry, now);
+  if (entry.operation) return;
+  auto& call = entry.call;
+  if (call.ends_at <= now) {
+    log(entry, LogLevel::kWarning, "ended: it has reached its maximum duration");
+    call.legs.clear();
+    call.offers.clear();
+  }
+  const auto forgotten = std::erase_if(call.offers, [&](const Offer& offer) {
+    return !offer.answered && offer.made_at + kOfferPatience <= now;
+  });
+  if (forgotten == 0) return;
+  entry.changed = true;
+  log(entry, LogLevel::kWarning, "an offer without an answer is forgotten");
+}
+
+/// Replies to what has waited too long. A delete is carried out nevertheless.
+void CallController::drop_overdue(Entry& entry, Instant now) {
+  const auto error = error_reply("The middlebox does not reply");
+  const auto overdue = [&](const Waiting& asked) {
+    return asked.since.instant + kReplyPatience <= now;
+  };
+  if (entry.operation && overdue(entry.operation->asked) && !entry.operation->asked.replied) {
+    reply(entry.operation->asked, error);
+    entry.operation->failure = Refusal{std::nullopt, "the middlebox does not reply"};
+    log(entry, LogLevel::kWarning, "the middlebox does not reply");
+    if (passed_on_.erase(entry.operation->asked.id) != 0) {
+      --entry.operation->pending;
+      go_on(entry);
+    }
+  }
+  for (auto& asked : entry.waiting) {
+    if (overdue(asked)) reply(asked, error);
+  }
+  std::erase_if(entry.waiting, [](const Waiting& asked) {
+    return asked.replied && asked.request.command != Command::kDelete;
+  });
+}
+
+void CallController::schedule(Entry& entry) {
+  const auto& call = entry.call;
+  auto due = call.ends_at;
+  const auto by = [&](Instant at) { due = std::min(due, at); };
+  if (entry.operation) due = Instant::max();
+  for (const auto& offer : call.offers) {
+    if (!entry.operation && !offer.answered) by(offer.made_at + kOfferPatience);
+  }
+  for (const auto& [rule, made] : call.rules) by(made.extend_at);
+  for (const auto& [ports, made] : call.reservations) by(made.extend_at);
+  if (entry.operation && !entry.operation->asked.replied) {
+    by(entry.operation->asked.since.instant + kReplyPatience);
+  }
+  for (const auto& asked : entry.waiting) {
+    if (!asked.replied) by(asked.since.instant + kReplyPatience);
+  }
+  if (entry.due == due) return;
+  if (entry.due) due_.erase({*entry.due, call.id});
+  entry.due = due;
+  due_.emplace(due, call.id);
+}
+
+}  // namespace simco::ng

@@ -1,0 +1,200 @@
+// The calls of all proxies: requests of the ng protocol and results of SIMCO transactions in,
+// SIMCO requests, replies and deadlines out. No I/O, no clock.
+//
+// An offer or an answer is an operation. A call has one operation at a time; further requests for
+// it wait. An operation asks the middlebox for what is missing, waits for all results, and replies.
+// What it no longer needs is ended after the reply. If its reply has become due before all results
+// are there, an error is sent, and what the middlebox makes nevertheless is given back.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <expected>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "agent/ng/call.hpp"
+#include "agent/ng/limits.hpp"
+#include "agent/ng/request.hpp"
+#include "simco/wire/messages.hpp"
+
+namespace simco::ng {
+
+/// A transaction of RFC 4540 that simco-ng uses.
+using SimcoRequest = std::variant<PrrRequest, PerRequest, PeaRequest, PlcRequest>;
+
+/// A positive reply. `outside` is not set after a PLC.
+struct Granted {
+  PolicyRuleId pid;
+  Lifetime lifetime;
+  AddressTuple outside;
+};
+
+/// A negative reply, or none. `code` is nullopt if the session or the middlebox failed.
+struct Refusal {
+  std::optional<NegativeReplyCode> code;
+  std::string text;
+};
+
+using SimcoResult = std::expected<Granted, Refusal>;
+
+enum class LogLevel : std::uint8_t { kInfo, kWarning };
+
+class CallController {
+ public:
+  struct Options {
+    MediaRules media;
+    Lifetime lifetime{60};
+    std::chrono::seconds duration_max = kDurationMaxDefault;
+    std::size_t calls_max = kCallsMaxDefault;
+    /// A media proxy does the work: requests are passed on to it, and each of its ports is opened
+    /// to the party that it serves.
+    bool upstream = false;
+  };
+
+  /// What the controller needs done. Calls nothing back from inside its functions.
+  class Host {
+   public:
+    Host() = default;
+    Host(const Host&) = delete;
+    Host& operator=(const Host&) = delete;
+    virtual ~Host() = default;
+    /// Sends a request to the middlebox. on_result() must follow, once.
+    virtual void send(std::uint64_t transaction, const SimcoRequest& request) = 0;
+    /// Replies to a request, once each.
+    virtual void reply(std::uint64_t request, const nlohmann::json& reply) = 0;
+    /// Passes a request on to the media proxy. on_upstream_reply() must follow, unless the proxy
+    /// does not reply.
+    virtual void pass_on(std::uint64_t request) = 0;
+    virtual void log(LogLevel level, const std::string& line) = 0;
+    /// A call has changed, before the reply that tells of it; or ended.
+    virtual void on_changed(const Call& call) = 0;
+    virtual void on_ended(const std::string& call_id) = 0;
+  };
+
+  CallController(Host& host, Options options) : host_(host), options_(std::move(options)) {}
+
+  /// Applies changed options to what follows.
+  void set(Options options) { options_ = std::move(options); }
+
+  /// A call from before a restart. Before the first session; on_rules_listed() says what is left of
+  /// its rules.
+  void restore(Call call);
+  /// A session is open.
+  void on_session(const Capabilities& capabilities);
+  /// There is no session. Transactions under way must get their results nevertheless.
+  void on_session_lost();
+  /// A request of a proxy. `id` is the caller's, for Host::reply().
+  void on_request(std::uint64_t id, Request request, Moment now);
+  /// The media proxy has replied to a request.
+  void on_upstream_reply(std::uint64_t id, const nlohmann::json& reply, Instant now);
+  void on_result(std::uint64_t transaction, const SimcoResult& result, Instant now);
+  /// The middlebox has ended a rule (ARE).
+  void on_rule_ended(PolicyRuleId pid);
+  /// The rules that the middlebox has (PRL), after a session was lost; directly after on_session(),
+  /// so that no rule is younger than the list. What is missing is made
+  /// again on a firewall, and forgotten on a NAT, whose ports would be others.
+  void on_rules_listed(const std::set<PolicyRuleId>& pids, Instant now);
+
+  /// When on_deadline() must be called next, or nullopt.
+  std::optional<Instant> next_deadline() const;
+  void on_deadline(Instant now);
+
+  std::size_t call_count() const { return calls_.size(); }
+  std::size_t rule_count() const { return owners_.size(); }
+
+ private:
+  struct Waiting {
+    std::uint64_t id;
+    Request request;
+    Moment since;
+    bool replied = false;
+  };
+  /// An offer or an answer that waits for the middlebox.
+  struct Operation {
+    Waiting asked;
+    Offer offer;                           ///< that is made, or that is answered
+    Description answer;                    ///< of an answer
+    std::vector<NeededRule> rules;         ///< of an answer: what its leg needs
+    std::optional<nlohmann::json> passed;  ///< reply of the media proxy
+    std::size_t pending = 0;               ///< transactions
+    std::optional<Refusal> failure;
+  };
+  struct Entry {
+    Call call;
+    std::optional<Operation> operation;
+    std::deque<Waiting> waiting;  ///< at most kWaitingMax
+    std::optional<Instant> due;   ///< as in due_
+    bool changed = false;         ///< since Host::on_changed()
+  };
+  /// What a transaction under way is for.
+  struct Transaction {
+    enum class Kind : std::uint8_t { kReserve, kEnable, kRestore, kExtend, kEnd };
+    Kind kind = Kind::kEnd;
+    std::string call_id;
+    NeededRule rule;      ///< kEnable, kRestore
+    InternalPorts ports;  ///< kReserve; of kEnable, if it enables a reservation
+    PolicyRuleId pid;     ///< kExtend, kEnd
+  };
+
+  // controller.cpp: requests, calls and time
+  Entry* entry_for(Waiting& asked);
+  void run(const std::string& call_id, Instant now);
+  void start(Entry& entry, Waiting asked);
+  void end(Entry& entry, Waiting& asked);
+  void list(Waiting& asked);
+  void attend(Entry& entry, Instant now);
+  void drop_overdue(Entry& entry, Instant now);
+  void schedule(Entry& entry);
+  void tell_changed(Entry& entry);
+  void leave_to_proxy(Waiting& asked);
+  void reply(Waiting& asked, const nlohmann::json& reply);
+  void log(const Entry& entry, LogLevel level, const std::string& what);
+
+  // offer_answer.cpp
+  std::optional<std::string> fault(const Request& request) const;
+  std::expected<Sdp, std::string> read_sdp(const Request& request) const;
+  void start_offer(Entry& entry, Waiting asked);
+  void start_answer(Entry& entry, Waiting asked);
+  void pass_on(Entry& entry);
+  void take_passed(Operation& operation, const nlohmann::json& reply);
+  void ask_for_rules(Entry& entry);
+  void go_on(Entry& entry);
+  void finish_offer(Entry& entry, Operation& operation);
+  void finish_answer(Entry& entry, Operation& operation);
+  std::string translated(const Entry& entry, const Request& request) const;
+
+  // rules.cpp: transactions with the middlebox
+  void send(Transaction transaction, const SimcoRequest& request);
+  void reserve(Entry& entry, const InternalPorts& ports);
+  void enable(Entry& entry, const NeededRule& rule, Transaction::Kind kind);
+  void end_rule(const std::string& call_id, PolicyRuleId pid);
+  void extend(Entry& entry, Instant now);
+  void sweep(Entry& entry);
+  void on_made(Entry& entry, const Transaction& transaction, const Granted& granted, Instant now);
+  void on_extended(Entry& entry, PolicyRuleId pid, const SimcoResult& result, Instant now);
+  MadeRule* find(Entry& entry, PolicyRuleId pid);
+  void forget(Entry& entry, PolicyRuleId pid);
+
+  Host& host_;
+  Options options_;
+  std::optional<Capabilities> session_;
+  std::uint64_t last_transaction_ = 0;
+  std::map<std::string, Entry> calls_;
+  std::unordered_map<std::uint64_t, Transaction> transactions_;
+  std::unordered_map<PolicyRuleId, std::string> owners_;  ///< call-ids
+  /// Call-ids of the operations that wait for the media proxy, by request.
+  std::unordered_map<std::uint64_t, std::string> passed_on_;
+  /// When other requests that it has got must have their replies; by request, oldest first.
+  std::map<std::uint64_t, Instant> left_to_proxy_;
+  std::set<std::pair<Instant, std::string>> due_;
+};
+
+}  // namespace simco::ng

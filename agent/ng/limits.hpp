@@ -1,0 +1,61 @@
+// Bounds of simco-ng. All of them are ours unless a document is named.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+namespace simco::ng {
+
+/// Port of the ng protocol in the configurations of proxies.
+inline constexpr std::uint16_t kNgPortDefault = 2223;
+/// Octets of a datagram: UDP carries no more.
+inline constexpr std::size_t kDatagramMax = 65'535;
+/// Octets of a cookie. Proxies use about 20.
+inline constexpr std::size_t kCookieMax = 255;
+/// Lists and dictionaries inside each other.
+inline constexpr std::size_t kDepthMax = 16;
+/// Octets of a call-id, a tag or a branch.
+inline constexpr std::size_t kIdentifierMax = 1024;
+
+/// Media of an SDP.
+inline constexpr std::size_t kMediaMax = 32;
+/// ICE candidates of an SDP.
+inline constexpr std::size_t kCandidatesMax = 128;
+/// Internal ports below it are not opened: services listen there.
+inline constexpr std::uint16_t kInternalPortMin = 1024;
+
+/// Rules and reservations of a call.
+inline constexpr std::size_t kRulesOfCallMax = 128;
+/// Pairs of parties of a call that have answered each other.
+inline constexpr std::size_t kLegsMax = 32;
+/// Offers of a call that are kept for their answers.
+inline constexpr std::size_t kOffersMax = 32;
+/// Tags of a call.
+inline constexpr std::size_t kPartiesMax = 64;
+/// Requests of a call that wait for an earlier one.
+inline constexpr std::size_t kWaitingMax = 64;
+
+/// Calls, unless --max-calls says otherwise.
+inline constexpr std::size_t kCallsMaxDefault = 100'000;
+/// Calls that a list names, unless the request says otherwise.
+inline constexpr std::size_t kListLimitDefault = 32;
+
+/// From a request to its reply; proxies repeat a request after a second.
+inline constexpr std::chrono::milliseconds kReplyPatience{850};
+/// From an offer to its answer: longer than SIP's timer C (RFC 3261 section 16.6).
+inline constexpr std::chrono::minutes kOfferPatience{10};
+/// From one extension of a rule to the next, however short its lifetime.
+inline constexpr std::chrono::milliseconds kExtensionMin{500};
+/// Duration of a call, unless --max-duration says otherwise.
+inline constexpr std::chrono::hours kDurationMaxDefault{12};
+
+/// From a lost session, or a failed attempt, to the next attempt.
+inline constexpr std::chrono::seconds kReconnectPause{1};
+
+/// How long a reply is kept for repetitions of its request.
+inline constexpr std::chrono::seconds kRepliesKeptFor{30};
+/// Octets of all replies that are kept; beyond it, the oldest are dropped.
+inline constexpr std::size_t kRepliesOctetsMax = 64 * 1024 * 1024;
+
+}  // namespace simco::ng

@@ -1,0 +1,101 @@
+// simco-ng: parses the options, and runs the event loop until a signal ends it. SIGHUP reloads the
+// configuration.
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <functional>
+#include <optional>
+
+#include "agent/ng/metrics.hpp"
+#include "agent/ng/options.hpp"
+#include "agent/ng/server.hpp"
+
+namespace {
+
+using namespace simco;
+
+/// Options that a reload applies.
+bool can_reload(const std::string& name) {
+  for (const char* option : {"log-level", "internal", "allow-from", "strict-source", "lifetime",
+                             "max-duration", "max-calls"}) {
+    if (name == option) return true;
+  }
+  return false;
+}
+
+/// SIGHUP. A file with a mistake changes nothing.
+void reload(ng::Server& server, const ng::Settings& settings, int argc, char** argv) {
+  const auto fresh = ng::parse_settings(argc, argv);
+  if (!fresh) {
+    auto text = fresh.error().text;
+    while (text.ends_with('\n')) text.pop_back();
+    return spdlog::error("configuration rejected; keeping the current one: {}", text);
+  }
+  for (const auto& [name, value] : fresh->options) {
+    const auto before = settings.options.find(name);
+    if (!can_reload(name) && before != settings.options.end() && before->second != value) {
+      spdlog::warn("--{} has changed: restart to apply it", name);
+    }
+  }
+  spdlog::set_level(spdlog::level::from_str(fresh->log_level));
+  server.apply(*fresh);
+  spdlog::info("configuration reloaded");
+}
+
+void run(const ng::Settings& settings, int argc, char** argv) {
+  boost::asio::io_context io;
+  boost::asio::signal_set signals(io, SIGTERM, SIGINT, SIGHUP);
+  std::optional<ng::Metrics> metrics;
+  if (!settings.metrics.empty()) {
+    metrics.emplace();
+    metrics->serve(settings.metrics);
+    spdlog::info("serving metrics at http://{}/metrics", settings.metrics);
+  }
+  ng::Server server(io, settings, metrics ? &*metrics : nullptr);
+  std::function<void(const boost::system::error_code&, int)> on_signal =
+      [&](const boost::system::error_code& error, int signal) {
+        if (error) return;
+        if (signal == SIGHUP) {
+          reload(server, settings, argc, argv);
+          return signals.async_wait(on_signal);
+        }
+        spdlog::info("stopping: {} calls, {} rules, which end with their lifetimes",
+                     server.call_count(), server.rule_count());
+        server.stop([&io] { io.stop(); });
+      };
+  signals.async_wait(on_signal);
+  server.start();
+  spdlog::info("listening on udp {}", server.endpoint());
+  io.run();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto settings = simco::ng::parse_settings(argc, argv);
+  if (!settings) {
+    const auto& [text, code] = settings.error();
+    std::fputs(text.c_str(), code == 0 ? stdout : stderr);
+    return code;
+  }
+  if (settings->check_only) {
+    std::puts("simco-ng: configuration OK");
+    return 0;
+  }
+  std::signal(SIGPIPE, SIG_IGN);
+  spdlog::set_default_logger(spdlog::stderr_logger_st("simco-ng"));
+  spdlog::set_pattern("%Y-%m-%d %H:%M:%S.%e %l %v");
+  spdlog::set_level(spdlog::level::from_str(settings->log_level));
+  try {
+    run(*settings, argc, argv);
+    return 0;
+  } catch (const std::exception& failure) {
+    std::fprintf(stderr, "simco-ng: %s\n", failure.what());
+    return 1;
+  }
+}

@@ -1,0 +1,295 @@
+#include "agent/ng/media.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <set>
+
+#include "agent/ng/limits.hpp"
+#include "simco/wire/tuple_text.hpp"
+
+namespace simco::ng {
+namespace {
+
+/// What a proto field of an m= line (RFC 8866 section 5.14) says, word by word.
+struct Protocol {
+  bool udp = false;
+  bool rtp = false;
+};
+
+Protocol protocol_of(std::string_view text) {
+  Protocol result;
+  bool tcp = false;
+  while (!text.empty()) {
+    const auto slash = text.find('/');
+    const auto word = text.substr(0, slash);
+    text.remove_prefix(slash == std::string_view::npos ? text.size() : slash + 1);
+    result.rtp |= word == "RTP";
+    result.udp |= word == "RTP" || word == "UDP" || word == "DTLS" || word == "udp" ||
+                  word == "udptl" || word == "UDPTL";
+    tcp |= word == "TCP";
+  }
+  if (tcp) result = {};
+  return result;
+}
+
+bool is_unspecified(const IpAddress& address) {
+  return std::ranges::all_of(address.octets, [](std::byte octet) { return octet == std::byte{0}; });
+}
+
+/// Returns where RTCP goes: to the port of a=rtcp, or the next one (RFC 3605).
+std::optional<TransportAddress> rtcp_of(const SdpMedium& said, const TransportAddress& media) {
+  if (said.rtcp_mux_only) return std::nullopt;
+  auto result = media;
+  if (said.rtcp) {
+    const auto& address = said.rtcp->address;
+    if (address && !address->address) return std::nullopt;
+    if (address) result.address = *address->address;
+    result.port = said.rtcp->port.port;
+    if (result == media) return std::nullopt;  // the port of the media: multiplexed
+    return result.port == 0 ? std::nullopt : std::optional(result);
+  }
+  if (media.port == 0xFFFF) return std::nullopt;
+  ++result.port;
+  return result;
+}
+
+bool next_to(const TransportAddress& media, const std::optional<TransportAddress>& rtcp) {
+  return rtcp && rtcp->address == media.address && rtcp->port == media.port + 1;
+}
+
+Medium describe_medium(const Sdp& sdp, const SdpMedium& said, const Request& request) {
+  const auto protocol = protocol_of(said.protocol);
+  Medium result;
+  result.type = said.type;
+  result.protocol = said.protocol;
+  result.mid = said.mid;
+  result.rtp = protocol.rtp;
+  result.rtcp_mux = said.rtcp_mux || said.rtcp_mux_only;
+  result.rtcp_mux_only = said.rtcp_mux_only;
+  result.ice = said.ice && !request.removes_ice;
+  const auto& connection = sdp.connection_of(said);
+  if (!protocol.udp || !connection || !connection->address) return result;
+  result.media = TransportAddress{*connection->address, said.port.port};
+  if (result.rtp && result.usable()) result.rtcp = rtcp_of(said, *result.media);
+  if (!result.ice) return result;
+  for (const auto& candidate : said.candidates) {
+    // Port 9 stands for no port (RFC 8840), and a name for an address that is kept secret.
+    if (!candidate.udp || !candidate.address.address || candidate.port.port <= 9) continue;
+    result.candidates.push_back({*candidate.address.address, candidate.port.port});
+  }
+  return result;
+}
+
+/// Returns the ports of an internal medium: those in `bound` that it uses, and the others. RTP and
+/// RTCP in a row are one entry, if `in_pairs`.
+std::vector<InternalPorts> internal_ports(const Medium& medium, bool in_pairs,
+                                          std::span<const InternalPorts> bound) {
+  std::vector<InternalPorts> result;
+  const auto add = [&](const TransportAddress& wanted, std::uint16_t count) {
+    const auto covers = [&](const InternalPorts& ports) { return ports.cover(wanted); };
+    if (std::ranges::any_of(result, covers)) return;
+    const auto found = std::ranges::find_if(bound, covers);
+    result.push_back(found != bound.end() ? *found
+                                          : InternalPorts{wanted.address, wanted.port, count});
+  };
+  add(*medium.media, in_pairs && next_to(*medium.media, medium.rtcp) ? 2 : 1);
+  if (medium.rtcp) add(*medium.rtcp, 1);
+  for (const auto& candidate : medium.candidates) {
+    if (candidate.address.version == medium.media->address.version) add(candidate, 1);
+  }
+  return result;
+}
+
+/// Collects the rules of one pairing.
+class Collector {
+ public:
+  Collector(const MediaRules& rules, std::span<const InternalPorts> bound)
+      : rules_(rules), bound_(bound) {}
+
+  /// `source`: of the external party, see Description.
+  void add(const Medium& internal, const Medium& external, const std::optional<IpAddress>& source) {
+    const bool elsewhere = source && *source != external.media->address;
+    const bool ice = internal.ice && external.ice;
+    if (elsewhere || ice) {
+      std::set<IpAddress> peers{elsewhere ? *source : external.media->address};
+      if (ice) {
+        for (const auto& candidate : external.candidates) {
+          if (!rules_.is_internal(candidate.address)) peers.insert(candidate.address);
+        }
+      }
+      return add_any_port(internal, ice, peers);
+    }
+    if (internal.media->address.version != external.media->address.version) return;
+    add_exact(internal, external);
+  }
+  std::vector<NeededRule> take() { return {needed_.begin(), needed_.end()}; }
+
+ private:
+  /// Bidirectional rules must be exact (0x034B), so these are two for each peer.
+  void add_any_port(const Medium& internal, bool ice, const std::set<IpAddress>& peers) {
+    auto own = internal;
+    if (!ice) own.candidates.clear();
+    for (const auto& ports : internal_ports(own, true, bound_)) {
+      for (const auto& peer : peers) {
+        if (peer.version != ports.address.version || is_unspecified(peer)) continue;
+        needed_.insert({ports, peer, 0, Direction::kInbound});
+        needed_.insert({ports, peer, 0, Direction::kOutbound});
+      }
+    }
+  }
+
+  void add_exact(const Medium& internal, const Medium& external) {
+    const bool mux = internal.rtcp_mux && external.rtcp_mux;
+    const bool rtcp = internal.rtp && !mux && internal.rtcp && external.rtcp;
+    const bool pair =
+        rtcp && next_to(*internal.media, internal.rtcp) && next_to(*external.media, external.rtcp);
+    add_one(*internal.media, *external.media, pair ? 2 : 1);
+    if (rtcp && !pair) add_one(*internal.rtcp, *external.rtcp, 1);
+  }
+
+  /// Allows `count` ports between both. If the internal ones are bound as part of a longer range,
+  /// the external ones are a range of that length around theirs, so that the binding is shared.
+  void add_one(const TransportAddress& internal, const TransportAddress& external,
+               std::uint16_t count) {
+    NeededRule rule{{internal.address, internal.port, count}, external.address, external.port, {}};
+    rule.direction = Direction::kBidirectional;
+    const auto covers = [&](const InternalPorts& ports) { return ports.cover(internal); };
+    const auto found = std::ranges::find_if(bound_, covers);
+    const auto offset = found == bound_.end() ? 0 : internal.port - found->port;
+    if (found != bound_.end() && external.port > offset) {
+      rule.internal = *found;
+      rule.external_port = static_cast<std::uint16_t>(external.port - offset);
+    }
+    needed_.insert(rule);
+  }
+
+  const MediaRules& rules_;
+  std::span<const InternalPorts> bound_;
+  std::set<NeededRule> needed_;
+};
+
+/// Returns for medium `index` the one whose addresses it uses: in a bundle that both parties have,
+/// the first of the answer's (RFC 8843 section 7.3), else itself.
+std::size_t representative(const Pairing& pairing, std::size_t index) {
+  const auto& mid = pairing.answer.media[index].mid;
+  const auto in = [](const std::vector<std::vector<std::string>>& bundles,
+                     const std::string& word) {
+    return std::ranges::find_if(bundles, [&](const auto& bundle) {
+      return std::ranges::find(bundle, word) != bundle.end();
+    });
+  };
+  if (mid.empty()) return index;
+  const auto answered = in(pairing.answer.bundles, mid);
+  if (answered == pairing.answer.bundles.end()) return index;
+  if (in(pairing.offer.bundles, mid) == pairing.offer.bundles.end()) return index;
+  const auto first = std::ranges::find(pairing.answer.media, answered->front(), &Medium::mid);
+  const auto found = static_cast<std::size_t>(first - pairing.answer.media.begin());
+  return found < std::min(pairing.answer.media.size(), pairing.offer.media.size()) ? found : index;
+}
+
+}  // namespace
+
+Description describe(const Sdp& sdp, const Request& request, const Description* before) {
+  Description result;
+  for (const auto& said : sdp.media) {
+    const auto index = result.media.size();
+    auto& medium = result.media.emplace_back(describe_medium(sdp, said, request));
+    if (!medium.usable() || !is_unspecified(medium.media->address)) continue;
+    medium.media.reset();
+    medium.rtcp.reset();
+    if (before == nullptr || index >= before->media.size()) continue;
+    medium.media = before->media[index].media;
+    medium.rtcp = before->media[index].rtcp;
+  }
+  for (const auto& bundle : sdp.bundles) result.bundles.emplace_back(bundle.begin(), bundle.end());
+  if (request.trusts_source) result.source = request.received_from;
+  return result;
+}
+
+bool MediaRules::is_internal(const IpAddress& address) const {
+  const auto host = host_prefix(address);
+  return std::ranges::any_of(internal, [&](const auto& prefix) { return contains(prefix, host); });
+}
+
+Side MediaRules::side_of(const Description& description, const Medium& medium,
+                         std::optional<Side> said) const {
+  if (said) return *said;
+  return is_internal(description.source.value_or(medium.media->address)) ? Side::kInternal
+                                                                         : Side::kExternal;
+}
+
+std::optional<std::string> MediaRules::fault(const Description& description,
+                                             std::optional<Side> said,
+                                             const std::optional<IpAddress>& received_from) const {
+  for (const auto& medium : description.media) {
+    if (!medium.usable() || side_of(description, medium, said) == Side::kExternal) continue;
+    for (const auto& ports : internal_ports(medium, false, {})) {
+      if (ports.port < kInternalPortMin) {
+        return fmt::format("Not opened: {}, a port below {}", to_text(tuple_of(ports)),
+                           kInternalPortMin);
+      }
+      if (strict_source && received_from != ports.address) {
+        return fmt::format("Not opened: {}, which is not where its SIP comes from",
+                           to_text(tuple_of(ports)));
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+AddressTuple tuple_of(const InternalPorts& ports) {
+  return Endpoint{host_prefix(ports.address), ports.port, ports.count}.tuple(
+      ports.address.version, kProtocolUdp, Location::kInternal);
+}
+
+AddressTuple NeededRule::external_tuple() const {
+  const std::uint16_t count = external_port == 0 ? std::uint16_t{1} : internal.count;
+  return Endpoint{host_prefix(external), external_port, count}.tuple(external.version, kProtocolUdp,
+                                                                     Location::kExternal);
+}
+
+std::string to_string(const NeededRule& rule) {
+  const char* arrow = rule.direction == Direction::kInbound    ? "<-"
+                      : rule.direction == Direction::kOutbound ? "->"
+                                                               : "<->";
+  return fmt::format("{} {} {}", to_text(rule.internal_tuple()), arrow,
+                     to_text(rule.external_tuple()));
+}
+
+std::vector<InternalPorts> ports_to_reserve(const Description& offer, std::optional<Side> said,
+                                            const MediaRules& rules) {
+  std::vector<InternalPorts> result;
+  for (const auto& medium : offer.media) {
+    if (!medium.usable() || rules.side_of(offer, medium, said) == Side::kExternal) continue;
+    for (const auto& ports : internal_ports(medium, true, result)) {
+      if (std::ranges::find(result, ports) == result.end()) result.push_back(ports);
+    }
+  }
+  return result;
+}
+
+std::vector<NeededRule> needed_rules(const Pairing& pairing, const MediaRules& rules,
+                                     std::span<const InternalPorts> bound) {
+  Collector collector(rules, bound);
+  const auto count = std::min(pairing.offer.media.size(), pairing.answer.media.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto& answered = pairing.answer.media[i].media;
+    if (answered && answered->port == 0) continue;  // refused
+    const auto used = representative(pairing, i);
+    const auto& offered = pairing.offer.media[used];
+    const auto& answer = pairing.answer.media[used];
+    if (!offered.usable() || !answer.usable()) continue;
+    const auto from = rules.side_of(pairing.offer, offered, pairing.offerer);
+    if (from == rules.side_of(pairing.answer, answer, pairing.answerer)) continue;
+    if (from == Side::kInternal) {
+      collector.add(offered, answer, pairing.answer.source);
+    } else {
+      collector.add(answer, offered, pairing.offer.source);
+    }
+  }
+  return collector.take();
+}
+
+}  // namespace simco::ng

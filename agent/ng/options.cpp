@@ -1,0 +1,182 @@
+#include "agent/ng/options.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <boost/asio/ip/address.hpp>
+
+#include "agent/agent_arguments.hpp"
+#include "simco/cli/config_file.hpp"
+
+namespace simco::ng {
+namespace {
+
+struct Raw {
+  agent::AgentArguments agent{"middlebox", 5};
+  Settings settings;
+  std::string listen = "127.0.0.1:2223";
+  std::vector<std::string> allowed;
+  std::vector<std::string> internal;
+  std::int64_t duration_max_s = std::chrono::seconds(kDurationMaxDefault).count();
+  std::string upstream;
+  std::string config;
+};
+
+void declare(CLI::App& app, Raw& raw) {
+  auto& calls = raw.settings.calls;
+  app.add_option("--listen", raw.listen,
+                 "ADDRESS:PORT for the ng protocol, UDP; port 0: any free port")
+      ->capture_default_str();
+  app.add_option("--allow-from", raw.allowed,
+                 "Addresses and prefixes that may send requests, comma-separated; the ng protocol "
+                 "has no authentication (default: this host alone)")
+      ->delimiter(',');
+  raw.agent.declare(app);
+  app.add_option("--internal", raw.internal,
+                 "Prefixes of the internal side of the middlebox; may be given several times")
+      ->delimiter(',');
+  app.add_option("--upstream", raw.upstream,
+                 "ADDRESS:PORT of a media proxy (rtpengine) to pass requests on to; its ports are "
+                 "opened to the parties that they serve");
+  app.add_flag("--strict-source", calls.media.strict_source,
+               "Refuse an internal endpoint that is not where its SIP message came from");
+  app.add_option("--lifetime", calls.lifetime.seconds,
+                 "Lifetime of rules, seconds; they are extended at a third of it")
+      ->check(CLI::Range(3, 86'400))
+      ->capture_default_str();
+  app.add_option("--max-duration", raw.duration_max_s,
+                 "Maximum duration of a call, seconds, in case its end is lost")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{31'536'000}))
+      ->capture_default_str();
+  app.add_option("--max-calls", calls.calls_max, "Maximum number of calls")->capture_default_str();
+  app.add_option("--state", raw.settings.state,
+                 "File to store calls in, so that they survive a restart (SQLite)");
+  app.add_option("--metrics", raw.settings.metrics,
+                 "ADDRESS:PORT to serve Prometheus metrics on, at /metrics");
+  app.add_option("--config", raw.config, "TOML file: long option names as keys; reread on SIGHUP");
+  app.add_flag("--check", raw.settings.check_only,
+               "Check the options and the configuration file, then exit");
+  app.add_option("--log-level", raw.settings.log_level, "Lowest level to log")
+      ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error", "off"}))
+      ->capture_default_str();
+  app.set_version_flag("--version", "simco-ng " SIMCO_VERSION);
+}
+
+using Fault = std::optional<std::string>;
+
+Fault set_prefixes(const char* option, const std::vector<std::string>& words,
+                   std::vector<IpPrefix>& prefixes) {
+  for (const auto& word : words) {
+    const auto prefix = parse_prefix(word);
+    if (!prefix) {
+      return fmt::format("{}: expected ADDRESS or PREFIX/LENGTH, got '{}'", option, word);
+    }
+    prefixes.push_back(*prefix);
+  }
+  return std::nullopt;
+}
+
+Fault set_addresses(const Raw& raw, Settings& settings) {
+  // Port 0 stands for any free one, here alone.
+  const bool any_port = raw.listen.ends_with(":0");
+  const auto listen = any_port
+                          ? net::parse_host_port(raw.listen.substr(0, raw.listen.size() - 2), 0)
+                          : net::parse_host_port(raw.listen, kNgPortDefault);
+  boost::system::error_code error;
+  boost::asio::ip::address address;
+  if (listen) address = boost::asio::ip::make_address(listen->host, error);
+  if (!listen || error || !listen->further_hosts.empty()) {
+    return "--listen: expected ADDRESS:PORT, got '" + raw.listen + "'";
+  }
+  if (!address.is_loopback() && raw.allowed.empty()) {
+    return "--listen: " + listen->host +
+           " is reachable from other hosts and the ng protocol has no authentication: say who may "
+           "send requests with --allow-from, or listen on a loopback address";
+  }
+  settings.listen = *listen;
+  if (settings.metrics.empty()) return std::nullopt;
+  const auto metrics = net::parse_host_port(settings.metrics, 0);
+  if (metrics) boost::asio::ip::make_address(metrics->host, error);
+  if (metrics && !error && metrics->port != 0) return std::nullopt;
+  return "--metrics: expected ADDRESS:PORT, got '" + settings.metrics + "'";
+}
+
+Fault set_upstream(const Raw& raw, Settings& settings) {
+  if (raw.upstream.empty()) return std::nullopt;
+  const auto upstream = net::parse_host_port(raw.upstream, kNgPortDefault);
+  boost::system::error_code error;
+  if (upstream) boost::asio::ip::make_address(upstream->host, error);
+  if (!upstream || error || !upstream->further_hosts.empty()) {
+    return "--upstream: expected ADDRESS:PORT, got '" + raw.upstream + "'";
+  }
+  settings.upstream = *upstream;
+  settings.calls.upstream = true;
+  return std::nullopt;
+}
+
+Fault set(Raw& raw) {
+  auto& settings = raw.settings;
+  if (auto fault = set_prefixes("--internal", raw.internal, settings.calls.media.internal)) {
+    return fault;
+  }
+  if (auto fault = set_prefixes("--allow-from", raw.allowed, settings.allowed)) return fault;
+  if (settings.calls.media.internal.empty()) return "--internal is missing: which side is internal";
+  if (auto fault = set_addresses(raw, settings)) return fault;
+  if (auto fault = set_upstream(raw, settings)) return fault;
+  settings.calls.duration_max = std::chrono::seconds(raw.duration_max_s);
+  return raw.agent.read(settings.middlebox, settings.agent);
+}
+
+UsageExit wrong(const std::string& what) {
+  return {"simco-ng: " + what + " (--help lists the options)\n", 2};
+}
+
+/// Returns what is wrong with an option of the file.
+Fault check_word(const std::string& word) {
+  CLI::App probe;
+  Raw scratch;
+  declare(probe, scratch);
+  try {
+    probe.parse(std::vector<std::string>{word});
+  } catch (const CLI::Error& error) {
+    return error.what();
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* argv) {
+  std::vector<std::string> words(argv + 1, argv + argc);
+  {
+    Raw first;
+    CLI::App app(
+        "Controls a SIMCO (RFC 4540) middlebox for SIP proxies that speak rtpengine's ng "
+        "protocol");
+    declare(app, first);
+    try {
+      app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
+    } catch (const CLI::CallForHelp&) {
+      return std::unexpected(UsageExit{app.help("simco-ng"), 0});
+    } catch (const CLI::CallForVersion& version) {
+      return std::unexpected(UsageExit{std::string(version.what()) + "\n", 0});
+    } catch (const CLI::Error& error) {
+      return std::unexpected(wrong(error.what()));
+    }
+    if (!first.config.empty()) {
+      const auto no_own_keys = [](std::string_view) { return false; };
+      const auto file = cli::read_config_file(first.config, app, {no_own_keys, check_word});
+      if (!file) return std::unexpected(wrong(file.error()));
+      words.insert(words.end(), file->words.begin(), file->words.end());
+    }
+  }
+  Raw raw;
+  CLI::App app;
+  declare(app, raw);
+  app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
+  if (const auto fault = set(raw)) return std::unexpected(wrong(*fault));
+  raw.settings.options = cli::effective_options(app);
+  return std::move(raw.settings);
+}
+
+}  // namespace simco::ng

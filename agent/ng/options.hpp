@@ -1,0 +1,41 @@
+// Command line and configuration file of simco-ng.
+#pragma once
+
+#include <expected>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "agent/ng/controller.hpp"
+#include "agent/options.hpp"
+#include "simco/net/endpoint.hpp"
+
+namespace simco::ng {
+
+/// Everything that main needs to build the program.
+struct Settings {
+  net::HostPort listen;           ///< an address
+  std::vector<IpPrefix> allowed;  ///< senders of requests, in addition to this host
+  net::HostPort middlebox;
+  agent::AgentOptions agent;
+  std::optional<net::HostPort> upstream;  ///< a media proxy to pass requests on to: an address
+  CallController::Options calls;
+  std::string state;    ///< file to store calls in; empty: none
+  std::string metrics;  ///< ADDRESS:PORT to serve metrics at; empty: none
+  std::string log_level = "info";
+  bool check_only = false;
+  /// Each option by its name, as text: to detect changes on a reload.
+  std::map<std::string, std::string> options;
+};
+
+/// The text to print instead of running: help or version on standard output (status 0), or a
+/// one-line error message on standard error (status 2).
+struct UsageExit {
+  std::string text;
+  int code = 2;
+};
+
+/// Parses the command line and the configuration file that it names.
+std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* argv);
+
+}  // namespace simco::ng

@@ -1,0 +1,206 @@
+// simco-ng between a proxy and a middlebox whose kernel enforces its rules: packets of a call
+// before it, during it and after it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "simco/wire/tuple_text.hpp"
+#include "tests/integration/router.hpp"
+#include "tests/support/folder.hpp"
+#include "tests/support/ng_box.hpp"
+
+namespace simco::test {
+namespace {
+
+using nlohmann::json;
+
+std::string sdp(const std::string& address, int port) {
+  const std::string family = address.contains(':') ? "IP6 " : "IP4 ";
+  return "v=0\r\no=- 1 1 IN " + family + address + "\r\ns=-\r\nc=IN " + family + address +
+         "\r\nt=0 0\r\nm=audio " + std::to_string(port) + " RTP/AVP 0\r\n";
+}
+
+/// Where an SDP says that media are received.
+Endpoint endpoint_of(const json& reply) {
+  const auto text = reply.at("sdp").get<std::string>();
+  const auto connection = text.find("\r\nc=IN IP") + 11;
+  const auto medium = text.find("m=audio ") + 8;
+  return {text.substr(connection, text.find('\r', connection) - connection),
+          static_cast<std::uint16_t>(std::stoi(text.substr(medium)))};
+}
+
+class NgRouter : public Router {
+ protected:
+  CallEnds ends_of_call() const { return {net, {a().host, 6000}, {a().peer, 7000}, a().peer2}; }
+
+  /// A call from `inside` or to it, with packets before, during and after it.
+  void call(std::vector<std::string> options, bool caller_inside) {
+    RouterBox box(net.router, std::move(options));
+    NgBox ng(net, box.port());
+    const auto ends = ends_of_call();
+    const auto inner = sdp(a().host, 6000);
+    const auto outer = sdp(a().peer, 7000);
+    ends.are_silent({a().host, 6000}, {a().peer, 7000});
+    const auto offered = ng.offer("a", caller_inside ? inner : outer);
+    const auto answered = ng.answer("a", "b", caller_inside ? outer : inner);
+    const auto host_at = endpoint_of(caller_inside ? offered : answered);
+    const auto peer_at = endpoint_of(caller_inside ? answered : offered);
+    EXPECT_EQ(peer_at, (Endpoint{a().peer, 7000}));
+    ends.talk(host_at, peer_at);
+    EXPECT_EQ(ng.ask({{"command", "delete"}, {"from-tag", "b"}}).at("result"), "ok");
+    EXPECT_TRUE(ng.program().says("ended"));
+    const auto listed = [&] { return box.agent()->list(boost::asio::use_future).get(); };
+    EXPECT_TRUE(eventually([&] { return listed().empty(); }));
+    ends.are_silent(host_at, peer_at);
+  }
+};
+
+TEST_P(NgRouter, CallsThroughAFirewall) {
+  for (const bool caller_inside : {true, false}) call({}, caller_inside);
+}
+
+TEST_P(NgRouter, CallsThroughANat) {
+  for (const bool caller_inside : {true, false}) call(nat(), caller_inside);
+}
+
+TEST_P(NgRouter, ARefusedReInviteDoesNotCutTheSound) {
+  RouterBox box(net.router, nat());
+  NgBox ng(net, box.port());
+  const auto ends = ends_of_call();
+  const auto host_at = endpoint_of(ng.offer("a", sdp(a().host, 6000)));
+  ng.answer("a", "b", sdp(a().peer, 7000));
+  ng.offer("a", sdp(a().host, 6500), {{"to-tag", "b"}});
+  ng.ask({{"command", "delete"}, {"from-tag", "a"}});
+  ends.talk(host_at, {a().peer, 7000});
+}
+
+// Rules are extended while simco-ng runs, and end with their lifetime when it is killed.
+TEST_P(NgRouter, LifetimesEndWhatSimcoNgLeaves) {
+  RouterBox box(net.router);
+  const auto rules = [&] { return box.agent()->list(boost::asio::use_future).get(); };
+  /// False if this machine is too slow to extend a rule in time.
+  const auto is_extended = [&] {
+    std::uint32_t lowest = 0xFFFF'FFFF;
+    for (;;) try {
+        const auto pids = rules();
+        if (pids.empty()) return false;
+        const auto left =
+            box.agent()->status(pids[0], boost::asio::use_future).get().lifetime.seconds;
+        if (left > lowest) return true;
+        lowest = left;
+        std::this_thread::sleep_for(kLook);
+      } catch (const boost::system::system_error&) {
+        return false;  // it has ended between the two requests
+      }
+  };
+  bool extended = false;
+  for (const char* lifetime : {"6", "60"}) {
+    NgBox ng(net, box.port(), {"--lifetime", lifetime});
+    ng.offer("a", sdp(a().host, 6000));
+    ng.answer("a", "b", sdp(a().peer, 7000));
+    extended = is_extended();
+    ng.kill();
+    EXPECT_TRUE(eventually([&] { return rules().empty(); }));
+    if (extended) break;
+  }
+  EXPECT_TRUE(extended);
+}
+
+// With --state, a killed simco-ng knows its calls after its start, extends their rules and ends
+// them.
+TEST_P(NgRouter, CallsSurviveARestart) {
+  const Folder folder("ng");
+  RouterBox box(net.router, nat());
+  NgBox ng(net, box.port(), {"--state", folder.path + "/calls.db"});
+  const auto ends = ends_of_call();
+  const auto host_at = endpoint_of(ng.offer("a", sdp(a().host, 6000)));
+  ng.answer("a", "b", sdp(a().peer, 7000));
+  const auto rules = [&] { return box.agent()->list(boost::asio::use_future).get(); };
+  const auto before = rules();
+  ng.kill();
+  ends.talk(host_at, {a().peer, 7000});
+  ng.start();
+  EXPECT_TRUE(ng.program().says("restored 1 calls"));
+  EXPECT_EQ(endpoint_of(ng.offer("a", sdp(a().host, 6000), {{"to-tag", "b"}})), host_at);
+  ng.answer("a", "b", sdp(a().peer, 7000));
+  EXPECT_EQ(rules(), before);
+  ends.talk(host_at, {a().peer, 7000});
+  ng.ask({{"command", "delete"}, {"from-tag", "a"}});
+  EXPECT_TRUE(eventually([&] { return rules().empty(); }));
+}
+
+// After a lost session, a firewall gets its rules again; other calls are served as before.
+TEST_P(NgRouter, TheMiddleboxIsRestarted) {
+  const std::uint16_t port = 7626;
+  auto box = std::make_unique<RouterBox>(net.router, std::vector<std::string>{}, port);
+  NgBox ng(net, port);
+  const auto ends = ends_of_call();
+  ng.offer("a", sdp(a().host, 6000));
+  ng.answer("a", "b", sdp(a().peer, 7000));
+  ends.talk({a().host, 6000}, {a().peer, 7000});
+  box->kill();
+  EXPECT_TRUE(ng.program().says("is lost"));
+  const auto refused = ng.offer("x", sdp(a().host, 6100), {{"call-id", "call-2"}});
+  EXPECT_EQ(refused.at("error-reason"), "No session with the middlebox");
+  box = std::make_unique<RouterBox>(net.router, std::vector<std::string>{}, port);
+  EXPECT_TRUE(ng.program().says("was lost"));
+  EXPECT_TRUE(
+      eventually([&] { return !box->agent()->list(boost::asio::use_future).get().empty(); }));
+  ends.talk({a().host, 6000}, {a().peer, 7000});
+}
+
+// rtpengine behind the middlebox does the work: of its range of ports only those of the call are
+// open, each to the party that it serves.
+TEST(NgUpstream, OpensThePortsOfRtpengine) {
+  const Network net;
+  RouterBox box(net.router);
+  const auto rtpengine = net.inside.run([] {
+    return std::make_unique<Program>(std::vector<std::string>{
+        "/usr/bin/rtpengine", "--foreground", "--log-stderr", "--table=-1", "--interface=10.0.0.3",
+        "--listen-ng=10.0.0.3:2223", "--port-min=30000", "--port-max=30099"});
+  });
+  NgBox ng(net, box.port(), {"--upstream", "10.0.0.3:2223"});
+  // It may still be starting.
+  EXPECT_TRUE(eventually([&] { return ng.ask({{"command", "ping"}}).at("result") == "pong"; }));
+  const Udp a(net.outside, {kV4.peer, 7000});
+  const Udp b(net.outside, {kV4.peer2, 8000});
+  const auto offered = ng.offer("a", sdp(kV4.peer, 7000));
+  const auto for_b = endpoint_of(offered);
+  const auto for_a = endpoint_of(ng.answer("a", "b", sdp(kV4.peer2, 8000)));
+  EXPECT_EQ(for_a.address, "10.0.0.3");
+  EXPECT_NE(for_a, for_b);
+  // What looks like RTP is passed on.
+  const std::string rtp = std::string("\x80\0", 2) + std::string(170, 'x');
+  const auto passes = [&](const Udp& from, const Endpoint& at, const Udp& to) {
+    return eventually([&] {
+      from.send(at, rtp);
+      const auto packet = to.receive(kStaysAway);
+      return packet && packet->text == rtp;
+    });
+  };
+  EXPECT_TRUE(passes(a, for_a, b));
+  EXPECT_TRUE(passes(b, for_b, a));
+  const auto listed = [&] { return box.agent()->list(boost::asio::use_future).get(); };
+  std::vector<std::string> open;
+  for (const auto pid : listed()) {
+    const auto status = box.agent()->status(pid, boost::asio::use_future).get();
+    open.push_back(to_text(*status.internal) + " " + to_text(*status.external));
+  }
+  std::ranges::sort(open);
+  std::vector<std::string> wanted = {
+      at(for_a.address, for_a.port, 2) + " " + at(kV4.peer, 7000, 2),
+      at(for_b.address, for_b.port, 2) + " " + at(kV4.peer2, 8000, 2)};
+  std::ranges::sort(wanted);
+  EXPECT_EQ(open, wanted);
+  const auto ended = ng.ask({{"command", "delete"}, {"from-tag", "a"}});
+  EXPECT_EQ(ended.at("result"), "ok");
+  EXPECT_TRUE(ended.contains("totals"));  // rtpengine's own
+  EXPECT_TRUE(eventually([&] { return listed().empty(); }));
+}
+
+INSTANTIATE_TEST_SUITE_P(Versions, NgRouter, testing::Values("IPv4", "IPv6"));
+
+}  // namespace
+}  // namespace simco::test

@@ -1,0 +1,89 @@
+#include "tests/support/ng_box.hpp"
+
+#include <gtest/gtest.h>
+
+namespace simco::test {
+namespace {
+
+using nlohmann::json;
+
+/// How often a request is repeated, and after what time, as proxies do.
+constexpr int kTries = 60;
+constexpr std::chrono::milliseconds kRepeatAfter{1000};
+
+Endpoint next(const Endpoint& at) { return {at.address, static_cast<std::uint16_t>(at.port + 1)}; }
+
+}  // namespace
+
+NgBox::NgBox(const Network& net, std::uint16_t middlebox, std::vector<std::string> options,
+             std::uint16_t port)
+    : router_(net.router), proxy_(net.router, {"127.0.0.1", 0}) {
+  words_ = {"simco-ng",
+            "--listen",
+            "127.0.0.1:" + std::to_string(port),
+            "--middlebox",
+            "127.0.0.1:" + std::to_string(middlebox),
+            "--internal",
+            "10.0.0.0/24,2001:db8:1::/64"};
+  words_.insert(words_.end(), options.begin(), options.end());
+  start();
+}
+
+void NgBox::start() {
+  program_ = router_.run([&] { return std::make_unique<Program>(words_); });
+  at_ = {"127.0.0.1", program_->listening_port("udp")};
+  EXPECT_TRUE(program_->says("session with the middlebox"));
+}
+
+void NgBox::kill() {
+  program_->signal(SIGKILL);
+  program_->wait();
+}
+
+json NgBox::ask(json request) {
+  const auto cookie = "c" + std::to_string(++cookies_);
+  if (!request.contains("call-id")) request["call-id"] = "call-1";
+  for (int i = 0; i < kTries; ++i) {
+    proxy_.send(at_, cookie + " " + request.dump());
+    while (const auto packet = proxy_.receive(kRepeatAfter)) {
+      if (packet->text.starts_with(cookie + " ")) {
+        return json::parse(packet->text.substr(cookie.size() + 1));
+      }
+    }
+  }
+  ADD_FAILURE() << "no reply to " << request;
+  return json::object();
+}
+
+json NgBox::offer(const std::string& from, const std::string& sdp, json more) {
+  more.update({{"command", "offer"}, {"from-tag", from}, {"sdp", sdp}});
+  return ask(std::move(more));
+}
+
+json NgBox::answer(const std::string& from, const std::string& to, const std::string& sdp) {
+  return ask({{"command", "answer"}, {"from-tag", from}, {"to-tag", to}, {"sdp", sdp}});
+}
+
+CallEnds::CallEnds(const Network& net, const Endpoint& host_rtp, const Endpoint& peer_rtp,
+                   const std::string& stranger_address)
+    : host(net.inside, host_rtp),
+      host_rtcp(net.inside, next(host_rtp)),
+      peer(net.outside, peer_rtp),
+      peer_rtcp(net.outside, next(peer_rtp)),
+      stranger(net.outside, {stranger_address, peer_rtp.port}) {}
+
+void CallEnds::talk(const Endpoint& host_at, const Endpoint& peer_at) const {
+  EXPECT_TRUE(host.gets(peer, host_at));
+  EXPECT_TRUE(peer.gets(host, peer_at));
+  EXPECT_TRUE(host_rtcp.gets(peer_rtcp, next(host_at)));
+  EXPECT_TRUE(peer_rtcp.gets(host_rtcp, next(peer_at)));
+  EXPECT_TRUE(host.misses(stranger, host_at));
+}
+
+void CallEnds::are_silent(const Endpoint& host_at, const Endpoint& peer_at) const {
+  EXPECT_TRUE(host.misses(peer, host_at));
+  EXPECT_TRUE(peer.misses(host, peer_at));
+  EXPECT_TRUE(host_rtcp.misses(peer_rtcp, next(host_at)));
+}
+
+}  // namespace simco::test

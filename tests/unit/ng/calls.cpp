@@ -1,0 +1,221 @@
+#include "tests/unit/ng/calls.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "simco/wire/tuple_text.hpp"
+
+namespace simco::test {
+namespace {
+
+using nlohmann::json;
+
+PipelineFixture::Options core_options(Calls::Box box) {
+  PipelineFixture::Options result;
+  if (box == Calls::Box::kNat) {
+    result.nat.mode = policy::Mode::kTraditionalNat;
+    result.nat.outside = {{*parse_address("198.51.100.1"), 1}};
+    result.nat.first_port = 40000;
+    result.nat.last_port = 40009;
+  }
+  return result;
+}
+
+ng::SimcoResult result_of(const Body& body) {
+  if (const auto* made = std::get_if<PrrReply>(&body)) {
+    return ng::Granted{made->pid, made->lifetime, made->outside};
+  }
+  if (const auto* made = std::get_if<PerReply>(&body)) {
+    return ng::Granted{made->pid, made->lifetime, made->outside};
+  }
+  if (const auto* changed = std::get_if<PlcReply>(&body))
+    return ng::Granted{{}, changed->lifetime, {}};
+  if (std::holds_alternative<PrdReply>(body)) return ng::Granted{};
+  const auto code = std::get<NegativeReply>(body).code;
+  return std::unexpected(ng::Refusal{code, std::string(to_string(code))});
+}
+
+}  // namespace
+
+std::string sdp(const std::string& address, const std::vector<std::string>& media) {
+  const std::string family = address.contains(':') ? "IP6 " : "IP4 ";
+  std::string text = "v=0\r\no=- 1 1 IN " + family + address + "\r\ns=-\r\nc=IN " + family +
+                     address + "\r\nt=0 0\r\n";
+  for (const auto& medium : media) {
+    text += "m=";
+    for (const char c : medium) text += c == '|' ? std::string("\r\n") : std::string(1, c);
+    text += "\r\n";
+  }
+  return text;
+}
+
+ng::CallController::Options Calls::options() {
+  ng::CallController::Options result;
+  result.media.internal = {*parse_prefix("10.0.0.0/8"), *parse_prefix("2001:db8:1::/48")};
+  return result;
+}
+
+Calls::Calls(Box box, ng::CallController::Options options)
+    : core_(core_options(box)), agent_(core_.agent("proxy")), options_(std::move(options)) {
+  controller_.emplace(static_cast<ng::CallController::Host&>(*this), options_);
+  connect();
+}
+
+void Calls::pass_on(std::uint64_t request) { passed_on.push_back(request); }
+
+json Calls::upstream_replies(const json& reply) {
+  const auto id = passed_on.back();
+  controller_->on_upstream_reply(id, reply, core_.now());
+  settle();
+  return late_reply(id);
+}
+
+void Calls::restart() {
+  queue_.clear();
+  controller_.emplace(static_cast<ng::CallController::Host&>(*this), options_);
+  for (const auto& [id, document] : stored_) {
+    controller_->restore(ng::read_call(json::from_cbor(document), moment()));
+  }
+  connect();
+}
+
+void Calls::on_changed(const ng::Call& call) {
+  stored_[call.id] = json::to_cbor(ng::write_call(call, moment()));
+}
+
+ng::Moment Calls::moment() const {
+  const auto since = core_.now().time_since_epoch();
+  return {core_.now(),
+          std::chrono::sys_seconds(std::chrono::duration_cast<std::chrono::seconds>(since))};
+}
+
+void Calls::connect() {
+  controller_->on_session(core_.engine.capabilities(agent_.agent()));
+  connected_ = true;
+  const auto listed = pids();
+  controller_->on_rules_listed({listed.begin(), listed.end()}, core_.now());
+  settle();
+}
+
+void Calls::lose_session() {
+  connected_ = false;
+  controller_->on_session_lost();
+  settle();
+}
+
+void Calls::send(std::uint64_t transaction, const ng::SimcoRequest& request) {
+  ++sent;
+  queue_.emplace_back(transaction, request);
+}
+
+void Calls::reply(std::uint64_t request, const json& reply) {
+  EXPECT_TRUE(replies_.emplace(request, reply).second) << "a second reply to " << request;
+}
+
+void Calls::log(ng::LogLevel, const std::string& line) { lines.push_back(line); }
+
+void Calls::settle() {
+  while (!silent && !queue_.empty()) {
+    const auto [id, request] = std::move(queue_.front());
+    queue_.pop_front();
+    const auto body = std::visit([](const auto& value) { return Body(value); }, request);
+    controller_->on_result(id,
+                           connected_ ? result_of(core_.ask(agent_, body))
+                                      : std::unexpected(ng::Refusal{std::nullopt, "not connected"}),
+                           core_.now());
+  }
+  for (; connected_ && events_ < agent_.events.size(); ++events_) {
+    const auto& event = agent_.events[events_];
+    if (event.lifetime == Lifetime{0}) controller_->on_rule_ended(event.pid);
+  }
+}
+
+json Calls::ask(json request) {
+  if (!request.contains("call-id")) request["call-id"] = call_id_;
+  auto read = ng::read_request(request);
+  EXPECT_TRUE(read) << read.error();
+  controller_->on_request(++requests_, std::move(*read), moment());
+  settle();
+  return late_reply(requests_);
+}
+
+json Calls::late_reply(std::uint64_t id) const {
+  const auto found = replies_.find(id);
+  return found == replies_.end() ? json() : found->second;
+}
+
+json Calls::offer(const std::string& from, const std::string& text, json more) {
+  more.update({{"command", "offer"}, {"from-tag", from}, {"sdp", text}});
+  return ask(std::move(more));
+}
+
+json Calls::answer(const std::string& from, const std::string& to, const std::string& text,
+                   json more) {
+  more.update({{"command", "answer"}, {"from-tag", from}, {"to-tag", to}, {"sdp", text}});
+  return ask(std::move(more));
+}
+
+json Calls::end(const std::string& from, json more) {
+  more.update({{"command", "delete"}, {"from-tag", from}});
+  return ask(std::move(more));
+}
+
+std::vector<PolicyRuleId> Calls::pids() {
+  const auto body = core_.ask(agent_, PrlRequest{});
+  auto result = std::get<PrlReply>(body).pids;
+  std::ranges::sort(result);
+  return result;
+}
+
+std::string Calls::rules() {
+  std::string result;
+  for (const auto pid : pids()) {
+    const auto body = core_.ask(agent_, PrsRequest{pid});
+    std::string line = std::to_string(pid.value);
+    if (const auto* rule = std::get_if<PesReply>(&body)) {
+      const char* arrow = rule->parameters.direction == Direction::kInbound    ? " <- "
+                          : rule->parameters.direction == Direction::kOutbound ? " -> "
+                                                                               : " <-> ";
+      line += " " + to_text(rule->internal) + arrow + to_text(rule->external);
+      if (to_text(rule->internal) != to_text(rule->outside)) line += " = " + to_text(rule->outside);
+    } else {
+      line += " reserved = " + to_text(std::get<PrsReply>(body).outside);
+    }
+    result += (result.empty() ? "" : "; ") + line;
+  }
+  return result;
+}
+
+std::string Calls::open() {
+  std::string result;
+  for (const auto pid : pids()) {
+    const auto body = core_.ask(agent_, PrsRequest{pid});
+    const auto* rule = std::get_if<PesReply>(&body);
+    result +=
+        (result.empty() ? "" : "; ") +
+        (rule == nullptr ? "reserved" : to_text(rule->internal) + " " + to_text(rule->external));
+  }
+  return result;
+}
+
+void Calls::pass(std::chrono::milliseconds time) {
+  const auto end = core_.now() + time;
+  while (core_.now() < end) {
+    const auto next = std::min(controller_->next_deadline().value_or(end), end);
+    core_.advance(std::max(next - core_.now(), Instant::duration(1)));
+    controller_->on_deadline(core_.now());
+    settle();
+  }
+}
+
+void Calls::end_rule(PolicyRuleId pid) {
+  auto& other = core_.agent("administrator");
+  const auto body = core_.ask(agent_, PrsRequest{pid});
+  const auto& rule = std::get<PesReply>(body);
+  core_.ask(other, PdrRequest{rule.internal, rule.external, {1}});
+  settle();
+}
+
+}  // namespace simco::test

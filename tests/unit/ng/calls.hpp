@@ -1,0 +1,93 @@
+// Calls between parties, driven as a proxy drives them, against the real policy engine in virtual
+// time.
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/ng/call_codec.hpp"
+#include "agent/ng/controller.hpp"
+#include "tests/support/pipeline_fixture.hpp"
+
+namespace simco::test {
+
+/// An SDP with a medium for each of `media`, such as "audio 6000 RTP/AVP 0|a=rtcp-mux".
+std::string sdp(const std::string& address, const std::vector<std::string>& media);
+
+class Calls : private ng::CallController::Host {
+ public:
+  enum class Box : std::uint8_t { kFirewall, kNat };
+
+  explicit Calls(Box box) : Calls(box, options()) {}
+  Calls(Box box, ng::CallController::Options options);
+
+  static ng::CallController::Options options();
+
+  /// Sends a request and returns its reply, or null if there is none yet.
+  nlohmann::json ask(nlohmann::json request);
+  /// An offer of `from`. `more`: further keys.
+  nlohmann::json offer(const std::string& from, const std::string& text,
+                       nlohmann::json more = nlohmann::json::object());
+  nlohmann::json answer(const std::string& from, const std::string& to, const std::string& text,
+                        nlohmann::json more = nlohmann::json::object());
+  nlohmann::json end(const std::string& from, nlohmann::json more = nlohmann::json::object());
+
+  /// The rules that the middlebox has, in ascending order of their PIDs, as "PID internal
+  /// external", and "PID reserved" for reservations, each with " = outside" on a NAT.
+  std::string rules();
+  /// The same without PIDs and outside addresses.
+  std::string open();
+  /// Lets time pass for all.
+  void pass(std::chrono::milliseconds time);
+  /// Connects, and lists the rules.
+  void connect();
+  void lose_session();
+  /// Ends a rule, as an administrator would.
+  void end_rule(PolicyRuleId pid);
+  /// The reply to a request that had none yet; null: still none.
+  nlohmann::json late_reply(std::uint64_t id) const;
+  std::uint64_t last_request() const { return requests_; }
+
+  ng::CallController& controller() { return *controller_; }
+  /// What is stored of each call.
+  const std::map<std::string, std::vector<std::uint8_t>>& documents() const { return stored_; }
+  /// Kills simco-ng, and starts it with what it has stored.
+  void restart();
+
+  bool silent = false;  ///< the middlebox does not reply; when set back, it replies to all
+  std::vector<std::string> lines;        ///< of the log
+  std::size_t sent = 0;                  ///< transactions
+  std::vector<std::uint64_t> passed_on;  ///< requests that the media proxy has got
+  /// The media proxy replies to the last request.
+  nlohmann::json upstream_replies(const nlohmann::json& reply);
+
+ private:
+  void send(std::uint64_t transaction, const ng::SimcoRequest& request) override;
+  void reply(std::uint64_t request, const nlohmann::json& reply) override;
+  void log(ng::LogLevel level, const std::string& line) override;
+  void pass_on(std::uint64_t request) override;
+  void on_changed(const ng::Call& call) override;
+  void on_ended(const std::string& call_id) override { stored_.erase(call_id); }
+  ng::Moment moment() const;
+  void settle();
+  std::vector<PolicyRuleId> pids();
+
+  std::string call_id_ = "call-1";
+  PipelineFixture core_;
+  PipelineFixture::Agent& agent_;
+  ng::CallController::Options options_;
+  std::optional<ng::CallController> controller_;
+  std::map<std::string, std::vector<std::uint8_t>> stored_;
+  bool connected_ = false;
+  std::uint64_t requests_ = 0;
+  std::size_t events_ = 0;
+  std::deque<std::pair<std::uint64_t, ng::SimcoRequest>> queue_;
+  std::map<std::uint64_t, nlohmann::json> replies_;
+};
+
+}  // namespace simco::test
