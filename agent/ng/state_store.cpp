@@ -14,7 +14,7 @@ namespace {
 constexpr int kApplication = 0x534E6743;
 constexpr int kSchema = 1;
 
-void bind(sqlite3_stmt* statement, int index, const std::string& octets) {
+void bind_octets(sqlite3_stmt* statement, int index, const std::string& octets) {
   sqlite3_bind_blob(statement, index, octets.data(), static_cast<int>(octets.size()),
                     SQLITE_STATIC);
 }
@@ -93,13 +93,13 @@ std::vector<Call> StateStore::calls(Moment now, std::size_t& lost) {
 void StateStore::put(const Call& call, Moment now) {
   std::string document;
   nlohmann::json::to_cbor(write_call(call, now), document);
-  bind(put_.get(), 1, call.id);
-  bind(put_.get(), 2, document);
+  bind_octets(put_.get(), 1, call.id);
+  bind_octets(put_.get(), 2, document);
   step(put_.get());
 }
 
 void StateStore::erase(const std::string& call_id) {
-  bind(erase_.get(), 1, call_id);
+  bind_octets(erase_.get(), 1, call_id);
   step(erase_.get());
 }
 
