@@ -56,6 +56,8 @@ inline constexpr std::size_t kOutputTotalMax = 256 * 1024 * 1024;
 inline constexpr std::size_t kOutputShare = 64 * 1024;
 /// Warnings about connections in a second: strangers can cause them.
 inline constexpr std::uint32_t kPeerLinesPerSecond = 10;
+/// Lines about refused requests in a second: agents can cause them, and they repeat themselves.
+inline constexpr std::uint32_t kRefusalLinesPerSecond = 10;
 /// A store that has failed is asked again after this time.
 inline constexpr std::chrono::seconds kStoreRetry{1};
 /// Octets of a table's name.

@@ -66,6 +66,19 @@ class Runner {
     for (const auto pid : pids) good = co_await status(pid, true) && good;
     co_return good;
   }
+  awaitable<bool> run(ctl::Explain wanted) {
+    auto [error, pids] = co_await agent_.list(kToken);
+    if (error) co_return ok(error, "explain");
+    std::vector<agent::RuleStatus> rules;
+    for (const auto pid : pids) {
+      auto [failed, rule] = co_await agent_.status(pid, kToken);
+      if (agent::negative_reply(failed) == NegativeReplyCode::kNoSuchRule) continue;  // has ended
+      if (failed) co_return ok(failed, about("status", pid));
+      rules.push_back(std::move(rule));
+    }
+    printer_.print(ctl::explain(wanted, rules));
+    co_return true;
+  }
   awaitable<bool> run(ctl::Watch wanted) {
     for (std::uint64_t seen = 0; wanted.count == 0 || seen < wanted.count; ++seen) {
       auto [error, event] = co_await agent_.next_event(kToken);

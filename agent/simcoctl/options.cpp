@@ -39,6 +39,8 @@ struct Raw {
   std::uint64_t count = 0;
   std::string metrics = "127.0.0.1:9464";
   double interval_s = 1;
+  bool inbound = false;
+  bool outbound = false;
 };
 
 struct Commands {
@@ -51,6 +53,7 @@ struct Commands {
   CLI::App* list;
   CLI::App* watch;
   CLI::App* top;
+  CLI::App* explain;
 };
 
 void declare_globals(CLI::App& app, Raw& raw) {
@@ -119,6 +122,20 @@ void declare_creation(CLI::App& app, Raw& raw, Commands& commands) {
   declare_lifetime(*commands.disable, raw);
 }
 
+void declare_explain(CLI::App& app, Raw& raw, Commands& commands) {
+  commands.explain = app.add_subcommand(
+      "explain", "Say what the middlebox does with a packet, and which rule decides");
+  commands.explain
+      ->add_option("INTERNAL", raw.internal, "Internal end of the packet: ADDRESS[:PORT]")
+      ->required();
+  commands.explain
+      ->add_option("EXTERNAL", raw.external, "External end of the packet: ADDRESS[:PORT]")
+      ->required();
+  declare_protocol(*commands.explain, raw);
+  commands.explain->add_flag("--in", raw.inbound, "It comes from the external end (the default)");
+  commands.explain->add_flag("--out", raw.outbound, "It comes from the internal end");
+}
+
 Commands declare(CLI::App& app, Raw& raw) {
   Commands commands{};
   declare_globals(app, raw);
@@ -136,6 +153,7 @@ Commands declare(CLI::App& app, Raw& raw) {
   commands.list->add_flag("--full", raw.in_full, "Show the status of each rule");
   commands.watch = app.add_subcommand("watch", "Show rule events (ARE) until interrupted");
   commands.watch->add_option("--count", raw.count, "Exit after this many events; 0: never");
+  declare_explain(app, raw, commands);
   commands.top = app.add_subcommand(
       "top", "Show what the middlebox is doing, using its metrics, until interrupted");
   commands.top
@@ -175,9 +193,8 @@ Fault set_tuples(const Raw& raw, AddressTuple& internal, AddressTuple& external)
   if (raw.internal.empty() && raw.external.empty()) return "give --internal, --external or both";
   const auto inner = parse_endpoint(raw.internal.empty() ? "any" : raw.internal);
   const auto outer = parse_endpoint(raw.external.empty() ? "any" : raw.external);
-  const std::string form = "expected ADDRESS[/LENGTH][:PORT[/PORTS]] or any[:PORT[/PORTS]], got '";
-  if (!inner) return "--internal: " + form + raw.internal + "'";
-  if (!outer) return "--external: " + form + raw.external + "'";
+  if (!inner) return "--internal: " + inner.error();
+  if (!outer) return "--external: " + outer.error();
   if ((inner->port != 0 || outer->port != 0) && protocol == kProtocolAny) {
     return "ports require a protocol: give --udp, --tcp, --sctp or --protocol";
   }
@@ -245,6 +262,48 @@ Fault set_reserve(const Raw& raw, Command& command) {
   return std::nullopt;
 }
 
+/// Reads an end of a packet: one address and, if the protocol has ports, one port.
+Fault set_end(const char* name, const std::string& text, bool ports, IpAddress& address,
+              std::uint16_t& port) {
+  const auto end = parse_endpoint(text);
+  if (!end) return std::string(name) + ": " + end.error();
+  const bool one = end->prefix && *end->prefix == host_prefix(end->prefix->address);
+  if (!one || end->port_range != 1) {
+    return fmt::format("{}: '{}' is not one end of a packet, which has one address and one port",
+                       name, text);
+  }
+  if (ports && end->port == 0) return fmt::format("{}: '{}' has no port", name, text);
+  if (!ports && end->port != 0) {
+    return fmt::format("{}: '{}' has a port, and the protocol has none", name, text);
+  }
+  address = end->prefix->address;
+  port = end->port;
+  return std::nullopt;
+}
+
+Fault set_explain(const Raw& raw, Command& command) {
+  Explain wanted;
+  auto& packet = wanted.packet;
+  if (auto fault = set_protocol(raw, packet.protocol)) return fault;
+  if (packet.protocol == kProtocolAny) return "give the protocol of the packet, such as --udp";
+  if (raw.inbound && raw.outbound) return "give only one of --in and --out";
+  wanted.inbound = !raw.outbound;
+  const bool ports = protocol_has_ports(packet.protocol);
+  if (auto fault =
+          set_end("INTERNAL", raw.internal, ports, packet.internal, packet.internal_port)) {
+    return fault;
+  }
+  if (auto fault =
+          set_end("EXTERNAL", raw.external, ports, packet.external, packet.external_port)) {
+    return fault;
+  }
+  if (packet.internal.version != packet.external.version) {
+    return "INTERNAL and EXTERNAL must have the same IP version";
+  }
+  command = wanted;
+  return std::nullopt;
+}
+
 std::vector<PolicyRuleId> pids_of(const Raw& raw) {
   std::vector<PolicyRuleId> pids;
   for (const auto pid : raw.pids) pids.push_back({pid});
@@ -253,6 +312,7 @@ std::vector<PolicyRuleId> pids_of(const Raw& raw) {
 
 Fault set_command(const Raw& raw, const Commands& commands, Command& command) {
   if (commands.enable->parsed()) return set_enable(raw, command);
+  if (commands.explain->parsed()) return set_explain(raw, command);
   if (commands.reserve->parsed()) return set_reserve(raw, command);
   if (commands.disable->parsed()) {
     PdrRequest request;

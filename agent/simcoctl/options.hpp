@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "agent/agent.hpp"
+#include "agent/simcoctl/explain.hpp"
 #include "agent/simcoctl/top.hpp"
 
 namespace simco::ctl {
@@ -37,7 +38,7 @@ struct Watch {
 
 /// The command: a request as it is sent, or one of the above.
 using Command = std::variant<PerRequest, PeaRequest, PrrRequest, PdrRequest, Lifetimes, Delete,
-                             Status, List, Watch>;
+                             Status, List, Watch, Explain>;
 
 /// The parsed command line.
 struct Options {

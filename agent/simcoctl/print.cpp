@@ -149,6 +149,24 @@ void Printer::print(const std::vector<PolicyRuleId>& pids) const {
   for (const auto pid : pids) say(std::to_string(pid.value));
 }
 
+void Printer::print(const Explanation& explanation) const {
+  using Verdict = Explanation::Verdict;
+  const char* verdict = explanation.verdict == Verdict::kPasses    ? "passes"
+                        : explanation.verdict == Verdict::kBlocked ? "blocked"
+                                                                   : "dropped";
+  if (json_) {
+    Json json{{"verdict", verdict}};
+    if (explanation.rule) json["rule"] = explanation.rule->value;
+    json["reason"] = explanation.reason;
+    json["near_misses"] = explanation.near_misses;
+    json["not_known"] = explanation.not_known;
+    return say(json.dump(-1, ' ', false, Json::error_handler_t::replace));
+  }
+  say(fmt::format("{}: {}", verdict, explanation.reason));
+  for (const auto& line : explanation.near_misses) say("  near: " + line);
+  for (const auto& line : explanation.not_known) say("  not known: " + line);
+}
+
 void Printer::print_lifetime(PolicyRuleId pid, Lifetime lifetime) const {
   print(agent::RuleEvent{pid, lifetime});
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "agent/agent.hpp"
+#include "agent/simcoctl/explain.hpp"
 
 namespace simco::ctl {
 
@@ -20,6 +21,7 @@ class Printer {
   void print(const agent::RuleStatus& rule) const;
   void print(const agent::RuleEvent& event) const;
   void print(const std::vector<PolicyRuleId>& pids) const;
+  void print(const Explanation& explanation) const;
   void print_lifetime(PolicyRuleId pid, Lifetime lifetime) const;
   /// Prints an error on standard error and, in JSON mode, also as JSON on standard output, where
   /// scripts look for it.

@@ -1,9 +1,9 @@
 #include "loadgen/echo/echo_options.hpp"
 
 #include <CLI/CLI.hpp>
-#include <boost/asio/ip/address.hpp>
 
 #include "simco/cli/transport_arguments.hpp"
+#include "simco/net/endpoint.hpp"
 
 namespace simco::loadgen {
 
@@ -23,13 +23,10 @@ std::expected<net::ListenOptions, UsageExit> parse_echo_settings(int argc,
   if (const auto fault = transport.fault()) return std::unexpected(wrong(program, *fault));
   settings.transports = transport.transports();
   settings.sctp = transport.sctp();
-  for (const auto& address : settings.addresses) {
-    boost::system::error_code error;
-    boost::asio::ip::make_address(address, error);
-    if (error) {
-      return std::unexpected(
-          wrong(program, "--listen: expected an IP address, got '" + address + "'"));
-    }
+  for (auto& address : settings.addresses) {
+    auto parsed = net::parse_listen_address(address);
+    if (!parsed) return std::unexpected(wrong(program, "--listen: " + parsed.error()));
+    address = std::move(*parsed);
   }
   return settings;
 }

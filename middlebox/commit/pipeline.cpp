@@ -44,7 +44,12 @@ bool CommitPipeline::decide(Requester& requester, TransactionId tid, const Body&
   times_.decided(began, ended);
   const auto transaction = policy::transaction_of(request).value_or(policy::Transaction{});
   switch (plan.verdict) {
-    case Verdict::kReplied: answer(requester, tid, transaction, plan.reply); return true;
+    case Verdict::kReplied:
+      if (const auto* refusal = std::get_if<NegativeReply>(&plan.reply)) {
+        observer_.on_refused({requester, transaction, refusal->code, &context, &request});
+      }
+      answer(requester, tid, transaction, plan.reply);
+      return true;
     case Verdict::kPlanned:
       ++requester.unsettled_;
       queue(plan, {&requester, tid, transaction, {}, 0, {}, ended});
@@ -297,6 +302,11 @@ void CommitPipeline::conclude(const RuleChange& change, const ChangeOrigin& orig
   }
   times_.settled(decision);
   observer_.on_decided(decision);
+  const auto* refusal = std::get_if<NegativeReply>(&outcome.reply);
+  if (requester != nullptr && refusal != nullptr) {
+    observer_.on_refused({*requester, origin.transaction, refusal->code, nullptr, nullptr, &change,
+                          result, journal_failure_.has_value()});
+  }
   if (outcome.event) observer_.on_rule_event(*outcome.event, requester);
   if (outcome.ended_by != PolicyRuleId{}) {
     const auto disabling = disabling_.find(outcome.ended_by);  // not there: from before a restart

@@ -40,9 +40,25 @@ namespace simco::middlebox {
 /// Belongs to one thread. The caller passes the time.
 class CommitPipeline final : private backend::Backend::Client, private Journal::Client {
  public:
+  /// A request that gets a negative reply. Valid during a call.
+  struct Refusal {
+    const Requester& requester;
+    policy::Transaction transaction;
+    NegativeReplyCode code;
+    /// For PolicyEngine::reason(): the context and the request that was refused at once, or ...
+    const policy::RequestContext* context = nullptr;
+    const Body* request = nullptr;
+    /// ... the change that was planned and not carried out.
+    const rule::RuleChange* change = nullptr;
+    rule::ChangeResult result = rule::ChangeResult::kDone;
+    bool store_failed = false;  ///< that is why
+  };
+
   /// Learns the outcome of changes.
   class Observer {
    public:
+    /// A request is refused; its reply has not been sent yet.
+    virtual void on_refused(const Refusal&) {}
     /// A change is decided; its reply has not been sent yet.
     virtual void on_decided(const rule::Decision&) {}
     /// `cause` requested the change and gets the reply instead of the event; nullptr if no session

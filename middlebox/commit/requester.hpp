@@ -22,6 +22,8 @@ class Requester {
   virtual std::string_view agent_name() const = 0;
   /// Its address, for the log.
   virtual std::string_view peer() const = 0;
+  /// The same with its port, where that is known.
+  virtual std::string_view peer_endpoint() const { return peer(); }
   /// Maximum lifetime in the capabilities that its session was told, seconds.
   virtual std::uint32_t lifetime_max_s() const = 0;
   virtual void reply(TransactionId tid, const Body& body) = 0;

@@ -171,17 +171,18 @@ std::optional<std::string> read_file(const std::string& path, const CLI::App& ap
 
 bool goes_over_tls(net::Transport transport) { return net::type_of(transport).tls; }
 
-std::optional<std::string> judge_listener(const Raw& raw, const net::ListenOptions& listen,
+std::optional<std::string> judge_listener(const Raw& raw, net::ListenOptions& listen,
                                           Require require) {
   const bool tls = listen.tls && std::ranges::any_of(listen.transports, goes_over_tls);
   if (require == Require::kTls && !tls) {
     return "--require tls requires --transport tcp, --tls-certificate, --tls-key and --tls-ca: "
            "otherwise no agent could open a session";
   }
-  for (const auto& address : listen.addresses) {
-    boost::system::error_code error;
-    const auto ip = boost::asio::ip::make_address(address, error);
-    if (error) return "--listen: expected an IP address, got '" + address + "'";
+  for (auto& address : listen.addresses) {
+    auto parsed = net::parse_listen_address(address);
+    if (!parsed) return "--listen: " + parsed.error();
+    address = std::move(*parsed);
+    const auto ip = boost::asio::ip::make_address(address);
     const bool anonymous =
         require == Require::kNone && raw.settings.server.directory.accepts_anonymous();
     if (!ip.is_loopback() && anonymous && !raw.allow_anonymous) {
@@ -205,7 +206,7 @@ std::optional<std::string> set_listeners(Raw& raw, const FileParts& parts) {
   auto further = read_listeners(parts.table, raw.config, {server.listen, server.require});
   if (!further) return further.error();
   server.further_listeners = std::move(*further);
-  for (const auto& [listen, require] : server.further_listeners) {
+  for (auto& [listen, require] : server.further_listeners) {
     if (const auto error = judge_listener(raw, listen, require)) {
       return raw.config + ": [[listener]]: " + *error;
     }

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "middlebox/observe/words.hpp"
 #include "simco/session/authentication.hpp"
 
 namespace simco::middlebox {
@@ -16,6 +17,22 @@ namespace {
 
 AuthResult result_of(const std::optional<NegativeReplyCode>& refusal, Instant now) {
   return refusal ? AuthResult{Kind::kRefused, *refusal, now} : AuthResult{};
+}
+
+/// Notes why, and returns `code`.
+NegativeReplyCode because(Candidate& candidate, std::string why, NegativeReplyCode code) {
+  candidate.refused_because = std::move(why);
+  return code;
+}
+
+std::string agent_text(std::string_view name) { return "agent " + words::quoted(name); }
+
+/// What is known of a candidate that no agent without authentication stands for.
+std::string unknown(const Candidate& candidate) {
+  if (!candidate.certified_names) return "no [[agent]] without a secret is for this address";
+  if (candidate.certified_names->empty()) return "it has no certificate, or one without a name";
+  return "no [[agent]] with certificate = true has the name in its certificate, " +
+         words::quoted(candidate.certified_names->front());
 }
 
 }  // namespace
@@ -51,19 +68,27 @@ const policy::AgentPolicy* AdmissionControl::recognize(Candidate& candidate) con
   return nullptr;
 }
 
-AdmissionControl::Code AdmissionControl::refuse_session(std::string_view name,
+AdmissionControl::Code AdmissionControl::refuse_session(Candidate& candidate, std::string_view name,
                                                         const policy::AgentPolicy& policy) const {
-  if (host_.has_room() && host_.sessions_of(name) < policy.sessions_max) return std::nullopt;
-  return kLackOfResources;
+  if (!host_.has_room()) return because(candidate, std::string(kSessionsFull), kLackOfResources);
+  if (host_.sessions_of(name) < policy.sessions_max) return std::nullopt;
+  return because(candidate,
+                 "'max-sessions' of " + agent_text(name) + " (" +
+                     std::to_string(policy.sessions_max) + ") is reached",
+                 kLackOfResources);
 }
 
-AdmissionControl::Code AdmissionControl::refuse_agent(const Candidate& candidate,
-                                                      std::string_view name,
+AdmissionControl::Code AdmissionControl::refuse_agent(Candidate& candidate, std::string_view name,
                                                       const policy::AgentPolicy& policy) const {
-  if (!policy.allows_source(candidate.address) || policy.transactions.none()) {
-    return kNoAuthorization;
+  if (!policy.allows_source(candidate.address)) {
+    return because(candidate, "'sources' of " + agent_text(name) + " do not include its address",
+                   kNoAuthorization);
   }
-  return refuse_session(name, policy);
+  if (policy.transactions.none()) {
+    return because(candidate, "'transactions' of " + agent_text(name) + " are empty",
+                   kNoAuthorization);
+  }
+  return refuse_session(candidate, name, policy);
 }
 
 bool AdmissionControl::still_allowed(const Candidate& candidate) const {
@@ -77,7 +102,8 @@ bool AdmissionControl::still_allowed(const Candidate& candidate) const {
 
 MiddleboxSession::Admission AdmissionControl::admit(Candidate& candidate, bool challenged) const {
   if (candidate.require == Require::kTls && !candidate.certified_names) {
-    return {kSecurityInsufficient, false};
+    return {because(candidate, "TLS is required, and it does not use TLS", kSecurityInsufficient),
+            false};
   }
   if (const auto* policy = recognize(candidate)) {
     return {refuse_agent(candidate, candidate.name, *policy), false};
@@ -86,11 +112,14 @@ MiddleboxSession::Admission AdmissionControl::admit(Candidate& candidate, bool c
   const auto* anonymous = must_prove ? nullptr : anonymous_policy(candidate.address);
   if (anonymous == nullptr) {
     if (directory_->has_secrets()) return {{}, true};
-    return {must_prove ? kSecurityInsufficient : kNoAuthorization, false};
+    if (!must_prove) return {because(candidate, unknown(candidate), kNoAuthorization), false};
+    return {because(candidate, "authentication is required, and no [[agent]] has a secret",
+                    kSecurityInsufficient),
+            false};
   }
   // It may stay without a name. One that asks us for ours may want to give its own.
   if (challenged && directory_->has_secrets()) return {{}, true};
-  return {refuse_session(policy::anonymous_name(candidate.peer), *anonymous), false};
+  return {refuse_session(candidate, policy::anonymous_name(candidate.peer), *anonymous), false};
 }
 
 std::vector<std::byte> AdmissionControl::answer_challenge(
@@ -115,7 +144,12 @@ AuthResult AdmissionControl::verify(Candidate& candidate,
   const auto* policy = name ? directory_->find(*name) : nullptr;
   const bool known = policy != nullptr && !policy->secret.empty();
   const bool right = check_agent_token(token->octets, known ? policy->secret : "-", *challenge);
-  if (!known || !right) return refuse_token(candidate, name.value_or(""), now);
+  if (!known || !right) {
+    candidate.refused_because = !name    ? "the token is malformed"
+                                : !known ? "no [[agent]] of this name has a secret"
+                                         : "its secret is not that of the configuration";
+    return refuse_token(candidate, name.value_or(""), now);
+  }
   backoff_.succeeded(candidate.address, *name);
   if (const auto refusal = refuse_agent(candidate, *name, *policy)) return result_of(refusal, now);
   candidate.name = *name;
@@ -123,22 +157,29 @@ AuthResult AdmissionControl::verify(Candidate& candidate,
 }
 
 // Others may have taken its place since its SE, or the configuration has changed.
-AuthResult AdmissionControl::verify_certificate(const Candidate& candidate, Instant now) const {
+AuthResult AdmissionControl::verify_certificate(Candidate& candidate, Instant now) const {
   const auto* policy = directory_->find_named(candidate.name);
-  if (policy == nullptr) return result_of(kNoAuthorization, now);
+  if (policy == nullptr) {
+    return result_of(
+        because(candidate, "the configuration no longer has this agent", kNoAuthorization), now);
+  }
   return result_of(refuse_agent(candidate, candidate.name, *policy), now);
 }
 
 AuthResult AdmissionControl::verify_without_token(Candidate& candidate, Instant now) {
   const bool must_prove = candidate.require == Require::kSa;
   const auto* anonymous = must_prove ? nullptr : anonymous_policy(candidate.address);
-  if (anonymous == nullptr) return refuse_token(candidate, {}, now);
-  return result_of(refuse_session(policy::anonymous_name(candidate.peer), *anonymous), now);
+  if (anonymous == nullptr) {
+    candidate.refused_because = "it has given no name and no token";
+    return refuse_token(candidate, {}, now);
+  }
+  return result_of(refuse_session(candidate, policy::anonymous_name(candidate.peer), *anonymous),
+                   now);
 }
 
 AuthResult AdmissionControl::refuse_token(const Candidate& candidate,
                                           std::optional<std::string_view> name, Instant now) {
-  host_.on_authentication_failed(candidate);
+  host_.on_authentication_failed(candidate, name.value_or(""));
   const auto at = name ? backoff_.failed(candidate.address, *name, now) : now;
   return {Kind::kRefused, kAuthenticationFailed, at};
 }

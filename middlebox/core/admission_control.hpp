@@ -21,13 +21,19 @@ namespace simco::middlebox {
 /// A connection that asks for a session, or has one.
 struct Candidate {
   std::string peer;                  ///< address without port, as text
+  std::string endpoint;              ///< address and port, for the log
   IpAddress address;                 ///< the same as a value, without a zone
   Require require = Require::kNone;  ///< what its listener requires
   /// Names in its certificate; nullopt without TLS.
   std::optional<std::vector<std::string>> certified_names;
   std::string name;         ///< name under which it has authenticated; empty: not authenticated
   bool has_waited = false;  ///< its token has waited for the end of a back-off
+  /// Why it was refused last: a right, a limit or a requirement, for the log.
+  std::string refused_because;
 };
+
+/// Why there is no room for one more session.
+inline constexpr std::string_view kSessionsFull = "--max-sessions is reached";
 
 /// Admission and authentication. Not thread-safe.
 class AdmissionControl {
@@ -39,8 +45,9 @@ class AdmissionControl {
     virtual bool has_room() const = 0;
     /// Returns the number of open sessions of the agent called `name`.
     virtual std::size_t sessions_of(std::string_view name) const = 0;
-    /// A token was wrong, or a required one is missing.
-    virtual void on_authentication_failed(const Candidate& candidate) = 0;
+    /// A token was wrong, or a required one is missing; `name` is the one that was tried, or
+    /// empty. The reason is in the candidate.
+    virtual void on_authentication_failed(const Candidate& candidate, std::string_view name) = 0;
 
    protected:
     ~Host() = default;
@@ -76,12 +83,13 @@ class AdmissionControl {
   const policy::AgentPolicy* recognize(Candidate& candidate) const;
   /// Returns the refusal for a candidate that is the agent `name`, or nullopt if it may have a
   /// session.
-  Code refuse_agent(const Candidate& candidate, std::string_view name,
+  Code refuse_agent(Candidate& candidate, std::string_view name,
                     const policy::AgentPolicy& policy) const;
   /// Returns the refusal of one more session for `name`, or nullopt.
-  Code refuse_session(std::string_view name, const policy::AgentPolicy& policy) const;
+  Code refuse_session(Candidate& candidate, std::string_view name,
+                      const policy::AgentPolicy& policy) const;
   MiddleboxSession::AuthResult verify_without_token(Candidate& candidate, Instant now);
-  MiddleboxSession::AuthResult verify_certificate(const Candidate& candidate, Instant now) const;
+  MiddleboxSession::AuthResult verify_certificate(Candidate& candidate, Instant now) const;
   /// Refuses a token for `name`; without `name`, nothing was verified.
   MiddleboxSession::AuthResult refuse_token(const Candidate& candidate,
                                             std::optional<std::string_view> name, Instant now);

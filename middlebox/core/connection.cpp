@@ -15,6 +15,7 @@ namespace {
 Candidate candidate_of(const net::MessageChannel& channel, Require require) {
   Candidate candidate;
   candidate.peer = channel.peer_address();
+  candidate.endpoint = channel.peer_endpoint();
   const auto without_zone = std::string_view(candidate.peer).substr(0, candidate.peer.find('%'));
   candidate.address = parse_address(without_zone).value_or(candidate.address);
   candidate.require = require;
@@ -90,8 +91,9 @@ void Connection::resume_if_possible() {
 // --- Output ------------------------------------------------------------------------------------
 
 void Connection::send(TransactionId tid, const Body& body) {
-  if (const auto* refusal = std::get_if<NegativeReply>(&body); refusal != nullptr && !agent_) {
-    owner_.session_refused(refusal->code);
+  if (const auto* refusal = std::get_if<NegativeReply>(&body); refusal != nullptr && !replying_) {
+    if (!agent_) owner_.session_refused(refusal->code);
+    owner_.message_refused(*this, refusal->code);
   }
   flush_later();
   if (!simco::send(*channel_, tid, body)) {
@@ -131,6 +133,12 @@ void Connection::on_output_drained() {
   const Turn turn(owner_);
   count_output(0);
   resume_if_possible();
+}
+
+void Connection::reply(TransactionId tid, const Body& body) {
+  const bool outer = std::exchange(replying_, true);
+  session_.reply(tid, body);
+  replying_ = outer;
 }
 
 void Connection::notify(const policy::RuleEvent& event) {
@@ -211,7 +219,7 @@ void Connection::on_closed(const boost::system::error_code& reason) {
 
 void Connection::log_once(std::string_view what) {
   if (std::exchange(logged_, true)) return;
-  owner_.warn_about(candidate_.peer, what);
+  owner_.warn_about(candidate_.endpoint, what);
 }
 
 }  // namespace simco::middlebox

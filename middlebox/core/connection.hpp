@@ -37,6 +37,8 @@ class Connection final : private net::ChannelHandler,
     /// The session is open. Returns the capabilities that are reported to its agent.
     virtual Capabilities session_opened(Connection& connection) = 0;
     virtual void session_refused(NegativeReplyCode code) = 0;
+    /// A message is refused by the session itself, which is not open yet or has no use for it.
+    virtual void message_refused(const Connection& connection, NegativeReplyCode code) = 0;
     /// A warning for the log.
     virtual void warn_about(std::string_view peer, std::string_view what) = 0;
     /// flush() must be called at the end of the turn.
@@ -88,8 +90,9 @@ class Connection final : private net::ChannelHandler,
   rule::AgentId agent() const override { return *agent_; }
   std::string_view agent_name() const override { return owner_.name_of(*agent_); }
   std::string_view peer() const override { return candidate_.peer; }
+  std::string_view peer_endpoint() const override { return candidate_.endpoint; }
   std::uint32_t lifetime_max_s() const override { return lifetime_max_s_; }
-  void reply(TransactionId tid, const Body& body) override { session_.reply(tid, body); }
+  void reply(TransactionId tid, const Body& body) override;
   void notify(const policy::RuleEvent& event) override;
   bool output_full() const override;
 
@@ -146,6 +149,7 @@ class Connection final : private net::ChannelHandler,
   bool paused_ = false;
   bool close_wanted_ = false;
   bool flush_wanted_ = false;  ///< reported to the owner
+  bool replying_ = false;      ///< the pipeline does, and has said what it refuses
   bool logged_ = false;
 };
 

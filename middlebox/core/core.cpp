@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "middlebox/commit/recovery.hpp"
+#include "middlebox/observe/words.hpp"
+#include "middlebox/policy/refusal_reason.hpp"
 #include "simco/wire/assert.hpp"
 
 namespace simco::middlebox {
@@ -26,6 +28,8 @@ Core::Core(const CoreOptions& options, const Clock& clock, backend::Backend& bac
              [this](const std::string& line) { host_.log(LogLevel::kInfo, line); }),
       peer_log_(kPeerLinesPerSecond,
                 [this](const std::string& line) { host_.log(LogLevel::kWarning, line); }),
+      refusal_log_(kRefusalLinesPerSecond,
+                   [this](const std::string& line) { host_.log(LogLevel::kInfo, line); }),
       guests_(options.guests_max),
       association_guests_(options.association_guests_max) {
   engine_.apply(admission_.directory());
@@ -141,6 +145,7 @@ void Core::look_at_deadlines() {
     has_stopped_ = true;
     audit_.flush();
     peer_log_.flush();
+    refusal_log_.flush();
   }
 }
 
@@ -191,7 +196,7 @@ void Core::accept(std::shared_ptr<net::MessageChannel> channel, Require require)
 void Core::make_room(Connection& guest) {
   guest.hurry();
   if (guest.session_agent()) return;
-  warn_about(guest.peer(), "closed without a session to make room for others");
+  warn_about(guest.peer_endpoint(), "closed without a session to make room for others");
   guest.cut();
 }
 
@@ -205,11 +210,42 @@ Capabilities Core::session_opened(Connection& connection) {
 }
 
 void Core::debug(const Connection& connection, const std::string& what) {
-  host_.log(LogLevel::kDebug, std::string(connection.peer()) + ": " + what);
+  host_.log(LogLevel::kDebug, std::string(connection.peer_endpoint()) + ": " + what);
 }
 
 void Core::session_refused(NegativeReplyCode code) {
   if (metrics_ != nullptr) metrics_->session_refused(code);
+}
+
+// A failed authentication has its warning.
+void Core::message_refused(const Connection& connection, NegativeReplyCode code) {
+  if (code == NegativeReplyCode::kAuthenticationFailed || !refusal_log_.wants(now())) return;
+  const auto& candidate = connection.candidate();
+  const bool open = connection.session_agent().has_value();
+  std::string_view reason = open ? std::string_view() : candidate.refused_because;
+  if (code == NegativeReplyCode::kVersionMismatch) reason = "it speaks another version of SIMCO";
+  // Refused before the admission was asked.
+  if (!open && reason.empty() && code == NegativeReplyCode::kLackOfResources) {
+    reason = kSessionsFull;
+  }
+  const auto by = open ? connection.agent_name() : std::string_view(candidate.name);
+  refusal_log_.write({open ? "" : "session", code, reason, "", by, candidate.endpoint});
+}
+
+void Core::on_refused(const CommitPipeline::Refusal& refusal) {
+  if (!refusal_log_.wants(now())) return;
+  const bool at_once = refusal.request != nullptr;
+  std::string reason;
+  if (at_once) {
+    reason = engine_.reason(*refusal.context, *refusal.request, refusal.code);
+  } else if (refusal.store_failed && refusal.result != rule::ChangeResult::kOverridden) {
+    reason = "the store failed";
+  } else {
+    reason = engine_.reason(*refusal.change, refusal.result);
+  }
+  refusal_log_.write({policy::name_of(refusal.transaction), refusal.code, reason,
+                      at_once ? request_fields(*refusal.request) : request_fields(*refusal.change),
+                      refusal.requester.agent_name(), refusal.requester.peer_endpoint()});
 }
 
 std::size_t Core::sessions_of(std::string_view name) const {
@@ -217,8 +253,10 @@ std::size_t Core::sessions_of(std::string_view name) const {
   return agent ? notifier_.count(*agent) : 0;
 }
 
-void Core::on_authentication_failed(const Candidate& candidate) {
-  warn_about(candidate.peer, "authentication failed");
+// The peer hears of it after the pause only.
+void Core::on_authentication_failed(const Candidate& candidate, std::string_view name) {
+  const auto who = name.empty() ? std::string() : " for " + words::quoted(name);
+  warn_about(candidate.endpoint, "authentication failed" + who + ": " + candidate.refused_because);
   if (metrics_ != nullptr) metrics_->authentication_failed();
 }
 
@@ -259,6 +297,7 @@ void Core::check_session_ages() {
     }
   }
   peer_log_.flush();
+  refusal_log_.flush();
   check_ages_at_ = now() + kSessionAgeCheck;
 }
 
@@ -269,7 +308,7 @@ void Core::apply(policy::AgentDirectory directory, std::string secret) {
   for (const auto& [number, entry] : connections_) {
     Connection* const connection = entry.connection.get();
     if (connection->session_agent() && !admission_.still_allowed(connection->candidate())) {
-      host_.log(LogLevel::kInfo, std::string(connection->peer()) + ": session ended, " +
+      host_.log(LogLevel::kInfo, std::string(connection->peer_endpoint()) + ": session ended, " +
                                      std::string(connection->agent_name()) +
                                      " is no longer allowed");
       connection->terminate();

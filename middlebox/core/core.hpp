@@ -27,6 +27,7 @@
 #include "middlebox/observe/audit_log.hpp"
 #include "middlebox/observe/line_budget.hpp"
 #include "middlebox/observe/metrics.hpp"
+#include "middlebox/observe/refusal_log.hpp"
 #include "simco/net/crowd.hpp"
 
 namespace simco::middlebox {
@@ -115,6 +116,7 @@ class Core final : private Connection::Owner,
   std::string_view name_of(rule::AgentId agent) const override { return engine_.name(agent); }
   Capabilities session_opened(Connection& connection) override;
   void session_refused(NegativeReplyCode code) override;
+  void message_refused(const Connection& connection, NegativeReplyCode code) override;
   void flush_later(Connection& connection) override { to_flush_.push_back(&connection); }
   void wake_at(Connection& connection, Instant at) override;
   void output_changed(std::ptrdiff_t octets) override;
@@ -126,10 +128,11 @@ class Core final : private Connection::Owner,
 
   // AdmissionControl::Host
   std::size_t sessions_of(std::string_view name) const override;
-  void on_authentication_failed(const Candidate& candidate) override;
+  void on_authentication_failed(const Candidate& candidate, std::string_view name) override;
 
   // CommitPipeline::Observer
   void on_decided(const rule::Decision& decision) override { audit_.record(decision, now()); }
+  void on_refused(const CommitPipeline::Refusal& refusal) override;
   void on_rule_event(const policy::RuleEvent& event, const Requester* cause) override {
     notifier_.notify(event, cause);
   }
@@ -175,6 +178,7 @@ class Core final : private Connection::Owner,
   Notifier notifier_;
   AuditLog audit_;
   PeerLog peer_log_;
+  RefusalLog refusal_log_;
 
   /// By their numbers, so that loops over all connections have the same order in every run.
   std::unordered_map<std::uint64_t, Entry> connections_;

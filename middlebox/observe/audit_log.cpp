@@ -4,10 +4,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <iterator>
 #include <utility>
 
+#include "middlebox/observe/words.hpp"
 #include "simco/wire/tuple_text.hpp"
 
 namespace simco::middlebox {
@@ -47,31 +47,16 @@ std::string_view outcome_of(ChangeResult result) {
   return "?";
 }
 
-/// A value as one word: names come from configuration files and peers.
-std::string word(std::string_view text) {
-  const auto plain = [](unsigned char c) { return c > ' ' && c < 0x7F && c != '"' && c != '\\'; };
-  if (!text.empty() && std::ranges::all_of(text, plain)) return std::string(text);
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == ' ' || plain(static_cast<unsigned char>(c))) {
-      quoted += c;
-    } else {
-      fmt::format_to(std::back_inserter(quoted), "\\x{:02x}", static_cast<unsigned char>(c));
-    }
-  }
-  return quoted + '"';
-}
-
 }  // namespace
 
 std::string audit_line(const Decision& decision) {
   const auto& change = decision.change;
   const auto& rule = change.rule();
   std::string line = fmt::format("audit event={} pid={} group={} owner={}", event_of(decision),
-                                 rule.pid.value, rule.group.value, word(rule.owner_name));
+                                 rule.pid.value, rule.group.value, words::word(rule.owner_name));
   auto out = std::back_inserter(line);
   if (!decision.by.empty())
-    fmt::format_to(out, " by={} peer={}", word(decision.by), word(decision.peer));
+    fmt::format_to(out, " by={} peer={}", words::word(decision.by), words::word(decision.peer));
   if (decision.ended_by != PolicyRuleId{})
     fmt::format_to(out, " ended-by={}", decision.ended_by.value);
   if (rule.kind != RuleKind::kReserve) {

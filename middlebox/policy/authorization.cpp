@@ -7,6 +7,12 @@
 namespace simco::policy {
 namespace {
 
+bool names(const std::vector<std::string>& owners, std::string_view owner) {
+  return std::ranges::any_of(owners, [&](const auto& one) { return one == "*" || one == owner; });
+}
+
+}  // namespace
+
 bool within(const std::vector<IpPrefix>& allowed, const AddressTuple& tuple) {
   if (allowed.empty()) return true;
   const auto wanted = prefix_of(tuple);
@@ -24,12 +30,6 @@ bool within(const std::vector<PortRange>& allowed, const AddressTuple& tuple) {
   return std::ranges::any_of(
       allowed, [&](const auto& range) { return range.first <= first && last <= range.last; });
 }
-
-bool names(const std::vector<std::string>& owners, std::string_view owner) {
-  return std::ranges::any_of(owners, [&](const auto& one) { return one == "*" || one == owner; });
-}
-
-}  // namespace
 
 bool AgentPolicy::allows(const AddressTuple& internal_tuple,
                          const AddressTuple& external_tuple) const {

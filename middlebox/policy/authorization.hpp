@@ -34,6 +34,11 @@ struct PortRange {
   std::uint16_t last = 65535;
 };
 
+/// True if all addresses of the tuple are in `allowed`, or that is empty.
+bool within(const std::vector<IpPrefix>& allowed, const AddressTuple& tuple);
+/// True if all ports of the tuple are in one range of `allowed`, or that is empty.
+bool within(const std::vector<PortRange>& allowed, const AddressTuple& tuple);
+
 /// What one agent may do. The default is everything, except with the rules of other agents.
 struct AgentPolicy {
   std::string name;               ///< or `anonymous@` and a prefix, see AgentDirectory

@@ -43,17 +43,6 @@ bool port_ranges_differ(const AddressTuple& internal, const AddressTuple& extern
 
 }  // namespace
 
-bool protocol_has_ports(std::uint8_t protocol) {
-  switch (protocol) {
-    case kProtocolTcp:
-    case kProtocolUdp:
-    case kProtocolDccp:
-    case kProtocolSctp:
-    case kProtocolUdpLite: return true;
-    default: return false;
-  }
-}
-
 Protocols translatable_protocols() {
   Protocols result;
   result[kProtocolAny] = true;

@@ -23,9 +23,6 @@ std::optional<NegativeReplyCode> check_tuples(const AddressTuple& internal,
                                               const Capabilities& capabilities,
                                               const Protocols& supported);
 
-/// True for protocols whose headers have ports: TCP, UDP, UDP-Lite, DCCP, SCTP.
-bool protocol_has_ports(std::uint8_t protocol);
-
 /// Returns what a NAT can translate: the protocols with ports, and whole addresses (protocol 0).
 Protocols translatable_protocols();
 

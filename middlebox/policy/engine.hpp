@@ -169,6 +169,15 @@ class PolicyEngine {
   Outcome settle(RuleSlot slot, const rule::RuleChange& change, rule::ChangeResult result,
                  Instant now);
 
+  // --- Refusals, for the log ---
+
+  /// Returns why `request` has just been refused with `code`: which right, limit or rule; empty if
+  /// the code says it all. Must be called before anything changes.
+  std::string reason(const RequestContext& context, const Body& request,
+                     NegativeReplyCode code) const;
+  /// Returns why a planned change was not carried out. After settle().
+  std::string reason(const rule::RuleChange& change, rule::ChangeResult result) const;
+
   // --- Recovery ---
 
   /// Continues the identifiers at their positions before a restart. Must be called before the first
@@ -291,6 +300,15 @@ class PolicyEngine {
   void describe(RuleSlot slot, rule::RuleRecord& record) const;
   /// Removes a rule that is only in the table and in no list.
   void destroy_rule(RuleSlot slot);
+
+  // engine_reason.cpp
+  std::string rule_text(RuleSlot slot) const;
+  std::string blocked_by(const AddressTuple& internal, const AddressTuple& external) const;
+  std::string exhausted(AgentId id, std::uint32_t elements) const;
+  std::string exhausted(AgentId id, const Body& request) const;
+  std::string no_authority(AgentId id, const Body& request) const;
+  std::string no_access(AgentId id, const Body& request, PolicyRuleId pid) const;
+  std::string about_rule(NegativeReplyCode code, PolicyRuleId pid) const;
 
   // engine_settle.cpp
   void commit(RuleSlot slot, const rule::RuleChange& change, Instant now, Outcome& outcome);

@@ -35,4 +35,7 @@ inline constexpr std::uint32_t kDisableScanMax = 4096;
 /// Time after which the removal of an expired rule is retried if the backend failed.
 inline constexpr std::chrono::seconds kExpiryRetry{1};
 
+/// Maximum number of prefixes or port ranges that the reason of a refusal lists.
+inline constexpr std::size_t kReasonItemsMax = 4;
+
 }  // namespace simco::policy

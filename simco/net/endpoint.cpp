@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "simco/wire/ip.hpp"
+
 namespace simco::net {
 
 std::expected<HostPort, std::string> parse_host_port(std::string_view text,
@@ -38,6 +40,9 @@ std::expected<HostPort, std::string> parse_host_port(std::string_view text,
     port = text.substr(colon + 1);
     has_port = true;
   }
+  if (const auto fault = missing_brackets(host); fault && host.data() == text.data()) {
+    return std::unexpected(*fault);
+  }
   if (host.empty()) return bad("the host is missing");
   HostPort result{std::string(host), default_port};
   if (!has_port) return result;
@@ -46,6 +51,16 @@ std::expected<HostPort, std::string> parse_host_port(std::string_view text,
     return bad("the port must be a number from 1 to 65535");
   }
   return result;
+}
+
+std::expected<std::string, std::string> parse_listen_address(std::string_view text) {
+  if (auto fault = missing_brackets(text)) return std::unexpected(std::move(*fault));
+  auto address = text;
+  if (text.starts_with('[') && text.ends_with(']')) address = text.substr(1, text.size() - 2);
+  boost::system::error_code error;
+  boost::asio::ip::make_address(std::string(address), error);  // which takes a zone as well
+  if (!error) return std::string(address);
+  return std::unexpected("expected an IP address, got '" + std::string(text) + "'");
 }
 
 std::string endpoint_text(const std::string& address, std::uint16_t port) {

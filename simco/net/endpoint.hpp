@@ -26,11 +26,16 @@ struct HostPort {
   friend bool operator==(const HostPort&, const HostPort&) = default;
 };
 
-/// Reads `HOST`, `HOST:PORT`, `[IPV6]` or `[IPV6]:PORT`; a bare IPv6 address needs no brackets.
+/// Reads `HOST`, `HOST:PORT`, `[IPV6]` or `[IPV6]:PORT`; an IPv6 address without a port needs
+/// brackets only if its end could be a port.
 /// Several hosts of one peer stand before it, each with a comma: `HOST,HOST:PORT`. The error is a
 /// sentence that names the fault.
 std::expected<HostPort, std::string> parse_host_port(std::string_view text,
                                                      std::uint16_t default_port);
+
+/// Reads an address to listen on, an IPv6 one with or without brackets as above. The error is a
+/// phrase.
+std::expected<std::string, std::string> parse_listen_address(std::string_view text);
 
 /// `ADDRESS:PORT`, with brackets around an IPv6 address.
 std::string endpoint_text(const std::string& address, std::uint16_t port);

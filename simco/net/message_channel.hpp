@@ -112,6 +112,8 @@ class MessageChannel {
   virtual std::uint16_t inbound_streams() const = 0;
   /// Address of the peer, without port, as text.
   virtual std::string peer_address() const = 0;
+  /// The same with the peer's port, where the transport knows it: for the log.
+  virtual std::string peer_endpoint() const { return peer_address(); }
   virtual TransportStatistics statistics() const = 0;
   /// Returns the names in the peer's verified certificate; nullopt without TLS.
   virtual std::optional<std::vector<std::string>> certified_names() const { return std::nullopt; }

@@ -219,6 +219,13 @@ std::string TcpChannel::peer_address() const {
   return address_text(endpoint.address());
 }
 
+std::string TcpChannel::peer_endpoint() const {
+  error_code error;
+  const auto endpoint = socket_.remote_endpoint(error);
+  if (error) return "unknown";
+  return endpoint_text(address_text(endpoint.address()), endpoint.port());
+}
+
 TransportStatistics TcpChannel::statistics() const {
   tcp_info info{};
   socklen_t size = sizeof info;

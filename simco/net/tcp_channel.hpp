@@ -42,6 +42,7 @@ class TcpChannel final : public MessageChannel, public std::enable_shared_from_t
   std::uint16_t outbound_streams() const override { return 1; }
   std::uint16_t inbound_streams() const override { return 1; }
   std::string peer_address() const override;
+  std::string peer_endpoint() const override;
   TransportStatistics statistics() const override;
   std::optional<std::vector<std::string>> certified_names() const override;
 

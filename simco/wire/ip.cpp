@@ -33,6 +33,17 @@ IpPrefix prefix_of(const AddressTuple& tuple) {
   return {masked({tuple.ip_version, tuple.address}, length), length};
 }
 
+bool protocol_has_ports(std::uint8_t protocol) {
+  switch (protocol) {
+    case kProtocolTcp:
+    case kProtocolUdp:
+    case kProtocolDccp:
+    case kProtocolSctp:
+    case kProtocolUdpLite: return true;
+    default: return false;
+  }
+}
+
 std::optional<IpAddress> parse_address(std::string_view text) {
   const std::string terminated(text);
   IpAddress result;
@@ -58,6 +69,26 @@ std::optional<IpPrefix> parse_prefix(std::string_view text) {
   result.length = length;
   if (masked(*address, length) != *address) return std::nullopt;
   return result;
+}
+
+std::optional<std::string> missing_brackets(std::string_view text) {
+  const auto whole = text.substr(0, text.find('/'));
+  const auto rest = std::string(text.substr(whole.size()));
+  const auto colon = whole.rfind(':');
+  if (colon == std::string_view::npos) return std::nullopt;
+  const std::string address(whole.substr(0, colon));
+  const std::string port(whole.substr(colon + 1));
+  std::uint16_t number = 0;
+  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), number);
+  const bool is_port = error == std::errc{} && end == port.data() + port.size() && number != 0;
+  const auto before = parse_address(address);
+  if (!is_port || !before || before->version != IpVersion::kIpv6) return std::nullopt;
+  const auto with_port = "[" + address + "]:" + port + rest;
+  if (!parse_address(whole)) {
+    return "'" + std::string(text) + "': an IPv6 address with a port needs brackets: " + with_port;
+  }
+  return "'" + std::string(text) + "' is ambiguous: write [" + std::string(text) +
+         "] for the address, or " + with_port + " for port " + port + " of " + address;
 }
 
 std::string to_string(const IpAddress& address) {

@@ -54,12 +54,20 @@ inline bool has_ports(const AddressTuple& tuple) {
          tuple.port != 0;
 }
 
+/// True for protocols whose headers have ports: TCP, UDP, UDP-Lite, DCCP, SCTP.
+bool protocol_has_ports(std::uint8_t protocol);
+
 /// Parses "192.0.2.7" or "2001:db8::7". Returns nullopt if `text` is not an address.
 std::optional<IpAddress> parse_address(std::string_view text);
 
 /// Parses "192.0.2.0/24", or an address, which is a prefix of full length. Returns nullopt if
 /// `text` is not a prefix, or has bits set beyond its length.
 std::optional<IpPrefix> parse_prefix(std::string_view text);
+
+/// Returns what is wrong with `text` if it is an IPv6 address (or prefix) without brackets that may
+/// be meant with a port, as in "2001:db8::5:5004": both readings, or the one that is possible.
+/// Returns nullopt for any other text.
+std::optional<std::string> missing_brackets(std::string_view text);
 
 std::string to_string(const IpAddress& address);
 /// Returns the form that parse_prefix() reads, without "/length" if the length is full.

@@ -27,16 +27,58 @@ bool parse_number(std::string_view text, Int& number) {
   return error == std::errc{} && end == text.data() + text.size();
 }
 
+std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
+
+/// What is wrong, or nothing.
+using Fault = std::optional<std::string>;
+
+Fault bad_port(std::string_view text) {
+  const auto dash = text.find('-');
+  std::uint16_t first = 0;
+  std::uint16_t last = 0;
+  if (dash != std::string_view::npos && parse_number(text.substr(0, dash), first) &&
+      parse_number(text.substr(dash + 1), last) && first <= last) {
+    return quoted(text) + " is not a port: write consecutive ports as " + std::to_string(first) +
+           "/" + std::to_string(last - first + 1);
+  }
+  return quoted(text) + " is not a port from 1 to 65535";
+}
+
 /// Reads ":PORT" or ":PORT/RANGE", or nothing at all.
-bool parse_ports(std::string_view text, Endpoint& endpoint) {
-  if (text.empty()) return true;
-  if (!text.starts_with(':')) return false;
+Fault parse_ports(std::string_view text, Endpoint& endpoint) {
+  if (text.empty()) return std::nullopt;
+  if (!text.starts_with(':')) return "only ':PORT' may follow the address, not " + quoted(text);
   text.remove_prefix(1);
   const auto slash = text.find('/');
-  if (!parse_number(text.substr(0, slash), endpoint.port) || endpoint.port == 0) return false;
-  if (slash == std::string_view::npos) return true;
-  return parse_number(text.substr(slash + 1), endpoint.port_range) && endpoint.port_range != 0 &&
-         unsigned{endpoint.port} + endpoint.port_range - 1 <= 65535;
+  const auto port = text.substr(0, slash);
+  if (!parse_number(port, endpoint.port) || endpoint.port == 0) return bad_port(port);
+  if (slash == std::string_view::npos) return std::nullopt;
+  const auto range = text.substr(slash + 1);
+  const unsigned most = 65536U - endpoint.port;
+  if (!parse_number(range, endpoint.port_range) || endpoint.port_range == 0 ||
+      endpoint.port_range > most) {
+    return quoted(range) + " is not a number of ports from " + std::string(port) +
+           " on: there are " + std::to_string(most);
+  }
+  return std::nullopt;
+}
+
+/// Why an address with or without a prefix length is not a prefix.
+std::string bad_prefix(std::string_view text) {
+  if (text.empty()) return "the address is missing";
+  const auto slash = text.find('/');
+  const auto address = parse_address(text.substr(0, slash));
+  if (!address) {
+    return quoted(text.substr(0, slash)) + " is not an IP address (names are not looked up)";
+  }
+  const unsigned bits = address_bits(address->version);
+  std::uint8_t length = 0;
+  const auto digits = text.substr(slash + 1);
+  if (!parse_number(digits, length) || length > bits) {
+    return quoted(digits) + " is not a prefix length from 0 to " + std::to_string(bits);
+  }
+  return quoted(text) + " has bits set beyond /" + std::to_string(length) + ": the prefix is " +
+         to_string(IpPrefix{masked(*address, length), length});
 }
 
 /// Where the address ends and the ports begin.
@@ -67,21 +109,23 @@ AddressTuple Endpoint::tuple(IpVersion version, std::uint8_t protocol, Location 
   return result;
 }
 
-std::optional<Endpoint> parse_endpoint(std::string_view text) {
+std::expected<Endpoint, std::string> parse_endpoint(std::string_view text) {
   Endpoint endpoint;
   const auto end = end_of_address(text);
   auto address = text.substr(0, end);
   auto rest = end == std::string_view::npos ? std::string_view{} : text.substr(end);
   if (text.starts_with('[')) {
-    if (end == std::string_view::npos) return std::nullopt;
+    if (end == std::string_view::npos) return std::unexpected(quoted(text) + " has no ']'");
     address.remove_prefix(1);
     rest.remove_prefix(1);
+  } else if (auto fault = missing_brackets(text)) {
+    return std::unexpected(std::move(*fault));
   }
   if (address != "any") {
     endpoint.prefix = parse_prefix(address);
-    if (!endpoint.prefix) return std::nullopt;
+    if (!endpoint.prefix) return std::unexpected(bad_prefix(address));
   }
-  if (!parse_ports(rest, endpoint)) return std::nullopt;
+  if (auto fault = parse_ports(rest, endpoint)) return std::unexpected(std::move(*fault));
   return endpoint;
 }
 
@@ -108,7 +152,8 @@ std::string to_text(const AddressTuple& tuple) {
   std::string text = "any";
   if (full && tuple.prefix_length != 0) {
     text = to_string(prefix_of(tuple));
-    if (ports && tuple.ip_version == IpVersion::kIpv6) text = "[" + text + "]";
+    const bool v6 = tuple.ip_version == IpVersion::kIpv6;
+    if (v6 && (ports || missing_brackets(text))) text = "[" + text + "]";
   }
   if (!ports) return text;
   text += ":" + std::to_string(tuple.port);

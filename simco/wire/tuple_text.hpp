@@ -5,10 +5,12 @@
 //   10.0.0.5             all ports
 //   192.0.2.0/24:6000    a prefix and a port
 //   [2001:db8::5]:5004   IPv6 with a port; [2001:db8::/32]:5004 too
+//   2001:db8::5          IPv6 without one needs brackets only if its end could be a port
 //   any, any:5060        every address
 #pragma once
 
 #include <cstdint>
+#include <expected>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,8 +31,8 @@ struct Endpoint {
   AddressTuple tuple(IpVersion version, std::uint8_t protocol, Location location) const;
 };
 
-/// Parses one of the forms above. Returns nullopt for any other text.
-std::optional<Endpoint> parse_endpoint(std::string_view text);
+/// Parses one of the forms above. The error is a phrase that names the part at fault.
+std::expected<Endpoint, std::string> parse_endpoint(std::string_view text);
 
 /// Parses the name or number of a protocol. Returns nullopt for any other text, and for 0.
 std::optional<std::uint8_t> parse_protocol(std::string_view text);

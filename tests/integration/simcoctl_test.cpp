@@ -1,75 +1,20 @@
 // simcoctl and the middlebox's configuration as an operator uses them.
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "simco/wire/tuple_text.hpp"
+#include "tests/integration/box.hpp"
 #include "tests/support/http.hpp"
 #include "tests/support/patience.hpp"
 #include "tests/support/port.hpp"
-#include "tests/support/program.hpp"
 
 namespace simco::test {
 namespace {
 
 using Json = nlohmann::json;
-using Words = std::vector<std::string>;
-
-struct Outcome {
-  int code;
-  std::string out;
-  std::string err;
-};
-
-/// A middlebox with a configuration file, and a way to call simcoctl.
-class Box {
- public:
-  explicit Box(const std::string& configuration) {
-    folder_ = testing::TempDir() + "simcoctl-" + std::to_string(::getpid()) + "/";
-    ::mkdir(folder_.c_str(), 0700);
-    write("proxy.secret", "sesame\n");
-    write("wrong.secret", "guess\n");
-    write("box.secret", "box\n");
-    write("box.toml", configuration);
-    box_ = std::make_unique<Program>(Words{"simco-middlebox", "--config", folder_ + "box.toml"});
-    port_ = box_->listening_port();
-  }
-  ~Box() {
-    for (const char* name : {"proxy.secret", "wrong.secret", "box.secret", "box.toml"}) {
-      ::unlink((folder_ + name).c_str());
-    }
-    ::rmdir(folder_.c_str());
-  }
-  void write(const std::string& name, const std::string& text) {
-    std::ofstream(folder_ + name) << text;
-  }
-  std::string path(const std::string& name) const { return folder_ + name; }
-  Program& program() { return *box_; }
-  std::uint16_t port() const { return port_; }
-  Words words(const Words& command, const std::string& secret = "proxy.secret") const {
-    Words all{"simcoctl", "--timeout", "120", "--connect", "127.0.0.1:" + std::to_string(port_)};
-    if (!secret.empty()) {
-      all.insert(all.end(), {"--name", "proxy", "--secret-file", path(secret)});
-    }
-    all.insert(all.end(), command.begin(), command.end());
-    return all;
-  }
-  Outcome ask(const Words& command, const std::string& secret = "proxy.secret") const {
-    Program program(words(command, secret));
-    const auto code = program.wait();
-    EXPECT_TRUE(code) << program.err();
-    return {code.value_or(-99), program.out(), program.err()};
-  }
-  /// Waits for a line of the middlebox's log.
-  bool says(const std::string& text) { return box_->says(text); }
-
- private:
-  std::string folder_;
-  std::unique_ptr<Program> box_;
-  std::uint16_t port_ = 0;
-};
 
 const std::string kNat = R"(port = 0
 mode = "nat"
@@ -113,6 +58,35 @@ TEST(Simcoctl, EveryCommand) {
   EXPECT_EQ(box.ask({"list"}).out, "3\n");
   EXPECT_EQ(box.ask({"delete", "3"}).out, "rule 3: ended\n");
   EXPECT_EQ(box.ask({"--middlebox-secret-file", box.path("box.secret"), "list"}).code, 0);
+}
+
+TEST(Simcoctl, ExplainsWhatHappensToAPacket) {
+  Box box(kNat);
+  EXPECT_EQ(box.ask({"enable", "--internal", "10.0.0.5:5004/2", "--external", "192.0.2.7:6000/2",
+                     "--udp"})
+                .code,
+            0);
+  const auto passes = box.ask({"explain", "10.0.0.5:5005", "192.0.2.7:6001", "--udp", "--in"}, "");
+  EXPECT_EQ(passes.code, 0) << passes.err;
+  EXPECT_TRUE(passes.out.starts_with("passes: rule 1 of proxy lets it pass for another "))
+      << passes.out;
+  EXPECT_TRUE(
+      passes.out.ends_with("; it must be sent to the outside address 198.51.100.1:1024/2\n"));
+  const auto pair = box.ask({"--json", "explain", "10.0.0.5:5005", "192.0.2.7:6000", "--udp"}, "");
+  const auto json = Json::parse(pair.out);
+  EXPECT_EQ(json["verdict"], "dropped");
+  EXPECT_EQ(json["near_misses"][0],
+            "rule 1 of proxy pairs internal port 5005 with external 6001, not 6000");
+  EXPECT_EQ(box.ask({"disable", "--external", "192.0.2.0/24"}).code, 0);
+  const auto blocked = box.ask({"explain", "10.0.0.5:5005", "192.0.2.7:6001", "--udp", "--in"}, "");
+  EXPECT_TRUE(blocked.out.starts_with("blocked: disable rule 2 of proxy blocks it")) << blocked.out;
+  for (const Words& words : {Words{"explain", "10.0.0.5:1", "192.0.2.7:1"},
+                             {"explain", "10.0.0.5", "192.0.2.7:1", "--udp"},
+                             {"explain", "10.0.0.5:1", "192.0.2.0/24:1", "--udp"},
+                             {"explain", "10.0.0.5:1", "[2001:db8::1]:1", "--udp"},
+                             {"explain", "10.0.0.5:1", "192.0.2.7:1", "--udp", "--in", "--out"}}) {
+    EXPECT_EQ(box.ask(words).code, 2);
+  }
 }
 
 TEST(Simcoctl, IpVersions) {
@@ -308,6 +282,7 @@ TEST(TupleText, ReadsWhatItWrites) {
       {"2001:db8::/32", "2001:db8::/32"},
       {"[::1]", "::1"},
       {"any", "any"},
+      {"[2001:db8::5:5004]", "[2001:db8::5:5004]"},
       {"any:5060", "any:5060"},
       {"0.0.0.0/0", "any"},
   };
@@ -320,6 +295,26 @@ TEST(TupleText, ReadsWhatItWrites) {
        {"", "10.0.0.5:", "10.0.0.5:0", "10.0.0.5:65536", "10.0.0.5:65535/2", "10.0.0.5:1/0",
         "10.0.0.5:1/x", "10.0.0.5/8", "[::1", "[::1]5", "host", "anyone", ":5060"}) {
     EXPECT_FALSE(parse_endpoint(text)) << text;
+  }
+  const std::map<std::string, std::string> wrong = {
+      {"10.0.0.5:5004-5005", "'5004-5005' is not a port: write consecutive ports as 5004/2"},
+      {"10.0.0.5:70000", "'70000' is not a port from 1 to 65535"},
+      {"10.0.0.5:65535/2", "'2' is not a number of ports from 65535 on: there are 1"},
+      {"phone.example:5004", "'phone.example' is not an IP address (names are not looked up)"},
+      {"10.0.0.5/24", "'10.0.0.5/24' has bits set beyond /24: the prefix is 10.0.0.0/24"},
+      {"10.0.0.0/33", "'33' is not a prefix length from 0 to 32"},
+      {"[::1", "'[::1' has no ']'"},
+      {"[::1]5", "only ':PORT' may follow the address, not '5'"},
+      {":5060", "the address is missing"},
+      {"2001:db8::5:5004",
+       "'2001:db8::5:5004' is ambiguous: write [2001:db8::5:5004] for the address, or "
+       "[2001:db8::5]:5004 for port 5004 of 2001:db8::5"},
+      {"2001:db8::5:50040",
+       "'2001:db8::5:50040': an IPv6 address with a port needs brackets: [2001:db8::5]:50040"},
+  };
+  for (const auto& [text, fault] : wrong) {
+    const auto endpoint = parse_endpoint(text);
+    EXPECT_EQ(endpoint ? "" : endpoint.error(), fault);
   }
   EXPECT_EQ(parse_protocol("udp"), 17);
   EXPECT_EQ(parse_protocol("132"), 132);

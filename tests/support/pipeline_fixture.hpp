@@ -92,8 +92,14 @@ class PipelineFixture : private middlebox::CommitPipeline::Observer {
   } commit{*this};
   middlebox::CommitPipeline pipeline;
   std::vector<PolicyRuleId> expiry_failures;
+  std::string reason;  ///< of the last negative reply
 
  private:
+  void on_refused(const middlebox::CommitPipeline::Refusal& refusal) override {
+    reason = refusal.request != nullptr
+                 ? engine.reason(*refusal.context, *refusal.request, refusal.code)
+                 : engine.reason(*refusal.change, refusal.result);
+  }
   void on_rule_event(const policy::RuleEvent& event, const middlebox::Requester* cause) override;
   std::size_t audience(policy::AgentId owner) const override;
   void on_expiry_failed(PolicyRuleId pid) override { expiry_failures.push_back(pid); }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "middlebox/backend/match/limits.hpp"
+#include "simco/packet/rule_match.hpp"
 #include "simco/wire/limits.hpp"
 
 namespace simco::backend::match {
@@ -11,14 +12,7 @@ namespace {
 using rule::RuleKind;
 using rule::RuleRecord;
 
-constexpr std::uint16_t kAllPorts = 0xFFFF;  ///< a port range that stands for whatever fits
-
-/// Consecutive ports; count 0: any port.
-struct Ports {
-  std::uint32_t first = 0;
-  std::uint32_t count = 0;
-  std::uint16_t last() const { return static_cast<std::uint16_t>(first + count - 1); }
-};
+using packet::Ports;
 
 /// One end of a rule.
 struct End {
@@ -54,12 +48,9 @@ class ElementBuilder {
         elements_(elements),
         internal_(end_of(rule.internal)),
         external_(end_of(rule.external)) {
-    // 0xFFFF fits every range of the other side, and so pairs its ports with all.
-    if (external_.ports.count == kAllPorts && internal_.ports.count != kAllPorts)
-      external_.ports = {};
-    if (internal_.ports.count == kAllPorts && external_.ports.count != kAllPorts &&
-        external_.ports.count != 0)
-      internal_.ports = {};
+    const auto pairing = packet::pairing_of(rule.internal, rule.external);
+    internal_.ports = pairing.internal;
+    external_.ports = pairing.external;
   }
 
   bool make() {

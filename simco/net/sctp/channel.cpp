@@ -20,6 +20,7 @@ Channel::Channel(std::unique_ptr<Socket> socket, ReadBuffer& read_buffer,
       outbound_streams_(socket_->outbound_streams()),
       inbound_streams_(socket_->inbound_streams()),
       peer_address_(socket_->peer_address()),
+      peer_endpoint_(socket_->peer_endpoint()),
       use_i_bit_(options.i_bit) {}
 
 void Channel::start(ChannelHandler& handler, const Framing& framing) {

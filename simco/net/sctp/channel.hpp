@@ -44,6 +44,7 @@ class Channel final : public MessageChannel, public std::enable_shared_from_this
   std::uint16_t outbound_streams() const override { return outbound_streams_; }
   std::uint16_t inbound_streams() const override { return inbound_streams_; }
   std::string peer_address() const override { return peer_address_; }
+  std::string peer_endpoint() const override { return peer_endpoint_; }
   TransportStatistics statistics() const override;
 
  private:
@@ -67,6 +68,7 @@ class Channel final : public MessageChannel, public std::enable_shared_from_this
   std::uint16_t outbound_streams_;
   std::uint16_t inbound_streams_;
   std::string peer_address_;
+  std::string peer_endpoint_;
   std::optional<UserMessageReader> messages_;  ///< from start() on
   std::size_t message_max_ = kUserMessageMax;
   std::uint32_t payload_protocol_ = 0;

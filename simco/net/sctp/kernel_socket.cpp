@@ -8,7 +8,6 @@
 
 #include <array>
 #include <boost/asio/error.hpp>
-#include <boost/asio/ip/tcp.hpp>
 #include <cerrno>
 #include <cstring>
 
@@ -191,12 +190,22 @@ std::uint16_t KernelSocket::inbound_streams() const {
   return std::max<std::uint16_t>(1, status_of(fd()).sstat_instrms);
 }
 
-std::string KernelSocket::peer_address() const {
-  boost::asio::ip::tcp::endpoint endpoint;  // for its addresses only
+std::optional<boost::asio::ip::tcp::endpoint> KernelSocket::peer() const {
+  boost::asio::ip::tcp::endpoint endpoint;  // for its address and port only
   auto size = static_cast<socklen_t>(endpoint.capacity());
-  if (::getpeername(fd(), endpoint.data(), &size) != 0) return "unknown";
+  if (::getpeername(fd(), endpoint.data(), &size) != 0) return std::nullopt;
   endpoint.resize(size);
-  return address_text(endpoint.address());
+  return endpoint;
+}
+
+std::string KernelSocket::peer_address() const {
+  const auto endpoint = peer();
+  return endpoint ? address_text(endpoint->address()) : "unknown";
+}
+
+std::string KernelSocket::peer_endpoint() const {
+  const auto endpoint = peer();
+  return endpoint ? endpoint_text(address_text(endpoint->address()), endpoint->port()) : "unknown";
 }
 
 TransportStatistics KernelSocket::statistics() const {

@@ -1,9 +1,11 @@
 // An association of the kernel.
 #pragma once
 
+#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <expected>
 #include <memory>
+#include <optional>
 
 #include "simco/net/sctp/socket.hpp"
 #include "simco/net/transport.hpp"
@@ -36,10 +38,12 @@ class KernelSocket final : public Socket {
   std::uint16_t outbound_streams() const override;
   std::uint16_t inbound_streams() const override;
   std::string peer_address() const override;
+  std::string peer_endpoint() const override;
   TransportStatistics statistics() const override;
 
  private:
   int fd() const;
+  std::optional<boost::asio::ip::tcp::endpoint> peer() const;
   void wait(boost::asio::posix::stream_descriptor::wait_type what, Ready ready);
 
   boost::asio::posix::stream_descriptor descriptor_;

@@ -83,6 +83,8 @@ class Socket {
   virtual std::uint16_t inbound_streams() const = 0;
   /// Address of the peer (its primary one), without port.
   virtual std::string peer_address() const = 0;
+  /// The same with the peer's SCTP port.
+  virtual std::string peer_endpoint() const = 0;
   virtual TransportStatistics statistics() const = 0;
 };
 

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <utility>
 
+#include "simco/net/endpoint.hpp"
 #include "simco/net/sctp/channel.hpp"
 #include "simco/net/sctp/stack_options.hpp"
 #include "simco/net/system_error.hpp"
@@ -268,6 +269,10 @@ std::uint16_t UserlandSocket::inbound_streams() const {
 std::string UserlandSocket::peer_address() const {
   if (stack_ == nullptr || !stack_->knows(peer_)) return "unknown";
   return stack_->path(peer_).remote.to_string();
+}
+
+std::string UserlandSocket::peer_endpoint() const {
+  return endpoint_text(peer_address(), peer_.remote_port);
 }
 
 TransportStatistics UserlandSocket::statistics() const {

@@ -45,6 +45,7 @@ class UserlandSocket final : public Socket {
   std::uint16_t outbound_streams() const override;
   std::uint16_t inbound_streams() const override;
   std::string peer_address() const override;
+  std::string peer_endpoint() const override;
   TransportStatistics statistics() const override;
 
   /// Sends the INIT through `port`.

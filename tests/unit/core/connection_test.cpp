@@ -58,6 +58,7 @@ class Owner final : public Connection::Owner, public AdmissionControl::Host {
     return engine_.capabilities(connection.agent());
   }
   void session_refused(NegativeReplyCode) override {}
+  void message_refused(const Connection&, NegativeReplyCode) override {}
   void warn_about(std::string_view, std::string_view) override {}
   void flush_later(Connection&) override {}
   void wake_at(Connection&, Instant) override {}
@@ -65,7 +66,7 @@ class Owner final : public Connection::Owner, public AdmissionControl::Host {
   bool too_much_output() const override { return too_much; }
   void connection_over(Connection&) override {}
   std::size_t sessions_of(std::string_view) const override { return 0; }
-  void on_authentication_failed(const Candidate&) override {}
+  void on_authentication_failed(const Candidate&, std::string_view) override {}
 
   int turns = 0;
   std::ptrdiff_t output = 0;

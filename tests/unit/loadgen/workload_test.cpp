@@ -144,6 +144,11 @@ TEST(HostPort, EveryWayToWriteIt) {
   EXPECT_TRUE(is("::1", "::1", 7626));
   EXPECT_TRUE(is("[::1]", "::1", 7626));
   EXPECT_TRUE(is("[2001:db8::1]:99", "2001:db8::1", 99));
+  // Two readings: brackets decide.
+  EXPECT_TRUE(is("[::1:7702]", "::1:7702", 7626));
+  EXPECT_EQ(parse_host_port("::1:7702", 7626).error(),
+            "'::1:7702' is ambiguous: write [::1:7702] for the address, or [::1]:7702 for port "
+            "7702 of ::1");
   for (const char* bad : {"", ":80", "h:", "h:0", "h:65536", "h:1x", "[::1", "[::1]80", "[]:1"}) {
     EXPECT_FALSE(parse_host_port(bad, 7626)) << bad;
   }

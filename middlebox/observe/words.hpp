@@ -1,0 +1,14 @@
+// Text from peers and configuration files as words of a log line.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace simco::middlebox::words {
+
+/// Returns `text` in double quotes, with unusual bytes escaped: one line, whatever it contains.
+std::string quoted(std::string_view text);
+/// Returns `text` as one word: as it is, or quoted if it has anything that would make it several.
+std::string word(std::string_view text);
+
+}  // namespace simco::middlebox::words

@@ -1,0 +1,73 @@
+// A middlebox as an operator runs it, and simcoctl as its agent.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/support/program.hpp"
+
+namespace simco::test {
+
+using Words = std::vector<std::string>;
+
+struct Outcome {
+  int code;
+  std::string out;
+  std::string err;
+};
+
+/// A middlebox with a configuration file, and a way to call simcoctl.
+class Box {
+ public:
+  explicit Box(const std::string& configuration) {
+    folder_ = testing::TempDir() + "simcoctl-" + std::to_string(::getpid()) + "/";
+    ::mkdir(folder_.c_str(), 0700);
+    write("proxy.secret", "sesame\n");
+    write("wrong.secret", "guess\n");
+    write("box.secret", "box\n");
+    write("box.toml", configuration);
+    box_ = std::make_unique<Program>(Words{"simco-middlebox", "--config", folder_ + "box.toml"});
+    port_ = box_->listening_port();
+  }
+  ~Box() {
+    for (const char* name : {"proxy.secret", "wrong.secret", "box.secret", "box.toml"}) {
+      ::unlink((folder_ + name).c_str());
+    }
+    ::rmdir(folder_.c_str());
+  }
+  void write(const std::string& name, const std::string& text) {
+    std::ofstream(folder_ + name) << text;
+  }
+  std::string path(const std::string& name) const { return folder_ + name; }
+  Program& program() { return *box_; }
+  std::uint16_t port() const { return port_; }
+  Words words(const Words& command, const std::string& secret = "proxy.secret") const {
+    Words all{"simcoctl", "--timeout", "120", "--connect", "127.0.0.1:" + std::to_string(port_)};
+    if (!secret.empty()) {
+      all.insert(all.end(), {"--name", "proxy", "--secret-file", path(secret)});
+    }
+    all.insert(all.end(), command.begin(), command.end());
+    return all;
+  }
+  Outcome ask(const Words& command, const std::string& secret = "proxy.secret") const {
+    Program program(words(command, secret));
+    const auto code = program.wait();
+    EXPECT_TRUE(code) << program.err();
+    return {code.value_or(-99), program.out(), program.err()};
+  }
+  /// Waits for a line of the middlebox's log.
+  bool says(const std::string& text) { return box_->says(text); }
+
+ private:
+  std::string folder_;
+  std::unique_ptr<Program> box_;
+  std::uint16_t port_ = 0;
+};
+
+}  // namespace simco::test

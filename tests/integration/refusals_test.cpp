@@ -1,0 +1,62 @@
+// What the operator learns from the middlebox's log about those whom it has refused.
+#include <gtest/gtest.h>
+
+#include "tests/integration/box.hpp"
+
+namespace simco::test {
+namespace {
+
+const std::string kStrict = R"(port = 0
+[[agent]]
+name = "proxy"
+secret-file = "proxy.secret"
+internal = ["10.20.0.0/16"]
+max-rules = 1
+)";
+
+Words enable(const std::string& internal) {
+  return {"enable", "--internal", internal, "--external", "192.0.2.7:6000", "--udp"};
+}
+
+TEST(Refusals, HaveALineWithTheReasonAndThePeersPort) {
+  Box box(kStrict);
+  EXPECT_EQ(box.ask(enable("10.99.0.1:5004")).code, 1);
+  const auto line = box.program().line_with(" info refused PER 0x0341 ");
+  EXPECT_TRUE(line.starts_with(
+      " info refused PER 0x0341 agent not authorized for this transaction (internal 10.99.0.1 is "
+      "outside 'internal': "
+      "10.20.0.0/16) protocol=udp internal=10.99.0.1:5004 external=192.0.2.7:6000 lifetime=120 "
+      "by=proxy peer=127.0.0.1:"))
+      << line;
+  EXPECT_EQ(box.ask({"status", "7"}).code, 1);
+  EXPECT_TRUE(
+      box.says(" info refused PRS 0x0343 specified policy rule does not exist (there is no "
+               "rule 7) pid=7 by=proxy peer=127.0.0.1:"));
+  EXPECT_EQ(box.ask(enable("10.20.0.1:5004")).code, 0);
+  EXPECT_EQ(box.ask(enable("10.20.0.1:5006")).code, 1);
+  EXPECT_TRUE(box.says("('max-rules' of 'proxy' (1) is reached) protocol=udp "));
+}
+
+TEST(Refusals, OfAuthenticationNameWhoTried) {
+  Box box(kStrict);
+  EXPECT_EQ(box.ask({"list"}, "wrong.secret").code, 1);
+  EXPECT_TRUE(box.says(
+      "authentication failed for \"proxy\": its secret is not that of the configuration\n"));
+  const auto connect = "127.0.0.1:" + std::to_string(box.port());
+  Program stranger({"simcoctl", "--timeout", "120", "--connect", connect, "--name", "proxi",
+                    "--secret-file", box.path("proxy.secret"), "list"});
+  EXPECT_EQ(stranger.wait(), 1);
+  EXPECT_TRUE(
+      box.says("authentication failed for \"proxi\": no [[agent]] of this name has a secret\n"));
+}
+
+TEST(Refusals, OfASessionSayWhatIsRequired) {
+  Box box("port = 0\nrequire = \"sa\"\n");
+  EXPECT_EQ(box.ask({"list"}, "").code, 1);
+  EXPECT_TRUE(
+      box.says(" info refused session 0x0326 security of underlying protocol layers insufficient "
+               "(authentication is required, and no [[agent]] has a secret) peer=127.0.0.1:"));
+}
+
+}  // namespace
+}  // namespace simco::test
