@@ -1,5 +1,7 @@
 #include "agent/credentials.hpp"
 
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <sstream>
 
@@ -11,7 +13,7 @@ std::expected<std::string, std::string> read_secret_file(const std::string& path
   std::ifstream stream(path);
   std::stringstream text;
   if (!stream || !(text << stream.rdbuf())) {
-    return std::unexpected("cannot read secret file '" + path + "'");
+    return std::unexpected("cannot read secret file '" + path + "': " + std::strerror(errno));
   }
   auto secret = text.str();
   if (secret.ends_with('\n')) secret.pop_back();

@@ -8,6 +8,7 @@
 
 #include "loadgen/limits.hpp"
 #include "simco/cli/transport_arguments.hpp"
+#include "simco/cli/values.hpp"
 #include "simco/net/transport_type.hpp"
 
 namespace simco::loadgen {
@@ -71,7 +72,7 @@ std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* a
   std::string workload = settings.type().name;
   std::uint64_t count = 0;
   CLI::App app("Open-loop load generator for SIMCO (RFC 4540)", program);
-  const auto positive = CLI::Range(std::numeric_limits<double>::min(), kForever);
+  const auto positive = cli::number(std::numeric_limits<double>::min(), kForever);
   app.add_option("--connect", connect, "Middlebox: HOST[,HOST...][:PORT]")
       ->default_str(fmt::format("{}:{}", connect, settings.type().port));
   cli::TransportArguments transport;
@@ -82,20 +83,20 @@ std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* a
                            workloads_without(&WorkloadType::no_unordered)));
   app.add_option("--connections", settings.connections,
                  "Number of parallel connections or associations")
-      ->check(CLI::Range(std::uint32_t{1}, kConnectionsMax))
+      ->check(cli::whole_number(1, kConnectionsMax))
       ->capture_default_str();
   app.add_option("--workload", workload, workload_summaries())
-      ->check(CLI::IsMember(workload_names()))
+      ->check(cli::one_of(workload_names()))
       ->capture_default_str();
   for (const auto& declaring : settings.workloads) declaring->declare(app);
   app.add_option("--rate", run.rate, "Offered load, transactions per second")
-      ->check(CLI::Range(1e-6, kRateMax))
+      ->check(cli::number(1e-6, kRateMax))
       ->capture_default_str();
   app.add_option("--arrivals", settings.arrivals, "Arrival process: poisson or constant")
-      ->check(CLI::IsMember({"poisson", "constant"}))
+      ->check(cli::one_of({"poisson", "constant"}))
       ->capture_default_str();
   auto* by_count = app.add_option("--count", count, "Number of transactions to measure")
-                       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 32));
+                       ->check(cli::whole_number(1, std::uint64_t{1} << 32));
   app.add_option("--duration", run.duration_s, "Duration of the measurement, seconds")
       ->check(positive)
       ->excludes(by_count)

@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "simco/cli/command_line.hpp"
+
 namespace simco::loadgen {
 
 UsageExit wrong(const std::string& program, const std::string& what) {
@@ -10,7 +12,9 @@ UsageExit wrong(const std::string& program, const std::string& what) {
 
 std::optional<UsageExit> parse(CLI::App& app, const std::string& program, int argc,
                                const char* const* argv) {
-  app.set_version_flag("--version", program + " " SIMCO_VERSION);
+  app.option_defaults()->group("Other");
+  app.set_help_flag("-h,--help", "Print this help")->group("Other");
+  app.set_version_flag("-V,--version", program + " " SIMCO_VERSION, "Print the version");
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
@@ -18,7 +22,7 @@ std::optional<UsageExit> parse(CLI::App& app, const std::string& program, int ar
   } catch (const CLI::CallForVersion& version) {
     return UsageExit{std::string(version.what()) + "\n", 0};
   } catch (const CLI::Error& error) {
-    return wrong(program, error.what());
+    return wrong(program, cli::usage_fault(app, error));
   }
   return std::nullopt;
 }

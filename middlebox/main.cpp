@@ -2,6 +2,7 @@
 // event loop until a signal ends it. SIGHUP reloads the configuration.
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
@@ -13,8 +14,11 @@
 #include <memory>
 #include <optional>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "middlebox/backends/table.hpp"
+#include "middlebox/config/findings.hpp"
 #include "middlebox/config/options.hpp"
 #include "middlebox/limits.hpp"
 #include "middlebox/observe/log.hpp"
@@ -31,6 +35,8 @@ using namespace simco;
 
 /// Exit status if another middlebox has taken over the rules: a restart would take them back.
 constexpr int kTakenOver = 3;
+/// Exit status after wrong usage, and if --check has found errors.
+constexpr int kWrong = 2;
 
 std::unique_ptr<store::Store> make_store(const middlebox::Settings& settings) {
   if (settings.state.empty()) return nullptr;
@@ -133,19 +139,48 @@ int run(middlebox::Settings& settings, int argc, char** argv) {
   return code;
 }
 
+/// --check: what does not work is found with the rights of the service. Returns what is wrong.
+std::optional<std::string> become_service(int argc, char** argv) {
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  if (std::ranges::find(words, "--check") == words.end() || ::geteuid() != 0) return std::nullopt;
+  std::string user;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string option = "--check-user";
+    if (words[i] == option && i + 1 < words.size()) user = words[i + 1];
+    if (words[i].starts_with(option + "=")) user = words[i].substr(option.size() + 1);
+  }
+  if (user.empty()) user = middlebox::service_user();
+  if (user.empty() || user == "root") return std::nullopt;
+  std::fprintf(stderr, "simco-middlebox: checking as the user %s\n", user.c_str());
+  return middlebox::become(user);
+}
+
+/// Prints what --check has found. Returns the exit status.
+int report_findings(const middlebox::Settings& settings) {
+  bool good = true;
+  for (const auto& [is_error, text] : middlebox::examine(settings)) {
+    good = good && !is_error;
+    std::fprintf(stderr, "simco-middlebox: %s: %s\n", is_error ? "error" : "warning", text.c_str());
+  }
+  if (!good) return kWrong;
+  std::puts("simco-middlebox: configuration OK");
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (const auto fault = become_service(argc, argv)) {
+    std::fprintf(stderr, "simco-middlebox: --check-user: %s\n", fault->c_str());
+    return kWrong;
+  }
   auto settings = simco::middlebox::parse_settings(argc, argv, simco::middlebox::backend_table());
   if (!settings) {
     const auto& [text, code] = settings.error();
     std::fputs(text.c_str(), code == 0 ? stdout : stderr);
     return code;
   }
-  if (settings->check_only) {
-    std::puts("simco-middlebox: configuration OK");
-    return 0;
-  }
+  if (settings->check_only) return report_findings(*settings);
   std::signal(SIGPIPE, SIG_IGN);
   simco::middlebox::set_up_log(settings->log_level);
   raise_descriptor_limit(settings->server);

@@ -23,6 +23,10 @@ foreach(program simco-middlebox simcoctl simco-ng simco-loadgen simco-echo)
   endif()
   install(FILES scripts/packages/completion.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
     RENAME ${program} COMPONENT ${component})
+  install(FILES scripts/packages/completion.zsh DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions
+    RENAME _${program} COMPONENT ${component})
+  install(FILES scripts/packages/completion.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d
+    RENAME ${program}.fish COMPONENT ${component})
 endforeach()
 
 # The documents, with the dashboard and what else is for Prometheus; figures of results are in the repository.
@@ -46,15 +50,15 @@ elseif(NOT SIMCO_SANITIZE)
   function(manual program section component name)
     set(page ${CMAKE_BINARY_DIR}/man/${program}.${section})
     add_custom_command(OUTPUT ${page}
-      COMMAND ${HELP2MAN} --no-info --section=${section} --name=${name} --output=${page}
-        --include=${CMAKE_SOURCE_DIR}/doc/man/${program}.h2m ${ARGN} $<TARGET_FILE:${program}>
-      DEPENDS ${program} ${CMAKE_SOURCE_DIR}/doc/man/${program}.h2m VERBATIM)
+      COMMAND ${CMAKE_SOURCE_DIR}/scripts/packages/manual ${HELP2MAN} $<TARGET_FILE:${program}> ${section} ${name}
+        ${CMAKE_SOURCE_DIR}/doc/man/${program}.h2m ${page}
+      DEPENDS ${program} ${CMAKE_SOURCE_DIR}/doc/man/${program}.h2m ${CMAKE_SOURCE_DIR}/scripts/packages/manual VERBATIM)
     set_property(GLOBAL APPEND PROPERTY SIMCO_MANUAL ${page})
     install(FILES ${page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section} COMPONENT ${component})
   endfunction()
   file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/man)
   manual(simco-middlebox 8 middlebox "SIMCO (RFC 4540) middlebox")
-  manual(simcoctl 1 tools "SIMCO agent on the command line" --help-option=--help-all)
+  manual(simcoctl 1 tools "SIMCO agent on the command line")
   manual(simco-ng 8 ng "SIMCO agent for SIP proxies that speak the ng protocol")
   manual(simco-loadgen 1 tools "offers SIMCO transactions and measures how long they take")
   manual(simco-echo 1 tools "the other end of simco-loadgen --workload echo")

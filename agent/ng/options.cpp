@@ -164,8 +164,7 @@ std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* a
       return std::unexpected(wrong(error.what()));
     }
     if (!first.config.empty()) {
-      const auto no_own_keys = [](std::string_view) { return false; };
-      const auto file = cli::read_config_file(first.config, app, {no_own_keys, check_word});
+      const auto file = cli::read_config_file(first.config, app, {{}, check_word});
       if (!file) return std::unexpected(wrong(file.error()));
       words.insert(words.end(), file->words.begin(), file->words.end());
     }

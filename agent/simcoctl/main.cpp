@@ -8,10 +8,13 @@
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include "agent/agent.hpp"
+#include "agent/simcoctl/hint.hpp"
 #include "agent/simcoctl/options.hpp"
 #include "agent/simcoctl/print.hpp"
 
@@ -25,15 +28,18 @@ constexpr auto kToken = boost::asio::as_tuple(boost::asio::use_awaitable);
 /// Runs one command. Each step prints its result or error and returns whether it succeeded.
 class Runner {
  public:
-  Runner(agent::Agent& agent, const ctl::Printer& printer) : agent_(agent), printer_(printer) {}
+  Runner(agent::Agent& agent, const ctl::Options& options, const ctl::Printer& printer)
+      : agent_(agent), options_(options), printer_(printer) {}
 
   awaitable<bool> run(PerRequest request) {
     auto [error, rule] = co_await agent_.enable(request, kToken);
-    co_return done(error, "enable", rule);
+    if (!error) printer_.print(rule, request.internal, request.external);
+    co_return ok(error, "enable");
   }
   awaitable<bool> run(PeaRequest request) {
     auto [error, rule] = co_await agent_.enable_reserved(request, kToken);
-    co_return done(error, "enable", rule);
+    if (!error) printer_.print(rule, request.internal, request.external);
+    co_return ok(error, "enable");
   }
   awaitable<bool> run(PrrRequest request) {
     auto [error, rule] = co_await agent_.reserve(request, kToken);
@@ -56,26 +62,25 @@ class Runner {
   }
   awaitable<bool> run(ctl::Status wanted) {
     bool good = true;
-    for (const auto pid : wanted.pids) good = co_await status(pid, false) && good;
+    for (const auto pid : wanted.pids) {
+      auto [error, rule] = co_await agent_.status(pid, kToken);
+      good = done(error, about("status", pid), rule) && good;
+    }
     co_return good;
   }
   awaitable<bool> run(ctl::List wanted) {
     auto [error, pids] = co_await agent_.list(kToken);
     if (error || !wanted.in_full) co_return done(error, "list", pids);
-    bool good = true;
-    for (const auto pid : pids) good = co_await status(pid, true) && good;
+    std::vector<agent::RuleStatus> rules;
+    const bool good = co_await collect(pids, rules);
+    printer_.print_table(rules);
     co_return good;
   }
   awaitable<bool> run(ctl::Explain wanted) {
     auto [error, pids] = co_await agent_.list(kToken);
     if (error) co_return ok(error, "explain");
     std::vector<agent::RuleStatus> rules;
-    for (const auto pid : pids) {
-      auto [failed, rule] = co_await agent_.status(pid, kToken);
-      if (agent::negative_reply(failed) == NegativeReplyCode::kNoSuchRule) continue;  // has ended
-      if (failed) co_return ok(failed, about("status", pid));
-      rules.push_back(std::move(rule));
-    }
+    if (!co_await collect(pids, rules)) co_return false;
     printer_.print(ctl::explain(wanted, rules));
     co_return true;
   }
@@ -84,7 +89,12 @@ class Runner {
       auto [error, event] = co_await agent_.next_event(kToken);
       if (error == agent::AgentError::kTerminated) co_return true;  // told to stop
       if (error) co_return ok(error, "watch");
-      printer_.print(event);
+      std::optional<agent::RuleStatus> status;
+      if (wanted.in_full && event.lifetime != Lifetime{0}) {
+        auto [ended, rule] = co_await agent_.status(event.pid, kToken);
+        if (!ended) status = std::move(rule);
+      }
+      printer_.print(event, status);
     }
     co_return true;
   }
@@ -98,12 +108,15 @@ class Runner {
     if (!error) printer_.print_lifetime(pid, Lifetime{0});
     co_return ok(error, about("delete", pid));
   }
-  /// With `listed`, a rule that has ended since it was listed is skipped.
-  awaitable<bool> status(PolicyRuleId pid, bool listed) {
-    auto [error, rule] = co_await agent_.status(pid, kToken);
-    const bool ended = agent::negative_reply(error) == NegativeReplyCode::kNoSuchRule;
-    if (listed && ended) co_return true;
-    co_return done(error, about("status", pid), rule);
+  /// Asks for the status of listed rules; one that has ended since is skipped.
+  awaitable<bool> collect(std::vector<PolicyRuleId> pids, std::vector<agent::RuleStatus>& rules) {
+    for (const auto pid : pids) {
+      auto [error, rule] = co_await agent_.status(pid, kToken);
+      if (agent::negative_reply(error) == NegativeReplyCode::kNoSuchRule) continue;
+      if (!ok(error, about("status", pid))) co_return false;
+      rules.push_back(std::move(rule));
+    }
+    co_return true;
   }
   template <class Result>
   bool done(const error_code& error, const std::string& doing, const Result& result) {
@@ -111,22 +124,22 @@ class Runner {
     return ok(error, doing);
   }
   bool ok(const error_code& error, const std::string& doing) {
-    if (error) printer_.print_error(error, doing);
+    if (error) printer_.print_error(error, doing, ctl::hint(error, options_));
     return !error;
   }
 
   agent::Agent& agent_;
+  const ctl::Options& options_;
   const ctl::Printer& printer_;
 };
 
 awaitable<bool> run(agent::Agent& agent, const ctl::Options& options, const ctl::Printer& printer) {
   auto [error, capabilities] = co_await agent.open(options.target, kToken);
   if (error) {
-    printer.print_error(
-        error, "connect to " + options.target.host + ":" + std::to_string(options.target.port));
+    printer.print_error(error, ctl::connecting(options), ctl::hint(error, options));
     co_return false;
   }
-  Runner runner(agent, printer);
+  Runner runner(agent, options, printer);
   const bool good = co_await std::visit([&](const auto& command) { return runner.run(command); },
                                         options.command);
   // The result is complete; a failure to close the session does not matter.

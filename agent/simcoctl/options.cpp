@@ -7,6 +7,8 @@
 #include <CLI/CLI.hpp>
 
 #include "agent/agent_arguments.hpp"
+#include "simco/cli/command_line.hpp"
+#include "simco/cli/values.hpp"
 #include "simco/wire/tuple_text.hpp"
 
 namespace simco::ctl {
@@ -43,6 +45,19 @@ struct Raw {
   bool outbound = false;
 };
 
+constexpr const char* kExamples =
+    "  simcoctl enable --internal 10.0.0.5:5004/2 --external 192.0.2.7:6000/2 --udp\n"
+    "  simcoctl list --full\n"
+    "  simcoctl --connect box.example.org --name proxy1 --secret-file proxy1.secret watch\n"
+    "COMMAND --help shows the options of a command, --help-all everything.";
+constexpr const char* kEnableExamples =
+    "  simcoctl enable --internal 10.0.0.5:5004/2 --external 192.0.2.7:6000/2 --udp\n"
+    "      RTP and RTCP between two endpoints, both ways\n"
+    "  simcoctl enable --internal 10.0.0.5:5060 --udp --lifetime 600\n"
+    "      from any external host to one port\n"
+    "  simcoctl enable --internal '[2001:db8::5]:5004' --external '[2001:db8:1::7]:6000' --udp\n"
+    "ADDRESS/LENGTH is a prefix, PORT/PORTS a number of consecutive ports, any every address.";
+
 struct Commands {
   CLI::App* enable;
   CLI::App* reserve;
@@ -56,10 +71,17 @@ struct Commands {
   CLI::App* explain;
 };
 
+constexpr std::uint32_t kMost = 0xFFFF'FFFF;  ///< of PIDs, GIDs and lifetimes
+
 void declare_globals(CLI::App& app, Raw& raw) {
   raw.agent.declare(app);
+  app.option_defaults()->group("Output");
   app.add_flag("--json", raw.json, "Print JSON");
-  app.set_version_flag("--version", "simcoctl " SIMCO_VERSION);
+  app.set_help_flag("-h,--help", "Print this help, and that of a command after it");
+  app.set_help_all_flag("--help-all", "Print all options, and the help of every command");
+  app.set_version_flag("-V,--version", "simcoctl " SIMCO_VERSION, "Print the version");
+  app.option_defaults()->group("Options");
+  cli::set_layout(app, kExamples);
   app.require_subcommand(1);
   app.fallthrough();
 }
@@ -81,34 +103,46 @@ void declare_tuples(CLI::App& app, Raw& raw) {
 
 void declare_lifetime(CLI::App& app, Raw& raw) {
   app.add_option("--lifetime", raw.lifetime_s, "Requested lifetime, seconds")
+      ->check(cli::whole_number(1, kMost))
       ->capture_default_str();
 }
 
 void declare_group(CLI::App& app, Raw& raw) {
-  app.add_option("--group", raw.group, "Group (GID) to join (default: a new group)");
+  app.add_option("--group", raw.group, "Group (GID) to join (default: a new group)")
+      ->check(cli::whole_number(1, kMost));
+}
+
+/// A command with its own examples.
+CLI::App* add_command(CLI::App& app, const char* name, const char* what, const char* examples) {
+  auto* command = app.add_subcommand(name, what);
+  if (*examples != '\0') command->footer(std::string("Examples:\n") + examples);
+  return command;
 }
 
 void declare_creation(CLI::App& app, Raw& raw, Commands& commands) {
-  commands.enable = app.add_subcommand("enable", "Let traffic pass (PER, or PEA with --after)");
+  commands.enable =
+      add_command(app, "enable", "Let traffic pass (PER, or PEA with --after)", kEnableExamples);
   declare_tuples(*commands.enable, raw);
   declare_lifetime(*commands.enable, raw);
   declare_group(*commands.enable, raw);
   commands.enable
       ->add_option("--direction", raw.direction,
                    "in, out or both (default: both, or in if an address or port is a wildcard)")
-      ->check(CLI::IsMember({"in", "out", "both"}));
+      ->check(cli::one_of({"in", "out", "both"}));
   commands.enable->add_flag("--same-parity", raw.same_parity,
                             "NAT: keep the parity (odd or even) of the internal ports");
-  commands.enable->add_option("--after", raw.after, "Enable this reservation (PID)");
+  commands.enable->add_option("--after", raw.after, "Enable this reservation (PID)")
+      ->check(cli::whole_number(1, kMost));
 
-  commands.reserve = app.add_subcommand("reserve", "Reserve addresses and ports of a NAT (PRR)");
+  commands.reserve = add_command(app, "reserve", "Reserve addresses and ports of a NAT (PRR)",
+                                 "  simcoctl reserve --udp --ports 2 --parity even");
   declare_protocol(*commands.reserve, raw);
   declare_lifetime(*commands.reserve, raw);
   declare_group(*commands.reserve, raw);
   commands.reserve->add_option("--ports", raw.ports, "Number of consecutive ports, or 'all'")
       ->capture_default_str();
   commands.reserve->add_option("--parity", raw.parity, "Parity of the first port: any, odd or even")
-      ->check(CLI::IsMember({"any", "odd", "even"}))
+      ->check(cli::one_of({"any", "odd", "even"}))
       ->capture_default_str();
   commands.reserve->add_flag("--twice", raw.twice, "Twice NAT: reserve on both sides");
   commands.reserve->add_flag("--ipv4", raw.ipv4, "IPv4 (the default)");
@@ -117,14 +151,16 @@ void declare_creation(CLI::App& app, Raw& raw, Commands& commands) {
                              "Let the middlebox choose the IP version");
 
   commands.disable =
-      app.add_subcommand("disable", "Block traffic and end the rules that allow it (PDR)");
+      add_command(app, "disable", "Block traffic and end the rules that allow it (PDR)",
+                  "  simcoctl disable --external 192.0.2.0/24 --lifetime 600");
   declare_tuples(*commands.disable, raw);
   declare_lifetime(*commands.disable, raw);
 }
 
 void declare_explain(CLI::App& app, Raw& raw, Commands& commands) {
-  commands.explain = app.add_subcommand(
-      "explain", "Say what the middlebox does with a packet, and which rule decides");
+  commands.explain = add_command(
+      app, "explain", "Say what the middlebox does with a packet, and which rule decides",
+      "  simcoctl explain 10.0.0.5:5004 192.0.2.7:6000 --udp --in");
   commands.explain
       ->add_option("INTERNAL", raw.internal, "Internal end of the packet: ADDRESS[:PORT]")
       ->required();
@@ -141,18 +177,28 @@ Commands declare(CLI::App& app, Raw& raw) {
   declare_globals(app, raw);
   declare_creation(app, raw, commands);
   commands.lifetime = app.add_subcommand("lifetime", "Change the lifetime of a rule (PLC)");
-  commands.lifetime->add_option("PID", raw.pid, "Policy rule")->required();
+  commands.lifetime->add_option("PID", raw.pid, "Policy rule")
+      ->required()
+      ->check(cli::whole_number(1, kMost));
   commands.lifetime
       ->add_option("SECONDS", raw.lifetime_s, "New lifetime, from now; 0 ends the rule")
-      ->required();
+      ->required()
+      ->check(cli::whole_number(0, kMost));
   commands.remove = app.add_subcommand("delete", "End rules (PLC with lifetime 0)");
-  commands.remove->add_option("PID", raw.pids, "Policy rules")->required();
+  commands.remove->add_option("PID", raw.pids, "Policy rules")
+      ->required()
+      ->check(cli::whole_number(1, kMost));
   commands.status = app.add_subcommand("status", "Show rules (PRS)");
-  commands.status->add_option("PID", raw.pids, "Policy rules")->required();
+  commands.status->add_option("PID", raw.pids, "Policy rules")
+      ->required()
+      ->check(cli::whole_number(1, kMost));
   commands.list = app.add_subcommand("list", "List the rules that this agent may see (PRL)");
-  commands.list->add_flag("--full", raw.in_full, "Show the status of each rule");
-  commands.watch = app.add_subcommand("watch", "Show rule events (ARE) until interrupted");
-  commands.watch->add_option("--count", raw.count, "Exit after this many events; 0: never");
+  commands.list->add_flag("--full", raw.in_full, "Show each rule in a line of a table");
+  commands.watch =
+      app.add_subcommand("watch", "Show rule events (ARE), with the time, until interrupted");
+  commands.watch->add_flag("--full", raw.in_full, "Show the status of the rule with each event");
+  commands.watch->add_option("--count", raw.count, "Exit after this many events; 0: never")
+      ->check(cli::whole_number(0, kMost));
   declare_explain(app, raw, commands);
   commands.top = app.add_subcommand(
       "top", "Show what the middlebox is doing, using its metrics, until interrupted");
@@ -160,9 +206,10 @@ Commands declare(CLI::App& app, Raw& raw) {
       ->add_option("--metrics", raw.metrics, "Where the middlebox serves its metrics: HOST:PORT")
       ->capture_default_str();
   commands.top->add_option("--interval", raw.interval_s, "Time between updates, seconds")
-      ->check(CLI::Range(0.1, 3600.0))
+      ->check(cli::number(0.1, 3600.0))
       ->capture_default_str();
-  commands.top->add_option("--count", raw.count, "Exit after this many updates; 0: never");
+  commands.top->add_option("--count", raw.count, "Exit after this many updates; 0: never")
+      ->check(cli::whole_number(0, kMost));
   return commands;
 }
 
@@ -207,16 +254,34 @@ Fault set_tuples(const Raw& raw, AddressTuple& internal, AddressTuple& external)
   return std::nullopt;
 }
 
+bool has_wildcard(const AddressTuple& internal, const AddressTuple& external) {
+  const auto is_wild = [](const AddressTuple& tuple) {
+    return prefix_of(tuple).length < address_bits(tuple.ip_version) ||
+           (protocol_has_ports(tuple.protocol) && tuple.port == 0);
+  };
+  return is_wild(internal) || is_wild(external);
+}
+
 Direction direction_of(const Raw& raw, const AddressTuple& internal, const AddressTuple& external) {
   if (raw.direction == "in") return Direction::kInbound;
   if (raw.direction == "out") return Direction::kOutbound;
   if (raw.direction == "both") return Direction::kBidirectional;
-  const auto is_wild = [](const AddressTuple& tuple) {
-    const bool ports = tuple.protocol == kProtocolTcp || tuple.protocol == kProtocolUdp ||
-                       tuple.protocol == kProtocolSctp;
-    return prefix_of(tuple).length < address_bits(tuple.ip_version) || (ports && tuple.port == 0);
-  };
-  return is_wild(internal) || is_wild(external) ? Direction::kInbound : Direction::kBidirectional;
+  return has_wildcard(internal, external) ? Direction::kInbound : Direction::kBidirectional;
+}
+
+/// What the middlebox would refuse as inconsistent (0x034B), in words.
+Fault judge_pair(const Raw& raw, const AddressTuple& internal, const AddressTuple& external) {
+  const bool both = direction_of(raw, internal, external) == Direction::kBidirectional;
+  if (both && has_wildcard(internal, external)) {
+    return "--direction both needs one address and, with --udp, --tcp or --sctp, ports on both "
+           "sides; in and out do not";
+  }
+  if (!has_ports(internal) || !has_ports(external)) return std::nullopt;
+  constexpr std::uint16_t kWhateverFits = 0xFFFF;
+  const bool fits = internal.port_range == kWhateverFits || external.port_range == kWhateverFits;
+  if (fits || internal.port_range == external.port_range) return std::nullopt;
+  return fmt::format("--internal has {} ports and --external {}: both need the same number",
+                     internal.port_range, external.port_range);
 }
 
 Fault set_enable(const Raw& raw, Command& command) {
@@ -224,6 +289,7 @@ Fault set_enable(const Raw& raw, Command& command) {
   if (auto fault = set_tuples(raw, request.internal, request.external)) return fault;
   request.parameters = {raw.same_parity ? PortParity::kSame : PortParity::kAny,
                         direction_of(raw, request.internal, request.external)};
+  if (auto fault = judge_pair(raw, request.internal, request.external)) return fault;
   request.lifetime = {raw.lifetime_s};
   if (raw.group != 0) request.group = GroupId{raw.group};
   if (raw.after == 0) {
@@ -324,7 +390,7 @@ Fault set_command(const Raw& raw, const Commands& commands, Command& command) {
   if (commands.remove->parsed()) command = Delete{pids_of(raw)};
   if (commands.status->parsed()) command = Status{pids_of(raw)};
   if (commands.list->parsed()) command = List{raw.in_full};
-  if (commands.watch->parsed()) command = Watch{raw.count};
+  if (commands.watch->parsed()) command = Watch{raw.in_full, raw.count};
   return std::nullopt;
 }
 
@@ -348,19 +414,18 @@ UsageExit wrong(const std::string& what) {
 std::expected<Options, UsageExit> parse_options(int argc, const char* const* argv) {
   Raw raw;
   CLI::App app("Command-line agent for SIMCO (RFC 4540) middleboxes", "simcoctl");
-  app.set_help_all_flag("--help-all", "Print this help and the help of every command");
   const auto commands = declare(app, raw);
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
     const auto chosen = app.get_subcommands();
-    return std::unexpected(UsageExit{(chosen.empty() ? &app : chosen[0])->help(), 0});
+    return std::unexpected(UsageExit{cli::help_of(chosen.empty() ? app : *chosen[0]), 0});
   } catch (const CLI::CallForAllHelp&) {
-    return std::unexpected(UsageExit{app.help("", CLI::AppFormatMode::All), 0});
+    return std::unexpected(UsageExit{cli::help_of(app, true), 0});
   } catch (const CLI::CallForVersion& version) {
     return std::unexpected(UsageExit{std::string(version.what()) + "\n", 0});
   } catch (const CLI::Error& error) {
-    return std::unexpected(wrong(error.what()));
+    return std::unexpected(wrong(cli::usage_fault(app, error)));
   }
   Options options;
   if (const auto fault = set_globals(raw, options)) return std::unexpected(wrong(*fault));

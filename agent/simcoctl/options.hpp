@@ -31,8 +31,9 @@ struct Status {
 struct List {
   bool in_full = false;  ///< with the status of each rule
 };
-/// watch [--count N]
+/// watch [--full] [--count N]
 struct Watch {
+  bool in_full = false;     ///< with the status of the rule
   std::uint64_t count = 0;  ///< exit after this many events; 0: never
 };
 

@@ -3,7 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <fmt/chrono.h>
+
+#include <algorithm>
+#include <array>
 #include <cstdio>
+#include <ctime>
 #include <nlohmann/json.hpp>
 
 #include "simco/wire/tuple_text.hpp"
@@ -19,9 +24,23 @@ void say(const std::string& line) {
   std::fflush(stdout);
 }
 
-std::string in_words(const AddressTuple& tuple) {
-  return to_text(tuple) + " " + protocol_name(tuple.protocol);
+std::string end_in_words(const AddressTuple& tuple) {
+  const bool all = tuple.form == AddressForm::kFullAddress && tuple.port == 0 &&
+                   protocol_has_ports(tuple.protocol);
+  return to_text(tuple) + (all ? " all ports" : "");
 }
+
+std::string in_words(const AddressTuple& tuple) {
+  return end_in_words(tuple) + " " + protocol_name(tuple.protocol);
+}
+
+/// A firewall reports the addresses of a rule a second time.
+bool is_same_end(const std::optional<AddressTuple>& a, const std::optional<AddressTuple>& b) {
+  return a && b && a->form == b->form && a->address == b->address && a->port == b->port &&
+         a->prefix_length == b->prefix_length;
+}
+
+std::string time_of_day() { return fmt::format("{:%H:%M:%S}", fmt::localtime(std::time(nullptr))); }
 
 Json as_json(const AddressTuple& tuple) {
   Json json{{"text", to_text(tuple)},
@@ -80,11 +99,14 @@ void Printer::print(const agent::ReservedRule& rule) const {
   say(json.dump());
 }
 
-void Printer::print(const agent::EnabledRule& rule) const {
+void Printer::print(const agent::EnabledRule& rule, const AddressTuple& internal,
+                    const AddressTuple& external) const {
   if (!json_) {
-    return say(fmt::format("rule {}: enabled for {} s, group {}, outside {}{}", rule.pid.value,
-                           rule.lifetime.seconds, rule.group.value, in_words(rule.outside),
-                           inside_in_words(rule.inside)));
+    std::string line = fmt::format("rule {}: enabled for {} s, group {}", rule.pid.value,
+                                   rule.lifetime.seconds, rule.group.value);
+    if (!is_same_end(rule.outside, internal)) line += ", outside " + in_words(rule.outside);
+    if (!is_same_end(rule.inside, external)) line += inside_in_words(rule.inside);
+    return say(line);
   }
   Json json{{"pid", rule.pid.value},
             {"group", rule.group.value},
@@ -121,23 +143,75 @@ void Printer::print(const agent::RuleStatus& rule) const {
   if (rule.group) line += fmt::format(", group {}", rule.group->value);
   if (rule.parameters) line += fmt::format(", {}", in_words(rule.parameters->direction));
   if (rule.internal) line += ", internal " + in_words(*rule.internal);
-  if (rule.inside) line += ", inside " + in_words(*rule.inside);
-  if (rule.outside) line += ", outside " + in_words(*rule.outside);
+  if (rule.inside && !is_same_end(rule.inside, rule.external)) {
+    line += ", inside " + in_words(*rule.inside);
+  }
+  if (rule.outside && !is_same_end(rule.outside, rule.internal)) {
+    line += ", outside " + in_words(*rule.outside);
+  }
   if (rule.external) line += ", external " + in_words(*rule.external);
   say(line);
 }
 
-void Printer::print(const agent::RuleEvent& event) const {
+void Printer::print_table(const std::vector<agent::RuleStatus>& rules) const {
   if (json_) {
-    return say(
-        Json{{"pid", event.pid.value}, {"lifetime", event.lifetime.seconds}, {"lost", event.lost}}
-            .dump());
+    for (const auto& rule : rules) print(rule);
+    return;
   }
-  const std::string before = event.lost == 0 ? "" : fmt::format("({} events lost) ", event.lost);
-  const bool gone = event.lifetime == Lifetime{0};
-  say(before +
-      (gone ? fmt::format("rule {}: ended", event.pid.value)
-            : fmt::format("rule {}: lifetime {} s", event.pid.value, event.lifetime.seconds)));
+  if (rules.empty()) return print_no_rules();
+  constexpr std::size_t kColumns = 9;
+  using Row = std::array<std::string, kColumns>;
+  std::vector<Row> rows{{"PID", "STATE", "LEFT", "OWNER", "PROTOCOL", "DIRECTION", "INTERNAL",
+                         "OUTSIDE", "EXTERNAL"}};
+  const auto end = [](const std::optional<AddressTuple>& tuple) {
+    return tuple ? end_in_words(*tuple) : std::string("-");
+  };
+  for (const auto& rule : rules) {
+    const auto& any = rule.internal ? rule.internal : rule.outside;
+    const bool same = is_same_end(rule.outside, rule.internal);
+    rows.push_back({std::to_string(rule.pid.value), in_words(rule.kind),
+                    std::to_string(rule.lifetime.seconds) + " s", rule.owner,
+                    any ? protocol_name(any->protocol) : "-",
+                    rule.parameters ? in_words(rule.parameters->direction) : "-",
+                    end(rule.internal), same ? "-" : end(rule.outside), end(rule.external)});
+  }
+  std::array<std::size_t, kColumns> widths{};
+  for (const auto& row : rows) {
+    for (std::size_t i = 0; i < kColumns; ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  for (const auto& row : rows) {
+    std::string line;
+    for (std::size_t i = 0; i < kColumns; ++i) line += fmt::format("{:<{}}  ", row[i], widths[i]);
+    line.erase(line.find_last_not_of(' ') + 1);
+    say(line);
+  }
+}
+
+void Printer::print_no_rules() const {
+  std::fputs("simcoctl: there are no rules that this agent may see\n", stderr);
+}
+
+void Printer::print(const agent::RuleEvent& event,
+                    const std::optional<agent::RuleStatus>& status) const {
+  if (json_) {
+    Json json{{"time", std::time(nullptr)},
+              {"pid", event.pid.value},
+              {"lifetime", event.lifetime.seconds},
+              {"lost", event.lost}};
+    say(json.dump());
+    if (status) print(*status);
+    return;
+  }
+  if (event.lost != 0) say(fmt::format("{} {} events were lost", time_of_day(), event.lost));
+  if (event.lifetime == Lifetime{0}) {
+    say(fmt::format("{} rule {}: ended", time_of_day(), event.pid.value));
+  } else if (status) {
+    std::fputs((time_of_day() + " ").c_str(), stdout);
+    print(*status);
+  } else {
+    say(fmt::format("{} rule {}: lives for {} s", time_of_day(), event.pid.value,
+                    event.lifetime.seconds));
+  }
 }
 
 void Printer::print(const std::vector<PolicyRuleId>& pids) const {
@@ -147,6 +221,7 @@ void Printer::print(const std::vector<PolicyRuleId>& pids) const {
     return say(json.dump());
   }
   for (const auto pid : pids) say(std::to_string(pid.value));
+  if (pids.empty()) print_no_rules();
 }
 
 void Printer::print(const Explanation& explanation) const {
@@ -168,13 +243,19 @@ void Printer::print(const Explanation& explanation) const {
 }
 
 void Printer::print_lifetime(PolicyRuleId pid, Lifetime lifetime) const {
-  print(agent::RuleEvent{pid, lifetime});
+  if (json_) {
+    return say(Json{{"pid", pid.value}, {"lifetime", lifetime.seconds}, {"lost", 0}}.dump());
+  }
+  say(lifetime == Lifetime{0} ? fmt::format("rule {}: ended", pid.value)
+                              : fmt::format("rule {}: lifetime {} s", pid.value, lifetime.seconds));
 }
 
-void Printer::print_error(const boost::system::error_code& error, const std::string& doing) const {
+void Printer::print_error(const boost::system::error_code& error, const std::string& doing,
+                          const std::string& hint) const {
   const auto refusal = agent::negative_reply(error);
   const std::string what = (refusal ? "the middlebox refused: " : "") + error.message();
-  std::fprintf(stderr, "simcoctl: %s: %s\n", doing.c_str(), what.c_str());
+  const std::string advice = hint.empty() ? "" : ": " + hint;
+  std::fprintf(stderr, "simcoctl: %s: %s%s\n", doing.c_str(), what.c_str(), advice.c_str());
   if (!json_) return;
   Json json{{"error", error.message()}, {"doing", doing}};
   if (refusal) json["reply"] = fmt::format("0x03{:02X}", static_cast<unsigned>(*refusal));

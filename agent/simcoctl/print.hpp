@@ -2,6 +2,7 @@
 #pragma once
 
 #include <boost/system/error_code.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,18 +17,27 @@ class Printer {
   explicit Printer(bool json) : json_(json) {}
 
   void print(const agent::ReservedRule& rule) const;
-  void print(const agent::EnabledRule& rule) const;
+  /// `internal`, `external`: as requested. What a NAT has made of them is printed if it differs.
+  void print(const agent::EnabledRule& rule, const AddressTuple& internal,
+             const AddressTuple& external) const;
   void print(const agent::DisableRule& rule) const;
   void print(const agent::RuleStatus& rule) const;
-  void print(const agent::RuleEvent& event) const;
+  /// A line for each rule below a heading; JSON: the lines of print().
+  void print_table(const std::vector<agent::RuleStatus>& rules) const;
+  /// With the time; `status`: of the rule, if it was asked for.
+  void print(const agent::RuleEvent& event, const std::optional<agent::RuleStatus>& status) const;
   void print(const std::vector<PolicyRuleId>& pids) const;
   void print(const Explanation& explanation) const;
   void print_lifetime(PolicyRuleId pid, Lifetime lifetime) const;
   /// Prints an error on standard error and, in JSON mode, also as JSON on standard output, where
-  /// scripts look for it.
-  void print_error(const boost::system::error_code& error, const std::string& doing) const;
+  /// scripts look for it. `hint`: what to do about it, or empty.
+  void print_error(const boost::system::error_code& error, const std::string& doing,
+                   const std::string& hint) const;
 
  private:
+  /// On standard error, so that no reader of the list takes it for a rule.
+  void print_no_rules() const;
+
   bool json_;
 };
 

@@ -5,12 +5,16 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <boost/system/system_error.hpp>
 #include <cstdio>
+#include <cstdlib>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <thread>
 
 #include "agent/simcoctl/http_get.hpp"
+#include "simco/wire/reply_code.hpp"
 
 namespace simco::ctl {
 namespace {
@@ -23,12 +27,40 @@ std::string duration(double seconds) {
   return fmt::format("{:.2f} s", seconds);
 }
 
+/// Says that the metrics cannot be read. Returns the exit status.
+int complain(const std::string& where, const std::string& why) {
+  fmt::print(stderr,
+             "simcoctl: cannot read the metrics at http://{}/metrics: {}; is simco-middlebox "
+             "running with --metrics {}?\n",
+             where, why, where);
+  return 1;
+}
+
 void add_pools(const Exposition& now, View& view) {
   for (const auto& sample : now.all("simco_pool_addresses")) {
     if (sample.value == 0) continue;
     view.pools.push_back({sample.label("pool") + " IPv" + sample.label("ip"), sample.value,
                           now.sum("simco_pool_addresses_in_use", sample.labels),
                           now.sum("simco_pool_ports_in_use", sample.labels)});
+  }
+}
+
+/// What requests are refused with, as far as any is.
+void add_refusals(const Exposition& before, const Exposition& now, double seconds, View& view) {
+  std::map<std::string, View::Refusals> by_reply;
+  for (const auto& sample : now.all("simco_transactions_total")) {
+    const auto reply = sample.label("reply");
+    if (reply == "ok" || sample.value == 0) continue;
+    auto& one = by_reply[reply];
+    one.total += sample.value;
+    one.per_s += (sample.value - before.sum("simco_transactions_total", sample.labels)) / seconds;
+  }
+  for (auto& [reply, one] : by_reply) {
+    const auto number = std::strtoul(reply.c_str(), nullptr, 16) & 0xFF;
+    const auto code = negative_reply_code(static_cast<std::uint8_t>(number));
+    one.reply = reply;
+    one.words = code ? to_string(*code) : "";
+    view.refusals.push_back(one);
   }
 }
 
@@ -52,6 +84,7 @@ View compare(const Exposition& before, const Exposition& now, double seconds) {
     view.transactions.push_back(
         {type, all, all - rate(kTransactions, {{"type", type}, {"reply", "ok"}})});
   }
+  add_refusals(before, now, seconds, view);
   for (const char* phase : {"decide", "queue", "store", "kernel", "reply"}) {
     const Distribution times(before, now, "simco_transaction_seconds", {{"phase", phase}});
     if (times.count() == 0) continue;
@@ -81,18 +114,24 @@ std::string to_text(const View& view) {
     if (one.per_s == 0 && one.type != "PER") continue;
     text += fmt::format("{:<14}{:>12.1f}{:>14.1f}\n", one.type, one.per_s, one.refused_per_s);
   }
+  for (const auto& refusal : view.refusals) {
+    text += fmt::format("  {:<12}{:>12}{:>14.1f}  {:.0f} in all: {}\n", refusal.reply, "",
+                        refusal.per_s, refusal.total, refusal.words);
+  }
   text += fmt::format("\n{:<14}{:>12}{:>14}{:>14}\n", "phase", "mean", "p50", "p99");
   for (const auto& phase : view.phases) {
     text += fmt::format("{:<14}{:>12}{:>14}{:>14}\n", phase.name, duration(phase.mean_s),
                         duration(phase.p50_s), duration(phase.p99_s));
   }
   text += fmt::format(
-      "\nbatches of {:.1f} changes (p99 {:.0f})   expired {:.1f}/s   backend: refused {:.1f}/s, no "
+      "\nbatches: {}   expired {:.1f}/s   backend: refused {:.1f}/s, no "
       "resources {:.1f}/s\nsessions refused {:.1f}/s   authentication failures {:.1f}/s   store "
       "failures {:.0f} total\n",
-      view.batch_mean, view.batch_p99, view.expired_per_s, view.backend_refused_per_s,
-      view.backend_no_resources_per_s, view.sessions_refused_per_s,
-      view.authentication_failures_per_s, view.store_failures);
+      view.batch_mean == 0
+          ? std::string("none")
+          : fmt::format("{:.1f} changes (p99 {:.0f})", view.batch_mean, view.batch_p99),
+      view.expired_per_s, view.backend_refused_per_s, view.backend_no_resources_per_s,
+      view.sessions_refused_per_s, view.authentication_failures_per_s, view.store_failures);
   if (view.pools.empty()) return text;
   text += fmt::format("\n{:<14}{:>12}{:>14}{:>14}\n", "pool", "addresses", "in use", "ports");
   for (const auto& pool : view.pools) {
@@ -122,6 +161,10 @@ std::string to_json(const View& view) {
       {"pools", nlohmann::ordered_json::object()}};
   for (const auto& one : view.transactions) {
     json["transactions"][one.type] = {{"per_s", one.per_s}, {"refused_per_s", one.refused_per_s}};
+  }
+  json["refusals"] = nlohmann::ordered_json::object();
+  for (const auto& refusal : view.refusals) {
+    json["refusals"][refusal.reply] = {{"per_s", refusal.per_s}, {"total", refusal.total}};
   }
   for (const auto& phase : view.phases) {
     json["phases"][phase.name] = {{"mean_ms", phase.mean_s * 1e3},
@@ -162,12 +205,10 @@ int run_top(const Top& top, bool json) {
       std::fflush(stdout);
     }
     return 0;
+  } catch (const boost::system::system_error& failure) {
+    return complain(where, failure.code().message());
   } catch (const std::exception& failure) {
-    fmt::print(stderr,
-               "simcoctl: cannot read the metrics at http://{}/metrics: {}; is simco-middlebox "
-               "running with --metrics {}?\n",
-               where, failure.what(), where);
-    return 1;
+    return complain(where, failure.what());
   }
 }
 

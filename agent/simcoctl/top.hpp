@@ -25,6 +25,12 @@ struct View {
     double per_s = 0;
     double refused_per_s = 0;
   };
+  struct Refusals {
+    std::string reply;  ///< the code, such as "0x0341"
+    std::string words;
+    double per_s = 0;
+    double total = 0;  ///< since the start of the middlebox
+  };
   struct Phase {
     std::string name;
     double mean_s = 0, p50_s = 0, p99_s = 0;
@@ -37,6 +43,7 @@ struct View {
   double connections = 0, sessions = 0, groups = 0;
   double reserved = 0, enabled = 0, disable = 0;
   std::vector<Transactions> transactions;  ///< by type
+  std::vector<Refusals> refusals;          ///< by code, if there were any
   std::vector<Phase> phases;               ///< with at least one observation
   double batch_mean = 0, batch_p99 = 0;
   double expired_per_s = 0;

@@ -1,28 +1,49 @@
 // The options of the nftables backend: interfaces, its table, and what of it outlives the process.
 #include "middlebox/backends/nftables_type.hpp"
 
+#include <net/if.h>
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
-#include <cstdio>
+#include <fstream>
+#include <utility>
 
 #include "middlebox/backend/nftables/nftables_backend.hpp"
 #include "middlebox/config/options.hpp"
 #include "middlebox/limits.hpp"
+#include "simco/cli/values.hpp"
 
 namespace simco::middlebox {
 namespace {
 
-/// Warns if IP forwarding is disabled, a common mistake.
-void warn_unless_forwarding() {
-  for (const char* path :
-       {"/proc/sys/net/ipv4/ip_forward", "/proc/sys/net/ipv6/conf/all/forwarding"}) {
-    std::FILE* file = std::fopen(path, "r");
-    if (file == nullptr) continue;
-    if (std::fgetc(file) == '0') spdlog::warn("{} is 0: the kernel forwards no packets", path);
-    std::fclose(file);
+bool begins_with_zero(const char* path) {
+  std::ifstream file(path);
+  return file.get() == '0';
+}
+
+/// Returns whether any interface has an IPv6 address beyond its own link.
+bool has_ipv6() {
+  std::ifstream file("/proc/net/if_inet6");
+  std::string address, index, length, scope, flags, name;
+  while (file >> address >> index >> length >> scope >> flags >> name) {
+    if (scope == "00") return true;
   }
+  return false;
+}
+
+/// Returns what the kernel does not forward, a common mistake. Without IPv6 addresses, it need not
+/// forward IPv6.
+std::vector<std::string> missing_forwarding() {
+  std::vector<std::string> result;
+  if (begins_with_zero("/proc/sys/net/ipv4/ip_forward")) {
+    result.emplace_back("the kernel forwards no IPv4 packets: sysctl net.ipv4.ip_forward=1");
+  }
+  if (begins_with_zero("/proc/sys/net/ipv6/conf/all/forwarding") && has_ipv6()) {
+    result.emplace_back(
+        "the kernel forwards no IPv6 packets: sysctl net.ipv6.conf.all.forwarding=1");
+  }
+  return result;
 }
 
 bool is_plain(const std::string& name) {
@@ -35,27 +56,25 @@ bool is_plain(const std::string& name) {
 }  // namespace
 
 void NftablesType::declare(CLI::App& app) {
-  app.add_option("--internal-if", options_.internal_if,
-                 "nftables: interface towards the internal network");
-  app.add_option("--external-if", options_.external_if,
-                 "nftables: interface towards the external network");
-  app.add_option("--table", options_.table, "nftables: name of the table (family inet)")
+  app.option_defaults()->group("Enforcement by nftables");
+  app.add_option("--internal-if", options_.internal_if, "Interface towards the internal network");
+  app.add_option("--external-if", options_.external_if, "Interface towards the external network");
+  app.add_option("--table", options_.table, "Name of the table (family inet)")
       ->capture_default_str();
   app.add_option(
          "--table-mode", table_mode_,
-         "nftables: own (the middlebox has a table of its own) or shared (it uses the site's "
+         "own (the middlebox has a table of its own) or shared (it uses the site's "
          "table, whose chains jump to simco-forward, simco-prerouting and simco-postrouting)")
-      ->check(CLI::IsMember({"own", "shared"}))
+      ->check(cli::one_of({"own", "shared"}))
       ->capture_default_str();
   app.add_option("--claim-table", claim_table_,
-                 "nftables: auto (from Linux 6.9 on, prevent other programs from changing or "
+                 "auto (from Linux 6.9 on, prevent other programs from changing or "
                  "flushing the middlebox's own table while it runs) or no (allow it, and repair "
                  "the table afterwards)")
-      ->check(CLI::IsMember({"auto", "no"}))
+      ->check(cli::one_of({"auto", "no"}))
       ->capture_default_str();
-  app.add_flag(
-      "--allow-outbound", options_.allow_outbound,
-      "nftables: let flows from internal to external pass without rules, with their replies");
+  app.add_flag("--allow-outbound", options_.allow_outbound,
+               "Let flows from internal to external pass without rules, with their replies");
   app.add_flag_function(
       "--keep-rules", [this](std::int64_t count) { keep_rules_ = count > 0; },
       "nftables: an orderly stop leaves the table in the kernel, so that a restart has no gap: "
@@ -86,6 +105,18 @@ std::optional<std::string> NftablesType::check(bool chosen, const Settings&) {
   return std::nullopt;
 }
 
+std::vector<Finding> NftablesType::findings() const {
+  std::vector<Finding> result;
+  for (const auto& [option, name] : {std::pair("internal-if", &options_.internal_if),
+                                     std::pair("external-if", &options_.external_if)}) {
+    if (::if_nametoindex(name->c_str()) != 0) continue;
+    result.push_back({true, std::string(option) + ": there is no interface '" + *name +
+                                "' (`ip link` lists those there are)"});
+  }
+  for (const auto& sentence : missing_forwarding()) result.push_back({false, sentence});
+  return result;
+}
+
 std::unique_ptr<backend::Backend> NftablesType::make(boost::asio::io_context& io,
                                                      const Settings& settings) const {
   const auto& nat = settings.server.nat;
@@ -99,7 +130,7 @@ std::unique_ptr<backend::Backend> NftablesType::make(boost::asio::io_context& io
   options.first_port = nat.first_port;
   options.last_port = nat.last_port;
   auto backend = std::make_unique<backend::nftables::NftablesBackend>(io, options);
-  warn_unless_forwarding();
+  for (const auto& sentence : missing_forwarding()) spdlog::warn(sentence);
   spdlog::info("backend nftables: table inet {}, internal {}, external {}", options.table,
                options.internal_if, options.external_if);
   return backend;

@@ -14,6 +14,7 @@ class NftablesType final : public BackendType {
  public:
   void declare(CLI::App& app) override;
   std::optional<std::string> check(bool chosen, const Settings& settings) override;
+  std::vector<Finding> findings() const override;
   bool needs_net_admin() const override { return true; }
   std::unique_ptr<backend::Backend> make(boost::asio::io_context& io,
                                          const Settings& settings) const override;

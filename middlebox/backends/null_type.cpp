@@ -10,6 +10,9 @@ namespace {
 class NullType final : public BackendType {
  public:
   std::optional<std::string> check(bool, const Settings&) override { return std::nullopt; }
+  std::vector<Finding> findings() const override {
+    return {{false, "backend = \"null\" enforces no rules; \"nftables\" does"}};
+  }
   std::unique_ptr<backend::Backend> make(boost::asio::io_context&, const Settings&) const override {
     spdlog::warn("backend null: rules are not enforced; no traffic is filtered or translated");
     return std::make_unique<backend::NullBackend>();

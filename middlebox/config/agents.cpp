@@ -4,13 +4,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <map>
 #include <sstream>
 
+#include "simco/cli/command_line.hpp"
 #include "simco/wire/limits.hpp"
 
 namespace simco::middlebox {
@@ -167,8 +171,9 @@ Fault read_secret_file(const toml::node& node, const std::string& config, std::s
   const auto path = std::filesystem::path(config).parent_path() / *name;
   std::ifstream stream(path);
   std::stringstream text;
-  if (!stream || !(text << stream.rdbuf()))
-    return "names " + path.string() + ", which cannot be read";
+  if (!stream || !(text << stream.rdbuf())) {
+    return fmt::format("names {}, which cannot be read: {}", path.string(), std::strerror(errno));
+  }
   secret = text.str();
   if (secret.ends_with('\n')) secret.pop_back();
   if (secret.empty()) return "names " + path.string() + ", which is empty";
@@ -189,6 +194,15 @@ Fault read_name(const toml::node& node, AgentPolicy& agent) {
   }
   return "must be 'anonymous', 'anonymous@ADDRESS' or 'anonymous@PREFIX/LENGTH', got '" + *name +
          "'";
+}
+
+const std::vector<std::string>& agent_keys() {
+  static const std::vector<std::string> keys = {
+      "name",           "secret",       "secret-file", "certificate", "sources",
+      "transactions",   "internal",     "external",    "protocols",   "internal-ports",
+      "external-ports", "wildcards",    "extend",      "max-rules",   "max-elements",
+      "max-sessions",   "max-lifetime", "see",         "change"};
+  return keys;
 }
 
 Fault read_key(std::string_view key, const toml::node& node, const std::string& path,
@@ -212,7 +226,7 @@ Fault read_key(std::string_view key, const toml::node& node, const std::string& 
   if (key == "max-lifetime") return read_limit(node, agent.lifetime_max_s);
   if (key == "see") return read_owners(node, agent.may_see);
   if (key == "change") return read_owners(node, agent.may_change);
-  return "is not a valid key for an agent";
+  return "is not a valid key for an agent" + cli::did_you_mean(key, agent_keys());
 }
 
 /// What is wrong with an agent as a whole.
@@ -251,10 +265,19 @@ std::expected<AgentPolicy, std::string> read_agent(const toml::table& table,
   return agent;
 }
 
+/// Adds the files with the secrets of `table`.
+void add_secret_files(const toml::table& table, const std::string& path,
+                      std::vector<std::string>& files) {
+  if (table.contains("secret")) files.push_back(path);
+  if (const auto name = table["secret-file"].value<std::string>()) {
+    files.push_back((std::filesystem::path(path).parent_path() / *name).string());
+  }
+}
+
 }  // namespace
 
-bool is_agents_key(std::string_view key) {
-  return key == "agent" || key == "secret" || key == "secret-file";
+bool is_agent_key(std::string_view key) {
+  return std::ranges::find(agent_keys(), key) != agent_keys().end();
 }
 
 std::expected<Agents, std::string> read_agents(const toml::table& table, const std::string& path) {
@@ -272,6 +295,7 @@ std::expected<Agents, std::string> read_agents(const toml::table& table, const s
       return std::unexpected(at(path, *node, "'secret-file' " + *fault));
     }
   }
+  add_secret_files(table, path, agents.secret_files);
   const auto* node = table.get("agent");
   if (node == nullptr) return agents;
   const auto* list = node->as_array();
@@ -280,6 +304,7 @@ std::expected<Agents, std::string> read_agents(const toml::table& table, const s
   }
   agents.directory = {};
   for (const auto& item : *list) {
+    add_secret_files(*item.as_table(), path, agents.secret_files);
     auto agent = read_agent(*item.as_table(), path);
     if (!agent) return std::unexpected(agent.error());
     const auto name = agent->name;

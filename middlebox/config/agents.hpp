@@ -3,6 +3,7 @@
 
 #include <expected>
 #include <string>
+#include <vector>
 
 #include "middlebox/policy/authorization.hpp"
 #include "simco/cli/toml.hpp"
@@ -12,11 +13,12 @@ namespace simco::middlebox {
 /// Agents and secrets of a configuration.
 struct Agents {
   policy::AgentDirectory directory = policy::AgentDirectory::open_to_all();
-  std::string secret;  ///< the middlebox's own; empty: none
+  std::string secret;                     ///< the middlebox's own; empty: none
+  std::vector<std::string> secret_files;  ///< that any secret is in
 };
 
-/// True for the keys of a configuration file that read_agents() reads.
-bool is_agents_key(std::string_view key);
+/// True for the keys of an `[[agent]]` table.
+bool is_agent_key(std::string_view key);
 
 /// Reads the agents of the file `path`, parsed as `table`. Without any `[[agent]]`, every agent may
 /// do everything. Returns the error as "path:line: what is wrong".

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "middlebox/backend/backend.hpp"
 
@@ -18,6 +19,12 @@ class App;
 namespace simco::middlebox {
 
 struct Settings;
+
+/// What --check has to say about a configuration: a sentence.
+struct Finding {
+  bool is_error = false;  ///< the service would not start, or no agent could use it
+  std::string text;
+};
 
 /// The options of one kind of backend, and what they make.
 class BackendType {
@@ -32,6 +39,8 @@ class BackendType {
   /// Returns what is wrong with its options, if anything. `chosen`: --backend names this kind.
   /// Called once, after parsing and before make().
   virtual std::optional<std::string> check(bool chosen, const Settings& settings) = 0;
+  /// Returns what its options lack on this host, and what has no effect. After check().
+  virtual std::vector<Finding> findings() const { return {}; }
   /// True if it needs CAP_NET_ADMIN after the start.
   virtual bool needs_net_admin() const { return false; }
   /// Returns the backend, which enforces nothing yet. Throws std::runtime_error with a sentence

@@ -12,9 +12,6 @@
 
 namespace simco::middlebox {
 
-/// True for the key of a configuration file that read_listeners() reads.
-inline bool is_listeners_key(std::string_view key) { return key == "listener"; }
-
 /// Reads the `[[listener]]` tables of the file `path`, parsed as `table`; keys that they omit are
 /// as in `like`. Returns the error as "path:line: what is wrong".
 std::expected<std::vector<ListenerSettings>, std::string> read_listeners(

@@ -14,8 +14,10 @@
 #include "middlebox/config/nat_options.hpp"
 #include "middlebox/limits.hpp"
 #include "middlebox/store/make_store.hpp"
+#include "simco/cli/command_line.hpp"
 #include "simco/cli/config_file.hpp"
 #include "simco/cli/transport_arguments.hpp"
+#include "simco/cli/values.hpp"
 #include "simco/net/transport_type.hpp"
 
 namespace simco::middlebox {
@@ -41,7 +43,16 @@ struct Raw {
   std::string config;
   bool allow_anonymous = false;
   std::string require = "none";
+  std::string check_user;  ///< of main()
 };
+
+constexpr const char* kExamples =
+    "  simco-middlebox\n"
+    "      for trials: no authentication, loopback only, enforces nothing\n"
+    "  simco-middlebox --backend nftables --internal-if lan0 --external-if wan0\n"
+    "      a firewall between two interfaces (root, or CAP_NET_ADMIN)\n"
+    "  simco-middlebox --config /etc/simco/middlebox.toml --check\n"
+    "      what is wrong with a configuration, see simco-middlebox.toml(5)";
 
 std::vector<std::string> names_of(BackendTable backends) {
   std::vector<std::string> result;
@@ -50,30 +61,34 @@ std::vector<std::string> names_of(BackendTable backends) {
 }
 
 void declare_limits(CLI::App& app, Raw& raw) {
+  app.option_defaults()->group("Limits");
   auto& server = raw.settings.server;
   app.add_option("--max-lifetime", server.lifetime_max_s,
                  "Maximum lifetime granted to a rule, seconds")
-      ->check(CLI::Range(std::uint32_t{1}, std::uint32_t{0xFFFF'FFFF}))
+      ->check(cli::whole_number(1, 0xFFFF'FFFF))
       ->capture_default_str();
   app.add_option("--max-rules", server.rules_max, "Maximum number of policy rules")
+      ->check(cli::whole_number(0, 0xFFFF'FFFF))
       ->capture_default_str();
   app.add_option(
          "--max-elements", server.elements_max,
          "Maximum number of kernel elements for all rules together: one per port of a rule (one "
          "for more than 1,024 ports); with NAT, three")
+      ->check(cli::whole_number(0, 0xFFFF'FFFF))
       ->capture_default_str();
   app.add_option("--max-sessions", server.sessions_max, "Maximum number of open sessions")
+      ->check(cli::whole_number(0, 0xFFFF'FFFF))
       ->capture_default_str();
 }
 
-void declare(CLI::App& app, Raw& raw) {
+void declare_listening(CLI::App& app, Raw& raw) {
   auto& server = raw.settings.server;
   raw.transport.declare(app, cli::Role::kListener);
   raw.transport.declare_tls(app);
   app.add_option("--require", raw.require,
                  "Security that a session requires, refused with 0x0326 otherwise: none (as "
                  "configured for each agent), sa (authentication by SA or TLS) or tls")
-      ->check(CLI::IsMember({"none", "sa", "tls"}))
+      ->check(cli::one_of({"none", "sa", "tls"}))
       ->capture_default_str();
   app.add_option(
          "--listen", server.listen.addresses,
@@ -82,36 +97,50 @@ void declare(CLI::App& app, Raw& raw) {
       ->delimiter(',')
       ->capture_default_str();
   app.add_option("--port", server.listen.port, "Port to listen on; 0: any free port")
+      ->check(cli::whole_number(0, 65'535))
       ->capture_default_str();
+  app.add_flag("--allow-anonymous", raw.allow_anonymous,
+               "Listen on non-loopback addresses even if agents need not authenticate");
+}
+
+void declare_rules(CLI::App& app, Raw& raw) {
+  app.option_defaults()->group("Enforcement");
   app.add_option("--backend", raw.backend, "What enforces the rules")
-      ->check(CLI::IsMember(names_of(raw.backends)))
+      ->check(cli::one_of(names_of(raw.backends)))
       ->capture_default_str();
   for (const auto& type : raw.types) type->declare(app);
+  app.option_defaults()->group("Firewall and NAT");
   app.add_option("--mode", raw.mode, "Type of middlebox: firewall, traditional NAT or twice NAT")
-      ->check(CLI::IsMember({"firewall", "nat", "twice-nat"}))
+      ->check(cli::one_of({"firewall", "nat", "twice-nat"}))
       ->capture_default_str();
   app.add_option("--outside", raw.outside,
-                 "NAT: outside address pool: ADDR, ADDR-ADDR or PREFIX/LEN, comma-separated")
+                 "Outside address pool of a NAT: ADDR, ADDR-ADDR or PREFIX/LEN, comma-separated")
       ->delimiter(',');
-  app.add_option("--inside", raw.inside, "Twice NAT: inside address pool")->delimiter(',');
-  app.add_option("--ports", raw.ports, "NAT: port pool, LOW-HIGH")->capture_default_str();
+  app.add_option("--inside", raw.inside, "Inside address pool of a twice NAT")->delimiter(',');
+  app.add_option("--ports", raw.ports, "Ports of the pools, LOW-HIGH")->capture_default_str();
   app.add_option("--address-pooling", raw.pooling,
-                 "NAT: paired (RFC 4787: one outside address per internal host) or arbitrary")
-      ->check(CLI::IsMember({"paired", "arbitrary"}))
+                 "paired (RFC 4787: one outside address per internal host) or arbitrary")
+      ->check(cli::one_of({"paired", "arbitrary"}))
       ->capture_default_str();
   declare_limits(app, raw);
   app.add_option("--message-timeout", raw.message_timeout_s,
                  "Maximum silence within a message and before a session is open, seconds")
-      ->check(CLI::Range(0.01, 86'400.0))
+      ->check(cli::number(0.01, 86'400.0))
       ->capture_default_str();
-  app.add_flag("--allow-anonymous", raw.allow_anonymous,
-               "Listen on non-loopback addresses even if agents need not authenticate");
+}
+
+void declare(CLI::App& app, Raw& raw) {
+  auto& server = raw.settings.server;
+  declare_listening(app, raw);
+  declare_rules(app, raw);
+  app.option_defaults()->group("Configuration and log");
   app.add_option("--config", raw.config,
                  "TOML file: long option names as keys, and the agents; reread on SIGHUP");
   app.add_option(
          "--audit-rate", server.audit_rate,
          "Maximum number of rule changes to log per second, excess ones are only counted; 0: "
          "log none")
+      ->check(cli::whole_number(0, 0xFFFF'FFFF))
       ->capture_default_str();
   app.add_option(
       "--state", raw.settings.state,
@@ -121,7 +150,7 @@ void declare(CLI::App& app, Raw& raw) {
          "--state-sync", raw.state_sync,
          "State file: when a rule counts as stored and its reply may be sent: disk (survives a "
          "power failure) or system (survives a crash of the process)")
-      ->check(CLI::IsMember({"disk", "system"}))
+      ->check(cli::one_of({"disk", "system"}))
       ->capture_default_str();
   app.add_option("--metrics", raw.settings.metrics,
                  "ADDRESS:PORT to serve Prometheus metrics on, at /metrics");
@@ -130,9 +159,13 @@ void declare(CLI::App& app, Raw& raw) {
   app.add_flag("--remove-rules", raw.settings.remove_rules,
                "Remove from the kernel what an earlier run with these options has left, then exit");
   app.add_option("--log-level", raw.settings.log_level, "Lowest level to log")
-      ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error", "off"}))
+      ->check(cli::one_of({"trace", "debug", "info", "warn", "error", "off"}))
       ->capture_default_str();
-  app.set_version_flag("--version", "simco-middlebox " SIMCO_VERSION);
+  app.add_option("--check-user", raw.check_user,
+                 "With --check as root: check as this user (default: User= of the service)");
+  app.set_help_flag("-h,--help", "Print this help");
+  app.set_version_flag("-V,--version", "simco-middlebox " SIMCO_VERSION, "Print the version");
+  cli::set_layout(app, kExamples);
 }
 
 /// The parts of a configuration file that are not options.
@@ -141,13 +174,16 @@ struct FileParts {
   toml::table table;
 };
 
+/// Returns where a key belongs that is not at its place at the top of the file.
+std::optional<std::string> misplaced(const std::string& name) {
+  if (!is_agent_key(name)) return std::nullopt;
+  return fmt::format("'{}' belongs below an [[agent]] line, with the agent's name", name);
+}
+
 /// Appends each option of the file that is not on the command line to `words`, and reads the rest.
 std::optional<std::string> read_file(const std::string& path, const CLI::App& app,
                                      BackendTable backends, std::vector<std::string>& words,
                                      FileParts& parts) {
-  const auto is_own_key = [](std::string_view key) {
-    return is_agents_key(key) || is_listeners_key(key);
-  };
   const auto check = [backends](const std::string& word) -> std::optional<std::string> {
     CLI::App probe;
     Raw scratch(backends);
@@ -155,11 +191,12 @@ std::optional<std::string> read_file(const std::string& path, const CLI::App& ap
     try {
       probe.parse(std::vector<std::string>{word});
     } catch (const CLI::Error& error) {
-      return error.what();
+      return cli::usage_fault(probe, error);
     }
     return std::nullopt;
   };
-  auto file = cli::read_config_file(path, app, {is_own_key, check});
+  auto file = cli::read_config_file(
+      path, app, {{"agent", "listener", "secret", "secret-file"}, check, misplaced});
   if (!file) return file.error();
   words.insert(words.end(), file->words.begin(), file->words.end());
   auto read = read_agents(file->table, path);
@@ -266,8 +303,12 @@ std::optional<std::string> choose_backend(Raw& raw) {
   return std::nullopt;
 }
 
-UsageExit wrong(const std::string& what) {
-  return {"simco-middlebox: " + what + " (--help lists the options)\n", 2};
+/// A mistake of the file is explained in its manual page, others in the help.
+UsageExit wrong(const std::string& what, const std::string& file = {}) {
+  const bool of_file = !file.empty() && what.starts_with(file + ":");
+  return {"simco-middlebox: " + what +
+              (of_file ? " (see simco-middlebox.toml(5))\n" : " (--help lists the options)\n"),
+          2};
 }
 
 }  // namespace
@@ -288,11 +329,11 @@ std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* a
     } catch (const CLI::CallForVersion& version) {
       return std::unexpected(UsageExit{std::string(version.what()) + "\n", 0});
     } catch (const CLI::Error& error) {
-      return std::unexpected(wrong(error.what()));
+      return std::unexpected(wrong(cli::usage_fault(app, error)));
     }
     if (!first.config.empty()) {
       if (const auto error = read_file(first.config, app, backends, words, parts)) {
-        return std::unexpected(wrong(*error));
+        return std::unexpected(wrong(*error, first.config));
       }
     }
   }
@@ -302,8 +343,11 @@ std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* a
   auto& server = raw.settings.server;
   server.directory = std::move(parts.agents.directory);
   server.secret = std::move(parts.agents.secret);
+  raw.settings.secret_files = std::move(parts.agents.secret_files);
   if (const auto error = raw.transport.fault()) return std::unexpected(wrong(*error));
-  if (const auto error = set_listeners(raw, parts)) return std::unexpected(wrong(*error));
+  if (const auto error = set_listeners(raw, parts)) {
+    return std::unexpected(wrong(*error, raw.config));
+  }
   if (const auto error = judge_metrics(raw.settings.metrics)) return std::unexpected(wrong(*error));
   if (const auto error = judge_state(raw)) return std::unexpected(wrong(*error));
   if (const auto error = choose_backend(raw)) return std::unexpected(wrong(*error));

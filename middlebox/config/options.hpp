@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "middlebox/config/backend_type.hpp"
 #include "middlebox/serve/server.hpp"
@@ -23,6 +24,7 @@ struct Settings {
   std::string metrics;        ///< ADDRESS:PORT to serve metrics at; empty: none
   /// Each option by its name, as text: to detect changes on a reload.
   std::map<std::string, std::string> options;
+  std::vector<std::string> secret_files;  ///< that have secrets, among them the configuration file
 };
 
 /// The text to print instead of running: help or version on standard output (status 0), or a

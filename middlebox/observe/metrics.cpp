@@ -163,8 +163,11 @@ void Metrics::serve(const std::string& endpoint, std::function<void()> refresh) 
     figures_->refreshed = std::make_shared<Refreshed>(figures_->registry, std::move(refresh));
     figures_->exposer = std::make_unique<prometheus::Exposer>(endpoint);
     figures_->exposer->RegisterCollectable(figures_->refreshed);
-  } catch (const std::exception& failure) {
-    throw std::runtime_error("cannot serve metrics at " + endpoint + ": " + failure.what());
+  } catch (const std::exception&) {
+    // The server says no more than that it could not begin.
+    throw std::runtime_error("cannot serve metrics at " + endpoint +
+                             ": the port is in use, or it is below 1024, or the address is not of "
+                             "this host");
   }
 }
 

@@ -99,6 +99,15 @@ class AgentDirectory {
   /// Returns the policy for the agent that authenticates as `name`, or nullptr.
   const AgentPolicy* find_named(std::string_view name) const;
 
+  /// Calls visit(const AgentPolicy&) for every agent.
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    for (const auto& [name, policy] : named_) visit(policy);
+    for (const auto& one : anonymous_) visit(one.policy);
+  }
+
+  /// True if there are agents with names.
+  bool has_named() const { return !named_.empty(); }
   /// True if there are agents that authenticate with a secret.
   bool has_secrets() const { return has_secrets_; }
   /// True if there are agents that do not authenticate.

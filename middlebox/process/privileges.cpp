@@ -1,14 +1,21 @@
 #include "middlebox/process/privileges.hpp"
 
+#include <grp.h>
+#include <pwd.h>
 #include <sys/capability.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <exception>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <system_error>
 #include <thread>
+#include <vector>
 
 namespace simco::middlebox {
 namespace {
@@ -47,6 +54,43 @@ void drop_privileges(bool keep_net_admin) {
     }
   }
   if (::cap_set_proc(wanted.get()) != 0) fail();
+}
+
+std::string service_user() {
+  namespace fs = std::filesystem;
+  const std::string unit = "simco-middlebox.service";
+  // The first directory that has the unit counts; every drop-in file adds to it.
+  std::vector<fs::path> files;
+  const std::array<fs::path, 3> folders = {"/etc/systemd/system", "/usr/lib/systemd/system",
+                                           "/lib/systemd/system"};
+  std::error_code ignored;
+  for (const auto& folder : folders) {
+    if (files.empty() && fs::exists(folder / unit, ignored)) files.push_back(folder / unit);
+  }
+  for (const auto& folder : folders) {
+    for (const auto& entry : fs::directory_iterator(folder / (unit + ".d"), ignored)) {
+      if (entry.path().extension() == ".conf") files.push_back(entry.path());
+    }
+  }
+  std::string user;
+  for (const auto& path : files) {
+    std::ifstream file(path);
+    for (std::string line; std::getline(file, line);) {
+      if (line.starts_with("User=")) user = line.substr(5);
+    }
+  }
+  return user;
+}
+
+std::optional<std::string> become(const std::string& name) {
+  const passwd* user = ::getpwnam(name.c_str());
+  if (user == nullptr) return "there is no user '" + name + "'";
+  const auto id = user->pw_uid;
+  const auto group = user->pw_gid;
+  if (::initgroups(name.c_str(), group) == 0 && ::setgid(group) == 0 && ::setuid(id) == 0) {
+    return std::nullopt;
+  }
+  return "cannot become the user '" + name + "': " + std::strerror(errno);
 }
 
 void run_without_privileges(const std::function<void()>& work) {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <functional>
+#include <optional>
+#include <string>
 
 namespace simco::middlebox {
 
@@ -13,5 +15,12 @@ void drop_privileges(bool keep_net_admin);
 /// Runs `work` on a thread without privileges, as are the threads that it starts, and waits for it.
 /// Rethrows its exceptions.
 void run_without_privileges(const std::function<void()>& work);
+
+/// Returns the user of the installed service: User= of its unit and the unit's drop-in files; empty
+/// if there is none.
+std::string service_user();
+
+/// Becomes the user `name` with all its groups, permanently. Returns what is wrong, or nothing.
+std::optional<std::string> become(const std::string& name);
 
 }  // namespace simco::middlebox

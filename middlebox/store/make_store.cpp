@@ -44,4 +44,9 @@ Made make_store(const std::string& where, Sync sync) {
   std::unreachable();
 }
 
+std::optional<std::string> file_of(const std::string& where) {
+  if (where.empty() || is_url(where)) return std::nullopt;
+  return where;
+}
+
 }  // namespace simco::store

@@ -3,6 +3,7 @@
 
 #include <expected>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "middlebox/store/store.hpp"
@@ -12,5 +13,8 @@ namespace simco::store {
 /// Returns the store at `where`: a file for SQLite, or redis://... (see RedisAddress). Returns an
 /// error message if `where` is invalid. Nothing is opened yet.
 std::expected<std::unique_ptr<Store>, std::string> make_store(const std::string& where, Sync sync);
+
+/// Returns the file that `where` names; nullopt if it is a server.
+std::optional<std::string> file_of(const std::string& where);
 
 }  // namespace simco::store

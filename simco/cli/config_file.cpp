@@ -3,8 +3,14 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstring>
 #include <fstream>
+#include <regex>
+#include <set>
 #include <sstream>
+
+#include "simco/cli/command_line.hpp"
 
 namespace simco::cli {
 namespace {
@@ -27,6 +33,45 @@ std::optional<std::string> as_text(const toml::node& node) {
   return std::nullopt;
 }
 
+/// What is wrong with a line that is not TOML: mostly a text without quotes.
+std::string syntax_fault(const std::string& text, std::size_t line, std::string_view otherwise) {
+  std::istringstream lines(text);
+  std::string words;
+  for (std::size_t i = 0; i < line; ++i) std::getline(lines, words);
+  static const std::regex bare(R"(^\s*([A-Za-z0-9-]+)\s*=\s*([A-Za-z/][^\s"'#,\]]*)\s*(#.*)?$)");
+  std::smatch match;
+  if (!std::regex_match(words, match, bare)) return std::string(otherwise);
+  return fmt::format("text needs quotes: {} = \"{}\"", match[1].str(), match[2].str());
+}
+
+/// Options that are for the command line only.
+bool is_for_command_line(const std::string& name) {
+  static const std::set<std::string> names{"config",  "help",  "help-all",
+                                           "version", "check", "check-user"};
+  return names.contains(name);
+}
+
+std::string unknown_key(const std::string& name, const CLI::App& app, const ConfigReader& reader) {
+  if (reader.misplaced) {
+    if (const auto fault = reader.misplaced(name)) return *fault;
+  }
+  auto names = reader.own_keys;
+  for (const auto* option : app.get_options()) names.push_back(option->get_single_name());
+  return fmt::format("unknown option '{}'{}", name, did_you_mean(name, names));
+}
+
+/// Returns what is wrong with the option `name` of the file, if anything.
+std::optional<std::string> key_fault(const std::string& name, const toml::node& node,
+                                     const CLI::App& app, const ConfigReader& reader) {
+  const auto* option = app.get_option_no_throw("--" + name);
+  if (option == nullptr || is_for_command_line(name)) return unknown_key(name, app, reader);
+  if (option->get_expected_max() == 0 && !node.is_boolean()) {
+    return fmt::format("'{}' must be true or false, without quotes", name);
+  }
+  if (as_text(node)) return std::nullopt;
+  return fmt::format("'{}' must be a string, number, true, false or a list of these", name);
+}
+
 }  // namespace
 
 std::expected<ConfigFile, std::string> read_config_file(const std::string& path,
@@ -35,31 +80,25 @@ std::expected<ConfigFile, std::string> read_config_file(const std::string& path,
   std::ifstream stream(path);
   std::stringstream text;
   if (!stream || !(text << stream.rdbuf())) {
-    return std::unexpected("cannot read configuration file " + path);
+    return std::unexpected(
+        fmt::format("cannot read configuration file {}: {}", path, std::strerror(errno)));
   }
   auto parsed = toml::parse(text.str(), path);
   if (!parsed) {
-    return std::unexpected(fmt::format("{}:{}: {}", path, parsed.error().source().begin.line,
-                                       std::string(parsed.error().description())));
+    const auto line = parsed.error().source().begin.line;
+    return std::unexpected(fmt::format(
+        "{}:{}: {}", path, line, syntax_fault(text.str(), line, parsed.error().description())));
   }
   ConfigFile result;
   for (const auto& [key, node] : parsed.table()) {
     const std::string name(key.str());
-    if (reader.is_own_key(name)) continue;
+    if (std::ranges::find(reader.own_keys, name) != reader.own_keys.end()) continue;
     const auto line = node.source().begin.line;
-    const auto* option = app.get_option_no_throw("--" + name);
-    if (option == nullptr || name == "config" || name == "help" || name == "version" ||
-        name == "check") {
-      return std::unexpected(fmt::format("{}:{}: unknown option '{}'", path, line, name));
+    if (const auto fault = key_fault(name, node, app, reader)) {
+      return std::unexpected(fmt::format("{}:{}: {}", path, line, *fault));
     }
-    const auto value = as_text(node);
-    if (!value) {
-      return std::unexpected(
-          fmt::format("{}:{}: '{}' must be a string, number, true, false or a list of these", path,
-                      line, name));
-    }
-    if (option->count() != 0) continue;  // the command line wins
-    auto word = "--" + name + "=" + *value;
+    if (app.get_option("--" + name)->count() != 0) continue;  // the command line wins
+    auto word = "--" + name + "=" + *as_text(node);
     if (const auto fault = reader.check(word)) {
       return std::unexpected(fmt::format("{}:{}: {}", path, line, *fault));
     }

@@ -26,10 +26,11 @@ struct ConfigFile {
 
 /// How a program reads its file.
 struct ConfigReader {
-  /// True for keys that are not options and that the program reads itself.
-  std::function<bool(std::string_view key)> is_own_key;
+  std::vector<std::string> own_keys;  ///< that are not options; the program reads them itself
   /// Parses one word like "--name=value". Returns what is wrong with it.
   std::function<std::optional<std::string>(const std::string& word)> check;
+  /// Returns where an unknown key belongs, if it belongs elsewhere in the file; may be empty.
+  std::function<std::optional<std::string>(const std::string& key)> misplaced{};
 };
 
 /// Reads the file `path`; `app` has parsed the command line. Returns the error as "path:line: what

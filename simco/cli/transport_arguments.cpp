@@ -5,13 +5,16 @@
 #include <algorithm>
 #include <boost/asio/ip/address.hpp>
 
+#include "simco/cli/command_line.hpp"
 #include "simco/cli/limits.hpp"
+#include "simco/cli/values.hpp"
 #include "simco/net/limits.hpp"
 #include "simco/net/transport_type.hpp"
 
 namespace simco::cli {
 void TransportArguments::declare(CLI::App& app, Role role) {
   role_ = role;
+  app.option_defaults()->group(kConnectionGroup);
   transports_ = {net::transport_types().front().name};
   const auto names = net::transport_names();
   if (role == Role::kListener) {
@@ -19,12 +22,12 @@ void TransportArguments::declare(CLI::App& app, Role role) {
                    "Transports to listen on, one or several, comma-separated: " +
                        net::transport_names(", "))
         ->delimiter(',')
-        ->check(CLI::IsMember(names))
+        ->check(one_of(names))
         ->capture_default_str();
   } else {
     app.add_option("--transport", transports_.front(),
                    "Transport to use: " + net::transport_names(" or "))
-        ->check(CLI::IsMember(names))
+        ->check(one_of(names))
         ->capture_default_str();
     app.add_option("--bind", bind_,
                    "Local addresses, comma-separated; with the kernel's SCTP, all of them become "
@@ -32,22 +35,26 @@ void TransportArguments::declare(CLI::App& app, Role role) {
         ->delimiter(',');
   }
   declare_sctp(app);
+  app.option_defaults()->group(kConnectionGroup);
 }
 
 void TransportArguments::declare_tls(CLI::App& app) {
   const bool agent = role_ == Role::kAgent;
+  app.option_defaults()->group("TLS");
   app.add_option("--tls-ca", tls_files_.authority,
                  agent ? "Use TLS over TCP and trust this certificate authority (PEM file)"
                        : "Accept TLS on TCP connections and trust this certificate authority for "
                          "agents (PEM file)");
   app.add_option("--tls-certificate", tls_files_.certificate,
-                 agent ? "TLS: this agent's certificate (PEM file); its name is the agent's name"
-                       : "TLS: the middlebox's certificate (PEM file)");
-  app.add_option("--tls-key", tls_files_.key, "TLS: the certificate's private key (PEM file)");
-  if (!agent) return;
-  app.add_option("--tls-name", tls_name_,
-                 "TLS: name that the middlebox's certificate must have (default: the host in "
-                 "--connect)");
+                 agent ? "This agent's certificate (PEM file); its name is the agent's name"
+                       : "The middlebox's certificate (PEM file)");
+  app.add_option("--tls-key", tls_files_.key, "The certificate's private key (PEM file)");
+  if (agent) {
+    app.add_option("--tls-name", tls_name_,
+                   "Name that the middlebox's certificate must have (default: the host in "
+                   "--connect)");
+  }
+  app.option_defaults()->group(kConnectionGroup);
 }
 
 std::optional<std::string> TransportArguments::load_tls() {
@@ -65,44 +72,45 @@ std::optional<std::string> TransportArguments::load_tls() {
 }
 
 void TransportArguments::declare_sctp(CLI::App& app) {
-  app.add_option("--streams", sctp_.streams, "SCTP: number of streams to offer and to accept")
-      ->check(CLI::Range(std::uint16_t{1}, net::kSctpStreamsMax))
+  app.option_defaults()->group(kExpertGroup);
+  app.add_option("--streams", sctp_.streams, "Number of streams to offer and to accept")
+      ->check(whole_number(1, net::kSctpStreamsMax))
       ->capture_default_str();
   app.add_option("--sctp-stack", stack_,
-                 "SCTP: auto (the kernel's if it has SCTP, otherwise userland), kernel or userland")
-      ->check(CLI::IsMember({"auto", "kernel", "userland"}))
+                 "auto (the kernel's if it has SCTP, otherwise userland), kernel or userland")
+      ->check(one_of({"auto", "kernel", "userland"}))
       ->capture_default_str();
   udp_encaps_ = app.add_option("--udp-encaps", sctp_.udp_encaps,
-                               "SCTP: UDP port for encapsulation (RFC 6951); 0: SCTP directly "
+                               "UDP port for encapsulation (RFC 6951); 0: SCTP directly "
                                "over IP. The kernel's stack encapsulates only if this is given")
                     ->capture_default_str();
-  app.add_option("--sctp-rto-initial", rto_initial_ms_, "SCTP: RTO.Initial, milliseconds")
-      ->check(CLI::Range(1U, kHourMs))
+  app.add_option("--sctp-rto-initial", rto_initial_ms_, "RTO.Initial, milliseconds")
+      ->check(whole_number(1, kHourMs))
       ->capture_default_str();
-  app.add_option("--sctp-rto-min", rto_min_ms_, "SCTP: RTO.Min, milliseconds")
-      ->check(CLI::Range(1U, kHourMs))
+  app.add_option("--sctp-rto-min", rto_min_ms_, "RTO.Min, milliseconds")
+      ->check(whole_number(1, kHourMs))
       ->capture_default_str();
-  app.add_option("--sctp-rto-max", rto_max_ms_, "SCTP: RTO.Max, milliseconds")
-      ->check(CLI::Range(1U, kHourMs))
+  app.add_option("--sctp-rto-max", rto_max_ms_, "RTO.Max, milliseconds")
+      ->check(whole_number(1, kHourMs))
       ->capture_default_str();
   app.add_option("--sctp-sack-delay", sack_delay_ms_,
-                 "SCTP: maximum delay of a SACK, milliseconds; 0: send at once")
-      ->check(CLI::Range(0U, kSackDelayMaxMs))
+                 "Maximum delay of a SACK, milliseconds; 0: send at once")
+      ->check(whole_number(0, kSackDelayMaxMs))
       ->capture_default_str();
   app.add_option("--sctp-i-bit", sctp_.i_bit,
-                 "SCTP: request immediate SACKs for thin flows (RFC 7053): true or false")
+                 "Request immediate SACKs for thin flows (RFC 7053): true or false")
       ->capture_default_str();
   app.add_option("--sctp-heartbeat", heartbeat_ms_,
-                 "SCTP: heartbeat interval on idle paths, milliseconds; 0: no heartbeats")
-      ->check(CLI::Range(0U, kHourMs))
+                 "Heartbeat interval on idle paths, milliseconds; 0: no heartbeats")
+      ->check(whole_number(0, kHourMs))
       ->capture_default_str();
   app.add_option("--sctp-scheduler", scheduler_,
-                 "SCTP: stream scheduler: fcfs (first come, first served) or rr (round robin)")
-      ->check(CLI::IsMember({"fcfs", "rr"}))
+                 "Stream scheduler: fcfs (first come, first served) or rr (round robin)")
+      ->check(one_of({"fcfs", "rr"}))
       ->capture_default_str();
   app.add_option("--sctp-buffer", sctp_.buffer,
-                 "SCTP: send and receive buffer per association, bytes; 0: the stack's default")
-      ->check(CLI::Range(kBufferMin, kBufferMax) | CLI::IsMember({0}))
+                 "Send and receive buffer per association, bytes; 0: the stack's default")
+      ->check(either(whole_number(kBufferMin, kBufferMax), whole_number(0, 0)))
       ->capture_default_str();
 }
 

@@ -272,7 +272,7 @@ TEST_F(RouterOperation, AStartThatFailsLeavesTheKernelAsItWas) {
   RouterBox box(net.router);
   enable(box);
   box.kill();
-  const auto left = [&] { return net.router.output("nft -t list ruleset"); };
+  const auto left = [&] { return net.router.output("nft -s -t list ruleset"); };
   const auto before = left();
   const std::vector<std::vector<std::string>> starts = {
       {"--listen", "203.0.113.77", "--allow-anonymous"},  // no such address here

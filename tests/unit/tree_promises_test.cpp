@@ -63,6 +63,7 @@ const std::set<std::string> kClocks = {
     "agent/driver.cpp",
     "agent/keeper.cpp",
     "agent/ng/server.cpp",
+    "agent/simcoctl/print.cpp",
     "agent/simcoctl/top.cpp",
     "loadgen/generator.cpp",
     "middlebox/backend/nftables/options.hpp",

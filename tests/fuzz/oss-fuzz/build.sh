@@ -17,7 +17,7 @@ cd "$sources"
 # What each fuzzer runs beside tests/fuzz/NAME_fuzz.cpp; what it does not need makes it slower.
 codec=simco/wire/codec.cpp
 middlebox="$(ls simco/wire/*.cpp simco/binding/*.cpp simco/session/*.cpp middlebox/policy/*.cpp middlebox/core/*.cpp)
-  simco/net/frame_splitter.cpp middlebox/observe/audit_log.cpp middlebox/commit/change_queue.cpp middlebox/commit/journal.cpp
+  simco/net/frame_splitter.cpp middlebox/observe/audit_log.cpp middlebox/observe/refusal_log.cpp middlebox/observe/words.cpp middlebox/commit/change_queue.cpp middlebox/commit/journal.cpp
   middlebox/commit/pipeline.cpp middlebox/commit/recovery.cpp middlebox/commit/rule_codec.cpp tests/fuzz/no_metrics.cpp"
 
 # Compiles files as one unit, which takes a fifth of the time, to $work/NAME.o.

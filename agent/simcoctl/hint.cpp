@@ -1,0 +1,60 @@
+#include "agent/simcoctl/hint.hpp"
+
+#include <boost/asio/error.hpp>
+
+#include "simco/net/endpoint.hpp"
+#include "simco/net/transport_type.hpp"
+
+namespace simco::ctl {
+namespace {
+
+using agent::AgentError;
+using enum NegativeReplyCode;
+
+std::string hint_about(NegativeReplyCode code, const Options& options) {
+  switch (code) {
+    case kSecurityInsufficient:
+      return options.agent.transport.tls
+                 ? "give --name and --secret-file"
+                 : "give --tls-ca, --tls-certificate and --tls-key, or --name and --secret-file";
+    case kAuthenticationFailed:
+      return options.agent.credentials
+                 ? "are --name and --secret-file right? The middlebox's log says more"
+                 : "give --name and --secret-file";
+    case kNoAuthorization:
+      return "it has no [[agent]] for this name, certificate or address; its log says more";
+    case kLackOfResources:
+    case kNoResources:
+    case kAgentNotAuthorized:
+    case kConfigurationFailed:
+    case kConflict:
+    case kRuleAccessDenied: return "the middlebox's log says why";
+    default: return {};
+  }
+}
+
+}  // namespace
+
+std::string connecting(const Options& options) {
+  const auto& transport = net::type_of(options.agent.transport.transport);
+  const auto where = net::endpoint_text(options.target.host, options.target.port);
+  const bool usual = &transport == &net::transport_types().front();
+  return "connect to " + where + (usual ? "" : std::string(" over ") + transport.name);
+}
+
+std::string hint(const boost::system::error_code& error, const Options& options) {
+  if (const auto code = agent::negative_reply(error)) return hint_about(*code, options);
+  if (error == AgentError::kAuthenticationNeeded) return "give --name and --secret-file";
+  const bool tls = options.agent.transport.tls != nullptr;
+  const bool late = error == boost::asio::error::timed_out || error == AgentError::kTimeout;
+  if (late && tls) return "it answers no TLS handshake; does the middlebox have --tls-certificate?";
+  if (error == boost::asio::error::connection_refused) {
+    return "is simco-middlebox running there, with this transport? --connect HOST:PORT";
+  }
+  if (error.message().contains("certificate required")) {
+    return "the middlebox wants a certificate: give --tls-certificate and --tls-key";
+  }
+  return {};
+}
+
+}  // namespace simco::ctl

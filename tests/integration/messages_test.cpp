@@ -1,0 +1,132 @@
+// What users read after a wrong input: what is wrong, in their own words, and what to do.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "tests/integration/box.hpp"
+#include "tests/support/port.hpp"
+
+namespace simco::test {
+namespace {
+
+/// The one line of complaint about words that end a program with status 2.
+std::string complaint(const Words& words) {
+  Program program(words);
+  EXPECT_EQ(program.wait(), 2) << program.err();
+  const auto text = program.err();
+  EXPECT_EQ(std::ranges::count(text, '\n'), 1) << text;
+  return text;
+}
+
+Words ctl(const std::string& line) {
+  Words words{"simcoctl"};
+  std::istringstream stream(line);
+  for (std::string word; stream >> word;) words.push_back(word);
+  return words;
+}
+
+TEST(Messages, OfSimcoctlSayWhatToDo) {
+  const std::string pair = "enable --internal 10.0.0.5:5004 --external 192.0.2.7:6000 --udp ";
+  const std::map<std::string, std::string> cases = {
+      {"enabel", "no command 'enabel'; did you mean enable?"},
+      {"--prot 7626 list", "unknown option --prot"},
+      {pair + "--lifetme 5", "unknown option --lifetme; did you mean --lifetime?"},
+      {pair + "--lifetime 0", "--lifetime: expected a whole number from 1 to 4294967295, got '0'"},
+      {pair + "--lifetime -1", "--lifetime: expected a whole number from 1 to"},
+      {"status abc", "PID: expected a whole number from 1 to 4294967295, got 'abc'"},
+      {"", "give a command: enable, reserve, disable, "},
+      {"enable --internal 10.0.0.5:5004 --udp --direction both",
+       "--direction both needs one address and, with --udp, --tcp or --sctp, ports on both sides"},
+      {"enable --internal 10.0.0.5:5004/2 --external 192.0.2.7:6000/4 --udp",
+       "--internal has 2 ports and --external 4: both need the same number"},
+      {pair + "--direction sideways", "--direction: expected in, out or both, got 'sideways'"},
+      {"enable --internal 10.0.0.5:5004-5005 --udp",
+       "--internal: '5004-5005' is not a port: write consecutive ports as 5004/2"},
+      {"enable --internal 10.0.0.5:70000 --udp",
+       "--internal: '70000' is not a port from 1 to 65535"},
+      {"enable --internal phone.example.org:5004 --udp",
+       "--internal: 'phone.example.org' is not an IP address (names are not looked up)"},
+      {"enable --internal 10.0.0.5/24 --udp",
+       "--internal: '10.0.0.5/24' has bits set beyond /24: the prefix is 10.0.0.0/24"},
+      {"enable --internal 2001:db8::5:5004 --udp",
+       "--internal: '2001:db8::5:5004' is ambiguous: write [2001:db8::5:5004] for the address, or "
+       "[2001:db8::5]:5004 for port 5004 of 2001:db8::5"},
+      {"--connect ::1:7702 list", "--connect: '::1:7702' is ambiguous: write [::1:7702] for the"},
+      {"--name proxy --secret-file /nonexistent/x list",
+       "cannot read secret file '/nonexistent/x': No such file or directory"},
+      {"--transport udp list", "--transport: expected tcp or sctp, got 'udp'"},
+  };
+  for (const auto& [line, message] : cases) {
+    const auto text = complaint(ctl(line));
+    EXPECT_NE(text.find("simcoctl: " + message), text.npos) << line << "\n" << text;
+  }
+}
+
+TEST(Messages, OfOtherProgramsSayWhatToDo) {
+  const std::map<Words, std::string> cases = {
+      {{"simco-middlebox", "--port", "99999"},
+       "--port: expected a whole number from 0 to 65535, got '99999'"},
+      {{"simco-middlebox", "--port", "abc"}, "--port: expected a whole number"},
+      {{"simco-middlebox", "--prot", "7626"}, "unknown option --prot; did you mean --port?"},
+      {{"simco-middlebox", "--listen", "::1:7702"},
+       "--listen: '::1:7702' is ambiguous: write [::1:7702] for the address"},
+      {{"simco-loadgen", "--conect", "h"}, "unknown option --conect; did you mean --connect?"},
+      {{"simco-loadgen", "--rate", "fast"}, "--rate: expected a number from 1e-06 to "},
+      {{"simco-echo", "--listen", "phone"}, "--listen: expected an IP address, got 'phone'"},
+  };
+  for (const auto& [words, message] : cases) {
+    const auto text = complaint(words);
+    EXPECT_NE(text.find(message), text.npos) << text;
+  }
+}
+
+TEST(Messages, OfAConnectionNameWhatIsMissing) {
+  Program nobody({"simcoctl", "--connect", "127.0.0.1:1", "list"});
+  EXPECT_EQ(nobody.wait(), 1);
+  EXPECT_EQ(nobody.err(),
+            "simcoctl: connect to 127.0.0.1:1: Connection refused: is simco-middlebox running "
+            "there, with this transport? --connect HOST:PORT\n");
+  const auto metrics = "127.0.0.1:" + std::to_string(free_port());
+  Program top({"simcoctl", "top", "--metrics", metrics, "--count", "1"});
+  EXPECT_EQ(top.wait(), 1);
+  EXPECT_EQ(top.err(), "simcoctl: cannot read the metrics at http://" + metrics +
+                           "/metrics: Connection refused; is simco-middlebox running with "
+                           "--metrics " +
+                           metrics + "?\n");
+  Box box("port = 0\n[[agent]]\nname = \"proxy\"\nsecret-file = \"proxy.secret\"\n");
+  const auto anonymous = box.ask({"list"}, "");
+  EXPECT_TRUE(anonymous.err.ends_with(
+      "the middlebox requires authentication: give --name and --secret-file\n"))
+      << anonymous.err;
+  const auto wrong = box.ask({"list"}, "wrong.secret");
+  EXPECT_TRUE(
+      wrong.err.ends_with("authentication failed (0x0323): are --name and --secret-file "
+                          "right? The middlebox's log says more\n"))
+      << wrong.err;
+}
+
+TEST(Messages, NamesEachOptionInTheHelpAndEndsWithExamples) {
+  for (const char* name : {"simco-middlebox", "simcoctl"}) {
+    Program help({name, "--help"});
+    EXPECT_EQ(help.wait(), 0);
+    const auto text = help.out();
+    EXPECT_NE(text.find("\nExamples:\n"), text.npos) << text;
+    for (const char* internals : {"UINT", "FLOAT", "REQUIRED", "[0-", " in {", "Subcommand"}) {
+      EXPECT_EQ(text.find(internals), text.npos) << internals;
+    }
+    EXPECT_NE(text.find("\nTLS:\n"), text.npos);
+    Program version({name, "-V"});
+    EXPECT_EQ(version.wait(), 0);
+    EXPECT_EQ(version.out(), std::string(name) + " " SIMCO_VERSION "\n");
+  }
+  Program brief({"simcoctl", "--help"});
+  EXPECT_EQ(brief.wait(), 0);
+  EXPECT_EQ(brief.out().find("--sctp-rto-min"), std::string::npos);
+  Program all({"simcoctl", "--help-all"});
+  EXPECT_EQ(all.wait(), 0);
+  EXPECT_NE(all.out().find("--sctp-rto-min"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace simco::test
