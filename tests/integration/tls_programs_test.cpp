@@ -11,6 +11,8 @@
 namespace simco::test {
 namespace {
 
+const std::string kNoRules = "simcoctl: there are no rules that this agent may see\n";
+
 class TlsPrograms : public testing::Test {
  protected:
   const Authority authority;
@@ -46,7 +48,7 @@ TEST_F(TlsPrograms, CertificatesAreReloaded) {
   Program box({"simco-middlebox", "--config", path});
   const auto port = box.listening_port();
   const std::vector<std::string> list = {"list"};
-  EXPECT_EQ(run("simcoctl", words(proxy, port), list), "");
+  EXPECT_EQ(run("simcoctl", words(proxy, port), list), kNoRules);
   auto watch_words = words(proxy, port);
   watch_words.insert(watch_words.begin(), "simcoctl");
   watch_words.insert(watch_words.end(), {"watch", "--count", "1"});
@@ -68,7 +70,7 @@ TEST_F(TlsPrograms, CertificatesAreReloaded) {
   box.signal(SIGHUP);
   EXPECT_NE(box.line_with("configuration rejected").find("nobody.pem: No such file"),
             std::string::npos);
-  EXPECT_EQ(run("simcoctl", words(proxy, port), list), "");
+  EXPECT_EQ(run("simcoctl", words(proxy, port), list), kNoRules);
 
   const Authority other("other");
   configure(other.issue("box", "IP:127.0.0.1"));
@@ -97,9 +99,9 @@ TEST_F(TlsPrograms, EachListenerHasItsOwnDemands) {
   const auto plain = [](std::uint16_t port) {
     return std::vector<std::string>{"--connect", "127.0.0.1:" + std::to_string(port)};
   };
-  EXPECT_EQ(run("simcoctl", plain(open), {"list"}), "");
+  EXPECT_EQ(run("simcoctl", plain(open), {"list"}), kNoRules);
   EXPECT_NE(run("simcoctl", plain(guarded), {"list"}, 1).find("0x0326"), std::string::npos);
-  EXPECT_EQ(run("simcoctl", words(authority.issue("proxy1"), guarded), {"list"}), "");
+  EXPECT_EQ(run("simcoctl", words(authority.issue("proxy1"), guarded), {"list"}), kNoRules);
   run("simco-loadgen", words(authority.files("proxy1"), guarded),
       {"--rate", "200", "--count", "200", "--abort-lag", "600"});
 }
