@@ -50,8 +50,8 @@ inline constexpr std::chrono::milliseconds kExtensionMin{500};
 /// Duration of a call, unless --max-duration says otherwise.
 inline constexpr std::chrono::hours kDurationMaxDefault{12};
 
-/// From a lost session, or a failed attempt, to the next attempt.
-inline constexpr std::chrono::seconds kReconnectPause{1};
+/// Longest pause between attempts to open a session: calls wait for it.
+inline constexpr std::chrono::seconds kReconnectPauseMax{2};
 
 /// How long a reply is kept for repetitions of its request.
 inline constexpr std::chrono::seconds kRepliesKeptFor{30};

@@ -9,9 +9,12 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <charconv>
+#include <random>
 #include <set>
 
 #include "agent/ng/limits.hpp"
+#include "simco/session/backoff.hpp"
+#include "simco/session/limits.hpp"
 
 namespace simco::ng {
 namespace {
@@ -253,33 +256,45 @@ void Server::send(std::uint64_t transaction, const SimcoRequest& request) {
 }
 
 asio::awaitable<void> Server::keep_session() {
+  Backoff delay{kReconnectDelayFirst, kReconnectPauseMax};
+  std::minstd_rand random{std::random_device{}()};
+  std::uniform_real_distribution<double> fraction(0, 1);
   bool failing = false;
   while (!stopping_) {
-    auto [error, capabilities] = co_await agent_.open(middlebox_, kToken);
+    const auto error = co_await begin_session();
     if (stopping_) co_return;
-    if (error) {
-      // Once, not at every attempt.
-      if (!std::exchange(failing, true)) {
-        spdlog::error("cannot connect to the middlebox at {}:{}: {}; trying again", middlebox_.host,
-                      middlebox_.port, error.message());
-      }
-    } else {
+    if (!error) {
       failing = false;
-      auto [list_error, pids] = co_await agent_.list(kToken);
+      delay.reset();
+      co_await run_session();
       if (stopping_) co_return;
-      if (!list_error) {
-        session_ = true;
-        controller_.on_session(capabilities);
-        controller_.on_rules_listed({pids.begin(), pids.end()}, moment().instant);
-        spdlog::info("session with the middlebox at {}:{}: {}", middlebox_.host, middlebox_.port,
-                     capabilities.nat ? "NAT" : "firewall");
-        settle();
-        co_await run_session();
-      }
+    } else if (!std::exchange(failing, true)) {  // once, not at every attempt
+      spdlog::error("no session with the middlebox at {}:{}: {}; trying again", middlebox_.host,
+                    middlebox_.port, error.message());
     }
-    pause_.expires_after(kReconnectPause);
+    pause_.expires_after(delay.next(fraction(random)));
     co_await pause_.async_wait(kToken);
   }
+}
+
+/// Opens a session and has the controller compare its rules. Without the list of rules there is no
+/// session: the next attempt opens another.
+asio::awaitable<error_code> Server::begin_session() {
+  auto [open_error, capabilities] = co_await agent_.open(middlebox_, kToken);
+  if (open_error || stopping_) co_return open_error;
+  auto [list_error, pids] = co_await agent_.list(kToken);
+  if (stopping_) co_return list_error;
+  if (list_error) {
+    co_await agent_.close(kToken);
+    co_return list_error;
+  }
+  session_ = true;
+  controller_.on_session(capabilities);
+  controller_.on_rules_listed({pids.begin(), pids.end()}, moment().instant);
+  spdlog::info("session with the middlebox at {}:{}: {}", middlebox_.host, middlebox_.port,
+               capabilities.nat ? "NAT" : "firewall");
+  settle();
+  co_return error_code{};
 }
 
 /// Takes events until the session ends.

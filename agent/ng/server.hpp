@@ -72,6 +72,7 @@ class Server final : private CallController::Host {
   bool is_allowed(const boost::asio::ip::address& address) const;
   void send_to(const Udp::endpoint& to, std::string_view octets);
   boost::asio::awaitable<void> keep_session();
+  boost::asio::awaitable<boost::system::error_code> begin_session();
   boost::asio::awaitable<void> run_session();
   template <class Result>
   auto deliver(std::uint64_t transaction);

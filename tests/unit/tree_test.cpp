@@ -62,7 +62,7 @@ TEST(Tree, ArrowsPointDown) {
       {"simco/cli", {"simco/net"}},
       {"agent",
        {"simco/wire", "simco/packet", "simco/session", "simco/net", "simco/binding", "simco/cli"}},
-      {"agent/ng", {"simco/wire", "simco/net", "simco/cli", "agent"}},
+      {"agent/ng", {"simco/wire", "simco/session", "simco/net", "simco/cli", "agent"}},
       {"middlebox/rule", {"simco/wire"}},
       {"middlebox/backend", {"simco/wire", "middlebox/rule"}},
       {"middlebox/backend/match", {"simco/wire", "simco/packet", "middlebox/rule"}},
