@@ -79,7 +79,8 @@ std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* a
   transport.declare(app, cli::Role::kAgent);
   transport.declare_tls(app);
   app.add_flag("--unordered", settings.unordered,
-               fmt::format("SCTP: send {} messages unordered, even within a stream",
+               fmt::format("With --transport {}: send {} messages unordered, even within a stream",
+                           net::transport_names(" or ", &net::TransportType::unordered),
                            workloads_without(&WorkloadType::no_unordered)));
   app.add_option("--connections", settings.connections,
                  "Number of parallel connections or associations")

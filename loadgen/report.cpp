@@ -84,30 +84,35 @@ ordered_json to_json(const Summary& s) {
           {"batches", s.batches}};
 }
 
+/// Adds what was chosen about every transport, by the names of the options.
+void write_options(const net::TransportSettings& settings, ordered_json& values) {
+  using Kind = net::TransportOption::Kind;
+  for (const auto& type : net::transport_types()) {
+    for (const auto& option : type.options()) {
+      std::string name = option.name;
+      std::ranges::replace(name, '-', '_');
+      switch (option.kind) {
+        case Kind::kNumber: values[name] = option.get(settings); break;
+        case Kind::kFlag: values[name] = option.get(settings) != 0; break;
+        case Kind::kChoice: values[name] = option.text(settings); break;
+      }
+    }
+  }
+}
+
 ordered_json parameters(const Results& results) {
   const Settings& s = results.settings;
   const GeneratorOptions& g = s.generator;
-  ordered_json values = {
-      {"connect", fmt::format("{}:{}", s.target.host, s.target.port)},
-      {"transport", to_string(s.transport.transport)},
-      {"transport_stack", net::stack_name(s.transport)},
-      {"tls", s.transport.tls != nullptr},
-      {"streams", s.transport.sctp.streams},
-      {"udp_encaps", s.transport.sctp.udp_encaps},
-      {"sctp_rto_initial", s.transport.sctp.rto_initial.count()},
-      {"sctp_rto_min", s.transport.sctp.rto_min.count()},
-      {"sctp_rto_max", s.transport.sctp.rto_max.count()},
-      {"sctp_sack_delay", s.transport.sctp.sack_delay.count()},
-      {"sctp_i_bit", s.transport.sctp.i_bit},
-      {"sctp_heartbeat", s.transport.sctp.heartbeat.count()},
-      {"sctp_scheduler",
-       s.transport.sctp.scheduler == net::SctpScheduler::kRoundRobin ? "rr" : "fcfs"},
-      {"sctp_buffer", s.transport.sctp.buffer},
-      {"unordered", s.unordered},
-      {"outbound_streams", results.generator.outbound_streams()},
-      {"inbound_streams", results.generator.inbound_streams()},
-      {"connections", s.connections},
-      {"workload", s.type().name}};
+  ordered_json values = {{"connect", fmt::format("{}:{}", s.target.host, s.target.port)},
+                         {"transport", to_string(s.transport.transport)},
+                         {"transport_stack", net::stack_name(s.transport)},
+                         {"tls", s.transport.tls != nullptr}};
+  write_options(s.transport.settings, values);
+  values.update({{"unordered", s.unordered},
+                 {"outbound_streams", results.generator.outbound_streams()},
+                 {"inbound_streams", results.generator.inbound_streams()},
+                 {"connections", s.connections},
+                 {"workload", s.type().name}});
   for (const auto& workload : s.workloads) workload->write_parameters(values);
   values["rate"] = g.rate;
   values["arrivals"] = s.arrivals;

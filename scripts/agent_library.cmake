@@ -22,6 +22,7 @@ install(DIRECTORY simco/wire simco/session DESTINATION ${agent_headers}/simco CO
 install(FILES simco/binding/framer.hpp DESTINATION ${agent_headers}/simco/binding COMPONENT agent-dev)
 install(FILES simco/net/endpoint.hpp simco/net/frame_splitter.hpp simco/net/framer.hpp simco/net/tls.hpp simco/net/transport.hpp
   DESTINATION ${agent_headers}/simco/net COMPONENT agent-dev)
+install(FILES simco/net/sctp/options.hpp DESTINATION ${agent_headers}/simco/net/sctp COMPONENT agent-dev)
 install(FILES agent/agent.hpp agent/credentials.hpp agent/error.hpp agent/options.hpp agent/outcome.hpp
   agent/pinhole.hpp agent/stream_agent.hpp DESTINATION ${agent_headers}/agent COMPONENT agent-dev)
 

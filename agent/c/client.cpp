@@ -86,8 +86,8 @@ std::expected<net::TransportOptions, std::string> transport_of(const simco_clien
     }
     result.transport = *transport;
   }
-  if (config.streams != 0) result.sctp.streams = config.streams;
-  if (config.udp_encaps != 0) result.sctp.udp_encaps = config.udp_encaps;
+  if (config.streams != 0) net::set_option(result.settings, "streams", config.streams);
+  if (config.udp_encaps != 0) net::set_option(result.settings, "udp-encaps", config.udp_encaps);
   const net::TlsFiles files{text_or_empty(config.tls_certificate), text_or_empty(config.tls_key),
                             text_or_empty(config.tls_authority)};
   if (files.empty()) return result;

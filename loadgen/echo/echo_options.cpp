@@ -22,7 +22,7 @@ std::expected<net::ListenOptions, UsageExit> parse_echo_settings(int argc,
   if (const auto exit = parse(app, program, argc, argv)) return std::unexpected(*exit);
   if (const auto fault = transport.fault()) return std::unexpected(wrong(program, *fault));
   settings.transports = transport.transports();
-  settings.sctp = transport.sctp();
+  settings.settings = transport.settings();
   for (auto& address : settings.addresses) {
     auto parsed = net::parse_listen_address(address);
     if (!parsed) return std::unexpected(wrong(program, "--listen: " + parsed.error()));

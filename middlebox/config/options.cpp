@@ -90,10 +90,8 @@ void declare_listening(CLI::App& app, Raw& raw) {
                  "configured for each agent), sa (authentication by SA or TLS) or tls")
       ->check(cli::one_of({"none", "sa", "tls"}))
       ->capture_default_str();
-  app.add_option(
-         "--listen", server.listen.addresses,
-         "Addresses to listen on, comma-separated; with the kernel's SCTP, all of them become "
-         "paths of each association (multi-homing)")
+  app.add_option("--listen", server.listen.addresses,
+                 "Addresses to listen on, comma-separated" + net::several_addresses_note())
       ->delimiter(',')
       ->capture_default_str();
   app.add_option("--port", server.listen.port, "Port to listen on; 0: any free port")
@@ -212,8 +210,9 @@ std::optional<std::string> judge_listener(const Raw& raw, net::ListenOptions& li
                                           Require require) {
   const bool tls = listen.tls && std::ranges::any_of(listen.transports, goes_over_tls);
   if (require == Require::kTls && !tls) {
-    return "--require tls requires --transport tcp, --tls-certificate, --tls-key and --tls-ca: "
-           "otherwise no agent could open a session";
+    return "--require tls requires --transport " +
+           net::transport_names(" or ", &net::TransportType::tls) +
+           ", --tls-certificate, --tls-key and --tls-ca: otherwise no agent could open a session";
   }
   for (auto& address : listen.addresses) {
     auto parsed = net::parse_listen_address(address);
@@ -236,7 +235,7 @@ std::optional<std::string> judge_listener(const Raw& raw, net::ListenOptions& li
 std::optional<std::string> set_listeners(Raw& raw, const FileParts& parts) {
   auto& server = raw.settings.server;
   server.listen.transports = raw.transport.transports();
-  server.listen.sctp = raw.transport.sctp();
+  server.listen.settings = raw.transport.settings();
   server.listen.tls = raw.transport.tls();
   server.require = *parse_require(raw.require);
   if (const auto error = judge_listener(raw, server.listen, server.require)) return error;

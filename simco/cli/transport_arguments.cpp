@@ -1,4 +1,3 @@
-// Declares the transport options with their ranges, and converts them to the options of simco/net.
 #include "simco/cli/transport_arguments.hpp"
 
 #include <CLI/CLI.hpp>
@@ -6,12 +5,11 @@
 #include <boost/asio/ip/address.hpp>
 
 #include "simco/cli/command_line.hpp"
-#include "simco/cli/limits.hpp"
 #include "simco/cli/values.hpp"
-#include "simco/net/limits.hpp"
 #include "simco/net/transport_type.hpp"
 
 namespace simco::cli {
+
 void TransportArguments::declare(CLI::App& app, Role role) {
   role_ = role;
   app.option_defaults()->group(kConnectionGroup);
@@ -30,11 +28,13 @@ void TransportArguments::declare(CLI::App& app, Role role) {
         ->check(one_of(names))
         ->capture_default_str();
     app.add_option("--bind", bind_,
-                   "Local addresses, comma-separated; with the kernel's SCTP, all of them become "
-                   "paths of one association (multi-homing)")
+                   "Local addresses, comma-separated" + net::several_addresses_note())
         ->delimiter(',');
   }
-  declare_sctp(app);
+  app.option_defaults()->group(kExpertGroup);
+  for (const auto& type : net::transport_types()) {
+    for (const auto& option : type.options()) declare_option(app, option);
+  }
   app.option_defaults()->group(kConnectionGroup);
 }
 
@@ -62,7 +62,8 @@ std::optional<std::string> TransportArguments::load_tls() {
     return tls_name_.empty() ? std::nullopt : std::optional("--tls-name requires --tls-ca FILE");
   }
   if (role_ == Role::kAgent && !net::type_of(transports().front()).tls) {
-    return "--tls-ca, --tls-certificate and --tls-key require --transport tcp";
+    return "--tls-ca, --tls-certificate and --tls-key require --transport " +
+           net::transport_names(" or ", &net::TransportType::tls);
   }
   const auto side = role_ == Role::kAgent ? net::TlsSide::kAgent : net::TlsSide::kMiddlebox;
   auto loaded = net::TlsContext::load(side, tls_files_);
@@ -71,52 +72,42 @@ std::optional<std::string> TransportArguments::load_tls() {
   return std::nullopt;
 }
 
-void TransportArguments::declare_sctp(CLI::App& app) {
-  app.option_defaults()->group(kExpertGroup);
-  app.add_option("--streams", sctp_.streams, "Number of streams to offer and to accept")
-      ->check(whole_number(1, net::kSctpStreamsMax))
-      ->capture_default_str();
-  app.add_option("--sctp-stack", stack_,
-                 "auto (the kernel's if it has SCTP, otherwise userland), kernel or userland")
-      ->check(one_of({"auto", "kernel", "userland"}))
-      ->capture_default_str();
-  udp_encaps_ = app.add_option("--udp-encaps", sctp_.udp_encaps,
-                               "UDP port for encapsulation (RFC 6951); 0: SCTP directly "
-                               "over IP. The kernel's stack encapsulates only if this is given")
-                    ->capture_default_str();
-  app.add_option("--sctp-rto-initial", rto_initial_ms_, "RTO.Initial, milliseconds")
-      ->check(whole_number(1, kHourMs))
-      ->capture_default_str();
-  app.add_option("--sctp-rto-min", rto_min_ms_, "RTO.Min, milliseconds")
-      ->check(whole_number(1, kHourMs))
-      ->capture_default_str();
-  app.add_option("--sctp-rto-max", rto_max_ms_, "RTO.Max, milliseconds")
-      ->check(whole_number(1, kHourMs))
-      ->capture_default_str();
-  app.add_option("--sctp-sack-delay", sack_delay_ms_,
-                 "Maximum delay of a SACK, milliseconds; 0: send at once")
-      ->check(whole_number(0, kSackDelayMaxMs))
-      ->capture_default_str();
-  app.add_option("--sctp-i-bit", sctp_.i_bit,
-                 "Request immediate SACKs for thin flows (RFC 7053): true or false")
-      ->capture_default_str();
-  app.add_option("--sctp-heartbeat", heartbeat_ms_,
-                 "Heartbeat interval on idle paths, milliseconds; 0: no heartbeats")
-      ->check(whole_number(0, kHourMs))
-      ->capture_default_str();
-  app.add_option("--sctp-scheduler", scheduler_,
-                 "Stream scheduler: fcfs (first come, first served) or rr (round robin)")
-      ->check(one_of({"fcfs", "rr"}))
-      ->capture_default_str();
-  app.add_option("--sctp-buffer", sctp_.buffer,
-                 "Send and receive buffer per association, bytes; 0: the stack's default")
-      ->check(either(whole_number(kBufferMin, kBufferMax), whole_number(0, 0)))
-      ->capture_default_str();
+void TransportArguments::declare_option(CLI::App& app, const net::TransportOption& option) {
+  using Kind = net::TransportOption::Kind;
+  const auto give = [this, &option](std::uint32_t value) {
+    option.set(settings_, value);
+    if (option.on_given != nullptr) option.on_given(settings_);
+  };
+  const std::string name = std::string("--") + option.name;
+  CLI::Option* declared = nullptr;
+  switch (option.kind) {
+    case Kind::kNumber:
+      declared = app.add_option_function<std::uint32_t>(name, give, option.help);
+      if (option.or_zero) {
+        declared->check(either(whole_number(option.min, option.max), whole_number(0, 0)));
+      } else {
+        declared->check(whole_number(option.min, option.max));
+      }
+      break;
+    case Kind::kFlag: declared = app.add_option_function<bool>(name, give, option.help); break;
+    case Kind::kChoice:
+      declared = app.add_option_function<std::string>(
+          name,
+          [give, &option](const std::string& text) {
+            give(static_cast<std::uint32_t>(std::ranges::find(option.choices, text) -
+                                            option.choices.begin()));
+          },
+          option.help);
+      declared->check(
+          one_of(std::vector<std::string>(option.choices.begin(), option.choices.end())));
+      break;
+  }
+  declared->default_str(option.text(settings_));
 }
 
 std::optional<std::string> TransportArguments::fault() {
-  if (rto_min_ms_ > rto_initial_ms_ || rto_initial_ms_ > rto_max_ms_) {
-    return "--sctp-rto-min must not exceed --sctp-rto-initial, nor that --sctp-rto-max";
+  for (const auto& type : net::transport_types()) {
+    if (auto fault = type.fault_in(settings_)) return fault;
   }
   for (const auto& text : bind_) {
     boost::system::error_code error;
@@ -135,24 +126,8 @@ std::vector<net::Transport> TransportArguments::transports() const {
   return result;
 }
 
-net::SctpOptions TransportArguments::sctp() const {
-  auto result = sctp_;
-  result.stack = stack_ == "kernel"     ? net::SctpStack::kKernel
-                 : stack_ == "userland" ? net::SctpStack::kUserland
-                                        : net::SctpStack::kAuto;
-  result.scheduler =
-      scheduler_ == "rr" ? net::SctpScheduler::kRoundRobin : net::SctpScheduler::kFirstCome;
-  result.rto_initial = std::chrono::milliseconds(rto_initial_ms_);
-  result.rto_min = std::chrono::milliseconds(rto_min_ms_);
-  result.rto_max = std::chrono::milliseconds(rto_max_ms_);
-  result.sack_delay = std::chrono::milliseconds(sack_delay_ms_);
-  result.heartbeat = std::chrono::milliseconds(heartbeat_ms_);
-  result.kernel_encaps = udp_encaps_ != nullptr && udp_encaps_->count() != 0;
-  return result;
-}
-
 net::TransportOptions TransportArguments::options() const {
-  return {transports().front(), sctp(), bind_, tls_, tls_name_};
+  return {transports().front(), settings_, bind_, tls_, tls_name_};
 }
 
 }  // namespace simco::cli

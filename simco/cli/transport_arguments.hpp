@@ -7,19 +7,19 @@
 #include <vector>
 
 #include "simco/net/tls.hpp"
-#include "simco/net/transport.hpp"
+#include "simco/net/transport_option.hpp"
 
 namespace CLI {
 class App;
-class Option;
-}  // namespace CLI
+}
 
 namespace simco::cli {
 
 /// The kind of program: an agent connects to one middlebox, the others listen.
 enum class Role : std::uint8_t { kAgent, kListener };
 
-/// The values of the options. Must exist as long as the CLI::App to which they were declared.
+/// The values of the options, which the rows of the table of transports name. Must exist as long as
+/// the CLI::App to which they were declared.
 class TransportArguments {
  public:
   /// Declares the options. `role` decides whether `--transport` takes a list and whether `--bind`
@@ -34,17 +34,15 @@ class TransportArguments {
 
   /// Returns the transports in `--transport`, each once.
   std::vector<net::Transport> transports() const;
-  net::SctpOptions sctp() const;
+  /// Returns what was chosen about them.
+  const net::TransportSettings& settings() const { return settings_; }
   /// Returns the options for connecting. For Role::kAgent.
   net::TransportOptions options() const;
   /// Returns null without TLS. After fault().
   const std::shared_ptr<const net::TlsContext>& tls() const { return tls_; }
 
  private:
-  static std::uint32_t milliseconds(std::chrono::milliseconds time) {
-    return static_cast<std::uint32_t>(time.count());
-  }
-  void declare_sctp(CLI::App& app);
+  void declare_option(CLI::App& app, const net::TransportOption& option);
   std::optional<std::string> load_tls();
 
   Role role_ = Role::kAgent;
@@ -53,15 +51,7 @@ class TransportArguments {
   std::shared_ptr<const net::TlsContext> tls_;
   std::vector<std::string> transports_;  ///< by default the first of the table
   std::vector<std::string> bind_;
-  std::string stack_ = "auto";
-  std::string scheduler_ = "fcfs";
-  net::SctpOptions sctp_;
-  std::uint32_t rto_initial_ms_ = milliseconds(sctp_.rto_initial);
-  std::uint32_t rto_min_ms_ = milliseconds(sctp_.rto_min);
-  std::uint32_t rto_max_ms_ = milliseconds(sctp_.rto_max);
-  std::uint32_t sack_delay_ms_ = milliseconds(sctp_.sack_delay);
-  std::uint32_t heartbeat_ms_ = milliseconds(sctp_.heartbeat);
-  const CLI::Option* udp_encaps_ = nullptr;
+  net::TransportSettings settings_;
 };
 
 }  // namespace simco::cli

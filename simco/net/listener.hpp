@@ -47,7 +47,7 @@ struct ListenOptions {
   /// For TCP a listener each, for the kernel's SCTP all of one endpoint (multi-homing).
   std::vector<std::string> addresses{"127.0.0.1"};
   std::uint16_t port = kSimcoPort;  ///< 0: any free one
-  SctpOptions sctp;
+  TransportSettings settings = {};
   /// TCP: connections that begin with a TLS handshake get one; others are SIMCO as it is. Null: all
   /// are.
   std::shared_ptr<const TlsContext> tls = {};

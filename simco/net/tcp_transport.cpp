@@ -75,4 +75,8 @@ std::shared_ptr<Dialer> make_tcp_dialer(DialRequest request) {
 
 const char* tcp_stack(const TransportOptions&) { return "kernel"; }
 
+std::span<const TransportOption> tcp_options() { return {}; }
+
+std::optional<std::string> fault_in_tcp(const TransportSettings&) { return std::nullopt; }
+
 }  // namespace simco::net

@@ -1,12 +1,12 @@
 // Which transport, and how it is set up.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "simco/net/sctp/options.hpp"
 #include "simco/net/tls.hpp"
 
 namespace simco::net {
@@ -16,51 +16,23 @@ enum class Transport : std::uint8_t { kTcp, kSctp };
 /// Returns its name, as in the table of transport_type.cpp.
 const char* to_string(Transport transport);
 
-/// Whose SCTP.
-enum class SctpStack : std::uint8_t {
-  kAuto,      ///< the kernel's where it has SCTP, else userland
-  kKernel,    ///< the kernel's (lksctp)
-  kUserland,  ///< usrsctp, in this process
-};
-
-/// Which stream's message goes next where several wait in the stack (RFC 8260 section 3).
-enum class SctpScheduler : std::uint8_t { kFirstCome, kRoundRobin };
-
-/// Everything about an SCTP association that can be chosen. The defaults are what the RFC leaves
-/// open, set for short messages whose latency counts; see doc/sctp.md for where they come from.
-struct SctpOptions {
-  SctpStack stack = SctpStack::kAuto;
-  /// Streams offered, and accepted at most, in each direction; at least 1. What was negotiated is
-  /// the channel's outbound_streams() and inbound_streams().
-  std::uint16_t streams = 16;
-  /// UDP port of the encapsulation (RFC 6951): the middlebox's own, and the remote one for an
-  /// agent. 0: SCTP directly over IP, which takes CAP_NET_RAW with the userland stack.
-  std::uint16_t udp_encaps = 9899;
-  /// The kernel's SCTP is encapsulated, too. It uses the UDP port of the sysctl net.sctp.udp_port.
-  bool kernel_encaps = false;
-  std::chrono::milliseconds rto_initial{500};  ///< RTO.Initial
-  std::chrono::milliseconds rto_min{25};       ///< RTO.Min
-  std::chrono::milliseconds rto_max{60'000};   ///< RTO.Max
-  std::chrono::milliseconds sack_delay{10};  ///< longest delay of a SACK; below the peer's RTO.Min
-  /// Messages of a thin flow carry the I bit (RFC 7053): the peer does not delay their SACK,
-  /// whatever its own settings are. Without it a low RTO.Min would let the timer expire needlessly.
-  bool i_bit = true;
-  std::chrono::milliseconds heartbeat{5'000};  ///< HB.interval; 0: no heartbeats
-  SctpScheduler scheduler = SctpScheduler::kFirstCome;
-  /// Send and receive buffer of an association, octets; 0: what suits the stack (limits.hpp).
-  std::uint32_t buffer = 0;
+/// What can be chosen about transports, whichever are used: a member for each that has options.
+/// Those who only pass on what users choose go through TransportType::options instead.
+struct TransportSettings {
+  SctpOptions sctp;
 };
 
 /// How an agent reaches a middlebox.
 struct TransportOptions {
   Transport transport = Transport::kTcp;
-  SctpOptions sctp;
+  TransportSettings settings = {};
   /// Local addresses to use, all of one association (multi-homing, kernel SCTP only); the first
   /// one is TCP's. Empty: the system chooses.
   std::vector<std::string> local_addresses;
-  /// TCP goes over TLS with these certificates and keys. Null: it does not.
+  /// Transports with TransportType::tls go over TLS with these certificates and keys. Null: it does
+  /// not.
   std::shared_ptr<const TlsContext> tls = {};
-  /// Whom the middlebox's certificate has to be for: a host name or an address. Empty: the target's
+  /// Host name or address that the middlebox's certificate must be valid for. Empty: the target's
   /// host.
   std::string tls_name = {};
 };

@@ -19,17 +19,24 @@ constexpr std::array kTransports = {
                   .tls = true,
                   .streams = false,
                   .unordered = false,
+                  .several_addresses = nullptr,
                   .listen = listen_tcp,
                   .make_dialer = make_tcp_dialer,
-                  .stack = tcp_stack},
+                  .stack = tcp_stack,
+                  .options = tcp_options,
+                  .fault_in = fault_in_tcp},
     TransportType{.transport = Transport::kSctp,
                   .name = "sctp",
                   .tls = false,
                   .streams = true,
                   .unordered = true,
+                  .several_addresses = "with the kernel's SCTP, all of them become paths of one "
+                                       "association (multi-homing)",
                   .listen = sctp::listen,
                   .make_dialer = sctp::make_dialer,
-                  .stack = sctp::stack},
+                  .stack = sctp::stack,
+                  .options = sctp::options,
+                  .fault_in = sctp::fault_in},
 };
 
 }  // namespace
@@ -55,16 +62,44 @@ std::vector<std::string> transport_names() {
   return result;
 }
 
-std::string transport_names(std::string_view between) {
+std::string transport_names(std::string_view between, bool TransportType::* ability) {
   std::string result;
-  for (const auto& name : transport_names()) {
+  for (const auto& type : kTransports) {
+    if (ability != nullptr && !(type.*ability)) continue;
     if (!result.empty()) result += between;
-    result += name;
+    result += type.name;
+  }
+  return result;
+}
+
+std::string several_addresses_note() {
+  std::string result;
+  for (const auto& type : kTransports) {
+    if (type.several_addresses != nullptr) result += std::string("; ") + type.several_addresses;
   }
   return result;
 }
 
 const char* to_string(Transport transport) { return type_of(transport).name; }
+
+std::string TransportOption::text(const TransportSettings& settings) const {
+  const auto value = get(settings);
+  switch (kind) {
+    case Kind::kNumber: break;
+    case Kind::kFlag: return value != 0 ? "true" : "false";
+    case Kind::kChoice: return choices[value];
+  }
+  return std::to_string(value);
+}
+
+void set_option(TransportSettings& settings, std::string_view name, std::uint32_t value) {
+  for (const auto& type : kTransports) {
+    for (const auto& option : type.options()) {
+      if (name == option.name) return option.set(settings, value);
+    }
+  }
+  SIMCO_ASSERT(false);
+}
 
 std::unique_ptr<Listener> ListenRequest::open(
     Transport transport, const boost::asio::ip::address& where, const std::string& how,

@@ -18,6 +18,7 @@
 #include "simco/net/message_channel.hpp"
 #include "simco/net/read_buffer.hpp"
 #include "simco/net/transport.hpp"
+#include "simco/net/transport_option.hpp"
 
 namespace simco::net {
 
@@ -102,11 +103,17 @@ struct TransportType {
   bool tls;          ///< goes over TLS if that is configured
   bool streams;      ///< has several streams, which do not wait for each other
   bool unordered;    ///< has messages that may overtake others of their stream
+  /// What several local addresses are to it, for `--help`; null if each stands alone.
+  const char* several_addresses;
   /// Opens listeners and adds them, and what there is to say, to the result.
   void (*listen)(const ListenRequest& request, Listening& result);
   std::shared_ptr<Dialer> (*make_dialer)(DialRequest request);
   /// Returns whose implementation these options mean: "kernel" or "userland".
   const char* (*stack)(const TransportOptions& options);
+  /// What can be chosen about it.
+  std::span<const TransportOption> (*options)();
+  /// Returns a sentence about what does not go together in what was chosen, or nothing.
+  std::optional<std::string> (*fault_in)(const TransportSettings& settings);
 };
 
 /// All transports; the first one is the default.
@@ -116,7 +123,10 @@ const TransportType& type_of(Transport transport);
 std::optional<Transport> find_transport(std::string_view name);
 /// Returns all names, in the table's order.
 std::vector<std::string> transport_names();
-/// Returns them in one text, with `between` between them.
-std::string transport_names(std::string_view between);
+/// Returns them in one text, with `between` between them; only those that have `ability`, if given.
+std::string transport_names(std::string_view between, bool TransportType::* ability = nullptr);
+/// Returns what several local addresses are to those transports for which they are something else
+/// than alternatives: the end of a sentence of `--help`, or nothing.
+std::string several_addresses_note();
 
 }  // namespace simco::net

@@ -125,9 +125,10 @@ class Driver final : public net::ChannelHandler {
 net::TransportOptions transport_of(const std::string& stack) {
   net::TransportOptions options;
   options.transport = stack == "tcp" ? net::Transport::kTcp : net::Transport::kSctp;
-  options.sctp.stack = stack == "kernel" ? net::SctpStack::kKernel : net::SctpStack::kUserland;
-  options.sctp.streams = kStreams;
-  options.sctp.udp_encaps = kUdpPort;
+  options.settings.sctp.stack =
+      stack == "kernel" ? net::SctpStack::kKernel : net::SctpStack::kUserland;
+  options.settings.sctp.streams = kStreams;
+  options.settings.sctp.udp_encaps = kUdpPort;
   return options;
 }
 

@@ -44,8 +44,10 @@ class SctpTest : public testing::TestWithParam<test::SctpStacks> {
   SctpTest() {
     options_.listen.transports = {net::Transport::kSctp};
     options_.listen.port = 0;
-    options_.listen.sctp = test::middlebox_options(GetParam().middlebox);
-    transport_ = {net::Transport::kSctp, test::agent_options(GetParam(), options_.listen.sctp), {}};
+    options_.listen.settings.sctp = test::middlebox_options(GetParam().middlebox);
+    transport_ = {net::Transport::kSctp,
+                  {test::agent_options(GetParam(), options_.listen.settings.sctp)},
+                  {}};
   }
   ~SctpTest() override {
     for (auto& raw : raws_) raw->channel->detach();
@@ -129,7 +131,7 @@ class SctpTest : public testing::TestWithParam<test::SctpStacks> {
 };
 
 TEST_P(SctpTest, EveryTransaction) {
-  options_.listen.sctp.streams = 3;
+  options_.listen.settings.sctp.streams = 3;
   options_.nat.mode = policy::Mode::kTraditionalNat;
   options_.nat.outside = {{*parse_address("198.51.100.1"), 4}};
   serve();
@@ -178,7 +180,7 @@ TEST_P(SctpTest, EveryTransaction) {
 
 // doc/rfc4540.md, readings 23 and 24.
 TEST_P(SctpTest, EveryMessageIsOnTheStreamOfItsTid) {
-  options_.listen.sctp.streams = 5;
+  options_.listen.settings.sctp.streams = 5;
   serve();
   auto* owner = connect_raw();
   auto* other = connect_raw();
@@ -341,7 +343,7 @@ struct UserlandMiddlebox {
     middlebox::ServerOptions options;
     options.listen.transports = {net::Transport::kSctp};
     options.listen.port = 0;
-    options.listen.sctp = test::middlebox_options(SctpStack::kUserland);
+    options.listen.settings.sctp = test::middlebox_options(SctpStack::kUserland);
     return options;
   }
   test::Loop loop;
@@ -359,10 +361,10 @@ class SctpOrderTest : public testing::TestWithParam<std::uint32_t> {};
 TEST_P(SctpOrderTest, NoMessageAboutARuleOvertakesAnother) {
   UserlandMiddlebox box;
   auto& [loop, backend, options, server] = box;
-  test::UdpRelay relay(loop.io(), options.listen.sctp.udp_encaps, {4ms, 0.03, GetParam()});
+  test::UdpRelay relay(loop.io(), options.listen.settings.sctp.udp_encaps, {4ms, 0.03, GetParam()});
   agent::Agent::Options agent_options;
-  agent_options.transport = {net::Transport::kSctp, options.listen.sctp, {}};
-  agent_options.transport.sctp.udp_encaps = relay.port();
+  agent_options.transport = {net::Transport::kSctp, options.listen.settings, {}};
+  agent_options.transport.settings.sctp.udp_encaps = relay.port();
   agent::Agent agent(loop.io().get_executor(), agent_options);
   agent::Agent watcher(loop.io().get_executor(), agent_options);
 
@@ -440,7 +442,7 @@ TEST(UserlandSctp, ARequestForAnUnknownRuleIsAnsweredAtOnce) {
   UserlandMiddlebox box;
   auto& [loop, backend, options, server] = box;
   agent::Agent::Options agent_options;
-  agent_options.transport = {net::Transport::kSctp, options.listen.sctp, {}};
+  agent_options.transport = {net::Transport::kSctp, options.listen.settings, {}};
   agent::Agent agent(loop.io().get_executor(), agent_options);
   std::optional<error_code> answer;
   agent.open({"127.0.0.1", server.ports().front()}, [&](error_code error, const Capabilities&) {
@@ -465,8 +467,8 @@ TEST(UserlandSctp, OneEventLoopPerProcess) {
     return *result;
   };
   net::TransportOptions transport{net::Transport::kSctp, {}, {}};
-  transport.sctp.stack = SctpStack::kUserland;
-  transport.sctp.udp_encaps = udp_port;
+  transport.settings.sctp.stack = SctpStack::kUserland;
+  transport.settings.sctp.udp_encaps = udp_port;
   asio::io_context second;
   {
     asio::io_context first;

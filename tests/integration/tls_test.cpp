@@ -127,11 +127,11 @@ TEST_F(Tls, WithoutItThereIsNoSessionWhereItIsRequired) {
 TEST_F(Tls, ASessionOverSctpHasNone) {
   auto sctp = options(Require::kTls);
   sctp.listen.transports = {net::Transport::kSctp};
-  sctp.listen.sctp.stack = net::SctpStack::kUserland;
-  sctp.listen.sctp.udp_encaps = free_port();
+  sctp.listen.settings.sctp.stack = net::SctpStack::kUserland;
+  sctp.listen.settings.sctp.udp_encaps = free_port();
   agent::Agent::Options way;
   way.transport.transport = net::Transport::kSctp;
-  way.transport.sctp = sctp.listen.sctp;
+  way.transport.settings.sctp = sctp.listen.settings.sctp;
   asio::io_context io;
   backend::NullBackend backend;
   sctp.listen.port = 0;

@@ -2,6 +2,7 @@
 // which, how long lines and functions may get.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -128,17 +129,60 @@ TEST(Tree, ChannelsCarryOctets) {
   }
 }
 
-// A transport is a row in the table of transport_type.cpp.
-TEST(Tree, OnlyNetNamesATransport) {
-  for (const auto& source : sources()) {
+/// Returns the lines outside simco/net that name a transport, or know what can be chosen about one.
+std::vector<std::string> transports_named_above_net(const std::vector<Source>& tree) {
+  static const std::regex kNamed(
+      R"re(Transport::k|"sctp"|"tcp"|--transport (tcp|sctp)|"--sctp-|simco/net/(sctp/|tcp_)|)re"
+      R"re(SctpOptions|SctpStack|SctpScheduler|settings\.sctp|kernel's SCTP.*")re");
+  // IP protocols, as rules name them.
+  static const std::regex kProtocol(R"(\{"\w+", \d+\}|set_protocol)");
+  std::vector<std::string> result;
+  for (const auto& source : tree) {
     const auto folder = folder_of(source.path);
-    if (folder == "simco/net" || folder == "tests") continue;
+    if (folder == "simco/net" || folder == "simco/wire" || folder == "tests") continue;
     for (const auto& line : source.lines) {
-      for (const char* name : {"Transport::k", "\"sctp\"}", "== \"sctp\"", "== \"tcp\""}) {
-        EXPECT_EQ(line.find(name), std::string::npos) << source.path << ": " << line;
+      if (line.starts_with("//") || line.contains("///")) continue;
+      if (std::regex_search(line, kNamed) && !std::regex_search(line, kProtocol)) {
+        result.push_back(source.path + ": " + line);
       }
     }
   }
+  return result;
+}
+
+/// Returns the lines of simco/net outside sctp/ that include something of it.
+std::vector<std::string> includes_of_sctp(const std::vector<Source>& tree) {
+  std::vector<std::string> result;
+  for (const auto& source : tree) {
+    if (folder_of(source.path) != "simco/net" || source.path.contains("/sctp/")) continue;
+    for (const auto& line : source.lines) {
+      if (line.starts_with("#include \"simco/net/sctp/")) result.push_back(source.path);
+    }
+  }
+  return result;
+}
+
+// A transport is a folder, a row in the table of transport_type.cpp, and what can be chosen about
+// it a member of TransportSettings.
+TEST(Tree, OnlyNetNamesATransport) {
+  const std::vector<std::string> words = {"#include \"simco/net/sctp/options.hpp\"",
+                                          "  net::SctpOptions options;",
+                                          "  if (name == \"tcp\") {",
+                                          "  options.settings.sctp.streams = 3;",
+                                          "  return \"requires --transport tcp\";",
+                                          "  app.add_option(\"--sctp-rto-min\", rto_min);",
+                                          "  app.add_flag(\"--streams\", streams);",
+                                          "// The kernel's SCTP"};
+  EXPECT_EQ(transports_named_above_net({{"loadgen/main.cpp", words}}).size(), 6U);
+  EXPECT_EQ(transports_named_above_net({{"simco/net/a.cpp", words}}).size(), 0U);
+  EXPECT_EQ(includes_of_sctp({{"simco/net/listener.hpp", words}}).size(), 1U);
+  EXPECT_EQ(includes_of_sctp({{"simco/net/sctp/channel.cpp", words}}).size(), 0U);
+
+  EXPECT_EQ(transports_named_above_net(sources()), std::vector<std::string>());
+  auto found = includes_of_sctp(sources());
+  std::ranges::sort(found);
+  EXPECT_EQ(found,
+            (std::vector<std::string>{"simco/net/transport.hpp", "simco/net/transport_type.cpp"}));
 }
 
 /// Returns the lines that name one of the workloads `names`, outside its folder and the table.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "simco/net/error.hpp"
+#include "simco/net/sctp/limits.hpp"
 
 namespace simco::net::sctp {
 

@@ -11,7 +11,7 @@
 #include <span>
 
 #include "simco/net/error.hpp"
-#include "simco/net/limits.hpp"
+#include "simco/net/sctp/limits.hpp"
 #include "simco/net/sctp/socket.hpp"
 #include "simco/net/transport.hpp"
 

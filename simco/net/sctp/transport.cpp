@@ -17,7 +17,7 @@ using boost::system::error_code;
 class SctpDialer final : public Dialer {
  public:
   explicit SctpDialer(DialRequest request)
-      : request_(std::move(request)), kernel_(use_kernel(request_.options.sctp)) {}
+      : request_(std::move(request)), kernel_(use_kernel(request_.options.settings.sctp)) {}
 
   std::vector<Addresses> candidates(const std::vector<Addresses>& hosts) override {
     if (!kernel_ || hosts.size() == 1) return Dialer::candidates(hosts);
@@ -28,7 +28,7 @@ class SctpDialer final : public Dialer {
 
  private:
   void start(const Addresses& candidate) override {
-    const auto& options = request_.options.sctp;
+    const auto& options = request_.options.settings.sctp;
     auto socket =
         kernel_
             ? connect_kernel(request_.executor, candidate, request_.port, request_.local, options)
@@ -55,7 +55,7 @@ class SctpDialer final : public Dialer {
       case Input::Kind::kConnected:
         return finish(Result::kConnected, {},
                       std::make_shared<Channel>(std::move(association_), request_.read_buffer,
-                                                request_.options.sctp));
+                                                request_.options.settings.sctp));
       case Input::Kind::kError: return finish(Result::kFailed, input.error);
       default: return finish(Result::kFailed, boost::asio::error::connection_aborted);
     }
@@ -88,11 +88,12 @@ void note_settings(const SctpOptions& options, Listening& result) {
 }
 
 void open_kernel(const ListenRequest& request, Listening& result) {
-  note_settings(request.options.sctp, result);
+  note_settings(request.options.settings.sctp, result);
   const auto open = [&](const Addresses& all) {
     result.listeners.push_back(request.open(Transport::kSctp, all.front(), "", [&] {
-      return listen_kernel(request.executor, all, request.options.port, request.options.sctp,
-                           request.read_buffer, request.on_accept, request.on_error);
+      return listen_kernel(request.executor, all, request.options.port,
+                           request.options.settings.sctp, request.read_buffer, request.on_accept,
+                           request.on_error);
     }));
   };
   Addresses bound;
@@ -107,7 +108,7 @@ void open_kernel(const ListenRequest& request, Listening& result) {
 }
 
 void open_userland(const ListenRequest& request, Listening& result) {
-  const auto& sctp = request.options.sctp;
+  const auto& sctp = request.options.settings.sctp;
   const std::string how = sctp.udp_encaps == 0 ? "directly over IP"
                                                : "over UDP port " + std::to_string(sctp.udp_encaps);
   result.notes.push_back(
@@ -123,7 +124,8 @@ void open_userland(const ListenRequest& request, Listening& result) {
 }  // namespace
 
 void listen(const ListenRequest& request, Listening& result) {
-  use_kernel(request.options.sctp) ? open_kernel(request, result) : open_userland(request, result);
+  use_kernel(request.options.settings.sctp) ? open_kernel(request, result)
+                                            : open_userland(request, result);
 }
 
 std::shared_ptr<Dialer> make_dialer(DialRequest request) {
@@ -131,7 +133,7 @@ std::shared_ptr<Dialer> make_dialer(DialRequest request) {
 }
 
 const char* stack(const TransportOptions& options) {
-  return use_kernel(options.sctp) ? "kernel" : "userland";
+  return use_kernel(options.settings.sctp) ? "kernel" : "userland";
 }
 
 }  // namespace simco::net::sctp

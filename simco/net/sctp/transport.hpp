@@ -12,5 +12,9 @@ void listen(const ListenRequest& request, Listening& result);
 std::shared_ptr<Dialer> make_dialer(DialRequest request);
 /// Returns "kernel" or "userland".
 const char* stack(const TransportOptions& options);
+/// Returns the options of SctpOptions by their names.
+std::span<const TransportOption> options();
+/// Returns what does not go together in what was chosen, or nothing.
+std::optional<std::string> fault_in(const TransportSettings& settings);
 
 }  // namespace simco::net::sctp

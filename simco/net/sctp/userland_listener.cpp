@@ -9,6 +9,7 @@
 
 #include "simco/net/limits.hpp"
 #include "simco/net/sctp/channel.hpp"
+#include "simco/net/sctp/limits.hpp"
 #include "simco/net/sctp/userland.hpp"
 #include "simco/net/sctp/userland_socket.hpp"
 #include "simco/net/system_error.hpp"

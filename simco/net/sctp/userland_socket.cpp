@@ -12,6 +12,7 @@
 
 #include "simco/net/endpoint.hpp"
 #include "simco/net/sctp/channel.hpp"
+#include "simco/net/sctp/limits.hpp"
 #include "simco/net/sctp/stack_options.hpp"
 #include "simco/net/system_error.hpp"
 

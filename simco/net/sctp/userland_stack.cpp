@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "simco/net/error.hpp"
+#include "simco/net/sctp/limits.hpp"
 #include "simco/net/sctp/packet.hpp"
 #include "simco/net/sctp/userland_socket.hpp"
 #include "simco/wire/assert.hpp"

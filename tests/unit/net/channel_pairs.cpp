@@ -83,9 +83,10 @@ std::unique_ptr<ChannelPair> over_tls() {
 
 std::unique_ptr<ChannelPair> over_sctp(const test::SctpStacks& stacks) {
   ListenOptions listen;
-  listen.sctp = test::middlebox_options(stacks.middlebox);
+  listen.settings.sctp = test::middlebox_options(stacks.middlebox);
   return std::make_unique<SocketPair>(
-      listen, TransportOptions{Transport::kSctp, test::agent_options(stacks, listen.sctp), {}});
+      listen,
+      TransportOptions{Transport::kSctp, {test::agent_options(stacks, listen.settings.sctp)}, {}});
 }
 
 ChannelKind sctp_kind(const char* name, SctpStack agent, SctpStack middlebox) {

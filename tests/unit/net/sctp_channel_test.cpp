@@ -37,7 +37,7 @@ class SctpChannelTest : public testing::TestWithParam<test::SctpStacks> {
     ListenOptions options;
     options.transports = {Transport::kSctp};
     options.port = 0;
-    options.sctp = server_;
+    options.settings.sctp = server_;
     listening_ = net::listen(
         loop_.io().get_executor(), options, read_buffer_,
         [this](std::shared_ptr<MessageChannel> channel) { accepted_ = std::move(channel); },
@@ -47,7 +47,7 @@ class SctpChannelTest : public testing::TestWithParam<test::SctpStacks> {
   /// The error of the attempt.
   error_code connect(std::chrono::milliseconds timeout = test::kPatience) {
     std::optional<error_code> result;
-    net::connect(loop_.io().get_executor(), {Transport::kSctp, client_, {}},
+    net::connect(loop_.io().get_executor(), {Transport::kSctp, {client_}, {}},
                  HostPort{"127.0.0.1", port_}, timeout, read_buffer_,
                  [&](const error_code& error, std::shared_ptr<MessageChannel> channel) {
                    connected_ = std::move(channel);

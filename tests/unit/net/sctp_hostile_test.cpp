@@ -8,9 +8,9 @@
 #include "simco/binding/send.hpp"
 #include "simco/net/connector.hpp"
 #include "simco/net/error.hpp"
-#include "simco/net/limits.hpp"
 #include "simco/net/listener.hpp"
 #include "simco/net/sctp/kernel.hpp"
+#include "simco/net/sctp/limits.hpp"
 #include "tests/support/channel_handler.hpp"
 #include "tests/support/figures.hpp"
 #include "tests/support/loop.hpp"
@@ -43,7 +43,7 @@ class SctpHostileTest : public testing::TestWithParam<SctpStack> {
   SctpHostileTest() {
     options_.transports = {Transport::kSctp};
     options_.port = 0;
-    options_.sctp = test::middlebox_options(GetParam());
+    options_.settings.sctp = test::middlebox_options(GetParam());
     listening_ = net::listen(
         loop_.io().get_executor(), options_, read_buffer_,
         [this](std::shared_ptr<MessageChannel> channel) {
@@ -62,7 +62,8 @@ class SctpHostileTest : public testing::TestWithParam<SctpStack> {
   }
 
   std::unique_ptr<SctpPeer> make_peer(std::uint16_t own_port = 40'000, std::uint8_t host = 1) {
-    return std::make_unique<SctpPeer>(loop_.io(), options_.sctp.udp_encaps, port_, own_port, host);
+    return std::make_unique<SctpPeer>(loop_.io(), options_.settings.sctp.udp_encaps, port_,
+                                      own_port, host);
   }
   bool answered(SctpPeer& peer, Chunk chunk) {
     return loop_.run_until([&] { return peer.receive(chunk); });

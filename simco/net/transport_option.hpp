@@ -1,0 +1,38 @@
+// What users can choose about a transport, as values: command lines, configuration files and
+// reports go through them and do not know which transport they belong to.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "simco/net/transport.hpp"
+
+namespace simco::net {
+
+/// One option. Its value is a number, 0 or 1 for a flag, or the position of a choice.
+struct TransportOption {
+  enum class Kind : std::uint8_t { kNumber, kFlag, kChoice };
+
+  Kind kind = Kind::kNumber;
+  const char* name;       ///< as on command lines, without the dashes
+  const char* help;       ///< what `--help` says
+  std::uint32_t min = 0;  ///< of a number
+  std::uint32_t max = 0;  ///< of a number
+  bool or_zero = false;   ///< a number below `min` may be 0
+  std::span<const char* const> choices = {};
+  std::uint32_t (*get)(const TransportSettings& settings);
+  /// `value` must be one of those above.
+  void (*set)(TransportSettings& settings, std::uint32_t value);
+  /// Called if the user gives the option, even with its default value. May be null.
+  void (*on_given)(TransportSettings& settings) = nullptr;
+
+  /// Returns the value as text: a number, "true" or "false", or a choice.
+  std::string text(const TransportSettings& settings) const;
+};
+
+/// Sets the option called `name`, of whichever transport has it. There must be one.
+void set_option(TransportSettings& settings, std::string_view name, std::uint32_t value);
+
+}  // namespace simco::net
