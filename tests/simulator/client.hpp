@@ -1,15 +1,28 @@
-// An agent: connects, asks for whatever comes to its mind, reads slowly at times, and goes.
+// An agent: connects, authenticates, asks for whatever comes to its mind, reads slowly at times,
+// and goes.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
+#include "simco/session/authentication.hpp"
 #include "simco/wire/messages.hpp"
 #include "tests/simulator/observed_channel.hpp"
 #include "tests/support/memory_channel.hpp"
 
 namespace simco::simulator {
+
+/// How an agent proves who it is.
+struct Proof {
+  enum class Kind : std::uint8_t { kCertificate, kSecret, kWrongSecret };
+  Kind kind = Kind::kCertificate;
+  /// SA: the middlebox must prove who it is as well, with the secret of that name.
+  bool mutual = false;
+
+  bool genuine() const { return kind != Kind::kWrongSecret; }
+};
 
 /// One end of a connection to the middlebox, and what is known of the other.
 class Client final : private net::ChannelHandler {
@@ -21,7 +34,10 @@ class Client final : private net::ChannelHandler {
 
   /// A new connection, whose session has that number. Returns the middlebox's end.
   std::shared_ptr<ObservedChannel> connect(std::uint32_t number, test::Scheduler& scheduler,
-                                           const test::MemoryPath& path, std::vector<Sent>& record);
+                                           const test::MemoryPath& path, const Proof& proof,
+                                           std::vector<Sent>& record);
+  /// Asks for a session with `se` and, if the middlebox wants a token, `sa`.
+  void open(TransactionId se, TransactionId sa);
   /// Sends a message; false if it cannot, for the time being or for ever.
   bool send(TransactionId tid, const Body& body);
   /// The path breaks.
@@ -44,16 +60,18 @@ class Client final : private net::ChannelHandler {
   std::uint32_t session = 0;
 
  private:
-  net::Flow on_message(std::span<const std::byte>, net::Delivery) override {
-    return net::Flow::kContinue;
-  }
+  net::Flow on_message(std::span<const std::byte> octets, net::Delivery) override;
   void on_malformed(net::FramingError) override {}
   void on_input_done(bool) override {}
   void on_output_drained() override {}
   void on_closed(const boost::system::error_code&) override { ended_ = true; }
+  void answer(const SaReply& reply);
 
   std::shared_ptr<test::MemoryChannel> own_;
   std::shared_ptr<ObservedChannel> other_;
+  Proof proof_;
+  ChallengeOctets challenge_{};
+  TransactionId sa_;
   bool ended_ = false;
 };
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <stdexcept>
+#include <string>
 
 namespace simco::simulator {
 
@@ -9,5 +10,9 @@ class Fault : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
+
+inline void demand(bool holds, const std::string& otherwise) {
+  if (!holds) throw Fault(otherwise);
+}
 
 }  // namespace simco::simulator

@@ -18,7 +18,9 @@ Life::Life(const middlebox::CoreOptions& options, test::VirtualTime& time, Rando
 middlebox::Journal* Life::make_journal(SimStore* store) {
   if (store == nullptr) return nullptr;
   Monitor& monitor = *this;
-  return &journal_.emplace(*store, clock_, monitor);
+  store->claim();
+  access_.emplace(*store);
+  return &journal_.emplace(*access_, clock_, monitor);
 }
 
 void Life::wake_at(Instant at) {

@@ -15,7 +15,7 @@ namespace simco::simulator {
 
 class Life final : private middlebox::Core::Host, private middlebox::Journal::Monitor {
  public:
-  /// `store` may be nullptr. All must outlive this.
+  /// `store` may be nullptr; it belongs to this life from now on. All must outlive this.
   Life(const middlebox::CoreOptions& options, test::VirtualTime& time, Random& random,
        SimBackend& backend, SimStore* store);
 
@@ -53,6 +53,7 @@ class Life final : private middlebox::Core::Host, private middlebox::Journal::Mo
   test::VirtualTime& time_;
   Random& random_;
   Clock clock_;
+  std::optional<SimStore::Access> access_;
   std::optional<middlebox::Journal> journal_;
   middlebox::Core core_;
   std::string last_line_;

@@ -23,6 +23,9 @@ void add(Tally& sum, const Tally& tally) {
   sum.connections += tally.connections;
   sum.cuts += tally.cuts;
   sum.crashes += tally.crashes;
+  sum.takeovers += tally.takeovers;
+  sum.reloads += tally.reloads;
+  sum.overtaken += tally.overtaken;
 }
 
 /// Runs the seeds from `first` on; returns how many have found a fault.
@@ -53,11 +56,14 @@ unsigned run(std::uint32_t first, std::uint32_t count, bool trace) {
   threads.clear();
   std::printf(
       "simulation: %u seeds from %u: %llu requests, %llu granted, %llu events heard, "
-      "%llu connections, %llu cut, %llu crashes; %u faults\n",
+      "%llu connections, %llu cut, %llu crashes, %llu takeovers, %llu reloads, "
+      "%llu rules overtaken; %u faults\n",
       count, first, static_cast<unsigned long long>(sum.requests),
       static_cast<unsigned long long>(sum.grants), static_cast<unsigned long long>(sum.events),
       static_cast<unsigned long long>(sum.connections), static_cast<unsigned long long>(sum.cuts),
-      static_cast<unsigned long long>(sum.crashes), faults.load());
+      static_cast<unsigned long long>(sum.crashes), static_cast<unsigned long long>(sum.takeovers),
+      static_cast<unsigned long long>(sum.reloads), static_cast<unsigned long long>(sum.overtaken),
+      faults.load());
   return faults;
 }
 

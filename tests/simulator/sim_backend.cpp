@@ -11,14 +11,25 @@ using rule::RuleChange;
 
 std::vector<ChangeResult> SimBackend::begin(std::span<const RuleChange> rules) {
   table_.clear();
-  for (const auto& change : rules) enforce(change);
-  return std::vector(rules.size(), ChangeResult::kDone);
+  refused_at_start_.clear();
+  std::vector<ChangeResult> results;
+  for (const auto& change : rules) {
+    const bool refused = !reliable_ && random_.one_in(100);
+    results.push_back(refused ? ChangeResult::kRefused : ChangeResult::kDone);
+    if (refused) {
+      refused_at_start_.insert(change.rule().pid.value);
+    } else {
+      enforce(change);
+    }
+  }
+  return results;
 }
 
 void SimBackend::apply(std::span<const RuleChange> batch, Client& client) {
   SIMCO_ASSERT(client_ == nullptr && !batch.empty());
   batch_ = batch;
   client_ = &client;
+  if (prompt_) return finish();
   const auto number = ++batches_;
   time_.after(random_.up_to_ms(30), [this, number] {
     if (number == batches_ && client_ != nullptr) finish();

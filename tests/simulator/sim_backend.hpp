@@ -21,8 +21,9 @@ class SimBackend final : public backend::Backend {
     std::string owner;
   };
 
-  /// Both must outlive this.
-  SimBackend(test::VirtualTime& time, Random& random) : time_(time), random_(random) {}
+  /// `prompt`: answers from inside apply(), as nftables does. All must outlive this.
+  SimBackend(test::VirtualTime& time, Random& random, bool prompt)
+      : time_(time), random_(random), prompt_(prompt) {}
 
   std::string_view name() const override { return "simulated"; }
   Capabilities capabilities() const override { return backend::full_packet_filter(); }
@@ -40,6 +41,8 @@ class SimBackend final : public backend::Backend {
   /// It has refused to change or remove the rule.
   bool refused_change(std::uint32_t pid) const { return refused_pids_.contains(pid); }
   bool refused_removal(std::uint32_t pid) const { return refused_removals_.contains(pid); }
+  /// It has refused the rule when it last began.
+  bool refused_at_start(std::uint32_t pid) const { return refused_at_start_.contains(pid); }
 
  private:
   void finish();
@@ -49,6 +52,7 @@ class SimBackend final : public backend::Backend {
 
   test::VirtualTime& time_;
   Random& random_;
+  const bool prompt_;
   std::map<std::uint32_t, Enforced> table_;
   std::span<const rule::RuleChange> batch_;
   Client* client_ = nullptr;
@@ -58,6 +62,7 @@ class SimBackend final : public backend::Backend {
   std::set<std::uint32_t> refused_tids_;
   std::set<std::uint32_t> refused_pids_;
   std::set<std::uint32_t> refused_removals_;
+  std::set<std::uint32_t> refused_at_start_;
 };
 
 }  // namespace simco::simulator

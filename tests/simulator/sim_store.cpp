@@ -4,22 +4,33 @@
 
 namespace simco::simulator {
 
-void SimStore::write(store::Batch batch, Done done) {
-  const auto number = ++begun_;
-  under_way_ = std::move(batch);
-  time_.after(random_.up_to_ms(10), [this, number, done = std::move(done)] {
-    if (!under_way_ || number != begun_) return;  // the middlebox that wrote it is gone
-    const auto written = std::exchange(under_way_, std::nullopt);
-    failing_ = fails();
-    if (failing_) {
-      last_failure_ = time_.now();
-      if (random_.one_in(2)) keep(*written);
-      return done(store::StoreFailure{"simulated failure"});
-    }
-    keep(*written);
-    last_success_ = number;
-    done(std::nullopt);
-  });
+void SimStore::Access::write(store::Batch batch, Done done) {
+  const bool owned = owner_ == store_.owner_;
+  auto writing =
+      std::make_shared<Writing>(Writing{std::move(batch), owned ? ++store_.begun_ : store_.begun_});
+  if (owned) store_.under_way_ = writing;
+  store_.time_.after(store_.random_.up_to_ms(10),
+                     [this, writing, done = std::move(done), alive = std::weak_ptr(alive_)] {
+                       if (alive.expired()) return;  // the middlebox that wrote it is gone
+                       done(store_.finish(*writing, owner_ == store_.owner_));
+                     });
+}
+
+middlebox::Journal::Failure SimStore::finish(Writing& writing, bool owned) {
+  if (!owned) {
+    if (writing.kept.value_or(false)) return std::nullopt;
+    return store::StoreFailure{"another middlebox has opened it", true};
+  }
+  under_way_.reset();
+  failing_ = fails();
+  if (failing_) {
+    last_failure_ = time_.now();
+    if (random_.one_in(2)) keep(writing.batch);
+    return store::StoreFailure{"simulated failure"};
+  }
+  keep(writing.batch);
+  last_success_ = writing.number;
+  return std::nullopt;
 }
 
 bool SimStore::fails() {
@@ -39,15 +50,24 @@ void SimStore::keep(const store::Batch& batch) {
   counters_ = batch.counters;
 }
 
-void SimStore::crash() {
-  const auto lost = std::exchange(under_way_, std::nullopt);
-  if (lost && random_.one_in(2)) keep(*lost);
+void SimStore::claim() {
+  ++owner_;
+  const auto lost = std::exchange(under_way_, nullptr);
+  if (!lost) return;
+  lost->kept = random_.one_in(2);
+  if (*lost->kept) keep(lost->batch);
 }
 
 store::Contents SimStore::contents() const {
   store::Contents result;
   for (const auto& [pid, octets] : entries_) result.entries.push_back({{pid}, octets});
   result.counters = counters_;
+  return result;
+}
+
+std::set<std::uint32_t> SimStore::pids() const {
+  std::set<std::uint32_t> result;
+  for (const auto& [pid, octets] : entries_) result.insert(pid);
   return result;
 }
 

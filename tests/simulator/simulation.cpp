@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "simco/wire/codec.hpp"
 #include "tests/simulator/client.hpp"
 #include "tests/simulator/life.hpp"
+#include "tests/simulator/requests.hpp"
 
 namespace simco::simulator {
 
@@ -15,6 +17,12 @@ namespace {
 constexpr auto kBusyTime = 60s;  ///< agents are active for that long
 constexpr auto kCalmTime = 10s;  ///< longer than any delay, retry and resend
 constexpr std::uint32_t kInFlightMax = 40;
+
+bool grants(const Body& reply) {
+  return std::holds_alternative<PerReply>(reply) || std::holds_alternative<PrrReply>(reply) ||
+         std::holds_alternative<PdrReply>(reply) || std::holds_alternative<PlcReply>(reply) ||
+         std::holds_alternative<PrdReply>(reply);
+}
 
 std::string in_seconds(Instant time) {
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch());
@@ -36,10 +44,11 @@ Simulation::Simulation(std::uint32_t seed, std::function<void(const std::string&
       mode_(mode_of(seed)),
       model_(mode_),
       generator_(random_.engine, model_),
-      backend_(time_, random_),
+      backends_{SimBackend(time_, random_, seed % 5 == 0),
+                SimBackend(time_, random_, seed % 5 == 1)},
       store_(seed / 3 % 4 == 0 ? std::optional<SimStore>()
                                : std::optional<SimStore>(std::in_place, time_, random_)),
-      judge_(model_, time_, backend_, store_ ? &*store_ : nullptr,
+      judge_(model_, time_, store_ ? &*store_ : nullptr,
              [this](const std::string& what) { this->trace(what); }) {
   const char* names[] = {"a", "a", "b", "boss", "viewer", "a", "b", "boss"};
   const auto count = 3 + random_.below(6);
@@ -58,16 +67,18 @@ Tally Simulation::run() {
   try {
     start();
     for (std::size_t i = 0; i < clients_.size(); ++i) schedule(i);
-    schedule_crash();
+    schedule_end();
+    schedule_reload();
     run_until(time_.now() + kBusyTime);
     settle();
     stop();
   } catch (const Fault& fault) {
     throw Fault(in_seconds(time_.now()) + fault.what());
   }
-  tally_.replies = judge_.replies;
-  tally_.grants = judge_.grants;
-  tally_.events = judge_.events;
+  tally_.replies = judge_.replies().replies;
+  tally_.grants = judge_.replies().grants;
+  tally_.overtaken = judge_.replies().overtaken;
+  tally_.events = judge_.events();
   return tally_;
 }
 
@@ -76,9 +87,12 @@ void Simulation::run_until(Instant end) {
 }
 
 void Simulation::judge() {
+  judge_predecessor();
   const auto for_closed = [&](auto tell) {
     for (const auto& client : clients_) {
-      if (client->session != 0 && client->middlebox_is_done()) tell(client->session);
+      if (client->session > last_session_of_predecessor_ && client->middlebox_is_done()) {
+        tell(client->session);
+      }
     }
   };
   for_closed([&](auto session) { judge_.closed(session); });
@@ -92,41 +106,109 @@ void Simulation::start() {
   middlebox::CoreOptions options;
   options.rules_max = test::Model::kRulesMax;
   options.nat = test::Model::nat_options(mode_);
-  options.directory = test::Model::directory();
+  options.directory = test::Model::directory(unknown_);
+  options.secret = test::Model::kMiddleboxSecret;
   options.audit_rate = 0;
-  life_ = std::make_unique<Life>(options, time_, random_, backend_, store_ ? &*store_ : nullptr);
-  judge_.recovered();
+  auto& backend = backends_[box_];
+  life_ = std::make_unique<Life>(options, time_, random_, backend, store_ ? &*store_ : nullptr);
+  judge_.started(backend);
   trace("the middlebox starts with " + std::to_string(model_.rules.size()) + " rules");
   auditor_ = std::make_unique<Client>("boss", true);
-  connect(*auditor_, {});
+  connect(*auditor_, {}, {});
 }
 
 void Simulation::crash() {
-  if (calm_ || !life_) return;
   trace("the middlebox crashes");
   ++tally_.crashes;
-  backend_.crash();
-  if (store_) store_->crash();
+  backends_[box_].crash();
   life_.reset();
   record_.clear();
   for (const auto& client : clients_) client->drop();
   auditor_.reset();
-  judge_.crashed();
+  judge_.gone();
   time_.after(random_.up_to_ms(5000), [this] {
     start();
-    schedule_crash();
+    schedule_end();
   });
 }
 
-void Simulation::schedule_crash() {
+void Simulation::take_over() {
+  trace("another middlebox takes over");
+  ++tally_.takeovers;
+  predecessor_ = std::move(life_);
+  last_session_of_predecessor_ = sessions_;
+  last_tid_of_predecessor_ = tids_;
+  auditor_.reset();
+  // Some agents do not notice either, and go on asking the box that they know.
+  for (const auto& client : clients_) {
+    if (random_.one_in(2)) client->drop();
+  }
+  judge_.gone();
+  box_ = 1 - box_;
+  start();
+  schedule_end();
+  time_.after(random_.up_to_ms(5000), [this] { end_predecessor(); });
+}
+
+void Simulation::end_predecessor() {
+  if (!predecessor_) return;
+  trace("the box that was taken over ends");
+  for (const auto& client : clients_) {
+    if (client->session <= last_session_of_predecessor_) client->drop();
+  }
+  backends_[1 - box_].crash();
+  predecessor_.reset();
+}
+
+void Simulation::judge_predecessor() {
+  std::erase_if(record_, [this](const Sent& sent) {
+    if (sent.session > last_session_of_predecessor_) return false;
+    const auto message = decode(sent.octets);
+    demand(message.has_value(), "it has sent what is not a message");
+    const bool late = message->tid.value > last_tid_of_predecessor_ && grants(message->body);
+    demand(!late, "a box whose rules another one has grants " + text(message->body));
+    return true;
+  });
+}
+
+void Simulation::schedule_end() {
   if (random_.one_in(3)) return;
-  time_.after(1s + random_.up_to_ms(60'000), [this] { crash(); });
+  time_.after(1s + random_.up_to_ms(60'000), [this] {
+    if (calm_ || !life_) return;
+    if (store_ && !predecessor_ && random_.one_in(2)) return take_over();
+    crash();
+  });
+}
+
+void Simulation::schedule_reload() {
+  if (random_.one_in(2)) return;
+  time_.after(1s + random_.up_to_ms(20'000), [this] {
+    if (calm_) return;
+    reload();
+    schedule_reload();
+  });
+}
+
+void Simulation::reload() {
+  ++tally_.reloads;
+  unknown_.clear();
+  for (const char* name : {"a", "b", "viewer"}) {
+    if (random_.one_in(3)) unknown_.insert(name);
+  }
+  trace("the configuration is read again, without " + std::to_string(unknown_.size()) + " agents");
+  // The boxes of a pair have the same configuration.
+  judge_.reconfigured(unknown_);
+  for (auto* life : {life_.get(), predecessor_.get()}) {
+    if (life == nullptr) continue;
+    life->core().apply(test::Model::directory(unknown_), test::Model::kMiddleboxSecret);
+  }
 }
 
 void Simulation::settle() {
   calm_ = true;
   if (!life_) run_until(time_.now() + 6s);  // it starts again
-  backend_.heal();
+  end_predecessor();
+  backends_[box_].heal();
   if (store_) store_->heal();
   for (const auto& client : clients_) client->resume();
   run_until(time_.now() + kCalmTime);
@@ -146,13 +228,20 @@ void Simulation::stop() {
 
 // --- Agents --------------------------------------------------------------------------------------
 
-void Simulation::connect(Client& client, const test::MemoryPath& path) {
+void Simulation::connect(Client& client, const test::MemoryPath& path, const Proof& proof) {
   const auto number = ++sessions_;
-  auto channel = client.connect(number, time_, path, record_);
-  judge_.connected(number, client.who, client.auditor);
+  auto channel = client.connect(number, time_, path, proof, record_);
+  judge_.connected(number, client.who, client.auditor, proof.genuine());
   life_->core().accept(std::move(channel), middlebox::Require::kNone);
-  client.send({++tids_}, SeRequest{{3, 0}, {}});
+  const TransactionId se{++tids_};
+  client.open(se, {++tids_});
   ++tally_.connections;
+}
+
+Proof Simulation::random_proof() {
+  if (random_.one_in(2)) return {};
+  const auto kind = random_.one_in(5) ? Proof::Kind::kWrongSecret : Proof::Kind::kSecret;
+  return {kind, random_.one_in(2)};
 }
 
 test::MemoryPath Simulation::random_path() {
@@ -179,13 +268,18 @@ void Simulation::schedule(std::size_t client) {
 
 void Simulation::act(Client& client) {
   if (!life_ || !judge_.is_open(auditor_->session)) return;
+  if (client.connected() && client.session <= last_session_of_predecessor_) {
+    client.send({++tids_}, generator_.request());
+    return;
+  }
   if (!client.connected()) {
-    if (client.session != 0) judge_.session_over(client.session);
-    return connect(client, random_path());
+    if (client.session > last_session_of_predecessor_) judge_.session_over(client.session);
+    return connect(client, random_path(), random_proof());
   }
   if (random_.one_in(150)) {
     trace(client.who + " is cut off");
     ++tally_.cuts;
+    judge_.cut(client.session);
     return client.cut();
   }
   if (random_.one_in(150)) {
@@ -202,16 +296,35 @@ void Simulation::act(Client& client) {
     client.send({++tids_}, StRequest{});
     return;
   }
+  if (random_.one_in(60)) return flood(client);
   for (auto left = 1 + (random_.one_in(3) ? random_.below(8) : 0); left > 0; --left) ask(client);
 }
 
 void Simulation::ask(Client& client) {
-  if (judge_.in_flight(client.session) >= kInFlightMax) return;
-  const Body request = generator_.request();
+  if (judge_.in_flight(client.session) < kInFlightMax) ask(client, generator_.request());
+}
+
+void Simulation::ask(Client& client, const Body& request) {
   const TransactionId tid{++tids_};
   judge_.asked(client.session, tid, request);
   ++tally_.requests;
   client.send(tid, request);
+}
+
+void Simulation::flood(Client& client) {
+  const auto other = std::ranges::find_if(clients_, [&](const auto& candidate) {
+    return candidate->who != client.who && candidate->connected() &&
+           candidate->session > last_session_of_predecessor_ && judge_.is_open(candidate->session);
+  });
+  if (other == clients_.end() || judge_.in_flight(client.session) > 0) return;
+  trace(client.who + " asks for many large rules");
+  for (auto left = 4 + random_.below(8); left > 0; --left) ask(client, generator_.large());
+  // The batch of the first ones must be under way before the disable rule is asked for.
+  const auto pid = (*other)->session;
+  time_.after(random_.up_to_ms(60), [this, &second = **other, pid] {
+    if (calm_ || second.session != pid || !judge_.is_open(pid)) return;
+    ask(second, generator_.against_large());
+  });
 }
 
 }  // namespace simco::simulator

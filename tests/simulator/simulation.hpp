@@ -1,12 +1,14 @@
 // A middlebox and everything around it, in one thread and in virtual time: agents, the network, the
-// kernel, the store, crashes. One seed decides all of it, so a run that has found a fault can be
-// repeated and looked at.
+// kernel, the store, crashes, reloads, and a second box that takes over. One seed decides all of
+// it, so a run that has found a fault can be repeated and looked at.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -29,6 +31,9 @@ struct Tally {
   std::uint64_t connections = 0;
   std::uint64_t cuts = 0;
   std::uint64_t crashes = 0;
+  std::uint64_t takeovers = 0;
+  std::uint64_t reloads = 0;
+  std::uint64_t overtaken = 0;  ///< enable rules, by a disable rule that was asked for later
 };
 
 class Simulation {
@@ -48,16 +53,30 @@ class Simulation {
 
   void start();
   void crash();
-  void schedule_crash();
+  /// Another box gets the store and the agents, while this one does not know it yet.
+  void take_over();
+  /// The box that has lost its rules notices at last.
+  void end_predecessor();
+  /// Some agents disappear from the configuration, others come back.
+  void reload();
+  void schedule_end();
+  void schedule_reload();
+  /// Takes out what the box that has lost its rules still sends: it may grant nothing more.
+  void judge_predecessor();
   /// Waits until all is answered, and compares the tables.
   void settle();
   void stop();
 
-  void connect(Client& client, const test::MemoryPath& path);
+  void connect(Client& client, const test::MemoryPath& path, const Proof& proof);
   test::MemoryPath random_path();
+  Proof random_proof();
   void schedule(std::size_t client);
   void act(Client& client);
   void ask(Client& client);
+  void ask(Client& client, const Body& request);
+  /// So many large rules at once that they do not fit into a batch, and a disable rule of another
+  /// agent behind them.
+  void flood(Client& client);
 
   Random random_;
   std::function<void(const std::string&)> trace_;
@@ -66,10 +85,17 @@ class Simulation {
   test::Model model_;
   test::RequestGenerator generator_;
   std::vector<Sent> record_;  ///< what the middlebox has sent and nobody has judged
-  SimBackend backend_;
+  /// Of the two boxes; `box_` is the one that has the rules.
+  std::array<SimBackend, 2> backends_;
+  std::size_t box_ = 0;
   std::optional<SimStore> store_;
   Judge judge_;
-  std::unique_ptr<Life> life_;  ///< nullptr between a crash and the next start
+  std::set<std::string> unknown_;  ///< agents that the configuration does not have
+  std::unique_ptr<Life> life_;     ///< nullptr between a crash and the next start
+  // The other box, until it notices that its rules belong to this one
+  std::unique_ptr<Life> predecessor_;
+  std::uint32_t last_session_of_predecessor_ = 0;
+  std::uint32_t last_tid_of_predecessor_ = 0;  ///< asked for when it still had the rules
   std::unique_ptr<Client> auditor_;
   std::vector<std::unique_ptr<Client>> clients_;
   bool calm_ = false;  ///< agents ask for nothing, and nothing fails

@@ -73,7 +73,9 @@ class Model {
   explicit Model(Mode mode) : mode_(mode) {}
 
   /// How the middlebox is to be configured: the agents a, b, boss and viewer, and the pools.
-  static policy::AgentDirectory directory();
+  static policy::AgentDirectory directory(const std::set<std::string>& without = {});
+  static std::string secret_of(const std::string& who) { return "the secret of " + who; }
+  static constexpr const char* kMiddleboxSecret = "the middlebox's secret";
   static policy::NatTable::Options nat_options(Mode mode);
 
   std::map<std::uint32_t, ModelRule> rules;

@@ -23,6 +23,31 @@ Body RequestGenerator::request() {
   }
 }
 
+// A firewall has an element for each port; a NAT has few ports, but an unusual prefix costs it
+// more.
+Body RequestGenerator::large() {
+  PerRequest request;
+  request.parameters.direction = Direction::kInbound;
+  request.internal = ipv4(Location::kInternal, {10, 0, 0, static_cast<int>(below(4))}, 0, 1);
+  request.external = ipv4(Location::kExternal, {192, 0, 0, 0}, 0, 1);
+  const bool ports = !model_.translates();
+  request.internal.port = request.external.port =
+      static_cast<std::uint16_t>(10'000 + 1000 * below(20));
+  if (ports) request.internal.port_range = request.external.port_range = 1000;
+  if (!ports && !model_.is_twice_nat()) request.external.prefix_length = 27;
+  request.lifetime = {1 + below(80)};
+  return request;
+}
+
+Body RequestGenerator::against_large() {
+  PdrRequest request;
+  request.internal = ipv4(Location::kInternal, {10, 0, 0, static_cast<int>(below(4))}, 0, 1);
+  request.external = ipv4(Location::kExternal, {192, 0, 0, 0}, 0, 1);
+  request.external.prefix_length = 24;
+  request.lifetime = {1 + below(20)};
+  return request;
+}
+
 // --- Attributes ----------------------------------------------------------------------------------
 
 AddressTuple RequestGenerator::tuple(Location location, std::uint8_t protocol) {

@@ -16,6 +16,10 @@ class RequestGenerator {
   RequestGenerator(std::mt19937& random, const Model& model) : random_(random), model_(model) {}
 
   Body request();
+  /// A PER that costs the backend as much as many others.
+  Body large();
+  /// A PDR that blocks what some of those let pass.
+  Body against_large();
 
  private:
   std::uint32_t below(std::uint32_t n) { return static_cast<std::uint32_t>(random_() % n); }
