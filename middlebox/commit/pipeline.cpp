@@ -138,6 +138,7 @@ void CommitPipeline::wake_rule(PolicyRuleId pid, Instant now) {
 }
 
 void CommitPipeline::wake(Requester& requester, Instant now) {
+  SIMCO_ASSERT(requester.unsettled_ > 0);
   if (--requester.unsettled_ != 0 || lines_.empty()) return;
   const auto line = lines_.find(&requester);
   if (line != lines_.end() && std::exchange(line->second.for_changes, false)) {
@@ -176,6 +177,7 @@ bool CommitPipeline::advance(Instant now) {
 }
 
 bool CommitPipeline::begin_batch(Instant now) {
+  SIMCO_ASSERT(batch_.size() == 0);
   queue_.take(batch_);
   if (batch_.overtaken) refuse_overridden(now);
   if (batch_.size() == 0) return false;
@@ -218,6 +220,7 @@ void CommitPipeline::on_journaled(const Journal::Failure& failure) {
 }
 
 void CommitPipeline::enforce() {
+  SIMCO_ASSERT(stage_ == Stage::kJournal);
   stage_ = Stage::kEnforce;
   if (!journal_failure_) return backend_.apply(batch_.changes, *this);
   enforce_removals();
@@ -252,6 +255,7 @@ void CommitPipeline::on_applied(std::span<const ChangeResult> results) {
 
 // The refusal waits until the store has forgotten the change: else a restart could bring it about.
 void CommitPipeline::take_back() {
+  SIMCO_ASSERT(stage_ == Stage::kEnforce && results_.size() == batch_.size());
   stage_ = Stage::kTakeBack;
   const bool refused = std::ranges::any_of(
       results_, [](ChangeResult result) { return result != ChangeResult::kDone; });
@@ -271,12 +275,15 @@ void CommitPipeline::take_back() {
 // --- Settle --------------------------------------------------------------------------------------
 
 void CommitPipeline::settle_batch(Instant now) {
+  SIMCO_ASSERT(stage_ == Stage::kTakeBack);
   times_.batch_ended(batch_);
   for (std::size_t i = 0; i < batch_.size(); ++i) {
     settle(batch_.changes[i], batch_.origins[i], results_[i], now);
   }
   stage_ = Stage::kIdle;
   batch_.clear();
+  // Every change that the engine has planned is settled, once, or waits here.
+  SIMCO_ASSERT(engine_.changes_under_way() == queue_.size());
   if (!searchers_.empty()) expire(now);
 }
 

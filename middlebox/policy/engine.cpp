@@ -186,15 +186,22 @@ RuleSlot PolicyEngine::place_rule(PolicyRuleId pid, std::uint64_t position, Agen
   rule.owner = owner;
   rule.creating_tid = creating_tid;
   rule.kind = kind;
-  rule.under_way = true;
+  begin_change(slot);
   rule.pending = true;
   agents_.hold(owner);
   ++agents_[owner].rule_count;
   return slot;
 }
 
+void PolicyEngine::begin_change(RuleSlot slot) {
+  SIMCO_ASSERT(!rules_[slot].under_way);
+  rules_[slot].under_way = true;
+  ++changes_under_way_;
+}
+
 void PolicyEngine::destroy_rule(RuleSlot slot) {
   const Rule& rule = rules_[slot];
+  if (rule.under_way) --changes_under_way_;  // its plan has failed
   if (rule.kind != RuleKind::kDisable) {
     if (const auto owner = groups_.leave(rule.group)) agents_.release(*owner);
   }
@@ -280,7 +287,7 @@ bool PolicyEngine::plan_expiry(Instant now, Plan& plan) {
   const RuleSlot slot = expiry_.due(now);
   if (slot == kNoSlot) return false;
   expiry_.remove(slot);
-  rules_[slot].under_way = true;
+  begin_change(slot);
   plan_removal(slot);
   plan = {};
   plan.verdict = plan_change(slot, RuleChange::Kind::kRemove, {}, now, plan);
@@ -340,7 +347,7 @@ Verdict PolicyEngine::change_lifetime(const RequestContext& context, const PlcRe
   if (expires_at > rule.expires_at && !agents_[context.agent].policy->may_extend && !ends) {
     return policy::refuse(plan, kLifetimeNotExtendable);
   }
-  rule.under_way = true;
+  begin_change(slot);
   if (ends) plan_removal(slot);
   // While its end is being decided it must not end a second time.
   expiry_.remove(slot);

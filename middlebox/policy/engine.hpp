@@ -156,6 +156,8 @@ class PolicyEngine {
   DisableStep end_disabled(PolicyRuleId pid, std::uint32_t looks, Instant now);
   /// Returns when the lifetime of the rule ends; it must exist.
   Instant expires_at(PolicyRuleId pid) const { return rules_[rules_.find(pid)].expires_at; }
+  /// Returns the number of changes that are planned and not settled.
+  std::size_t changes_under_way() const { return changes_under_way_; }
   /// True if the rule exists and has a change under way.
   bool under_way(PolicyRuleId pid) const {
     const RuleSlot slot = rules_.find(pid);
@@ -296,6 +298,8 @@ class PolicyEngine {
   Verdict plan_addition(RuleSlot slot, Lifetime lifetime, Instant now, Plan& plan) const;
   /// Returns the cost of a change of the rule for the backend.
   std::uint32_t weight(RuleSlot slot) const;
+  /// The rule has a change under way, until settle().
+  void begin_change(RuleSlot slot);
   /// Copies the rule into an empty record.
   void describe(RuleSlot slot, rule::RuleRecord& record) const;
   /// Removes a rule that is only in the table and in no list.
@@ -311,6 +315,8 @@ class PolicyEngine {
   std::string about_rule(NegativeReplyCode code, PolicyRuleId pid) const;
 
   // engine_settle.cpp
+  /// Asserts that what is counted in several places agrees.
+  void check_counts() const;
   void commit(RuleSlot slot, const rule::RuleChange& change, Instant now, Outcome& outcome);
   void commit_addition(RuleSlot slot, const rule::RuleChange& change, Outcome& outcome);
   void commit_replacement(RuleSlot slot, const rule::RuleChange& change, Outcome& outcome);
@@ -355,6 +361,7 @@ class PolicyEngine {
   std::unordered_map<RuleSlot, AddressTuple> enabling_;
   std::vector<RuleSlot> overlapping_;  ///< scratch
   std::uint64_t elements_ = 0;         ///< of all rules
+  std::size_t changes_under_way_ = 0;  ///< planned and not settled
   IdSequence<> pids_;
   ExpiryQueue expiry_{rules_};
 };

@@ -124,7 +124,7 @@ Verdict PolicyEngine::enable_reserved(const RequestContext& context, const PeaRe
   rule.internal = request.internal;
   rule.external = request.external;
   rule.parameters = request.parameters;
-  rule.under_way = true;
+  begin_change(slot);
   if (nat_.translates()) nat_.plan_adoption(slot, rule);
   expiry_.remove(slot);
   return plan_change(slot, rule::RuleChange::Kind::kReplace, lifetime,

@@ -35,6 +35,7 @@ Outcome PolicyEngine::settle(RuleSlot slot, const RuleChange& change, ChangeResu
   Rule& rule = rules_[slot];
   SIMCO_ASSERT(rule.under_way && rule.pid == change.rule().pid);
   rule.under_way = false;
+  --changes_under_way_;
   Outcome outcome;
   if (result == ChangeResult::kDone) {
     commit(slot, change, now, outcome);
@@ -42,7 +43,21 @@ Outcome PolicyEngine::settle(RuleSlot slot, const RuleChange& change, ChangeResu
     outcome.reply = NegativeReply{refusal_for(result), {}};
     roll_back(slot, change, now, outcome);
   }
+  check_counts();
   return outcome;
+}
+
+void PolicyEngine::check_counts() const {
+  // Each rule waits for its end, for the outcome of its one change, or, if it is a disable rule, for
+  // the end of its search.
+  SIMCO_ASSERT(rules_.size() == expiry_.size() + changes_under_way_ + searches_);
+  // Each rule but disable rules has what the NAT gave it, and no other has.
+  SIMCO_ASSERT(!nat_.translates() || rules_.size() == nat_.holders() + disable_rules_.size());
+  SIMCO_ASSERT(rules_.size() >= enable_rules_.size() + disable_rules_.size());
+  SIMCO_ASSERT(disable_rules_.size() >= pending_disable_rules_);
+  // A PDR waits for its search, or for rules that are being ended, each of them for one PDR.
+  SIMCO_ASSERT(disabling_.empty() == (ended_by_.empty() && searches_ == 0));
+  SIMCO_ASSERT(rules_.size() != 0 || (elements_ == 0 && groups_.size() == 0));
 }
 
 // --- It has been carried out -------------------------------------------------------------------

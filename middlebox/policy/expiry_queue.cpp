@@ -20,11 +20,13 @@ void ExpiryQueue::add(RuleSlot slot) {
   const Tick tick = tick_of(rules_[slot].expires_at);
   if (latest_ == ticks_.end() || latest_->first != tick) latest_ = ticks_.try_emplace(tick).first;
   append<&Rule::by_expiry>(rules_, latest_->second, slot);
+  ++size_;
 }
 
 void ExpiryQueue::remove(RuleSlot slot) {
   const auto list = ticks_.find(tick_of(rules_[slot].expires_at));
-  SIMCO_ASSERT(list != ticks_.end());
+  SIMCO_ASSERT(list != ticks_.end() && size_ > 0);
+  --size_;
   unlink<&Rule::by_expiry>(rules_, list->second, slot);
   if (!list->second.empty()) return;
   if (latest_ == list) latest_ = ticks_.end();

@@ -15,6 +15,7 @@ class ExpiryQueue {
  public:
   explicit ExpiryQueue(RuleTable& rules) : rules_(rules), latest_(ticks_.end()) {}
 
+  std::size_t size() const { return size_; }
   /// Adds the rule, by its expires_at; it must not be in the queue.
   void add(RuleSlot slot);
   /// Removes the rule; its expires_at must be that of add().
@@ -34,6 +35,7 @@ class ExpiryQueue {
   RuleTable& rules_;
   Ticks ticks_;
   Ticks::iterator latest_;  ///< the list used last, or end()
+  std::size_t size_ = 0;
 };
 
 }  // namespace simco::policy

@@ -228,33 +228,34 @@ std::optional<NegativeReplyCode> NatTable::take(RuleSlot slot, const Reservation
   AddressPool& pool = outside_.pools.of(wanted.version);
   const auto outside = pool.take(request);
   if (!outside) return outside.error();
-  at(slot) = {*outside, {}};
-  if (mode_ != Mode::kTwiceNat) return std::nullopt;
-  const auto inside = inside_.pools.of(wanted.version).take(request);
-  if (inside) {
-    at(slot).inside = *inside;
-    return std::nullopt;
+  Bindings bindings{*outside, {}};
+  if (mode_ == Mode::kTwiceNat) {
+    const auto inside = inside_.pools.of(wanted.version).take(request);
+    if (!inside) {
+      pool.give_back(*outside, wanted.protocol, {});
+      return inside.error();
+    }
+    bindings.inside = *inside;
   }
-  pool.give_back(*outside, wanted.protocol, {});
-  at(slot) = {};
-  return inside.error();
+  hold(slot, bindings);
+  return std::nullopt;
 }
 
 std::optional<NegativeReplyCode> NatTable::take(RuleSlot slot, const Rule& rule) {
-  Bindings& bindings = at(slot);
   const Need outside = outside_need(rule);
   const auto taken = bind(outside_, outside);
   if (!taken) return taken.error();
-  bindings = {*taken, {}};
-  if (mode_ != Mode::kTwiceNat) return std::nullopt;
-  const auto taken_inside = bind(inside_, inside_need(rule));
-  if (taken_inside) {
+  Bindings bindings{*taken, {}};
+  if (mode_ == Mode::kTwiceNat) {
+    const auto taken_inside = bind(inside_, inside_need(rule));
+    if (!taken_inside) {
+      unbind(outside_, outside, *taken);
+      return taken_inside.error();
+    }
     bindings.inside = *taken_inside;
-    return std::nullopt;
   }
-  unbind(outside_, outside, *taken);
-  bindings = {};
-  return taken_inside.error();
+  hold(slot, bindings);
+  return std::nullopt;
 }
 
 bool NatTable::reclaim(RuleSlot slot, const Rule& rule, const std::optional<AddressTuple>& outside,
@@ -267,7 +268,7 @@ bool NatTable::reclaim(RuleSlot slot, const Rule& rule, const std::optional<Addr
     give_back_side(outside_, rule, need, bindings.outside);
     return false;
   }
-  at(slot) = bindings;
+  hold(slot, bindings);
   return true;
 }
 
@@ -277,7 +278,14 @@ void NatTable::give_back_side(Side& side, const Rule& rule, const Need& need,
   side.pools.of(rule.internal.ip_version).give_back(binding, rule.internal.protocol, {});
 }
 
+void NatTable::hold(RuleSlot slot, const Bindings& bindings) {
+  at(slot) = bindings;
+  ++holders_;
+}
+
 void NatTable::give_back(RuleSlot slot, const Rule& rule) {
+  SIMCO_ASSERT(holders_ > 0);
+  --holders_;
   for_each_side(slot, rule, [&](Side& side, const Need& need, const Binding& binding) {
     give_back_side(side, rule, need, binding);
   });

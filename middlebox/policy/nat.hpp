@@ -83,6 +83,9 @@ class NatTable {
   /// Releases the binding of the rule in `slot`, unless other rules share it.
   void give_back(RuleSlot slot, const Rule& rule);
 
+  /// Returns the number of rules that have a binding.
+  std::size_t holders() const { return holders_; }
+
   /// Returns the outside tuple of the rule, A2. Only on a NAT.
   AddressTuple outside(RuleSlot slot, const Rule& rule) const;
   /// Returns the inside tuple of the rule, A1. Only on a twice NAT.
@@ -150,6 +153,7 @@ class NatTable {
   /// Calls act(side, need, binding) for each side that translates.
   template <class Act>
   void for_each_side(RuleSlot slot, const Rule& rule, Act act);
+  void hold(RuleSlot slot, const Bindings& bindings);
   Bindings& at(RuleSlot slot);
   const Bindings& at(RuleSlot slot) const { return bindings_[slot.value]; }
 
@@ -157,6 +161,7 @@ class NatTable {
   Side outside_;
   Side inside_;
   std::deque<Bindings> bindings_;  ///< by slot; never copied when it grows
+  std::size_t holders_ = 0;
 };
 
 }  // namespace simco::policy
