@@ -1,3 +1,5 @@
+// Follows a change through its stages: plan and queue, journal and enforce a batch, settle.
+// advance() goes from stage to stage as the answers of journal and backend come.
 #include "middlebox/commit/pipeline.hpp"
 
 #include <algorithm>

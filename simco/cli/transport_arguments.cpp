@@ -1,3 +1,4 @@
+// Declares the options that the rows of the table of transports have, and those of TLS.
 #include "simco/cli/transport_arguments.hpp"
 
 #include <CLI/CLI.hpp>

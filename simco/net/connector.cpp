@@ -1,3 +1,4 @@
+// Resolves the hosts, then has the transport's Dialer try their addresses one after the other.
 #include "simco/net/connector.hpp"
 
 #include <boost/asio/ip/tcp.hpp>

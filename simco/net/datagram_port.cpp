@@ -1,3 +1,6 @@
+// Reads with recvmmsg and writes with sendmmsg. Control messages say at which local address a
+// datagram arrived, and from which one to send; the error queue says which peers cannot be
+// reached.
 #include "simco/net/datagram_port.hpp"
 
 #include <linux/errqueue.h>

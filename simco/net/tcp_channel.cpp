@@ -1,3 +1,5 @@
+// Reads and writes the socket, or TLS over it, when it is ready; input that arrives while the user
+// has paused it waits in the splitter. The end is a half-close that waits for the peer's.
 #include "simco/net/tcp_channel.hpp"
 
 #include <netinet/in.h>

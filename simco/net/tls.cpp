@@ -1,3 +1,5 @@
+// OpenSSL over a non-blocking socket: contexts from PEM files, and streams that answer as a socket
+// would. Reasons of failures become messages of one line.
 #include "simco/net/tls.hpp"
 
 #include <arpa/inet.h>

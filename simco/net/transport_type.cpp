@@ -1,3 +1,4 @@
+// The table, and look-ups in it.
 #include "simco/net/transport_type.hpp"
 
 #include <algorithm>

@@ -1,6 +1,7 @@
-// What CONTRIBUTING.md promises of every file: bounds in limits.hpp, clocks read where they may be,
-// nothing declared that is not used, no mention of files that are not there. Each rule is tried on
-// bad examples first, because a rule that finds nothing may just be blind.
+// What CONTRIBUTING.md promises of every file: bounds in limits.hpp, an opening that says what the
+// file does, clocks read where they may be, nothing declared that is not used, no mention of files
+// that are not there. Each rule is tried on bad examples first, because a rule that finds nothing
+// may just be blind.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -53,6 +54,30 @@ TEST(TreePromises, BoundsAreInLimits) {
   EXPECT_EQ(bounds_outside_limits({bad}).size(), 1U);
   EXPECT_EQ(bounds_outside_limits({good, format}), Findings());
   EXPECT_EQ(bounds_outside_limits(sources()), Findings());
+}
+
+// --- Openings ------------------------------------------------------------------------------------
+
+/// Returns the longer files of the product that do not open with what they do, and all headers that
+/// do not.
+Findings without_opening(const std::vector<Source>& tree) {
+  constexpr std::size_t kShort = 100;
+  Findings result;
+  for (const auto& source : tree) {
+    const bool header = source.path.ends_with(".hpp");
+    if (!is_product(source) || (!header && source.lines.size() <= kShort)) continue;
+    if (source.lines.empty() || !source.lines[0].starts_with("// ")) result.push_back(source.path);
+  }
+  return result;
+}
+
+TEST(TreePromises, FilesOpenWithWhatTheyDo) {
+  const std::vector<std::string> long_one(101, "int a;");
+  EXPECT_EQ(without_opening({{"simco/a.cpp", long_one}, {"simco/a.hpp", {"#pragma once"}}}).size(),
+            2U);
+  EXPECT_EQ(without_opening({{"simco/a.cpp", {"int a;"}}, {"simco/a.hpp", {"// A header."}}}),
+            Findings());
+  EXPECT_EQ(without_opening(sources()), Findings());
 }
 
 // --- Clocks --------------------------------------------------------------------------------------

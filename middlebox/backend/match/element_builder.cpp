@@ -1,3 +1,5 @@
+// Combines the two ends of a rule into elements: port by port, pair by pair if the ranges allow
+// it, or as one element for any port. A NAT adds the elements that translate.
 #include "middlebox/backend/match/element_builder.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Writes keys and targets as octets, field by field in the order of fields_of().
 #include "middlebox/backend/match/key_layout.hpp"
 
 #include <sys/socket.h>

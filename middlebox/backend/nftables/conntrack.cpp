@@ -1,3 +1,5 @@
+// Deletes the flows of exact rules by name at once. The flows of all others are looked for in a
+// dump of the kernel's table, which a timer starts.
 #include "middlebox/backend/nftables/conntrack.hpp"
 
 #include <ifaddrs.h>

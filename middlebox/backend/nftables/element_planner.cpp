@@ -1,3 +1,5 @@
+// In this order: a batch and its undoing, the choice of a set for each element, changes of the
+// stores, sets that appear and disappear, and the rules from before a restart.
 #include "middlebox/backend/nftables/element_planner.hpp"
 
 #include <algorithm>

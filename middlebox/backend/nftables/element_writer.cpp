@@ -1,3 +1,5 @@
+// Writes elements as netlink attributes. Consecutive elements of one set share a message, unless
+// each change needs messages of its own.
 #include "middlebox/backend/nftables/element_writer.hpp"
 
 #include <endian.h>

@@ -1,3 +1,5 @@
+// Files rules by the masks of their elements. If there are too many masks or keys, or a port range
+// is too large for elements, ranges of ports and masks that compare less stand in.
 #include "middlebox/backend/nftables/ended_rules.hpp"
 
 #include <algorithm>

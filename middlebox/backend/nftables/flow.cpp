@@ -1,3 +1,5 @@
+// Compares flows with rules by their real ends, and by the address and port that stand for the
+// internal end outside.
 #include "middlebox/backend/nftables/flow.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Translates between flows and the messages of ctnetlink, with libnetfilter_conntrack.
 #include "middlebox/backend/nftables/flow_remover.hpp"
 
 #include <arpa/inet.h>

@@ -1,3 +1,5 @@
+// A rule for each mask that translates, in the chains prerouting and postrouting, and rules that
+// drop what is addressed to ports of the pools that have no binding.
 #include "middlebox/backend/nftables/nat_rules.hpp"
 
 #include <netinet/in.h>

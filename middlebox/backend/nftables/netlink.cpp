@@ -1,3 +1,5 @@
+// Messages are appended to a buffer and sent together; the kernel's answers are read until the
+// last message of the request is acknowledged.
 #include "middlebox/backend/nftables/netlink.hpp"
 
 #include <arpa/inet.h>

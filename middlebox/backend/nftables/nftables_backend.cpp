@@ -1,3 +1,5 @@
+// Checks the options, begins and ends, and carries out batches: plan, commit, and plan again if
+// the kernel refuses, needs another set first, or has had a commit of others in between.
 #include "middlebox/backend/nftables/nftables_backend.hpp"
 
 #include <net/if.h>

@@ -1,3 +1,4 @@
+// In this order: watching the table as a whole, its sets, and the elements in them.
 #include "middlebox/backend/nftables/reconciler.hpp"
 
 #include <spdlog/spdlog.h>

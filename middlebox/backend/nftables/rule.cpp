@@ -1,3 +1,4 @@
+// Each function appends the libnftnl expressions of one condition or action.
 #include "middlebox/backend/nftables/rule.hpp"
 
 #include <netinet/in.h>

@@ -1,3 +1,6 @@
+// For each side and IP version: a rule that leads packets to their chain, that chain, and the
+// chain for ICMP errors. In a chain, disable rules come first, then what passes without a rule,
+// then the lookups of enable rules.
 #include "middlebox/backend/nftables/rule_writer.hpp"
 
 #include <netinet/in.h>

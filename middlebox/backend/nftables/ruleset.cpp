@@ -1,3 +1,5 @@
+// Writes messages that create, change and remove the table, its chains and its sets. The rules in
+// the chains are written by write_rules().
 #include "middlebox/backend/nftables/ruleset.hpp"
 
 #include <netinet/in.h>

@@ -1,3 +1,5 @@
+// Tries what the kernel can do, then creates the table in one commit or, if it is large, in
+// several. A commit that others' commits made stale is tried again.
 #include "middlebox/backend/nftables/table.hpp"
 
 #include <spdlog/spdlog.h>

@@ -1,3 +1,5 @@
+// The lock is an abstract Unix socket whose name is made from the table's: the kernel releases it
+// with the process, however that ends. Connecting to it tells who holds it.
 #include "middlebox/backend/nftables/table_lock.hpp"
 
 #include <fmt/format.h>

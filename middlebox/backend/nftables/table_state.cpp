@@ -1,3 +1,4 @@
+// Dumps the table, its chains, rules and sets, and keeps what is needed to compare them with ours.
 #include "middlebox/backend/nftables/table_state.hpp"
 
 #include <arpa/inet.h>

@@ -1,3 +1,5 @@
+// Takes messages from the association, in pieces or whole, and gives it those that are queued. The
+// end is a shutdown, or an abort after kCloseTimeout.
 #include "simco/net/sctp/channel.hpp"
 
 #include <boost/asio/error.hpp>

@@ -1,3 +1,5 @@
+// Finds the state cookie in a packet, appends the MAC to it or takes it off again, and rewrites
+// the packet's lengths and checksum.
 #include "simco/net/sctp/cookie_guard.hpp"
 
 #include <openssl/crypto.h>

@@ -1,3 +1,5 @@
+// Binds, listens and connects with the kernel's sockets, and finds out whether the kernel has
+// SCTP, encapsulates it, and grants the buffers.
 #include "simco/net/sctp/kernel.hpp"
 
 #include <netinet/in.h>

@@ -1,3 +1,4 @@
+// Sets the options of an association, and reads its messages and the notifications between them.
 #include "simco/net/sctp/kernel_socket.hpp"
 
 #include <netinet/in.h>

@@ -1,3 +1,4 @@
+// The table of options, with their ranges and help texts, and the check whether they go together.
 #include "simco/net/sctp/options.hpp"
 
 #include <array>

@@ -1,3 +1,4 @@
+// Chooses the stack, then listens or connects with it, and tells the operator about it.
 #include "simco/net/sctp/transport.hpp"
 
 #include <boost/asio/error.hpp>

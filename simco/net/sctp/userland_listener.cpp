@@ -1,3 +1,4 @@
+// Accepts associations of the userland stack in bounded steps, and begins those of agents.
 #include <netinet/in.h>
 #include <usrsctp.h>
 

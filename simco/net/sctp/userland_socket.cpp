@@ -1,3 +1,5 @@
+// Sets the options of an association, moves its messages, and passes on what usrsctp says about it
+// when the stack gives it its turn.
 #include "simco/net/sctp/userland_socket.hpp"
 
 #include <netinet/in.h>

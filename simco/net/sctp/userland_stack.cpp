@@ -1,3 +1,5 @@
+// In this order: the start of usrsctp, ports and peers, packets in both directions, and the turns
+// in which sockets learn that they are ready.
 #include "simco/net/sctp/userland_stack.hpp"
 
 #include <sys/capability.h>
