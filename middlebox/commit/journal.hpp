@@ -21,7 +21,7 @@ namespace simco::middlebox {
 
 class Metrics;
 
-/// Belongs to one thread. Reads the clocks once per batch.
+/// Belongs to one thread. Reads the clocks when a batch is encoded, begun and stored.
 class Journal {
  public:
   using Failure = std::optional<store::StoreFailure>;

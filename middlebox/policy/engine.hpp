@@ -129,7 +129,7 @@ class PolicyEngine {
   void hold(AgentId agent) { agents_.hold(agent); }
   /// Returns the agent called `name`, if it has a session or rules.
   std::optional<AgentId> find(std::string_view name) const { return agents_.find(name); }
-  /// Returns the name of an agent; valid until the next acquire().
+  /// Returns the name of an agent; valid as long as it has a session or rules.
   std::string_view name(AgentId agent) const { return agents_[agent].name; }
   /// Returns what the agent may do; nullptr if it is no longer configured.
   const AgentPolicy* policy(AgentId agent) const { return agents_[agent].policy; }
