@@ -99,7 +99,12 @@ void CrashJudge::recover_rule(std::uint32_t pid) {
   for (auto& [tid, doubt] : doubtful_requests_) {
     if (explains_it(tid, doubt.first)) request = &doubt.first;
   }
-  demand(request != nullptr, text(pid) + " was changed by a crash");
+  const auto end_of = [](Instant end) {
+    return std::to_string(std::chrono::duration<double>(end.time_since_epoch()).count()) + " s";
+  };
+  demand(request != nullptr, text(pid) + " was changed by a crash" + (enables ? " (enabled)" : "") +
+                                 ": it ended at " + end_of(known.expires_at) + ", and now at " +
+                                 end_of(rule.expires_at));
   facts_.model.carry_out(request->who, request->body, given, happened);
 }
 

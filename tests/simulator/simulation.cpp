@@ -322,7 +322,8 @@ void Simulation::flood(Client& client) {
   // The batch of the first ones must be under way before the disable rule is asked for.
   const auto pid = (*other)->session;
   time_.after(random_.up_to_ms(60), [this, &second = **other, pid] {
-    if (calm_ || second.session != pid || !judge_.is_open(pid)) return;
+    const bool same = second.session == pid && pid > last_session_of_predecessor_;
+    if (calm_ || !same || !judge_.is_open(pid)) return;
     ask(second, generator_.against_large());
   });
 }
