@@ -48,8 +48,8 @@ Outcome PolicyEngine::settle(RuleSlot slot, const RuleChange& change, ChangeResu
 }
 
 void PolicyEngine::check_counts() const {
-  // Each rule waits for its end, for the outcome of its one change, or, if it is a disable rule, for
-  // the end of its search.
+  // Each rule waits for its end, for the outcome of its one change, or, if it is a disable rule,
+  // for the end of its search.
   SIMCO_ASSERT(rules_.size() == expiry_.size() + changes_under_way_ + searches_);
   // Each rule but disable rules has what the NAT gave it, and no other has.
   SIMCO_ASSERT(!nat_.translates() || rules_.size() == nat_.holders() + disable_rules_.size());
