@@ -1,10 +1,12 @@
 // Declares the options of simco-loadgen, and checks their combinations.
 #include "loadgen/options.hpp"
 
-#include <fmt/ranges.h>
+#include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <limits>
+#include <utility>
+#include <vector>
 
 #include "loadgen/limits.hpp"
 #include "simco/cli/transport_arguments.hpp"
@@ -45,18 +47,36 @@ std::optional<std::string> workload_fault(const Settings& settings) {
   }
   const auto& transport = net::type_of(settings.transport.transport);
   if (settings.unordered && (type.no_unordered != nullptr || !transport.unordered)) {
-    std::vector<const char*> able;
-    for (const auto& row : net::transport_types()) {
-      if (row.unordered) able.push_back(row.name);
-    }
     return fmt::format("--unordered requires --workload {} --transport {}: {}",
-                       workloads_without(&WorkloadType::no_unordered), fmt::join(able, " or "),
+                       workloads_without(&WorkloadType::no_unordered),
+                       net::transport_names(" or ", &net::TransportType::unordered),
                        type.no_unordered != nullptr
                            ? type.no_unordered
                            : fmt::format("{} is always ordered", transport.name));
   }
-  for (const auto& workload : settings.workloads) {
-    if (auto fault = workload->fault()) return fault;
+  return settings.workloads[settings.chosen]->fault();
+}
+
+/// Options that a workload has declared, and its position in the table.
+using WorkloadOptions = std::vector<std::pair<std::size_t, const CLI::Option*>>;
+
+WorkloadOptions declare_workloads(CLI::App& app, const Settings& settings) {
+  WorkloadOptions result;
+  for (std::size_t i = 0; i < settings.workloads.size(); ++i) {
+    const auto before = app.get_options().size();
+    settings.workloads[i]->declare(app);
+    const auto all = app.get_options();
+    for (auto at = before; at < all.size(); ++at) result.emplace_back(i, all[at]);
+  }
+  return result;
+}
+
+/// Returns a complaint about an option of a workload that was not chosen, if one is given.
+std::optional<std::string> misplaced(const WorkloadOptions& options, std::size_t chosen) {
+  for (const auto& [workload, option] : options) {
+    if (workload == chosen || option->count() == 0) continue;
+    return fmt::format("{} requires --workload {}", option->get_name(),
+                       workload_types()[workload].name);
   }
   return std::nullopt;
 }
@@ -89,7 +109,7 @@ std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* a
   app.add_option("--workload", workload, workload_summaries())
       ->check(cli::one_of(workload_names()))
       ->capture_default_str();
-  for (const auto& declaring : settings.workloads) declaring->declare(app);
+  const auto of_workloads = declare_workloads(app, settings);
   app.add_option("--rate", run.rate, "Offered load, transactions per second")
       ->check(cli::number(1e-6, kRateMax))
       ->capture_default_str();
@@ -113,7 +133,11 @@ std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* a
   if (const auto fault = transport.fault()) return std::unexpected(wrong(program, *fault));
   settings.transport = transport.options();
   settings.chosen = *find_workload(workload);
-  if (const auto fault = workload_fault(settings)) return std::unexpected(wrong(program, *fault));
+  if (const auto fault = misplaced(of_workloads, settings.chosen)) {
+    return std::unexpected(wrong(program, *fault));
+  }
+  if (const auto fault = workload_fault(settings))
+    return std::unexpected(wrong(program, *fault));
   const auto target = net::parse_host_port(connect, settings.type().port);
   if (!target) return std::unexpected(wrong(program, "--connect: " + target.error()));
   settings.target = *target;

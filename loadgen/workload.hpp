@@ -36,7 +36,7 @@ class Workload {
   /// exist as long as `app`.
   virtual void declare(CLI::App& app);
   /// Checks the options after parsing, and reads the files that they name. Returns an error
-  /// message, or nullopt. Called for every workload, whichever is chosen.
+  /// message, or nullopt. Called for the workload that was chosen; options of others are refused.
   virtual std::optional<std::string> fault();
   /// Adds the options to the `parameters` of the JSON document.
   virtual void write_parameters(nlohmann::ordered_json& parameters) const;

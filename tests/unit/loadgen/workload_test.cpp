@@ -118,8 +118,11 @@ TEST(Workloads, SayWhatTheyCannotDo) {
             "simco-loadgen: --unordered requires --workload echo --transport sctp: tcp is always "
             "ordered");
   EXPECT_EQ(fault({"--unordered", "--workload", "echo", "--transport", "sctp"}), "");
-  // Also if another workload is chosen.
-  EXPECT_NE(fault({"--name", "proxy1", "--workload", "echo"}), "");
+  EXPECT_EQ(fault({"--rules", "3", "--workload", "echo"}),
+            "simco-loadgen: --rules requires --workload per");
+  EXPECT_EQ(fault({"--name", "proxy1", "--workload", "echo"}),
+            "simco-loadgen: --name requires --workload per");
+  EXPECT_NE(fault({"--name", "proxy1"}), "") << "without a secret";
 }
 
 TEST(Workloads, ExplainTheirRefusals) {
