@@ -140,10 +140,8 @@ void declare(CLI::App& app, Raw& raw) {
          "log none")
       ->check(cli::whole_number(0, 0xFFFF'FFFF))
       ->capture_default_str();
-  app.add_option(
-      "--state", raw.settings.state,
-      "Where to store rules so that they survive a restart: a file, or a Redis server as "
-      "redis://[USER[:PASSWORD]@]HOST[:PORT][/DB][?name=NAME&replicas=N]");
+  app.add_option("--state", raw.settings.state,
+                 "Where to store rules so that they survive a restart: " + store::store_forms());
   app.add_option(
          "--state-sync", raw.state_sync,
          "State file: when a rule counts as stored and its reply may be sent: disk (survives a "

@@ -16,7 +16,7 @@ namespace simco::middlebox {
 struct Settings {
   ServerOptions server;
   std::unique_ptr<BackendType> backend;  ///< that enforces the rules
-  std::string state;          ///< where rules are stored: a file, or redis://...; empty: nowhere
+  std::string state;          ///< where rules are stored, see store::make_store(); empty: nowhere
   bool state_on_disk = true;  ///< a state file must be on disk before a reply is sent
   std::string log_level = "info";
   bool check_only = false;    ///< check the options, then exit

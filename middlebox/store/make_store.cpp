@@ -1,7 +1,8 @@
 #include "middlebox/store/make_store.hpp"
 
+#include <algorithm>
 #include <array>
-#include <utility>
+#include <string_view>
 
 #include "middlebox/store/redis_store.hpp"
 #include "middlebox/store/sqlite_store.hpp"
@@ -11,9 +12,10 @@ namespace {
 
 using Made = std::expected<std::unique_ptr<Store>, std::string>;
 
-/// A row of the table of stores: how to recognise what --state names, and how to make it.
+/// A row of the table of stores.
 struct StoreType {
-  bool (*takes)(const std::string& where);  ///< the first row that does is the one
+  std::string_view scheme;  ///< what its values of --state begin with; empty: a path
+  const char* form;         ///< what such a value is, for `--help`
   Made (*make)(const std::string& where, Sync sync);
 };
 
@@ -27,21 +29,28 @@ Made make_sqlite(const std::string& where, Sync sync) {
   return std::make_unique<SqliteStore>(where, sync);
 }
 
-bool is_url(const std::string& where) { return where.contains("://"); }
-bool is_path(const std::string&) { return true; }
-
 constexpr std::array kTypes = {
-    StoreType{is_url, make_redis},
-    StoreType{is_path, make_sqlite},
+    StoreType{"", "a file", make_sqlite},
+    StoreType{"redis://",
+              "a Redis server as redis://[USER[:PASSWORD]@]HOST[:PORT][/DB][?name=NAME&replicas=N]",
+              make_redis},
 };
 
 }  // namespace
 
 Made make_store(const std::string& where, Sync sync) {
-  for (const auto& type : kTypes) {
-    if (type.takes(where)) return type.make(where, sync);
-  }
-  std::unreachable();
+  const auto end = where.find("://");
+  const auto scheme = end == std::string::npos ? "" : where.substr(0, end + 3);
+  const auto* const type = std::ranges::find(kTypes, scheme, &StoreType::scheme);
+  if (type == kTypes.end()) return std::unexpected("expected " + store_forms());
+  return type->make(where, sync);
+}
+
+std::string store_forms() {
+  std::string result;
+  for (const auto& type : kTypes)
+    result += (result.empty() ? "" : ", or ") + std::string(type.form);
+  return result;
 }
 
 std::optional<std::string> file_of(const std::string& where) {

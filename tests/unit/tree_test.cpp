@@ -338,7 +338,7 @@ TEST(Tree, OnlyTheirTablesNameBackendsAndStores) {
     }
     for (const auto& line : source.lines) {
       for (const char* name : {"null_backend", "nftables_backend", "== \"nftables\"", "== \"null\"",
-                               "sqlite_store", "redis_store", "SqliteStore"}) {
+                               "sqlite_store", "redis_store", "SqliteStore", "redis://"}) {
         EXPECT_EQ(line.find(name), std::string::npos) << source.path << ": " << line;
       }
     }
