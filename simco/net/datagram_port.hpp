@@ -21,7 +21,7 @@ namespace simco::net {
 struct Path {
   boost::asio::ip::address remote;
   std::uint16_t remote_port = 0;   ///< UDP; 0 over IP
-  boost::asio::ip::address local;  ///< unspecified where it does not matter or cannot differ
+  boost::asio::ip::address local;  ///< unspecified if it does not matter or cannot differ
   friend bool operator==(const Path&, const Path&) = default;
 };
 
@@ -45,7 +45,7 @@ class DatagramPort final : public std::enable_shared_from_this<DatagramPort> {
  public:
   class User {
    public:
-    /// A whole datagram, without headers of UDP and IP.
+    /// A whole datagram, without the headers of UDP and IP.
     virtual void on_packet(DatagramPort& port, const Path& path,
                            std::span<const std::byte> packet) = 0;
     /// The destination is unreachable (ICMP). Only if ask_for_errors was set.
@@ -62,7 +62,7 @@ class DatagramPort final : public std::enable_shared_from_this<DatagramPort> {
     std::uint16_t udp_port = 0;      ///< 0: any
     std::uint8_t ip_protocol = 0;    ///< over IP, without UDP, as this protocol; 0: over UDP
     bool ask_for_errors = false;     ///< on_unreachable() is wanted
-    bool track_local = false;        ///< tell packets by the local address, too, and answer from it
+    bool track_local = false;        ///< note the local address of packets, and answer from it
   };
 
   /// Opens and binds; throws boost::system::system_error. Make it with std::make_shared.
@@ -71,7 +71,7 @@ class DatagramPort final : public std::enable_shared_from_this<DatagramPort> {
 
   /// Begins to read, and continues as long as the port has an owner.
   void start() { wait_readable(); }
-  /// No further callback.
+  /// Ends all callbacks.
   void stop();
 
   bool over_ip() const { return options_.ip_protocol != 0; }

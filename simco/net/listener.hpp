@@ -24,7 +24,7 @@ class Listener {
  public:
   using OnAccept = std::function<void(std::shared_ptr<MessageChannel>)>;
   using OnError = std::function<void(const boost::system::error_code&)>;
-  /// A connection from an address that did not get through the TLS handshake.
+  /// The TLS handshake of a connection from that address has failed.
   using OnRefused = std::function<void(const std::string&, const boost::system::error_code&)>;
 
   Listener() = default;
@@ -32,13 +32,13 @@ class Listener {
   Listener& operator=(const Listener&) = delete;
   virtual ~Listener() = default;
 
-  /// No further connections and no further callback; those that are there go on.
+  /// Accepts no further connections and makes no further callback; existing connections continue.
   virtual void stop() = 0;
-  /// TLS for connections from now on; those that are there go on as they are.
+  /// Sets TLS for connections accepted from now on; existing ones do not change.
   virtual void set_tls(std::shared_ptr<const TlsContext>) {}
   virtual Transport transport() const = 0;
   virtual std::uint16_t port() const = 0;
-  /// A text `ADDRESS:PORT` for each local address.
+  /// Returns `ADDRESS:PORT` for each local address.
   virtual std::vector<std::string> endpoints() const = 0;
 };
 
@@ -48,8 +48,7 @@ struct ListenOptions {
   std::vector<std::string> addresses{"127.0.0.1"};
   std::uint16_t port = kSimcoPort;  ///< 0: any free one
   TransportSettings settings = {};
-  /// TCP: connections that begin with a TLS handshake get one; others are SIMCO as it is. Null: all
-  /// are.
+  /// TCP: connections that begin with a TLS handshake use TLS, others do not. Null: none do.
   std::shared_ptr<const TlsContext> tls = {};
   std::size_t handshakes_max = kHandshakesMax;  ///< TLS handshakes of a listener at a time
   Listener::OnRefused on_refused = [](const std::string&, const boost::system::error_code&) {};
@@ -57,13 +56,13 @@ struct ListenOptions {
 
 struct Listening {
   std::vector<std::unique_ptr<Listener>> listeners;
-  std::vector<std::string> notes;     ///< what the operator may want to know, a sentence each
-  std::vector<std::string> warnings;  ///< what he should do something about
+  std::vector<std::string> notes;     ///< information for the operator, a sentence each
+  std::vector<std::string> warnings;  ///< what the operator should change
 };
 
-/// Binds and listens. on_error gets the failures of accept(), after which there is a pause of
-/// kAcceptPause; connections then wait in the kernel. Throws std::runtime_error with a sentence
-/// on failure. `read_buffer` is shared by all channels of the loop.
+/// Binds and listens. `on_error` gets the failures of accept(), each of which is followed by a
+/// pause of kAcceptPause, during which connections wait in the kernel. Throws std::runtime_error
+/// with a sentence on failure. `read_buffer` is shared by all channels of the loop.
 Listening listen(const boost::asio::any_io_executor& executor, const ListenOptions& options,
                  ReadBuffer& read_buffer, const Listener::OnAccept& on_accept,
                  const Listener::OnError& on_error);

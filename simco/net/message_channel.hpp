@@ -1,5 +1,5 @@
-// One connection (TCP) or association (SCTP) as what carries messages: octets that a framer tells
-// apart. Everything above sees this interface only.
+// A connection (TCP) or association (SCTP) that carries messages, whose boundaries a Framer finds.
+// Code above sees only this interface.
 //
 // A channel belongs to one event loop; every call and every callback is made on its thread.
 #pragma once
@@ -30,7 +30,7 @@ struct TransportFigure {
 };
 using TransportStatistics = std::vector<TransportFigure>;
 
-/// Stream of a multi-stream transport (SCTP). TCP has only stream 0.
+/// Stream of a transport that has several (SCTP). TCP has only stream 0.
 using StreamId = StrongId<struct StreamIdTag, std::uint16_t>;
 
 /// How a message travels.
@@ -46,23 +46,23 @@ struct Framing {
   std::size_t hold_limit = kUserMessageMax;
 };
 
-/// Whether the taker of a message wants the next one.
+/// Whether the receiver of a message wants the next one.
 enum class Flow : std::uint8_t {
   kContinue,  ///< yes
   kPause,     ///< not before resume_input(); nothing is lost
   kStop,      ///< never again; further input is dropped
 };
 
-/// Receives what a channel has to tell.
+/// Receives messages and the state of a channel.
 class ChannelHandler {
  public:
-  /// A whole message; valid during the call only. Fewer octets than the framer says it has: it was
-  /// longer than the hold limit and has been cut.
+  /// A whole message; valid only during the call. If it has fewer octets than the framer says, it
+  /// was longer than the hold limit and has been cut.
   virtual Flow on_message(std::span<const std::byte> message, Delivery delivery) = 0;
-  /// What came is not a message; no further input will be delivered.
+  /// The peer has broken the framing; no further input will be delivered.
   virtual void on_malformed(FramingError error) = 0;
   /// The messages of one read were delivered: a good moment to act on all of them and to flush().
-  /// `mid_message`: the beginning of a further message is there.
+  /// `mid_message`: part of a further message has arrived.
   virtual void on_input_done(bool mid_message) = 0;
   /// The output queue has emptied after it had to wait for the peer.
   virtual void on_output_drained() = 0;
@@ -80,32 +80,32 @@ class MessageChannel {
   MessageChannel& operator=(const MessageChannel&) = delete;
   virtual ~MessageChannel() = default;
 
-  /// Begins to read. `handler` must live until on_closed() or detach().
+  /// Begins to read. `handler` must exist until on_closed() or detach().
   virtual void start(ChannelHandler& handler, const Framing& framing) = 0;
-  /// No further callback; the connection is reset if it is still there.
+  /// Ends all callbacks, and resets the connection if it is still up.
   virtual void detach() = 0;
 
-  /// Room for a message of `size` octets at the end of the output queue, to be filled before the
-  /// next call. Empty where more than `limit` octets would be queued or the connection is going
-  /// down.
+  /// Returns room for a message of `size` octets at the end of the output queue, which must be
+  /// filled before the next call. Returns an empty span if more than `limit` octets would be
+  /// queued, or if the connection is closing.
   virtual std::span<std::byte> allocate(std::size_t size, Delivery delivery,
                                         std::size_t limit = kOutputQueueMax) = 0;
-  /// Hands what is queued to the transport, as far as it takes it.
+  /// Passes queued output to the transport, as much as it accepts.
   virtual void flush() = 0;
-  /// Octets queued here and not taken by the transport.
+  /// Returns the number of octets that the transport has not accepted yet.
   virtual std::size_t queued() const = 0;
 
   /// Stops or resumes the delivery of messages.
   virtual void pause_input() = 0;
   virtual void resume_input() = 0;
-  /// Another Framing::hold_limit from now on. After start().
+  /// Changes Framing::hold_limit. After start().
   virtual void set_hold_limit(std::size_t octets) = 0;
 
   /// Delivers what is queued, then closes; input is dropped from now on.
   virtual void close() = 0;
 
   virtual Transport transport() const = 0;
-  /// True if the connection has buffers of its own in this process, so that fewer can be kept.
+  /// True if the connection has buffers of its own in this process, so that fewer may be open.
   virtual bool costly() const { return false; }
   /// Streams negotiated for each direction; 1 over TCP.
   virtual std::uint16_t outbound_streams() const = 0;

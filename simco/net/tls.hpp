@@ -1,5 +1,4 @@
-// TLS (RFC 8446, RFC 5246) with certificates on both sides: who the peer is, is what its
-// certificate says.
+// TLS (RFC 8446, RFC 5246) with certificates on both sides, which identify the peers.
 #pragma once
 
 #include <sys/types.h>
@@ -23,22 +22,22 @@ inline constexpr std::uint8_t kTlsFirstOctet = 0x16;
 
 /// Files in PEM format.
 struct TlsFiles {
-  std::string certificate;  ///< ours, and those between it and the authority's
-  std::string key;          ///< private key of ours
-  std::string authority;    ///< certificates of those who may have signed the peer's
+  std::string certificate;  ///< ours, and the intermediate ones
+  std::string key;          ///< our private key
+  std::string authority;    ///< certificates of the authorities that may have signed the peer's
   bool empty() const { return certificate.empty() && key.empty() && authority.empty(); }
 };
 
 enum class TlsSide : std::uint8_t { kMiddlebox, kAgent };
 
-/// What connections have in common: keys, authorities, settings. Immutable; connections that were
-/// made with one keep it for as long as they need it. TLS 1.2 and 1.3 (RFC 8996), cipher suites
+/// Keys, authorities and settings that connections share. Immutable; each connection keeps the one
+/// that it was made with. TLS 1.2 and 1.3 (RFC 8996), cipher suites
 /// with forward secrecy and authenticated encryption, no resumption: each connection presents its
 /// certificate.
 class TlsContext {
  public:
-  /// Reads the files, or answers with a sentence that names the one at fault. For a middlebox all
-  /// three have to be there; an agent without certificate and key reaches no middlebox of ours.
+  /// Reads the files. Returns a sentence that names the file at fault if that fails. A middlebox
+  /// needs all three; without certificate and key, no middlebox of ours accepts an agent.
   static std::expected<std::shared_ptr<const TlsContext>, std::string> load(TlsSide side,
                                                                             const TlsFiles& files);
   TlsSide side() const { return side_; }
@@ -55,28 +54,28 @@ class TlsContext {
 };
 
 /// TLS over a connected, non-blocking socket that the caller owns and that outlives it. Behaves
-/// like the socket: receive() and send() answer a count, 0 for the end of the input, or -1 with
+/// like the socket: receive() and send() return a count, 0 for the end of the input, or -1 with
 /// errno EAGAIN if they must wait, or EPROTO if error() has the cause.
 class TlsStream {
  public:
-  /// `name`: whom an agent expects at the other end, a host name or an address.
+  /// `name`: the host name or address that an agent expects in the peer's certificate.
   TlsStream(std::shared_ptr<const TlsContext> context, int socket, const std::string& name = {});
   TlsStream(const TlsStream&) = delete;
   TlsStream& operator=(const TlsStream&) = delete;
   ~TlsStream();
 
-  /// Goes on with the handshake. True: it is done. False: wait for the socket (wants_write() tells
-  /// for what), or for nothing more where error() is set.
+  /// Continues the handshake. Returns true when it is complete, false if the socket must become
+  /// ready first (wants_write() tells for what) or, with error() set, if it has failed.
   bool handshake();
   ssize_t receive(std::span<std::byte> buffer);
   ssize_t send(std::span<const std::byte> octets);
-  /// Tells the peer that nothing more will come, as far as the socket takes that now.
+  /// Announces the end of the output to the peer, if the socket accepts that now.
   void shutdown();
 
   /// The last receive() has filled its buffer: there may be more, and the socket need not become
   /// readable for it.
   bool pending() const { return filled_; }
-  /// What had to wait, waits for the socket to become writable.
+  /// True if the operation that had to wait needs the socket to be writable.
   bool wants_write() const { return wants_write_; }
   const boost::system::error_code& error() const { return error_; }
   /// Names of the peer's certificate: those of its extension subjectAltName (DNS names, URIs), or,
@@ -89,7 +88,7 @@ class TlsStream {
   struct Free {
     void operator()(ssl_st* stream) const;
   };
-  /// The outcome of an operation that did not succeed, as a socket would tell it.
+  /// Returns the outcome of an operation that did not succeed, as a socket would report it.
   ssize_t failed(int result);
 
   std::shared_ptr<const TlsContext> context_;

@@ -20,7 +20,7 @@
 
 namespace simco::backend::nftables {
 
-/// Throws std::system_error if the kernel cannot be talked to.
+/// Throws std::system_error if netlink itself fails.
 class Committer {
  public:
   explicit Committer(const Options& options);
@@ -59,12 +59,12 @@ class Committer {
 
   // --- What commits build on
 
-  /// The table is ours alone as long as this process lives: commits build on any generation.
+  /// No other process can change the table: commits build on any generation.
   void claim() { claimed_ = true; }
   bool claimed() const { return claimed_; }
   /// The table is known as of `generation`.
   void build_on(std::uint32_t generation) { generation_ = claimed_ ? 0 : generation; }
-  /// The next commit is made whatever others do.
+  /// The next commit is made regardless of what others do.
   void build_on_any() { generation_ = 0; }
   /// The generation after our last commit; 0: not known, or claimed.
   std::uint32_t generation() const { return generation_; }

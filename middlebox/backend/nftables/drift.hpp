@@ -1,5 +1,5 @@
-// What a set in the kernel has that it should not have, and what it lacks, after others have
-// changed it. Pure.
+// Finds what a set in the kernel lacks, and what is foreign in it, after others have changed it.
+// Pure.
 #pragma once
 
 #include <absl/container/flat_hash_set.h>

@@ -1,5 +1,5 @@
-// Turns what is to become of elements into messages. This is the path that every request takes:
-// the octets are put down one by one, without a library's objects in between.
+// Turns operations on elements into messages. Every request takes this path, so the octets are
+// written directly, without a library's objects in between.
 #pragma once
 
 #include <chrono>

@@ -31,7 +31,7 @@ inline constexpr int kReceiveBuffer = 8 << 20;
 inline constexpr std::size_t kDatagramOctets = 256 << 10;
 /// Octets of a message that is being made, at most.
 inline constexpr std::size_t kMessageRoom = 96 << 10;
-/// A buffer of messages that has grown beyond this is given back, octets.
+/// Memory of a message buffer that has grown beyond this is released, octets.
 inline constexpr std::size_t kKeepOctets = 16 << 20;
 /// An attribute's length has 16 bits (the kernel's), so a list of elements ends before that.
 inline constexpr std::size_t kListOctets = 60'000;
@@ -47,7 +47,7 @@ inline constexpr std::chrono::seconds kLockPatience{2};
 /// The kernel's timers are late by up to this: two ticks of the slowest clock that it is built
 /// with.
 inline constexpr std::chrono::milliseconds kKernelTick{20};
-/// An element that is made only to be removed with certainty lives that long.
+/// Lifetime of an element that is added only so that its removal cannot fail.
 inline constexpr std::chrono::seconds kPlaceholderLifetime{1};
 /// A set that has been empty so long is taken out of the data path.
 inline constexpr std::chrono::seconds kSetIdle{30};
@@ -67,7 +67,7 @@ inline constexpr std::size_t kDumpMessagesPerTurn = 32;
 inline constexpr std::size_t kRemovalsPerBatch = 1024;
 /// Deletions of flows are sent when they have grown to this size, octets.
 inline constexpr std::size_t kRemovalOctets = 16 << 10;
-/// After so many commits that others came before, one is made on whatever there is.
+/// After so many commits that others have made stale, one is made on any generation.
 inline constexpr int kStaleMax = 4;
 /// Attempts to put the table in place while others change the ruleset.
 inline constexpr int kAttemptsMax = 20;

@@ -16,7 +16,7 @@
 
 namespace simco::backend::nftables {
 
-/// Messages of libmnl's making, one after the other.
+/// Netlink messages, one after the other.
 class MessageBuffer {
  public:
   MessageBuffer();
@@ -65,15 +65,15 @@ void for_each_attribute(std::span<const char> octets, Act&& act) {
 std::span<const char> attributes_of(const nlmsghdr* message);
 std::span<const char> attributes_of(const nlattr* attribute);
 
-/// A socket to netfilter, used by one thread. What cannot go on throws std::system_error.
+/// A socket to netfilter, for one thread. Throws std::system_error if the socket itself fails.
 class NetlinkSocket {
  public:
   NetlinkSocket();
 
   int descriptor() const { return mnl_socket_get_fd(socket_.get()); }
 
-  /// Carries out a batch and waits for the kernel's word. `errors`: of the messages at fault; may
-  /// be empty if the kernel does not say which it was.
+  /// Carries out a batch and waits for the kernel's answer. `errors`: of the messages at fault; may
+  /// be empty if the kernel does not say which one it was.
   Outcome commit(const MessageBuffer& batch, std::vector<MessageError>& errors);
 
   using Reader = std::function<void(const nlmsghdr*)>;
@@ -82,7 +82,7 @@ class NetlinkSocket {
   int request(const MessageBuffer& messages, const Reader& reader);
   /// Sends the requests and does not wait.
   void send(const MessageBuffer& messages);
-  /// Forgets what the kernel has said so far.
+  /// Discards the answers received so far.
   void discard();
   /// Reads up to `count` messages of what is there, without waiting. False when the answer to the
   /// request that was sent is complete; `error` is then its errno, or 0.

@@ -1,4 +1,4 @@
-// What is to become of one element of a set.
+// A change of one element of a set.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What to try next when the kernel has not carried out a commit. Pure.
+// Decides what to try next when the kernel has not carried out a commit. Pure.
 #pragma once
 
 #include <cstdint>

@@ -39,11 +39,11 @@ class Rule {
   Rule& within(std::uint32_t reg, std::span<const std::byte> first,
                std::span<const std::byte> last);
 
-  /// The best route to the packet's source does not lead out of where it came in.
+  /// The best route to the packet's source does not lead back out of its input interface.
   Rule& unroutable_source();
 
   Rule& in_set(const std::string& set);
-  /// Puts what the map has for the key in register 0 there.
+  /// Replaces the key in register 0 with what the map has for it.
   Rule& map(const std::string& map);
   /// Translates to the address in register 0 and, unless `port_reg` is 0, the port there.
   Rule& translate(std::uint32_t type, std::uint32_t family, std::uint32_t port_reg);

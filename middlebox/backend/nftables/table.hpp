@@ -1,6 +1,5 @@
-// Our table in the kernel: made at the start or after others have destroyed it, given new sets, and
-// removed at the end. Elements come along when the whole table is made; single ones are not its
-// business.
+// Our table in the kernel: created at the start or after others have destroyed it, extended by
+// sets, and removed at the end. It writes elements only when it creates the whole table.
 #pragma once
 
 #include <span>
@@ -23,20 +22,20 @@ class Table {
   Table(const Table&) = delete;
   Table& operator=(const Table&) = delete;
 
-  /// Finds out what the kernel can do, and claims the table or not. Throws std::system_error if we
-  /// may do nothing.
+  /// Finds out what the kernel supports, and decides whether to claim the table. Throws
+  /// std::system_error if we lack the rights.
   void probe_kernel();
-  /// Puts our table, with all elements, in the place of what the kernel has. Throws
+  /// Replaces what the kernel has with our table and all elements. Throws
   /// std::runtime_error if that is not ours to replace, or others keep changing the ruleset.
   void install();
   /// Removes the table or, from a site's, what is ours. Throws as install() does.
   void remove();
 
-  /// Makes another set, empty, and has packets looked up in it.
+  /// Creates another set, empty, and the rules that look packets up in it.
   Outcome add_set(const Mask& mask);
   /// Removes sets; they must be empty, and are no longer among elements() afterwards.
   Outcome remove_sets(std::span<const Mask> idle);
-  /// Takes the table as it is now for what we made, unless others have come in between.
+  /// Remembers the table as it is now as ours, unless others have changed it in between.
   void remember();
 
   /// What the kernel has under our name, elements aside.
@@ -46,7 +45,7 @@ class Table {
   /// Returns false if others may have changed the table or its elements since our last commit.
   bool untouched();
 
-  /// Lets go those who have asked whose the lock is.
+  /// Releases those that have asked who holds the lock.
   void drain_lock() { lock_.drain(); }
 
  private:

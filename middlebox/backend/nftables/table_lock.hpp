@@ -1,4 +1,4 @@
-// One middlebox to a table: two would take each other for intruders.
+// Ensures that one middlebox at a time manages a table: two would undo each other's changes.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@ namespace simco::backend::nftables {
 /// for different tables, however long their names are.
 std::string lock_name(const std::string& table);
 
-/// Held as long as the process lives, and given back by the kernel when it dies.
+/// Held until the process ends, however that happens.
 class TableLock {
  public:
   TableLock() = default;
@@ -21,8 +21,8 @@ class TableLock {
   /// user can take the lock's name, so what counts is who has it: a process that could not change
   /// the table anyway is ignored, with a warning, and the lock is then not held.
   void take(const std::string& table);
-  /// Lets go those who have asked whose the lock is. To be called now and then: any user can ask,
-  /// and with a full queue the next middlebox would not be told.
+  /// Releases those that have asked who holds the lock. Must be called now and then: any user can
+  /// ask, and if the queue is full the next middlebox is not told.
   void drain();
 
  private:

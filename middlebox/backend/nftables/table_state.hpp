@@ -1,4 +1,4 @@
-// What the kernel has in a table at the moment, elements aside.
+// Reads what the kernel has in a table, except the elements.
 #pragma once
 
 #include <cstdint>

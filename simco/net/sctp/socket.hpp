@@ -15,7 +15,7 @@
 
 namespace simco::net::sctp {
 
-/// What one look at an association brought.
+/// The result of one read from an association.
 struct Input {
   enum class Kind : std::uint8_t {
     kNothing,       ///< nothing at the moment
@@ -49,9 +49,9 @@ class Socket {
 
   virtual boost::asio::any_io_executor get_executor() = 0;
 
-  /// Takes what is next. Pieces of different messages never mix. `buffer` has kUserMessageMax.
+  /// Reads the next piece. Pieces of different messages never mix. `buffer` has kUserMessageMax.
   virtual Input receive(std::span<std::byte> buffer) = 0;
-  /// How a message is handed over.
+  /// How a message is sent.
   struct Sending {
     bool more = false;  ///< others follow at once: it may wait for them to share a packet
     std::uint32_t payload_protocol = 0;
@@ -60,7 +60,7 @@ class Socket {
   /// Sends one message. Returns asio::error::would_block if it does not fit.
   virtual boost::system::error_code send(std::span<const std::byte> message, Delivery delivery,
                                          Sending sending) = 0;
-  /// The messages of this turn are handed over.
+  /// All messages of this turn have been sent.
   virtual void flush() = 0;
 
   /// Calls `ready` once, from the loop, when receive() or send() may bring something. Dropped by
@@ -72,9 +72,9 @@ class Socket {
   /// the options say (kUserlandSctpGuestBuffer).
   virtual void open_window() {}
 
-  /// Begins an orderly end: what was sent is delivered first. receive() tells when it is over.
+  /// Begins an orderly end: queued messages are delivered first. receive() reports when it is over.
   virtual void shutdown() = 0;
-  /// Lets go of an association that has ended.
+  /// Releases an association that has ended.
   virtual void close() = 0;
   /// Ends it at once with an ABORT.
   virtual void abort() = 0;
