@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "middlebox/policy/limits.hpp"
 #include "tests/simulator/requests.hpp"
 
 namespace simco::simulator {
@@ -87,6 +88,12 @@ void CrashJudge::recover_rule(std::uint32_t pid) {
   }
   ModelRule& known = facts_.model.rules.at(pid);
   if (known.kind == rule.kind && known.expires_at == rule.expires_at) return;
+  // Until a removal that the kernel refused is tried again, the rule has another end.
+  if (known.kind == rule.kind && known.expires_at <= facts_.now() && facts_.refused_removal(pid) &&
+      rule.expires_at <= facts_.now() + policy::kExpiryRetry) {
+    known.expires_at = rule.expires_at;
+    return;
+  }
   const auto left = [&](const Request& request) { return granted_to(request.who, request.body); };
   const bool enables = known.kind != rule.kind;
   const auto explains_it = [&](std::uint32_t, const Request& request) {

@@ -2,6 +2,7 @@
 // for.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -43,7 +44,15 @@ class Facts {
   Instant now() const { return time_.now(); }
   /// The backend of the middlebox that has the rules; set_backend() comes first.
   const SimBackend& backend() const { return *backend_; }
-  void set_backend(const SimBackend& backend) { backend_ = &backend; }
+  void set_backend(const SimBackend& backend) {
+    backend_ = &backend;
+    backends_.insert(&backend);
+  }
+  /// Any backend has refused to remove the rule.
+  bool refused_removal(std::uint32_t pid) const {
+    return std::ranges::any_of(backends_,
+                               [&](const auto* one) { return one->refused_removal(pid); });
+  }
 
   test::Model::Verdict decide(const Request& request, Instant at) const;
   /// What the middlebox has chosen for a rule, by what is enforced.
@@ -67,6 +76,7 @@ class Facts {
  private:
   const test::VirtualTime& time_;
   const SimBackend* backend_ = nullptr;
+  std::set<const SimBackend*> backends_;
 };
 
 }  // namespace simco::simulator
