@@ -136,8 +136,7 @@ std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* a
   if (const auto fault = misplaced(of_workloads, settings.chosen)) {
     return std::unexpected(wrong(program, *fault));
   }
-  if (const auto fault = workload_fault(settings))
-    return std::unexpected(wrong(program, *fault));
+  if (const auto fault = workload_fault(settings)) return std::unexpected(wrong(program, *fault));
   const auto target = net::parse_host_port(connect, settings.type().port);
   if (!target) return std::unexpected(wrong(program, "--connect: " + target.error()));
   settings.target = *target;
