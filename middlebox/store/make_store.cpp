@@ -54,7 +54,7 @@ std::string store_forms() {
 }
 
 std::optional<std::string> file_of(const std::string& where) {
-  if (where.empty() || is_url(where)) return std::nullopt;
+  if (where.empty() || where.contains("://")) return std::nullopt;
   return where;
 }
 
