@@ -1,3 +1,4 @@
+// Offers that supersede others, what a delete ends, and which rules are no longer needed.
 #include "agent/ng/call.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Values are arrays and calls are objects; moments are kept as seconds of the calendar.
 #include "agent/ng/call_codec.hpp"
 
 #include <stdexcept>

@@ -1,3 +1,5 @@
+// From an SDP to addresses and ports, and from two of these to rules: pairs of ports, ICE, BUNDLE,
+// RTCP.
 #include "agent/ng/media.hpp"
 
 #include <fmt/format.h>

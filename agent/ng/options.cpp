@@ -1,3 +1,4 @@
+// The options, their checks, and what of them a file may have.
 #include "agent/ng/options.hpp"
 
 #include <fmt/format.h>

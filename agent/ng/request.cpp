@@ -1,3 +1,4 @@
+// Reads the keys, in any order and spelling, and then checks what a command needs.
 #include "agent/ng/request.hpp"
 
 #include <algorithm>

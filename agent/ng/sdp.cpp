@@ -1,3 +1,4 @@
+// One pass over the lines. What is not understood stays text.
 #include "agent/ng/sdp.hpp"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Datagrams in, replies out; the store; the media proxy; and a session with the middlebox that is
+// opened again whenever it is lost.
 #include "agent/ng/server.hpp"
 
 #include <spdlog/spdlog.h>

@@ -1,3 +1,4 @@
+// A table with a row for each call.
 #include "agent/ng/state_store.hpp"
 
 #include <fcntl.h>

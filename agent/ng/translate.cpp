@@ -1,3 +1,4 @@
+// Replaces internal addresses and ports by the outside ones, where an SDP has them.
 #include "agent/ng/translate.hpp"
 
 #include <string_view>

@@ -1,4 +1,4 @@
-"""Runs the demonstration: packets if network namespaces can be had, and load in any case."""
+"""Runs the demonstration: packets if network namespaces can be had, and load in any case; or a call of SIP phones."""
 
 import argparse
 import os
@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 
+from . import call
 from .load import Load
 from .namespace import Failure
 from .packets import PEER, PHONE, Network, Story
@@ -26,6 +27,7 @@ def arguments(words):
     parser.add_argument("--rate", type=float, default=1000, help="load, transactions per second (default 1000)")
     parser.add_argument("--count", type=int, default=8000, help="transactions per transport (default 8000)")
     parser.add_argument("--no-load", action="store_true", help="packets only")
+    parser.add_argument("--sip", action="store_true", help="a call of two SIP phones through Kamailio instead")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("demo-out"),
                         help="folder for results (default demo-out)")
     parser.add_argument("--programs", type=pathlib.Path, default=pathlib.Path("build/release/bin"),
@@ -78,10 +80,30 @@ def show(screen, options, network):
         Load(screen, options.programs, network.router if able else None, options.out).run(options.rate, options.count)
 
 
-def keep(screen, out):
-    """Leaves what was shown as a text, and its first part as a picture that moves."""
-    (out / "demo.txt").write_text(screen.text)
-    (out / "demo.svg").write_text(animated(screen.picture))
+def show_sip(screen, options, network):
+    """A call cannot be shown without its programs. Throws Failure, which says what to install."""
+    if packages := call.missing():
+        raise Failure("a call takes Kamailio and SIPp: sudo apt install " + " ".join(packages))
+    if not isinstance(network, Network):
+        raise Failure(f"a call takes network namespaces (root, or user namespaces): {network}")
+    call.show(screen, options.programs, network)
+
+
+def keep(screen, options):
+    """Leaves what was shown as a text, and the first part of the packets as a picture that moves."""
+    if options.sip:
+        (options.out / "sip.txt").write_text(screen.text)
+        return
+    (options.out / "demo.txt").write_text(screen.text)
+    (options.out / "demo.svg").write_text(animated(screen.picture))
+
+
+def written(options):
+    """Returns the names of what is left in the folder."""
+    if options.sip:
+        return ["sip.txt"]
+    plots = [] if options.no_load else ["response-times.svg", "response-times.png"]
+    return [*plots, "demo.txt", "demo.svg"]
 
 
 def main(words=None):
@@ -92,13 +114,12 @@ def main(words=None):
     options.out.mkdir(parents=True, exist_ok=True)
     screen = Screen(sys.stdout)
     try:
-        show(screen, options, network)
-        written = ["demo.txt", "demo.svg"] if options.no_load else ["response-times.svg", "response-times.png",
-                                                                   "demo.txt", "demo.svg"]
-        screen.say("Written to " + f"{options.out}/: " + ", ".join(written))
-        keep(screen, options.out)
+        (show_sip if options.sip else show)(screen, options, network)
+        screen.say("Written to " + f"{options.out}/: " + ", ".join(written(options)))
+        keep(screen, options)
     except Failure as failure:
-        screen.say()
+        if screen.pieces:
+            screen.say()
         print(f"demo: {failure}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

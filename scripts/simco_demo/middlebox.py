@@ -1,42 +1,18 @@
-"""simco-middlebox as a process, in a network namespace or in this one."""
+"""simco-middlebox as a process."""
 
 import pathlib
-import signal
-import subprocess
-import tempfile
-import time
 
-from .namespace import Failure
+from .process import Process
 
 ROUTER = ["--backend", "nftables", "--internal-if", "int0", "--external-if", "ext0"]
-GUARD = 60.0  # seconds until it counts as hanging
 
 
-class Middlebox:
-    """Ends with this process at the latest, whatever becomes of it. `namespace` may be None; `folder` is where it
-    finds relative paths."""
+class Middlebox(Process):
+    """Listens on free ports. `namespace` and `folder` are as those of a Process."""
 
     def __init__(self, programs, namespace, *options, folder=None):
-        self.log = tempfile.NamedTemporaryFile(mode="w+", suffix=".log")
-        words = ["setpriv", "--pdeathsig", "KILL", str(pathlib.Path(programs).resolve() / "simco-middlebox"), "--port", "0",
-                 *options]
-        self.process = subprocess.Popen(namespace.words(*words) if namespace else words, cwd=folder,
-                                        stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
-
-    def text(self):
-        """Returns the log."""
-        return pathlib.Path(self.log.name).read_text(errors="replace")
-
-    def expect_running(self):
-        """Throws Failure if it has ended."""
-        if self.process.poll() is not None:
-            lines = self.text().splitlines() or [f"exit status {self.process.returncode}"]
-            raise Failure(f"the middlebox does not run: {lines[-1]}")
-
-    def has_logged(self, text):
-        """Returns whether it has, so far. Throws Failure if it has ended."""
-        self.expect_running()
-        return text in self.text()
+        super().__init__(namespace, str(pathlib.Path(programs).resolve() / "simco-middlebox"), "--port", "0", *options,
+                         folder=folder)
 
     def ports(self):
         """Returns {transport: port} of what it listens on so far. Throws Failure if it has ended."""
@@ -46,21 +22,6 @@ class Middlebox:
 
     def listening(self, *transports):
         """Waits until it listens, and returns the ports."""
-        end = time.monotonic() + GUARD
-        while not set(transports) <= set(ports := self.ports()):
-            if time.monotonic() > end:
-                raise Failure("the middlebox does not start:\n" + self.text())
-            time.sleep(0.01)
+        self.wait_for(lambda: set(transports) <= set(self.ports()), "does not start")
+        ports = self.ports()
         return [ports[transport] for transport in transports]
-
-    def stop(self, how=signal.SIGTERM):
-        """Ends it, and returns its exit status."""
-        if self.process.poll() is None:
-            self.process.send_signal(how)
-        return self.process.wait(GUARD)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.stop(signal.SIGKILL)

@@ -11,6 +11,8 @@ import unittest
 import xml.etree.ElementTree
 from pathlib import Path
 
+from simco_demo import call
+
 PROGRAMS = os.environ["SIMCO_PROGRAMS"]
 COMMAND = [sys.executable, "-B", "-m", "simco_demo", "--programs", PROGRAMS, "--count", "200", "--rate", "400"]
 PATIENCE = 300  # seconds; only ends a test that hangs
@@ -85,17 +87,39 @@ class DemoTest(unittest.TestCase):
         self.assertRegex(done.stdout, r"No packets are shown: .*: unshare failed: Operation not permitted\n")
         self.check_load(done.stdout)
 
-    def interrupt(self, how):
+    def need_call(self):
+        self.need_namespaces()
+        if packages := call.missing():
+            self.fail("scripts/setup --tests installs " + " ".join(packages))
+
+    def test_a_call_passes_on_a_firewall_and_on_a_nat(self):
+        self.need_call()
+        done = demo("--sip", "--out", str(self.out))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(done.stdout.count("simcoctl: there are no rules"), 2)
+        for label, cells in (("before", ["0 of 75"] * 5), ("during", ["150 of 150"] * 4 + ["0 of 150"]),
+                             ("after", ["0 of 75"] * 5)):
+            rows = re.findall(rf"^{label} the call +(.*)$", done.stdout, re.MULTILINE)
+            self.assertEqual([re.split(r"  +", row) for row in rows], [cells] * 2)
+        self.assertRegex(done.stdout, r"rule 1 reserved: 198\.51\.100\.1:30000/2 for 10\.20\.0\.5:6000/2\n")
+        self.assertEqual((self.out / "sip.txt").read_text(), done.stdout)
+
+    def test_an_interrupted_call_leaves_nothing_behind(self):
+        self.need_call()
+        for how, status in ((signal.SIGTERM, 143), (signal.SIGKILL, -signal.SIGKILL)):
+            self.assertEqual(self.interrupt(how, "--sip", until="DIRECTION"), (status, []))
+
+    def interrupt(self, how, *options, until="blocked  ▁▁"):
         """Sends a signal while packets flow. Returns the exit status, and what runs in the demonstration's networks
         after it."""
-        with subprocess.Popen([*COMMAND, "--out", str(self.out)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                              text=True) as process:
+        with subprocess.Popen([*COMMAND, *options, "--out", str(self.out)], stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, text=True) as process:
             text = ""
-            while "blocked  ▁▁" not in text:
+            while until not in text:
                 text += process.stdout.read(1) or self.fail("it ended: " + text)
             children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
             networks = {os.readlink(f"/proc/{child}/ns/net") for child in children}
-            self.assertEqual(len(networks), 1, "of the middlebox")
+            self.assertEqual(len(networks), 3 if options else 1, "of the programs")
             process.send_signal(how)
             process.stdout.read()
             status = process.wait(PATIENCE)

@@ -6,7 +6,10 @@ import unittest.mock
 import xml.etree.ElementTree
 from pathlib import Path
 
+from simco_demo.call import missing
+from simco_demo.flows import Exchange, Flow
 from simco_demo.load import ccdf
+from simco_demo.main import main
 from simco_demo.namespace import Failure
 from simco_demo.packets import check_one_window
 from simco_demo.picture import animated
@@ -79,6 +82,56 @@ class StreamTest(unittest.TestCase):
         self.assertEqual(shown.text[1], "▇")
         self.assertNotEqual(shown.text[0], "▇")
         self.assertEqual(bars.shown, self.stream.sent)
+
+
+class ExchangeTest(unittest.TestCase):
+    """Packets of several flows, some of which nobody may get."""
+
+    def setUp(self):
+        self.one, self.other, self.nowhere = bound(), bound(), bound()
+        self.there = Flow(self.one, self.other.getsockname(), self.other)
+        self.back = Flow(self.other, self.one.getsockname(), self.one)
+        self.stranger = Flow(self.nowhere, self.nowhere.getsockname(), self.other)
+
+    def tearDown(self):
+        for one in (self.one, self.other, self.nowhere):
+            one.close()
+
+    def test_each_flow_has_its_own_count(self):
+        exchange = Exchange(self.there, self.back, self.stranger)
+        exchange.run(2)
+        exchange.expect_all(self.there, self.back)
+        exchange.expect_none(self.stranger)
+        self.assertEqual([str(flow) for flow in exchange.flows], ["2 of 2", "2 of 2", "0 of 2"])
+
+    def test_what_is_lost_or_arrives_in_vain_fails(self):
+        exchange = Exchange(self.there, self.stranger)
+        exchange.run(1)
+        exchange.expect_all(self.there)
+        with self.assertRaisesRegex(Failure, "1 of 1 packets arrived that no call allows"):
+            exchange.expect_none(self.there)
+        with unittest.mock.patch("simco_demo.flows.PATIENCE", 0):
+            with self.assertRaisesRegex(Failure, "lost during the call: 0 of 1 arrived"):
+                exchange.expect_all(self.stranger)
+
+    def test_packets_of_an_earlier_exchange_do_not_count(self):
+        self.one.sendto(b"x" * 172, self.other.getsockname())
+        exchange = Exchange(self.there)
+        exchange.expect_none(self.there)
+        self.assertEqual(exchange.flows[0].arrived, set())
+
+
+class CallTest(unittest.TestCase):
+    def test_it_says_what_to_install(self):
+        with unittest.mock.patch("pathlib.Path.exists", return_value=False):
+            with unittest.mock.patch("pathlib.Path.glob", return_value=iter([])):
+                self.assertEqual(missing(), ["kamailio", "kamailio-extra-modules", "sip-tester"])
+                shown = io.StringIO()
+                with unittest.mock.patch("sys.stderr", shown), tempfile.TemporaryDirectory() as folder:
+                    with unittest.mock.patch("simco_demo.main.network_of", return_value="none"):
+                        self.assertEqual(main(["--sip", "--out", folder]), 1)
+        self.assertEqual(shown.getvalue(), "demo: a call takes Kamailio and SIPp: sudo apt install kamailio "
+                         "kamailio-extra-modules sip-tester\n")
 
 
 class WindowTest(unittest.TestCase):
