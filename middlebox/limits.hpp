@@ -14,7 +14,7 @@ inline constexpr std::size_t kBatchMax = 1024;
 /// agent gets its share of a batch, and the loop handles other events between two batches.
 inline constexpr std::uint64_t kBatchWeight = 2048;
 /// Notifications that take as long as the kernel takes for an element.
-inline constexpr std::uint32_t kDeliveriesPerWeight = 8;
+inline constexpr std::uint32_t kDeliveriesPerWeight = 4;
 /// Rules that disable rules may look at for what they hit, about a millisecond's work, before other
 /// events of the loop are handled; and how many one of them looks at before it is another's turn.
 inline constexpr std::uint32_t kDisableLooksMax = 8192;

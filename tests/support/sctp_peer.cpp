@@ -1,6 +1,7 @@
 #include "tests/support/sctp_peer.hpp"
 
 #include <boost/crc.hpp>
+#include <utility>
 
 #include "simco/wire/byte_io.hpp"
 
@@ -47,6 +48,7 @@ void SctpPeer::send_init() {
   out.u16(streams);
   out.u32(tsn_ = 1);
   seen_.clear();
+  awaits_init_ack_ = true;
   send(0, Chunk::kInit, 0, body);
 }
 
@@ -83,7 +85,10 @@ bool SctpPeer::receive(Chunk wanted) {
   }
 }
 
+// An INIT that was sent again is answered again, with another tag and cookie: the association is
+// the first answer's.
 void SctpPeer::take_init_ack(std::span<const std::byte> body) {
+  if (!std::exchange(awaits_init_ack_, false)) return;
   peer_tag = read(body, 4);
   auto rest = body.subspan(16);
   while (rest.size() >= 4) {

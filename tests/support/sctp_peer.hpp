@@ -73,6 +73,7 @@ class SctpPeer {
   std::uint16_t sctp_port_;
   std::uint16_t own_sctp_port_;
   std::uint32_t tsn_ = 1;
+  bool awaits_init_ack_ = false;
   std::set<std::uint32_t> seen_;  ///< TSNs of the association
 };
 
