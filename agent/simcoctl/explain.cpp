@@ -1,3 +1,5 @@
+// Compares a packet with the rules that the middlebox listed, and writes what that means as
+// sentences.
 #include "agent/simcoctl/explain.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,5 @@
+// The layout of --help, and messages about wrong usage: which option, what is wrong with it, and
+// the nearest name that exists.
 #include "simco/cli/command_line.hpp"
 
 #include <CLI/CLI.hpp>

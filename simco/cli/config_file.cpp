@@ -1,3 +1,5 @@
+// Reads options from a TOML file into the declared options of a program. Complaints name the file
+// and the line.
 #include "simco/cli/config_file.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// IP addresses and prefixes: text, containment, and endpoints that lack brackets.
 #include "simco/wire/ip.hpp"
 
 #include <arpa/inet.h>

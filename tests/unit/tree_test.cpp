@@ -142,8 +142,8 @@ std::vector<std::string> transports_named_above_net(const std::vector<Source>& t
   static const std::regex kNamed(
       R"re(Transport::k|"sctp"|"tcp"|--transport (tcp|sctp)|"--sctp-|simco/net/(sctp/|tcp_)|)re"
       R"re(SctpOptions|SctpStack|SctpScheduler|settings\.sctp|kernel's SCTP.*")re");
-  // IP protocols, as rules name them.
-  static const std::regex kProtocol(R"(\{"\w+", \d+\}|set_protocol)");
+  // IP protocols, as rules name them, and what the HTTP of the metrics goes over.
+  static const std::regex kProtocol(R"(\{"\w+", \d+\}|set_protocol|"metrics"\))");
   std::vector<std::string> result;
   for (const auto& source : tree) {
     const auto folder = folder_of(source.path);

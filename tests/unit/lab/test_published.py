@@ -12,7 +12,7 @@ DOC = Path(__file__).resolve().parents[3] / "doc"
 PUBLISHED = DOC / "results"
 TOTAL_MAX = 2_000_000  # octets of all results
 FIGURE_MAX = 40_000  # of one figure
-ALLOWED = re.compile(r"[\w-]+/(report\.md|results\.csv|plots/[\w.-]+\.svg)")
+ALLOWED = re.compile(r"[\w-]+/(report\.md|results\.csv|plots/[\w.-]+\.svg|[\w-]+\.patch)")
 FIGURE = re.compile(r"!\[.*?\]\((plots/[^)]*)\)")
 LINK = re.compile(r"\]\((results/[^)#]*)")
 
@@ -20,7 +20,7 @@ LINK = re.compile(r"\]\((results/[^)#]*)")
 def complaints(folder):
     """Returns a sentence for each file that is not as it should be."""
     files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
-    found = [f"{name}: not a report, a table or a figure" for name in files if not ALLOWED.fullmatch(name)]
+    found = [f"{name}: not a report, a table, a figure or a patch" for name in files if not ALLOWED.fullmatch(name)]
     found += [f"{name}: {path.stat().st_size} octets" for name, path in files.items()
               if path.suffix == ".svg" and path.stat().st_size > FIGURE_MAX]
     total = sum(path.stat().st_size for path in files.values())
@@ -44,7 +44,7 @@ def incomplete(result, files):
 
 
 class Published(unittest.TestCase):
-    def test_nothing_but_reports_tables_and_figures(self):
+    def test_nothing_but_reports_tables_figures_and_patches(self):
         self.assertEqual(complaints(PUBLISHED), [])
 
     def test_each_is_of_a_scenario(self):
@@ -83,7 +83,7 @@ class Complaints(unittest.TestCase):
     def test_other_files(self):
         for name in ("trial/plots/a.png", "trial/points/p/samples.csv.gz", "trial/ccdf/a.csv", "notes.md"):
             self.leave(name, "")
-            self.assertEqual(complaints(self.folder)[0], f"{name}: not a report, a table or a figure")
+            self.assertEqual(complaints(self.folder)[0], f"{name}: not a report, a table, a figure or a patch")
             (self.folder / name).unlink()
 
     def test_a_large_figure(self):
