@@ -11,6 +11,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/query.hpp>
 #include <boost/system/system_error.hpp>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -35,6 +36,15 @@ std::uint16_t g_registered = 0;
 
 void register_up_to(std::uint16_t number) {
   for (; g_registered <= number; ++g_registered) usrsctp_register_address(address_of(g_registered));
+}
+
+/// As std::hash, which Boost before 1.76 does not have for addresses.
+std::size_t hash_of(const asio::ip::address& address) {
+  const auto hash = [](const auto& octets) {
+    return std::hash<std::string_view>{}(
+        {reinterpret_cast<const char*>(octets.data()), octets.size()});
+  };
+  return address.is_v4() ? hash(address.to_v4().to_bytes()) : hash(address.to_v6().to_bytes());
 }
 
 using Output = int (*)(void*, void*, std::size_t, std::uint8_t, std::uint8_t);
@@ -150,8 +160,8 @@ std::shared_ptr<DatagramPort> UserlandStack::client_port(const asio::ip::address
 }
 
 std::size_t UserlandStack::Hash::operator()(const Key& way) const {
-  std::size_t hash = std::hash<asio::ip::address>{}(way.path.remote);
-  hash = hash * 31 + std::hash<asio::ip::address>{}(way.path.local);
+  std::size_t hash = hash_of(way.path.remote);
+  hash = hash * 31 + hash_of(way.path.local);
   hash = hash * 31 + std::hash<const void*>{}(way.port);
   const std::uint64_t ports = std::uint64_t{way.path.remote_port} << 32 |
                               std::uint64_t{way.local_port} << 16 | way.remote_port;
