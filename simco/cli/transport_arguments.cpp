@@ -10,22 +10,30 @@
 #include "simco/net/transport_type.hpp"
 
 namespace simco::cli {
+namespace {
 
-void TransportArguments::declare(CLI::App& app, Role role) {
+std::string joined(const std::vector<std::string>& names, const char* between) {
+  std::string result;
+  for (const auto& name : names) result += (result.empty() ? "" : between) + name;
+  return result;
+}
+
+}  // namespace
+
+void TransportArguments::declare(CLI::App& app, Role role, net::Need need) {
   role_ = role;
   app.option_defaults()->group(kConnectionGroup);
   transports_ = {net::transport_types().front().name};
-  const auto names = net::transport_names();
+  const auto names = net::transport_names(need);
   if (role == Role::kListener) {
-    app.add_option("--transport", transports_,
-                   "Transports to listen on, one or several, comma-separated: " +
-                       net::transport_names(", "))
+    app.add_option(
+           "--transport", transports_,
+           "Transports to listen on, one or several, comma-separated: " + joined(names, ", "))
         ->delimiter(',')
         ->check(one_of(names))
         ->capture_default_str();
   } else {
-    app.add_option("--transport", transports_.front(),
-                   "Transport to use: " + net::transport_names(" or "))
+    app.add_option("--transport", transports_.front(), "Transport to use: " + joined(names, " or "))
         ->check(one_of(names))
         ->capture_default_str();
     app.add_option("--bind", bind_,
@@ -34,7 +42,7 @@ void TransportArguments::declare(CLI::App& app, Role role) {
   }
   app.option_defaults()->group(kExpertGroup);
   for (const auto& type : net::transport_types()) {
-    for (const auto& option : type.options()) declare_option(app, option);
+    for (const auto& option : type.options()) declare_option(app, type, option);
   }
   app.option_defaults()->group(kConnectionGroup);
 }
@@ -73,9 +81,11 @@ std::optional<std::string> TransportArguments::load_tls() {
   return std::nullopt;
 }
 
-void TransportArguments::declare_option(CLI::App& app, const net::TransportOption& option) {
+void TransportArguments::declare_option(CLI::App& app, const net::TransportType& type,
+                                        const net::TransportOption& option) {
   using Kind = net::TransportOption::Kind;
-  const auto give = [this, &option](std::uint32_t value) {
+  const auto give = [this, &type, &option](std::uint32_t value) {
+    given_.emplace_back(&type, option.name);
     option.set(settings_, value);
     if (option.on_given != nullptr) option.on_given(settings_);
   };
@@ -106,7 +116,21 @@ void TransportArguments::declare_option(CLI::App& app, const net::TransportOptio
   declared->default_str(option.text(settings_));
 }
 
+/// Reliable transports accept each other's options, so that a command can be switched between them;
+/// one that is not reliable has nothing in common with them.
+std::optional<std::string> TransportArguments::misplaced() const {
+  const auto chosen = transports();
+  for (const auto& [type, name] : given_) {
+    const bool good = std::ranges::any_of(chosen, [&](net::Transport one) {
+      return one == type->transport || net::type_of(one).reliable;
+    });
+    if (!good) return "--" + name + " requires --transport " + type->name;
+  }
+  return std::nullopt;
+}
+
 std::optional<std::string> TransportArguments::fault() {
+  if (auto fault = misplaced()) return fault;
   for (const auto& type : net::transport_types()) {
     if (auto fault = type.fault_in(settings_)) return fault;
   }
@@ -121,7 +145,7 @@ std::optional<std::string> TransportArguments::fault() {
 std::vector<net::Transport> TransportArguments::transports() const {
   std::vector<net::Transport> result;
   for (const auto& text : transports_) {
-    const auto one = net::find_transport(text);
+    const auto one = net::find_transport(text, net::Need::kAny);  // checked already
     if (one && std::ranges::find(result, *one) == result.end()) result.push_back(*one);
   }
   return result;

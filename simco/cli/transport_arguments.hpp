@@ -4,10 +4,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "simco/net/tls.hpp"
-#include "simco/net/transport_option.hpp"
+#include "simco/net/transport_type.hpp"
 
 namespace CLI {
 class App;
@@ -23,8 +24,8 @@ enum class Role : std::uint8_t { kAgent, kListener };
 class TransportArguments {
  public:
   /// Declares the options. `role` decides whether `--transport` takes a list and whether `--bind`
-  /// exists.
-  void declare(CLI::App& app, Role role);
+  /// exists, `need` which transports there are to choose from.
+  void declare(CLI::App& app, Role role, net::Need need = net::Need::kReliable);
 
   /// Declares the options of TLS as well.
   void declare_tls(CLI::App& app);
@@ -42,7 +43,9 @@ class TransportArguments {
   const std::shared_ptr<const net::TlsContext>& tls() const { return tls_; }
 
  private:
-  void declare_option(CLI::App& app, const net::TransportOption& option);
+  void declare_option(CLI::App& app, const net::TransportType& type,
+                      const net::TransportOption& option);
+  std::optional<std::string> misplaced() const;
   std::optional<std::string> load_tls();
 
   Role role_ = Role::kAgent;
@@ -52,6 +55,8 @@ class TransportArguments {
   std::vector<std::string> transports_;  ///< by default the first of the table
   std::vector<std::string> bind_;
   net::TransportSettings settings_;
+  /// Options that the user has given, with the transport that has them.
+  std::vector<std::pair<const net::TransportType*, std::string>> given_;
 };
 
 }  // namespace simco::cli

@@ -120,6 +120,16 @@ void DatagramPort::stop() {
   descriptor_.close(ignored);
 }
 
+std::uint16_t DatagramPort::local_port() {
+  if (over_ip()) return 0;
+  sockaddr_storage name{};
+  socklen_t size = sizeof name;
+  if (::getsockname(descriptor_.native_handle(), reinterpret_cast<sockaddr*>(&name), &size) != 0) {
+    return options_.udp_port;
+  }
+  return endpoint_of(&name, size).port();
+}
+
 // --- Input -------------------------------------------------------------------------------------
 
 void DatagramPort::wait_readable() {
@@ -269,7 +279,11 @@ void DatagramPort::flush() {
       descriptor_.async_wait(boost::asio::posix::stream_descriptor::wait_write,
                              [self = shared_from_this()](const error_code& error) {
                                self->waiting_writable_ = false;
-                               if (!error) self->flush();
+                               if (error) return;
+                               self->flush();
+                               if (self->packets_.empty() && self->user_ != nullptr) {
+                                 self->user_->on_drained(*self);
+                               }
                              });
       break;
     }

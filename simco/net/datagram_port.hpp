@@ -52,6 +52,8 @@ class DatagramPort final : public std::enable_shared_from_this<DatagramPort> {
     virtual void on_unreachable(DatagramPort& port, const Path& path) = 0;
     /// The packets of this turn have been handed out.
     virtual void on_batch_done() = 0;
+    /// The queue of send() has emptied after the socket took nothing for a while.
+    virtual void on_drained(DatagramPort&) {}
 
    protected:
     ~User() = default;
@@ -76,10 +78,14 @@ class DatagramPort final : public std::enable_shared_from_this<DatagramPort> {
 
   bool over_ip() const { return options_.ip_protocol != 0; }
   const boost::asio::ip::address& local() const { return options_.local; }
+  /// Returns the UDP port in use; 0 over IP.
+  std::uint16_t local_port();
 
   /// Queues a packet for flush().
   void send(const Path& path, std::span<const std::byte> packet);
   void flush();
+  /// Returns the octets that the socket has not taken yet.
+  std::size_t queued() const { return out_.size(); }
 
  private:
   struct Outgoing {

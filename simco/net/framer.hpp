@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <optional>
 #include <span>
 
 namespace simco::net {
@@ -14,6 +15,7 @@ enum class FramingError : std::uint8_t {
   kImpossibleLength,  ///< no message is as long as this one says it is
   kTruncated,         ///< a user message ends before the message that it begins with
   kTrailingOctets,    ///< a user message goes on after the message that it begins with
+  kUnknownLength,     ///< the beginning does not say how long the message is
 };
 
 /// Returns one sentence for `error`.
@@ -22,6 +24,7 @@ constexpr const char* to_string(FramingError error) {
     case FramingError::kImpossibleLength: return "message length is impossible";
     case FramingError::kTruncated: return "message is shorter than its header says";
     case FramingError::kTrailingOctets: return "data does not end with the message";
+    case FramingError::kUnknownLength: return "message does not say how long it is";
   }
   return "malformed message";
 }
@@ -35,6 +38,21 @@ class Framer {
   /// so many, the framer knows the size or asks for more. Never 0.
   virtual std::expected<std::size_t, FramingError> size_of(
       std::span<const std::byte> octets) const = 0;
+  /// Returns how many octets beyond those that it needs a framer wants to see of a message that
+  /// came in pieces. One that looks for the end of a header finds it with one look instead of one
+  /// at each octet; one that knows where the size stands wants none.
+  virtual std::size_t lookahead() const { return 0; }
+  /// Returns why `received` octets that came as one user message or datagram are not one message;
+  /// `octets` are the first of them, as many as have been kept. Here: they must be exactly what
+  /// size_of() says.
+  virtual std::optional<FramingError> fault_in(std::span<const std::byte> octets,
+                                               std::size_t received) const {
+    const auto size = size_of(octets);
+    if (!size) return size.error();
+    if (*size > received) return FramingError::kTruncated;
+    if (*size < received) return FramingError::kTrailingOctets;
+    return std::nullopt;
+  }
   /// Returns the size of the longest message, octets; kUserMessageMax at most.
   virtual std::size_t size_max() const = 0;
   /// Returns what SCTP calls the protocol (payload protocol identifier, RFC 9260 3.3.1); 0:

@@ -114,6 +114,7 @@ class MessageChannel {
   virtual std::string peer_address() const = 0;
   /// The same with the peer's port, where the transport knows it: for the log.
   virtual std::string peer_endpoint() const { return peer_address(); }
+  /// Returns what the transport counts; when the connection is over, what it had counted by then.
   virtual TransportStatistics statistics() const = 0;
   /// Returns the names in the peer's verified certificate; nullopt without TLS.
   virtual std::optional<std::vector<std::string>> certified_names() const { return std::nullopt; }

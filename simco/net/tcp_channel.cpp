@@ -209,6 +209,7 @@ void TcpChannel::discard_input() {
 void TcpChannel::ended(const error_code& reason) {
   const auto self = shared_from_this();
   error_code ignored;
+  if (socket_.is_open()) last_statistics_ = statistics();
   socket_.close(ignored);
   close_timer_.cancel();
   state_.ended(reason);
@@ -229,11 +230,11 @@ std::string TcpChannel::peer_endpoint() const {
 }
 
 TransportStatistics TcpChannel::statistics() const {
+  if (!socket_.is_open()) return last_statistics_;
   tcp_info info{};
   socklen_t size = sizeof info;
   auto& socket = const_cast<boost::asio::ip::tcp::socket&>(socket_);
-  if (!socket_.is_open() ||
-      ::getsockopt(socket.native_handle(), IPPROTO_TCP, TCP_INFO, &info, &size) != 0) {
+  if (::getsockopt(socket.native_handle(), IPPROTO_TCP, TCP_INFO, &info, &size) != 0) {
     return {};
   }
   const auto number = [](std::uint32_t value) { return static_cast<double>(value); };

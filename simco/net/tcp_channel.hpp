@@ -73,6 +73,7 @@ class TcpChannel final : public MessageChannel, public std::enable_shared_from_t
   std::size_t read_max_ = kReadSize;       ///< octets at a time, and so of the backlog
   std::vector<std::byte> backlog_;         ///< read, but not delivered because input is paused
   OutputQueue out_{OutputQueue::Boundaries::kForget};
+  TransportStatistics last_statistics_;  ///< when the connection is over
   bool waiting_readable_ = false;
   bool waiting_writable_ = false;
   bool half_closed_ = false;

@@ -11,7 +11,7 @@
 
 namespace simco::net {
 
-enum class Transport : std::uint8_t { kTcp, kSctp };
+enum class Transport : std::uint8_t { kTcp, kSctp, kUdp };
 
 /// Returns its name, as in the table of transport_type.cpp.
 const char* to_string(Transport transport);

@@ -9,6 +9,7 @@
 #include "simco/net/endpoint.hpp"
 #include "simco/net/sctp/transport.hpp"
 #include "simco/net/tcp_transport.hpp"
+#include "simco/net/udp/transport.hpp"
 #include "simco/wire/assert.hpp"
 
 namespace simco::net {
@@ -17,6 +18,7 @@ namespace {
 constexpr std::array kTransports = {
     TransportType{.transport = Transport::kTcp,
                   .name = "tcp",
+                  .reliable = true,
                   .tls = true,
                   .streams = false,
                   .unordered = false,
@@ -28,6 +30,7 @@ constexpr std::array kTransports = {
                   .fault_in = fault_in_tcp},
     TransportType{.transport = Transport::kSctp,
                   .name = "sctp",
+                  .reliable = true,
                   .tls = false,
                   .streams = true,
                   .unordered = true,
@@ -38,6 +41,18 @@ constexpr std::array kTransports = {
                   .stack = sctp::stack,
                   .options = sctp::options,
                   .fault_in = sctp::fault_in},
+    TransportType{.transport = Transport::kUdp,
+                  .name = "udp",
+                  .reliable = false,
+                  .tls = false,
+                  .streams = false,
+                  .unordered = false,
+                  .several_addresses = nullptr,
+                  .listen = udp::listen,
+                  .make_dialer = udp::make_dialer,
+                  .stack = udp::stack,
+                  .options = udp::options,
+                  .fault_in = udp::fault_in},
 };
 
 }  // namespace
@@ -50,23 +65,27 @@ const TransportType& type_of(Transport transport) {
   return *row;
 }
 
-std::optional<Transport> find_transport(std::string_view name) {
+bool suits(const TransportType& type, Need need) { return need == Need::kAny || type.reliable; }
+
+std::optional<Transport> find_transport(std::string_view name, Need need) {
   for (const auto& type : kTransports) {
-    if (name == type.name) return type.transport;
+    if (name == type.name && suits(type, need)) return type.transport;
   }
   return std::nullopt;
 }
 
-std::vector<std::string> transport_names() {
+std::vector<std::string> transport_names(Need need) {
   std::vector<std::string> result;
-  for (const auto& type : kTransports) result.emplace_back(type.name);
+  for (const auto& type : kTransports) {
+    if (suits(type, need)) result.emplace_back(type.name);
+  }
   return result;
 }
 
 std::string transport_names(std::string_view between, bool TransportType::* ability) {
   std::string result;
   for (const auto& type : kTransports) {
-    if (ability != nullptr && !(type.*ability)) continue;
+    if (!(type.*ability)) continue;
     if (!result.empty()) result += between;
     result += type.name;
   }

@@ -100,6 +100,7 @@ class Dialer : public std::enable_shared_from_this<Dialer> {
 struct TransportType {
   Transport transport;
   const char* name;  ///< on command lines, in configuration files, logs and reports
+  bool reliable;     ///< every message arrives, in its stream's order, or the connection ends
   bool tls;          ///< goes over TLS if that is configured
   bool streams;      ///< has several streams, which do not wait for each other
   bool unordered;    ///< has messages that may overtake others of their stream
@@ -116,15 +117,24 @@ struct TransportType {
   std::optional<std::string> (*fault_in)(const TransportSettings& settings);
 };
 
-/// All transports; the first one is the default.
+/// What the protocol above asks of a transport.
+enum class Need : std::uint8_t {
+  kReliable,  ///< nothing is lost, as SIMCO does
+  kAny,       ///< less will do: it sends lost messages again itself
+};
+
+/// All transports; the first one is the default, and reliable.
 std::span<const TransportType> transport_types();
 const TransportType& type_of(Transport transport);
-/// Returns the transport that is called `name`, or nothing.
-std::optional<Transport> find_transport(std::string_view name);
-/// Returns all names, in the table's order.
-std::vector<std::string> transport_names();
-/// Returns them in one text, with `between` between them; only those that have `ability`, if given.
-std::string transport_names(std::string_view between, bool TransportType::* ability = nullptr);
+/// Returns whether it has what is needed.
+bool suits(const TransportType& type, Need need);
+/// Returns the transport that is called `name` and has what is needed, or nothing.
+std::optional<Transport> find_transport(std::string_view name, Need need = Need::kReliable);
+/// Returns the names of those that have what is needed, in the table's order.
+std::vector<std::string> transport_names(Need need = Need::kReliable);
+/// Returns the names of those that have `ability` in one text, with `between` between them.
+std::string transport_names(std::string_view between,
+                            bool TransportType::* ability = &TransportType::reliable);
 /// Returns what several local addresses are to those transports for which they are something else
 /// than alternatives: the end of a sentence of `--help`, or nothing.
 std::string several_addresses_note();

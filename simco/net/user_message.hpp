@@ -1,5 +1,5 @@
-// Puts together what a transport with message boundaries delivers, and checks that each of its user
-// messages is exactly one message.
+// Puts together what a transport with message boundaries delivers, and has the framer check that
+// each of its user messages is one message.
 #pragma once
 
 #include <algorithm>
@@ -47,10 +47,7 @@ class UserMessageReader {
   template <class Take>
   std::optional<FramingError> check(std::span<const std::byte> held, std::size_t received,
                                     Take& take) {
-    const auto size = framer_->size_of(held);
-    if (!size) return size.error();
-    if (*size > received) return FramingError::kTruncated;
-    if (*size < received) return FramingError::kTrailingOctets;
+    if (const auto fault = framer_->fault_in(held, received)) return fault;
     take(held);
     return std::nullopt;
   }

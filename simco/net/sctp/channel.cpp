@@ -194,6 +194,7 @@ void Channel::ended(const error_code& reason) {
   close_timer_.cancel();
   // Destroyed from the loop: we may have been called by it. What has not ended is aborted.
   if (socket_) {
+    last_statistics_ = statistics();
     socket_->abort();
     boost::asio::post(executor_, [socket = std::move(socket_)] {});
   }
@@ -201,7 +202,7 @@ void Channel::ended(const error_code& reason) {
 }
 
 TransportStatistics Channel::statistics() const {
-  return socket_ ? socket_->statistics() : TransportStatistics{};
+  return socket_ ? socket_->statistics() : last_statistics_;
 }
 
 }  // namespace simco::net::sctp

@@ -74,6 +74,7 @@ class Channel final : public MessageChannel, public std::enable_shared_from_this
   std::uint32_t payload_protocol_ = 0;
   OutputQueue out_{OutputQueue::Boundaries::kKeep};
   std::chrono::steady_clock::time_point last_sent_;
+  TransportStatistics last_statistics_;  ///< when the association is over
   bool use_i_bit_;
   bool waiting_readable_ = false;
   bool waiting_writable_ = false;

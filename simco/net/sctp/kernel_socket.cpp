@@ -224,7 +224,9 @@ TransportStatistics KernelSocket::statistics() const {
           {"peer_rwnd_octets", number(status.sstat_rwnd)},
           {"unacked_chunks", number(status.sstat_unackdata)},
           {"pending_chunks", number(status.sstat_penddata)},
-          {"retransmitted_chunks", number(counts.sas_rtxchunks), true}};
+          {"sent_data_chunks", number(counts.sas_oodchunks + counts.sas_ouodchunks), true},
+          {"retransmitted_chunks", number(counts.sas_rtxchunks), true},
+          {"received_duplicate_chunks", number(counts.sas_idupchunks), true}};
 }
 
 }  // namespace simco::net::sctp

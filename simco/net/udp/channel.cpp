@@ -1,0 +1,92 @@
+#include "simco/net/udp/channel.hpp"
+
+#include <boost/asio/post.hpp>
+#include <utility>
+
+#include "simco/net/endpoint.hpp"
+#include "simco/net/udp/socket.hpp"
+
+namespace simco::net::udp {
+
+using boost::system::error_code;
+
+Channel::Channel(std::shared_ptr<Socket> socket, Path path)
+    : socket_(std::move(socket)), path_(std::move(path)), executor_(socket_->get_executor()) {}
+
+Channel::~Channel() {
+  if (socket_) socket_->leave(*this);
+}
+
+void Channel::start(ChannelHandler& handler, const Framing& framing) {
+  state_.start(handler);
+  framer_ = &framing.framer;
+}
+
+void Channel::detach() {
+  state_.detach();
+  ended({});
+}
+
+void Channel::receive(std::span<const std::byte> datagram) {
+  ++received_;
+  if (framer_ == nullptr || !state_.takes_input() || state_.paused()) {
+    ++unwanted_;
+    return;
+  }
+  if (datagram.size() > framer_->size_max() || framer_->fault_in(datagram, datagram.size())) {
+    ++malformed_;
+    return;
+  }
+  state_.deliver(datagram, {});
+}
+
+std::span<std::byte> Channel::allocate(std::size_t size, Delivery delivery, std::size_t limit) {
+  if (state_.closing() || !socket_) return {};
+  return out_.allocate(size, delivery, limit);
+}
+
+void Channel::flush() {
+  if (!socket_) return;
+  for (; !out_.empty(); out_.pop()) {
+    socket_->send(path_, out_.front().octets);
+    ++sent_;
+  }
+  out_.compact();
+  socket_->flush();
+}
+
+std::size_t Channel::queued() const {
+  return out_.size() + (socket_ ? socket_->queued() : std::size_t{0});
+}
+
+void Channel::close() {
+  if (!socket_ || !state_.begin_close()) return;
+  flush();
+  boost::asio::post(executor_, [self = shared_from_this()] { self->ended({}); });
+}
+
+void Channel::ended(const error_code& reason) {
+  const auto self = weak_from_this().lock();  // the handler may let go of us
+  if (socket_) {
+    socket_->leave(*this);
+    // Destroyed from the loop: it may have called us.
+    boost::asio::post(executor_, [socket = std::move(socket_)] {});
+  }
+  state_.ended(reason);
+}
+
+std::string Channel::peer_address() const { return address_text(path_.remote); }
+
+std::string Channel::peer_endpoint() const {
+  return endpoint_text(peer_address(), path_.remote_port);
+}
+
+TransportStatistics Channel::statistics() const {
+  const auto number = [](std::uint64_t value) { return static_cast<double>(value); };
+  return {{"sent_datagrams", number(sent_), true},
+          {"received_datagrams", number(received_), true},
+          {"malformed_datagrams", number(malformed_), true},
+          {"unwanted_datagrams", number(unwanted_), true}};
+}
+
+}  // namespace simco::net::udp
