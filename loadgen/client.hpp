@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "simco/net/endpoint.hpp"
 #include "simco/net/message_channel.hpp"
@@ -19,6 +20,20 @@ using TransactionKey = StrongId<struct TransactionKeyTag, std::uint64_t>;
 /// The workload's code for why a transaction was refused; Workload::describe() explains it.
 using RefusalCode = StrongId<struct RefusalCodeTag>;
 
+/// How a transaction ended.
+enum class Outcome : std::uint8_t {
+  kCompleted,   ///< positive reply, or none was wanted
+  kRefused,     ///< negative reply
+  kTimedOut,    ///< no reply in time
+  kUnanswered,  ///< the run was over first
+};
+
+/// The outcome of a transaction, as its client tells it.
+struct Ending {
+  Outcome outcome = Outcome::kCompleted;
+  std::optional<RefusalCode> code = {};  ///< with kRefused
+};
+
 /// The part of the command line that concerns every client, whatever it sends.
 struct ConnectionOptions {
   net::HostPort target;
@@ -26,12 +41,19 @@ struct ConnectionOptions {
   net::TransportOptions transport = {};
   bool unordered = false;         ///< SCTP: unordered delivery, even within a stream
   std::uint32_t connections = 1;  ///< of the run, which share what is limited in sum
+  std::uint64_t seed = 1;         ///< of the run
 };
 
 /// Transactions that a client makes by itself, beside those of the schedule.
 struct Housekeeping {
   std::uint64_t done = 0;
   std::uint64_t refused = 0;
+};
+
+/// Something that a client counts beside its transactions, such as messages that it sent again.
+struct Tally {
+  const char* name;  ///< of a member of the JSON document
+  std::uint64_t count = 0;
 };
 
 /// A connection that sends transactions. Belongs to one event loop.
@@ -42,9 +64,9 @@ class Client {
    public:
     /// The connection is ready: transactions can be sent.
     virtual void on_ready(Client& client) = 0;
-    /// The reply to the transaction that send() started; `refused`: a negative one.
-    virtual void on_reply(Client& client, TransactionKey key,
-                          std::optional<RefusalCode> refused) = 0;
+    /// The transaction that send() started is over: it was answered, or the protocol has given up
+    /// waiting (kTimedOut).
+    virtual void on_ended(Client& client, TransactionKey key, Ending ending) = 0;
     /// All replies of one read have been delivered, or the output queue has drained.
     virtual void on_turn(Client& client) = 0;
     /// The connection has ended; the last call. Without an error if finish() ended it.
@@ -62,7 +84,7 @@ class Client {
   virtual void open() = 0;
   /// How a transaction was sent.
   struct Sent {
-    TransactionKey key;      ///< Observer::on_reply() will name it
+    TransactionKey key;      ///< Observer::on_ended() will name it
     net::StreamId stream{};  ///< that its request takes
   };
   /// Queues transaction number `index`. Returns nullopt if no further transaction can ever be sent.
@@ -77,6 +99,8 @@ class Client {
   /// Returns null before on_ready().
   virtual const net::MessageChannel* channel() const = 0;
   virtual Housekeeping housekeeping() const { return {}; }
+  /// Always the same names in the same order.
+  virtual std::vector<Tally> tallies() const { return {}; }
 };
 
 }  // namespace simco::loadgen

@@ -48,6 +48,18 @@ Housekeeping Generator::housekeeping() const {
   return sum;
 }
 
+std::vector<Tally> Generator::tallies() const {
+  std::vector<Tally> sum;
+  for (const ClientSlot& slot : slots_) {
+    const auto part = slot.client->tallies();
+    sum.resize(part.size());
+    for (std::size_t i = 0; i < part.size(); ++i) {
+      sum[i] = {part[i].name, sum[i].count + part[i].count};
+    }
+  }
+  return sum;
+}
+
 std::int64_t Generator::now_ns() const {
   return std::chrono::nanoseconds(Clock::now() - start_).count();
 }
@@ -85,7 +97,7 @@ bool Generator::schedule_over() const {
 }
 
 void Generator::arm_schedule() {
-  if (finishing_ || schedule_over()) return stop_if_done();
+  if (finishing_ || schedule_over()) return end_of_schedule();
   schedule_timer_.expires_at(start_ + std::chrono::nanoseconds(schedule_.next_ns()));
   schedule_timer_.async_wait([this](const error_code& error) {
     if (!error) tick();
@@ -99,6 +111,7 @@ void Generator::tick() {
     sample.index = next_index_++;
     sample.scheduled_ns = schedule_.next_ns();
     sample.tried_ns = now;
+    last_scheduled_ns_ = sample.scheduled_ns;
     if (measured(sample.index)) {
       if (measure_from_ns_ < 0) measure_from_ns_ = sample.scheduled_ns;
       recorder_.offered();
@@ -123,7 +136,7 @@ void Generator::pump(ClientSlot& slot) {
     sample.key = sent->key;
     sample.stream = sent->stream;
     slot.unsent.push_back({sent->key, slot.queued_total});
-    slot.order.push_back(sent->key);
+    if (!options_.drain_s) slot.order.push_back(sent->key);
     slot.in_flight.emplace(sent->key, sample);
     slot.waiting.pop_front();
   }
@@ -138,29 +151,35 @@ void Generator::mark_sent(ClientSlot& slot) {
   const std::int64_t now = now_ns();
   while (!slot.unsent.empty() && slot.unsent.front().end <= taken) {
     const auto found = slot.in_flight.find(slot.unsent.front().key);
-    if (found != slot.in_flight.end()) found->second.sent_ns = now;
+    if (found != slot.in_flight.end()) {
+      found->second.sent_ns = now;
+      if (options_.drain_s) {
+        finish_sample(found->second, {});
+        slot.in_flight.erase(found);
+      }
+    }
     slot.unsent.pop_front();
   }
 }
 
 // --- Replies -----------------------------------------------------------------------------------
 
-void Generator::on_reply(Client& client, TransactionKey key, std::optional<RefusalCode> refused) {
+void Generator::on_ended(Client& client, TransactionKey key, Ending ending) {
   ClientSlot& slot = slot_of(client);
   const auto found = slot.in_flight.find(key);
   if (found == slot.in_flight.end()) return;  // timed out before
   Sample sample = found->second;
   slot.in_flight.erase(found);
-  sample.received_ns = now_ns();
-  finish_sample(sample, refused ? Outcome::kRefused : Outcome::kCompleted, refused);
+  if (ending.outcome != Outcome::kTimedOut) sample.received_ns = now_ns();
+  finish_sample(sample, ending);
 }
 
-void Generator::finish_sample(Sample sample, Outcome outcome, std::optional<RefusalCode> code) {
+void Generator::finish_sample(Sample sample, Ending ending) {
   --in_flight_;
   if (!measured(sample.index)) return;
   sample.index -= options_.warmup;
-  sample.outcome = outcome;
-  recorder_.finished(sample, code);
+  sample.outcome = ending.outcome;
+  recorder_.finished(sample, ending.code);
 }
 
 void Generator::on_turn(Client& client) {
@@ -205,6 +224,7 @@ void Generator::watch() {
 }
 
 void Generator::check_timeouts(ClientSlot& slot, std::int64_t now) {
+  if (options_.drain_s) return;  // the end of the schedule is what bounds the run
   const auto timeout = static_cast<std::int64_t>(options_.timeout_s * 1e9);
   while (!slot.order.empty()) {
     const auto found = slot.in_flight.find(slot.order.front());
@@ -212,13 +232,19 @@ void Generator::check_timeouts(ClientSlot& slot, std::int64_t now) {
       if (found->second.scheduled_ns + timeout > now) return;
       const Sample sample = found->second;
       slot.in_flight.erase(found);
-      finish_sample(sample, Outcome::kTimedOut, std::nullopt);
+      finish_sample(sample, {Outcome::kTimedOut});
     }
     slot.order.pop_front();
+  }
+  // What the transport does not even take: only without --abort-lag does it wait so long.
+  while (!slot.waiting.empty() && slot.waiting.front().scheduled_ns + timeout <= now) {
+    finish_sample(slot.waiting.front(), {Outcome::kTimedOut});
+    slot.waiting.pop_front();
   }
 }
 
 void Generator::check_lag(const ClientSlot& slot, std::int64_t now) {
+  if (options_.abort_lag_s == 0) return;
   std::int64_t oldest = now;
   if (!slot.waiting.empty()) oldest = slot.waiting.front().scheduled_ns;
   if (!slot.unsent.empty()) {
@@ -236,19 +262,36 @@ void Generator::check_lag(const ClientSlot& slot, std::int64_t now) {
 void Generator::abort(std::string reason) {
   if (finishing_) return;
   abort_reason_ = std::move(reason);
-  for (ClientSlot& slot : slots_) {
-    for (auto& [key, sample] : std::exchange(slot.in_flight, {})) {
-      finish_sample(sample, Outcome::kUnanswered, std::nullopt);
-    }
-    for (auto& sample : std::exchange(slot.waiting, {})) {
-      finish_sample(sample, Outcome::kUnanswered, std::nullopt);
-    }
-    slot.unsent.clear();
-  }
+  give_up_rest();
   finish();
 }
 
+void Generator::give_up_rest() {
+  for (ClientSlot& slot : slots_) {
+    for (auto& [key, sample] : std::exchange(slot.in_flight, {})) {
+      finish_sample(sample, {Outcome::kUnanswered});
+    }
+    for (auto& sample : std::exchange(slot.waiting, {})) {
+      finish_sample(sample, {Outcome::kUnanswered});
+    }
+    slot.unsent.clear();
+  }
+}
+
+void Generator::end_of_schedule() {
+  if (finishing_ || !options_.drain_s) return stop_if_done();
+  const auto drain = static_cast<std::int64_t>(*options_.drain_s * 1e9);
+  schedule_timer_.expires_at(start_ + std::chrono::nanoseconds(last_scheduled_ns_ + drain));
+  schedule_timer_.async_wait([this](const error_code& error) {
+    if (error || finishing_) return;
+    for (ClientSlot& slot : slots_) mark_sent(slot);
+    give_up_rest();
+    finish();
+  });
+}
+
 void Generator::stop_if_done() {
+  if (options_.drain_s) return;  // end_of_schedule() decides
   if (running_ && !finishing_ && schedule_over() && in_flight_ == 0) finish();
 }
 

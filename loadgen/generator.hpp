@@ -6,6 +6,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <chrono>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -28,8 +29,11 @@ struct GeneratorOptions {
   std::optional<std::uint64_t> count;  ///< transactions to measure; nullopt: by duration
   double duration_s = 10;
   std::uint64_t warmup = 0;  ///< transactions to send first, without measuring them
-  double abort_lag_s = 1;
+  double abort_lag_s = 1;    ///< 0: a message may wait for the transport however long
   double timeout_s = 60;
+  /// If transactions have no replies: they end when they are handed to the transport, and the run
+  /// so long after the last one was due, seconds.
+  std::optional<double> drain_s;
 };
 
 /// Runs the load. Belongs to one event loop.
@@ -70,6 +74,10 @@ class Generator final : private Client::Observer {
   std::uint16_t inbound_streams() const { return inbound_streams_; }
   /// Returns what the clients did by themselves, summed.
   Housekeeping housekeeping() const;
+  /// Returns what the clients counted, summed.
+  std::vector<Tally> tallies() const;
+  /// Returns the start of the schedule on the machine's monotonic clock.
+  std::chrono::steady_clock::time_point start() const { return start_; }
 
  private:
   struct ClientSlot {
@@ -88,7 +96,7 @@ class Generator final : private Client::Observer {
   };
 
   void on_ready(Client& client) override;
-  void on_reply(Client& client, TransactionKey key, std::optional<RefusalCode> refused) override;
+  void on_ended(Client& client, TransactionKey key, Ending ending) override;
   void on_turn(Client& client) override;
   void on_down(Client& client, const boost::system::error_code& reason) override;
 
@@ -103,7 +111,10 @@ class Generator final : private Client::Observer {
   void watch();
   void check_timeouts(ClientSlot& slot, std::int64_t now);
   void check_lag(const ClientSlot& slot, std::int64_t now);
-  void finish_sample(Sample sample, Outcome outcome, std::optional<RefusalCode> code);
+  void finish_sample(Sample sample, Ending ending);
+  void end_of_schedule();
+  /// What is not over yet stays unanswered.
+  void give_up_rest();
   void abort(std::string reason);
   void stop_if_done();
   void finish();
@@ -123,6 +134,7 @@ class Generator final : private Client::Observer {
   std::chrono::steady_clock::time_point start_;
   std::uint64_t next_index_ = 0;
   std::uint64_t in_flight_ = 0;
+  std::int64_t last_scheduled_ns_ = 0;
   std::int64_t measure_from_ns_ = -1;  ///< scheduled time of the first measured transaction
   std::size_t ready_ = 0;
   std::optional<std::string> abort_reason_;

@@ -10,15 +10,15 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/read_until.hpp>
 #include <boost/asio/signal_set.hpp>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <exception>
+#include <expected>
 #include <memory>
 
 #include "loadgen/generator.hpp"
 #include "loadgen/limits.hpp"
 #include "loadgen/options.hpp"
+#include "loadgen/output_file.hpp"
 #include "loadgen/recorder.hpp"
 #include "loadgen/report.hpp"
 
@@ -31,7 +31,10 @@ Generator::MakeClient client_factory(const Settings& settings, boost::asio::io_c
   const ConnectionOptions options{
       settings.target,
       std::chrono::milliseconds(static_cast<std::int64_t>(settings.generator.timeout_s * 1000)),
-      settings.transport, settings.unordered, settings.connections};
+      settings.transport,
+      settings.unordered,
+      settings.connections,
+      settings.generator.seed};
   return [&workload = settings.workload(), options, &io, &read_buffer](Client::Observer& observer) {
     return workload.make_client(io.get_executor(), read_buffer, options, observer);
   };
@@ -43,44 +46,18 @@ void show_progress(const Generator::Progress& progress) {
   std::fflush(stderr);
 }
 
-bool print_cannot_write(const std::string& path) {
-  fmt::print(stderr, "simco-loadgen: cannot write {}: {}\n", path, std::strerror(errno));
-  return false;
-}
-
-/// Returns false, after printing an error, if the file cannot be written.
-bool write_file(const std::string& path, const std::string& text) {
-  std::FILE* file = std::fopen(path.c_str(), "w");
-  const bool written = file != nullptr && std::fputs(text.c_str(), file) >= 0;
-  const bool closed = file != nullptr && std::fclose(file) == 0;
-  return (written && closed) || print_cannot_write(path);
-}
-
-/// Returns false, after printing an error, if a file for results cannot be written: better before
-/// the run than after it. Creates the files.
-bool can_write(const Settings& settings) {
-  for (const auto& path : {settings.json, settings.samples}) {
-    if (path.empty() || path == "-") continue;
-    std::FILE* file = std::fopen(path.c_str(), "a");
-    if (file == nullptr) return print_cannot_write(path);
-    std::fclose(file);
-  }
-  return true;
+/// Prints the error, if there is one. Returns whether there is none.
+bool good(const std::expected<void, std::string>& done) {
+  if (!done) fmt::print(stderr, "simco-loadgen: {}\n", done.error());
+  return done.has_value();
 }
 
 bool write_results(const Settings& settings, const Results& results, Recorder& recorder) {
-  bool good = true;
   const bool json_to_stdout = settings.json == "-";
   std::fputs(table(results).c_str(), json_to_stdout ? stderr : stdout);
-  if (json_to_stdout) std::fputs(json(results).c_str(), stdout);
-  if (!json_to_stdout && !settings.json.empty()) good = write_file(settings.json, json(results));
-  if (!settings.samples.empty()) {
-    if (const auto written = recorder.write_samples(settings.samples); !written) {
-      fmt::print(stderr, "simco-loadgen: {}\n", written.error());
-      good = false;
-    }
-  }
-  return good;
+  const bool document = settings.json.empty() || good(write_text(settings.json, json(results)));
+  const bool samples = settings.samples.empty() || good(recorder.write_samples(settings.samples));
+  return document && samples;
 }
 
 /// `--hold`: reports that all connections are open, and waits for a line on standard input, or its
@@ -108,7 +85,9 @@ class StartGate {
 };
 
 int run(const Settings& settings) {
-  if (!can_write(settings)) return 1;
+  for (const auto& path : {settings.json, settings.samples}) {
+    if (!good(can_write(path))) return 1;
+  }
   // Microsecond precision: the kernel must not round our timers.
   ::prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
   rlimit limit{};

@@ -22,8 +22,8 @@ constexpr double kForever = 1e9;  // seconds; 30 years
 void declare_patience(CLI::App& app, GeneratorOptions& run, const CLI::Validator& positive) {
   app.add_option("--abort-lag", run.abort_lag_s,
                  "Stop if a message cannot be handed to the transport within this time after its "
-                 "scheduled time, seconds")
-      ->check(positive)
+                 "scheduled time, seconds; 0: never")
+      ->check(cli::number(0, kForever))
       ->capture_default_str();
   app.add_option("--timeout", run.timeout_s, "Maximum time to wait for a reply, seconds")
       ->check(positive)
@@ -46,15 +46,19 @@ std::optional<std::string> workload_fault(const Settings& settings) {
                        type.no_tls);
   }
   const auto& transport = net::type_of(settings.transport.transport);
+  if (!transport.reliable && type.no_loss != nullptr) {
+    return fmt::format("--transport {} requires --workload {}: {}", transport.name,
+                       workloads_without(&WorkloadType::no_loss), type.no_loss);
+  }
   if (settings.unordered && (type.no_unordered != nullptr || !transport.unordered)) {
     return fmt::format("--unordered requires --workload {} --transport {}: {}",
                        workloads_without(&WorkloadType::no_unordered),
                        net::transport_names(" or ", &net::TransportType::unordered),
                        type.no_unordered != nullptr
                            ? type.no_unordered
-                           : fmt::format("{} is always ordered", transport.name));
+                           : fmt::format("{} has no choice of order", transport.name));
   }
-  return settings.workloads[settings.chosen]->fault();
+  return settings.workloads[settings.chosen]->fault(settings.transport);
 }
 
 /// Options that a workload has declared, and its position in the table.
@@ -91,12 +95,12 @@ std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* a
   std::string connect = "127.0.0.1";
   std::string workload = settings.type().name;
   std::uint64_t count = 0;
-  CLI::App app("Open-loop load generator for SIMCO (RFC 4540)", program);
+  CLI::App app("Open-loop load generator for SIMCO (RFC 4540) and SIP", program);
   const auto positive = cli::number(std::numeric_limits<double>::min(), kForever);
-  app.add_option("--connect", connect, "Middlebox: HOST[,HOST...][:PORT]")
+  app.add_option("--connect", connect, "Middlebox or server: HOST[,HOST...][:PORT]")
       ->default_str(fmt::format("{}:{}", connect, settings.type().port));
   cli::TransportArguments transport;
-  transport.declare(app, cli::Role::kAgent);
+  transport.declare(app, cli::Role::kAgent, net::Need::kAny);
   transport.declare_tls(app);
   app.add_flag("--unordered", settings.unordered,
                fmt::format("With --transport {}: send {} messages unordered, even within a stream",
@@ -142,6 +146,7 @@ std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* a
   settings.target = *target;
   run.arrivals = settings.arrivals == "poisson" ? Arrivals::kPoisson : Arrivals::kConstant;
   if (by_count->count() != 0) run.count = count;
+  run.drain_s = settings.workload().drain_s();
   return settings;
 }
 

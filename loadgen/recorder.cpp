@@ -30,6 +30,10 @@ void Recorder::finished(const Sample& sample, std::optional<RefusalCode> code) {
   switch (sample.outcome) {
     case Outcome::kCompleted:
       ++counts_.completed;
+      if (sample.received_ns < 0) {  // it has no reply
+        last_ns_ = std::max(last_ns_, sample.sent_ns);
+        break;
+      }
       response_.add(sample.received_ns - sample.scheduled_ns);
       service_.add(sample.received_ns - sample.sent_ns);
       break;

@@ -13,14 +13,6 @@
 
 namespace simco::loadgen {
 
-/// How a transaction ended.
-enum class Outcome : std::uint8_t {
-  kCompleted,   ///< positive reply
-  kRefused,     ///< negative reply
-  kTimedOut,    ///< no reply within --timeout
-  kUnanswered,  ///< the run was aborted first
-};
-
 /// One transaction. Times are nanoseconds after the start of the schedule; negative: never.
 struct Sample {
   std::uint64_t index = 0;
@@ -60,7 +52,7 @@ class Recorder {
   /// From the scheduled time to the start of sending: the lateness of the generator.
   const Distribution& lag() const { return lag_; }
   const std::map<RefusalCode, std::uint64_t>& refusals() const { return refusals_; }
-  /// First scheduled time and last reply, nanoseconds.
+  /// First scheduled time, and last reply or hand-over, nanoseconds.
   std::int64_t first_ns() const { return first_ns_; }
   std::int64_t last_ns() const { return last_ns_; }
 

@@ -189,6 +189,10 @@ std::string json(const Results& results) {
     const bool chosen = &type == &results.settings.type();
     document[type.housekeeping] = chosen ? results.generator.housekeeping().done : 0;
   }
+  ordered_json tallies = ordered_json::object();
+  for (const Tally& tally : results.generator.tallies()) tallies[tally.name] = tally.count;
+  document["workload_stats"] = tallies;
+  document["start_ns"] = results.generator.start().time_since_epoch().count();
   document["elapsed_s"] = elapsed_s(recorder);
   document["rate_achieved"] = rate_achieved(recorder);
   document["aborted"] = reason.has_value();

@@ -35,9 +35,13 @@ class Workload {
   /// Declares the options that only this workload has. Their values are kept here, so this must
   /// exist as long as `app`.
   virtual void declare(CLI::App& app);
-  /// Checks the options after parsing, and reads the files that they name. Returns an error
-  /// message, or nullopt. Called for the workload that was chosen; options of others are refused.
-  virtual std::optional<std::string> fault();
+  /// Checks the options after parsing, also against the transport, and reads the files that they
+  /// name. Returns an error message, or nullopt. Called for the workload that was chosen; options
+  /// of others are refused.
+  virtual std::optional<std::string> fault(const net::TransportOptions& transport);
+  /// If its transactions have no replies and end when they are handed to the transport: how long
+  /// what is under way may take after the last one was due, seconds. Otherwise nullopt.
+  virtual std::optional<double> drain_s() const { return std::nullopt; }
   /// Adds the options to the `parameters` of the JSON document.
   virtual void write_parameters(nlohmann::ordered_json& parameters) const;
 
@@ -47,7 +51,7 @@ class Workload {
                                               const ConnectionOptions& options,
                                               Client::Observer& observer) const = 0;
 
-  /// Returns the meaning of a code that a client has given to Observer::on_reply().
+  /// Returns the meaning of a code that a client has given to Observer::on_ended().
   virtual RefusalText describe(RefusalCode code) const;
   /// Returns what the table says of the clients' housekeeping, such as "3 rules deleted", or an
   /// empty text.

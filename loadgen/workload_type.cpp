@@ -7,6 +7,7 @@
 
 #include "loadgen/echo/echo_workload.hpp"
 #include "loadgen/per/per_workload.hpp"
+#include "loadgen/sip/sip_workload.hpp"
 #include "simco/wire/limits.hpp"
 
 namespace simco::loadgen {
@@ -21,6 +22,7 @@ constexpr WorkloadType kTypes[] = {
     {.name = "per",
      .summary = "PER transactions",
      .port = kSimcoPort,
+     .no_loss = "SIMCO sends nothing again",
      .no_tls = nullptr,
      .no_unordered = "SIMCO messages are always ordered",
      .housekeeping = "rules_deleted",
@@ -28,17 +30,26 @@ constexpr WorkloadType kTypes[] = {
     {.name = "echo",
      .summary = "messages to simco-echo",
      .port = kSimcoPort,
+     .no_loss = "echo messages are not sent again",
      .no_tls = "simco-echo does not support TLS",
      .no_unordered = nullptr,
      .housekeeping = nullptr,
      .make = make<EchoWorkload>},
+    {.name = "sip",
+     .summary = "INVITEs to simco-sip or any SIP server",
+     .port = kSipPort,
+     .no_loss = nullptr,
+     .no_tls = nullptr,
+     .no_unordered = nullptr,
+     .housekeeping = nullptr,
+     .make = make<SipWorkload>},
 };
 
 }  // namespace
 
 // What a workload does that has no options, no refusals and no housekeeping.
 void Workload::declare(CLI::App&) {}
-std::optional<std::string> Workload::fault() { return std::nullopt; }
+std::optional<std::string> Workload::fault(const net::TransportOptions&) { return std::nullopt; }
 void Workload::write_parameters(nlohmann::ordered_json&) const {}
 std::string Workload::remark(const Housekeeping&) const { return {}; }
 RefusalText Workload::describe(RefusalCode code) const {

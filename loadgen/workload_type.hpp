@@ -19,6 +19,8 @@ struct WorkloadType {
   const char* name;     ///< of `--workload`, in the table and the JSON document
   const char* summary;  ///< for `--help`: what its transactions are
   std::uint16_t port;   ///< to connect to if the user names none
+  /// Why it cannot go over a transport that loses messages; null if it can.
+  const char* no_loss;
   /// Why it cannot go over TLS; null if it can.
   const char* no_tls;
   /// Why its messages cannot overtake each other; null if they can.

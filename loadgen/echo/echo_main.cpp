@@ -2,12 +2,12 @@
 #include <fmt/format.h>
 
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/signal_set.hpp>
 #include <cstdio>
 #include <exception>
 
 #include "loadgen/echo/echo_options.hpp"
 #include "loadgen/echo/echo_server.hpp"
+#include "loadgen/serve.hpp"
 
 int main(int argc, char** argv) {
   const auto settings = simco::loadgen::parse_echo_settings(argc, argv);
@@ -19,17 +19,7 @@ int main(int argc, char** argv) {
   try {
     boost::asio::io_context io(1);
     const simco::loadgen::EchoServer server(io, *settings);
-    boost::asio::signal_set signals(io, SIGTERM, SIGINT);
-    signals.async_wait([&io](const boost::system::error_code&, int) { io.stop(); });
-    const auto& listening = server.listening();
-    for (const auto& note : listening.notes) fmt::print(stderr, "{}\n", note);
-    for (const auto& warning : listening.warnings) fmt::print(stderr, "{}\n", warning);
-    for (const auto& listener : listening.listeners) {
-      for (const auto& endpoint : listener->endpoints()) {
-        fmt::print(stderr, "listening on {} {}\n", to_string(listener->transport()), endpoint);
-      }
-    }
-    io.run();
+    simco::loadgen::serve(io, server.listening());
   } catch (const std::exception& failure) {
     fmt::print(stderr, "simco-echo: {}\n", failure.what());
     return 1;

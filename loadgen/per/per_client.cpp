@@ -55,8 +55,9 @@ void PerClient::on_reply(TransactionId tid, const Body& body) {
     live_.push_back({per->pid, tid});
     if (live_.size() > options_.rules_max) delete_oldest();
   }
-  if (refused == nullptr) return observer_.on_reply(*this, {tid.value}, std::nullopt);
-  observer_.on_reply(*this, {tid.value}, RefusalCode{static_cast<std::uint32_t>(refused->code)});
+  if (refused == nullptr) return observer_.on_ended(*this, {tid.value}, {});
+  const RefusalCode code{static_cast<std::uint32_t>(refused->code)};
+  observer_.on_ended(*this, {tid.value}, {Outcome::kRefused, code});
 }
 
 void PerClient::delete_oldest() {

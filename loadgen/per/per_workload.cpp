@@ -17,7 +17,7 @@ void PerWorkload::declare(CLI::App& app) {
   app.add_option("--secret-file", secret_file_, "File with this agent's secret");
 }
 
-std::optional<std::string> PerWorkload::fault() {
+std::optional<std::string> PerWorkload::fault(const net::TransportOptions&) {
   if (name_.empty() && secret_file_.empty()) return std::nullopt;
   auto credentials = agent::read_credentials(name_, secret_file_);
   if (!credentials) return credentials.error();

@@ -10,7 +10,7 @@ namespace simco::loadgen {
 class PerWorkload final : public Workload {
  public:
   void declare(CLI::App& app) override;
-  std::optional<std::string> fault() override;
+  std::optional<std::string> fault(const net::TransportOptions& transport) override;
   void write_parameters(nlohmann::ordered_json& parameters) const override;
   std::unique_ptr<Client> make_client(const boost::asio::any_io_executor& executor,
                                       net::ReadBuffer& read_buffer,

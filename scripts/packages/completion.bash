@@ -1,4 +1,4 @@
-# bash completion of simco-middlebox, simcoctl, simco-ng, simco-loadgen and simco-echo: they know their own options.
+# bash completion of simco-middlebox, simcoctl, simco-ng, simco-loadgen, simco-echo and simco-sip: they know their own options.
 _simco() {
   local program=${COMP_WORDS[0]} word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
   local commands="" command="" help values i
@@ -21,4 +21,4 @@ _simco() {
     COMPREPLY=($(compgen -W "$commands" -- "$word"))
   fi
 }
-complete -F _simco simco-middlebox simcoctl simco-ng simco-loadgen simco-echo
+complete -F _simco simco-middlebox simcoctl simco-ng simco-loadgen simco-echo simco-sip

@@ -1,4 +1,4 @@
-# fish completion of simco-middlebox, simcoctl, simco-loadgen and simco-echo: they know their own options.
+# fish completion of simco-middlebox, simcoctl, simco-loadgen, simco-echo and simco-sip: they know their own options.
 function __simco_complete
     set -l words (commandline -opc)
     set -l program $words[1]
@@ -26,6 +26,6 @@ function __simco_complete
         end
     end
 end
-for program in simco-middlebox simcoctl simco-loadgen simco-echo
+for program in simco-middlebox simcoctl simco-loadgen simco-echo simco-sip
     complete -c $program -f -a '(__simco_complete)'
 end

@@ -1,4 +1,4 @@
-#compdef simco-middlebox simcoctl simco-loadgen simco-echo
+#compdef simco-middlebox simcoctl simco-loadgen simco-echo simco-sip
 # zsh completion: the programs know their own options.
 _simco() {
   local program=$words[1] before=$words[CURRENT-1] command="" help text word

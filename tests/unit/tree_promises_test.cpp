@@ -91,6 +91,8 @@ const std::set<std::string> kClocks = {
     "agent/simcoctl/print.cpp",
     "agent/simcoctl/top.cpp",
     "loadgen/generator.cpp",
+    "loadgen/sip/sip_client.cpp",
+    "loadgen/sip/sip_server.cpp",
     "middlebox/backend/nftables/options.hpp",
     "middlebox/clock.hpp",
     "middlebox/commit/stage_times.hpp",

@@ -79,7 +79,7 @@ TEST(LoadgenOptions, WrongOnesAreOneLineAndExit2) {
                                              {"--connect", ":80"},
                                              {"--connect", "h:0"},
                                              {"--count", "0"},
-                                             {"--workload", "sip"},
+                                             {"--workload", "rtp"},
                                              {"--arrivals", "x"},
                                              {"--connections", "0"},
                                              {"--count", "5", "--duration", "5"},
@@ -110,14 +110,24 @@ TEST(Workloads, SayWhatTheyCannotDo) {
     return settings ? std::string()
                     : settings.error().text.substr(0, settings.error().text.find(" ("));
   };
-  EXPECT_EQ(fault({"--unordered"}),
-            "simco-loadgen: --unordered requires --workload echo --transport sctp: SIMCO messages "
-            "are always ordered");
+  EXPECT_EQ(
+      fault({"--unordered"}),
+      "simco-loadgen: --unordered requires --workload echo or sip --transport sctp: SIMCO messages "
+      "are always ordered");
   EXPECT_EQ(fault({"--unordered", "--transport", "sctp"}), fault({"--unordered"}));
-  EXPECT_EQ(fault({"--unordered", "--workload", "echo"}),
-            "simco-loadgen: --unordered requires --workload echo --transport sctp: tcp is always "
-            "ordered");
+  EXPECT_EQ(
+      fault({"--unordered", "--workload", "echo"}),
+      "simco-loadgen: --unordered requires --workload echo or sip --transport sctp: tcp has no "
+      "choice of order");
   EXPECT_EQ(fault({"--unordered", "--workload", "echo", "--transport", "sctp"}), "");
+  EXPECT_EQ(fault({"--transport", "udp"}),
+            "simco-loadgen: --transport udp requires --workload sip: SIMCO sends nothing again");
+  EXPECT_EQ(
+      fault({"--transport", "udp", "--workload", "sip", "--unordered"}),
+      "simco-loadgen: --unordered requires --workload echo or sip --transport sctp: udp has no "
+      "choice of order");
+  EXPECT_EQ(fault({"--transport", "udp", "--workload", "sip", "--streams", "4"}),
+            "simco-loadgen: --streams requires --transport sctp");
   EXPECT_EQ(fault({"--rules", "3", "--workload", "echo"}),
             "simco-loadgen: --rules requires --workload per");
   EXPECT_EQ(fault({"--name", "proxy1", "--workload", "echo"}),

@@ -1,0 +1,16 @@
+// Files that programs write their results to. An error is a sentence.
+#pragma once
+
+#include <expected>
+#include <string>
+
+namespace simco::loadgen {
+
+/// Checks before a run what would be a pity to learn after it. Creates the file; "" and "-" are
+/// always fine.
+std::expected<void, std::string> can_write(const std::string& path);
+
+/// Writes `text` to the file `path`; "-": to standard output.
+std::expected<void, std::string> write_text(const std::string& path, const std::string& text);
+
+}  // namespace simco::loadgen

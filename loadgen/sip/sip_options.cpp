@@ -1,0 +1,120 @@
+// Declares the options of simco-sip and checks their combinations; writes its counts as JSON.
+#include "loadgen/sip/sip_options.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "simco/cli/transport_arguments.hpp"
+#include "simco/cli/values.hpp"
+#include "simco/net/endpoint.hpp"
+
+namespace simco::loadgen {
+namespace {
+
+constexpr sip::ResponseKind kTrying{100, "Trying"};
+constexpr sip::ResponseKind kRinging{180, "Ringing", "Contact: <sip:b@b.example>\r\n"};
+
+/// Checks what the options say together, and takes it over.
+std::optional<std::string> complete(SipSettings& settings, cli::TransportArguments& transport) {
+  if (const auto fault = transport.fault()) return fault;
+  SipServerOptions& server = settings.server;
+  server.listen.transports = transport.transports();
+  server.listen.settings = transport.settings();
+  server.listen.tls = transport.tls();
+  const bool over_tls = std::ranges::any_of(
+      server.listen.transports, [](net::Transport one) { return net::type_of(one).tls; });
+  if (server.listen.tls && !over_tls) {
+    return "--tls-ca, --tls-certificate and --tls-key require --transport " +
+           net::transport_names(" or ", &net::TransportType::tls);
+  }
+  for (auto& address : server.listen.addresses) {
+    auto parsed = net::parse_listen_address(address);
+    if (!parsed) return "--listen: " + parsed.error();
+    address = std::move(*parsed);
+  }
+  if (settings.response != "none") {
+    server.response = settings.response == "100" ? kTrying : kRinging;
+    const auto least = sip::response_size_min(*server.response);
+    if (server.response_size < least) {
+      return fmt::format("--response-size: a {} response has at least {} octets, got {}",
+                         settings.response, least, server.response_size);
+    }
+  }
+  server.keep_arrivals = !settings.samples.empty();
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::expected<SipSettings, UsageExit> parse_sip_settings(int argc, const char* const* argv) {
+  const std::string program = "simco-sip";
+  SipSettings settings;
+  SipServerOptions& server = settings.server;
+  server.listen.port = kSipPort;
+  auto t1 = static_cast<std::uint64_t>(sip::kT1.count());
+  cli::TransportArguments transport;
+  CLI::App app("SIP server for simco-loadgen --workload sip: answers INVITEs", program);
+  transport.declare(app, cli::Role::kListener, net::Need::kAny);
+  transport.declare_tls(app);
+  app.add_option("--listen", server.listen.addresses, "Addresses to listen on, comma-separated")
+      ->delimiter(',')
+      ->capture_default_str();
+  app.add_option("--port", server.listen.port, "Port to listen on; 0: any free port")
+      ->capture_default_str();
+  app.option_defaults()->group("SIP");
+  app.add_option("--response", settings.response, "Response to an INVITE: 100, 180 or none")
+      ->check(cli::one_of({"100", "180", "none"}))
+      ->capture_default_str();
+  app.add_option("--response-size", server.response_size, "Size of a response, octets")
+      ->check(cli::whole_number(1, sip::kMessageMax))
+      ->capture_default_str();
+  app.add_option("--t1", t1, "Timer T1 of the clients (RFC 3261), milliseconds")
+      ->check(cli::whole_number(sip::kT1Min_ms, sip::kT1Max_ms))
+      ->capture_default_str();
+  app.add_option("--samples", settings.samples,
+                 "CSV file to write the arrival of each call of simco-loadgen to, at the end");
+  app.add_option("--json", settings.json,
+                 "File to write counts to, at the end; -: standard output");
+  if (const auto exit = parse(app, program, argc, argv)) return std::unexpected(*exit);
+  server.t1 = std::chrono::milliseconds(t1);
+  if (const auto fault = complete(settings, transport)) {
+    return std::unexpected(wrong(program, *fault));
+  }
+  return settings;
+}
+
+std::string sip_json(const SipSettings& settings, const SipServer& server) {
+  const auto& counts = server.counts();
+  nlohmann::ordered_json transports = nlohmann::ordered_json::array();
+  for (const auto one : settings.server.listen.transports) transports.push_back(to_string(one));
+  nlohmann::ordered_json totals = nlohmann::ordered_json::object();
+  for (const auto& [transport, figures] : server.transport_totals()) {
+    totals[transport] = nlohmann::ordered_json::object();
+    for (const auto& [name, value] : figures) totals[transport][name] = value;
+  }
+  const nlohmann::ordered_json document = {{"version", 1},
+                                           {"parameters",
+                                            {{"transport", transports},
+                                             {"response", settings.response},
+                                             {"response_size", settings.server.response_size},
+                                             {"t1", settings.server.t1.count()}}},
+                                           {"invites", counts.invites},
+                                           {"copies", counts.copies},
+                                           {"foreign_invites", counts.foreign_invites},
+                                           {"responses", counts.responses},
+                                           {"refused", counts.refused},
+                                           {"acknowledgements", counts.acknowledgements},
+                                           {"other_requests", counts.other_requests},
+                                           {"stray_responses", counts.stray_responses},
+                                           {"malformed_messages", counts.malformed},
+                                           {"connections", counts.connections},
+                                           {"refused_connections", counts.refused_connections},
+                                           {"arrivals_not_noted", server.arrivals().not_noted()},
+                                           {"transport_stats", totals}};
+  return document.dump(1) + "\n";
+}
+
+}  // namespace simco::loadgen

@@ -1,0 +1,100 @@
+#include "loadgen/sip/sip_workload.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "simco/cli/values.hpp"
+#include "simco/net/transport_type.hpp"
+
+namespace simco::loadgen {
+namespace {
+
+/// --drain without the option, seconds.
+constexpr double kDrainUsual_s = 2;
+
+}  // namespace
+
+void SipWorkload::declare(CLI::App& app) {
+  app.add_option("--response", response_,
+                 "Response to wait for, 180 or 100 (a final one will do as well); none: only send")
+      ->check(cli::one_of({"100", "180", "none"}));
+  app.add_option("--invite-size", invite_size_, "Size of an INVITE, octets")
+      ->check(cli::whole_number(1, sip::kMessageMax));
+  app.add_option("--t1", t1_ms_, "Timer T1 of RFC 3261, milliseconds")
+      ->check(cli::whole_number(sip::kT1Min_ms, sip::kT1Max_ms));
+  app.add_option("--drain", drain_s_,
+                 "With --response none: time for what is under way after the last INVITE, seconds")
+      ->check(cli::number(0, sip::kDrainMax_s))
+      ->default_str("2");
+  app.add_flag(
+      "--large-over-udp", large_over_udp_,
+      fmt::format("Send INVITEs of more than {} octets over a transport for which RFC 3261 "
+                  "forbids them",
+                  sip::kUdpRequestMax));
+}
+
+SipResponse SipWorkload::response() const {
+  if (response_ == "none") return SipResponse::kNone;
+  return response_ == "100" ? SipResponse::kTrying : SipResponse::kRinging;
+}
+
+std::optional<std::string> SipWorkload::size_fault(const net::TransportOptions& transport) const {
+  const auto via = via_transport(transport);
+  const auto least = sip::InviteWriter::size_min(via);
+  if (invite_size_ < least) {
+    return fmt::format("--invite-size: an INVITE over {} has at least {} octets, got {}", via,
+                       least, invite_size_);
+  }
+  if (net::type_of(transport.transport).reliable) return std::nullopt;
+  if (invite_size_ > sip::kDatagramPayloadMax) {
+    return fmt::format("--invite-size: a datagram carries at most {} octets, got {}",
+                       sip::kDatagramPayloadMax, invite_size_);
+  }
+  if (invite_size_ > sip::kUdpRequestMax && !large_over_udp_) {
+    return fmt::format(
+        "--invite-size above {} requires --transport {} (RFC 3261 18.1.1) or --large-over-udp",
+        sip::kUdpRequestMax, net::transport_names(" or "));
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> SipWorkload::fault(const net::TransportOptions& transport) {
+  if (response() == SipResponse::kNone && !net::type_of(transport.transport).reliable) {
+    return fmt::format(
+        "--response none requires --transport {}: over {} an INVITE is sent again until its "
+        "response comes",
+        net::transport_names(" or "), net::to_string(transport.transport));
+  }
+  if (drain_s_ && response() != SipResponse::kNone) return "--drain requires --response none";
+  return size_fault(transport);
+}
+
+std::optional<double> SipWorkload::drain_s() const {
+  if (response() != SipResponse::kNone) return std::nullopt;
+  return drain_s_.value_or(kDrainUsual_s);
+}
+
+void SipWorkload::write_parameters(nlohmann::ordered_json& parameters) const {
+  parameters["response"] = response_;
+  parameters["invite_size"] = invite_size_;
+  parameters["t1"] = t1_ms_;
+  parameters["drain"] = drain_s() ? nlohmann::ordered_json(*drain_s()) : nullptr;
+  parameters["large_over_udp"] = large_over_udp_;
+}
+
+std::unique_ptr<Client> SipWorkload::make_client(const boost::asio::any_io_executor& executor,
+                                                 net::ReadBuffer& read_buffer,
+                                                 const ConnectionOptions& options,
+                                                 Client::Observer& observer) const {
+  return std::make_unique<SipClient>(
+      executor, read_buffer, options,
+      SipClient::Options{invite_size_, response(), std::chrono::milliseconds(t1_ms_)}, observer);
+}
+
+RefusalText SipWorkload::describe(RefusalCode code) const {
+  return {std::to_string(code.value), "the server answered with a final response"};
+}
+
+}  // namespace simco::loadgen

@@ -1,0 +1,34 @@
+// The `sip` workload: its options, and the words for its results.
+#pragma once
+
+#include "loadgen/sip/limits.hpp"
+#include "loadgen/sip/sip_client.hpp"
+#include "loadgen/workload.hpp"
+
+namespace simco::loadgen {
+
+/// INVITEs to a SIP server.
+class SipWorkload final : public Workload {
+ public:
+  void declare(CLI::App& app) override;
+  std::optional<std::string> fault(const net::TransportOptions& transport) override;
+  std::optional<double> drain_s() const override;
+  void write_parameters(nlohmann::ordered_json& parameters) const override;
+  std::unique_ptr<Client> make_client(const boost::asio::any_io_executor& executor,
+                                      net::ReadBuffer& read_buffer,
+                                      const ConnectionOptions& options,
+                                      Client::Observer& observer) const override;
+  RefusalText describe(RefusalCode code) const override;
+
+ private:
+  SipResponse response() const;
+  std::optional<std::string> size_fault(const net::TransportOptions& transport) const;
+
+  std::string response_ = "180";
+  std::uint64_t invite_size_ = 450;
+  bool large_over_udp_ = false;
+  std::uint64_t t1_ms_ = sip::kT1.count();
+  std::optional<double> drain_s_;
+};
+
+}  // namespace simco::loadgen
