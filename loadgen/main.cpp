@@ -21,10 +21,12 @@
 #include "loadgen/output_file.hpp"
 #include "loadgen/recorder.hpp"
 #include "loadgen/report.hpp"
+#include "simco/cli/command_line.hpp"
 
 namespace {
 
 using namespace simco::loadgen;
+namespace cli = simco::cli;
 
 Generator::MakeClient client_factory(const Settings& settings, boost::asio::io_context& io,
                                      simco::net::ReadBuffer& read_buffer) {
@@ -48,7 +50,7 @@ void show_progress(const Generator::Progress& progress) {
 
 /// Prints the error, if there is one. Returns whether there is none.
 bool good(const std::expected<void, std::string>& done) {
-  if (!done) fmt::print(stderr, "simco-loadgen: {}\n", done.error());
+  if (!done) cli::complain(kProgram, done.error());
   return done.has_value();
 }
 
@@ -111,12 +113,12 @@ int run(const Settings& settings) {
   if (terminal) std::fputs("\r\033[K", stderr);
   const Results results{settings, recorder, generator};
   if (recorder.counts().offered == 0 && settings.json.empty()) {
-    fmt::print(stderr, "simco-loadgen: {}\n", *generator.abort_reason());
+    cli::complain(kProgram, *generator.abort_reason());
     return 1;
   }
   const bool written = write_results(settings, results, recorder);
   if (generator.abort_reason()) {
-    fmt::print(stderr, "simco-loadgen: {}\n", *generator.abort_reason());
+    cli::complain(kProgram, *generator.abort_reason());
   }
   return written && all_positive(results) ? 0 : 1;
 }
@@ -125,15 +127,11 @@ int run(const Settings& settings) {
 
 int main(int argc, char** argv) {
   const auto settings = parse_settings(argc, argv);
-  if (!settings) {
-    const auto& [text, code] = settings.error();
-    std::fputs(text.c_str(), code == 0 ? stdout : stderr);
-    return code;
-  }
+  if (!settings) return simco::cli::leave(settings.error());
   try {
     return run(*settings);
   } catch (const std::exception& failure) {
-    fmt::print(stderr, "simco-loadgen: {}\n", failure.what());
+    cli::complain(kProgram, failure.what());
     return 1;
   }
 }

@@ -87,15 +87,14 @@ std::optional<std::string> misplaced(const WorkloadOptions& options, std::size_t
 
 }  // namespace
 
-std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* argv) {
-  const std::string program = "simco-loadgen";
+std::expected<Settings, cli::UsageExit> parse_settings(int argc, const char* const* argv) {
   Settings settings;
   GeneratorOptions& run = settings.generator;
   for (const auto& type : workload_types()) settings.workloads.push_back(type.make());
   std::string connect = "127.0.0.1";
   std::string workload = settings.type().name;
   std::uint64_t count = 0;
-  CLI::App app("Open-loop load generator for SIMCO (RFC 4540) and SIP", program);
+  CLI::App app("Open-loop load generator for SIMCO (RFC 4540) and SIP", kProgram);
   const auto positive = cli::number(std::numeric_limits<double>::min(), kForever);
   app.add_option("--connect", connect, "Middlebox or server: HOST[,HOST...][:PORT]")
       ->default_str(fmt::format("{}:{}", connect, settings.type().port));
@@ -132,17 +131,19 @@ std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* a
   declare_patience(app, run, positive);
   app.add_option("--seed", run.seed, "Seed of the arrival process")->capture_default_str();
   declare_output(app, settings);
-  if (const auto exit = parse(app, program, argc, argv)) return std::unexpected(*exit);
+  app.option_defaults()->group("Other");
+  cli::declare_help(app);
+  if (const auto exit = cli::parse(app, argc, argv)) return std::unexpected(*exit);
 
-  if (const auto fault = transport.fault()) return std::unexpected(wrong(program, *fault));
+  if (const auto fault = transport.fault()) return std::unexpected(cli::wrong(app, *fault));
   settings.transport = transport.options();
   settings.chosen = *find_workload(workload);
   if (const auto fault = misplaced(of_workloads, settings.chosen)) {
-    return std::unexpected(wrong(program, *fault));
+    return std::unexpected(cli::wrong(app, *fault));
   }
-  if (const auto fault = workload_fault(settings)) return std::unexpected(wrong(program, *fault));
+  if (const auto fault = workload_fault(settings)) return std::unexpected(cli::wrong(app, *fault));
   const auto target = net::parse_host_port(connect, settings.type().port);
-  if (!target) return std::unexpected(wrong(program, "--connect: " + target.error()));
+  if (!target) return std::unexpected(cli::wrong(app, "--connect: " + target.error()));
   settings.target = *target;
   run.arrivals = settings.arrivals == "poisson" ? Arrivals::kPoisson : Arrivals::kConstant;
   if (by_count->count() != 0) run.count = count;

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "loadgen/generator.hpp"
-#include "loadgen/usage.hpp"
 #include "loadgen/workload_type.hpp"
+#include "simco/cli/command_line.hpp"
 #include "simco/net/endpoint.hpp"
 #include "simco/net/transport.hpp"
 
@@ -33,7 +33,10 @@ struct Settings {
   const Workload& workload() const { return *workloads[chosen]; }
 };
 
+/// The name of the program.
+inline constexpr const char* kProgram = "simco-loadgen";
+
 /// Parses the command line of simco-loadgen.
-std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* argv);
+std::expected<Settings, cli::UsageExit> parse_settings(int argc, const char* const* argv);
 
 }  // namespace simco::loadgen

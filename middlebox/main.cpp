@@ -28,6 +28,7 @@
 #include "middlebox/serve/loop_call.hpp"
 #include "middlebox/serve/server.hpp"
 #include "middlebox/store/make_store.hpp"
+#include "simco/cli/command_line.hpp"
 
 namespace {
 
@@ -35,8 +36,7 @@ using namespace simco;
 
 /// Exit status if another middlebox has taken over the rules: a restart would take them back.
 constexpr int kTakenOver = 3;
-/// Exit status after wrong usage, and if --check has found errors.
-constexpr int kWrong = 2;
+constexpr const char* kProgram = "simco-middlebox";
 
 std::unique_ptr<store::Store> make_store(const middlebox::Settings& settings) {
   if (settings.state.empty()) return nullptr;
@@ -64,10 +64,9 @@ void reload(middlebox::Server& server, middlebox::Settings& settings,
   manager.reloading();
   auto fresh = middlebox::parse_settings(argc, argv, middlebox::backend_table());
   if (!fresh) {
-    auto text = fresh.error().text;
-    while (text.ends_with('\n')) text.pop_back();
-    spdlog::error("configuration rejected; keeping the current one: {}", text);
-    return manager.ready("configuration rejected; keeping the current one: " + text);
+    const auto text = "configuration rejected; keeping the current one: " + fresh.error().text;
+    spdlog::error(text);
+    return manager.ready(text);
   }
   for (const auto& [name, value] : fresh->options) {
     const bool taken = name == "log-level" || name.starts_with("tls-");
@@ -151,7 +150,7 @@ std::optional<std::string> become_service(int argc, char** argv) {
   }
   if (user.empty()) user = middlebox::service_user();
   if (user.empty() || user == "root") return std::nullopt;
-  std::fprintf(stderr, "simco-middlebox: checking as the user %s\n", user.c_str());
+  cli::complain(kProgram, "checking as the user " + user);
   return middlebox::become(user);
 }
 
@@ -160,9 +159,9 @@ int report_findings(const middlebox::Settings& settings) {
   bool good = true;
   for (const auto& [is_error, text] : middlebox::examine(settings)) {
     good = good && !is_error;
-    std::fprintf(stderr, "simco-middlebox: %s: %s\n", is_error ? "error" : "warning", text.c_str());
+    cli::complain(kProgram, (is_error ? "error: " : "warning: ") + text);
   }
-  if (!good) return kWrong;
+  if (!good) return cli::kWrongUsage;
   std::puts("simco-middlebox: configuration OK");
   return 0;
 }
@@ -171,15 +170,11 @@ int report_findings(const middlebox::Settings& settings) {
 
 int main(int argc, char** argv) {
   if (const auto fault = become_service(argc, argv)) {
-    std::fprintf(stderr, "simco-middlebox: --check-user: %s\n", fault->c_str());
-    return kWrong;
+    simco::cli::complain(kProgram, "--check-user: " + *fault);
+    return simco::cli::kWrongUsage;
   }
   auto settings = simco::middlebox::parse_settings(argc, argv, simco::middlebox::backend_table());
-  if (!settings) {
-    const auto& [text, code] = settings.error();
-    std::fputs(text.c_str(), code == 0 ? stdout : stderr);
-    return code;
-  }
+  if (!settings) return simco::cli::leave(settings.error());
   if (settings->check_only) return report_findings(*settings);
   std::signal(SIGPIPE, SIG_IGN);
   simco::middlebox::set_up_log(settings->log_level);
@@ -189,7 +184,7 @@ int main(int argc, char** argv) {
     simco::middlebox::shut_down_log({});
     return code;
   } catch (const std::exception& failure) {
-    simco::middlebox::shut_down_log(std::string("simco-middlebox: ") + failure.what());
+    simco::middlebox::shut_down_log(kProgram + std::string(": ") + failure.what());
     return 1;
   }
 }

@@ -14,6 +14,7 @@
 #include "agent/ng/metrics.hpp"
 #include "agent/ng/options.hpp"
 #include "agent/ng/server.hpp"
+#include "simco/cli/command_line.hpp"
 
 namespace {
 
@@ -32,9 +33,7 @@ bool can_reload(const std::string& name) {
 void reload(ng::Server& server, const ng::Settings& settings, int argc, char** argv) {
   const auto fresh = ng::parse_settings(argc, argv);
   if (!fresh) {
-    auto text = fresh.error().text;
-    while (text.ends_with('\n')) text.pop_back();
-    return spdlog::error("configuration rejected; keeping the current one: {}", text);
+    return spdlog::error("configuration rejected; keeping the current one: {}", fresh.error().text);
   }
   for (const auto& [name, value] : fresh->options) {
     const auto before = settings.options.find(name);
@@ -78,11 +77,7 @@ void run(const ng::Settings& settings, int argc, char** argv) {
 
 int main(int argc, char** argv) {
   const auto settings = simco::ng::parse_settings(argc, argv);
-  if (!settings) {
-    const auto& [text, code] = settings.error();
-    std::fputs(text.c_str(), code == 0 ? stdout : stderr);
-    return code;
-  }
+  if (!settings) return simco::cli::leave(settings.error());
   if (settings->check_only) {
     std::puts("simco-ng: configuration OK");
     return 0;
@@ -95,7 +90,7 @@ int main(int argc, char** argv) {
     run(*settings, argc, argv);
     return 0;
   } catch (const std::exception& failure) {
-    std::fprintf(stderr, "simco-ng: %s\n", failure.what());
+    simco::cli::complain("simco-ng", failure.what());
     return 1;
   }
 }

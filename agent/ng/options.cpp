@@ -7,10 +7,14 @@
 #include <boost/asio/ip/address.hpp>
 
 #include "agent/agent_arguments.hpp"
+#include "simco/cli/command_line.hpp"
 #include "simco/cli/config_file.hpp"
+#include "simco/cli/values.hpp"
 
 namespace simco::ng {
 namespace {
+
+constexpr const char* kProgram = "simco-ng";
 
 struct Raw {
   agent::AgentArguments agent{"middlebox", 5};
@@ -43,11 +47,11 @@ void declare(CLI::App& app, Raw& raw) {
                "Refuse an internal endpoint that is not where its SIP message came from");
   app.add_option("--lifetime", calls.lifetime.seconds,
                  "Lifetime of rules, seconds; they are extended at a third of it")
-      ->check(CLI::Range(3, 86'400))
+      ->check(cli::whole_number(3, 86'400))
       ->capture_default_str();
   app.add_option("--max-duration", raw.duration_max_s,
                  "Maximum duration of a call, seconds, in case its end is lost")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{31'536'000}))
+      ->check(cli::whole_number(1, 31'536'000))
       ->capture_default_str();
   app.add_option("--max-calls", calls.calls_max, "Maximum number of calls")->capture_default_str();
   app.add_option("--state", raw.settings.state,
@@ -58,9 +62,10 @@ void declare(CLI::App& app, Raw& raw) {
   app.add_flag("--check", raw.settings.check_only,
                "Check the options and the configuration file, then exit");
   app.add_option("--log-level", raw.settings.log_level, "Lowest level to log")
-      ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error", "off"}))
+      ->check(cli::one_of({"trace", "debug", "info", "warn", "error", "off"}))
       ->capture_default_str();
-  app.set_version_flag("--version", "simco-ng " SIMCO_VERSION);
+  cli::declare_help(app);
+  cli::set_layout(app, "");
 }
 
 using Fault = std::optional<std::string>;
@@ -79,37 +84,27 @@ Fault set_prefixes(const char* option, const std::vector<std::string>& words,
 
 Fault set_addresses(const Raw& raw, Settings& settings) {
   // Port 0 stands for any free one, here alone.
-  const bool any_port = raw.listen.ends_with(":0");
-  const auto listen = any_port
-                          ? net::parse_host_port(raw.listen.substr(0, raw.listen.size() - 2), 0)
-                          : net::parse_host_port(raw.listen, kNgPortDefault);
-  boost::system::error_code error;
-  boost::asio::ip::address address;
-  if (listen) address = boost::asio::ip::make_address(listen->host, error);
-  if (!listen || error || !listen->further_hosts.empty()) {
-    return "--listen: expected ADDRESS:PORT, got '" + raw.listen + "'";
-  }
-  if (!address.is_loopback() && raw.allowed.empty()) {
+  const std::string any_port = ":0";
+  std::string_view text = raw.listen;
+  if (text.ends_with(any_port)) text.remove_suffix(any_port.size());
+  const auto listen = net::parse_address_port(text, kNgPortDefault);
+  if (!listen) return "--listen: expected ADDRESS:PORT, got '" + raw.listen + "'";
+  if (!boost::asio::ip::make_address(listen->host).is_loopback() && raw.allowed.empty()) {
     return "--listen: " + listen->host +
            " is reachable from other hosts and the ng protocol has no authentication: say who may "
            "send requests with --allow-from, or listen on a loopback address";
   }
   settings.listen = *listen;
+  if (raw.listen.ends_with(any_port)) settings.listen.port = 0;
   if (settings.metrics.empty()) return std::nullopt;
-  const auto metrics = net::parse_host_port(settings.metrics, 0);
-  if (metrics) boost::asio::ip::make_address(metrics->host, error);
-  if (metrics && !error && metrics->port != 0) return std::nullopt;
-  return "--metrics: expected ADDRESS:PORT, got '" + settings.metrics + "'";
+  const auto metrics = net::parse_address_port(settings.metrics);
+  return metrics ? std::nullopt : Fault("--metrics: " + metrics.error());
 }
 
 Fault set_upstream(const Raw& raw, Settings& settings) {
   if (raw.upstream.empty()) return std::nullopt;
-  const auto upstream = net::parse_host_port(raw.upstream, kNgPortDefault);
-  boost::system::error_code error;
-  if (upstream) boost::asio::ip::make_address(upstream->host, error);
-  if (!upstream || error || !upstream->further_hosts.empty()) {
-    return "--upstream: expected ADDRESS:PORT, got '" + raw.upstream + "'";
-  }
+  const auto upstream = net::parse_address_port(raw.upstream, kNgPortDefault);
+  if (!upstream) return "--upstream: " + upstream.error();
   settings.upstream = *upstream;
   settings.calls.upstream = true;
   return std::nullopt;
@@ -128,53 +123,37 @@ Fault set(Raw& raw) {
   return raw.agent.read(settings.middlebox, settings.agent);
 }
 
-UsageExit wrong(const std::string& what) {
-  return {"simco-ng: " + what + " (--help lists the options)\n", 2};
-}
-
 /// Returns what is wrong with an option of the file.
 Fault check_word(const std::string& word) {
   CLI::App probe;
   Raw scratch;
   declare(probe, scratch);
-  try {
-    probe.parse(std::vector<std::string>{word});
-  } catch (const CLI::Error& error) {
-    return error.what();
-  }
-  return std::nullopt;
+  return cli::word_fault(probe, word);
 }
 
 }  // namespace
 
-std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* argv) {
+std::expected<Settings, cli::UsageExit> parse_settings(int argc, const char* const* argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
   {
     Raw first;
     CLI::App app(
         "Controls a SIMCO (RFC 4540) middlebox for SIP proxies that speak rtpengine's ng "
-        "protocol");
+        "protocol",
+        kProgram);
     declare(app, first);
-    try {
-      app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
-    } catch (const CLI::CallForHelp&) {
-      return std::unexpected(UsageExit{app.help("simco-ng"), 0});
-    } catch (const CLI::CallForVersion& version) {
-      return std::unexpected(UsageExit{std::string(version.what()) + "\n", 0});
-    } catch (const CLI::Error& error) {
-      return std::unexpected(wrong(error.what()));
-    }
+    if (const auto exit = cli::parse(app, words)) return std::unexpected(*exit);
     if (!first.config.empty()) {
       const auto file = cli::read_config_file(first.config, app, {{}, check_word});
-      if (!file) return std::unexpected(wrong(file.error()));
+      if (!file) return std::unexpected(cli::wrong(app, file.error()));
       words.insert(words.end(), file->words.begin(), file->words.end());
     }
   }
   Raw raw;
-  CLI::App app;
+  CLI::App app("", kProgram);
   declare(app, raw);
-  app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
-  if (const auto fault = set(raw)) return std::unexpected(wrong(*fault));
+  if (const auto exit = cli::parse(app, words)) return std::unexpected(*exit);
+  if (const auto fault = set(raw)) return std::unexpected(cli::wrong(app, *fault));
   raw.settings.options = cli::effective_options(app);
   return std::move(raw.settings);
 }

@@ -8,6 +8,7 @@
 
 #include "agent/ng/controller.hpp"
 #include "agent/options.hpp"
+#include "simco/cli/command_line.hpp"
 #include "simco/net/endpoint.hpp"
 
 namespace simco::ng {
@@ -28,14 +29,7 @@ struct Settings {
   std::map<std::string, std::string> options;
 };
 
-/// The text to print instead of running: help or version on standard output (status 0), or a
-/// one-line error message on standard error (status 2).
-struct UsageExit {
-  std::string text;
-  int code = 2;
-};
-
 /// Parses the command line and the configuration file that it names.
-std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* argv);
+std::expected<Settings, cli::UsageExit> parse_settings(int argc, const char* const* argv);
 
 }  // namespace simco::ng

@@ -7,7 +7,6 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <cstdio>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -151,11 +150,7 @@ awaitable<bool> run(agent::Agent& agent, const ctl::Options& options, const ctl:
 
 int main(int argc, char** argv) {
   const auto options = ctl::parse_options(argc, argv);
-  if (!options) {
-    const auto& [text, code] = options.error();
-    std::fputs(text.c_str(), code == 0 ? stdout : stderr);
-    return code;
-  }
+  if (!options) return cli::leave(options.error());
   if (options->top) return ctl::run_top(*options->top, options->json);
   boost::asio::io_context io;
   agent::Agent agent(io.get_executor(), options->agent);

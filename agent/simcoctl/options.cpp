@@ -77,9 +77,8 @@ void declare_globals(CLI::App& app, Raw& raw) {
   raw.agent.declare(app);
   app.option_defaults()->group("Output");
   app.add_flag("--json", raw.json, "Print JSON");
-  app.set_help_flag("-h,--help", "Print this help, and that of a command after it");
-  app.set_help_all_flag("--help-all", "Print all options, and the help of every command");
-  app.set_version_flag("-V,--version", "simcoctl " SIMCO_VERSION, "Print the version");
+  cli::declare_help(app, "Print this help, and that of a command after it",
+                    "Print all options, and the help of every command");
   app.option_defaults()->group("Options");
   cli::set_layout(app, kExamples);
   app.require_subcommand(1);
@@ -405,35 +404,20 @@ Fault set_top(const Raw& raw, const Commands& commands, std::optional<Top>& top)
   return std::nullopt;
 }
 
-UsageExit wrong(const std::string& what) {
-  return {"simcoctl: " + what + " (--help lists the commands, COMMAND --help its options)\n", 2};
-}
-
 }  // namespace
 
-std::expected<Options, UsageExit> parse_options(int argc, const char* const* argv) {
+std::expected<Options, cli::UsageExit> parse_options(int argc, const char* const* argv) {
   Raw raw;
   CLI::App app("Command-line agent for SIMCO (RFC 4540) middleboxes", "simcoctl");
   const auto commands = declare(app, raw);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp&) {
-    const auto chosen = app.get_subcommands();
-    return std::unexpected(UsageExit{cli::help_of(chosen.empty() ? app : *chosen[0]), 0});
-  } catch (const CLI::CallForAllHelp&) {
-    return std::unexpected(UsageExit{cli::help_of(app, true), 0});
-  } catch (const CLI::CallForVersion& version) {
-    return std::unexpected(UsageExit{std::string(version.what()) + "\n", 0});
-  } catch (const CLI::Error& error) {
-    return std::unexpected(wrong(cli::usage_fault(app, error)));
-  }
+  if (const auto exit = cli::parse(app, argc, argv)) return std::unexpected(*exit);
   Options options;
-  if (const auto fault = set_globals(raw, options)) return std::unexpected(wrong(*fault));
+  if (const auto fault = set_globals(raw, options)) return std::unexpected(cli::wrong(app, *fault));
   if (const auto fault = set_top(raw, commands, options.top)) {
-    return std::unexpected(wrong(*fault));
+    return std::unexpected(cli::wrong(app, *fault));
   }
   if (const auto fault = set_command(raw, commands, options.command)) {
-    return std::unexpected(wrong(*fault));
+    return std::unexpected(cli::wrong(app, *fault));
   }
   return options;
 }

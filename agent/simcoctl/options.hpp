@@ -11,6 +11,7 @@
 #include "agent/agent.hpp"
 #include "agent/simcoctl/explain.hpp"
 #include "agent/simcoctl/top.hpp"
+#include "simco/cli/command_line.hpp"
 
 namespace simco::ctl {
 
@@ -50,13 +51,7 @@ struct Options {
   std::optional<Top> top;  ///< instead of `command`; needs no session
 };
 
-/// The text to print instead of running, and the exit status.
-struct UsageExit {
-  std::string text;
-  int code = 2;
-};
-
 /// Parses the command line and reads the files that it names.
-std::expected<Options, UsageExit> parse_options(int argc, const char* const* argv);
+std::expected<Options, cli::UsageExit> parse_options(int argc, const char* const* argv);
 
 }  // namespace simco::ctl

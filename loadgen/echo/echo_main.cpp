@@ -11,17 +11,13 @@
 
 int main(int argc, char** argv) {
   const auto settings = simco::loadgen::parse_echo_settings(argc, argv);
-  if (!settings) {
-    const auto& [text, code] = settings.error();
-    std::fputs(text.c_str(), code == 0 ? stdout : stderr);
-    return code;
-  }
+  if (!settings) return simco::cli::leave(settings.error());
   try {
     boost::asio::io_context io(1);
     const simco::loadgen::EchoServer server(io, *settings);
     simco::loadgen::serve(io, server.listening());
   } catch (const std::exception& failure) {
-    fmt::print(stderr, "simco-echo: {}\n", failure.what());
+    simco::cli::complain("simco-echo", failure.what());
     return 1;
   }
   return 0;

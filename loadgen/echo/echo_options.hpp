@@ -3,12 +3,13 @@
 
 #include <expected>
 
-#include "loadgen/usage.hpp"
+#include "simco/cli/command_line.hpp"
 #include "simco/net/listener.hpp"
 
 namespace simco::loadgen {
 
 /// Parses the command line of simco-echo.
-std::expected<net::ListenOptions, UsageExit> parse_echo_settings(int argc, const char* const* argv);
+std::expected<net::ListenOptions, cli::UsageExit> parse_echo_settings(int argc,
+                                                                      const char* const* argv);
 
 }  // namespace simco::loadgen

@@ -1,22 +1,22 @@
 // simco-sip: listens until told to stop, then writes what it has counted.
-#include <fmt/format.h>
-
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
-#include <cstdio>
 #include <exception>
 
 #include "loadgen/output_file.hpp"
 #include "loadgen/serve.hpp"
 #include "loadgen/sip/sip_options.hpp"
+#include "simco/cli/command_line.hpp"
 
 namespace {
 
 using namespace simco::loadgen;
 
+constexpr const char* kProgram = "simco-sip";
+
 int run(const SipSettings& settings) {
   const auto complain = [](const std::string& what) {
-    fmt::print(stderr, "simco-sip: {}\n", what);
+    simco::cli::complain(kProgram, what);
     return 1;
   };
   for (const auto& path : {settings.json, settings.samples}) {
@@ -42,15 +42,11 @@ int run(const SipSettings& settings) {
 
 int main(int argc, char** argv) {
   const auto settings = parse_sip_settings(argc, argv);
-  if (!settings) {
-    const auto& [text, code] = settings.error();
-    std::fputs(text.c_str(), code == 0 ? stdout : stderr);
-    return code;
-  }
+  if (!settings) return simco::cli::leave(settings.error());
   try {
     return run(*settings);
   } catch (const std::exception& failure) {
-    fmt::print(stderr, "simco-sip: {}\n", failure.what());
+    simco::cli::complain(kProgram, failure.what());
     return 1;
   }
 }

@@ -49,14 +49,13 @@ std::optional<std::string> complete(SipSettings& settings, cli::TransportArgumen
 
 }  // namespace
 
-std::expected<SipSettings, UsageExit> parse_sip_settings(int argc, const char* const* argv) {
-  const std::string program = "simco-sip";
+std::expected<SipSettings, cli::UsageExit> parse_sip_settings(int argc, const char* const* argv) {
   SipSettings settings;
   SipServerOptions& server = settings.server;
   server.listen.port = kSipPort;
   auto t1 = static_cast<std::uint64_t>(sip::kT1.count());
   cli::TransportArguments transport;
-  CLI::App app("SIP server for simco-loadgen --workload sip: answers INVITEs", program);
+  CLI::App app("SIP server for simco-loadgen --workload sip: answers INVITEs", "simco-sip");
   transport.declare(app, cli::Role::kListener, net::Need::kAny);
   transport.declare_tls(app);
   app.add_option("--listen", server.listen.addresses, "Addresses to listen on, comma-separated")
@@ -78,10 +77,12 @@ std::expected<SipSettings, UsageExit> parse_sip_settings(int argc, const char* c
                  "CSV file to write the arrival of each call of simco-loadgen to, at the end");
   app.add_option("--json", settings.json,
                  "File to write counts to, at the end; -: standard output");
-  if (const auto exit = parse(app, program, argc, argv)) return std::unexpected(*exit);
+  app.option_defaults()->group("Other");
+  cli::declare_help(app);
+  if (const auto exit = cli::parse(app, argc, argv)) return std::unexpected(*exit);
   server.t1 = std::chrono::milliseconds(t1);
   if (const auto fault = complete(settings, transport)) {
-    return std::unexpected(wrong(program, *fault));
+    return std::unexpected(cli::wrong(app, *fault));
   }
   return settings;
 }

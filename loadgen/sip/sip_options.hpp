@@ -5,7 +5,7 @@
 #include <string>
 
 #include "loadgen/sip/sip_server.hpp"
-#include "loadgen/usage.hpp"
+#include "simco/cli/command_line.hpp"
 
 namespace simco::loadgen {
 
@@ -18,7 +18,7 @@ struct SipSettings {
 };
 
 /// Parses the command line of simco-sip.
-std::expected<SipSettings, UsageExit> parse_sip_settings(int argc, const char* const* argv);
+std::expected<SipSettings, cli::UsageExit> parse_sip_settings(int argc, const char* const* argv);
 
 /// Returns the JSON document of doc/measuring.md, ending in a newline.
 std::string sip_json(const SipSettings& settings, const SipServer& server);

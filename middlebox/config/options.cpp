@@ -46,6 +46,7 @@ struct Raw {
   std::string check_user;  ///< of main()
 };
 
+constexpr const char* kProgram = "simco-middlebox";
 constexpr const char* kExamples =
     "  simco-middlebox\n"
     "      for trials: no authentication, loopback only, enforces nothing\n"
@@ -159,8 +160,7 @@ void declare(CLI::App& app, Raw& raw) {
       ->capture_default_str();
   app.add_option("--check-user", raw.check_user,
                  "With --check as root: check as this user (default: User= of the service)");
-  app.set_help_flag("-h,--help", "Print this help");
-  app.set_version_flag("-V,--version", "simco-middlebox " SIMCO_VERSION, "Print the version");
+  cli::declare_help(app);
   cli::set_layout(app, kExamples);
 }
 
@@ -180,16 +180,11 @@ std::optional<std::string> misplaced(const std::string& name) {
 std::optional<std::string> read_file(const std::string& path, const CLI::App& app,
                                      BackendTable backends, std::vector<std::string>& words,
                                      FileParts& parts) {
-  const auto check = [backends](const std::string& word) -> std::optional<std::string> {
+  const auto check = [backends](const std::string& word) {
     CLI::App probe;
     Raw scratch(backends);
     declare(probe, scratch);
-    try {
-      probe.parse(std::vector<std::string>{word});
-    } catch (const CLI::Error& error) {
-      return cli::usage_fault(probe, error);
-    }
-    return std::nullopt;
+    return cli::word_fault(probe, word);
   };
   auto file = cli::read_config_file(
       path, app, {{"agent", "listener", "secret", "secret-file"}, check, misplaced});
@@ -250,11 +245,8 @@ std::optional<std::string> set_listeners(Raw& raw, const FileParts& parts) {
 
 std::optional<std::string> judge_metrics(const std::string& endpoint) {
   if (endpoint.empty()) return std::nullopt;
-  const auto parsed = net::parse_host_port(endpoint, 0);
-  boost::system::error_code error;
-  if (parsed) boost::asio::ip::make_address(parsed->host, error);
-  if (parsed && !error && parsed->port != 0 && parsed->further_hosts.empty()) return std::nullopt;
-  return "--metrics: expected ADDRESS:PORT, got '" + endpoint + "'";
+  const auto parsed = net::parse_address_port(endpoint);
+  return parsed ? std::nullopt : std::optional("--metrics: " + parsed.error());
 }
 
 std::optional<std::string> judge_state(Raw& raw) {
@@ -301,56 +293,51 @@ std::optional<std::string> choose_backend(Raw& raw) {
 }
 
 /// A mistake of the file is explained in its manual page, others in the help.
-UsageExit wrong(const std::string& what, const std::string& file = {}) {
+cli::UsageExit wrong(const CLI::App& app, const std::string& what, const std::string& file) {
   const bool of_file = !file.empty() && what.starts_with(file + ":");
-  return {"simco-middlebox: " + what +
-              (of_file ? " (see simco-middlebox.toml(5))\n" : " (--help lists the options)\n"),
-          2};
+  return cli::wrong(app, what, of_file ? "see simco-middlebox.toml(5)" : nullptr);
 }
 
-}  // namespace
-
-std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* argv,
-                                                  BackendTable backends) {
-  std::vector<std::string> words(argv + 1, argv + argc);
-  Raw raw(backends);
-  FileParts parts;
-  {
-    Raw first(backends);
-    CLI::App app("SIMCO (RFC 4540) middlebox");
-    declare(app, first);
-    try {
-      app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
-    } catch (const CLI::CallForHelp&) {
-      return std::unexpected(UsageExit{app.help("simco-middlebox"), 0});
-    } catch (const CLI::CallForVersion& version) {
-      return std::unexpected(UsageExit{std::string(version.what()) + "\n", 0});
-    } catch (const CLI::Error& error) {
-      return std::unexpected(wrong(cli::usage_fault(app, error)));
-    }
-    if (!first.config.empty()) {
-      if (const auto error = read_file(first.config, app, backends, words, parts)) {
-        return std::unexpected(wrong(*error, first.config));
-      }
-    }
-  }
-  CLI::App app;
-  declare(app, raw);
-  app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
+/// Sets what takes more than one option. Returns what is wrong.
+std::optional<std::string> set(Raw& raw, FileParts& parts) {
   auto& server = raw.settings.server;
   server.directory = std::move(parts.agents.directory);
   server.secret = std::move(parts.agents.secret);
   raw.settings.secret_files = std::move(parts.agents.secret_files);
-  if (const auto error = raw.transport.fault()) return std::unexpected(wrong(*error));
-  if (const auto error = set_listeners(raw, parts)) {
-    return std::unexpected(wrong(*error, raw.config));
-  }
-  if (const auto error = judge_metrics(raw.settings.metrics)) return std::unexpected(wrong(*error));
-  if (const auto error = judge_state(raw)) return std::unexpected(wrong(*error));
-  if (const auto error = choose_backend(raw)) return std::unexpected(wrong(*error));
-  if (const auto error = set_nat(raw, server.nat)) return std::unexpected(wrong(*error));
+  if (auto error = raw.transport.fault()) return error;
+  if (auto error = set_listeners(raw, parts)) return error;
+  if (auto error = judge_metrics(raw.settings.metrics)) return error;
+  if (auto error = judge_state(raw)) return error;
+  if (auto error = choose_backend(raw)) return error;
   server.message_timeout =
       std::chrono::milliseconds(static_cast<std::int64_t>(raw.message_timeout_s * 1000));
+  return set_nat(raw, server.nat);
+}
+
+}  // namespace
+
+std::expected<Settings, cli::UsageExit> parse_settings(int argc, const char* const* argv,
+                                                       BackendTable backends) {
+  std::vector<std::string> words(argv + 1, argv + argc);
+  FileParts parts;
+  std::string file;
+  {
+    Raw first(backends);
+    CLI::App app("SIMCO (RFC 4540) middlebox", kProgram);
+    declare(app, first);
+    if (const auto exit = cli::parse(app, words)) return std::unexpected(*exit);
+    file = first.config;
+    if (!file.empty()) {
+      if (const auto error = read_file(file, app, backends, words, parts)) {
+        return std::unexpected(wrong(app, *error, file));
+      }
+    }
+  }
+  Raw raw(backends);
+  CLI::App app("", kProgram);
+  declare(app, raw);
+  if (const auto exit = cli::parse(app, words)) return std::unexpected(*exit);
+  if (const auto error = set(raw, parts)) return std::unexpected(wrong(app, *error, file));
   raw.settings.options = cli::effective_options(app);
   return std::move(raw.settings);
 }

@@ -9,6 +9,7 @@
 
 #include "middlebox/config/backend_type.hpp"
 #include "middlebox/serve/server.hpp"
+#include "simco/cli/command_line.hpp"
 
 namespace simco::middlebox {
 
@@ -27,17 +28,10 @@ struct Settings {
   std::vector<std::string> secret_files;  ///< that have secrets, among them the configuration file
 };
 
-/// The text to print instead of running: help or version on standard output (status 0), or a
-/// one-line error message on standard error (status 2).
-struct UsageExit {
-  std::string text;
-  int code = 2;
-};
-
 /// Parses the command line and the configuration file that it names. `backends` must outlive the
 /// result.
-std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* argv,
-                                                  BackendTable backends);
+std::expected<Settings, cli::UsageExit> parse_settings(int argc, const char* const* argv,
+                                                       BackendTable backends);
 
 /// Limits connections without a session to a quarter of the `descriptors` that the process may have
 /// open, and the TLS handshakes of all addresses together to another quarter.

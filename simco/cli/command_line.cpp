@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 #include <optional>
 
 #include "simco/cli/values.hpp"
@@ -37,7 +38,8 @@ class Layout : public CLI::Formatter {
     auto text = option->get_description();
     auto value = option->get_default_str();
     if (value.starts_with('[') && value.ends_with(']')) value = value.substr(1, value.size() - 2);
-    if (option->get_type_name() == "BOOLEAN") value = value == "1" ? "true" : "false";
+    if (option->get_type_name() == "BOOLEAN")
+      value = value == "1" || value == "true" ? "true" : "false";
     if (!value.empty()) text += " (default " + value + ")";
     return text;
   }
@@ -119,6 +121,48 @@ std::string unlike(const std::string& expected, const std::string& got) {
   return "expected " + expected + ", got '" + got + "'";
 }
 
+std::string without_newline(std::string text) {
+  while (text.ends_with('\n')) text.pop_back();
+  return text;
+}
+
+/// The help: of `app` and, with `all`, of everything below it.
+std::string help_of(CLI::App& app, bool all = false) {
+  for (auto* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    command->group("Commands");
+  }
+  if (all) return app.help("", CLI::AppFormatMode::All);
+  if (app.get_help_all_ptr() == nullptr) return app.help();
+  for (auto* option : app.get_options()) {
+    if (option->get_group() == kExpertGroup) option->group("");
+  }
+  return app.help();
+}
+
+/// What is wrong with a command line, for which `app` has thrown `error`.
+std::string usage_fault(const CLI::App& app, const CLI::Error& error) {
+  // A misspelt word is the reason for whatever is missing elsewhere.
+  if (auto stray = stray_word(app)) return *stray;
+  const std::string what = error.what();
+  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && app.get_subcommands().empty() &&
+      !commands_of(app).empty()) {
+    return "give a command: " + joined(commands_of(app));
+  }
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
+    const auto name = what.substr(0, what.find(':'));
+    return name + ": the value is missing, or there is one too many";
+  }
+  if (dynamic_cast<const CLI::ConversionError*>(&error) != nullptr) {
+    const auto equals = what.find(" = ");
+    const std::string_view before = "Could not convert: ";
+    if (what.starts_with(before) && equals != std::string::npos) {
+      return what.substr(before.size(), equals - before.size()) + ": " +
+             unlike("another kind of value", what.substr(equals + 3));
+    }
+  }
+  return what;
+}
+
 }  // namespace
 
 CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
@@ -171,17 +215,6 @@ void set_layout(CLI::App& app, const std::string& examples) {
   if (!examples.empty()) app.footer("Examples:\n" + examples);
 }
 
-std::string help_of(CLI::App& app, bool all) {
-  for (auto* command : app.get_subcommands([](const CLI::App*) { return true; })) {
-    command->group("Commands");
-  }
-  if (all) return app.help("", CLI::AppFormatMode::All);
-  for (auto* option : app.get_options()) {
-    if (option->get_group() == kExpertGroup) option->group("");
-  }
-  return app.help();
-}
-
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& names) {
   const std::string* best = nullptr;
   std::size_t least = std::max<std::size_t>(1, word.size() / 3) + 1;
@@ -194,27 +227,57 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
   return best == nullptr ? "" : "; did you mean " + *best + "?";
 }
 
-std::string usage_fault(const CLI::App& app, const CLI::Error& error) {
-  // A misspelt word is the reason for whatever is missing elsewhere.
-  if (auto stray = stray_word(app)) return *stray;
-  const std::string what = error.what();
-  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && app.get_subcommands().empty() &&
-      !commands_of(app).empty()) {
-    return "give a command: " + joined(commands_of(app));
+UsageExit wrong(const CLI::App& app, const std::string& what, const char* hint) {
+  if (hint == nullptr) {
+    hint = commands_of(app).empty() ? "--help lists the options"
+                                    : "--help lists the commands, COMMAND --help its options";
   }
-  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
-    const auto name = what.substr(0, what.find(':'));
-    return name + ": the value is missing, or there is one too many";
+  return {app.get_name() + ": " + what + " (" + hint + ")"};
+}
+
+int leave(const UsageExit& exit) {
+  std::fputs((exit.text + "\n").c_str(), exit.code == 0 ? stdout : stderr);
+  return exit.code;
+}
+
+void complain(const std::string& program, const std::string& what) {
+  std::fputs((program + ": " + what + "\n").c_str(), stderr);
+}
+
+void declare_help(CLI::App& app, const std::string& help, const std::string& help_all) {
+  app.set_help_flag("-h,--help", help);
+  if (!help_all.empty()) app.set_help_all_flag("--help-all", help_all);
+  app.set_version_flag("-V,--version", app.get_name() + " " SIMCO_VERSION, "Print the version");
+}
+
+std::optional<UsageExit> parse(CLI::App& app, std::vector<std::string> words) {
+  try {
+    std::ranges::reverse(words);
+    app.parse(std::move(words));
+    return std::nullopt;
+  } catch (const CLI::CallForHelp&) {
+    const auto chosen = app.get_subcommands();
+    return UsageExit{without_newline(help_of(chosen.empty() ? app : *chosen.front())), 0};
+  } catch (const CLI::CallForAllHelp&) {
+    return UsageExit{without_newline(help_of(app, true)), 0};
+  } catch (const CLI::CallForVersion& version) {
+    return UsageExit{version.what(), 0};
+  } catch (const CLI::Error& error) {
+    return wrong(app, usage_fault(app, error));
   }
-  if (dynamic_cast<const CLI::ConversionError*>(&error) != nullptr) {
-    const auto equals = what.find(" = ");
-    const std::string_view before = "Could not convert: ";
-    if (what.starts_with(before) && equals != std::string::npos) {
-      return what.substr(before.size(), equals - before.size()) + ": " +
-             unlike("another kind of value", what.substr(equals + 3));
-    }
+}
+
+std::optional<UsageExit> parse(CLI::App& app, int argc, const char* const* argv) {
+  return parse(app, std::vector<std::string>(argv + 1, argv + argc));
+}
+
+std::optional<std::string> word_fault(CLI::App& app, const std::string& word) {
+  try {
+    app.parse(std::vector<std::string>{word});
+    return std::nullopt;
+  } catch (const CLI::Error& error) {
+    return usage_fault(app, error);
   }
-  return what;
 }
 
 }  // namespace simco::cli

@@ -1,30 +1,55 @@
-// What all programs have in common on their command lines: the layout of --help, and messages about
+// What all programs have in common on their command lines: --help, --version, and messages about
 // wrong usage that say what to do.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace CLI {
 class App;
-class Error;
-}  // namespace CLI
+}
 
 namespace simco::cli {
 
+/// Exit status after wrong usage.
+inline constexpr int kWrongUsage = 2;
+
+/// The text to print instead of running: help or version on standard output (status 0), or an error
+/// message of one line on standard error (kWrongUsage).
+struct UsageExit {
+  std::string text;
+  int code = kWrongUsage;
+};
+
+/// Returns what is said about a wrong command line of the program that has the name of `app`.
+/// `hint` says where to read on; by default, in --help.
+UsageExit wrong(const CLI::App& app, const std::string& what, const char* hint = nullptr);
+/// Prints what to print instead of running. Returns the exit status.
+int leave(const UsageExit& exit);
+/// Prints a line on standard error: `program` and what is wrong.
+void complain(const std::string& program, const std::string& what);
+
 /// Group of the options of a transport that all programs share.
 inline constexpr const char* kConnectionGroup = "Connection";
-/// Group of the options that help_of() shows only with `all`.
+/// Group of the options that a program with --help-all shows there only.
 inline constexpr const char* kExpertGroup = "SCTP";
 
 /// Sets the layout of the help, with `examples` at its end.
 void set_layout(CLI::App& app, const std::string& examples);
-/// Returns the help: of `app` and, with `all`, of everything below it and for experts.
-std::string help_of(CLI::App& app, bool all = false);
+/// Declares --help, which `help` describes, --help-all if there is a text for it, and --version of
+/// the program that has the name of `app`.
+void declare_help(CLI::App& app, const std::string& help = "Print this help",
+                  const std::string& help_all = "");
 
-/// Returns what is wrong with a command line, for which `app` has thrown `error`.
-std::string usage_fault(const CLI::App& app, const CLI::Error& error);
+/// Parses `words`, what follows the program's name, into what was declared to `app`. Returns what
+/// to print instead of running, or nullopt.
+std::optional<UsageExit> parse(CLI::App& app, std::vector<std::string> words);
+/// The same for the arguments of main().
+std::optional<UsageExit> parse(CLI::App& app, int argc, const char* const* argv);
+/// Returns what is wrong with `word` as the only one that `app` is given.
+std::optional<std::string> word_fault(CLI::App& app, const std::string& word);
 
 /// Returns "; did you mean X?" for the one of `names` that `word` is most likely meant to be, or
 /// nothing.

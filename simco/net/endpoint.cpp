@@ -53,6 +53,16 @@ std::expected<HostPort, std::string> parse_host_port(std::string_view text,
   return result;
 }
 
+std::expected<HostPort, std::string> parse_address_port(std::string_view text,
+                                                        std::uint16_t default_port) {
+  auto result = parse_host_port(text, default_port);
+  boost::system::error_code error;
+  if (result) boost::asio::ip::make_address(result->host, error);
+  const bool good = result && !error && result->port != 0 && result->further_hosts.empty();
+  if (!good) return std::unexpected("expected ADDRESS:PORT, got '" + std::string(text) + "'");
+  return result;
+}
+
 std::expected<std::string, std::string> parse_listen_address(std::string_view text) {
   if (auto fault = missing_brackets(text)) return std::unexpected(std::move(*fault));
   auto address = text;

@@ -33,6 +33,11 @@ struct HostPort {
 std::expected<HostPort, std::string> parse_host_port(std::string_view text,
                                                      std::uint16_t default_port);
 
+/// Reads `ADDRESS:PORT`, of one address in numbers; without a port it is `default_port`, unless
+/// that is 0. The error is a phrase.
+std::expected<HostPort, std::string> parse_address_port(std::string_view text,
+                                                        std::uint16_t default_port = 0);
+
 /// Reads an address to listen on, an IPv6 one with or without brackets as above. The error is a
 /// phrase.
 std::expected<std::string, std::string> parse_listen_address(std::string_view text);

@@ -74,6 +74,10 @@ TEST(Messages, OfOtherProgramsSayWhatToDo) {
       {{"simco-loadgen", "--conect", "h"}, "unknown option --conect; did you mean --connect?"},
       {{"simco-loadgen", "--rate", "fast"}, "--rate: expected a number from 1e-06 to "},
       {{"simco-echo", "--listen", "phone"}, "--listen: expected an IP address, got 'phone'"},
+      {{"simco-ng", "--listne", "127.0.0.1"}, "unknown option --listne; did you mean --listen?"},
+      {{"simco-ng", "--lifetime", "1"}, "--lifetime: expected a whole number from 3 to 86400"},
+      {{"simco-ng", "--internal", "10.0.0.0/8", "--upstream", "proxy"},
+       "--upstream: expected ADDRESS:PORT, got 'proxy'"},
   };
   for (const auto& [words, message] : cases) {
     const auto text = complaint(words);

@@ -13,7 +13,7 @@
 namespace simco::middlebox {
 namespace {
 
-std::expected<Settings, UsageExit> parse(std::vector<const char*> words) {
+std::expected<Settings, cli::UsageExit> parse(std::vector<const char*> words) {
   words.insert(words.begin(), "simco-middlebox");
   return parse_settings(static_cast<int>(words.size()), words.data(), backend_table());
 }
@@ -55,7 +55,7 @@ std::string file_error(const std::string& text) {
   const auto settings = parse({"--config", file.path()});
   if (settings) return "taken";
   EXPECT_EQ(settings.error().code, 2);
-  EXPECT_EQ(std::ranges::count(settings.error().text, '\n'), 1);
+  EXPECT_FALSE(settings.error().text.contains('\n'));
   const auto at = settings.error().text.find(file.path());
   EXPECT_NE(at, std::string::npos) << settings.error().text;
   return settings.error().text.substr(at + std::string(file.path()).size());
@@ -102,7 +102,7 @@ TEST(Options, WrongOnesAreOneLineAndExit2) {
     const auto settings = parse(words);
     ASSERT_FALSE(settings) << words[0];
     EXPECT_EQ(settings.error().code, 2);
-    EXPECT_EQ(std::ranges::count(settings.error().text, '\n'), 1) << settings.error().text;
+    EXPECT_FALSE(settings.error().text.contains('\n')) << settings.error().text;
     EXPECT_TRUE(settings.error().text.starts_with("simco-middlebox: ")) << settings.error().text;
   }
 }
