@@ -1,8 +1,5 @@
 // simco-echo: listens until told to stop.
-#include <fmt/format.h>
-
 #include <boost/asio/io_context.hpp>
-#include <cstdio>
 #include <exception>
 
 #include "loadgen/echo/echo_options.hpp"

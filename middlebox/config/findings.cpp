@@ -124,7 +124,9 @@ class Examination {
       }
     }
     if (const auto metrics = net::parse_host_port(settings_.metrics, 0); metrics) {
-      take({"tcp", boost::asio::ip::make_address(metrics->host), metrics->port}, "metrics");
+      // HTTP goes over the transport that TLS goes over.
+      const auto http = std::ranges::find_if(net::transport_types(), &net::TransportType::tls);
+      take({http->name, boost::asio::ip::make_address(metrics->host), metrics->port}, "metrics");
     }
   }
 
