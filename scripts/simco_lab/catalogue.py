@@ -15,6 +15,17 @@ def default(rows):
     return next(iter(rows))
 
 
+def words(names):
+    """Returns "a, b or c"."""
+    *most, last = names
+    return f"{', '.join(most)} or {last}" if most else last
+
+
+def modules(tables):
+    """Returns the modules of the kernel that the rows of these tables need."""
+    return tuple(module for rows in tables for row in rows.values() for module in row.guest_modules)
+
+
 @dataclass(frozen=True)
 class Transport:
     """The properties of a transport that the laboratory needs."""
@@ -28,7 +39,8 @@ class Transport:
     sysctl_prefix: str  # sysctls of a profile that concern it
     counters: tuple  # of the kernel, reported if they moved
     options: bool  # whether a profile's SCTP options concern it
-    initial_window: bool  # whether a profile's route does
+    routes: str  # which of a profile's routes do
+    congestion: bool = False  # whether NAME@CC is a variant
     minimum_rto_ms: float | None = None  # the papers' retransmission timeout: at least this,
     rto_over_rtt_ms: float | None = None  # or this much above the RTT
     module: str | None = None  # of the kernel, which may lack it; None: it never does
@@ -47,19 +59,20 @@ class Transport:
     @property
     def forms(self):
         """The forms of its variants' names."""
-        return [*([self.name] if self.plain else []), f"{self.name}-N",
+        return [*([self.name] if self.plain else []), *([f"{self.name}-N"] if self.number_max else []),
                 *([f"{self.name}-unordered"] if self.unordered else [])]
 
 
 TRANSPORTS = table(
     Transport(
         name="tcp", label="TCP", number="connections", number_max=9999, plain=True, unordered=False,
-        sysctl_prefix="net.ipv4.tcp_", options=False, initial_window=True, rto_over_rtt_ms=model.RTO_TCP_EXTRA_MS,
+        sysctl_prefix="net.ipv4.tcp_", options=False, routes="tcp", congestion=True,
+        rto_over_rtt_ms=model.RTO_TCP_EXTRA_MS,
         counters=("RetransSegs", "TCPTimeouts", "TCPLossProbes", "TCPFastRetrans", "TCPSlowStartRetrans",
                   "TCPLostRetransmit", "TCPSpuriousRTOs", "TCPDSACKRecv")),
     Transport(
         name="sctp", label="SCTP", number="streams", number_max=99999, plain=False, unordered=True,
-        sysctl_prefix="net.sctp.", options=True, initial_window=False, minimum_rto_ms=model.RTO_SCTP_MS,
+        sysctl_prefix="net.sctp.", options=True, routes="sctp", minimum_rto_ms=model.RTO_SCTP_MS,
         counters=("SctpT3RtxExpireds", "SctpT3Retransmits", "SctpFastRetransmits", "SctpDelaySackExpireds",
                   "SctpInPktBacklog", "SctpInDataChunkDiscards"),
         module="sctp", config="CONFIG_IP_SCTP",
@@ -75,6 +88,7 @@ class Workload:
     server: str  # a program
     server_options: tuple = ()
     backend: bool = False  # whether the server has --backend
+    network: str = "line"  # unless a scenario says otherwise
     always_ordered: str = ""  # why there are no unordered variants; empty: there are
 
 
@@ -102,15 +116,56 @@ BACKENDS = table(
 
 
 @dataclass(frozen=True)
+class Route:
+    """Words of `ip route` for the ways of these end systems, for transports that name it."""
+
+    name: str
+    words: str
+    ends: tuple = ("agent", "box")
+    cross: bool = False  # whether it is one of the ends of competing traffic, too
+
+
+@dataclass(frozen=True)
+class Congestion:
+    """A congestion control of TCP."""
+
+    name: str
+    label: str
+    sysctls: tuple  # (key, value)
+    guest_modules: tuple = ()
+
+
+def congestion(algorithm, sack):
+    return (("net.ipv4.tcp_congestion_control", algorithm), ("net.ipv4.tcp_sack", str(int(sack))))
+
+
+# Reno and Vegas without selective acknowledgements, as the simulators have them; sack is Reno with them.
+CONGESTION = table(
+    Congestion("reno", "Reno", congestion("reno", sack=False)),
+    Congestion("sack", "SACK", congestion("reno", sack=True)),
+    Congestion("vegas", "Vegas", congestion("vegas", sack=False), guest_modules=("tcp_vegas",)),
+    Congestion("cubic", "CUBIC", congestion("cubic", sack=True)),
+    Congestion("bbr", "BBR", congestion("bbr", sack=True), guest_modules=("tcp_bbr",)),
+    Congestion("bic", "BIC", congestion("bic", sack=True), guest_modules=("tcp_bic",)),
+)
+
+
+@dataclass(frozen=True)
 class Profile:
-    """Settings of both end systems. A job leaves out those that do not concern its transport."""
+    """Settings of the end systems. A job leaves out those that do not concern its transport."""
 
     name: str
     sysctls: tuple = ()  # (key, value)
-    route: str = ""  # words of `ip route`
+    routes: tuple = ()
     sctp_options: str = ""  # of both programs
     needs: tuple = ()  # (command that works if the kernel has it, what that is)
     guest_modules: tuple = ()
+    cross_sysctls: tuple = ()  # of the ends of competing traffic, besides `sysctls`
+
+    @property
+    def cross_routes(self):
+        """Its routes for the ends of competing traffic."""
+        return [route for route in self.routes if route.cross]
 
 
 # The kernel's SCTP parameters: what a program gets that sets none of its own.
@@ -130,18 +185,13 @@ PROFILES = table(
                  ("net.ipv4.tcp_no_metrics_save", "1"),
                  ("net.ipv4.tcp_slow_start_after_idle", "1"),
                  ("net.ipv4.tcp_congestion_control", "bic")),
-        route="initcwnd 3", sctp_options=KERNEL_SCTP, guest_modules=("tcp_bic",),
+        routes=(Route("tcp", "initcwnd 3", cross=True),),
+        cross_sysctls=(("net.ipv4.tcp_rmem", "4096 87380 174760"), ("net.ipv4.tcp_wmem", "4096 16384 131072")),
+        sctp_options=KERNEL_SCTP, guest_modules=("tcp_bic",),
         needs=(("sysctl -w net.ipv4.tcp_congestion_control=bic", "BIC (CONFIG_TCP_CONG_BIC)"),)),
     # Our programs' defaults, with the sysctls that doc/sctp.md recommends.
     Profile("tuned", sysctls=(("net.sctp.rto_alpha_exp_divisor", "1"), ("net.sctp.rto_beta_exp_divisor", "0"))),
 )
 
-PROGRAMS = ("simco-loadgen", *(workload.server for workload in WORKLOADS.values()), "simcoctl")
-GUEST_MODULES = tuple(module for rows in (TRANSPORTS, BACKENDS, PROFILES) for row in rows.values()
-                      for module in row.guest_modules)
-
-
-def words(names):
-    """Returns "a, b or c"."""
-    *most, last = names
-    return f"{', '.join(most)} or {last}" if most else last
+CROSS_PROGRAM = "simco-cross"  # competing traffic
+PROGRAMS = ("simco-loadgen", *(workload.server for workload in WORKLOADS.values()), "simcoctl", CROSS_PROGRAM)

@@ -14,7 +14,8 @@ from . import archive, guest, job, native, runner
 from .catalogue import PROGRAMS
 from .errors import LabError, ScenarioError
 from .guest import ROOT
-from .scenario import DIMENSIONS, SCALES, available, find, read, shown
+from .conditions import DIMENSIONS, shown
+from .scenario import SCALES, available, find, read
 
 BIN = ROOT / "build" / "release" / "bin"
 OUT = Path("lab-results")
@@ -100,20 +101,32 @@ def programs_identity(programs):
 
 
 def prepare(arguments, points):
-    """Returns (execute, identity) for the Runner, and the beginning of the sentence that says where it was
-    measured."""
+    """Returns (execute, identity) for the Runner, the beginning of the sentence that says where it was measured, and
+    the modules that the guest's kernel lacks."""
     if arguments.native:
         lacks = native.missing(points)
         if lacks:
             raise LabError("this host cannot run these points natively: " + "; ".join(lacks))
         release = os.uname().release
         return (native.execute(arguments.programs), f"native {release} {programs_identity(arguments.programs)}",
-                f"Measured in network namespaces of Linux {release}, in real time")
+                f"Measured in network namespaces of Linux {release}, in real time", [])
     machine = guest.Guest(arguments.programs, arguments.shift)
     machine.prepare(say=lambda text: print(text, file=sys.stderr))
     speed = f", {1 << arguments.shift} ns per instruction" if arguments.shift else ""
     return (lambda files, out, processor, limit_s: machine.run(job.archive(files), out, processor, limit_s),
-            machine.snapshot.name, f"Measured in virtual time on Debian's {machine.kernel}{speed}")
+            machine.snapshot.name, f"Measured in virtual time on Debian's {machine.kernel}{speed}", machine.lacking)
+
+
+def able(points, lacking):
+    """Returns the points of the scenarios that do without the modules in `lacking`; says what the others need."""
+    needed = {}
+    for point in points:
+        needed.setdefault(point.scenario, set()).update(job.modules(point) & set(lacking))
+    for scenario, names in needed.items():
+        if names:
+            print(f"lab: {scenario} needs kernel modules that this kernel lacks: {', '.join(sorted(names))}; it is left"
+                  " out (the kernel of Debian's package linux-image-amd64 has them)", file=sys.stderr)
+    return [point for point in points if not needed[point.scenario]]
 
 
 def report(folder, scenario, scale, about, figure_formats=FORMATS):
@@ -149,10 +162,13 @@ def run(arguments):
     for scenario in scenarios:
         scenario.take(arguments.fraction)
     points = chosen([point for scenario in scenarios for point in scenario.points(arguments.scale)], arguments.only)
-    execute, identity, where = prepare(arguments, points)
+    execute, identity, where, lacking = prepare(arguments, points)
     work = runner.Runner(execute, identity, arguments.out, arguments.jobs, arguments.options)
-    good = work.run(points)
+    possible = able(points, lacking)
+    good = work.run(possible) and len(possible) == len(points)
     for scenario in scenarios:
+        if scenario.name not in {point.scenario for point in possible}:
+            continue
         folder = arguments.out / scenario.name
         share = "" if arguments.fraction == 1 else f", {100 * arguments.fraction:g} % of its transactions"
         about = f"{where}, scale {arguments.scale}{share}."

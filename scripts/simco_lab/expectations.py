@@ -1,52 +1,18 @@
 """Statements of the papers, and ours, checked against what was measured."""
 
 import math
-from dataclasses import dataclass
 
-from . import statistics
+from . import statements, statistics
 from .prediction import predicted
-
-
-NEGLIGIBLE_MS = 0.1  # a difference of instructions, not of waiting
-
-
-@dataclass
-class Verdict:
-    holds: bool | None  # None: inconclusive
-    where: str
-    detail: str
-
-
-def compare(a, b, quantity, factor=1.0):
-    """Returns whether a's quantity is below factor times b's (True, False, or None if the intervals leave it
-    open), and the numbers in words."""
-    left, right = a.quantity(quantity), b.quantity(quantity)
-    right = statistics.Estimate(right.value * factor, right.half_width * factor)
-    gap = statistics.difference(left, right)
-    shown = f"{left.value:.1f} against {right.value:.1f} ms ({gap.value:+.1f} ± {gap.half_width:.1f})"
-    if a.aborted or b.aborted:
-        if a.aborted != b.aborted:
-            return b.aborted, f"{(a if a.aborted else b).conditions.variant} was aborted"
-        return None, "both were aborted"
-    if not math.isfinite(gap.value):
-        return None, shown
-    if not abs(gap.value) > gap.half_width:  # also if there is no interval
-        return None, shown
-    return gap.value < 0, shown
+from .verdicts import NEGLIGIBLE_MS, Verdict, compare, named, pairs
 
 
 def check_less(results, expectation):
     verdicts = []
-    dimensions = tuple(expectation["less"])
-    chosen = results.select(expectation.get("where", {}))
-    lesser = [combination for combination in chosen if combination.fits(expectation["less"])]
-    greater = [combination for combination in chosen if combination.fits(expectation["than"])]
-    for a in lesser:
-        for b in greater:
-            if a.conditions.without(*dimensions) == b.conditions.without(*dimensions):
-                holds, detail = compare(a, b, expectation.get("quantity", "mean"), expectation.get("factor", 1.0))
-                names = " < ".join(str(getattr(side.conditions, dimensions[0])) for side in (a, b))
-                verdicts.append(Verdict(holds, f"{a.conditions.place}: {names}", detail))
+    for a, b in pairs(results, expectation):
+        holds, detail = compare(a, b, expectation.get("quantity", "mean"), expectation.get("factor", 1.0))
+        names = " < ".join(named(side, expectation) for side in (a, b))
+        verdicts.append(Verdict(holds, f"{a.conditions.place}: {names}", detail))
     return verdicts
 
 
@@ -86,7 +52,9 @@ def check_model(results, expectation):
 
 
 def check_monotone(results, expectation):
-    """More streams are never worse by more than the interval."""
+    """More streams are never worse by more than the interval; or what statements.py makes of another axis."""
+    if "axis" in expectation:
+        return statements.check_monotone(results, expectation)
     groups = {}
     for combination in results.select(expectation.get("where", {})):
         variant = combination.conditions.variant
@@ -106,7 +74,8 @@ def check_monotone(results, expectation):
     return verdicts
 
 
-CHECKS = {"less": check_less, "equal": check_equal, "model": check_model, "monotone": check_monotone}
+CHECKS = {"less": check_less, "equal": check_equal, "model": check_model, "monotone": check_monotone,
+          **statements.CHECKS}
 
 
 def check(results):

@@ -13,7 +13,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from .catalogue import GUEST_MODULES, PROGRAMS
+from . import drd, queues
+from .catalogue import BACKENDS, CONGESTION, PROFILES, PROGRAMS, TRANSPORTS, modules
 from .errors import LabError
 from .job import archive
 
@@ -23,10 +24,12 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "simc
 SNAPSHOTS_KEPT = 3
 MEMORY_MIB = 512
 BOOT_LIMIT_S = 300
-# For the network and its losses, and for what is measured across it.
-MODULES = " ".join(dict.fromkeys(("qemu_fw_cfg", "virtio_pci", "virtio_console", "veth", "sch_netem", "sch_tbf",
-                                  "nf_tables", "nft_numgen", "nft_objref", *GUEST_MODULES)))
-TOOLS = ("ip", "tc", "nft", "ss", "ethtool", "sysctl")
+# For the network and its losses; and for what is measured across it, which a kernel may lack.
+MODULES = ("qemu_fw_cfg", "virtio_pci", "virtio_console", "veth", "sch_netem", "sch_tbf", "nf_tables", "nft_numgen",
+           "nft_objref")
+FURTHER_MODULES = tuple(dict.fromkeys(modules((TRANSPORTS, BACKENDS, PROFILES, CONGESTION, queues.KINDS))))
+TOOLS = ("ip", "tc", "nft", "ss", "ethtool", "sysctl", "bpftool")
+COMPILER = "clang-19"
 COMMAND_LINE = ("console=ttyS0 quiet panic=-1 nokaslr mitigations=off tsc=reliable nowatchdog"
                 " random.trust_cpu=off random.trust_bootloader=off cryptomgr.notests apparmor=0 audit=0")
 
@@ -141,6 +144,7 @@ class Guest:
                                " (cmake --preset release && cmake --build --preset release)")
         self.snapshot = None
         self.kernel = ""
+        self.lacking = []  # modules of FURTHER_MODULES that its kernel has not
 
     def prepare(self, say=lambda text: None):
         kernel = Path(self._run([HERE / "vm" / "kernel-cache"]).strip())
@@ -148,8 +152,14 @@ class Guest:
         with tempfile.TemporaryDirectory() as folder:
             work = Path(folder)
             binaries = [tool(name) for name in TOOLS] + [self.programs / name for name in PROGRAMS]
-            self._run([HERE / "vm" / "make-initramfs", kernel, work / "initramfs", HERE / "guest-init", MODULES,
-                       HERE / "point", HERE / "network", *binaries])
+            self._run([tool(COMPILER), "-O2", "-g", "-target", "bpf", "-Wall", "-Werror",
+                       f"-I/usr/include/{os.uname().machine}-linux-gnu", "-ffile-prefix-map=" + str(HERE) + "=.",
+                       "-fdebug-compilation-dir=.", "-c", HERE / "vm" / "drd.c", "-o", work / drd.OBJECT])
+            there = available_modules(kernel)
+            self.lacking = [name for name in FURTHER_MODULES if name not in there]
+            chosen = " ".join((*MODULES, *(name for name in FURTHER_MODULES if name in there)))
+            self._run([HERE / "vm" / "make-initramfs", kernel, work / "initramfs", HERE / "guest-init", chosen,
+                       HERE / "point", HERE / "network", work / drd.OBJECT, *binaries])
             key = self._key(kernel, work / "initramfs")
             self.snapshot = CACHE / key
             if (self.snapshot / "state").exists():
@@ -250,6 +260,13 @@ class Guest:
                 tar.extractall(out)
         except tarfile.TarError as error:
             raise LabError(f"the guest produced no result: {self._console(work)}") from error
+
+
+def available_modules(kernel):
+    """Returns the modules that a kernel has, loadable and built in."""
+    [folder] = (kernel / "lib" / "modules").iterdir()
+    listed = (folder / "modules.dep").read_text() + (folder / "modules.builtin").read_text()
+    return {Path(line.split(":")[0]).stem for line in listed.splitlines()}
 
 
 def last_processor():

@@ -6,48 +6,77 @@ import tarfile
 from dataclasses import dataclass
 from functools import cached_property
 
-from . import pattern
-from .catalogue import BACKENDS, PROFILES, WORKLOADS
+from . import cross, networks, pattern
+from .catalogue import BACKENDS, CONGESTION, PROFILES, WORKLOADS
+from .networks import NETWORKS
+from .queues import Queue
 
 # A PER transaction takes at most two packets each way, SACKs included; a pattern that is shorter than the run
 # repeats.
 PACKETS_PER_TRANSACTION = 2.5
-ABORT_LAG_S = 1.0  # IKR report 53: a message that cannot be handed over within a second ends the curve
+RUN_PERIOD = 1000000  # packets after which a run of losses would repeat
+NEVER_S = 1e6
 TIMEOUT_S = 60.0
+
+
+def random_losses(point, direction):
+    loss = point.loss_percent / 100.0
+    packets = pattern.length(loss, int(point.count * PACKETS_PER_TRANSACTION))
+    if point.lose not in ("both", direction) and not (point.lose == "messages" and direction == "request"):
+        loss = 0.0
+    return packets, pattern.draw(loss, packets, point.seed(direction), point.loss_correlation)
 
 
 def patterns(point):
     """Returns {direction: (length, lost)} of a point."""
-    loss = point.loss_percent / 100.0
-    packets = pattern.length(loss, int(point.count * PACKETS_PER_TRANSACTION))
-    return {
-        direction: (packets, pattern.draw(loss if point.lose in ("both", direction) else 0.0, packets,
-                                          point.seed(direction), point.loss_correlation))
-        for direction in ("request", "reply")
-    }
+    result = {direction: random_losses(point, direction) for direction in ("request", "reply")}
+    if point.lose_run:
+        first = point.setup.lose_at + point.warmup
+        result["request"] = RUN_PERIOD, list(range(first, first + int(point.lose_run)))
+    return result
 
 
-def load_command(point, sctp_options):
+def load_command(point, network, sctp_options):
     variant = point.variant
-    words = ["simco-loadgen", *variant.options(), "--workload", point.workload,
+    words = ["simco-loadgen", *variant.options(), "--connect", network.server, "--workload", point.workload,
              "--rate", f"{point.rate:g}", "--arrivals", point.arrivals, "--count", str(point.count),
              "--warmup", str(point.warmup), "--connections", str(variant.connections),
-             "--seed", str(point.seed("arrivals")), "--abort-lag", f"{ABORT_LAG_S:g}",
+             "--seed", str(point.seed("arrivals")), "--abort-lag", f"{point.setup.abort_lag_s or NEVER_S:g}",
              "--timeout", f"{TIMEOUT_S:g}", *sctp_options]
     return words + ["--unordered"] if variant.unordered else words
 
 
-def server_command(point, sctp_options):
+def server_command(point, network, sctp_options):
     workload = WORKLOADS[point.workload]
-    words = [workload.server, *point.variant.options(), "--listen", "10.71.2.1", *sctp_options,
+    words = [workload.server, *point.variant.options(), "--listen", network.server, *sctp_options,
              *workload.server_options]
     return words + ["--backend", point.backend, *BACKENDS[point.backend].options] if workload.backend else words
 
 
-def netem(point):
-    if point.delay_ms == 0 and point.jitter_ms == 0:
-        return ""
-    return f"delay {point.delay_ms:g}ms" + (f" {point.jitter_ms:g}ms" if point.jitter_ms else "")
+def end_commands(point, network):
+    """Returns the commands that set up the end systems that are measured."""
+    profile, transport = PROFILES[point.profile], point.variant.transport
+    sysctls = {key: value for key, value in profile.sysctls if key.startswith(transport.sysctl_prefix)}
+    if point.variant.congestion:
+        sysctls |= dict(CONGESTION[point.variant.congestion].sysctls)
+    ends = {end.name: end for end in (network.agent, network.box)}
+    commands = [end.sysctl(key, value) for end in ends.values() for key, value in sysctls.items()]
+    return commands + [ends[name].route(route.words) for route in profile.routes if route.name == transport.routes
+                       for name in route.ends]
+
+
+def lines(commands):
+    """Returns a file of commands, a line each, with their words in front."""
+    return "".join(" ".join(word if isinstance(word, str) else f"{word:g}" for word in words) + "\n"
+                   for words in commands)
+
+
+def modules(point):
+    """Returns the modules of the kernel that a point needs, of those that a kernel may lack."""
+    controls = {point.variant.congestion, cross.Cross.parse(point.cross).congestion} - {""}
+    rows = [point.variant.transport, BACKENDS[point.backend], PROFILES[point.profile],
+            Queue.parse(point.queue).kind, *(CONGESTION[name] for name in controls)]
+    return {name for row in rows for name in row.guest_modules}
 
 
 @dataclass(frozen=True)
@@ -62,25 +91,37 @@ class Job:
         """{direction: (length, lost)}: drawn once, for the kernel and for checking its counts."""
         return patterns(self.point)
 
+    @property
+    def network(self):
+        return NETWORKS[self.point.setup.network]
+
     @cached_property
     def files(self):
         """{name: text}"""
-        profile, transport = PROFILES[self.point.profile], self.point.variant.transport
-        sctp_options = f"{profile.sctp_options} {self.extra_options}".split() if transport.options else []
+        point, network, transport = self.point, self.network, self.point.variant.transport
+        sctp_options = f"{PROFILES[point.profile].sctp_options} {self.extra_options}".split() if transport.options else []
+        traffic = cross.Cross.parse(point.cross)
         settings = {
+            "network": network.name,
             "transport": transport.name,
-            "netem": netem(self.point),
-            "route": profile.route if transport.initial_window else "",
-            "server_command": " ".join(server_command(self.point, sctp_options)),
-            "load_command": " ".join(load_command(self.point, sctp_options)),
+            "server_command": " ".join(server_command(point, network, sctp_options)),
+            "load_command": " ".join(load_command(point, network, sctp_options)),
+            "lead": f"{traffic.lead_s(point):g}",
+            "settle": f"{network.settle_s:g}",
         }
-        sysctls = {key: value for key, value in profile.sysctls if key.startswith(transport.sysctl_prefix)}
+        ends = end_commands(point, network) + cross.end_commands(point, network, traffic)
+        collected = networks.collect(point, network)
         return {
             "settings": "".join(f"{key}={shlex.quote(value)}\n" for key, value in settings.items()),
-            "sysctls": "".join(f"{key}={value}\n" for key, value in sysctls.items()),
+            "setup": lines(ends + network.setup(point)),
+            "background": lines(traffic.programs(point, network)),
+            "arm": lines(network.arm(point)),
+            "events": lines(network.events(point)),
+            "collect": lines((file, *command) for file, command in collected.items()),
             "loss.nft": pattern.ruleset(self.patterns),
-            "arm.nft": pattern.arming(self.patterns),
-            "entropy": str(self.point.seed("entropy")) + "\n",
+            "arm.nft": pattern.arming(networks.conditions(point, network)),
+            "entropy": str(point.seed("entropy")) + "\n",
+            **network.files(point),
         }
 
 

@@ -48,13 +48,9 @@ def ruleset(patterns):
     return "\n".join(lines) + "\n"
 
 
-def arming(directions):
-    """Returns the nftables script that arms them. Requests come from the agent's side."""
-    side = {"request": "left", "reply": "right"}
-    return "".join(
-        f'add rule ip lab forward iifname "{side[direction]}" jump {direction}\n'
-        for direction in directions
-    )
+def arming(conditions):
+    """Returns the nftables script that arms the patterns of {direction: what its packets have in common}."""
+    return "".join(f"add rule ip lab forward {what} jump {direction}\n" for direction, what in conditions.items())
 
 
 def expected_losses(packets_seen, packets, lost):

@@ -15,7 +15,7 @@ from matplotlib.ticker import FixedFormatter, FixedLocator, LogLocator, NullForm
 
 from . import statistics, svg  # noqa: E402
 from .prediction import marks_of, predicted  # noqa: E402
-from .scenario import label_of  # noqa: E402
+from .conditions import axis_value, label_of  # noqa: E402
 
 # Okabe and Ito's palette, which colour-blind people can tell apart.
 COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6D00")
@@ -71,14 +71,7 @@ def style(number):
 
 
 def x_of(combination, axis):
-    conditions = combination.conditions
-    if axis == "streams":
-        return float(conditions.variant.streams) if conditions.variant.sweeps_streams else math.nan
-    if axis == "connections":
-        return float(conditions.variant.connections)
-    if axis == "rate_per_connection":
-        return conditions.rate / conditions.variant.connections
-    return getattr(conditions, axis)
+    return axis_value(combination.conditions, axis)
 
 
 def curves_of(combinations, plot):

@@ -4,7 +4,7 @@ import math
 
 from . import statistics
 from .prediction import marks_of, predicted
-from .scenario import label_of, shown
+from .conditions import label_of, shown
 
 NAMED = 3  # points that were not measured
 WORDS = {True: "holds", False: "does not hold", None: "inconclusive"}

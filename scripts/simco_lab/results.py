@@ -6,15 +6,19 @@ import json
 import math
 import shutil
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy
 
 from . import pattern, statistics
 from .errors import BadRun
-from .scenario import DIMENSIONS, Conditions, conditions_of, shown
+from .networks import counters_of
+from .quantities import QUANTITIES
+from .conditions import Conditions, conditions_of, shown
 
 LAG_FLOOR_MS = 0.1
+PERCENTILES = {"p50": 50.0, "p95": 95.0, "p99": 99.0, "p999": 99.9}
 
 
 def response_times(samples):
@@ -53,9 +57,7 @@ def counter_changes(folder, transport):
 
 def check_losses(folder, patterns):
     """Returns the kernel's counts as {direction: (seen, lost)}. Raises BadRun if they are not the pattern's."""
-    counted = {entry["counter"]["name"]: entry["counter"]["packets"]
-               for entry in json.loads((folder / "drops.json").read_text())["nftables"]
-               if "counter" in entry}
+    counted = counters_of(folder / "drops.json")
     result = {}
     for direction, (packets, lost) in patterns.items():
         seen, dropped = counted[f"seen-{direction}"], counted[f"lost-{direction}"]
@@ -93,6 +95,8 @@ def finish(folder, job, fingerprint):
         "packets": {direction: {"seen": seen, "lost": lost} for direction, (seen, lost) in losses.items()},
         "counters": counter_changes(folder, point.variant.transport),
     }
+    if queue := job.network.check(folder, point, losses):
+        run["queue"] = queue
     write_run(folder, run)
     return run
 
@@ -126,12 +130,32 @@ class UnderConditions:
 
 
 @dataclass
+class Run:
+    """One replication: its samples, what run.json says, and the samples of its twin without a run of losses."""
+
+    times: numpy.ndarray
+    record: dict
+    twin: numpy.ndarray | None = None
+
+
+@dataclass
 class Combination(UnderConditions):
     """All replications under the same conditions."""
 
     conditions: Conditions
     runs: list  # run.json of each
     times: list  # of each
+    twin: "Combination | None" = None  # the same without a run of losses
+
+    @cached_property
+    def each(self):
+        twins = self.twin.times if self.twin else []
+        return [Run(times, record, twins[number] if number < len(twins) else None)
+                for number, (times, record) in enumerate(zip(self.times, self.runs))]
+
+    def per_run(self, quantity):
+        """Returns what each run has of a quantity of quantities.py, nan if it has none."""
+        return [QUANTITIES[quantity].of_run(run) for run in self.each]
 
     @property
     def aborted(self):
@@ -154,12 +178,13 @@ class Combination(UnderConditions):
         return statistics.percentile(self.all_times, q)
 
     def quantity(self, name):
-        """Returns the estimate of mean, p50, p95, p99 or p999."""
+        """Returns the estimate of a quantity of quantities.py: over the runs if there are three or more."""
         if name == "mean":
             return self.mean
-        q = {"p50": 50.0, "p95": 95.0, "p99": 99.0, "p999": 99.9}[name]
-        if len(self.times) >= 3:
-            return statistics.over_replications([statistics.percentile(times, q) for times in self.times])
+        q = PERCENTILES.get(name)
+        if q is None or len(self.times) >= 3:
+            found = statistics.over_replications(self.per_run(name))
+            return found if len(self.times) >= 3 else statistics.Estimate(found.value)
         low, high = statistics.percentile_interval(self.all_times, q)
         return statistics.Estimate(self.quantile(q), (high - low) / 2)
 
@@ -228,10 +253,14 @@ class Results(Selectable):
             combination.runs.append(run)
             combination.times.append(times)
         self.combinations = list(found.values())
+        without = {c.conditions.without("lose_run"): c for c in self.combinations if not c.conditions.lose_run}
+        for combination in self.combinations:
+            combination.twin = without.get(combination.conditions.without("lose_run"))
 
     def write_table(self, path):
         """Writes results.csv: a row per combination."""
-        header = [*DIMENSIONS, "replications", "transactions", "unanswered", "aborted", "valid", "mean_ms",
+        columns = self.scenario.columns
+        header = [*columns, "replications", "transactions", "unanswered", "aborted", "valid", "mean_ms",
                   "ci95_ms", "ci95_independent_ms", "p50_ms", "p90_ms", "p95_ms", "p95_low_ms",
                   "p95_high_ms", "p99_ms", "p99_low_ms", "p99_high_ms", "p999_ms", "max_ms",
                   "lost_requests_percent", "lost_replies_percent", "grows"]
@@ -239,7 +268,7 @@ class Results(Selectable):
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(header)
             for combination in self.combinations:
-                writer.writerow([*(shown(value) for _, value in combination.conditions.items()),
+                writer.writerow([*(shown(getattr(combination.conditions, name)) for name in columns),
                                  *self._row(combination)])
 
     @staticmethod

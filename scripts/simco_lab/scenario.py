@@ -5,11 +5,16 @@ import itertools
 import math
 import re
 import tomllib
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from .catalogue import BACKENDS, PROFILES, WORKLOADS, default, words
+from .catalogue import WORKLOADS, default, words
+from .conditions import AXES, BELOW, DEFAULTS, DIMENSIONS, FORMS_OF, NUMBERS, PARSERS, WORDS, Conditions, shown
 from .errors import ScenarioError
+from .networks import NETWORKS
+from .quantities import QUANTITIES
+from .queues import Queue, check_link
+from .tests_of_runs import LEVEL, ks_probability
 from .variant import Variant
 
 FOLDER = Path(__file__).resolve().parent.parent / "lab.d"
@@ -17,96 +22,41 @@ SCALES = ("quick", "full")
 FEWEST = 100  # transactions of a point, however small the fraction
 
 
-@dataclass(frozen=True, kw_only=True)
-class Conditions:
-    """The conditions of a point: a value for every dimension, the default if the scenario does not name it."""
+@dataclass(frozen=True)
+class Setup:
+    """What a scenario says once for all of its points."""
 
-    profile: str = default(PROFILES)
-    variant: Variant
-    delay_ms: float = 10.0  # one way
-    jitter_ms: float = 0.0  # one way, +-; packets overtake each other
-    loss_percent: float = 0.0  # of IP packets
-    loss_correlation: float = 0.0  # of neighbouring packets
-    lose: str = "both"  # both, request or reply
-    rate: float = 100.0  # transactions per second
-    backend: str = default(BACKENDS)  # of the middlebox
-
-    @property
-    def short_name(self):
-        """A readable name: the values that differ from the defaults."""
-        marks = {"delay_ms": "delay", "jitter_ms": "jitter", "loss_percent": "loss",
-                 "loss_correlation": "corr", "rate": "rate"}
-        return "_".join(f"{marks.get(name, '')}{shown(value)}" for name, value in self.items()
-                        if name in ("profile", "variant") or value != DEFAULTS[name])
-
-    @property
-    def place(self):
-        """Returns the conditions in words, without the variant: "modern, 10 ms, 2.5 %, 100/s"."""
-        parts = [self.profile]
-        for name, form in (("delay_ms", "{:g} ms"), ("jitter_ms", "+-{:g} ms"), ("loss_percent", "{:g} %"),
-                           ("rate", "{:g}/s")):
-            value = getattr(self, name)
-            if value or name == "loss_percent":
-                parts.append(form.format(value))
-        return ", ".join(parts)
-
-    def items(self):
-        """Returns [(dimension, value)] in the order of the dimensions."""
-        return [(name, getattr(self, name)) for name in DIMENSIONS]
-
-    def without(self, *dimensions):
-        """Returns a key that is the same for all points that differ in `dimensions` only."""
-        return tuple((name, value) for name, value in self.items() if name not in dimensions)
+    network: str = default(NETWORKS)
+    seeds: str = "shared"  # shared: all variants meet the same arrivals and losses; own: each point has its own
+    abort_lag_s: float = 1.0  # IKR report 53: a message handed over later ends the curve; 0: it does not
+    lose_at: int = 0  # the first message of a run of lost ones
+    mtu_at_s: float = 10.0  # when the middle link's MTU changes
+    cross_lead_s: float | None = None  # how long competing traffic runs ahead; None: as its kind does
+    cross_from_s: float = 0.0  # when it begins, if it is part of the run only
+    cross_for_s: float = 0.0  # for how long; 0: all the time
 
 
-DIMENSIONS = tuple(field.name for field in fields(Conditions))
-DEFAULTS = {field.name: field.default for field in fields(Conditions) if field.default is not MISSING}
-NUMBERS = {name for name, value in DEFAULTS.items() if isinstance(value, float)}
-BELOW = {"loss_percent": 100, "loss_correlation": 1}  # at these, nothing arrives
-WORDS = {
-    "profile": tuple(PROFILES),
-    "lose": ("both", "request", "reply"),
-    "backend": tuple(BACKENDS),
-}
-
-
-def label_of(value):
-    """Returns a dimension's value as figures and reports show it."""
-    return value.label if isinstance(value, Variant) else shown(value)
-
-
-def shown(value):
-    """Returns a dimension's value as scenarios and result files spell it."""
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def conditions_of(texts):
-    """Returns the conditions that `texts`, {dimension: text}, spell as shown() does."""
-    def value(name, text):
-        if name == "variant":
-            return Variant.parse(text)
-        return float(text) if name in NUMBERS else text
-
-    return Conditions(**{name: value(name, texts[name]) for name in DIMENSIONS})
+SETUP_WORDS = {"network": tuple(NETWORKS), "seeds": ("shared", "own")}
+SETUP_KEYS = tuple(Setup.__dataclass_fields__)
 
 
 KEYS = {
     "": {"title", "source", "workload", "arrivals", "seed", "matrix", "quick", "full", "plot",
-         "expect", "paper", "warmup"},
+         "expect", "paper", "warmup", *SETUP_KEYS},
     "matrix": set(DIMENSIONS),
     "quick": {"count", "replications", *DIMENSIONS},
     "full": {"count", "replications", *DIMENSIONS},
     "plot": {"name", "title", "kind", "x", "curves", "where", "log_x", "model", "y_max", "paper_figure"},
     "expect": {"id", "claim", "kind", "quantity", "less", "than", "where", "tolerance_ms",
-               "percent", "side", "factor"},
+               "percent", "side", "factor", "below", "above", "rtts", "share", "order", "axis", "from", "to", "on",
+               "falls"},
     "paper": {"what", "value", "quantity", "where"},
 }
 PLOT_KINDS = {"mean", "ccdf"}
-# A plot's x besides the dimensions: numbers that are part of the variant's name.
-PLOT_AXES = ("streams", "connections", "rate_per_connection")
 # The keys that an expectation of each kind needs.
-EXPECT_KINDS = {"less": ("less", "than"), "equal": ("tolerance_ms",), "model": ("percent",), "monotone": ()}
-QUANTITIES = {"mean", "p50", "p95", "p99", "p999"}
+EXPECT_KINDS = {"less": ("less", "than"), "equal": ("tolerance_ms",), "model": ("percent",), "monotone": (),
+                "differs": ("less", "than"), "alike": ("less", "than"), "identical": ("less", "than"), "bound": (),
+                "order": ("order",), "step": ("less", "than", "axis", "from", "to"), "regression": ("axis", "on")}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,6 +70,7 @@ class Point(Conditions):
     arrivals: str
     warmup: int
     base_seed: int
+    setup: Setup = Setup()
 
     @property
     def conditions(self):
@@ -131,10 +82,12 @@ class Point(Conditions):
         return f"{self.short_name}_n{self.count}_r{self.replication}"
 
     def seed(self, purpose):
-        """Returns a number for `purpose` that is the same for every variant, profile and backend: all meet the
-        same arrivals and the same losses."""
+        """Returns a number for `purpose` that is the same for every variant, profile, queue and backend: all meet
+        the same arrivals and the same losses. With seeds of their own, every point has another."""
         shared = [str(value) for value in
                   (self.delay_ms, self.jitter_ms, self.loss_percent, self.loss_correlation, self.rate)]
+        if self.setup.seeds == "own":
+            shared = [shown(value) for _, value in self.items()]
         words = "/".join([str(self.base_seed), self.scenario, *shared, str(self.replication), purpose])
         return int.from_bytes(hashlib.sha256(words.encode()).digest()[:6], "big")
 
@@ -149,6 +102,7 @@ class Scenario:
     arrivals: str
     warmup: int
     seed: int
+    setup: Setup
     scales: dict  # of quick and full: {"count": ..., "replications": ..., dimension: [...]}
     matrix: dict
     plots: list = field(default_factory=list)
@@ -188,7 +142,13 @@ class Scenario:
             for replication in range(self.scales[scale]["replications"]):
                 yield Point(**conditions, scenario=self.name, count=count, replication=replication,
                             workload=self.workload, arrivals=self.arrivals, warmup=self.warmup,
-                            base_seed=self.seed)
+                            base_seed=self.seed, setup=self.setup)
+
+    @property
+    def columns(self):
+        """The dimensions that its tables have: those of the dumbbell only where there is one."""
+        everywhere = self.setup.network != default(NETWORKS)
+        return [name for name in DIMENSIONS if everywhere or name not in FORMS_OF]
 
 
 class _Reader:
@@ -238,9 +198,10 @@ class _Reader:
             if key == "rate" and given == 0:
                 self.fail("'rate' must be above 0", table, line_key, nth)
             return float(given)
-        if key == "variant":
+        if key == "variant" or key in PARSERS:
             try:
-                return Variant.parse(given)
+                parsed = Variant.parse(given) if key == "variant" else PARSERS[key](given)
+                return parsed if key == "variant" else given
             except ValueError as error:
                 self.fail(str(error), table, line_key, nth)
         if given not in WORDS[key]:
@@ -264,6 +225,48 @@ class _Reader:
             self.fail("'replications' must be at least 1", name, "replications")
         return result
 
+    def setup(self, document, workload):
+        """Returns the Setup of a document."""
+        for key, allowed in SETUP_WORDS.items():
+            if document.get(key, allowed[0]) not in allowed:
+                self.fail(f"'{key}' must be {words(allowed)}", "", key)
+        given = {key: document[key] for key in SETUP_KEYS if key in document}
+        for key, value in given.items():
+            if key not in SETUP_WORDS and (isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0):
+                self.fail(f"'{key}' must be a number that is not negative, not {value!r}", "", key)
+        if not isinstance(given.get("lose_at", 0), int):
+            self.fail("'lose_at' must be a whole number", "", "lose_at")
+        return Setup(**{"network": WORKLOADS[workload].network, **given})
+
+    def check_runs(self, scenario):
+        """Checks that tests on runs have as many as they need."""
+        for nth, entry in enumerate(scenario.expectations):
+            runs = min(scenario.scales[scale]["replications"] for scale in SCALES)
+            if entry["kind"] == "differs" and ks_probability(runs, runs, runs * runs) >= LEVEL:
+                self.fail(f"'differs' cannot be told with {runs} runs: give 'replications' of 4 or more", "expect", "kind",
+                          nth)
+
+    def check_matrix(self, scenario):
+        """Checks what the values of different dimensions have to do with each other, at each scale."""
+        for scale in SCALES:
+            dimensions = scenario.dimensions(scale)
+
+            def wrong(key, text, scale=scale):
+                self.fail(text, scale if key in scenario.scales[scale] else "matrix", key)
+
+            for key in FORMS_OF:
+                if key not in scenario.columns and dimensions[key] != [DEFAULTS[key]]:
+                    wrong(key, f"'{key}' is of network {words([name for name in NETWORKS if name != default(NETWORKS)])}")
+            for queue, mbit in itertools.product(dimensions["queue"], dimensions["link_mbit"]):
+                try:
+                    check_link(Queue.parse(queue), mbit)
+                except ValueError as error:
+                    wrong("queue", str(error))
+            fewest = min(point.count for point in scenario.points(scale))
+            if scenario.setup.lose_at + max(dimensions["lose_run"]) > fewest and max(dimensions["lose_run"]):
+                wrong("lose_run", f"'lose_run' goes beyond the count: 'lose_at' is {scenario.setup.lose_at},"
+                                  f" and a point has {fewest} transactions")
+
     def where(self, table, nth, line_key, given):
         """Returns the conditions of `line_key` in the nth table, {dimension: list of values}."""
         for key in given:
@@ -274,11 +277,28 @@ class _Reader:
                 for key, values in listed.items()}
 
     def axes(self, nth, plot):
-        known = (*sorted(NUMBERS), *PLOT_AXES)
+        known = (*sorted(NUMBERS), *AXES)
         if plot.get("x", "loss_percent") not in known:
             self.fail(f"'x' must be one of {', '.join(known)}", "plot", "x", nth)
         if plot.get("curves", "variant") not in DIMENSIONS:
             self.fail(f"'curves' must be one of {', '.join(DIMENSIONS)}", "plot", "curves", nth)
+
+    def statement(self, nth, entry):
+        """Checks what only some kinds of expectations have, and reads their conditions."""
+        known = (*sorted(NUMBERS), *AXES)
+        for axis in (*([entry["axis"]] if "axis" in entry else []), *entry.get("on", [])):
+            if axis not in known:
+                self.fail(f"unknown axis {axis!r}; known are {', '.join(known)}", "expect",
+                          "axis" if axis == entry.get("axis") else "on", nth)
+        if entry["kind"] == "regression" and entry["axis"] not in entry["on"]:
+            self.fail("'axis' must be one of 'on'", "expect", "axis", nth)
+        if entry["kind"] == "bound" and not {"below", "above"} & set(entry):
+            self.fail("an expectation of kind 'bound' needs 'below' or 'above'", "expect", "kind", nth)
+        for key in ("below", "above", "rtts", "share"):
+            if not isinstance(entry.get(key, 0), (int, float)) or isinstance(entry.get(key), bool):
+                self.fail(f"'{key}' must be a number", "expect", key, nth)
+        if "order" in entry:
+            entry["order"] = [self.where("expect", nth, "order", group) for group in entry["order"]]
 
     def section(self, name, given):
         """Returns the tables of [[plot]], [[expect]] or [[paper]], checked."""
@@ -296,6 +316,7 @@ class _Reader:
                 for key in EXPECT_KINDS[entry["kind"]]:
                     if key not in entry:
                         self.fail(f"an expectation of kind '{entry['kind']}' needs '{key}'", name, "kind", nth)
+                self.statement(nth, entry)
             if name == "plot":
                 self.axes(nth, entry)
             if entry.get("side", "above") != "above":
@@ -335,10 +356,11 @@ def read(path):
     reader.check_keys("matrix", document["matrix"])
     if "variant" not in document["matrix"]:
         reader.fail("[matrix] needs 'variant'", "matrix")
+    setup = reader.setup(document, workload)
     scenario = Scenario(
         name=path.stem, path=path, title=document["title"], source=document.get("source", ""),
         workload=workload, arrivals=document.get("arrivals", "poisson"),
-        warmup=document.get("warmup", 0), seed=document.get("seed", 1),
+        warmup=document.get("warmup", 0), seed=document.get("seed", 1), setup=setup,
         scales={scale: reader.scale(scale, document[scale]) for scale in SCALES},
         matrix={key: reader.values("matrix", key, value) for key, value in document["matrix"].items()},
         plots=reader.section("plot", document.get("plot", [])),
@@ -348,6 +370,8 @@ def read(path):
     if ordered and any(variant.unordered for scale in SCALES for variant in scenario.dimensions(scale)["variant"]):
         able = words([row.name for row in WORKLOADS.values() if not row.always_ordered])
         reader.fail(f"unordered variants are for the {able} workload: {ordered}", "matrix", "variant")
+    reader.check_matrix(scenario)
+    reader.check_runs(scenario)
     return scenario
 
 

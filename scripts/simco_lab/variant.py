@@ -3,16 +3,27 @@ tcp-4 or sctp-16, which is taken apart and put together here only."""
 
 from dataclasses import dataclass
 
-from .catalogue import TRANSPORTS, Transport, words
+from .catalogue import CONGESTION, TRANSPORTS, Transport, words
 
 UNORDERED = "unordered"
+WITH = "@"  # between a variant and its congestion control
 FORMS = words([form for transport in TRANSPORTS.values() for form in transport.forms])
+CONTROLLED = words([transport.label for transport in TRANSPORTS.values() if transport.congestion])
 
 
 def number(text, most):
     """Returns the number from 1 to `most` that `text` spells without leading zeros, or None."""
     good = text.isascii() and text.isdigit() and text[0] != "0" and int(text) <= most
     return int(text) if good else None
+
+
+def checked_congestion(name, transport, control):
+    """Returns the congestion control of the variant of that name. Raises ValueError."""
+    if not transport.congestion:
+        raise ValueError(f"{name!r}: only {CONTROLLED} can have another congestion control")
+    if control not in CONGESTION:
+        raise ValueError(f"{name!r}: unknown congestion control {control!r}; expected {words(CONGESTION)}")
+    return control
 
 
 @dataclass(frozen=True)
@@ -24,19 +35,22 @@ class Variant:
     streams: int = 1
     connections: int = 1
     unordered: bool = False
+    congestion: str = ""  # a row of CONGESTION, or that of the profile
 
     @classmethod
     def parse(cls, name):
         """Returns the variant of that name. Raises ValueError."""
         if isinstance(name, str):
-            word, dash, rest = name.partition("-")
+            plain, at, control = name.partition(WITH)
+            word, dash, rest = plain.partition("-")
             transport = TRANSPORTS.get(word)
+            chosen = {"congestion": checked_congestion(name, transport, control)} if at and transport else {}
             if transport and not dash and transport.plain:
-                return cls(transport)
+                return cls(transport, **chosen)
             if transport and transport.unordered and rest == UNORDERED:
-                return cls(transport, unordered=True)
+                return cls(transport, unordered=True, **chosen)
             if transport and (count := number(rest, transport.number_max)):
-                return cls(transport, **{transport.number: count})
+                return cls(transport, **{transport.number: count}, **chosen)
         raise ValueError(f"unknown variant {name!r}; expected {FORMS}")
 
     def _suffix(self, before_unordered):
@@ -46,12 +60,13 @@ class Variant:
         return "" if self.transport.plain and count == 1 else f"-{count}"
 
     def __str__(self):
-        return self.transport.name + self._suffix("-")
+        return self.transport.name + self._suffix("-") + (WITH + self.congestion if self.congestion else "")
 
     @property
     def label(self):
         """Its name in figures and reports: TCP-4, SCTP unordered."""
-        return self.transport.label + self._suffix(" ")
+        control = f" {CONGESTION[self.congestion].label}" if self.congestion else ""
+        return self.transport.label + self._suffix(" ") + control
 
     @property
     def sweeps_streams(self):

@@ -1,5 +1,7 @@
 """What the command line accepts, and the complaints that say what would be."""
 
+import contextlib
+import io
 import tempfile
 import unittest
 from pathlib import Path
@@ -25,6 +27,32 @@ class Only(unittest.TestCase):
             with self.assertRaises(errors.ScenarioError) as caught:
                 cli.chosen(self.points, only)
             self.assertIn(words, str(caught.exception))
+
+
+class Modules(unittest.TestCase):
+    def test_a_scenario_that_needs_what_is_not_there_is_left_out(self):
+        text = """title = "T"
+workload = "echo"
+network = "dumbbell"
+[matrix]
+variant = ["tcp", "tcp@vegas"]
+queue = ["pie"]
+link_mbit = [2]
+[quick]
+count = 100
+[full]
+count = 100
+"""
+        points = list(scenario.find(NAME).points("quick"))
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "other.toml"
+            path.write_text(text)
+            others = list(scenario.read(path).points("quick"))
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said):
+            self.assertEqual(cli.able(points + others, ["sch_pie", "tcp_vegas", "sch_red"]), points)
+        self.assertIn("other needs kernel modules that this kernel lacks: sch_pie, tcp_vegas;", said.getvalue())
+        self.assertEqual(cli.able(points + others, []), points + others)
 
 
 class Plot(unittest.TestCase):

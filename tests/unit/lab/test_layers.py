@@ -12,10 +12,11 @@ FOLDER = Path(simco_lab.__file__).parent
 # From the bottom up: a module imports only from earlier rows.
 LAYERS = (
     ("errors", "model", "pattern", "statistics", "svg"),
-    ("archive", "catalogue"),
-    ("variant",),
-    ("scenario",),
-    ("job", "prediction"),
+    ("archive", "catalogue", "drd", "tests_of_runs"),
+    ("variant", "queues", "cross", "quantities"),
+    ("conditions", "networks"),
+    ("scenario", "prediction", "verdicts"),
+    ("job", "statements"),
     ("guest", "native", "results"),
     ("runner", "expectations", "plots", "report"),
     ("cli",),
@@ -23,7 +24,8 @@ LAYERS = (
 DRAWING = {"plots"}  # loads matplotlib: nothing that judges or tabulates may need it
 TABLES = (catalogue.TRANSPORTS, catalogue.WORKLOADS, catalogue.BACKENDS, catalogue.PROFILES)
 NAMES = {*(name for table in TABLES for name in table), *catalogue.PROGRAMS} - {"simco-loadgen"}
-OTHERS = {"results": {"nftables"}}  # the tool's own key in what `nft -j` prints
+# The tool's own key in what `nft -j` prints; the name of a kind of competing traffic.
+OTHERS = {"networks": {"nftables"}, "cross": {"tcp"}}
 # A name, or one with more behind it, such as tcp-4 or sctp-unordered.
 SPELLING = re.compile(f"({'|'.join(map(re.escape, sorted(NAMES)))})(-.*)?")
 

@@ -1,0 +1,23 @@
+// Bounds of simco-cross.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace simco::cross {
+
+/// Parallel connections of bulk traffic.
+inline constexpr std::size_t kConnectionsMax = 1000;
+/// Connections that a listener serves at a time; further ones are closed.
+inline constexpr std::size_t kServedMax = 10'000;
+/// Sessions that web traffic has open at a time; those that would be more do not begin, and are
+/// counted.
+inline constexpr std::size_t kSessionsMax = 10'000;
+/// Octets that a peer may ask for at a time.
+inline constexpr std::uint64_t kObjectMax = std::uint64_t{1} << 30;
+/// Octets that are read or written at a time.
+inline constexpr std::size_t kChunk = 65'536;
+/// Octets of a datagram.
+inline constexpr std::size_t kDatagramMax = 1472;
+
+}  // namespace simco::cross

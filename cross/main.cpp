@@ -1,0 +1,36 @@
+// simco-cross: runs until told to stop.
+#include <fmt/format.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <cstdio>
+#include <exception>
+
+#include "cross/journal.hpp"
+#include "cross/options.hpp"
+#include "cross/traffic.hpp"
+
+int main(int argc, char** argv) {
+  const auto settings = simco::cross::parse_settings(argc, argv);
+  if (!settings) {
+    const auto& [text, code] = settings.error();
+    std::fputs(text.c_str(), code == 0 ? stdout : stderr);
+    return code;
+  }
+  try {
+    simco::cross::Journal journal;
+    boost::asio::io_context io(1);
+    boost::asio::signal_set signals(io, SIGTERM, SIGINT);
+    signals.async_wait([&io](const boost::system::error_code&, int) { io.stop(); });
+    boost::asio::co_spawn(io, journal.run(), boost::asio::detached);
+    simco::cross::start(io, journal, *settings);
+    io.run();
+    journal.finish();
+  } catch (const std::exception& failure) {
+    fmt::print(stderr, "simco-cross: {}\n", failure.what());
+    return 1;
+  }
+  return 0;
+}

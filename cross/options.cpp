@@ -1,0 +1,89 @@
+#include "cross/options.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include "cross/limits.hpp"
+#include "simco/cli/command_line.hpp"
+#include "simco/cli/values.hpp"
+
+namespace simco::cross {
+namespace {
+
+constexpr double kForever = 1e9;  // seconds; 30 years
+constexpr double kRateMax = 1e6;
+const std::string kProgram = "simco-cross";
+
+UsageExit wrong(const std::string& what) {
+  return {kProgram + ": " + what + " (--help lists the options)\n", 2};
+}
+
+/// The commands, and the text of the address that each of them takes.
+struct Declared {
+  CLI::App* listen;
+  CLI::App* bulk;
+  CLI::App* web;
+  CLI::App* datagrams;
+};
+
+Declared declare(CLI::App& app, Settings& settings, std::string& address) {
+  Declared result{
+      app.add_subcommand("listen",
+                         "Serves the other commands: discards, or sends what is asked for"),
+      app.add_subcommand("bulk", "Connections that always have data to send"),
+      app.add_subcommand("web", "Sessions that ask for three pages of 85,000 octets, 10 s apart"),
+      app.add_subcommand("datagrams", "UDP at a constant rate")};
+  result.listen->add_option("--listen", address, "Address to listen at")->required();
+  for (auto* command : {result.bulk, result.web, result.datagrams}) {
+    command->add_option("--connect", address, "Address of the listener")->required();
+  }
+  for (auto* command : {result.listen, result.bulk, result.web, result.datagrams}) {
+    command->add_option("--port", settings.port, "Its port, TCP and UDP")->capture_default_str();
+  }
+  result.bulk->add_option("--connections", settings.connections, "Number of connections")
+      ->check(cli::whole_number(1, kConnectionsMax))
+      ->capture_default_str();
+  result.bulk->add_option("--from", settings.from_s, "Seconds after the start to begin at")
+      ->check(cli::number(0, kForever))
+      ->capture_default_str();
+  result.bulk->add_option("--for", settings.for_s, "Seconds to send for")
+      ->check(cli::number(0, kForever));
+  result.web->add_option("--sessions", settings.rate, "Sessions that begin each second")
+      ->check(cli::number(1e-6, kRateMax))
+      ->capture_default_str();
+  result.datagrams->add_option("--rate", settings.rate, "Datagrams each second")
+      ->check(cli::number(1e-6, kRateMax))
+      ->capture_default_str();
+  result.datagrams->add_option("--octets", settings.octets, "Octets of their payload")
+      ->check(cli::whole_number(0, kDatagramMax))
+      ->capture_default_str();
+  return result;
+}
+
+}  // namespace
+
+std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* argv) {
+  Settings settings;
+  std::string address;
+  CLI::App app("Competing traffic for the laboratory: what else a network carries", kProgram);
+  const auto declared = declare(app, settings, address);
+  app.require_subcommand(1);
+  app.set_version_flag("-V,--version", kProgram + " " SIMCO_VERSION, "Print the version");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    return std::unexpected(UsageExit{app.help(), 0});
+  } catch (const CLI::CallForVersion& version) {
+    return std::unexpected(UsageExit{std::string(version.what()) + "\n", 0});
+  } catch (const CLI::Error& error) {
+    return std::unexpected(wrong(cli::usage_fault(app, error)));
+  }
+  if (*declared.bulk) settings.role = Role::kBulk;
+  if (*declared.web) settings.role = Role::kWeb;
+  if (*declared.datagrams) settings.role = Role::kDatagrams;
+  boost::system::error_code error;
+  settings.address = boost::asio::ip::make_address(address, error);
+  if (error) return std::unexpected(wrong("'" + address + "' is not an IP address"));
+  return settings;
+}
+
+}  // namespace simco::cross

@@ -1,0 +1,113 @@
+"""The conditions of a point: a value for every dimension of a scenario's matrix, and how they are spelt."""
+
+import math
+from dataclasses import MISSING, dataclass, fields
+
+from .catalogue import BACKENDS, PROFILES, default
+from .cross import Cross
+from .queues import Queue
+from .variant import Variant
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conditions:
+    """The conditions of a point: a value for every dimension, the default if the scenario does not name it."""
+
+    profile: str = default(PROFILES)
+    variant: Variant
+    delay_ms: float = 10.0  # one way
+    jitter_ms: float = 0.0  # one way, +-; packets overtake each other
+    loss_percent: float = 0.0  # of IP packets
+    loss_correlation: float = 0.0  # of neighbouring packets
+    lose: str = "both"  # both, request or reply: packets of these; messages: requests, but not what acknowledges only
+    rate: float = 100.0  # transactions per second
+    backend: str = default(BACKENDS)  # of the middlebox
+    # Of the dumbbell only:
+    link_mbit: float = 0.0  # rate of the middle link; 0: without limit
+    queue: str = "none"  # before it
+    cross: str = "none"  # competing traffic
+    cross_window: float = 0.0  # of each of its connections, segments; 0: without limit
+    lose_run: float = 0.0  # consecutive requests that are lost
+    mtu_to: float = 0.0  # octets that the middle link takes after some time; 0: as before
+    fragments: str = "pass"  # pass or drop: those after the first
+
+    @property
+    def short_name(self):
+        """A readable name: the values that differ from the defaults."""
+        marks = {"delay_ms": "delay", "jitter_ms": "jitter", "loss_percent": "loss",
+                 "loss_correlation": "corr", "rate": "rate", "link_mbit": "link", "cross": "cross-",
+                 "cross_window": "window", "lose_run": "run", "mtu_to": "mtu", "fragments": "fragments-"}
+        return "_".join(f"{marks.get(name, '')}{shown(value)}" for name, value in self.items()
+                        if name in ("profile", "variant") or value != DEFAULTS[name])
+
+    @property
+    def place(self):
+        """Returns the conditions in words, without the variant: "modern, 10 ms, 2.5 %, 100/s"."""
+        parts = [self.profile]
+        for name, form in (("delay_ms", "{:g} ms"), ("jitter_ms", "+-{:g} ms"), ("loss_percent", "{:g} %"),
+                           ("rate", "{:g}/s")):
+            value = getattr(self, name)
+            if value or name == "loss_percent":
+                parts.append(form.format(value))
+        parts += [FORMS_OF[name].format(shown(value)) for name, value in self.items()
+                  if name in FORMS_OF and value != DEFAULTS[name]]
+        return ", ".join(parts)
+
+    def items(self):
+        """Returns [(dimension, value)] in the order of the dimensions."""
+        return [(name, getattr(self, name)) for name in DIMENSIONS]
+
+    def without(self, *dimensions):
+        """Returns a key that is the same for all points that differ in `dimensions` only."""
+        return tuple((name, value) for name, value in self.items() if name not in dimensions)
+
+
+# The dimensions that the dumbbell alone has, in the words of a report.
+FORMS_OF = {"link_mbit": "{} Mbit/s", "queue": "queue {}", "cross": "beside {}", "cross_window": "window {}",
+            "lose_run": "{} lost in a row", "mtu_to": "MTU falls to {}", "fragments": "fragments: {}"}
+DIMENSIONS = tuple(field.name for field in fields(Conditions))
+DEFAULTS = {field.name: field.default for field in fields(Conditions) if field.default is not MISSING}
+NUMBERS = {name for name, value in DEFAULTS.items() if isinstance(value, float)}
+BELOW = {"loss_percent": 100, "loss_correlation": 1}  # at these, nothing arrives
+WORDS = {
+    "profile": tuple(PROFILES),
+    "lose": ("both", "request", "reply", "messages"),
+    "backend": tuple(BACKENDS),
+    "fragments": ("pass", "drop"),
+}
+# Axes besides the dimensions that are numbers: a number that is part of a name.
+AXES = {
+    "streams": lambda of: of.variant.streams if of.variant.sweeps_streams else math.nan,
+    "connections": lambda of: of.variant.connections,
+    "rate_per_connection": lambda of: of.rate / of.variant.connections,
+    "queue": lambda of: (Queue.parse(of.queue).numbers or (math.nan,))[0],
+    "cross": lambda of: Cross.parse(of.cross).number,
+}
+PARSERS = {"queue": Queue.parse, "cross": Cross.parse}  # of words that have parts; they raise ValueError
+
+
+def label_of(value):
+    """Returns a dimension's value as figures and reports show it."""
+    return value.label if isinstance(value, Variant) else shown(value)
+
+
+def axis_value(conditions, axis):
+    """Returns where conditions are on an axis: nan if they are not on it."""
+    if axis in AXES:
+        return float(AXES[axis](conditions))
+    return float(getattr(conditions, axis))
+
+
+def shown(value):
+    """Returns a dimension's value as scenarios and result files spell it."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def conditions_of(texts):
+    """Returns the conditions that `texts`, {dimension: text}, spell as shown() does."""
+    def value(name, text):
+        if name == "variant":
+            return Variant.parse(text)
+        return float(text) if name in NUMBERS else text
+
+    return Conditions(**{name: value(name, texts[name]) for name in DIMENSIONS if name in texts})

@@ -1,0 +1,88 @@
+"""The quantities that expectations, figures and tables of papers name: a row of a table each."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy
+
+from . import statistics
+from .catalogue import table
+
+AFFECTED_MS = 1.0  # a delay so much above that of the same message in the run without loss is one
+SLOW_MS = 2000.0  # after which an exchange gives up (GR-17)
+LOST_MS = 8000.0  # E.721's mean for international calls
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """`of_run` takes a run (results.Run) and returns a number, nan if the run does not have it."""
+
+    name: str
+    label: str  # of an axis
+    of_run: Callable
+    unit: str = "ms"
+
+
+def percentile(q):
+    return lambda run: statistics.percentile(run.times, q)
+
+
+def longer_than(limit_ms):
+    return lambda run: 100.0 * float((run.times > limit_ms).mean())
+
+
+def part(name):
+    return lambda run: run.record.get("parts", {}).get(name, math.nan)
+
+
+def lost_share(run):
+    """Returns the share of the packets of the flow that is measured that the queue dropped, both ways."""
+    queue = run.record.get("queue")
+    if not queue:
+        return math.nan
+    return 100.0 * sum(queue["lost"].values()) / max(sum(queue["entered"].values()), 1)
+
+
+def goodput(run):
+    return run.record.get("goodput", {}).get("octets_s", math.nan)
+
+
+def share(run):
+    """Returns the share of the flow that is measured in what passed the middle link."""
+    goodputs = run.record.get("goodput", {})
+    total = goodputs.get("octets_s", math.nan) + goodputs.get("cross_octets_s", math.nan)
+    return 100.0 * goodputs.get("octets_s", math.nan) / total if total else math.nan
+
+
+def affected(run):
+    """Returns how many messages were later than in the run of the same seed without loss."""
+    if run.twin is None or len(run.twin) != len(run.times):
+        return math.nan
+    with numpy.errstate(invalid="ignore"):
+        return float((run.times - run.twin > AFFECTED_MS).sum())
+
+
+QUANTITIES = table(
+    Quantity("mean", "Mean response time (ms)", lambda run: statistics.mean_independent(run.times).value),
+    Quantity("p50", "Median (ms)", percentile(50.0)),
+    Quantity("p95", "95 % are faster than (ms)", percentile(95.0)),
+    Quantity("p99", "99 % are faster than (ms)", percentile(99.0)),
+    Quantity("p999", "99.9 % are faster than (ms)", percentile(99.9)),
+    Quantity("max", "Longest (ms)", lambda run: float(run.times.max())),
+    Quantity("second", "Second longest (ms)", lambda run: float(numpy.sort(run.times)[-2])),
+    Quantity("spread", "95 % minus median (ms)",
+             lambda run: statistics.percentile(run.times, 95.0) - statistics.percentile(run.times, 50.0)),
+    Quantity("affected", "Messages affected", affected, unit=""),
+    Quantity("goodput", "Throughput (octets/s)", goodput, unit="octets/s"),
+    Quantity("share", "Share of the throughput (%)", share, unit="%"),
+    Quantity("wasted", "Copies beyond the first", lambda run: run.record.get("wasted", math.nan), unit=""),
+    Quantity("lost_share", "Packets lost in the queue (%)", lost_share, unit="%"),
+    Quantity("over_2s", "Later than 2 s (%)", longer_than(SLOW_MS), unit="%"),
+    Quantity("over_8s", "Later than 8 s (%)", longer_than(LOST_MS), unit="%"),
+    Quantity("unanswered", "Without an answer", lambda run: float(numpy.isinf(run.times).sum()), unit=""),
+    Quantity("grows", "Whether delays rise during the run", lambda run: float(statistics.grows(run.times)), unit=""),
+    Quantity("sender", "Sender's wait (ms)", part("sender")),
+    Quantity("network", "Network (ms)", part("network")),
+    Quantity("behind", "Behind others (ms)", part("behind")),
+)

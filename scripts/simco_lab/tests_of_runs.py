@@ -1,0 +1,104 @@
+"""Tests of figures that each of several runs has, such as its P95: whether two sets of runs differ (Kolmogorov and
+Smirnov's, exact), by how much runs with the same seeds do, and what a figure depends on (least squares)."""
+
+import math
+from dataclasses import dataclass
+
+import numpy
+from mpmath import mp
+
+from .statistics import CONFIDENCE, Estimate, over_replications
+
+LEVEL = 1 - CONFIDENCE
+
+
+@dataclass(frozen=True)
+class KsResult:
+    """D, the probability of one so great if both come from the same distribution, and the least such probability that
+    these numbers of runs can have."""
+
+    statistic: float
+    p: float
+    least_p: float
+
+    @property
+    def rejects(self):
+        return self.p < LEVEL
+
+    @property
+    def can_reject(self):
+        return self.least_p < LEVEL
+
+
+def ks_distance(a, b):
+    """Returns the greatest difference of the empirical distributions of `a` and `b`, times len(a) len(b): a whole
+    number."""
+    values = sorted({*a, *b})
+    n, m = len(a), len(b)
+    return max(abs(m * sum(x <= value for x in a) - n * sum(x <= value for x in b)) for value in values)
+
+
+def ks_probability(n, m, distance):
+    """Returns the probability that the distance of n and m values of one continuous distribution is `distance` or more:
+    the share of the lattice paths from (0, 0) to (n, m) that leave the corridor |m i - n j| < distance."""
+    row = [1 if n * j < distance else 0 for j in range(m + 1)]
+    for j in range(1, m + 1):
+        row[j] = row[j] and row[j - 1]
+    for i in range(1, n + 1):
+        for j in range(m + 1):
+            inside = abs(m * i - n * j) < distance
+            row[j] = (row[j] + (row[j - 1] if j else 0)) if inside else 0
+    return 1 - row[m] / math.comb(n + m, n)
+
+
+def ks_test(a, b):
+    """Returns the two-sample test of Kolmogorov and Smirnov, exact for values without ties."""
+    n, m = len(a), len(b)
+    distance = ks_distance(a, b)
+    return KsResult(distance / (n * m), ks_probability(n, m, distance), ks_probability(n, m, n * m))
+
+
+def paired(a, b):
+    """Returns the mean of a[i] - b[i] with Student's interval over the pairs, of runs with the same seeds."""
+    return over_replications([x - y for x, y in zip(a, b, strict=True)])
+
+
+def student_p(t, degrees):
+    """Returns the two-sided probability of a Student's t of that size or more."""
+    return float(mp.betainc(degrees / 2.0, 0.5, 0, degrees / (degrees + t * t), regularized=True))
+
+
+@dataclass(frozen=True)
+class Coefficient:
+    """Of a regression: its value, and the probability of one so far from 0 if the column had no influence."""
+
+    value: float
+    t: float
+    p: float
+
+
+def regression(columns, y):
+    """Returns {name: Coefficient} of the least squares of `y` on `columns`, {name: values}, and a constant. Raises
+    ValueError if the columns do not determine it."""
+    names = list(columns)
+    matrix = numpy.column_stack([*(numpy.asarray(columns[name], float) for name in names), numpy.ones(len(y))])
+    degrees = matrix.shape[0] - matrix.shape[1]
+    if degrees < 1 or numpy.linalg.matrix_rank(matrix) < matrix.shape[1]:
+        raise ValueError("too few different points for a regression")
+    solution, *_ = numpy.linalg.lstsq(matrix, numpy.asarray(y, float), rcond=None)
+    rest = numpy.asarray(y, float) - matrix @ solution
+    variance = float(rest @ rest) / degrees
+    errors = numpy.sqrt(variance * numpy.diag(numpy.linalg.inv(matrix.T @ matrix)))
+    result = {}
+    for name, value, error in zip(names, solution, errors):
+        t = float(value / error) if error > 0 else math.inf if value else 0.0
+        result[name] = Coefficient(float(value), t, student_p(t, degrees) if math.isfinite(t) else 0.0)
+    return result
+
+
+def ratio(a, b):
+    """Returns a / b of two independent estimates; the squares of the relative intervals add up."""
+    value = a.value / b.value
+    if math.isnan(a.half_width) or math.isnan(b.half_width):
+        return Estimate(value)
+    return Estimate(value, abs(value) * math.hypot(a.half_width / a.value, b.half_width / b.value))

@@ -1,0 +1,196 @@
+"""Statements about several runs, on results made for the purpose; and what a scenario may not say."""
+
+import tempfile
+import unittest
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy
+
+from simco_lab import expectations, scenario, statistics
+from simco_lab.conditions import Conditions
+from simco_lab.errors import ScenarioError
+from simco_lab.results import Combination, Selectable
+from simco_lab.variant import Variant
+
+TCP, SCTP, UNORDERED = (Variant.parse(name) for name in ("tcp", "sctp-1", "sctp-unordered"))
+
+
+class Results(Selectable):
+    def __init__(self, combinations, seeds="shared"):
+        self.combinations = combinations
+        self.scenario = SimpleNamespace(setup=SimpleNamespace(seeds=seeds), expectations=[])
+
+
+def combination(variant, levels, record=None, **conditions):
+    """Runs whose samples are all the same: one for each of `levels`."""
+    times = [numpy.full(100, float(level)) for level in levels]
+    run = {"aborted": False, **(record or {})}
+    return Combination(Conditions(variant=variant, **conditions), [run] * len(times), times)
+
+
+def judged(results, kind, **expectation):
+    for key in ("less", "than"):
+        if key in expectation:
+            expectation[key] = {name: [value] for name, value in expectation[key].items()}
+    return expectations.CHECKS[kind](results, {"kind": kind, **expectation})
+
+
+def holds(results, kind, **expectation):
+    return [verdict.holds for verdict in judged(results, kind, **expectation)]
+
+
+SIDES = {"less": {"variant": UNORDERED}, "than": {"variant": SCTP}}
+
+
+class Tests(unittest.TestCase):
+    def two(self, low, high, **more):
+        return Results([combination(UNORDERED, low, **more), combination(SCTP, high, **more)])
+
+    def test_differs(self):
+        apart = self.two([1, 2, 3, 4], [5, 6, 7, 8])
+        self.assertEqual(holds(apart, "differs", **SIDES), [True])
+        self.assertEqual(holds(apart, "alike", **SIDES), [False])
+        mixed = self.two([1, 3, 5, 7], [2, 4, 6, 8])
+        self.assertEqual(holds(mixed, "differs", **SIDES), [False])
+        self.assertEqual(holds(mixed, "alike", **SIDES), [True])
+        self.assertEqual(holds(self.two([5, 6, 7, 8], [1, 2, 3, 4]), "differs", **SIDES), [False])
+
+    def test_too_few_runs_cannot_tell(self):
+        [verdict] = judged(self.two([1, 2, 3], [4, 5, 6]), "alike", **SIDES)
+        self.assertIsNone(verdict.holds)
+        self.assertIn("so few runs cannot tell", verdict.detail)
+
+    def test_across_values_of_another_dimension(self):
+        results = Results([combination(SCTP, [1, 2, 3, 4], loss_percent=1.0), combination(SCTP, [9, 9, 9, 9], loss_percent=2.0),
+                           combination(UNORDERED, [5, 6, 7, 8], loss_percent=2.0)])
+        sides = {"less": {"variant": SCTP, "loss_percent": 1.0}, "than": {"variant": UNORDERED, "loss_percent": 2.0}}
+        [verdict] = judged(results, "differs", **sides)
+        self.assertTrue(verdict.holds)
+        self.assertIn("sctp-1, 1.0 < sctp-unordered, 2.0", verdict.where)
+
+    def test_most_places(self):
+        places = [combination(variant, levels, rate=rate) for rate, variant, levels in (
+            (1.0, UNORDERED, [1, 2, 3, 4]), (1.0, SCTP, [5, 6, 7, 8]), (2.0, UNORDERED, [1, 2, 3, 4]),
+            (2.0, SCTP, [5, 6, 7, 8]), (3.0, UNORDERED, [1, 3, 5, 7]), (3.0, SCTP, [2, 4, 6, 8]))]
+        self.assertEqual(holds(Results(places), "differs", share=0.5, **SIDES), [True])
+        self.assertEqual(holds(Results(places), "differs", share=0.7, **SIDES), [False])
+
+    def test_means_by_pairs_of_runs(self):
+        # The runs differ by far more than the variants do, by 1 each: pairs tell.
+        results = self.two([10, 20, 30, 40], [11, 21, 31, 41])
+        self.assertEqual(holds(results, "alike", quantity="mean", **SIDES), [False])
+        self.assertEqual(holds(Results(results.combinations, "own"), "alike", quantity="mean", **SIDES), [True])
+
+    def test_identical(self):
+        self.assertEqual(holds(self.two([1, 2], [1, 2]), "identical", **SIDES), [True])
+        self.assertEqual(holds(self.two([1, 2], [1, 3]), "identical", **SIDES), [False])
+        dropped = self.two([1, 2], [1, 2], record={"queue": {"dropped": {"request": 1}}})
+        self.assertEqual(holds(dropped, "identical", **SIDES), [False])
+
+
+class Bounds(unittest.TestCase):
+    def test_a_side(self):
+        results = Results([combination(TCP, [40, 41, 42])])
+        self.assertEqual(holds(results, "bound", below=50), [True])
+        self.assertEqual(holds(results, "bound", below=30), [False])
+        self.assertEqual(holds(results, "bound", below=41.5), [None])
+        self.assertEqual(holds(results, "bound", above=30, below=50), [True])
+
+    def test_from_the_round_trip_time_on(self):
+        results = Results([combination(TCP, [42, 42, 42], delay_ms=20.0)])
+        self.assertEqual(holds(results, "bound", below=5, rtts=1), [True])
+        self.assertEqual(holds(results, "bound", above=0, rtts=2), [False])
+
+    def test_other_quantities(self):
+        record = {"queue": {"lost": {"request": 6, "reply": 0}, "entered": {"request": 60, "reply": 40}},
+                  "parts": {"sender": 3.0}}
+        results = Results([combination(TCP, [3000, 1, 1], record)])
+        self.assertEqual(holds(results, "bound", quantity="lost_share", above=5), [True])
+        self.assertEqual(holds(results, "bound", quantity="sender", below=4), [True])
+        self.assertEqual(holds(results, "bound", quantity="goodput", below=4), [None])
+
+
+class Orders(unittest.TestCase):
+    def test_each_below_the_next(self):
+        results = Results([combination(variant, levels) for variant, levels in
+                           ((TCP, [1, 1.1, 0.9]), (SCTP, [5, 5.1, 4.9]), (UNORDERED, [4, 5, 6]))])
+        groups = [{"variant": [TCP]}, {"variant": [SCTP]}, {"variant": [UNORDERED]}]
+        self.assertEqual(holds(results, "order", order=groups), [True, None])
+
+    def test_a_step(self):
+        results = Results([combination(variant, [level, level, level], loss_percent=loss) for variant, loss, level in
+                           ((UNORDERED, 2.0, 40), (UNORDERED, 3.0, 120), (SCTP, 2.0, 150), (SCTP, 3.0, 200))])
+        sides = {"less": {"variant": SCTP}, "than": {"variant": UNORDERED}}
+        self.assertEqual(holds(results, "step", axis="loss_percent", **{"from": 2, "to": 3}, **sides), [True])
+
+    def test_along_an_axis(self):
+        def results(*levels):
+            return Results([combination(TCP, [level] * 3, cross=cross)
+                            for cross, level in zip(("none", "tcp-2", "tcp-10"), levels)])
+        self.assertEqual(holds(results(1, 2, 3), "monotone", axis="cross"), [True])
+        self.assertEqual(holds(results(1, 3, 2), "monotone", axis="cross"), [False])
+        self.assertEqual(holds(results(3, 2, 1), "monotone", axis="cross", falls=True), [True])
+
+    def test_regression(self):
+        results = Results([combination(TCP, [10 * loss + error for error in (0.1, -0.1, 0.2, -0.2)], loss_percent=loss,
+                                       loss_correlation=correlation)
+                           for loss in (1.0, 2.0, 3.0) for correlation in (0.0, 0.5)])
+        on = ["loss_percent", "loss_correlation"]
+        self.assertEqual(holds(results, "regression", axis="loss_correlation", on=on), [True])
+        self.assertEqual(holds(results, "regression", axis="loss_percent", on=on), [False])
+
+
+class Affected(unittest.TestCase):
+    def test_messages_later_than_without_losses(self):
+        hit, twin = combination(TCP, [50], lose_run=3.0), combination(TCP, [45])
+        hit.times[0][:30] = 45.5
+        hit.twin = twin
+        self.assertEqual(hit.quantity("affected"), statistics.Estimate(70.0, hit.quantity("affected").half_width))
+
+
+GOOD = """\
+title = "Trial"
+workload = "echo"
+[matrix]
+variant = ["sctp-1", "sctp-unordered"]
+[quick]
+count = 100
+replications = 4
+[full]
+count = 100
+replications = 4
+[[expect]]
+id = "X"
+claim = "x"
+kind = "differs"
+less = { variant = "sctp-unordered" }
+than = { variant = "sctp-1" }
+"""
+
+
+class Wrong(unittest.TestCase):
+    def wrong(self, text, line, words):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "trial.toml"
+            path.write_text(text)
+            with self.assertRaises(ScenarioError) as caught:
+                scenario.read(path)
+        self.assertIn(f"trial.toml:{line}: ", str(caught.exception))
+        self.assertIn(words, str(caught.exception))
+
+    def test_few_runs(self):
+        self.wrong(GOOD.replace("replications = 4", "replications = 3", 1), 14, "'differs' cannot be told with 3 runs")
+
+    def test_unknown_things(self):
+        self.wrong(GOOD + 'quantity = "p96"\n', 17, "'quantity' must be one of")
+        self.wrong(GOOD.replace('"differs"', '"differ"'), 14, "'kind' must be one of")
+        self.wrong(GOOD.replace('"differs"', '"bound"'), 14, "needs 'below' or 'above'")
+        self.wrong(GOOD.replace('"differs"', '"order"'), 14, "needs 'order'")
+        self.wrong(GOOD.replace('"differs"', '"monotone"') + 'axis = "colour"\n', 17, "unknown axis 'colour'")
+        self.wrong(GOOD.replace('"differs"', '"regression"') + 'axis = "rate"\non = ["loss_percent"]\n', 17,
+                   "'axis' must be one of 'on'")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,90 @@
+"""Tests of runs against brute force, values computed by hand, and published tables."""
+
+import itertools
+import random
+import unittest
+from fractions import Fraction
+
+from simco_lab import tests_of_runs as tests
+from simco_lab.statistics import Estimate
+
+
+def brute_force(n, m, distance):
+    """The share of all ways to mix n and m values whose distance is that or more."""
+    hits = total = 0
+    for chosen in itertools.combinations(range(n + m), n):
+        total += 1
+        hits += tests.ks_distance(chosen, [x for x in range(n + m) if x not in chosen]) >= distance
+    return hits / total
+
+
+class KolmogorovSmirnov(unittest.TestCase):
+    def test_distance_by_hand(self):
+        # After 2: 2/3 of a, 0 of b; after 3: all of a, 1/2 of b.
+        self.assertEqual(Fraction(tests.ks_distance([1, 2, 3], [3, 4]), 6), Fraction(2, 3))
+        self.assertEqual(tests.ks_distance([5, 5], [5, 5]), 0)
+
+    def test_probabilities_are_those_of_all_orders(self):
+        for n, m in ((1, 1), (2, 3), (3, 3), (4, 5), (5, 5), (6, 4)):
+            for distance in range(1, n * m + 1):
+                self.assertAlmostEqual(tests.ks_probability(n, m, distance), brute_force(n, m, distance), places=12)
+
+    def test_critical_values(self):
+        for n, statistic, p in ((10, 0.7, 0.0123), (10, 0.6, 0.0524), (8, 0.75, 0.0186), (6, 5 / 6, 0.026),
+                                (5, 1.0, 0.0079), (4, 1.0, 0.0286), (3, 1.0, 0.1)):
+            self.assertAlmostEqual(tests.ks_probability(n, n, round(statistic * n * n)), p, delta=0.0002)
+
+    def test_three_runs_cannot_reject(self):
+        few = tests.ks_test([1, 2, 3], [4, 5, 6])
+        self.assertFalse(few.rejects)
+        self.assertFalse(few.can_reject)
+        self.assertTrue(tests.ks_test([1, 2, 3, 4], [5, 6, 7, 8]).rejects)
+
+    def test_one_distribution_is_rejected_as_rarely_as_promised(self):
+        rng = random.Random(5)
+        rejected = sum(tests.ks_test([rng.random() for _ in range(8)], [rng.random() for _ in range(8)]).rejects
+                       for _ in range(1000))
+        self.assertLess(rejected, 40)
+
+
+class Student(unittest.TestCase):
+    def test_tail(self):
+        for t, degrees, p in ((2.262, 9, 0.05), (12.706, 1, 0.05), (0.0, 5, 1.0)):
+            self.assertAlmostEqual(tests.student_p(t, degrees), p, delta=0.0001)
+
+    def test_pairs(self):
+        # Differences 1, 2, 3: mean 2, standard deviation 1, t(2) = 4.303.
+        difference = tests.paired([11, 22, 33], [10, 20, 30])
+        self.assertAlmostEqual(difference.value, 2.0)
+        self.assertAlmostEqual(difference.half_width, 4.303 / 3**0.5, places=3)
+
+
+class Regression(unittest.TestCase):
+    def test_by_hand(self):
+        # y = 1 + 2 x with errors +1 -1 -1 +1 at x = 0 1 2 3: slope 2, residual variance 2, sum of squares of x 5.
+        found = tests.regression({"x": [0, 1, 2, 3]}, [2, 2, 4, 8])["x"]
+        self.assertAlmostEqual(found.value, 2.0)
+        self.assertAlmostEqual(found.t, 2.0 / (2 / 5) ** 0.5)
+        self.assertAlmostEqual(found.p, tests.student_p(found.t, 2))
+
+    def test_what_matters_is_told_from_what_does_not(self):
+        rng = random.Random(1)
+        x, z = [rng.random() for _ in range(200)], [rng.random() for _ in range(200)]
+        found = tests.regression({"x": x, "z": z}, [3 * value + rng.gauss(0, 0.1) for value in x])
+        self.assertLess(found["x"].p, 1e-6)
+        self.assertGreater(found["z"].p, 0.05)
+
+    def test_columns_that_determine_nothing(self):
+        with self.assertRaises(ValueError):
+            tests.regression({"x": [1, 1, 1]}, [1, 2, 3])
+
+
+class Ratio(unittest.TestCase):
+    def test_relative_intervals_add_up(self):
+        found = tests.ratio(Estimate(30.0, 3.0), Estimate(10.0, 0.0))
+        self.assertAlmostEqual(found.value, 3.0)
+        self.assertAlmostEqual(found.half_width, 0.3)
+
+
+if __name__ == "__main__":
+    unittest.main()
