@@ -40,7 +40,9 @@ class Transport:
     counters: tuple  # of the kernel, reported if they moved
     options: bool  # whether a profile's SCTP options concern it
     routes: str  # which of a profile's routes do
+    messages: str  # how it carries messages: stream, chunks or datagrams
     congestion: bool = False  # whether NAME@CC is a variant
+    reliable: bool = True  # else the workload sends again
     minimum_rto_ms: float | None = None  # the papers' retransmission timeout: at least this,
     rto_over_rtt_ms: float | None = None  # or this much above the RTT
     module: str | None = None  # of the kernel, which may lack it; None: it never does
@@ -66,17 +68,21 @@ class Transport:
 TRANSPORTS = table(
     Transport(
         name="tcp", label="TCP", number="connections", number_max=9999, plain=True, unordered=False,
-        sysctl_prefix="net.ipv4.tcp_", options=False, routes="tcp", congestion=True,
+        sysctl_prefix="net.ipv4.tcp_", options=False, routes="tcp", messages="stream", congestion=True,
         rto_over_rtt_ms=model.RTO_TCP_EXTRA_MS,
         counters=("RetransSegs", "TCPTimeouts", "TCPLossProbes", "TCPFastRetrans", "TCPSlowStartRetrans",
                   "TCPLostRetransmit", "TCPSpuriousRTOs", "TCPDSACKRecv")),
     Transport(
         name="sctp", label="SCTP", number="streams", number_max=99999, plain=False, unordered=True,
-        sysctl_prefix="net.sctp.", options=True, routes="sctp", minimum_rto_ms=model.RTO_SCTP_MS,
+        sysctl_prefix="net.sctp.", options=True, routes="sctp", messages="chunks", minimum_rto_ms=model.RTO_SCTP_MS,
         counters=("SctpT3RtxExpireds", "SctpT3Retransmits", "SctpFastRetransmits", "SctpDelaySackExpireds",
                   "SctpInPktBacklog", "SctpInDataChunkDiscards"),
         module="sctp", config="CONFIG_IP_SCTP",
         guest_modules=("crc32c_generic", "sctp", "sctp_diag", "udp_tunnel", "ip6_udp_tunnel")),
+    Transport(
+        name="udp", label="UDP", number="connections", number_max=0, plain=True, unordered=False,
+        sysctl_prefix="net.ipv4.udp_", options=False, routes="udp", messages="datagrams", reliable=False,
+        counters=("NoPorts", "RcvbufErrors", "SndbufErrors")),
 )
 
 
@@ -89,13 +95,18 @@ class Workload:
     server_options: tuple = ()
     backend: bool = False  # whether the server has --backend
     network: str = "line"  # unless a scenario says otherwise
+    octets: int = 0  # of a message; 0: they vary
+    # Whether it is SIP: a scenario's keys for SIP concern it, it sends again what gets lost, its server notes arrivals.
+    sip: bool = False
     always_ordered: str = ""  # why there are no unordered variants; empty: there are
 
 
 WORKLOADS = table(
     Workload("per", server="simco-middlebox", server_options=("--allow-anonymous",), backend=True,
              always_ordered="SIMCO's messages are ordered"),
-    Workload("echo", server="simco-echo"),
+    Workload("echo", server="simco-echo", octets=64),
+    Workload("sip", server="simco-sip", server_options=("--samples", "$out/arrived.csv", "--json", "$out/server.json"),
+             network="dumbbell", sip=True),
 )
 
 
@@ -117,7 +128,8 @@ BACKENDS = table(
 
 @dataclass(frozen=True)
 class Route:
-    """Words of `ip route` for the ways of these end systems, for transports that name it."""
+    """Words of `ip route` for the ways of these end systems, for transports that name it: with {octets} of a message,
+    and {chunk_packet} of a packet of SCTP with one message."""
 
     name: str
     words: str
@@ -160,12 +172,8 @@ class Profile:
     sctp_options: str = ""  # of both programs
     needs: tuple = ()  # (command that works if the kernel has it, what that is)
     guest_modules: tuple = ()
+    one_size: bool = False  # whether its routes need messages of one size
     cross_sysctls: tuple = ()  # of the ends of competing traffic, besides `sysctls`
-
-    @property
-    def cross_routes(self):
-        """Its routes for the ends of competing traffic."""
-        return [route for route in self.routes if route.cross]
 
 
 # The kernel's SCTP parameters: what a program gets that sets none of its own.
@@ -190,6 +198,19 @@ PROFILES = table(
         sctp_options=KERNEL_SCTP, guest_modules=("tcp_bic",),
         needs=(("sysctl -w net.ipv4.tcp_congestion_control=bic", "BIC (CONFIG_TCP_CONG_BIC)"),)),
     # Our programs' defaults, with the sysctls that doc/sctp.md recommends.
+    # As near to the simulators ns and ns-2 as this kernel gets: a packet carries one message, and has a SACK of its own.
+    Profile(
+        "ns2",
+        sysctls=(("net.ipv4.tcp_recovery", "0"),
+                 ("net.ipv4.tcp_early_retrans", "0"),
+                 ("net.ipv4.tcp_frto", "0"),
+                 ("net.ipv4.tcp_autocorking", "0"),
+                 ("net.ipv4.tcp_timestamps", "0"),
+                 ("net.ipv4.tcp_no_metrics_save", "1")),
+        routes=(Route("tcp", "advmss {octets} initcwnd 2 quickack 1", ends=("agent",)),
+                Route("tcp", "advmss {octets} quickack 1", ends=("box",)),
+                Route("sctp", "mtu lock {chunk_packet}")),
+        sctp_options=KERNEL_SCTP.replace("--sctp-sack-delay 200", "--sctp-sack-delay 0"), one_size=True),
     Profile("tuned", sysctls=(("net.sctp.rto_alpha_exp_divisor", "1"), ("net.sctp.rto_beta_exp_divisor", "0"))),
 )
 

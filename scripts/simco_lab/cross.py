@@ -97,7 +97,7 @@ def end_commands(point, network, traffic):
     sysctls = {key: value for key, value in (*profile.sysctls, *profile.cross_sysctls) if key.startswith("net.ipv4.tcp_")}
     if traffic.congestion:
         sysctls |= dict(CONGESTION[traffic.congestion].sysctls)
-    routes = " ".join(route.words for route in profile.cross_routes)
+    routes = " ".join(route.words for route in profile.routes if route.cross)
     sink = routes
     if point.cross_window:
         window = int(2 * point.cross_window * WINDOW_SEGMENT)

@@ -28,7 +28,7 @@ BOOT_LIMIT_S = 300
 MODULES = ("qemu_fw_cfg", "virtio_pci", "virtio_console", "veth", "sch_netem", "sch_tbf", "nf_tables", "nft_numgen",
            "nft_objref")
 FURTHER_MODULES = tuple(dict.fromkeys(modules((TRANSPORTS, BACKENDS, PROFILES, CONGESTION, queues.KINDS))))
-TOOLS = ("ip", "tc", "nft", "ss", "ethtool", "sysctl", "bpftool")
+TOOLS = ("ip", "tc", "nft", "ss", "ethtool", "sysctl", "bpftool", "tcpdump")
 COMPILER = "clang-19"
 COMMAND_LINE = ("console=ttyS0 quiet panic=-1 nokaslr mitigations=off tsc=reliable nowatchdog"
                 " random.trust_cpu=off random.trust_bootloader=off cryptomgr.notests apparmor=0 audit=0")

@@ -6,7 +6,7 @@ import tarfile
 from dataclasses import dataclass
 from functools import cached_property
 
-from . import cross, networks, pattern
+from . import cross, networks, parts, pattern
 from .catalogue import BACKENDS, CONGESTION, PROFILES, WORKLOADS
 from .networks import NETWORKS
 from .queues import Queue
@@ -14,8 +14,8 @@ from .queues import Queue
 # A PER transaction takes at most two packets each way, SACKs included; a pattern that is shorter than the run
 # repeats.
 PACKETS_PER_TRANSACTION = 2.5
+CHUNK_HEADERS = 48  # octets of IP's, SCTP's and a chunk's headers
 RUN_PERIOD = 1000000  # packets after which a run of losses would repeat
-NEVER_S = 1e6
 TIMEOUT_S = 60.0
 
 
@@ -36,13 +36,26 @@ def patterns(point):
     return result
 
 
+def sip_words(point, *, of_server):
+    """Returns the options of the workload's programs. Over a transport that loses messages each needs a response."""
+    setup = point.setup
+    response = "100" if setup.response == "none" and not point.variant.transport.reliable else setup.response
+    words = ["--response", response, "--t1", f"{point.t1_ms:g}"]
+    if of_server:
+        return [*words, "--response-size", str(setup.response_size)]
+    words += ["--invite-size", str(setup.invite_size), *(["--large-over-udp"] if setup.large_over_udp else [])]
+    return words + ["--drain", f"{setup.drain_s:g}"] if response == "none" else words
+
+
 def load_command(point, network, sctp_options):
     variant = point.variant
     words = ["simco-loadgen", *variant.options(), "--connect", network.server, "--workload", point.workload,
              "--rate", f"{point.rate:g}", "--arrivals", point.arrivals, "--count", str(point.count),
              "--warmup", str(point.warmup), "--connections", str(variant.connections),
-             "--seed", str(point.seed("arrivals")), "--abort-lag", f"{point.setup.abort_lag_s or NEVER_S:g}",
+             "--seed", str(point.seed("arrivals")), "--abort-lag", f"{point.setup.abort_lag_s:g}",
              "--timeout", f"{TIMEOUT_S:g}", *sctp_options]
+    if WORKLOADS[point.workload].sip:
+        words += sip_words(point, of_server=False)
     return words + ["--unordered"] if variant.unordered else words
 
 
@@ -50,7 +63,25 @@ def server_command(point, network, sctp_options):
     workload = WORKLOADS[point.workload]
     words = [workload.server, *point.variant.options(), "--listen", network.server, *sctp_options,
              *workload.server_options]
+    if workload.sip:
+        words += sip_words(point, of_server=True)
     return words + ["--backend", point.backend, *BACKENDS[point.backend].options] if workload.backend else words
+
+
+def message_octets(point):
+    """Returns the octets of each message that is measured; 0: they vary."""
+    workload = WORKLOADS[point.workload]
+    return point.setup.invite_size if workload.sip else workload.octets
+
+
+def captures(point, network):
+    """Returns the programs that capture the requests where they leave and where they arrive."""
+    if not point.setup.capture:
+        return []
+    kept = parts.KEPT[point.variant.transport.messages]
+    return [(f"capture.{end.name}", "listening", end.name,
+             f"tcpdump -Z root --nano -n -s {kept} -B 8192 -i {end.device} -w $out/{end.name}.pcap"
+             f" 'ip and dst host {network.server}'") for end in (network.agent, network.box)]
 
 
 def end_commands(point, network):
@@ -61,8 +92,10 @@ def end_commands(point, network):
         sysctls |= dict(CONGESTION[point.variant.congestion].sysctls)
     ends = {end.name: end for end in (network.agent, network.box)}
     commands = [end.sysctl(key, value) for end in ends.values() for key, value in sysctls.items()]
-    return commands + [ends[name].route(route.words) for route in profile.routes if route.name == transport.routes
-                       for name in route.ends]
+    octets = message_octets(point)
+    sizes = {"octets": octets, "chunk_packet": octets + CHUNK_HEADERS}
+    return commands + [ends[name].route(route.words.format(**sizes)) for route in profile.routes
+                       if route.name == transport.routes for name in route.ends]
 
 
 def lines(commands):
@@ -111,10 +144,12 @@ class Job:
         }
         ends = end_commands(point, network) + cross.end_commands(point, network, traffic)
         collected = networks.collect(point, network)
+        if point.setup.capture:
+            collected["timers"] = "agent", "cat /proc/timer_list"
         return {
             "settings": "".join(f"{key}={shlex.quote(value)}\n" for key, value in settings.items()),
             "setup": lines(ends + network.setup(point)),
-            "background": lines(traffic.programs(point, network)),
+            "background": lines(captures(point, network) + traffic.programs(point, network)),
             "arm": lines(network.arm(point)),
             "events": lines(network.events(point)),
             "collect": lines((file, *command) for file, command in collected.items()),

@@ -13,17 +13,17 @@ import numpy  # noqa: E402
 from matplotlib.lines import Line2D  # noqa: E402
 from matplotlib.ticker import FixedFormatter, FixedLocator, LogLocator, NullFormatter, NullLocator  # noqa: E402
 
-from . import statistics, svg  # noqa: E402
+from . import statistics, svg, traces  # noqa: E402
 from .prediction import marks_of, predicted  # noqa: E402
-from .conditions import axis_value, label_of  # noqa: E402
+from .conditions import axis_value, label_of, shown  # noqa: E402
+from .quantities import QUANTITIES  # noqa: E402
+from .strokes import style  # noqa: E402
 
-# Okabe and Ito's palette, which colour-blind people can tell apart.
-COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6D00")
-MARKERS = "osD^vP*X<>ph8dH|"  # more than colours: two curves of one colour differ in their markers
-LINES = ("-", "--", "-.", ":")
 LABELS = {"loss_percent": "Packet loss (%)", "rate": "Load (transactions/s)", "streams": "Streams",
           "connections": "TCP connections", "rate_per_connection": "Load per connection (transactions/s)",
-          "delay_ms": "One-way delay (ms)", "jitter_ms": "Jitter (± ms)", "loss_correlation": "Loss correlation"}
+          "delay_ms": "One-way delay (ms)", "jitter_ms": "Jitter (± ms)", "loss_correlation": "Loss correlation",
+          "queue": "Queue (packets)", "cross": "Competing traffic", "lose_run": "Messages lost in a row",
+          "link_mbit": "Rate of the link (Mbit/s)", "t1_ms": "T1 (ms)"}
 CURVES = {"loss_percent": "{:g} % loss", "rate": "{:g}/s", "delay_ms": "{:g} ms one way",
           "jitter_ms": "±{:g} ms", "loss_correlation": "correlation {:g}"}
 CCDF_MARKERS = 0.12  # distance between a curve's markers, as a share of the axes' diagonal
@@ -63,24 +63,23 @@ REPORT = Style((5.2, 3.3), 9, 7, 4, True)
 PAPER = Style((3.5, 2.3), 8, 6, 3, False)
 
 
-def style(number):
-    """Returns how the curve of that number looks: no two of the first 32 look alike."""
-    return {"color": COLOURS[number % len(COLOURS)], "marker": MARKERS[number % len(MARKERS)],
-            "linestyle": LINES[number % len(LINES)], "markersize": 4, "linewidth": 1.1,
-            "fillstyle": "none" if number >= len(MARKERS) else "full"}
-
-
 def x_of(combination, axis):
     return axis_value(combination.conditions, axis)
 
 
+def estimate(combination, plot):
+    """Returns what a plot shows of a combination: the mean, or another quantity."""
+    name = plot.get("quantity", "mean")
+    return combination.mean if name == "mean" else combination.quantity(name)
+
+
 def curves_of(combinations, plot):
-    """Returns {label: combinations in the order of x} of a plot of means, without those that have none."""
+    """Returns {label: combinations in the order of x} of a plot of a quantity, without those that have none."""
     by = plot.get("curves", "variant")
     axis = plot.get("x", "loss_percent")
     found = {}
     for combination in combinations:
-        if math.isfinite(x_of(combination, axis)) and math.isfinite(combination.mean.value):
+        if math.isfinite(x_of(combination, axis)) and math.isfinite(estimate(combination, plot).value):
             found.setdefault(getattr(combination.conditions, by), []).append(combination)
     return {name: sorted(curve, key=lambda combination: x_of(combination, axis)) for name, curve in found.items()}
 
@@ -99,16 +98,16 @@ def draw_model(axes, curve, axis, line):
     return bool(valid.any()), not valid.all()
 
 
-def half_widths(curve):
-    """The half widths of the means' intervals; 0 for a mean without an interval."""
-    return [width if math.isfinite(width := combination.mean.half_width) else 0 for combination in curve]
+def half_widths(curve, plot):
+    """The half widths of the intervals; 0 for a value without an interval."""
+    return [width if math.isfinite(width := estimate(combination, plot).half_width) else 0 for combination in curve]
 
 
-def explanations(curves, modelled):
+def explanations(curves, modelled, plot):
     """Returns the legend's entries for what is not a curve."""
     combinations = [combination for curve in curves.values() for combination in curve]
     entries = []
-    if any(half_widths(combinations)):
+    if any(half_widths(combinations, plot)):
         entries.append(Line2D([], [], color=GREY, marker="|", markersize=7, linestyle="", label="bars: 95 % interval"))
     if any(valid for valid, _ in modelled):
         entries.append(Line2D([], [], color=GREY, linewidth=2.5, alpha=0.4, label="equation 5"))
@@ -159,9 +158,9 @@ def scale_x(axes, places, look):
     axes.xaxis.set_minor_locator(NullLocator())
 
 
-def scale_y(axes, curves):
-    """Makes the y axis logarithmic if the means differ so much that small ones could not be told apart."""
-    means = [combination.mean.value for curve in curves.values() for combination in curve]
+def scale_y(axes, curves, plot):
+    """Makes the y axis logarithmic if the values differ so much that small ones could not be told apart."""
+    means = [estimate(combination, plot).value for curve in curves.values() for combination in curve]
     if min(means) <= 0 or max(means) < WIDE_RANGE * min(means):
         return
     axes.set_yscale("log")
@@ -179,7 +178,7 @@ def draw_marks(axes, marks):
 
 
 def draw_means(axes, combinations, plot, look):
-    """Draws a plot of means. Returns the legend's further entries, or None if there is nothing to draw."""
+    """Draws a plot of a quantity, the mean unless it names another, over an axis. Returns the legend's further entries, or None if there is nothing to draw."""
     axis = plot.get("x", "loss_percent")
     curves = curves_of(combinations, plot)
     if not curves:
@@ -189,8 +188,8 @@ def draw_means(axes, combinations, plot, look):
         line = style(number)
         label = CURVES[plot["curves"]].format(name) if isinstance(name, float) else label_of(name)
         x = [x_of(combination, axis) for combination in curve]
-        y = [combination.mean.value for combination in curve]
-        axes.errorbar(x, y, yerr=half_widths(curve), capsize=2, label=label, **line)
+        y = [estimate(combination, plot).value for combination in curve]
+        axes.errorbar(x, y, yerr=half_widths(curve, plot), capsize=2, label=label, **line)
         for place, mean, combination in zip(x, y, curve):
             if combination.aborted:  # IKR report 53's rule: the curve ends here
                 axes.plot(place, mean, marker="x", color=line["color"], markersize=11, linestyle="", label="_end")
@@ -201,11 +200,11 @@ def draw_means(axes, combinations, plot, look):
     if "y_max" in plot:
         axes.set_ylim(0, plot["y_max"])
     else:
-        scale_y(axes, curves)
+        scale_y(axes, curves, plot)
     draw_marks(axes, marks_of(combinations, plot))
     axes.set_xlabel(LABELS.get(axis, axis))
-    axes.set_ylabel("Mean response time (ms)")
-    return explanations(curves, modelled)
+    axes.set_ylabel(QUANTITIES[plot.get("quantity", "mean")].label)
+    return explanations(curves, modelled, plot)
 
 
 def stairs(x, y, end):
@@ -268,11 +267,24 @@ def save(figure, path, formats):
             figure.savefig(file, dpi=PNG_DPI, metadata={"CreationDate": None} if name == "pdf" else {"Software": None})
 
 
+KINDS = {"mean": draw_means, "over": draw_means, "ccdf": draw_ccdf, **traces.KINDS}
+
+
+def panels_of(plot, combinations):
+    """Returns {suffix of the name and title: combinations} of a plot: one figure for each of its panels."""
+    found = {}
+    for combination in combinations:
+        values = [(name, getattr(combination.conditions, name)) for name in plot.get("panels", [])]
+        key = tuple((f"{name}-{shown(value)}", CURVES.get(name, "{}").format(value)) for name, value in values)
+        found.setdefault(key, []).append(combination)
+    return found
+
+
 def figure_of(plot, combinations, look, title):
     """Returns the figure of a plot, or None if there is nothing to draw."""
     with matplotlib.rc_context({"font.size": look.font, "legend.fontsize": look.legend}):
         figure, axes = plt.subplots(figsize=look.size)
-        entries = (draw_ccdf if plot["kind"] == "ccdf" else draw_means)(axes, combinations, plot, look)
+        entries = KINDS[plot["kind"]](axes, combinations, plot, look)
         if entries is None:
             plt.close(figure)
             return None
@@ -290,18 +302,20 @@ def draw(results, folder, look, formats):
     folder.mkdir(exist_ok=True)
     drawn = []
     for plot in results.scenario.plots:
-        if plot["kind"] == "ccdf" and not results.has_samples:
+        if not results.has_samples and (plot["kind"] != "mean" or "quantity" in plot):
             continue
         for profile in results.profiles():
             chosen = [combination for combination in results.select(plot.get("where", {}))
                       if combination.fits({"profile": [profile]})]
-            like = f"; the paper's {plot['paper_figure']}" if "paper_figure" in plot else ""
-            title = f"{plot['title']} ({profile}{like})"
-            figure = figure_of(plot, chosen, look, title) if chosen else None
-            if figure is None:
-                continue
-            name = f"{plot['name']}-{profile}"
-            save(figure, folder / name, formats)
-            plt.close(figure)
-            drawn.append((name, title))
+            for panel, part in panels_of(plot, chosen).items():
+                like = f"; the paper's {plot['paper_figure']}" if "paper_figure" in plot else ""
+                words = ", ".join([profile, *(text for _, text in panel)])
+                title = f"{plot['title']} ({words}{like})"
+                figure = figure_of(plot, part, look, title)
+                if figure is None:
+                    continue
+                name = "-".join([plot["name"], profile, *(suffix for suffix, _ in panel)])
+                save(figure, folder / name, formats)
+                plt.close(figure)
+                drawn.append((name, title))
     return drawn

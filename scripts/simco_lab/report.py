@@ -110,15 +110,35 @@ def model_lines(results):
     return ["## Reference points of the model", "", *lines, ""] if lines else []
 
 
+def parts_lines(results):
+    """The table of where delays come from, of combinations whose packets were captured."""
+    rows = [[f"{combination.conditions.place}", label_of(combination.conditions.variant),
+             *(with_interval(combination.quantity(name), 2) for name in ("sender", "network", "behind"))]
+            for combination in results.combinations if math.isfinite(combination.quantity("network").value)]
+    if not rows:
+        return []
+    return ["## Where the delay comes from (ms)", "", "Means: a message waits for its sender's window, is under way (with the"
+            " recovery of lost packets), and waits at the receiver for those before it.", "",
+            *table(["where", "variant", "sender's wait", "network", "behind others"], rows), ""]
+
+
+def ratio_to(number, measured):
+    """Returns " (x 0.9)" if the paper's value is a number."""
+    value = number["value"]
+    if isinstance(value, str) or not value or not math.isfinite(measured.value):
+        return ""
+    return f" (x {measured.value / value:.2f})"
+
+
 def paper_lines(results):
     rows = []
     for number in results.scenario.paper:
         ours = results.select(number["where"]) if "where" in number else []
         quantity = number.get("quantity", "mean")
-        measured = "; ".join(f"{combination.conditions.profile}: {with_interval(combination.quantity(quantity))}"
-                             for combination in ours)
+        measured = "; ".join(f"{combination.conditions.profile}: {with_interval(found)}{ratio_to(number, found)}"
+                             for combination in ours for found in [combination.quantity(quantity)])
         rows.append([number["what"], str(number["value"]), measured or "-"])
-    return ["## The paper's numbers", "", *table(["what", "paper", "here (ms)"], rows), ""] if rows else []
+    return ["## The paper's numbers", "", *table(["what", "paper", "here (times in ms)"], rows), ""] if rows else []
 
 
 def notes(results):
@@ -155,6 +175,7 @@ def write(results, path, judged, drawn, about):
         lines += [f"## Mean response time, profile {profile} (ms)", "", *mean_table(results, profile, sweep), ""]
     if judged:
         lines += ["## Expectations", "", *expectation_lines(judged)]
+    lines += parts_lines(results)
     lines += paper_lines(results)
     lines += model_lines(results)
     if drawn:

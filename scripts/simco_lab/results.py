@@ -5,13 +5,14 @@ import gzip
 import json
 import math
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 import numpy
 
-from . import pattern, statistics
+from . import deliveries, parts, pattern, statistics
+from .catalogue import WORKLOADS
 from .errors import BadRun
 from .networks import counters_of
 from .quantities import QUANTITIES
@@ -21,13 +22,21 @@ LAG_FLOOR_MS = 0.1
 PERCENTILES = {"p50": 50.0, "p95": 95.0, "p99": 99.0, "p999": 99.9}
 
 
-def response_times(samples):
+ENDS = {"response": 5, "one-way": 7}  # the columns of samples with the ends of what is measured
+
+
+def response_times(samples, measure="response"):
     """Returns response times from the scheduled time in milliseconds; infinity for a transaction without a
-    reply."""
-    table = numpy.genfromtxt(samples, delimiter=",", skip_header=1, usecols=(3, 5), dtype=numpy.int64,
+    reply. With "one-way" they end at the arrival of the request."""
+    return read_samples(samples, measure)[1]
+
+
+def read_samples(samples, measure):
+    """Returns the scheduled times after the start, and the response times of response_times(); milliseconds."""
+    table = numpy.genfromtxt(samples, delimiter=",", skip_header=1, usecols=(3, ENDS[measure]), dtype=numpy.int64,
                              ndmin=2)
     scheduled, received = table[:, 0], table[:, 1]
-    return numpy.where(received > 0, (received - scheduled) / 1e6, math.inf)
+    return scheduled / 1e6, numpy.where(received > 0, (received - scheduled) / 1e6, math.inf)
 
 
 def read_counters(path):
@@ -69,6 +78,52 @@ def check_losses(folder, patterns):
     return result
 
 
+def with_arrivals(folder, point, samples, load):
+    """Returns the samples with what the server saw, and what follows from it for run.json: copies beyond the first,
+    throughput, and the parts of the delay if packets were captured. Removes the captures."""
+    arrived = deliveries.arrivals(folder / "arrived.csv")
+    start, window = load["start_ns"], deliveries.window_of(point)
+    crossing = [path.read_text().splitlines() for path in (folder / "cross.sink.listen", folder / "cross.sink")
+                if path.exists()]
+    server = json.loads((folder / "server.json").read_text())
+    duplicates = sum(totals.get("received_duplicate_chunks", 0) for totals in server["transport_stats"].values())
+    result = {
+        "wasted": server["copies"] + duplicates,
+        "goodput": {"octets_s": deliveries.goodput(arrived, point.setup.invite_size, start, window),
+                    "cross_octets_s": deliveries.cross_goodput(sum(crossing, []), start, window)},
+    }
+    if point.setup.capture:
+        result["parts"] = split_delays(folder, point, samples, arrived, start)
+    return deliveries.join(samples, arrived, start), result
+
+
+def split_delays(folder, point, samples, arrived, start_ns):
+    """Writes parts.csv.gz, a line for each message, and returns the means of the parts."""
+    pcaps = [folder / f"{end}.pcap" for end in ("agent", "box")]
+    ends = parts.Ends(*(path.read_bytes() for path in pcaps), (folder / "timers").read_text())
+    left, there = ends.times(point.variant.transport.messages, point.setup.invite_size)
+    rows = [line.split(",", 4) for line in samples.splitlines()[1:]]
+    calls = {int(row[1]): start_ns + int(row[3]) for row in rows}
+    # The captures number messages in the order in which they left, which is that of the calls.
+    order = {call: number for number, call in enumerate(calls)}
+    numbered = [{order[call]: time for call, time in times.items() if call in order}
+                for times in (calls, {call: time for call, (time, _) in arrived.items()})]
+    table = parts.split(*numbered, left, there)
+    lines = [",".join(("call", *(f"{name}_ms" for name in parts.NAMES)))]
+    lines += [",".join((str(call), *("" if math.isnan(value) else f"{value:.6f}" for value in values)))
+              for call, values in zip(calls, table)]
+    write_packed(folder / "parts.csv.gz", "\n".join(lines) + "\n")
+    for path in (*pcaps, folder / "timers"):
+        path.unlink()
+    return parts.means(table)
+
+
+def write_packed(path, text):
+    """Writes a file that is the same for the same text: no name and no time in it."""
+    with open(path, "wb") as file, gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:
+        packed.write(text.encode())
+
+
 def finish(folder, job, fingerprint):
     """Completes the folder of a job's run: checks it, packs the samples, writes run.json. Raises BadRun."""
     point = job.point
@@ -78,11 +133,11 @@ def finish(folder, job, fingerprint):
     load = json.loads((folder / "load.json").read_text())
     losses = check_losses(folder, job.patterns)
     lag = load["generator_lag_ms"]["p99"]
-    text = (folder / "samples.csv").read_bytes()
-    with open(folder / "samples.csv.gz", "wb") as file:
-        # No name and no time in it: the same samples are the same file.
-        with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:
-            packed.write(text)
+    text = (folder / "samples.csv").read_text()
+    further = {}
+    if WORKLOADS[point.workload].sip:
+        text, further = with_arrivals(folder, point, text, load)
+    write_packed(folder / "samples.csv.gz", text)
     (folder / "samples.csv").unlink()
     run = {
         "fingerprint": fingerprint,
@@ -94,6 +149,7 @@ def finish(folder, job, fingerprint):
         "valid": lag <= max(LAG_FLOOR_MS, 0.01 * 2 * point.delay_ms),
         "packets": {direction: {"seen": seen, "lost": lost} for direction, (seen, lost) in losses.items()},
         "counters": counter_changes(folder, point.variant.transport),
+        **further,
     }
     if queue := job.network.check(folder, point, losses):
         run["queue"] = queue
@@ -145,6 +201,7 @@ class Combination(UnderConditions):
     conditions: Conditions
     runs: list  # run.json of each
     times: list  # of each
+    scheduled: list = field(default_factory=list)  # ms after the start, of each
     twin: "Combination | None" = None  # the same without a run of losses
 
     @cached_property
@@ -248,10 +305,11 @@ class Results(Selectable):
                 continue
             run = json.loads((run_folder / "run.json").read_text())
             with gzip.open(run_folder / "samples.csv.gz", "rt") as samples:
-                times = response_times(samples)
+                scheduled, times = read_samples(samples, scenario.setup.measure)
             combination = found.setdefault(point.conditions, Combination(point.conditions, [], []))
             combination.runs.append(run)
             combination.times.append(times)
+            combination.scheduled.append(scheduled)
         self.combinations = list(found.values())
         without = {c.conditions.without("lose_run"): c for c in self.combinations if not c.conditions.lose_run}
         for combination in self.combinations:

@@ -8,7 +8,7 @@ import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .catalogue import WORKLOADS, default, words
+from .catalogue import PROFILES, WORKLOADS, default, words
 from .conditions import AXES, BELOW, DEFAULTS, DIMENSIONS, FORMS_OF, NUMBERS, PARSERS, WORDS, Conditions, shown
 from .errors import ScenarioError
 from .networks import NETWORKS
@@ -34,9 +34,24 @@ class Setup:
     cross_lead_s: float | None = None  # how long competing traffic runs ahead; None: as its kind does
     cross_from_s: float = 0.0  # when it begins, if it is part of the run only
     cross_for_s: float = 0.0  # for how long; 0: all the time
+    skip_s: float = 0.0  # from the start, before throughput is counted
+    measure: str = "response"  # response: until the reply; one-way: until the request arrives
+    capture: bool = False  # packets, for the parts of the delay
+    invite_size: int = 450  # octets, and the rest of the workload sip
+    response: str = "180"  # none: over a transport that loses messages it is 100
+    response_size: int = 300
+    drain_s: float = 2.0  # without responses, for what is under way at the end
+    large_over_udp: bool = False
 
 
-SETUP_WORDS = {"network": tuple(NETWORKS), "seeds": ("shared", "own")}
+# Keys of the workload sip.
+SIP_KEYS = ("measure", "capture", "invite_size", "response", "response_size", "drain_s", "large_over_udp", "skip_s")
+FLAGS = ("capture", "large_over_udp")
+
+
+SETUP_WORDS = {"network": tuple(NETWORKS), "seeds": ("shared", "own"), "measure": ("response", "one-way"),
+               "response": ("180", "100", "none")}
+WHOLE = ("lose_at", "invite_size", "response_size")
 SETUP_KEYS = tuple(Setup.__dataclass_fields__)
 
 
@@ -46,13 +61,15 @@ KEYS = {
     "matrix": set(DIMENSIONS),
     "quick": {"count", "replications", *DIMENSIONS},
     "full": {"count", "replications", *DIMENSIONS},
-    "plot": {"name", "title", "kind", "x", "curves", "where", "log_x", "model", "y_max", "paper_figure"},
+    "plot": {"name", "title", "kind", "x", "curves", "where", "log_x", "model", "y_max", "paper_figure", "quantity",
+             "panels", "from", "to"},
     "expect": {"id", "claim", "kind", "quantity", "less", "than", "where", "tolerance_ms",
                "percent", "side", "factor", "below", "above", "rtts", "share", "order", "axis", "from", "to", "on",
                "falls"},
     "paper": {"what", "value", "quantity", "where"},
 }
-PLOT_KINDS = {"mean", "ccdf"}
+PLOT_KINDS = {"mean", "over", "ccdf", "trace", "delivery", "parts"}
+TRACE_AXES = ("message", "time")  # a trace's x
 # The keys that an expectation of each kind needs.
 EXPECT_KINDS = {"less": ("less", "than"), "equal": ("tolerance_ms",), "model": ("percent",), "monotone": (),
                 "differs": ("less", "than"), "alike": ("less", "than"), "identical": ("less", "than"), "bound": (),
@@ -232,10 +249,16 @@ class _Reader:
                 self.fail(f"'{key}' must be {words(allowed)}", "", key)
         given = {key: document[key] for key in SETUP_KEYS if key in document}
         for key, value in given.items():
-            if key not in SETUP_WORDS and (isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0):
+            if key in SIP_KEYS and not WORKLOADS[workload].sip:
+                able = words([row.name for row in WORKLOADS.values() if row.sip])
+                self.fail(f"'{key}' is of the {able} workload", "", key)
+            if key in FLAGS and not isinstance(value, bool):
+                self.fail(f"'{key}' must be true or false", "", key)
+            if key not in (*SETUP_WORDS, *FLAGS) and (isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0):
                 self.fail(f"'{key}' must be a number that is not negative, not {value!r}", "", key)
-        if not isinstance(given.get("lose_at", 0), int):
-            self.fail("'lose_at' must be a whole number", "", "lose_at")
+        for key in WHOLE:
+            if not isinstance(given.get(key, 0), int):
+                self.fail(f"'{key}' must be a whole number", "", key)
         return Setup(**{"network": WORKLOADS[workload].network, **given})
 
     def check_runs(self, scenario):
@@ -254,6 +277,15 @@ class _Reader:
             def wrong(key, text, scale=scale):
                 self.fail(text, scale if key in scenario.scales[scale] else "matrix", key)
 
+            row = WORKLOADS[scenario.workload]
+            for variant in dimensions["variant"]:
+                if not variant.transport.reliable and not row.sip:
+                    wrong("variant", f"variant '{variant}': the {row.name} workload needs a reliable transport")
+            for profile in dimensions["profile"]:
+                if PROFILES[profile].one_size and not (row.sip or row.octets):
+                    wrong("profile", f"profile '{profile}' needs messages of one size; those of {row.name} vary")
+            if dimensions["t1_ms"] != [DEFAULTS["t1_ms"]] and not row.sip:
+                wrong("t1_ms", "'t1_ms' is of the workload " + words([w.name for w in WORKLOADS.values() if w.sip]))
             for key in FORMS_OF:
                 if key not in scenario.columns and dimensions[key] != [DEFAULTS[key]]:
                     wrong(key, f"'{key}' is of network {words([name for name in NETWORKS if name != default(NETWORKS)])}")
@@ -277,11 +309,14 @@ class _Reader:
                 for key, values in listed.items()}
 
     def axes(self, nth, plot):
-        known = (*sorted(NUMBERS), *AXES)
-        if plot.get("x", "loss_percent") not in known:
+        known = TRACE_AXES if plot["kind"] == "trace" else (*sorted(NUMBERS), *AXES)
+        if plot.get("x", known[0]) not in known:
             self.fail(f"'x' must be one of {', '.join(known)}", "plot", "x", nth)
         if plot.get("curves", "variant") not in DIMENSIONS:
             self.fail(f"'curves' must be one of {', '.join(DIMENSIONS)}", "plot", "curves", nth)
+        for name in plot.get("panels", []):
+            if name not in DIMENSIONS:
+                self.fail(f"'panels' must be of {', '.join(DIMENSIONS)}, not {name!r}", "plot", "panels", nth)
 
     def statement(self, nth, entry):
         """Checks what only some kinds of expectations have, and reads their conditions."""

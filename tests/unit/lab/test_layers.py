@@ -11,12 +11,12 @@ from simco_lab import catalogue
 FOLDER = Path(simco_lab.__file__).parent
 # From the bottom up: a module imports only from earlier rows.
 LAYERS = (
-    ("errors", "model", "pattern", "statistics", "svg"),
-    ("archive", "catalogue", "drd", "tests_of_runs"),
-    ("variant", "queues", "cross", "quantities"),
+    ("errors", "model", "pattern", "statistics", "strokes", "svg"),
+    ("archive", "capture", "catalogue", "deliveries", "drd", "tests_of_runs"),
+    ("variant", "queues", "cross", "quantities", "parts"),
     ("conditions", "networks"),
     ("scenario", "prediction", "verdicts"),
-    ("job", "statements"),
+    ("job", "statements", "traces"),
     ("guest", "native", "results"),
     ("runner", "expectations", "plots", "report"),
     ("cli",),

@@ -50,6 +50,34 @@ class Figures(unittest.TestCase):
         self.assertLess(axes.bbox.x0, places[0])
         self.assertGreater(places[1] - places[0], axes.bbox.width / 20)
 
+    def test_any_quantity_over_any_axis(self):
+        found = [combination("tcp", numpy.linspace(1, level, 100), cross=cross)
+                 for cross, level in (("none", 10), ("tcp-4", 40))]
+        axes = self.figure(mean_plot(kind="over", x="cross", quantity="max"), found).axes[0]
+        self.assertEqual([list(values) for values in axes.get_lines()[0].get_data()], [[0, 4], [10, 40]])
+        self.assertEqual((axes.get_xlabel(), axes.get_ylabel()), ("Competing traffic", "Longest (ms)"))
+
+    def test_single_messages(self):
+        found = combination("tcp", [5, 7, math.inf, 6])
+        found.scheduled.append(numpy.array([10.0, 20.0, 30.0, 40.0]))
+        for kind, x, points in (("trace", "message", ([1, 3], [7, 6])), ("trace", "time", ([20, 40], [7, 6])),
+                                ("delivery", None, ([20, 40], [27, 46]))):
+            axes = self.figure({"kind": kind, "x": x, "from": 1}, [found]).axes[0]
+            self.assertEqual(tuple(list(values) for values in axes.get_lines()[0].get_data()), points)
+
+    def test_parts_are_stacked(self):
+        found = combination("tcp", [9])
+        found.runs[0]["parts"] = {"sender": 1.0, "network": 5.0, "behind": 3.0}
+        axes = self.figure({"kind": "parts"}, [found, combination("sctp-1", [9])]).axes[0]
+        self.assertEqual([(bar.get_y(), bar.get_height()) for bar in axes.patches], [(0, 1), (1, 5), (6, 3)])
+        self.assertIsNone(self.figure({"kind": "parts"}, [combination("sctp-1", [9])]))
+
+    def test_panels(self):
+        found = [combination("tcp", [1], rate=rate) for rate in (20.0, 40.0)]
+        panels = plots.panels_of({"panels": ["rate"]}, found)
+        self.assertEqual([key for key in panels], [(("rate-20", "20/s"),), (("rate-40", "40/s"),)])
+        self.assertEqual(list(plots.panels_of({}, found)), [()])
+
     def test_labels_do_not_collide(self):
         values = [0.1, 0.3, 1, 3, 10, 30, 1000, 2000, 3000, 5000]
         for look in (plots.REPORT, plots.PAPER):

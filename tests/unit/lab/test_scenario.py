@@ -59,21 +59,21 @@ class Reading(unittest.TestCase):
             self.assertEqual(parsed, variant.Variant(catalogue.TRANSPORTS[transport], streams, connections, unordered))
             self.assertEqual((str(parsed), parsed.label), (name, label))
         for name in ("tcp-0", "tcp-10000", "tcp-01", "tcp-", "tcp-unordered", "sctp", "sctp-0", "sctp-100000",
-                     "udp", "udp-2", "sctp-16-unordered", "", 4):
+                     "udp-2", "dccp", "dccp-2", "sctp-16-unordered", "", 4):
             with self.assertRaises(ValueError):
                 variant.Variant.parse(name)
 
     def test_a_further_transport_is_a_row(self):
-        row = dataclasses.replace(catalogue.TRANSPORTS["tcp"], name="udp", label="UDP", number="connections", number_max=2,
+        row = dataclasses.replace(catalogue.TRANSPORTS["tcp"], name="dccp", label="DCCP", number="connections", number_max=2,
                                   minimum_rto_ms=None, rto_over_rtt_ms=None)
-        with mock.patch.dict(catalogue.TRANSPORTS, udp=row):
-            points = list(parse(GOOD.replace('"tcp-4"', '"udp-2"').replace('"sctp-unordered"', '"udp"')).points("full"))
+        with mock.patch.dict(catalogue.TRANSPORTS, dccp=row):
+            points = list(parse(GOOD.replace('"tcp-4"', '"dccp-2"').replace('"sctp-unordered"', '"dccp"')).points("full"))
             with self.assertRaises(ValueError):
-                variant.Variant.parse("udp-3")
-        self.assertEqual({str(point.variant) for point in points}, {"udp-2", "sctp-16", "udp"})
-        lossy = next(point for point in points if str(point.variant) == "udp-2" and point.loss_percent)
-        self.assertEqual(lossy.variant.label, "UDP-2")
-        self.assertIn("--transport udp ", job.Job(lossy).files["settings"])
+                variant.Variant.parse("dccp-3")
+        self.assertEqual({str(point.variant) for point in points}, {"dccp-2", "sctp-16", "dccp"})
+        lossy = next(point for point in points if str(point.variant) == "dccp-2" and point.loss_percent)
+        self.assertEqual(lossy.variant.label, "DCCP-2")
+        self.assertIn("--transport dccp ", job.Job(lossy).files["settings"])
         self.assertIsNone(prediction.predicted(lossy))
         self.assertEqual(prediction.marks(lossy, "rate"), [])
 
@@ -100,7 +100,7 @@ class Reading(unittest.TestCase):
         self.wrong(GOOD + '[[plot]]\nname = "q"\ntitle = "Q"\nkind = "mean"\ncolour = 1\n', 26, "'colour'")
 
     def test_bad_values(self):
-        self.wrong(GOOD.replace('"tcp-4"', '"udp"'), 5, "unknown variant 'udp'")
+        self.wrong(GOOD.replace('"tcp-4"', '"dccp"'), 5, "unknown variant 'dccp'")
         self.wrong(GOOD.replace("[0, 1]", '[0, "much"]'), 6, "must be a number")
         self.wrong(GOOD.replace("[0, 1]", "[0, 101]"), 6, "'loss_percent' must be below 100, not 101")
         self.wrong(GOOD.replace("rate = [1, 100]", "rate = [0]"), 7, "'rate' must be above 0")
@@ -110,6 +110,17 @@ class Reading(unittest.TestCase):
         self.wrong(GOOD.replace('kind = "mean"', 'kind = "mean"\ncurves = "colour"'), 21, "'curves' must be one of")
         self.wrong(GOOD.replace("replications = 3", "replications = 0"), 15, "at least 1")
 
+    def test_what_does_not_go_with_the_workload(self):
+        self.wrong(GOOD.replace('"tcp-4"', '"udp"'), 5, "variant 'udp': the echo workload needs a reliable transport")
+        self.wrong(GOOD.replace('[matrix]', 'invite_size = 500\n[matrix]'), 4, "'invite_size' is of the sip workload")
+        self.wrong(GOOD.replace('rate = [1, 100]', 'rate = [1]\nprofile = ["ns2"]').replace('"echo"', '"per"').replace(
+            '"sctp-unordered"', '"sctp-4"'), 8, "profile 'ns2' needs messages of one size; those of per vary")
+
+    def test_sip(self):
+        text = GOOD.replace('"echo"', '"sip"').replace('[matrix]', 'response = "RINGING"\n[matrix]')
+        self.wrong(text, 4, "'response' must be 180, 100 or none")
+        self.wrong(text.replace('"RINGING"', '"none"\ncapture = 1'), 5, "'capture' must be true or false")
+
     def test_expectations_say_what_they_compare(self):
         self.wrong(GOOD + '[[expect]]\nid = "X"\nclaim = "x"\nkind = "less"\n', 25, "needs 'less'")
         self.wrong(GOOD.replace('workload = "echo"', 'seed = "one"'), 2, "'seed' must be a whole number")
@@ -118,7 +129,7 @@ class Reading(unittest.TestCase):
         self.wrong(GOOD.replace("[0, 1]", "[0, 1"), 7, "")
 
     def test_unordered_is_for_echo(self):
-        self.wrong(GOOD.replace('"echo"', '"per"'), 5, "echo workload")
+        self.wrong(GOOD.replace('"echo"', '"per"'), 5, "unordered variants are for the echo or sip workload")
 
 
 class Jobs(unittest.TestCase):

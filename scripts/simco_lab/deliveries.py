@@ -1,0 +1,44 @@
+"""What the server of one-way measurements saw: when each call arrived, and how often; and how many octets passed."""
+
+import csv
+import json
+import math
+
+COLUMNS = ("delivered_ns", "copies")  # added to the samples
+
+
+def arrivals(path):
+    """Returns {call: (ns on CLOCK_MONOTONIC, copies)} of the server's file."""
+    with open(path, newline="") as file:
+        return {int(row["call"]): (int(row["arrived_ns"]), int(row["copies"])) for row in csv.DictReader(file)}
+
+
+def join(samples, arrived, start_ns):
+    """Returns the text of a file of samples with the times of arrival after the start of the schedule, and the copies;
+    both are empty for a call that did not arrive."""
+    header, *lines = samples.splitlines()
+    result = [",".join((header, *COLUMNS))]
+    for line in lines:
+        time, copies = arrived.get(int(line.split(",", 2)[1]), (None, 0))
+        result.append(f"{line},{'' if time is None else time - start_ns},{copies or ''}")
+    return "\n".join(result) + "\n"
+
+
+def goodput(arrived, octets, start_ns, window_s):
+    """Returns the octets/s of calls that arrived first in the window (begin, end), seconds after the start."""
+    begin, end = (start_ns + second * 1e9 for second in window_s)
+    return octets * sum(begin <= time < end for time, _ in arrived.values()) / (window_s[1] - window_s[0])
+
+
+def cross_goodput(lines, start_ns, window_s):
+    """Returns the octets/s of competing traffic, by what simco-cross wrote every second: of the seconds that end within
+    the window."""
+    begin, end = (start_ns + second * 1e9 for second in window_s)
+    entries = [json.loads(line) for line in lines]
+    return sum(entry["octets"] for entry in entries if begin < entry["at_ns"] <= end) / (window_s[1] - window_s[0])
+
+
+def window_of(point):
+    """Returns (begin, end) of what is counted: the schedule without its beginning."""
+    length = point.count / point.rate
+    return (min(point.setup.skip_s, length / 2), math.ceil(length))

@@ -1,0 +1,13 @@
+"""How curves look: no two of the first 32 alike, in colour and in greyscale."""
+
+# Okabe and Ito's palette, which colour-blind people can tell apart.
+COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6D00")
+MARKERS = "osD^vP*X<>ph8dH|"  # more than colours: two curves of one colour differ in their markers
+LINES = ("-", "--", "-.", ":")
+
+
+def style(number):
+    """Returns how the curve of that number looks: no two of the first 32 look alike."""
+    return {"color": COLOURS[number % len(COLOURS)], "marker": MARKERS[number % len(MARKERS)],
+            "linestyle": LINES[number % len(LINES)], "markersize": 4, "linewidth": 1.1,
+            "fillstyle": "none" if number >= len(MARKERS) else "full"}

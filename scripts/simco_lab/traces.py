@@ -1,0 +1,73 @@
+"""Figures of single messages, and of what their delays consist of: the delay over the time or the number of each
+message, deliveries over time, and stacked bars of the parts."""
+
+import numpy
+
+from .conditions import label_of
+from .parts import NAMES
+from .strokes import COLOURS, style
+
+POINTS_MAX = 4000  # of a curve: more cannot be told apart
+PART_LABELS = {"sender": "waits for the sender's window", "network": "network and recovery",
+               "behind": "waits behind others"}
+
+
+def window(combination, plot):
+    """Returns (message, handed over in ms, delay in ms) of the first run, of the messages from `from` to `to`."""
+    times, scheduled = combination.times[0], combination.scheduled[0]
+    chosen = slice(int(plot.get("from", 0)), int(plot.get("to", len(times))))
+    number = numpy.arange(len(times))[chosen]
+    step = max(len(number) // POINTS_MAX, 1)
+    keep = slice(None, None, step)
+    return number[keep], scheduled[chosen][keep], times[chosen][keep]
+
+
+def draw_points(axes, combinations, plot, of_window, labels):
+    """Draws a curve of points for each combination. Returns [], or None if there is nothing to draw."""
+    drawn = 0
+    for number, combination in enumerate(combinations):
+        x, y = of_window(*window(combination, plot))
+        finite = numpy.isfinite(y)
+        if finite.any():
+            line = {**style(number), "markersize": 2, "linewidth": 0.5}
+            axes.plot(x[finite], y[finite], label=label_of(getattr(combination.conditions, plot.get("curves", "variant"))),
+                      **line)
+            drawn += 1
+    axes.set_xlabel(labels[0])
+    axes.set_ylabel(labels[1])
+    return [] if drawn else None
+
+
+def draw_trace(axes, combinations, plot, _):
+    """The delay of each message over its number, or over the time at which it was handed over."""
+    if plot.get("x") == "time":
+        return draw_points(axes, combinations, plot, lambda _, at, delay: (at, delay), ("Handed over at (ms)", "Delay (ms)"))
+    return draw_points(axes, combinations, plot, lambda number, _, delay: (number, delay), ("Message", "Delay (ms)"))
+
+
+def draw_delivery(axes, combinations, plot, _):
+    """The time of delivery over the time at which a message was handed over."""
+    return draw_points(axes, combinations, plot, lambda _, at, delay: (at, at + delay),
+                       ("Handed over at (ms)", "Delivered at (ms)"))
+
+
+def draw_parts(axes, combinations, plot, _):
+    """Stacked bars: the mean of each part of the delay."""
+    with_parts = [combination for combination in combinations
+                  if all(numpy.isfinite(combination.quantity(name).value) for name in NAMES)]
+    if not with_parts:
+        return None
+    bottom = numpy.zeros(len(with_parts))
+    for number, name in enumerate(NAMES):
+        heights = numpy.array([combination.quantity(name).value for combination in with_parts])
+        axes.bar(range(len(with_parts)), heights, bottom=bottom, color=COLOURS[number + 1], edgecolor="black",
+                 linewidth=0.4, hatch=("", "//", "xx")[number], label=PART_LABELS[name])
+        bottom += heights
+    by = plot.get("curves", "variant")
+    axes.set_xticks(range(len(with_parts)),
+                    [label_of(getattr(combination.conditions, by)) for combination in with_parts], rotation=30, ha="right")
+    axes.set_ylabel("Mean one-way delay (ms)")
+    return []
+
+
+KINDS = {"trace": draw_trace, "delivery": draw_delivery, "parts": draw_parts}

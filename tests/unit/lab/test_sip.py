@@ -1,0 +1,84 @@
+"""SIP in the laboratory: the programs' options, what the server saw, and throughput."""
+
+import tempfile
+import unittest
+from pathlib import Path
+
+from simco_lab import deliveries, job, results, scenario
+
+TEXT = """\
+title = "Trial"
+workload = "sip"
+measure = "one-way"
+response = "none"
+invite_size = 512
+capture = true
+skip_s = 2
+[matrix]
+variant = ["tcp", "udp", "sctp-1"]
+profile = ["ns2"]
+delay_ms = [45]
+rate = [100]
+[quick]
+count = 1000
+[full]
+count = 2000
+"""
+
+
+def points():
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "trial.toml"
+        path.write_text(TEXT)
+        return {str(point.variant): point for point in scenario.read(path).points("quick")}
+
+
+class Programs(unittest.TestCase):
+    def setUp(self):
+        self.files = {name: job.Job(point).files for name, point in points().items()}
+
+    def test_without_response(self):
+        self.assertIn("--response none --t1 500 --invite-size 512 --drain 2", self.files["tcp"]["settings"])
+
+    def test_over_udp_each_needs_one(self):
+        self.assertIn("--response 100 --t1 500 --invite-size 512'", self.files["udp"]["settings"])
+
+    def test_a_packet_carries_one_message(self):
+        self.assertIn("agent ip route change default via 10.72.1.2 dev left advmss 512 initcwnd 2 quickack 1\n",
+                      self.files["tcp"]["setup"])
+        self.assertIn("box ip route change default via 10.72.2.2 dev right mtu lock 560\n", self.files["sctp-1"]["setup"])
+        self.assertIn("--sctp-sack-delay 0", self.files["sctp-1"]["settings"])
+        self.assertNotIn("advmss", self.files["udp"]["setup"])
+
+    def test_captures_at_both_ends(self):
+        first, second = self.files["sctp-1"]["background"].splitlines()
+        self.assertIn("-s 1600 -B 8192 -i left -w $out/agent.pcap 'ip and dst host 10.72.2.1'", first)
+        self.assertIn("-i right -w $out/box.pcap", second)
+        self.assertIn("timers agent cat /proc/timer_list\n", self.files["sctp-1"]["collect"])
+
+
+SAMPLES = """index,tid,stream,scheduled_ns,sent_ns,received_ns,outcome
+0,0,0,1000000,1000100,,completed
+1,1,0,2000000,2000100,,completed
+"""
+
+
+class Deliveries(unittest.TestCase):
+    def test_a_call_that_did_not_arrive_has_its_line(self):
+        joined = deliveries.join(SAMPLES, {1: (503000000, 2)}, 500000000)
+        self.assertEqual(joined.splitlines()[1:], ["0,0,0,1000000,1000100,,completed,,",
+                                                   "1,1,0,2000000,2000100,,completed,3000000,2"])
+        self.assertEqual(list(results.response_times(joined.splitlines(), "one-way")), [float("inf"), 1.0])
+
+    def test_goodput(self):
+        arrived = {0: (10**9, 1), 1: (3 * 10**9, 1), 2: (4 * 10**9, 3), 3: (12 * 10**9, 1)}
+        self.assertEqual(deliveries.goodput(arrived, 500, 10**9, (2, 10)), 500 * 2 / 8)
+        lines = ['{"at_ns": %d, "flow": 1, "octets": 80}' % (second * 10**9) for second in (2, 3, 4, 11, 12)]
+        self.assertEqual(deliveries.cross_goodput(lines, 10**9, (2, 10)), 80 * 2 / 8)
+
+    def test_window(self):
+        self.assertEqual(deliveries.window_of(points()["tcp"]), (2, 10))
+
+
+if __name__ == "__main__":
+    unittest.main()
