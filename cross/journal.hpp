@@ -38,7 +38,7 @@ class Flow {
 /// (segments since its beginning). Lines go to standard output. Not thread-safe.
 class Journal {
  public:
-  /// Writes every second, for ever.
+  /// Writes every second, until its executor stops.
   boost::asio::awaitable<void> run();
   /// Writes what has not been written.
   void finish();

@@ -17,6 +17,10 @@ inline constexpr std::size_t kSessionsMax = 10'000;
 inline constexpr std::uint64_t kObjectMax = std::uint64_t{1} << 30;
 /// Octets that are read or written at a time.
 inline constexpr std::size_t kChunk = 65'536;
+/// Sessions or datagrams a second.
+inline constexpr double kRateMax = 1e6;
+/// A time that an option gives, seconds: 30 years.
+inline constexpr double kSecondsMax = 1e9;
 /// Octets of a datagram.
 inline constexpr std::size_t kDatagramMax = 1472;
 

@@ -1,11 +1,8 @@
 // simco-cross: runs until told to stop.
-#include <fmt/format.h>
-
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
-#include <cstdio>
 #include <exception>
 
 #include "cross/journal.hpp"
@@ -14,11 +11,7 @@
 
 int main(int argc, char** argv) {
   const auto settings = simco::cross::parse_settings(argc, argv);
-  if (!settings) {
-    const auto& [text, code] = settings.error();
-    std::fputs(text.c_str(), code == 0 ? stdout : stderr);
-    return code;
-  }
+  if (!settings) return simco::cli::leave(settings.error());
   try {
     simco::cross::Journal journal;
     boost::asio::io_context io(1);
@@ -29,7 +22,7 @@ int main(int argc, char** argv) {
     io.run();
     journal.finish();
   } catch (const std::exception& failure) {
-    fmt::print(stderr, "simco-cross: {}\n", failure.what());
+    simco::cli::complain("simco-cross", failure.what());
     return 1;
   }
   return 0;

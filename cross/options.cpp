@@ -3,19 +3,10 @@
 #include <CLI/CLI.hpp>
 
 #include "cross/limits.hpp"
-#include "simco/cli/command_line.hpp"
 #include "simco/cli/values.hpp"
 
 namespace simco::cross {
 namespace {
-
-constexpr double kForever = 1e9;  // seconds; 30 years
-constexpr double kRateMax = 1e6;
-const std::string kProgram = "simco-cross";
-
-UsageExit wrong(const std::string& what) {
-  return {kProgram + ": " + what + " (--help lists the options)\n", 2};
-}
 
 /// The commands, and the text of the address that each of them takes.
 struct Declared {
@@ -43,10 +34,10 @@ Declared declare(CLI::App& app, Settings& settings, std::string& address) {
       ->check(cli::whole_number(1, kConnectionsMax))
       ->capture_default_str();
   result.bulk->add_option("--from", settings.from_s, "Seconds after the start to begin at")
-      ->check(cli::number(0, kForever))
+      ->check(cli::number(0, kSecondsMax))
       ->capture_default_str();
   result.bulk->add_option("--for", settings.for_s, "Seconds to send for")
-      ->check(cli::number(0, kForever));
+      ->check(cli::number(0, kSecondsMax));
   result.web->add_option("--sessions", settings.rate, "Sessions that begin each second")
       ->check(cli::number(1e-6, kRateMax))
       ->capture_default_str();
@@ -61,28 +52,20 @@ Declared declare(CLI::App& app, Settings& settings, std::string& address) {
 
 }  // namespace
 
-std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* argv) {
+std::expected<Settings, cli::UsageExit> parse_settings(int argc, const char* const* argv) {
   Settings settings;
   std::string address;
-  CLI::App app("Competing traffic for the laboratory: what else a network carries", kProgram);
+  CLI::App app("Competing traffic for the laboratory: what else a network carries", "simco-cross");
   const auto declared = declare(app, settings, address);
   app.require_subcommand(1);
-  app.set_version_flag("-V,--version", kProgram + " " SIMCO_VERSION, "Print the version");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp&) {
-    return std::unexpected(UsageExit{app.help(), 0});
-  } catch (const CLI::CallForVersion& version) {
-    return std::unexpected(UsageExit{std::string(version.what()) + "\n", 0});
-  } catch (const CLI::Error& error) {
-    return std::unexpected(wrong(cli::usage_fault(app, error)));
-  }
+  cli::declare_help(app);
+  if (const auto exit = cli::parse(app, argc, argv)) return std::unexpected(*exit);
   if (*declared.bulk) settings.role = Role::kBulk;
   if (*declared.web) settings.role = Role::kWeb;
   if (*declared.datagrams) settings.role = Role::kDatagrams;
   boost::system::error_code error;
   settings.address = boost::asio::ip::make_address(address, error);
-  if (error) return std::unexpected(wrong("'" + address + "' is not an IP address"));
+  if (error) return std::unexpected(cli::wrong(app, "'" + address + "' is not an IP address"));
   return settings;
 }
 

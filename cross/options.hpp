@@ -4,7 +4,8 @@
 #include <boost/asio/ip/address.hpp>
 #include <cstdint>
 #include <expected>
-#include <string>
+
+#include "simco/cli/command_line.hpp"
 
 namespace simco::cross {
 
@@ -23,13 +24,7 @@ struct Settings {
   std::size_t octets = 200;     ///< of the payload of a datagram
 };
 
-/// The text to print instead of running, and the exit status.
-struct UsageExit {
-  std::string text;
-  int code = 2;
-};
-
 /// Parses the command line.
-std::expected<Settings, UsageExit> parse_settings(int argc, const char* const* argv);
+std::expected<Settings, cli::UsageExit> parse_settings(int argc, const char* const* argv);
 
 }  // namespace simco::cross

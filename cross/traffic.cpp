@@ -1,3 +1,4 @@
+// A coroutine for each connection of bulk and web traffic, at both ends, and for datagrams.
 #include "cross/traffic.hpp"
 
 #include <fmt/format.h>
@@ -176,7 +177,7 @@ asio::awaitable<void> datagrams(udp::socket socket, Journal& journal, double rat
   asio::steady_timer timer(socket.get_executor(), std::chrono::nanoseconds(0));
   const auto begin = timer.expiry();
   for (std::uint64_t number = 1;; ++number) {
-    error_code ignored;  // as one that nobody receives
+    error_code ignored;  // like one that gets lost
     flow.count(socket.send(asio::buffer(chunk(), octets), 0, ignored));
     timer.expires_at(begin + of(static_cast<double>(number) / rate));
     co_await timer.async_wait(use_awaitable);

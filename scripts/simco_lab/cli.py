@@ -76,7 +76,7 @@ def list_scenarios():
     for path in available():
         scenario = read(path)
         sizes = {scale: len(list(scenario.points(scale))) for scale in SCALES}
-        print(f"{scenario.name:18} {scenario.title} ({sizes['quick']} points quick, {sizes['full']} full)")
+        print(f"{scenario.name:20} {scenario.title} ({sizes['quick']} points quick, {sizes['full']} full)")
 
 
 def chosen(points, only):

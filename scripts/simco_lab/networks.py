@@ -46,7 +46,7 @@ class Network:
     files: Callable  # {name: text} that the commands use
     collect: dict  # {file: (namespace, command)}
     check: Callable  # (folder, point, losses): what the network counted, as run.json keeps it. Raises BadRun
-    settle_s: float = 0.0  # until nothing is under way any more
+    settle_s: float = 0.0  # until nothing is under way
     source: End | None = None  # of competing traffic
     sink: End | None = None
     source_address: str = ""

@@ -1,17 +1,16 @@
-"""Scenarios: reading and checking a TOML file such as those in scripts/lab.d, and the points it describes."""
+"""Scenarios: reading and checking a TOML file such as those in scripts/lab.d."""
 
-import hashlib
 import itertools
 import math
 import re
 import tomllib
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from .catalogue import PROFILES, WORKLOADS, default, words
-from .conditions import AXES, BELOW, DEFAULTS, DIMENSIONS, FORMS_OF, NUMBERS, PARSERS, WORDS, Conditions, shown
+from .conditions import AXES, BELOW, DEFAULTS, DIMENSIONS, FORMS_OF, NUMBERS, PARSERS, WORDS
 from .errors import ScenarioError
 from .networks import NETWORKS
+from .points import Scenario, Setup
 from .quantities import QUANTITIES
 from .queues import Queue, check_link
 from .tests_of_runs import LEVEL, ks_probability
@@ -19,29 +18,6 @@ from .variant import Variant
 
 FOLDER = Path(__file__).resolve().parent.parent / "lab.d"
 SCALES = ("quick", "full")
-FEWEST = 100  # transactions of a point, however small the fraction
-
-
-@dataclass(frozen=True)
-class Setup:
-    """What a scenario says once for all of its points."""
-
-    network: str = default(NETWORKS)
-    seeds: str = "shared"  # shared: all variants meet the same arrivals and losses; own: each point has its own
-    abort_lag_s: float = 1.0  # IKR report 53: a message handed over later ends the curve; 0: it does not
-    lose_at: int = 0  # the first message of a run of lost ones
-    mtu_at_s: float = 10.0  # when the middle link's MTU changes
-    cross_lead_s: float | None = None  # how long competing traffic runs ahead; None: as its kind does
-    cross_from_s: float = 0.0  # when it begins, if it is part of the run only
-    cross_for_s: float = 0.0  # for how long; 0: all the time
-    skip_s: float = 0.0  # from the start, before throughput is counted
-    measure: str = "response"  # response: until the reply; one-way: until the request arrives
-    capture: bool = False  # packets, for the parts of the delay
-    invite_size: int = 450  # octets, and the rest of the workload sip
-    response: str = "180"  # none: over a transport that loses messages it is 100
-    response_size: int = 300
-    drain_s: float = 2.0  # without responses, for what is under way at the end
-    large_over_udp: bool = False
 
 
 # Keys of the workload sip.
@@ -76,98 +52,6 @@ EXPECT_KINDS = {"less": ("less", "than"), "equal": ("tolerance_ms",), "model": (
                 "order": ("order",), "step": ("less", "than", "axis", "from", "to"), "regression": ("axis", "on")}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Point(Conditions):
-    """One run: its conditions, how much to measure, and which replication it is."""
-
-    scenario: str
-    count: int
-    replication: int
-    workload: str
-    arrivals: str
-    warmup: int
-    base_seed: int
-    setup: Setup = Setup()
-
-    @property
-    def conditions(self):
-        return Conditions(**dict(self.items()))
-
-    @property
-    def name(self):
-        """The name of the folder with its results."""
-        return f"{self.short_name}_n{self.count}_r{self.replication}"
-
-    def seed(self, purpose):
-        """Returns a number for `purpose` that is the same for every variant, profile, queue and backend: all meet
-        the same arrivals and the same losses. With seeds of their own, every point has another."""
-        shared = [str(value) for value in
-                  (self.delay_ms, self.jitter_ms, self.loss_percent, self.loss_correlation, self.rate)]
-        if self.setup.seeds == "own":
-            shared = [shown(value) for _, value in self.items()]
-        words = "/".join([str(self.base_seed), self.scenario, *shared, str(self.replication), purpose])
-        return int.from_bytes(hashlib.sha256(words.encode()).digest()[:6], "big")
-
-
-@dataclass
-class Scenario:
-    name: str
-    path: Path
-    title: str
-    source: str
-    workload: str
-    arrivals: str
-    warmup: int
-    seed: int
-    setup: Setup
-    scales: dict  # of quick and full: {"count": ..., "replications": ..., dimension: [...]}
-    matrix: dict
-    plots: list = field(default_factory=list)
-    expectations: list = field(default_factory=list)
-    paper: list = field(default_factory=list)
-
-    def dimensions(self, scale):
-        """Returns {dimension: values} at `scale`, with every dimension."""
-        chosen = {**self.matrix, **{k: v for k, v in self.scales[scale].items() if k in DIMENSIONS}}
-        return {name: chosen.get(name) or [DEFAULTS[name]] for name in DIMENSIONS}
-
-    def count_at(self, scale, rate):
-        """Returns the transactions of a point: a fixed number, or that of the greatest key of the table that does
-        not exceed the rate."""
-        count = self.scales[scale]["count"]
-        if isinstance(count, int):
-            return count
-        fitting = [bound for bound in count if bound <= rate]
-        return count[max(fitting)] if fitting else count[min(count)]
-
-    def take(self, fraction):
-        """Reduces the transactions of every point to this share."""
-        for scale in self.scales.values():
-            count = scale["count"]
-            scale["count"] = {rate: self._part(n, fraction) for rate, n in count.items()} \
-                if isinstance(count, dict) else self._part(count, fraction)
-
-    @staticmethod
-    def _part(count, fraction):
-        return min(count, max(FEWEST, round(count * fraction)))
-
-    def points(self, scale):
-        dimensions = self.dimensions(scale)
-        for values in itertools.product(*dimensions.values()):
-            conditions = dict(zip(dimensions, values))
-            count = self.count_at(scale, conditions["rate"])
-            for replication in range(self.scales[scale]["replications"]):
-                yield Point(**conditions, scenario=self.name, count=count, replication=replication,
-                            workload=self.workload, arrivals=self.arrivals, warmup=self.warmup,
-                            base_seed=self.seed, setup=self.setup)
-
-    @property
-    def columns(self):
-        """The dimensions that its tables have: those of the dumbbell only where there is one."""
-        everywhere = self.setup.network != default(NETWORKS)
-        return [name for name in DIMENSIONS if everywhere or name not in FORMS_OF]
-
-
 class _Reader:
     def __init__(self, path):
         self.path = path
@@ -198,12 +82,22 @@ class _Reader:
                 self.fail(f"unknown key '{key}'{where}; known are {', '.join(sorted(KEYS[table]))}",
                           table, key, nth)
 
-    def values(self, table, key, value):
+    def values(self, table, key, value, nth=0):
         """Returns the list of values of a dimension, checked."""
         listed = value if isinstance(value, list) else [value]
         if not listed:
-            self.fail(f"'{key}' has no value", table, key)
-        return [self.value(table, key, given) for given in listed]
+            self.fail(f"'{key}' has no value", table, key, nth)
+        return [self.value(table, key, given, nth) for given in listed]
+
+    def matrices(self, given):
+        """Returns the matrices of [matrix] or of several [[matrix]], each {dimension: values}."""
+        listed = given if isinstance(given, list) else [given]
+        for nth, matrix in enumerate(listed):
+            self.check_keys("matrix", matrix, nth)
+            if "variant" not in matrix:
+                self.fail("[matrix] needs 'variant'", "matrix", "", nth)
+        return [{key: self.values("matrix", key, value, nth) for key, value in matrix.items()}
+                for nth, matrix in enumerate(listed)]
 
     def value(self, table, key, given, nth=0, line_key=None):
         line_key = line_key or key
@@ -272,32 +166,46 @@ class _Reader:
     def check_matrix(self, scenario):
         """Checks what the values of different dimensions have to do with each other, at each scale."""
         for scale in SCALES:
-            dimensions = scenario.dimensions(scale)
+            fewest = min((point.count for point in scenario.points(scale)), default=None)
+            if fewest is None:
+                self.fail(f"[{scale}] leaves no point of any matrix", scale)
+            for nth, dimensions in enumerate(scenario.dimensions(scale)):
 
-            def wrong(key, text, scale=scale):
-                self.fail(text, scale if key in scenario.scales[scale] else "matrix", key)
+                def wrong(key, text, scale=scale, nth=nth):
+                    narrowed = key in scenario.scales[scale]
+                    self.fail(text, scale if narrowed else "matrix", key, 0 if narrowed else nth)
 
-            row = WORKLOADS[scenario.workload]
-            for variant in dimensions["variant"]:
-                if not variant.transport.reliable and not row.sip:
-                    wrong("variant", f"variant '{variant}': the {row.name} workload needs a reliable transport")
-            for profile in dimensions["profile"]:
-                if PROFILES[profile].one_size and not (row.sip or row.octets):
-                    wrong("profile", f"profile '{profile}' needs messages of one size; those of {row.name} vary")
-            if dimensions["t1_ms"] != [DEFAULTS["t1_ms"]] and not row.sip:
-                wrong("t1_ms", "'t1_ms' is of the workload " + words([w.name for w in WORKLOADS.values() if w.sip]))
-            for key in FORMS_OF:
-                if key not in scenario.columns and dimensions[key] != [DEFAULTS[key]]:
-                    wrong(key, f"'{key}' is of network {words([name for name in NETWORKS if name != default(NETWORKS)])}")
-            for queue, mbit in itertools.product(dimensions["queue"], dimensions["link_mbit"]):
-                try:
-                    check_link(Queue.parse(queue), mbit)
-                except ValueError as error:
-                    wrong("queue", str(error))
-            fewest = min(point.count for point in scenario.points(scale))
-            if scenario.setup.lose_at + max(dimensions["lose_run"]) > fewest and max(dimensions["lose_run"]):
-                wrong("lose_run", f"'lose_run' goes beyond the count: 'lose_at' is {scenario.setup.lose_at},"
-                                  f" and a point has {fewest} transactions")
+                self.check_workload(WORKLOADS[scenario.workload], dimensions, wrong)
+                self.check_network(scenario, dimensions, wrong)
+                last = scenario.setup.lose_at + max(dimensions["lose_run"])
+                if last > fewest and max(dimensions["lose_run"]):
+                    wrong("lose_run", f"'lose_run' goes beyond the count: 'lose_at' is {scenario.setup.lose_at},"
+                                      f" and a point has {fewest} transactions")
+
+    @staticmethod
+    def check_workload(row, dimensions, wrong):
+        for variant in dimensions["variant"]:
+            if variant.unordered and row.always_ordered:
+                able = words([other.name for other in WORKLOADS.values() if not other.always_ordered])
+                wrong("variant", f"unordered variants are for the {able} workload: {row.always_ordered}")
+            if not variant.transport.reliable and not row.sip:
+                wrong("variant", f"variant '{variant}': the {row.name} workload needs a reliable transport")
+        for profile in dimensions["profile"]:
+            if PROFILES[profile].one_size and not (row.sip or row.octets):
+                wrong("profile", f"profile '{profile}' needs messages of one size; those of {row.name} vary")
+        if dimensions["t1_ms"] != [DEFAULTS["t1_ms"]] and not row.sip:
+            wrong("t1_ms", "'t1_ms' is of the workload " + words([w.name for w in WORKLOADS.values() if w.sip]))
+
+    @staticmethod
+    def check_network(scenario, dimensions, wrong):
+        for key in FORMS_OF:
+            if key not in scenario.columns and dimensions[key] != [DEFAULTS[key]]:
+                wrong(key, f"'{key}' is of network {words([name for name in NETWORKS if name != default(NETWORKS)])}")
+        for queue, mbit in itertools.product(dimensions["queue"], dimensions["link_mbit"]):
+            try:
+                check_link(Queue.parse(queue), mbit)
+            except ValueError as error:
+                wrong("queue", str(error))
 
     def where(self, table, nth, line_key, given):
         """Returns the conditions of `line_key` in the nth table, {dimension: list of values}."""
@@ -388,23 +296,17 @@ def read(path):
     for key in ("warmup", "seed"):
         if not isinstance(document.get(key, 0), int):
             reader.fail(f"'{key}' must be a whole number", "", key)
-    reader.check_keys("matrix", document["matrix"])
-    if "variant" not in document["matrix"]:
-        reader.fail("[matrix] needs 'variant'", "matrix")
+    matrices = reader.matrices(document["matrix"])
     setup = reader.setup(document, workload)
     scenario = Scenario(
         name=path.stem, path=path, title=document["title"], source=document.get("source", ""),
         workload=workload, arrivals=document.get("arrivals", "poisson"),
         warmup=document.get("warmup", 0), seed=document.get("seed", 1), setup=setup,
         scales={scale: reader.scale(scale, document[scale]) for scale in SCALES},
-        matrix={key: reader.values("matrix", key, value) for key, value in document["matrix"].items()},
+        matrices=matrices,
         plots=reader.section("plot", document.get("plot", [])),
         expectations=reader.section("expect", document.get("expect", [])),
         paper=reader.section("paper", document.get("paper", [])))
-    ordered = WORKLOADS[workload].always_ordered
-    if ordered and any(variant.unordered for scale in SCALES for variant in scenario.dimensions(scale)["variant"]):
-        able = words([row.name for row in WORKLOADS.values() if not row.always_ordered])
-        reader.fail(f"unordered variants are for the {able} workload: {ordered}", "matrix", "variant")
     reader.check_matrix(scenario)
     reader.check_runs(scenario)
     return scenario

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import numpy
 from simco_lab import plots, results, scenario
+from simco_lab.conditions import Conditions
 from simco_lab.variant import Variant
 
 PUBLISHED = Path(__file__).resolve().parents[3] / "doc" / "results"
 
 
 def combination(variant, times, aborted=False, **values):
-    conditions = scenario.Conditions(variant=Variant.parse(variant), **values)
+    conditions = Conditions(variant=Variant.parse(variant), **values)
     return results.Combination(conditions, [{"aborted": aborted, "valid": True}], [numpy.asarray(times, dtype=float)])
 
 

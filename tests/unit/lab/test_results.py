@@ -8,8 +8,9 @@ import unittest
 from pathlib import Path
 
 import numpy
-from simco_lab import errors, expectations, job, pattern, prediction, results, scenario
+from simco_lab import errors, expectations, job, pattern, prediction, points, results, scenario
 from simco_lab.catalogue import TRANSPORTS
+from simco_lab.conditions import Conditions
 from simco_lab.variant import Variant
 
 SAMPLES = """\
@@ -29,7 +30,7 @@ SctpT3RtxExpireds               \t{expired}
 
 def combination(variant, times, aborted=False, **values):
     run = {"aborted": aborted, "valid": True}
-    conditions = scenario.Conditions(variant=Variant.parse(variant), **values)
+    conditions = Conditions(variant=Variant.parse(variant), **values)
     return results.Combination(conditions, [run], [numpy.asarray(times, dtype=float)])
 
 
@@ -48,7 +49,7 @@ class Reading(unittest.TestCase):
             self.assertEqual(results.counter_changes(Path(folder), TRANSPORTS["sctp"])["box"], {})
 
     def test_losses_that_differ_from_the_pattern(self):
-        point = scenario.Point(variant=Variant.parse("tcp"), loss_percent=10.0, scenario="trial", count=400,
+        point = points.Point(variant=Variant.parse("tcp"), loss_percent=10.0, scenario="trial", count=400,
                                replication=0, workload="per", arrivals="poisson", warmup=0, base_seed=1)
         patterns = job.patterns(point)
         counts = {}

@@ -110,6 +110,17 @@ class Reading(unittest.TestCase):
         self.wrong(GOOD.replace('kind = "mean"', 'kind = "mean"\ncurves = "colour"'), 21, "'curves' must be one of")
         self.wrong(GOOD.replace("replications = 3", "replications = 0"), 15, "at least 1")
 
+    def test_several_matrices(self):
+        matrix = GOOD[GOOD.index("[matrix]"):GOOD.index("[quick]")].replace("[matrix]", "[[matrix]]")
+        other = '[[matrix]]\nvariant = ["tcp"]\nloss_percent = [1, 5]\n'
+        text = GOOD.replace(matrix.replace("[[matrix]]", "[matrix]"), matrix + other + matrix)
+        quick, full = (list(parse(text).points(scale)) for scale in scenario.SCALES)
+        # A scale narrows each: the second has no SCTP. A point that two of them have is there once.
+        self.assertEqual({(str(p.variant), p.rate) for p in quick}, {("sctp-16", 1.0), ("sctp-16", 100.0)})
+        self.assertEqual(len(full), 3 * (3 * 2 * 2 + 2))
+        self.wrong(text.replace('"tcp"]', '"dccp"]'), 10, "unknown variant 'dccp'")
+        self.wrong(text.replace('[quick]', '[quick]\nrate = [7]'), 17, "[quick] leaves no point of any matrix")
+
     def test_what_does_not_go_with_the_workload(self):
         self.wrong(GOOD.replace('"tcp-4"', '"udp"'), 5, "variant 'udp': the echo workload needs a reliable transport")
         self.wrong(GOOD.replace('[matrix]', 'invite_size = 500\n[matrix]'), 4, "'invite_size' is of the sip workload")
