@@ -139,9 +139,8 @@ std::optional<CallId> read_call(std::string_view text) {
 }
 
 std::size_t InviteWriter::size_min(std::string_view transport) {
-  // The shortest SDP has one octet of filling, and three digits are its length.
-  return invite_head(transport, 0).size() + 3 + kHeaderEnd.size() + kSdp.size() + 1 +
-         kLineEnd.size();
+  const std::size_t body = kSdp.size() + 1 + kLineEnd.size();  // one octet of filling
+  return invite_head(transport, 0).size() + std::to_string(body).size() + kHeaderEnd.size() + body;
 }
 
 InviteWriter::InviteWriter(std::string_view transport, std::size_t size, std::uint32_t run)

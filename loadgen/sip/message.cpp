@@ -54,8 +54,20 @@ std::string_view take_line(std::string_view& text) {
   return line;
 }
 
+/// True if every line end in `line` folds it: others would make a line of what we repeat.
+bool folds_well(std::string_view line) {
+  for (auto at = line.find_first_of(kLineEnd); at != std::string_view::npos;
+       at = line.find_first_of(kLineEnd, at + kLineEnd.size())) {
+    const auto fold = line.substr(at);
+    if (!fold.starts_with(kLineEnd) || fold.size() == kLineEnd.size()) return false;
+    if (fold[kLineEnd.size()] != ' ' && fold[kLineEnd.size()] != '\t') return false;
+  }
+  return true;
+}
+
 /// Reads a header line; nothing if it is none.
 std::optional<Field> read_field(std::string_view line) {
+  if (!folds_well(line)) return std::nullopt;
   const auto colon = line.find(':');
   if (colon == std::string_view::npos) return std::nullopt;
   auto word = line.substr(0, colon);
@@ -189,6 +201,7 @@ class MessageParser {
 
  private:
   bool read_start(std::string_view line) {
+    if (line.find_first_of(kLineEnd) != std::string_view::npos) return false;
     auto rest = line;
     const auto first = take_word(rest);
     if (same_word(first, kVersion)) {

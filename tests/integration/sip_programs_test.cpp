@@ -1,0 +1,191 @@
+// simco-loadgen --workload sip and simco-sip as users start them.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/support/certificates.hpp"
+#include "tests/support/folder.hpp"
+#include "tests/support/port.hpp"
+#include "tests/support/program.hpp"
+
+namespace simco {
+namespace {
+
+using test::Program;
+using Words = std::vector<std::string>;
+
+/// The fields of each line below the first.
+std::vector<std::vector<std::string>> rows_of(const std::string& path) {
+  std::vector<std::vector<std::string>> result;
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  while (std::getline(file, line)) {
+    auto& row = result.emplace_back();
+    std::istringstream fields(line + ",");
+    for (std::string field; std::getline(fields, field, ',');) row.push_back(field);
+  }
+  return result;
+}
+
+class SipPrograms : public testing::Test {
+ protected:
+  const test::Folder folder_{"sip-programs"};
+  const std::string udp_ = std::to_string(test::free_port());
+  const Words sctp_{"--sctp-stack", "userland", "--udp-encaps", udp_};
+
+  Words server(Words more = {}) const {
+    Words words{"simco-sip", "--port", "0"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+  /// The load generator; it may be late: that is no failure here.
+  Words load(Program& server, const std::string& transport, const Words& more = {}) const {
+    Words words{"simco-loadgen",
+                "--workload",
+                "sip",
+                "--abort-lag",
+                "0",
+                "--timeout",
+                "600",
+                "--transport",
+                transport,
+                "--connect",
+                "127.0.0.1:" + std::to_string(server.listening_port(transport))};
+    words.insert(words.end(), more.begin(), more.end());
+    if (transport == "sctp") words.insert(words.end(), sctp_.begin(), sctp_.end());
+    return words;
+  }
+  std::string file(const std::string& name) const { return folder_.path + "/" + name; }
+};
+
+TEST_F(SipPrograms, CallsOverUdpTcpAndSctp) {
+  auto words = server({"--transport", "udp,tcp,sctp"});
+  words.insert(words.end(), sctp_.begin(), sctp_.end());
+  Program sip(words);
+  int seed = 0;
+  for (const auto& [transport, how] :
+       std::vector<std::pair<std::string, Words>>{{"udp", {}},
+                                                  {"udp", {"--connections", "3"}},
+                                                  {"tcp", {"--response", "100"}},
+                                                  {"sctp", {"--streams", "4"}},
+                                                  {"sctp", {"--unordered", "--streams", "1"}}}) {
+    Words more = how;
+    more.insert(more.end(), {"--rate", "2000", "--count", "500", "--json", "-", "--t1", "20000",
+                             "--seed", std::to_string(++seed)});
+    Program loadgen(load(sip, transport, more));
+    EXPECT_EQ(loadgen.wait(), 0) << loadgen.err();
+    const auto results = nlohmann::json::parse(loadgen.out());
+    EXPECT_EQ(results["transactions"]["completed"], 500) << transport;
+    EXPECT_EQ(results["parameters"]["transport"], transport);
+    EXPECT_EQ(results["workload_stats"]["stray_messages"], 0);
+  }
+}
+
+TEST_F(SipPrograms, CallsOverTls) {
+  const test::Authority authority;
+  const auto box = authority.issue("server", "IP:127.0.0.1");
+  const auto agent = authority.issue("agent", "DNS:agent");
+  const auto files = [](const net::TlsFiles& f) {
+    return Words{"--tls-ca", f.authority, "--tls-certificate", f.certificate, "--tls-key", f.key};
+  };
+  Program sip(server(files(box)));
+  auto more = files(agent);
+  more.insert(more.end(), {"--rate", "1000", "--count", "200"});
+  Program loadgen(load(sip, "tcp", more));
+  EXPECT_EQ(loadgen.wait(), 0) << loadgen.err();
+}
+
+TEST_F(SipPrograms, BothEndsHaveALineForEachCall) {
+  Program sip(server({"--transport", "tcp", "--response", "none", "--samples", file("arrived"),
+                      "--json", file("counts")}));
+  Program loadgen(load(sip, "tcp",
+                       {"--response", "none", "--drain", "1", "--rate", "2000", "--count", "300",
+                        "--warmup", "10", "--samples", file("sent"), "--json", file("json")}));
+  EXPECT_EQ(loadgen.wait(), 0) << loadgen.err();
+  ASSERT_TRUE(sip.running());
+  sip.signal(SIGTERM);
+  EXPECT_EQ(sip.wait(), 0) << sip.err();
+  std::map<std::string, std::int64_t> arrived;
+  for (const auto& row : rows_of(file("arrived"))) {
+    ASSERT_EQ(row.size(), 3U);
+    EXPECT_EQ(row[2], "1");
+    EXPECT_TRUE(arrived.emplace(row[0], std::stoll(row[1])).second);
+  }
+  EXPECT_EQ(arrived.size(), 310U);
+  const auto json = nlohmann::json::parse(std::ifstream(file("json")));
+  const auto start = json["start_ns"].get<std::int64_t>();
+  const auto sent = rows_of(file("sent"));
+  ASSERT_EQ(sent.size(), 300U);
+  for (const auto& row : sent) {
+    EXPECT_EQ(row[5], "") << "there is no response";
+    EXPECT_EQ(row[6], "completed");
+    ASSERT_TRUE(arrived.contains(row[1]));
+    // Before it was due, nothing was sent.
+    EXPECT_GT(arrived[row[1]], start + std::stoll(row[3]));
+  }
+  EXPECT_EQ(json["response_time_ms"]["max"], 0);
+  const auto counts = nlohmann::json::parse(std::ifstream(file("counts")));
+  EXPECT_EQ(counts["invites"], 310);
+  EXPECT_EQ(counts["responses"], 0);
+  EXPECT_EQ(counts["malformed_messages"], 0);
+}
+
+TEST_F(SipPrograms, APeerThatIsNoSipServerIsOneLine) {
+  Program middlebox({"simco-middlebox", "--port", "0"});
+  Program loadgen(load(middlebox, "tcp", {"--count", "3"}));
+  EXPECT_EQ(loadgen.wait(), 1);
+  EXPECT_NE(loadgen.err().find("simco-loadgen: connection lost"), std::string::npos)
+      << loadgen.err();
+}
+
+TEST_F(SipPrograms, AServerThatIsNotThereIsSaidAtOnce) {
+  const auto port = std::to_string(test::free_port());
+  Program loadgen({"simco-loadgen", "--workload", "sip", "--transport", "udp", "--connect",
+                   "127.0.0.1:" + port, "--count", "3"});
+  EXPECT_EQ(loadgen.wait(), 1);
+  EXPECT_NE(loadgen.err().find("connection lost: "), std::string::npos) << loadgen.err();
+}
+
+TEST_F(SipPrograms, MistakesAreOneLineAndExit2) {
+  const Words loadgen{"simco-loadgen", "--workload", "sip"};
+  const Words sip{"simco-sip"};
+  const std::vector<std::tuple<Words, Words, std::string>> cases = {
+      {loadgen, {"--transport", "udp", "--response", "none"}, "--response none requires"},
+      {loadgen, {"--transport", "udp", "--streams", "4"}, "--streams requires --transport sctp"},
+      {loadgen, {"--transport", "udp", "--unordered"}, "--unordered requires"},
+      {loadgen, {"--transport", "udp", "--tls-ca", "x"}, "require --transport tcp"},
+      {loadgen, {"--invite-size", "100"}, "has at least"},
+      {loadgen, {"--invite-size", "65537"}, "expected a whole number from 1 to 65536"},
+      {loadgen, {"--invite-size", "1301", "--transport", "udp"}, "--large-over-udp"},
+      {loadgen,
+       {"--invite-size", "65508", "--transport", "udp", "--large-over-udp"},
+       "at most 65507"},
+      {loadgen, {"--drain", "3"}, "--drain requires --response none"},
+      {loadgen, {"--response", "200"}, "--response: expected 100, 180 or none"},
+      {loadgen, {"--t1", "0"}, "expected a whole number from 1"},
+      {sip, {"--response-size", "100"}, "has at least"},
+      {sip, {"--transport", "udp", "--streams", "3"}, "--streams requires --transport sctp"},
+      {sip, {"--transport", "quic"}, "expected tcp, sctp or udp"},
+      {sip, {"--listen", "nowhere"}, "--listen: "},
+  };
+  for (const auto& [program, words, text] : cases) {
+    auto all = program;
+    all.insert(all.end(), words.begin(), words.end());
+    Program running(all);
+    EXPECT_EQ(running.wait(), 2) << words[1];
+    EXPECT_NE(running.err().find(text), std::string::npos) << running.err();
+    EXPECT_EQ(std::ranges::count(running.err(), '\n'), 1) << running.err();
+    EXPECT_TRUE(running.err().starts_with(program[0] + ": ")) << running.err();
+  }
+  Program middlebox({"simco-middlebox", "--transport", "udp"});
+  EXPECT_EQ(middlebox.wait(), 2);
+  EXPECT_NE(middlebox.err().find("expected tcp or sctp"), std::string::npos) << middlebox.err();
+}
+
+}  // namespace
+}  // namespace simco
