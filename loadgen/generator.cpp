@@ -20,7 +20,8 @@ Generator::Generator(boost::asio::io_context& io, const GeneratorOptions& option
     : io_(io),
       options_(options),
       recorder_(recorder),
-      schedule_(options.arrivals, options.rate, options.seed),
+      schedule_(options.due.empty() ? Schedule(options.arrivals, options.rate, options.seed)
+                                    : Schedule(options.due)),
       schedule_timer_(io),
       watch_timer_(io),
       slots_(connections) {

@@ -24,6 +24,8 @@ namespace simco::loadgen {
 /// The load, and the limits of a run.
 struct GeneratorOptions {
   Arrivals arrivals = Arrivals::kPoisson;
+  std::vector<std::int64_t>
+      due;            ///< of read_due_times(), instead of process and rate; empty: those
   double rate = 100;  ///< transactions per second, over all connections
   std::uint64_t seed = 1;
   std::optional<std::uint64_t> count;  ///< transactions to measure; nullopt: by duration

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -17,16 +18,63 @@ namespace simco::loadgen {
 namespace {
 
 constexpr double kForever = 1e9;  // seconds; 30 years
+/// For the rate of arrivals that are all due at once, seconds.
+constexpr double kShortest_s = 1e-9;
+
+CLI::Validator positive() { return cli::number(std::numeric_limits<double>::min(), kForever); }
+
+/// When transactions are due, and how many. Returns the option whose value is `count`.
+const CLI::Option* declare_schedule(CLI::App& app, Settings& settings, std::uint64_t& count) {
+  GeneratorOptions& run = settings.generator;
+  auto* by_rate = app.add_option("--rate", run.rate, "Offered load, transactions per second")
+                      ->check(cli::number(1e-6, kRateMax))
+                      ->capture_default_str();
+  auto* by_process =
+      app.add_option("--arrivals", settings.arrivals, "Arrival process: poisson or constant")
+          ->check(cli::one_of({"poisson", "constant"}))
+          ->capture_default_str();
+  auto* by_count = app.add_option("--count", count, "Number of transactions to measure")
+                       ->check(cli::whole_number(1, std::uint64_t{1} << 32));
+  auto* by_duration =
+      app.add_option("--duration", run.duration_s, "Duration of the measurement, seconds")
+          ->check(positive())
+          ->excludes(by_count)
+          ->capture_default_str();
+  app.add_option("--warmup", run.warmup,
+                 "Number of transactions to send first, without counting them")
+      ->capture_default_str();
+  app.add_option(
+         "--arrivals-file", settings.arrivals_file,
+         "File with the times at which transactions are due, seconds after the start, one a "
+         "line in ascending order")
+      ->excludes(by_rate, by_process, by_count, by_duration);
+  return by_count;
+}
+
+/// Reads --arrivals-file, if it is given. Returns what is wrong with it.
+std::optional<std::string> read_schedule(Settings& settings) {
+  if (settings.arrivals_file.empty()) return std::nullopt;
+  GeneratorOptions& run = settings.generator;
+  auto due = read_due_times(settings.arrivals_file);
+  if (!due) return "--arrivals-file: " + due.error();
+  run.due = std::move(*due);
+  settings.arrivals = "file";
+  if (run.warmup >= run.due.size()) return "--warmup leaves nothing of --arrivals-file";
+  run.count = run.due.size() - run.warmup;
+  const double length_s = static_cast<double>(run.due.back()) / 1e9;
+  run.rate = static_cast<double>(run.due.size()) / std::max(length_s, kShortest_s);
+  return std::nullopt;
+}
 
 /// How long it waits, and for what.
-void declare_patience(CLI::App& app, GeneratorOptions& run, const CLI::Validator& positive) {
+void declare_patience(CLI::App& app, GeneratorOptions& run) {
   app.add_option("--abort-lag", run.abort_lag_s,
                  "Stop if a message cannot be handed to the transport within this time after its "
                  "scheduled time, seconds; 0: never")
       ->check(cli::number(0, kForever))
       ->capture_default_str();
   app.add_option("--timeout", run.timeout_s, "Maximum time to wait for a reply, seconds")
-      ->check(positive)
+      ->check(positive())
       ->capture_default_str();
 }
 
@@ -95,7 +143,6 @@ std::expected<Settings, cli::UsageExit> parse_settings(int argc, const char* con
   std::string workload = settings.type().name;
   std::uint64_t count = 0;
   CLI::App app("Open-loop load generator for SIMCO (RFC 4540) and SIP", kProgram);
-  const auto positive = cli::number(std::numeric_limits<double>::min(), kForever);
   app.add_option("--connect", connect, "Middlebox or server: HOST[,HOST...][:PORT]")
       ->default_str(fmt::format("{}:{}", connect, settings.type().port));
   cli::TransportArguments transport;
@@ -113,22 +160,8 @@ std::expected<Settings, cli::UsageExit> parse_settings(int argc, const char* con
       ->check(cli::one_of(workload_names()))
       ->capture_default_str();
   const auto of_workloads = declare_workloads(app, settings);
-  app.add_option("--rate", run.rate, "Offered load, transactions per second")
-      ->check(cli::number(1e-6, kRateMax))
-      ->capture_default_str();
-  app.add_option("--arrivals", settings.arrivals, "Arrival process: poisson or constant")
-      ->check(cli::one_of({"poisson", "constant"}))
-      ->capture_default_str();
-  auto* by_count = app.add_option("--count", count, "Number of transactions to measure")
-                       ->check(cli::whole_number(1, std::uint64_t{1} << 32));
-  app.add_option("--duration", run.duration_s, "Duration of the measurement, seconds")
-      ->check(positive)
-      ->excludes(by_count)
-      ->capture_default_str();
-  app.add_option("--warmup", run.warmup,
-                 "Number of transactions to send first, without counting them")
-      ->capture_default_str();
-  declare_patience(app, run, positive);
+  const auto* by_count = declare_schedule(app, settings, count);
+  declare_patience(app, run);
   app.add_option("--seed", run.seed, "Seed of the arrival process")->capture_default_str();
   declare_output(app, settings);
   app.option_defaults()->group("Other");
@@ -147,6 +180,9 @@ std::expected<Settings, cli::UsageExit> parse_settings(int argc, const char* con
   settings.target = *target;
   run.arrivals = settings.arrivals == "poisson" ? Arrivals::kPoisson : Arrivals::kConstant;
   if (by_count->count() != 0) run.count = count;
+  if (const auto fault = read_schedule(settings)) {
+    return std::unexpected(cli::wrong(app, *fault));
+  }
   run.drain_s = settings.workload().drain_s();
   return settings;
 }

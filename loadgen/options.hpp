@@ -26,8 +26,9 @@ struct Settings {
   std::size_t chosen = 0;                            ///< of them
   GeneratorOptions generator;
   std::string arrivals = "poisson";
-  std::string json;     ///< file, "-" or empty
-  std::string samples;  ///< file or empty
+  std::string arrivals_file;  ///< file or empty
+  std::string json;           ///< file, "-" or empty
+  std::string samples;        ///< file or empty
 
   const WorkloadType& type() const { return workload_types()[chosen]; }
   const Workload& workload() const { return *workloads[chosen]; }

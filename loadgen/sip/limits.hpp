@@ -44,13 +44,15 @@ inline constexpr std::size_t kServerTransactionsMax = 65'536;
 inline constexpr std::size_t kKeptResponsesMax = 64 * 1024 * 1024;
 /// Octets of what identifies a transaction, of those that a peer chooses.
 inline constexpr std::size_t kTransactionIdMax = 512;
-/// Connections and peers of a server.
+/// Connections and associations of a server; peers over UDP are bounded by their socket.
 inline constexpr std::size_t kServerConnectionsMax = 4096;
 /// Calls whose arrival a server notes for its samples.
 inline constexpr std::size_t kArrivalsMax = 16 * 1024 * 1024;
 
 /// Longest time that what is under way may take after the last INVITE, seconds.
 inline constexpr double kDrainMax_s = 86'400;
+/// Greatest --large-every, INVITEs.
+inline constexpr std::uint64_t kLargeEveryMax = 1'000'000'000;
 /// Range of --t1, milliseconds.
 inline constexpr std::uint64_t kT1Min_ms = 1;
 inline constexpr std::uint64_t kT1Max_ms = 60'000;

@@ -25,8 +25,10 @@ SipClient::SipClient(const boost::asio::any_io_executor& executor, net::ReadBuff
     : ChannelClient(executor, read_buffer, connection, observer, sip::kSipFramer),
       response_(options.response),
       transport_(via_transport(connection.transport)),
-      writer_(transport_, options.invite_size, sip::run_of(connection.seed)),
       run_(sip::run_of(connection.seed)),
+      writer_(transport_, options.invite_size, run_),
+      large_every_(options.large_every),
+      large_writer_(transport_, options.large_size, run_),
       transactions_(options.t1, net::type_of(connection.transport.transport).reliable),
       timer_(executor) {}
 
@@ -37,10 +39,15 @@ net::Delivery SipClient::delivery_of(std::uint32_t number) {
           options().unordered};
 }
 
+const sip::InviteWriter& SipClient::writer_of(std::uint32_t number) const {
+  return large_every_ != 0 && number % large_every_ == large_every_ - 1 ? large_writer_ : writer_;
+}
+
 bool SipClient::queue_invite(std::uint32_t number) {
-  const auto room = connection().allocate(writer_.size(), delivery_of(number));
+  const auto& writer = writer_of(number);
+  const auto room = connection().allocate(writer.size(), delivery_of(number));
   if (room.empty()) return false;
-  writer_.write(number, room);
+  writer.write(number, room);
   return true;
 }
 

@@ -24,6 +24,9 @@ class SipClient final : public ChannelClient {
  public:
   struct Options {
     std::size_t invite_size;  ///< octets
+    /// Every so many INVITEs, one of `large_size` octets; 0: none.
+    std::uint64_t large_every;
+    std::size_t large_size;
     SipResponse response;
     std::chrono::milliseconds t1;
   };
@@ -41,6 +44,7 @@ class SipClient final : public ChannelClient {
   void on_response(const sip::Message& response, net::Delivery delivery);
   /// Queues the INVITE of that call. Returns false if there is no room.
   bool queue_invite(std::uint32_t number);
+  const sip::InviteWriter& writer_of(std::uint32_t number) const;
   net::Delivery delivery_of(std::uint32_t number);
   void acknowledge(const sip::Message& response, net::Delivery delivery);
   void arm();
@@ -48,8 +52,10 @@ class SipClient final : public ChannelClient {
 
   SipResponse response_;
   std::string transport_;  ///< as Via names it
-  sip::InviteWriter writer_;
   std::uint32_t run_;
+  sip::InviteWriter writer_;
+  std::uint64_t large_every_;
+  sip::InviteWriter large_writer_;
   sip::ClientTransactions transactions_;
   boost::asio::steady_timer timer_;
   std::optional<sip::Time> armed_;

@@ -134,9 +134,13 @@ SipServer::SipServer(boost::asio::io_context& io, const SipServerOptions& option
 SipServer::~SipServer() = default;
 
 void SipServer::accept(std::shared_ptr<net::MessageChannel> channel) {
-  if (connections_.size() >= sip::kServerConnectionsMax) {
-    ++counts_.refused_connections;
-    return channel->detach();
+  // Peers over UDP are bounded by their socket, and take no room from connections.
+  if (net::type_of(channel->transport()).reliable) {
+    if (reliable_ >= sip::kServerConnectionsMax) {
+      ++counts_.refused_connections;
+      return channel->detach();
+    }
+    ++reliable_;
   }
   const auto connection =
       std::make_shared<Connection>(*this, std::move(channel), ++counts_.connections);
@@ -146,6 +150,7 @@ void SipServer::accept(std::shared_ptr<net::MessageChannel> channel) {
 
 void SipServer::ended(const std::shared_ptr<Connection>& connection) {
   add(connection->channel(), totals_);
+  if (net::type_of(connection->channel().transport()).reliable) --reliable_;
   connections_.erase(connection);
 }
 

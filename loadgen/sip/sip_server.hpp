@@ -70,6 +70,7 @@ class SipServer {
   std::unique_ptr<net::ReadBuffer> read_buffer_;
   net::Listening listening_;
   std::unordered_set<std::shared_ptr<Connection>> connections_;
+  std::size_t reliable_ = 0;  ///< of them, without peers over UDP
   sip::ServerTransactions transactions_;
   sip::Arrivals arrivals_;
   SipServerCounts counts_;

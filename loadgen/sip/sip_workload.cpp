@@ -22,6 +22,11 @@ void SipWorkload::declare(CLI::App& app) {
       ->check(cli::one_of({"100", "180", "none"}));
   app.add_option("--invite-size", invite_size_, "Size of an INVITE, octets")
       ->check(cli::whole_number(1, sip::kMessageMax));
+  app.add_option("--large-every", large_every_,
+                 "Every so many INVITEs, one has --large-size octets instead")
+      ->check(cli::whole_number(1, sip::kLargeEveryMax));
+  app.add_option("--large-size", large_size_, "Size of those INVITEs, octets")
+      ->check(cli::whole_number(1, sip::kMessageMax));
   app.add_option("--t1", t1_ms_, "Timer T1 of RFC 3261, milliseconds")
       ->check(cli::whole_number(sip::kT1Min_ms, sip::kT1Max_ms));
   app.add_option("--drain", drain_s_,
@@ -40,22 +45,22 @@ SipResponse SipWorkload::response() const {
   return response_ == "100" ? SipResponse::kTrying : SipResponse::kRinging;
 }
 
-std::optional<std::string> SipWorkload::size_fault(const net::TransportOptions& transport) const {
+std::optional<std::string> SipWorkload::size_fault(const char* option, std::uint64_t size,
+                                                   const net::TransportOptions& transport) const {
   const auto via = via_transport(transport);
   const auto least = sip::InviteWriter::size_min(via);
-  if (invite_size_ < least) {
-    return fmt::format("--invite-size: an INVITE over {} has at least {} octets, got {}", via,
-                       least, invite_size_);
+  if (size < least) {
+    return fmt::format("{}: an INVITE over {} has at least {} octets, got {}", option, via, least,
+                       size);
   }
   if (net::type_of(transport.transport).reliable) return std::nullopt;
-  if (invite_size_ > sip::kDatagramPayloadMax) {
-    return fmt::format("--invite-size: a datagram carries at most {} octets, got {}",
-                       sip::kDatagramPayloadMax, invite_size_);
+  if (size > sip::kDatagramPayloadMax) {
+    return fmt::format("{}: a datagram carries at most {} octets, got {}", option,
+                       sip::kDatagramPayloadMax, size);
   }
-  if (invite_size_ > sip::kUdpRequestMax && !large_over_udp_) {
-    return fmt::format(
-        "--invite-size above {} requires --transport {} (RFC 3261 18.1.1) or --large-over-udp",
-        sip::kUdpRequestMax, net::transport_names(" or "));
+  if (size > sip::kUdpRequestMax && !large_over_udp_) {
+    return fmt::format("{} above {} requires --transport {} (RFC 3261 18.1.1) or --large-over-udp",
+                       option, sip::kUdpRequestMax, net::transport_names(" or "));
   }
   return std::nullopt;
 }
@@ -68,7 +73,13 @@ std::optional<std::string> SipWorkload::fault(const net::TransportOptions& trans
         net::transport_names(" or "), net::to_string(transport.transport));
   }
   if (drain_s_ && response() != SipResponse::kNone) return "--drain requires --response none";
-  return size_fault(transport);
+  if ((large_every_ != 0) != large_size_.has_value()) {
+    return "--large-every and --large-size require each other";
+  }
+  if (large_size_) {
+    if (auto fault = size_fault("--large-size", *large_size_, transport)) return fault;
+  }
+  return size_fault("--invite-size", invite_size_, transport);
 }
 
 std::optional<double> SipWorkload::drain_s() const {
@@ -79,6 +90,8 @@ std::optional<double> SipWorkload::drain_s() const {
 void SipWorkload::write_parameters(nlohmann::ordered_json& parameters) const {
   parameters["response"] = response_;
   parameters["invite_size"] = invite_size_;
+  parameters["large_every"] = large_every_;
+  parameters["large_size"] = large_size_ ? nlohmann::ordered_json(*large_size_) : nullptr;
   parameters["t1"] = t1_ms_;
   parameters["drain"] = drain_s() ? nlohmann::ordered_json(*drain_s()) : nullptr;
   parameters["large_over_udp"] = large_over_udp_;
@@ -90,7 +103,9 @@ std::unique_ptr<Client> SipWorkload::make_client(const boost::asio::any_io_execu
                                                  Client::Observer& observer) const {
   return std::make_unique<SipClient>(
       executor, read_buffer, options,
-      SipClient::Options{invite_size_, response(), std::chrono::milliseconds(t1_ms_)}, observer);
+      SipClient::Options{invite_size_, large_every_, large_size_.value_or(invite_size_), response(),
+                         std::chrono::milliseconds(t1_ms_)},
+      observer);
 }
 
 RefusalText SipWorkload::describe(RefusalCode code) const {

@@ -22,10 +22,13 @@ class SipWorkload final : public Workload {
 
  private:
   SipResponse response() const;
-  std::optional<std::string> size_fault(const net::TransportOptions& transport) const;
+  std::optional<std::string> size_fault(const char* option, std::uint64_t size,
+                                        const net::TransportOptions& transport) const;
 
   std::string response_ = "180";
   std::uint64_t invite_size_ = 450;
+  std::uint64_t large_every_ = 0;
+  std::optional<std::uint64_t> large_size_;
   bool large_over_udp_ = false;
   std::uint64_t t1_ms_ = sip::kT1.count();
   std::optional<double> drain_s_;

@@ -56,11 +56,11 @@ void TransportArguments::declare_tls(CLI::App& app) {
                          "agents (PEM file)");
   app.add_option("--tls-certificate", tls_files_.certificate,
                  agent ? "This agent's certificate (PEM file); its name is the agent's name"
-                       : "The middlebox's certificate (PEM file)");
+                       : "This server's certificate (PEM file)");
   app.add_option("--tls-key", tls_files_.key, "The certificate's private key (PEM file)");
   if (agent) {
     app.add_option("--tls-name", tls_name_,
-                   "Name that the middlebox's certificate must have (default: the host in "
+                   "Name that the server's certificate must have (default: the host in "
                    "--connect)");
   }
   app.option_defaults()->group(kConnectionGroup);

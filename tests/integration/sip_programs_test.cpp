@@ -165,6 +165,8 @@ TEST_F(SipPrograms, MistakesAreOneLineAndExit2) {
       {loadgen,
        {"--invite-size", "65508", "--transport", "udp", "--large-over-udp"},
        "at most 65507"},
+      {loadgen, {"--large-every", "3"}, "--large-every and --large-size require each other"},
+      {loadgen, {"--large-size", "100", "--large-every", "3"}, "--large-size: an INVITE over TCP"},
       {loadgen, {"--drain", "3"}, "--drain requires --response none"},
       {loadgen, {"--response", "200"}, "--response: expected 100, 180 or none"},
       {loadgen, {"--t1", "0"}, "expected a whole number from 1"},

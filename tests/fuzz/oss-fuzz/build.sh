@@ -21,6 +21,8 @@ middlebox="$(ls simco/wire/*.cpp simco/binding/*.cpp simco/session/*.cpp middleb
   middlebox/commit/pipeline.cpp middlebox/commit/recovery.cpp middlebox/commit/rule_codec.cpp tests/fuzz/no_metrics.cpp"
 calls="$(ls simco/wire/*.cpp) agent/ng/call.cpp agent/ng/call_codec.cpp agent/ng/codec.cpp agent/ng/controller.cpp
   agent/ng/media.cpp agent/ng/offer_answer.cpp agent/ng/request.cpp agent/ng/rules.cpp agent/ng/sdp.cpp agent/ng/translate.cpp"
+invites="loadgen/sip/compose.cpp loadgen/sip/framer.cpp loadgen/sip/message.cpp loadgen/sip/server_transactions.cpp
+  simco/net/frame_splitter.cpp"
 
 # Compiles files as one unit, which takes a fifth of the time, to $work/NAME.o.
 flags="-std=c++23 -I. -DFMT_HEADER_ONLY"
@@ -44,16 +46,17 @@ compile decode tests/fuzz/decode_fuzz.cpp $codec
 for name in bencode sdp ng; do
   compile "$name" "tests/fuzz/${name}_fuzz.cpp" $calls
 done
+compile sip tests/fuzz/sip_fuzz.cpp $invites
 wait "$stream"
 
 # Fuzzers run where nothing is installed: what is not in every system is linked into them.
-for name in decode bencode sdp ng; do
+for name in decode bencode sdp ng sip; do
   $CXX $CXXFLAGS "$work/$name.o" $LIB_FUZZING_ENGINE -o "$OUT/fuzz-$name"
 done
 $CXX $CXXFLAGS "$work/stream.o" $LIB_FUZZING_ENGINE \
   -Wl,-Bstatic -lcrypto $abseil -Wl,-Bdynamic -ldl -pthread -o "$OUT/fuzz-stream"
 
-for name in decode stream bencode sdp ng; do
+for name in decode stream bencode sdp ng sip; do
   rm -f "$OUT/fuzz-${name}_seed_corpus.zip"
   (cd "tests/fuzz/corpus/$name" && python3 -m zipfile -c "$OUT/fuzz-${name}_seed_corpus.zip" ./*)
   cp "tests/fuzz/oss-fuzz/fuzz-$name.options" "$OUT/"

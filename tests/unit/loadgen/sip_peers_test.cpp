@@ -214,7 +214,7 @@ class SipClientTest : public testing::Test {
     options.target = {"127.0.0.1", listening_.listeners.front()->port()};
     options.transport.transport = transport;
     client_ = std::make_unique<SipClient>(loop_.io().get_executor(), read_buffer_, options,
-                                          SipClient::Options{450, response, t1}, ends_);
+                                          SipClient::Options{450, 3, 5000, response, t1}, ends_);
     client_->open();
     ASSERT_TRUE(loop_.run_until([&] { return ends_.ready; }));
   }
@@ -345,6 +345,15 @@ TEST_F(SipClientTest, WhatBelongsToNoCallIsCountedAndChangesNothing) {
   server_.say(ringing);
   EXPECT_TRUE(counts("late_responses", 1));
   EXPECT_EQ(ends_.downs, 0);
+}
+
+TEST_F(SipClientTest, EveryThirdInviteIsALargeOne) {
+  start(net::Transport::kTcp, SipResponse::kNone, kNoTimer);
+  for (std::uint64_t number = 0; number < 6; ++number) invite(number);
+  ASSERT_TRUE(hears(6));
+  for (std::size_t place = 0; place < 6; ++place) {
+    EXPECT_EQ(server_.heard.messages[place].size(), place % 3 == 2 ? 5000U : 450U) << place;
+  }
 }
 
 TEST_F(SipClientTest, AStreamThatIsNoSipEndsTheConnection) {

@@ -1,9 +1,11 @@
 #include "loadgen/statistics.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <random>
 
 #include "loadgen/report.hpp"
@@ -138,6 +140,32 @@ TEST(Schedule, ConstantArrivals) {
     EXPECT_EQ(schedule.next_ns(), i * 1'000'000);
     schedule.advance();
   }
+}
+
+TEST(Schedule, AFileGivesDueTimes) {
+  const std::string path = testing::TempDir() + "due-" + std::to_string(::getpid());
+  const auto read = [&](const char* text) {
+    std::ofstream(path) << text;
+    return read_due_times(path);
+  };
+  const auto due = read("0\n0.5\n0.5\n1e1\n");
+  ASSERT_TRUE(due) << due.error();
+  EXPECT_EQ(*due, (std::vector<std::int64_t>{0, 500'000'000, 500'000'000, 10'000'000'000}));
+  Schedule schedule(*due);
+  for (const auto time : *due) {
+    EXPECT_EQ(schedule.next_ns(), time);
+    schedule.advance();
+  }
+  EXPECT_EQ(schedule.next_ns(), due->back());
+  EXPECT_EQ(read("").error(), path + " has no lines");
+  for (const char* bad :
+       {"1\n0.9\n", "1\nx\n", "1\n2 3\n", "1\n\n", "1\n-1\n", "1\n1e10\n", "1\nnan\n"}) {
+    const auto result = read(bad);
+    ASSERT_FALSE(result) << bad;
+    EXPECT_TRUE(result.error().starts_with(path + ":2: expected seconds")) << result.error();
+  }
+  ::unlink(path.c_str());
+  EXPECT_FALSE(read_due_times(path));
 }
 
 TEST(Schedule, PoissonArrivalsHaveExponentialGapsAndTheirSeed) {
