@@ -30,7 +30,7 @@ def modules(tables):
 class Transport:
     """The properties of a transport that the laboratory needs."""
 
-    name: str  # of the programs' --transport
+    name: str  # of variants and, unless `option` has it, of the programs' --transport
     label: str  # in figures and reports
     number: str  # what N in the variant NAME-N counts: streams or connections
     number_max: int
@@ -40,7 +40,9 @@ class Transport:
     counters: tuple  # of the kernel, reported if they moved
     options: bool  # whether a profile's SCTP options concern it
     routes: str  # which of a profile's routes do
-    messages: str  # how it carries messages: stream, chunks or datagrams
+    messages: str  # how it carries messages (parts.py)
+    option: str = ""  # of the programs' --transport
+    tls: bool = False  # whether the programs need a certificate
     congestion: bool = False  # whether NAME@CC is a variant
     reliable: bool = True  # else the workload sends again
     minimum_rto_ms: float | None = None  # the papers' retransmission timeout: at least this,
@@ -48,6 +50,11 @@ class Transport:
     module: str | None = None  # of the kernel, which may lack it; None: it never does
     config: str = ""  # the kernel's option for it
     guest_modules: tuple = ()  # that the guest loads for it
+
+    @property
+    def program_name(self):
+        """Its name in the programs' options and output."""
+        return self.option or self.name
 
     @property
     def modelled(self):
@@ -65,13 +72,14 @@ class Transport:
                 *([f"{self.name}-unordered"] if self.unordered else [])]
 
 
+TCP_COUNTERS = ("RetransSegs", "TCPTimeouts", "TCPLossProbes", "TCPFastRetrans", "TCPSlowStartRetrans",
+                "TCPLostRetransmit", "TCPSpuriousRTOs", "TCPDSACKRecv")
 TRANSPORTS = table(
     Transport(
         name="tcp", label="TCP", number="connections", number_max=9999, plain=True, unordered=False,
         sysctl_prefix="net.ipv4.tcp_", options=False, routes="tcp", messages="stream", congestion=True,
         rto_over_rtt_ms=model.RTO_TCP_EXTRA_MS,
-        counters=("RetransSegs", "TCPTimeouts", "TCPLossProbes", "TCPFastRetrans", "TCPSlowStartRetrans",
-                  "TCPLostRetransmit", "TCPSpuriousRTOs", "TCPDSACKRecv")),
+        counters=TCP_COUNTERS),
     Transport(
         name="sctp", label="SCTP", number="streams", number_max=99999, plain=False, unordered=True,
         sysctl_prefix="net.sctp.", options=True, routes="sctp", messages="chunks", minimum_rto_ms=model.RTO_SCTP_MS,
@@ -79,6 +87,10 @@ TRANSPORTS = table(
                   "SctpInPktBacklog", "SctpInDataChunkDiscards"),
         module="sctp", config="CONFIG_IP_SCTP",
         guest_modules=("crc32c_generic", "sctp", "sctp_diag", "udp_tunnel", "ip6_udp_tunnel")),
+    Transport(
+        name="tls", label="TLS", option="tcp", tls=True, number="connections", number_max=0, plain=True, unordered=False,
+        sysctl_prefix="net.ipv4.tcp_", options=False, routes="tcp", messages="records", congestion=True,
+        counters=TCP_COUNTERS),
     Transport(
         name="udp", label="UDP", number="connections", number_max=0, plain=True, unordered=False,
         sysctl_prefix="net.ipv4.udp_", options=False, routes="udp", messages="datagrams", reliable=False,

@@ -6,7 +6,7 @@ import tarfile
 from dataclasses import dataclass
 from functools import cached_property
 
-from . import cross, networks, parts, pattern
+from . import cross, networks, parts, pattern, tls
 from .catalogue import BACKENDS, CONGESTION, PROFILES, WORKLOADS
 from .networks import NETWORKS
 from .queues import Queue
@@ -17,6 +17,9 @@ PACKETS_PER_TRANSACTION = 2.5
 CHUNK_HEADERS = 48  # octets of IP's, SCTP's and a chunk's headers
 RUN_PERIOD = 1000000  # packets after which a run of losses would repeat
 TIMEOUT_S = 60.0
+# Both ends have the same certificate, which is its own authority.
+TLS_WORDS = ["--tls-ca", f"$job/{tls.CERTIFICATE}", "--tls-certificate", f"$job/{tls.CERTIFICATE}",
+             "--tls-key", f"$job/{tls.KEY}"]
 
 
 def random_losses(point, direction):
@@ -56,6 +59,8 @@ def load_command(point, network, sctp_options):
              "--timeout", f"{TIMEOUT_S:g}", *sctp_options]
     if WORKLOADS[point.workload].sip:
         words += sip_words(point, of_server=False)
+    if variant.transport.tls:
+        words += TLS_WORDS
     return words + ["--unordered"] if variant.unordered else words
 
 
@@ -65,6 +70,8 @@ def server_command(point, network, sctp_options):
              *workload.server_options]
     if workload.sip:
         words += sip_words(point, of_server=True)
+    if point.variant.transport.tls:
+        words += TLS_WORDS
     return words + ["--backend", point.backend, *BACKENDS[point.backend].options] if workload.backend else words
 
 
@@ -74,9 +81,14 @@ def message_octets(point):
     return point.setup.invite_size if workload.sip else workload.octets
 
 
+def captured(point):
+    """Returns whether packets are captured."""
+    return point.setup.capture and point.variant.transport.messages in parts.MATCHING
+
+
 def captures(point, network):
     """Returns the programs that capture the requests where they leave and where they arrive."""
-    if not point.setup.capture:
+    if not captured(point):
         return []
     kept = parts.KEPT[point.variant.transport.messages]
     return [(f"capture.{end.name}", "listening", end.name,
@@ -136,7 +148,7 @@ class Job:
         traffic = cross.Cross.parse(point.cross)
         settings = {
             "network": network.name,
-            "transport": transport.name,
+            "transport": transport.program_name,
             "server_command": " ".join(server_command(point, network, sctp_options)),
             "load_command": " ".join(load_command(point, network, sctp_options)),
             "lead": f"{traffic.lead_s(point):g}",
@@ -144,7 +156,7 @@ class Job:
         }
         ends = end_commands(point, network) + cross.end_commands(point, network, traffic)
         collected = networks.collect(point, network)
-        if point.setup.capture:
+        if captured(point):
             collected["timers"] = "agent", "cat /proc/timer_list"
         return {
             "settings": "".join(f"{key}={shlex.quote(value)}\n" for key, value in settings.items()),
@@ -157,6 +169,7 @@ class Job:
             "arm.nft": pattern.arming(networks.conditions(point, network)),
             "entropy": str(point.seed("entropy")) + "\n",
             **network.files(point),
+            **(tls.files([other.server for other in NETWORKS.values()]) if transport.tls else {}),
         }
 
 

@@ -36,7 +36,8 @@ def datagrams(out, inn, _):
             {numbers[branch]: time for branch, time in there.items() if branch in numbers})
 
 
-# By the kind of messages that a transport has (catalogue.Transport.messages).
+# By the kind of messages that a transport has (catalogue.Transport.messages). Those of another kind cannot be told apart in
+# a capture, such as the records of TLS, which may have several.
 MATCHING: dict[str, Callable] = {"stream": stream, "chunks": user_messages, "datagrams": datagrams}
 
 # How much of a packet a capture keeps: of chunks all, because several share a packet.

@@ -7,6 +7,7 @@ from .prediction import marks_of, predicted
 from .conditions import label_of, shown
 
 NAMED = 3  # points that were not measured
+TESTED = ("differs", "alike")  # kinds of expectations that are tests of runs
 WORDS = {True: "holds", False: "does not hold", None: "inconclusive"}
 
 
@@ -72,12 +73,20 @@ def detail_table(results, profile, sweep):
                  [detail_row(combination, sweep) for combination in results.select({"profile": [profile]})])
 
 
+def by_chance(expectation, verdicts):
+    """Returns how many of a family of tests reject by chance, if there is such a family."""
+    told = sum(verdict.holds is not None for verdict in verdicts)
+    if expectation["kind"] not in TESTED or told < 2:
+        return ""
+    return f" (Of {told} tests at 5 %, {0.05 * told:.1f} reject by chance.)"
+
+
 def expectation_lines(judged):
     lines = []
     for expectation, verdicts in judged:
         counts = {word: sum(1 for v in verdicts if v.holds is holds) for holds, word in WORDS.items()}
         summary = ", ".join(f"{word} at {count}" for word, count in counts.items() if count) or "not measured"
-        lines += [f"**{expectation['id']}** {expectation['claim']}: {summary}.", ""]
+        lines += [f"**{expectation['id']}** {expectation['claim']}: {summary}.{by_chance(expectation, verdicts)}", ""]
         for verdict in verdicts:
             if verdict.holds is not True:
                 lines.append(f"- {verdict.where}: {WORDS[verdict.holds]}; {verdict.detail}")

@@ -14,6 +14,7 @@ import numpy
 from . import deliveries, parts, pattern, statistics
 from .catalogue import WORKLOADS
 from .errors import BadRun
+from .job import captured
 from .networks import counters_of
 from .quantities import QUANTITIES
 from .conditions import Conditions, conditions_of, shown
@@ -92,7 +93,7 @@ def with_arrivals(folder, point, samples, load):
         "goodput": {"octets_s": deliveries.goodput(arrived, point.setup.invite_size, start, window),
                     "cross_octets_s": deliveries.cross_goodput(sum(crossing, []), start, window)},
     }
-    if point.setup.capture:
+    if captured(point):
         result["parts"] = split_delays(folder, point, samples, arrived, start)
     return deliveries.join(samples, arrived, start), result
 

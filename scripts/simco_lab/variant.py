@@ -76,4 +76,4 @@ class Variant:
     def options(self):
         """Returns the programs' options that select it, without --connections, which the server does not know."""
         streams = ["--streams", str(self.streams)] if self.transport.number == "streams" else []
-        return ["--transport", self.transport.name, *streams]
+        return ["--transport", self.transport.program_name, *streams]

@@ -107,7 +107,7 @@ class Wrong(unittest.TestCase):
 
     def test_congestion_control(self):
         self.wrong(TEXT.replace("tcp@vegas", "tcp@turbo"), 6, "unknown congestion control 'turbo'")
-        self.wrong(TEXT.replace("tcp@vegas", "sctp-1@reno"), 6, "only TCP can have another congestion control")
+        self.wrong(TEXT.replace("tcp@vegas", "sctp-1@reno"), 6, "only TCP or TLS can have another congestion control")
 
     def test_runs_of_losses(self):
         text = TEXT.replace("rate = [100]", "rate = [100]\nlose_run = [3]").replace("mtu_at_s", "lose_at = 998\nmtu_at_s")

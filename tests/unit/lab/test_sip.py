@@ -3,8 +3,9 @@
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
-from simco_lab import deliveries, job, results, scenario
+from simco_lab import deliveries, job, results, scenario, tls
 
 TEXT = """\
 title = "Trial"
@@ -15,7 +16,7 @@ invite_size = 512
 capture = true
 skip_s = 2
 [matrix]
-variant = ["tcp", "udp", "sctp-1"]
+variant = ["tcp", "udp", "sctp-1", "tls"]
 profile = ["ns2"]
 delay_ms = [45]
 rate = [100]
@@ -35,6 +36,11 @@ def points():
 
 class Programs(unittest.TestCase):
     def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        patch = mock.patch.object(tls, "FOLDER", Path(folder.name) / "tls")
+        patch.start()
+        self.addCleanup(patch.stop)
         self.files = {name: job.Job(point).files for name, point in points().items()}
 
     def test_without_response(self):
@@ -49,6 +55,15 @@ class Programs(unittest.TestCase):
         self.assertIn("box ip route change default via 10.72.2.2 dev right mtu lock 560\n", self.files["sctp-1"]["setup"])
         self.assertIn("--sctp-sack-delay 0", self.files["sctp-1"]["settings"])
         self.assertNotIn("advmss", self.files["udp"]["setup"])
+
+    def test_tls(self):
+        found = self.files["tls"]
+        self.assertIn("--transport tcp --connect 10.72.2.1 --workload sip", found["settings"])
+        self.assertIn("transport=tcp\n", found["settings"])
+        words = "--tls-ca $job/certificate.pem --tls-certificate $job/certificate.pem --tls-key $job/key.pem"
+        self.assertEqual(found["settings"].count(words), 2)
+        self.assertIn("BEGIN CERTIFICATE", found["certificate.pem"])
+        self.assertEqual(found["background"], "", "its records cannot be told apart")
 
     def test_captures_at_both_ends(self):
         first, second = self.files["sctp-1"]["background"].splitlines()

@@ -7,11 +7,12 @@ from types import SimpleNamespace
 
 import numpy
 
-from simco_lab import expectations, scenario, statistics
+from simco_lab import expectations, report, scenario, statistics
 from simco_lab.conditions import Conditions
 from simco_lab.errors import ScenarioError
 from simco_lab.results import Combination, Selectable
 from simco_lab.variant import Variant
+from simco_lab.verdicts import Verdict
 
 TCP, SCTP, UNORDERED = (Variant.parse(name) for name in ("tcp", "sctp-1", "sctp-unordered"))
 
@@ -87,6 +88,14 @@ class Tests(unittest.TestCase):
         self.assertEqual(holds(self.two([1, 2], [1, 3]), "identical", **SIDES), [False])
         dropped = self.two([1, 2], [1, 2], record={"queue": {"dropped": {"request": 1}}})
         self.assertEqual(holds(dropped, "identical", **SIDES), [False])
+
+
+class Families(unittest.TestCase):
+    def test_what_chance_does_is_said(self):
+        verdicts = [Verdict(True, "here", "")] * 20 + [Verdict(None, "there", "")]
+        self.assertEqual(report.by_chance({"kind": "differs"}, verdicts), " (Of 20 tests at 5 %, 1.0 reject by chance.)")
+        self.assertEqual(report.by_chance({"kind": "less"}, verdicts), "")
+        self.assertEqual(report.by_chance({"kind": "alike"}, verdicts[-2:]), "")
 
 
 class Bounds(unittest.TestCase):
