@@ -13,13 +13,18 @@ def arrivals(path):
         return {int(row["call"]): (int(row["arrived_ns"]), int(row["copies"])) for row in csv.DictReader(file)}
 
 
+def sent(samples):
+    """Returns [(line, call, scheduled ns)] of a file of samples; the call is None if its message was never sent."""
+    rows = ((line, line.split(",", 5)) for line in samples.splitlines()[1:])
+    return [(line, int(fields[1]) if fields[4] else None, int(fields[3])) for line, fields in rows]
+
+
 def join(samples, arrived, start_ns):
     """Returns the text of a file of samples with the times of arrival after the start of the schedule, and the copies;
     both are empty for a call that did not arrive."""
-    header, *lines = samples.splitlines()
-    result = [",".join((header, *COLUMNS))]
-    for line in lines:
-        time, copies = arrived.get(int(line.split(",", 2)[1]), (None, 0))
+    result = [",".join((samples.split("\n", 1)[0], *COLUMNS))]
+    for line, call, _ in sent(samples):
+        time, copies = arrived.get(call, (None, 0))
         result.append(f"{line},{'' if time is None else time - start_ns},{copies or ''}")
     return "\n".join(result) + "\n"
 
@@ -39,6 +44,6 @@ def cross_goodput(lines, start_ns, window_s):
 
 
 def window_of(point):
-    """Returns (begin, end) of what is counted: the schedule without its beginning."""
-    length = point.count / point.rate
-    return (min(point.setup.skip_s, length / 2), math.ceil(length))
+    """Returns (begin, end) of what is counted: the schedule without its warm-up and its beginning."""
+    warm, length = point.warmup / point.rate, point.count / point.rate
+    return warm + min(point.setup.skip_s, length / 2), math.ceil(warm + length)

@@ -69,6 +69,7 @@ QUANTITIES = table(
     Quantity("p95", "95 % are faster than (ms)", percentile(95.0)),
     Quantity("p99", "99 % are faster than (ms)", percentile(99.0)),
     Quantity("p999", "99.9 % are faster than (ms)", percentile(99.9)),
+    Quantity("min", "Shortest (ms)", lambda run: float(run.times.min())),
     Quantity("max", "Longest (ms)", lambda run: float(run.times.max())),
     Quantity("second", "Second longest (ms)", lambda run: float(numpy.sort(run.times)[-2])),
     Quantity("spread", "95 % minus median (ms)",

@@ -7,6 +7,7 @@ from .prediction import marks_of, predicted
 from .conditions import label_of, shown
 
 NAMED = 3  # points that were not measured
+MEASURED = {"response": "response time", "one-way": "one-way delay"}
 TESTED = ("differs", "alike")  # kinds of expectations that are tests of runs
 WORDS = {True: "holds", False: "does not hold", None: "inconclusive"}
 
@@ -181,7 +182,7 @@ def write(results, path, judged, drawn, about):
     source = f"Source: {scenario.source}. " if scenario.source else ""
     lines = [f"# {scenario.name}: {scenario.title}", "", f"{source}{about}", ""]
     for profile in results.profiles():
-        lines += [f"## Mean response time, profile {profile} (ms)", "", *mean_table(results, profile, sweep), ""]
+        lines += [f"## Mean {MEASURED[scenario.setup.measure]}, profile {profile} (ms)", "", *mean_table(results, profile, sweep), ""]
     if judged:
         lines += ["## Expectations", "", *expectation_lines(judged)]
     lines += parts_lines(results)

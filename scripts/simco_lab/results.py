@@ -103,10 +103,9 @@ def split_delays(folder, point, samples, arrived, start_ns):
     pcaps = [folder / f"{end}.pcap" for end in ("agent", "box")]
     ends = parts.Ends(*(path.read_bytes() for path in pcaps), (folder / "timers").read_text())
     left, there = ends.times(point.variant.transport.messages, point.setup.invite_size)
-    rows = [line.split(",", 4) for line in samples.splitlines()[1:]]
-    calls = {int(row[1]): start_ns + int(row[3]) for row in rows}
-    # The captures number messages in the order in which they left, which is that of the calls.
-    order = {call: number for number, call in enumerate(calls)}
+    calls = {call: start_ns + scheduled for _, call, scheduled in deliveries.sent(samples) if call is not None}
+    # The captures number messages in the order in which they left, which is that of the calls; the first warm up.
+    order = {call: point.warmup + number for number, call in enumerate(calls)}
     numbered = [{order[call]: time for call, time in times.items() if call in order}
                 for times in (calls, {call: time for call, (time, _) in arrived.items()})]
     table = parts.split(*numbered, left, there)

@@ -115,12 +115,16 @@ def check_bound(results, expectation):
 
 
 def check_order(results, expectation):
-    """Each group of `order`, {dimension: values}, is below the next, beyond the intervals."""
+    """Each group of `order`, {dimension: values}, is below the next, beyond the intervals; of one run each, which has none,
+    simply below it."""
     verdicts = []
     for lesser, greater in zip(expectation["order"], expectation["order"][1:]):
         step = {**expectation, "less": lesser, "than": greater}
         for a, b in pairs(results, step):
             holds, detail = compare(a, b, quantity_of(expectation))
+            if len(a.each) == len(b.each) == 1 and not (a.aborted or b.aborted):  # no intervals: the values themselves
+                holds = a.quantity(quantity_of(expectation)).value < b.quantity(quantity_of(expectation)).value
+                detail += ", one run each"
             verdicts.append(Verdict(holds, place(a, b, step, "<"), detail))
     return verdicts
 

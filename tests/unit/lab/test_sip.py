@@ -75,6 +75,7 @@ class Programs(unittest.TestCase):
 SAMPLES = """index,tid,stream,scheduled_ns,sent_ns,received_ns,outcome
 0,0,0,1000000,1000100,,completed
 1,1,0,2000000,2000100,,completed
+2,0,0,3000000,,,unanswered
 """
 
 
@@ -82,8 +83,15 @@ class Deliveries(unittest.TestCase):
     def test_a_call_that_did_not_arrive_has_its_line(self):
         joined = deliveries.join(SAMPLES, {1: (503000000, 2)}, 500000000)
         self.assertEqual(joined.splitlines()[1:], ["0,0,0,1000000,1000100,,completed,,",
-                                                   "1,1,0,2000000,2000100,,completed,3000000,2"])
-        self.assertEqual(list(results.response_times(joined.splitlines(), "one-way")), [float("inf"), 1.0])
+                                                   "1,1,0,2000000,2000100,,completed,3000000,2",
+                                                   "2,0,0,3000000,,,unanswered,,"])
+        self.assertEqual(list(results.response_times(joined.splitlines(), "one-way")),
+                         [float("inf"), 1.0, float("inf")])
+
+    def test_what_was_never_sent_has_no_call(self):
+        joined = deliveries.join(SAMPLES, {0: (501000000, 1)}, 500000000)
+        self.assertTrue(joined.splitlines()[1].endswith(",1000000,1"))
+        self.assertTrue(joined.splitlines()[3].endswith(",unanswered,,"))
 
     def test_goodput(self):
         arrived = {0: (10**9, 1), 1: (3 * 10**9, 1), 2: (4 * 10**9, 3), 3: (12 * 10**9, 1)}

@@ -127,6 +127,12 @@ class Orders(unittest.TestCase):
         groups = [{"variant": [TCP]}, {"variant": [SCTP]}, {"variant": [UNORDERED]}]
         self.assertEqual(holds(results, "order", order=groups), [True, None])
 
+    def test_one_run_has_no_interval(self):
+        groups = [{"variant": [TCP]}, {"variant": [SCTP]}]
+        results = Results([combination(TCP, [1]), combination(SCTP, [5])])
+        self.assertEqual(holds(results, "order", order=groups, quantity="max"), [True])
+        self.assertEqual(holds(results, "order", order=groups[::-1], quantity="max"), [False])
+
     def test_a_step(self):
         results = Results([combination(variant, [level, level, level], loss_percent=loss) for variant, loss, level in
                            ((UNORDERED, 2.0, 40), (UNORDERED, 3.0, 120), (SCTP, 2.0, 150), (SCTP, 3.0, 200))])
