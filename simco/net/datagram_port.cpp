@@ -21,7 +21,7 @@ namespace simco::net {
 namespace {
 
 using boost::asio::ip::address;
-using boost::asio::ip::udp;
+using Udp = boost::asio::ip::udp;
 using boost::system::error_code;
 
 [[noreturn]] void fail(const error_code& why) { throw boost::system::system_error(why); }
@@ -51,7 +51,7 @@ int open_socket(const DatagramPort::Options& options) {
       set(fd, SOL_SOCKET, plain, octets);
     }
   }
-  const udp::endpoint endpoint(options.local, options.udp_port);
+  const Udp::endpoint endpoint(options.local, options.udp_port);
   if (::bind(fd, endpoint.data(), static_cast<socklen_t>(endpoint.size())) != 0) {
     const auto error = last_system_error();
     ::close(fd);
@@ -60,8 +60,8 @@ int open_socket(const DatagramPort::Options& options) {
   return fd;
 }
 
-udp::endpoint endpoint_of(const void* name, std::size_t size) {
-  udp::endpoint endpoint;
+Udp::endpoint endpoint_of(const void* name, std::size_t size) {
+  Udp::endpoint endpoint;
   if (size > endpoint.capacity()) return endpoint;
   std::memcpy(endpoint.data(), name, size);
   endpoint.resize(size);
@@ -242,7 +242,7 @@ std::size_t DatagramPort::prepare(std::size_t first, std::size_t at) {
   const std::size_t count = std::min(kDatagramBatch, packets_.size() - first);
   for (std::size_t i = 0; i < count; ++i) {
     const auto& [path, size] = packets_[first + i];
-    const udp::endpoint to(path.remote, path.remote_port);
+    const Udp::endpoint to(path.remote, path.remote_port);
     std::memcpy(&b.names_[i], to.data(), to.size());
     b.parts_[i] = {out_.data() + at, size};
     at += size;
