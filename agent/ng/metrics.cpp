@@ -1,12 +1,13 @@
 #include "agent/ng/metrics.hpp"
 
 #include <prometheus/counter.h>
-#include <prometheus/exposer.h>
 #include <prometheus/gauge.h>
 #include <prometheus/histogram.h>
 #include <prometheus/registry.h>
 
-#include <stdexcept>
+#include <optional>
+
+#include "simco/metrics/server.hpp"
 
 namespace simco::ng {
 namespace {
@@ -37,7 +38,7 @@ struct Metrics::Figures {
   Gauge& calls = gauge("simco_ng_calls", "Calls.");
   Gauge& rules = gauge("simco_ng_rules", "Rules and reservations of calls.");
   Gauge& session = gauge("simco_ng_session", "1 if a session with the middlebox is open.");
-  std::unique_ptr<prometheus::Exposer> exposer;
+  std::optional<metrics::Server> server;  ///< the first to go: it reads the others
 
   Figures() {
     auto& family = prometheus::BuildCounter()
@@ -62,12 +63,7 @@ Metrics::Metrics() : figures_(std::make_unique<Figures>()) {}
 Metrics::~Metrics() = default;
 
 void Metrics::serve(const std::string& endpoint) {
-  try {
-    figures_->exposer = std::make_unique<prometheus::Exposer>(endpoint);
-    figures_->exposer->RegisterCollectable(figures_->registry);
-  } catch (const std::exception& failure) {
-    throw std::runtime_error("cannot serve metrics at " + endpoint + ": " + failure.what());
-  }
+  figures_->server.emplace(endpoint, "simco-ng " SIMCO_VERSION, figures_->registry);
 }
 
 void Metrics::replied(std::optional<Command> command, bool ok,

@@ -13,7 +13,7 @@
 
 namespace simco::ng {
 
-/// Counters, gauges and a histogram. For the loop's thread; the exposer's own threads read.
+/// Counters, gauges and a histogram. For the loop's thread; the server's own threads read.
 class Metrics {
  public:
   Metrics();

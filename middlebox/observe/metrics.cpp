@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <prometheus/collectable.h>
 #include <prometheus/counter.h>
-#include <prometheus/exposer.h>
 #include <prometheus/gauge.h>
 #include <prometheus/histogram.h>
 #include <prometheus/registry.h>
@@ -13,8 +12,10 @@
 
 #include <algorithm>
 #include <array>
-#include <stdexcept>
+#include <optional>
 #include <utility>
+
+#include "simco/metrics/server.hpp"
 
 namespace simco::middlebox {
 namespace {
@@ -100,9 +101,8 @@ struct Metrics::Figures {
   /// Made when first needed.
   std::array<std::array<Counter*, kReplies>, policy::kTransactions> replies{};
   std::array<Counter*, kReplies> refusals{};
-  rule::DroppedPackets dropped;  ///< as it was when it was last known
-  std::shared_ptr<Refreshed> refreshed;
-  std::unique_ptr<prometheus::Exposer> exposer;
+  rule::DroppedPackets dropped;           ///< as it was when it was last known
+  std::optional<metrics::Server> server;  ///< the first to go: it reads the others
 
   Figures() {
     fill(rules, "simco_rules", "Policy rules in force, by state.", "state", kRuleStates);
@@ -159,16 +159,8 @@ Metrics::Metrics() : figures_(std::make_unique<Figures>()) {}
 Metrics::~Metrics() = default;
 
 void Metrics::serve(const std::string& endpoint, std::function<void()> refresh) {
-  try {
-    figures_->refreshed = std::make_shared<Refreshed>(figures_->registry, std::move(refresh));
-    figures_->exposer = std::make_unique<prometheus::Exposer>(endpoint);
-    figures_->exposer->RegisterCollectable(figures_->refreshed);
-  } catch (const std::exception&) {
-    // The server says no more than that it could not begin.
-    throw std::runtime_error("cannot serve metrics at " + endpoint +
-                             ": the port is in use, or it is below 1024, or the address is not of "
-                             "this host");
-  }
+  figures_->server.emplace(endpoint, "simco-middlebox " SIMCO_VERSION,
+                           std::make_shared<Refreshed>(figures_->registry, std::move(refresh)));
 }
 
 void Metrics::set(const Levels& levels) {

@@ -1,6 +1,6 @@
 // The metrics of the middlebox, for Prometheus (exposition format 0.0.4 over HTTP).
 //
-// The loop's thread counts; the values are atomic, and the exposer's own threads read them. Label
+// The loop's thread counts; the values are atomic, and the server's own threads read them. Label
 // values come from fixed sets, whatever peers send.
 #pragma once
 

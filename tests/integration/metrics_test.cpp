@@ -41,6 +41,22 @@ TEST(MetricsThreads, ReadWhileTheLoopCounts) {
       std::string::npos);
 }
 
+TEST(MetricsServer, SaysWhereTheMetricsAre) {
+  const auto port = free_port();
+  const auto endpoint = "127.0.0.1:" + std::to_string(port);
+  middlebox::Metrics metrics;
+  metrics.serve(endpoint);
+  EXPECT_TRUE(http_get(port, "/").ends_with("\r\n\r\nsimco-middlebox " SIMCO_VERSION
+                                            ": the metrics are at /metrics\n"));
+  for (const char* path : {"/metric", "/metrics/x"}) {
+    const auto reply = http_get(port, path);
+    EXPECT_TRUE(reply.starts_with("HTTP/1.1 404 ")) << reply;
+    EXPECT_TRUE(reply.ends_with("the metrics are at /metrics")) << reply;
+  }
+  middlebox::Metrics second;
+  EXPECT_THROW(second.serve(endpoint), std::runtime_error);
+}
+
 TEST(LoopCall, TheLoopDoesItForAllWhoWait) {
   boost::asio::io_context io(BOOST_ASIO_CONCURRENCY_HINT_UNSAFE);
   std::thread::id worker;
