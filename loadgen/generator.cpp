@@ -15,6 +15,11 @@ namespace simco::loadgen {
 using boost::system::error_code;
 using Clock = std::chrono::steady_clock;
 
+double schedule_length_s(const GeneratorOptions& options) {
+  const auto counted = static_cast<double>(options.warmup + options.count.value_or(0));
+  return counted / options.rate + (options.count ? 0 : options.duration_s);
+}
+
 Generator::Generator(boost::asio::io_context& io, const GeneratorOptions& options,
                      Recorder& recorder, std::uint32_t connections, const MakeClient& make_client)
     : io_(io),
@@ -95,6 +100,15 @@ bool Generator::schedule_over() const {
   if (options_.count) return next_index_ >= options_.warmup + *options_.count;
   if (measure_from_ns_ < 0) return false;
   return static_cast<double>(schedule_.next_ns() - measure_from_ns_) >= options_.duration_s * 1e9;
+}
+
+double Generator::left_s(std::int64_t now) const {
+  // What is not offered yet, in transactions or, after the warm-up, in time.
+  const std::uint64_t planned = options_.warmup + options_.count.value_or(0);
+  const auto to_offer = static_cast<double>(planned - std::min(planned, next_index_));
+  if (options_.count) return to_offer / options_.rate;
+  if (measure_from_ns_ < 0) return to_offer / options_.rate + options_.duration_s;
+  return std::max(options_.duration_s - static_cast<double>(now - measure_from_ns_) / 1e9, 0.0);
 }
 
 void Generator::arm_schedule() {
@@ -214,7 +228,7 @@ void Generator::watch() {
     if (progress_) {
       const auto& counts = recorder_.counts();
       progress_({static_cast<double>(now) / 1e9, counts.offered,
-                 counts.completed + counts.refused + counts.timed_out, in_flight_});
+                 counts.completed + counts.refused + counts.timed_out, in_flight_, left_s(now)});
     }
     stop_if_done();
   }

@@ -38,6 +38,9 @@ struct GeneratorOptions {
   std::optional<double> drain_s;
 };
 
+/// Returns how long the schedule is, seconds; with Poisson arrivals and a count, on average.
+double schedule_length_s(const GeneratorOptions& options);
+
 /// Runs the load. Belongs to one event loop.
 class Generator final : private Client::Observer {
  public:
@@ -49,6 +52,7 @@ class Generator final : private Client::Observer {
     std::uint64_t offered;
     std::uint64_t finished;
     std::uint64_t in_flight;
+    double left_s;  ///< of the schedule; the last replies come after it
   };
 
   Generator(boost::asio::io_context& io, const GeneratorOptions& options, Recorder& recorder,
@@ -105,6 +109,7 @@ class Generator final : private Client::Observer {
   std::int64_t now_ns() const;
   bool measured(std::uint64_t index) const { return index >= options_.warmup; }
   bool schedule_over() const;
+  double left_s(std::int64_t now) const;
   void begin();
   void tick();
   void arm_schedule();

@@ -19,6 +19,7 @@
 #include "loadgen/limits.hpp"
 #include "loadgen/options.hpp"
 #include "loadgen/output_file.hpp"
+#include "loadgen/progress.hpp"
 #include "loadgen/recorder.hpp"
 #include "loadgen/report.hpp"
 #include "simco/cli/command_line.hpp"
@@ -43,8 +44,7 @@ Generator::MakeClient client_factory(const Settings& settings, boost::asio::io_c
 }
 
 void show_progress(const Generator::Progress& progress) {
-  fmt::print(stderr, "\r{:8.1f} s  {:>10} offered  {:>10} answered  {:>7} in flight ",
-             progress.elapsed_s, progress.offered, progress.finished, progress.in_flight);
+  fmt::print(stderr, "\r{} ", progress_text(progress));
   std::fflush(stderr);
 }
 
@@ -109,6 +109,7 @@ int run(const Settings& settings) {
   StartGate gate(io, generator);
   if (settings.hold) generator.hold([&gate] { gate.connected(); });
   const bool terminal = ::isatty(STDERR_FILENO) == 1;
+  if (terminal) fmt::print(stderr, "{}\n", plan_text(settings.generator));
   generator.run(terminal ? show_progress : std::function<void(const Generator::Progress&)>());
   if (terminal) std::fputs("\r\033[K", stderr);
   const Results results{settings, recorder, generator};

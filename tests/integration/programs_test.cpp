@@ -35,6 +35,20 @@ std::vector<std::string> loadgen_words(std::uint16_t port, const std::vector<std
   return words;
 }
 
+TEST(Programs, LoadGeneratorSaysOnATerminalWhatIsLeft) {
+  Program middlebox({"simco-middlebox", "--port", "0"});
+  const auto words = loadgen_words(middlebox.listening_port(), {"--count", "20", "--rate", "40"});
+  std::string line = SIMCO_BIN_DIR "/";
+  for (const auto& word : words) line += word + " ";
+  Program terminal({"/usr/bin/script", "--quiet", "--return", "--command", line, "/dev/null"});
+  EXPECT_EQ(terminal.wait(), 0) << terminal.out();
+  EXPECT_NE(terminal.out().find("20 transactions at 40/s: about 1 s\r\n"), std::string::npos);
+  EXPECT_NE(terminal.out().find(" s left \r"), std::string::npos) << terminal.out();
+  Program redirected(words);
+  EXPECT_EQ(redirected.wait(), 0) << redirected.err();
+  EXPECT_EQ(redirected.err(), "");
+}
+
 TEST(Programs, MiddleboxServesAndStopsOnSignals) {
   for (const int number : {SIGTERM, SIGINT}) {
     Program middlebox({"simco-middlebox", "--port", "0"});
