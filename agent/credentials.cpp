@@ -1,23 +1,17 @@
 #include "agent/credentials.hpp"
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <sstream>
-
+#include "simco/cli/text_file.hpp"
 #include "simco/wire/limits.hpp"
 
 namespace simco::agent {
 
 std::expected<std::string, std::string> read_secret_file(const std::string& path) {
-  std::ifstream stream(path);
-  std::stringstream text;
-  if (!stream || !(text << stream.rdbuf())) {
-    return std::unexpected("cannot read secret file '" + path + "': " + std::strerror(errno));
+  auto secret = cli::read_text_file(path);
+  if (!secret) {
+    return std::unexpected("cannot read secret file '" + path + "': " + secret.error());
   }
-  auto secret = text.str();
-  if (secret.ends_with('\n')) secret.pop_back();
-  if (secret.empty()) return std::unexpected("secret file '" + path + "' is empty");
+  if (secret->ends_with('\n')) secret->pop_back();
+  if (secret->empty()) return std::unexpected("secret file '" + path + "' is empty");
   return secret;
 }
 

@@ -74,7 +74,9 @@ void Link::close() {
 void Link::down(const error_code& reason) {
   if (std::exchange(down_, true)) return;
   if (channel_) channel_->close();
-  observer_.on_down(reason);
+  // Asio's codes carry the line of its source that they come from, which would be in the text of
+  // exceptions.
+  observer_.on_down({reason.value(), reason.category()});
 }
 
 net::Flow Link::on_message(std::span<const std::byte> message, net::Delivery) {

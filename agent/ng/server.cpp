@@ -10,9 +10,11 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <boost/system/system_error.hpp>
 #include <charconv>
 #include <random>
 #include <set>
+#include <stdexcept>
 
 #include "agent/ng/limits.hpp"
 #include "simco/session/backoff.hpp"
@@ -47,6 +49,16 @@ asio::ip::udp::endpoint endpoint_of(const net::HostPort& listen) {
   return {asio::ip::make_address(listen.host), listen.port};
 }
 
+asio::ip::udp::socket open_socket(asio::io_context& io, const net::HostPort& listen) {
+  try {
+    return {io, endpoint_of(listen)};
+  } catch (const boost::system::system_error& failure) {
+    throw std::runtime_error("cannot listen on udp " +
+                             net::endpoint_text(listen.host, listen.port) + ": " +
+                             failure.code().message());
+  }
+}
+
 }  // namespace
 
 Server::Server(asio::io_context& io, const Settings& settings, Metrics* metrics)
@@ -54,7 +66,7 @@ Server::Server(asio::io_context& io, const Settings& settings, Metrics* metrics)
       middlebox_(settings.middlebox),
       allowed_(settings.allowed),
       metrics_(metrics),
-      socket_(io, endpoint_of(settings.listen)),
+      socket_(open_socket(io, settings.listen)),
       timer_(io),
       pause_(io),
       agent_(io.get_executor(), settings.agent),

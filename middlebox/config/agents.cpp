@@ -5,16 +5,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <map>
-#include <sstream>
 
 #include "simco/cli/command_line.hpp"
+#include "simco/cli/text_file.hpp"
 #include "simco/wire/limits.hpp"
 
 namespace simco::middlebox {
@@ -169,12 +166,9 @@ Fault read_secret_file(const toml::node& node, const std::string& config, std::s
   const auto name = text_of(node);
   if (!name) return "must be a file name";
   const auto path = std::filesystem::path(config).parent_path() / *name;
-  std::ifstream stream(path);
-  std::stringstream text;
-  if (!stream || !(text << stream.rdbuf())) {
-    return fmt::format("names {}, which cannot be read: {}", path.string(), std::strerror(errno));
-  }
-  secret = text.str();
+  auto text = cli::read_text_file(path);
+  if (!text) return fmt::format("names {}, which cannot be read: {}", path.string(), text.error());
+  secret = std::move(*text);
   if (secret.ends_with('\n')) secret.pop_back();
   if (secret.empty()) return "names " + path.string() + ", which is empty";
   return std::nullopt;

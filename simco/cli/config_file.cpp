@@ -5,14 +5,12 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <regex>
 #include <set>
 #include <sstream>
 
 #include "simco/cli/command_line.hpp"
+#include "simco/cli/text_file.hpp"
 
 namespace simco::cli {
 namespace {
@@ -79,17 +77,16 @@ std::optional<std::string> key_fault(const std::string& name, const toml::node& 
 std::expected<ConfigFile, std::string> read_config_file(const std::string& path,
                                                         const CLI::App& app,
                                                         const ConfigReader& reader) {
-  std::ifstream stream(path);
-  std::stringstream text;
-  if (!stream || !(text << stream.rdbuf())) {
+  const auto text = read_text_file(path);
+  if (!text) {
     return std::unexpected(
-        fmt::format("cannot read configuration file {}: {}", path, std::strerror(errno)));
+        fmt::format("cannot read configuration file {}: {}", path, text.error()));
   }
-  auto parsed = toml::parse(text.str(), path);
+  auto parsed = toml::parse(*text, path);
   if (!parsed) {
     const auto line = parsed.error().source().begin.line;
-    return std::unexpected(fmt::format(
-        "{}:{}: {}", path, line, syntax_fault(text.str(), line, parsed.error().description())));
+    return std::unexpected(fmt::format("{}:{}: {}", path, line,
+                                       syntax_fault(*text, line, parsed.error().description())));
   }
   ConfigFile result;
   for (const auto& [key, node] : parsed.table()) {

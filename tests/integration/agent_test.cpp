@@ -25,6 +25,7 @@ namespace {
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
+using namespace std::string_literals;
 using boost::system::error_code;
 using test::pinhole;
 using test::ServerThread;
@@ -197,6 +198,8 @@ TEST(Agent, OpensAgainAfterALoss) {
   EXPECT_EQ(twice, AgentError::kAlreadyOpen);
   EXPECT_EQ(openings, 2);
   EXPECT_EQ(refused, asio::error::connection_refused);
+  // What exceptions say is for users, too.
+  EXPECT_EQ(boost::system::system_error(refused).what(), "Connection refused [system:111]"s);
 }
 
 // A listener that accepts and never answers.

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "tests/integration/box.hpp"
+#include "tests/support/folder.hpp"
 #include "tests/support/port.hpp"
 
 namespace simco::test {
@@ -83,6 +84,49 @@ TEST(Messages, OfOtherProgramsSayWhatToDo) {
     const auto text = complaint(words);
     EXPECT_NE(text.find(message), text.npos) << text;
   }
+}
+
+TEST(Messages, OfFilesSayWhatIsWrongWithThem) {
+  Folder folder("messages");
+  const auto path = [&folder](const char* name) { return folder.path + "/" + name; };
+  const auto write = [&](const char* name, const std::string& text) {
+    std::ofstream(path(name)) << text;
+  };
+  write("empty", "");
+  write("box.toml", "[[agent]]\nname = \"proxy\"\nsecret-file = \"empty\"\n");
+  const std::map<Words, std::string> cases = {
+      {{"simcoctl", "--name", "proxy", "--secret-file", path("empty"), "list"},
+       "secret file '" + path("empty") + "' is empty"},
+      {{"simcoctl", "--name", "proxy", "--secret-file", folder.path, "list"},
+       "cannot read secret file '" + folder.path + "': Is a directory"},
+      {{"simco-middlebox", "--check", "--config", path("box.toml")},
+       "box.toml:3: 'secret-file' names " + path("empty") + ", which is empty"},
+      {{"simco-middlebox", "--check", "--config", folder.path},
+       "cannot read configuration file " + folder.path + ": Is a directory"},
+  };
+  for (const auto& [words, message] : cases) {
+    const auto text = complaint(words);
+    EXPECT_NE(text.find(message), text.npos) << text;
+  }
+  Program defaults(
+      {"simco-middlebox", "--check", "--check-user", "root", "--config", path("empty")});
+  EXPECT_EQ(defaults.wait(), 0) << defaults.err();
+}
+
+TEST(Messages, HaveNoInternalsOfLibraries) {
+  // Of the documentation (RFC 5737), so nowhere here.
+  const std::string elsewhere = "192.0.2.99:2223";
+  Program ng({"simco-ng", "--internal", "10.0.0.0/8", "--allow-from", "10.0.0.0/8", "--listen",
+              elsewhere});
+  EXPECT_EQ(ng.wait(), 1);
+  EXPECT_EQ(ng.err(),
+            "simco-ng: cannot listen on udp " + elsewhere + ": Cannot assign requested address\n");
+  Program metrics(
+      {"simco-ng", "--internal", "10.0.0.0/8", "--listen", "127.0.0.1:0", "--metrics", elsewhere});
+  EXPECT_EQ(metrics.wait(), 1);
+  EXPECT_EQ(metrics.err(), "simco-ng: cannot serve metrics at " + elsewhere +
+                               ": the port is in use, or it is below 1024, or the address is not "
+                               "of this host\n");
 }
 
 TEST(Messages, OfAConnectionNameWhatIsMissing) {

@@ -52,6 +52,27 @@ class RouterOperation : public testing::Test {
 const std::vector<std::string> kUnclaimed = {"--claim-table", "no"};
 const std::vector<std::string> kClearing = {"--keep-rules=false"};
 
+TEST_F(RouterOperation, SaysWhatTheKernelDoesNotForward) {
+  const auto check = [this] {
+    auto options = interfaces;
+    options.insert(options.end(), {"--check", "--check-user", "root"});
+    const auto [code, text] = run(options);
+    EXPECT_EQ(code, 0) << text;
+    return text;
+  };
+  EXPECT_EQ(check().find("forwards no"), std::string::npos);
+  const std::string warning = "warning: the kernel forwards no ";
+  net.router.shell("echo 0 > /proc/sys/net/ipv6/conf/all/forwarding");
+  EXPECT_NE(check().find(warning + "IPv6 packets: sysctl net.ipv6.conf.all.forwarding=1"),
+            std::string::npos);
+  net.router.shell("echo 0 > /proc/sys/net/ipv4/ip_forward");
+  EXPECT_NE(check().find(warning + "IPv4 packets: sysctl net.ipv4.ip_forward=1"),
+            std::string::npos);
+  // Without IPv6 addresses, nobody expects it.
+  net.router.shell("echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6");
+  EXPECT_EQ(check().find(warning + "IPv6"), std::string::npos);
+}
+
 // --- What others do to the table -----------------------------------------------------------------
 
 TEST_F(RouterOperation, AFlushedRulesetIsRestored) {

@@ -160,5 +160,15 @@ TEST_F(SctpPrograms, WrongUsage) {
   }
 }
 
+TEST_F(SctpPrograms, AMiddleboxWithoutSctpIsNamedWithTheTransport) {
+  Program middlebox({"simco-middlebox", "--port", "0"});
+  const auto where = "127.0.0.1:" + std::to_string(middlebox.listening_port());
+  Program agent(Words{"simcoctl", "list", "--connect", where} + agent_);
+  EXPECT_EQ(agent.wait(), 1);
+  EXPECT_EQ(agent.err(), "simcoctl: connect to " + where +
+                             " over sctp: Connection refused: is simco-middlebox running there, "
+                             "with this transport? --connect HOST:PORT\n");
+}
+
 }  // namespace
 }  // namespace simco

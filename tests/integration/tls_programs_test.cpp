@@ -132,5 +132,30 @@ TEST_F(TlsPrograms, MistakesAreExplained) {
             std::string::npos);
 }
 
+TEST_F(TlsPrograms, AMissingPartIsNamed) {
+  configure(box_files, "require = \"tls\"\n");
+  Program guarded({"simco-middlebox", "--config", path});
+  Program plain({"simco-middlebox", "--port", "0"});
+  const auto list = [](std::uint16_t port, std::vector<std::string> more) {
+    more.insert(more.end(), {"--connect", "127.0.0.1:" + std::to_string(port)});
+    return run("simcoctl", std::move(more), {"list"}, 1);
+  };
+  const auto& authority_file = box_files.authority;
+  // Whichever of its own limits ends it.
+  const auto unheard = list(plain.listening_port(), {"--tls-ca", authority_file, "--timeout", "1"});
+  EXPECT_TRUE(unheard.ends_with(
+      "it answers no TLS handshake; does the middlebox have --tls-certificate?\n"))
+      << unheard;
+  const auto without_tls = list(guarded.listening_port(), {});
+  EXPECT_TRUE(
+      without_tls.ends_with("(0x0326): give --tls-ca, --tls-certificate and --tls-key, or "
+                            "--name and --secret-file\n"))
+      << without_tls;
+  const auto without_certificate = list(guarded.listening_port(), {"--tls-ca", authority_file});
+  EXPECT_TRUE(without_certificate.ends_with(
+      "the middlebox wants a certificate: give --tls-certificate and --tls-key\n"))
+      << without_certificate;
+}
+
 }  // namespace
 }  // namespace simco::test
