@@ -114,7 +114,10 @@ int run(const Settings& settings) {
   if (terminal) std::fputs("\r\033[K", stderr);
   const Results results{settings, recorder, generator};
   if (recorder.counts().offered == 0 && settings.json.empty()) {
-    cli::complain(kProgram, *generator.abort_reason());
+    cli::complain(kProgram,
+                  fmt::format("{} over {}: {}",
+                              simco::net::endpoint_text(settings.target.host, settings.target.port),
+                              to_string(settings.transport.transport), *generator.abort_reason()));
     return 1;
   }
   const bool written = write_results(settings, results, recorder);

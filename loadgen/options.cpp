@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "loadgen/limits.hpp"
+#include "simco/cli/command_line.hpp"
 #include "simco/cli/transport_arguments.hpp"
 #include "simco/cli/values.hpp"
 #include "simco/net/transport_type.hpp"
@@ -66,6 +67,15 @@ std::optional<std::string> read_schedule(Settings& settings) {
   return std::nullopt;
 }
 
+constexpr const char* kExamples =
+    "  simco-loadgen --rate 1000 --duration 10\n"
+    "      PER transactions with a simco-middlebox on this host\n"
+    "  simco-loadgen --connect box.example.org --transport sctp --streams 16 --rate 500 --count "
+    "20000\n"
+    "      over 16 SCTP streams\n"
+    "  simco-loadgen --workload echo --connect 192.0.2.1 --rate 200 --json results.json\n"
+    "      messages to a simco-echo: what the transport alone takes";
+
 /// How long it waits, and for what.
 void declare_patience(CLI::App& app, GeneratorOptions& run) {
   app.add_option("--abort-lag", run.abort_lag_s,
@@ -79,6 +89,7 @@ void declare_patience(CLI::App& app, GeneratorOptions& run) {
 }
 
 void declare_output(CLI::App& app, Settings& settings) {
+  app.option_defaults()->group("Output");
   app.add_flag("--hold", settings.hold,
                "When all connections are open, print 'connected' on standard error and wait for "
                "a line on standard input");
@@ -143,6 +154,8 @@ std::expected<Settings, cli::UsageExit> parse_settings(int argc, const char* con
   std::string workload = settings.type().name;
   std::uint64_t count = 0;
   CLI::App app("Open-loop load generator for SIMCO (RFC 4540) and SIP", kProgram);
+  cli::set_layout(app, kExamples);
+  app.option_defaults()->group(cli::kConnectionGroup);
   app.add_option("--connect", connect, "Middlebox or server: HOST[,HOST...][:PORT]")
       ->default_str(fmt::format("{}:{}", connect, settings.type().port));
   cli::TransportArguments transport;
@@ -156,10 +169,12 @@ std::expected<Settings, cli::UsageExit> parse_settings(int argc, const char* con
                  "Number of parallel connections or associations")
       ->check(cli::whole_number(1, kConnectionsMax))
       ->capture_default_str();
+  app.option_defaults()->group("Workload");
   app.add_option("--workload", workload, workload_summaries())
       ->check(cli::one_of(workload_names()))
       ->capture_default_str();
   const auto of_workloads = declare_workloads(app, settings);
+  app.option_defaults()->group("Load");
   const auto* by_count = declare_schedule(app, settings, count);
   declare_patience(app, run);
   app.add_option("--seed", run.seed, "Seed of the arrival process")->capture_default_str();

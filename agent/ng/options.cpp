@@ -16,6 +16,13 @@ namespace {
 
 constexpr const char* kProgram = "simco-ng";
 
+constexpr const char* kExamples =
+    "  simco-ng --internal 10.0.0.0/8\n"
+    "      for a proxy and a middlebox on this host\n"
+    "  simco-ng --internal 10.0.0.0/8 --middlebox box.example.org --name proxy1 --secret-file "
+    "proxy1.secret\n"
+    "  simco-ng --config /etc/simco-ng/ng.toml --check";
+
 struct Raw {
   agent::AgentArguments agent{"middlebox", 5};
   Settings settings;
@@ -65,7 +72,7 @@ void declare(CLI::App& app, Raw& raw) {
       ->check(cli::one_of({"trace", "debug", "info", "warn", "error", "off"}))
       ->capture_default_str();
   cli::declare_help(app);
-  cli::set_layout(app, "");
+  cli::set_layout(app, kExamples);
 }
 
 using Fault = std::optional<std::string>;

@@ -2,7 +2,9 @@
 
 #include <CLI/CLI.hpp>
 
+#include "simco/cli/command_line.hpp"
 #include "simco/cli/transport_arguments.hpp"
+#include "simco/cli/values.hpp"
 #include "simco/net/endpoint.hpp"
 
 namespace simco::loadgen {
@@ -12,11 +14,15 @@ std::expected<net::ListenOptions, cli::UsageExit> parse_echo_settings(int argc,
   net::ListenOptions settings;
   cli::TransportArguments transport;
   CLI::App app("Echo server for simco-loadgen --workload echo", "simco-echo");
+  cli::set_layout(app,
+                  "  simco-echo --listen 192.0.2.1\n"
+                  "  simco-echo --transport tcp,sctp --streams 16");
   transport.declare(app, cli::Role::kListener);
   app.add_option("--listen", settings.addresses, "Addresses to listen on, comma-separated")
       ->delimiter(',')
       ->capture_default_str();
   app.add_option("--port", settings.port, "Port to listen on; 0: any free port")
+      ->check(cli::whole_number(0, 65'535))
       ->capture_default_str();
   app.option_defaults()->group("Other");
   cli::declare_help(app);

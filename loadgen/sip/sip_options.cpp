@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "simco/cli/command_line.hpp"
 #include "simco/cli/transport_arguments.hpp"
 #include "simco/cli/values.hpp"
 #include "simco/net/endpoint.hpp"
@@ -16,6 +17,10 @@ namespace {
 
 constexpr sip::ResponseKind kTrying{100, "Trying"};
 constexpr sip::ResponseKind kRinging{180, "Ringing", "Contact: <sip:b@b.example>\r\n"};
+
+constexpr const char* kExamples =
+    "  simco-sip --transport udp,tcp\n"
+    "  simco-sip --transport sctp --streams 16 --response 180 --json counts.json";
 
 /// Checks what the options say together, and takes it over.
 std::optional<std::string> complete(SipSettings& settings, cli::TransportArguments& transport) {
@@ -56,12 +61,14 @@ std::expected<SipSettings, cli::UsageExit> parse_sip_settings(int argc, const ch
   auto t1 = static_cast<std::uint64_t>(sip::kT1.count());
   cli::TransportArguments transport;
   CLI::App app("SIP server for simco-loadgen --workload sip: answers INVITEs", "simco-sip");
+  cli::set_layout(app, kExamples);
   transport.declare(app, cli::Role::kListener, net::Need::kAny);
   transport.declare_tls(app);
   app.add_option("--listen", server.listen.addresses, "Addresses to listen on, comma-separated")
       ->delimiter(',')
       ->capture_default_str();
   app.add_option("--port", server.listen.port, "Port to listen on; 0: any free port")
+      ->check(cli::whole_number(0, 65'535))
       ->capture_default_str();
   app.option_defaults()->group("SIP");
   app.add_option("--response", settings.response, "Response to an INVITE: 100, 180 or none")

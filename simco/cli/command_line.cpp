@@ -19,6 +19,14 @@ class Layout : public CLI::Formatter {
  public:
   Layout() { column_width(28); }
 
+  std::string make_help(const CLI::App* app, std::string name,
+                        CLI::AppFormatMode mode) const override {
+    auto text = CLI::Formatter::make_help(app, std::move(name), mode);
+    const std::string_view gap = "\n\n\n";
+    for (auto at = text.find(gap); at != text.npos; at = text.find(gap, at)) text.erase(at, 1);
+    return text;
+  }
+
   std::string make_option_opts(const CLI::Option* option) const override {
     if (option->get_type_size() == 0) return {};
     std::string type = option->get_type_name();
@@ -256,8 +264,7 @@ std::optional<UsageExit> parse(CLI::App& app, std::vector<std::string> words) {
     app.parse(std::move(words));
     return std::nullopt;
   } catch (const CLI::CallForHelp&) {
-    const auto chosen = app.get_subcommands();
-    return UsageExit{without_newline(help_of(chosen.empty() ? app : *chosen.front())), 0};
+    return UsageExit{without_newline(help_of(app)), 0};  // of the command, after one
   } catch (const CLI::CallForAllHelp&) {
     return UsageExit{without_newline(help_of(app, true)), 0};
   } catch (const CLI::CallForVersion& version) {

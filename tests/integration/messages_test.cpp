@@ -74,6 +74,8 @@ TEST(Messages, OfOtherProgramsSayWhatToDo) {
        "--listen: '::1:7702' is ambiguous: write [::1:7702] for the address"},
       {{"simco-loadgen", "--conect", "h"}, "unknown option --conect; did you mean --connect?"},
       {{"simco-loadgen", "--rate", "fast"}, "--rate: expected a number from 1e-06 to "},
+      {{"simco-echo", "--port", "99999"},
+       "--port: expected a whole number from 0 to 65535, got '99999'"},
       {{"simco-echo", "--listen", "phone"}, "--listen: expected an IP address, got 'phone'"},
       {{"simco-ng", "--listne", "127.0.0.1"}, "unknown option --listne; did you mean --listen?"},
       {{"simco-ng", "--lifetime", "1"}, "--lifetime: expected a whole number from 3 to 86400"},
@@ -155,7 +157,8 @@ TEST(Messages, OfAConnectionNameWhatIsMissing) {
 }
 
 TEST(Messages, NamesEachOptionInTheHelpAndEndsWithExamples) {
-  for (const char* name : {"simco-middlebox", "simcoctl"}) {
+  for (const char* name :
+       {"simco-middlebox", "simcoctl", "simco-ng", "simco-loadgen", "simco-echo", "simco-sip"}) {
     Program help({name, "--help"});
     EXPECT_EQ(help.wait(), 0);
     const auto text = help.out();
@@ -163,7 +166,9 @@ TEST(Messages, NamesEachOptionInTheHelpAndEndsWithExamples) {
     for (const char* internals : {"UINT", "FLOAT", "REQUIRED", "[0-", " in {", "Subcommand"}) {
       EXPECT_EQ(text.find(internals), text.npos) << internals;
     }
-    EXPECT_NE(text.find("\nTLS:\n"), text.npos);
+    EXPECT_NE(text.find("\nConnection:\n"), text.npos);
+    EXPECT_EQ(text.find("\n\n\n"), text.npos) << text;
+    EXPECT_NE(text.find(std::string("\nUsage: ") + name + " [OPTIONS]"), text.npos) << text;
     Program version({name, "-V"});
     EXPECT_EQ(version.wait(), 0);
     EXPECT_EQ(version.out(), std::string(name) + " " SIMCO_VERSION "\n");
@@ -171,6 +176,9 @@ TEST(Messages, NamesEachOptionInTheHelpAndEndsWithExamples) {
   Program brief({"simcoctl", "--help"});
   EXPECT_EQ(brief.wait(), 0);
   EXPECT_EQ(brief.out().find("--sctp-rto-min"), std::string::npos);
+  Program enable({"simcoctl", "enable", "--help"});
+  EXPECT_EQ(enable.wait(), 0);
+  EXPECT_NE(enable.out().find("\nUsage: simcoctl enable [OPTIONS]\n"), std::string::npos);
   Program all({"simcoctl", "--help-all"});
   EXPECT_EQ(all.wait(), 0);
   EXPECT_NE(all.out().find("--sctp-rto-min"), std::string::npos);

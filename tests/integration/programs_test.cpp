@@ -299,7 +299,8 @@ TEST(Programs, LoadgenTellsOfRefusals) {
 TEST(Programs, LoadgenWithoutMiddleboxIsOneLineAndExit1) {
   Program loadgen({"simco-loadgen", "--connect", "127.0.0.1:1", "--count", "1"});
   EXPECT_EQ(loadgen.wait(), 1);
-  EXPECT_EQ(loadgen.err(), "simco-loadgen: cannot open a session: Connection refused\n");
+  EXPECT_EQ(loadgen.err(),
+            "simco-loadgen: 127.0.0.1:1 over tcp: cannot open a session: Connection refused\n");
   EXPECT_TRUE(loadgen.out().empty()) << loadgen.out();
 }
 
