@@ -70,11 +70,10 @@ std::optional<std::string> read_schedule(Settings& settings) {
 constexpr const char* kExamples =
     "  simco-loadgen --rate 1000 --duration 10\n"
     "      PER transactions with a simco-middlebox on this host\n"
-    "  simco-loadgen --connect box.example.org --transport sctp --streams 16 --rate 500 --count "
-    "20000\n"
-    "      over 16 SCTP streams\n"
-    "  simco-loadgen --workload echo --connect 192.0.2.1 --rate 200 --json results.json\n"
-    "      messages to a simco-echo: what the transport alone takes";
+    "  simco-loadgen --connect box.example.org --connections 4 --rate 500 --count 20000\n"
+    "      over four connections\n"
+    "  simco-loadgen --rate 200 --warmup 100 --json results.json --samples samples.csv\n"
+    "      with results and every transaction in files";
 
 /// How long it waits, and for what.
 void declare_patience(CLI::App& app, GeneratorOptions& run) {

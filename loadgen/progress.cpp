@@ -7,7 +7,7 @@
 namespace simco::loadgen {
 
 std::string duration_text(double seconds) {
-  constexpr double kMost = 1e9;  // 30 years: for ever
+  constexpr double kMost = 1e9;  // 30 years
   if (!(seconds < kMost)) return "30 years or more";
   const auto whole = static_cast<long>(std::ceil(seconds));
   constexpr long kMinute = 60;

@@ -3,7 +3,7 @@
 //
 //     c++ -std=c++23 reconnect.cpp $(pkg-config --cflags --libs simco-agent-cpp) -o reconnect
 //     ./reconnect 127.0.0.1:7626 10.0.0.5:5004/2 192.0.2.7:6000/2
-#include <utility>  // for the awaitable.hpp of Boost 1.74
+#include <utility>  // Boost 1.74 uses it and does not include it
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>

@@ -44,6 +44,7 @@ void declare(CLI::App& app, Raw& raw) {
                  "has no authentication (default: this host alone)")
       ->delimiter(',');
   raw.agent.declare(app);
+  app.option_defaults()->group("Calls");
   app.add_option("--internal", raw.internal,
                  "Prefixes of the internal side of the middlebox; may be given several times")
       ->delimiter(',');
@@ -61,6 +62,7 @@ void declare(CLI::App& app, Raw& raw) {
       ->check(cli::whole_number(1, 31'536'000))
       ->capture_default_str();
   app.add_option("--max-calls", calls.calls_max, "Maximum number of calls")->capture_default_str();
+  app.option_defaults()->group("Configuration and log");
   app.add_option("--state", raw.settings.state,
                  "File to store calls in, so that they survive a restart (SQLite)");
   app.add_option("--metrics", raw.settings.metrics,

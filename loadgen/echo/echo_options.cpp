@@ -14,9 +14,7 @@ std::expected<net::ListenOptions, cli::UsageExit> parse_echo_settings(int argc,
   net::ListenOptions settings;
   cli::TransportArguments transport;
   CLI::App app("Echo server for simco-loadgen --workload echo", "simco-echo");
-  cli::set_layout(app,
-                  "  simco-echo --listen 192.0.2.1\n"
-                  "  simco-echo --transport tcp,sctp --streams 16");
+  cli::set_layout(app, "  simco-echo --listen 192.0.2.1 --port 7700");
   transport.declare(app, cli::Role::kListener);
   app.add_option("--listen", settings.addresses, "Addresses to listen on, comma-separated")
       ->delimiter(',')

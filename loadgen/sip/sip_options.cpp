@@ -19,8 +19,8 @@ constexpr sip::ResponseKind kTrying{100, "Trying"};
 constexpr sip::ResponseKind kRinging{180, "Ringing", "Contact: <sip:b@b.example>\r\n"};
 
 constexpr const char* kExamples =
-    "  simco-sip --transport udp,tcp\n"
-    "  simco-sip --transport sctp --streams 16 --response 180 --json counts.json";
+    "  simco-sip --listen 192.0.2.1 --response 180\n"
+    "  simco-sip --port 5070 --json counts.json --samples arrivals.csv";
 
 /// Checks what the options say together, and takes it over.
 std::optional<std::string> complete(SipSettings& settings, cli::TransportArguments& transport) {
