@@ -128,7 +128,7 @@ TEST_F(TlsPrograms, MistakesAreExplained) {
                 .find("require --transport tcp"),
             std::string::npos);
   EXPECT_NE(run("simco-loadgen", {"--workload", "echo", "--tls-ca", proxy.authority}, {}, 2)
-                .find("TLS requires --workload per: simco-echo does not support TLS"),
+                .find("TLS requires --workload per or sip: simco-echo does not support TLS"),
             std::string::npos);
 }
 
