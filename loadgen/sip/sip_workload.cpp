@@ -1,3 +1,4 @@
+// Declares the options of the sip workload and checks them against each other and the transport.
 #include "loadgen/sip/sip_workload.hpp"
 
 #include <fmt/format.h>

@@ -263,6 +263,7 @@ void DatagramPort::flush() {
   if (packets_.empty() || waiting_writable_ || !descriptor_.is_open()) return;
   std::size_t done = 0;
   std::size_t octets = 0;
+  bool failed = false;  // what is next, once
   const auto pass = [&](std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) octets += packets_[done++].size;
   };
@@ -272,6 +273,7 @@ void DatagramPort::flush() {
                                 static_cast<unsigned>(count), MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent > 0) {
       pass(static_cast<std::size_t>(sent));
+      failed = false;
       continue;
     }
     if (errno == EAGAIN) {
@@ -287,7 +289,10 @@ void DatagramPort::flush() {
                              });
       break;
     }
-    if (errno != EINTR) pass(1);  // this packet cannot go out: lost, as in any network
+    if (errno == EINTR) continue;
+    // The first time, it may be what ICMP said of an earlier packet. The second time, this one
+    // cannot go out: lost, as in any network.
+    if (std::exchange(failed, !failed)) pass(1);
   }
   packets_.erase(packets_.begin(), packets_.begin() + static_cast<std::ptrdiff_t>(done));
   out_.erase(out_.begin(), out_.begin() + static_cast<std::ptrdiff_t>(octets));

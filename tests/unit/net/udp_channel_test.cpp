@@ -7,6 +7,7 @@
 #include "simco/binding/framer.hpp"
 #include "simco/binding/send.hpp"
 #include "simco/net/connector.hpp"
+#include "simco/net/datagram_port.hpp"
 #include "simco/net/error.hpp"
 #include "simco/net/listener.hpp"
 #include "simco/net/transport_type.hpp"
@@ -207,6 +208,36 @@ TEST_F(UdpChannelTest, AStoppedListenerHearsNoFurtherPeers) {
   ASSERT_TRUE(loop_.run_until([&] { return peers_[0].second->messages.size() == 2; }));
   EXPECT_EQ(peers_.size(), 1U);
   channel->detach();
+}
+
+/// Reads nothing.
+struct DeafUser : DatagramPort::User {
+  void on_packet(DatagramPort&, const Path&, std::span<const std::byte>) override {}
+  void on_unreachable(DatagramPort&, const Path&) override {}
+  void on_batch_done() override {}
+};
+
+// What ICMP says of one packet is told to the sender of the next one, to whomever that goes.
+TEST_F(UdpChannelTest, AnErrorOfOnePacketDoesNotCostTheNextOne) {
+  std::uint16_t closed = 0;
+  {
+    UdpSocket socket(loop_.io(), {address_v4::loopback(), 0});
+    closed = socket.local_endpoint().port();
+  }
+  DeafUser user;
+  DatagramBatch batch;
+  const auto port = std::make_shared<DatagramPort>(
+      loop_.io().get_executor(), batch,
+      DatagramPort::Options{.local = address_v4::loopback(), .ask_for_errors = true}, user);
+  const auto good = test::encoded({{7}, PrlRequest{}});
+  port->send({address_v4::loopback(), closed, {}}, good);
+  port->flush();
+  port->send({address_v4::loopback(), port_, {}}, good);
+  port->flush();
+  EXPECT_EQ(port->queued(), 0U);
+  EXPECT_TRUE(loop_.run_until(
+      [&] { return peers_.size() == 1 && peers_[0].second->messages.size() == 1; }));
+  port->stop();
 }
 
 // SIMCO does not go over it: only who says that less will do finds it.
