@@ -31,13 +31,14 @@ class Conditions:
     mtu_to: float = 0.0  # octets that the middle link takes after some time; 0: as before
     fragments: str = "pass"  # pass or drop: those after the first
     t1_ms: float = 500.0  # of SIP over UDP
+    large_size: float = 0.0  # octets of some INVITEs (`large_every`) of SIP; 0: all have the same size
 
     @property
     def short_name(self):
         """A readable name: the values that differ from the defaults."""
         marks = {"delay_ms": "delay", "jitter_ms": "jitter", "loss_percent": "loss",
                  "loss_correlation": "corr", "rate": "rate", "link_mbit": "link", "cross": "cross-",
-                 "cross_window": "window", "lose_run": "run", "mtu_to": "mtu", "fragments": "fragments-", "t1_ms": "t1-"}
+                 "cross_window": "window", "lose_run": "run", "mtu_to": "mtu", "fragments": "fragments-", "t1_ms": "t1-", "large_size": "large-"}
         return "_".join(f"{marks.get(name, '')}{shown(value)}" for name, value in self.items()
                         if name in ("profile", "variant") or value != DEFAULTS[name])
 
@@ -66,7 +67,7 @@ class Conditions:
 # The dimensions that the dumbbell alone has, in the words of a report.
 FORMS_OF = {"link_mbit": "{} Mbit/s", "queue": "queue {}", "cross": "beside {}", "cross_window": "window {}",
             "lose_run": "{} lost in a row", "mtu_to": "MTU falls to {}", "fragments": "fragments: {}",
-            "t1_ms": "T1 {} ms"}
+            "t1_ms": "T1 {} ms", "large_size": "some of {} octets"}
 DIMENSIONS = tuple(field.name for field in fields(Conditions))
 DEFAULTS = {field.name: field.default for field in fields(Conditions) if field.default is not MISSING}
 NUMBERS = {name for name, value in DEFAULTS.items() if isinstance(value, float)}

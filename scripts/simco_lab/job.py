@@ -1,6 +1,7 @@
 """Jobs: a point as a folder of small files, for the guest or for namespaces of the host."""
 
 import io
+import random
 import shlex
 import tarfile
 from dataclasses import dataclass
@@ -39,6 +40,16 @@ def patterns(point):
     return result
 
 
+def due_times(point):
+    """Returns a file of the seconds at which transactions are due if the last of them are due at once: a second after
+    the one before them."""
+    rng, now, times = random.Random(point.seed("arrivals")), 0.0, []
+    for _ in range(point.warmup + point.count - point.setup.burst):
+        now += 1 / point.rate if point.arrivals == "constant" else rng.expovariate(point.rate)
+        times.append(now)
+    return "".join(f"{time:.9f}\n" for time in [*times, *[now + 1] * point.setup.burst])
+
+
 def sip_words(point, *, of_server):
     """Returns the options of the workload's programs. Over a transport that loses messages each needs a response."""
     setup = point.setup
@@ -47,13 +58,16 @@ def sip_words(point, *, of_server):
     if of_server:
         return [*words, "--response-size", str(setup.response_size)]
     words += ["--invite-size", str(setup.invite_size), *(["--large-over-udp"] if setup.large_over_udp else [])]
+    if point.large_size:
+        words += ["--large-size", f"{point.large_size:g}", "--large-every", str(setup.large_every)]
     return words + ["--drain", f"{setup.drain_s:g}"] if response == "none" else words
 
 
 def load_command(point, network, sctp_options):
     variant = point.variant
+    schedule = ["--rate", f"{point.rate:g}", "--arrivals", point.arrivals, "--count", str(point.count)]
     words = ["simco-loadgen", *variant.options(), "--connect", network.server, "--workload", point.workload,
-             "--rate", f"{point.rate:g}", "--arrivals", point.arrivals, "--count", str(point.count),
+             *(["--arrivals-file", "$job/due"] if point.setup.burst else schedule),
              "--warmup", str(point.warmup), "--connections", str(variant.connections),
              "--seed", str(point.seed("arrivals")), "--abort-lag", f"{point.setup.abort_lag_s:g}",
              "--timeout", f"{TIMEOUT_S:g}", *sctp_options]
@@ -169,6 +183,7 @@ class Job:
             "arm.nft": pattern.arming(networks.conditions(point, network)),
             "entropy": str(point.seed("entropy")) + "\n",
             **network.files(point),
+            **({"due": due_times(point)} if point.setup.burst else {}),
             **(tls.files([other.server for other in NETWORKS.values()]) if transport.tls else {}),
         }
 

@@ -32,6 +32,8 @@ class Setup:
     response_size: int = 300
     drain_s: float = 2.0  # without responses, for what is under way at the end
     large_over_udp: bool = False
+    large_every: int = 50  # INVITEs: one of them has `large_size`
+    burst: int = 0  # so many at the end are due at once
 
 
 @dataclass(frozen=True, kw_only=True)

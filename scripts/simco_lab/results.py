@@ -88,11 +88,10 @@ def with_arrivals(folder, point, samples, load):
                 if path.exists()]
     server = json.loads((folder / "server.json").read_text())
     duplicates = sum(totals.get("received_duplicate_chunks", 0) for totals in server["transport_stats"].values())
-    result = {
-        "wasted": server["copies"] + duplicates,
-        "goodput": {"octets_s": deliveries.goodput(arrived, point.setup.invite_size, start, window),
-                    "cross_octets_s": deliveries.cross_goodput(sum(crossing, []), start, window)},
-    }
+    result = {"wasted": server["copies"] + duplicates}
+    if not point.large_size:  # else calls have different sizes
+        result["goodput"] = {"octets_s": deliveries.goodput(arrived, point.setup.invite_size, start, window),
+                             "cross_octets_s": deliveries.cross_goodput(sum(crossing, []), start, window)}
     if captured(point):
         result["parts"] = split_delays(folder, point, samples, arrived, start)
     return deliveries.join(samples, arrived, start), result

@@ -21,13 +21,14 @@ SCALES = ("quick", "full")
 
 
 # Keys of the workload sip.
-SIP_KEYS = ("measure", "capture", "invite_size", "response", "response_size", "drain_s", "large_over_udp", "skip_s")
+SIP_KEYS = ("measure", "capture", "invite_size", "response", "response_size", "drain_s", "large_over_udp", "skip_s",
+            "large_every")
 FLAGS = ("capture", "large_over_udp")
 
 
 SETUP_WORDS = {"network": tuple(NETWORKS), "seeds": ("shared", "own"), "measure": ("response", "one-way"),
                "response": ("180", "100", "none")}
-WHOLE = ("lose_at", "invite_size", "response_size")
+WHOLE = ("lose_at", "invite_size", "response_size", "large_every", "burst")
 SETUP_KEYS = tuple(Setup.__dataclass_fields__)
 
 
@@ -177,6 +178,10 @@ class _Reader:
 
                 self.check_workload(WORKLOADS[scenario.workload], dimensions, wrong)
                 self.check_network(scenario, dimensions, wrong)
+                if scenario.setup.capture and any(dimensions["large_size"]):
+                    wrong("large_size", "'capture' needs messages of one size: leave 'large_size' out")
+                if scenario.setup.burst >= fewest:
+                    self.fail(f"'burst' must be below the count, {fewest}", "", "burst")
                 last = scenario.setup.lose_at + max(dimensions["lose_run"])
                 if last > fewest and max(dimensions["lose_run"]):
                     wrong("lose_run", f"'lose_run' goes beyond the count: 'lose_at' is {scenario.setup.lose_at},"
@@ -195,8 +200,9 @@ class _Reader:
         for profile in dimensions["profile"]:
             if PROFILES[profile].one_size and not (row.sip or row.octets):
                 wrong("profile", f"profile '{profile}' needs messages of one size; those of {row.name} vary")
-        if dimensions["t1_ms"] != [DEFAULTS["t1_ms"]] and not row.sip:
-            wrong("t1_ms", "'t1_ms' is of the workload " + words([w.name for w in WORKLOADS.values() if w.sip]))
+        for key in ("t1_ms", "large_size"):
+            if dimensions[key] != [DEFAULTS[key]] and not row.sip:
+                wrong(key, f"'{key}' is of the workload " + words([w.name for w in WORKLOADS.values() if w.sip]))
 
     @staticmethod
     def check_network(scenario, dimensions, wrong):

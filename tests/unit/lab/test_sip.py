@@ -5,7 +5,7 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from simco_lab import deliveries, job, results, scenario, tls
+from simco_lab import deliveries, errors, job, results, scenario, tls
 
 TEXT = """\
 title = "Trial"
@@ -70,6 +70,35 @@ class Programs(unittest.TestCase):
         self.assertIn("-s 1600 -B 8192 -i left -w $out/agent.pcap 'ip and dst host 10.72.2.1'", first)
         self.assertIn("-i right -w $out/box.pcap", second)
         self.assertIn("timers agent cat /proc/timer_list\n", self.files["sctp-1"]["collect"])
+
+
+class Schedules(unittest.TestCase):
+    def read(self, **changed):
+        text = TEXT.replace("capture = true\n", "")
+        for old, new in changed.values():
+            text = text.replace(old, new)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "trial.toml"
+            path.write_text(text)
+            return next(scenario.read(path).points("quick"))
+
+    def test_a_burst_at_the_end(self):
+        files = job.Job(self.read(burst=("skip_s", "burst = 300\nskip_s"))).files
+        times = [float(line) for line in files["due"].splitlines()]
+        self.assertEqual((len(times), times), (1000, sorted(times)))
+        self.assertEqual(times[-300:], [times[-1]] * 300)
+        self.assertAlmostEqual(times[-301], times[-1] - 1, places=6)
+        self.assertAlmostEqual(times[699], 7.0, delta=1.5)
+        self.assertIn("--arrivals-file $job/due --warmup", files["settings"])
+
+    def test_large_messages(self):
+        point = self.read(size=("[quick]", "large_size = [16000]\n[quick]"))
+        self.assertIn("--large-size 16000 --large-every 50", job.Job(point).files["settings"])
+        for text, words in ((("[quick]", "large_size = [16000]\n[quick]"), "'capture' needs messages of one size"),):
+            with self.assertRaisesRegex(errors.ScenarioError, words):
+                self.read(size=text, capture=("skip_s", "capture = true\nskip_s"))
+        with self.assertRaisesRegex(errors.ScenarioError, "trial.toml:6: 'burst' must be below the count, 1000"):
+            self.read(burst=("skip_s", "burst = 1000\nskip_s"))
 
 
 SAMPLES = """index,tid,stream,scheduled_ns,sent_ns,received_ns,outcome
