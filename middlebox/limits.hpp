@@ -42,10 +42,6 @@ inline constexpr std::chrono::seconds kAuthenticationPenalty{1};
 /// Names at sources whose wrong tokens are remembered, and whose right ones are.
 inline constexpr std::size_t kAuthPausesMax = 65'536;
 inline constexpr std::size_t kAuthTrustedMax = 65'536;
-/// Lines of the log that wait for standard error, octets; further ones are lost, and counted.
-inline constexpr std::size_t kLogQueueOctets = 256 * 1024;
-/// Longest time that the end of the program waits for them.
-inline constexpr std::chrono::seconds kLogPatience{1};
 /// What a connection may do in a turn of the loop before others have theirs, and how many messages
 /// pass between two looks at the clock.
 inline constexpr std::chrono::milliseconds kTurnMax{1};

@@ -21,7 +21,6 @@
 #include "middlebox/config/findings.hpp"
 #include "middlebox/config/options.hpp"
 #include "middlebox/limits.hpp"
-#include "middlebox/observe/log.hpp"
 #include "middlebox/observe/metrics.hpp"
 #include "middlebox/process/privileges.hpp"
 #include "middlebox/process/service_manager.hpp"
@@ -29,6 +28,7 @@
 #include "middlebox/serve/server.hpp"
 #include "middlebox/store/make_store.hpp"
 #include "simco/cli/command_line.hpp"
+#include "simco/log/log.hpp"
 
 namespace {
 
@@ -177,14 +177,14 @@ int main(int argc, char** argv) {
   if (!settings) return simco::cli::leave(settings.error());
   if (settings->check_only) return report_findings(*settings);
   std::signal(SIGPIPE, SIG_IGN);
-  simco::middlebox::set_up_log(settings->log_level);
+  simco::set_up_log(settings->log_level, [] { simco::middlebox::drop_privileges(false); });
   raise_descriptor_limit(settings->server);
   try {
     const int code = run(*settings, argc, argv);
-    simco::middlebox::shut_down_log({});
+    simco::shut_down_log({});
     return code;
   } catch (const std::exception& failure) {
-    simco::middlebox::shut_down_log(kProgram + std::string(": ") + failure.what());
+    simco::shut_down_log(kProgram + std::string(": ") + failure.what());
     return 1;
   }
 }

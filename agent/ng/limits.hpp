@@ -9,8 +9,10 @@ namespace simco::ng {
 
 /// Port of the ng protocol in the configurations of proxies.
 inline constexpr std::uint16_t kNgPortDefault = 2223;
-/// Octets of a datagram: UDP carries no more.
+/// Octets of a datagram that is received: UDP carries no more.
 inline constexpr std::size_t kDatagramMax = 65'535;
+/// Octets of a reply: what IPv4 leaves of that.
+inline constexpr std::size_t kReplyMax = 65'507;
 /// Octets of a cookie. Proxies use about 20.
 inline constexpr std::size_t kCookieMax = 255;
 /// Lists and dictionaries inside each other.

@@ -1,6 +1,5 @@
 // simco-ng: parses the options, and runs the event loop until a signal ends it. SIGHUP reloads the
 // configuration.
-#include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
 #include <boost/asio/io_context.hpp>
@@ -15,6 +14,7 @@
 #include "agent/ng/options.hpp"
 #include "agent/ng/server.hpp"
 #include "simco/cli/command_line.hpp"
+#include "simco/log/log.hpp"
 
 namespace {
 
@@ -83,14 +83,13 @@ int main(int argc, char** argv) {
     return 0;
   }
   std::signal(SIGPIPE, SIG_IGN);
-  spdlog::set_default_logger(spdlog::stderr_logger_st("simco-ng"));
-  spdlog::set_pattern("%Y-%m-%d %H:%M:%S.%e %l %v");
-  spdlog::set_level(spdlog::level::from_str(settings->log_level));
+  simco::set_up_log(settings->log_level, {});
   try {
     run(*settings, argc, argv);
+    simco::shut_down_log({});
     return 0;
   } catch (const std::exception& failure) {
-    simco::cli::complain("simco-ng", failure.what());
+    simco::shut_down_log(std::string("simco-ng: ") + failure.what());
     return 1;
   }
 }

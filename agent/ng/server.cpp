@@ -45,6 +45,14 @@ Granted granted_of(const agent::EnabledRule& rule) {
 }
 Granted granted_of(Lifetime lifetime) { return {{}, lifetime, {}}; }
 
+/// What the cookies of this process begin with: the media proxy has replies to an earlier one's.
+std::string fresh_cookies() {
+  std::random_device random;
+  std::string result = "ng_";
+  for (int i = 0; i < 2; ++i) result += std::to_string(random()) + '_';
+  return result;
+}
+
 asio::ip::udp::endpoint endpoint_of(const net::HostPort& listen) {
   return {asio::ip::make_address(listen.host), listen.port};
 }
@@ -79,6 +87,7 @@ Server::Server(asio::io_context& io, const Settings& settings, Metrics* metrics)
     upstream_->connect(target);
     upstream_->non_blocking(true);
     upstream_buffer_.resize(kDatagramMax);
+    cookies_ = fresh_cookies();
   }
   if (settings.state.empty()) return;
   state_.emplace(settings.state);
@@ -168,6 +177,10 @@ void Server::reply(std::uint64_t request, const json& dictionary) {
   const auto& pending = node.mapped();
   const auto now = moment().instant;
   auto datagram = write_datagram(pending.cookie, pending.form, dictionary);
+  if (datagram.size() > kReplyMax) {
+    datagram = write_datagram(pending.cookie, pending.form,
+                              error_reply("The reply is longer than a datagram"));
+  }
   send_to(pending.from, datagram);
   if (metrics_ != nullptr) {
     const bool ok = dictionary.value("result", json()) != "error";
@@ -178,13 +191,14 @@ void Server::reply(std::uint64_t request, const json& dictionary) {
 
 // --- The media proxy -----------------------------------------------------------------------------
 
-/// The cookie is our number of the request. A request that is lost on the way has no reply, as if
-/// the proxy had lost it.
+/// The cookie is one of ours and our number of the request. A request that is lost on the way has
+/// no reply, as if the proxy had lost it.
 void Server::pass_on(std::uint64_t request) {
   const auto found = pending_.find(request);
   if (!upstream_ || found == pending_.end()) return;
   error_code ignored;
-  upstream_->send(asio::buffer(std::to_string(request) + found->second.text), 0, ignored);
+  upstream_->send(asio::buffer(cookies_ + std::to_string(request) + found->second.text), 0,
+                  ignored);
 }
 
 void Server::receive_upstream() {
@@ -198,17 +212,17 @@ void Server::receive_upstream() {
 
 void Server::on_upstream(std::string_view octets) {
   const auto datagram = read_datagram(octets);
-  if (!datagram || !datagram->dictionary) return;
+  if (!datagram || !datagram->dictionary || !datagram->cookie.starts_with(cookies_)) return;
+  const auto cookie = datagram->cookie.substr(cookies_.size());
   std::uint64_t request = 0;
-  const auto* end = datagram->cookie.data() + datagram->cookie.size();
-  const auto [stopped, error] = std::from_chars(datagram->cookie.data(), end, request);
+  const auto* end = cookie.data() + cookie.size();
+  const auto [stopped, error] = std::from_chars(cookie.data(), end, request);
   if (error != std::errc() || stopped != end || !pending_.contains(request)) return;
   controller_.on_upstream_reply(request, *datagram->dictionary, moment().instant);
   settle();
 }
 
 void Server::send_to(const Udp::endpoint& to, std::string_view octets) {
-  if (octets.size() > kDatagramMax) return;
   // What the kernel does not take is lost, as on the way; the sender repeats its request.
   error_code ignored;
   socket_.send_to(asio::buffer(octets), to, 0, ignored);
@@ -226,7 +240,7 @@ void Server::store(Write write) {
   try {
     write(*state_);
     if (std::exchange(state_fails_, false)) spdlog::info("calls can be stored again");
-  } catch (const StateError& error) {
+  } catch (const sqlite::Error& error) {
     // Calls go on; what is not stored is lost with the next restart.
     if (!std::exchange(state_fails_, true)) spdlog::error("cannot store calls: {}", error.what());
   }

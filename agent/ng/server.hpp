@@ -24,8 +24,8 @@ namespace simco::ng {
 /// Lives on one loop. Must be destroyed after the loop has stopped.
 class Server final : private CallController::Host {
  public:
-  /// Binds the socket, and reads the calls of `--state`. `metrics` may be null. Throws StateError
-  /// or boost::system::system_error on failure.
+  /// Binds the socket, and reads the calls of `--state`. `metrics` may be null. Throws
+  /// sqlite::Error or boost::system::system_error on failure.
   Server(boost::asio::io_context& io, const Settings& settings, Metrics* metrics);
 
   /// Connects, and connects again whenever the session is lost; and serves requests.
@@ -94,6 +94,7 @@ class Server final : private CallController::Host {
   std::vector<char> buffer_;
   Udp::endpoint sender_;
   std::optional<Udp::socket> upstream_;  ///< connected to the media proxy
+  std::string cookies_;                  ///< what ours begin with
   std::vector<char> upstream_buffer_;
   std::unordered_map<std::uint64_t, Pending> pending_;
   std::uint64_t last_request_ = 0;

@@ -1,13 +1,11 @@
-// Rules in an SQLite file, with its write-ahead log.
+// Rules in an SQLite file.
 #pragma once
 
-#include <memory>
+#include <optional>
 #include <string>
 
 #include "middlebox/store/store.hpp"
-
-struct sqlite3;
-struct sqlite3_stmt;
+#include "simco/sqlite/database.hpp"
 
 namespace simco::store {
 
@@ -16,7 +14,6 @@ class SqliteStore final : public Store {
  public:
   /// Nothing is touched before open().
   SqliteStore(std::string path, Sync sync) : path_(std::move(path)), sync_(sync) {}
-  ~SqliteStore() override;
 
   std::string place() const override { return path_; }
   /// Creates the file if necessary, readable only by its owner.
@@ -24,31 +21,16 @@ class SqliteStore final : public Store {
   void write(const Batch& batch) override;
 
  private:
-  struct Close {
-    void operator()(sqlite3* database) const;
-    void operator()(sqlite3_stmt* statement) const;
-  };
-  using Statement = std::unique_ptr<sqlite3_stmt, Close>;
-
-  Statement prepare(const char* sql);
-  void run(const char* sql);
-  std::int64_t number(const char* sql);
-  void step(sqlite3_stmt* statement);
-  /// Creates the file if necessary, and makes it readable only by its owner.
-  void make_private();
-  void prepare_schema();
-  /// Takes the lock and creates the log next to the file.
-  void claim();
+  Contents read();
   /// Writes the entries, inside a transaction.
   void put_down(const Batch& batch);
-  [[noreturn]] void fail(const std::string& what);
 
   std::string path_;
   Sync sync_;
-  std::unique_ptr<sqlite3, Close> database_;
-  Statement put_;
-  Statement erase_;
-  Statement count_;
+  std::optional<sqlite::Database> database_;
+  sqlite::Statement put_;
+  sqlite::Statement erase_;
+  sqlite::Statement count_;
 };
 
 }  // namespace simco::store

@@ -1,4 +1,4 @@
-#include "middlebox/observe/log.hpp"
+#include "simco/log/log.hpp"
 
 #include <fmt/format.h>
 #include <spdlog/pattern_formatter.h>
@@ -10,9 +10,9 @@
 #include <cstdlib>
 #include <memory>
 
-#include "middlebox/observe/line_writer.hpp"
+#include "simco/log/line_writer.hpp"
 
-namespace simco::middlebox {
+namespace simco {
 namespace {
 
 /// $JOURNAL_STREAM names the device and inode of the journal's socket (systemd.exec(5)): a standard
@@ -40,6 +40,7 @@ class Priority final : public spdlog::custom_flag_formatter {
 /// Used by the loop's thread alone, like everything that logs.
 class Sink final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
  public:
+  explicit Sink(const std::function<void()>& begin) : writer_(STDERR_FILENO, begin) {}
   void put_plain(const std::string& line) { writer_.put(line); }
 
  private:
@@ -59,14 +60,15 @@ class Sink final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> 
     return writer_.put(fmt::to_string(line));
   }
 
-  LineWriter writer_{STDERR_FILENO};
+  LineWriter writer_;
   std::uint64_t lost_ = 0;
 };
 
 }  // namespace
 
-void set_up_log(const std::string& level) {
-  spdlog::set_default_logger(std::make_shared<spdlog::logger>("simco", std::make_shared<Sink>()));
+void set_up_log(const std::string& level, const std::function<void()>& begin) {
+  spdlog::set_default_logger(
+      std::make_shared<spdlog::logger>("simco", std::make_shared<Sink>(begin)));
   auto formatter = std::make_unique<spdlog::pattern_formatter>();
   formatter->add_flag<Priority>('*').set_pattern(logs_to_journal() ? "%*%v"
                                                                    : "%Y-%m-%d %H:%M:%S.%e %l %v");
@@ -81,4 +83,4 @@ void shut_down_log(const std::string& line) {
   spdlog::shutdown();
 }
 
-}  // namespace simco::middlebox
+}  // namespace simco

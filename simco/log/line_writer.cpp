@@ -1,4 +1,4 @@
-#include "middlebox/observe/line_writer.hpp"
+#include "simco/log/line_writer.hpp"
 
 #include <poll.h>
 #include <pthread.h>
@@ -12,10 +12,9 @@
 #include <thread>
 #include <utility>
 
-#include "middlebox/limits.hpp"
-#include "middlebox/process/privileges.hpp"
+#include "simco/log/limits.hpp"
 
-namespace simco::middlebox {
+namespace simco {
 namespace {
 
 void write_all(int descriptor, std::string_view octets) {
@@ -43,13 +42,17 @@ struct LineWriter::Shared {
   bool ending = false;
 };
 
-LineWriter::LineWriter(int descriptor) : shared_(std::make_shared<Shared>()) {
+LineWriter::LineWriter(int descriptor, const std::function<void()>& begin)
+    : shared_(std::make_shared<Shared>()) {
   // Signals are the loop's.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread([shared = shared_, descriptor] { run(shared, descriptor); }).detach();
+  std::thread([shared = shared_, descriptor, begin] {
+    if (begin) begin();
+    run(*shared, descriptor);
+  }).detach();
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
@@ -71,22 +74,21 @@ bool LineWriter::put(std::string line) {
   return true;
 }
 
-void LineWriter::run(const std::shared_ptr<Shared>& shared, int descriptor) {
-  drop_privileges(false);
+void LineWriter::run(Shared& shared, int descriptor) {
   std::string taken;
-  std::unique_lock lock(shared->mutex);
+  std::unique_lock lock(shared.mutex);
   for (;;) {
-    shared->changed.wait(lock, [&] { return shared->ending || !shared->queued.empty(); });
-    if (shared->queued.empty()) return;
+    shared.changed.wait(lock, [&] { return shared.ending || !shared.queued.empty(); });
+    if (shared.queued.empty()) return;
     taken.clear();
-    std::swap(taken, shared->queued);
-    shared->writing = true;
+    std::swap(taken, shared.queued);
+    shared.writing = true;
     lock.unlock();
     write_all(descriptor, taken);
     lock.lock();
-    shared->writing = false;
-    shared->changed.notify_all();
+    shared.writing = false;
+    shared.changed.notify_all();
   }
 }
 
-}  // namespace simco::middlebox
+}  // namespace simco

@@ -2,17 +2,18 @@
 // thread writes, and lines that do not fit into the queue are rejected.
 #pragma once
 
-#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
-namespace simco::middlebox {
+namespace simco {
 
 /// A bounded queue and its writer thread. Use from one thread at a time.
 class LineWriter {
  public:
-  /// Does not own `descriptor`.
-  explicit LineWriter(int descriptor);
+  /// Does not own `descriptor`. `begin` is called by the writer thread before anything else; it may
+  /// be empty.
+  LineWriter(int descriptor, const std::function<void()>& begin);
   LineWriter(const LineWriter&) = delete;
   LineWriter& operator=(const LineWriter&) = delete;
   /// Waits for queued lines to be written, for kLogPatience at most.
@@ -24,9 +25,9 @@ class LineWriter {
 
  private:
   struct Shared;
-  static void run(const std::shared_ptr<Shared>& shared, int descriptor);
+  static void run(Shared& shared, int descriptor);
 
   std::shared_ptr<Shared> shared_;  ///< with a thread that may never return from its write
 };
 
-}  // namespace simco::middlebox
+}  // namespace simco
