@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "agent/ng/limits.hpp"
+
 namespace simco::ng {
 namespace {
 
@@ -47,7 +49,15 @@ void Call::add(Offer offer) {
     return earlier.from_tag == offer.from_tag && earlier.to_tag == offer.to_tag &&
            (done || earlier.via_branch == offer.via_branch);
   });
+  if (offers.size() >= kOffersMax) {
+    const auto oldest = std::ranges::find_if(offers, &Offer::answered);
+    if (oldest != offers.end()) offers.erase(oldest);
+  }
   offers.push_back(std::move(offer));
+}
+
+bool Call::has_room_for_an_offer() const {
+  return offers.size() < kOffersMax || std::ranges::any_of(offers, &Offer::answered);
 }
 
 Offer* Call::offer_for(const std::string& from_tag, const std::string& to_tag,
@@ -85,10 +95,15 @@ Call::Ended Call::end(const std::string& from_tag, const std::string& to_tag,
   const auto of_branch = [&](const auto& item) {
     return via_branch.empty() || item.via_branch == via_branch;
   };
-  const auto withdrawn = std::erase_if(offers, [&](const Offer& offer) {
-    return offer.re_offer && !offer.answered && of_branch(offer);
-  });
-  if (withdrawn != 0) return Ended::kReOffer;
+  // Both parties may have made one at the same time: each is refused by itself.
+  const auto withdraw = [&](auto whose) {
+    return std::erase_if(offers, [&](const Offer& offer) {
+      return offer.re_offer && !offer.answered && of_branch(offer) && whose(offer);
+    });
+  };
+  const auto own = [&](const Offer& offer) { return offer.from_tag == from_tag; };
+  if (withdraw(own) != 0 || withdraw([](const Offer&) { return true; }) != 0)
+    return Ended::kReOffer;
   const auto ended = std::erase_if(offers, of_branch) + std::erase_if(legs, of_branch);
   if (ended == 0) return Ended::kNothing;
   return over() ? Ended::kCall : Ended::kBranch;
@@ -111,16 +126,14 @@ std::optional<TransportAddress> Call::outside_of(const TransportAddress& interna
   return std::nullopt;
 }
 
-std::vector<PolicyRuleId> Call::release(const MediaRules& media_rules) {
+std::vector<PolicyRuleId> Call::release() {
   std::set<NeededRule> needed;
   for (const auto& leg : legs) needed.insert(leg.rules.begin(), leg.rules.end());
-  std::set<InternalPorts> awaited;
-  for (const auto& offer : offers) {
-    if (offer.answered) continue;
-    for (const auto& ports : ports_to_reserve(offer.description, offer.from_side, media_rules)) {
-      awaited.insert(ports);
-    }
-  }
+  const auto is_awaited = [&](const InternalPorts& ports) {
+    return std::ranges::any_of(offers, [&](const Offer& offer) {
+      return !offer.answered && receives_at(offer.description, ports);
+    });
+  };
   std::vector<PolicyRuleId> released;
   std::erase_if(rules, [&](const auto& entry) {
     if (needed.contains(entry.first)) return false;
@@ -128,7 +141,7 @@ std::vector<PolicyRuleId> Call::release(const MediaRules& media_rules) {
     return true;
   });
   std::erase_if(reservations, [&](const auto& entry) {
-    if (awaited.contains(entry.first)) return false;
+    if (is_awaited(entry.first)) return false;
     released.push_back(entry.second.pid);
     return true;
   });

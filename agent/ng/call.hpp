@@ -75,8 +75,10 @@ struct Call {
   std::map<NeededRule, MadeRule> rules;
   std::map<InternalPorts, MadeRule> reservations;
 
-  /// Adds an offer, instead of those that it supersedes.
+  /// Adds an offer, instead of those that it supersedes; or of the oldest one that has an answer,
+  /// if there are kOffersMax.
   void add(Offer offer);
+  bool has_room_for_an_offer() const;
   /// Returns the latest offer that an answer with these tags belongs to, or null.
   Offer* offer_for(const std::string& from_tag, const std::string& to_tag,
                    const std::string& via_branch);
@@ -88,7 +90,8 @@ struct Call {
 
   /// What a delete ends.
   enum class Ended : std::uint8_t { kNothing, kReOffer, kBranch, kCall };
-  /// Removes the parties' side of what a delete ends; rules stay until release() names them.
+  /// Removes the parties' side of what a delete ends; rules stay until release() names them. Of
+  /// re-offers without an answer, those of `from_tag` come first.
   Ended end(const std::string& from_tag, const std::string& to_tag, const std::string& via_branch);
 
   /// Returns the internal ports that have outside ones.
@@ -96,7 +99,7 @@ struct Call {
   /// Returns what stands for `internal` outside, on a NAT.
   std::optional<TransportAddress> outside_of(const TransportAddress& internal) const;
   /// Takes the rules and reservations that nothing needs any longer out of the call.
-  std::vector<PolicyRuleId> release(const MediaRules& rules);
+  std::vector<PolicyRuleId> release();
   bool over() const { return legs.empty() && offers.empty(); }
 };
 

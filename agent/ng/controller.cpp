@@ -122,6 +122,12 @@ void CallController::end(Entry& entry, Waiting& asked) {
     case Call::Ended::kCall: log(entry, LogLevel::kInfo, "ended"); break;
   }
   entry.changed = true;
+  if (entry.call.over()) {
+    // Before the reply: a call that is over must not be there after a restart.
+    host_.on_ended(entry.call.id);
+    entry.changed = false;
+  }
+  tell_changed(entry);
   options_.upstream ? leave_to_proxy(asked) : reply(asked, summary);
 }
 

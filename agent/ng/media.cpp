@@ -111,7 +111,8 @@ class Collector {
       : rules_(rules), bound_(bound) {}
 
   /// `source`: of the external party, see Description.
-  void add(const Medium& internal, const Medium& external, const std::optional<IpAddress>& source) {
+  void add(const Medium& inner, const Medium& external, const std::optional<IpAddress>& source) {
+    const auto internal = rules_.inside_of(inner);
     const bool elsewhere = source && *source != external.media->address;
     const bool ice = internal.ice && external.ice;
     if (elsewhere || ice) {
@@ -145,24 +146,38 @@ class Collector {
   void add_exact(const Medium& internal, const Medium& external) {
     const bool mux = internal.rtcp_mux && external.rtcp_mux;
     const bool rtcp = internal.rtp && !mux && internal.rtcp && external.rtcp;
-    const bool pair =
-        rtcp && next_to(*internal.media, internal.rtcp) && next_to(*external.media, external.rtcp);
+    const auto* binding = binding_of(*internal.media);
+    const bool pair = rtcp && next_to(*internal.media, internal.rtcp) &&
+                      next_to(*external.media, external.rtcp) &&
+                      (binding == nullptr || binding->cover(*internal.rtcp));
     add_one(*internal.media, *external.media, pair ? 2 : 1);
     if (rtcp && !pair) add_one(*internal.rtcp, *external.rtcp, 1);
   }
 
+  const InternalPorts* binding_of(const TransportAddress& internal) const {
+    const auto found = std::ranges::find_if(
+        bound_, [&](const InternalPorts& ports) { return ports.cover(internal); });
+    return found == bound_.end() ? nullptr : &*found;
+  }
+
   /// Allows `count` ports between both. If the internal ones are bound as part of a longer range,
-  /// the external ones are a range of that length around theirs, so that the binding is shared.
+  /// the external ones are a range of that length around theirs, so that the binding is shared; or
+  /// any port, if there is no such range.
   void add_one(const TransportAddress& internal, const TransportAddress& external,
                std::uint16_t count) {
     NeededRule rule{{internal.address, internal.port, count}, external.address, external.port, {}};
     rule.direction = Direction::kBidirectional;
-    const auto covers = [&](const InternalPorts& ports) { return ports.cover(internal); };
-    const auto found = std::ranges::find_if(bound_, covers);
-    const auto offset = found == bound_.end() ? 0 : internal.port - found->port;
-    if (found != bound_.end() && external.port > offset) {
-      rule.internal = *found;
-      rule.external_port = static_cast<std::uint16_t>(external.port - offset);
+    if (const auto* binding = binding_of(internal)) {
+      const int first = external.port - (internal.port - binding->port);
+      rule.internal = *binding;
+      if (first < 1 || first + binding->count - 1 > 0xFFFF) {
+        rule.external_port = 0;
+        rule.direction = Direction::kInbound;
+        needed_.insert(rule);
+        rule.direction = Direction::kOutbound;
+      } else {
+        rule.external_port = static_cast<std::uint16_t>(first);
+      }
     }
     needed_.insert(rule);
   }
@@ -215,6 +230,14 @@ bool MediaRules::is_internal(const IpAddress& address) const {
   return std::ranges::any_of(internal, [&](const auto& prefix) { return contains(prefix, host); });
 }
 
+Medium MediaRules::inside_of(const Medium& medium) const {
+  auto result = medium;
+  std::erase_if(result.candidates, [&](const TransportAddress& candidate) {
+    return candidate.address != medium.media->address && !is_internal(candidate.address);
+  });
+  return result;
+}
+
 Side MediaRules::side_of(const Description& description, const Medium& medium,
                          std::optional<Side> said) const {
   if (said) return *said;
@@ -227,7 +250,7 @@ std::optional<std::string> MediaRules::fault(const Description& description,
                                              const std::optional<IpAddress>& received_from) const {
   for (const auto& medium : description.media) {
     if (!medium.usable() || side_of(description, medium, said) == Side::kExternal) continue;
-    for (const auto& ports : internal_ports(medium, false, {})) {
+    for (const auto& ports : internal_ports(inside_of(medium), false, {})) {
       if (ports.port < kInternalPortMin) {
         return fmt::format("Not opened: {}, a port below {}", to_text(tuple_of(ports)),
                            kInternalPortMin);
@@ -261,15 +284,25 @@ std::string to_string(const NeededRule& rule) {
 }
 
 std::vector<InternalPorts> ports_to_reserve(const Description& offer, std::optional<Side> said,
-                                            const MediaRules& rules) {
-  std::vector<InternalPorts> result;
+                                            const MediaRules& rules,
+                                            std::span<const InternalPorts> bound) {
+  std::vector<InternalPorts> known(bound.begin(), bound.end());
   for (const auto& medium : offer.media) {
     if (!medium.usable() || rules.side_of(offer, medium, said) == Side::kExternal) continue;
-    for (const auto& ports : internal_ports(medium, true, result)) {
-      if (std::ranges::find(result, ports) == result.end()) result.push_back(ports);
+    for (const auto& ports : internal_ports(rules.inside_of(medium), true, known)) {
+      if (std::ranges::find(known, ports) == known.end()) known.push_back(ports);
     }
   }
-  return result;
+  known.erase(known.begin(), known.begin() + static_cast<std::ptrdiff_t>(bound.size()));
+  return known;
+}
+
+bool receives_at(const Description& offer, const InternalPorts& ports) {
+  return std::ranges::any_of(offer.media, [&](const Medium& medium) {
+    const auto there = [&](const TransportAddress& at) { return ports.cover(at); };
+    return medium.usable() && (there(*medium.media) || (medium.rtcp && there(*medium.rtcp)) ||
+                               std::ranges::any_of(medium.candidates, there));
+  });
 }
 
 std::vector<NeededRule> needed_rules(const Pairing& pairing, const MediaRules& rules,

@@ -91,6 +91,9 @@ struct MediaRules {
   bool strict_source = false;  ///< media must be where SIP comes from
 
   bool is_internal(const IpAddress& address) const;
+  /// Returns a usable medium of an internal party without candidates that are elsewhere: at a
+  /// relay, or as a STUN server sees them.
+  Medium inside_of(const Medium& medium) const;
   /// Returns the side of a usable medium: as `said` of its party, or where its address is.
   Side side_of(const Description& description, const Medium& medium,
                std::optional<Side> said) const;
@@ -99,10 +102,14 @@ struct MediaRules {
                                    const std::optional<IpAddress>& received_from) const;
 };
 
-/// Returns the ports that the internal media of an offer need on a NAT before its answer is known.
-/// RTP and RTCP that follow each other are one entry of two ports.
+/// Returns the ports that the internal media of an offer need on a NAT before its answer is known,
+/// and that are not in `bound`. RTP and RTCP that follow each other are one entry of two ports.
 std::vector<InternalPorts> ports_to_reserve(const Description& offer, std::optional<Side> said,
-                                            const MediaRules& rules);
+                                            const MediaRules& rules,
+                                            std::span<const InternalPorts> bound);
+
+/// Returns true if one who makes this offer may receive at one of `ports`.
+bool receives_at(const Description& offer, const InternalPorts& ports);
 
 /// An offer and its answer, and the sides that the parties are said to be on, if any.
 struct Pairing {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 
 #include "agent/ng/controller.hpp"
 #include "agent/ng/translate.hpp"
@@ -33,6 +34,18 @@ std::optional<Side> side_of(const Call& call, const std::string& tag) {
 const Description* said_before(const Call& call, const std::string& tag) {
   const auto party = call.parties.find(tag);
   return party == call.parties.end() ? nullptr : &party->second.description;
+}
+
+/// Removes the rules for ports of an offer that have no outside ones (any longer): they would get
+/// others than the offer has told. Returns how many these are.
+std::size_t drop_unbound(std::vector<NeededRule>& rules, const Offer& offer,
+                         const MediaRules& media, std::span<const InternalPorts> bound) {
+  const auto lost = ports_to_reserve(offer.description, offer.from_side, media, bound);
+  return std::erase_if(rules, [&](const NeededRule& rule) {
+    return std::ranges::any_of(lost, [&](const InternalPorts& ports) {
+      return ports.cover({rule.internal.address, rule.internal.port});
+    });
+  });
 }
 
 bool is_ok(const json& reply) {
@@ -90,17 +103,14 @@ void CallController::start_offer(Entry& entry, Waiting asked) {
   if (const auto wrong = options_.media.fault(offer.description, said, request.received_from)) {
     return reply(asked, error_reply(*wrong));
   }
-  if (call.offers.size() >= kOffersMax ||
+  if (!call.has_room_for_an_offer() ||
       (call.parties.size() >= kPartiesMax && !call.knows(request.from_tag))) {
     return reply(asked, error_reply("Too many offers for one call"));
   }
   std::vector<InternalPorts> missing;
-  if (session_->nat) missing = ports_to_reserve(offer.description, said, options_.media);
-  const auto bound = call.bound();
-  std::erase_if(missing, [&](const InternalPorts& ports) {
-    return std::ranges::any_of(
-        bound, [&](const InternalPorts& have) { return have.cover({ports.address, ports.port}); });
-  });
+  if (session_->nat) {
+    missing = ports_to_reserve(offer.description, said, options_.media, call.bound());
+  }
   if (missing.size() + call.rules.size() + call.reservations.size() > kRulesOfCallMax) {
     return reply(asked, error_reply("Too many media or candidates"));
   }
@@ -143,12 +153,16 @@ void CallController::start_answer(Entry& entry, Waiting asked) {
     return reply(asked, error_reply(*wrong));
   }
   std::vector<NeededRule> rules;
-  if (!options_.upstream) {
-    rules = needed_rules(pairing, options_.media,
-                         session_->nat ? call.bound() : std::vector<InternalPorts>{});
+  const auto bound = session_->nat ? call.bound() : std::vector<InternalPorts>{};
+  if (!options_.upstream) rules = needed_rules(pairing, options_.media, bound);
+  if (session_->nat && drop_unbound(rules, *offer, options_.media, bound) != 0) {
+    log(entry, LogLevel::kWarning, "ports of the offer are lost, and stay closed");
+    if (rules.empty()) return reply(asked, error_reply("The ports of the offer are lost"));
   }
+  const auto there = static_cast<std::size_t>(std::ranges::count_if(
+      rules, [&](const NeededRule& rule) { return call.rules.contains(rule); }));
   const bool new_leg = call.leg_between(request.from_tag, request.to_tag) == nullptr;
-  if (rules.size() + call.rules.size() > kRulesOfCallMax ||
+  if (rules.size() - there + call.rules.size() > kRulesOfCallMax ||
       (new_leg && call.legs.size() >= kLegsMax)) {
     return reply(asked, error_reply("Too many media, candidates or branches"));
   }

@@ -86,7 +86,7 @@ void CallController::extend(Entry& entry, Instant now) {
 
 /// Ends the rules and reservations that the call no longer needs.
 void CallController::sweep(Entry& entry) {
-  for (const auto pid : entry.call.release(options_.media)) {
+  for (const auto pid : entry.call.release()) {
     log(entry, LogLevel::kInfo, fmt::format("rule {} ended", pid.value));
     entry.changed = true;
     end_rule(entry.call.id, pid);

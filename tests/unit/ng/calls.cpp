@@ -51,6 +51,8 @@ std::string sdp(const std::string& address, const std::vector<std::string>& medi
   return text;
 }
 
+std::string text(const json& reply, const char* key) { return reply.value(key, std::string()); }
+
 ng::CallController::Options Calls::options() {
   ng::CallController::Options result;
   result.media.internal = {*parse_prefix("10.0.0.0/8"), *parse_prefix("2001:db8:1::/48")};
@@ -111,6 +113,7 @@ void Calls::send(std::uint64_t transaction, const ng::SimcoRequest& request) {
 }
 
 void Calls::reply(std::uint64_t request, const json& reply) {
+  if (on_reply) on_reply();
   EXPECT_TRUE(replies_.emplace(request, reply).second) << "a second reply to " << request;
 }
 

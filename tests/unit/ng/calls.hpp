@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <deque>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -18,6 +19,14 @@ namespace simco::test {
 
 /// An SDP with a medium for each of `media`, such as "audio 6000 RTP/AVP 0|a=rtcp-mux".
 std::string sdp(const std::string& address, const std::vector<std::string>& media);
+
+/// A party inside, one outside, and the rule between them.
+inline const std::string kInside = sdp("10.0.0.5", {"audio 6000 RTP/AVP 0"});
+inline const std::string kOutside = sdp("192.0.2.7", {"audio 7000 RTP/AVP 0"});
+inline const std::string kRule = "10.0.0.5:6000/2 192.0.2.7:7000/2";
+
+/// Returns the text `key` of a reply; empty if it has none.
+std::string text(const nlohmann::json& reply, const char* key);
 
 class Calls : private ng::CallController::Host {
  public:
@@ -59,6 +68,7 @@ class Calls : private ng::CallController::Host {
   /// Kills simco-ng, and starts it with what it has stored.
   void restart();
 
+  std::function<void()> on_reply;  ///< called before a reply is known
   bool silent = false;  ///< the middlebox does not reply; when set back, it replies to all
   std::vector<std::string> lines;        ///< of the log
   std::size_t sent = 0;                  ///< transactions
@@ -88,6 +98,14 @@ class Calls : private ng::CallController::Host {
   std::size_t events_ = 0;
   std::deque<std::pair<std::uint64_t, ng::SimcoRequest>> queue_;
   std::map<std::uint64_t, nlohmann::json> replies_;
+};
+
+/// A call that is up, caller inside.
+struct Established : Calls {
+  explicit Established(Box box = Box::kFirewall) : Calls(box) {
+    offer("a", kInside);
+    answer("a", "b", kOutside);
+  }
 };
 
 }  // namespace simco::test

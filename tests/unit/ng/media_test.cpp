@@ -182,10 +182,23 @@ TEST(NgMedia, CandidatesAreOpened) {
       "10.0.0.8:6500 <- 192.0.2.7; 10.0.0.8:6500 -> 192.0.2.7");
 }
 
+// What a STUN server or a relay has for the internal party is no port of its own.
+TEST(NgMedia, CandidatesElsewhereOpenNothing) {
+  const std::string host =
+      "m=audio 6000 RTP/AVP 0|a=candidate:1 1 UDP 3 10.0.0.5 6000 typ host"
+      "|a=candidate:2 1 UDP 2 203.0.113.1 6000 typ srflx raddr 10.0.0.5 rport 6000"
+      "|a=candidate:3 1 UDP 1 198.51.100.4 53 typ relay raddr 10.0.0.5 rport 6000";
+  const Party inside{"10.0.0.5", host};
+  EXPECT_EQ(rules_between(inside, {"192.0.2.7", "m=audio 7000 RTP/AVP 0|a=ice-ufrag:x"}),
+            "10.0.0.5:6000/2 <- 192.0.2.7; 10.0.0.5:6000/2 -> 192.0.2.7");
+  EXPECT_EQ(ports_to_reserve(inside.description(), {}, kRules, {}).size(), 1U);
+  EXPECT_FALSE(kRules.fault(inside.description(), {}, {}));
+}
+
 // On a NAT the ports that an offer has reserved are used as they are.
 TEST(NgMedia, BoundPortsAreUsedAsTheyAre) {
   const Party inside{"10.0.0.5", kAudio + "|a=rtcp-mux"};
-  const auto reserved = ports_to_reserve(inside.description(), {}, kRules);
+  const auto reserved = ports_to_reserve(inside.description(), {}, kRules, {});
   ASSERT_EQ(reserved.size(), 1U);
   EXPECT_EQ(reserved[0].count, 2);
   EXPECT_EQ(rules_between(inside, {"192.0.2.7", "m=audio 7000 RTP/AVP 0|a=rtcp-mux"}, {}, reserved),
@@ -201,7 +214,7 @@ TEST(NgMedia, BoundPortsAreUsedAsTheyAre) {
 TEST(NgMedia, PortsToReserve) {
   const auto text = [](const Party& party, std::optional<Side> said = {}) {
     std::string result;
-    for (const auto& ports : ports_to_reserve(party.description(), said, kRules)) {
+    for (const auto& ports : ports_to_reserve(party.description(), said, kRules, {})) {
       result += to_text(tuple_of(ports)) + " ";
     }
     return result;

@@ -1,0 +1,84 @@
+// Calls in front of a media proxy.
+#include <gtest/gtest.h>
+
+#include "agent/ng/limits.hpp"
+#include "tests/unit/ng/calls.hpp"
+
+namespace simco::test {
+namespace {
+
+using nlohmann::json;
+using enum Calls::Box;
+
+/// A media proxy at 10.0.0.200 that has two ports for a call.
+struct WithUpstream : Calls {
+  explicit WithUpstream(Box box = kFirewall) : Calls(box, upstream_options()) {}
+  static ng::CallController::Options upstream_options() {
+    auto result = options();
+    result.upstream = true;
+    return result;
+  }
+  static json ok(int port) {
+    return {{"result", "ok"},
+            {"sdp", sdp("10.0.0.200", {"audio " + std::to_string(port) + " RTP/AVP 0"})}};
+  }
+};
+
+TEST(NgCalls, EachPortOfAMediaProxyHasOnePeer) {
+  WithUpstream calls;
+  const auto other = sdp("198.51.100.9", {"audio 8000 RTP/AVP 0"});
+  EXPECT_TRUE(calls.offer("a", kOutside).is_null());
+  EXPECT_EQ(calls.upstream_replies(WithUpstream::ok(30000)), WithUpstream::ok(30000));
+  EXPECT_EQ(calls.rules(), "");
+  EXPECT_TRUE(calls.answer("a", "b", other).is_null());
+  EXPECT_EQ(calls.rules(), "");
+  EXPECT_EQ(calls.upstream_replies(WithUpstream::ok(30002)), WithUpstream::ok(30002));
+  EXPECT_EQ(calls.open(),
+            "10.0.0.200:30000/2 198.51.100.9:8000/2; "
+            "10.0.0.200:30002/2 192.0.2.7:7000/2");
+  EXPECT_TRUE(calls.end("a").is_null());
+  EXPECT_EQ(calls.upstream_replies({{"result", "ok"}, {"totals", 1}})["totals"], 1);
+  EXPECT_EQ(calls.rules(), "");
+}
+
+TEST(NgCalls, AnInternalPartyOfAMediaProxyNeedsNoRule) {
+  WithUpstream calls;
+  calls.offer("a", kInside);
+  calls.upstream_replies(WithUpstream::ok(30000));
+  calls.answer("a", "b", kOutside);
+  calls.upstream_replies(WithUpstream::ok(30002));
+  EXPECT_EQ(calls.open(), "10.0.0.200:30000/2 192.0.2.7:7000/2");
+}
+
+TEST(NgCalls, WhatAMediaProxyCanDoIsLeftToIt) {
+  WithUpstream calls;
+  EXPECT_TRUE(
+      calls.offer("a", kOutside, {{"ICE", "force"}, {"transport-protocol", "RTP/SAVP"}}).is_null());
+  EXPECT_EQ(calls.upstream_replies(WithUpstream::ok(30000)), WithUpstream::ok(30000));
+  for (const char* command : {"ping", "list", "query"}) {
+    EXPECT_TRUE(calls.ask({{"command", command}}).is_null());
+    EXPECT_EQ(calls.upstream_replies({{"result", command}}), json({{"result", command}}));
+    calls.ask({{"command", command}});
+    const auto id = calls.last_request();
+    calls.pass(ng::kReplyPatience);
+    EXPECT_EQ(text(calls.late_reply(id), "result"), "error");
+    calls.upstream_replies({{"result", command}});  // too late
+  }
+}
+
+TEST(NgCalls, WhatAMediaProxyRefusesOpensNothing) {
+  WithUpstream calls;
+  const json refused = {{"result", "error"}, {"error-reason", "Parallel session limit reached"}};
+  calls.offer("a", kOutside);
+  EXPECT_EQ(calls.upstream_replies(refused), refused);
+  EXPECT_EQ(calls.controller().call_count(), 0U);
+  // It may be silent, too.
+  calls.offer("a", kOutside);
+  const auto id = calls.last_request();
+  calls.pass(ng::kReplyPatience);
+  EXPECT_EQ(text(calls.late_reply(id), "result"), "error");
+  EXPECT_EQ(calls.controller().call_count(), 0U);
+}
+
+}  // namespace
+}  // namespace simco::test
