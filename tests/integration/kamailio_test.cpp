@@ -61,7 +61,9 @@ class Kamailio {
 /// A SIP user agent that follows a scenario of tests/integration/sip.
 class UserAgent {
  public:
-  UserAgent(const NetworkNamespace& host, const std::string& scenario, const Endpoint& local)
+  /// `media`: the address in its SDP; empty: the one of its SIP.
+  UserAgent(const NetworkNamespace& host, const std::string& scenario, const Endpoint& local,
+            const std::string& media = {})
       : host_(host),
         local_(local),
         log_(testing::TempDir() + "simco-" + scenario + "-" + std::to_string(::getpid()) + ".log") {
@@ -70,9 +72,9 @@ class UserAgent {
     program_ = host.run([&] {
       return std::make_unique<Program>(std::vector<std::string>{
           "/usr/bin/sipp", kProxy.address + ":5060", "-sf",
-          SIMCO_SOURCE_DIR "/tests/integration/sip/" + scenario + ".xml", "-i", local.address, "-p",
-          std::to_string(local.port), "-m", "1", "-cid_str", kCallId, "-nostdin", "-trace_logs",
-          "-log_file", log_});
+          SIMCO_SOURCE_DIR "/tests/integration/sip/" + scenario + ".xml", "-i", local.address,
+          "-mi", media.empty() ? local.address : media, "-p", std::to_string(local.port), "-m", "1",
+          "-cid_str", kCallId, "-nostdin", "-trace_logs", "-log_file", log_});
     });
   }
   ~UserAgent() { std::filesystem::remove(log_); }
@@ -94,7 +96,7 @@ class UserAgent {
   Endpoint sends_to() const {
     std::smatch match;
     const auto text = written(kHasSdp);
-    EXPECT_TRUE(std::regex_search(text, match, std::regex(R"(IP4 ([\d.]+) m=audio (\d+))")))
+    EXPECT_TRUE(std::regex_search(text, match, std::regex(R"(IP[46] (\S+) m=audio (\d+))")))
         << text;
     return {match[1], static_cast<std::uint16_t>(std::stoi(match[2]))};
   }
@@ -134,11 +136,14 @@ void register_bob(const NetworkNamespace& host, const Endpoint& contact) {
   }));
 }
 
-class NgKamailio : public testing::TestWithParam<bool> {
+/// The first parameter: the caller is inside; the second: the IP version of the media. SIP is over
+/// IPv4, because the configuration controls media only for a party with a private address.
+class NgKamailio : public testing::TestWithParam<std::tuple<bool, const char*>> {
  protected:
-  /// A call, with packets before, during and after it. The parameter: the caller is inside.
+  const Addresses& a() const { return std::string(std::get<1>(GetParam())) == "IPv4" ? kV4 : kV6; }
+  /// A call, with packets before, during and after it.
   void call(std::vector<std::string> options) {
-    const bool caller_inside = GetParam();
+    const bool caller_inside = std::get<0>(GetParam());
     const Network net;
     RouterBox box(net.router, std::move(options));
     NgBox ng(net, box.port(), {}, kNgPort);
@@ -147,14 +152,16 @@ class NgKamailio : public testing::TestWithParam<bool> {
     const auto& callee_side = caller_inside ? net.outside : net.inside;
     const auto caller_address = caller_inside ? kV4.host : kV4.peer;
     const auto callee_address = caller_inside ? kV4.peer : kV4.host;
-    const Endpoint host{kV4.host, static_cast<std::uint16_t>(caller_inside ? 6000 : 7000)};
-    const Endpoint peer{kV4.peer, static_cast<std::uint16_t>(caller_inside ? 7000 : 6000)};
-    const CallEnds ends(net, host, peer, kV4.peer2);
+    const Endpoint host{a().host, static_cast<std::uint16_t>(caller_inside ? 6000 : 7000)};
+    const Endpoint peer{a().peer, static_cast<std::uint16_t>(caller_inside ? 7000 : 6000)};
+    const CallEnds ends(net, host, peer, a().peer2);
     ends.are_silent(host, peer);
 
     register_bob(callee_side, {callee_address, 5062});
-    UserAgent callee(callee_side, "uas", {callee_address, 5062});
-    UserAgent caller(caller_side, "uac", {caller_address, 5061});
+    UserAgent callee(callee_side, "uas", {callee_address, 5062},
+                     (caller_inside ? peer : host).address);
+    UserAgent caller(caller_side, "uac", {caller_address, 5061},
+                     (caller_inside ? host : peer).address);
     const auto& outer = caller_inside ? callee : caller;
     const auto host_at = outer.sends_to();
     caller.written(kHasSdp);
@@ -171,7 +178,7 @@ class NgKamailio : public testing::TestWithParam<bool> {
 TEST_P(NgKamailio, CallsThroughAFirewall) { call({}); }
 
 TEST_P(NgKamailio, CallsThroughANat) {
-  call({"--mode", "nat", "--outside", kV4.pool, "--ports", "30000-30999"});
+  call({"--mode", "nat", "--outside", a().pool, "--ports", "30000-30999"});
 }
 
 // Kamailio sends a delete for it, as it does for BYE.
@@ -211,7 +218,8 @@ TEST(NgKamailioOnce, ABusyCalleeLeavesNothing) {
   EXPECT_TRUE(eventually([&] { return box.agent()->list(boost::asio::use_future).get().empty(); }));
 }
 
-INSTANTIATE_TEST_SUITE_P(Caller, NgKamailio, testing::Bool());
+INSTANTIATE_TEST_SUITE_P(Caller, NgKamailio,
+                         testing::Combine(testing::Bool(), testing::Values("IPv4", "IPv6")));
 
 }  // namespace
 }  // namespace simco::test

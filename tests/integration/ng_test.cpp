@@ -7,65 +7,25 @@
 #include <nlohmann/json.hpp>
 
 #include "simco/wire/tuple_text.hpp"
-#include "tests/integration/router.hpp"
+#include "tests/integration/ng_router.hpp"
 #include "tests/support/folder.hpp"
-#include "tests/support/ng_box.hpp"
 
 namespace simco::test {
 namespace {
 
 using nlohmann::json;
 
-std::string sdp(const std::string& address, int port) {
-  const std::string family = address.contains(':') ? "IP6 " : "IP4 ";
-  return "v=0\r\no=- 1 1 IN " + family + address + "\r\ns=-\r\nc=IN " + family + address +
-         "\r\nt=0 0\r\nm=audio " + std::to_string(port) + " RTP/AVP 0\r\n";
-}
+using NgCourse = NgRouter;
 
-/// Where an SDP says that media are received.
-Endpoint endpoint_of(const json& reply) {
-  const auto text = reply.at("sdp").get<std::string>();
-  const auto connection = text.find("\r\nc=IN IP") + 11;
-  const auto medium = text.find("m=audio ") + 8;
-  return {text.substr(connection, text.find('\r', connection) - connection),
-          static_cast<std::uint16_t>(std::stoi(text.substr(medium)))};
-}
-
-class NgRouter : public Router {
- protected:
-  CallEnds ends_of_call() const { return {net, {a().host, 6000}, {a().peer, 7000}, a().peer2}; }
-
-  /// A call from `inside` or to it, with packets before, during and after it.
-  void call(std::vector<std::string> options, bool caller_inside) {
-    RouterBox box(net.router, std::move(options));
-    NgBox ng(net, box.port());
-    const auto ends = ends_of_call();
-    const auto inner = sdp(a().host, 6000);
-    const auto outer = sdp(a().peer, 7000);
-    ends.are_silent({a().host, 6000}, {a().peer, 7000});
-    const auto offered = ng.offer("a", caller_inside ? inner : outer);
-    const auto answered = ng.answer("a", "b", caller_inside ? outer : inner);
-    const auto host_at = endpoint_of(caller_inside ? offered : answered);
-    const auto peer_at = endpoint_of(caller_inside ? answered : offered);
-    EXPECT_EQ(peer_at, (Endpoint{a().peer, 7000}));
-    ends.talk(host_at, peer_at);
-    EXPECT_EQ(ng.ask({{"command", "delete"}, {"from-tag", "b"}}).at("result"), "ok");
-    EXPECT_TRUE(ng.program().says("ended"));
-    const auto listed = [&] { return box.agent()->list(boost::asio::use_future).get(); };
-    EXPECT_TRUE(eventually([&] { return listed().empty(); }));
-    ends.are_silent(host_at, peer_at);
-  }
-};
-
-TEST_P(NgRouter, CallsThroughAFirewall) {
+TEST_P(NgCourse, CallsThroughAFirewall) {
   for (const bool caller_inside : {true, false}) call({}, caller_inside);
 }
 
-TEST_P(NgRouter, CallsThroughANat) {
+TEST_P(NgCourse, CallsThroughANat) {
   for (const bool caller_inside : {true, false}) call(nat(), caller_inside);
 }
 
-TEST_P(NgRouter, ARefusedReInviteDoesNotCutTheSound) {
+TEST_P(NgCourse, ARefusedReInviteDoesNotCutTheSound) {
   RouterBox box(net.router, nat());
   NgBox ng(net, box.port());
   const auto ends = ends_of_call();
@@ -77,7 +37,7 @@ TEST_P(NgRouter, ARefusedReInviteDoesNotCutTheSound) {
 }
 
 // Rules are extended while simco-ng runs, and end with their lifetime when it is killed.
-TEST_P(NgRouter, LifetimesEndWhatSimcoNgLeaves) {
+TEST_P(NgCourse, LifetimesEndWhatSimcoNgLeaves) {
   RouterBox box(net.router);
   const auto rules = [&] { return box.agent()->list(boost::asio::use_future).get(); };
   /// False if this machine is too slow to extend a rule in time.
@@ -110,7 +70,7 @@ TEST_P(NgRouter, LifetimesEndWhatSimcoNgLeaves) {
 
 // With --state, a killed simco-ng knows its calls after its start, extends their rules and ends
 // them.
-TEST_P(NgRouter, CallsSurviveARestart) {
+TEST_P(NgCourse, CallsSurviveARestart) {
   const Folder folder("ng");
   RouterBox box(net.router, nat());
   NgBox ng(net, box.port(), {"--state", folder.path + "/calls.db"});
@@ -132,7 +92,7 @@ TEST_P(NgRouter, CallsSurviveARestart) {
 }
 
 // After a lost session, a firewall gets its rules again; other calls are served as before.
-TEST_P(NgRouter, TheMiddleboxIsRestarted) {
+TEST_P(NgCourse, TheMiddleboxIsRestarted) {
   const std::uint16_t port = 7626;
   auto box = std::make_unique<RouterBox>(net.router, std::vector<std::string>{}, port);
   NgBox ng(net, port);
@@ -200,7 +160,7 @@ TEST(NgUpstream, OpensThePortsOfRtpengine) {
   EXPECT_TRUE(eventually([&] { return listed().empty(); }));
 }
 
-INSTANTIATE_TEST_SUITE_P(Versions, NgRouter, testing::Values("IPv4", "IPv6"));
+INSTANTIATE_TEST_SUITE_P(Versions, NgCourse, testing::Values("IPv4", "IPv6"));
 
 }  // namespace
 }  // namespace simco::test

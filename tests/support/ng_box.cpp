@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 namespace simco::test {
 namespace {
 
@@ -10,6 +12,8 @@ using nlohmann::json;
 /// How often a request is repeated, and after what time, as proxies do.
 constexpr int kTries = 60;
 constexpr std::chrono::milliseconds kRepeatAfter{1000};
+/// Packets of each party of a call: a socket keeps as many however slow the machine is.
+constexpr std::size_t kPackets = 100;
 
 Endpoint next(const Endpoint& at) { return {at.address, static_cast<std::uint16_t>(at.port + 1)}; }
 
@@ -60,8 +64,10 @@ json NgBox::offer(const std::string& from, const std::string& sdp, json more) {
   return ask(std::move(more));
 }
 
-json NgBox::answer(const std::string& from, const std::string& to, const std::string& sdp) {
-  return ask({{"command", "answer"}, {"from-tag", from}, {"to-tag", to}, {"sdp", sdp}});
+json NgBox::answer(const std::string& from, const std::string& to, const std::string& sdp,
+                   json more) {
+  more.update({{"command", "answer"}, {"from-tag", from}, {"to-tag", to}, {"sdp", sdp}});
+  return ask(std::move(more));
 }
 
 CallEnds::CallEnds(const Network& net, const Endpoint& host_rtp, const Endpoint& peer_rtp,
@@ -73,17 +79,38 @@ CallEnds::CallEnds(const Network& net, const Endpoint& host_rtp, const Endpoint&
       stranger(net.outside, {stranger_address, peer_rtp.port}) {}
 
 void CallEnds::talk(const Endpoint& host_at, const Endpoint& peer_at) const {
-  EXPECT_TRUE(host.gets(peer, host_at));
-  EXPECT_TRUE(peer.gets(host, peer_at));
-  EXPECT_TRUE(host_rtcp.gets(peer_rtcp, next(host_at)));
-  EXPECT_TRUE(peer_rtcp.gets(host_rtcp, next(peer_at)));
-  EXPECT_TRUE(host.misses(stranger, host_at));
+  struct Flow {
+    const Udp& from;
+    Endpoint to;
+    const Udp& at;
+  };
+  const Flow flows[] = {{peer, host_at, host},
+                        {host, peer_at, peer},
+                        {peer_rtcp, next(host_at), host_rtcp},
+                        {host_rtcp, next(peer_at), peer_rtcp}};
+  for (std::size_t i = 0; i < kPackets; ++i) {
+    for (const auto& flow : flows) flow.from.send(flow.to, std::to_string(i));
+    for (const auto& to : {host_at, next(host_at)}) stranger.send(to, "stranger");
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  for (const auto& flow : flows) {
+    std::set<std::string> arrived;
+    while (arrived.size() < kPackets) {
+      const auto packet = flow.at.receive(kPatience);
+      ASSERT_TRUE(packet) << kPackets - arrived.size() << " packets are lost";
+      EXPECT_TRUE(arrived.insert(packet->text).second) << packet->text;
+    }
+    EXPECT_FALSE(arrived.contains("stranger"));
+    EXPECT_FALSE(flow.at.receive(std::chrono::milliseconds(0)));
+  }
 }
 
 void CallEnds::are_silent(const Endpoint& host_at, const Endpoint& peer_at) const {
   EXPECT_TRUE(host.misses(peer, host_at));
   EXPECT_TRUE(peer.misses(host, peer_at));
   EXPECT_TRUE(host_rtcp.misses(peer_rtcp, next(host_at)));
+  EXPECT_TRUE(peer_rtcp.misses(host_rtcp, next(peer_at)));
+  EXPECT_TRUE(host.misses(stranger, host_at));
 }
 
 }  // namespace simco::test

@@ -24,7 +24,8 @@ class NgBox {
   nlohmann::json ask(nlohmann::json request);
   nlohmann::json offer(const std::string& from, const std::string& sdp,
                        nlohmann::json more = nlohmann::json::object());
-  nlohmann::json answer(const std::string& from, const std::string& to, const std::string& sdp);
+  nlohmann::json answer(const std::string& from, const std::string& to, const std::string& sdp,
+                        nlohmann::json more = nlohmann::json::object());
 
  private:
   const NetworkNamespace& router_;
@@ -40,7 +41,8 @@ struct CallEnds {
   CallEnds(const Network& net, const Endpoint& host_rtp, const Endpoint& peer_rtp,
            const std::string& stranger_address);
 
-  /// `host_at`, `peer_at`: where they are told that the other one is.
+  /// `host_at`, `peer_at`: where they are told that the other one is. Of packets both ways, RTP and
+  /// RTCP, all arrive; of the stranger's, sent at the same time, none.
   void talk(const Endpoint& host_at, const Endpoint& peer_at) const;
   void are_silent(const Endpoint& host_at, const Endpoint& peer_at) const;
 
