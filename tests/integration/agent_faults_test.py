@@ -59,75 +59,66 @@ class Peer:
                 writer.write(self.answer(sub, tid) if sub != SE else se_reply(tid) if self.opens else b"")
 
 
+async def with_client(body, answer=lambda sub, tid: message(POSITIVE, PRL, tid)):
+    """Runs `body(client)` with a session to a Peer."""
+    async with Peer(answer) as peer:
+        client = simco.Client(peer.address)
+        await client.open()
+        await body(client)
+        client.free()
+
+
 class PythonTest(unittest.TestCase):
     def test_a_reply_to_another_request(self):
-        async def body():
-            async with Peer(lambda sub, tid: message(POSITIVE, PRL, tid)) as peer:
-                client = simco.Client(peer.address)
-                await client.open()
-                for ask in (client.status(1), client.remove(1), client.reserve(lifetime=60),
-                            client.enable("10.0.0.5:5004", "192.0.2.7:6000", lifetime=60)):
-                    with self.assertRaises(simco.SimcoError) as caught:
-                        await ask
-                    self.assertEqual(caught.exception.code, lib.SIMCO_ERR_PROTOCOL)
-                self.assertEqual(await client.list(), [])  # the session goes on
-                client.free()
+        async def body(client):
+            for ask in (client.status(1), client.remove(1), client.reserve(lifetime=60),
+                        client.enable("10.0.0.5:5004", "192.0.2.7:6000", lifetime=60)):
+                with self.assertRaises(simco.SimcoError) as caught:
+                    await ask
+                self.assertEqual(caught.exception.code, lib.SIMCO_ERR_PROTOCOL)
+            self.assertEqual(await client.list(), [])  # the session goes on
 
-        run(body())
+        run(with_client(body))
 
     def test_a_reply_that_cannot_be_converted(self):
-        async def body():
-            async with Peer(lambda sub, tid: message(POSITIVE, PRL, tid)) as peer:
-                client = simco.Client(peer.address)
-                await client.open()
-                with self.assertRaises(ZeroDivisionError):
-                    await client._submit(client._request(lib.SIMCO_LIST, 0), lambda reply: 1 // reply.pid_count)
-                client.free()
+        async def body(client):
+            with self.assertRaises(ZeroDivisionError):
+                await client._submit(client._request(lib.SIMCO_LIST, 0), lambda reply: 1 // reply.pid_count)
 
-        run(body())
-
+        run(with_client(body))
 
     def test_a_reply_after_the_end_of_the_session(self):
-        async def body():
-            async with Peer(lambda sub, tid: message(POSITIVE, PRL, tid)) as peer:
-                client = simco.Client(peer.address)
-                await client.open()
-                loop, descriptor = asyncio.get_running_loop(), lib.simco_client_fd(client._client)
-                loop.remove_reader(descriptor)
-                asked = asyncio.create_task(client.list())
-                await asyncio.sleep(0)
-                client._end(simco.SessionEnded(lib.SIMCO_ERR_CONNECTION_LOST))
-                with self.assertRaises(simco.SessionEnded):
-                    await asked
-                # The C library calls back for it all the same.
-                del asked
-                gc.collect()
-                self.assertEqual(len(client._pending), 1)
-                loop.add_reader(descriptor, client._dispatch)
-                while client._pending:
-                    await asyncio.sleep(0.01)
-                client.free()
+        async def body(client):
+            loop, descriptor = asyncio.get_running_loop(), lib.simco_client_fd(client._client)
+            loop.remove_reader(descriptor)
+            asked = asyncio.create_task(client.list())
+            await asyncio.sleep(0)
+            client._end(simco.SessionEnded(lib.SIMCO_ERR_CONNECTION_LOST))
+            with self.assertRaises(simco.SessionEnded):
+                await asked
+            # The C library calls back for it all the same.
+            del asked
+            gc.collect()
+            self.assertEqual(len(client._pending), 1)
+            loop.add_reader(descriptor, client._dispatch)
+            while client._pending:
+                await asyncio.sleep(0.01)
 
-        run(body())
+        run(with_client(body))
 
     def test_waiting_for_events_that_do_not_come_leaves_nothing(self):
-        async def body():
-            async with Peer() as peer:
-                client = simco.Client(peer.address)
-                await client.open()
+        async def body(client):
+            def futures():
+                gc.collect()
+                return sum(isinstance(thing, asyncio.Future) for thing in gc.get_objects())
 
-                def futures():
-                    gc.collect()
-                    return sum(isinstance(thing, asyncio.Future) for thing in gc.get_objects())
+            before = futures()
+            for _ in range(100):
+                with self.assertRaises(TimeoutError):
+                    await asyncio.wait_for(client.next_event(), 0.001)
+            self.assertLess(futures(), before + 50)
 
-                before = futures()
-                for _ in range(100):
-                    with self.assertRaises(TimeoutError):
-                        await asyncio.wait_for(client.next_event(), 0.001)
-                self.assertLess(futures(), before + 50)
-                client.free()
-
-        run(body())
+        run(with_client(body, lambda sub, tid: b""))
 
     def test_closing_gives_up_opening(self):
         async def body():
