@@ -110,7 +110,7 @@ def check_bound(results, expectation):
                 holds = False if False in (holds, here) else None if None in (holds, here) else True
                 words.append(f"{side} {limit:g}")
         verdicts.append(Verdict(holds, f"{combination.conditions.place}: {combination.conditions.variant}",
-                                f"{found.value:.1f} ± {width:.1f} {unit}, not {' and '.join(words)}"))
+                                f"{found.value:.1f} ± {width:.1f} {unit}".rstrip() + f", not {' and '.join(words)}"))
     return in_share(verdicts, expectation)
 
 
