@@ -87,7 +87,8 @@ def with_arrivals(folder, point, samples, load):
     crossing = [path.read_text().splitlines() for path in (folder / "cross.sink.listen", folder / "cross.sink")
                 if path.exists()]
     server = json.loads((folder / "server.json").read_text())
-    duplicates = sum(totals.get("received_duplicate_chunks", 0) for totals in server["transport_stats"].values())
+    both = (*server["transport_stats"].values(), load.get("transport_stats") or {})
+    duplicates = sum(totals.get("received_duplicate_chunks", 0) for totals in both)
     result = {"wasted": server["copies"] + duplicates}
     if not point.large_size:  # else calls have different sizes
         result["goodput"] = {"octets_s": deliveries.goodput(arrived, point.setup.invite_size, start, window),
