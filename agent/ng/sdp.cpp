@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "agent/ng/limits.hpp"
+#include "simco/wire/number.hpp"
 
 namespace simco::ng {
 namespace {
@@ -48,9 +48,9 @@ std::optional<SdpAddress> network_address(Words& words) {
 /// Reads a port, and stops before the "/2" of "5004/2".
 std::optional<SdpPort> port_from(std::string_view text) {
   SdpPort result{text.substr(0, text.find('/')), 0};
-  const auto* end = result.text.data() + result.text.size();
-  const auto [stopped, error] = std::from_chars(result.text.data(), end, result.port);
-  if (error != std::errc() || stopped != end) return std::nullopt;
+  const auto port = parse_number<std::uint16_t>(result.text);
+  if (!port) return std::nullopt;
+  result.port = *port;
   return result;
 }
 

@@ -11,7 +11,6 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/system/system_error.hpp>
-#include <charconv>
 #include <random>
 #include <set>
 #include <stdexcept>
@@ -19,6 +18,7 @@
 #include "agent/ng/limits.hpp"
 #include "simco/session/backoff.hpp"
 #include "simco/session/limits.hpp"
+#include "simco/wire/number.hpp"
 
 namespace simco::ng {
 namespace {
@@ -213,12 +213,9 @@ void Server::receive_upstream() {
 void Server::on_upstream(std::string_view octets) {
   const auto datagram = read_datagram(octets);
   if (!datagram || !datagram->dictionary || !datagram->cookie.starts_with(cookies_)) return;
-  const auto cookie = datagram->cookie.substr(cookies_.size());
-  std::uint64_t request = 0;
-  const auto* end = cookie.data() + cookie.size();
-  const auto [stopped, error] = std::from_chars(cookie.data(), end, request);
-  if (error != std::errc() || stopped != end || !pending_.contains(request)) return;
-  controller_.on_upstream_reply(request, *datagram->dictionary, moment().instant);
+  const auto request = parse_number<std::uint64_t>(datagram->cookie.substr(cookies_.size()));
+  if (!request || !pending_.contains(*request)) return;
+  controller_.on_upstream_reply(*request, *datagram->dictionary, moment().instant);
   settle();
 }
 

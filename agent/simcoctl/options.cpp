@@ -9,6 +9,7 @@
 #include "agent/agent_arguments.hpp"
 #include "simco/cli/command_line.hpp"
 #include "simco/cli/values.hpp"
+#include "simco/wire/number.hpp"
 #include "simco/wire/tuple_text.hpp"
 
 namespace simco::ctl {
@@ -275,10 +276,7 @@ Fault judge_pair(const Raw& raw, const AddressTuple& internal, const AddressTupl
     return "--direction both needs one address and, with --udp, --tcp or --sctp, ports on both "
            "sides; in and out do not";
   }
-  if (!has_ports(internal) || !has_ports(external)) return std::nullopt;
-  constexpr std::uint16_t kWhateverFits = 0xFFFF;
-  const bool fits = internal.port_range == kWhateverFits || external.port_range == kWhateverFits;
-  if (fits || internal.port_range == external.port_range) return std::nullopt;
+  if (!port_ranges_differ(internal, external)) return std::nullopt;
   return fmt::format("--internal has {} ports and --external {}: both need the same number",
                      internal.port_range, external.port_range);
 }
@@ -316,11 +314,9 @@ Fault set_reserve(const Raw& raw, Command& command) {
                                                            : raw.any_version
                                                                ? RequestedIpVersion::kAny
                                                                : RequestedIpVersion::kIpv4;
-  if (raw.ports == "all") {
-    parameters.port_range = 0xFFFF;
-  } else if (!CLI::detail::lexical_cast(raw.ports, parameters.port_range)) {
-    return "--ports: expected a number or 'all', got '" + raw.ports + "'";
-  }
+  const auto ports = raw.ports == "all" ? kAnyPortRange : parse_number<std::uint16_t>(raw.ports);
+  if (!ports) return "--ports: expected a number or 'all', got '" + raw.ports + "'";
+  parameters.port_range = *ports;
   request.lifetime = {raw.lifetime_s};
   if (raw.group != 0) request.group = GroupId{raw.group};
   command = request;

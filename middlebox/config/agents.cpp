@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -13,6 +12,8 @@
 #include "simco/cli/command_line.hpp"
 #include "simco/cli/text_file.hpp"
 #include "simco/wire/limits.hpp"
+#include "simco/wire/number.hpp"
+#include "simco/wire/tuple_text.hpp"
 
 namespace simco::middlebox {
 namespace {
@@ -43,12 +44,6 @@ Fault each_of(const toml::node& node, const std::function<Fault(const std::strin
     if (auto fault = take(text)) return fault;
   }
   return std::nullopt;
-}
-
-template <class Int>
-bool parse_number(std::string_view text, Int& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc{} && end == text.data() + text.size();
 }
 
 Fault read_flag(const toml::node& node, bool& flag) {
@@ -83,33 +78,25 @@ Fault read_prefixes(const toml::node& node, std::vector<IpPrefix>& prefixes) {
 Fault read_ports(const toml::node& node, std::vector<PortRange>& ranges) {
   return each_of(node, [&](const std::string& text) -> Fault {
     const auto dash = text.find('-');
-    PortRange range;
-    bool good = parse_number(std::string_view(text).substr(0, dash), range.first);
-    range.last = range.first;
-    if (dash != std::string::npos) {
-      good = good && parse_number(std::string_view(text).substr(dash + 1), range.last);
-    }
-    if (!good || range.first > range.last) return "expects a port or LOW-HIGH, got '" + text + "'";
-    ranges.push_back(range);
+    const auto first = parse_number<std::uint16_t>(text.substr(0, dash));
+    auto last = first;
+    if (first && dash != std::string::npos) last = parse_number(text.substr(dash + 1), *first);
+    if (!last) return "expects a port or LOW-HIGH, got '" + text + "'";
+    ranges.push_back({*first, *last});
     return std::nullopt;
   });
 }
 
 Fault read_protocols(const toml::node& node, AgentPolicy& agent) {
-  static const std::map<std::string, unsigned> names = {
-      {"icmp", 1}, {"tcp", 6}, {"udp", 17},    {"dccp", 33},  {"gre", 47},
-      {"esp", 50}, {"ah", 51}, {"icmpv6", 58}, {"sctp", 132}, {"udplite", 136}};
   agent.protocols.emplace();
   return each_of(node, [&](const std::string& text) -> Fault {
-    const auto name = names.find(text);
-    std::uint8_t number = 0;
-    if (name != names.end()) number = static_cast<std::uint8_t>(name->second);
-    if (name == names.end() && (!parse_number(text, number) || number == 0)) {
+    const auto number = parse_protocol(text);
+    if (!number) {
       return "expects a protocol number from 1 to 255, or tcp, udp, sctp, dccp, udplite, icmp, "
              "icmpv6, gre, esp or ah; got '" +
              text + "'";
     }
-    agent.protocols->set(number);
+    agent.protocols->set(*number);
     return std::nullopt;
   });
 }

@@ -1,9 +1,9 @@
 #include "middlebox/config/nat_options.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 #include "middlebox/policy/limits.hpp"
+#include "simco/wire/number.hpp"
 
 namespace simco::middlebox {
 namespace {
@@ -64,14 +64,14 @@ std::expected<std::vector<AddressRange>, std::string> parse_pool(
 }
 
 bool parse_port_pool(std::string_view text, policy::NatTable::Options& nat) {
-  const auto number = [](std::string_view digits, std::uint16_t& value) {
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    return error == std::errc{} && end == digits.data() + digits.size();
-  };
   const auto dash = text.find('-');
-  return dash != std::string_view::npos && number(text.substr(0, dash), nat.first_port) &&
-         number(text.substr(dash + 1), nat.last_port) && nat.first_port >= 1 &&
-         nat.first_port <= nat.last_port;
+  if (dash == std::string_view::npos) return false;
+  const auto first = parse_number<std::uint16_t>(text.substr(0, dash), 1);
+  const auto last = first ? parse_number(text.substr(dash + 1), *first) : std::nullopt;
+  if (!last) return false;
+  nat.first_port = *first;
+  nat.last_port = *last;
+  return true;
 }
 
 }  // namespace simco::middlebox

@@ -68,7 +68,7 @@ IpAddress AddressPool::address(std::uint32_t index) const {
 std::expected<Binding, NegativeReplyCode> AddressPool::take(const Request& request) {
   if (empty()) return std::unexpected(NegativeReplyCode::kLackOfAddresses);
   if (request.protocol == kProtocolAny) return take_address();
-  const bool all = request.ports == kAllPorts;
+  const bool all = request.ports == kAnyPortRange;
   const auto ports = all ? free_->longest(Parity::kAny) : request.ports;
   const auto parity = all ? Parity::kAny : request.parity;
   Protocol& of = protocol(request.protocol);
@@ -89,7 +89,7 @@ std::expected<Binding, NegativeReplyCode> AddressPool::take(const Request& reque
 std::expected<std::uint32_t, NegativeReplyCode> AddressPool::choose(const Protocol& of,
                                                                     std::uint16_t ports,
                                                                     const Request& request) {
-  const bool all = request.ports == kAllPorts;
+  const bool all = request.ports == kAnyPortRange;
   if (free_->longest(request.parity) < ports) {
     const bool odd_one_out = free_->longest(Parity::kAny) >= ports;
     return std::unexpected(odd_one_out ? NegativeReplyCode::kParityMismatch

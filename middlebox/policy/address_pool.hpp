@@ -52,11 +52,10 @@ class AddressPool {
   /// What is requested from the pool.
   struct Request {
     std::uint8_t protocol = kProtocolAny;  ///< kProtocolAny: a whole address
-    std::uint16_t ports = 1;               ///< kAllPorts: every port of the pool
+    std::uint16_t ports = 1;               ///< kAnyPortRange: every port of the pool
     Parity parity = Parity::kAny;
     std::optional<IpAddress> host;  ///< internal host of the rule, if known
   };
-  static constexpr std::uint16_t kAllPorts = 0xFFFF;
 
   explicit AddressPool(const Options& options);
 

@@ -34,13 +34,6 @@ std::optional<NegativeReplyCode> check_port_range(const AddressTuple& tuple) {
   return std::nullopt;
 }
 
-// 8.3.1: 0xFFFF on either side fits whatever the other has.
-bool port_ranges_differ(const AddressTuple& internal, const AddressTuple& external) {
-  constexpr std::uint16_t kAnyRange = 0xFFFF;
-  return has_ports(internal) && has_ports(external) && internal.port_range != kAnyRange &&
-         external.port_range != kAnyRange && internal.port_range != external.port_range;
-}
-
 }  // namespace
 
 Protocols translatable_protocols() {

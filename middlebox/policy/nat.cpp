@@ -32,7 +32,7 @@ AddressPool::Request request_for(const AddressTuple& own, const AddressTuple& ot
   } else if (sends_only) {
     request.ports = has_ports(other) ? other.port_range : std::uint16_t{1};
   } else {
-    request.ports = AddressPool::kAllPorts;
+    request.ports = kAnyPortRange;
   }
   return request;
 }
@@ -68,7 +68,7 @@ std::optional<NegativeReplyCode> check_binding(const Binding& binding,
                                                const AddressPool::Request& request,
                                                std::uint16_t all_ports) {
   if (binding.ports == 0) return std::nullopt;  // a whole address, for a rule of any protocol
-  const auto ports = request.ports == AddressPool::kAllPorts ? all_ports : request.ports;
+  const auto ports = request.ports == kAnyPortRange ? all_ports : request.ports;
   if (binding.ports != ports) return NegativeReplyCode::kInconsistentRequest;
   if (request.parity != Parity::kAny && parity_of(binding.port) != request.parity) {
     return NegativeReplyCode::kParityMismatch;
@@ -130,7 +130,7 @@ NatTable::Need NatTable::make_need(AgentId owner, const AddressTuple& own,
   }
   if (own.protocol != kProtocolAny) endpoint.ports = request.ports;
   Need need{endpoint, request};
-  if (request.ports == AddressPool::kAllPorts) need.request.parity = Parity::kAny;
+  if (request.ports == kAnyPortRange) need.request.parity = Parity::kAny;
   return need;
 }
 

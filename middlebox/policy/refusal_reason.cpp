@@ -41,8 +41,7 @@ std::string inconsistency(const AddressTuple& internal, const AddressTuple& exte
     return "the tuples must be internal and external, in this order";
   }
   if (internal.protocol != external.protocol) return "the sides have different protocols";
-  if (has_ports(internal) && has_ports(external) && internal.port_range != external.port_range &&
-      internal.port_range != 0xFFFF && external.port_range != 0xFFFF) {
+  if (port_ranges_differ(internal, external)) {
     return "internal has " + number(internal.port_range) + " ports, external " +
            number(external.port_range);
   }

@@ -6,11 +6,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
+
+#include "simco/wire/number.hpp"
 
 namespace simco::middlebox {
 namespace {
@@ -19,10 +20,7 @@ template <class Number>
 std::optional<Number> number_in(const char* variable) {
   const char* text = std::getenv(variable);
   if (text == nullptr) return std::nullopt;
-  Number number{};
-  const auto [end, error] = std::from_chars(text, text + std::strlen(text), number);
-  if (error != std::errc{} || *end != '\0') return std::nullopt;
-  return number;
+  return parse_number<Number>(text);
 }
 
 }  // namespace

@@ -7,12 +7,12 @@
 #include <sys/time.h>
 
 #include <array>
-#include <charconv>
 #include <cstdio>
 #include <optional>
 #include <string_view>
 
 #include "middlebox/store/limits.hpp"
+#include "simco/wire/number.hpp"
 
 namespace simco::store {
 namespace {
@@ -21,13 +21,6 @@ namespace {
 constexpr const char* kKeysVersion = "1";
 constexpr timeval kReplyTime{kRedisPatience.count(), 0};
 constexpr auto kReplicaWaitMs = std::chrono::milliseconds(kReplicaPatience).count();
-
-template <class Number>
-bool read_number(std::string_view text, Number& number, Number least, Number most) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size() && number >= least &&
-         number <= most;
-}
 
 std::string_view text_of(const redisReply* reply) {
   return reply->str == nullptr ? std::string_view() : std::string_view(reply->str, reply->len);
@@ -62,7 +55,11 @@ std::optional<std::string> read_setting(std::string_view setting, RedisAddress& 
     address.name = setting;
     return std::nullopt;
   }
-  if (name == "replicas" && read_number(setting, address.replicas, 0, 100)) return std::nullopt;
+  if (name == "replicas") {
+    const auto replicas = parse_number(setting, 0, 100);
+    if (replicas) address.replicas = *replicas;
+    if (replicas) return std::nullopt;
+  }
   return "expected name=NAME or replicas=N, got '" + std::string(name) + "'";
 }
 
@@ -94,11 +91,19 @@ std::expected<RedisAddress, std::string> parse_redis_address(const std::string& 
     address.host = take_until(port, ':');
   }
   if (address.host.empty()) return std::unexpected("missing host");
-  if (!port.empty() && !read_number<std::uint16_t>(port, address.port, 1, 65535)) {
-    return std::unexpected("expected a port from 1 to 65535, got '" + std::string(port) + "'");
+  if (!port.empty()) {
+    const auto number = parse_number<std::uint16_t>(port, 1);
+    if (!number) {
+      return std::unexpected("expected a port from 1 to 65535, got '" + std::string(port) + "'");
+    }
+    address.port = *number;
   }
-  if (!path.empty() && !read_number(path, address.database, 0, 1 << 20)) {
-    return std::unexpected("expected a database number, got '" + std::string(path) + "'");
+  if (!path.empty()) {
+    const auto number = parse_number(path, 0, 1 << 20);
+    if (!number) {
+      return std::unexpected("expected a database number, got '" + std::string(path) + "'");
+    }
+    address.database = *number;
   }
   while (!settings.empty()) {
     if (const auto fault = read_setting(take_until(settings, '&'), address)) {
@@ -178,19 +183,18 @@ Contents RedisStore::open() {
   const auto number = [&](const char* field, std::uint64_t& value) {
     const auto reply = ask({"HGET", key("about"), field});
     if (reply->type == REDIS_REPLY_NIL) return;
-    if (!read_number(text_of(reply.get()), value, std::uint64_t{1}, ~std::uint64_t{0})) {
-      lose(std::string("the value of ") + field + " is not a number");
-    }
+    const auto parsed = parse_number<std::uint64_t>(text_of(reply.get()), 1);
+    if (!parsed) lose(std::string("the value of ") + field + " is not a number");
+    value = *parsed;
   };
   number("next_pid", contents.counters.next_pid);
   number("next_gid", contents.counters.next_gid);
   const auto all = ask({"HGETALL", key("rules")});
   for (std::size_t i = 0; i + 1 < all->elements; i += 2) {
-    std::uint32_t pid = 0;
     const auto name = text_of(all->element[i]);
-    if (!read_number(name, pid, 1U, ~0U))
-      lose("expected a PID as field name, got '" + std::string(name) + "'");
-    contents.entries.push_back({PolicyRuleId{pid}, std::string(text_of(all->element[i + 1]))});
+    const auto pid = parse_number<std::uint32_t>(name, 1);
+    if (!pid) lose("expected a PID as field name, got '" + std::string(name) + "'");
+    contents.entries.push_back({PolicyRuleId{*pid}, std::string(text_of(all->element[i + 1]))});
   }
   return contents;
 }

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "simco/cli/values.hpp"
+#include "simco/wire/number.hpp"
 
 namespace simco::cli {
 namespace {
@@ -112,12 +113,6 @@ std::optional<std::string> stray_word(const CLI::App& app) {
   return "no command '" + first + "'" + did_you_mean(first, commands);
 }
 
-template <class Number>
-bool read_number(const std::string& text, Number& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc{} && end == text.data() + text.size();
-}
-
 std::string text_of(double number) {
   std::string text(32, ' ');
   const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), number);
@@ -176,8 +171,7 @@ std::string usage_fault(const CLI::App& app, const CLI::Error& error) {
 CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
   return CLI::Validator(
       [least, most](std::string& text) {
-        std::uint64_t value = 0;
-        if (read_number(text, value) && value >= least && value <= most) return std::string();
+        if (parse_number<std::uint64_t>(text, least, most)) return std::string();
         return unlike(
             "a whole number from " + std::to_string(least) + " to " + std::to_string(most), text);
       },
@@ -187,8 +181,7 @@ CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
 CLI::Validator number(double least, double most) {
   return CLI::Validator(
       [least, most](std::string& text) {
-        double value = 0;
-        if (read_number(text, value) && value >= least && value <= most) return std::string();
+        if (parse_number<double>(text, least, most)) return std::string();
         return unlike("a number from " + text_of(least) + " to " + text_of(most), text);
       },
       "");

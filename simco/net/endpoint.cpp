@@ -1,9 +1,9 @@
 #include "simco/net/endpoint.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 #include "simco/wire/ip.hpp"
+#include "simco/wire/number.hpp"
 
 namespace simco::net {
 
@@ -46,10 +46,9 @@ std::expected<HostPort, std::string> parse_host_port(std::string_view text,
   if (host.empty()) return bad("the host is missing");
   HostPort result{std::string(host), default_port};
   if (!has_port) return result;
-  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), result.port);
-  if (error != std::errc{} || end != port.data() + port.size() || result.port == 0) {
-    return bad("the port must be a number from 1 to 65535");
-  }
+  const auto number = parse_number<std::uint16_t>(port, 1);
+  if (!number) return bad("the port must be a number from 1 to 65535");
+  result.port = *number;
   return result;
 }
 

@@ -3,8 +3,6 @@
 namespace simco::packet {
 namespace {
 
-constexpr std::uint16_t kAllPorts = 0xFFFF;  // a port range that stands for whatever fits
-
 Ports ports_of(const AddressTuple& tuple) {
   return has_ports(tuple) ? Ports{tuple.port, tuple.port_range} : Ports{};
 }
@@ -13,11 +11,11 @@ Ports ports_of(const AddressTuple& tuple) {
 
 Pairing pairing_of(const AddressTuple& internal, const AddressTuple& external) {
   Pairing result{ports_of(internal), ports_of(external)};
-  // 0xFFFF fits every range of the other side, and so pairs its ports with all.
-  if (result.external.count == kAllPorts && result.internal.count != kAllPorts) {
+  // It fits every range of the other side, and so pairs its ports with all.
+  if (result.external.count == kAnyPortRange && result.internal.count != kAnyPortRange) {
     result.external = {};
   }
-  if (result.internal.count == kAllPorts && result.external.count != kAllPorts &&
+  if (result.internal.count == kAnyPortRange && result.external.count != kAnyPortRange &&
       !result.external.any()) {
     result.internal = {};
   }

@@ -26,7 +26,7 @@ struct Pairing {
   Ports external;
 };
 
-/// Returns the ports of two tuples that have passed the checks of 8.3.1. A range of 0xFFFF fits
+/// Returns the ports of two tuples that have passed the checks of 8.3.1. kAnyPortRange fits
 /// every range of the other side, and so stands for any port.
 Pairing pairing_of(const AddressTuple& internal, const AddressTuple& external);
 

@@ -81,6 +81,9 @@ enum class AddressForm : std::uint8_t { kFullAddress = 0, kProtocolsOnly = 1 };
 enum class Location : std::uint8_t { kInternal = 0, kInside = 1, kOutside = 2, kExternal = 3 };
 
 /// IANA protocol numbers that this project names.
+/// Port range that stands for all ports, and fits whatever range the other side has (8.3.1).
+inline constexpr std::uint16_t kAnyPortRange = 0xFFFF;
+
 inline constexpr std::uint8_t kProtocolAny = 0;
 inline constexpr std::uint8_t kProtocolTcp = 6;
 inline constexpr std::uint8_t kProtocolUdp = 17;
@@ -123,7 +126,7 @@ struct PrrParameterSet {
   RequestedIpVersion inside_version = RequestedIpVersion::kAny;
   RequestedIpVersion outside_version = RequestedIpVersion::kAny;
   std::uint8_t protocol = 0;     ///< IANA protocol number; 0 reserves the address alone
-  std::uint16_t port_range = 1;  ///< consecutive ports; 0xFFFF means all of them
+  std::uint16_t port_range = 1;  ///< consecutive ports, or kAnyPortRange
   friend bool operator==(const PrrParameterSet&, const PrrParameterSet&) = default;
 };
 

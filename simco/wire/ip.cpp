@@ -4,7 +4,8 @@
 #include <arpa/inet.h>
 
 #include <algorithm>
-#include <charconv>
+
+#include "simco/wire/number.hpp"
 
 namespace simco {
 namespace {
@@ -34,17 +35,6 @@ IpPrefix prefix_of(const AddressTuple& tuple) {
   return {masked({tuple.ip_version, tuple.address}, length), length};
 }
 
-bool protocol_has_ports(std::uint8_t protocol) {
-  switch (protocol) {
-    case kProtocolTcp:
-    case kProtocolUdp:
-    case kProtocolDccp:
-    case kProtocolSctp:
-    case kProtocolUdpLite: return true;
-    default: return false;
-  }
-}
-
 std::optional<IpAddress> parse_address(std::string_view text) {
   const std::string terminated(text);
   IpAddress result;
@@ -61,14 +51,9 @@ std::optional<IpPrefix> parse_prefix(std::string_view text) {
   if (!address) return std::nullopt;
   IpPrefix result = host_prefix(*address);
   if (slash == std::string_view::npos) return result;
-  const auto digits = text.substr(slash + 1);
-  std::uint8_t length = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), length);
-  if (error != std::errc{} || end != digits.data() + digits.size() || length > result.length) {
-    return std::nullopt;
-  }
-  result.length = length;
-  if (masked(*address, length) != *address) return std::nullopt;
+  const auto length = parse_number<std::uint8_t>(text.substr(slash + 1), 0, result.length);
+  if (!length || masked(*address, *length) != *address) return std::nullopt;
+  result.length = *length;
   return result;
 }
 
@@ -79,9 +64,7 @@ std::optional<std::string> missing_brackets(std::string_view text) {
   if (colon == std::string_view::npos) return std::nullopt;
   const std::string address(whole.substr(0, colon));
   const std::string port(whole.substr(colon + 1));
-  std::uint16_t number = 0;
-  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), number);
-  const bool is_port = error == std::errc{} && end == port.data() + port.size() && number != 0;
+  const bool is_port = parse_number<std::uint16_t>(port, 1).has_value();
   const auto before = parse_address(address);
   if (!is_port || !before || before->version != IpVersion::kIpv6) return std::nullopt;
   const auto with_port = "[" + address + "]:" + port + rest;

@@ -54,8 +54,24 @@ inline bool has_ports(const AddressTuple& tuple) {
          tuple.port != 0;
 }
 
+/// True if both sides have ports and not as many: neither range fits whatever the other has
+/// (8.3.1).
+inline bool port_ranges_differ(const AddressTuple& internal, const AddressTuple& external) {
+  return has_ports(internal) && has_ports(external) && internal.port_range != kAnyPortRange &&
+         external.port_range != kAnyPortRange && internal.port_range != external.port_range;
+}
+
 /// True for protocols whose headers have ports: TCP, UDP, UDP-Lite, DCCP, SCTP.
-bool protocol_has_ports(std::uint8_t protocol);
+constexpr bool protocol_has_ports(std::uint8_t protocol) {
+  switch (protocol) {
+    case kProtocolTcp:
+    case kProtocolUdp:
+    case kProtocolDccp:
+    case kProtocolSctp:
+    case kProtocolUdpLite: return true;
+    default: return false;
+  }
+}
 
 /// Parses "192.0.2.7" or "2001:db8::7". Returns nullopt if `text` is not an address.
 std::optional<IpAddress> parse_address(std::string_view text);

@@ -45,9 +45,7 @@ void set_tuples(std::uint8_t protocol, std::string_view internal_text,
 }
 
 bool has_wildcard(const AddressTuple& tuple) {
-  const bool ports = tuple.protocol == kProtocolTcp || tuple.protocol == kProtocolUdp ||
-                     tuple.protocol == kProtocolDccp || tuple.protocol == kProtocolSctp ||
-                     tuple.protocol == kProtocolUdpLite;
+  const bool ports = protocol_has_ports(tuple.protocol);
   return tuple.form == AddressForm::kProtocolsOnly ||
          tuple.prefix_length < address_bits(tuple.ip_version) || (ports && tuple.port == 0);
 }

@@ -2,8 +2,9 @@
 #include "simco/wire/tuple_text.hpp"
 
 #include <array>
-#include <charconv>
 #include <utility>
+
+#include "simco/wire/number.hpp"
 
 namespace simco {
 namespace {
@@ -21,12 +22,6 @@ constexpr std::array<std::pair<std::string_view, std::uint8_t>, 10> kProtocols =
     {"udplite", kProtocolUdpLite},
 }};
 
-template <class Int>
-bool parse_number(std::string_view text, Int& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc{} && end == text.data() + text.size();
-}
-
 std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
 
 /// What is wrong, or nothing.
@@ -34,12 +29,12 @@ using Fault = std::optional<std::string>;
 
 Fault bad_port(std::string_view text) {
   const auto dash = text.find('-');
-  std::uint16_t first = 0;
-  std::uint16_t last = 0;
-  if (dash != std::string_view::npos && parse_number(text.substr(0, dash), first) &&
-      parse_number(text.substr(dash + 1), last) && first <= last) {
-    return quoted(text) + " is not a port: write consecutive ports as " + std::to_string(first) +
-           "/" + std::to_string(last - first + 1);
+  const bool range = dash != std::string_view::npos;
+  const auto first = range ? parse_number<std::uint16_t>(text.substr(0, dash)) : std::nullopt;
+  const auto last = first ? parse_number(text.substr(dash + 1), *first) : std::nullopt;
+  if (last) {
+    return quoted(text) + " is not a port: write consecutive ports as " + std::to_string(*first) +
+           "/" + std::to_string(*last - *first + 1);
   }
   return quoted(text) + " is not a port from 1 to 65535";
 }
@@ -51,15 +46,18 @@ Fault parse_ports(std::string_view text, Endpoint& endpoint) {
   text.remove_prefix(1);
   const auto slash = text.find('/');
   const auto port = text.substr(0, slash);
-  if (!parse_number(port, endpoint.port) || endpoint.port == 0) return bad_port(port);
+  const auto number = parse_number<std::uint16_t>(port, 1);
+  if (!number) return bad_port(port);
+  endpoint.port = *number;
   if (slash == std::string_view::npos) return std::nullopt;
   const auto range = text.substr(slash + 1);
   const unsigned most = 65536U - endpoint.port;
-  if (!parse_number(range, endpoint.port_range) || endpoint.port_range == 0 ||
-      endpoint.port_range > most) {
+  const auto count = parse_number<std::uint16_t>(range, 1);
+  if (!count || *count > most) {
     return quoted(range) + " is not a number of ports from " + std::string(port) +
            " on: there are " + std::to_string(most);
   }
+  endpoint.port_range = *count;
   return std::nullopt;
 }
 
@@ -72,13 +70,13 @@ std::string bad_prefix(std::string_view text) {
     return quoted(text.substr(0, slash)) + " is not an IP address (names are not looked up)";
   }
   const unsigned bits = address_bits(address->version);
-  std::uint8_t length = 0;
   const auto digits = text.substr(slash + 1);
-  if (!parse_number(digits, length) || length > bits) {
+  const auto length = parse_number<std::uint8_t>(digits);
+  if (!length || *length > bits) {
     return quoted(digits) + " is not a prefix length from 0 to " + std::to_string(bits);
   }
-  return quoted(text) + " has bits set beyond /" + std::to_string(length) + ": the prefix is " +
-         to_string(IpPrefix{masked(*address, length), length});
+  return quoted(text) + " has bits set beyond /" + std::to_string(*length) + ": the prefix is " +
+         to_string(IpPrefix{masked(*address, *length), *length});
 }
 
 /// Where the address ends and the ports begin.
@@ -133,9 +131,7 @@ std::optional<std::uint8_t> parse_protocol(std::string_view text) {
   for (const auto& [name, number] : kProtocols) {
     if (text == name) return number;
   }
-  std::uint8_t number = 0;
-  if (!parse_number(text, number) || number == 0) return std::nullopt;
-  return number;
+  return parse_number<std::uint8_t>(text, 1);
 }
 
 std::string protocol_name(std::uint8_t protocol) {

@@ -203,13 +203,13 @@ TEST(AddressPool, SaysWhatIsMissing) {
   EXPECT_EQ(one.take({17, 1, Parity::kAny, {}}).error(), kLackOfAddresses);
   one.give_back(whole, kProtocolAny, {});
   ASSERT_TRUE(one.take({17, 1, Parity::kOdd, {}}));
-  EXPECT_EQ(one.take({17, AddressPool::kAllPorts, Parity::kAny, {}}).error(), kLackOfAddresses);
+  EXPECT_EQ(one.take({17, kAnyPortRange, Parity::kAny, {}}).error(), kLackOfAddresses);
 }
 
 TEST(AddressPool, AllPortsOfAnAddress) {
   AddressPool pool(options("198.51.100.1", 2, 5000, 5009));
   const auto single = *pool.take({17, 1, Parity::kAny, {}});
-  const auto all = *pool.take({17, AddressPool::kAllPorts, Parity::kOdd, {}});
+  const auto all = *pool.take({17, kAnyPortRange, Parity::kOdd, {}});
   EXPECT_NE(all.address, single.address);
   EXPECT_EQ(all.port, 5000);
   EXPECT_EQ(all.ports, 10);
