@@ -163,10 +163,13 @@ void PolicyEngine::roll_back(RuleSlot slot, const RuleChange& change, Instant no
       return;
     case RuleChange::Kind::kRemove:
       if (rule.kind != RuleKind::kDisable) groups_.settle(rule.group);
+      // The backend still enforces it, so it stays in the table; its lifetime is over all the same.
+      if (rule.expires_at <= now) {
+        expiry_.add_again(slot, now + kExpiryRetry);
+        return note_ended(slot, outcome);
+      }
       break;
   }
-  // Whatever ended or was to end it: a rule that the backend still enforces stays in the table.
-  if (rule.expires_at <= now) rule.expires_at = now + kExpiryRetry;
   expiry_.add(slot);
   note_ended(slot, outcome);
 }

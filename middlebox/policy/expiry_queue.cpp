@@ -16,15 +16,26 @@ Instant ExpiryQueue::start_of(Tick tick) {
   return Instant(std::chrono::nanoseconds(tick * kTickNs));
 }
 
-void ExpiryQueue::add(RuleSlot slot) {
-  const Tick tick = tick_of(rules_[slot].expires_at);
+void ExpiryQueue::add(RuleSlot slot) { add_at(tick_of(rules_[slot].expires_at), slot); }
+
+void ExpiryQueue::add_again(RuleSlot slot, Instant retry_at) {
+  const Tick tick = tick_of(retry_at);
+  again_[slot] = tick;
+  add_at(tick, slot);
+}
+
+void ExpiryQueue::add_at(Tick tick, RuleSlot slot) {
   if (latest_ == ticks_.end() || latest_->first != tick) latest_ = ticks_.try_emplace(tick).first;
   append<&Rule::by_expiry>(rules_, latest_->second, slot);
   ++size_;
 }
 
 void ExpiryQueue::remove(RuleSlot slot) {
-  const auto list = ticks_.find(tick_of(rules_[slot].expires_at));
+  Tick tick = tick_of(rules_[slot].expires_at);
+  if (!again_.empty()) {
+    if (const auto again = again_.extract(slot)) tick = again.mapped();
+  }
+  const auto list = ticks_.find(tick);
   SIMCO_ASSERT(list != ticks_.end() && size_ > 0);
   --size_;
   unlink<&Rule::by_expiry>(rules_, list->second, slot);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <unordered_map>
 
 #include "middlebox/policy/rule_table.hpp"
 
@@ -18,6 +19,8 @@ class ExpiryQueue {
   std::size_t size() const { return size_; }
   /// Adds the rule, by its expires_at; it must not be in the queue.
   void add(RuleSlot slot);
+  /// Adds a rule whose end has failed, to be due at `retry_at`; its expires_at stays.
+  void add_again(RuleSlot slot, Instant retry_at);
   /// Removes the rule; its expires_at must be that of add().
   void remove(RuleSlot slot);
   /// Returns when rules are due next, or nullopt if the queue is empty.
@@ -29,12 +32,14 @@ class ExpiryQueue {
   using Tick = std::int64_t;
   using Ticks = std::map<Tick, RuleList>;
 
+  void add_at(Tick tick, RuleSlot slot);
   static Tick tick_of(Instant expires_at);
   static Instant start_of(Tick tick);
 
   RuleTable& rules_;
   Ticks ticks_;
-  Ticks::iterator latest_;  ///< the list used last, or end()
+  Ticks::iterator latest_;                    ///< the list used last, or end()
+  std::unordered_map<RuleSlot, Tick> again_;  ///< those of add_again()
   std::size_t size_ = 0;
 };
 

@@ -394,8 +394,15 @@ TEST(CommitPipeline, AnExpiredRuleThatCannotBeRemovedIsTriedAgain) {
   EXPECT_EQ(box.expiry_failures, std::vector{pid});
   EXPECT_EQ(box.engine.rule_count(), 1U);
   EXPECT_TRUE(agent.events.empty());
+  // Its lifetime is over all the same: nothing gives it another.
+  const auto status = box.submit(agent, PrsRequest{pid});
+  EXPECT_EQ(refusal(agent.replies.at(status)), kNoSuchRule);
+  const auto extension = box.submit(agent, PlcRequest{pid, {60}});
+  EXPECT_EQ(refusal(agent.replies.at(extension)), kNoSuchRule);
   box.advance(2s);
   ASSERT_TRUE(box.backend.busy());
+  EXPECT_EQ(box.backend.batches.back()[0].before.expires_at,
+            box.backend.batches[0][0].after.expires_at);
   box.backend.finish();
   EXPECT_EQ(box.engine.rule_count(), 0U);
   EXPECT_EQ(agent.events.size(), 1U);
