@@ -4,7 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include "middlebox/policy/limits.hpp"
 #include "tests/simulator/requests.hpp"
 
 namespace simco::simulator {
@@ -34,12 +33,22 @@ void CrashJudge::recovered() {
     demand(facts_.backend().table().empty(), "rules without a store have survived");
     facts_.model.rules.clear();
   }
+  stored_.clear();
+  if (facts_.store != nullptr) {
+    for (const auto& entry : facts_.store->contents().entries) {
+      stored_[entry.pid.value] = entry.octets;
+    }
+  }
   decltype(doubtful_rules_) refused_at_start;
   std::vector<std::uint32_t> gone;
   for (const auto& [pid, rule] : facts_.model.rules) {
     if (!facts_.backend().table().contains(pid)) gone.push_back(pid);
   }
-  for (const auto& [pid, enforced] : facts_.backend().table()) recover_rule(pid);
+  for (const auto& [pid, enforced] : facts_.backend().table()) {
+    check_recovered_end(pid);
+    recover_rule(pid);
+    facts_.model.rules.at(pid).expires_at = enforced.rule.expires_at;
+  }
   for (const auto pid : gone) {
     if (facts_.backend().refused_at_start(pid)) {
       refused_at_start[pid] = {facts_.model.rules.at(pid), facts_.store->begun()};
@@ -65,7 +74,10 @@ void CrashJudge::recover_end(std::uint32_t pid) {
   const bool doubtful = std::ranges::any_of(doubtful_requests_, [&](const auto& entry) {
     return ended_it(entry.first, entry.second.first);
   });
-  demand(facts_.is_due(pid) || doubtful || facts_.find_request(ended_it) != nullptr,
+  // By the wall clock, its time may be over before it is.
+  const bool over = stored_.contains(pid) && stored(pid).ends_at_ms <= facts_.wall.now_ms() &&
+                    (is_stored_as_known(pid) || explanation(pid, false) || explanation(pid, true));
+  demand(facts_.is_due(pid) || doubtful || over || facts_.find_request(ended_it) != nullptr,
          text(pid) + " was lost by a crash");
   facts_.model.rules.erase(pid);
 }
@@ -86,33 +98,59 @@ void CrashJudge::recover_rule(std::uint32_t pid) {
     facts_.model.carry_out(request->who, request->body, given, happened);
     return;
   }
-  ModelRule& known = facts_.model.rules.at(pid);
-  if (known.kind == rule.kind && known.expires_at == rule.expires_at) return;
-  // Until a removal that the kernel refused is tried again, the rule has another end.
-  if (known.kind == rule.kind && known.expires_at <= facts_.now() && facts_.refused_removal(pid) &&
-      rule.expires_at <= facts_.now() + policy::kExpiryRetry) {
-    known.expires_at = rule.expires_at;
-    return;
-  }
-  const auto left = [&](const Request& request) { return granted_to(request.who, request.body); };
+  const ModelRule& known = facts_.model.rules.at(pid);
   const bool enables = known.kind != rule.kind;
-  const auto explains_it = [&](std::uint32_t, const Request& request) {
-    if (pid_asked_about(request.body) != pid) return false;
-    const auto planned_at = rule.expires_at - std::chrono::seconds(left(request).seconds);
-    return planned_at >= request.asked_at && planned_at <= facts_.now() &&
-           std::holds_alternative<PeaRequest>(request.body) == enables;
-  };
-  const Request* request = facts_.find_request(explains_it);
-  for (auto& [tid, doubt] : doubtful_requests_) {
-    if (explains_it(tid, doubt.first)) request = &doubt.first;
-  }
-  const auto end_of = [](Instant end) {
+  if (!enables && is_stored_as_known(pid)) return;
+  const Request* request = explanation(pid, enables);
+  const auto in_seconds = [](Instant end) {
     return std::to_string(std::chrono::duration<double>(end.time_since_epoch()).count()) + " s";
   };
   demand(request != nullptr, text(pid) + " was changed by a crash" + (enables ? " (enabled)" : "") +
-                                 ": it ended at " + end_of(known.expires_at) + ", and now at " +
-                                 end_of(rule.expires_at));
+                                 ": it ended at " + in_seconds(known.expires_at) + ", and now at " +
+                                 in_seconds(rule.expires_at));
   facts_.model.carry_out(request->who, request->body, given, happened);
+}
+
+const Request* CrashJudge::explanation(std::uint32_t pid, bool enables) {
+  const auto explains_it = [&](std::uint32_t, const Request& request) {
+    if (pid_asked_about(request.body) != pid) return false;
+    if (std::holds_alternative<PeaRequest>(request.body) != enables) return false;
+    const std::chrono::seconds lifetime(granted_to(request.who, request.body).seconds);
+    return std::ranges::any_of(stored_ends(pid), [&](Instant end) {
+      return end - lifetime >= request.asked_at && end - lifetime <= facts_.now();
+    });
+  };
+  for (auto& [tid, doubt] : doubtful_requests_) {
+    if (explains_it(tid, doubt.first)) return &doubt.first;
+  }
+  return facts_.find_request(explains_it);
+}
+
+middlebox::KeptRule CrashJudge::stored(std::uint32_t pid) const {
+  const auto kept = middlebox::decode_rule({pid}, stored_.at(pid));
+  demand(kept.has_value(), text(pid) + " is damaged in the store");
+  return *kept;
+}
+
+std::vector<Instant> CrashJudge::stored_ends(std::uint32_t pid) const {
+  return facts_.wall.moments_of(stored(pid).ends_at_ms);
+}
+
+bool CrashJudge::is_stored_as_known(std::uint32_t pid) const {
+  const auto ends = stored_ends(pid);
+  return std::ranges::find(ends, facts_.model.rules.at(pid).expires_at) != ends.end();
+}
+
+// It ends when the wall clock shows the stored end, and lives no longer than it was to live when it
+// was stored, should the clock have gone back.
+void CrashJudge::check_recovered_end(std::uint32_t pid) const {
+  using namespace std::chrono;
+  const auto kept = stored(pid);
+  const auto left = std::min<milliseconds>(milliseconds(kept.ends_at_ms - facts_.wall.now_ms()),
+                                           seconds(kept.left.seconds));
+  const auto end = facts_.backend().table().at(pid).rule.expires_at;
+  demand(left > milliseconds(0) && end == facts_.now() + left,
+         text(pid) + " does not end when the store says");
 }
 
 }  // namespace simco::simulator

@@ -3,8 +3,11 @@
 
 #include <cstdint>
 #include <map>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "middlebox/commit/rule_codec.hpp"
 #include "tests/simulator/facts.hpp"
 
 namespace simco::simulator {
@@ -24,10 +27,21 @@ class CrashJudge {
  private:
   void recover_rule(std::uint32_t pid);
   void recover_end(std::uint32_t pid);
+  /// What the store had of the rule.
+  middlebox::KeptRule stored(std::uint32_t pid) const;
+  /// The end that the store had of the rule, by the wall clock as it was set at any time.
+  std::vector<Instant> stored_ends(std::uint32_t pid) const;
+  /// The stored end is that of the rule that the model knows.
+  bool is_stored_as_known(std::uint32_t pid) const;
+  /// Recovery has computed the end from what was stored.
+  void check_recovered_end(std::uint32_t pid) const;
+  /// What may have changed or, if it `enables`, enabled the rule without having been answered.
+  const Request* explanation(std::uint32_t pid, bool enables);
   /// The store does not know of it: a crash may undo it.
   bool is_doubtful(std::uint64_t since) const { return facts_.store->last_success() <= since; }
 
   Facts& facts_;
+  std::map<std::uint32_t, std::string> stored_;  ///< at the start
   /// Each with the number of writes begun by then.
   std::map<std::uint32_t, std::pair<test::ModelRule, std::uint64_t>> doubtful_rules_;
   std::map<std::uint32_t, std::pair<Request, std::uint64_t>> doubtful_requests_;

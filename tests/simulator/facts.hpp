@@ -2,7 +2,6 @@
 // for.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -11,6 +10,7 @@
 #include "tests/simulator/fault.hpp"
 #include "tests/simulator/sim_backend.hpp"
 #include "tests/simulator/sim_store.hpp"
+#include "tests/simulator/wall_clock.hpp"
 #include "tests/support/model.hpp"
 #include "tests/support/virtual_time.hpp"
 
@@ -29,10 +29,12 @@ using Requests = std::map<std::uint32_t, Request>;  ///< by TID
 class Facts {
  public:
   /// `store` is nullptr if rules end with the middlebox. All must outlive this.
-  Facts(test::Model& its_model, const test::VirtualTime& time, const SimStore* its_store)
-      : model(its_model), store(its_store), time_(time) {}
+  Facts(test::Model& its_model, const test::VirtualTime& time, const WallClock& its_wall,
+        const SimStore* its_store)
+      : model(its_model), wall(its_wall), store(its_store), time_(time) {}
 
   test::Model& model;
+  const WallClock& wall;
   const SimStore* const store;
   Requests requests;  ///< in flight
   Requests orphans;   ///< whose sessions are over
@@ -44,15 +46,7 @@ class Facts {
   Instant now() const { return time_.now(); }
   /// The backend of the middlebox that has the rules; set_backend() comes first.
   const SimBackend& backend() const { return *backend_; }
-  void set_backend(const SimBackend& backend) {
-    backend_ = &backend;
-    backends_.insert(&backend);
-  }
-  /// Any backend has refused to remove the rule.
-  bool refused_removal(std::uint32_t pid) const {
-    return std::ranges::any_of(backends_,
-                               [&](const auto* one) { return one->refused_removal(pid); });
-  }
+  void set_backend(const SimBackend& backend) { backend_ = &backend; }
 
   test::Model::Verdict decide(const Request& request, Instant at) const;
   /// What the middlebox has chosen for a rule, by what is enforced.
@@ -76,7 +70,6 @@ class Facts {
  private:
   const test::VirtualTime& time_;
   const SimBackend* backend_ = nullptr;
-  std::set<const SimBackend*> backends_;
 };
 
 }  // namespace simco::simulator

@@ -25,9 +25,9 @@ namespace simco::simulator {
 class Judge {
  public:
   /// `store` is nullptr if rules end with the middlebox. All must outlive this.
-  Judge(test::Model& model, const test::VirtualTime& time, const SimStore* store,
-        std::function<void(const std::string&)> trace)
-      : facts_(model, time, store), trace_(std::move(trace)) {}
+  Judge(test::Model& model, const test::VirtualTime& time, const WallClock& wall,
+        const SimStore* store, std::function<void(const std::string&)> trace)
+      : facts_(model, time, wall, store), trace_(std::move(trace)) {}
 
   // --- What agents do ---
 

@@ -2,11 +2,11 @@
 
 namespace simco::simulator {
 
-Life::Life(const middlebox::CoreOptions& options, test::VirtualTime& time, Random& random,
-           SimBackend& backend, SimStore* store)
+Life::Life(const middlebox::CoreOptions& options, test::VirtualTime& time, const WallClock& wall,
+           Random& random, SimBackend& backend, SimStore* store)
     : time_(time),
       random_(random),
-      clock_(time),
+      clock_(time, wall),
       core_(options, clock_, backend, make_journal(store), nullptr, *this) {
   if (store == nullptr) {
     core_.start();

@@ -9,6 +9,7 @@
 #include "tests/simulator/random.hpp"
 #include "tests/simulator/sim_backend.hpp"
 #include "tests/simulator/sim_store.hpp"
+#include "tests/simulator/wall_clock.hpp"
 #include "tests/support/virtual_time.hpp"
 
 namespace simco::simulator {
@@ -16,26 +17,24 @@ namespace simco::simulator {
 class Life final : private middlebox::Core::Host, private middlebox::Journal::Monitor {
  public:
   /// `store` may be nullptr; it belongs to this life from now on. All must outlive this.
-  Life(const middlebox::CoreOptions& options, test::VirtualTime& time, Random& random,
-       SimBackend& backend, SimStore* store);
+  Life(const middlebox::CoreOptions& options, test::VirtualTime& time, const WallClock& wall,
+       Random& random, SimBackend& backend, SimStore* store);
 
   middlebox::Core& core() { return core_; }
   /// What the middlebox has logged last, for the report of a fault.
   const std::string& last_line() const { return last_line_; }
 
  private:
-  /// The virtual time as both of the middlebox's clocks.
+  /// The middlebox's two clocks.
   class Clock final : public middlebox::Clock {
    public:
-    explicit Clock(const test::VirtualTime& time) : time_(time) {}
+    Clock(const test::VirtualTime& time, const WallClock& wall) : time_(time), wall_(wall) {}
     Instant now() const override { return time_.now(); }
-    std::int64_t wall_ms() const override {
-      using std::chrono::milliseconds;
-      return std::chrono::duration_cast<milliseconds>(time_.now().time_since_epoch()).count();
-    }
+    std::int64_t wall_ms() const override { return wall_.now_ms(); }
 
    private:
     const test::VirtualTime& time_;
+    const WallClock& wall_;
   };
 
   middlebox::Journal* make_journal(SimStore* store);

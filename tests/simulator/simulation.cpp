@@ -48,7 +48,7 @@ Simulation::Simulation(std::uint32_t seed, std::function<void(const std::string&
                 SimBackend(time_, random_, seed % 5 == 1)},
       store_(seed / 3 % 4 == 0 ? std::optional<SimStore>()
                                : std::optional<SimStore>(std::in_place, time_, random_)),
-      judge_(model_, time_, store_ ? &*store_ : nullptr,
+      judge_(model_, time_, wall_, store_ ? &*store_ : nullptr,
              [this](const std::string& what) { this->trace(what); }) {
   const char* names[] = {"a", "a", "b", "boss", "viewer", "a", "b", "boss"};
   const auto count = 3 + random_.below(6);
@@ -69,6 +69,7 @@ Tally Simulation::run() {
     for (std::size_t i = 0; i < clients_.size(); ++i) schedule(i);
     schedule_end();
     schedule_reload();
+    schedule_clock_step();
     run_until(time_.now() + kBusyTime);
     settle();
     stop();
@@ -110,7 +111,8 @@ void Simulation::start() {
   options.secret = test::Model::kMiddleboxSecret;
   options.audit_rate = 0;
   auto& backend = backends_[box_];
-  life_ = std::make_unique<Life>(options, time_, random_, backend, store_ ? &*store_ : nullptr);
+  life_ =
+      std::make_unique<Life>(options, time_, wall_, random_, backend, store_ ? &*store_ : nullptr);
   judge_.started(backend);
   trace("the middlebox starts with " + std::to_string(model_.rules.size()) + " rules");
   auditor_ = std::make_unique<Client>("boss", true);
@@ -186,6 +188,20 @@ void Simulation::schedule_reload() {
     if (calm_) return;
     reload();
     schedule_reload();
+  });
+}
+
+void Simulation::schedule_clock_step() {
+  if (random_.one_in(2)) return;
+  time_.after(1s + random_.up_to_ms(30'000), [this] {
+    if (calm_) return;
+    const auto most = random_.one_in(2) ? 5'000U : 3'600'000U;
+    const std::chrono::milliseconds by(1 + random_.below(most));
+    const bool back = random_.one_in(2);
+    ++tally_.clock_steps;
+    trace("the wall clock steps " + std::to_string(by.count()) + (back ? " ms back" : " ms on"));
+    wall_.step(back ? -by : by);
+    schedule_clock_step();
   });
 }
 

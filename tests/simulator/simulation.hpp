@@ -33,6 +33,7 @@ struct Tally {
   std::uint64_t crashes = 0;
   std::uint64_t takeovers = 0;
   std::uint64_t reloads = 0;
+  std::uint64_t clock_steps = 0;
   std::uint64_t overtaken = 0;  ///< enable rules, by a disable rule that was asked for later
 };
 
@@ -61,6 +62,8 @@ class Simulation {
   void reload();
   void schedule_end();
   void schedule_reload();
+  /// The wall clock steps, by up to an hour: lifetimes do not, and what is stored stays right.
+  void schedule_clock_step();
   /// Takes out what the box that has lost its rules still sends: it may grant nothing more.
   void judge_predecessor();
   /// Waits until all is answered, and compares the tables.
@@ -81,6 +84,7 @@ class Simulation {
   Random random_;
   std::function<void(const std::string&)> trace_;
   test::VirtualTime time_;
+  WallClock wall_{time_};
   const test::Mode mode_;
   test::Model model_;
   test::RequestGenerator generator_;
