@@ -44,17 +44,16 @@ bool CommitPipeline::decide(Requester& requester, TransactionId tid, const Body&
   const Plan plan = engine_.plan(context, request, now);
   const auto ended = times_.now();
   times_.decided(began, ended);
-  const auto transaction = policy::transaction_of(request).value_or(policy::Transaction{});
   switch (plan.verdict) {
     case Verdict::kReplied:
       if (const auto* refusal = std::get_if<NegativeReply>(&plan.reply)) {
-        observer_.on_refused({requester, transaction, refusal->code, &context, &request});
+        observer_.on_refused({requester, plan.transaction, refusal->code, &context, &request});
       }
-      answer(requester, tid, transaction, plan.reply);
+      answer(requester, tid, plan.transaction, plan.reply);
       return true;
     case Verdict::kPlanned:
       ++requester.unsettled_;
-      queue(plan, {&requester, tid, transaction, {}, 0, {}, ended});
+      queue(plan, {&requester, tid, plan.transaction, {}, 0, {}, ended});
       return true;
     case Verdict::kWaitForRule: after_rule_[plan.awaited].push_back(&requester); return false;
     case Verdict::kWaitForChanges:
@@ -78,13 +77,14 @@ void CommitPipeline::queue(const Plan& plan, ChangeOrigin origin) {
 // they nor what has expired waits for all that another one hits.
 void CommitPipeline::expire(Instant now) {
   if (backlog_full()) return;
-  Plan plan;
   std::size_t planned = 0;
   std::uint32_t looks = 0;
   PolicyRuleId found_all;
   do {
-    for (; planned < policy::kExpiryBatchMax && engine_.plan_expiry(now, plan); ++planned) {
-      queue(plan, {});
+    for (; planned < policy::kExpiryBatchMax; ++planned) {
+      const auto plan = engine_.plan_expiry(now);
+      if (!plan) break;
+      queue(*plan, {});
     }
     // What waited for it now waits for the rules that it ends.
     if (!after_rule_.empty() && found_all != PolicyRuleId{}) wake_rule(found_all, now);

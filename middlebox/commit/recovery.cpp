@@ -11,7 +11,6 @@
 namespace simco::middlebox {
 namespace {
 
-using policy::Plan;
 using rule::ChangeResult;
 using rule::RuleChange;
 using std::chrono::milliseconds;
@@ -68,13 +67,13 @@ Recovery recover(const store::Contents& contents, const std::string& place,
         std::min(milliseconds(kept.ends_at_ms - wall_ms), milliseconds(seconds(kept.left.seconds)));
     kept.rule.expires_at = now + left;
     const Lifetime lifetime{static_cast<std::uint32_t>(std::chrono::ceil<seconds>(left).count())};
-    Plan plan;
-    if (const auto why = engine.recover(kept.rule, lifetime, plan)) {
-      lose(recovery, kept.rule.pid, kept.rule.owner_name, *why);
+    const auto plan = engine.recover(kept.rule, lifetime);
+    if (!plan) {
+      lose(recovery, kept.rule.pid, kept.rule.owner_name, plan.error());
       continue;
     }
-    slots.push_back(plan.slot);
-    changes.push_back(plan.change);
+    slots.push_back(plan->slot);
+    changes.push_back(plan->change);
   }
   const auto results = backend.begin(changes);
   for (std::size_t i = 0; i < results.size(); ++i) {

@@ -8,15 +8,13 @@
 #include <cstring>
 #include <span>
 
-#include "simco/wire/attribute_codec.hpp"
 #include "simco/wire/byte_io.hpp"
+#include "simco/wire/codec.hpp"
 #include "simco/wire/limits.hpp"
 
 namespace simco::middlebox {
 namespace {
 
-using detail::AttributeCodec;
-using detail::ValueFault;
 using rule::RuleKind;
 
 // | version | kind | flags | GID (4) | TID (4) | left (4) | ends at (8) | parameters (4)
@@ -26,8 +24,7 @@ using rule::RuleKind;
 constexpr std::uint8_t kVersion = 2;
 constexpr std::uint8_t kAnyVersion = 1;  ///< the only flag
 constexpr std::size_t kFixed = 27;
-constexpr std::size_t kLongest =
-    kFixed + (1 + kOwnerSizeMax) + 4 * (1 + AttributeCodec<AddressTuple>::kLengthMax);
+constexpr std::size_t kLongest = kFixed + (1 + kOwnerSizeMax) + 4 * (1 + kTupleSizeMax);
 static_assert(kOwnerSizeMax <= 255, "its length is one octet");
 
 void put(ByteWriter& out, std::string_view text) {
@@ -36,8 +33,8 @@ void put(ByteWriter& out, std::string_view text) {
 }
 
 void put(ByteWriter& out, const AddressTuple& tuple) {
-  out.u8(static_cast<std::uint8_t>(AttributeCodec<AddressTuple>::length(tuple)));
-  AttributeCodec<AddressTuple>::write(out, tuple);
+  out.u8(static_cast<std::uint8_t>(value_size(tuple)));
+  write_value(out, tuple);
 }
 
 void put(ByteWriter& out, const std::optional<AddressTuple>& tuple) {
@@ -54,9 +51,8 @@ std::string_view take_text(ByteReader& in) {
 bool take(ByteReader& in, std::optional<AddressTuple>& tuple) {
   const auto octets = in.octets(in.u8());
   if (octets.empty()) return in.ok();
-  if (octets.size() < AttributeCodec<AddressTuple>::kLengthMin) return false;
-  ByteReader value(octets);
-  return AttributeCodec<AddressTuple>::read(value, tuple.emplace()) == ValueFault::kNone;
+  tuple = read_tuple(octets);
+  return tuple.has_value();
 }
 
 bool take(ByteReader& in, AddressTuple& tuple) {
@@ -82,7 +78,7 @@ std::string encode_rule(const rule::RuleRecord& rule, Instant now, std::int64_t 
   out.u32(static_cast<std::uint32_t>(ceil<seconds>(left).count()));
   out.u32(static_cast<std::uint32_t>(static_cast<std::uint64_t>(ends_at_ms) >> 32));
   out.u32(static_cast<std::uint32_t>(ends_at_ms));
-  AttributeCodec<PerParameterSet>::write(out, rule.parameters);
+  write_value(out, rule.parameters);
   put(out, rule.owner_name);
   put(out, rule.internal);
   put(out, rule.external);
@@ -110,14 +106,13 @@ std::expected<KeptRule, std::string> decode_rule(PolicyRuleId pid, std::string_v
   kept.left = Lifetime{in.u32()};
   const std::uint64_t high = in.u32();
   kept.ends_at_ms = static_cast<std::int64_t>(high << 32 | in.u32());
-  ByteReader parameters(in.octets(AttributeCodec<PerParameterSet>::kLengthMin));
-  const bool defined =
-      AttributeCodec<PerParameterSet>::read(parameters, rule.parameters) == ValueFault::kNone;
+  const auto parameters = read_per_parameters(in.octets(kPerParametersSize));
+  rule.parameters = parameters.value_or(PerParameterSet{});
   rule.owner_name = take_text(in);
   if (version == 1) take_text(in);
   const bool tuples = take(in, rule.internal) && take(in, rule.external) &&
                       take(in, rule.outside) && take(in, rule.inside);
-  if (!in.ok() || in.remaining() != 0 || !defined || !tuples ||
+  if (!in.ok() || in.remaining() != 0 || !parameters || !tuples ||
       kind > static_cast<std::uint8_t>(RuleKind::kDisable) || flags > kAnyVersion) {
     return std::unexpected(std::string("damaged record"));
   }

@@ -7,22 +7,19 @@
 namespace simco::middlebox {
 
 void Notifier::add(Requester& session) {
-  sessions_[session.agent()].push_back(&session);
+  const auto agent = session.agent().value;
+  if (agent >= sessions_.size()) sessions_.resize(agent + 1);
+  sessions_[agent].push_back(&session);
   ++count_;
 }
 
 void Notifier::remove(Requester& session) {
-  const auto found = sessions_.find(session.agent());
-  SIMCO_ASSERT(found != sessions_.end());
-  const auto removed = std::erase(found->second, &session);
+  const auto agent = session.agent().value;
+  SIMCO_ASSERT(agent < sessions_.size());
+  const auto removed = std::erase(sessions_[agent], &session);
   SIMCO_ASSERT(removed == 1);
-  if (found->second.empty()) sessions_.erase(found);
+  if (sessions_[agent].empty()) sessions_[agent].shrink_to_fit();
   --count_;
-}
-
-std::size_t Notifier::count(rule::AgentId agent) const {
-  const auto found = sessions_.find(agent);
-  return found == sessions_.end() ? 0 : found->second.size();
 }
 
 std::size_t Notifier::audience(rule::AgentId owner) const {
@@ -44,10 +41,8 @@ void Notifier::notify(const policy::RuleEvent& event, const Requester* cause) co
 
 void Notifier::notify_agent(rule::AgentId agent, const policy::RuleEvent& event,
                             const Requester* cause) const {
-  const auto found = sessions_.find(agent);
-  if (found == sessions_.end()) return;
   // notify() only queues: it never changes the list.
-  for (Requester* session : found->second) {
+  for (Requester* session : sessions_of(agent)) {
     if (session != cause) session->notify(event);
   }
 }

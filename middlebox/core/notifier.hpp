@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstddef>
-#include <unordered_map>
+#include <span>
 #include <vector>
 
 #include "middlebox/commit/requester.hpp"
@@ -22,7 +22,7 @@ class Notifier {
   void remove(Requester& session);
   /// Returns the number of open sessions, of all agents or of one.
   std::size_t count() const { return count_; }
-  std::size_t count(rule::AgentId agent) const;
+  std::size_t count(rule::AgentId agent) const { return sessions_of(agent).size(); }
 
   /// Returns the number of sessions that may see rules of `owner`.
   std::size_t audience(rule::AgentId owner) const;
@@ -31,11 +31,18 @@ class Notifier {
   void notify(const policy::RuleEvent& event, const Requester* cause) const;
 
  private:
+  using Sessions = std::vector<Requester*>;
+
+  /// Returns those of an agent.
+  std::span<Requester* const> sessions_of(rule::AgentId agent) const {
+    if (agent.value >= sessions_.size()) return {};
+    return sessions_[agent.value];
+  }
   void notify_agent(rule::AgentId agent, const policy::RuleEvent& event,
                     const Requester* cause) const;
 
   const policy::PolicyEngine& engine_;
-  std::unordered_map<rule::AgentId, std::vector<Requester*>> sessions_;
+  std::vector<Sessions> sessions_;  ///< by agent: the numbers of those that are there are small
   std::size_t count_ = 0;
 };
 

@@ -69,6 +69,10 @@ struct AgentPolicy {
   /// True if it may request rules for these tuples. capabilities() has the permitted wildcards.
   bool allows(const AddressTuple& internal, const AddressTuple& external) const;
   bool allows_protocol(std::uint8_t protocol) const;
+  /// False if it may wildcard whatever the middlebox can.
+  bool restricts_wildcards() const {
+    return !internal_wildcards || !external_wildcards || !port_wildcards || !protocol_wildcards;
+  }
   /// Returns the middlebox's capabilities `of`, reduced to what the agent may use (RFC 5189 2.1.8).
   Capabilities capabilities(const Capabilities& of) const;
   bool allows_source(const IpAddress& address) const;

@@ -66,6 +66,7 @@ Verdict PolicyEngine::decide(const RequestContext& context, const Body& request,
                              Plan& plan) {
   const auto transaction = transaction_of(request);
   if (!transaction) return policy::refuse(plan, NegativeReplyCode::kTransactionNotSupported);
+  plan.transaction = *transaction;
   if (const auto code = check_authority(context.agent, *transaction)) {
     return policy::refuse(plan, *code);
   }
@@ -283,16 +284,16 @@ Verdict PolicyEngine::plan_addition(RuleSlot slot, Lifetime lifetime, Instant no
                      now + std::chrono::seconds(lifetime.seconds), plan);
 }
 
-bool PolicyEngine::plan_expiry(Instant now, Plan& plan) {
+std::optional<Plan> PolicyEngine::plan_expiry(Instant now) {
   const RuleSlot slot = expiry_.due(now);
-  if (slot == kNoSlot) return false;
+  if (slot == kNoSlot) return std::nullopt;
   expiry_.remove(slot);
   begin_change(slot);
   plan_removal(slot);
-  plan = {};
+  Plan plan;
   plan.verdict = plan_change(slot, RuleChange::Kind::kRemove, {}, now, plan);
   plan.charged_to = pays_for_end(slot);
-  return true;
+  return plan;
 }
 
 // A rule that a disable rule ends must not wait for what its own owner has asked for.

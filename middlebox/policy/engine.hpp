@@ -14,6 +14,7 @@
 #include <bitset>
 #include <cstddef>
 #include <cstdint>
+#include <expected>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -58,7 +59,8 @@ enum class Verdict : std::uint8_t {
 /// The decision about a request, or about an expired rule.
 struct Plan {
   Verdict verdict = Verdict::kReplied;
-  Body reply;  ///< views in it are valid until the engine is called again
+  Transaction transaction{};  ///< that the request begins
+  Body reply;                 ///< views in it are valid until the engine is called again
   PolicyRuleId awaited;
   RuleSlot slot = kNoSlot;  ///< of the change's rule, for settle()
   rule::RuleChange change;
@@ -146,8 +148,8 @@ class PolicyEngine {
 
   /// Decides a policy rule request.
   Plan plan(const RequestContext& context, const Body& request, Instant now);
-  /// Plans the removal of an expired rule. Returns false if there is none.
-  bool plan_expiry(Instant now, Plan& plan);
+  /// Plans the removal of an expired rule, if there is one.
+  std::optional<Plan> plan_expiry(Instant now);
   /// Returns when plan_expiry() is due next, if ever.
   std::optional<Instant> next_expiry() const { return expiry_.next(); }
   /// Goes on looking for the enable rules that overlap with the disable rule `pid`, and ends them.
@@ -188,7 +190,7 @@ class PolicyEngine {
   /// Plans the re-creation of a rule from before a restart, for settle(). Rights and limits of its
   /// owner are not checked. Returns the reason if it cannot be re-created. Must be called for the
   /// rules in the order of their creation.
-  std::optional<std::string> recover(const rule::RuleRecord& record, Lifetime lifetime, Plan& plan);
+  std::expected<Plan, std::string> recover(const rule::RuleRecord& record, Lifetime lifetime);
 
   // --- Figures ---
 

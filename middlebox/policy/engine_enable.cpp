@@ -15,6 +15,9 @@ PolicyEngine::Code PolicyEngine::check_pair(AgentId agent, const AddressTuple& i
                                             const Protocols& protocols) const {
   const AgentPolicy& policy = *agents_[agent].policy;
   if (!policy.allows(internal, external)) return kAgentNotAuthorized;
+  if (!policy.restricts_wildcards()) {
+    return check_tuples(internal, external, direction, capabilities, protocols);
+  }
   Protocols supported = protocols;
   if (!policy.protocol_wildcards) supported.reset(kProtocolAny);
   return check_tuples(internal, external, direction, policy.capabilities(capabilities), supported);

@@ -13,16 +13,17 @@ void PolicyEngine::resume_ids(const rule::IdPositions& positions) {
   groups_.resume(positions.groups);
 }
 
-std::optional<std::string> PolicyEngine::recover(const RuleRecord& record, Lifetime lifetime,
-                                                 Plan& plan) {
+std::expected<Plan, std::string> PolicyEngine::recover(const RuleRecord& record,
+                                                       Lifetime lifetime) {
+  const auto lost = [](const char* why) { return std::unexpected<std::string>(why); };
   const bool grouped = record.kind != RuleKind::kDisable;
-  if (record.pid.value == 0 || rules_.find(record.pid) != kNoSlot) return "its PID is taken";
-  if (record.owner_name.size() > kOwnerSizeMax) return "its owner's name is too long";
-  if (grouped && record.group.value == 0) return "it has no group";
+  if (record.pid.value == 0 || rules_.find(record.pid) != kNoSlot) return lost("its PID is taken");
+  if (record.owner_name.size() > kOwnerSizeMax) return lost("its owner's name is too long");
+  if (grouped && record.group.value == 0) return lost("it has no group");
   const bool translated = nat_.translates() && grouped;
   if (record.outside.has_value() != translated ||
       record.inside.has_value() != (translated && nat_.mode() == Mode::kTwiceNat)) {
-    return "it belongs to another kind of middlebox (firewall, NAT or twice NAT)";
+    return lost("it belongs to another kind of middlebox (firewall, NAT or twice NAT)");
   }
   const AgentId owner = agents_.acquire(record.owner_name);
   const RuleSlot slot = place_rule(record.pid, pids_.position_of(record.pid.value), owner,
@@ -49,14 +50,15 @@ std::optional<std::string> PolicyEngine::recover(const RuleRecord& record, Lifet
   agents_.release(owner);  // the rule holds it now
   if (translated && !nat_.reclaim(slot, rule, record.outside, record.inside)) {
     destroy_rule(slot);
-    return "its addresses or ports are no longer in the pools";
+    return lost("its addresses or ports are no longer in the pools");
   }
   if (!grouped) {
     ++pending_disable_rules_;
     file_disable_rule(slot, true);
   }
+  Plan plan;
   plan.verdict = plan_change(slot, rule::RuleChange::Kind::kAdd, lifetime, record.expires_at, plan);
-  return std::nullopt;
+  return plan;
 }
 
 }  // namespace simco::policy

@@ -6,13 +6,13 @@ RuleSlot RuleTable::insert(PolicyRuleId pid) {
   RuleSlot slot = free_;
   if (slot != kNoSlot) {
     free_ = (*this)[slot].by_owner.next;
+    (*this)[slot] = Rule{};
   } else {
-    if (fresh_ == chunks_.size() * kChunk) chunks_.push_back(std::make_unique<Chunk>());
+    if (fresh_ == chunks_.size() * kChunk) chunks_.emplace_back().reserve(kChunk);
+    chunks_.back().emplace_back();
     slot = RuleSlot{fresh_++};
   }
-  Rule& rule = (*this)[slot];
-  rule = Rule{};
-  rule.pid = pid;
+  (*this)[slot].pid = pid;
   by_pid_.insert(pid.value, slot);
   return slot;
 }

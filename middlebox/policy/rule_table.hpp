@@ -2,9 +2,7 @@
 // owner, per time of expiry). Memory is allocated in chunks, so growing never copies a rule.
 #pragma once
 
-#include <array>
 #include <cstddef>
-#include <memory>
 #include <vector>
 
 #include "middlebox/policy/id_map.hpp"
@@ -18,9 +16,9 @@ class RuleTable {
   /// Rules in the table, pending ones included.
   std::size_t size() const { return by_pid_.size(); }
 
-  Rule& operator[](RuleSlot slot) { return (*chunks_[slot.value / kChunk])[slot.value % kChunk]; }
+  Rule& operator[](RuleSlot slot) { return chunks_[slot.value / kChunk][slot.value % kChunk]; }
   const Rule& operator[](RuleSlot slot) const {
-    return (*chunks_[slot.value / kChunk])[slot.value % kChunk];
+    return chunks_[slot.value / kChunk][slot.value % kChunk];
   }
 
   /// Returns the slot of the rule with `pid`, or kNoSlot.
@@ -38,11 +36,10 @@ class RuleTable {
 
  private:
   static constexpr std::uint32_t kChunk = 1024;
-  using Chunk = std::array<Rule, kChunk>;
 
-  std::vector<std::unique_ptr<Chunk>> chunks_;
-  std::uint32_t fresh_ = 0;  ///< slots that were never used begin here
-  RuleSlot free_ = kNoSlot;  ///< used before and free, chained by by_owner.next
+  std::vector<std::vector<Rule>> chunks_;  ///< each of kChunk rules, which never move
+  std::uint32_t fresh_ = 0;                ///< slots that were never used begin here
+  RuleSlot free_ = kNoSlot;                ///< used before and free, chained by by_owner.next
   IdMap<RuleSlot> by_pid_;
 };
 

@@ -93,7 +93,12 @@ void TcpChannel::on_readable() {
     return ended({});
   }
   const auto self = shared_from_this();
-  if (got > 0) deliver(std::span{read_buffer_}.first(static_cast<std::size_t>(got)));
+  if (got > 0) {
+    const auto octets = std::span{read_buffer_}.first(static_cast<std::size_t>(got));
+    const auto rest = octets.last(deliver(octets));
+    backlog_ = std::vector<std::byte>(rest.begin(), rest.end());
+    backlog_from_ = 0;
+  }
   if (!state_.paused()) read_on();
 }
 
@@ -105,16 +110,14 @@ void TcpChannel::read_on() {
   boost::asio::post(socket_.get_executor(), [self = shared_from_this()] { self->on_readable(); });
 }
 
-void TcpChannel::deliver(std::span<const std::byte> octets) {
-  if (!state_.takes_input()) return;
+std::size_t TcpChannel::deliver(std::span<const std::byte> octets) {
+  if (!state_.takes_input()) return 0;
   const auto error = splitter_->feed(
       octets, [&](std::span<const std::byte> message) { return state_.deliver(message, {}); });
-  const auto rest = octets.subspan(octets.size() - splitter_->unread());
-  if (state_.takes_input() && !rest.empty()) {
-    backlog_ = std::vector<std::byte>(rest.begin(), rest.end());
-  }
+  const auto rest = state_.takes_input() ? splitter_->unread() : 0;
   if (error) state_.malformed(*error);
   state_.input_done(splitter_->mid_message());
+  return state_.takes_input() ? rest : 0;
 }
 
 void TcpChannel::resume_input() {
@@ -127,8 +130,12 @@ void TcpChannel::resume_input() {
 
 void TcpChannel::deliver_backlog() {
   if (!backlog_.empty()) {
-    const auto octets = std::exchange(backlog_, {});
-    deliver(octets);
+    auto octets = std::exchange(backlog_, {});
+    const auto rest = deliver(std::span(octets).subspan(backlog_from_));
+    if (rest != 0) {
+      backlog_from_ = octets.size() - rest;
+      backlog_ = std::move(octets);
+    }
   }
   if (!state_.paused()) read_on();
 }

@@ -57,7 +57,8 @@ class TcpChannel final : public MessageChannel, public std::enable_shared_from_t
   /// Waits for more input, or goes on with what is there already.
   void read_on();
   void on_writable();
-  void deliver(std::span<const std::byte> octets);
+  /// Returns how many octets at the end are left, because the input has been paused.
+  std::size_t deliver(std::span<const std::byte> octets);
   /// Delivers what was read before the input was paused, then reads on.
   void deliver_backlog();
   void discard_input();
@@ -71,7 +72,9 @@ class TcpChannel final : public MessageChannel, public std::enable_shared_from_t
   ChannelState state_;
   std::optional<FrameSplitter> splitter_;  ///< from start() on
   std::size_t read_max_ = kReadSize;       ///< octets at a time, and so of the backlog
-  std::vector<std::byte> backlog_;         ///< read, but not delivered because input is paused
+  /// Read, but not delivered because input is paused: from `backlog_from_` on.
+  std::vector<std::byte> backlog_;
+  std::size_t backlog_from_ = 0;
   OutputQueue out_{OutputQueue::Boundaries::kForget};
   TransportStatistics last_statistics_;  ///< when the connection is over
   bool waiting_readable_ = false;

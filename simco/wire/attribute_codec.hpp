@@ -200,12 +200,11 @@ inline void AttributeCodec<Capabilities>::write(ByteWriter& out, const Capabilit
 
 inline ValueFault AttributeCodec<AddressTuple>::read(ByteReader& in, AddressTuple& out) {
   const std::size_t length = in.remaining();
-  const std::uint8_t first = in.u8();
+  std::uint8_t first;
+  std::uint8_t location;
+  in.fields(first, out.prefix_length, out.protocol, location);
   const std::uint8_t form = first >> 4;
   const std::uint8_t version = first & 0x0F;
-  out.prefix_length = in.u8();
-  out.protocol = in.u8();
-  const std::uint8_t location = in.u8();
   if (form > 1 || version > 2 || location > 3) return ValueFault::kField;
   if (version == 0 && form == 0) return ValueFault::kField;
   out.form = static_cast<AddressForm>(form);
@@ -213,22 +212,18 @@ inline ValueFault AttributeCodec<AddressTuple>::read(ByteReader& in, AddressTupl
   out.location = static_cast<Location>(location);
   if (length != AttributeCodec::length(out)) return ValueFault::kLength;
   if (out.form == AddressForm::kProtocolsOnly) return ValueFault::kNone;
-  out.port = in.u16();
-  out.port_range = in.u16();
+  in.fields(out.port, out.port_range);
   const auto address = in.octets(in.remaining());
   std::copy(address.begin(), address.end(), out.address.begin());
   return ValueFault::kNone;
 }
 
 inline void AttributeCodec<AddressTuple>::write(ByteWriter& out, const AddressTuple& value) {
-  out.u8(static_cast<std::uint8_t>((static_cast<unsigned>(value.form) << 4) |
-                                   static_cast<unsigned>(value.ip_version)));
-  out.u8(value.prefix_length);
-  out.u8(value.protocol);
-  out.u8(static_cast<std::uint8_t>(value.location));
+  const auto first = static_cast<std::uint8_t>((static_cast<unsigned>(value.form) << 4) |
+                                               static_cast<unsigned>(value.ip_version));
+  out.fields(first, value.prefix_length, value.protocol, static_cast<std::uint8_t>(value.location));
   if (value.form == AddressForm::kProtocolsOnly) return;
-  out.u16(value.port);
-  out.u16(value.port_range);
+  out.fields(value.port, value.port_range);
   out.octets(std::span{value.address}.first(address_bits(value.ip_version) / 8));
 }
 

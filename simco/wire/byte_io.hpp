@@ -8,17 +8,12 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
-#include <type_traits>
 
 #include "simco/wire/assert.hpp"
 
 namespace simco {
 
 namespace detail {
-template <std::size_t N>
-using UnsignedOf = std::conditional_t<N == 1, std::uint8_t,
-                                      std::conditional_t<N == 2, std::uint16_t, std::uint32_t>>;
-
 /// Between the machine's order of octets and the network's, either way.
 template <class Int>
 constexpr Int big_endian(Int value) {
@@ -35,9 +30,21 @@ class ByteReader {
   bool ok() const { return ok_; }
   std::size_t remaining() const { return octets_.size(); }
 
-  std::uint8_t u8() { return static_cast<std::uint8_t>(integer<1>()); }
-  std::uint16_t u16() { return static_cast<std::uint16_t>(integer<2>()); }
-  std::uint32_t u32() { return integer<4>(); }
+  std::uint8_t u8() { return one<std::uint8_t>(); }
+  std::uint16_t u16() { return one<std::uint16_t>(); }
+  std::uint32_t u32() { return one<std::uint32_t>(); }
+  /// Reads fields of 1, 2 or 4 octets one after the other.
+  template <class... Fields>
+  void fields(Fields&... values) {
+    constexpr std::size_t kSize = (sizeof(Fields) + ...);
+    if (octets_.size() < kSize) {
+      fail();
+      return static_cast<void>(((values = 0), ...));
+    }
+    const std::byte* at = octets_.data();
+    ((at = get(at, values)), ...);
+    octets_ = octets_.subspan(kSize);
+  }
 
   /// The next `count` octets, as a view.
   std::span<const std::byte> octets(std::size_t count) {
@@ -51,16 +58,17 @@ class ByteReader {
   }
 
  private:
-  template <std::size_t N>
-  std::uint32_t integer() {
-    if (octets_.size() < N) {
-      fail();
-      return 0;
-    }
-    detail::UnsignedOf<N> value;
-    std::memcpy(&value, octets_.data(), N);
-    octets_ = octets_.subspan(N);
-    return detail::big_endian(value);
+  template <class Field>
+  Field one() {
+    Field value;
+    fields(value);
+    return value;
+  }
+  template <class Field>
+  static const std::byte* get(const std::byte* at, Field& value) {
+    std::memcpy(&value, at, sizeof value);
+    value = detail::big_endian(value);
+    return at + sizeof value;
   }
   void fail() {
     ok_ = false;
@@ -80,9 +88,17 @@ class ByteWriter {
   std::size_t written() const { return written_; }
   std::size_t remaining() const { return buffer_.size() - written_; }
 
-  void u8(std::uint8_t value) { integer<1>(value); }
-  void u16(std::uint16_t value) { integer<2>(value); }
-  void u32(std::uint32_t value) { integer<4>(value); }
+  void u8(std::uint8_t value) { fields(value); }
+  void u16(std::uint16_t value) { fields(value); }
+  void u32(std::uint32_t value) { fields(value); }
+  /// Writes fields of 1, 2 or 4 octets one after the other.
+  template <class... Fields>
+  void fields(Fields... values) {
+    SIMCO_ASSERT((sizeof(Fields) + ...) <= remaining());
+    std::byte* at = buffer_.data() + written_;
+    ((at = put(at, values)), ...);
+    written_ += (sizeof(Fields) + ...);
+  }
   /// Returns the next `count` octets of the buffer, for the caller to fill.
   std::span<std::byte> take(std::size_t count) {
     SIMCO_ASSERT(count <= remaining());
@@ -96,12 +112,11 @@ class ByteWriter {
   }
 
  private:
-  template <std::size_t N>
-  void integer(std::uint32_t value) {
-    SIMCO_ASSERT(N <= remaining());
-    const auto octets = detail::big_endian(static_cast<detail::UnsignedOf<N>>(value));
-    std::memcpy(buffer_.data() + written_, &octets, N);
-    written_ += N;
+  template <class Field>
+  static std::byte* put(std::byte* at, Field value) {
+    const auto octets = detail::big_endian(value);
+    std::memcpy(at, &octets, sizeof octets);
+    return at + sizeof octets;
   }
 
   std::span<std::byte> buffer_;

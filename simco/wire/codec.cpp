@@ -72,8 +72,7 @@ class AttributeReader {
       if (in_.remaining() != 0) fail(DecodeError::kTrailingOctets);
       return;
     }
-    type_ = in_.u16();
-    length_ = in_.u16();
+    in_.fields(type_, length_);
     if (length_ > in_.remaining()) fail(DecodeError::kAttributeLength);
   }
   template <class T>
@@ -158,8 +157,8 @@ std::size_t attribute_size(const std::vector<T>& values) {
 
 template <class T>
 void write_attribute(ByteWriter& out, const T& value) {
-  out.u16(AttributeCodec<T>::kType);
-  out.u16(static_cast<std::uint16_t>(AttributeCodec<T>::length(value)));
+  out.fields(AttributeCodec<T>::kType,
+             static_cast<std::uint16_t>(AttributeCodec<T>::length(value)));
   AttributeCodec<T>::write(out, value);
 }
 template <class T>
@@ -271,10 +270,7 @@ int section6_step(DecodeError error) {
 Header read_header(std::span<const std::byte, kHeaderSize> octets) {
   ByteReader in(octets);
   Header header;
-  header.type.basic = in.u8();
-  header.type.sub = in.u8();
-  header.length = in.u16();
-  header.tid.value = in.u32();
+  in.fields(header.type.basic, header.type.sub, header.length, header.tid.value);
   return header;
 }
 
@@ -348,14 +344,46 @@ bool encode(TransactionId tid, const Body& body, ByteWriter& out) {
         // A writer of our own: the compiler keeps it in registers, and it ends where the message
         // does.
         ByteWriter writer(out.take(kHeaderSize + length));
-        writer.u8(type.basic);
-        writer.u8(type.sub);
-        writer.u16(static_cast<std::uint16_t>(length));
-        writer.u32(tid.value);
+        writer.fields(type.basic, type.sub, static_cast<std::uint16_t>(length), tid.value);
         write_payload(writer, message);
         return true;
       },
       body);
+}
+
+// --- Values --------------------------------------------------------------------------------------
+
+namespace {
+
+template <class T>
+std::optional<T> read_value(std::span<const std::byte> octets) {
+  using Codec = AttributeCodec<T>;
+  if (octets.size() < Codec::kLengthMin || octets.size() > Codec::kLengthMax) return std::nullopt;
+  T value;
+  ByteReader in(octets);
+  if (Codec::read(in, value) != ValueFault::kNone) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+static_assert(kTupleSizeMax == AttributeCodec<AddressTuple>::kLengthMax &&
+              kPerParametersSize == AttributeCodec<PerParameterSet>::kLengthMax);
+
+std::size_t value_size(const AddressTuple& tuple) {
+  return AttributeCodec<AddressTuple>::length(tuple);
+}
+void write_value(ByteWriter& out, const AddressTuple& tuple) {
+  AttributeCodec<AddressTuple>::write(out, tuple);
+}
+void write_value(ByteWriter& out, const PerParameterSet& parameters) {
+  AttributeCodec<PerParameterSet>::write(out, parameters);
+}
+std::optional<AddressTuple> read_tuple(std::span<const std::byte> octets) {
+  return read_value<AddressTuple>(octets);
+}
+std::optional<PerParameterSet> read_per_parameters(std::span<const std::byte> octets) {
+  return read_value<PerParameterSet>(octets);
 }
 
 }  // namespace simco

@@ -66,8 +66,7 @@ struct Bench {
     return plan.change.rule().pid;
   }
   void end_expired() {
-    policy::Plan plan;
-    for (ends = 0; engine.plan_expiry(now, plan); ++ends) settle(plan);
+    for (ends = 0; const auto plan = engine.plan_expiry(now); ++ends) settle(*plan);
   }
   void settle(const policy::Plan& plan) {
     const auto outcome = engine.settle(plan.slot, plan.change, rule::ChangeResult::kDone, now);

@@ -156,14 +156,16 @@ TEST(CommitPipeline, ADisableRuleFromBeforeARestartEndsWhatItHits) {
   record.internal = pinhole(1).internal;
   record.external = pinhole(1).external;
   record.expires_at = box.now() + 60s;
-  policy::Plan plan;
-  ASSERT_EQ(box.engine.recover(record, {60}, plan), std::nullopt);
-  box.engine.settle(plan.slot, plan.change, ChangeResult::kDone, box.now());
+  auto plan = box.engine.recover(record, {60});
+  ASSERT_TRUE(plan) << plan.error();
+  box.engine.settle(plan->slot, plan->change, ChangeResult::kDone, box.now());
   record.pid = {8};
   record.group = {};
   record.kind = rule::RuleKind::kDisable;
-  ASSERT_EQ(box.engine.recover(record, {60}, plan), std::nullopt);
-  EXPECT_TRUE(box.engine.settle(plan.slot, plan.change, ChangeResult::kDone, box.now()).disabling);
+  plan = box.engine.recover(record, {60});
+  ASSERT_TRUE(plan) << plan.error();
+  EXPECT_TRUE(
+      box.engine.settle(plan->slot, plan->change, ChangeResult::kDone, box.now()).disabling);
   EXPECT_TRUE(box.engine.end_disabled(record.pid, 1, box.now()).found_all);
   EXPECT_EQ(box.engine.rule_count(), 2U);
   box.advance(1s);

@@ -191,7 +191,10 @@ TEST(Disable, ManyRulesEndInBoundedSteps) {
     found_all = step.found_all;
     // Whatever it says of itself, this is what it has done.
     std::uint32_t due = 0;
-    for (; box.engine.plan_expiry(box.now(), plan); ++due) completed = settle().completed_disables;
+    for (; auto due_rule = box.engine.plan_expiry(box.now()); ++due) {
+      plan = std::move(*due_rule);
+      completed = settle().completed_disables;
+    }
     EXPECT_EQ(due, step.ended);
     EXPECT_LE(due, kLooks);
     EXPECT_EQ(completed.empty(), !found_all);

@@ -231,9 +231,9 @@ TEST(Nat, SharingOutlivesARestart) {
   auto& agent = box.agent("a");
   for (auto& record : kept) {
     record.owner_name = "a";  // the first box is gone
-    Plan plan;
-    EXPECT_EQ(box.engine.recover(record, {60}, plan), std::nullopt);
-    box.engine.settle(plan.slot, plan.change, ChangeResult::kDone, box.now());
+    const auto plan = box.engine.recover(record, {60});
+    ASSERT_TRUE(plan) << plan.error();
+    box.engine.settle(plan->slot, plan->change, ChangeResult::kDone, box.now());
   }
   EXPECT_EQ(box.engine.nat_usage().pools[0].ports_in_use, 2U);
   box.ask(agent, PlcRequest{kept[0].pid, {0}});
