@@ -108,7 +108,7 @@ int run(middlebox::Settings& settings, int argc, char** argv) {
   }
   // Nothing else can fail: replace the kernel's table.
   server.start();
-  middlebox::drop_privileges(settings.backend->needs_net_admin());
+  middlebox::drop_privileges(settings.capabilities);
   middlebox::ServiceManager manager(io);
   std::function<void(const boost::system::error_code&, int)> on_signal =
       [&](const boost::system::error_code& error, int signal) {
@@ -177,7 +177,7 @@ int main(int argc, char** argv) {
   if (!settings) return simco::cli::leave(settings.error());
   if (settings->check_only) return report_findings(*settings);
   std::signal(SIGPIPE, SIG_IGN);
-  simco::set_up_log(settings->log_level, [] { simco::middlebox::drop_privileges(false); });
+  simco::set_up_log(settings->log_level, [] { simco::middlebox::drop_privileges(); });
   raise_descriptor_limit(settings->server);
   try {
     const int code = run(*settings, argc, argv);

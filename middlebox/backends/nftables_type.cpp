@@ -1,7 +1,6 @@
-// The options of the nftables backend: interfaces, its table, and what of it outlives the process.
+// The options of the nftables backend: its table, and what of it outlives the process.
 #include "middlebox/backends/nftables_type.hpp"
 
-#include <net/if.h>
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
@@ -57,8 +56,6 @@ bool is_plain(const std::string& name) {
 
 void NftablesType::declare(CLI::App& app) {
   app.option_defaults()->group("Enforcement by nftables");
-  app.add_option("--internal-if", options_.internal_if, "Interface towards the internal network");
-  app.add_option("--external-if", options_.external_if, "Interface towards the external network");
   app.add_option("--table", options_.table, "Name of the table (family inet)")
       ->capture_default_str();
   app.add_option(
@@ -82,19 +79,10 @@ void NftablesType::declare(CLI::App& app) {
       "--keep-rules=false turns it off)");
 }
 
-std::optional<std::string> NftablesType::check(bool chosen, const Settings&) {
-  const auto& internal = options_.internal_if;
-  const auto& external = options_.external_if;
-  if (!chosen) {
-    if (internal.empty() && external.empty()) return std::nullopt;
-    return "--internal-if and --external-if require --backend nftables";
-  }
-  if (internal.empty() || external.empty()) {
-    return "--backend nftables requires --internal-if NAME and --external-if NAME";
-  }
-  if (internal == external) {
-    return "--internal-if and --external-if must name different interfaces";
-  }
+std::optional<std::string> NftablesType::check(bool chosen, const Settings& settings) {
+  if (!chosen) return std::nullopt;
+  options_.internal_if = settings.internal_if;
+  options_.external_if = settings.external_if;
   if (!is_plain(options_.table)) {
     return "--table: expected a name of letters, digits, - and _, got '" + options_.table + "'";
   }
@@ -107,12 +95,6 @@ std::optional<std::string> NftablesType::check(bool chosen, const Settings&) {
 
 std::vector<Finding> NftablesType::findings() const {
   std::vector<Finding> result;
-  for (const auto& [option, name] : {std::pair("internal-if", &options_.internal_if),
-                                     std::pair("external-if", &options_.external_if)}) {
-    if (::if_nametoindex(name->c_str()) != 0) continue;
-    result.push_back({true, std::string(option) + ": there is no interface '" + *name +
-                                "' (`ip link` lists those there are)"});
-  }
   for (const auto& sentence : missing_forwarding()) result.push_back({false, sentence});
   return result;
 }

@@ -1,4 +1,4 @@
-// --backend nftables: interfaces, its table, and what of it outlives the process.
+// --backend nftables: its table, and what of it outlives the process.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,6 @@ class NftablesType final : public BackendType {
   void declare(CLI::App& app) override;
   std::optional<std::string> check(bool chosen, const Settings& settings) override;
   std::vector<Finding> findings() const override;
-  bool needs_net_admin() const override { return true; }
   std::unique_ptr<backend::Backend> make(boost::asio::io_context& io,
                                          const Settings& settings) const override;
   /// What was asked for; complete once check() has been called.

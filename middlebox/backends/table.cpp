@@ -1,5 +1,7 @@
 #include "middlebox/backends/table.hpp"
 
+#include <linux/capability.h>
+
 #include <array>
 
 #include "middlebox/backends/nftables_type.hpp"
@@ -8,9 +10,10 @@
 namespace simco::middlebox {
 
 BackendTable backend_table() {
+  static constexpr std::array kNetAdmin = {CAP_NET_ADMIN};
   static constexpr std::array kRows = {
       BackendRow{"null", make_null_type},
-      BackendRow{"nftables", make_nftables_type},
+      BackendRow{"nftables", make_nftables_type, kNetAdmin, true},
   };
   return kRows;
 }

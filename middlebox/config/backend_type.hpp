@@ -41,8 +41,6 @@ class BackendType {
   virtual std::optional<std::string> check(bool chosen, const Settings& settings) = 0;
   /// Returns what its options lack on this host, and what has no effect. After check().
   virtual std::vector<Finding> findings() const { return {}; }
-  /// True if it needs CAP_NET_ADMIN after the start.
-  virtual bool needs_net_admin() const { return false; }
   /// Returns the backend, which enforces nothing yet. Throws std::runtime_error with a sentence
   /// that says what to do.
   virtual std::unique_ptr<backend::Backend> make(boost::asio::io_context& io,
@@ -53,6 +51,10 @@ class BackendType {
 struct BackendRow {
   std::string_view name;  ///< as --backend has it
   std::unique_ptr<BackendType> (*make)();
+  /// Linux capabilities that it needs after the start, by their numbers.
+  std::span<const int> capabilities{};
+  /// It stands between the interfaces of --internal-if and --external-if, and needs both.
+  bool has_interfaces = false;
 };
 
 /// All kinds; the first one is the default.

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <ifaddrs.h>
+#include <net/if.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -36,6 +37,7 @@ class Examination {
     examine_limits();
     examine_files();
     examine_options();
+    examine_interfaces();
     std::ranges::move(settings_.backend->findings(), std::back_inserter(findings_));
     return std::move(findings_);
   }
@@ -92,6 +94,15 @@ class Examination {
     }
     ::freeifaddrs(list);
     if (!here) warn("listen: " + text + " is not an address of this host now");
+  }
+
+  void examine_interfaces() {
+    for (const auto& [option, name] : {std::pair("internal-if", &settings_.internal_if),
+                                       std::pair("external-if", &settings_.external_if)}) {
+      if (name->empty() || ::if_nametoindex(name->c_str()) != 0) continue;
+      error(std::string(option) + ": there is no interface '" + *name +
+            "' (`ip link` lists those there are)");
+    }
   }
 
   void examine_endpoints() {

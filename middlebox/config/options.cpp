@@ -107,6 +107,10 @@ void declare_rules(CLI::App& app, Raw& raw) {
   app.add_option("--backend", raw.backend, "What enforces the rules")
       ->check(cli::one_of(names_of(raw.backends)))
       ->capture_default_str();
+  app.add_option("--internal-if", raw.settings.internal_if,
+                 "Interface towards the internal network");
+  app.add_option("--external-if", raw.settings.external_if,
+                 "Interface towards the external network");
   for (const auto& type : raw.types) type->declare(app);
   app.option_defaults()->group("Firewall and NAT");
   app.add_option("--mode", raw.mode, "Type of middlebox: firewall, traditional NAT or twice NAT")
@@ -283,11 +287,38 @@ std::optional<std::string> set_nat(const Raw& raw, policy::NatTable::Options& na
   return std::nullopt;
 }
 
+/// Checks the interfaces, which several backends may have.
+std::optional<std::string> judge_interfaces(const Settings& settings, BackendTable backends,
+                                            const BackendRow& chosen) {
+  const auto& internal = settings.internal_if;
+  const auto& external = settings.external_if;
+  if (!chosen.has_interfaces) {
+    if (internal.empty() && external.empty()) return std::nullopt;
+    std::string names;
+    for (const auto& row : backends) {
+      if (row.has_interfaces) names += (names.empty() ? "" : " or ") + std::string(row.name);
+    }
+    return "--internal-if and --external-if require --backend " + names;
+  }
+  if (internal.empty() || external.empty()) {
+    return fmt::format("--backend {} requires --internal-if NAME and --external-if NAME",
+                       chosen.name);
+  }
+  if (internal != external) return std::nullopt;
+  return "--internal-if and --external-if must name different interfaces";
+}
+
 std::optional<std::string> choose_backend(Raw& raw) {
   for (std::size_t i = 0; i < raw.types.size(); ++i) {
-    const bool chosen = raw.backends[i].name == raw.backend;
-    if (const auto error = raw.types[i]->check(chosen, raw.settings)) return error;
-    if (chosen) raw.settings.backend = std::move(raw.types[i]);
+    const auto& row = raw.backends[i];
+    const bool chosen = row.name == raw.backend;
+    if (chosen) {
+      if (auto error = judge_interfaces(raw.settings, raw.backends, row)) return error;
+    }
+    if (auto error = raw.types[i]->check(chosen, raw.settings)) return error;
+    if (!chosen) continue;
+    raw.settings.backend = std::move(raw.types[i]);
+    raw.settings.capabilities = row.capabilities;
   }
   return std::nullopt;
 }

@@ -4,6 +4,7 @@
 #include <expected>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,9 @@ namespace simco::middlebox {
 struct Settings {
   ServerOptions server;
   std::unique_ptr<BackendType> backend;  ///< that enforces the rules
+  std::span<const int> capabilities;     ///< that it needs after the start
+  std::string internal_if;               ///< interfaces of a router; empty: it is none
+  std::string external_if;
   std::string state;          ///< where rules are stored, see store::make_store(); empty: nowhere
   bool state_on_disk = true;  ///< a state file must be on disk before a reply is sent
   std::string log_level = "info";

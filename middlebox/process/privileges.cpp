@@ -8,12 +8,14 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
 #include <exception>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <system_error>
 #include <thread>
@@ -38,22 +40,23 @@ bool has(const State& state, cap_value_t capability) {
 
 }  // namespace
 
-void drop_privileges(bool keep_net_admin) {
+void drop_privileges(std::span<const int> kept) {
   const State current(::cap_get_proc());
   const State wanted(::cap_init());
   if (!current || !wanted) fail();
-  const bool keep = keep_net_admin && has(current, CAP_NET_ADMIN);
+  std::vector<cap_value_t> keep;
+  std::ranges::copy_if(kept, std::back_inserter(keep),
+                       [&](cap_value_t capability) { return has(current, capability); });
   if (has(current, CAP_SETPCAP)) {
     for (cap_value_t capability = 0; CAP_IS_SUPPORTED(capability); ++capability) {
-      if (!(keep && capability == CAP_NET_ADMIN) && ::cap_drop_bound(capability) != 0) fail();
+      const bool drop = std::ranges::find(keep, capability) == keep.end();
+      if (drop && ::cap_drop_bound(capability) != 0) fail();
     }
   }
   if (::cap_reset_ambient() != 0 || ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) fail();
-  if (keep) {
-    const std::array<cap_value_t, 1> kept = {CAP_NET_ADMIN};
-    for (const auto flag : {CAP_PERMITTED, CAP_EFFECTIVE}) {
-      if (::cap_set_flag(wanted.get(), flag, 1, kept.data(), CAP_SET) != 0) fail();
-    }
+  for (const auto flag : {CAP_PERMITTED, CAP_EFFECTIVE}) {
+    const auto count = static_cast<int>(keep.size());
+    if (count != 0 && ::cap_set_flag(wanted.get(), flag, count, keep.data(), CAP_SET) != 0) fail();
   }
   if (::cap_set_proc(wanted.get()) != 0) fail();
 }
@@ -99,7 +102,7 @@ void run_without_privileges(const std::function<void()>& work) {
   std::exception_ptr failure;
   std::thread([&] {
     try {
-      drop_privileges(false);
+      drop_privileges();
       work();
     } catch (...) {
       failure = std::current_exception();

@@ -3,14 +3,15 @@
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 
 namespace simco::middlebox {
 
-/// Drops every capability permanently, except CAP_NET_ADMIN if `keep_net_admin` is set and the
-/// process has it. Child processes get none. Applies to the calling thread and the threads that it
-/// starts later. Throws std::system_error.
-void drop_privileges(bool keep_net_admin);
+/// Drops every capability permanently, except those of `kept` that the process has. Child processes
+/// get none. Applies to the calling thread and the threads that it starts later. Throws
+/// std::system_error.
+void drop_privileges(std::span<const int> kept = {});
 
 /// Runs `work` on a thread without privileges, as are the threads that it starts, and waits for it.
 /// Rethrows its exceptions.

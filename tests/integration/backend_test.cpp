@@ -7,13 +7,17 @@
 #include <unistd.h>
 
 #include <boost/asio/io_context.hpp>
+#include <functional>
 #include <memory>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "middlebox/backend/nftables/dump.hpp"
 #include "middlebox/backend/nftables/limits.hpp"
 #include "middlebox/backend/nftables/nftables_backend.hpp"
-#include "middlebox/backend/null_backend.hpp"
+#include "middlebox/backends/table.hpp"
+#include "middlebox/config/options.hpp"
 #include "simco/wire/tuple_text.hpp"
 #include "tests/support/network.hpp"
 
@@ -52,28 +56,35 @@ constexpr auto kReplace = RuleChange::Kind::kReplace;
 constexpr auto kSetLifetime = RuleChange::Kind::kSetLifetime;
 constexpr auto kRemove = RuleChange::Kind::kRemove;
 
+/// Options of a backend between the interfaces of BackendFixture.
+backend::nftables::Options nftables_options() {
+  backend::nftables::Options options;
+  options.internal_if = "int0";
+  options.external_if = "ext0";
+  return options;
+}
+
 /// A backend on a router of its own.
 class BackendFixture : private backend::Backend::Client {
  public:
-  explicit BackendFixture(const std::string& name) {
+  using Make = std::function<std::unique_ptr<backend::Backend>(boost::asio::io_context&)>;
+
+  explicit BackendFixture(const Make& make) {
     router.shell(
         "ip link add int0 type veth peer name int1; ip link add ext0 type veth peer name ext1");
-    if (name == "null") {
-      backend = std::make_unique<backend::NullBackend>();
-      backend->begin({});
-      return;
-    }
-    backend::nftables::Options options;
-    options.internal_if = "int0";
-    options.external_if = "ext0";
-    options.set_idle = std::chrono::milliseconds(300);
-    options.claim_table = name == "claimed";
-    backend = router.run([&]() -> std::unique_ptr<backend::Backend> {
-      auto made = std::make_unique<backend::nftables::NftablesBackend>(io, options);
+    backend = router.run([&] {
+      auto made = make(io);
       made->begin({});
       return made;
     });
   }
+  /// As a command line with `words` makes it.
+  explicit BackendFixture(const std::vector<std::string>& words)
+      : BackendFixture([&](auto& loop) { return from_command_line(words, loop); }) {}
+  explicit BackendFixture(const backend::nftables::Options& options)
+      : BackendFixture([&](auto& loop) {
+          return std::make_unique<backend::nftables::NftablesBackend>(loop, options);
+        }) {}
   Results apply(const std::vector<RuleChange>& batch) {
     answers = 0;
     backend->apply(batch, *this);
@@ -93,6 +104,15 @@ class BackendFixture : private backend::Backend::Client {
   Results results;
 
  private:
+  static std::unique_ptr<backend::Backend> from_command_line(const std::vector<std::string>& words,
+                                                             boost::asio::io_context& io) {
+    std::vector<const char*> line{"simco-middlebox"};
+    for (const auto& word : words) line.push_back(word.c_str());
+    const auto settings = middlebox::parse_settings(static_cast<int>(line.size()), line.data(),
+                                                    middlebox::backend_table());
+    if (!settings) throw std::invalid_argument(settings.error().text);
+    return settings->backend->make(io, *settings);
+  }
   void on_applied(std::span<const ChangeResult> applied) override {
     ++answers;
     results.assign(applied.begin(), applied.end());
@@ -101,17 +121,39 @@ class BackendFixture : private backend::Backend::Client {
 
 // --- Every backend -------------------------------------------------------------------------------
 
-class AnyBackend : public testing::TestWithParam<const char*> {
+/// The command line that chooses a backend.
+using Words = std::vector<std::string>;
+
+/// One for each row of the table, and those in which a backend is another one.
+std::vector<Words> all_backends() {
+  std::vector<Words> result;
+  for (const auto& row : middlebox::backend_table()) {
+    result.push_back({"--backend", std::string(row.name)});
+    if (row.has_interfaces) {
+      const Words interfaces{"--internal-if", "int0", "--external-if", "ext0"};
+      result.back().insert(result.back().end(), interfaces.begin(), interfaces.end());
+    }
+    if (row.name != "nftables") continue;
+    Words unclaimed = result.back();
+    unclaimed.insert(unclaimed.end(), {"--claim-table", "no"});
+    result.push_back(std::move(unclaimed));
+  }
+  return result;
+}
+
+class AnyBackend : public testing::TestWithParam<Words> {
  protected:
   BackendFixture fixture{GetParam()};
   const Results done{ChangeResult::kDone};
 };
-INSTANTIATE_TEST_SUITE_P(Backends, AnyBackend, testing::Values("null", "nftables", "claimed"),
-                         [](const auto& name) { return std::string(name.param); });
+INSTANTIATE_TEST_SUITE_P(Backends, AnyBackend, testing::ValuesIn(all_backends()),
+                         [](const auto& words) {
+                           const bool is_plain = words.param.back() != "no";
+                           return words.param[1] + (is_plain ? "" : "_unclaimed");
+                         });
 
 TEST_P(AnyBackend, TellsWhatItIs) {
-  const std::string name = GetParam();
-  EXPECT_EQ(fixture.backend->name(), name == "claimed" ? "nftables" : name);
+  EXPECT_EQ(fixture.backend->name(), GetParam()[1]);
   const auto can = fixture.backend->capabilities();
   EXPECT_TRUE(can.packet_filter);
   EXPECT_EQ(can.internal_versions & can.external_versions, 3);
@@ -179,8 +221,16 @@ TEST_P(AnyBackend, AnEmptyBatchIsAnswered) {
 
 // --- nftables ------------------------------------------------------------------------------------
 
+/// An unclaimed table whose sets go soon when they are empty.
+backend::nftables::Options quick_options() {
+  auto options = nftables_options();
+  options.set_idle = std::chrono::milliseconds(300);
+  options.claim_table = false;
+  return options;
+}
+
 struct Nftables : testing::Test {
-  BackendFixture fixture{"nftables"};
+  BackendFixture fixture{quick_options()};
 };
 
 TEST_F(Nftables, HoldsWhatItSays) {
@@ -287,10 +337,8 @@ TEST_F(Nftables, RulesOfAnEarlierLifeFindPlacesAgain) {
     rules.push_back(prefix_rule(++pid, length, 1000, 1));  // all overlap, as intervals
   }
   rules.push_back(change(kAdd, ++pid, "10.0.0.2:500/5000", "198.0.0.0/8", 60, Direction::kInbound));
-  BackendFixture other("null");
-  backend::nftables::Options options;
-  options.internal_if = "int0";
-  options.external_if = "ext0";
+  BackendFixture other(Words{"--backend", "null"});
+  const auto options = nftables_options();
   const auto results = other.router.run([&] {
     backend::nftables::NftablesBackend restored(other.io, options);
     return restored.begin(rules);
@@ -306,11 +354,9 @@ TEST_F(Nftables, RulesOfAnEarlierLifeMayComeInParts) {
     rules.push_back(change(kAdd, i + 5000, "10.0.0.3:" + std::to_string(5000 + i), "any", 60,
                            Direction::kInbound));
   }
-  BackendFixture other("null");
+  BackendFixture other(Words{"--backend", "null"});
   for (const bool claims : {true, false}) {
-    backend::nftables::Options options;
-    options.internal_if = "int0";
-    options.external_if = "ext0";
+    auto options = nftables_options();
     options.install_octets = 50'000;
     options.claim_table = claims;
     other.router.run([&] {

@@ -68,7 +68,7 @@ TEST(Options, Defaults) {
   EXPECT_EQ(settings->server.listen.port, 7626);
   EXPECT_EQ(settings->server.lifetime_max_s, 3600U);
   EXPECT_EQ(settings->server.message_timeout, std::chrono::seconds(60));
-  EXPECT_FALSE(settings->backend->needs_net_admin()) << "it enforces nothing";
+  EXPECT_TRUE(settings->capabilities.empty()) << "it enforces nothing";
   EXPECT_EQ(settings->log_level, "info");
 }
 
