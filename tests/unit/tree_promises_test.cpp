@@ -130,16 +130,22 @@ TEST(TreePromises, ClocksAreReadInFewPlaces) {
 /// Used in ways that reading does not find.
 const std::set<std::string> kFoundByLookup = {"AbslHashValue"};
 
+std::string without_comment(const std::string& line) {
+  static const std::regex kComment(R"((^|\s)//.*)");
+  return std::regex_replace(line, kComment, "");
+}
+
 /// Functions that a header of the product declares and that nothing calls.
 Findings dead_declarations(const std::vector<Source>& tree) {
   static const std::regex kWord(R"(\b[A-Za-z_]\w*\b)");
-  static const std::regex kDefinition(R"(^[\w:<>,*& ]*\b\w+::(\w+)\()");
+  static const std::regex kDefinition(R"(^(?=\w)[\w:<>,*& ]*\b\w+::(\w+)\()");
   static const std::regex kDeclaration(
       R"(^\s+(?:static |virtual |constexpr |explicit |inline )*[\w:<>,*& ]+?[ *&](\w+)\()");
   static const std::regex kStatement(R"(^\s*(?:return|if|for|while|throw|//|co_return|else)\b)");
   std::map<std::string, int> uses;
   for (const auto& source : tree) {
-    for (const auto& line : source.lines) {
+    for (const auto& all : source.lines) {
+      const auto line = without_comment(all);
       for (std::sregex_iterator word(line.begin(), line.end(), kWord), end; word != end; ++word) {
         ++uses[word->str()];
       }
@@ -166,8 +172,11 @@ TEST(TreePromises, WhatIsDeclaredIsUsed) {
   const Source header{"simco/net/a.hpp", {"class A {", "  void forgotten(int value);", "};"}};
   const Source body{"simco/net/a.cpp", {"void A::forgotten(int value) {"}};
   const Source caller{"simco/net/b.cpp", {"  a.forgotten(1);"}};
-  EXPECT_EQ(dead_declarations({header, body}).size(), 1U);
+  const Source qualified{"simco/net/c.cpp", {"  A::forgotten(1);"}};
+  const Source comment{"simco/net/d.cpp", {"  run();  // not forgotten"}};
+  EXPECT_EQ(dead_declarations({header, body, comment}).size(), 1U);
   EXPECT_EQ(dead_declarations({header, body, caller}), Findings());
+  EXPECT_EQ(dead_declarations({header, body, qualified}), Findings());
   EXPECT_EQ(dead_declarations(sources()), Findings());
 }
 
