@@ -26,8 +26,12 @@ void ReplyJudge::judge(const Request& request, TransactionId tid, const Body& re
 void ReplyJudge::judge_refusal(const Request& request, TransactionId tid, const Body& reply) {
   const auto verdict = facts_.decide(request, facts_.now());
   const auto code = *refusal(reply);
-  if (code == kConflict && was_overtaken(tid)) ++overtaken;
+  const bool late = code == kConflict && was_overtaken(tid);
+  if (late) ++overtaken;
   if (verdict.agrees_with(reply)) return;
+  // The group that it joined when it was planned may have ended since.
+  const Body ungrouped = without_group(request.body);
+  if (late && facts_.model.decide(request.who, ungrouped, facts_.now()).refusal == code) return;
   if (code == kAgentNotAuthorized && request.may_be_unknown) return;
   const auto pid = pid_asked_about(request.body);
   if (code == kNoSuchRule && facts_.is_due(pid)) return;
