@@ -48,6 +48,7 @@ void CrashJudge::recovered() {
     check_recovered_end(pid);
     recover_rule(pid);
     facts_.model.rules.at(pid).expires_at = enforced.rule.expires_at;
+    recovered_from_[pid] = {stored_.at(pid), enforced.rule.expires_at};
   }
   for (const auto pid : gone) {
     if (facts_.backend().refused_at_start(pid)) {
@@ -138,7 +139,11 @@ std::vector<Instant> CrashJudge::stored_ends(std::uint32_t pid) const {
 
 bool CrashJudge::is_stored_as_known(std::uint32_t pid) const {
   const auto ends = stored_ends(pid);
-  return std::ranges::find(ends, facts_.model.rules.at(pid).expires_at) != ends.end();
+  const auto known = facts_.model.rules.at(pid).expires_at;
+  if (std::ranges::find(ends, known) != ends.end()) return true;
+  // The last start has shortened what the clock would have added, and nothing has changed since.
+  const auto before = recovered_from_.find(pid);
+  return before != recovered_from_.end() && before->second == std::pair(stored_.at(pid), known);
 }
 
 // It ends when the wall clock shows the stored end, and lives no longer than it was to live when it

@@ -42,6 +42,8 @@ class CrashJudge {
 
   Facts& facts_;
   std::map<std::uint32_t, std::string> stored_;  ///< at the start
+  /// What stood there when the rule got its end from it.
+  std::map<std::uint32_t, std::pair<std::string, Instant>> recovered_from_;
   /// Each with the number of writes begun by then.
   std::map<std::uint32_t, std::pair<test::ModelRule, std::uint64_t>> doubtful_rules_;
   std::map<std::uint32_t, std::pair<Request, std::uint64_t>> doubtful_requests_;
