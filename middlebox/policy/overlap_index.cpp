@@ -70,7 +70,10 @@ template class AddressOrder<Address128>;
 // --- By port -----------------------------------------------------------------------------------
 
 std::uint32_t PortOrder::insert(RuleSlot slot, std::uint16_t port) {
-  auto& rules = ports_[port];
+  // Rules often come in order; then the place is known, and no search is needed.
+  if (latest_ != ports_.end() && latest_->first < port) ++latest_;
+  if (latest_ == ports_.end() || latest_->first != port) latest_ = ports_.try_emplace(port).first;
+  auto& rules = latest_->second;
   rules.push_back(slot);
   return static_cast<std::uint32_t>(rules.size() - 1);
 }
@@ -83,7 +86,10 @@ RuleSlot PortOrder::erase(std::uint16_t port, std::uint32_t place) {
   const RuleSlot moved = is_last ? kNoSlot : rules.back();
   rules[place] = rules.back();
   rules.pop_back();
-  if (rules.empty()) ports_.erase(found);
+  if (rules.empty()) {
+    ports_.erase(found);
+    latest_ = ports_.end();
+  }
   return moved;
 }
 

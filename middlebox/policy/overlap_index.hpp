@@ -83,6 +83,10 @@ class PortOrder {
  public:
   using Ports = absl::btree_map<std::uint16_t, std::vector<RuleSlot>>;
 
+  PortOrder() : latest_(ports_.end()) {}
+  PortOrder(const PortOrder&) = delete;
+  PortOrder& operator=(const PortOrder&) = delete;
+
   /// Returns the rule's place.
   std::uint32_t insert(RuleSlot slot, std::uint16_t port);
   /// Returns the rule that now has the place, or kNoSlot.
@@ -92,6 +96,7 @@ class PortOrder {
 
  private:
   Ports ports_;
+  Ports::iterator latest_;  ///< where the last rule was inserted, or end()
 };
 
 class PortOrder::Scan {
