@@ -67,8 +67,6 @@ inline bool encode(const Message& message, ByteWriter& out) {
 
 // --- Values of attributes, for those who store them ----------------------------------------------
 
-/// The longest value of an address tuple (figure 12), octets.
-inline constexpr std::size_t kTupleSizeMax = 24;
 /// The value of a PER parameter set (figure 14), octets.
 inline constexpr std::size_t kPerParametersSize = 4;
 
@@ -77,7 +75,7 @@ std::size_t value_size(const AddressTuple& tuple);
 /// Appends the value, without its type and length, to `out`, which must have room for it.
 void write_value(ByteWriter& out, const AddressTuple& tuple);
 void write_value(ByteWriter& out, const PerParameterSet& parameters);
-/// Reads what are to be the octets of one value. Returns nullopt if they are not.
+/// Reads the octets of one value. Returns nullopt if they are none.
 std::optional<AddressTuple> read_tuple(std::span<const std::byte> octets);
 std::optional<PerParameterSet> read_per_parameters(std::span<const std::byte> octets);
 

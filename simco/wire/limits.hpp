@@ -18,6 +18,8 @@ inline constexpr std::size_t kPayloadSizeMax = kMessageSizeMax - kHeaderSize;
 inline constexpr std::size_t kAuthenticationSizeMax = 4096;
 /// Policy rule owner (4.3.7), octets.
 inline constexpr std::size_t kOwnerSizeMax = 255;
+/// The longest value of an address tuple (4.3.8), octets.
+inline constexpr std::size_t kTupleSizeMax = 24;
 /// PID attributes that fit a PRL reply (5.3.16).
 inline constexpr std::size_t kRuleListMax = kPayloadSizeMax / (kAttributeHeaderSize + 4);
 static_assert(kRuleListMax == 8191);
