@@ -1,13 +1,137 @@
-// simco-ng and its session with a middlebox, without packets.
+// simco-ng as a process, its session with a middlebox and its log, without packets.
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/udp.hpp>
 #include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
 
 #include "tests/support/folder.hpp"
+#include "tests/support/pipe.hpp"
 #include "tests/support/program.hpp"
 
 namespace simco::test {
 namespace {
+
+using boost::asio::ip::udp;
+using nlohmann::json;
+
+/// A proxy on this machine, one request after the other.
+class LocalProxy {
+ public:
+  explicit LocalProxy(std::uint16_t port)
+      : to_(boost::asio::ip::address_v4::loopback(), port),
+        socket_(io_, udp::endpoint(boost::asio::ip::address_v4::loopback(), 0)) {}
+
+  json ask(const json& request) {
+    const auto cookie = std::to_string(++cookies_) + " ";
+    socket_.send_to(boost::asio::buffer(cookie + request.dump()), to_);
+    std::string reply(70'000, 0);
+    do {
+      reply.resize(70'000);
+      reply.resize(socket_.receive(boost::asio::buffer(reply)));
+    } while (!reply.starts_with(cookie));
+    return json::parse(reply.substr(cookie.size()));
+  }
+  json offer(int call) {
+    return ask({{"command", "offer"},
+                {"call-id", std::to_string(call)},
+                {"from-tag", "a"},
+                {"sdp", "v=0\r\nc=IN IP4 10.0.0.5\r\nm=audio 6000 RTP/AVP 0\r\n"}});
+  }
+
+ private:
+  boost::asio::io_context io_;
+  udp::endpoint to_;
+  udp::socket socket_;
+  int cookies_ = 0;
+};
+
+/// The number behind `words`.
+std::uint16_t port_after(const std::string& text, const std::string& words) {
+  return static_cast<std::uint16_t>(std::stoi(text.substr(text.find(words) + words.size())));
+}
+
+// A log collector that hangs, or ends, is no reason to stand still.
+TEST(NgSession, NobodyWaitsForStandardError) {
+  const Folder folder("ng-stderr");
+  const std::string path = folder.path + "/pipe";
+  Program box({"simco-middlebox", "--port", "0"});
+  Pipe pipe(path);
+  Program ng({"/bin/sh", "-c",
+              "exec " SIMCO_BIN_DIR "/simco-ng --listen 127.0.0.1:0 --internal 10.0.0.0/8 "
+              "--middlebox 127.0.0.1:" +
+                  std::to_string(box.listening_port()) + " 2>" + path});
+  const auto text = pipe.read_until(": firewall");
+  LocalProxy proxy(port_after(text, "listening on udp 127.0.0.1:"));
+  pipe.fill();
+  // A line of the log for each call: more than the pipe and the queue hold.
+  int calls = 0;
+  for (; calls < 8000; ++calls) ASSERT_EQ(proxy.offer(calls).at("result"), "ok");
+  // What is lost is said as soon as somebody reads again, and something is logged.
+  std::atomic<bool> heard = false;
+  std::thread reader([&] {
+    pipe.read_until("log lines were lost");
+    heard = true;
+  });
+  for (; !heard && calls < 80'000; ++calls) EXPECT_EQ(proxy.offer(calls).at("result"), "ok");
+  reader.join();
+  pipe.close();
+  EXPECT_EQ(proxy.offer(calls).at("result"), "ok");
+  ng.signal(SIGTERM);
+  EXPECT_EQ(ng.wait(), 0);
+}
+
+// UDP over IPv4 carries 65,507 octets.
+TEST(NgSession, AReplyThatIsTooLongForADatagramIsAnError) {
+  Program box({"simco-middlebox", "--port", "0"});
+  Program ng({"simco-ng", "--listen", "127.0.0.1:0", "--internal", "10.0.0.0/8", "--middlebox",
+              "127.0.0.1:" + std::to_string(box.listening_port())});
+  ASSERT_TRUE(ng.says(": firewall"));
+  LocalProxy proxy(ng.listening_port("udp"));
+  const std::string padding(900, 'x');
+  for (int i = 0; i < 100; ++i) {
+    const json offer = {{"command", "offer"},
+                        {"call-id", padding + std::to_string(i)},
+                        {"from-tag", "a"},
+                        {"sdp", "v=0\r\n"}};
+    ASSERT_EQ(proxy.ask(offer).at("result"), "ok");
+  }
+  EXPECT_EQ(proxy.ask({{"command", "list"}, {"limit", 32}}).at("calls").size(), 32U);
+  EXPECT_EQ(proxy.ask({{"command", "list"}, {"limit", 100}}).at("error-reason"),
+            "The reply is longer than a datagram");
+}
+
+// A media proxy keeps replies by their cookies for a while: a simco-ng that has just started must
+// not get those of the one before.
+TEST(NgSession, TheMediaProxyGetsOtherCookiesAfterARestart) {
+  Program box({"simco-middlebox", "--port", "0"});
+  const auto middlebox = "127.0.0.1:" + std::to_string(box.listening_port());
+  boost::asio::io_context io;
+  udp::socket upstream(io, udp::endpoint(boost::asio::ip::address_v4::loopback(), 0));
+  std::vector<std::string> cookies;
+  for (int i = 0; i < 2; ++i) {
+    Program ng({"simco-ng", "--listen", "127.0.0.1:0", "--internal", "10.0.0.0/8", "--middlebox",
+                middlebox, "--upstream",
+                "127.0.0.1:" + std::to_string(upstream.local_endpoint().port())});
+    ASSERT_TRUE(ng.says(": firewall"));
+    LocalProxy proxy(ng.listening_port("udp"));
+    std::thread media_proxy([&] {
+      std::string request(70'000, 0);
+      udp::endpoint from;
+      request.resize(upstream.receive_from(boost::asio::buffer(request), from));
+      cookies.push_back(request.substr(0, request.find(' ')));
+      upstream.send_to(boost::asio::buffer(cookies.back() + R"( {"result":"pong"})"), from);
+    });
+    EXPECT_EQ(proxy.ask({{"command", "ping"}}).at("result"), "pong");
+    media_proxy.join();
+    ng.signal(SIGTERM);
+    EXPECT_EQ(ng.wait(), 0);
+  }
+  EXPECT_NE(cookies[0], cookies[1]);
+}
 
 // A session without the list of rules is of no use; once the agent may list them, one is opened.
 TEST(NgSession, IsOpenedAgainUntilTheRulesCanBeListed) {

@@ -13,6 +13,7 @@
 #include "tests/support/figures.hpp"
 #include "tests/support/folder.hpp"
 #include "tests/support/patience.hpp"
+#include "tests/support/pipe.hpp"
 #include "tests/support/program.hpp"
 #include "tests/support/raw_agent.hpp"
 #include "tests/support/redis_server.hpp"
@@ -84,50 +85,11 @@ TEST(Programs, SayTheirVersion) {
   EXPECT_EQ(command.out(), "simcoctl " SIMCO_VERSION "\n");
 }
 
-/// A pipe with a name, which its maker fills, reads, or leaves alone.
-class Pipe {
- public:
-  explicit Pipe(const std::string& path) : path_(path) {
-    EXPECT_EQ(::mkfifo(path.c_str(), 0600), 0);
-    descriptor_ = ::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
-    EXPECT_GE(descriptor_, 0);
-  }
-  ~Pipe() {
-    close();
-    ::unlink(path_.c_str());
-  }
-  void close() {
-    if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
-  }
-  void fill() const {
-    const std::string junk(4096, '.');
-    while (::write(descriptor_, junk.data(), junk.size()) > 0 ||
-           ::write(descriptor_, ".", 1) == 1) {
-    }
-  }
-  /// Reads until `text` has come.
-  std::string read_until(const std::string& text) const {
-    std::string all;
-    for (int i = 0; i < 2000 && all.find(text) == std::string::npos; ++i) {
-      std::array<char, 65536> octets;
-      const auto got = ::read(descriptor_, octets.data(), octets.size());
-      if (got > 0) all.append(octets.data(), static_cast<std::size_t>(got));
-      if (got <= 0) std::this_thread::sleep_for(5ms);
-    }
-    EXPECT_NE(all.find(text), std::string::npos);
-    return all;
-  }
-
- private:
-  std::string path_;
-  int descriptor_ = -1;
-};
-
 // A log collector that hangs, or ends, is no reason to stand still.
 TEST(Programs, TheMiddleboxDoesNotWaitForStandardError) {
   const test::Folder folder("stderr");
   const std::string path = folder.path + "/pipe";
-  Pipe pipe(path);
+  test::Pipe pipe(path);
   Program middlebox(
       {"/bin/sh", "-c",
        "exec " SIMCO_BIN_DIR "/simco-middlebox --port 0 --audit-rate 1000000 2>" + path});
