@@ -24,6 +24,7 @@
 #include "middlebox/observe/metrics.hpp"
 #include "middlebox/process/privileges.hpp"
 #include "middlebox/process/service_manager.hpp"
+#include "middlebox/serve/inspector.hpp"
 #include "middlebox/serve/loop_call.hpp"
 #include "middlebox/serve/server.hpp"
 #include "middlebox/store/make_store.hpp"
@@ -105,6 +106,11 @@ int run(middlebox::Settings& settings, int argc, char** argv) {
       metrics->serve(settings.metrics, [&] { count_drops->call(middlebox::kRefreshPatience); });
     });
     spdlog::info("serving metrics at http://{}/metrics", settings.metrics);
+  }
+  std::optional<middlebox::Inspector> inspector;
+  if (!settings.inspect.empty()) {
+    inspector.emplace(io, settings.inspect, [&](auto pids) { return server.count(pids); });
+    spdlog::info("telling what rules have counted at http://{}/rules/PID", settings.inspect);
   }
   // Nothing else can fail: replace the kernel's table.
   server.start();

@@ -14,6 +14,7 @@
 
 #include "agent/agent.hpp"
 #include "agent/simcoctl/hint.hpp"
+#include "agent/simcoctl/inspect.hpp"
 #include "agent/simcoctl/options.hpp"
 #include "agent/simcoctl/print.hpp"
 
@@ -61,19 +62,24 @@ class Runner {
   }
   awaitable<bool> run(ctl::Status wanted) {
     bool good = true;
+    std::vector<agent::RuleStatus> rules;
     for (const auto pid : wanted.pids) {
       auto [error, rule] = co_await agent_.status(pid, kToken);
-      good = done(error, about("status", pid), rule) && good;
+      good = ok(error, about("status", pid)) && good;
+      if (!error) rules.push_back(std::move(rule));
     }
-    co_return good;
+    const auto traffic = count(rules);
+    for (const auto& rule : rules) printer_.print(rule, traffic ? &*traffic : nullptr);
+    co_return good && (traffic || !options_.inspect);
   }
   awaitable<bool> run(ctl::List wanted) {
     auto [error, pids] = co_await agent_.list(kToken);
     if (error || !wanted.in_full) co_return done(error, "list", pids);
     std::vector<agent::RuleStatus> rules;
     const bool good = co_await collect(pids, rules);
-    printer_.print_table(rules);
-    co_return good;
+    const auto traffic = count(rules);
+    printer_.print_table(rules, traffic ? &*traffic : nullptr);
+    co_return good && (traffic || !options_.inspect);
   }
   awaitable<bool> run(ctl::Explain wanted) {
     auto [error, pids] = co_await agent_.list(kToken);
@@ -116,6 +122,16 @@ class Runner {
       rules.push_back(std::move(rule));
     }
     co_return true;
+  }
+  /// Asks what rules have counted, if that is wanted and possible.
+  std::optional<agent::RuleTraffics> count(const std::vector<agent::RuleStatus>& rules) {
+    if (!options_.inspect) return std::nullopt;
+    std::vector<PolicyRuleId> pids;
+    for (const auto& rule : rules) pids.push_back(rule.pid);
+    auto traffic = ctl::ask_what_is_counted(*options_.inspect, pids);
+    if (traffic) return std::move(*traffic);
+    std::fprintf(stderr, "simcoctl: --inspect %s\n", traffic.error().c_str());
+    return std::nullopt;
   }
   template <class Result>
   bool done(const error_code& error, const std::string& doing, const Result& result) {

@@ -41,6 +41,7 @@ struct Raw {
   bool in_full = false;
   std::uint64_t count = 0;
   std::string metrics = "127.0.0.1:9464";
+  std::string inspect;
   double interval_s = 1;
   bool inbound = false;
   bool outbound = false;
@@ -172,6 +173,12 @@ void declare_explain(CLI::App& app, Raw& raw, Commands& commands) {
   commands.explain->add_flag("--out", raw.outbound, "It comes from the internal end");
 }
 
+void declare_inspect(CLI::App& command, Raw& raw) {
+  command.add_option("--inspect", raw.inspect,
+                     "HOST:PORT where the middlebox tells (its --inspect) what rules have counted "
+                     "(its --counters): show packets, octets and the time of the last packet");
+}
+
 Commands declare(CLI::App& app, Raw& raw) {
   Commands commands{};
   declare_globals(app, raw);
@@ -192,8 +199,10 @@ Commands declare(CLI::App& app, Raw& raw) {
   commands.status->add_option("PID", raw.pids, "Policy rules")
       ->required()
       ->check(cli::whole_number(1, kMost));
+  declare_inspect(*commands.status, raw);
   commands.list = app.add_subcommand("list", "List the rules that this agent may see (PRL)");
   commands.list->add_flag("--full", raw.in_full, "Show each rule in a line of a table");
+  declare_inspect(*commands.list, raw);
   commands.watch =
       app.add_subcommand("watch", "Show rule events (ARE), with the time, until interrupted");
   commands.watch->add_flag("--full", raw.in_full, "Show the status of the rule with each event");
@@ -400,6 +409,16 @@ Fault set_top(const Raw& raw, const Commands& commands, std::optional<Top>& top)
   return std::nullopt;
 }
 
+Fault set_inspect(const Raw& raw, std::optional<net::HostPort>& inspect) {
+  if (raw.inspect.empty()) return std::nullopt;
+  const auto where = net::parse_host_port(raw.inspect, 0);
+  if (!where || where->port == 0 || !where->further_hosts.empty()) {
+    return "--inspect: expected HOST:PORT, got '" + raw.inspect + "'";
+  }
+  inspect = *where;
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::expected<Options, cli::UsageExit> parse_options(int argc, const char* const* argv) {
@@ -409,6 +428,9 @@ std::expected<Options, cli::UsageExit> parse_options(int argc, const char* const
   if (const auto exit = cli::parse(app, argc, argv)) return std::unexpected(*exit);
   Options options;
   if (const auto fault = set_globals(raw, options)) return std::unexpected(cli::wrong(app, *fault));
+  if (const auto fault = set_inspect(raw, options.inspect)) {
+    return std::unexpected(cli::wrong(app, *fault));
+  }
   if (const auto fault = set_top(raw, commands, options.top)) {
     return std::unexpected(cli::wrong(app, *fault));
   }

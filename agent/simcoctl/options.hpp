@@ -48,7 +48,8 @@ struct Options {
   agent::Agent::Options agent;
   bool json = false;
   Command command;
-  std::optional<Top> top;  ///< instead of `command`; needs no session
+  std::optional<net::HostPort> inspect;  ///< where to ask what rules have counted
+  std::optional<Top> top;                ///< instead of `command`; needs no session
 };
 
 /// Parses the command line and reads the files that it names.

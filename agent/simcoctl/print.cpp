@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdio>
 #include <ctime>
 #include <nlohmann/json.hpp>
@@ -83,6 +84,51 @@ const char* in_words(Direction direction) {
   return "";
 }
 
+const agent::RuleTraffic* find(const agent::RuleTraffics* traffic, PolicyRuleId pid) {
+  if (traffic == nullptr) return nullptr;
+  const auto found = traffic->find(pid);
+  return found == traffic->end() ? nullptr : &found->second;
+}
+
+std::chrono::system_clock::time_point ago(agent::RuleTraffic::Age age) {
+  return std::chrono::system_clock::now() - age;
+}
+
+/// The time of day, or two that it was between.
+std::string last_packet_of(const agent::RuleTraffic* traffic) {
+  if (traffic == nullptr || !traffic->last_packet) return "-";
+  const auto text = [](agent::RuleTraffic::Age age) {
+    const auto time = std::chrono::system_clock::to_time_t(ago(age));
+    return fmt::format("{:%H:%M:%S}", fmt::localtime(time));
+  };
+  const auto after = text(traffic->last_packet->after);
+  const auto until = text(traffic->last_packet->until);
+  return after == until ? until : after + " to " + until;
+}
+
+/// Times as seconds since 1970.
+Json as_json(const agent::RuleTraffic& traffic) {
+  const auto time = [](agent::RuleTraffic::Age age) {
+    const auto since = ago(age).time_since_epoch();
+    return static_cast<double>(
+               std::chrono::duration_cast<std::chrono::milliseconds>(since).count()) /
+           1000;
+  };
+  const auto count = [](const PacketCount& counted) {
+    return Json{{"packets", counted.packets}, {"octets", counted.octets}};
+  };
+  Json json = count(traffic.count);
+  if (traffic.last_packet) {
+    json["last_packet"] = {{"after", time(traffic.last_packet->after)},
+                           {"until", time(traffic.last_packet->until)}};
+  }
+  json["complete_since"] = time(traffic.complete);
+  for (const auto& [port, counted] : traffic.ports) {
+    json["ports"][std::to_string(port)] = count(counted);
+  }
+  return json;
+}
+
 }  // namespace
 
 void Printer::print(const agent::ReservedRule& rule) const {
@@ -121,7 +167,8 @@ void Printer::print(const agent::DisableRule& rule) const {
   say(fmt::format("rule {}: disable rule for {} s", rule.pid.value, rule.lifetime.seconds));
 }
 
-void Printer::print(const agent::RuleStatus& rule) const {
+void Printer::print(const agent::RuleStatus& rule, const agent::RuleTraffics* traffic) const {
+  const auto* counted = find(traffic, rule.pid);
   if (json_) {
     Json json{{"pid", rule.pid.value}, {"kind", in_words(rule.kind)}};
     if (rule.group) json["group"] = rule.group->value;
@@ -135,6 +182,7 @@ void Printer::print(const agent::RuleStatus& rule) const {
     add(json, "inside", rule.inside);
     add(json, "outside", rule.outside);
     add(json, "external", rule.external);
+    if (counted != nullptr) json["traffic"] = as_json(*counted);
     // An owner name is a sequence of octets and need not be valid UTF-8.
     return say(json.dump(-1, ' ', false, Json::error_handler_t::replace));
   }
@@ -150,19 +198,25 @@ void Printer::print(const agent::RuleStatus& rule) const {
     line += ", outside " + in_words(*rule.outside);
   }
   if (rule.external) line += ", external " + in_words(*rule.external);
+  if (counted != nullptr) {
+    line += fmt::format(", {} packets, {} octets", counted->count.packets, counted->count.octets);
+    if (counted->last_packet) line += ", last packet " + last_packet_of(counted);
+  }
   say(line);
 }
 
-void Printer::print_table(const std::vector<agent::RuleStatus>& rules) const {
+void Printer::print_table(const std::vector<agent::RuleStatus>& rules,
+                          const agent::RuleTraffics* traffic) const {
   if (json_) {
-    for (const auto& rule : rules) print(rule);
+    for (const auto& rule : rules) print(rule, traffic);
     return;
   }
   if (rules.empty()) return print_no_rules();
-  constexpr std::size_t kColumns = 9;
+  constexpr std::size_t kColumns = 12;
   using Row = std::array<std::string, kColumns>;
   std::vector<Row> rows{{"PID", "STATE", "LEFT", "OWNER", "PROTOCOL", "DIRECTION", "INTERNAL",
-                         "OUTSIDE", "EXTERNAL"}};
+                         "OUTSIDE", "EXTERNAL", "PACKETS", "OCTETS", "LAST PACKET"}};
+  if (traffic == nullptr) std::fill(rows[0].begin() + 9, rows[0].end(), "");
   const auto end = [](const std::optional<AddressTuple>& tuple) {
     return tuple ? end_in_words(*tuple) : std::string("-");
   };
@@ -174,6 +228,11 @@ void Printer::print_table(const std::vector<agent::RuleStatus>& rules) const {
                     any ? protocol_name(any->protocol) : "-",
                     rule.parameters ? in_words(rule.parameters->direction) : "-",
                     end(rule.internal), same ? "-" : end(rule.outside), end(rule.external)});
+    if (traffic == nullptr) continue;
+    const auto* counted = find(traffic, rule.pid);
+    rows.back()[9] = counted == nullptr ? "-" : std::to_string(counted->count.packets);
+    rows.back()[10] = counted == nullptr ? "-" : std::to_string(counted->count.octets);
+    rows.back()[11] = last_packet_of(counted);
   }
   std::array<std::size_t, kColumns> widths{};
   for (const auto& row : rows) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "agent/agent.hpp"
+#include "agent/rule_traffic.hpp"
 #include "agent/simcoctl/explain.hpp"
 
 namespace simco::ctl {
@@ -21,9 +22,11 @@ class Printer {
   void print(const agent::EnabledRule& rule, const AddressTuple& internal,
              const AddressTuple& external) const;
   void print(const agent::DisableRule& rule) const;
-  void print(const agent::RuleStatus& rule) const;
+  /// `traffic`: what rules have counted; null if that is not known.
+  void print(const agent::RuleStatus& rule, const agent::RuleTraffics* traffic = nullptr) const;
   /// A line for each rule below a heading; JSON: the lines of print().
-  void print_table(const std::vector<agent::RuleStatus>& rules) const;
+  void print_table(const std::vector<agent::RuleStatus>& rules,
+                   const agent::RuleTraffics* traffic = nullptr) const;
   /// With the time; `status`: of the rule, if it was asked for.
   void print(const agent::RuleEvent& event, const std::optional<agent::RuleStatus>& status) const;
   void print(const std::vector<PolicyRuleId>& pids) const;

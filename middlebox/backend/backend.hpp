@@ -9,6 +9,7 @@
 
 #include "middlebox/rule/dropped_packets.hpp"
 #include "middlebox/rule/rule_change.hpp"
+#include "middlebox/rule/rule_traffic.hpp"
 #include "simco/wire/attributes.hpp"
 
 namespace simco::backend {
@@ -52,6 +53,15 @@ class Backend {
   /// Returns how many packets have been dropped since begin(): nothing if it drops none, or cannot
   /// say at the moment. Takes some microseconds.
   virtual std::optional<rule::DroppedPackets> dropped() { return std::nullopt; }
+  /// Whether it counts what each rule lets pass.
+  virtual bool counts() const { return false; }
+  /// Returns what each of `rules`, which are in force, has let pass or blocked; nullopt for a rule
+  /// that it cannot say that of, because it enforces nothing of it or is not counts(). At most
+  /// kTrafficRulesMax rules; takes some microseconds for each.
+  virtual std::vector<std::optional<rule::RuleTraffic>> traffic(
+      std::span<const rule::RuleRecord> rules) {
+    return std::vector<std::optional<rule::RuleTraffic>>(rules.size());
+  }
   /// Begins to enforce: `rules`, all to be added, in place of what a previous process left
   /// behind, so that traffic which they let pass before and after sees no gap. One result for each.
   /// To be called once, before apply(). Throws std::runtime_error with a sentence that says what to

@@ -72,6 +72,8 @@ void NftablesType::declare(CLI::App& app) {
       ->capture_default_str();
   app.add_flag("--allow-outbound", options_.allow_outbound,
                "Let flows from internal to external pass without rules, with their replies");
+  app.add_flag("--counters", options_.counters,
+               "Count the packets and octets that each rule lets pass or blocks; --inspect tells");
   app.add_flag_function(
       "--keep-rules", [this](std::int64_t count) { keep_rules_ = count > 0; },
       "nftables: an orderly stop leaves the table in the kernel, so that a restart has no gap: "
@@ -80,7 +82,10 @@ void NftablesType::declare(CLI::App& app) {
 }
 
 std::optional<std::string> NftablesType::check(bool chosen, const Settings& settings) {
-  if (!chosen) return std::nullopt;
+  if (!chosen) {
+    if (options_.counters) return "--counters requires --backend nftables";
+    return std::nullopt;
+  }
   options_.internal_if = settings.internal_if;
   options_.external_if = settings.external_if;
   if (!is_plain(options_.table)) {

@@ -134,10 +134,13 @@ class Examination {
         }
       }
     }
-    if (const auto metrics = net::parse_host_port(settings_.metrics, 0); metrics) {
-      // HTTP goes over the transport that TLS goes over.
-      const auto http = std::ranges::find_if(net::transport_types(), &net::TransportType::tls);
-      take({http->name, boost::asio::ip::make_address(metrics->host), metrics->port}, "metrics");
+    // HTTP goes over the transport that TLS goes over.
+    const auto http = std::ranges::find_if(net::transport_types(), &net::TransportType::tls);
+    for (const auto& [option, endpoint] :
+         {std::pair("metrics", &settings_.metrics), std::pair("inspect", &settings_.inspect)}) {
+      if (const auto at = net::parse_host_port(*endpoint, 0); at) {
+        take({http->name, boost::asio::ip::make_address(at->host), at->port}, option);
+      }
     }
   }
 
@@ -208,6 +211,9 @@ class Examination {
     }
     if (given("state-sync") && settings_.state.empty()) {
       warn("state-sync has no effect without state");
+    }
+    if (given("inspect") && !given("counters")) {
+      warn("inspect has nothing to tell without counters = true");
     }
     const bool sctp = std::ranges::any_of(listeners_, [](const auto& one) {
       return std::ranges::any_of(one.listen.transports,

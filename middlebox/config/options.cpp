@@ -155,6 +155,9 @@ void declare(CLI::App& app, Raw& raw) {
       ->capture_default_str();
   app.add_option("--metrics", raw.settings.metrics,
                  "ADDRESS:PORT to serve Prometheus metrics on, at /metrics");
+  app.add_option("--inspect", raw.settings.inspect,
+                 "ADDRESS:PORT to tell the operator at what rules have counted (--counters), by "
+                 "HTTP");
   app.add_flag("--check", raw.settings.check_only,
                "Check the options and the configuration file, then exit");
   app.add_flag("--remove-rules", raw.settings.remove_rules,
@@ -247,10 +250,10 @@ std::optional<std::string> set_listeners(Raw& raw, const FileParts& parts) {
   return std::nullopt;
 }
 
-std::optional<std::string> judge_metrics(const std::string& endpoint) {
+std::optional<std::string> judge_http(const std::string& option, const std::string& endpoint) {
   if (endpoint.empty()) return std::nullopt;
   const auto parsed = net::parse_address_port(endpoint);
-  return parsed ? std::nullopt : std::optional("--metrics: " + parsed.error());
+  return parsed ? std::nullopt : std::optional(option + ": " + parsed.error());
 }
 
 std::optional<std::string> judge_state(Raw& raw) {
@@ -337,7 +340,8 @@ std::optional<std::string> set(Raw& raw, FileParts& parts) {
   raw.settings.secret_files = std::move(parts.agents.secret_files);
   if (auto error = raw.transport.fault()) return error;
   if (auto error = set_listeners(raw, parts)) return error;
-  if (auto error = judge_metrics(raw.settings.metrics)) return error;
+  if (auto error = judge_http("--metrics", raw.settings.metrics)) return error;
+  if (auto error = judge_http("--inspect", raw.settings.inspect)) return error;
   if (auto error = judge_state(raw)) return error;
   if (auto error = choose_backend(raw)) return error;
   server.message_timeout =

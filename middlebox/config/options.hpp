@@ -27,6 +27,7 @@ struct Settings {
   bool check_only = false;    ///< check the options, then exit
   bool remove_rules = false;  ///< remove what an earlier run has left in the kernel, then exit
   std::string metrics;        ///< ADDRESS:PORT to serve metrics at; empty: none
+  std::string inspect;        ///< ADDRESS:PORT to tell at what rules have counted; empty: none
   /// Each option by its name, as text: to detect changes on a reload.
   std::map<std::string, std::string> options;
   std::vector<std::string> secret_files;  ///< that have secrets, among them the configuration file

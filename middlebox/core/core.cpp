@@ -318,6 +318,20 @@ void Core::apply(policy::AgentDirectory directory, std::string secret) {
 
 // --- The end -----------------------------------------------------------------------------------
 
+std::vector<std::pair<PolicyRuleId, rule::RuleTraffic>> Core::traffic(
+    std::span<const PolicyRuleId> pids) {
+  std::vector<rule::RuleRecord> rules;
+  for (const auto pid : pids) {
+    if (const auto rule = engine_.find(pid)) rules.push_back(*rule);
+  }
+  std::vector<std::pair<PolicyRuleId, rule::RuleTraffic>> result;
+  auto counted = backend_.traffic(rules);
+  for (std::size_t i = 0; i < rules.size(); ++i) {
+    if (counted[i]) result.emplace_back(rules[i].pid, std::move(*counted[i]));
+  }
+  return result;
+}
+
 void Core::stop(std::function<void()> stopped) {
   const Turn turn(*this);
   stopped_ = std::move(stopped);

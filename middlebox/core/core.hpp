@@ -101,6 +101,10 @@ class Core final : private Connection::Owner,
   /// Logs a warning about a peer, if the rate limit allows it.
   void warn_about(std::string_view peer, std::string_view what) override;
 
+  /// Returns what those of the rules have counted that are in force, if the backend counts.
+  std::vector<std::pair<PolicyRuleId, rule::RuleTraffic>> traffic(
+      std::span<const PolicyRuleId> pids);
+
   std::size_t connection_count() const { return connections_.size(); }
   std::size_t session_count() const { return notifier_.count(); }
   std::size_t rule_count() const { return engine_.rule_count(); }

@@ -310,6 +310,14 @@ void PolicyEngine::plan_removal(RuleSlot slot) {
 
 // --- PLC (8.5) ---------------------------------------------------------------------------------
 
+std::optional<RuleRecord> PolicyEngine::find(PolicyRuleId pid) const {
+  const RuleSlot slot = find_visible(pid);
+  if (slot == kNoSlot) return std::nullopt;
+  RuleRecord record;
+  describe(slot, record);
+  return record;
+}
+
 RuleSlot PolicyEngine::find_visible(PolicyRuleId pid) const {
   const RuleSlot slot = rules_.find(pid);
   return slot == kNoSlot || rules_[slot].pending ? kNoSlot : slot;

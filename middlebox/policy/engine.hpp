@@ -202,6 +202,8 @@ class PolicyEngine {
   std::size_t agent_count() const { return agents_.size(); }
   NatTable::Usage nat_usage() const { return nat_.usage(); }
 
+  /// Returns the rule with that PID if the backend has confirmed it.
+  std::optional<rule::RuleRecord> find(PolicyRuleId pid) const;
   /// Returns the position of the PIDs; record it when a session opens.
   std::uint64_t id_position() const { return pids_.position(); }
   /// Returns false if a session that opened at `opened` must end, because it could see one PID with

@@ -19,6 +19,7 @@ using boost::system::error_code;
 Server::Server(asio::io_context& io, const ServerOptions& options, backend::Backend& backend,
                Metrics* metrics, store::Store* store)
     : io_(io),
+      backend_(backend),
       store_(store),
       core_(options, clock_, backend, open_journal(metrics), metrics, *this),
       read_buffer_(std::make_unique<net::ReadBuffer>()),
@@ -27,6 +28,11 @@ Server::Server(asio::io_context& io, const ServerOptions& options, backend::Back
   for (const auto& [listen_options, require] : options.further_listeners) {
     listen(listen_options, require);
   }
+}
+
+CountedRules Server::count(std::span<const PolicyRuleId> pids) {
+  auto rules = core_.traffic(pids);
+  return {backend_.counts(), clock_.now(), std::move(rules)};
 }
 
 Server::~Server() {

@@ -8,12 +8,14 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "middlebox/clock.hpp"
 #include "middlebox/commit/store_thread.hpp"
 #include "middlebox/core/core.hpp"
+#include "middlebox/serve/inspector.hpp"
 #include "middlebox/serve/listener_settings.hpp"
 #include "simco/net/listener.hpp"
 #include "simco/net/read_buffer.hpp"
@@ -62,6 +64,9 @@ class Server final : private Core::Host, private Journal::Monitor {
   /// when all are gone, after kStopTimeout at the latest.
   void stop(std::function<void()> stopped);
 
+  /// Returns what the rules of `pids` have counted, for Inspector.
+  CountedRules count(std::span<const PolicyRuleId> pids);
+
   std::size_t connection_count() const { return core_.connection_count(); }
   std::size_t session_count() const { return core_.session_count(); }
   std::size_t rule_count() const { return core_.rule_count(); }
@@ -82,6 +87,7 @@ class Server final : private Core::Host, private Journal::Monitor {
   void listen(net::ListenOptions options, Require require);
 
   boost::asio::io_context& io_;
+  backend::Backend& backend_;
   store::Store* store_;
   SystemClock clock_;
   std::optional<StoreThread> store_thread_;

@@ -4,6 +4,7 @@
 //   bench-nftables path/to/simco-middlebox live [rounds]      PER/s with few and many live rules
 //   bench-nftables path/to/simco-middlebox latency [rounds]   one PER at a time
 //   bench-nftables path/to/simco-middlebox forward [rounds]   packets/s through the router
+//   bench-nftables path/to/simco-middlebox counters [rounds]  what --counters costs of both
 //   bench-nftables path/to/simco-middlebox miniupnpd          NAT bindings beside miniupnpd's,
 //   which
 //                                                             is asked with PCP
@@ -124,8 +125,9 @@ double run_bare(std::uint32_t count, std::uint32_t batch) {
   return count / elapsed.count();
 }
 
-double run_box(const std::string& backend, std::uint32_t count, std::uint32_t window) {
-  Box box(backend);
+double run_box(const std::string& backend, std::uint32_t count, std::uint32_t window,
+               const std::vector<std::string>& more = {}) {
+  Box box(backend, more);
   const double rate = box.add(count, window);
   box.check();
   return rate;
@@ -254,10 +256,15 @@ void make_bare_set(const NetworkNamespace& router, std::uint32_t hosts) {
   ::unlink(file.c_str());
 }
 
-void bench_forward() {
-  const NetworkNamespace inside;
-  const NetworkNamespace outside;
-  const NetworkNamespace router;
+/// A router that the caller's thread moves to, with every address of 10.0.0.0/8 on the one side.
+struct Forwarding {
+  Forwarding();
+  NetworkNamespace inside;
+  NetworkNamespace outside;
+  NetworkNamespace router;
+};
+
+Forwarding::Forwarding() {
   router.shell(
       "ip link add int0 type veth peer name eth0; ip link set eth0 netns " + inside.path() +
       "; ip link add ext0 type veth peer name eth0; ip link set eth0 netns " + outside.path() +
@@ -275,7 +282,13 @@ void bench_forward() {
   outside.shell(
       "ip addr add 192.0.2.2/24 dev eth0; ip link set eth0 up; "
       "ip route add default via 192.0.2.1");
-  constexpr std::uint32_t kMany = 100'000;
+}
+
+constexpr std::uint32_t kMany = 100'000;
+
+void bench_forward() {
+  const Forwarding net;
+  const auto& [inside, outside, router] = net;
   struct Variant {
     const char* name;
     std::uint32_t rules;
@@ -308,6 +321,57 @@ void bench_forward() {
     const auto& one = variants[variant.bare ? 3 : 0];
     std::printf("%-36s %12.0f %10.2f\n", variant.name, median(variant.rates),
                 median(variant.rates) / median(one.rates));
+  }
+}
+
+/// Each with counters as a share of the same without, in turns.
+void bench_counters() {
+  const Forwarding net;
+  const std::vector<std::string> counting = {"--counters"};
+  struct Pair {
+    const char* name;
+    std::function<double(const std::vector<std::string>& options)> measure;
+    std::vector<double> without, with, ratio;
+  };
+  const auto forwarded = [&](std::uint32_t rules, const std::vector<std::string>& options) {
+    Box box("nftables", options);
+    box.add_hosts(0, rules);
+    const double rate = forward(net.inside, net.outside, rules);
+    net.router.shell("conntrack -F 2>/dev/null || true");
+    return rate;
+  };
+  std::vector<Pair> pairs = {
+      {"PER/s, 256 in flight",
+       [](const auto& options) { return run_box("nftables", 300'000, 256, options); },
+       {},
+       {},
+       {}},
+      {"PER/s, one at a time",
+       [](const auto& options) { return run_box("nftables", 20'000, 1, options); },
+       {},
+       {},
+       {}},
+      {"packets/s, 1 pinhole, 1 flow",
+       [&](const auto& options) { return forwarded(1, options); },
+       {},
+       {},
+       {}},
+      {"packets/s, 100,000 pinholes and flows",
+       [&](const auto& options) { return forwarded(kMany, options); },
+       {},
+       {},
+       {}}};
+  for (int round = 0; round < rounds; ++round) {
+    for (auto& pair : pairs) {
+      pair.without.push_back(pair.measure({}));
+      pair.with.push_back(pair.measure(counting));
+      pair.ratio.push_back(pair.with.back() / pair.without.back());
+    }
+  }
+  std::printf("%-38s %12s %12s %8s\n", "", "without", "counters", "ratio");
+  for (const auto& pair : pairs) {
+    std::printf("%-38s %12.0f %12.0f %8.2f\n", pair.name, median(pair.without), median(pair.with),
+                median(pair.ratio));
   }
 }
 
@@ -406,19 +470,16 @@ void bench_miniupnpd() {
 
 int main(int argc, char** argv) {
   const std::vector<std::pair<std::string_view, std::function<void()>>> benches = {
-      {"rate", bench_rate},
-      {"live", bench_live},
-      {"latency", bench_latency},
-      {"forward", bench_forward},
-      {"miniupnpd", bench_miniupnpd}};
+      {"rate", bench_rate},       {"live", bench_live},         {"latency", bench_latency},
+      {"forward", bench_forward}, {"counters", bench_counters}, {"miniupnpd", bench_miniupnpd}};
   const auto wanted = std::find_if(benches.begin(), benches.end(), [&](const auto& bench) {
     return argc > 2 && bench.first == argv[2];
   });
   if (wanted == benches.end()) {
-    std::fprintf(
-        stderr,
-        "usage: bench-nftables path/to/simco-middlebox rate|live|latency|forward|miniupnpd "
-        "[rounds]\n");
+    std::fprintf(stderr,
+                 "usage: bench-nftables path/to/simco-middlebox rate|live|latency|forward|counters|"
+                 "miniupnpd "
+                 "[rounds]\n");
     return 2;
   }
   program = argv[1];

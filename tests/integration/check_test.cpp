@@ -78,6 +78,8 @@ TEST_F(Check, WarnsOfWhatHasNoEffect) {
   finds(proxy_ + "see = [\"nobody\"]\n", "agent 'proxy': 'see' names 'nobody'", false);
   finds("ports = \"5000-6000\"\n" + proxy_, "ports has no effect without mode = \"nat\"", false);
   finds("streams = 4\n" + proxy_, "streams has no effect", false);
+  finds("inspect = \"127.0.0.1:9466\"\n" + proxy_,
+        "inspect has nothing to tell without counters = true", false);
   finds("state-sync = \"system\"\n" + proxy_, "state-sync has no effect without state", false);
   finds("listen = [\"192.0.2.99\"]\n" + proxy_, "listen: 192.0.2.99 is not an address of this host",
         false);

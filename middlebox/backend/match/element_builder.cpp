@@ -45,9 +45,10 @@ FlowDirection direction_of(const RuleRecord& rule) {
 /// Makes the elements of one rule.
 class ElementBuilder {
  public:
-  ElementBuilder(const RuleRecord& rule, std::vector<Element>& elements)
+  ElementBuilder(const RuleRecord& rule, std::vector<Element>& elements, PortPairs pairs)
       : rule_(rule),
         elements_(elements),
+        pairs_(pairs == PortPairs::kTogether),
         internal_(end_of(rule.internal)),
         external_(end_of(rule.external)) {
     const auto pairing = packet::pairing_of(rule.internal, rule.external);
@@ -101,12 +102,13 @@ class ElementBuilder {
   }
 
   /// RFC 5189 section 2.3.6: the n-th port of one side goes with the n-th of the other. Two ports
-  /// that differ in their last bit only are one element, if both sides have them so.
+  /// that differ in their last bit only are one element, if both sides have them so and it may be.
   void add_ports(Mask mask, Key key, std::uint32_t count) {
     const Ports& internal = internal_.ports;
     const Ports& external = external_.ports;
     for (std::uint32_t i = 0; i < count;) {
-      const bool pair = i + 1 < count && (internal.count == 0 || (internal.first + i) % 2 == 0) &&
+      const bool pair = pairs_ && i + 1 < count &&
+                        (internal.count == 0 || (internal.first + i) % 2 == 0) &&
                         (external.count == 0 || (external.first + i) % 2 == 0);
       const std::uint8_t bits = pair ? 15 : 16;
       if (internal.count != 0) {
@@ -189,14 +191,15 @@ class ElementBuilder {
 
   const RuleRecord& rule_;
   std::vector<Element>& elements_;
+  bool pairs_;
   End internal_;
   End external_;
 };
 
 }  // namespace
 
-bool make_elements(const RuleRecord& rule, std::vector<Element>& elements) {
-  return ElementBuilder(rule, elements).make();
+bool make_elements(const RuleRecord& rule, std::vector<Element>& elements, PortPairs pairs) {
+  return ElementBuilder(rule, elements, pairs).make();
 }
 
 void add_intervals(const Element& element, std::vector<Element>& elements) {

@@ -1,6 +1,7 @@
 // Turns policy rules into the elements that enforce them. Pure functions.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "middlebox/backend/match/element.hpp"
@@ -8,10 +9,17 @@
 
 namespace simco::backend::match {
 
+/// Whether an even port and the next, on both sides, are one element.
+enum class PortPairs : std::uint8_t {
+  kTogether,
+  kApart,  ///< for who wants to count each port for itself
+};
+
 /// Appends to `elements` those that enforce `rule`, which is an enable or a disable rule. Returns
 /// false if no number of elements can say what the rule says: ranges of more than kPortsPerRuleMax
 /// ports on both sides.
-bool make_elements(const rule::RuleRecord& rule, std::vector<Element>& elements);
+bool make_elements(const rule::RuleRecord& rule, std::vector<Element>& elements,
+                   PortPairs pairs = PortPairs::kTogether);
 
 /// Appends intervals that are equivalent to `element` to `elements`, for use if another mask does
 /// not fit. Not for translations.

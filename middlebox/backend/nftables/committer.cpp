@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <utility>
 
+#include "middlebox/backend/nftables/drift.hpp"
+#include "middlebox/backend/nftables/element_reader.hpp"
 #include "middlebox/backend/nftables/limits.hpp"
 
 namespace simco::backend::nftables {
@@ -29,8 +32,12 @@ void Committer::write_removal(const Mask& mask, const std::string& key,
 
 Outcome Committer::commit() {
   batch_.end_batch();
+  counted_.clear();
   const Instant sent = options_.now();
-  const auto outcome = socket_.commit(batch_, errors_);
+  const auto outcome =
+      options_.counters
+          ? socket_.commit(batch_, errors_, [this](const nlmsghdr* message) { note(message); })
+          : socket_.commit(batch_, errors_);
   if (outcome != Outcome::kDone) return outcome;
   const auto took = options_.now() - sent;
   // An element's time begins to run somewhere between planning and now.
@@ -47,9 +54,29 @@ Outcome Committer::carry_out(std::span<const Operation> operations, Instant now)
 Outcome Committer::send(std::span<const Operation> operations, Instant now,
                         std::vector<ChangeMessage>* messages) {
   messages_.clear();
+  counted_.clear();
+  // What does not fit into the receive buffer would push the acknowledgement out of it.
+  writer_.set_echo(options_.counters &&
+                   operations.size() * kEchoOctets <= socket_.receive_buffer());
   begin();
   writer_.write(operations, now, messages);
+  writer_.set_echo(false);
   return empty() ? Outcome::kDone : commit();
+}
+
+void Committer::note(const nlmsghdr* message) {
+  const std::string set(set_named_in(message));
+  for (const auto& element : elements_in(message)) {
+    counted_[set + '/' + element.key] += element.counter;
+  }
+}
+
+std::optional<PacketCount> Committer::counted(const Operation& operation) {
+  const auto& mask = operation.store->mask();
+  const auto found = counted_.find(writer_.name_of(mask) + '/' + octets_of(mask, operation.key));
+  if (found == counted_.end()) return std::nullopt;
+  // If it was removed more than once, the first time has it all.
+  return std::exchange(found->second, {});
 }
 
 Attribution Committer::attribute_errors() const {

@@ -5,8 +5,11 @@
 // So others cannot change our table unnoticed between two of our commits.
 #pragma once
 
+#include <absl/container/flat_hash_map.h>
+
 #include <cerrno>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,6 +20,7 @@
 #include "middlebox/backend/nftables/operation.hpp"
 #include "middlebox/backend/nftables/options.hpp"
 #include "middlebox/backend/nftables/retry_rule.hpp"
+#include "middlebox/rule/rule_traffic.hpp"
 
 namespace simco::backend::nftables {
 
@@ -54,6 +58,9 @@ class Committer {
   /// Makes one commit of `operations`, as of `now`. If it fails it is sent once more, with messages
   /// for each change.
   Outcome carry_out(std::span<const Operation> operations, Instant now);
+  /// Returns, after carry_out(), what the element had counted when it was removed, for each time
+  /// that it was; nullopt if the kernel has not said it. Without counters it never does.
+  std::optional<PacketCount> counted(const Operation& operation);
   /// Returns which changes were at fault when carry_out() failed.
   Attribution attribute_errors() const;
 
@@ -72,6 +79,8 @@ class Committer {
   bool builds_on_any() const { return generation_ == 0 && !claimed_; }
 
  private:
+  /// The kernel says what it has removed.
+  void note(const nlmsghdr* message);
   Outcome send(std::span<const Operation> operations, Instant now,
                std::vector<ChangeMessage>* messages);
 
@@ -84,6 +93,8 @@ class Committer {
   bool claimed_ = false;
   std::vector<MessageError> errors_;
   std::vector<ChangeMessage> messages_;
+  /// Of elements that were removed, by the name of the set and the key.
+  absl::flat_hash_map<std::string, PacketCount> counted_;
 };
 
 }  // namespace simco::backend::nftables

@@ -4,7 +4,6 @@
 #include "middlebox/backend/nftables/limits.hpp"
 
 namespace simco::backend::nftables {
-namespace {
 
 std::string octets_of(const match::Mask& mask, const Key& key) {
   const auto octets = [&](bool end) {
@@ -13,8 +12,6 @@ std::string octets_of(const match::Mask& mask, const Key& key) {
   };
   return mask.intervals ? octets(false) + octets(true) : octets(false);
 }
-
-}  // namespace
 
 Drift compare(ElementStore& store, SetKeys in_kernel, const TouchedKeys& touched, Instant now) {
   const auto& mask = store.mask();

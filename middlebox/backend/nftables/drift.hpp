@@ -15,6 +15,8 @@ namespace simco::backend::nftables {
 /// Elements as the kernel has them: octets of the key, followed by those of its end if the set has
 /// intervals.
 using SetKeys = absl::flat_hash_set<std::string>;
+/// Returns such octets of an element of the set of `mask`.
+std::string octets_of(const match::Mask& mask, const Key& key);
 /// Elements of one set that have changed while it was read.
 using TouchedKeys = absl::flat_hash_set<Key>;
 

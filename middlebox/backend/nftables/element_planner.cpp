@@ -50,7 +50,7 @@ void ElementPlanner::prepare(std::span<const RuleChange> changes) {
   for (const RuleChange& change : changes) {
     Prepared prepared{prepared_elements_.size(), 0, true};
     if (change.rule().kind != RuleKind::kReserve)
-      prepared.possible = match::make_elements(change.rule(), prepared_elements_);
+      prepared.possible = match::make_elements(change.rule(), prepared_elements_, pairs_);
     prepared.end = prepared_elements_.size();
     prepared_.push_back(prepared);
   }
@@ -184,6 +184,16 @@ ChangeResult ElementPlanner::place_interval(const Element& element, rule::AgentI
   }
   placed_.emplace_back(store, element);
   return ChangeResult::kDone;
+}
+
+/// Into placed_: where the elements of a rule are, translations aside.
+void ElementPlanner::place_all(const RuleRecord& rule) {
+  placed_.clear();
+  if (rule.kind == RuleKind::kReserve) return;
+  std::vector<Element> elements;
+  match::make_elements(rule, elements, pairs_);
+  std::erase_if(elements, [](const Element& element) { return element.mask.translates(); });
+  place_old(elements, rule.pid);
 }
 
 void ElementPlanner::place_old(std::span<const Element> elements, PolicyRuleId pid) {

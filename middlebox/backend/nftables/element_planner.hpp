@@ -17,9 +17,11 @@
 #include <utility>
 #include <vector>
 
+#include "middlebox/backend/match/element_builder.hpp"
 #include "middlebox/backend/match/tuple_space.hpp"
 #include "middlebox/backend/nftables/operation.hpp"
 #include "middlebox/rule/rule_change.hpp"
+#include "simco/wire/assert.hpp"
 #include "simco/wire/instant.hpp"
 
 namespace simco::backend::nftables {
@@ -38,7 +40,7 @@ struct MissingSet {
 
 class ElementPlanner {
  public:
-  ElementPlanner() = default;
+  explicit ElementPlanner(match::PortPairs pairs = match::PortPairs::kTogether) : pairs_(pairs) {}
   ElementPlanner(const ElementPlanner&) = delete;
   ElementPlanner& operator=(const ElementPlanner&) = delete;
 
@@ -74,6 +76,13 @@ class ElementPlanner {
   /// Returns the sets that have been empty since `empty_since` or longer.
   std::vector<Mask> idle_sets(Instant empty_since);
   const TupleSpace& elements() const { return elements_; }
+  /// Calls `act(store, element)` with each element that a rule in force has, translations aside.
+  template <typename Act>
+  void for_each_element(const rule::RuleRecord& rule, Act&& act) {
+    SIMCO_ASSERT(operations_.empty() && !missing_);
+    place_all(rule);
+    for (const auto& [store, element] : placed_) act(*store, element);
+  }
 
   // --- The start
 
@@ -99,6 +108,7 @@ class ElementPlanner {
   /// The same for an element whose mask gets no set.
   ChangeResult place_as_intervals(const Element& element, rule::AgentId owner);
   ChangeResult place_interval(const Element& element, rule::AgentId owner);
+  void place_all(const rule::RuleRecord& rule);
   void place_old(std::span<const Element> elements, PolicyRuleId pid);
   ChangeResult need_set(const Mask& mask, rule::AgentId owner);
   /// Returns whether there may be another set like that, for a rule of `owner`.
@@ -111,6 +121,7 @@ class ElementPlanner {
   /// The store has just changed what it has for the element.
   void note_change(ElementStore& store, const Element& element, Instant now);
 
+  match::PortPairs pairs_;
   TupleSpace elements_;
   std::map<Mask, Instant> empty_since_;  ///< every empty set, and some that are empty no more
   bool recovering_ = false;              ///< rules that were granted before are planned

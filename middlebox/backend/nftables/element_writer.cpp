@@ -26,14 +26,6 @@ void put_value(nlmsghdr* message, std::uint16_t attribute, const void* octets, s
   mnl_attr_nest_end(message, nest);
 }
 
-void put_key(nlmsghdr* message, const Mask& mask, const Key& key) {
-  const auto first = key_octets(mask, key);
-  put_value(message, NFTA_SET_ELEM_KEY, first.octets.data(), first.size);
-  if (!mask.intervals) return;
-  const auto last = key_octets(mask, key, true);
-  put_value(message, NFTA_SET_ELEM_KEY_END, last.octets.data(), last.size);
-}
-
 /// A comment that nft prints: "pid 4711".
 void put_comment(nlmsghdr* message, PolicyRuleId pid) {
   std::array<char, 24> text = {
@@ -46,6 +38,14 @@ void put_comment(nlmsghdr* message, PolicyRuleId pid) {
 }
 
 }  // namespace
+
+void put_key(nlmsghdr* message, const Mask& mask, const Key& key) {
+  const auto first = key_octets(mask, key);
+  put_value(message, NFTA_SET_ELEM_KEY, first.octets.data(), first.size);
+  if (!mask.intervals) return;
+  const auto last = key_octets(mask, key, true);
+  put_value(message, NFTA_SET_ELEM_KEY_END, last.octets.data(), last.size);
+}
 
 void ElementWriter::write(std::span<const Operation> operations, Instant now,
                           std::vector<ChangeMessage>* messages) {
@@ -135,7 +135,8 @@ nlmsghdr* ElementWriter::open_for(const Operation& operation, bool removal) {
 
 void ElementWriter::open(const Mask& mask, bool removal) {
   const int type = removal ? NFT_MSG_DELSETELEM : NFT_MSG_NEWSETELEM;
-  message_ = batch_.begin_inet(type, removal ? 0 : NLM_F_CREATE);
+  const int flags = removal ? (echo_ ? NLM_F_ECHO : 0) : NLM_F_CREATE;
+  message_ = batch_.begin_inet(type, static_cast<std::uint16_t>(flags));
   mnl_attr_put_strz(message_, NFTA_SET_ELEM_LIST_TABLE, options_.table.c_str());
   mnl_attr_put_strz(message_, NFTA_SET_ELEM_LIST_SET, name_of(mask).c_str());
   list_ = mnl_attr_nest_start(message_, NFTA_SET_ELEM_LIST_ELEMENTS);

@@ -8,23 +8,10 @@
 
 #include <utility>
 
+#include "middlebox/backend/nftables/element_reader.hpp"
 #include "simco/wire/assert.hpp"
 
 namespace simco::backend::nftables {
-namespace {
-
-std::string value_in(const nlattr* data) {
-  std::string result;
-  for_each_attribute(attributes_of(data), [&](std::uint16_t type, const nlattr* value) {
-    if (type != NFTA_DATA_VALUE) return;
-    const auto octets = attributes_of(value);
-    result.assign(octets.data(), octets.size());
-  });
-  return result;
-}
-
-}  // namespace
-
 void Inspection::start(std::vector<Mask> masks, Report report, std::function<void()> done) {
   SIMCO_ASSERT(!busy_);
   busy_ = true;
@@ -56,18 +43,7 @@ void Inspection::next() {
 }
 
 void Inspection::read(const nlmsghdr* message) {
-  for_each_attribute(attributes_of(message), [&](std::uint16_t list_type, const nlattr* list) {
-    if (list_type != NFTA_SET_ELEM_LIST_ELEMENTS) return;
-    for_each_attribute(attributes_of(list), [&](std::uint16_t, const nlattr* element) {
-      std::string key;
-      std::string end;
-      for_each_attribute(attributes_of(element), [&](std::uint16_t type, const nlattr* part) {
-        if (type == NFTA_SET_ELEM_KEY) key = value_in(part);
-        if (type == NFTA_SET_ELEM_KEY_END) end = value_in(part);
-      });
-      keys_.insert(key + end);
-    });
-  });
+  for (auto& element : elements_in(message)) keys_.insert(std::move(element.key));
 }
 
 }  // namespace simco::backend::nftables

@@ -78,6 +78,21 @@ inline constexpr std::chrono::milliseconds kOwnerPause{50};
 inline constexpr std::size_t kInstallOctets = std::size_t{960} << 20;
 /// Elements that are gathered for it at a time.
 inline constexpr std::size_t kInstallChunk = 65'536;
+/// With counters, every element's is read once in this time, if there are not too many: some are
+/// read after each pause, but no more than so many, which takes a millisecond.
+inline constexpr std::chrono::seconds kReadingRound{5};
+inline constexpr std::chrono::milliseconds kReadingPause{50};
+inline constexpr std::size_t kReadingsPerPause = 512;
+/// Counters that the kernel is asked for at a time: the answers fit into the smallest receive
+/// buffer.
+inline constexpr std::size_t kReadingsPerRequest = 64;
+/// Counters that are read at once for who asks about rules; of further ones it is told what was
+/// read last.
+inline constexpr std::size_t kReadingsPerQuestion = 4096;
+/// What the kernel's word on the counter of an element takes in the receive buffer, octets.
+inline constexpr std::size_t kEchoOctets = 1024;
+/// Ports of a rule that are counted one by one.
+inline constexpr std::size_t kPortsListedMax = 16;
 /// Reading back what the kernel has may take one part in so many of the time, at most.
 inline constexpr int kInspectionShare = 2;
 

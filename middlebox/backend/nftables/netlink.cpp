@@ -144,7 +144,15 @@ std::span<const char> NetlinkSocket::receive(bool wait) {
   }
 }
 
-Outcome NetlinkSocket::commit(const MessageBuffer& batch, std::vector<MessageError>& errors) {
+std::size_t NetlinkSocket::receive_buffer() const {
+  int size = 0;
+  socklen_t length = sizeof size;
+  const bool known = ::getsockopt(descriptor(), SOL_SOCKET, SO_RCVBUF, &size, &length) == 0;
+  return known ? static_cast<std::size_t>(size) : 0;
+}
+
+Outcome NetlinkSocket::commit(const MessageBuffer& batch, std::vector<MessageError>& errors,
+                              const Reader& echo) {
   errors.clear();
   const auto octets = batch.octets();
   if (mnl_socket_sendto(socket_.get(), octets.data(), octets.size()) < 0) {
@@ -156,6 +164,7 @@ Outcome NetlinkSocket::commit(const MessageBuffer& batch, std::vector<MessageErr
   // The kernel works on a batch inside send(): whatever it has to say is there now.
   for (auto datagram = receive(false); !datagram.empty(); datagram = receive(false)) {
     for_each_message(datagram, [&](const nlmsghdr* message) {
+      if (echo && message->nlmsg_type >= NLMSG_MIN_TYPE) echo(message);
       if (message->nlmsg_type != NLMSG_ERROR) return;
       const int error = error_in(message);
       if (error == 0) acknowledged |= message->nlmsg_seq == batch.last();

@@ -73,10 +73,14 @@ class NetlinkSocket {
   int descriptor() const { return mnl_socket_get_fd(socket_.get()); }
 
   /// Carries out a batch and waits for the kernel's answer. `errors`: of the messages at fault; may
-  /// be empty if the kernel does not say which one it was.
-  Outcome commit(const MessageBuffer& batch, std::vector<MessageError>& errors);
-
+  /// be empty if the kernel does not say which one it was. `echo` gets what it says of messages
+  /// that ask for an echo.
   using Reader = std::function<void(const nlmsghdr*)>;
+  Outcome commit(const MessageBuffer& batch, std::vector<MessageError>& errors,
+                 const Reader& echo = {});
+  /// Octets of the kernel's answers that wait to be read, at most.
+  std::size_t receive_buffer() const;
+
   /// Sends the requests in `messages`, the last of which must lead to an acknowledgement, an answer
   /// or a dump, and reads all that comes. Returns the first error, or 0.
   int request(const MessageBuffer& messages, const Reader& reader);

@@ -5,6 +5,7 @@
 #include <net/if.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <stdexcept>
@@ -53,16 +54,37 @@ const Options& checked(const Options& options) {
   }
 }
 
+/// Adds what an element has counted to what its rule has.
+void add_to(std::optional<rule::RuleTraffic>& sum, const match::Element& element,
+            const CounterLedger::Account& account) {
+  if (!sum) sum = {{}, std::nullopt, account.complete_since, account.read_at, {}};
+  const auto count = account.total();
+  sum->count += count;
+  sum->complete_since = std::max(sum->complete_since, account.complete_since);
+  sum->read_at = std::min(sum->read_at, account.read_at);
+  const auto& last = account.last_packet;
+  if (last && (!sum->last_packet || sum->last_packet->until < last->until)) sum->last_packet = last;
+  if (element.mask.internal_port_bits != 16) return;
+  auto& ports = sum->ports;
+  if (ports.empty() || ports.back().port != element.key.internal_port) {
+    ports.push_back({element.key.internal_port, {}});
+  }
+  ports.back().count += count;
+}
+
 }  // namespace
 
 // --- The start and the end -----------------------------------------------------------------------
 
 NftablesBackend::NftablesBackend(boost::asio::io_context& io, const Options& options) try
     : options_(checked(options)),
+      planner_(options_.counters ? match::PortPairs::kApart : match::PortPairs::kTogether),
       committer_(options_),
       table_(options_, committer_, planner_.elements()),
       conntrack_(io, options_, planner_.elements()),
-      reconciler_(io, options_, planner_, committer_, table_, [this] {
+      counter_reader_(io, options_, committer_.socket(), ledger_),
+      reconciler_(io, options_, planner_, committer_, table_, ledger_, [this] {
+        if (options_.counters) ledger_.restart(planner_.elements(), options_.now());
         dropped_before_ = dropped_;  // the new table counts from 0
         if (options_.nat) conntrack_.forget_untranslated();
       }) {
@@ -77,6 +99,10 @@ std::vector<ChangeResult> NftablesBackend::begin(std::span<const RuleChange> rul
   begun_ = true;
   if (options_.nat) conntrack_.forget_translated_but_for(rules);
   reconciler_.watch();
+  if (options_.counters) {
+    ledger_.restart(planner_.elements(), options_.now());
+    counter_reader_.start();
+  }
   const auto results = planner_.results();
   return {results.begin(), results.end()};
 } catch (const std::system_error& failure) {
@@ -160,6 +186,7 @@ std::uint32_t NftablesBackend::commit_some(std::span<const RuleChange> batch, st
         reconciler_.enforces() ? committer_.carry_out(planner_.operations(), now) : Outcome::kDone;
     if (outcome == Outcome::kDone) {
       end_flows(batch, begin, planned);
+      if (options_.counters) account(now);
       planner_.accept();
       return planned;
     }
@@ -219,6 +246,57 @@ void NftablesBackend::end_flows(std::span<const RuleChange> batch, std::uint32_t
       conntrack_.make_way(change.rule());
     }
   }
+}
+
+// --- Counters ------------------------------------------------------------------------------------
+
+void NftablesBackend::account(Instant now) {
+  for (const auto& operation : planner_.operations()) {
+    const auto& [store, key, target, before, after, change, uncertain] = operation;
+    if (store->mask().translates()) continue;
+    const ElementId id{store, key};
+    if (after.empty()) {
+      ledger_.remove(id);
+    } else if (before.empty()) {
+      ledger_.add(id, now);
+    } else if (last_end(before) != last_end(after)) {
+      const auto counted = committer_.counted(operation);
+      // One that counted nothing may have been put there for its removal alone.
+      const bool known = counted && (counted->packets != 0 || !uncertain);
+      known ? ledger_.renew(id, *counted, now) : ledger_.lose(id, now);
+    }
+  }
+}
+
+std::vector<std::optional<rule::RuleTraffic>> NftablesBackend::traffic(
+    std::span<const rule::RuleRecord> rules) {
+  std::vector<std::optional<rule::RuleTraffic>> result(rules.size());
+  if (!options_.counters) return result;
+  std::vector<ElementId> elements;
+  for (const auto& rule : rules) {
+    if (elements.size() >= kReadingsPerQuestion) break;
+    planner_.for_each_element(rule, [&](const ElementStore& store, const match::Element& element) {
+      elements.push_back({&store, element.key});
+    });
+  }
+  try {
+    counter_reader_.read(elements);
+  } catch (const std::system_error& failure) {
+    spdlog::error("nftables: counters cannot be read: {}", failure.what());
+    return result;
+  }
+  for (std::size_t i = 0; i < rules.size(); ++i) result[i] = traffic_of(rules[i]);
+  return result;
+}
+
+std::optional<rule::RuleTraffic> NftablesBackend::traffic_of(const rule::RuleRecord& rule) {
+  std::optional<rule::RuleTraffic> sum;
+  planner_.for_each_element(rule, [&](const ElementStore& store, const match::Element& element) {
+    const auto* account = ledger_.find({&store, element.key});
+    if (account != nullptr) add_to(sum, element, *account);
+  });
+  if (sum && sum->ports.size() > kPortsListedMax) sum->ports.clear();
+  return sum;
 }
 
 }  // namespace simco::backend::nftables

@@ -18,6 +18,8 @@
 #include "middlebox/backend/backend.hpp"
 #include "middlebox/backend/nftables/committer.hpp"
 #include "middlebox/backend/nftables/conntrack.hpp"
+#include "middlebox/backend/nftables/counter_ledger.hpp"
+#include "middlebox/backend/nftables/counter_reader.hpp"
 #include "middlebox/backend/nftables/element_planner.hpp"
 #include "middlebox/backend/nftables/options.hpp"
 #include "middlebox/backend/nftables/reconciler.hpp"
@@ -42,6 +44,9 @@ class NftablesBackend final : public Backend {
   void apply(std::span<const RuleChange> batch, Client& client) override;
   void clear() override;
   std::optional<rule::DroppedPackets> dropped() override;
+  bool counts() const override { return options_.counters; }
+  std::vector<std::optional<rule::RuleTraffic>> traffic(
+      std::span<const rule::RuleRecord> rules) override;
   /// Removes everything that it made from the kernel, unless told to keep it.
   void end() override;
 
@@ -55,11 +60,17 @@ class NftablesBackend final : public Backend {
   /// Ends the flows of rules that the open commit, which has been carried out, has ended.
   void end_flows(std::span<const RuleChange> batch, std::uint32_t begin, std::uint32_t end);
 
+  /// The open commit has been carried out: takes the counters of its elements into the ledger.
+  void account(Instant now);
+  std::optional<rule::RuleTraffic> traffic_of(const rule::RuleRecord& rule);
+
   Options options_;
   ElementPlanner planner_;
   Committer committer_;
   Table table_;
   Conntrack conntrack_;
+  CounterLedger ledger_;
+  CounterReader counter_reader_;
   Reconciler reconciler_;
   bool begun_ = false;
   rule::DroppedPackets dropped_;         ///< when we last asked

@@ -33,6 +33,8 @@ struct Options {
   bool allow_outbound = false;
   bool keep_on_stop = false;  ///< leave the table when the middlebox stops
   bool nat = false;           ///< translate, once or twice
+  /// Count what each rule lets pass; an even port and the next are two elements then.
+  bool counters = false;
   /// Look up where the sources of packets from outside belong; the backend asks the kernel.
   bool check_sources = true;
   std::vector<Pool> outside_pool;   ///< NAT: addresses whose ports belong to the bindings

@@ -12,11 +12,13 @@
 namespace simco::backend::nftables {
 
 Reconciler::Reconciler(boost::asio::io_context& io, const Options& options, ElementPlanner& planner,
-                       Committer& committer, Table& table, std::function<void()> reinstalled)
+                       Committer& committer, Table& table, CounterLedger& ledger,
+                       std::function<void()> reinstalled)
     : options_(options),
       planner_(planner),
       committer_(committer),
       table_(table),
+      ledger_(ledger),
       reinstalled_(std::move(reinstalled)),
       inspection_(io, options),
       timer_(io) {}
@@ -137,6 +139,9 @@ void Reconciler::repair(const Mask& mask, SetKeys in_kernel) {
     committer_.begin();
     committer_.write(drift.missing, now);
     if (committer_.commit() != Outcome::kDone) inspect_again_ = true;
+    for (const auto& operation : drift.missing) {
+      ledger_.lose({operation.store, operation.key}, now);
+    }
   }
   if (!drift.foreign.empty()) {
     spdlog::warn("nftables: removed {} elements that no rule asks for from set {}",

@@ -14,6 +14,7 @@
 #include <span>
 
 #include "middlebox/backend/nftables/committer.hpp"
+#include "middlebox/backend/nftables/counter_ledger.hpp"
 #include "middlebox/backend/nftables/drift.hpp"
 #include "middlebox/backend/nftables/element_planner.hpp"
 #include "middlebox/backend/nftables/inspection.hpp"
@@ -25,7 +26,8 @@ class Reconciler {
  public:
   /// `reinstalled` is called each time the table had to be created again.
   Reconciler(boost::asio::io_context& io, const Options& options, ElementPlanner& planner,
-             Committer& committer, Table& table, std::function<void()> reinstalled);
+             Committer& committer, Table& table, CounterLedger& ledger,
+             std::function<void()> reinstalled);
 
   /// Begins to watch the table, which is installed.
   void watch();
@@ -53,6 +55,7 @@ class Reconciler {
   ElementPlanner& planner_;
   Committer& committer_;
   Table& table_;
+  CounterLedger& ledger_;
   std::function<void()> reinstalled_;
   Inspection inspection_;
   boost::asio::steady_timer timer_;

@@ -99,6 +99,15 @@ void add_chain(const Options& options, const std::string& name, const Hook* hook
   batch.end();
 }
 
+/// Every element of the set gets a counter. Not also the kernel's `last`, when it was used last:
+/// nft 1.0.6 (Debian 12) crashes when it lists a set with it, and whenever it looks for one.
+void put_counter(nlmsghdr* message) {
+  auto* expression = mnl_attr_nest_start(message, NFTA_SET_EXPR);
+  mnl_attr_put_strz(message, NFTA_EXPR_NAME, "counter");
+  mnl_attr_nest_end(message, mnl_attr_nest_start(message, NFTA_EXPR_DATA));
+  mnl_attr_nest_end(message, expression);
+}
+
 }  // namespace
 
 std::vector<std::string> Ruleset::entry_chains() const {
@@ -171,6 +180,7 @@ void Ruleset::add_set(const Mask& mask, MessageBuffer& batch) const {
                        static_cast<std::uint32_t>(fields.size()));
   }
   nftnl_set_nlmsg_build_payload(message, set.get());
+  if (options_.counters && !mask.translates()) put_counter(message);
   batch.end();
 }
 

@@ -52,6 +52,18 @@ std::multiset<std::string> ports_of(const std::vector<Element>& elements) {
 }
 using Ports = std::multiset<std::string>;
 
+TEST(Elements, PairsMayBeApart) {
+  for (const auto* external : {"192.0.2.2:6004/4", "any"}) {
+    std::vector<Element> elements;
+    EXPECT_TRUE(make_elements(rule("10.0.0.2:5004/4", external), elements, PortPairs::kApart));
+    ASSERT_EQ(elements.size(), 4U);
+    for (std::size_t i = 0; i < elements.size(); ++i) {
+      EXPECT_EQ(elements[i].mask.internal_port_bits, 16);
+      EXPECT_EQ(elements[i].key.internal_port, 5004 + i);
+    }
+  }
+}
+
 TEST(Elements, OnePortIsOneExactElement) {
   const auto elements = elements_of(rule("10.0.0.2:5004", "192.0.2.2:6004"));
   EXPECT_EQ(ports_of(elements), Ports{"16:5004-16:6004"});

@@ -169,6 +169,25 @@ TEST(Options, TheDocumentedExampleIsTaken) {
   EXPECT_EQ(settings->server.listen.addresses, std::vector<std::string>{"192.0.2.1"});
 }
 
+TEST(Options, CountersAndWhereTheyAreTold) {
+  const auto fault = [](std::vector<const char*> words) {
+    const auto settings = parse(std::move(words));
+    return settings ? std::string() : settings.error().text;
+  };
+  EXPECT_NE(fault({"--counters"}).find("--counters requires --backend nftables"),
+            std::string::npos);
+  for (const char* endpoint : {"9466", "127.0.0.1", "box:9466", "127.0.0.1:0"}) {
+    EXPECT_NE(fault({"--inspect", endpoint}).find("--inspect"), std::string::npos) << endpoint;
+  }
+  const auto settings = parse({"--inspect", "[::1]:9466", "--backend", "nftables", "--internal-if",
+                               "a", "--external-if", "b", "--counters"});
+  ASSERT_TRUE(settings) << settings.error().text;
+  EXPECT_EQ(settings->inspect, "[::1]:9466");
+  const auto* type = dynamic_cast<const NftablesType*>(settings->backend.get());
+  ASSERT_NE(type, nullptr);
+  EXPECT_TRUE(type->options().counters);
+}
+
 TEST(Options, RulesStayInTheKernelUnlessToldOtherwise) {
   const auto kept = [](std::vector<const char*> words) {
     for (const char* word : {"--backend", "nftables", "--internal-if", "a", "--external-if", "b"}) {

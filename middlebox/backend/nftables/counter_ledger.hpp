@@ -1,0 +1,76 @@
+// What elements have counted: the kernel's counters, which begin at 0 whenever an element is
+// written, added up over the life of each element. Pure.
+//
+// A renewal removes an element and adds it again in one commit; the kernel says what the old one
+// had counted by then. If nothing says it, because another program has removed the element or the
+// whole table, the count goes on from what was read last, and is complete from then on only.
+#pragma once
+
+#include <absl/container/flat_hash_map.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "middlebox/backend/match/tuple_space.hpp"
+#include "middlebox/rule/rule_traffic.hpp"
+
+namespace simco::backend::nftables {
+
+using match::ElementStore;
+using match::Key;
+
+/// An element of a set.
+struct ElementId {
+  const ElementStore* store = nullptr;
+  Key key;
+
+  friend bool operator==(const ElementId&, const ElementId&) = default;
+  template <typename H>
+  friend H AbslHashValue(H state, const ElementId& id) {
+    return H::combine(std::move(state), id.store, id.key);
+  }
+};
+
+class CounterLedger {
+ public:
+  /// An element and its count.
+  struct Account {
+    ElementId id;
+    PacketCount before;   ///< of the kernel's counters that it had earlier
+    PacketCount counter;  ///< of the one that it has, as read at `read_at`
+    std::optional<rule::PacketTime> last_packet;
+    Instant complete_since;
+    Instant read_at;
+
+    PacketCount total() const { return PacketCount(before) += counter; }
+  };
+
+  /// The table was created with all elements of `elements`, whose counters are at 0.
+  void restart(const match::TupleSpace& elements, Instant now);
+  /// The element was added at `now`.
+  void add(const ElementId& id, Instant now);
+  void remove(const ElementId& id);
+  /// The element was removed when its counter was `counter`, and added again.
+  void renew(const ElementId& id, const PacketCount& counter, Instant now);
+  /// The element's counter is at 0 again, and what it was by then is not known.
+  void lose(const ElementId& id, Instant now);
+  /// The kernel says what the element's counter is.
+  void read(const ElementId& id, const PacketCount& counter, Instant now);
+
+  /// Returns null if there is no such element.
+  const Account* find(const ElementId& id) const;
+  std::size_t size() const { return accounts_.size(); }
+  /// All accounts. Which has which number changes when elements are removed.
+  const Account& operator[](std::size_t index) const { return accounts_[index]; }
+
+ private:
+  Account* account(const ElementId& id);
+
+  std::vector<Account> accounts_;
+  absl::flat_hash_map<ElementId, std::size_t> index_;
+};
+
+}  // namespace simco::backend::nftables
