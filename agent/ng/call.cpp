@@ -40,7 +40,31 @@ json medium_of(const Medium& medium, std::size_t index) {
           {"streams", std::move(streams)}};
 }
 
+/// Whether a party receives RTCP there, and not RTP.
+bool is_rtcp(const Call& call, const TransportAddress& at) {
+  bool result = false;
+  for (const auto& [tag, party] : call.parties) {
+    for (const auto& medium : party.description.media) {
+      if (medium.media == at) return false;
+      if (medium.rtcp == at) result = true;
+    }
+  }
+  return result;
+}
+
+/// The kernel counts packets as IP has them, rtpengine as UDP has them.
+PacketCount without_headers(const PacketCount& count, IpVersion version) {
+  const auto headers = count.packets * (version == IpVersion::kIpv4 ? 28U : 48U);
+  return {count.packets, count.octets - std::min(count.octets, headers)};
+}
+
 }  // namespace
+
+MediaCount& MediaCount::operator+=(const MediaCount& more) {
+  rtp += more.rtp;
+  rtcp += more.rtcp;
+  return *this;
+}
 
 void Call::add(Offer offer) {
   std::erase_if(offers, [&](const Offer& earlier) {
@@ -126,7 +150,7 @@ std::optional<TransportAddress> Call::outside_of(const TransportAddress& interna
   return std::nullopt;
 }
 
-std::vector<PolicyRuleId> Call::release() {
+std::vector<Call::Released> Call::release() {
   std::set<NeededRule> needed;
   for (const auto& leg : legs) needed.insert(leg.rules.begin(), leg.rules.end());
   const auto is_awaited = [&](const InternalPorts& ports) {
@@ -134,18 +158,38 @@ std::vector<PolicyRuleId> Call::release() {
       return !offer.answered && receives_at(offer.description, ports);
     });
   };
-  std::vector<PolicyRuleId> released;
+  std::vector<Released> released;
   std::erase_if(rules, [&](const auto& entry) {
     if (needed.contains(entry.first)) return false;
-    released.push_back(entry.second.pid);
+    released.push_back({entry.first, entry.second});
     return true;
   });
   std::erase_if(reservations, [&](const auto& entry) {
     if (is_awaited(entry.first)) return false;
-    released.push_back(entry.second.pid);
+    released.push_back({std::nullopt, entry.second});
     return true;
   });
   return released;
+}
+
+void Call::note(const NeededRule& rule, MadeRule& made, const agent::RuleTraffic& traffic,
+                Instant now) {
+  MediaCount count;
+  PacketCount rest = traffic.count;
+  for (const auto& [port, of_port] : traffic.ports) {
+    if (!is_rtcp(*this, {rule.internal.address, port})) continue;
+    count.rtcp += of_port;
+    rest.packets -= of_port.packets;
+    rest.octets -= of_port.octets;
+  }
+  count.rtp = without_headers(rest, rule.internal.address.version);
+  count.rtcp = without_headers(count.rtcp, rule.internal.address.version);
+  const bool again = count.rtp.packets < made.counted.rtp.packets ||
+                     count.rtcp.packets < made.counted.rtcp.packets;
+  if (again) made.counted_before += made.counted;
+  made.counted = count;
+  heard_at = std::max({heard_at, made.made_at, now - traffic.complete});
+  if (traffic.last_packet) heard_at = std::max(heard_at, now - traffic.last_packet->until);
 }
 
 json summary_of(const Call& call) {
@@ -159,12 +203,16 @@ json summary_of(const Call& call) {
                  {"medias", std::move(medias)}};
     if (!party.other.empty()) tags[tag]["in dialogue with"] = party.other;
   }
-  const json counters = {{"packets", 0}, {"bytes", 0}, {"errors", 0}};
+  auto totals = call.counted;
+  for (const auto& [rule, made] : call.rules) (totals += made.counted) += made.counted_before;
+  const auto counters = [](const PacketCount& count) {
+    return json{{"packets", count.packets}, {"bytes", count.octets}, {"errors", 0}};
+  };
   return {{"result", "ok"},
           {"created", call.created.time_since_epoch().count()},
           {"last signal", call.last_signal.time_since_epoch().count()},
           {"tags", std::move(tags)},
-          {"totals", {{"RTP", counters}, {"RTCP", counters}}}};
+          {"totals", {{"RTP", counters(totals.rtp)}, {"RTCP", counters(totals.rtcp)}}}};
 }
 
 }  // namespace simco::ng

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "agent/ng/media.hpp"
+#include "agent/rule_traffic.hpp"
 #include "simco/wire/attributes.hpp"
 #include "simco/wire/ids.hpp"
 #include "simco/wire/instant.hpp"
@@ -57,11 +58,24 @@ struct Leg {
   }
 };
 
+/// Packets of media, and their octets without the headers of IP and UDP.
+struct MediaCount {
+  PacketCount rtp;
+  PacketCount rtcp;
+
+  MediaCount& operator+=(const MediaCount& more);
+};
+
 /// A rule or a reservation of the middlebox.
 struct MadeRule {
   PolicyRuleId pid;
   AddressTuple outside;  ///< that stands for the internal ports
   Instant extend_at;
+  Instant made_at{};
+  /// What the middlebox has counted: as it was read last, and what it had counted before it began
+  /// to count from 0 again.
+  MediaCount counted;
+  MediaCount counted_before;
 };
 
 struct Call {
@@ -74,6 +88,8 @@ struct Call {
   std::vector<Leg> legs;
   std::map<NeededRule, MadeRule> rules;
   std::map<InternalPorts, MadeRule> reservations;
+  MediaCount counted;  ///< of rules that it has no longer
+  Instant heard_at{};  ///< when the last packet of any medium can have passed, at the latest
 
   /// Adds an offer, instead of those that it supersedes; or of the oldest one that has an answer,
   /// if there are kOffersMax.
@@ -98,13 +114,20 @@ struct Call {
   std::vector<InternalPorts> bound() const;
   /// Returns what stands for `internal` outside, on a NAT.
   std::optional<TransportAddress> outside_of(const TransportAddress& internal) const;
+  /// Something that the call no longer needs: a reservation, if it is for no rule.
+  struct Released {
+    std::optional<NeededRule> rule;
+    MadeRule made;
+  };
   /// Takes the rules and reservations that nothing needs any longer out of the call.
-  std::vector<PolicyRuleId> release();
+  std::vector<Released> release();
+  /// The middlebox says what a rule of the call, which it has or has just released, has counted.
+  void note(const NeededRule& rule, MadeRule& made, const agent::RuleTraffic& traffic, Instant now);
   bool over() const { return legs.empty() && offers.empty(); }
 };
 
-/// Returns what query and delete tell of a call: `created`, `last signal`, `tags`, `totals`. SIMCO
-/// counts no packets, so totals are 0.
+/// Returns what query and delete tell of a call: `created`, `last signal`, `tags`, `totals`. Totals
+/// are what was read last, 0 if nothing is counted.
 nlohmann::json summary_of(const Call& call);
 
 }  // namespace simco::ng

@@ -137,6 +137,17 @@ struct Codec {
     leg.rules = read_all<NeededRule>(from.at(3));
   }
 
+  static json write(const MediaCount& count) {
+    return {count.rtp.packets, count.rtp.octets, count.rtcp.packets, count.rtcp.octets};
+  }
+  static void read(const json& from, MediaCount& count) {
+    std::size_t at = 0;
+    for (auto* number :
+         {&count.rtp.packets, &count.rtp.octets, &count.rtcp.packets, &count.rtcp.octets}) {
+      from.at(at++).get_to(*number);
+    }
+  }
+
   static json write(const Party& party) {
     return {party.created.time_since_epoch().count(), write(party.side), party.other,
             write(party.description)};
@@ -167,7 +178,7 @@ struct Codec {
       InternalPorts outside;
       read(item.at(0), key);
       read(item.at(2), outside);
-      result[key] = {{item.at(1).get<std::uint32_t>()}, tuple_of(outside), now};
+      result[key] = {{item.at(1).get<std::uint32_t>()}, tuple_of(outside), now, now, {}, {}};
       result[key].outside.location = Location::kOutside;
     }
     return result;
@@ -180,15 +191,20 @@ json write_call(const Call& call, Moment now) {
   json parties = json::object();
   for (const auto& [tag, party] : call.parties) parties[tag] = Codec::write(party);
   const auto left = std::chrono::duration_cast<std::chrono::seconds>(call.ends_at - now.instant);
-  return {{"id", call.id},
-          {"created", call.created.time_since_epoch().count()},
-          {"last signal", call.last_signal.time_since_epoch().count()},
-          {"ends", (now.wall + left).time_since_epoch().count()},
-          {"parties", std::move(parties)},
-          {"offers", Codec::write_all(call.offers)},
-          {"legs", Codec::write_all(call.legs)},
-          {"rules", Codec::write_made(call.rules)},
-          {"reservations", Codec::write_made(call.reservations)}};
+  json result = {{"id", call.id},
+                 {"created", call.created.time_since_epoch().count()},
+                 {"last signal", call.last_signal.time_since_epoch().count()},
+                 {"ends", (now.wall + left).time_since_epoch().count()},
+                 {"parties", std::move(parties)},
+                 {"offers", Codec::write_all(call.offers)},
+                 {"legs", Codec::write_all(call.legs)},
+                 {"rules", Codec::write_made(call.rules)},
+                 {"reservations", Codec::write_made(call.reservations)}};
+  auto counted = call.counted;
+  for (const auto& [rule, made] : call.rules) counted += made.counted_before;
+  // What rules that go on have counted is read again.
+  if (counted.rtp.packets + counted.rtcp.packets != 0) result["counted"] = Codec::write(counted);
+  return result;
 }
 
 Call read_call(const json& document, Moment now) {
@@ -207,6 +223,7 @@ Call read_call(const json& document, Moment now) {
   call.legs = Codec::read_all<Leg>(document.at("legs"));
   call.rules = Codec::read_made<NeededRule>(document.at("rules"), now.instant);
   call.reservations = Codec::read_made<InternalPorts>(document.at("reservations"), now.instant);
+  if (document.contains("counted")) Codec::read(document.at("counted"), call.counted);
   return call;
 }
 

@@ -44,7 +44,7 @@ void CallController::on_request(std::uint64_t id, Request request, Moment now) {
   if (command == Command::kList) return list(asked);
   auto* entry = entry_for(asked);
   if (entry == nullptr) return;
-  if (command == Command::kQuery) return reply(asked, summary_of(entry->call));
+  if (command == Command::kQuery) return query(*entry, std::move(asked));
   entry->call.last_signal = now.wall;
   if (entry->waiting.size() >= kWaitingMax) {
     return reply(asked, error_reply("Too many requests for this call"));
@@ -106,13 +106,13 @@ void CallController::start(Entry& entry, Waiting asked) {
   switch (asked.request.command) {
     case Command::kOffer: return start_offer(entry, std::move(asked));
     case Command::kAnswer: return start_answer(entry, std::move(asked));
-    default: return end(entry, asked);
+    default: return start_delete(entry, std::move(asked));
   }
 }
 
 void CallController::end(Entry& entry, Waiting& asked) {
   const auto& request = asked.request;
-  auto summary = summary_of(entry.call);
+  auto text = summary(entry);
   switch (entry.call.end(request.from_tag, request.to_tag, request.via_branch)) {
     case Call::Ended::kNothing:
       if (options_.upstream) return leave_to_proxy(asked);
@@ -128,7 +128,7 @@ void CallController::end(Entry& entry, Waiting& asked) {
     entry.changed = false;
   }
   tell_changed(entry);
-  options_.upstream ? leave_to_proxy(asked) : reply(asked, summary);
+  options_.upstream ? leave_to_proxy(asked) : reply(asked, text);
 }
 
 void CallController::list(Waiting& asked) {
@@ -166,6 +166,9 @@ std::optional<Instant> CallController::next_deadline() const {
     const auto first = left_to_proxy_.begin()->second;
     result = result ? std::min(*result, first) : first;
   }
+  if (read_counters_at_ && *read_counters_at_ != Instant::max()) {
+    result = std::min(result.value_or(Instant::max()), *read_counters_at_);
+  }
   return result;
 }
 
@@ -181,6 +184,7 @@ void CallController::on_deadline(Instant now) {
     attend(entry, now);
     run(call_id, now);
   }
+  read_all_counters(now);
 }
 
 void CallController::attend(Entry& entry, Instant now) {

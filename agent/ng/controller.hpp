@@ -54,6 +54,9 @@ class CallController {
     Lifetime lifetime{60};
     std::chrono::seconds duration_max = kDurationMaxDefault;
     std::size_t calls_max = kCallsMaxDefault;
+    bool counts = false;  ///< it can be asked what rules have counted
+    /// A call whose rules have counted nothing for so long is ended; 0: none is.
+    std::chrono::seconds media_timeout{0};
     /// A media proxy does the work: requests are passed on to it, and each of its ports is opened
     /// to the party that it serves.
     bool upstream = false;
@@ -73,6 +76,11 @@ class CallController {
     /// Passes a request on to the media proxy. on_upstream_reply() must follow, unless the proxy
     /// does not reply.
     virtual void pass_on(std::uint64_t request) = 0;
+    /// Asks what rules have counted, without SIMCO. on_counted() must follow, once, within
+    /// kCountersPatience, or longer for more than agent::kInspectedRulesMax rules.
+    virtual void ask_counters(std::uint64_t question, const std::vector<PolicyRuleId>& pids) = 0;
+    /// A call was ended because of its silence.
+    virtual void on_media_timeout() = 0;
     virtual void log(LogLevel level, const std::string& line) = 0;
     /// A call has changed, before the reply that tells of it; or ended.
     virtual void on_changed(const Call& call) = 0;
@@ -96,6 +104,9 @@ class CallController {
   /// The media proxy has replied to a request.
   void on_upstream_reply(std::uint64_t id, const nlohmann::json& reply, Instant now);
   void on_result(std::uint64_t transaction, const SimcoResult& result, Instant now);
+  /// What rules have counted, or why it cannot be said.
+  using Counted = std::expected<agent::RuleTraffics, std::string>;
+  void on_counted(std::uint64_t question, const Counted& counted, Instant now);
   /// The middlebox has ended a rule (ARE).
   void on_rule_ended(PolicyRuleId pid);
   /// The rules that the middlebox has (PRL), after a session was lost; directly after on_session(),
@@ -144,6 +155,20 @@ class CallController {
     PolicyRuleId pid;     ///< kExtend, kEnd
   };
 
+  /// A question for counters, under way.
+  struct Question {
+    enum class Kind : std::uint8_t {
+      kAll,       ///< of all rules, for those calls that are silent
+      kQuery,     ///< for the reply to a query
+      kDelete,    ///< for the reply to a delete, which is the call's operation
+      kReleased,  ///< of rules that the call no longer needs, which end after that
+    };
+    Kind kind = Kind::kAll;
+    std::string call_id;
+    Waiting asked;
+    std::vector<Call::Released> released;
+  };
+
   // controller.cpp: requests, calls and time
   Entry* entry_for(Waiting& asked);
   void run(const std::string& call_id, Instant now);
@@ -157,6 +182,21 @@ class CallController {
   void leave_to_proxy(Waiting& asked);
   void reply(Waiting& asked, const nlohmann::json& reply);
   void log(const Entry& entry, LogLevel level, const std::string& what);
+
+  // counters.cpp
+  void ask_counters(Question question, const std::vector<PolicyRuleId>& pids);
+  void query(Entry& entry, Waiting asked);
+  void start_delete(Entry& entry, Waiting asked);
+  void end_counted(Entry& entry, std::vector<Call::Released> released);
+  void read_all_counters(Instant now);
+  static void take_count(Entry& entry, Call::Released& released, const Counted& counted,
+                         Instant now);
+  void note_readable(const Counted& counted, Instant now);
+  void note(Entry& entry, const agent::RuleTraffics& traffic, Instant now);
+  void end_silent_calls(const agent::RuleTraffics& traffic, Instant now);
+  std::chrono::milliseconds reading_pause() const;
+  void watch_for_silence(Instant now);
+  nlohmann::json summary(const Entry& entry) const;
 
   // offer_answer.cpp
   std::optional<std::string> fault(const Request& request) const;
@@ -195,6 +235,12 @@ class CallController {
   /// When other requests that it has got must have their replies; by request, oldest first.
   std::map<std::uint64_t, Instant> left_to_proxy_;
   std::set<std::pair<Instant, std::string>> due_;
+  std::uint64_t last_question_ = 0;
+  std::unordered_map<std::uint64_t, Question> questions_;
+  bool counters_fail_ = false;
+  Instant ask_again_at_{};  ///< while they do
+  /// With a media timeout and rules, when all counters are read next; max: while they are.
+  std::optional<Instant> read_counters_at_;
 };
 
 }  // namespace simco::ng

@@ -52,6 +52,17 @@ inline constexpr std::chrono::milliseconds kExtensionMin{500};
 /// Duration of a call, unless --max-duration says otherwise.
 inline constexpr std::chrono::hours kDurationMaxDefault{12};
 
+/// From a question for what rules have counted to its answer: well within kReplyPatience.
+inline constexpr std::chrono::milliseconds kCountersPatience{500};
+/// While there are no answers, a delete does not wait for one more often than this.
+inline constexpr std::chrono::seconds kCountersRetry{5};
+/// Octets of such an answer.
+inline constexpr std::size_t kCountersOctetsMax = 4 * 1024 * 1024;
+/// With --media-timeout, a quarter of it passes between two readings of all counters, within these
+/// limits.
+inline constexpr std::chrono::seconds kReadingPauseMin{1};
+inline constexpr std::chrono::seconds kReadingPauseMax{10};
+
 /// Longest pause between attempts to open a session: calls wait for it.
 inline constexpr std::chrono::seconds kReconnectPauseMax{2};
 

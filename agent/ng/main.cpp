@@ -23,7 +23,7 @@ using namespace simco;
 /// Options that a reload applies.
 bool can_reload(const std::string& name) {
   for (const char* option : {"log-level", "internal", "allow-from", "strict-source", "lifetime",
-                             "max-duration", "max-calls"}) {
+                             "max-duration", "media-timeout", "max-calls"}) {
     if (name == option) return true;
   }
   return false;

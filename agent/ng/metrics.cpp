@@ -35,6 +35,8 @@ struct Metrics::Figures {
       counter("simco_ng_repetitions_total", "Requests that repeat an earlier one.");
   Counter& sessions_lost =
       counter("simco_ng_sessions_lost_total", "Sessions with the middlebox that were lost.");
+  Counter& media_timeouts =
+      counter("simco_ng_media_timeouts_total", "Calls ended because none of their media passed.");
   Gauge& calls = gauge("simco_ng_calls", "Calls.");
   Gauge& rules = gauge("simco_ng_rules", "Rules and reservations of calls.");
   Gauge& session = gauge("simco_ng_session", "1 if a session with the middlebox is open.");
@@ -76,6 +78,8 @@ void Metrics::replied(std::optional<Command> command, bool ok,
 void Metrics::repeated() { figures_->repetitions.Increment(); }
 
 void Metrics::session_lost() { figures_->sessions_lost.Increment(); }
+
+void Metrics::media_timeout() { figures_->media_timeouts.Increment(); }
 
 void Metrics::set(std::size_t calls, std::size_t rules, bool session) {
   figures_->calls.Set(static_cast<double>(calls));

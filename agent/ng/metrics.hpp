@@ -28,6 +28,8 @@ class Metrics {
   /// A repetition was answered with the first reply, or left to it.
   void repeated();
   void session_lost();
+  /// A call was ended for its silence.
+  void media_timeout();
   void set(std::size_t calls, std::size_t rules, bool session);
 
  private:

@@ -278,6 +278,11 @@ void CallController::take_passed(Operation& operation, const json& text) {
 void CallController::go_on(Entry& entry) {
   auto& operation = *entry.operation;
   if (operation.pending > 0) return;
+  if (operation.asked.request.command == Command::kDelete) {
+    auto asked = std::move(operation.asked);
+    entry.operation.reset();
+    return end(entry, asked);
+  }
   const bool answers = operation.asked.request.command == Command::kAnswer;
   if (answers && !operation.failure) ask_for_rules(entry);
   if (operation.pending > 0) return;

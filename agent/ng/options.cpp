@@ -30,7 +30,9 @@ struct Raw {
   std::vector<std::string> allowed;
   std::vector<std::string> internal;
   std::int64_t duration_max_s = std::chrono::seconds(kDurationMaxDefault).count();
+  std::int64_t media_timeout_s = 0;
   std::string upstream;
+  std::string inspect;
   std::string config;
 };
 
@@ -60,6 +62,14 @@ void declare(CLI::App& app, Raw& raw) {
   app.add_option("--max-duration", raw.duration_max_s,
                  "Maximum duration of a call, seconds, in case its end is lost")
       ->check(cli::whole_number(1, 31'536'000))
+      ->capture_default_str();
+  app.add_option("--inspect", raw.inspect,
+                 "ADDRESS:PORT where the middlebox tells (its --inspect) what rules have counted "
+                 "(its --counters): query and delete tell totals");
+  app.add_option("--media-timeout", raw.media_timeout_s,
+                 "End calls without a packet of media, either way, for so many seconds; needs "
+                 "--inspect; 0: never")
+      ->check(cli::whole_number(0, 31'536'000))
       ->capture_default_str();
   app.add_option("--max-calls", calls.calls_max, "Maximum number of calls")->capture_default_str();
   app.option_defaults()->group("Configuration and log");
@@ -110,12 +120,23 @@ Fault set_addresses(const Raw& raw, Settings& settings) {
   return metrics ? std::nullopt : Fault("--metrics: " + metrics.error());
 }
 
-Fault set_upstream(const Raw& raw, Settings& settings) {
-  if (raw.upstream.empty()) return std::nullopt;
-  const auto upstream = net::parse_address_port(raw.upstream, kNgPortDefault);
-  if (!upstream) return "--upstream: " + upstream.error();
-  settings.upstream = *upstream;
-  settings.calls.upstream = true;
+/// Reads ADDRESS:PORT.
+Fault set_endpoint(const char* option, const std::string& text, std::uint16_t default_port,
+                   std::optional<net::HostPort>& endpoint) {
+  if (text.empty()) return std::nullopt;
+  const auto read = net::parse_address_port(text, default_port);
+  if (!read) return std::string(option) + ": " + read.error();
+  endpoint = *read;
+  return std::nullopt;
+}
+
+Fault set_counters(const Raw& raw, Settings& settings) {
+  if (auto fault = set_endpoint("--inspect", raw.inspect, 0, settings.inspect)) return fault;
+  if (raw.media_timeout_s != 0 && !settings.inspect) {
+    return "--media-timeout needs --inspect: only the middlebox sees whether packets pass";
+  }
+  settings.calls.counts = settings.inspect.has_value();
+  settings.calls.media_timeout = std::chrono::seconds(raw.media_timeout_s);
   return std::nullopt;
 }
 
@@ -127,7 +148,11 @@ Fault set(Raw& raw) {
   if (auto fault = set_prefixes("--allow-from", raw.allowed, settings.allowed)) return fault;
   if (settings.calls.media.internal.empty()) return "--internal is missing: which side is internal";
   if (auto fault = set_addresses(raw, settings)) return fault;
-  if (auto fault = set_upstream(raw, settings)) return fault;
+  if (auto fault = set_endpoint("--upstream", raw.upstream, kNgPortDefault, settings.upstream)) {
+    return fault;
+  }
+  settings.calls.upstream = settings.upstream.has_value();
+  if (auto fault = set_counters(raw, settings)) return fault;
   settings.calls.duration_max = std::chrono::seconds(raw.duration_max_s);
   return raw.agent.read(settings.middlebox, settings.agent);
 }

@@ -21,6 +21,8 @@ struct Settings {
   agent::AgentOptions agent;
   std::optional<net::HostPort> upstream;  ///< a media proxy to pass requests on to: an address
   CallController::Options calls;
+  /// Where the middlebox tells what rules have counted: an address.
+  std::optional<net::HostPort> inspect;
   std::string state;    ///< file to store calls in; empty: none
   std::string metrics;  ///< ADDRESS:PORT to serve metrics at; empty: none
   std::string log_level = "info";

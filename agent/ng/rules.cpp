@@ -86,11 +86,12 @@ void CallController::extend(Entry& entry, Instant now) {
 
 /// Ends the rules and reservations that the call no longer needs.
 void CallController::sweep(Entry& entry) {
-  for (const auto pid : entry.call.release()) {
-    log(entry, LogLevel::kInfo, fmt::format("rule {} ended", pid.value));
+  auto released = entry.call.release();
+  for (const auto& [rule, made] : released) {
+    log(entry, LogLevel::kInfo, fmt::format("rule {} ended", made.pid.value));
     entry.changed = true;
-    end_rule(entry.call.id, pid);
   }
+  end_counted(entry, std::move(released));
 }
 
 void CallController::on_result(std::uint64_t id, const SimcoResult& result, Instant now) {
@@ -128,7 +129,8 @@ void CallController::on_made(Entry& entry, const Transaction& transaction, const
                              Instant now) {
   auto& call = entry.call;
   entry.changed = true;
-  const MadeRule made{granted.pid, granted.outside, extension_of(granted.lifetime, now)};
+  const MadeRule made{granted.pid, granted.outside, extension_of(granted.lifetime, now), now, {},
+                      {}};
   const auto reserved = call.reservations.find(transaction.ports);
   if (reserved != call.reservations.end()) owners_.erase(reserved->second.pid);
   owners_[granted.pid] = call.id;
@@ -141,6 +143,7 @@ void CallController::on_made(Entry& entry, const Transaction& transaction, const
   }
   if (reserved != call.reservations.end()) call.reservations.erase(reserved);
   call.rules[transaction.rule] = made;
+  watch_for_silence(now);
   log(entry, LogLevel::kInfo,
       fmt::format("rule {} enabled: {}", granted.pid.value, to_string(transaction.rule)));
 }
@@ -150,6 +153,7 @@ void CallController::on_extended(Entry& entry, PolicyRuleId pid, const SimcoResu
   auto* made = find(entry, pid);
   if (made == nullptr) return;  // ended since
   if (result) {
+    watch_for_silence(now);
     made->extend_at = extension_of(result->lifetime, now);
     return;
   }
@@ -171,6 +175,9 @@ MadeRule* CallController::find(Entry& entry, PolicyRuleId pid) {
 void CallController::forget(Entry& entry, PolicyRuleId pid) {
   owners_.erase(pid);
   entry.changed = true;
+  for (const auto& [rule, made] : entry.call.rules) {
+    if (made.pid == pid) (entry.call.counted += made.counted) += made.counted_before;
+  }
   const auto is_it = [pid](const auto& item) { return item.second.pid == pid; };
   std::erase_if(entry.call.rules, is_it);
   std::erase_if(entry.call.reservations, is_it);
@@ -206,6 +213,7 @@ void CallController::on_rules_listed(const std::set<PolicyRuleId>& pids, Instant
     extend(entry, now);
     schedule(entry);
   }
+  if (!owners_.empty()) watch_for_silence(now);
 }
 
 }  // namespace simco::ng

@@ -15,6 +15,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "agent/ng/counter_client.hpp"
 #include "agent/ng/limits.hpp"
 #include "simco/session/backoff.hpp"
 #include "simco/session/limits.hpp"
@@ -89,6 +90,9 @@ Server::Server(asio::io_context& io, const Settings& settings, Metrics* metrics)
     upstream_buffer_.resize(kDatagramMax);
     cookies_ = fresh_cookies();
   }
+  if (settings.inspect) {
+    inspect_.emplace(asio::ip::make_address(settings.inspect->host), settings.inspect->port);
+  }
   if (settings.state.empty()) return;
   state_.emplace(settings.state);
   restore();
@@ -115,7 +119,10 @@ void Server::start() {
 
 void Server::apply(const Settings& settings) {
   allowed_ = settings.allowed;
-  controller_.set(settings.calls);
+  auto calls = settings.calls;
+  calls.counts = inspect_.has_value();  // as it was at the start
+  if (!calls.counts) calls.media_timeout = {};
+  controller_.set(std::move(calls));
 }
 
 void Server::stop(std::function<void()> done) {
@@ -338,6 +345,23 @@ asio::awaitable<void> Server::run_session() {
   if (metrics_ != nullptr) metrics_->session_lost();
   controller_.on_session_lost();
   settle();
+}
+
+// --- Counters ------------------------------------------------------------------------------------
+
+void Server::ask_counters(std::uint64_t question, const std::vector<PolicyRuleId>& pids) {
+  asio::co_spawn(
+      io_, ask_what_is_counted(inspect_.value(), pids),
+      [this, question](const std::exception_ptr& failure, const CallController::Counted& counted) {
+        if (stopping_) return;
+        if (failure) std::rethrow_exception(failure);
+        controller_.on_counted(question, counted, moment().instant);
+        settle();
+      });
+}
+
+void Server::on_media_timeout() {
+  if (metrics_ != nullptr) metrics_->media_timeout();
 }
 
 // --- Time ----------------------------------------------------------------------------------------

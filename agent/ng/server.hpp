@@ -3,6 +3,7 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ip/udp.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cstdint>
@@ -58,6 +59,8 @@ class Server final : private CallController::Host {
   void reply(std::uint64_t request, const nlohmann::json& reply) override;
   void log(LogLevel level, const std::string& line) override;
   void pass_on(std::uint64_t request) override;
+  void ask_counters(std::uint64_t question, const std::vector<PolicyRuleId>& pids) override;
+  void on_media_timeout() override;
   void on_changed(const Call& call) override;
   void on_ended(const std::string& call_id) override;
 
@@ -93,8 +96,9 @@ class Server final : private CallController::Host {
   bool state_fails_ = false;
   std::vector<char> buffer_;
   Udp::endpoint sender_;
-  std::optional<Udp::socket> upstream_;  ///< connected to the media proxy
-  std::string cookies_;                  ///< what ours begin with
+  std::optional<boost::asio::ip::tcp::endpoint> inspect_;  ///< where rules' counters are told
+  std::optional<Udp::socket> upstream_;                    ///< connected to the media proxy
+  std::string cookies_;                                    ///< what ours begin with
   std::vector<char> upstream_buffer_;
   std::unordered_map<std::uint64_t, Pending> pending_;
   std::uint64_t last_request_ = 0;

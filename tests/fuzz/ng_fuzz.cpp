@@ -7,6 +7,8 @@
 #include <optional>
 #include <set>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "agent/ng/call_codec.hpp"
 #include "agent/ng/codec.hpp"
@@ -34,8 +36,11 @@ enum class Event : char {
 
 class World final : public ng::CallController::Host {
  public:
-  /// `kind`: 0 a firewall, 1 a NAT, 2 a media proxy behind a firewall.
-  explicit World(unsigned kind) : nat_(kind == 1), upstream_(kind == 2) { start(); }
+  /// `kind`: 0 a firewall, 1 a NAT, 2 a media proxy behind a firewall. `counts`: the middlebox
+  /// counts packets.
+  World(unsigned kind, bool counts) : nat_(kind == 1), upstream_(kind == 2), counts_(counts) {
+    start();
+  }
 
   void take(std::string_view octets) {
     if (!octets.empty() && octets[0] <= static_cast<char>(Event::kRestart) && octets[0] > 0) {
@@ -59,10 +64,12 @@ class World final : public ng::CallController::Host {
   }
 
  private:
-  static ng::CallController::Options options(bool upstream) {
+  ng::CallController::Options options() const {
     ng::CallController::Options result;
     result.media.internal = {*parse_prefix("10.0.0.0/8")};
-    result.upstream = upstream;
+    result.upstream = upstream_;
+    result.counts = counts_;
+    if (counts_) result.media_timeout = kDuration / 2;
     result.duration_max = kDuration;
     return result;
   }
@@ -72,7 +79,7 @@ class World final : public ng::CallController::Host {
   }
 
   void start() {
-    controller_.emplace(static_cast<ng::CallController::Host&>(*this), options(upstream_));
+    controller_.emplace(static_cast<ng::CallController::Host&>(*this), options());
     for (const auto& [id, document] : stored_)
       controller_->restore(ng::read_call(document, moment()));
     connect();
@@ -109,8 +116,9 @@ class World final : public ng::CallController::Host {
         break;
       case Event::kTimePasses: pass(std::chrono::seconds(21)); break;
       case Event::kRestart:
-        lost_ |= !queue_.empty();
+        lost_ |= !queue_.empty() || !questions_.empty();
         queue_.clear();
+        questions_.clear();
         passed_on_.clear();
         outstanding_.clear();
         start();
@@ -144,6 +152,11 @@ class World final : public ng::CallController::Host {
   }
   void log(ng::LogLevel, const std::string& line) override { SIMCO_ASSERT(!line.contains('\n')); }
   void pass_on(std::uint64_t id) override { passed_on_.push_back(id); }
+  void ask_counters(std::uint64_t id, const std::vector<PolicyRuleId>& pids) override {
+    SIMCO_ASSERT(counts_ && !pids.empty());
+    questions_.emplace_back(id, pids);
+  }
+  void on_media_timeout() override { SIMCO_ASSERT(counts_); }
   void on_changed(const ng::Call& call) override {
     auto document = ng::write_call(call, moment());
     SIMCO_ASSERT(ng::write_call(ng::read_call(document, moment()), moment()) == document);
@@ -152,7 +165,13 @@ class World final : public ng::CallController::Host {
   void on_ended(const std::string& call_id) override { stored_.erase(call_id); }
 
   void settle() {
-    while (!hesitates_ && (!queue_.empty() || !passed_on_.empty())) {
+    while (!hesitates_ && (!queue_.empty() || !passed_on_.empty() || !questions_.empty())) {
+      if (!questions_.empty()) {
+        const auto [id, pids] = std::move(questions_.front());
+        questions_.pop_front();
+        controller_->on_counted(id, count(pids), now_);
+        continue;
+      }
       if (!passed_on_.empty()) {
         const auto id = passed_on_.front();
         passed_on_.pop_front();
@@ -171,6 +190,18 @@ class World final : public ng::CallController::Host {
       queue_.pop_front();
       controller_->on_result(id, std::unexpected(ng::Refusal{std::nullopt, "lost"}), now_);
     }
+  }
+
+  /// A packet for each rule since the last question; now and then counters cannot be read.
+  ng::CallController::Counted count(const std::vector<PolicyRuleId>& pids) {
+    if (++packets_ % 5 == 0) return std::unexpected(std::string("not now"));
+    agent::RuleTraffics result;
+    for (const auto pid : pids) {
+      if (!rules_.contains(pid)) continue;
+      result[pid].count = {packets_, 128 * packets_};
+      result[pid].last_packet = {std::chrono::seconds(5), std::chrono::seconds(1)};
+    }
+    return result;
   }
 
   static json proxys_reply() {
@@ -201,11 +232,14 @@ class World final : public ng::CallController::Host {
 
   bool nat_;
   bool upstream_;
+  bool counts_;
   Instant now_{std::chrono::hours(1)};
   std::optional<ng::CallController> controller_;
   std::map<std::string, json> stored_;
   std::deque<std::pair<std::uint64_t, ng::SimcoRequest>> queue_;
   std::deque<std::uint64_t> passed_on_;
+  std::deque<std::pair<std::uint64_t, std::vector<PolicyRuleId>>> questions_;
+  std::uint64_t packets_ = 0;
   std::set<std::uint64_t> outstanding_;  ///< requests without a reply
   std::set<PolicyRuleId> rules_;         ///< of the middlebox
   std::uint64_t requests_ = 0;
@@ -221,7 +255,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   std::string_view rest(reinterpret_cast<const char*>(data), size);
-  World world(static_cast<unsigned>(size % 3));
+  World world(static_cast<unsigned>(size % 3), size / 3 % 2 != 0);
   while (!rest.empty()) {
     const auto end = rest.find('\0');
     world.take(rest.substr(0, end));

@@ -284,7 +284,8 @@ bool is_skin_of_sip(const std::string& path) {
 }
 
 /// Parts of simco-ng that do I/O or read the options.
-const std::set<std::string> kSkinOfNg = {"main", "metrics", "options", "server", "state_store"};
+const std::set<std::string> kSkinOfNg = {"counter_client", "main",   "metrics",
+                                         "options",        "server", "state_store"};
 
 /// Files without I/O, clock and log.
 bool is_state_machine(const std::string& path) {

@@ -23,6 +23,9 @@ PipelineFixture::Options core_options(Calls::Box box) {
   return result;
 }
 
+/// With the headers of IPv4 and UDP.
+constexpr std::uint64_t kPacketOctets = 128;
+
 ng::SimcoResult result_of(const Body& body) {
   if (const auto* made = std::get_if<PrrReply>(&body)) {
     return ng::Granted{made->pid, made->lifetime, made->outside};
@@ -76,6 +79,7 @@ json Calls::upstream_replies(const json& reply) {
 
 void Calls::restart() {
   queue_.clear();
+  asked_.clear();
   controller_.emplace(static_cast<ng::CallController::Host&>(*this), options_);
   for (const auto& [id, document] : stored_) {
     controller_->restore(ng::read_call(json::from_cbor(document), moment()));
@@ -112,6 +116,54 @@ void Calls::send(std::uint64_t transaction, const ng::SimcoRequest& request) {
   queue_.emplace_back(transaction, request);
 }
 
+void Calls::ask_counters(std::uint64_t question, const std::vector<PolicyRuleId>& pids) {
+  ++questions;
+  asked_.emplace_back(question, pids);
+}
+
+ng::CallController::Counted Calls::counted(const std::vector<PolicyRuleId>& asked) {
+  if (!counters_fault.empty()) return std::unexpected(counters_fault);
+  const auto age = [&](Instant at) {
+    return std::chrono::duration_cast<agent::RuleTraffic::Age>(core_.now() - at);
+  };
+  const auto there = pids();
+  agent::RuleTraffics result;
+  for (const auto pid : asked) {
+    if (std::ranges::find(there, pid) == there.end()) continue;
+    auto& rule = result[pid];
+    rule.complete = age(counts_since_);
+    Instant last{};
+    for (const auto& [port, traffic] : traffic_[pid]) {
+      rule.ports[port] = {traffic.packets, traffic.packets * kPacketOctets};
+      rule.count += rule.ports[port];
+      last = std::max(last, traffic.last);
+    }
+    if (rule.count.packets != 0) rule.last_packet = {age(last), age(last)};
+  }
+  return result;
+}
+
+void Calls::packets(std::uint16_t internal_port, std::uint64_t count) {
+  for (const auto pid : pids()) {
+    const auto body = core_.ask(agent_, PrsRequest{pid});
+    const auto* rule = std::get_if<PesReply>(&body);
+    if (rule == nullptr || internal_port < rule->internal.port ||
+        internal_port - rule->internal.port >= rule->internal.port_range) {
+      continue;
+    }
+    auto& traffic = traffic_[pid][internal_port];
+    traffic.packets += count;
+    traffic.last = core_.now();
+    return;
+  }
+  ADD_FAILURE() << "no rule lets packets of port " << internal_port << " pass";
+}
+
+void Calls::reset_counters() {
+  traffic_.clear();
+  counts_since_ = core_.now();
+}
+
 void Calls::reply(std::uint64_t request, const json& reply) {
   if (on_reply) on_reply();
   EXPECT_TRUE(replies_.emplace(request, reply).second) << "a second reply to " << request;
@@ -120,7 +172,14 @@ void Calls::reply(std::uint64_t request, const json& reply) {
 void Calls::log(ng::LogLevel, const std::string& line) { lines.push_back(line); }
 
 void Calls::settle() {
-  while (!silent && !queue_.empty()) {
+  for (;;) {
+    if (!counters_late && !asked_.empty()) {
+      const auto [question, pids] = std::move(asked_.front());
+      asked_.pop_front();
+      controller_->on_counted(question, counted(pids), core_.now());
+      continue;
+    }
+    if (silent || queue_.empty()) break;
     const auto [id, request] = std::move(queue_.front());
     queue_.pop_front();
     const auto body = std::visit([](const auto& value) { return Body(value); }, request);

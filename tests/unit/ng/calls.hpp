@@ -73,6 +73,14 @@ class Calls : private ng::CallController::Host {
   std::vector<std::string> lines;        ///< of the log
   std::size_t sent = 0;                  ///< transactions
   std::vector<std::uint64_t> passed_on;  ///< requests that the media proxy has got
+  std::string counters_fault;            ///< why counters cannot be read; empty: they can
+  bool counters_late = false;            ///< nor is the question answered; when set back, all are
+  std::size_t questions = 0;             ///< for counters
+  std::size_t media_timeouts = 0;
+  /// Packets of 100 octets pass now, from or to an internal port, by the rule that covers it.
+  void packets(std::uint16_t internal_port, std::uint64_t count);
+  /// The middlebox counts from 0 again.
+  void reset_counters();
   /// The media proxy replies to the last request.
   nlohmann::json upstream_replies(const nlohmann::json& reply);
 
@@ -81,6 +89,9 @@ class Calls : private ng::CallController::Host {
   void reply(std::uint64_t request, const nlohmann::json& reply) override;
   void log(ng::LogLevel level, const std::string& line) override;
   void pass_on(std::uint64_t request) override;
+  void ask_counters(std::uint64_t question, const std::vector<PolicyRuleId>& pids) override;
+  void on_media_timeout() override { ++media_timeouts; }
+  ng::CallController::Counted counted(const std::vector<PolicyRuleId>& asked);
   void on_changed(const ng::Call& call) override;
   void on_ended(const std::string& call_id) override { stored_.erase(call_id); }
   ng::Moment moment() const;
@@ -98,6 +109,14 @@ class Calls : private ng::CallController::Host {
   std::size_t events_ = 0;
   std::deque<std::pair<std::uint64_t, ng::SimcoRequest>> queue_;
   std::map<std::uint64_t, nlohmann::json> replies_;
+  /// What the middlebox has counted, by internal port, and when the last packet passed.
+  struct PortTraffic {
+    std::uint64_t packets = 0;
+    Instant last{};
+  };
+  std::map<PolicyRuleId, std::map<std::uint16_t, PortTraffic>> traffic_;
+  Instant counts_since_{};
+  std::deque<std::pair<std::uint64_t, std::vector<PolicyRuleId>>> asked_;
 };
 
 /// A call that is up, caller inside.

@@ -1,0 +1,75 @@
+// What calls have carried, as simco-ng tells it, and calls whose media are silent: with packets.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/integration/ng_router.hpp"
+#include "tests/support/http.hpp"
+
+namespace simco::test {
+namespace {
+
+using nlohmann::json;
+
+class NgCounting : public NgRouter {};
+
+const std::vector<std::string> kCounting = {"--counters", "--inspect", "127.0.0.1:9466"};
+
+std::vector<std::string> with(std::vector<std::string> options,
+                              const std::vector<std::string>& more) {
+  options.insert(options.end(), more.begin(), more.end());
+  return options;
+}
+
+// Totals of a call are the packets of it that have passed, RTP and RTCP apart.
+TEST_P(NgCounting, QueryAndDeleteTellWhatHasPassed) {
+  constexpr int kIn = 20;
+  constexpr int kOut = 15;
+  RouterBox box(net.router, with(nat(), kCounting));
+  NgBox ng(net, box.port(), {"--inspect", "127.0.0.1:9466"});
+  const auto ends = ends_of_call();
+  const auto host_at = endpoint_of(ng.offer("a", sdp(a().host, 6000)));
+  ng.answer("a", "b", sdp(a().peer, 7000));
+  const auto totals = [](const json& reply) { return reply.at("totals"); };
+  const auto query = [&] { return totals(ng.ask({{"command", "query"}})); };
+  EXPECT_EQ(query().at("RTP").at("packets"), 0);
+  for (int i = 0; i < kIn; ++i) ends.peer.send(host_at, "media");
+  for (int i = 0; i < kOut; ++i) ends.host.send({a().peer, 7000}, "media");
+  ends.peer_rtcp.send({host_at.address, static_cast<std::uint16_t>(host_at.port + 1)}, "report");
+  ends.stranger.send(host_at, "media");
+  const json expected = {
+      {"RTP", {{"packets", kIn + kOut}, {"bytes", 5 * (kIn + kOut)}, {"errors", 0}}},
+      {"RTCP", {{"packets", 1}, {"bytes", 6}, {"errors", 0}}}};
+  EXPECT_TRUE(eventually([&] { return query() == expected; })) << query();
+  EXPECT_EQ(totals(ng.ask({{"command", "delete"}, {"from-tag", "a"}})), expected);
+}
+
+TEST_P(NgCounting, ACallWithoutMediaIsEnded) {
+  RouterBox box(net.router, kCounting);
+  const std::string metrics = "127.0.0.1:9467";
+  NgBox ng(net, box.port(),
+           {"--inspect", "127.0.0.1:9466", "--media-timeout", "1", "--metrics", metrics});
+  ng.offer("a", sdp(a().host, 6000));
+  ng.answer("a", "b", sdp(a().peer, 7000));
+  EXPECT_TRUE(ng.program().says("ended: no packet of its media for "));
+  EXPECT_TRUE(eventually([&] { return box.agent()->list(boost::asio::use_future).get().empty(); }));
+  EXPECT_NE(net.router.run([] { return http_get(9467, "/metrics"); })
+                .find("simco_ng_media_timeouts_total 1"),
+            std::string::npos);
+}
+
+TEST_P(NgCounting, NoCallIsEndedForSilenceWithoutCounters) {
+  RouterBox box(net.router, {"--inspect", "127.0.0.1:9466"});  // it does not count
+  NgBox ng(net, box.port(), {"--inspect", "127.0.0.1:9466", "--media-timeout", "1"});
+  ng.offer("a", sdp(a().host, 6000));
+  ng.answer("a", "b", sdp(a().peer, 7000));
+  EXPECT_TRUE(ng.program().says("no call is ended for silence: 127.0.0.1:9466: "));
+  const auto reply = ng.ask({{"command", "query"}});
+  EXPECT_TRUE(reply.contains("warning"));
+  EXPECT_EQ(ng.ask({{"command", "delete"}, {"from-tag", "a"}}).at("result"), "ok");
+}
+
+INSTANTIATE_TEST_SUITE_P(Versions, NgCounting, testing::Values("IPv4", "IPv6"));
+
+}  // namespace
+}  // namespace simco::test
