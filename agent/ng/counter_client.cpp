@@ -22,7 +22,7 @@ namespace asio = boost::asio;
 namespace http = boost::beast::http;
 using boost::system::error_code;
 using Tcp = asio::ip::tcp;
-constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
+constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
 
 std::unexpected<std::string> failed(const Tcp::endpoint& where, const std::string& why) {
   return std::unexpected(net::endpoint_text(where.address().to_string(), where.port()) + ": " +
@@ -33,16 +33,16 @@ asio::awaitable<CallController::Counted> ask_once(Tcp::endpoint where,
                                                   std::span<const PolicyRuleId> pids) {
   boost::beast::tcp_stream stream(co_await asio::this_coro::executor);
   stream.expires_after(kCountersPatience);
-  auto [connecting] = co_await stream.async_connect(where, kToken);
+  auto [connecting] = co_await stream.async_connect(where, kAsTuple);
   if (connecting) co_return failed(where, connecting.message());
   http::request<http::empty_body> request(http::verb::get, agent::inspection_path(pids), 10);
   request.set(http::field::host, where.address().to_string());
-  auto [writing, written] = co_await http::async_write(stream, request, kToken);
+  auto [writing, written] = co_await http::async_write(stream, request, kAsTuple);
   if (writing) co_return failed(where, writing.message());
   boost::beast::flat_buffer buffer;
   http::response_parser<http::string_body> parser;
   parser.body_limit(kCountersOctetsMax);
-  auto [reading, read] = co_await http::async_read(stream, buffer, parser, kToken);
+  auto [reading, read] = co_await http::async_read(stream, buffer, parser, kAsTuple);
   if (reading) co_return failed(where, reading.message());
   const auto& response = parser.get();
   if (response.result() != http::status::ok) {
