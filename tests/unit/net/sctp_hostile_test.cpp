@@ -282,6 +282,7 @@ TEST_P(SctpHostileTest, AnInitThatIsRepeatedMakesOneAssociation) {
   ASSERT_TRUE(answered(*peer, Chunk::kInitAck));
   ASSERT_TRUE(asks(*peer, [&] { peer->send_cookie_echo(); }, Chunk::kCookieAck));
   ASSERT_TRUE(asks(*peer, [&] { peer->send_heartbeat(); }, Chunk::kHeartbeatAck));
+  ASSERT_TRUE(loop_.run_until([&] { return !accepted_.empty(); }));
   EXPECT_EQ(accepted_.size(), 1U);
 }
 
