@@ -15,9 +15,9 @@ namespace simco::test {
 namespace {
 
 constexpr std::uint16_t kInspectPort = 9466;  // in a namespace of our own
-constexpr int kIn = 7;
-constexpr int kOut = 4;
-constexpr int kFurther = 3;
+constexpr int kInPackets = 7;
+constexpr int kOutPackets = 4;
+constexpr int kFurtherPackets = 3;
 
 class Counters : public Router {
  protected:
@@ -62,13 +62,13 @@ TEST_P(Counters, PacketsAndOctetsOfBothDirectionsTogether) {
   const auto other = box.agent().enable(at(a().host, 5004), at(a().peer, 6006));
   EXPECT_TRUE(counts(rule.pid, 0));
   EXPECT_FALSE(of(rule.pid).last_packet);
-  send(peer, {a().host, 5004}, kIn);
-  EXPECT_TRUE(counts(rule.pid, kIn));
-  send(host, {a().peer, 6004}, kOut);
-  send(stranger, {a().host, 5004}, kIn);
-  EXPECT_TRUE(counts(rule.pid, kIn + kOut));
+  send(peer, {a().host, 5004}, kInPackets);
+  EXPECT_TRUE(counts(rule.pid, kInPackets));
+  send(host, {a().peer, 6004}, kOutPackets);
+  send(stranger, {a().host, 5004}, kInPackets);
+  EXPECT_TRUE(counts(rule.pid, kInPackets + kOutPackets));
   const auto traffic = of(rule.pid);
-  EXPECT_EQ(traffic.count.octets, (kIn + kOut) * (headers() + 1));
+  EXPECT_EQ(traffic.count.octets, (kInPackets + kOutPackets) * (headers() + 1));
   ASSERT_TRUE(traffic.last_packet);
   EXPECT_LE(traffic.last_packet->until, traffic.last_packet->after);
   EXPECT_LE(traffic.last_packet->after, traffic.complete);
@@ -83,8 +83,8 @@ TEST_P(Counters, SimcoctlShowsThem) {
   const Udp peer(net.outside, {a().peer, 6004});
   const auto rule = box.agent().enable(at(a().host, 5004), at(a().peer, 6004));
   box.agent().enable(at(a().host, 5006), at(a().peer, 6006));
-  send(peer, {a().host, 5004}, kIn);
-  ASSERT_TRUE(counts(rule.pid, kIn));
+  send(peer, {a().host, 5004}, kInPackets);
+  ASSERT_TRUE(counts(rule.pid, kInPackets));
   const auto ctl = [&](const std::string& words) {
     return net.router.output(SIMCO_BIN_DIR "/simcoctl --connect 127.0.0.1:" +
                              std::to_string(box.port()) + " " + words + " 2>&1");
@@ -94,7 +94,7 @@ TEST_P(Counters, SimcoctlShowsThem) {
                                : testing::AssertionFailure() << text << "without " << part;
   };
   const auto pid = std::to_string(rule.pid.value);
-  const auto octets = std::to_string(kIn * (headers() + 1));
+  const auto octets = std::to_string(kInPackets * (headers() + 1));
   const std::string inspect = " --inspect 127.0.0.1:" + std::to_string(kInspectPort);
   EXPECT_TRUE(
       has(ctl("status " + pid + inspect), ", 7 packets, " + octets + " octets, last packet "));
@@ -144,15 +144,15 @@ TEST_P(Counters, WildcardsAndIntervalsToo) {
   const auto in = agent.enable(at(a().host, 5004), "any", kProtocolUdp, Direction::kInbound);
   const auto out =
       agent.enable(at(a().host, 4000, 2000), a().peer, kProtocolUdp, Direction::kOutbound);
-  send(peer, {a().host, 5004}, kIn);
-  send(peer2, {a().host, 5004}, kIn);
-  send(host, {a().peer, 6004}, kOut);
-  EXPECT_TRUE(counts(in.pid, 2 * kIn));
-  EXPECT_TRUE(counts(out.pid, kOut));
+  send(peer, {a().host, 5004}, kInPackets);
+  send(peer2, {a().host, 5004}, kInPackets);
+  send(host, {a().peer, 6004}, kOutPackets);
+  EXPECT_TRUE(counts(in.pid, 2 * kInPackets));
+  EXPECT_TRUE(counts(out.pid, kOutPackets));
   EXPECT_TRUE(of(out.pid).ports.empty());
   const auto block = agent.disable(a().host, a().peer, kProtocolUdp);
-  send(peer, {a().host, 5004}, kFurther);
-  EXPECT_TRUE(counts(block.pid, kFurther)) << "what it blocks";
+  send(peer, {a().host, 5004}, kFurtherPackets);
+  EXPECT_TRUE(counts(block.pid, kFurtherPackets)) << "what it blocks";
 }
 
 TEST_P(Counters, ThroughANat) {
@@ -162,9 +162,9 @@ TEST_P(Counters, ThroughANat) {
   const Udp host(net.inside, {a().host, 5004});
   const Udp peer(net.outside, {a().peer, 6004});
   const auto rule = box.agent().enable(at(a().host, 5004), at(a().peer, 6004));
-  send(peer, endpoint_of(rule.outside), kIn);
-  send(host, {a().peer, 6004}, kOut);
-  EXPECT_TRUE(counts(rule.pid, kIn + kOut));
+  send(peer, endpoint_of(rule.outside), kInPackets);
+  send(host, {a().peer, 6004}, kOutPackets);
+  EXPECT_TRUE(counts(rule.pid, kInPackets + kOutPackets));
   EXPECT_TRUE(of(rule.pid).ports.contains(5004));
 }
 
@@ -191,12 +191,12 @@ TEST_P(Counters, GoOnAfterAReload) {
   const Udp host(net.inside, {a().host, 5004});
   const Udp peer(net.outside, {a().peer, 6004});
   const auto rule = box.agent().enable(at(a().host, 5004), at(a().peer, 6004));
-  send(peer, {a().host, 5004}, kIn);
-  EXPECT_TRUE(counts(rule.pid, kIn));
+  send(peer, {a().host, 5004}, kInPackets);
+  EXPECT_TRUE(counts(rule.pid, kInPackets));
   box.program().signal(SIGHUP);
   EXPECT_TRUE(box.says("configuration reloaded"));
-  send(host, {a().peer, 6004}, kOut);
-  EXPECT_TRUE(counts(rule.pid, kIn + kOut));
+  send(host, {a().peer, 6004}, kOutPackets);
+  EXPECT_TRUE(counts(rule.pid, kInPackets + kOutPackets));
 }
 
 // The kernel's counters are gone; what was read before is not.
@@ -205,26 +205,26 @@ TEST_P(Counters, GoOnFromWhatWasReadAfterOthersHaveFlushedTheTable) {
   const Udp host(net.inside, {a().host, 5004});
   const Udp peer(net.outside, {a().peer, 6004});
   const auto rule = box.agent().enable(at(a().host, 5004), at(a().peer, 6004));
-  send(peer, {a().host, 5004}, kIn);
-  EXPECT_TRUE(counts(rule.pid, kIn));
+  send(peer, {a().host, 5004}, kInPackets);
+  EXPECT_TRUE(counts(rule.pid, kInPackets));
   const auto complete_since = [&] {
     return std::chrono::steady_clock::now() - of(rule.pid).complete;
   };
   const auto before = complete_since();
   net.router.shell("nft flush ruleset");
   EXPECT_TRUE(box.says("is restored"));
-  EXPECT_TRUE(counts(rule.pid, kIn));
+  EXPECT_TRUE(counts(rule.pid, kInPackets));
   EXPECT_GT(complete_since(), before) << "what passed in between is not known";
-  send(peer, {a().host, 5004}, kFurther);
-  EXPECT_TRUE(counts(rule.pid, kIn + kFurther));
+  send(peer, {a().host, 5004}, kFurtherPackets);
+  EXPECT_TRUE(counts(rule.pid, kInPackets + kFurtherPackets));
   // The elements alone.
   const std::string set =
       a().host == kV4.host ? "enable4_32.16_32.16_proto" : "enable6_128.16_128.16_proto";
   net.router.shell("nft flush set inet simco " + set);
   EXPECT_TRUE(box.says("restored 1 elements"));
-  EXPECT_TRUE(counts(rule.pid, kIn + kFurther));
+  EXPECT_TRUE(counts(rule.pid, kInPackets + kFurtherPackets));
   EXPECT_TRUE(host.gets(peer, {a().host, 5004}));
-  EXPECT_TRUE(counts(rule.pid, kIn + kFurther + 1));
+  EXPECT_TRUE(counts(rule.pid, kInPackets + kFurtherPackets + 1));
 }
 
 TEST_P(Counters, BeginAgainAfterARestart) {
@@ -234,8 +234,8 @@ TEST_P(Counters, BeginAgainAfterARestart) {
   const Udp peer(net.outside, {a().peer, 6004});
   auto box = std::make_unique<RouterBox>(net.router, counting(options));
   const auto rule = box->agent().enable(at(a().host, 5004), at(a().peer, 6004));
-  send(peer, {a().host, 5004}, kIn);
-  EXPECT_TRUE(counts(rule.pid, kIn));
+  send(peer, {a().host, 5004}, kInPackets);
+  EXPECT_TRUE(counts(rule.pid, kInPackets));
   box->kill();
   box = std::make_unique<RouterBox>(net.router, counting(options));
   EXPECT_TRUE(counts(rule.pid, 0));
