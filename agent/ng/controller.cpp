@@ -117,7 +117,12 @@ void CallController::end(Entry& entry, Waiting& asked) {
     case Call::Ended::kNothing:
       if (options_.upstream) return leave_to_proxy(asked);
       return reply(asked, nothing_to_delete(request));
-    case Call::Ended::kReOffer: log(entry, LogLevel::kInfo, "re-offer withdrawn"); break;
+    case Call::Ended::kReOffer:
+      // The media proxy must not hear of it: it would end the whole call.
+      log(entry, LogLevel::kInfo, "re-offer withdrawn");
+      entry.changed = true;
+      tell_changed(entry);
+      return reply(asked, text);
     case Call::Ended::kBranch: log(entry, LogLevel::kInfo, "branch ended"); break;
     case Call::Ended::kCall: log(entry, LogLevel::kInfo, "ended"); break;
   }

@@ -142,6 +142,11 @@ void CallController::on_made(Entry& entry, const Transaction& transaction, const
     return;
   }
   if (reserved != call.reservations.end()) call.reservations.erase(reserved);
+  // Asked for twice, if it was made again after a lost session while an answer wanted it as well.
+  if (const auto twice = call.rules.find(transaction.rule); twice != call.rules.end()) {
+    (call.counted += twice->second.counted) += twice->second.counted_before;
+    end_rule(call.id, twice->second.pid);
+  }
   call.rules[transaction.rule] = made;
   watch_for_silence(now);
   log(entry, LogLevel::kInfo,
@@ -186,7 +191,10 @@ void CallController::forget(Entry& entry, PolicyRuleId pid) {
 void CallController::on_rule_ended(PolicyRuleId pid) {
   const auto owner = owners_.find(pid);
   if (owner == owners_.end()) return;
-  auto& entry = calls_.at(owner->second);
+  const auto call = calls_.find(owner->second);
+  // A rule whose packets are still being asked for may outlive its call.
+  if (call == calls_.end()) return void(owners_.erase(owner));
+  auto& entry = call->second;
   log(entry, LogLevel::kWarning, fmt::format("rule {} was ended by the middlebox", pid.value));
   forget(entry, pid);
   tell_changed(entry);

@@ -114,13 +114,17 @@ std::string Server::endpoint() const {
 void Server::start() {
   receive();
   if (upstream_) receive_upstream();
-  asio::co_spawn(io_, keep_session(), asio::detached);
+  asio::co_spawn(io_, keep_session(), [](const std::exception_ptr& fault) {
+    if (fault) std::rethrow_exception(fault);  // better restarted than without a session for ever
+  });
 }
 
 void Server::apply(const Settings& settings) {
   allowed_ = settings.allowed;
   auto calls = settings.calls;
-  calls.counts = inspect_.has_value();  // as it was at the start
+  // As they were at the start.
+  calls.upstream = upstream_.has_value();
+  calls.counts = inspect_.has_value();
   if (!calls.counts) calls.media_timeout = {};
   controller_.set(std::move(calls));
 }

@@ -41,6 +41,46 @@ TEST(NgCalls, EachPortOfAMediaProxyHasOnePeer) {
   EXPECT_EQ(calls.rules(), "");
 }
 
+TEST(NgCalls, AMediaProxyHearsNothingOfARefusedReInvite) {
+  WithUpstream calls;
+  calls.offer("a", kOutside);
+  calls.upstream_replies(WithUpstream::ok(30000));
+  calls.answer("a", "b", kInside);
+  calls.upstream_replies(WithUpstream::ok(30002));
+  const auto before = calls.open();
+  calls.offer("a", kOutside, {{"to-tag", "b"}});
+  calls.upstream_replies(WithUpstream::ok(30000));
+  const auto heard = calls.passed_on.size();
+  EXPECT_EQ(text(calls.end("a", {{"to-tag", "b"}}), "result"), "ok");
+  EXPECT_EQ(calls.passed_on.size(), heard);
+  EXPECT_EQ(calls.open(), before);
+  EXPECT_TRUE(calls.end("a").is_null());
+  EXPECT_EQ(calls.passed_on.size(), heard + 1);
+}
+
+TEST(NgCalls, ARuleThatIsStillCountedMayOutliveItsCall) {
+  auto options = WithUpstream::upstream_options();
+  options.counts = true;
+  Calls calls(kFirewall, options);
+  calls.offer("a", kOutside);
+  calls.upstream_replies(WithUpstream::ok(30000));
+  calls.answer("a", "b", kInside);
+  calls.upstream_replies(WithUpstream::ok(30002));
+  ASSERT_EQ(calls.open(), "10.0.0.200:30002/2 192.0.2.7:7000/2");
+  calls.counters_late = true;
+  calls.offer("a", sdp("192.0.2.7", {"audio 7100 RTP/AVP 0"}), {{"to-tag", "b"}});
+  calls.upstream_replies(WithUpstream::ok(30000));
+  calls.answer("a", "b", kInside, {{"to-tag", "b"}});
+  calls.upstream_replies(WithUpstream::ok(30002));
+  calls.end("a");
+  calls.upstream_replies({{"result", "ok"}});
+  EXPECT_EQ(calls.controller().call_count(), 0U);
+  calls.end_rule({1});
+  calls.counters_late = false;
+  calls.pass(std::chrono::seconds(1));
+  EXPECT_EQ(calls.rules(), "");
+}
+
 TEST(NgCalls, AnInternalPartyOfAMediaProxyNeedsNoRule) {
   WithUpstream calls;
   calls.offer("a", kInside);
