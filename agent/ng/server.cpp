@@ -115,7 +115,7 @@ void Server::start() {
   receive();
   if (upstream_) receive_upstream();
   asio::co_spawn(io_, keep_session(), [](const std::exception_ptr& fault) {
-    if (fault) std::rethrow_exception(fault);  // better restarted than without a session for ever
+    if (fault) std::rethrow_exception(fault);  // better restarted than left without a session
   });
 }
 
