@@ -4,13 +4,14 @@ import math
 
 from . import statements, statistics
 from .prediction import predicted
-from .verdicts import NEGLIGIBLE_MS, Verdict, compare, named, pairs
+from .verdicts import NEGLIGIBLE_MS, Verdict, compare, left_out, named, pairs
 
 
 def check_less(results, expectation):
     verdicts = []
+    shared = results.scenario.setup.seeds == "shared"
     for a, b in pairs(results, expectation):
-        holds, detail = compare(a, b, expectation.get("quantity", "mean"), expectation.get("factor", 1.0))
+        holds, detail = compare(a, b, expectation.get("quantity", "mean"), expectation.get("factor", 1.0), shared)
         names = " < ".join(named(side, expectation) for side in (a, b))
         verdicts.append(Verdict(holds, f"{a.conditions.place}: {names}", detail))
     return verdicts
@@ -23,12 +24,14 @@ def check_equal(results, expectation):
     verdicts = []
     for group in groups.values():
         quantity = expectation.get("quantity", "mean")
-        values = [combination.quantity(quantity).value for combination in group if not combination.aborted]
+        whole = [combination for combination in group if not combination.aborted]
+        values = [combination.quantity(quantity).value for combination in whole]
         if len(values) < 2:
             continue
         spread = max(values) - min(values)
-        verdicts.append(Verdict(spread <= expectation["tolerance_ms"], group[0].conditions.place,
-                                f"they differ by {spread:.2f} ms"))
+        unknown = any(map(math.isnan, [*values, spread])) or any(combination.leaves_out(quantity) for combination in whole)
+        verdicts.append(Verdict(None if unknown else spread <= expectation["tolerance_ms"], group[0].conditions.place,
+                                f"they differ by {spread:.2f} ms{left_out(*whole, quantity=quantity)}"))
     return verdicts
 
 
@@ -46,6 +49,8 @@ def check_model(results, expectation):
         one_sided = expectation.get("side") == "above" and off < 0
         close = one_sided or abs(share) <= expectation["percent"]
         holds = close or (None if math.isfinite(mean.half_width) and abs(off) <= mean.half_width else False)
+        if math.isnan(mean.value) or (combination.leaves_out("mean") and (holds or off < 0)):
+            holds = None
         verdicts.append(Verdict(holds, f"{combination.conditions.place}: {combination.conditions.variant}",
                                 f"{mean.value:.1f} ms, model {prediction[0]:.1f} ms ({share:+.1f} %)"))
     return verdicts
@@ -63,14 +68,19 @@ def check_monotone(results, expectation):
     verdicts = []
     for group in groups.values():
         group.sort(key=lambda pair: pair[0])
-        worse = []
+        worse, unknown = [], []
         for (_, few), (_, many) in zip(group, group[1:]):
             gap = statistics.difference(many.mean, few.mean)
+            if math.isnan(gap.value) or few.leaves_out("mean") or many.leaves_out("mean"):
+                unknown.append(f"{few.conditions.variant} to {many.conditions.variant}: cannot be told"
+                               + left_out(few, many, quantity="mean"))
+                continue
             if math.isfinite(gap.half_width) and gap.value > max(gap.half_width, NEGLIGIBLE_MS):
                 worse.append(f"{many.conditions.variant} is worse than {few.conditions.variant} by"
                              f" {gap.value:.1f} ± {gap.half_width:.1f} ms")
         if len(group) > 1:
-            verdicts.append(Verdict(not worse, group[0][1].conditions.place, "; ".join(worse) or "never worse"))
+            verdicts.append(Verdict(False if worse else None if unknown else True, group[0][1].conditions.place,
+                                    "; ".join(worse + unknown) or "never worse"))
     return verdicts
 
 

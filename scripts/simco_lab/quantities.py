@@ -22,6 +22,7 @@ class Quantity:
     label: str  # of an axis
     of_run: Callable
     unit: str = "ms"
+    within_run: bool = False  # one run gives an interval, too
 
 
 def percentile(q):
@@ -64,11 +65,12 @@ def affected(run):
 
 
 QUANTITIES = table(
-    Quantity("mean", "Mean response time (ms)", lambda run: statistics.mean_independent(run.times).value),
-    Quantity("p50", "Median (ms)", percentile(50.0)),
-    Quantity("p95", "95 % are faster than (ms)", percentile(95.0)),
-    Quantity("p99", "99 % are faster than (ms)", percentile(99.0)),
-    Quantity("p999", "99.9 % are faster than (ms)", percentile(99.9)),
+    Quantity("mean", "Mean response time (ms)", lambda run: statistics.mean_independent(run.times).value,
+             within_run=True),
+    Quantity("p50", "Median (ms)", percentile(50.0), within_run=True),
+    Quantity("p95", "95 % are faster than (ms)", percentile(95.0), within_run=True),
+    Quantity("p99", "99 % are faster than (ms)", percentile(99.0), within_run=True),
+    Quantity("p999", "99.9 % are faster than (ms)", percentile(99.9), within_run=True),
     Quantity("min", "Shortest (ms)", lambda run: float(run.times.min())),
     Quantity("max", "Longest (ms)", lambda run: float(run.times.max())),
     Quantity("second", "Second longest (ms)", lambda run: float(numpy.sort(run.times)[-2])),

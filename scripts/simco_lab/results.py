@@ -192,6 +192,7 @@ class Run:
     times: numpy.ndarray
     record: dict
     twin: numpy.ndarray | None = None
+    replication: int = 0
 
 
 @dataclass
@@ -203,12 +204,17 @@ class Combination(UnderConditions):
     times: list  # of each
     scheduled: list = field(default_factory=list)  # ms after the start, of each
     twin: "Combination | None" = None  # the same without a run of losses
+    replications: list = field(default_factory=list)  # of each, if they are not 0, 1, 2 ...
+
+    @property
+    def numbers(self):
+        return self.replications or range(len(self.times))
 
     @cached_property
     def each(self):
-        twins = self.twin.times if self.twin else []
-        return [Run(times, record, twins[number] if number < len(twins) else None)
-                for number, (times, record) in enumerate(zip(self.times, self.runs))]
+        twins = dict(zip(self.twin.numbers, self.twin.times)) if self.twin else {}
+        return [Run(times, record, twins.get(number), number)
+                for number, times, record in zip(self.numbers, self.times, self.runs)]
 
     def per_run(self, quantity):
         """Returns what each run has of a quantity of quantities.py, nan if it has none."""
@@ -244,6 +250,10 @@ class Combination(UnderConditions):
             return found if len(self.times) >= 3 else statistics.Estimate(found.value)
         low, high = statistics.percentile_interval(self.all_times, q)
         return statistics.Estimate(self.quantile(q), (high - low) / 2)
+
+    def leaves_out(self, quantity):
+        """Returns how many messages a quantity leaves out because they had no answer: it is a lower bound if there are any."""
+        return self.unanswered if quantity == "mean" else 0
 
     @property
     def unanswered(self):
@@ -308,6 +318,7 @@ class Results(Selectable):
                 scheduled, times = read_samples(samples, scenario.setup.measure)
             combination = found.setdefault(point.conditions, Combination(point.conditions, [], []))
             combination.runs.append(run)
+            combination.replications.append(point.replication)
             combination.times.append(times)
             combination.scheduled.append(scheduled)
         self.combinations = list(found.values())

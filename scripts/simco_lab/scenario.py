@@ -15,6 +15,7 @@ from .quantities import QUANTITIES
 from .queues import Queue, check_link
 from .tests_of_runs import LEVEL, ks_probability
 from .variant import Variant
+from .verdicts import PAIRS_MIN
 
 FOLDER = Path(__file__).resolve().parent.parent / "lab.d"
 SCALES = ("quick", "full")
@@ -163,6 +164,10 @@ class _Reader:
             if entry["kind"] == "differs" and ks_probability(runs, runs, runs * runs) >= LEVEL:
                 self.fail(f"'differs' cannot be told with {runs} runs: give 'replications' of 4 or more", "expect", "kind",
                           nth)
+            quantity = entry.get("quantity", "mean" if entry["kind"] == "less" else "p95")
+            if entry["kind"] in ("less", "step") and runs < PAIRS_MIN and not QUANTITIES[quantity].within_run:
+                self.fail(f"'{entry['kind']}' of {quantity}, which has no interval within a run, cannot be told with {runs}"
+                          f" runs: give 'replications' of {PAIRS_MIN} or more", "expect", "kind", nth)
 
     def check_matrix(self, scenario):
         """Checks what the values of different dimensions have to do with each other, at each scale."""

@@ -3,10 +3,13 @@ moves along an axis."""
 
 import math
 
+import numpy
+
 from . import statistics, tests_of_runs
 from .conditions import axis_value
 from .quantities import QUANTITIES
-from .verdicts import NEGLIGIBLE_MS, Verdict, compare, named, pairs
+from .verdicts import (NEGLIGIBLE_MS, Verdict, aborted_ones, below, by_pairs, compare, joined, left_out, named, pairs,
+                       unless_more)
 
 QUANTITY = "p95"  # of a run, unless the expectation names another
 
@@ -22,12 +25,14 @@ def runs_of(combination, quantity):
 def tested(a, b, quantity):
     """Returns the test of Kolmogorov and Smirnov on what each run of `a` and of `b` has, and its words; or None, and
     why."""
+    if aborted := aborted_ones(a, b):
+        return None, aborted
     left, right = runs_of(a, quantity), runs_of(b, quantity)
     if not left or not right:
         return None, "not measured"
     result = tests_of_runs.ks_test(left, right)
     unit = QUANTITIES[quantity].unit
-    shown = (f"{a.quantity(quantity).value:.1f} against {b.quantity(quantity).value:.1f} {unit}, D ="
+    shown = (f"{numpy.median(left):.1f} against {numpy.median(right):.1f} {unit} (medians of the runs), D ="
              f" {result.statistic:.2f}, p = {result.p:.3g}, {len(left)} and {len(right)} runs")
     if not result.can_reject:
         return None, f"{shown}: so few runs cannot tell"
@@ -49,13 +54,14 @@ def in_share(verdicts, expectation):
 
 
 def check_differs(results, expectation):
-    """The first are faster: the test rejects that both are the same, and their mean is less."""
+    """The first are faster: the test rejects that both are the same, and the median of their runs is less."""
     verdicts = []
     for a, b in pairs(results, expectation):
         quantity = quantity_of(expectation)
         result, detail = tested(a, b, quantity)
-        holds = result and result.rejects and a.quantity(quantity).value < b.quantity(quantity).value
-        verdicts.append(Verdict(holds, place(a, b, expectation, "<"), detail))
+        holds = result and result.rejects and bool(
+            numpy.median(runs_of(a, quantity)) < numpy.median(runs_of(b, quantity)))
+        verdicts.append(Verdict(holds, place(a, b, expectation, "<"), detail + left_out(a, b, quantity=quantity)))
     return in_share(verdicts, expectation)
 
 
@@ -63,11 +69,13 @@ def alike(a, b, quantity, shared):
     if quantity != "mean":
         result, detail = tested(a, b, quantity)
         return result and not result.rejects, detail
-    left, right = a.per_run(quantity), b.per_run(quantity)
-    by_pairs = shared and len(left) == len(right) >= 3
-    gap = tests_of_runs.paired(left, right) if by_pairs else statistics.difference(a.mean, b.mean)
-    detail = f"they differ by {gap.value:+.2f} ± {gap.half_width:.2f} ms" + (" by pairs of runs" if by_pairs else "")
-    return (None if math.isnan(gap.half_width) else abs(gap.value) <= gap.half_width), detail
+    if aborted := aborted_ones(a, b):
+        return None, aborted
+    paired = by_pairs(a, b, quantity) if shared else None
+    gap = paired or statistics.difference(a.mean, b.mean)
+    detail = f"they differ by {gap.value:+.2f} ± {gap.half_width:.2f} ms" + (" by pairs of runs" if paired else "")
+    unknown = math.isnan(gap.half_width) or a.leaves_out(quantity) or b.leaves_out(quantity)
+    return None if unknown else abs(gap.value) <= gap.half_width, detail + left_out(a, b, quantity=quantity)
 
 
 def check_alike(results, expectation):
@@ -84,12 +92,25 @@ def check_identical(results, expectation):
     """Every run has the very samples of the other one, and no queue dropped anything."""
     verdicts = []
     for a, b in pairs(results, expectation):
-        same = sum((x.times == y.times).all() for x, y in zip(a.each, b.each) if len(x.times) == len(y.times))
+        if aborted := aborted_ones(a, b):
+            verdicts.append(Verdict(None, place(a, b, expectation, "="), aborted))
+            continue
+        both = joined(a, b)
+        same = sum(numpy.array_equal(x.times, y.times) for x, y in both)
         dropped = sum(sum(run.record.get("queue", {}).get("dropped", {}).values()) for run in (*a.each, *b.each))
-        count = max(len(a.each), len(b.each))
-        verdicts.append(Verdict(same == count and not dropped, place(a, b, expectation, "="),
-                                f"{same} of {count} runs have the same samples; the queues dropped {dropped} packets"))
+        alone = len(a.each) + len(b.each) - 2 * len(both)  # runs whose counterpart was not measured
+        holds = False if same < len(both) or dropped else None if alone else True
+        verdicts.append(Verdict(holds, place(a, b, expectation, "="),
+                                f"{same} of {len(both)} runs have the same samples; the queues dropped {dropped} packets"
+                                + (f"; {alone} runs have no counterpart" if alone else "")))
     return verdicts
+
+
+def within(found, sign, limit):
+    """Returns whether an estimate, with its interval, is below (sign 1) or above (-1) a limit; None if that cannot be told."""
+    off = sign * (found.value - limit)
+    width = 0.0 if math.isnan(found.half_width) or math.isinf(off) else found.half_width
+    return None if math.isnan(off) else True if off + width < 0 else False if off - width > 0 else None
 
 
 def check_bound(results, expectation):
@@ -97,6 +118,10 @@ def check_bound(results, expectation):
     quantity = quantity_of(expectation)
     verdicts = []
     for combination in results.select(expectation.get("where", {})):
+        where = f"{combination.conditions.place}: {combination.conditions.variant}"
+        if aborted := aborted_ones(combination):
+            verdicts.append(Verdict(None, where, aborted))
+            continue
         found = combination.quantity(quantity)
         unit = QUANTITIES[quantity].unit
         more = expectation.get("rtts", 0) * 2 * combination.conditions.delay_ms
@@ -105,52 +130,61 @@ def check_bound(results, expectation):
         for side, sign in (("below", 1), ("above", -1)):
             if side in expectation:
                 limit = expectation[side] + more
-                off = sign * (found.value - limit)
-                here = None if math.isnan(off) else True if off + width < 0 else False if off - width > 0 else None
+                here = within(found, sign, limit)
+                if combination.leaves_out(quantity) and here is (sign == 1):  # with them it could be on the other side
+                    here = None
                 holds = False if False in (holds, here) else None if None in (holds, here) else True
                 words.append(f"{side} {limit:g}")
-        verdicts.append(Verdict(holds, f"{combination.conditions.place}: {combination.conditions.variant}",
-                                f"{found.value:.1f} ± {width:.1f} {unit}".rstrip() + f", not {' and '.join(words)}"))
+        verdicts.append(Verdict(holds, where, f"{found.value:.1f} ± {width:.1f} {unit}".rstrip()
+                                + f", not {' and '.join(words)}{left_out(combination, quantity=quantity)}"))
     return in_share(verdicts, expectation)
 
 
 def check_order(results, expectation):
-    """Each group of `order`, {dimension: values}, is below the next, beyond the intervals; of one run each, which has none,
+    """Each group of `order`, {dimension: values}, is below the next, beyond the intervals; of one run each that has none,
     simply below it."""
+    shared, quantity = results.scenario.setup.seeds == "shared", quantity_of(expectation)
     verdicts = []
     for lesser, greater in zip(expectation["order"], expectation["order"][1:]):
         step = {**expectation, "less": lesser, "than": greater}
         for a, b in pairs(results, step):
-            holds, detail = compare(a, b, quantity_of(expectation))
-            if len(a.each) == len(b.each) == 1 and not (a.aborted or b.aborted):  # no intervals: the values themselves
-                holds = a.quantity(quantity_of(expectation)).value < b.quantity(quantity_of(expectation)).value
+            holds, detail = compare(a, b, quantity, shared=shared)
+            left, right = a.quantity(quantity), b.quantity(quantity)
+            no_interval = math.isnan(left.half_width) or math.isnan(right.half_width)
+            if len(a.each) == len(b.each) == 1 and no_interval and not aborted_ones(a, b):  # the values themselves
+                gap = statistics.Estimate(left.value - right.value, 0.0)
+                holds = unless_more(below(left, right, gap), a, b, quantity)
                 detail += ", one run each"
             verdicts.append(Verdict(holds, place(a, b, step, "<"), detail))
     return verdicts
 
 
-def rise(combinations, a, axis, ends, quantity):
-    """Returns by which factor a quantity rises from one end to the other of an axis, beside `a`; None if an end was not
-    measured."""
+def ends_of(combinations, a, axis, ends):
+    """Returns the combinations at both ends of an axis, beside `a`; None for one that was not measured."""
     found = {axis_value(other.conditions, axis): other for other in combinations
              if other.conditions.without(axis) == a.conditions.without(axis)}
-    first, last = (found.get(float(end)) for end in ends)
-    return first and last and tests_of_runs.ratio(last.quantity(quantity), first.quantity(quantity))
+    return [found.get(float(end)) for end in ends]
 
 
 def check_step(results, expectation):
     """From one value of an axis to another, the curve of `than` rises by a greater factor than that of `less`."""
-    axis, ends = expectation["axis"], (expectation["from"], expectation["to"])
+    axis, ends, quantity = expectation["axis"], (expectation["from"], expectation["to"]), quantity_of(expectation)
     chosen = results.select(expectation.get("where", {}))
     verdicts = []
     for a, b in pairs(results, expectation):
         if axis_value(a.conditions, axis) != float(ends[0]) or axis_value(b.conditions, axis) != float(ends[0]):
             continue
-        flat, steep = (rise(chosen, side, axis, ends, quantity_of(expectation)) for side in (a, b))
-        if not flat or not steep:
+        corners = [*ends_of(chosen, a, axis, ends), *ends_of(chosen, b, axis, ends)]
+        if None in corners:
             continue
+        if aborted := aborted_ones(*corners):
+            verdicts.append(Verdict(None, place(a, b, expectation, "flatter than"), aborted))
+            continue
+        at = [corner.quantity(quantity) for corner in corners]
+        flat, steep = tests_of_runs.ratio(at[1], at[0]), tests_of_runs.ratio(at[3], at[2])
         gap = statistics.difference(flat, steep)
-        holds = None if not abs(gap.value) > gap.half_width else gap.value < 0
+        unknown = any(corner.leaves_out(quantity) for corner in corners)
+        holds = None if unknown else below(flat, steep, gap)
         verdicts.append(Verdict(holds, place(a, b, expectation, "flatter than"),
                                 f"from {ends[0]} to {ends[1]}: x {flat.value:.2f} against x {steep.value:.2f}"
                                 f" ({gap.value:+.2f} ± {gap.half_width:.2f})"))
@@ -168,16 +202,19 @@ def check_monotone(results, expectation):
     verdicts = []
     for group in groups.values():
         group.sort(key=lambda combination: axis_value(combination.conditions, axis))
-        wrong = []
+        wrong, unknown = [], []
         for before, after in zip(group, group[1:]):
+            step = f"{getattr(before.conditions, axis)} to {getattr(after.conditions, axis)}"
             gap = statistics.difference(after.quantity(quantity), before.quantity(quantity))
-            width = 0.0 if math.isnan(gap.half_width) else gap.half_width
-            if sign * gap.value < -max(width, NEGLIGIBLE_MS):
-                wrong.append(f"{getattr(before.conditions, axis)} to {getattr(after.conditions, axis)}: {gap.value:+.1f}"
-                             f" ± {width:.1f} {QUANTITIES[quantity].unit}")
+            width = 0.0 if math.isnan(gap.half_width) or math.isinf(gap.value) else gap.half_width
+            if math.isnan(gap.value) or before.leaves_out(quantity) or after.leaves_out(quantity):
+                unknown.append(f"{step}: cannot be told{left_out(before, after, quantity=quantity)}")
+            elif sign * gap.value < -max(width, NEGLIGIBLE_MS):
+                wrong.append(f"{step}: {gap.value:+.1f} ± {width:.1f} {QUANTITIES[quantity].unit}")
         if len(group) > 1:
             where = f"{group[0].conditions.place}: {group[0].conditions.variant}"
-            verdicts.append(Verdict(not wrong, where, "; ".join(wrong) or "never otherwise"))
+            verdicts.append(Verdict(False if wrong else None if unknown else True, where,
+                                    "; ".join(wrong + unknown) or "never otherwise"))
     return verdicts
 
 
@@ -185,7 +222,10 @@ def check_regression(results, expectation):
     """By least squares on `on`, the quantity of a run does not depend on `axis`: its coefficient may be 0."""
     columns = {name: [] for name in expectation["on"]}
     y = []
-    for combination in results.select(expectation.get("where", {})):
+    chosen = results.select(expectation.get("where", {}))
+    if aborted := aborted_ones(*chosen):
+        return [Verdict(None, expectation["axis"], aborted)]
+    for combination in chosen:
         for value in runs_of(combination, quantity_of(expectation)):
             y.append(value)
             for name in columns:

@@ -58,10 +58,14 @@ def mean_batches(times, batches=BATCHES):
 
 
 def over_replications(values):
-    """Returns the mean and interval of a value over independent runs."""
-    values = numpy.asarray([value for value in values if math.isfinite(value)])
-    if len(values) == 0:
+    """Returns the mean and interval of a value over independent runs, without those that do not have it (nan). It is
+    infinite if that of any run is."""
+    values = numpy.asarray([value for value in values if not math.isnan(value)])
+    endless = {float(value) for value in values if math.isinf(value)}
+    if len(values) == 0 or len(endless) == 2:
         return Estimate(math.nan)
+    if endless:
+        return Estimate(endless.pop(), math.inf)
     if len(values) == 1:
         return Estimate(float(values[0]))
     half = student_t(len(values) - 1) * float(values.std(ddof=1)) / math.sqrt(len(values))

@@ -79,7 +79,9 @@ class Coefficient:
 
 def regression(columns, y):
     """Returns {name: Coefficient} of the least squares of `y` on `columns`, {name: values}, and a constant. Raises
-    ValueError if the columns do not determine it."""
+    ValueError if the columns do not determine it or a value is not finite."""
+    if not all(map(math.isfinite, y)):
+        raise ValueError("a run has no finite value: a regression needs one of each")
     names = list(columns)
     matrix = numpy.column_stack([*(numpy.asarray(columns[name], float) for name in names), numpy.ones(len(y))])
     degrees = matrix.shape[0] - matrix.shape[1]
@@ -97,8 +99,10 @@ def regression(columns, y):
 
 
 def ratio(a, b):
-    """Returns a / b of two independent estimates; the squares of the relative intervals add up."""
+    """Returns a / b of two independent estimates; the squares of the relative intervals add up. It is nan if b is 0."""
+    if b.value == 0:
+        return Estimate(math.nan)
     value = a.value / b.value
-    if math.isnan(a.half_width) or math.isnan(b.half_width):
+    if math.isnan(a.half_width) or math.isnan(b.half_width) or a.value == 0:
         return Estimate(value)
     return Estimate(value, abs(value) * math.hypot(a.half_width / a.value, b.half_width / b.value))

@@ -164,6 +164,132 @@ class Affected(unittest.TestCase):
         self.assertEqual(hit.quantity("affected"), statistics.Estimate(70.0, hit.quantity("affected").half_width))
 
 
+class Undelivered(unittest.TestCase):
+    """A message that never arrived takes infinitely long."""
+
+    INF = float("inf")
+
+    def two(self, low, high):
+        return Results([combination(UNORDERED, low), combination(SCTP, high)])
+
+    def with_loss(self, variant, levels, lost):
+        made = combination(variant, levels)
+        for times in made.times:
+            times[:lost] = self.INF
+        return made
+
+    def test_bounds(self):
+        endless = Results([combination(TCP, [40, self.INF, 42])])
+        self.assertEqual(holds(endless, "bound", quantity="max", below=50), [False])
+        self.assertEqual(holds(endless, "bound", quantity="max", above=50), [True])
+
+    def test_differs_by_the_medians_of_the_runs(self):
+        self.assertEqual(holds(self.two([1, 2, 3, 4], [5, 6, 7, self.INF]), "differs", **SIDES), [True])
+        self.assertEqual(holds(self.two([5, 6, 7, self.INF], [1, 2, 3, 4]), "differs", **SIDES), [False])
+        # One run of many that failed does not turn the direction.
+        self.assertEqual(holds(self.two([*range(9), self.INF], range(20, 30)), "differs", **SIDES), [True])
+
+    def test_less_and_order(self):
+        results = self.two([1, 2, 3], [5, 6, self.INF])
+        self.assertEqual(holds(results, "less", quantity="p95", **SIDES), [True])
+        self.assertEqual(holds(self.two([5, 6, self.INF], [1, 2, 3]), "less", quantity="p95", **SIDES), [False])
+        groups = [{"variant": [UNORDERED]}, {"variant": [SCTP]}]
+        self.assertEqual(holds(self.two([self.INF] * 3, [self.INF] * 3), "order", order=groups), [None])
+        self.assertEqual(holds(self.two([self.INF], [self.INF]), "order", order=groups, quantity="max"), [None])
+        self.assertEqual(holds(self.two([1], [2]), "order", order=groups, quantity="goodput"), [None])
+
+    def test_along_an_axis(self):
+        def results(*levels):
+            return Results([combination(TCP, [level] * 3, rate=float(rate)) for rate, level in enumerate(levels, 1)])
+        self.assertEqual(holds(results(1, self.INF), "monotone", axis="rate"), [True])
+        self.assertEqual(holds(results(self.INF, 1), "monotone", axis="rate"), [False])
+        self.assertEqual(holds(results(self.INF, self.INF), "monotone", axis="rate"), [None])
+        self.assertEqual(holds(results(1, 2), "monotone", axis="rate", quantity="goodput"), [None])
+
+    def test_a_mean_without_them_is_a_lower_bound(self):
+        results = Results([self.with_loss(TCP, [40, 41, 42], 5)])
+        self.assertEqual(holds(results, "bound", quantity="mean", below=50), [None])
+        self.assertEqual(holds(results, "bound", quantity="mean", above=50), [None])
+        self.assertEqual(holds(results, "bound", quantity="mean", below=20), [False])
+        self.assertEqual(holds(results, "bound", quantity="mean", above=20), [True])
+        lossy = self.with_loss(UNORDERED, [1, 2, 3], 5)
+        both = Results([lossy, combination(SCTP, [5, 6, 7])])
+        self.assertEqual(holds(both, "less", **SIDES), [None])
+        self.assertEqual(holds(both, "alike", quantity="mean", **SIDES), [None])
+        self.assertEqual(holds(both, "less", less={"variant": SCTP}, than={"variant": UNORDERED}), [None])
+        slower = Results([self.with_loss(UNORDERED, [10, 11, 12], 5), combination(SCTP, [5, 6, 7])])
+        self.assertEqual(holds(slower, "less", **SIDES), [False])
+        self.assertIn("without 15 unanswered messages", judged(both, "less", **SIDES)[0].detail)
+
+    def test_a_regression_needs_finite_values(self):
+        results = Results([combination(TCP, [1, 2, self.INF if loss == 3 else 4], loss_percent=float(loss))
+                           for loss in (1, 2, 3)])
+        self.assertEqual(holds(results, "regression", axis="loss_percent", on=["loss_percent"]), [None])
+
+
+class Aborted(unittest.TestCase):
+    """Of a run that was aborted there is a part only."""
+
+    def holds(self, kind, **more):
+        broken = combination(UNORDERED, [1, 2, 3, 4], {"aborted": True})
+        results = Results([broken, combination(SCTP, [5, 6, 7, 8])])
+        verdicts = judged(results, kind, **more)
+        self.assertIn("sctp-unordered was aborted", verdicts[0].detail)
+        return verdicts[0].holds
+
+    def test_nothing_can_be_told(self):
+        for kind, quantity in (("differs", "p95"), ("alike", "p95"), ("alike", "mean"), ("identical", "p95")):
+            self.assertIsNone(self.holds(kind, quantity=quantity, **SIDES))
+        self.assertIsNone(self.holds("bound", below=50))
+        self.assertIsNone(self.holds("regression", axis="rate", on=["rate"]))
+
+    def test_a_step(self):
+        results = Results([combination(variant, [level] * 3, {"aborted": (variant, loss) == (UNORDERED, 3.0)},
+                                       loss_percent=loss)
+                           for variant, loss, level in ((UNORDERED, 2.0, 40), (UNORDERED, 3.0, 120), (SCTP, 2.0, 150),
+                                                        (SCTP, 3.0, 200))])
+        sides = {"less": {"variant": SCTP}, "than": {"variant": UNORDERED}}
+        self.assertEqual(holds(results, "step", axis="loss_percent", **{"from": 2, "to": 3}, **sides), [None])
+
+
+class Replications(unittest.TestCase):
+    """Runs belong together by their number, of which some may lack."""
+
+    def two(self, low, high, numbers=()):
+        results = Results([combination(UNORDERED, low), combination(SCTP, high)])
+        results.combinations[1].replications = list(numbers)
+        return results
+
+    def test_the_same_runs(self):
+        self.assertEqual(holds(self.two([1, 2, 3], [1, 3], [0, 2]), "identical", **SIDES), [None])
+        self.assertEqual(holds(self.two([1, 2, 3], [1, 2], [0, 2]), "identical", **SIDES), [False])
+
+    def test_the_twin_of_a_run(self):
+        hit, twin = combination(TCP, [45, 60], lose_run=3.0), combination(TCP, [60])
+        hit.twin, twin.replications = twin, [1]
+        self.assertIsNone(hit.each[0].twin)
+        self.assertEqual(hit.each[1].twin[0], 60)
+
+    def test_pairs_decide_between_runs_with_the_same_seeds(self):
+        # The runs differ by far more than the variants do.
+        less = self.two([10, 20, 30], [11, 21.1, 31])
+        [verdict] = judged(less, "less", quantity="p95", **SIDES)
+        self.assertTrue(verdict.holds)
+        self.assertIn("(-1.0 ± 35.1), -1.0 ± 0.1 by pairs of runs", verdict.detail)
+        groups = [{"variant": [UNORDERED]}, {"variant": [SCTP]}]
+        self.assertEqual(holds(less, "order", order=groups), [True])
+        self.assertEqual(holds(Results(less.combinations, "own"), "less", quantity="p95", **SIDES), [None])
+        self.assertEqual(holds(self.two([10, 20, 30], [11, 21.1, 31], [0, 1, 3]), "less", quantity="p95", **SIDES), [None])
+
+    def test_the_interval_within_one_run_counts(self):
+        results = Results([combination(UNORDERED, [1]), combination(SCTP, [5])])
+        wide = numpy.random.default_rng(1).normal(0, 50, 2000)
+        for made, centre in zip(results.combinations, (500, 501)):
+            made.times[0] = centre + wide
+        groups = [{"variant": [UNORDERED]}, {"variant": [SCTP]}]
+        self.assertEqual(holds(results, "order", order=groups, quantity="p95"), [None])
+
+
 GOOD = """\
 title = "Trial"
 workload = "echo"
@@ -193,6 +319,10 @@ class Wrong(unittest.TestCase):
                 scenario.read(path)
         self.assertIn(f"trial.toml:{line}: ", str(caught.exception))
         self.assertIn(words, str(caught.exception))
+
+    def test_few_runs_of_a_quantity_without_an_interval_within_a_run(self):
+        text = GOOD.replace("replications = 4", "replications = 2", 1).replace('"differs"', '"less"')
+        self.wrong(text + 'quantity = "goodput"\n', 14, "'less' of goodput, which has no interval within a run, cannot be told")
 
     def test_few_runs(self):
         self.wrong(GOOD.replace("replications = 4", "replications = 3", 1), 14, "'differs' cannot be told with 3 runs")

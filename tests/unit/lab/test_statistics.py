@@ -39,6 +39,11 @@ class Means(unittest.TestCase):
         self.assertEqual(estimate.value, 12.0)
         self.assertAlmostEqual(estimate.half_width, 4.303 * 2 / math.sqrt(3), places=3)
 
+    def test_a_replication_without_an_end_makes_the_mean_endless(self):
+        self.assertEqual(statistics.over_replications([10.0, math.inf, 14.0]), statistics.Estimate(math.inf, math.inf))
+        self.assertEqual(statistics.over_replications([10.0, math.nan, 14.0]).value, 12.0)
+        self.assertTrue(math.isnan(statistics.over_replications([math.inf, -math.inf]).value))
+
     def test_difference(self):
         gap = statistics.difference(statistics.Estimate(10, 3), statistics.Estimate(4, 4))
         self.assertEqual((gap.value, gap.half_width), (6, 5))

@@ -1,6 +1,7 @@
 """Tests of runs against brute force, values computed by hand, and published tables."""
 
 import itertools
+import math
 import random
 import unittest
 from fractions import Fraction
@@ -84,6 +85,15 @@ class Ratio(unittest.TestCase):
         found = tests.ratio(Estimate(30.0, 3.0), Estimate(10.0, 0.0))
         self.assertAlmostEqual(found.value, 3.0)
         self.assertAlmostEqual(found.half_width, 0.3)
+
+
+class Endless(unittest.TestCase):
+    def test_no_regression_on_values_without_an_end(self):
+        with self.assertRaisesRegex(ValueError, "no finite value"):
+            tests.regression({"x": [1, 2, 3, 4]}, [1.0, 2.0, math.inf, 4.0])
+
+    def test_no_ratio_to_nothing(self):
+        self.assertTrue(math.isnan(tests.ratio(Estimate(1.0), Estimate(0.0)).value))
 
 
 if __name__ == "__main__":
