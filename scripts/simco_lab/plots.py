@@ -30,6 +30,7 @@ CURVES = {"loss_percent": "{:g} % loss", "rate": "{:g}/s", "delay_ms": "{:g} ms 
 CCDF_MARKERS = 0.12  # distance between a curve's markers, as a share of the axes' diagonal
 CCDF_ROOM = 1.15  # from the least and the greatest response time to the ends of the axis
 WIDE_RANGE = 5  # means that differ by more than this factor get a logarithmic axis
+NAMED = 3  # points that a legend names
 TICKS_MAX = 12  # an axis with more measured values has ticks at round ones
 AXES_SHARE = 0.775  # of a figure's width is that of its axes
 DIGIT = 0.7  # width of a digit of an axis' label, as a share of the font's size
@@ -83,6 +84,17 @@ def curves_of(combinations, plot):
         if math.isfinite(x_of(combination, axis)) and math.isfinite(estimate(combination, plot).value):
             found.setdefault(getattr(combination.conditions, by), []).append(combination)
     return {name: sorted(curve, key=lambda combination: x_of(combination, axis)) for name, curve in found.items()}
+
+
+def not_drawn(combinations, plot):
+    """Returns the legend's entry that names what is beyond every axis, because a message was never delivered; or none."""
+    axis, by = plot.get("x", "loss_percent"), plot.get("curves", "variant")
+    named = [f"{label_of(getattr(combination.conditions, by))} at {x_of(combination, axis):g}" for combination in combinations
+             if math.isfinite(x_of(combination, axis)) and math.isinf(estimate(combination, plot).value)]
+    if not named:
+        return []
+    some = ", ".join(named[:NAMED]) + (f" and {len(named) - NAMED} more" if len(named) > NAMED else "")
+    return [Line2D([], [], linestyle="", label=f"not delivered: {some}")]
 
 
 def draw_model(axes, curve, axis, line):
@@ -205,7 +217,7 @@ def draw_means(axes, combinations, plot, look):
     draw_marks(axes, marks_of(combinations, plot))
     axes.set_xlabel(LABELS.get(axis, axis))
     axes.set_ylabel(QUANTITIES[plot.get("quantity", "mean")].label)
-    return explanations(curves, modelled, plot)
+    return explanations(curves, modelled, plot) + not_drawn(combinations, plot)
 
 
 def stairs(x, y, end):

@@ -13,7 +13,7 @@ WORDS = {True: "holds", False: "does not hold", None: "inconclusive"}
 
 
 def figure(value, digits=1):
-    return "-" if not math.isfinite(value) else f"{value:.{digits}f}"
+    return "-" if math.isnan(value) else "∞" if math.isinf(value) else f"{value:.{digits}f}"
 
 
 def with_interval(estimate, digits=1):

@@ -22,6 +22,12 @@ def window(combination, plot):
     return number[keep], scheduled[chosen][keep], times[chosen][keep]
 
 
+def lost_in(combination, plot):
+    """Returns how many of the messages from `from` to `to` of the first run were never delivered."""
+    times = combination.times[0]
+    return int(numpy.isinf(times[int(plot.get("from", 0)):int(plot.get("to", len(times)))]).sum())
+
+
 def draw_points(axes, combinations, plot, of_window, labels):
     """Draws a curve of points for each combination. Returns [], or None if there is nothing to draw."""
     drawn = 0
@@ -30,8 +36,9 @@ def draw_points(axes, combinations, plot, of_window, labels):
         finite = numpy.isfinite(y)
         if finite.any():
             line = {**style(number), "markersize": 2, "linewidth": 0.5}
-            axes.plot(x[finite], y[finite], label=label_of(getattr(combination.conditions, plot.get("curves", "variant"))),
-                      **line)
+            lost = lost_in(combination, plot)
+            axes.plot(x[finite], y[finite], label=label_of(getattr(combination.conditions, plot.get("curves", "variant")))
+                      + (f" ({lost} not delivered)" if lost else ""), **line)
             drawn += 1
     axes.set_xlabel(labels[0])
     axes.set_ylabel(labels[1])

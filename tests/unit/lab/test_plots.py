@@ -113,6 +113,17 @@ class Figures(unittest.TestCase):
         figure = self.figure(mean_plot(), self.curve("tcp", {1: 20}), plots.PAPER)
         self.assertEqual((figure.get_size_inches()[0], figure.axes[0].get_title()), (3.5, ""))
 
+    def test_what_was_never_delivered_is_named(self):
+        found = [combination("tcp", [20.0, math.inf if loss > 2 else 30.0], loss_percent=float(loss)) for loss in (1, 2, 3)]
+        self.assertEqual(labels_of(self.figure(mean_plot(kind="over", quantity="max"), found)),
+                         ["TCP", "not delivered: TCP at 3"])
+        many = [combination("tcp", [math.inf if loss else 30.0], loss_percent=float(loss)) for loss in range(6)]
+        self.assertEqual(labels_of(self.figure(mean_plot(kind="over", quantity="max"), many))[1],
+                         "not delivered: TCP at 1, TCP at 2, TCP at 3 and 2 more")
+        found = combination("tcp", [5, 7, math.inf, 6])
+        found.scheduled.append(numpy.arange(4.0))
+        self.assertEqual(labels_of(self.figure({"kind": "trace"}, [found])), ["TCP (1 not delivered)"])
+
     def test_without_values_there_is_no_figure(self):
         self.assertIsNone(self.figure(mean_plot(x="streams"), self.curve("tcp", {1: 20})))
         lost = [combination("tcp", [math.inf] * 3)]
