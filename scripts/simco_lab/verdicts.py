@@ -63,7 +63,7 @@ def left_out(*combinations, quantity):
 
 def compare(a, b, quantity, factor=1.0, shared=False):
     """Returns whether a's quantity is below factor times b's (True, False, or None if the intervals leave it
-    open), and the numbers in words. If the seeds are `shared`, pairs of runs decide where there are enough."""
+    open), and the numbers in words. If the seeds are `shared`, pairs of runs decide if there are enough."""
     left, right = a.quantity(quantity), b.quantity(quantity)
     right = statistics.Estimate(right.value * factor, right.half_width * factor)
     gap = statistics.difference(left, right)
