@@ -12,15 +12,24 @@ using enum Calls::Box;
 
 /// A media proxy at 10.0.0.200 that has two ports for a call.
 struct WithUpstream : Calls {
-  explicit WithUpstream(Box box = kFirewall) : Calls(box, upstream_options()) {}
-  static ng::CallController::Options upstream_options() {
+  explicit WithUpstream(bool counts = false) : Calls(kFirewall, upstream_options(counts)) {}
+  static ng::CallController::Options upstream_options(bool counts) {
     auto result = options();
     result.upstream = true;
+    result.counts = counts;
     return result;
   }
   static json ok(int port) {
     return {{"result", "ok"},
             {"sdp", sdp("10.0.0.200", {"audio " + std::to_string(port) + " RTP/AVP 0"})}};
+  }
+  /// An offer and its answer, each with the proxy's reply.
+  void establish(const std::string& from, const std::string& to,
+                 const json& more = json::object()) {
+    offer("a", from, more);
+    upstream_replies(ok(30000));
+    answer("a", "b", to, more);
+    upstream_replies(ok(30002));
   }
 };
 
@@ -43,10 +52,7 @@ TEST(NgCalls, EachPortOfAMediaProxyHasOnePeer) {
 
 TEST(NgCalls, AMediaProxyHearsNothingOfARefusedReInvite) {
   WithUpstream calls;
-  calls.offer("a", kOutside);
-  calls.upstream_replies(WithUpstream::ok(30000));
-  calls.answer("a", "b", kInside);
-  calls.upstream_replies(WithUpstream::ok(30002));
+  calls.establish(kOutside, kInside);
   const auto before = calls.open();
   calls.offer("a", kOutside, {{"to-tag", "b"}});
   calls.upstream_replies(WithUpstream::ok(30000));
@@ -59,19 +65,11 @@ TEST(NgCalls, AMediaProxyHearsNothingOfARefusedReInvite) {
 }
 
 TEST(NgCalls, ARuleThatIsStillCountedMayOutliveItsCall) {
-  auto options = WithUpstream::upstream_options();
-  options.counts = true;
-  Calls calls(kFirewall, options);
-  calls.offer("a", kOutside);
-  calls.upstream_replies(WithUpstream::ok(30000));
-  calls.answer("a", "b", kInside);
-  calls.upstream_replies(WithUpstream::ok(30002));
+  WithUpstream calls(true);
+  calls.establish(kOutside, kInside);
   ASSERT_EQ(calls.open(), "10.0.0.200:30002/2 192.0.2.7:7000/2");
   calls.counters_late = true;
-  calls.offer("a", sdp("192.0.2.7", {"audio 7100 RTP/AVP 0"}), {{"to-tag", "b"}});
-  calls.upstream_replies(WithUpstream::ok(30000));
-  calls.answer("a", "b", kInside, {{"to-tag", "b"}});
-  calls.upstream_replies(WithUpstream::ok(30002));
+  calls.establish(sdp("192.0.2.7", {"audio 7100 RTP/AVP 0"}), kInside, {{"to-tag", "b"}});
   calls.end("a");
   calls.upstream_replies({{"result", "ok"}});
   EXPECT_EQ(calls.controller().call_count(), 0U);
@@ -83,10 +81,7 @@ TEST(NgCalls, ARuleThatIsStillCountedMayOutliveItsCall) {
 
 TEST(NgCalls, AnInternalPartyOfAMediaProxyNeedsNoRule) {
   WithUpstream calls;
-  calls.offer("a", kInside);
-  calls.upstream_replies(WithUpstream::ok(30000));
-  calls.answer("a", "b", kOutside);
-  calls.upstream_replies(WithUpstream::ok(30002));
+  calls.establish(kInside, kOutside);
   EXPECT_EQ(calls.open(), "10.0.0.200:30000/2 192.0.2.7:7000/2");
 }
 
