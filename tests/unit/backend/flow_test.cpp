@@ -26,36 +26,34 @@ RuleChange enable(const std::string& internal, const std::string& outside,
   return change;
 }
 
+/// A flow whose packets go from `from` to `to`, and whose replies from `source` to `destination`.
+Flow flow_of(const AddressTuple& from, const AddressTuple& to, const AddressTuple& source,
+             const AddressTuple& destination) {
+  Flow flow;
+  flow.original = {IpVersion::kIpv4, kProtocolUdp, from.address, to.address, from.port, to.port};
+  flow.reply_source = source.address;
+  flow.reply_source_port = source.port;
+  flow.reply_destination = destination.address;
+  flow.reply_destination_port = destination.port;
+  flow.source_translated = destination.address != from.address;
+  flow.destination_translated = source.address != to.address;
+  return flow;
+}
+
 /// A flow that `internal` began to `external`, translated to `outside`.
 Flow begun_inside(const std::string& internal, const std::string& outside,
                   const std::string& external) {
-  const auto from = end_of(internal, Location::kInternal);
-  const auto as = end_of(outside, Location::kOutside);
-  const auto to = end_of(external, Location::kExternal);
-  Flow flow;
-  flow.original = {IpVersion::kIpv4, kProtocolUdp, from.address, to.address, from.port, to.port};
-  flow.reply_source = to.address;
-  flow.reply_source_port = to.port;
-  flow.reply_destination = as.address;
-  flow.reply_destination_port = as.port;
-  flow.source_translated = as.address != from.address;
-  return flow;
+  const auto peer = end_of(external, Location::kExternal);
+  return flow_of(end_of(internal, Location::kInternal), peer, peer,
+                 end_of(outside, Location::kOutside));
 }
 
 /// A flow that `external` began to `outside`, translated to `internal`.
 Flow begun_outside(const std::string& internal, const std::string& outside,
                    const std::string& external) {
-  const auto to = end_of(internal, Location::kInternal);
-  const auto as = end_of(outside, Location::kOutside);
-  const auto from = end_of(external, Location::kExternal);
-  Flow flow;
-  flow.original = {IpVersion::kIpv4, kProtocolUdp, from.address, as.address, from.port, as.port};
-  flow.reply_source = to.address;
-  flow.reply_source_port = to.port;
-  flow.reply_destination = from.address;
-  flow.reply_destination_port = from.port;
-  flow.destination_translated = as.address != to.address;
-  return flow;
+  const auto peer = end_of(external, Location::kExternal);
+  return flow_of(peer, end_of(outside, Location::kOutside), end_of(internal, Location::kInternal),
+                 peer);
 }
 
 TEST(Flow, EndsAreTheRealOnes) {
