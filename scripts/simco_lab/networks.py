@@ -96,7 +96,7 @@ def dumbbell_setup(point):
 
 
 def dumbbell_arm(point):
-    return [*arm(point), ("far", "nft -f $job/arm-far.nft")]
+    return [*arm(point), ("router", "nft -f $job/arm-messages.nft"), ("far", "nft -f $job/arm-far.nft")]
 
 
 def dumbbell_events(point):
@@ -110,14 +110,18 @@ FAR = {"request": 'iifname "middle" oifname "right"', "reply": 'iifname "right" 
 
 def far_ruleset(fragments):
     rules = ["    ip frag-off & 0x1fff != 0 counter name fragments drop"] if fragments == "drop" else []
-    return "\n".join(["table ip lab {", *(f"  counter {name} {{ }}" for name in (*FAR, "fragments")),
+    return "\n".join(["table ip lab {", *(f"  counter {name} {{ }}" for name in (*FAR, "fragments", "messages")),
                       "  chain forward {", "    type filter hook forward priority 0", *rules, "  }", "}"]) + "\n"
 
 
 def dumbbell_files(point):
     counting = "".join(f"add rule ip lab forward {what}{messages(point)} counter name {direction}\n"
                        for direction, what in FAR.items())
-    return {"far.nft": far_ruleset(point.fragments), "arm-far.nft": counting}
+    # Packets with requests in them, before the queue and after it; the pattern of losses has dropped its own before these.
+    long = f"meta length >= {MESSAGE_OCTETS} counter name messages\n"
+    before = f'add counter ip lab messages\nadd rule ip lab forward iifname "left" {long}'
+    return {"far.nft": far_ruleset(point.fragments), "arm-messages.nft": before,
+            "arm-far.nft": f"{counting}add rule ip lab forward {FAR['request']} {long}"}
 
 
 def counters_of(path):
@@ -148,7 +152,14 @@ def dumbbell_check(folder, point, losses):
     for direction, lost in own.items():
         if not 0 <= lost <= dropped[direction]:
             raise BadRun(f"{lost} packets of '{direction}' did not pass the queue, which dropped {dropped[direction]}")
-    return {"entered": entered, "lost": own, "dropped": dropped, "deepest": deepest, "fragments": far["fragments"]}
+    found = {"entered": entered, "lost": own, "dropped": dropped, "deepest": deepest, "fragments": far["fragments"]}
+    if point.mtu_to:  # a message's packet that the link cuts is several after it
+        return found
+    before = counters_of(folder / "drops.json")["messages"]
+    lost = before - far["messages"]
+    if not 0 <= lost <= dropped["request"]:
+        raise BadRun(f"{lost} packets with requests did not pass the queue, which dropped {dropped['request']}")
+    return {**found, "messages": {"entered": before, "lost": lost}}
 
 
 def counting(router):

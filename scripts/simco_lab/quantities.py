@@ -38,11 +38,9 @@ def part(name):
 
 
 def lost_share(run):
-    """Returns the share of the packets of the flow that is measured that the queue dropped, both ways."""
-    queue = run.record.get("queue")
-    if not queue:
-        return math.nan
-    return 100.0 * sum(queue["lost"].values()) / max(sum(queue["entered"].values()), 1)
+    """Returns the share of the packets with requests in them that the queue dropped: acknowledgements are not counted."""
+    messages = (run.record.get("queue") or {}).get("messages")
+    return 100.0 * messages["lost"] / messages["entered"] if messages and messages["entered"] else math.nan
 
 
 def goodput(run):
@@ -80,7 +78,7 @@ QUANTITIES = table(
     Quantity("goodput", "Throughput (octets/s)", goodput, unit="octets/s"),
     Quantity("share", "Share of the throughput (%)", share, unit="%"),
     Quantity("wasted", "Copies beyond the first", lambda run: run.record.get("wasted", math.nan), unit=""),
-    Quantity("lost_share", "Packets lost in the queue (%)", lost_share, unit="%"),
+    Quantity("lost_share", "Requests' packets lost in the queue (%)", lost_share, unit="%"),
     Quantity("over_2s", "Later than 2 s (%)", longer_than(SLOW_MS), unit="%"),
     Quantity("over_8s", "Later than 8 s (%)", longer_than(LOST_MS), unit="%"),
     Quantity("unanswered", "Without an answer", lambda run: float(numpy.isinf(run.times).sum()), unit=""),

@@ -79,7 +79,15 @@ def check_losses(folder, patterns):
     return result
 
 
-def with_arrivals(folder, point, samples, load):
+def wasted(server, load, changes):
+    """Returns how many copies beyond the first were sent: those that the server met, the chunks that either end of an
+    association had before, and the segments of which a receiver told the sender so (DSACK)."""
+    both = (*server["transport_stats"].values(), load.get("transport_stats") or {})
+    chunks = sum(totals.get("received_duplicate_chunks", 0) for totals in both)
+    return server["copies"] + chunks + sum(rises.get("TCPDSACKRecv", 0) for rises in changes.values())
+
+
+def with_arrivals(folder, point, samples, load, changes):
     """Returns the samples with what the server saw, and what follows from it for run.json: copies beyond the first,
     throughput, and the parts of the delay if packets were captured. Removes the captures."""
     arrived = deliveries.arrivals(folder / "arrived.csv")
@@ -87,9 +95,7 @@ def with_arrivals(folder, point, samples, load):
     crossing = [path.read_text().splitlines() for path in (folder / "cross.sink.listen", folder / "cross.sink")
                 if path.exists()]
     server = json.loads((folder / "server.json").read_text())
-    both = (*server["transport_stats"].values(), load.get("transport_stats") or {})
-    duplicates = sum(totals.get("received_duplicate_chunks", 0) for totals in both)
-    result = {"wasted": server["copies"] + duplicates}
+    result = {"wasted": wasted(server, load, changes)}
     if not point.large_size:  # else calls have different sizes
         result["goodput"] = {"octets_s": deliveries.goodput(arrived, point.setup.invite_size, start, window),
                              "cross_octets_s": deliveries.cross_goodput(sum(crossing, []), start, window)}
@@ -134,9 +140,9 @@ def finish(folder, job, fingerprint):
     losses = check_losses(folder, job.patterns)
     lag = load["generator_lag_ms"]["p99"]
     text = (folder / "samples.csv").read_text()
-    further = {}
+    further, changes = {}, counter_changes(folder, point.variant.transport)
     if WORKLOADS[point.workload].sip:
-        text, further = with_arrivals(folder, point, text, load)
+        text, further = with_arrivals(folder, point, text, load, changes)
     write_packed(folder / "samples.csv.gz", text)
     (folder / "samples.csv").unlink()
     run = {
@@ -148,7 +154,7 @@ def finish(folder, job, fingerprint):
         "generator_lag_p99_ms": lag,
         "valid": lag <= max(LAG_FLOOR_MS, 0.01 * 2 * point.delay_ms),
         "packets": {direction: {"seen": seen, "lost": lost} for direction, (seen, lost) in losses.items()},
-        "counters": counter_changes(folder, point.variant.transport),
+        "counters": changes,
         **further,
     }
     if queue := job.network.check(folder, point, losses):

@@ -75,6 +75,14 @@ class Setup(unittest.TestCase):
         self.assertIn("frag-off & 0x1fff != 0", found["far.nft"])
         self.assertNotIn("frag-off", files(TEXT)["far.nft"])
 
+    def test_packets_with_requests_are_counted_on_both_sides_of_the_queue(self):
+        found = files(TEXT)
+        self.assertIn('forward iifname "left" meta length >= 256 counter name messages', found["arm-messages.nft"])
+        self.assertIn('iifname "middle" oifname "right" meta length >= 256 counter name messages', found["arm-far.nft"])
+        self.assertIn("counter messages", found["far.nft"])
+        order = found["arm"].splitlines()
+        self.assertLess(order.index("router nft -f $job/arm.nft"), order.index("router nft -f $job/arm-messages.nft"))
+
     def test_a_run_of_lost_messages(self):
         text = TEXT.replace("rate = [100]", "rate = [100]\nlose_run = [3]").replace("mtu_at_s", "lose_at = 500\nmtu_at_s")
         found = files(text)
@@ -115,11 +123,13 @@ class Wrong(unittest.TestCase):
 
 
 class Counts(unittest.TestCase):
-    def check(self, point, losses, far, dropped):
+    def check(self, point, losses, far, dropped, messages=(60, 55)):
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             counters = [{"counter": {"name": counter, "packets": packets}}
-                        for counter, packets in {"fragments": 0, **far}.items()]
+                        for counter, packets in {"fragments": 0, "messages": messages[1], **far}.items()]
+            near = [{"counter": {"name": "messages", "packets": messages[0]}}]
+            (folder / "drops.json").write_text(json.dumps({"nftables": near}))
             (folder / "drops.far.json").write_text(json.dumps({"nftables": counters}))
             for router in networks.ROUTERS:
                 entry = {"kind": "pfifo", "handle": "2:", "dev": "middle", "drops": dropped, "options": {"limit": 50}}
@@ -132,6 +142,9 @@ class Counts(unittest.TestCase):
         self.assertEqual(found["lost"], {"request": 10, "reply": 2})
         self.assertEqual(found["entered"], {"request": 90, "reply": 72})
         self.assertEqual(found["dropped"], {"request": 15, "reply": 15})
+        self.assertEqual(found["messages"], {"entered": 60, "lost": 5})
+        with self.assertRaisesRegex(BadRun, "20 packets with requests did not pass the queue, which dropped 15"):
+            self.check(point, {"request": (100, 10), "reply": (70, 5)}, {"request": 80, "reply": 72}, 15, (60, 40))
 
     def test_a_packet_that_nobody_dropped_is_missing(self):
         point = next(parse(TEXT).points("quick"))

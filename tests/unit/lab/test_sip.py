@@ -128,6 +128,11 @@ class Deliveries(unittest.TestCase):
         lines = ['{"at_ns": %d, "flow": 1, "octets": 80}' % (second * 10**9) for second in (2, 3, 4, 11, 12)]
         self.assertEqual(deliveries.cross_goodput(lines, 10**9, (2, 10)), 80 * 2 / 8)
 
+    def test_copies_without_need(self):
+        server = {"copies": 2, "transport_stats": {"a": {"received_duplicate_chunks": 3}}}
+        self.assertEqual(results.wasted(server, {"transport_stats": None}, {"agent": {"TCPDSACKRecv": 4}, "box": {}}), 9)
+        self.assertEqual(results.wasted({"copies": 0, "transport_stats": {}}, {}, {"agent": {}, "box": {"TCPDSACKRecv": 1}}), 1)
+
     def test_window(self):
         self.assertEqual(deliveries.window_of(points()["tcp"]), (2, 10))
 

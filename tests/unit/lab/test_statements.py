@@ -112,7 +112,8 @@ class Bounds(unittest.TestCase):
         self.assertEqual(holds(results, "bound", above=0, rtts=2), [False])
 
     def test_other_quantities(self):
-        record = {"queue": {"lost": {"request": 6, "reply": 0}, "entered": {"request": 60, "reply": 40}},
+        record = {"queue": {"lost": {"request": 6, "reply": 1}, "entered": {"request": 160, "reply": 40},
+                            "messages": {"lost": 6, "entered": 100}},
                   "parts": {"sender": 3.0}}
         results = Results([combination(TCP, [3000, 1, 1], record)])
         self.assertEqual(holds(results, "bound", quantity="lost_share", above=5), [True])
