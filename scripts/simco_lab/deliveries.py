@@ -2,8 +2,8 @@
 
 import csv
 import json
-import math
 
+LEAST_S = 1.0  # of a window: a run of one sample has no length
 COLUMNS = ("delivered_ns", "copies")  # added to the samples
 
 
@@ -43,7 +43,16 @@ def cross_goodput(lines, start_ns, window_s):
     return sum(entry["octets"] for entry in entries if begin < entry["at_ns"] <= end) / (window_s[1] - window_s[0])
 
 
-def window_of(point):
-    """Returns (begin, end) of what is counted: the schedule without its warm-up and its beginning."""
+def window_of(point, samples):
+    """Returns (begin, end) of what is counted, in seconds: the schedule of the samples without its beginning, to the last
+    of them."""
     warm, length = point.warmup / point.rate, point.count / point.rate
-    return warm + min(point.setup.skip_s, length / 2), math.ceil(warm + length)
+    begin = warm + min(point.setup.skip_s, length / 2)
+    last = max((scheduled for _, _, scheduled in sent(samples)), default=0) / 1e9
+    return begin, max(last, begin + LEAST_S)
+
+
+def offered(samples, octets, window_s):
+    """Returns the octets/s of the calls that were scheduled in the window, whether they were sent or not."""
+    begin, end = (second * 1e9 for second in window_s)
+    return octets * sum(begin <= time < end for _, _, time in sent(samples)) / (window_s[1] - window_s[0])

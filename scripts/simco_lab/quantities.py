@@ -54,6 +54,17 @@ def share(run):
     return 100.0 * goodputs.get("octets_s", math.nan) / total if total else math.nan
 
 
+def carried(run):
+    """Returns the throughput as a share of what was offered in the same time."""
+    goodputs = run.record.get("goodput", {})
+    offered = goodputs.get("offered_octets_s", math.nan)
+    return 100.0 * goodputs.get("octets_s", math.nan) / offered if offered else math.nan
+
+
+def sender_over_behind(run):
+    return part("sender")(run) - part("behind")(run)
+
+
 def affected(run):
     """Returns how many messages were later than in the run of the same seed without loss."""
     if run.twin is None or len(run.twin) != len(run.times):
@@ -77,6 +88,7 @@ QUANTITIES = table(
     Quantity("affected", "Messages affected", affected, unit=""),
     Quantity("goodput", "Throughput (octets/s)", goodput, unit="octets/s"),
     Quantity("share", "Share of the throughput (%)", share, unit="%"),
+    Quantity("carried", "Throughput (% of what is offered)", carried, unit="%"),
     Quantity("wasted", "Copies beyond the first", lambda run: run.record.get("wasted", math.nan), unit=""),
     Quantity("lost_share", "Requests' packets lost in the queue (%)", lost_share, unit="%"),
     Quantity("over_2s", "Later than 2 s (%)", longer_than(SLOW_MS), unit="%"),
@@ -86,4 +98,5 @@ QUANTITIES = table(
     Quantity("sender", "Sender's wait (ms)", part("sender")),
     Quantity("network", "Network (ms)", part("network")),
     Quantity("behind", "Behind others (ms)", part("behind")),
+    Quantity("sender_over_behind", "Sender's wait minus that behind others (ms)", sender_over_behind),
 )

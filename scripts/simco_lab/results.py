@@ -91,14 +91,16 @@ def with_arrivals(folder, point, samples, load, changes):
     """Returns the samples with what the server saw, and what follows from it for run.json: copies beyond the first,
     throughput, and the parts of the delay if packets were captured. Removes the captures."""
     arrived = deliveries.arrivals(folder / "arrived.csv")
-    start, window = load["start_ns"], deliveries.window_of(point)
+    start, window = load["start_ns"], deliveries.window_of(point, samples)
     crossing = [path.read_text().splitlines() for path in (folder / "cross.sink.listen", folder / "cross.sink")
                 if path.exists()]
     server = json.loads((folder / "server.json").read_text())
+    seconds = window[0], window[0] + max(math.floor(window[1] - window[0]), 1)  # simco-cross tells of whole ones
     result = {"wasted": wasted(server, load, changes)}
     if not point.large_size:  # else calls have different sizes
         result["goodput"] = {"octets_s": deliveries.goodput(arrived, point.setup.invite_size, start, window),
-                             "cross_octets_s": deliveries.cross_goodput(sum(crossing, []), start, window)}
+                             "offered_octets_s": deliveries.offered(samples, point.setup.invite_size, window),
+                             "cross_octets_s": deliveries.cross_goodput(sum(crossing, []), start, seconds)}
     if captured(point):
         result["parts"] = split_delays(folder, point, samples, arrived, start)
     return deliveries.join(samples, arrived, start), result

@@ -6,6 +6,7 @@ import re
 import tomllib
 from pathlib import Path
 
+from . import parts
 from .catalogue import PROFILES, WORKLOADS, default, words
 from .conditions import AXES, BELOW, DEFAULTS, DIMENSIONS, FORMS_OF, NUMBERS, PARSERS, WORDS
 from .errors import ScenarioError
@@ -185,12 +186,20 @@ class _Reader:
                 self.check_network(scenario, dimensions, wrong)
                 if scenario.setup.capture and any(dimensions["large_size"]):
                     wrong("large_size", "'capture' needs messages of one size: leave 'large_size' out")
+                if scenario.setup.capture:
+                    self.check_capture(scenario.setup.invite_size, dimensions, wrong)
                 if scenario.setup.burst >= fewest:
                     self.fail(f"'burst' must be below the count, {fewest}", "", "burst")
                 last = scenario.setup.lose_at + max(dimensions["lose_run"])
                 if last > fewest and max(dimensions["lose_run"]):
                     wrong("lose_run", f"'lose_run' goes beyond the count: 'lose_at' is {scenario.setup.lose_at},"
                                       f" and a point has {fewest} transactions")
+
+    @staticmethod
+    def check_capture(octets, dimensions, wrong):
+        for variant, mtu in itertools.product(dimensions["variant"], dimensions["mtu_to"]):
+            if why := parts.refusal(variant.transport, variant.connections, octets, mtu):
+                wrong("variant", f"variant '{variant}': 'capture' {why}")
 
     @staticmethod
     def check_workload(row, dimensions, wrong):

@@ -100,6 +100,17 @@ class Schedules(unittest.TestCase):
         with self.assertRaisesRegex(errors.ScenarioError, "trial.toml:6: 'burst' must be below the count, 1000"):
             self.read(burst=("skip_s", "burst = 1000\nskip_s"))
 
+    def test_what_captures_cannot_tell_apart_is_refused(self):
+        for change, words in ((('"tcp", ', '"tcp-2", '), "variant 'tcp-2': 'capture' cannot tell messages of several"),
+                              (("invite_size = 512", "invite_size = 1453"), "variant 'sctp-1': .* must be 1452 at most"),
+                              (("rate = [100]", "rate = [100]\nmtu_to = [500]"), "variant 'sctp-1': .* 452 at most")):
+            text = TEXT.replace(*change)
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / "trial.toml"
+                path.write_text(text)
+                with self.assertRaisesRegex(errors.ScenarioError, f"trial.toml:9: {words}"):
+                    scenario.read(path)
+
 
 SAMPLES = """index,tid,stream,scheduled_ns,sent_ns,received_ns,outcome
 0,0,0,1000000,1000100,,completed
@@ -134,7 +145,10 @@ class Deliveries(unittest.TestCase):
         self.assertEqual(results.wasted({"copies": 0, "transport_stats": {}}, {}, {"agent": {}, "box": {"TCPDSACKRecv": 1}}), 1)
 
     def test_window(self):
-        self.assertEqual(deliveries.window_of(points()["tcp"]), (2, 10))
+        schedule = "header\n" + "".join(f"{n},{n},0,{n * 10**9 // 2},{n},,unanswered\n" for n in range(25))
+        window = deliveries.window_of(points()["tcp"], schedule)
+        self.assertEqual(window, (2, 12), "from skip_s to the last message's time")
+        self.assertEqual(deliveries.offered(schedule, 500, window), 500 * 20 / 10)
 
 
 if __name__ == "__main__":

@@ -120,6 +120,12 @@ class Bounds(unittest.TestCase):
         self.assertEqual(holds(results, "bound", quantity="sender", below=4), [True])
         self.assertEqual(holds(results, "bound", quantity="goodput", below=4), [None])
 
+    def test_shares_and_differences_within_a_run(self):
+        record = {"goodput": {"octets_s": 99.5, "offered_octets_s": 100.0}, "parts": {"sender": 3.0, "behind": 5.0}}
+        results = Results([combination(TCP, [1, 1, 1], record)])
+        self.assertEqual(holds(results, "bound", quantity="carried", above=99), [True])
+        self.assertEqual(holds(results, "bound", quantity="sender_over_behind", above=0), [False])
+
 
 class Orders(unittest.TestCase):
     def test_each_below_the_next(self):
