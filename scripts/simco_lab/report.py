@@ -120,16 +120,22 @@ def model_lines(results):
     return ["## Reference points of the model", "", *lines, ""] if lines else []
 
 
+def told(combination):
+    """Returns of how many messages of all the parts are known."""
+    known = sum(run.get("parts", {}).get("messages", 0) for run in combination.runs)
+    return f"{known} of {len(combination.all_times)}"
+
+
 def parts_lines(results):
     """The table of where delays come from, of combinations whose packets were captured."""
     rows = [[f"{combination.conditions.place}", label_of(combination.conditions.variant),
-             *(with_interval(combination.quantity(name), 2) for name in ("sender", "network", "behind"))]
+             *(with_interval(combination.quantity(name), 2) for name in ("sender", "network", "behind")), told(combination)]
             for combination in results.combinations if math.isfinite(combination.quantity("network").value)]
     if not rows:
         return []
     return ["## Where the delay comes from (ms)", "", "Means: a message waits for its sender's window, is under way (with the"
             " recovery of lost packets), and waits at the receiver for those before it.", "",
-            *table(["where", "variant", "sender's wait", "network", "behind others"], rows), ""]
+            *table(["where", "variant", "sender's wait", "network", "behind others", "messages"], rows), ""]
 
 
 def ratio_to(number, measured):

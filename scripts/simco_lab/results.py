@@ -4,6 +4,7 @@ import csv
 import gzip
 import json
 import math
+import re
 import shutil
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,6 +21,7 @@ from .quantities import QUANTITIES
 from .conditions import Conditions, conditions_of, shown
 
 LAG_FLOOR_MS = 0.1
+CAPTURE_DROPS = re.compile(r"^(\d+) packets? dropped by (?:kernel|interface)", re.MULTILINE)
 PERCENTILES = {"p50": 50.0, "p95": 95.0, "p99": 99.0, "p999": 99.9}
 
 
@@ -106,8 +108,18 @@ def with_arrivals(folder, point, samples, load, changes):
     return deliveries.join(samples, arrived, start), result
 
 
+def check_capture(log):
+    """Raises BadRun if tcpdump, by what it said at its end, missed packets."""
+    for count in CAPTURE_DROPS.findall(log.read_text() if log.exists() else ""):
+        if int(count):
+            raise BadRun(f"{log.name}: tcpdump missed {count} packets: the parts of the delay cannot be told; run again on a"
+                         " machine with less to do")
+
+
 def split_delays(folder, point, samples, arrived, start_ns):
     """Writes parts.csv.gz, a line for each message, and returns the means of the parts."""
+    for end in ("agent", "box"):
+        check_capture(folder / f"capture.{end}.log")
     pcaps = [folder / f"{end}.pcap" for end in ("agent", "box")]
     ends = parts.Ends(*(path.read_bytes() for path in pcaps), (folder / "timers").read_text())
     left, there = ends.times(point.variant.transport.messages, point.setup.invite_size)
