@@ -65,6 +65,11 @@ def sender_over_behind(run):
     return part("sender")(run) - part("behind")(run)
 
 
+def further(run):
+    """Returns how many INVITEs were sent a third time or later, as a share of the messages."""
+    return 100.0 * run.record.get("further_retransmissions", math.nan) / len(run.times)
+
+
 def affected(run):
     """Returns how many messages were later than in the run of the same seed without loss."""
     if run.twin is None or len(run.twin) != len(run.times):
@@ -88,6 +93,7 @@ QUANTITIES = table(
     Quantity("affected", "Messages affected", affected, unit=""),
     Quantity("goodput", "Throughput (octets/s)", goodput, unit="octets/s"),
     Quantity("share", "Share of the throughput (%)", share, unit="%"),
+    Quantity("further", "Sent a third time or later (% of the messages)", further, unit="%"),
     Quantity("carried", "Throughput (% of what is offered)", carried, unit="%"),
     Quantity("wasted", "Copies beyond the first", lambda run: run.record.get("wasted", math.nan), unit=""),
     Quantity("lost_share", "Requests' packets lost in the queue (%)", lost_share, unit="%"),

@@ -98,7 +98,8 @@ def with_arrivals(folder, point, samples, load, changes):
                 if path.exists()]
     server = json.loads((folder / "server.json").read_text())
     seconds = window[0], window[0] + max(math.floor(window[1] - window[0]), 1)  # simco-cross tells of whole ones
-    result = {"wasted": wasted(server, load, changes)}
+    further = (load.get("workload_stats") or {}).get("further_retransmissions")
+    result = {"wasted": wasted(server, load, changes), **({} if further is None else {"further_retransmissions": further})}
     if not point.large_size:  # else calls have different sizes
         result["goodput"] = {"octets_s": deliveries.goodput(arrived, point.setup.invite_size, start, window),
                              "offered_octets_s": deliveries.offered(samples, point.setup.invite_size, window),

@@ -120,6 +120,11 @@ class Bounds(unittest.TestCase):
         self.assertEqual(holds(results, "bound", quantity="sender", below=4), [True])
         self.assertEqual(holds(results, "bound", quantity="goodput", below=4), [None])
 
+    def test_further_retransmissions(self):
+        results = Results([combination(TCP, [1, 1, 1], {"further_retransmissions": 2})])
+        self.assertEqual(holds(results, "bound", quantity="further", below=1), [False])
+        self.assertEqual(holds(results, "bound", quantity="further", below=3), [True])
+
     def test_shares_and_differences_within_a_run(self):
         record = {"goodput": {"octets_s": 99.5, "offered_octets_s": 100.0}, "parts": {"sender": 3.0, "behind": 5.0}}
         results = Results([combination(TCP, [1, 1, 1], record)])
