@@ -47,13 +47,18 @@ class Conditions:
         """Returns the conditions in words, without the variant: "modern, 10 ms, 2.5 %, 100/s"."""
         parts = [self.profile]
         for name, form in (("delay_ms", "{:g} ms"), ("jitter_ms", "+-{:g} ms"), ("loss_percent", "{:g} %"),
-                           ("rate", "{:g}/s")):
+                           ("loss_correlation", "correlation {:g}"), ("rate", "{:g}/s")):
             value = getattr(self, name)
             if value or name == "loss_percent":
                 parts.append(form.format(value))
         parts += [FORMS_OF[name].format(shown(value)) for name, value in self.items()
                   if name in FORMS_OF and value != DEFAULTS[name]]
         return ", ".join(parts)
+
+    @property
+    def steady(self):
+        """Whether they stay the same during a run."""
+        return not self.lose_run and not self.mtu_to
 
     def items(self):
         """Returns [(dimension, value)] in the order of the dimensions."""

@@ -35,6 +35,11 @@ class Setup:
     large_every: int = 50  # INVITEs: one of them has `large_size`
     burst: int = 0  # so many at the end are due at once
 
+    @property
+    def changes(self):
+        """Whether what is offered changes during a run."""
+        return bool(self.burst or self.cross_from_s or self.cross_for_s)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Point(Conditions):

@@ -23,6 +23,8 @@ class Quantity:
     of_run: Callable
     unit: str = "ms"
     within_run: bool = False  # one run gives an interval, too
+    sip: bool = False  # of the workload sip only: its server's arrivals, or its large packets, are counted
+    captured: bool = False  # from captures of the packets
 
 
 def percentile(q):
@@ -91,18 +93,18 @@ QUANTITIES = table(
     Quantity("spread", "95 % minus median (ms)",
              lambda run: statistics.percentile(run.times, 95.0) - statistics.percentile(run.times, 50.0)),
     Quantity("affected", "Messages affected", affected, unit=""),
-    Quantity("goodput", "Throughput (octets/s)", goodput, unit="octets/s"),
-    Quantity("share", "Share of the throughput (%)", share, unit="%"),
-    Quantity("further", "Sent a third time or later (% of the messages)", further, unit="%"),
-    Quantity("carried", "Throughput (% of what is offered)", carried, unit="%"),
-    Quantity("wasted", "Copies beyond the first", lambda run: run.record.get("wasted", math.nan), unit=""),
-    Quantity("lost_share", "Requests' packets lost in the queue (%)", lost_share, unit="%"),
+    Quantity("goodput", "Throughput (octets/s)", goodput, sip=True, unit="octets/s"),
+    Quantity("share", "Share of the throughput (%)", share, sip=True, unit="%"),
+    Quantity("further", "Sent a third time or later (% of the messages)", further, sip=True, unit="%"),
+    Quantity("carried", "Throughput (% of what is offered)", carried, sip=True, unit="%"),
+    Quantity("wasted", "Copies beyond the first", lambda run: run.record.get("wasted", math.nan), sip=True, unit=""),
+    Quantity("lost_share", "Requests' packets lost in the queue (%)", lost_share, sip=True, unit="%"),
     Quantity("over_2s", "Later than 2 s (%)", longer_than(SLOW_MS), unit="%"),
     Quantity("over_8s", "Later than 8 s (%)", longer_than(LOST_MS), unit="%"),
     Quantity("unanswered", "Without an answer", lambda run: float(numpy.isinf(run.times).sum()), unit=""),
     Quantity("grows", "Whether delays rise during the run", lambda run: float(statistics.grows(run.times)), unit=""),
-    Quantity("sender", "Sender's wait (ms)", part("sender")),
-    Quantity("network", "Network (ms)", part("network")),
-    Quantity("behind", "Behind others (ms)", part("behind")),
-    Quantity("sender_over_behind", "Sender's wait minus that behind others (ms)", sender_over_behind),
+    Quantity("sender", "Sender's wait (ms)", part("sender"), captured=True),
+    Quantity("network", "Network (ms)", part("network"), captured=True),
+    Quantity("behind", "Behind others (ms)", part("behind"), captured=True),
+    Quantity("sender_over_behind", "Sender's wait minus that behind others (ms)", sender_over_behind, captured=True),
 )

@@ -3,10 +3,12 @@
 import math
 
 from . import statistics
+from .catalogue import WORKLOADS
 from .prediction import marks_of, predicted
 from .conditions import label_of, shown
 
 NAMED = 3  # points that were not measured
+LISTED = 12  # verdicts of an expectation whose numbers are given even if all hold
 MEASURED = {"response": "response time", "one-way": "one-way delay"}
 TESTED = ("differs", "alike")  # kinds of expectations that are tests of runs
 WORDS = {True: "holds", False: "does not hold", None: "inconclusive"}
@@ -36,7 +38,9 @@ def swept(results):
 
 
 def mark(combination):
-    return "" if not combination.aborted else " (aborted)"
+    """Returns what a reader of a mean must know: it leaves out what was never answered."""
+    said = ["aborted"] * bool(combination.aborted) + [f"{combination.unanswered} unanswered"] * bool(combination.unanswered)
+    return f" ({', '.join(said)})" if said else ""
 
 
 def mean_table(results, profile, sweep):
@@ -51,6 +55,11 @@ def mean_table(results, profile, sweep):
                   for place, cells in rows.items()])
 
 
+def modelled(results):
+    """Returns whether the model is about the scenario's workload: a request and its reply, each lost with a packet."""
+    return not WORKLOADS[results.scenario.workload].sip
+
+
 def model_cell(conditions):
     prediction = predicted(conditions)
     if prediction is None:
@@ -59,19 +68,20 @@ def model_cell(conditions):
     return figure(value) + ("" if valid else " (outside)")
 
 
-def detail_row(combination, sweep):
+def detail_row(combination, sweep, with_model):
     conditions, times = combination.conditions, combination.all_times
     return [*(shown(getattr(conditions, key)) for key in sweep), label_of(conditions.variant), str(len(times)),
             with_interval(combination.mean, 2) + mark(combination),
-            figure(statistics.mean_independent(times).half_width, 2), model_cell(conditions),
+            figure(statistics.mean_independent(times).half_width, 2), *([model_cell(conditions)] if with_model else []),
             *(with_interval(combination.quantity(q)) for q in ("p50", "p95", "p99", "p999")),
             figure(float(times.max())), str(combination.unanswered)]
 
 
 def detail_table(results, profile, sweep):
-    return table([*sweep, "variant", "transactions", "mean, 95 %", "± assuming independence", "equation 5", "p50",
-                  "p95", "p99", "p99.9", "max", "unanswered"],
-                 [detail_row(combination, sweep) for combination in results.select({"profile": [profile]})])
+    with_model = modelled(results)
+    return table([*sweep, "variant", "transactions", "mean, 95 %", "± assuming independence",
+                  *(["equation 5"] if with_model else []), "p50", "p95", "p99", "p99.9", "max", "unanswered"],
+                 [detail_row(combination, sweep, with_model) for combination in results.select({"profile": [profile]})])
 
 
 def by_chance(expectation, verdicts):
@@ -89,7 +99,7 @@ def expectation_lines(judged):
         summary = ", ".join(f"{word} at {count}" for word, count in counts.items() if count) or "not measured"
         lines += [f"**{expectation['id']}** {expectation['claim']}: {summary}.{by_chance(expectation, verdicts)}", ""]
         for verdict in verdicts:
-            if verdict.holds is not True:
+            if verdict.holds is not True or len(verdicts) <= LISTED:
                 lines.append(f"- {verdict.where}: {WORDS[verdict.holds]}; {verdict.detail}")
         lines.append("")
     return lines
@@ -166,7 +176,8 @@ def notes(results):
                 lines.append(f"- {place}: aborted: {run['abort_reason']}")
             if not run["valid"]:
                 lines.append(f"- {place}: not valid: the generator was {run['generator_lag_p99_ms']:.2f} ms late (p99)")
-        if any(statistics.grows(times) for times in combination.times):
+        steady = combination.conditions.steady and not results.scenario.setup.changes
+        if steady and any(statistics.grows(times) for times in combination.times):
             lines.append(f"- {place}: response times rise during the run: the offered load exceeds the capacity")
     broken = [combination.conditions for combination in results.combinations if combination.aborted]
     beyond = [point for point in results.missing if any(
@@ -195,8 +206,9 @@ def write(results, path, judged, drawn, about):
     lines += paper_lines(results)
     lines += model_lines(results)
     if drawn:
-        lines += ["## Figures", "", "Thick pale lines show equation 5 with the papers' timeouts (SCTP 1 s, TCP"
-                  " RTT + 200 ms) in its valid range, dotted lines outside it. A cross marks an aborted run.", ""]
+        explained = ("Thick pale lines show equation 5 with the papers' timeouts (SCTP 1 s, TCP RTT + 200 ms) in its valid"
+                     " range, dotted lines outside it. " if modelled(results) else "")
+        lines += ["## Figures", "", f"{explained}A cross marks an aborted run.", ""]
         lines += [f"![{title}](plots/{name}.svg)" for name, title in drawn] + [""]
     for profile in results.profiles():
         lines += [f"## All values, profile {profile} (ms)", "", *detail_table(results, profile, sweep), ""]

@@ -147,8 +147,7 @@ class _Reader:
         given = {key: document[key] for key in SETUP_KEYS if key in document}
         for key, value in given.items():
             if key in SIP_KEYS and not WORKLOADS[workload].sip:
-                able = words([row.name for row in WORKLOADS.values() if row.sip])
-                self.fail(f"'{key}' is of the {able} workload", "", key)
+                self.fail(f"'{key}' is of the {self.sip_workloads()} workload", "", key)
             if key in FLAGS and not isinstance(value, bool):
                 self.fail(f"'{key}' must be true or false", "", key)
             if key not in (*SETUP_WORDS, *FLAGS) and (isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0):
@@ -169,6 +168,20 @@ class _Reader:
             if entry["kind"] in ("less", "step") and runs < PAIRS_MIN and not QUANTITIES[quantity].within_run:
                 self.fail(f"'{entry['kind']}' of {quantity}, which has no interval within a run, cannot be told with {runs}"
                           f" runs: give 'replications' of {PAIRS_MIN} or more", "expect", "kind", nth)
+
+    def check_quantities(self, scenario):
+        """Checks that runs have the quantities that are asked of them."""
+        tables = {"plot": scenario.plots, "expect": scenario.expectations, "paper": scenario.paper}
+        for table, nth, entry in ((name, *pair) for name, entries in tables.items() for pair in enumerate(entries)):
+            quantity = QUANTITIES[entry.get("quantity", "mean")]
+            if quantity.sip and not WORKLOADS[scenario.workload].sip:
+                self.fail(f"'{quantity.name}' is of the {self.sip_workloads()} workload", table, "quantity", nth)
+            if quantity.captured and not scenario.setup.capture:
+                self.fail(f"'{quantity.name}' needs 'capture'", table, "quantity", nth)
+
+    @staticmethod
+    def sip_workloads():
+        return words([row.name for row in WORKLOADS.values() if row.sip])
 
     def check_matrix(self, scenario):
         """Checks what the values of different dimensions have to do with each other, at each scale."""
@@ -201,8 +214,7 @@ class _Reader:
             if why := parts.refusal(variant.transport, variant.connections, octets, mtu):
                 wrong("variant", f"variant '{variant}': 'capture' {why}")
 
-    @staticmethod
-    def check_workload(row, dimensions, wrong):
+    def check_workload(self, row, dimensions, wrong):
         for variant in dimensions["variant"]:
             if variant.unordered and row.always_ordered:
                 able = words([other.name for other in WORKLOADS.values() if not other.always_ordered])
@@ -216,7 +228,11 @@ class _Reader:
                 wrong("profile", f"profile '{profile}' needs messages of one size; those of {row.name} vary")
         for key in ("t1_ms", "large_size"):
             if dimensions[key] != [DEFAULTS[key]] and not row.sip:
-                wrong(key, f"'{key}' is of the workload " + words([w.name for w in WORKLOADS.values() if w.sip]))
+                wrong(key, f"'{key}' is of the {self.sip_workloads()} workload")
+        # Requests are told from acknowledgements by their size; the other workloads' are too small for that.
+        for key, one_way in (("lose", "messages" in dimensions["lose"]), ("lose_run", any(dimensions["lose_run"]))):
+            if one_way and not row.sip:
+                wrong(key, f"losses of messages only are of the {self.sip_workloads()} workload")
 
     @staticmethod
     def check_network(scenario, dimensions, wrong):
@@ -331,6 +347,7 @@ def read(path):
         paper=reader.section("paper", document.get("paper", [])))
     reader.check_matrix(scenario)
     reader.check_runs(scenario)
+    reader.check_quantities(scenario)
     return scenario
 
 

@@ -136,7 +136,8 @@ def check_bound(results, expectation):
                 holds = False if False in (holds, here) else None if None in (holds, here) else True
                 words.append(f"{side} {limit:g}")
         verdicts.append(Verdict(holds, where, f"{found.value:.1f} ± {width:.1f} {unit}".rstrip()
-                                + f", not {' and '.join(words)}{left_out(combination, quantity=quantity)}"))
+                                + f", {'' if holds else 'not '}{' and '.join(words)}"
+                                + left_out(combination, quantity=quantity)))
     return in_share(verdicts, expectation)
 
 

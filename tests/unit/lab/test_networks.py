@@ -25,6 +25,7 @@ count = 1000
 [full]
 count = 2000
 """
+SIP = TEXT.replace('"echo"', '"sip"')
 
 
 def parse(text):
@@ -84,7 +85,7 @@ class Setup(unittest.TestCase):
         self.assertLess(order.index("router nft -f $job/arm.nft"), order.index("router nft -f $job/arm-messages.nft"))
 
     def test_a_run_of_lost_messages(self):
-        text = TEXT.replace("rate = [100]", "rate = [100]\nlose_run = [3]").replace("mtu_at_s", "lose_at = 500\nmtu_at_s")
+        text = SIP.replace("rate = [100]", "rate = [100]\nlose_run = [3]").replace("mtu_at_s", "lose_at = 500\nmtu_at_s")
         found = files(text)
         self.assertIn("500 : goto lost-request, 501 : goto lost-request, 502 : goto lost-request", found["loss.nft"])
         self.assertIn('iifname "left" meta length >= 256 jump request', found["arm.nft"])
@@ -118,7 +119,7 @@ class Wrong(unittest.TestCase):
         self.wrong(TEXT.replace("tcp@vegas", "sctp-1@reno"), 6, "only TCP or TLS can have another congestion control")
 
     def test_runs_of_losses(self):
-        text = TEXT.replace("rate = [100]", "rate = [100]\nlose_run = [3]").replace("mtu_at_s", "lose_at = 998\nmtu_at_s")
+        text = SIP.replace("rate = [100]", "rate = [100]\nlose_run = [3]").replace("mtu_at_s", "lose_at = 998\nmtu_at_s")
         self.wrong(text, 11, "'lose_run' goes beyond the count")
 
 

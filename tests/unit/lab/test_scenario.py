@@ -127,6 +127,17 @@ class Reading(unittest.TestCase):
         self.wrong(GOOD.replace('rate = [1, 100]', 'rate = [1]\nprofile = ["ns2"]').replace('"echo"', '"per"').replace(
             '"sctp-unordered"', '"sctp-4"'), 8, "profile 'ns2' needs messages of one size; those of per vary")
 
+    def test_losses_of_messages_need_messages_that_are_told_from_acknowledgements(self):
+        for given in ('lose = ["messages"]', "lose_run = [0, 3]"):
+            text = GOOD.replace('"echo"', '"echo"\nnetwork = "dumbbell"').replace("rate = [1, 100]", given + "\nrate = [1]")
+            self.wrong(text, 8, "losses of messages only are of the sip workload")
+
+    def test_quantities_that_runs_do_not_have(self):
+        for quantity, why in (("lost_share", "'lost_share' is of the sip workload"), ("sender", "'sender' needs 'capture'")):
+            self.wrong(GOOD.replace('kind = "mean"', f'kind = "over"\nquantity = "{quantity}"'), 21, why)
+            bound = f'[[expect]]\nid = "X"\nclaim = "x"\nkind = "bound"\nbelow = 1\nquantity = "{quantity}"\n'
+            self.wrong(GOOD + bound, 27, why)
+
     def test_sip(self):
         text = GOOD.replace('"echo"', '"sip"').replace('[matrix]', 'response = "RINGING"\n[matrix]')
         self.wrong(text, 4, "'response' must be 180, 100 or none")

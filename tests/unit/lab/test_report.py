@@ -1,0 +1,70 @@
+"""What a report says besides the numbers: what a mean leaves out, which verdicts it lists, and which caveats it has."""
+
+import tempfile
+import unittest
+from pathlib import Path
+
+import numpy
+
+from simco_lab import report, results, scenario
+from simco_lab.conditions import Conditions
+from simco_lab.variant import Variant
+from simco_lab.verdicts import Verdict
+
+TCP = Variant.parse("tcp")
+
+
+def combination(times, **conditions):
+    run = {"aborted": False, "valid": True}
+    return results.Combination(Conditions(variant=TCP, **conditions), [run], [numpy.asarray(times, dtype=float)])
+
+
+def written(name, *combinations):
+    """The report of the scenario `name` with these combinations only."""
+    with tempfile.TemporaryDirectory() as folder:
+        found = results.Results(folder, scenario.find(name), "quick")
+        found.combinations, found.missing = list(combinations), []
+        path = Path(folder) / "report.md"
+        report.write(found, path, [], [("p", "A figure")], "Here.")
+        return path.read_text()
+
+
+class Means(unittest.TestCase):
+    def test_what_they_leave_out(self):
+        self.assertEqual(report.mark(combination([1.0, 2.0])), "")
+        self.assertEqual(report.mark(combination([1.0, numpy.inf, numpy.inf])), " (2 unanswered)")
+        self.assertIn("1.0 ± 0.0 (1 unanswered)", written("sip-mtu", combination([1.0] * 99 + [numpy.inf], mtu_to=1000)))
+
+
+class Verdicts(unittest.TestCase):
+    def lines(self, verdicts):
+        found = report.expectation_lines([({"id": "X", "claim": "x", "kind": "bound"}, verdicts)])
+        return [line for line in found if line.startswith("- ")]
+
+    def test_few_are_listed_and_of_many_those_that_do_not_hold(self):
+        held = [Verdict(True, f"place {i}", "1 ms, below 2") for i in range(report.LISTED + 1)]
+        self.assertEqual(self.lines(held[:1]), ["- place 0: holds; 1 ms, below 2"])
+        self.assertEqual(self.lines(held), [])
+        self.assertEqual(self.lines([*held, Verdict(False, "here", "3 ms, not below 2")]),
+                         ["- here: does not hold; 3 ms, not below 2"])
+
+
+class Sections(unittest.TestCase):
+    def test_the_model_is_of_requests_with_replies(self):
+        self.assertIn("equation 5", written("kiesel-exp1", combination([1.0] * 99, loss_percent=1)))
+        self.assertNotIn("equation 5", written("sip-mtu", combination([1.0] * 99, loss_percent=1)))
+
+    def test_rising_times_are_a_caveat_if_nothing_changes_in_a_run(self):
+        rising = numpy.linspace(1, 1000, 1000)
+        self.assertIn("rise during the run", written("sip-aqm", combination(rising)))
+        self.assertNotIn("rise during the run", written("sip-mtu", combination(rising, mtu_to=1000)))
+        self.assertNotIn("rise during the run", written("camarillo03-oneloss", combination(rising, lose_run=1)))
+        for name in ("sip-burst", "lulling-ftp"):
+            self.assertNotIn("rise during the run", written(name, combination(rising)))
+
+    def test_places_name_the_correlation(self):
+        self.assertIn("1 %, correlation 0.8, ", combination([1], loss_percent=1, loss_correlation=0.8).conditions.place)
+
+
+if __name__ == "__main__":
+    unittest.main()
