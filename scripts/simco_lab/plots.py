@@ -15,7 +15,7 @@ from matplotlib.ticker import FixedFormatter, FixedLocator, LogLocator, NullForm
 
 from . import statistics, svg, traces  # noqa: E402
 from .prediction import marks_of, predicted  # noqa: E402
-from .conditions import axis_value, label_of, shown  # noqa: E402
+from .conditions import FORMS_OF, axis_value, label_of, shown  # noqa: E402
 from .quantities import QUANTITIES  # noqa: E402
 from .strokes import style  # noqa: E402
 
@@ -283,12 +283,17 @@ def save(figure, path, formats):
 KINDS = {"mean": draw_means, "over": draw_means, "ccdf": draw_ccdf, **traces.KINDS}
 
 
+def in_words(name, value):
+    """Returns the value of a dimension as titles have it."""
+    return CURVES[name].format(value) if name in CURVES else FORMS_OF.get(name, "{}").format(label_of(value))
+
+
 def panels_of(plot, combinations):
     """Returns {suffix of the name and title: combinations} of a plot: one figure for each of its panels."""
     found = {}
     for combination in combinations:
         values = [(name, getattr(combination.conditions, name)) for name in plot.get("panels", [])]
-        key = tuple((f"{name}-{shown(value)}", CURVES.get(name, "{}").format(value)) for name, value in values)
+        key = tuple((f"{name}-{shown(value)}", in_words(name, value)) for name, value in values)
         found.setdefault(key, []).append(combination)
     return found
 

@@ -67,9 +67,9 @@ def sender_over_behind(run):
     return part("sender")(run) - part("behind")(run)
 
 
-def further(run):
-    """Returns how many INVITEs were sent a third time or later, as a share of the messages."""
-    return 100.0 * run.record.get("further_retransmissions", math.nan) / len(run.times)
+def repeated(count):
+    """Returns how many INVITEs were sent again over UDP, by that count of simco-loadgen, as a share of the messages."""
+    return lambda run: 100.0 * run.record.get(count, math.nan) / len(run.times)
 
 
 def affected(run):
@@ -95,7 +95,8 @@ QUANTITIES = table(
     Quantity("affected", "Messages affected", affected, unit=""),
     Quantity("goodput", "Throughput (octets/s)", goodput, sip=True, unit="octets/s"),
     Quantity("share", "Share of the throughput (%)", share, sip=True, unit="%"),
-    Quantity("further", "Sent a third time or later (% of the messages)", further, sip=True, unit="%"),
+    Quantity("sent_again", "Sent again (% of the messages)", repeated("retransmissions"), unit="%", sip=True),
+    Quantity("further", "Sent a third time or later (% of the messages)", repeated("further_retransmissions"), sip=True, unit="%"),
     Quantity("carried", "Throughput (% of what is offered)", carried, sip=True, unit="%"),
     Quantity("wasted", "Copies beyond the first", lambda run: run.record.get("wasted", math.nan), sip=True, unit=""),
     Quantity("lost_share", "Requests' packets lost in the queue (%)", lost_share, sip=True, unit="%"),

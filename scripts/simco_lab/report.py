@@ -192,12 +192,21 @@ def notes(results):
     return ["## Caveats", "", *lines, ""] if lines else []
 
 
+def size(results):
+    """Returns a sentence about how much was measured, and what that took."""
+    runs = [run for combination in results.combinations for run in combination.runs]
+    transactions = sum(len(combination.all_times) for combination in results.combinations)
+    minutes = sum(run.get("processor_s", math.nan) for run in runs) / 60
+    cost = "" if math.isnan(minutes) else f", minutes of a processor: {minutes:.1f}"
+    return f"Runs: {len(runs)}, transactions: {transactions:,}{cost}."
+
+
 def write(results, path, judged, drawn, about):
     """Writes the report. `judged` are the scenario's expectations with their verdicts; `drawn` its figures."""
     scenario = results.scenario
     sweep = swept(results)
     source = f"Source: {scenario.source}. " if scenario.source else ""
-    lines = [f"# {scenario.name}: {scenario.title}", "", f"{source}{about}", ""]
+    lines = [f"# {scenario.name}: {scenario.title}", "", f"{source}{about} {size(results)}", ""]
     for profile in results.profiles():
         lines += [f"## Mean {MEASURED[scenario.setup.measure]}, profile {profile} (ms)", "", *mean_table(results, profile, sweep), ""]
     if judged:

@@ -22,6 +22,7 @@ from .conditions import Conditions, conditions_of, shown
 
 LAG_FLOOR_MS = 0.1
 CAPTURE_DROPS = re.compile(r"^(\d+) packets? dropped by (?:kernel|interface)", re.MULTILINE)
+REPEATED = ("retransmissions", "further_retransmissions")  # of simco-loadgen's counts
 PERCENTILES = {"p50": 50.0, "p95": 95.0, "p99": 99.0, "p999": 99.9}
 
 
@@ -98,8 +99,8 @@ def with_arrivals(folder, point, samples, load, changes):
                 if path.exists()]
     server = json.loads((folder / "server.json").read_text())
     seconds = window[0], window[0] + max(math.floor(window[1] - window[0]), 1)  # simco-cross tells of whole ones
-    further = (load.get("workload_stats") or {}).get("further_retransmissions")
-    result = {"wasted": wasted(server, load, changes), **({} if further is None else {"further_retransmissions": further})}
+    counted = load.get("workload_stats") or {}
+    result = {"wasted": wasted(server, load, changes), **{name: counted[name] for name in REPEATED if name in counted}}
     if not point.large_size:  # else calls have different sizes
         result["goodput"] = {"octets_s": deliveries.goodput(arrived, point.setup.invite_size, start, window),
                              "offered_octets_s": deliveries.offered(samples, point.setup.invite_size, window),
@@ -194,7 +195,7 @@ def take_over(source, folder, point):
     run = json.loads((source / "run.json").read_text())
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(source, folder, ignore=shutil.ignore_patterns("run.json"))
-    write_run(folder, {**run, "point": identity(point)})
+    write_run(folder, {**run, "point": identity(point), "processor_s": 0.0})
     return run
 
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import queue
+import resource
 import shutil
 import sys
 import threading
@@ -22,6 +23,12 @@ LIMIT_S, LIMIT_PER_TRANSACTION_S = 600, 0.5
 
 def cost(point):
     return START_COST + COST * point.count
+
+
+def children_s():
+    """Returns the processor time of the programs that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def curve(point):
@@ -83,6 +90,7 @@ class Runner:
         self.lock = threading.Lock()
         self.aborted = {}  # curve: lowest rate that was aborted
         self.failures = []
+        self.noted_s = children_s()  # of which points know
         self.stopping = False
 
     def folder(self, point):
@@ -194,7 +202,10 @@ class Runner:
         job = self._job(point)
         try:
             self.execute(job.files, folder, processor, LIMIT_S + LIMIT_PER_TRANSACTION_S * point.count)
-            run = results.finish(folder, job, self.fingerprint(job))
+            with self.lock:
+                before, self.noted_s = self.noted_s, children_s()
+            run = {**results.finish(folder, job, self.fingerprint(job)), "processor_s": self.noted_s - before}
+            results.write_run(folder, run)
             with self.lock:
                 self._note(point, run)
         except (LabError, OSError, ValueError, KeyError) as error:

@@ -7,7 +7,9 @@ from .conditions import label_of
 from .parts import NAMES
 from .strokes import COLOURS, style
 
-POINTS_MAX = 4000  # of a curve: more cannot be told apart
+COLUMNS = 180  # of a figure: of more messages, the least and the greatest value in each column are drawn
+MARKED_MAX = 150  # points of a curve that have a marker each; of more, every so many'th has one
+MARKERS = 12  # of a curve then
 PART_LABELS = {"sender": "waits for the sender's window", "network": "network and recovery",
                "behind": "waits behind others"}
 
@@ -17,9 +19,28 @@ def window(combination, plot):
     times, scheduled = combination.times[0], combination.scheduled[0]
     chosen = slice(int(plot.get("from", 0)), int(plot.get("to", len(times))))
     number = numpy.arange(len(times))[chosen]
-    step = max(len(number) // POINTS_MAX, 1)
-    keep = slice(None, None, step)
-    return number[keep], scheduled[chosen][keep], times[chosen][keep]
+    return number, scheduled[chosen], times[chosen]
+
+
+def thinned(x, y):
+    """Returns the points of a curve that can be told apart: none is above or below those that are left."""
+    if len(x) <= 2 * COLUMNS:
+        return x, y
+    columns = numpy.searchsorted(numpy.linspace(x[0], x[-1], COLUMNS + 1)[1:-1], x, side="right")
+    starts = numpy.flatnonzero(numpy.diff(columns, prepend=-1))
+    kept = {start + int(end(y[start:stop])) for start, stop in zip(starts, [*starts[1:], len(y)])
+            for end in (numpy.argmin, numpy.argmax)}
+    kept = sorted(kept | {0, len(x) - 1})
+    return x[kept], y[kept]
+
+
+def markers(number, points):
+    """Returns where the curve of that number has markers, and how it looks."""
+    line = style(number)
+    if points <= MARKED_MAX:
+        return {**line, "markersize": 2, "linewidth": 0.5}
+    every = points // MARKERS
+    return {**line, "linewidth": 0.7, "markevery": (number * every // len(COLOURS) % every, every)}
 
 
 def lost_in(combination, plot):
@@ -35,10 +56,10 @@ def draw_points(axes, combinations, plot, of_window, labels):
         x, y = of_window(*window(combination, plot))
         finite = numpy.isfinite(y)
         if finite.any():
-            line = {**style(number), "markersize": 2, "linewidth": 0.5}
             lost = lost_in(combination, plot)
-            axes.plot(x[finite], y[finite], label=label_of(getattr(combination.conditions, plot.get("curves", "variant")))
-                      + (f" ({lost} not delivered)" if lost else ""), **line)
+            x, y = thinned(x[finite], y[finite])
+            axes.plot(x, y, label=label_of(getattr(combination.conditions, plot.get("curves", "variant")))
+                      + (f" ({lost} not delivered)" if lost else ""), **markers(number, len(x)))
             drawn += 1
     axes.set_xlabel(labels[0])
     axes.set_ylabel(labels[1])

@@ -6,7 +6,7 @@ import unittest
 from pathlib import Path
 
 import numpy
-from simco_lab import plots, results, scenario
+from simco_lab import plots, results, scenario, traces
 from simco_lab.conditions import Conditions
 from simco_lab.variant import Variant
 
@@ -65,6 +65,20 @@ class Figures(unittest.TestCase):
                                 ("delivery", None, ([20, 40], [27, 46]))):
             axes = self.figure({"kind": kind, "x": x, "from": 1}, [found]).axes[0]
             self.assertEqual(tuple(list(values) for values in axes.get_lines()[0].get_data()), points)
+
+    def test_of_many_messages_the_extremes_are_left(self):
+        x = numpy.arange(20_000)
+        y = numpy.full(20_000, 45.0)
+        y[7777], y[12_345] = 2000.0, 1.0
+        kept, values = traces.thinned(x, y)
+        self.assertLessEqual(len(kept), 2 * traces.COLUMNS + 2)
+        self.assertTrue((y[kept] == values).all())
+        self.assertEqual((kept[0], kept[-1], kept[values == 2000.0], kept[values == 1.0]), (0, 19_999, 7777, 12_345))
+        few = traces.thinned(x[:100], y[:100])
+        self.assertEqual(len(few[0]), 100)
+        self.assertEqual(traces.markers(1, 100)["markersize"], 2)
+        self.assertLessEqual(len(range(*traces.markers(1, 400)["markevery"][:1], 400, traces.markers(1, 400)["markevery"][1])),
+                             traces.MARKERS + 1)
 
     def test_parts_are_stacked(self):
         found = combination("tcp", [9])

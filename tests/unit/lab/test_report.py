@@ -36,6 +36,14 @@ class Means(unittest.TestCase):
         self.assertIn("1.0 ± 0.0 (1 unanswered)", written("sip-mtu", combination([1.0] * 99 + [numpy.inf], mtu_to=1000)))
 
 
+class Size(unittest.TestCase):
+    def test_what_was_measured_and_what_it_took(self):
+        known, older = combination([1.0] * 1500), combination([1.0] * 1000, mtu_to=1000)
+        known.runs[0]["processor_s"] = 90.0
+        self.assertIn("Runs: 1, transactions: 1,500, minutes of a processor: 1.5.", written("sip-mtu", known))
+        self.assertIn("Runs: 2, transactions: 2,500.\n", written("sip-mtu", known, older))
+
+
 class Verdicts(unittest.TestCase):
     def lines(self, verdicts):
         found = report.expectation_lines([({"id": "X", "claim": "x", "kind": "bound"}, verdicts)])

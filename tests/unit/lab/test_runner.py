@@ -1,5 +1,6 @@
 """Which jobs the runner runs, shares and skips. The jobs themselves are not run here."""
 
+import itertools
 import json
 import tempfile
 import unittest
@@ -74,6 +75,15 @@ class Sharing(unittest.TestCase):
             run = json.loads((work.folder(point) / "run.json").read_text())
             self.assertEqual(run["point"], results.identity(point))
             self.assertTrue((work.folder(point) / "samples").exists())
+            if (point.profile, str(point.variant)) not in kinds:
+                self.assertEqual(run["processor_s"], 0.0)
+
+    def test_a_run_knows_what_it_took(self):
+        with mock.patch.object(runner, "children_s", side_effect=itertools.count(100.0, 1.5)):
+            work, _ = self.run_all()
+        taken = [json.loads((work.folder(point) / "run.json").read_text())["processor_s"] for point in self.points]
+        self.assertEqual(sorted(set(taken)), [0.0, 1.5])
+        self.assertEqual(sum(taken), 8 * 1.5)
 
     def test_resumes(self):
         victim = next(point for point in self.points if str(point.variant) == "tcp" and point.profile == "2006")

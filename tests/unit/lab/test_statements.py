@@ -124,6 +124,9 @@ class Bounds(unittest.TestCase):
         results = Results([combination(TCP, [1, 1, 1], {"further_retransmissions": 2})])
         self.assertEqual(holds(results, "bound", quantity="further", below=1), [False])
         self.assertEqual(holds(results, "bound", quantity="further", below=3), [True])
+        self.assertEqual(holds(results, "bound", quantity="sent_again", below=3), [None])
+        again = Results([combination(TCP, [1, 1, 1], {"retransmissions": 130})])
+        self.assertEqual(holds(again, "bound", quantity="sent_again", above=129), [True])
 
     def test_shares_and_differences_within_a_run(self):
         record = {"goodput": {"octets_s": 99.5, "offered_octets_s": 100.0}, "parts": {"sender": 3.0, "behind": 5.0}}
