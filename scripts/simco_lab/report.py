@@ -44,9 +44,10 @@ def mark(combination):
 
 
 def mean_table(results, profile, sweep):
-    variants = list(dict.fromkeys(combination.conditions.variant for combination in results.combinations))
+    measured = results.select({"profile": [profile]})
+    variants = list(dict.fromkeys(combination.conditions.variant for combination in measured))
     rows = {}
-    for combination in results.select({"profile": [profile]}):
+    for combination in measured:
         place = tuple(getattr(combination.conditions, key) for key in sweep)
         cells = rows.setdefault(place, {})
         cells[combination.conditions.variant] = with_interval(combination.mean) + mark(combination)
