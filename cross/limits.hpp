@@ -1,6 +1,7 @@
 // Bounds of simco-cross.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 
@@ -10,6 +11,8 @@ namespace simco::cross {
 inline constexpr std::size_t kConnectionsMax = 1000;
 /// Connections that a listener serves at a time; further ones are closed.
 inline constexpr std::size_t kServedMax = 10'000;
+/// Pause after a connection could not be accepted, for want of descriptors for example.
+inline constexpr std::chrono::milliseconds kAcceptPause{100};
 /// Sessions that web traffic has open at a time; those that would be more do not begin, and are
 /// counted.
 inline constexpr std::size_t kSessionsMax = 10'000;

@@ -102,10 +102,16 @@ asio::awaitable<void> serve(tcp::socket socket, Journal& journal, std::size_t& s
 
 asio::awaitable<void> accept(tcp::acceptor acceptor, Journal& journal) {
   std::size_t served = 0;
+  asio::steady_timer pause(acceptor.get_executor());
   for (;;) {
     error_code error;
     auto socket = co_await acceptor.async_accept(asio::redirect_error(use_awaitable, error));
-    if (error || served >= kServedMax) continue;
+    if (error) {  // no descriptor, for example: connections wait in the kernel
+      pause.expires_after(kAcceptPause);
+      co_await pause.async_wait(use_awaitable);
+      continue;
+    }
+    if (served >= kServedMax) continue;
     ++served;
     asio::co_spawn(acceptor.get_executor(), serve(std::move(socket), journal, served),
                    asio::detached);
@@ -134,23 +140,24 @@ asio::awaitable<void> bulk(tcp::socket socket, Journal& journal, double from_s, 
   if (co_await say(socket, 0)) co_await send(socket, flow, UINT64_MAX);
 }
 
+/// Loads all pages of a session. Ends early with the connection.
+asio::awaitable<void> load_pages(tcp::socket& socket, Journal& journal) {
+  Flow flow(journal, socket.native_handle());
+  asio::steady_timer thinking(socket.get_executor(), std::chrono::nanoseconds(0));
+  for (int page = 0; page < kPages; ++page) {
+    co_await thinking.async_wait(use_awaitable);
+    for (const auto octets : kPage) {
+      if (!co_await say(socket, octets) || !co_await discard(socket, flow, octets)) co_return;
+    }
+    thinking.expires_after(kThink);
+  }
+}
+
 asio::awaitable<void> session(tcp::endpoint server, Journal& journal, std::size_t& open) {
-  const auto executor = co_await asio::this_coro::executor;
-  tcp::socket socket(executor);
+  tcp::socket socket(co_await asio::this_coro::executor);
   error_code error;
   co_await socket.async_connect(server, asio::redirect_error(use_awaitable, error));
-  if (!error) {
-    Flow flow(journal, socket.native_handle());
-    for (int page = 0; page < kPages; ++page) {
-      if (page > 0) {
-        asio::steady_timer thinking(executor, kThink);
-        co_await thinking.async_wait(use_awaitable);
-      }
-      for (const auto octets : kPage) {
-        if (!co_await say(socket, octets) || !co_await discard(socket, flow, octets)) break;
-      }
-    }
-  }
+  if (!error) co_await load_pages(socket, journal);
   --open;
 }
 

@@ -1,0 +1,104 @@
+// The competing traffic against peers and a system that do not play along.
+#include "cross/traffic.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <array>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/write.hpp>
+#include <optional>
+
+#include "tests/support/loop.hpp"
+#include "tests/support/port.hpp"
+
+namespace simco::cross {
+namespace {
+
+using boost::asio::ip::tcp;
+using boost::system::error_code;
+
+const auto kLoopback = boost::asio::ip::address_v4::loopback();
+
+/// Lets this process open no more descriptors than it has.
+class NoDescriptors {
+ public:
+  NoDescriptors() {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    const rlimit none{0, before_.rlim_max};
+    EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  }
+  ~NoDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  NoDescriptors(const NoDescriptors&) = delete;
+  NoDescriptors& operator=(const NoDescriptors&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+TEST(CrossListener, WaitsWhileItHasNoDescriptors) {
+  Journal journal;  // outlives what writes to it
+  test::Loop loop;
+  Settings settings;
+  settings.address = kLoopback;
+  settings.port = test::free_port();
+  start(loop.io(), journal, settings);
+  loop.watch(std::chrono::milliseconds(1));
+  tcp::socket client(loop.io());
+  client.open(tcp::v4());
+  {
+    const NoDescriptors none;
+    client.connect({kLoopback, settings.port});
+    // It tries, then waits: whoever tries again and again always has something to do.
+    constexpr int kTurns = 1000;
+    loop.io().restart();
+    int turns = 0;
+    while (turns < kTurns && loop.io().poll_one() != 0) ++turns;
+    EXPECT_LT(turns, kTurns);
+  }
+  // Then it serves who came meanwhile.
+  const std::array<unsigned char, 8> ask = {0, 0, 0, 0, 0, 0, 0, 100};
+  boost::asio::write(client, boost::asio::buffer(ask));
+  std::array<char, 100> object{};
+  std::optional<std::size_t> got;
+  boost::asio::async_read(client, boost::asio::buffer(object),
+                          [&](const error_code&, std::size_t octets) { got = octets; });
+  ASSERT_TRUE(loop.run_until([&] { return got.has_value(); }));
+  EXPECT_EQ(*got, 100U);
+}
+
+TEST(CrossWeb, ASessionEndsWithItsConnection) {
+  Journal journal;  // outlives what writes to it
+  test::Loop loop;
+  tcp::acceptor acceptor(loop.io(), tcp::endpoint(kLoopback, 0));
+  Settings settings;
+  settings.role = Role::kWeb;
+  settings.address = kLoopback;
+  settings.port = acceptor.local_endpoint().port();
+  settings.rate = 1e-6;  // one session
+  start(loop.io(), journal, settings);
+  std::optional<tcp::socket> server;
+  acceptor.async_accept([&](const error_code& error, tcp::socket socket) {
+    ASSERT_FALSE(error);
+    server.emplace(std::move(socket));
+  });
+  ASSERT_TRUE(loop.run_until([&] { return server.has_value(); }));
+  std::array<unsigned char, 8> asked{};
+  std::optional<error_code> result;
+  const auto read = [&] {
+    result.reset();
+    boost::asio::async_read(*server, boost::asio::buffer(asked),
+                            [&](const error_code& error, std::size_t) { result = error; });
+    return loop.run_until([&] { return result.has_value(); });
+  };
+  ASSERT_TRUE(read());
+  EXPECT_FALSE(*result);
+  // Less than it asked for: it asks for nothing more, neither at once nor after it has thought.
+  server->shutdown(tcp::socket::shutdown_send);
+  ASSERT_TRUE(read());
+  EXPECT_EQ(*result, boost::asio::error::eof);
+}
+
+}  // namespace
+}  // namespace simco::cross
