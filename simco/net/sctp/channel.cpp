@@ -66,6 +66,7 @@ void Channel::on_readable() {
     octets += input.size;
     if (!take(input)) break;
   }
+  keep_statistics();
   state_.input_done(messages_->mid_message());
   if (!state_.paused()) wait_readable();
 }
@@ -80,6 +81,7 @@ bool Channel::take(const Input& input) {
     case Input::Kind::kPeerShutdown:
       // The session is interrupted (7.6). The stack completes the end; we wait for that.
       shut_down_ = true;
+      last_statistics_ = statistics();  // before the stack forgets them
       wait_for_end();
       state_.ended({});
       return true;
@@ -202,7 +204,17 @@ void Channel::ended(const error_code& reason) {
 }
 
 TransportStatistics Channel::statistics() const {
-  return socket_ ? socket_->statistics() : last_statistics_;
+  if (!socket_) return last_statistics_;
+  auto figures = socket_->statistics();  // none if the association is over
+  return figures.empty() ? last_statistics_ : figures;
+}
+
+// An association that a peer or a timer aborts takes its figures with it.
+void Channel::keep_statistics() {
+  const auto now = std::chrono::steady_clock::now();
+  if (!last_statistics_.empty() && now - kept_at_ < kSctpStatisticsAge) return;
+  kept_at_ = now;
+  last_statistics_ = statistics();
 }
 
 }  // namespace simco::net::sctp

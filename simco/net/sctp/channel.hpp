@@ -58,6 +58,7 @@ class Channel final : public MessageChannel, public std::enable_shared_from_this
   void wait_for_end();
   void restarted();
   void ended(const boost::system::error_code& reason);
+  void keep_statistics();
 
   std::unique_ptr<Socket> socket_;  ///< null: over
   boost::asio::any_io_executor executor_;
@@ -74,7 +75,8 @@ class Channel final : public MessageChannel, public std::enable_shared_from_this
   std::uint32_t payload_protocol_ = 0;
   OutputQueue out_{OutputQueue::Boundaries::kKeep};
   std::chrono::steady_clock::time_point last_sent_;
-  TransportStatistics last_statistics_;  ///< when the association is over
+  TransportStatistics last_statistics_;  ///< for when the association is over
+  std::chrono::steady_clock::time_point kept_at_;
   bool use_i_bit_;
   bool waiting_readable_ = false;
   bool waiting_writable_ = false;

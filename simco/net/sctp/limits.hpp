@@ -14,6 +14,8 @@ inline constexpr std::uint16_t kSctpInitAttempts = 8;
 inline constexpr std::chrono::milliseconds kSctpInitTimeout{1000};
 /// Messages further apart than this make a thin flow, whose SACKs are asked for at once.
 inline constexpr std::chrono::milliseconds kSctpThinFlowGap{2};
+/// How old the figures of an association may be that ends without a shutdown.
+inline constexpr std::chrono::seconds kSctpStatisticsAge{1};
 /// Buffers of an association, octets. The kernel counts about 700 of its own with each message.
 inline constexpr std::uint32_t kKernelSctpBuffer = 4 * 1024 * 1024;
 inline constexpr std::uint32_t kUserlandSctpSendBuffer = 256 * 1024;

@@ -281,6 +281,7 @@ std::string UserlandSocket::peer_endpoint() const {
 TransportStatistics UserlandSocket::statistics() const {
   if (socket_ == nullptr || stack_ == nullptr) return {};
   const auto status = status_of(socket_);
+  if (status.sstat_assoc_id == 0) return {};  // the association is over
   const auto& path = status.sstat_primary;
   const auto number = [](auto value) { return static_cast<double>(value); };
   return {{"rtt_ms", number(path.spinfo_srtt)},

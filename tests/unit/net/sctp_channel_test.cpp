@@ -200,6 +200,37 @@ TEST_P(SctpChannelTest, TellsTheStacksFigures) {
   EXPECT_TRUE(figures.contains("retransmitted_chunks"));
 }
 
+/// What the server's end knows after `end` has ended the association of a message.
+class EndedAssociation : public SctpChannelTest {
+ protected:
+  std::map<std::string, double> figures_after(void (MessageChannel::*end)()) {
+    std::map<std::string, double> result;
+    if (!open()) return result;
+    send(*connected_, {1}, PrlRequest{});
+    connected_->flush();
+    EXPECT_TRUE(loop_.run_until([&] { return theirs_.messages.size() == 1; }));
+    (*connected_.*end)();
+    EXPECT_TRUE(loop_.run_until([&] { return theirs_.closed == 1; }));
+    loop_.watch();  // until the stack has forgotten it, too
+    for (const auto& figure : accepted_->statistics()) result[figure.name] = figure.value;
+    return result;
+  }
+};
+
+TEST_P(EndedAssociation, HasItsFiguresAfterAShutdown) {
+  auto figures = figures_after(&MessageChannel::close);
+  EXPECT_GE(figures["rto_ms"], static_cast<double>(SctpOptions{}.rto_min.count()));
+  EXPECT_TRUE(figures.contains("retransmitted_chunks"));
+}
+
+TEST_P(EndedAssociation, HasItsFiguresAfterAnAbort) {
+  auto figures = figures_after(&MessageChannel::detach);
+  EXPECT_GE(figures["rto_ms"], static_cast<double>(SctpOptions{}.rto_min.count()));
+  EXPECT_TRUE(figures.contains("retransmitted_chunks"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Userland, EndedAssociation, test::userland_stacks(), test::name_of_stacks);
+INSTANTIATE_TEST_SUITE_P(Kernel, EndedAssociation, test::kernel_stacks(), test::name_of_stacks);
 INSTANTIATE_TEST_SUITE_P(Userland, SctpChannelTest, test::userland_stacks(), test::name_of_stacks);
 INSTANTIATE_TEST_SUITE_P(Kernel, SctpChannelTest, test::kernel_stacks(), test::name_of_stacks);
 
