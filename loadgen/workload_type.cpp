@@ -2,13 +2,13 @@
 
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "loadgen/echo/echo_workload.hpp"
 #include "loadgen/per/per_workload.hpp"
 #include "loadgen/sip/sip_workload.hpp"
 #include "simco/wire/limits.hpp"
+#include "simco/wire/table.hpp"
 
 namespace simco::loadgen {
 namespace {
@@ -50,7 +50,7 @@ constexpr WorkloadType kTypes[] = {
 // What a workload does that has no options, no refusals and no housekeeping.
 void Workload::declare(CLI::App&) {}
 std::optional<std::string> Workload::fault(const net::TransportOptions&) { return std::nullopt; }
-void Workload::write_parameters(nlohmann::ordered_json&) const {}
+void Workload::write_parameters(nlohmann::ordered_json&, std::uint64_t) const {}
 std::string Workload::remark(const Housekeeping&) const { return {}; }
 RefusalText Workload::describe(RefusalCode code) const {
   return {std::to_string(code.value), "refused"};
@@ -59,10 +59,7 @@ RefusalText Workload::describe(RefusalCode code) const {
 std::span<const WorkloadType> workload_types() { return kTypes; }
 
 std::optional<std::size_t> find_workload(std::string_view name) {
-  const auto* const found =
-      std::ranges::find(kTypes, name, [](const auto& type) { return std::string_view(type.name); });
-  if (found == std::end(kTypes)) return std::nullopt;
-  return static_cast<std::size_t>(found - kTypes);
+  return position_of(kTypes, name);
 }
 
 std::vector<std::string> workload_names() {

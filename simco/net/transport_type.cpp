@@ -11,6 +11,7 @@
 #include "simco/net/tcp_transport.hpp"
 #include "simco/net/udp/transport.hpp"
 #include "simco/wire/assert.hpp"
+#include "simco/wire/table.hpp"
 
 namespace simco::net {
 namespace {
@@ -68,10 +69,9 @@ const TransportType& type_of(Transport transport) {
 bool suits(const TransportType& type, Need need) { return need == Need::kAny || type.reliable; }
 
 std::optional<Transport> find_transport(std::string_view name, Need need) {
-  for (const auto& type : kTransports) {
-    if (name == type.name && suits(type, need)) return type.transport;
-  }
-  return std::nullopt;
+  const auto row = position_of(kTransports, name);
+  if (!row || !suits(kTransports[*row], need)) return std::nullopt;
+  return kTransports[*row].transport;
 }
 
 std::vector<std::string> transport_names(Need need) {
