@@ -47,7 +47,10 @@ bool ChannelClient::full() const { return queued() > net::kOutputHighWater; }
 void ChannelClient::finish() {
   finishing_ = true;
   boost::asio::post(executor_, [alive = alive_] {
-    if (*alive != nullptr) (*alive)->down({});
+    if (*alive == nullptr) return;
+    ChannelClient& self = **alive;
+    if (!self.up()) return self.down({});
+    self.channel_->close();  // what it has taken still arrives; on_closed() follows
   });
 }
 

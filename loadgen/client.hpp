@@ -89,6 +89,8 @@ class Client {
   };
   /// Queues transaction number `index`. Returns nullopt if no further transaction can ever be sent.
   virtual std::optional<Sent> send(std::uint64_t index) = 0;
+  /// The generator no longer waits for this transaction: a late reply may still come.
+  virtual void forget(TransactionKey) {}
   virtual void flush() = 0;
   /// True if another transaction does not fit at the moment.
   virtual bool full() const = 0;

@@ -247,6 +247,7 @@ void Generator::check_timeouts(ClientSlot& slot, std::int64_t now) {
       if (found->second.scheduled_ns + timeout > now) return;
       const Sample sample = found->second;
       slot.in_flight.erase(found);
+      slot.client->forget(sample.key);
       finish_sample(sample, {Outcome::kTimedOut});
     }
     slot.order.pop_front();

@@ -113,7 +113,7 @@ ordered_json parameters(const Results& results) {
                  {"inbound_streams", results.generator.inbound_streams()},
                  {"connections", s.connections},
                  {"workload", s.type().name}});
-  for (const auto& workload : s.workloads) workload->write_parameters(values);
+  for (const auto& workload : s.workloads) workload->write_parameters(values, g.seed);
   values["rate"] = g.rate;
   values["arrivals"] = s.arrivals;
   values["count"] = g.count ? ordered_json(*g.count) : ordered_json(nullptr);

@@ -42,8 +42,9 @@ class Workload {
   /// If its transactions have no replies and end when they are handed to the transport: how long
   /// what is under way may take after the last one was due, seconds. Otherwise nullopt.
   virtual std::optional<double> drain_s() const { return std::nullopt; }
-  /// Adds the options to the `parameters` of the JSON document.
-  virtual void write_parameters(nlohmann::ordered_json& parameters) const;
+  /// Adds the options, and what messages have of the run's `seed`, to the `parameters` of the JSON
+  /// document.
+  virtual void write_parameters(nlohmann::ordered_json& parameters, std::uint64_t seed) const;
 
   /// Returns a client that is not open yet. `read_buffer` and `observer` must outlive it.
   virtual std::unique_ptr<Client> make_client(const boost::asio::any_io_executor& executor,

@@ -25,7 +25,7 @@ std::optional<std::string> PerWorkload::fault(const net::TransportOptions&) {
   return std::nullopt;
 }
 
-void PerWorkload::write_parameters(nlohmann::ordered_json& parameters) const {
+void PerWorkload::write_parameters(nlohmann::ordered_json& parameters, std::uint64_t) const {
   parameters["rules"] = rules_;
 }
 

@@ -20,13 +20,14 @@ class Arrivals {
 
   /// Returns how many calls were too many.
   std::uint64_t not_noted() const { return not_noted_; }
-  /// Writes `call,arrived_ns,copies`, sorted by call: the time of the first copy on the machine's
-  /// monotonic clock, and how many copies arrived in all. Returns a sentence on failure.
+  /// Writes `call,arrived_ns,copies,run`, sorted by run and call: the time of the first copy on the
+  /// machine's monotonic clock, how many copies arrived in all, and run_text() of the call's run.
+  /// Returns a sentence on failure.
   std::expected<void, std::string> write(const std::string& path) const;
 
  private:
   struct Entry {
-    std::uint32_t call;
+    CallId call;
     std::int64_t arrived_ns;
     std::uint32_t copies;
   };

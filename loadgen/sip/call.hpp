@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace simco::loadgen::sip {
@@ -27,6 +28,8 @@ inline constexpr std::string_view kBranchCookie = "z9hG4bK";
 /// Octets of a call as text: eight hexadecimal digits of the run, eight of the number.
 inline constexpr std::size_t kCallTextSize = 16;
 
+/// Returns a run as messages spell it: eight hexadecimal digits.
+std::string run_text(std::uint32_t run);
 /// Writes `call` to the kCallTextSize octets at `out`.
 void write_call(CallId call, char* out);
 /// Reads what write_call() has written, all of `text`.

@@ -122,8 +122,10 @@ constexpr std::string_view kServerField = "Server: simco-sip/";
 
 }  // namespace
 
+std::string run_text(std::uint32_t run) { return fmt::format("{:08x}", run); }
+
 void write_call(CallId call, char* out) {
-  const auto text = fmt::format("{:08x}{:08x}", call.run, call.number);
+  const auto text = run_text(call.run) + fmt::format("{:08x}", call.number);
   std::memcpy(out, text.data(), kCallTextSize);
 }
 

@@ -20,37 +20,49 @@ std::string transaction_id(const Message& invite) {
                invite.via.text});
 }
 
-std::string ServerTransactions::key(std::uint64_t peer, std::string_view id) {
-  return std::to_string(peer) + '\n' + std::string(id);
+std::string ServerTransactions::key(const Peer& peer, std::string_view id) {
+  return peer.endpoint + '\n' + std::string(id);
 }
 
 void ServerTransactions::forget_old(Time now) {
-  while (!ends_.empty() && ends_.front().first <= now) {
-    const auto found = known_.find(ends_.front().second);
-    octets_ -= found->second.size();
-    known_.erase(found);
+  while (!ends_.empty() && ends_.front().at <= now) {
+    const End& end = ends_.front();
+    const auto size = end.known->second.size();
+    const auto share = shares_.find(end.source);
+    share->second.octets -= size;
+    if (--share->second.transactions == 0) shares_.erase(share);
+    octets_ -= size;
+    known_.erase(known_.find(end.known->first));
     ends_.pop_front();
   }
 }
 
-const std::string* ServerTransactions::find(std::uint64_t peer, std::string_view id, Time now) {
+const std::string* ServerTransactions::find(const Peer& peer, std::string_view id, Time now) {
   forget_old(now);
   const auto found = known_.find(key(peer, id));
   return found == known_.end() ? nullptr : &found->second;
 }
 
-bool ServerTransactions::add(std::uint64_t peer, std::string_view id, std::string response,
+bool ServerTransactions::add(const Peer& peer, std::string_view id, std::string response,
                              Time now) {
   forget_old(now);
+  const auto size = response.size();
   if (known_.size() >= kServerTransactionsMax || id.size() > kTransactionIdMax ||
-      octets_ + response.size() > kKeptResponsesMax) {
+      octets_ + size > kKeptResponsesMax) {
     return false;
   }
-  const auto size = response.size();
+  const auto mine = shares_.find(peer.source);
+  if (mine != shares_.end() && (mine->second.transactions >= kSourceTransactionsMax ||
+                                mine->second.octets + size > kSourceResponsesMax)) {
+    return false;
+  }
   const auto [place, added] = known_.emplace(key(peer, id), std::move(response));
   if (!added) return false;
+  Share& share = shares_[peer.source];
+  ++share.transactions;
+  share.octets += size;
   octets_ += size;
-  ends_.emplace_back(now + lifetime_, place->first);
+  ends_.push_back({now + lifetime_, &*place, peer.source});
   return true;
 }
 

@@ -6,12 +6,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 
 #include "loadgen/sip/client_transactions.hpp"
 #include "loadgen/sip/message.hpp"
+#include "simco/wire/ip.hpp"
 
 namespace simco::loadgen::sip {
 
@@ -20,27 +22,46 @@ namespace simco::loadgen::sip {
 /// copy repeats.
 std::string transaction_id(const Message& invite);
 
-/// Responses by transaction. A peer cannot name the transactions of another one.
+/// Who sends INVITEs.
+struct Peer {
+  std::string endpoint;  ///< address and port: the same when it comes back after it was forgotten
+  IpAddress source;      ///< its host, whose peers share what one host may take
+};
+
+/// Responses by transaction. A peer cannot name the transactions of another one, and a host cannot
+/// take the room of all.
 class ServerTransactions {
  public:
   /// A transaction is known for `lifetime` after its first INVITE.
   explicit ServerTransactions(std::chrono::milliseconds lifetime) : lifetime_(lifetime) {}
 
   /// Returns the response that the transaction `id` of `peer` has got; null if it is not known.
-  const std::string* find(std::uint64_t peer, std::string_view id, Time now);
-  /// Keeps its response. Returns false if there is no room.
-  bool add(std::uint64_t peer, std::string_view id, std::string response, Time now);
+  const std::string* find(const Peer& peer, std::string_view id, Time now);
+  /// Keeps its response. Returns false if there is no room, or none for that host.
+  bool add(const Peer& peer, std::string_view id, std::string response, Time now);
 
   std::size_t size() const { return known_.size(); }
 
  private:
-  static std::string key(std::uint64_t peer, std::string_view id);
+  struct Share {
+    std::size_t transactions = 0;
+    std::size_t octets = 0;  ///< of responses
+  };
+  using Known = std::unordered_map<std::string, std::string>;
+  struct End {
+    Time at;
+    Known::const_pointer known;  ///< stays where it is while others come and go
+    IpAddress source;
+  };
+
+  static std::string key(const Peer& peer, std::string_view id);
   void forget_old(Time now);
 
   std::chrono::milliseconds lifetime_;
-  std::unordered_map<std::string, std::string> known_;
-  std::deque<std::pair<Time, std::string>> ends_;  ///< in their order
-  std::size_t octets_ = 0;                         ///< of all responses
+  Known known_;
+  std::deque<End> ends_;  ///< in their order
+  std::map<IpAddress, Share> shares_;
+  std::size_t octets_ = 0;  ///< of all responses
 };
 
 }  // namespace simco::loadgen::sip

@@ -62,6 +62,10 @@ std::optional<Client::Sent> SipClient::send(std::uint64_t index) {
   return Sent{{index}, delivery_of(number).stream};
 }
 
+void SipClient::forget(TransactionKey key) {
+  transactions_.end(static_cast<std::uint32_t>(key.value));
+}
+
 bool SipClient::full() const {
   return ChannelClient::full() || transactions_.size() >= sip::kClientTransactionsMax;
 }

@@ -36,6 +36,7 @@ class SipClient final : public ChannelClient {
             Client::Observer& observer);
 
   std::optional<Sent> send(std::uint64_t index) override;
+  void forget(TransactionKey key) override;
   bool full() const override;
   std::vector<Tally> tallies() const override;
 

@@ -9,6 +9,7 @@
 
 #include "loadgen/sip/framer.hpp"
 #include "loadgen/sip/text.hpp"
+#include "simco/net/crowd.hpp"
 #include "simco/net/endpoint.hpp"
 #include "simco/net/limits.hpp"
 #include "simco/net/transport_type.hpp"
@@ -25,16 +26,20 @@ sip::Source source_of(const net::MessageChannel& channel) {
   return {endpoint->host, endpoint->port};
 }
 
+IpAddress host_of(const net::MessageChannel& channel) {
+  return net::source_of(parse_address(channel.peer_address()).value_or(IpAddress{}));
+}
+
 }  // namespace
 
 class SipServer::Connection final : public std::enable_shared_from_this<Connection>,
                                     private net::ChannelHandler {
  public:
-  Connection(SipServer& server, std::shared_ptr<net::MessageChannel> channel, std::uint64_t number)
+  Connection(SipServer& server, std::shared_ptr<net::MessageChannel> channel)
       : server_(server),
         channel_(std::move(channel)),
         source_(source_of(*channel_)),
-        number_(number),
+        peer_{channel_->peer_endpoint(), host_of(*channel_)},
         reliable_(net::type_of(channel_->transport()).reliable) {}
   ~Connection() { channel_->detach(); }
   void start() { channel_->start(*this, {sip::kSipFramer}); }
@@ -65,13 +70,13 @@ class SipServer::Connection final : public std::enable_shared_from_this<Connecti
   void take_invite(const sip::Message& invite, net::Delivery delivery) {
     const auto now = std::chrono::steady_clock::now();
     const auto call = sip::call_of_request(invite);
-    if (call && server_.options_.keep_arrivals) server_.arrivals_.add(*call, now);
     auto& counts = server_.counts_;
     // What is sent again by its client is known again; a reliable transport leaves nothing to do.
     const auto id = reliable_ ? std::string() : sip::transaction_id(invite);
     if (!reliable_) {
-      if (const auto* known = server_.transactions_.find(number_, id, now)) {
+      if (const auto* known = server_.transactions_.find(peer_, id, now)) {
         ++counts.copies;
+        note_arrival(call, now);
         if (!known->empty()) respond(*known, delivery);
         return;
       }
@@ -80,13 +85,18 @@ class SipServer::Connection final : public std::enable_shared_from_this<Connecti
     if (const auto& kind = server_.options_.response) {
       response = make_response(invite, *kind, source_, server_.options_.response_size);
     }
-    if (!reliable_ && !server_.transactions_.add(number_, id, response, now)) {
+    if (!reliable_ && !server_.transactions_.add(peer_, id, response, now)) {
       ++counts.refused;
       return answer(make_response(invite, kUnavailable, source_, 0), delivery);
     }
     ++counts.invites;
+    note_arrival(call, now);
     if (!call) ++counts.foreign_invites;
     if (!response.empty()) respond(response, delivery);
+  }
+
+  void note_arrival(const std::optional<sip::CallId>& call, sip::Time now) {
+    if (call && server_.options_.keep_arrivals) server_.arrivals_.add(*call, now);
   }
 
   void respond(const std::string& response, net::Delivery delivery) {
@@ -116,7 +126,7 @@ class SipServer::Connection final : public std::enable_shared_from_this<Connecti
   SipServer& server_;
   std::shared_ptr<net::MessageChannel> channel_;
   sip::Source source_;
-  std::uint64_t number_;
+  sip::Peer peer_;
   bool reliable_;
 };
 
@@ -142,8 +152,8 @@ void SipServer::accept(std::shared_ptr<net::MessageChannel> channel) {
     }
     ++reliable_;
   }
-  const auto connection =
-      std::make_shared<Connection>(*this, std::move(channel), ++counts_.connections);
+  ++counts_.connections;
+  const auto connection = std::make_shared<Connection>(*this, std::move(channel));
   connections_.insert(connection);
   connection->start();
 }

@@ -88,7 +88,8 @@ std::optional<double> SipWorkload::drain_s() const {
   return drain_s_.value_or(kDrainUsual_s);
 }
 
-void SipWorkload::write_parameters(nlohmann::ordered_json& parameters) const {
+void SipWorkload::write_parameters(nlohmann::ordered_json& parameters, std::uint64_t seed) const {
+  parameters["run"] = sip::run_text(sip::run_of(seed));
   parameters["response"] = response_;
   parameters["invite_size"] = invite_size_;
   parameters["large_every"] = large_every_;

@@ -13,7 +13,7 @@ class SipWorkload final : public Workload {
   void declare(CLI::App& app) override;
   std::optional<std::string> fault(const net::TransportOptions& transport) override;
   std::optional<double> drain_s() const override;
-  void write_parameters(nlohmann::ordered_json& parameters) const override;
+  void write_parameters(nlohmann::ordered_json& parameters, std::uint64_t seed) const override;
   std::unique_ptr<Client> make_client(const boost::asio::any_io_executor& executor,
                                       net::ReadBuffer& read_buffer,
                                       const ConnectionOptions& options,

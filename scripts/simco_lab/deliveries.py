@@ -7,10 +7,11 @@ LEAST_S = 1.0  # of a window: a run of one sample has no length
 COLUMNS = ("delivered_ns", "copies")  # added to the samples
 
 
-def arrivals(path):
-    """Returns {call: (ns on CLOCK_MONOTONIC, copies)} of the server's file."""
+def arrivals(path, run):
+    """Returns {call: (ns on CLOCK_MONOTONIC, copies)} of that run in the server's file."""
     with open(path, newline="") as file:
-        return {int(row["call"]): (int(row["arrived_ns"]), int(row["copies"])) for row in csv.DictReader(file)}
+        return {int(row["call"]): (int(row["arrived_ns"]), int(row["copies"])) for row in csv.DictReader(file)
+                if row["run"] == run}
 
 
 def sent(samples):

@@ -30,17 +30,18 @@ ENDS = {"response": 5, "one-way": 7}  # the columns of samples with the ends of 
 
 
 def response_times(samples, measure="response"):
-    """Returns response times from the scheduled time in milliseconds; infinity for a transaction without a
-    reply. With "one-way" they end at the arrival of the request."""
+    """Returns response times from the scheduled time in milliseconds; infinity for a transaction without a reply,
+    or that was refused. With "one-way" they end at the arrival of the request."""
     return read_samples(samples, measure)[1]
 
 
 def read_samples(samples, measure):
     """Returns the scheduled times after the start, and the response times of response_times(); milliseconds."""
-    table = numpy.genfromtxt(samples, delimiter=",", skip_header=1, usecols=(3, ENDS[measure]), dtype=numpy.int64,
-                             ndmin=2)
-    scheduled, received = table[:, 0], table[:, 1]
-    return scheduled / 1e6, numpy.where(received > 0, (received - scheduled) / 1e6, math.inf)
+    columns = {"scheduled": (numpy.int64, 3), "end": (numpy.int64, ENDS[measure]), "outcome": ("U10", 6)}
+    table = numpy.genfromtxt(samples, delimiter=",", skip_header=1, usecols=[place for _, place in columns.values()],
+                             dtype=[(name, kind) for name, (kind, _) in columns.items()], ndmin=1)
+    good = (table["end"] > 0) & (table["outcome"] != "refused")
+    return table["scheduled"] / 1e6, numpy.where(good, (table["end"] - table["scheduled"]) / 1e6, math.inf)
 
 
 def read_counters(path):
@@ -93,7 +94,7 @@ def wasted(server, load, changes):
 def with_arrivals(folder, point, samples, load, changes):
     """Returns the samples with what the server saw, and what follows from it for run.json: copies beyond the first,
     throughput, and the parts of the delay if packets were captured. Removes the captures."""
-    arrived = deliveries.arrivals(folder / "arrived.csv")
+    arrived = deliveries.arrivals(folder / "arrived.csv", load["parameters"]["run"])
     start, window = load["start_ns"], deliveries.window_of(point, samples)
     crossing = [path.read_text().splitlines() for path in (folder / "cross.sink.listen", folder / "cross.sink")
                 if path.exists()]

@@ -110,14 +110,15 @@ TEST_F(SipPrograms, BothEndsHaveALineForEachCall) {
   ASSERT_TRUE(sip.running());
   sip.signal(SIGTERM);
   EXPECT_EQ(sip.wait(), 0) << sip.err();
+  const auto json = nlohmann::json::parse(std::ifstream(file("json")));
   std::map<std::string, std::int64_t> arrived;
   for (const auto& row : rows_of(file("arrived"))) {
-    ASSERT_EQ(row.size(), 3U);
+    ASSERT_EQ(row.size(), 4U);
     EXPECT_EQ(row[2], "1");
+    EXPECT_EQ(row[3], json["parameters"]["run"]);
     EXPECT_TRUE(arrived.emplace(row[0], std::stoll(row[1])).second);
   }
   EXPECT_EQ(arrived.size(), 310U);
-  const auto json = nlohmann::json::parse(std::ifstream(file("json")));
   const auto start = json["start_ns"].get<std::int64_t>();
   const auto sent = rows_of(file("sent"));
   ASSERT_EQ(sent.size(), 300U);

@@ -39,6 +39,11 @@ class Reading(unittest.TestCase):
         times = results.response_times(io.StringIO(SAMPLES))
         self.assertEqual(list(times), [20.5, math.inf, math.inf])
 
+    def test_a_refused_transaction_has_no_answer(self):
+        samples = SAMPLES.replace("timed_out", "refused").replace("3000100,,", "3000100,4000000,")
+        self.assertIn("4000000,refused", samples)
+        self.assertEqual(list(results.response_times(io.StringIO(samples))), [20.5, math.inf, math.inf])
+
     def test_counters_of_both_shapes(self):
         with tempfile.TemporaryDirectory() as folder:
             for end in ("agent", "box"):

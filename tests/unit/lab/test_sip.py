@@ -128,6 +128,12 @@ class Deliveries(unittest.TestCase):
         self.assertEqual(list(results.response_times(joined.splitlines(), "one-way")),
                          [float("inf"), 1.0, float("inf")])
 
+    def test_only_calls_of_the_run_have_arrived(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "arrived.csv"
+            path.write_text("call,arrived_ns,copies,run\n1,500,2,9e3779b9\n1,700,1,3c6ef372\n2,800,1,3c6ef372\n")
+            self.assertEqual(deliveries.arrivals(path, "3c6ef372"), {1: (700, 1), 2: (800, 1)})
+
     def test_what_was_never_sent_has_no_call(self):
         joined = deliveries.join(SAMPLES, {0: (501000000, 1)}, 500000000)
         self.assertTrue(joined.splitlines()[1].endswith(",1000000,1"))

@@ -2,14 +2,19 @@
 // real sockets on the loopback interface.
 #include <gtest/gtest.h>
 
+#include <boost/asio/ip/udp.hpp>
+#include <fstream>
 #include <map>
+#include <set>
 
 #include "loadgen/sip/framer.hpp"
 #include "loadgen/sip/message.hpp"
 #include "loadgen/sip/sip_client.hpp"
 #include "loadgen/sip/sip_server.hpp"
 #include "simco/net/connector.hpp"
+#include "simco/net/udp/limits.hpp"
 #include "tests/support/channel_handler.hpp"
+#include "tests/support/folder.hpp"
 #include "tests/support/loop.hpp"
 
 namespace simco::loadgen {
@@ -54,13 +59,16 @@ class SipServerTest : public testing::Test {
     server_.reset();
   }
 
+  std::uint16_t port_of(net::Transport transport) const {
+    for (const auto& listener : server_->listening().listeners) {
+      if (listener->transport() == transport) return listener->port();
+    }
+    ADD_FAILURE();
+    return 0;
+  }
   SipPeer& connect(net::Transport transport) {
     auto& peer = *peers_.emplace_back(std::make_unique<SipPeer>());
-    std::uint16_t port = 0;
-    for (const auto& listener : server_->listening().listeners) {
-      if (listener->transport() == transport) port = listener->port();
-    }
-    net::connect(loop_.io().get_executor(), {transport, {}, {}}, {"127.0.0.1", port},
+    net::connect(loop_.io().get_executor(), {transport, {}, {}}, {"127.0.0.1", port_of(transport)},
                  test::kPatience, read_buffer_,
                  [&](const error_code& error, std::shared_ptr<net::MessageChannel> channel) {
                    EXPECT_FALSE(error) << error.message();
@@ -126,6 +134,59 @@ TEST_F(SipServerTest, ACopyGetsTheSameResponseAndAnotherPeerItsOwn) {
   ASSERT_TRUE(hears(peer, 3));
   EXPECT_EQ(counts().copies, 2U);
   EXPECT_EQ(counts().responses, 4U);
+}
+
+TEST_F(SipServerTest, APeerThatWasCrowdedOutHasNoSecondTransaction) {
+  auto& peer = connect(net::Transport::kUdp);
+  const auto invite = request("INVITE", "z9hG4bKa");
+  peer.say(invite);
+  ASSERT_TRUE(hears(peer, 1));
+  // As many others as there may be peers: the oldest of their host has to go.
+  std::set<std::uint16_t> ports;
+  while (counts().connections <= net::udp::kPeersMax) {
+    boost::asio::ip::udp::socket other(loop_.io(), {boost::asio::ip::address_v4::loopback(), 0});
+    if (!ports.insert(other.local_endpoint().port()).second) continue;
+    const auto before = counts().connections;
+    other.send_to(boost::asio::buffer("\r\n", 2),
+                  {boost::asio::ip::address_v4::loopback(), port_of(net::Transport::kUdp)});
+    ASSERT_TRUE(loop_.run_until([&] { return counts().connections > before; }));
+  }
+  peer.say(invite);
+  ASSERT_TRUE(hears(peer, 2));
+  EXPECT_EQ(peer.heard.messages[0], peer.heard.messages[1]);
+  EXPECT_EQ(counts().connections, net::udp::kPeersMax + 2) << "it was a stranger";
+  EXPECT_EQ(counts().invites, 1U);
+  EXPECT_EQ(counts().copies, 1U);
+}
+
+TEST_F(SipServerTest, OnlyWhatItTakesHasArrived) {
+  auto& peer = connect(net::Transport::kUdp);
+  const auto call = [](std::uint32_t run, std::uint32_t number) {
+    std::string octets(sip::InviteWriter("UDP", 450, run).size(), '\0');
+    sip::InviteWriter("UDP", 450, run).write(number, std::as_writable_bytes(std::span(octets)));
+    return octets;
+  };
+  // An identifier that is too long to keep: 503.
+  auto refused = call(1, 7);
+  refused.insert(refused.find("a.example;rport"), std::string(sip::kTransactionIdMax, 'a'));
+  peer.say(refused);
+  ASSERT_TRUE(hears(peer, 1));
+  EXPECT_TRUE(text_in(peer.heard.messages[0]).starts_with("SIP/2.0 503 "));
+  peer.say(call(2, 5));
+  peer.say(call(1, 6));
+  peer.say(call(2, 5));
+  ASSERT_TRUE(hears(peer, 4));
+  EXPECT_EQ(counts().refused, 1U);
+  const test::Folder folder("sip-arrivals");
+  ASSERT_TRUE(server_->arrivals().write(folder.path + "/arrivals"));
+  std::ifstream file(folder.path + "/arrivals");
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) {
+    const auto time = line.find(',') + 1;
+    lines.push_back(line.erase(time, line.find(',', time) - time));
+  }
+  EXPECT_EQ(lines,
+            (std::vector<std::string>{"call,,copies,run", "6,,1,00000001", "5,,2,00000002"}));
 }
 
 TEST_F(SipServerTest, DatagramsThatCannotBeReadHarmNobody) {
@@ -345,6 +406,37 @@ TEST_F(SipClientTest, WhatBelongsToNoCallIsCountedAndChangesNothing) {
   server_.say(ringing);
   EXPECT_TRUE(counts("late_responses", 1));
   EXPECT_EQ(ends_.downs, 0);
+}
+
+TEST_F(SipClientTest, WhatIsGivenUpLeavesRoomForOthers) {
+  start(net::Transport::kTcp, SipResponse::kRinging, kNoTimer);
+  for (std::uint64_t number = 0; number < sip::kClientTransactionsMax; ++number) {
+    ASSERT_TRUE(loop_.run_until([&] { return !client_->full(); })) << number;
+    invite(number);
+  }
+  ASSERT_TRUE(hears(sip::kClientTransactionsMax));
+  ASSERT_TRUE(client_->full());
+  // 100 and nothing more: neither Timer A nor Timer B ends it.
+  answer(0, kTrying);
+  answer(1, kRinging);
+  ASSERT_TRUE(loop_.run_until([&] { return ends_.ended.contains(1); }));
+  invite(sip::kClientTransactionsMax);
+  ASSERT_TRUE(client_->full());
+  client_->forget(TransactionKey{0});
+  EXPECT_FALSE(client_->full());
+  answer(0, kRinging);
+  EXPECT_TRUE(counts("late_responses", 1));
+  EXPECT_FALSE(ends_.ended.contains(0));
+}
+
+TEST_F(SipClientTest, TheEndIsInOrder) {
+  start(net::Transport::kTcp, SipResponse::kNone, kNoTimer);
+  invite(0);
+  client_->finish();
+  ASSERT_TRUE(loop_.run_until([&] { return server_.heard.closed == 1; }));
+  EXPECT_EQ(server_.heard.messages.size(), 1U);
+  EXPECT_EQ(ends_.downs, 0) << "before it has heard of the server's end";
+  ASSERT_TRUE(loop_.run_until([&] { return ends_.downs == 1; }));
 }
 
 TEST_F(SipClientTest, EveryThirdInviteIsALargeOne) {

@@ -96,47 +96,90 @@ TEST(ClientTransactions, ALateCallDoesNotShiftWhatFollows) {
 
 constexpr milliseconds kLifetime = kTimerBInT1 * kT1 + milliseconds(kT4);
 
+/// The peer at `port` of the host 192.0.2.`host`.
+Peer peer_at(int host, int port = 5060) {
+  const auto address = "192.0.2." + std::to_string(host);
+  return {address + ':' + std::to_string(port), *parse_address(address)};
+}
+
+const Peer kFirst = peer_at(1);
+const Peer kSecond = peer_at(2);
+
 TEST(ServerTransactions, ACopyGetsTheSameResponseUntilNoneCanCome) {
   ServerTransactions transactions(kLifetime);
-  EXPECT_EQ(transactions.find(1, "a", kStart), nullptr);
-  EXPECT_TRUE(transactions.add(1, "a", "180", kStart));
+  EXPECT_EQ(transactions.find(kFirst, "a", kStart), nullptr);
+  EXPECT_TRUE(transactions.add(kFirst, "a", "180", kStart));
   for (const auto after : {0ms, 500ms, 31'500ms, 36'999ms}) {
-    const auto* known = transactions.find(1, "a", kStart + after);
+    const auto* known = transactions.find(kFirst, "a", kStart + after);
     ASSERT_NE(known, nullptr) << after.count();
     EXPECT_EQ(*known, "180");
   }
   EXPECT_EQ(transactions.size(), 1U);
-  EXPECT_EQ(transactions.find(1, "a", kStart + 37s), nullptr);
+  EXPECT_EQ(transactions.find(kFirst, "a", kStart + 37s), nullptr);
   EXPECT_EQ(transactions.size(), 0U);
 }
 
 TEST(ServerTransactions, NobodyReachesThoseOfOthers) {
   ServerTransactions transactions(kLifetime);
-  EXPECT_TRUE(transactions.add(1, "a", "of 1", kStart));
-  EXPECT_EQ(transactions.find(2, "a", kStart), nullptr);
-  EXPECT_TRUE(transactions.add(2, "a", "of 2", kStart));
-  EXPECT_EQ(*transactions.find(1, "a", kStart), "of 1");
-  EXPECT_FALSE(transactions.add(1, "a", "another", kStart));
-  EXPECT_EQ(*transactions.find(1, "a", kStart), "of 1");
+  const Peer neighbour = peer_at(1, 5061);
+  EXPECT_TRUE(transactions.add(kFirst, "a", "of the first", kStart));
+  EXPECT_EQ(transactions.find(kSecond, "a", kStart), nullptr);
+  EXPECT_EQ(transactions.find(neighbour, "a", kStart), nullptr);
+  EXPECT_TRUE(transactions.add(kSecond, "a", "of the second", kStart));
+  EXPECT_EQ(*transactions.find(kFirst, "a", kStart), "of the first");
+  EXPECT_FALSE(transactions.add(kFirst, "a", "another", kStart));
+  EXPECT_EQ(*transactions.find(kFirst, "a", kStart), "of the first");
+}
+
+TEST(ServerTransactions, AnHonestGeneratorIsNotRefused) {
+  // Each of its calls is known for 37 s, far longer than it takes.
+  ServerTransactions transactions(kLifetime);
+  const std::string response(300, 'x');
+  for (int call = 0; call < 2000 * 60; ++call) {
+    ASSERT_TRUE(transactions.add(kFirst, std::to_string(call), response, kStart + call * 500us))
+        << call;
+  }
+  EXPECT_EQ(transactions.size(), 2000U * 37);
+}
+
+TEST(ServerTransactions, OneHostLeavesRoomForOthers) {
+  ServerTransactions many(kLifetime);
+  for (std::size_t i = 0; i < kSourceTransactionsMax; ++i) {
+    ASSERT_TRUE(
+        many.add(peer_at(1, 1024 + static_cast<int>(i % 50)), std::to_string(i), "", kStart));
+  }
+  EXPECT_FALSE(many.add(peer_at(1, 9), "from another port", "", kStart));
+  EXPECT_TRUE(many.add(kSecond, "a", "", kStart));
+  EXPECT_TRUE(many.add(kFirst, "later", "", kStart + kLifetime));
+
+  ServerTransactions large(kLifetime);
+  const std::string response(kMessageMax, 'x');
+  for (std::size_t i = 0; i < kSourceResponsesMax / kMessageMax; ++i) {
+    ASSERT_TRUE(large.add(kFirst, std::to_string(i), response, kStart));
+  }
+  EXPECT_FALSE(large.add(kFirst, "one more", "x", kStart));
+  EXPECT_TRUE(large.add(kSecond, "a", response, kStart));
+  EXPECT_TRUE(large.add(kFirst, "later", "x", kStart + kLifetime));
 }
 
 TEST(ServerTransactions, AreBoundedInNumberAndOctets) {
   ServerTransactions many(kLifetime);
   for (std::size_t i = 0; i < kServerTransactionsMax; ++i) {
-    ASSERT_TRUE(many.add(1, std::to_string(i), "", kStart));
+    ASSERT_TRUE(many.add(peer_at(static_cast<int>(i % 4)), std::to_string(i), "", kStart));
   }
-  EXPECT_FALSE(many.add(2, "one more", "", kStart));
-  EXPECT_TRUE(many.add(2, "later", "", kStart + kLifetime));
+  EXPECT_FALSE(many.add(peer_at(9), "one more", "", kStart));
+  EXPECT_TRUE(many.add(peer_at(9), "later", "", kStart + kLifetime));
   EXPECT_EQ(many.size(), 1U);
 
   ServerTransactions large(kLifetime);
   const std::string response(kMessageMax, 'x');
   for (std::size_t i = 0; i < kKeptResponsesMax / kMessageMax; ++i) {
-    ASSERT_TRUE(large.add(1, std::to_string(i), response, kStart));
+    ASSERT_TRUE(large.add(peer_at(static_cast<int>(i % 4)), std::to_string(i), response, kStart));
   }
-  EXPECT_FALSE(large.add(1, "one more", "x", kStart));
-  EXPECT_TRUE(large.add(1, "later", "x", kStart + kLifetime));
-  EXPECT_FALSE(large.add(1, std::string(kTransactionIdMax + 1, 'x'), "x", kStart + kLifetime));
+  EXPECT_FALSE(large.add(peer_at(9), "one more", "x", kStart));
+  EXPECT_TRUE(large.add(peer_at(9), "later", "x", kStart + kLifetime));
+  EXPECT_FALSE(
+      large.add(peer_at(9), std::string(kTransactionIdMax + 1, 'x'), "x", kStart + kLifetime));
 }
 
 TEST(ServerTransactions, AreNamedByBranchAndSender) {
