@@ -11,9 +11,10 @@ namespace simco::loadgen {
 inline constexpr std::uint32_t kConnectionsMax = 4096;
 /// Maximum offered rate, transactions per second.
 inline constexpr double kRateMax = 10'000'000;
-/// Lines of --arrivals-file, and the latest time there, seconds.
+/// A time that an option or a line of --arrivals-file gives, seconds: 30 years.
+inline constexpr double kSecondsMax = 1e9;
+/// Lines of --arrivals-file.
 inline constexpr std::size_t kDueTimesMax = 16 * 1024 * 1024;
-inline constexpr double kDueMax_s = 1e9;
 /// Interval at which timeouts and the abort lag are checked and the progress line is updated.
 inline constexpr std::chrono::milliseconds kWatchInterval{100};
 /// Time between the opening of the last session and the first scheduled transaction.

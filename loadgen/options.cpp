@@ -18,11 +18,10 @@
 namespace simco::loadgen {
 namespace {
 
-constexpr double kForever = 1e9;  // seconds; 30 years
 /// For the rate of arrivals that are all due at once, seconds.
 constexpr double kShortest_s = 1e-9;
 
-CLI::Validator positive() { return cli::number(std::numeric_limits<double>::min(), kForever); }
+CLI::Validator positive() { return cli::number(std::numeric_limits<double>::min(), kSecondsMax); }
 
 /// When transactions are due, and how many. Returns the option whose value is `count`.
 const CLI::Option* declare_schedule(CLI::App& app, Settings& settings, std::uint64_t& count) {
@@ -80,7 +79,7 @@ void declare_patience(CLI::App& app, GeneratorOptions& run) {
   app.add_option("--abort-lag", run.abort_lag_s,
                  "Stop if a message cannot be handed to the transport within this time after its "
                  "scheduled time, seconds; 0: never")
-      ->check(cli::number(0, kForever))
+      ->check(cli::number(0, kSecondsMax))
       ->capture_default_str();
   app.add_option("--timeout", run.timeout_s, "Maximum time to wait for a reply, seconds")
       ->check(positive())

@@ -44,7 +44,7 @@ std::expected<std::vector<std::int64_t>, std::string> read_due_times(const std::
     double seconds = 0;
     const char* const end = line.data() + line.size();
     const auto [stop, error] = std::from_chars(line.data(), end, seconds);
-    const bool good = error == std::errc() && stop == end && seconds >= 0 && seconds <= kDueMax_s;
+    const bool good = error == std::errc() && stop == end && seconds >= 0 && seconds <= kSecondsMax;
     const auto due = good ? static_cast<std::int64_t>(seconds * 1e9) : -1;
     if (due < (result.empty() ? 0 : result.back())) {
       return std::unexpected(path + ":" + std::to_string(result.size() + 1) +

@@ -18,7 +18,10 @@ double mean_of(const std::vector<double>& values) {
 
 double half_width95(double stddev, std::uint64_t count) {
   if (count < 2) return 0;
-  const boost::math::students_t distribution(static_cast<double>(count - 1));
+  // Not by way of long double, which valgrind does not have whole.
+  using Policy = boost::math::policies::policy<boost::math::policies::promote_double<false>>;
+  const boost::math::students_t_distribution<double, Policy> distribution(
+      static_cast<double>(count - 1));
   return boost::math::quantile(distribution, 0.975) * stddev /
          std::sqrt(static_cast<double>(count));
 }
