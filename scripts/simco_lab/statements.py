@@ -113,6 +113,14 @@ def within(found, sign, limit):
     return None if math.isnan(off) else True if off + width < 0 else False if off - width > 0 else None
 
 
+def amount(found, unit):
+    """Returns an estimate in words, with its interval if it has one."""
+    if not math.isfinite(found.value):
+        return "unknown" if math.isnan(found.value) else f"∞ {unit}".rstrip()
+    width = "" if math.isnan(found.half_width) else f" ± {found.half_width:.1f}"
+    return f"{found.value:.1f}{width} {unit}".rstrip()
+
+
 def check_bound(results, expectation):
     """The quantity, with its interval, is below or above a number; with `rtts`, of so many round-trip times more."""
     quantity = quantity_of(expectation)
@@ -125,7 +133,6 @@ def check_bound(results, expectation):
         found = combination.quantity(quantity)
         unit = QUANTITIES[quantity].unit
         more = expectation.get("rtts", 0) * 2 * combination.conditions.delay_ms
-        width = 0.0 if math.isnan(found.half_width) else found.half_width
         holds, words = True, []
         for side, sign in (("below", 1), ("above", -1)):
             if side in expectation:
@@ -135,8 +142,7 @@ def check_bound(results, expectation):
                     here = None
                 holds = False if False in (holds, here) else None if None in (holds, here) else True
                 words.append(f"{side} {limit:g}")
-        verdicts.append(Verdict(holds, where, f"{found.value:.1f} ± {width:.1f} {unit}".rstrip()
-                                + f", {'' if holds else 'not '}{' and '.join(words)}"
+        verdicts.append(Verdict(holds, where, amount(found, unit) + f", {'' if holds else 'not '}{' and '.join(words)}"
                                 + left_out(combination, quantity=quantity)))
     return in_share(verdicts, expectation)
 

@@ -1,5 +1,6 @@
 """Statements about several runs, on results made for the purpose; and what a scenario may not say."""
 
+import math
 import tempfile
 import unittest
 from pathlib import Path
@@ -7,7 +8,7 @@ from types import SimpleNamespace
 
 import numpy
 
-from simco_lab import expectations, report, scenario, statistics
+from simco_lab import expectations, report, scenario, statements, statistics
 from simco_lab.conditions import Conditions
 from simco_lab.errors import ScenarioError
 from simco_lab.results import Combination, Selectable
@@ -119,6 +120,11 @@ class Bounds(unittest.TestCase):
         self.assertEqual(holds(results, "bound", quantity="lost_share", above=5), [True])
         self.assertEqual(holds(results, "bound", quantity="sender", below=4), [True])
         self.assertEqual(holds(results, "bound", quantity="goodput", below=4), [None])
+
+    def test_amounts_in_words(self):
+        for value, width, unit, words in ((2, 0.5, "ms", "2.0 ± 0.5 ms"), (3, math.nan, "", "3.0"),
+                                          (math.inf, math.inf, "ms", "∞ ms"), (math.nan, math.nan, "%", "unknown")):
+            self.assertEqual(statements.amount(statistics.Estimate(value, width), unit), words)
 
     def test_further_retransmissions(self):
         results = Results([combination(TCP, [1, 1, 1], {"further_retransmissions": 2})])
