@@ -46,9 +46,11 @@ std::expected<RuleTraffics, std::string> read_inspection(std::string_view answer
     if (!document.at("counting").get<bool>()) {
       return std::unexpected("the middlebox does not count: start it with --counters");
     }
+    const auto run = document.at("run").get<std::uint32_t>();
     RuleTraffics result;
     for (const auto& rule : document.at("rules")) {
-      result[{rule.at("pid").get<std::uint32_t>()}] = traffic_in(rule);
+      auto& traffic = result[{rule.at("pid").get<std::uint32_t>()}] = traffic_in(rule);
+      traffic.run = run;
     }
     return result;
   } catch (const json::exception&) {

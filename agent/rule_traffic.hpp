@@ -32,6 +32,8 @@ struct RuleTraffic {
   std::optional<LastPacket> last_packet;
   Age complete{};  ///< everything since then is counted; of what passed before, some may be missing
   Age read{};      ///< of the readings, or less
+  /// Which run of the middlebox has counted it: each begins at 0.
+  std::uint32_t run = 0;
   std::map<std::uint16_t, PacketCount> ports;  ///< by internal port, if the rule has few of them
 };
 

@@ -40,31 +40,7 @@ json medium_of(const Medium& medium, std::size_t index) {
           {"streams", std::move(streams)}};
 }
 
-/// Whether a party receives RTCP there, and not RTP.
-bool is_rtcp(const Call& call, const TransportAddress& at) {
-  bool result = false;
-  for (const auto& [tag, party] : call.parties) {
-    for (const auto& medium : party.description.media) {
-      if (medium.media == at) return false;
-      if (medium.rtcp == at) result = true;
-    }
-  }
-  return result;
-}
-
-/// The kernel counts packets as IP has them, rtpengine as UDP has them.
-PacketCount without_headers(const PacketCount& count, IpVersion version) {
-  const auto headers = count.packets * (version == IpVersion::kIpv4 ? 28U : 48U);
-  return {count.packets, count.octets - std::min(count.octets, headers)};
-}
-
 }  // namespace
-
-MediaCount& MediaCount::operator+=(const MediaCount& more) {
-  rtp += more.rtp;
-  rtcp += more.rtcp;
-  return *this;
-}
 
 void Call::add(Offer offer) {
   std::erase_if(offers, [&](const Offer& earlier) {
@@ -150,7 +126,7 @@ std::optional<TransportAddress> Call::outside_of(const TransportAddress& interna
   return std::nullopt;
 }
 
-std::vector<Call::Released> Call::release() {
+std::vector<PolicyRuleId> Call::release() {
   std::set<NeededRule> needed;
   for (const auto& leg : legs) needed.insert(leg.rules.begin(), leg.rules.end());
   const auto is_awaited = [&](const InternalPorts& ports) {
@@ -158,38 +134,18 @@ std::vector<Call::Released> Call::release() {
       return !offer.answered && receives_at(offer.description, ports);
     });
   };
-  std::vector<Released> released;
+  std::vector<PolicyRuleId> released;
   std::erase_if(rules, [&](const auto& entry) {
     if (needed.contains(entry.first)) return false;
-    released.push_back({entry.first, entry.second});
+    released.push_back(entry.second.pid);
     return true;
   });
   std::erase_if(reservations, [&](const auto& entry) {
     if (is_awaited(entry.first)) return false;
-    released.push_back({std::nullopt, entry.second});
+    released.push_back(entry.second.pid);
     return true;
   });
   return released;
-}
-
-void Call::note(const NeededRule& rule, MadeRule& made, const agent::RuleTraffic& traffic,
-                Instant now) {
-  MediaCount count;
-  PacketCount rest = traffic.count;
-  for (const auto& [port, of_port] : traffic.ports) {
-    if (!is_rtcp(*this, {rule.internal.address, port})) continue;
-    count.rtcp += of_port;
-    rest.packets -= of_port.packets;
-    rest.octets -= of_port.octets;
-  }
-  count.rtp = without_headers(rest, rule.internal.address.version);
-  count.rtcp = without_headers(count.rtcp, rule.internal.address.version);
-  const bool again = count.rtp.packets < made.counted.rtp.packets ||
-                     count.rtcp.packets < made.counted.rtcp.packets;
-  if (again) made.counted_before += made.counted;
-  made.counted = count;
-  heard_at = std::max({heard_at, made.made_at, now - traffic.complete});
-  if (traffic.last_packet) heard_at = std::max(heard_at, now - traffic.last_packet->until);
 }
 
 json summary_of(const Call& call) {
@@ -203,8 +159,7 @@ json summary_of(const Call& call) {
                  {"medias", std::move(medias)}};
     if (!party.other.empty()) tags[tag]["in dialogue with"] = party.other;
   }
-  auto totals = call.counted;
-  for (const auto& [rule, made] : call.rules) (totals += made.counted) += made.counted_before;
+  const auto& totals = call.tally.total();
   const auto counters = [](const PacketCount& count) {
     return json{{"packets", count.packets}, {"bytes", count.octets}, {"errors", 0}};
   };

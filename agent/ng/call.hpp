@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "agent/ng/media.hpp"
-#include "agent/rule_traffic.hpp"
+#include "agent/ng/tally.hpp"
 #include "simco/wire/attributes.hpp"
 #include "simco/wire/ids.hpp"
 #include "simco/wire/instant.hpp"
@@ -58,24 +58,11 @@ struct Leg {
   }
 };
 
-/// Packets of media, and their octets without the headers of IP and UDP.
-struct MediaCount {
-  PacketCount rtp;
-  PacketCount rtcp;
-
-  MediaCount& operator+=(const MediaCount& more);
-};
-
 /// A rule or a reservation of the middlebox.
 struct MadeRule {
   PolicyRuleId pid;
   AddressTuple outside;  ///< that stands for the internal ports
   Instant extend_at;
-  Instant made_at{};
-  /// What the middlebox has counted: as it was read last, and what it had counted before it began
-  /// to count from 0 again.
-  MediaCount counted;
-  MediaCount counted_before;
 };
 
 struct Call {
@@ -88,8 +75,7 @@ struct Call {
   std::vector<Leg> legs;
   std::map<NeededRule, MadeRule> rules;
   std::map<InternalPorts, MadeRule> reservations;
-  MediaCount counted;  ///< of rules that it has no longer
-  Instant heard_at{};  ///< when the last packet of any medium can have passed, at the latest
+  Tally tally;  ///< of its rules, and of those that it had
 
   /// Adds an offer, instead of those that it supersedes; or of the oldest one that has an answer,
   /// if there are kOffersMax.
@@ -114,15 +100,9 @@ struct Call {
   std::vector<InternalPorts> bound() const;
   /// Returns what stands for `internal` outside, on a NAT.
   std::optional<TransportAddress> outside_of(const TransportAddress& internal) const;
-  /// Something that the call no longer needs: a reservation, if it is for no rule.
-  struct Released {
-    std::optional<NeededRule> rule;
-    MadeRule made;
-  };
-  /// Takes the rules and reservations that nothing needs any longer out of the call.
-  std::vector<Released> release();
-  /// The middlebox says what a rule of the call, which it has or has just released, has counted.
-  void note(const NeededRule& rule, MadeRule& made, const agent::RuleTraffic& traffic, Instant now);
+  /// Takes the rules and reservations that nothing needs any longer out of the call. What rules
+  /// have counted stays in the tally.
+  std::vector<PolicyRuleId> release();
   bool over() const { return legs.empty() && offers.empty(); }
 };
 

@@ -98,13 +98,14 @@ struct Codec {
 
   static json write(const NeededRule& rule) {
     return {write(rule.internal), to_string(rule.external), rule.external_port,
-            static_cast<int>(rule.direction)};
+            static_cast<int>(rule.direction), write(rule.rtcp_port)};
   }
   static void read(const json& from, NeededRule& rule) {
     read(from.at(0), rule.internal);
     rule.external = address_from(from.at(1));
     from.at(2).get_to(rule.external_port);
     rule.direction = static_cast<Direction>(from.at(3).get<int>());
+    read(from.at(4), rule.rtcp_port);
   }
 
   static json write(const Offer& offer) {
@@ -148,6 +149,39 @@ struct Codec {
     }
   }
 
+  static json write(const std::optional<std::uint16_t>& port) {
+    return port ? json(*port) : json();
+  }
+  static void read(const json& from, std::optional<std::uint16_t>& port) {
+    if (!from.is_null()) from.get_to(port.emplace());
+  }
+
+  /// Of the rules that the call has; a rule that is asked for the last time is not asked again.
+  static json write(const Tally& tally, const std::map<NeededRule, MadeRule>& rules) {
+    json readings = json::array();
+    for (const auto& [rule, made] : rules) {
+      const auto found = tally.readings().find(made.pid);
+      if (found == tally.readings().end()) continue;
+      const auto& [version, rtcp_port, run, count] = found->second;
+      readings.push_back({made.pid.value, version == IpVersion::kIpv4 ? 4 : 6, write(rtcp_port),
+                          run ? json(*run) : json(), write(count)});
+    }
+    return {write(tally.total()), std::move(readings)};
+  }
+  static Tally read_tally(const json& from, Instant now) {
+    MediaCount total;
+    read(from.at(0), total);
+    std::map<PolicyRuleId, Tally::Reading> readings;
+    for (const auto& item : from.at(1)) {
+      auto& reading = readings[{item.at(0).get<std::uint32_t>()}];
+      reading.version = item.at(1) == 4 ? IpVersion::kIpv4 : IpVersion::kIpv6;
+      read(item.at(2), reading.rtcp_port);
+      if (const auto& run = item.at(3); !run.is_null()) run.get_to(reading.run.emplace());
+      read(item.at(4), reading.count);
+    }
+    return {total, std::move(readings), now};
+  }
+
   static json write(const Party& party) {
     return {party.created.time_since_epoch().count(), write(party.side), party.other,
             write(party.description)};
@@ -178,7 +212,7 @@ struct Codec {
       InternalPorts outside;
       read(item.at(0), key);
       read(item.at(2), outside);
-      result[key] = {{item.at(1).get<std::uint32_t>()}, tuple_of(outside), now, now, {}, {}};
+      result[key] = {{item.at(1).get<std::uint32_t>()}, tuple_of(outside), now};
       result[key].outside.location = Location::kOutside;
     }
     return result;
@@ -191,20 +225,16 @@ json write_call(const Call& call, Moment now) {
   json parties = json::object();
   for (const auto& [tag, party] : call.parties) parties[tag] = Codec::write(party);
   const auto left = std::chrono::duration_cast<std::chrono::seconds>(call.ends_at - now.instant);
-  json result = {{"id", call.id},
-                 {"created", call.created.time_since_epoch().count()},
-                 {"last signal", call.last_signal.time_since_epoch().count()},
-                 {"ends", (now.wall + left).time_since_epoch().count()},
-                 {"parties", std::move(parties)},
-                 {"offers", Codec::write_all(call.offers)},
-                 {"legs", Codec::write_all(call.legs)},
-                 {"rules", Codec::write_made(call.rules)},
-                 {"reservations", Codec::write_made(call.reservations)}};
-  auto counted = call.counted;
-  for (const auto& [rule, made] : call.rules) counted += made.counted_before;
-  // What rules that go on have counted is read again.
-  if (counted.rtp.packets + counted.rtcp.packets != 0) result["counted"] = Codec::write(counted);
-  return result;
+  return {{"id", call.id},
+          {"created", call.created.time_since_epoch().count()},
+          {"last signal", call.last_signal.time_since_epoch().count()},
+          {"ends", (now.wall + left).time_since_epoch().count()},
+          {"parties", std::move(parties)},
+          {"offers", Codec::write_all(call.offers)},
+          {"legs", Codec::write_all(call.legs)},
+          {"rules", Codec::write_made(call.rules)},
+          {"reservations", Codec::write_made(call.reservations)},
+          {"tally", Codec::write(call.tally, call.rules)}};
 }
 
 Call read_call(const json& document, Moment now) {
@@ -223,7 +253,7 @@ Call read_call(const json& document, Moment now) {
   call.legs = Codec::read_all<Leg>(document.at("legs"));
   call.rules = Codec::read_made<NeededRule>(document.at("rules"), now.instant);
   call.reservations = Codec::read_made<InternalPorts>(document.at("reservations"), now.instant);
-  if (document.contains("counted")) Codec::read(document.at("counted"), call.counted);
+  call.tally = Codec::read_tally(document.at("tally"), now.instant);
   return call;
 }
 

@@ -166,7 +166,7 @@ class CallController {
     Kind kind = Kind::kAll;
     std::string call_id;
     Waiting asked;
-    std::vector<Call::Released> released;
+    std::vector<PolicyRuleId> released;
   };
 
   // controller.cpp: requests, calls and time
@@ -187,10 +187,8 @@ class CallController {
   void ask_counters(Question question, const std::vector<PolicyRuleId>& pids);
   void query(Entry& entry, Waiting asked);
   void start_delete(Entry& entry, Waiting asked);
-  void end_counted(Entry& entry, std::vector<Call::Released> released);
+  void end_counted(Entry& entry, const std::vector<PolicyRuleId>& released);
   void read_all_counters(Instant now);
-  static void take_count(Entry& entry, Call::Released& released, const Counted& counted,
-                         Instant now);
   void note_readable(const Counted& counted, Instant now);
   void note(Entry& entry, const agent::RuleTraffics& traffic, Instant now);
   void end_silent_calls(const agent::RuleTraffics& traffic, Instant now);

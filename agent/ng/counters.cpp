@@ -47,20 +47,21 @@ void CallController::start_delete(Entry& entry, Waiting asked) {
 
 /// Ends rules and reservations that the call has released; of a call that goes on, after what they
 /// have counted is known.
-void CallController::end_counted(Entry& entry, std::vector<Call::Released> released) {
+void CallController::end_counted(Entry& entry, const std::vector<PolicyRuleId>& released) {
   const bool ask = options_.counts && !counters_fail_ && !entry.call.over();
-  std::vector<PolicyRuleId> pids;
-  std::erase_if(released, [&](const Call::Released& item) {
-    if (ask && item.rule) {
-      pids.push_back(item.made.pid);
-      return false;
+  Question question;
+  question.kind = Question::Kind::kReleased;
+  question.call_id = entry.call.id;
+  for (const auto pid : released) {
+    if (ask && entry.call.tally.has(pid)) {
+      question.released.push_back(pid);
+    } else {
+      entry.call.tally.end(pid);
+      end_rule(entry.call.id, pid);
     }
-    (entry.call.counted += item.made.counted) += item.made.counted_before;
-    end_rule(entry.call.id, item.made.pid);
-    return true;
-  });
-  if (pids.empty()) return;
-  ask_counters({Question::Kind::kReleased, entry.call.id, {}, std::move(released)}, pids);
+  }
+  const auto pids = question.released;
+  if (!pids.empty()) ask_counters(std::move(question), pids);
 }
 
 void CallController::on_counted(std::uint64_t id, const Counted& counted, Instant now) {
@@ -88,24 +89,14 @@ void CallController::on_counted(std::uint64_t id, const Counted& counted, Instan
       go_on(*entry);
       return run(question.call_id, now);
     case Kind::kReleased:
-      for (auto& released : question.released) {
-        if (entry != nullptr) take_count(*entry, released, counted, now);
-        end_rule(question.call_id, released.made.pid);
+      for (const auto pid : question.released) {
+        if (entry != nullptr) entry->call.tally.end(pid);
+        end_rule(question.call_id, pid);
       }
-      if (entry != nullptr) run(question.call_id, now);
+      if (entry == nullptr) return;
+      entry->changed = true;
+      run(question.call_id, now);
   }
-}
-
-/// What a rule that has been released has counted becomes the call's.
-void CallController::take_count(Entry& entry, Call::Released& released, const Counted& counted,
-                                Instant now) {
-  auto& [rule, made] = released;
-  if (counted) {
-    const auto found = counted->find(made.pid);
-    if (found != counted->end()) entry.call.note(*rule, made, found->second, now);
-  }
-  (entry.call.counted += made.counted) += made.counted_before;
-  entry.changed = true;
 }
 
 void CallController::note_readable(const Counted& counted, Instant now) {
@@ -120,10 +111,8 @@ void CallController::note_readable(const Counted& counted, Instant now) {
 }
 
 void CallController::note(Entry& entry, const agent::RuleTraffics& traffic, Instant now) {
-  for (auto& [rule, made] : entry.call.rules) {
-    const auto found = traffic.find(made.pid);
-    if (found != traffic.end()) entry.call.note(rule, made, found->second, now);
-  }
+  entry.changed |= entry.call.tally.note(traffic, now);
+  tell_changed(entry);
 }
 
 // --- Silence -------------------------------------------------------------------------------------
@@ -161,7 +150,7 @@ void CallController::end_silent_calls(const agent::RuleTraffics& traffic, Instan
     const bool known = std::ranges::all_of(
         rules, [&](const auto& item) { return traffic.contains(item.second.pid); });
     if (rules.empty() || !known || entry.operation) continue;
-    if (now - entry.call.heard_at >= options_.media_timeout) silent.push_back(id);
+    if (now - entry.call.tally.heard_at() >= options_.media_timeout) silent.push_back(id);
   }
   if (options_.media_timeout.count() == 0) return;
   for (const auto& id : silent) {
@@ -169,7 +158,8 @@ void CallController::end_silent_calls(const agent::RuleTraffics& traffic, Instan
     log(entry, LogLevel::kWarning,
         fmt::format(
             "ended: no packet of its media for {} s",
-            std::chrono::duration_cast<std::chrono::seconds>(now - entry.call.heard_at).count()));
+            std::chrono::duration_cast<std::chrono::seconds>(now - entry.call.tally.heard_at())
+                .count()));
     host_.on_media_timeout();
     entry.call.legs.clear();
     entry.call.offers.clear();

@@ -137,8 +137,8 @@ class Collector {
     for (const auto& ports : internal_ports(own, true, bound_)) {
       for (const auto& peer : peers) {
         if (peer.version != ports.address.version || is_unspecified(peer)) continue;
-        needed_.insert({ports, peer, 0, Direction::kInbound});
-        needed_.insert({ports, peer, 0, Direction::kOutbound});
+        insert({ports, peer, 0, Direction::kInbound, {}}, internal);
+        insert({ports, peer, 0, Direction::kOutbound, {}}, internal);
       }
     }
   }
@@ -150,8 +150,8 @@ class Collector {
     const bool pair = rtcp && next_to(*internal.media, internal.rtcp) &&
                       next_to(*external.media, external.rtcp) &&
                       (binding == nullptr || binding->cover(*internal.rtcp));
-    add_one(*internal.media, *external.media, pair ? 2 : 1);
-    if (rtcp && !pair) add_one(*internal.rtcp, *external.rtcp, 1);
+    add_one(internal, *internal.media, *external.media, pair ? 2 : 1);
+    if (rtcp && !pair) add_one(internal, *internal.rtcp, *external.rtcp, 1);
   }
 
   const InternalPorts* binding_of(const TransportAddress& internal) const {
@@ -160,25 +160,34 @@ class Collector {
     return found == bound_.end() ? nullptr : &*found;
   }
 
-  /// Allows `count` ports between both. If the internal ones are bound as part of a longer range,
-  /// the external ones are a range of that length around theirs, so that the binding is shared; or
-  /// any port, if there is no such range.
-  void add_one(const TransportAddress& internal, const TransportAddress& external,
-               std::uint16_t count) {
-    NeededRule rule{{internal.address, internal.port, count}, external.address, external.port, {}};
-    rule.direction = Direction::kBidirectional;
+  /// Allows `count` ports of a medium between both. If the internal ones are bound as part of a
+  /// longer range, the external ones are a range of that length around theirs, so that the binding
+  /// is shared; or any port, if there is no such range.
+  void add_one(const Medium& medium, const TransportAddress& internal,
+               const TransportAddress& external, std::uint16_t count) {
+    NeededRule rule{{internal.address, internal.port, count},
+                    external.address,
+                    external.port,
+                    Direction::kBidirectional,
+                    {}};
     if (const auto* binding = binding_of(internal)) {
       const int first = external.port - (internal.port - binding->port);
       rule.internal = *binding;
       if (first < 1 || first + binding->count - 1 > 0xFFFF) {
         rule.external_port = 0;
         rule.direction = Direction::kInbound;
-        needed_.insert(rule);
+        insert(rule, medium);
         rule.direction = Direction::kOutbound;
       } else {
         rule.external_port = static_cast<std::uint16_t>(first);
       }
     }
+    insert(rule, medium);
+  }
+
+  /// `medium`: the internal one.
+  void insert(NeededRule rule, const Medium& medium) {
+    if (medium.rtcp && rule.internal.cover(*medium.rtcp)) rule.rtcp_port = medium.rtcp->port;
     needed_.insert(rule);
   }
 

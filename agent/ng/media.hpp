@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "agent/ng/request.hpp"
@@ -76,10 +77,20 @@ struct NeededRule {
   IpAddress external;
   std::uint16_t external_port = 0;  ///< the first of as many as the internal ones; 0: any
   Direction direction = Direction::kBidirectional;
-  friend auto operator<=>(const NeededRule&, const NeededRule&) = default;
+  /// That of the internal ports which is for RTCP alone. It makes no other rule of it, and stays
+  /// what it was when the rule was made, whatever the parties say later.
+  std::optional<std::uint16_t> rtcp_port;
+
+  friend bool operator==(const NeededRule& a, const NeededRule& b) { return a.key() == b.key(); }
+  friend auto operator<=>(const NeededRule& a, const NeededRule& b) { return a.key() <=> b.key(); }
 
   AddressTuple internal_tuple() const { return tuple_of(internal); }
   AddressTuple external_tuple() const;
+
+ private:
+  std::tuple<const InternalPorts&, const IpAddress&, std::uint16_t, Direction> key() const {
+    return {internal, external, external_port, direction};
+  }
 };
 
 /// Returns the rule as people read it, such as "10.0.0.5:5004/2 <-> 192.0.2.7:6000/2".

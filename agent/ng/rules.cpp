@@ -86,12 +86,12 @@ void CallController::extend(Entry& entry, Instant now) {
 
 /// Ends the rules and reservations that the call no longer needs.
 void CallController::sweep(Entry& entry) {
-  auto released = entry.call.release();
-  for (const auto& [rule, made] : released) {
-    log(entry, LogLevel::kInfo, fmt::format("rule {} ended", made.pid.value));
+  const auto released = entry.call.release();
+  for (const auto pid : released) {
+    log(entry, LogLevel::kInfo, fmt::format("rule {} ended", pid.value));
     entry.changed = true;
   }
-  end_counted(entry, std::move(released));
+  end_counted(entry, released);
 }
 
 void CallController::on_result(std::uint64_t id, const SimcoResult& result, Instant now) {
@@ -129,8 +129,7 @@ void CallController::on_made(Entry& entry, const Transaction& transaction, const
                              Instant now) {
   auto& call = entry.call;
   entry.changed = true;
-  const MadeRule made{granted.pid, granted.outside, extension_of(granted.lifetime, now), now, {},
-                      {}};
+  const MadeRule made{granted.pid, granted.outside, extension_of(granted.lifetime, now)};
   const auto reserved = call.reservations.find(transaction.ports);
   if (reserved != call.reservations.end()) owners_.erase(reserved->second.pid);
   owners_[granted.pid] = call.id;
@@ -144,10 +143,11 @@ void CallController::on_made(Entry& entry, const Transaction& transaction, const
   if (reserved != call.reservations.end()) call.reservations.erase(reserved);
   // Asked for twice, if it was made again after a lost session while an answer wanted it as well.
   if (const auto twice = call.rules.find(transaction.rule); twice != call.rules.end()) {
-    (call.counted += twice->second.counted) += twice->second.counted_before;
+    call.tally.end(twice->second.pid);
     end_rule(call.id, twice->second.pid);
   }
   call.rules[transaction.rule] = made;
+  call.tally.begin(granted.pid, transaction.rule, now);
   watch_for_silence(now);
   log(entry, LogLevel::kInfo,
       fmt::format("rule {} enabled: {}", granted.pid.value, to_string(transaction.rule)));
@@ -180,9 +180,7 @@ MadeRule* CallController::find(Entry& entry, PolicyRuleId pid) {
 void CallController::forget(Entry& entry, PolicyRuleId pid) {
   owners_.erase(pid);
   entry.changed = true;
-  for (const auto& [rule, made] : entry.call.rules) {
-    if (made.pid == pid) (entry.call.counted += made.counted) += made.counted_before;
-  }
+  entry.call.tally.end(pid);
   const auto is_it = [pid](const auto& item) { return item.second.pid == pid; };
   std::erase_if(entry.call.rules, is_it);
   std::erase_if(entry.call.reservations, is_it);

@@ -49,7 +49,8 @@ std::string rule_in_json(PolicyRuleId pid, const rule::RuleTraffic& traffic, Ins
 }  // namespace
 
 std::string to_json(const CountedRules& counted) {
-  std::string text = fmt::format(R"({{"counting":{},"rules":[)", counted.counting);
+  std::string text =
+      fmt::format(R"({{"counting":{},"run":{},"rules":[)", counted.counting, counted.run);
   const char* before = "";
   for (const auto& [pid, traffic] : counted.rules) {
     text += before + rule_in_json(pid, traffic, counted.now);

@@ -1,17 +1,20 @@
 // What the operator may ask a running middlebox over HTTP: what its rules have counted. RFC 4540
 // has no attribute for that. Without authentication, so for trusted addresses only.
 //
-//   GET /rules/7,9       {"counting":true,"rules":[{"pid":7,"packets":150,"octets":30000,
+//   GET /rules/7,9
+//   {"counting":true,"run":2918371042,"rules":[{"pid":7,"packets":150,"octets":30000,
 //                          "last_packet":{"after_ms":2100,"until_ms":40},"complete_ms":61000,
 //                          "read_ms":0,"ports":[{"port":5004,"packets":150,"octets":30000}]}]}
 //
-// Times are ages: milliseconds before the answer. Rules that do not exist are left out.
+// Times are ages: milliseconds before the answer. Rules that do not exist are left out. `run` is
+// another number after each start: counts begin at 0 then.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -29,6 +32,7 @@ namespace simco::middlebox {
 /// What rules have counted: those that were asked for and are in force.
 struct CountedRules {
   bool counting = false;  ///< the backend counts
+  std::uint32_t run = 0;  ///< a random number of this process
   Instant now{};
   std::vector<std::pair<PolicyRuleId, rule::RuleTraffic>> rules;
 };

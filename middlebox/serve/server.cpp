@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <iterator>
+#include <random>
 #include <utility>
 
 #include "simco/net/error.hpp"
@@ -23,7 +24,8 @@ Server::Server(asio::io_context& io, const ServerOptions& options, backend::Back
       store_(store),
       core_(options, clock_, backend, open_journal(metrics), metrics, *this),
       read_buffer_(std::make_unique<net::ReadBuffer>()),
-      timer_(io) {
+      timer_(io),
+      run_(std::random_device{}()) {
   listen(options.listen, options.require);
   for (const auto& [listen_options, require] : options.further_listeners) {
     listen(listen_options, require);
@@ -32,7 +34,7 @@ Server::Server(asio::io_context& io, const ServerOptions& options, backend::Back
 
 CountedRules Server::count(std::span<const PolicyRuleId> pids) {
   auto rules = core_.traffic(pids);
-  return {backend_.counts(), clock_.now(), std::move(rules)};
+  return {backend_.counts(), run_, clock_.now(), std::move(rules)};
 }
 
 Server::~Server() {

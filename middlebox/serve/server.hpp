@@ -97,6 +97,7 @@ class Server final : private Core::Host, private Journal::Monitor {
   std::unique_ptr<net::ReadBuffer> read_buffer_;
   boost::asio::steady_timer timer_;
   std::function<void()> taken_;
+  std::uint32_t run_;  ///< as CountedRules::run
 };
 
 }  // namespace simco::middlebox

@@ -132,6 +132,7 @@ ng::CallController::Counted Calls::counted(const std::vector<PolicyRuleId>& aske
     if (std::ranges::find(there, pid) == there.end()) continue;
     auto& rule = result[pid];
     rule.complete = age(counts_since_);
+    rule.run = run_;
     Instant last{};
     for (const auto& [port, traffic] : traffic_[pid]) {
       rule.ports[port] = {traffic.packets, traffic.packets * kPacketOctets};
@@ -162,6 +163,7 @@ void Calls::packets(std::uint16_t internal_port, std::uint64_t count) {
 void Calls::reset_counters() {
   traffic_.clear();
   counts_since_ = core_.now();
+  ++run_;
 }
 
 void Calls::reply(std::uint64_t request, const json& reply) {

@@ -79,7 +79,7 @@ class Calls : private ng::CallController::Host {
   std::size_t media_timeouts = 0;
   /// Packets of 100 octets pass now, from or to an internal port, by the rule that covers it.
   void packets(std::uint16_t internal_port, std::uint64_t count);
-  /// The middlebox counts from 0 again.
+  /// The middlebox is started again, keeps its rules, and counts from 0.
   void reset_counters();
   /// The media proxy replies to the last request.
   nlohmann::json upstream_replies(const nlohmann::json& reply);
@@ -116,6 +116,7 @@ class Calls : private ng::CallController::Host {
   };
   std::map<PolicyRuleId, std::map<std::uint16_t, PortTraffic>> traffic_;
   Instant counts_since_{};
+  std::uint32_t run_ = 1;  ///< of the middlebox
   std::deque<std::pair<std::uint64_t, std::vector<PolicyRuleId>>> asked_;
 };
 

@@ -85,13 +85,43 @@ TEST(NgCounters, RulesThatAMoveHasEndedStillCount) {
   EXPECT_EQ(query(calls)["totals"], totals(58, 0));
 }
 
-TEST(NgCounters, AMiddleboxThatCountsFromZeroAgainTakesNothingAway) {
+// RTCP stays RTCP, and no packet counts twice, whatever the parties say later.
+TEST(NgCounters, APartyThatLeavesAPortTakesNothingAlong) {
+  Counted calls;
+  calls.packets(6000, 50);
+  calls.packets(6001, 2);
+  query(calls);
+  calls.offer("a", sdp("10.0.0.5", {"audio 6500 RTP/AVP 0"}), {{"to-tag", "b"}});
+  calls.answer("a", "b", kPeer);
+  ASSERT_EQ(calls.open(), "10.0.0.5:6500/2 192.0.2.7:7000/2");
+  EXPECT_EQ(query(calls)["totals"], totals(50, 2));
+}
+
+TEST(NgCounters, ARuleThatIsBeingAskedForTheLastTimeStillCounts) {
   Counted calls;
   calls.packets(6000, 50);
   query(calls);
-  calls.reset_counters();
-  calls.packets(6000, 3);
-  EXPECT_EQ(query(calls)["totals"], totals(53, 0));
+  calls.counters_late = true;
+  query(calls);
+  const auto asked = calls.last_request();
+  calls.offer("a", kHost, {{"to-tag", "b"}});
+  calls.answer("a", "b", sdp("192.0.2.8", {"audio 7100 RTP/AVP 0"}));
+  calls.counters_late = false;
+  calls.pass(1ms);
+  EXPECT_EQ(calls.late_reply(asked)["totals"], totals(50, 0));
+}
+
+TEST(NgCounters, AMiddleboxThatCountsFromZeroAgainTakesNothingAway) {
+  for (const std::uint64_t since : {3U, 60U}) {
+    Counted calls;
+    calls.packets(6000, 50);
+    query(calls);
+    calls.reset_counters();
+    calls.packets(6000, since);
+    EXPECT_EQ(query(calls)["totals"], totals(50 + since, 0));
+    calls.restart();  // what is stored
+    EXPECT_EQ(query(calls)["totals"], totals(50 + since, 0));
+  }
 }
 
 TEST(NgCounters, WithoutCountersNothingIsAsked) {

@@ -35,7 +35,7 @@ TEST(Inspection, PathsNameRules) {
 
 TEST(Inspection, AnswersAreWhatAgentsRead) {
   const Instant now(1h);
-  CountedRules counted{true, now, {}};
+  CountedRules counted{true, 4'294'967'295, now, {}};
   counted.rules.push_back({{7},
                            {{57, 5700},
                             rule::PacketTime{now - 2s, now - 40ms},
@@ -49,6 +49,7 @@ TEST(Inspection, AnswersAreWhatAgentsRead) {
   const auto& first = read->at({7});
   EXPECT_EQ(first.count.packets, 57U);
   EXPECT_EQ(first.count.octets, 5700U);
+  EXPECT_EQ(first.run, 4'294'967'295U);
   ASSERT_TRUE(first.last_packet);
   EXPECT_EQ(first.last_packet->after, 2s);
   EXPECT_EQ(first.last_packet->until, 40ms);
@@ -65,9 +66,10 @@ TEST(Inspection, AnswersAreWhatAgentsRead) {
 TEST(Inspection, WhatIsNoAnswerIsAFault) {
   EXPECT_EQ(agent::read_inspection(to_json({})).error(),
             "the middlebox does not count: start it with --counters");
-  for (const auto* text : {"", "{", "[]", "{}", R"({"counting":1})", R"({"counting":true})",
-                           R"({"counting":true,"rules":[{"pid":1}]})",
-                           R"({"counting":true,"rules":[{"pid":-1,"packets":1,"octets":1}]})"}) {
+  for (const auto* text :
+       {"", "{", "[]", "{}", R"({"counting":1})", R"({"counting":true})",
+        R"({"counting":true,"rules":[]})", R"({"counting":true,"run":1,"rules":[{"pid":1}]})",
+        R"({"counting":true,"run":1,"rules":[{"pid":-1,"packets":1,"octets":1}]})"}) {
     EXPECT_FALSE(agent::read_inspection(text)) << text;
   }
 }
