@@ -183,6 +183,38 @@ TEST_P(Counters, RenewalsLoseNoPacket) {
   EXPECT_TRUE(counts(rule.pid, static_cast<std::uint64_t>(passed)));
 }
 
+// Rules that say the same are one element of a set.
+TEST_P(Counters, ARuleCountsFromItsOwnBeginning) {
+  RouterBox box(net.router, counting());
+  const Udp host(net.inside, {a().host, 5004});
+  const Udp peer(net.outside, {a().peer, 6004});
+  const auto rule = [&](std::uint32_t lifetime_s) {
+    return box.agent().enable(at(a().host, 5004), at(a().peer, 6004), kProtocolUdp,
+                              Direction::kBidirectional, lifetime_s);
+  };
+  const auto first = rule(kLongLifetimeS);
+  // One that ends sooner leaves the element as it is, one that ends later writes it again.
+  for (const std::uint32_t lifetime_s : {kLongLifetimeS / 2, kLongLifetimeS * 2}) {
+    const auto before = of(first.pid).count.packets;
+    send(peer, {a().host, 5004}, kInPackets);
+    EXPECT_TRUE(counts(first.pid, before + kInPackets));
+    const auto second = rule(lifetime_s);
+    EXPECT_TRUE(counts(second.pid, 0));
+    EXPECT_FALSE(of(second.pid).last_packet);
+    EXPECT_LT(of(second.pid).complete, of(first.pid).complete);
+    send(host, {a().peer, 6004}, kOutPackets);
+    EXPECT_TRUE(counts(second.pid, kOutPackets));
+    EXPECT_TRUE(counts(first.pid, before + kInPackets + kOutPackets));
+    EXPECT_TRUE(of(second.pid).last_packet);
+    box.agent().remove(second.pid);
+    EXPECT_TRUE(counts(first.pid, before + kInPackets + kOutPackets));
+  }
+  const auto second = rule(kLongLifetimeS);
+  box.agent().remove(first.pid);
+  send(peer, {a().host, 5004}, kFurtherPackets);
+  EXPECT_TRUE(counts(second.pid, kFurtherPackets));
+}
+
 TEST_P(Counters, GoOnAfterAReload) {
   const Folder folder("counters");
   const auto file = folder.path + "/box.toml";

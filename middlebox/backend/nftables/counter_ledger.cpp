@@ -1,5 +1,7 @@
 #include "middlebox/backend/nftables/counter_ledger.hpp"
 
+#include <algorithm>
+
 namespace simco::backend::nftables {
 
 void CounterLedger::restart(const match::TupleSpace& elements, Instant now) {
@@ -24,6 +26,7 @@ void CounterLedger::add(const ElementId& id, Instant now) {
 void CounterLedger::remove(const ElementId& id) {
   const auto found = index_.find(id);
   if (found == index_.end()) return;
+  joined_.erase(id);
   const auto place = found->second;
   index_.erase(found);
   if (place + 1 != accounts_.size()) {
@@ -31,6 +34,17 @@ void CounterLedger::remove(const ElementId& id) {
     index_[accounts_[place].id] = place;
   }
   accounts_.pop_back();
+}
+
+void CounterLedger::join(const ElementId& id, PolicyRuleId pid, Instant now) {
+  if (const auto* known = find(id)) joined_[id].push_back({pid, known->total(), now});
+}
+
+void CounterLedger::leave(const ElementId& id, PolicyRuleId pid) {
+  const auto found = joined_.find(id);
+  if (found == joined_.end()) return;
+  std::erase_if(found->second, [&](const Joined& joined) { return joined.pid == pid; });
+  if (found->second.empty()) joined_.erase(found);
 }
 
 void CounterLedger::renew(const ElementId& id, const PacketCount& counter, Instant now) {
@@ -61,6 +75,24 @@ void CounterLedger::read(const ElementId& id, const PacketCount& counter, Instan
 const CounterLedger::Account* CounterLedger::find(const ElementId& id) const {
   const auto found = index_.find(id);
   return found == index_.end() ? nullptr : &accounts_[found->second];
+}
+
+std::optional<CounterLedger::Share> CounterLedger::share_of(const ElementId& id,
+                                                            PolicyRuleId pid) const {
+  const auto* known = find(id);
+  if (known == nullptr) return std::nullopt;
+  Share share{known->total(), known->last_packet, known->complete_since, known->read_at};
+  const auto found = joined_.find(id);
+  if (found == joined_.end()) return share;
+  const auto joined = std::ranges::find(found->second, pid, &Joined::pid);
+  if (joined == found->second.end()) return share;
+  share.count.packets -= joined->before.packets;
+  share.count.octets -= joined->before.octets;
+  share.complete_since = std::max(share.complete_since, joined->since);
+  auto& last = share.last_packet;
+  if (last && last->until <= joined->since) last.reset();
+  if (last) last->after = std::max(last->after, joined->since);
+  return share;
 }
 
 CounterLedger::Account* CounterLedger::account(const ElementId& id) {

@@ -4,6 +4,9 @@
 // A renewal removes an element and adds it again in one commit; the kernel says what the old one
 // had counted by then. If nothing says it, because another program has removed the element or the
 // whole table, the count goes on from what was read last, and is complete from then on only.
+//
+// Rules that say the same share an element. One that joins it later has what it counts from then
+// on, so what it had counted by then is kept for that rule.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -48,11 +51,23 @@ class CounterLedger {
     PacketCount total() const { return PacketCount(before) += counter; }
   };
 
+  /// What an element has counted for one of its rules.
+  struct Share {
+    PacketCount count;
+    std::optional<rule::PacketTime> last_packet;
+    Instant complete_since;
+    Instant read_at;
+  };
+
   /// The table was created with all elements of `elements`, whose counters are at 0.
   void restart(const match::TupleSpace& elements, Instant now);
   /// The element was added at `now`.
   void add(const ElementId& id, Instant now);
   void remove(const ElementId& id);
+  /// Another rule has the element as well, since `now`; its counter has just been read.
+  void join(const ElementId& id, PolicyRuleId pid, Instant now);
+  /// The rule no longer has the element, which others still have.
+  void leave(const ElementId& id, PolicyRuleId pid);
   /// The element was removed when its counter was `counter`, and added again.
   void renew(const ElementId& id, const PacketCount& counter, Instant now);
   /// The element's counter is at 0 again, and what it was by then is not known.
@@ -62,15 +77,25 @@ class CounterLedger {
 
   /// Returns null if there is no such element.
   const Account* find(const ElementId& id) const;
+  /// Returns nullopt if there is no such element.
+  std::optional<Share> share_of(const ElementId& id, PolicyRuleId pid) const;
   std::size_t size() const { return accounts_.size(); }
   /// All accounts. Which has which number changes when elements are removed.
   const Account& operator[](std::size_t index) const { return accounts_[index]; }
 
  private:
+  /// A rule that has come to an element of others.
+  struct Joined {
+    PolicyRuleId pid;
+    PacketCount before;
+    Instant since;
+  };
+
   Account* account(const ElementId& id);
 
   std::vector<Account> accounts_;
   absl::flat_hash_map<ElementId, std::size_t> index_;
+  absl::flat_hash_map<ElementId, std::vector<Joined>> joined_;
 };
 
 }  // namespace simco::backend::nftables

@@ -54,22 +54,25 @@ const Options& checked(const Options& options) {
   }
 }
 
-/// Adds what an element has counted to what its rule has.
+/// Adds what an element has counted for a rule to what the rule has.
 void add_to(std::optional<rule::RuleTraffic>& sum, const match::Element& element,
-            const CounterLedger::Account& account) {
-  if (!sum) sum = {{}, std::nullopt, account.complete_since, account.read_at, {}};
-  const auto count = account.total();
-  sum->count += count;
-  sum->complete_since = std::max(sum->complete_since, account.complete_since);
-  sum->read_at = std::min(sum->read_at, account.read_at);
-  const auto& last = account.last_packet;
+            const CounterLedger::Share& share) {
+  if (!sum) sum = {{}, std::nullopt, share.complete_since, share.read_at, {}};
+  sum->count += share.count;
+  sum->complete_since = std::max(sum->complete_since, share.complete_since);
+  sum->read_at = std::min(sum->read_at, share.read_at);
+  const auto& last = share.last_packet;
   if (last && (!sum->last_packet || sum->last_packet->until < last->until)) sum->last_packet = last;
   if (element.mask.internal_port_bits != 16) return;
   auto& ports = sum->ports;
   if (ports.empty() || ports.back().port != element.key.internal_port) {
     ports.push_back({element.key.internal_port, {}});
   }
-  ports.back().count += count;
+  ports.back().count += share.count;
+}
+
+bool has(const match::Holders& holders, PolicyRuleId pid) {
+  return std::ranges::find(holders, pid, &match::Holder::pid) != holders.end();
 }
 
 }  // namespace
@@ -251,6 +254,8 @@ void NftablesBackend::end_flows(std::span<const RuleChange> batch, std::uint32_t
 // --- Counters ------------------------------------------------------------------------------------
 
 void NftablesBackend::account(Instant now) {
+  std::vector<ElementId> shared;
+  std::vector<PolicyRuleId> newcomers;
   for (const auto& operation : planner_.operations()) {
     const auto& [store, key, target, before, after, change, uncertain] = operation;
     if (store->mask().translates()) continue;
@@ -265,6 +270,30 @@ void NftablesBackend::account(Instant now) {
       const bool known = counted && (counted->packets != 0 || !uncertain);
       known ? ledger_.renew(id, *counted, now) : ledger_.lose(id, now);
     }
+    if (before.empty() || after.empty()) continue;
+    for (const auto& holder : before) {
+      if (!has(after, holder.pid)) ledger_.leave(id, holder.pid);
+    }
+    if (has(before, after.front().pid)) continue;
+    shared.push_back(id);
+    newcomers.push_back(after.front().pid);
+  }
+  if (shared.empty()) return;
+  // What the kernel says now is what it has after the whole commit.
+  read_counters(shared);
+  for (std::size_t i = 0; i < shared.size(); ++i) {
+    const auto& [store, key] = shared[i];
+    if (store->holds(key, newcomers[i])) ledger_.join(shared[i], newcomers[i], options_.now());
+  }
+}
+
+bool NftablesBackend::read_counters(std::span<const ElementId> elements) {
+  try {
+    counter_reader_.read(elements);
+    return true;
+  } catch (const std::system_error& failure) {
+    spdlog::error("nftables: counters cannot be read: {}", failure.what());
+    return false;
   }
 }
 
@@ -279,12 +308,7 @@ std::vector<std::optional<rule::RuleTraffic>> NftablesBackend::traffic(
       elements.push_back({&store, element.key});
     });
   }
-  try {
-    counter_reader_.read(elements);
-  } catch (const std::system_error& failure) {
-    spdlog::error("nftables: counters cannot be read: {}", failure.what());
-    return result;
-  }
+  if (!read_counters(elements)) return result;
   for (std::size_t i = 0; i < rules.size(); ++i) result[i] = traffic_of(rules[i]);
   return result;
 }
@@ -292,8 +316,8 @@ std::vector<std::optional<rule::RuleTraffic>> NftablesBackend::traffic(
 std::optional<rule::RuleTraffic> NftablesBackend::traffic_of(const rule::RuleRecord& rule) {
   std::optional<rule::RuleTraffic> sum;
   planner_.for_each_element(rule, [&](const ElementStore& store, const match::Element& element) {
-    const auto* account = ledger_.find({&store, element.key});
-    if (account != nullptr) add_to(sum, element, *account);
+    const auto share = ledger_.share_of({&store, element.key}, rule.pid);
+    if (share) add_to(sum, element, *share);
   });
   if (sum && sum->ports.size() > kPortsListedMax) sum->ports.clear();
   return sum;

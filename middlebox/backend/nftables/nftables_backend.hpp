@@ -62,6 +62,8 @@ class NftablesBackend final : public Backend {
 
   /// The open commit has been carried out: takes the counters of its elements into the ledger.
   void account(Instant now);
+  /// Into the ledger. Returns false, after a line in the log, if the kernel cannot be asked.
+  bool read_counters(std::span<const ElementId> elements);
   std::optional<rule::RuleTraffic> traffic_of(const rule::RuleRecord& rule);
 
   Options options_;

@@ -80,6 +80,32 @@ TEST_F(CounterLedgerTest, ATableThatIsMadeAgain) {
   EXPECT_EQ(account(2).total(), PacketCount{});
 }
 
+TEST_F(CounterLedgerTest, ARuleThatJoinsCountsFromThenOn) {
+  ledger.add(id(1), at(1s));
+  ledger.read(id(1), {5, 500}, at(2s));
+  ledger.join(id(1), {8}, at(2s));
+  EXPECT_EQ(ledger.share_of(id(1), {7})->count, (PacketCount{5, 500}));
+  EXPECT_EQ(ledger.share_of(id(1), {8})->count, PacketCount{});
+  EXPECT_FALSE(ledger.share_of(id(1), {8})->last_packet);
+  EXPECT_EQ(ledger.share_of(id(1), {8})->complete_since, at(2s));
+  ledger.read(id(1), {7, 700}, at(4s));
+  EXPECT_EQ(ledger.share_of(id(1), {7})->count, (PacketCount{7, 700}));
+  EXPECT_EQ(ledger.share_of(id(1), {7})->complete_since, at(1s));
+  EXPECT_EQ(ledger.share_of(id(1), {8})->count, (PacketCount{2, 200}));
+  EXPECT_EQ(ledger.share_of(id(1), {8})->last_packet->until, at(4s));
+  ledger.leave(id(1), {7});
+  ledger.renew(id(1), {7, 700}, at(5s));
+  EXPECT_EQ(ledger.share_of(id(1), {8})->count, (PacketCount{2, 200}));
+  ledger.leave(id(1), {8});
+  ledger.join(id(1), {8}, at(6s));
+  EXPECT_EQ(ledger.share_of(id(1), {8})->count, PacketCount{}) << "it has come again";
+  ledger.remove(id(1));
+  EXPECT_FALSE(ledger.share_of(id(1), {8}));
+  ledger.add(id(1), at(7s));
+  ledger.read(id(1), {1, 100}, at(8s));
+  EXPECT_EQ(ledger.share_of(id(1), {8})->count, (PacketCount{1, 100})) << "of the new element";
+}
+
 TEST_F(CounterLedgerTest, AccountsOfOthersStayWhereOneIsRemoved) {
   for (std::uint16_t port = 1; port <= 3; ++port) {
     ledger.add(id(port), at(1s));
