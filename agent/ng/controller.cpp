@@ -145,11 +145,11 @@ void CallController::list(Waiting& asked) {
   reply(asked, {{"result", "ok"}, {"calls", std::move(calls)}});
 }
 
-/// Passes on a request whose reply is the media proxy's.
+/// Passes on a request whose reply is the media proxy's, unless that would be too late.
 void CallController::leave_to_proxy(Waiting& asked) {
-  if (std::exchange(asked.replied, true)) return;
-  left_to_proxy_[asked.id] = asked.since.instant + kReplyPatience;
-  host_.pass_on(asked.id);
+  const bool replied = std::exchange(asked.replied, true);
+  if (!replied) left_to_proxy_[asked.id] = asked.since.instant + kReplyPatience;
+  host_.pass_on(asked.id, asked.request.dictionary);
 }
 
 void CallController::reply(Waiting& asked, const json& text) {

@@ -73,9 +73,9 @@ class CallController {
     virtual void send(std::uint64_t transaction, const SimcoRequest& request) = 0;
     /// Replies to a request, once each.
     virtual void reply(std::uint64_t request, const nlohmann::json& reply) = 0;
-    /// Passes a request on to the media proxy. on_upstream_reply() must follow, unless the proxy
-    /// does not reply.
-    virtual void pass_on(std::uint64_t request) = 0;
+    /// Passes a request on to the media proxy, even if it has been replied to. on_upstream_reply()
+    /// must follow, unless the proxy does not reply. `dictionary`: Request::dictionary.
+    virtual void pass_on(std::uint64_t request, const std::string& dictionary) = 0;
     /// Asks what rules have counted, without SIMCO. on_counted() must follow, once, within
     /// kCountersPatience, or longer for more than agent::kInspectedRulesMax rules.
     virtual void ask_counters(std::uint64_t question, const std::vector<PolicyRuleId>& pids) = 0;
@@ -110,8 +110,8 @@ class CallController {
   /// The middlebox has ended a rule (ARE).
   void on_rule_ended(PolicyRuleId pid);
   /// The rules that the middlebox has (PRL), after a session was lost; directly after on_session(),
-  /// so that no rule is younger than the list. What is missing is made
-  /// again on a firewall, and forgotten on a NAT, whose ports would be others.
+  /// so that no rule is younger than the list. What legs of calls need and is missing is made again
+  /// on a firewall, and forgotten on a NAT, whose ports would be others. What was to end ends.
   void on_rules_listed(const std::set<PolicyRuleId>& pids, Instant now);
 
   /// When on_deadline() must be called next, or nullopt.
@@ -216,6 +216,7 @@ class CallController {
   void end_rule(const std::string& call_id, PolicyRuleId pid);
   void extend(Entry& entry, Instant now);
   void sweep(Entry& entry);
+  void restore_rules(Entry& entry);
   void on_made(Entry& entry, const Transaction& transaction, const Granted& granted, Instant now);
   void on_extended(Entry& entry, PolicyRuleId pid, const SimcoResult& result, Instant now);
   MadeRule* find(Entry& entry, PolicyRuleId pid);
@@ -228,6 +229,8 @@ class CallController {
   std::map<std::string, Entry> calls_;
   std::unordered_map<std::uint64_t, Transaction> transactions_;
   std::unordered_map<PolicyRuleId, std::string> owners_;  ///< call-ids
+  /// Rules that were to end while no reply came: the next list of rules says which are left.
+  std::set<PolicyRuleId> unended_;
   /// Call-ids of the operations that wait for the media proxy, by request.
   std::unordered_map<std::uint64_t, std::string> passed_on_;
   /// When other requests that it has got must have their replies; by request, oldest first.

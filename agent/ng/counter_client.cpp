@@ -1,13 +1,18 @@
+// One request at a time, made of the questions that wait.
 #include "agent/ng/counter_client.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
+#include <cstddef>
+#include <exception>
 #include <span>
 #include <utility>
 
@@ -30,9 +35,9 @@ std::unexpected<std::string> failed(const Tcp::endpoint& where, const std::strin
 }
 
 asio::awaitable<CallController::Counted> ask_once(Tcp::endpoint where,
-                                                  std::span<const PolicyRuleId> pids) {
+                                                  std::span<const PolicyRuleId> pids, Instant due) {
   boost::beast::tcp_stream stream(co_await asio::this_coro::executor);
-  stream.expires_after(kCountersPatience);
+  stream.expires_at(due);
   auto [connecting] = co_await stream.async_connect(where, kAsTuple);
   if (connecting) co_return failed(where, connecting.message());
   http::request<http::empty_body> request(http::verb::get, agent::inspection_path(pids), 10);
@@ -55,17 +60,59 @@ asio::awaitable<CallController::Counted> ask_once(Tcp::endpoint where,
 
 }  // namespace
 
-asio::awaitable<CallController::Counted> ask_what_is_counted(Tcp::endpoint where,
-                                                             std::vector<PolicyRuleId> pids) {
-  agent::RuleTraffics result;
-  for (std::span<const PolicyRuleId> left = pids; !left.empty();) {
-    const auto some = left.first(std::min(left.size(), agent::kInspectedRulesMax));
-    left = left.subspan(some.size());
-    auto counted = co_await ask_once(where, some);
-    if (!counted) co_return counted;
-    result.merge(*counted);
+void CounterClient::ask(std::vector<PolicyRuleId> pids, Handler handler) {
+  const auto due = std::chrono::steady_clock::now() + kCountersPatience;
+  waiting_.push_back({std::move(pids), {}, due, std::move(handler)});
+  if (std::exchange(working_, true)) return;
+  asio::co_spawn(io_, work(), [](const std::exception_ptr& failure) {
+    if (failure) std::rethrow_exception(failure);
+  });
+}
+
+asio::awaitable<void> CounterClient::work() {
+  // Those who ask in the same turn of the loop are asked for together.
+  co_await asio::post(io_, asio::use_awaitable);
+  while (!waiting_.empty()) {
+    auto parts = take_parts();
+    std::vector<PolicyRuleId> pids;
+    auto due = Instant::max();
+    for (const auto& [question, count] : parts) {
+      const auto first = question.left.end() - static_cast<std::ptrdiff_t>(count);
+      pids.insert(pids.end(), first, question.left.end());
+      due = std::min(due, question.due);
+    }
+    const auto counted = co_await ask_once(where_, pids, due);
+    for (auto& part : parts) answer(std::move(part), counted);
   }
-  co_return result;
+  working_ = false;
+}
+
+/// Takes from the questions that wait what one request may ask. Only a question that is longer than
+/// a request is divided.
+std::vector<CounterClient::Part> CounterClient::take_parts() {
+  std::vector<Part> parts;
+  for (auto room = agent::kInspectedRulesMax; room > 0 && !waiting_.empty();) {
+    const auto size = waiting_.front().left.size();
+    if (size > room && size <= agent::kInspectedRulesMax) break;
+    const auto count = std::min(size, room);
+    parts.push_back({std::move(waiting_.front()), count});
+    waiting_.pop_front();
+    room -= count;
+  }
+  return parts;
+}
+
+void CounterClient::answer(Part part, const CallController::Counted& counted) {
+  auto& [question, count] = part;
+  if (!counted) return question.handler(counted);
+  for (; count > 0; --count) {
+    const auto found = counted->find(question.left.back());
+    if (found != counted->end()) question.counted.insert(*found);
+    question.left.pop_back();
+  }
+  if (question.left.empty()) return question.handler(std::move(question.counted));
+  question.due = std::chrono::steady_clock::now() + kCountersPatience;
+  waiting_.push_back(std::move(question));
 }
 
 }  // namespace simco::ng

@@ -1,17 +1,54 @@
-// Asks a middlebox over HTTP what rules have counted (its --inspect).
+// Asks a middlebox over HTTP what rules have counted (its --inspect). The middlebox serves few
+// connections at a time, and many calls may end at once: so there is one request at a time, and
+// what is asked meanwhile waits for the next one, which takes as much of it as a request may ask.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <deque>
+#include <functional>
 #include <vector>
 
 #include "agent/ng/controller.hpp"
 
 namespace simco::ng {
 
-/// Returns what the middlebox that tells it at `where` says of `pids`, in requests of
-/// agent::kInspectedRulesMax, each of which takes kCountersPatience at most.
-boost::asio::awaitable<CallController::Counted> ask_what_is_counted(
-    boost::asio::ip::tcp::endpoint where, std::vector<PolicyRuleId> pids);
+/// Lives on one loop, and must be destroyed after the loop has stopped.
+class CounterClient {
+ public:
+  using Handler = std::function<void(const CallController::Counted&)>;
+
+  /// `where`: the middlebox's --inspect.
+  CounterClient(boost::asio::io_context& io, boost::asio::ip::tcp::endpoint where)
+      : io_(io), where_(std::move(where)) {}
+
+  /// Asks what the rules have counted. Calls `handler` once, from the loop and never from inside
+  /// this function, within kCountersPatience; for more than agent::kInspectedRulesMax rules, which
+  /// are asked in parts, within that for each part.
+  void ask(std::vector<PolicyRuleId> pids, Handler handler);
+
+ private:
+  struct Question {
+    std::vector<PolicyRuleId> left;  ///< not asked yet
+    agent::RuleTraffics counted;
+    Instant due;
+    Handler handler;
+  };
+  /// A question, and how many of its rules a request asks: the last ones of those that are left.
+  struct Part {
+    Question question;
+    std::size_t count;
+  };
+
+  boost::asio::awaitable<void> work();
+  std::vector<Part> take_parts();
+  void answer(Part part, const CallController::Counted& counted);
+
+  boost::asio::io_context& io_;
+  boost::asio::ip::tcp::endpoint where_;
+  std::deque<Question> waiting_;
+  bool working_ = false;
+};
 
 }  // namespace simco::ng

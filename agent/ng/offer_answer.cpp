@@ -222,10 +222,10 @@ void CallController::finish_answer(Entry& entry, Operation& operation) {
 // --- A media proxy -------------------------------------------------------------------------------
 
 void CallController::pass_on(Entry& entry) {
-  const auto id = entry.operation->asked.id;
+  const auto& asked = entry.operation->asked;
   ++entry.operation->pending;
-  passed_on_[id] = entry.call.id;
-  host_.pass_on(id);
+  passed_on_[asked.id] = entry.call.id;
+  host_.pass_on(asked.id, asked.request.dictionary);
 }
 
 void CallController::on_upstream_reply(std::uint64_t id, const json& text, Instant now) {

@@ -47,6 +47,7 @@ struct Request {
   std::string transport_protocol;          ///< that the SDP must have; empty: any
   /// What the request demands and only a media proxy can do, such as "ICE=force". Empty: nothing.
   std::string beyond_us;
+  std::string dictionary;  ///< its octets, to be passed on; the reader of requests leaves it empty
 };
 
 /// Reads a request. Unknown keys and flags are ignored. Returns the error that rtpengine returns.

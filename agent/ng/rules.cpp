@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "agent/ng/controller.hpp"
 #include "simco/wire/tuple_text.hpp"
@@ -99,6 +101,9 @@ void CallController::on_result(std::uint64_t id, const SimcoResult& result, Inst
   if (found == transactions_.end()) return;
   const auto transaction = std::move(found->second);
   transactions_.erase(found);
+  // Whether it has ended is not known.
+  const bool unanswered = !result && !result.error().code;
+  if (transaction.kind == Transaction::Kind::kEnd && unanswered) unended_.insert(transaction.pid);
   const auto at = calls_.find(transaction.call_id);
   using Kind = Transaction::Kind;
   if (at == calls_.end()) {
@@ -200,26 +205,38 @@ void CallController::on_rule_ended(PolicyRuleId pid) {
 }
 
 void CallController::on_rules_listed(const std::set<PolicyRuleId>& pids, Instant now) {
+  for (const auto pid : std::exchange(unended_, {})) {
+    if (pids.contains(pid) && !owners_.contains(pid)) end_rule({}, pid);
+  }
   for (auto& [id, entry] : calls_) {
-    std::vector<std::pair<PolicyRuleId, std::optional<NeededRule>>> missing;
-    for (auto& [rule, made] : entry.call.rules) {
+    std::vector<PolicyRuleId> missing;
+    const auto compare = [&](MadeRule& made) {
       made.extend_at = now;
-      if (!pids.contains(made.pid)) missing.emplace_back(made.pid, rule);
-    }
-    for (auto& [ports, made] : entry.call.reservations) {
-      made.extend_at = now;
-      if (!pids.contains(made.pid)) missing.emplace_back(made.pid, std::nullopt);
-    }
-    for (const auto& [pid, rule] : missing) {
+      if (!pids.contains(made.pid)) missing.push_back(made.pid);
+    };
+    for (auto& [rule, made] : entry.call.rules) compare(made);
+    for (auto& [ports, made] : entry.call.reservations) compare(made);
+    for (const auto pid : missing) {
       log(entry, LogLevel::kWarning, fmt::format("rule {} was lost", pid.value));
       forget(entry, pid);
-      if (rule && !session_->nat) enable(entry, *rule, Transaction::Kind::kRestore);
     }
+    if (!session_->nat) restore_rules(entry);
     tell_changed(entry);
     extend(entry, now);
     schedule(entry);
   }
   if (!owners_.empty()) watch_for_silence(now);
+}
+
+/// Asks for what the legs of the call need and it does not have, whenever that was lost.
+void CallController::restore_rules(Entry& entry) {
+  std::set<NeededRule> missing;
+  for (const auto& leg : entry.call.legs) {
+    for (const auto& rule : leg.rules) {
+      if (!entry.call.rules.contains(rule)) missing.insert(rule);
+    }
+  }
+  for (const auto& rule : missing) enable(entry, rule, Transaction::Kind::kRestore);
 }
 
 }  // namespace simco::ng

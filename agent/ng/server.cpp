@@ -15,7 +15,6 @@
 #include <set>
 #include <stdexcept>
 
-#include "agent/ng/counter_client.hpp"
 #include "agent/ng/limits.hpp"
 #include "simco/session/backoff.hpp"
 #include "simco/session/limits.hpp"
@@ -91,7 +90,8 @@ Server::Server(asio::io_context& io, const Settings& settings, Metrics* metrics)
     cookies_ = fresh_cookies();
   }
   if (settings.inspect) {
-    inspect_.emplace(asio::ip::make_address(settings.inspect->host), settings.inspect->port);
+    counters_.emplace(io, asio::ip::tcp::endpoint(asio::ip::make_address(settings.inspect->host),
+                                                  settings.inspect->port));
   }
   if (settings.state.empty()) return;
   state_.emplace(settings.state);
@@ -124,7 +124,7 @@ void Server::apply(const Settings& settings) {
   auto calls = settings.calls;
   // As they were at the start.
   calls.upstream = upstream_.has_value();
-  calls.counts = inspect_.has_value();
+  calls.counts = counters_.has_value();
   if (!calls.counts) calls.media_timeout = {};
   controller_.set(std::move(calls));
 }
@@ -172,12 +172,12 @@ void Server::on_datagram(std::string_view octets) {
   }
   const auto id = ++last_request_;
   auto& pending = pending_[id];
-  pending = {sender_, source, std::string(datagram->cookie), datagram->form, {}, now.instant, {}};
+  pending = {sender_, source, std::string(datagram->cookie), datagram->form, {}, now.instant};
   if (!datagram->dictionary) return reply(id, error_reply(datagram->dictionary.error()));
   auto request = read_request(*datagram->dictionary);
   if (!request) return reply(id, error_reply(request.error()));
   pending.command = request->command;
-  if (upstream_) pending.text = octets.substr(octets.find(' '));
+  if (upstream_) request->dictionary = octets.substr(octets.find(' '));
   controller_.on_request(id, std::move(*request), now);
   settle();
 }
@@ -204,12 +204,10 @@ void Server::reply(std::uint64_t request, const json& dictionary) {
 
 /// The cookie is one of ours and our number of the request. A request that is lost on the way has
 /// no reply, as if the proxy had lost it.
-void Server::pass_on(std::uint64_t request) {
-  const auto found = pending_.find(request);
-  if (!upstream_ || found == pending_.end()) return;
+void Server::pass_on(std::uint64_t request, const std::string& dictionary) {
+  if (!upstream_) return;
   error_code ignored;
-  upstream_->send(asio::buffer(cookies_ + std::to_string(request) + found->second.text), 0,
-                  ignored);
+  upstream_->send(asio::buffer(cookies_ + std::to_string(request) + dictionary), 0, ignored);
 }
 
 void Server::receive_upstream() {
@@ -354,14 +352,11 @@ asio::awaitable<void> Server::run_session() {
 // --- Counters ------------------------------------------------------------------------------------
 
 void Server::ask_counters(std::uint64_t question, const std::vector<PolicyRuleId>& pids) {
-  asio::co_spawn(
-      io_, ask_what_is_counted(inspect_.value(), pids),
-      [this, question](const std::exception_ptr& failure, const CallController::Counted& counted) {
-        if (stopping_) return;
-        if (failure) std::rethrow_exception(failure);
-        controller_.on_counted(question, counted, moment().instant);
-        settle();
-      });
+  counters_.value().ask(pids, [this, question](const CallController::Counted& counted) {
+    if (stopping_) return;
+    controller_.on_counted(question, counted, moment().instant);
+    settle();
+  });
 }
 
 void Server::on_media_timeout() {

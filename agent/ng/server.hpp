@@ -3,7 +3,6 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ip/udp.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cstdint>
@@ -15,6 +14,7 @@
 #include "agent/agent.hpp"
 #include "agent/ng/codec.hpp"
 #include "agent/ng/controller.hpp"
+#include "agent/ng/counter_client.hpp"
 #include "agent/ng/metrics.hpp"
 #include "agent/ng/options.hpp"
 #include "agent/ng/reply_cache.hpp"
@@ -51,14 +51,13 @@ class Server final : private CallController::Host {
     Form form = Form::kBencode;
     std::optional<Command> command;
     Instant since;
-    std::string text;  ///< the dictionary, with --upstream
   };
 
   // CallController::Host
   void send(std::uint64_t transaction, const SimcoRequest& request) override;
   void reply(std::uint64_t request, const nlohmann::json& reply) override;
   void log(LogLevel level, const std::string& line) override;
-  void pass_on(std::uint64_t request) override;
+  void pass_on(std::uint64_t request, const std::string& dictionary) override;
   void ask_counters(std::uint64_t question, const std::vector<PolicyRuleId>& pids) override;
   void on_media_timeout() override;
   void on_changed(const Call& call) override;
@@ -96,9 +95,9 @@ class Server final : private CallController::Host {
   bool state_fails_ = false;
   std::vector<char> buffer_;
   Udp::endpoint sender_;
-  std::optional<boost::asio::ip::tcp::endpoint> inspect_;  ///< where rules' counters are told
-  std::optional<Udp::socket> upstream_;                    ///< connected to the media proxy
-  std::string cookies_;                                    ///< what ours begin with
+  std::optional<CounterClient> counters_;
+  std::optional<Udp::socket> upstream_;  ///< connected to the media proxy
+  std::string cookies_;                  ///< what ours begin with
   std::vector<char> upstream_buffer_;
   std::unordered_map<std::uint64_t, Pending> pending_;
   std::uint64_t last_request_ = 0;

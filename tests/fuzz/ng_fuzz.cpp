@@ -151,7 +151,7 @@ class World final : public ng::CallController::Host {
     SIMCO_ASSERT(!ng::write_datagram("c", ng::Form::kJson, reply).empty());
   }
   void log(ng::LogLevel, const std::string& line) override { SIMCO_ASSERT(!line.contains('\n')); }
-  void pass_on(std::uint64_t id) override { passed_on_.push_back(id); }
+  void pass_on(std::uint64_t id, const std::string&) override { passed_on_.push_back(id); }
   void ask_counters(std::uint64_t id, const std::vector<PolicyRuleId>& pids) override {
     SIMCO_ASSERT(counts_ && !pids.empty());
     questions_.emplace_back(id, pids);

@@ -68,7 +68,10 @@ Calls::Calls(Box box, ng::CallController::Options options)
   connect();
 }
 
-void Calls::pass_on(std::uint64_t request) { passed_on.push_back(request); }
+void Calls::pass_on(std::uint64_t request, const std::string& dictionary) {
+  EXPECT_FALSE(dictionary.empty());
+  passed_on.push_back(request);
+}
 
 json Calls::upstream_replies(const json& reply) {
   const auto id = passed_on.back();
@@ -200,6 +203,7 @@ json Calls::ask(json request) {
   if (!request.contains("call-id")) request["call-id"] = call_id_;
   auto read = ng::read_request(request);
   EXPECT_TRUE(read) << read.error();
+  read->dictionary = request.dump(-1, ' ', true, json::error_handler_t::replace);
   controller_->on_request(++requests_, std::move(*read), moment());
   settle();
   return late_reply(requests_);

@@ -88,7 +88,7 @@ class Calls : private ng::CallController::Host {
   void send(std::uint64_t transaction, const ng::SimcoRequest& request) override;
   void reply(std::uint64_t request, const nlohmann::json& reply) override;
   void log(ng::LogLevel level, const std::string& line) override;
-  void pass_on(std::uint64_t request) override;
+  void pass_on(std::uint64_t request, const std::string& dictionary) override;
   void ask_counters(std::uint64_t question, const std::vector<PolicyRuleId>& pids) override;
   void on_media_timeout() override { ++media_timeouts; }
   ng::CallController::Counted counted(const std::vector<PolicyRuleId>& asked);

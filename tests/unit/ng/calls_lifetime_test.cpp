@@ -59,6 +59,40 @@ TEST(NgCalls, AfterALostSessionWhatIsMissingIsMadeAgain) {
   }
 }
 
+TEST(NgCalls, ASessionThatIsLostAgainTakesNothingAway) {
+  Established calls;
+  calls.lose_session();
+  calls.pass(61s);
+  calls.silent = true;
+  calls.connect();
+  calls.lose_session();
+  calls.silent = false;
+  calls.pass(1s);
+  EXPECT_EQ(calls.open(), "");
+  calls.connect();
+  EXPECT_EQ(calls.open(), kRule);
+  // Nor does a restart of simco-ng meanwhile.
+  calls.lose_session();
+  calls.pass(61s);
+  calls.silent = true;
+  calls.connect();
+  calls.restart();
+  calls.silent = false;
+  calls.pass(1s);
+  EXPECT_EQ(calls.open(), kRule);
+}
+
+TEST(NgCalls, ACallThatEndsWithoutASessionLeavesNothing) {
+  for (const auto box : {kFirewall, kNat}) {
+    Established calls(box);
+    calls.lose_session();
+    EXPECT_EQ(text(calls.end("a"), "result"), "ok");
+    EXPECT_NE(calls.rules(), "");
+    calls.connect();
+    EXPECT_EQ(calls.rules(), "");
+  }
+}
+
 TEST(NgCalls, AShortInterruptionEndsNothing) {
   Established calls(kNat);
   const auto before = calls.rules();

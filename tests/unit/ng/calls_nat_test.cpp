@@ -60,6 +60,34 @@ TEST(NgCalls, OnANatEarlyDialoguesShareThePort) {
             "2 10.0.0.5:6000/2 <-> 192.0.2.8:7000/2 = 198.51.100.1:40000/2");
 }
 
+TEST(NgCalls, OnANatTheEndOfABranchLeavesAnotherOneItsPort) {
+  Calls calls(kNat);
+  calls.offer("a", kInside, {{"via-branch", "z1"}});
+  calls.offer("a", kInside, {{"via-branch", "z2"}});
+  calls.answer("a", "b1", kOutside, {{"via-branch", "z1"}});
+  calls.end("a", {{"via-branch", "z1"}});
+  const auto answered =
+      calls.answer("a", "b2", sdp("192.0.2.8", {"audio 7000 RTP/AVP 0"}), {{"via-branch", "z2"}});
+  EXPECT_EQ(text(answered, "result"), "ok");
+  EXPECT_EQ(calls.rules(), "2 10.0.0.5:6000/2 <-> 192.0.2.8:7000/2 = 198.51.100.1:40000/2");
+  calls.end("a");
+  EXPECT_EQ(calls.rules(), "");
+}
+
+TEST(NgCalls, OnANatABranchThatEndsLeavesOneRuleToHoldThePort) {
+  Calls calls(kNat);
+  calls.offer("a", kInside, {{"via-branch", "z1"}});
+  calls.offer("a", kInside, {{"via-branch", "z2"}});
+  calls.answer("a", "b1", kOutside,
+               {{"via-branch", "z1"},
+                {"flags", {"SIP-source-address"}},
+                {"received-from", {"IP4", "203.0.113.9"}}});
+  calls.end("a", {{"via-branch", "z1"}});
+  EXPECT_EQ(calls.rules(), "1 10.0.0.5:6000/2 <- 203.0.113.9 = 198.51.100.1:40000/2");
+  calls.end("a", {{"via-branch", "z2"}});
+  EXPECT_EQ(calls.rules(), "");
+}
+
 TEST(NgCalls, OnANatAPhoneBehindANatOfItsOwnIsReached) {
   Calls calls(kNat);
   calls.offer("a", kInside);

@@ -64,6 +64,27 @@ TEST(NgCalls, AMediaProxyHearsNothingOfARefusedReInvite) {
   EXPECT_EQ(calls.passed_on.size(), heard + 1);
 }
 
+// The call ends at the middlebox too late for a reply; its ports at the proxy must be free again.
+TEST(NgCalls, AMediaProxyHearsOfADeleteThatHasWaitedTooLong) {
+  WithUpstream calls;
+  calls.offer("a", kOutside);
+  calls.upstream_replies(WithUpstream::ok(30000));
+  calls.silent = true;
+  calls.answer("a", "b", kInside);
+  calls.upstream_replies(WithUpstream::ok(30002));
+  EXPECT_TRUE(calls.end("a").is_null());
+  const auto id = calls.last_request();
+  calls.pass(ng::kReplyPatience);
+  EXPECT_EQ(text(calls.late_reply(id), "result"), "error");
+  ASSERT_NE(calls.passed_on.back(), id);
+  calls.silent = false;
+  calls.pass(std::chrono::milliseconds(1));
+  EXPECT_EQ(calls.passed_on.back(), id);
+  EXPECT_EQ(calls.controller().call_count(), 0U);
+  EXPECT_EQ(calls.rules(), "");
+  EXPECT_EQ(text(calls.upstream_replies({{"result", "ok"}}), "result"), "error") << "as before";
+}
+
 TEST(NgCalls, ARuleThatIsStillCountedMayOutliveItsCall) {
   WithUpstream calls(true);
   calls.establish(kOutside, kInside);
