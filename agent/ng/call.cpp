@@ -23,6 +23,12 @@ std::optional<TransportAddress> translated(const InternalPorts& ports, const Add
                           static_cast<std::uint16_t>(outside.port + offset)};
 }
 
+/// Whether the middlebox is a NAT, so that the rule holds ports outside.
+bool binds(const NeededRule& rule, const MadeRule& made) {
+  return prefix_of(made.outside).address != rule.internal.address ||
+         made.outside.port != rule.internal.port;
+}
+
 json endpoint_of(const TransportAddress& at) {
   return {{"family", at.address.version == IpVersion::kIpv4 ? "IPv4" : "IPv6"},
           {"address", to_string(at.address)},
@@ -134,9 +140,18 @@ std::vector<PolicyRuleId> Call::release() {
       return !offer.answered && receives_at(offer.description, ports);
     });
   };
+  // Ports that an offer has told must be the same when its answer comes, on a NAT: if only rules of
+  // what has ended hold them, one of these stays.
+  std::set<InternalPorts> held;
+  for (const auto& rule : needed) held.insert(rule.internal);
+  for (const auto& [ports, made] : reservations) held.insert(ports);
+  const auto stays = [&](const NeededRule& rule, const MadeRule& made) {
+    if (needed.contains(rule)) return true;
+    return is_awaited(rule.internal) && binds(rule, made) && held.insert(rule.internal).second;
+  };
   std::vector<PolicyRuleId> released;
   std::erase_if(rules, [&](const auto& entry) {
-    if (needed.contains(entry.first)) return false;
+    if (stays(entry.first, entry.second)) return false;
     released.push_back(entry.second.pid);
     return true;
   });

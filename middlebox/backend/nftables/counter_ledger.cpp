@@ -1,3 +1,4 @@
+// Accounts of elements, and what rules that came later have to take away from them.
 #include "middlebox/backend/nftables/counter_ledger.hpp"
 
 #include <algorithm>
