@@ -8,10 +8,10 @@ COLUMNS = ("delivered_ns", "copies")  # added to the samples
 
 
 def arrivals(path, run):
-    """Returns {call: (ns on CLOCK_MONOTONIC, copies)} of that run in the server's file."""
+    """Returns {call: (ns on CLOCK_MONOTONIC, copies)} of that run in the server's file; None: its programs do not tell."""
     with open(path, newline="") as file:
         return {int(row["call"]): (int(row["arrived_ns"]), int(row["copies"])) for row in csv.DictReader(file)
-                if row["run"] == run}
+                if row.get("run") == run}
 
 
 def sent(samples):

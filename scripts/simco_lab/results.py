@@ -94,7 +94,7 @@ def wasted(server, load, changes):
 def with_arrivals(folder, point, samples, load, changes):
     """Returns the samples with what the server saw, and what follows from it for run.json: copies beyond the first,
     throughput, and the parts of the delay if packets were captured. Removes the captures."""
-    arrived = deliveries.arrivals(folder / "arrived.csv", load["parameters"]["run"])
+    arrived = deliveries.arrivals(folder / "arrived.csv", load["parameters"].get("run"))
     start, window = load["start_ns"], deliveries.window_of(point, samples)
     crossing = [path.read_text().splitlines() for path in (folder / "cross.sink.listen", folder / "cross.sink")
                 if path.exists()]
