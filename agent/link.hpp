@@ -3,15 +3,18 @@
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <unordered_set>
 
 #include "simco/net/endpoint.hpp"
 #include "simco/net/message_channel.hpp"
 #include "simco/net/read_buffer.hpp"
 #include "simco/net/transport.hpp"
 #include "simco/session/agent_session.hpp"
+#include "simco/session/request_repeater.hpp"
 
 namespace simco::agent {
 
@@ -38,10 +41,11 @@ class Link final : private net::ChannelHandler, private AgentSession::Host {
     ~Observer() = default;
   };
 
-  /// `read_buffer` may be shared with all other connections of this loop.
+  /// `read_buffer` may be shared with all other connections of this loop. `repeat_after`: as in
+  /// AgentOptions.
   Link(const boost::asio::any_io_executor& executor, net::ReadBuffer& read_buffer,
        Observer& observer, AgentSession::Authentication authentication = {},
-       net::TransportOptions transport = {});
+       net::TransportOptions transport = {}, std::optional<double> repeat_after = {});
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
   ~Link();
@@ -62,10 +66,15 @@ class Link final : private net::ChannelHandler, private AgentSession::Host {
   bool full() const;
   /// Returns the octets that are queued and not yet accepted by the transport.
   std::size_t queued() const { return channel_ ? channel_->queued() : 0; }
+  /// Returns null unless requests are repeated.
+  const RequestRepeater* repeater() const { return repeater_ ? &*repeater_ : nullptr; }
   /// Returns null before the connection is established.
   const net::MessageChannel* channel() const { return channel_.get(); }
 
  private:
+  /// Sends the requests again whose replies are late, and sets the timer for the next one.
+  void repeat_late();
+  void arm_repetition();
   void connected(std::shared_ptr<net::MessageChannel> channel);
   void down(const boost::system::error_code& reason);
 
@@ -90,7 +99,13 @@ class Link final : private net::ChannelHandler, private AgentSession::Host {
   net::TransportOptions transport_;
   std::shared_ptr<net::MessageChannel> channel_;
   std::optional<AgentSession> session_;
-  std::shared_ptr<Link*> alive_;  ///< tells a connection attempt whether we are still there
+  std::optional<double> repeat_after_;
+  std::optional<RequestRepeater> repeater_;  ///< once connected, with repeat_after_
+  boost::asio::steady_timer repeat_timer_;
+  bool repeat_armed_ = false;
+  std::unordered_set<TransactionId> endings_;  ///< requests that end rules that were made twice
+  std::span<const std::byte> last_sent_;  ///< message; valid until the next call to the channel
+  std::shared_ptr<Link*> alive_;          ///< tells a connection attempt whether we are still there
   bool down_ = false;
 };
 

@@ -35,6 +35,8 @@ constexpr std::array<const char*, kPhases> kPhaseNames = {"decide", "queue", "st
 /// RFC 4540 section 8.1: a PID is RESERVED or ENABLED; disable rules are told apart.
 constexpr std::array<const char*, 3> kRuleStates = {"reserved", "enabled", "disable"};
 constexpr std::array<const char*, 3> kResults = {"done", "refused", "no-resources"};
+/// By Recognition.
+constexpr std::array<const char*, 3> kRepeated = {"under-way", "answered", "too-old"};
 constexpr std::size_t kReplies = 256;  ///< low octets of 0x03NN; 0 stands for a positive reply
 
 /// From 1 us, which a decision takes, to 1 s, which nothing should.
@@ -98,6 +100,7 @@ struct Metrics::Figures {
   std::array<Gauge*, 4> pool_addresses{};  ///< outside IPv4, IPv6, inside IPv4, IPv6
   std::array<Gauge*, 4> pool_used{};
   std::array<Gauge*, 4> pool_ports{};
+  std::array<Counter*, kRepeated.size()> repeated{};  ///< by Recognition
   /// Made when first needed.
   std::array<std::array<Counter*, kReplies>, policy::kTransactions> replies{};
   std::array<Counter*, kReplies> refusals{};
@@ -114,13 +117,11 @@ struct Metrics::Figures {
     for (std::size_t i = 0; i < kPhases; ++i) {
       phases[i] = &times.Add({{"phase", kPhaseNames[i]}}, kSeconds);
     }
-    auto& results = prometheus::BuildCounter()
-                        .Name("simco_backend_changes_total")
-                        .Help("Rule changes requested from the backend, by result.")
-                        .Register(*registry);
-    for (std::size_t i = 0; i < kResults.size(); ++i) {
-      changes[i] = &results.Add({{"result", kResults[i]}});
-    }
+    fill(changes, "simco_backend_changes_total",
+         "Rule changes requested from the backend, by result.", "result", kResults);
+    fill(repeated, "simco_repeated_requests_total",
+         "Requests that agents repeated and that were not carried out again, by what was known.",
+         "known", kRepeated);
     prometheus::BuildGauge()
         .Name("simco_build_info")
         .Help("Version of the middlebox.")
@@ -140,6 +141,12 @@ struct Metrics::Figures {
             const std::array<const char*, N>& values) {
     auto& family = prometheus::BuildGauge().Name(name).Help(help).Register(*registry);
     for (std::size_t i = 0; i < N; ++i) gauges[i] = &family.Add({{label, values[i]}});
+  }
+  template <std::size_t N>
+  void fill(std::array<Counter*, N>& counters, const char* name, const char* help,
+            const char* label, const std::array<const char*, N>& values) {
+    auto& family = prometheus::BuildCounter().Name(name).Help(help).Register(*registry);
+    for (std::size_t i = 0; i < N; ++i) counters[i] = &family.Add({{label, values[i]}});
   }
   void fill_pools() {
     const auto add = [&](std::array<Gauge*, 4>& gauges, const char* name, const char* help) {
@@ -203,6 +210,10 @@ void Metrics::session_refused(NegativeReplyCode code) {
 }
 
 void Metrics::authentication_failed() { figures_->authentication_failures.Increment(); }
+
+void Metrics::request_repeated(Recognition known) {
+  figures_->repeated.at(index(known))->Increment();
+}
 
 void Metrics::took(Phase phase, Clock::duration time, std::size_t count) {
   const double seconds = std::chrono::duration<double>(time).count();

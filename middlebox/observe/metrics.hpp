@@ -15,6 +15,7 @@
 #include "middlebox/policy/nat.hpp"
 #include "middlebox/rule/dropped_packets.hpp"
 #include "middlebox/rule/rule_change.hpp"
+#include "simco/session/reply_memory.hpp"
 #include "simco/wire/messages.hpp"
 
 namespace simco::middlebox {
@@ -58,6 +59,8 @@ class Metrics {
   void session_opened();
   void session_refused(NegativeReplyCode code);
   void authentication_failed();
+  /// A request was repeated, and not carried out again.
+  void request_repeated(Recognition known);
 
   /// A part of `count` transactions took `time` each.
   void took(Phase phase, Clock::duration time, std::size_t count = 1);

@@ -22,6 +22,7 @@ class Conditions:
     lose: str = "both"  # both, request or reply: packets of these; messages: requests, but not what acknowledges only
     rate: float = 100.0  # transactions per second
     backend: str = default(BACKENDS)  # of the middlebox
+    repeat_after: float = 0.0  # round trips after which an unanswered request is sent again; 0: never
     # Of the dumbbell only:
     link_mbit: float = 0.0  # rate of the middle link; 0: without limit
     queue: str = "none"  # before it
@@ -37,7 +38,7 @@ class Conditions:
     def short_name(self):
         """A readable name: the values that differ from the defaults."""
         marks = {"delay_ms": "delay", "jitter_ms": "jitter", "loss_percent": "loss",
-                 "loss_correlation": "corr", "rate": "rate", "link_mbit": "link", "cross": "cross-",
+                 "loss_correlation": "corr", "rate": "rate", "repeat_after": "repeat", "link_mbit": "link", "cross": "cross-",
                  "cross_window": "window", "lose_run": "run", "mtu_to": "mtu", "fragments": "fragments-", "t1_ms": "t1-", "large_size": "large-"}
         return "_".join(f"{marks.get(name, '')}{shown(value)}" for name, value in self.items()
                         if name in ("profile", "variant") or value != DEFAULTS[name])
@@ -47,7 +48,7 @@ class Conditions:
         """Returns the conditions in words, without the variant: "modern, 10 ms, 2.5 %, 100/s"."""
         parts = [self.profile]
         for name, form in (("delay_ms", "{:g} ms"), ("jitter_ms", "+-{:g} ms"), ("loss_percent", "{:g} %"),
-                           ("loss_correlation", "correlation {:g}"), ("rate", "{:g}/s")):
+                           ("loss_correlation", "correlation {:g}"), ("rate", "{:g}/s"), ("repeat_after", "repeated after {:g} round trips")):
             value = getattr(self, name)
             if value or name == "loss_percent":
                 parts.append(form.format(value))

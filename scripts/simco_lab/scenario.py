@@ -226,6 +226,7 @@ class _Reader:
         for profile in dimensions["profile"]:
             if PROFILES[profile].one_size and not (row.sip or row.octets):
                 wrong("profile", f"profile '{profile}' needs messages of one size; those of {row.name} vary")
+        self.check_repetition(row, dimensions, wrong)
         for key in ("t1_ms", "large_size"):
             if dimensions[key] != [DEFAULTS[key]] and not row.sip:
                 wrong(key, f"'{key}' is of the {self.sip_workloads()} workload")
@@ -233,6 +234,19 @@ class _Reader:
         for key, one_way in (("lose", "messages" in dimensions["lose"]), ("lose_run", any(dimensions["lose_run"]))):
             if one_way and not row.sip:
                 wrong(key, f"losses of messages only are of the {self.sip_workloads()} workload")
+
+    @staticmethod
+    def check_repetition(row, dimensions, wrong):
+        if not any(dimensions["repeat_after"]):
+            return
+        if not row.repeats:
+            able = words([other.name for other in WORKLOADS.values() if other.repeats])
+            wrong("repeat_after", f"'repeat_after' is of the {able} workload")
+        if any(0 < value <= 1 for value in dimensions["repeat_after"]):
+            wrong("repeat_after", "'repeat_after' must be more than 1 round trip, or 0")
+        for variant in dimensions["variant"]:
+            if variant.transport.number != "streams":
+                wrong("variant", f"variant '{variant}': 'repeat_after' needs a transport with streams")
 
     @staticmethod
     def check_network(scenario, dimensions, wrong):

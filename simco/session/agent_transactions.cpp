@@ -36,15 +36,14 @@ bool ends_rule(const Body& reply) {
          (refused != nullptr && refused->code == NegativeReplyCode::kNoSuchRule);
 }
 
-/// The rule that a request has made, if it was one that makes rules.
+}  // namespace
+
 std::optional<PolicyRuleId> made_rule(const Body& reply) {
   if (const auto* prr = std::get_if<PrrReply>(&reply)) return prr->pid;
   if (const auto* per = std::get_if<PerReply>(&reply)) return per->pid;
   if (const auto* pdr = std::get_if<PdrReply>(&reply)) return pdr->pid;
   return std::nullopt;
 }
-
-}  // namespace
 
 void AgentTransactions::set_streams(std::uint16_t streams) {
   SIMCO_ASSERT(streams > 0 && creating_tid_.empty() && pending_.empty());

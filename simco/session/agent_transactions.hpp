@@ -37,6 +37,10 @@ enum class TransactionEnd : std::uint8_t {
   kSessionEnded,  ///< the session ended first; the middlebox may have carried out the request
 };
 
+/// Returns the rule that a request has made according to its positive reply (PRR, PER, PEA, PDR);
+/// nullopt if it makes none.
+std::optional<PolicyRuleId> made_rule(const Body& reply);
+
 /// Open transactions, streams and events of one session.
 class AgentTransactions {
  public:

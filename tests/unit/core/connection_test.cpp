@@ -15,8 +15,9 @@ class Channel final : public net::MessageChannel {
  public:
   void start(net::ChannelHandler& handler, const net::Framing&) override { user = &handler; }
   void detach() override { user = nullptr; }
-  std::span<std::byte> allocate(std::size_t size, net::Delivery, std::size_t) override {
+  std::span<std::byte> allocate(std::size_t size, net::Delivery how, std::size_t) override {
     ++sent;
+    delivery = how;
     out.resize(size);
     return out;
   }
@@ -27,13 +28,14 @@ class Channel final : public net::MessageChannel {
   void set_hold_limit(std::size_t) override {}
   void close() override { ++closed; }
   net::Transport transport() const override { return net::Transport::kTcp; }
-  std::uint16_t outbound_streams() const override { return 1; }
-  std::uint16_t inbound_streams() const override { return 1; }
+  std::uint16_t outbound_streams() const override { return 4; }
+  std::uint16_t inbound_streams() const override { return 4; }
   std::string peer_address() const override { return "192.0.2.1"; }
   net::TransportStatistics statistics() const override { return {}; }
 
   net::ChannelHandler* user = nullptr;
   std::vector<std::byte> out;
+  net::Delivery delivery;
   int sent = 0;
   int resumed = 0;
   int closed = 0;
@@ -59,6 +61,8 @@ class Owner final : public Connection::Owner, public AdmissionControl::Host {
   }
   void session_refused(NegativeReplyCode) override {}
   void message_refused(const Connection&, NegativeReplyCode) override {}
+  std::uint32_t replies_kept(const Connection&) const override { return kept; }
+  void request_repeated(Recognition known) override { repeated.push_back(known); }
   void warn_about(std::string_view, std::string_view) override {}
   void flush_later(Connection&) override {}
   void wake_at(Connection&, Instant) override {}
@@ -69,6 +73,8 @@ class Owner final : public Connection::Owner, public AdmissionControl::Host {
   void on_authentication_failed(const Candidate&, std::string_view) override {}
 
   int turns = 0;
+  std::uint32_t kept = 0;
+  std::vector<Recognition> repeated;
   std::ptrdiff_t output = 0;
   bool used_up = false;
   bool too_much = false;
@@ -79,7 +85,8 @@ class Owner final : public Connection::Owner, public AdmissionControl::Host {
 };
 
 struct Fixture {
-  Fixture() {
+  explicit Fixture(std::uint32_t replies_kept = 0) {
+    owner.kept = replies_kept;
     connection.start();
     deliver({{1}, SeRequest{}});
     channel->user->on_input_done(false);
@@ -89,8 +96,8 @@ struct Fixture {
   ~Fixture() {
     if (channel->user != nullptr) channel->user->on_closed({});
   }
-  net::Flow deliver(const Message& message) {
-    return channel->user->on_message(test::encoded(message), {});
+  net::Flow deliver(const Message& message, std::uint16_t stream = 0) {
+    return channel->user->on_message(test::encoded(message), {.stream = net::StreamId{stream}});
   }
 
   test::PipelineFixture box;
@@ -117,6 +124,33 @@ TEST(Connection, LetsOthersHaveTheirTurnWhenItsOwnIsUsedUp) {
   EXPECT_LT(tid, 4 + kMessagesPerLook);
   f.channel->user->on_input_done(false);
   EXPECT_EQ(f.channel->resumed, 2);
+}
+
+TEST(Connection, AnswersARepeatedRequestAgainOnTheStreamOfTheCopy) {
+  Fixture f(10);
+  const Message request{{2}, PrsRequest{PolicyRuleId{1}}};
+  f.deliver(request, 2);
+  const auto reply = f.channel->out;
+  EXPECT_EQ(f.channel->delivery.stream, net::StreamId{2});
+  f.channel->out.clear();
+  f.deliver(request, 3);
+  EXPECT_EQ(f.channel->out, reply);
+  EXPECT_EQ(f.channel->delivery.stream, net::StreamId{3});
+  EXPECT_EQ(f.channel->sent, 2);
+  EXPECT_EQ(f.owner.repeated, std::vector{Recognition::kAnswered});
+  // The TIDs of session control are no different: ST ends the session, whatever is remembered.
+  f.deliver({{3}, StRequest{}});
+  f.connection.flush();
+  EXPECT_EQ(f.channel->closed, 1);
+}
+
+TEST(Connection, CarriesOutARepeatedRequestAgainUnlessToldToKeepReplies) {
+  Fixture f;
+  const Message request{{2}, PrsRequest{PolicyRuleId{1}}};
+  f.deliver(request);
+  f.deliver(request);
+  EXPECT_EQ(f.channel->sent, 2);
+  EXPECT_TRUE(f.owner.repeated.empty());
 }
 
 TEST(Connection, IsEndedWhenAllQueuesTogetherAreTooMuchAndItsOwnIsLong) {
