@@ -154,5 +154,24 @@ TEST(NgSession, IsOpenedAgainUntilTheRulesCanBeListed) {
   EXPECT_EQ(ng.wait(), 0);
 }
 
+TEST(NgSession, AReloadSaysWhatTakesARestart) {
+  const Folder folder{"ng-reload"};
+  const auto path = folder.path + "/ng.toml";
+  const auto configure = [&](const std::string& more) {
+    std::ofstream(path) << "internal = [\"10.0.0.0/8\"]\nlisten = \"127.0.0.1:0\"\n" << more;
+  };
+  configure("upstream = \"127.0.0.1:9\"\nlifetime = 30\n");
+  Program ng({"simco-ng", "--config", path});
+  ASSERT_TRUE(ng.says("listening on udp "));
+  // What was in the file and is no longer has changed as well.
+  configure("state = \"" + folder.path + "/calls.db\"\n");
+  ng.signal(SIGHUP);
+  EXPECT_TRUE(ng.says("--upstream has changed: restart to apply it"));
+  EXPECT_TRUE(ng.says("--state has changed: restart to apply it"));
+  EXPECT_TRUE(ng.says("configuration reloaded"));
+  EXPECT_FALSE(ng.err().contains("--lifetime has changed"));
+  EXPECT_FALSE(ng.err().contains("--listen has changed"));
+}
+
 }  // namespace
 }  // namespace simco::test
