@@ -12,11 +12,11 @@ namespace {
 
 using nlohmann::json;
 
-PipelineFixture::Options core_options(Calls::Box box) {
+PipelineFixture::Options core_options(Calls::Box box, Translator& translator) {
   PipelineFixture::Options result;
   if (box == Calls::Box::kNat) {
     result.nat.mode = policy::Mode::kTraditionalNat;
-    result.nat.outside = {{*parse_address("198.51.100.1"), 1}};
+    result.nat.outside = {{*parse_address(translator.there("198.51.100.1")), 1}};
     result.nat.first_port = 40000;
     result.nat.last_port = 40009;
   }
@@ -63,7 +63,9 @@ ng::CallController::Options Calls::options() {
 }
 
 Calls::Calls(Box box, ng::CallController::Options options)
-    : core_(core_options(box)), agent_(core_.agent("proxy")), options_(std::move(options)) {
+    : core_(core_options(box, translator_)),
+      agent_(core_.agent("proxy")),
+      options_(std::move(options)) {
   controller_.emplace(static_cast<ng::CallController::Host&>(*this), options_);
   connect();
 }
@@ -171,7 +173,9 @@ void Calls::reset_counters() {
 
 void Calls::reply(std::uint64_t request, const json& reply) {
   if (on_reply) on_reply();
-  EXPECT_TRUE(replies_.emplace(request, reply).second) << "a second reply to " << request;
+  auto told = reply;
+  if (told.contains("sdp")) told["sdp"] = translator_.back(told["sdp"]);
+  EXPECT_TRUE(replies_.emplace(request, std::move(told)).second) << "a second reply to " << request;
 }
 
 void Calls::log(ng::LogLevel, const std::string& line) { lines.push_back(line); }
@@ -201,6 +205,10 @@ void Calls::settle() {
 
 json Calls::ask(json request) {
   if (!request.contains("call-id")) request["call-id"] = call_id_;
+  if (request.contains("sdp")) request["sdp"] = translator_.there(request["sdp"]);
+  if (request.contains("received-from")) {
+    for (auto& word : request["received-from"]) word = translator_.there(word);
+  }
   auto read = ng::read_request(request);
   EXPECT_TRUE(read) << read.error();
   read->dictionary = request.dump(-1, ' ', true, json::error_handler_t::replace);
@@ -253,7 +261,7 @@ std::string Calls::rules() {
     }
     result += (result.empty() ? "" : "; ") + line;
   }
-  return result;
+  return translator_.back(result);
 }
 
 std::string Calls::open() {
@@ -265,7 +273,7 @@ std::string Calls::open() {
         (result.empty() ? "" : "; ") +
         (rule == nullptr ? "reserved" : to_text(rule->internal) + " " + to_text(rule->external));
   }
-  return result;
+  return translator_.back(result);
 }
 
 void Calls::pass(std::chrono::milliseconds time) {

@@ -14,6 +14,7 @@
 #include "agent/ng/call_codec.hpp"
 #include "agent/ng/controller.hpp"
 #include "tests/support/pipeline_fixture.hpp"
+#include "tests/unit/ng/families.hpp"
 
 namespace simco::test {
 
@@ -31,6 +32,8 @@ std::string text(const nlohmann::json& reply, const char* key);
 class Calls : private ng::CallController::Host {
  public:
   enum class Box : std::uint8_t { kFirewall, kNat };
+  /// The addresses of calls that are made from now on. What they are asked and tell is in IPv4.
+  static inline Family family = Family::kIpv4;
 
   explicit Calls(Box box) : Calls(box, options()) {}
   Calls(Box box, ng::CallController::Options options);
@@ -99,6 +102,7 @@ class Calls : private ng::CallController::Host {
   std::vector<PolicyRuleId> pids();
 
   std::string call_id_ = "call-1";
+  Translator translator_{family};
   PipelineFixture core_;
   PipelineFixture::Agent& agent_;
   ng::CallController::Options options_;

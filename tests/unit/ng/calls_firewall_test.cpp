@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 using nlohmann::json;
 using enum Calls::Box;
 
-TEST(NgCalls, OnAFirewallSdpStaysAndTheAnswerOpens) {
+TEST_P(NgCourse, OnAFirewallSdpStaysAndTheAnswerOpens) {
   for (const bool caller_inside : {true, false}) {
     Calls calls(kFirewall);
     const auto& first = caller_inside ? kInside : kOutside;
@@ -29,7 +29,18 @@ TEST(NgCalls, OnAFirewallSdpStaysAndTheAnswerOpens) {
   }
 }
 
-TEST(NgCalls, RepeatsAndRefreshesChangeNothing) {
+TEST(NgFamilies, CallsInIpv6AreInIpv6) {
+  Calls::family = Family::kIpv6;
+  Established calls;
+  Calls::family = Family::kIpv4;
+  EXPECT_EQ(calls.open(), kRule) << "as tests say it";
+  const auto stored = json::from_cbor(calls.documents().at("call-1")).dump();
+  EXPECT_TRUE(stored.contains("2001:db8:1::5")) << stored;
+  EXPECT_TRUE(stored.contains("2001:db8:2::192:7")) << stored;
+  EXPECT_FALSE(stored.contains("10.0.0.5")) << stored;
+}
+
+TEST_P(NgCourse, RepeatsAndRefreshesChangeNothing) {
   Established calls;
   const auto before = calls.rules();
   const auto sent = calls.sent;
@@ -42,7 +53,7 @@ TEST(NgCalls, RepeatsAndRefreshesChangeNothing) {
   EXPECT_EQ(calls.sent, sent);
 }
 
-TEST(NgCalls, AtAnotherPortTheNewRuleComesFirst) {
+TEST_P(NgCourse, AtAnotherPortTheNewRuleComesFirst) {
   Established calls;
   calls.offer("a", kInside, {{"to-tag", "b"}});
   calls.silent = true;
@@ -54,7 +65,7 @@ TEST(NgCalls, AtAnotherPortTheNewRuleComesFirst) {
   EXPECT_EQ(text(calls.late_reply(calls.last_request()), "result"), "ok");
 }
 
-TEST(NgCalls, HoldKeepsTheRule) {
+TEST_P(NgCourse, HoldKeepsTheRule) {
   for (const auto& hold : {sdp("10.0.0.5", {"audio 6000 RTP/AVP 0|a=inactive"}),
                            sdp("0.0.0.0", {"audio 6000 RTP/AVP 0"})}) {
     Established calls;
@@ -65,7 +76,7 @@ TEST(NgCalls, HoldKeepsTheRule) {
   }
 }
 
-TEST(NgCalls, ARefusedMediumGivesBackItsRule) {
+TEST_P(NgCourse, ARefusedMediumGivesBackItsRule) {
   Calls calls(kFirewall);
   const auto both = sdp("10.0.0.5", {"audio 6000 RTP/AVP 0", "video 6002 RTP/AVP 31"});
   calls.offer("a", both);
@@ -76,7 +87,7 @@ TEST(NgCalls, ARefusedMediumGivesBackItsRule) {
   EXPECT_EQ(calls.open(), kRule);
 }
 
-TEST(NgCalls, AnotherToTagIsAnotherLeg) {
+TEST_P(NgCourse, AnotherToTagIsAnotherLeg) {
   Calls calls(kFirewall);
   calls.offer("a", kInside);
   calls.answer("a", "b1", kOutside);
@@ -89,7 +100,7 @@ TEST(NgCalls, AnotherToTagIsAnotherLeg) {
   EXPECT_EQ(calls.open(), "");
 }
 
-TEST(NgCalls, BranchesAreKeptApart) {
+TEST_P(NgCourse, BranchesAreKeptApart) {
   Calls calls(kFirewall);
   calls.offer("a", kInside, {{"via-branch", "z1"}});
   calls.offer("a", sdp("10.0.0.5", {"audio 6100 RTP/AVP 0"}), {{"via-branch", "z2"}});

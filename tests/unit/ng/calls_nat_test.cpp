@@ -9,7 +9,7 @@ namespace {
 using namespace std::chrono_literals;
 using enum Calls::Box;
 
-TEST(NgCalls, OnANatTheOfferFromInsideTellsOutsidePorts) {
+TEST_P(NgCourse, OnANatTheOfferFromInsideTellsOutsidePorts) {
   Calls calls(kNat);
   const auto offered = calls.offer("a", kInside, {{"replace", {"origin"}}});
   EXPECT_EQ(calls.rules(), "1 reserved = 198.51.100.1:40000/2");
@@ -21,7 +21,7 @@ TEST(NgCalls, OnANatTheOfferFromInsideTellsOutsidePorts) {
   EXPECT_EQ(calls.rules(), "");
 }
 
-TEST(NgCalls, OnANatTheAnswerFromInsideIsTranslated) {
+TEST_P(NgCourse, OnANatTheAnswerFromInsideIsTranslated) {
   Calls calls(kNat);
   EXPECT_EQ(text(calls.offer("a", kOutside), "sdp"), kOutside);
   EXPECT_EQ(calls.rules(), "");
@@ -32,7 +32,7 @@ TEST(NgCalls, OnANatTheAnswerFromInsideIsTranslated) {
   EXPECT_EQ(calls.rules(), "1 10.0.0.5:6000/2 <-> 192.0.2.7:7000/2 = 198.51.100.1:40000/2");
 }
 
-TEST(NgCalls, OnANatRefreshesTellTheSamePorts) {
+TEST_P(NgCourse, OnANatRefreshesTellTheSamePorts) {
   Established calls(kNat);
   const auto before = calls.rules();
   const auto again = calls.offer("a", kInside, {{"to-tag", "b"}});
@@ -43,14 +43,14 @@ TEST(NgCalls, OnANatRefreshesTellTheSamePorts) {
   EXPECT_EQ(calls.rules(), before);
 }
 
-TEST(NgCalls, OnANatAPeerThatMovesKeepsTheOutsidePort) {
+TEST_P(NgCourse, OnANatAPeerThatMovesKeepsTheOutsidePort) {
   Established calls(kNat);
   calls.offer("b", sdp("192.0.2.8", {"audio 7500 RTP/AVP 0"}), {{"to-tag", "a"}});
   EXPECT_TRUE(text(calls.answer("b", "a", kInside), "sdp").contains("m=audio 40000 "));
   EXPECT_EQ(calls.rules(), "2 10.0.0.5:6000/2 <-> 192.0.2.8:7500/2 = 198.51.100.1:40000/2");
 }
 
-TEST(NgCalls, OnANatEarlyDialoguesShareThePort) {
+TEST_P(NgCourse, OnANatEarlyDialoguesShareThePort) {
   Calls calls(kNat);
   calls.offer("a", kInside);
   calls.answer("a", "b1", kOutside);
@@ -60,7 +60,7 @@ TEST(NgCalls, OnANatEarlyDialoguesShareThePort) {
             "2 10.0.0.5:6000/2 <-> 192.0.2.8:7000/2 = 198.51.100.1:40000/2");
 }
 
-TEST(NgCalls, OnANatTheEndOfABranchLeavesAnotherOneItsPort) {
+TEST_P(NgCourse, OnANatTheEndOfABranchLeavesAnotherOneItsPort) {
   Calls calls(kNat);
   calls.offer("a", kInside, {{"via-branch", "z1"}});
   calls.offer("a", kInside, {{"via-branch", "z2"}});
@@ -74,7 +74,7 @@ TEST(NgCalls, OnANatTheEndOfABranchLeavesAnotherOneItsPort) {
   EXPECT_EQ(calls.rules(), "");
 }
 
-TEST(NgCalls, OnANatABranchThatEndsLeavesOneRuleToHoldThePort) {
+TEST_P(NgCourse, OnANatABranchThatEndsLeavesOneRuleToHoldThePort) {
   Calls calls(kNat);
   calls.offer("a", kInside, {{"via-branch", "z1"}});
   calls.offer("a", kInside, {{"via-branch", "z2"}});
@@ -88,7 +88,7 @@ TEST(NgCalls, OnANatABranchThatEndsLeavesOneRuleToHoldThePort) {
   EXPECT_EQ(calls.rules(), "");
 }
 
-TEST(NgCalls, OnANatAPhoneBehindANatOfItsOwnIsReached) {
+TEST_P(NgCourse, OnANatAPhoneBehindANatOfItsOwnIsReached) {
   Calls calls(kNat);
   calls.offer("a", kInside);
   calls.answer("a", "b", sdp("192.168.1.2", {"audio 7000 RTP/AVP 0"}),
@@ -98,14 +98,14 @@ TEST(NgCalls, OnANatAPhoneBehindANatOfItsOwnIsReached) {
             "2 10.0.0.5:6000/2 -> 203.0.113.9 = 198.51.100.1:40000/2");
 }
 
-TEST(NgCalls, OnANatMultiplexedRtcpTakesWhatWasReserved) {
+TEST_P(NgCourse, OnANatMultiplexedRtcpTakesWhatWasReserved) {
   Calls calls(kNat);
   calls.offer("a", sdp("10.0.0.5", {"audio 6000 RTP/AVP 0|a=rtcp-mux"}));
   calls.answer("a", "b", sdp("192.0.2.7", {"audio 7000 RTP/AVP 0|a=rtcp-mux"}));
   EXPECT_EQ(calls.rules(), "1 10.0.0.5:6000/2 <-> 192.0.2.7:7000/2 = 198.51.100.1:40000/2");
 }
 
-TEST(NgCalls, OnANatARefusedMediumGivesBackItsPorts) {
+TEST_P(NgCourse, OnANatARefusedMediumGivesBackItsPorts) {
   Calls calls(kNat);
   calls.offer("a", sdp("10.0.0.5", {"audio 6000 RTP/AVP 0", "video 6002 RTP/AVP 31"}));
   EXPECT_EQ(calls.rules(), "1 reserved = 198.51.100.1:40000/2; 2 reserved = 198.51.100.1:40002/2");
@@ -113,7 +113,7 @@ TEST(NgCalls, OnANatARefusedMediumGivesBackItsPorts) {
   EXPECT_EQ(calls.open(), kRule);
 }
 
-TEST(NgCalls, OnANatRtcpElsewhereIsTold) {
+TEST_P(NgCourse, OnANatRtcpElsewhereIsTold) {
   Calls calls(kNat);
   const auto offered = calls.offer("a", sdp("10.0.0.5", {"audio 6000 RTP/AVP 0|a=rtcp:6005"}));
   EXPECT_EQ(calls.rules(), "1 reserved = 198.51.100.1:40000; 2 reserved = 198.51.100.1:40001");
@@ -121,7 +121,7 @@ TEST(NgCalls, OnANatRtcpElsewhereIsTold) {
 }
 
 // One port was enough for the first offer; RTCP of the next one has no port yet.
-TEST(NgCalls, OnANatRtcpThatIsNoLongerMultiplexedGetsAPort) {
+TEST_P(NgCourse, OnANatRtcpThatIsNoLongerMultiplexedGetsAPort) {
   Calls calls(kNat);
   calls.offer("a", sdp("192.0.2.7", {"audio 7000 RTP/AVP 0|a=rtcp-mux"}));
   calls.answer("a", "b", sdp("10.0.0.5", {"audio 6000 RTP/AVP 0|a=rtcp-mux"}));
@@ -138,7 +138,7 @@ TEST(NgCalls, OnANatRtcpThatIsNoLongerMultiplexedGetsAPort) {
 }
 
 // The peer has been told ports that are another's by now.
-TEST(NgCalls, OnANatLostPortsOfAnOfferAreNotReplaced) {
+TEST_P(NgCourse, OnANatLostPortsOfAnOfferAreNotReplaced) {
   Calls calls(kNat);
   calls.offer("a", kInside);
   calls.lose_session();
@@ -153,7 +153,7 @@ TEST(NgCalls, OnANatLostPortsOfAnOfferAreNotReplaced) {
   EXPECT_EQ(calls.open(), kRule);
 }
 
-TEST(NgCalls, OnANatWhatAnEarlyDialogueRefusedStaysClosed) {
+TEST_P(NgCourse, OnANatWhatAnEarlyDialogueRefusedStaysClosed) {
   Calls calls(kNat);
   calls.offer("a", sdp("10.0.0.5", {"audio 6000 RTP/AVP 0", "video 6002 RTP/AVP 31"}));
   calls.answer("a", "b1", sdp("192.0.2.7", {"audio 7000 RTP/AVP 0", "video 0 RTP/AVP 31"}));
@@ -162,7 +162,7 @@ TEST(NgCalls, OnANatWhatAnEarlyDialogueRefusedStaysClosed) {
 }
 
 // A pair of ports is reserved, and the last port has no next one.
-TEST(NgCalls, OnANatThePeerMayUseTheLastPort) {
+TEST_P(NgCourse, OnANatThePeerMayUseTheLastPort) {
   Calls calls(kNat);
   calls.offer("a", kInside);
   const auto answered = calls.answer("a", "b", sdp("192.0.2.7", {"audio 65535 RTP/AVP 0"}));
@@ -172,7 +172,7 @@ TEST(NgCalls, OnANatThePeerMayUseTheLastPort) {
             "2 10.0.0.5:6000/2 -> 192.0.2.7 = 198.51.100.1:40000/2");
 }
 
-TEST(NgCalls, AFullPoolHasTheWordsOfRtpengine) {
+TEST_P(NgCourse, AFullPoolHasTheWordsOfRtpengine) {
   Calls calls(kNat);
   std::vector<std::string> media(6, "audio 6000 RTP/AVP 0");
   for (std::size_t i = 0; i < media.size(); ++i)
@@ -184,7 +184,7 @@ TEST(NgCalls, AFullPoolHasTheWordsOfRtpengine) {
   EXPECT_EQ(calls.controller().call_count(), 0U);
 }
 
-TEST(NgCalls, OnANatAWithdrawnReOfferGivesBackItsPorts) {
+TEST_P(NgCourse, OnANatAWithdrawnReOfferGivesBackItsPorts) {
   Established calls(kNat);
   const auto before = calls.rules();
   calls.offer("a", sdp("10.0.0.5", {"audio 6500 RTP/AVP 0"}), {{"to-tag", "b"}});

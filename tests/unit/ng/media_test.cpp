@@ -4,9 +4,22 @@
 #include <gtest/gtest.h>
 
 #include "simco/wire/tuple_text.hpp"
+#include "tests/unit/ng/families.hpp"
 
 namespace simco::ng {
 namespace {
+
+test::Translator translator(test::Family::kIpv4);
+
+/// With addresses of both versions.
+class NgMedia : public testing::TestWithParam<test::Family> {
+ protected:
+  void SetUp() override { translator = test::Translator(GetParam()); }
+  void TearDown() override { translator = test::Translator(test::Family::kIpv4); }
+};
+INSTANTIATE_TEST_SUITE_P(Versions, NgMedia,
+                         testing::Values(test::Family::kIpv4, test::Family::kIpv6),
+                         test::name_of_family);
 
 /// A line of attributes is appended to each medium.
 struct Party {
@@ -16,14 +29,14 @@ struct Party {
   std::string source = {};
 
   Description description(const Description* before = nullptr) const {
-    std::string text =
-        "v=0\r\nc=IN IP" + std::string(address.contains(':') ? "6 " : "4 ") + address + "\r\n";
+    std::string text = "v=0\r\nc=IN IP4 " + address + "\r\n";
     for (const char c : media) text += c == '|' ? std::string("\r\n") : std::string(1, c);
+    text = translator.there(text);
     const auto sdp = parse_sdp(text);
     EXPECT_TRUE(sdp) << text;
     Request request;
     request.trusts_source = trusts_source;
-    if (!source.empty()) request.received_from = parse_address(source);
+    if (!source.empty()) request.received_from = parse_address(translator.there(source));
     return describe(*sdp, request, before);
   }
 };
@@ -33,7 +46,7 @@ const MediaRules kRules{{*parse_prefix("10.0.0.0/8"), *parse_prefix("2001:db8:1:
 std::string text_of(const std::vector<NeededRule>& rules) {
   std::string result;
   for (const auto& rule : rules) result += (result.empty() ? "" : "; ") + to_string(rule);
-  return result;
+  return translator.back(result);
 }
 
 std::string rules_between(const Party& offerer, const Party& answerer,
@@ -51,7 +64,7 @@ std::string rules_between(const Party& offerer, const Party& answerer,
 
 const std::string kAudio = "m=audio 6000 RTP/AVP 0";
 
-TEST(NgMedia, RtpAndRtcp) {
+TEST_P(NgMedia, RtpAndRtcp) {
   struct Row {
     const char* inside;
     const char* outside;
@@ -101,12 +114,7 @@ TEST(NgMedia, RtpAndRtcp) {
   }
 }
 
-TEST(NgMedia, Ipv6) {
-  EXPECT_EQ(rules_between({"2001:db8:1::5", kAudio}, {"2001:db8:2::7", "m=audio 7000 RTP/AVP 0"}),
-            "[2001:db8:1::5]:6000/2 <-> [2001:db8:2::7]:7000/2");
-}
-
-TEST(NgMedia, DirectionCountsMoreThanAddresses) {
+TEST_P(NgMedia, DirectionCountsMoreThanAddresses) {
   const Party a{"10.0.0.5", kAudio};
   const Party b{"10.0.0.9", "m=audio 7000 RTP/AVP 0"};
   using enum Side;
@@ -119,7 +127,7 @@ TEST(NgMedia, DirectionCountsMoreThanAddresses) {
   EXPECT_EQ(rules_between(a, outside, Sides{kInternal, kInternal}), "");
 }
 
-TEST(NgMedia, BundledMediaShareARule) {
+TEST_P(NgMedia, BundledMediaShareARule) {
   const auto media = [](int audio, int video) {
     return "a=group:BUNDLE 0 1|m=audio " + std::to_string(audio) +
            " RTP/SAVPF 0|a=mid:0|a=rtcp-mux|m=video " + std::to_string(video) +
@@ -138,7 +146,7 @@ TEST(NgMedia, BundledMediaShareARule) {
 }
 
 // An external party that is not where its SDP says.
-TEST(NgMedia, TheSourceOfSipCounts) {
+TEST_P(NgMedia, TheSourceOfSipCounts) {
   const Party inside{"10.0.0.5", kAudio};
   const std::string media = "m=audio 7000 RTP/AVP 0";
   EXPECT_EQ(rules_between(inside, {"192.168.1.2", media, true, "203.0.113.9"}),
@@ -155,7 +163,7 @@ TEST(NgMedia, TheSourceOfSipCounts) {
             "10.0.0.5:6000/2 <- 203.0.113.9; 10.0.0.5:6000/2 -> 203.0.113.9");
 }
 
-TEST(NgMedia, CandidatesAreOpened) {
+TEST_P(NgMedia, CandidatesAreOpened) {
   const auto media = [](int port, const std::string& candidates) {
     return "m=audio " + std::to_string(port) + " RTP/AVP 0|a=ice-ufrag:x" + candidates;
   };
@@ -183,7 +191,7 @@ TEST(NgMedia, CandidatesAreOpened) {
 }
 
 // What a STUN server or a relay has for the internal party is no port of its own.
-TEST(NgMedia, CandidatesElsewhereOpenNothing) {
+TEST_P(NgMedia, CandidatesElsewhereOpenNothing) {
   const std::string host =
       "m=audio 6000 RTP/AVP 0|a=candidate:1 1 UDP 3 10.0.0.5 6000 typ host"
       "|a=candidate:2 1 UDP 2 203.0.113.1 6000 typ srflx raddr 10.0.0.5 rport 6000"
@@ -196,7 +204,7 @@ TEST(NgMedia, CandidatesElsewhereOpenNothing) {
 }
 
 // On a NAT the ports that an offer has reserved are used as they are.
-TEST(NgMedia, BoundPortsAreUsedAsTheyAre) {
+TEST_P(NgMedia, BoundPortsAreUsedAsTheyAre) {
   const Party inside{"10.0.0.5", kAudio + "|a=rtcp-mux"};
   const auto reserved = ports_to_reserve(inside.description(), {}, kRules, {});
   ASSERT_EQ(reserved.size(), 1U);
@@ -211,13 +219,13 @@ TEST(NgMedia, BoundPortsAreUsedAsTheyAre) {
       "10.0.0.5:6000/2 <-> 192.0.2.7:7000/2; 10.0.0.5:6000/2 <-> 192.0.2.7:7004/2");
 }
 
-TEST(NgMedia, PortsToReserve) {
+TEST_P(NgMedia, PortsToReserve) {
   const auto text = [](const Party& party, std::optional<Side> said = {}) {
     std::string result;
     for (const auto& ports : ports_to_reserve(party.description(), said, kRules, {})) {
       result += to_text(tuple_of(ports)) + " ";
     }
-    return result;
+    return translator.back(result);
   };
   EXPECT_EQ(text({"10.0.0.5", kAudio}), "10.0.0.5:6000/2 ");
   EXPECT_EQ(text({"10.0.0.5", kAudio + "|a=rtcp:6005"}), "10.0.0.5:6000 10.0.0.5:6005 ");
@@ -228,7 +236,7 @@ TEST(NgMedia, PortsToReserve) {
   EXPECT_EQ(text({"10.0.0.5", kAudio}, Side::kExternal), "");
 }
 
-TEST(NgMedia, AHoldWithoutAddressKeepsTheAddress) {
+TEST_P(NgMedia, AHoldWithoutAddressKeepsTheAddress) {
   const auto before = Party{"10.0.0.5", kAudio}.description();
   const auto held = Party{"0.0.0.0", kAudio}.description(&before);
   EXPECT_EQ(held.media[0].media, before.media[0].media);
@@ -236,7 +244,7 @@ TEST(NgMedia, AHoldWithoutAddressKeepsTheAddress) {
   EXPECT_FALSE((Party{"0.0.0.0", kAudio}.description().media[0].media));
 }
 
-TEST(NgMedia, WhatMustNotBeOpened) {
+TEST(NgMediaRules, WhatMustNotBeOpened) {
   auto strict = kRules;
   strict.strict_source = true;
   const auto fault = [](const MediaRules& rules, const Party& party, const char* from) {
