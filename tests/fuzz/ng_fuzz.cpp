@@ -186,7 +186,6 @@ class World final : public ng::CallController::Host {
   void fail_all() {
     while (!queue_.empty()) {
       const auto id = queue_.front().first;
-      lost_ = true;
       queue_.pop_front();
       controller_->on_result(id, std::unexpected(ng::Refusal{std::nullopt, "lost"}), now_);
     }
@@ -199,6 +198,7 @@ class World final : public ng::CallController::Host {
     for (const auto pid : pids) {
       if (!rules_.contains(pid)) continue;
       result[pid].count = {packets_, 128 * packets_};
+      result[pid].run = static_cast<std::uint32_t>(packets_ / 7);
       result[pid].last_packet = {std::chrono::seconds(5), std::chrono::seconds(1)};
     }
     return result;
@@ -246,7 +246,7 @@ class World final : public ng::CallController::Host {
   std::uint32_t pids_ = 0;
   bool refuses_ = false;
   bool hesitates_ = false;
-  bool lost_ = false;  ///< the end of a rule, say: its lifetime ends it
+  bool lost_ = false;  ///< the end of a rule, say, with a restart: its lifetime ends it
 };
 
 }  // namespace

@@ -1,6 +1,8 @@
 // The course of calls on a NAT: reserved ports, what SDPs tell, and shared bindings.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/unit/ng/calls.hpp"
 
 namespace simco::test {
@@ -157,8 +159,14 @@ TEST_P(NgCourse, OnANatWhatAnEarlyDialogueRefusedStaysClosed) {
   Calls calls(kNat);
   calls.offer("a", sdp("10.0.0.5", {"audio 6000 RTP/AVP 0", "video 6002 RTP/AVP 31"}));
   calls.answer("a", "b1", sdp("192.0.2.7", {"audio 7000 RTP/AVP 0", "video 0 RTP/AVP 31"}));
-  calls.answer("a", "b2", sdp("192.0.2.8", {"audio 7000 RTP/AVP 0", "video 7002 RTP/AVP 31"}));
+  const auto second =
+      calls.answer("a", "b2", sdp("192.0.2.8", {"audio 7000 RTP/AVP 0", "video 7002 RTP/AVP 31"}));
+  EXPECT_EQ(text(second, "result"), "ok");
   EXPECT_EQ(calls.open(), kRule + "; 10.0.0.5:6000/2 192.0.2.8:7000/2");
+  const auto said = [&](const std::string& line) {
+    return line.ends_with("ports of the offer are lost, and stay closed");
+  };
+  EXPECT_EQ(std::ranges::count_if(calls.lines, said), 1);
 }
 
 // A pair of ports is reserved, and the last port has no next one.
