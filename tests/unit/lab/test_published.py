@@ -12,7 +12,7 @@ DOC = Path(__file__).resolve().parents[3] / "doc"
 PUBLISHED = DOC / "results"
 TOTAL_MAX = 3_500_000  # octets of all results
 FIGURE_MAX = 40_000  # of one figure
-ALLOWED = re.compile(r"[\w-]+/(report\.md|results\.csv|plots/[\w.-]+\.svg|[\w-]+\.patch)")
+ALLOWED = re.compile(r"[\w-]+/(report\.md|results\.csv|plots/[\w.@-]+\.svg|[\w-]+\.patch)")
 FIGURE = re.compile(r"!\[.*?\]\((plots/[^)]*)\)")
 LINK = re.compile(r"\]\((results/[^)#]*)")
 
