@@ -48,7 +48,8 @@ class Conditions:
         """Returns the conditions in words, without the variant: "modern, 10 ms, 2.5 %, 100/s"."""
         parts = [self.profile]
         for name, form in (("delay_ms", "{:g} ms"), ("jitter_ms", "+-{:g} ms"), ("loss_percent", "{:g} %"),
-                           ("loss_correlation", "correlation {:g}"), ("rate", "{:g}/s"), ("repeat_after", "repeated after {:g} round trips")):
+                           ("loss_correlation", "correlation {:g}"), ("rate", "{:g}/s"),
+                           ("repeat_after", "repeat_after {:g}")):
             value = getattr(self, name)
             if value or name == "loss_percent":
                 parts.append(form.format(value))

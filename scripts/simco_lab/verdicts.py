@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 
 from . import statistics, tests_of_runs
+from .conditions import NUMBERS
 from .quantities import QUANTITIES
 
 NEGLIGIBLE_MS = 0.1  # a difference of instructions, not of waiting
@@ -91,6 +92,7 @@ def pairs(results, expectation):
 
 
 def named(combination, expectation):
-    """Returns the values by which a side of a pair is chosen: "sctp-1, 2"."""
+    """Returns the values by which a side of a pair is chosen: "sctp-1, rate 2"."""
     names = dict.fromkeys((*expectation["less"], *expectation["than"]))
-    return ", ".join(str(getattr(combination.conditions, name)) for name in names)
+    values = [(name, getattr(combination.conditions, name)) for name in names]
+    return ", ".join(f"{name} {value:g}" if name in NUMBERS else str(value) for name, value in values)

@@ -69,7 +69,7 @@ class Tests(unittest.TestCase):
         sides = {"less": {"variant": SCTP, "loss_percent": 1.0}, "than": {"variant": UNORDERED, "loss_percent": 2.0}}
         [verdict] = judged(results, "differs", **sides)
         self.assertTrue(verdict.holds)
-        self.assertIn("sctp-1, 1.0 < sctp-unordered, 2.0", verdict.where)
+        self.assertIn("sctp-1, loss_percent 1 < sctp-unordered, loss_percent 2", verdict.where)
 
     def test_most_places(self):
         places = [combination(variant, levels, rate=rate) for rate, variant, levels in (
