@@ -43,6 +43,7 @@ class Transport:
     messages: str  # how it carries messages (parts.py)
     option: str = ""  # of the programs' --transport
     tls: bool = False  # whether the programs need a certificate
+    proxied: bool = True  # whether it leads through proxies, too
     congestion: bool = False  # whether NAME@CC is a variant
     reliable: bool = True  # else the workload sends again
     minimum_rto_ms: float | None = None  # the papers' retransmission timeout: at least this,
@@ -88,7 +89,7 @@ TRANSPORTS = table(
         module="sctp", config="CONFIG_IP_SCTP",
         guest_modules=("crc32c_generic", "sctp", "sctp_diag", "udp_tunnel", "ip6_udp_tunnel")),
     Transport(
-        name="tls", label="TLS", option="tcp", tls=True, number="connections", number_max=0, plain=True, unordered=False,
+        name="tls", label="TLS", option="tcp", tls=True, proxied=False, number="connections", number_max=0, plain=True, unordered=False,
         sysctl_prefix="net.ipv4.tcp_", options=False, routes="tcp", messages="records", congestion=True,
         counters=TCP_COUNTERS),
     Transport(

@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from . import archive, guest, job, native, runner
+from . import archive, guest, job, native, proxies, runner
 from .catalogue import PROGRAMS
 from .errors import LabError, ScenarioError
 from .guest import ROOT
@@ -110,7 +110,7 @@ def prepare(arguments, points):
         release = os.uname().release
         return (native.execute(arguments.programs), f"native {release} {programs_identity(arguments.programs)}",
                 f"Measured in network namespaces of Linux {release}, in real time", [])
-    machine = guest.Guest(arguments.programs, arguments.shift)
+    machine = guest.Guest(arguments.programs, arguments.shift, proxies.programs(points))
     machine.prepare(say=lambda text: print(text, file=sys.stderr))
     speed = f", {1 << arguments.shift} ns per instruction" if arguments.shift else ""
     return (lambda files, out, processor, limit_s: machine.run(job.archive(files), out, processor, limit_s),

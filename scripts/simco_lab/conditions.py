@@ -5,6 +5,7 @@ from dataclasses import MISSING, dataclass, fields
 
 from .catalogue import BACKENDS, PROFILES, default
 from .cross import Cross
+from .proxies import PROXIES
 from .queues import Queue
 from .variant import Variant
 
@@ -33,13 +34,15 @@ class Conditions:
     fragments: str = "pass"  # pass or drop: those after the first
     t1_ms: float = 500.0  # of SIP over UDP
     large_size: float = 0.0  # octets of some INVITEs (`large_every`) of SIP; 0: all have the same size
+    proxy: str = default(PROXIES)  # of SIP, before the server
 
     @property
     def short_name(self):
         """A readable name: the values that differ from the defaults."""
         marks = {"delay_ms": "delay", "jitter_ms": "jitter", "loss_percent": "loss",
                  "loss_correlation": "corr", "rate": "rate", "repeat_after": "repeat", "link_mbit": "link", "cross": "cross-",
-                 "cross_window": "window", "lose_run": "run", "mtu_to": "mtu", "fragments": "fragments-", "t1_ms": "t1-", "large_size": "large-"}
+                 "cross_window": "window", "lose_run": "run", "mtu_to": "mtu", "fragments": "fragments-", "t1_ms": "t1-", "large_size": "large-",
+                 "proxy": "via-"}
         return "_".join(f"{marks.get(name, '')}{shown(value)}" for name, value in self.items()
                         if name in ("profile", "variant") or value != DEFAULTS[name])
 
@@ -74,9 +77,10 @@ class Conditions:
 # The dimensions that the dumbbell alone has, in the words of a report.
 FORMS_OF = {"link_mbit": "{} Mbit/s", "queue": "queue {}", "cross": "beside {}", "cross_window": "window {}",
             "lose_run": "{} lost in a row", "mtu_to": "MTU falls to {}", "fragments": "fragments: {}",
-            "t1_ms": "T1 {} ms", "large_size": "some of {} octets"}
+            "t1_ms": "T1 {} ms", "large_size": "some of {} octets", "proxy": "through {}"}
 DIMENSIONS = tuple(field.name for field in fields(Conditions))
 DEFAULTS = {field.name: field.default for field in fields(Conditions) if field.default is not MISSING}
+ADDED = ("repeat_after", "proxy")  # after results were published: points without them keep their seeds
 NUMBERS = {name for name, value in DEFAULTS.items() if isinstance(value, float)}
 BELOW = {"loss_percent": 100, "loss_correlation": 1}  # at these, nothing arrives
 WORDS = {
@@ -84,6 +88,7 @@ WORDS = {
     "lose": ("both", "request", "reply", "messages"),
     "backend": tuple(BACKENDS),
     "fragments": ("pass", "drop"),
+    "proxy": tuple(PROXIES),
 }
 # Axes besides the dimensions that are numbers: a number that is part of a name.
 AXES = {

@@ -135,8 +135,10 @@ def start(command):
 class Guest:
     """Saves the machine's state unless that has been done before, and runs points from it."""
 
-    def __init__(self, programs, shift=0):
+    def __init__(self, programs, shift=0, further=()):
+        """`further`: paths of what the points need besides the usual programs."""
         self.programs = Path(programs)
+        self.further = further
         self.shift = shift
         for name in PROGRAMS:
             if not (self.programs / name).exists():
@@ -159,7 +161,7 @@ class Guest:
             self.lacking = [name for name in FURTHER_MODULES if name not in there]
             chosen = " ".join((*MODULES, *(name for name in FURTHER_MODULES if name in there)))
             self._run([HERE / "vm" / "make-initramfs", kernel, work / "initramfs", HERE / "guest-init", chosen,
-                       HERE / "point", HERE / "network", work / drd.OBJECT, *binaries])
+                       HERE / "point", HERE / "network", work / drd.OBJECT, *binaries, *self.further])
             key = self._key(kernel, work / "initramfs")
             self.snapshot = CACHE / key
             if (self.snapshot / "state").exists():

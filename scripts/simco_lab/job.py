@@ -7,7 +7,7 @@ import tarfile
 from dataclasses import dataclass
 from functools import cached_property
 
-from . import cross, networks, parts, pattern, tls
+from . import cross, networks, parts, pattern, proxies, tls
 from .catalogue import BACKENDS, CONGESTION, PROFILES, WORKLOADS
 from .networks import NETWORKS
 from .queues import Queue
@@ -91,6 +91,8 @@ def server_command(point, network, sctp_options):
         words += ["--keep-replies", str(KEPT_REPLIES)]
     if point.variant.transport.tls:
         words += TLS_WORDS
+    if proxies.proxied(point):
+        words += ["--port", str(proxies.SERVER_PORT)]
     return words + ["--backend", point.backend, *BACKENDS[point.backend].options] if workload.backend else words
 
 
@@ -165,10 +167,12 @@ class Job:
         point, network, transport = self.point, self.network, self.point.variant.transport
         sctp_options = f"{PROFILES[point.profile].sctp_options} {self.extra_options}".split() if transport.options else []
         traffic = cross.Cross.parse(point.cross)
+        server = " ".join(server_command(point, network, sctp_options))
+        proxied = proxies.proxied(point)
         settings = {
             "network": network.name,
             "transport": transport.program_name,
-            "server_command": " ".join(server_command(point, network, sctp_options)),
+            "server_command": f"sh $job/{proxies.SCRIPT} $job $out" if proxied else server,
             "load_command": " ".join(load_command(point, network, sctp_options)),
             "lead": f"{traffic.lead_s(point):g}",
             "settle": f"{network.settle_s:g}",
@@ -189,6 +193,7 @@ class Job:
             "entropy": str(point.seed("entropy")) + "\n",
             **network.files(point),
             **({"due": due_times(point)} if point.setup.burst else {}),
+            **(proxies.files(point, network.server, server) if proxied else {}),
             **(tls.files([other.server for other in NETWORKS.values()]) if transport.tls else {}),
         }
 

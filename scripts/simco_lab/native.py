@@ -7,6 +7,7 @@ from pathlib import Path
 
 from .catalogue import PROFILES
 from .errors import LabError
+from .proxies import proxied
 from .queues import Queue
 
 HERE = Path(__file__).resolve().parent
@@ -41,6 +42,8 @@ def missing(points):
         lacks.append("the kernel's nftables lacks numgen (CONFIG_NFT_NUMGEN), which counts packets to lose")
     if any(Queue.parse(point.queue).kind.delay_line for point in points):
         lacks.append("the queue drd needs the guest, which has its eBPF programs")
+    if any(proxied(point) for point in points):
+        lacks.append("a proxy needs the guest, which has its modules")
     for profile in {PROFILES[point.profile] for point in points}:
         lacks += [f"the kernel lacks {what}, which profile {profile.name} uses"
                   for command, what in profile.needs if not _works(command)]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from .catalogue import default
-from .conditions import DEFAULTS, DIMENSIONS, FORMS_OF, Conditions, shown
+from .conditions import ADDED, DEFAULTS, DIMENSIONS, FORMS_OF, Conditions, shown
 from .networks import NETWORKS
 
 FEWEST = 100  # transactions of a point, however small the fraction
@@ -69,7 +69,7 @@ class Point(Conditions):
         shared = [str(value) for value in
                   (self.delay_ms, self.jitter_ms, self.loss_percent, self.loss_correlation, self.rate)]
         if self.setup.seeds == "own":
-            shared = [shown(value) for _, value in self.items()]
+            shared = [shown(value) for name, value in self.items() if name not in ADDED or value != DEFAULTS[name]]
         words = "/".join([str(self.base_seed), self.scenario, *shared, str(self.replication), purpose])
         return int.from_bytes(hashlib.sha256(words.encode()).digest()[:6], "big")
 

@@ -51,9 +51,13 @@ def goodput(run):
 
 def share(run):
     """Returns the share of the flow that is measured in what passed the middle link."""
+    return 100.0 * goodput(run) / total(run) if total(run) else math.nan
+
+
+def total(run):
+    """Returns what passed the middle link of both flows."""
     goodputs = run.record.get("goodput", {})
-    total = goodputs.get("octets_s", math.nan) + goodputs.get("cross_octets_s", math.nan)
-    return 100.0 * goodputs.get("octets_s", math.nan) / total if total else math.nan
+    return goodputs.get("octets_s", math.nan) + goodputs.get("cross_octets_s", math.nan)
 
 
 def carried(run):
@@ -95,6 +99,9 @@ QUANTITIES = table(
     Quantity("affected", "Messages affected", affected, unit=""),
     Quantity("goodput", "Throughput (octets/s)", goodput, sip=True, unit="octets/s"),
     Quantity("share", "Share of the throughput (%)", share, sip=True, unit="%"),
+    Quantity("total", "Throughput, with that of competing traffic (octets/s)", total, sip=True, unit="octets/s"),
+    Quantity("cwnd", "Congestion window at the end (octets)", lambda run: run.record.get("cwnd_octets", math.nan), sip=True,
+             unit="octets"),
     Quantity("sent_again", "Sent again (% of the messages)", repeated("retransmissions"), unit="%", sip=True),
     Quantity("further", "Sent a third time or later (% of the messages)", repeated("further_retransmissions"), sip=True, unit="%"),
     Quantity("carried", "Throughput (% of what is offered)", carried, sip=True, unit="%"),

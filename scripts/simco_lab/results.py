@@ -91,6 +91,13 @@ def wasted(server, load, changes):
     return server["copies"] + chunks + sum(rises.get("TCPDSACKRecv", 0) for rises in changes.values())
 
 
+def window_at_the_end(figures):
+    """Returns {"cwnd_octets": ...} of what a transport counted; empty if it has no congestion window."""
+    if "cwnd_segments" in figures:
+        return {"cwnd_octets": figures["cwnd_segments"] * figures["mss_octets"]}
+    return {name: value for name, value in figures.items() if name == "cwnd_octets"}
+
+
 def with_arrivals(folder, point, samples, load, changes):
     """Returns the samples with what the server saw, and what follows from it for run.json: copies beyond the first,
     throughput, and the parts of the delay if packets were captured. Removes the captures."""
@@ -101,7 +108,8 @@ def with_arrivals(folder, point, samples, load, changes):
     server = json.loads((folder / "server.json").read_text())
     seconds = window[0], window[0] + max(math.floor(window[1] - window[0]), 1)  # simco-cross tells of whole ones
     counted = load.get("workload_stats") or {}
-    result = {"wasted": wasted(server, load, changes), **{name: counted[name] for name in REPEATED if name in counted}}
+    result = {"wasted": wasted(server, load, changes), **window_at_the_end(load.get("transport_stats") or {}),
+              **{name: counted[name] for name in REPEATED if name in counted}}
     if not point.large_size:  # else calls have different sizes
         result["goodput"] = {"octets_s": deliveries.goodput(arrived, point.setup.invite_size, start, window),
                              "offered_octets_s": deliveries.offered(samples, point.setup.invite_size, window),

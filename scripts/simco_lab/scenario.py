@@ -12,6 +12,7 @@ from .conditions import AXES, BELOW, DEFAULTS, DIMENSIONS, FORMS_OF, NUMBERS, PA
 from .errors import ScenarioError
 from .networks import NETWORKS
 from .points import Scenario, Setup
+from .proxies import PROXIES, obstacle
 from .quantities import QUANTITIES
 from .queues import Queue, check_link
 from .tests_of_runs import LEVEL, ks_probability
@@ -227,7 +228,10 @@ class _Reader:
             if PROFILES[profile].one_size and not (row.sip or row.octets):
                 wrong("profile", f"profile '{profile}' needs messages of one size; those of {row.name} vary")
         self.check_repetition(row, dimensions, wrong)
-        for key in ("t1_ms", "large_size"):
+        for variant, proxy in itertools.product(dimensions["variant"], dimensions["proxy"]):
+            if why := obstacle(PROXIES[proxy], variant):
+                wrong("proxy", f"proxy '{proxy}', variant '{variant}': {why}")
+        for key in ("t1_ms", "large_size", "proxy"):
             if dimensions[key] != [DEFAULTS[key]] and not row.sip:
                 wrong(key, f"'{key}' is of the {self.sip_workloads()} workload")
         # Requests are told from acknowledgements by their size; the other workloads' are too small for that.

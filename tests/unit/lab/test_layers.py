@@ -13,7 +13,7 @@ FOLDER = Path(simco_lab.__file__).parent
 LAYERS = (
     ("errors", "model", "pattern", "statistics", "strokes", "svg"),
     ("archive", "capture", "catalogue", "tls", "deliveries", "drd", "tests_of_runs"),
-    ("variant", "queues", "cross", "quantities", "parts"),
+    ("variant", "queues", "cross", "quantities", "parts", "proxies"),
     ("conditions", "networks"),
     ("points", "prediction", "verdicts"),
     ("scenario",),

@@ -39,6 +39,11 @@ class Reading(unittest.TestCase):
         times = results.response_times(io.StringIO(SAMPLES))
         self.assertEqual(list(times), [20.5, math.inf, math.inf])
 
+    def test_a_window_is_in_octets_whatever_it_was_counted_in(self):
+        for figures, octets in (({"cwnd_segments": 10.0, "mss_octets": 1448.0, "rtt_ms": 40.0}, 14480.0),
+                                ({"cwnd_octets": 4380.0}, 4380.0), ({"sent_datagrams": 3.0}, None)):
+            self.assertEqual(results.window_at_the_end(figures).get("cwnd_octets"), octets)
+
     def test_a_refused_transaction_has_no_answer(self):
         samples = SAMPLES.replace("timed_out", "refused").replace("3000100,,", "3000100,4000000,")
         self.assertIn("4000000,refused", samples)

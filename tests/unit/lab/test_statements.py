@@ -135,8 +135,12 @@ class Bounds(unittest.TestCase):
         self.assertEqual(holds(again, "bound", quantity="sent_again", above=129), [True])
 
     def test_shares_and_differences_within_a_run(self):
-        record = {"goodput": {"octets_s": 99.5, "offered_octets_s": 100.0}, "parts": {"sender": 3.0, "behind": 5.0}}
+        record = {"goodput": {"octets_s": 99.5, "offered_octets_s": 100.0, "cross_octets_s": 100.5},
+                  "parts": {"sender": 3.0, "behind": 5.0}}
         results = Results([combination(TCP, [1, 1, 1], record)])
+        self.assertEqual(holds(results, "bound", quantity="total", above=199), [True])
+        self.assertEqual(holds(results, "bound", quantity="total", above=201), [False])
+        self.assertEqual(holds(results, "bound", quantity="share", below=50), [True])
         self.assertEqual(holds(results, "bound", quantity="carried", above=99), [True])
         self.assertEqual(holds(results, "bound", quantity="sender_over_behind", above=0), [False])
 
