@@ -196,6 +196,8 @@ KERNEL_SCTP = ("--sctp-rto-initial 3000 --sctp-rto-min 1000 --sctp-sack-delay 20
 PROFILES = table(
     # The distribution's defaults.
     Profile("modern", sctp_options=KERNEL_SCTP),
+    # The same, with another scheduler of SCTP's streams.
+    Profile("round-robin", sctp_options=f"{KERNEL_SCTP} --sctp-scheduler rr"),
     # As close to Linux 2.6.16 as this kernel gets: no RACK, no tail-loss probe, BIC.
     Profile(
         "2006",
