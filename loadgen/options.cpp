@@ -98,10 +98,6 @@ void declare_output(CLI::App& app, Settings& settings) {
 /// Checks what the workload can do over this transport, and the options of all workloads.
 std::optional<std::string> workload_fault(const Settings& settings) {
   const WorkloadType& type = settings.type();
-  if (settings.transport.tls && type.no_tls != nullptr) {
-    return fmt::format("TLS requires --workload {}: {}", workloads_without(&WorkloadType::no_tls),
-                       type.no_tls);
-  }
   const auto& transport = net::type_of(settings.transport.transport);
   if (!transport.reliable && type.no_loss != nullptr) {
     return fmt::format("--transport {} requires --workload {}: {}", transport.name,

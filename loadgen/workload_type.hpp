@@ -21,8 +21,6 @@ struct WorkloadType {
   std::uint16_t port;   ///< to connect to if the user names none
   /// Why it cannot go over a transport that loses messages; null if it can.
   const char* no_loss;
-  /// Why it cannot go over TLS; null if it can.
-  const char* no_tls;
   /// Why its messages cannot overtake each other; null if they can.
   const char* no_unordered;
   /// Member of the JSON document that counts Housekeeping::done; null if its clients do none.

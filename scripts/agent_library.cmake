@@ -14,7 +14,8 @@ install(EXPORT simco-agent NAMESPACE simco:: DESTINATION ${CMAKE_INSTALL_LIBDIR}
   FILE simco-agent-targets.cmake COMPONENT agent-dev)
 include(CMakePackageConfigHelpers)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/simco-agent-config-version.cmake COMPATIBILITY SameMinorVersion)
-install(FILES scripts/packages/simco-agent-config.cmake ${CMAKE_BINARY_DIR}/simco-agent-config-version.cmake
+configure_file(scripts/packages/simco-agent-config.cmake ${CMAKE_BINARY_DIR}/simco-agent-config.cmake @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/simco-agent-config.cmake ${CMAKE_BINARY_DIR}/simco-agent-config-version.cmake
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/simco-agent COMPONENT agent-dev)
 install(DIRECTORY simco/wire simco/session DESTINATION ${agent_headers}/simco COMPONENT agent-dev
   FILES_MATCHING PATTERN "*.hpp" PATTERN attribute_codec.hpp EXCLUDE PATTERN backoff.hpp EXCLUDE
@@ -23,6 +24,7 @@ install(FILES simco/binding/framer.hpp DESTINATION ${agent_headers}/simco/bindin
 install(FILES simco/net/endpoint.hpp simco/net/frame_splitter.hpp simco/net/framer.hpp simco/net/tls.hpp simco/net/transport.hpp
   DESTINATION ${agent_headers}/simco/net COMPONENT agent-dev)
 install(FILES simco/net/sctp/options.hpp DESTINATION ${agent_headers}/simco/net/sctp COMPONENT agent-dev)
+install(FILES simco/net/quic/options.hpp DESTINATION ${agent_headers}/simco/net/quic COMPONENT agent-dev)
 install(FILES agent/agent.hpp agent/credentials.hpp agent/error.hpp agent/options.hpp agent/outcome.hpp
   agent/pinhole.hpp agent/stream_agent.hpp DESTINATION ${agent_headers}/agent COMPONENT agent-dev)
 
@@ -30,6 +32,10 @@ install(FILES agent/agent.hpp agent/credentials.hpp agent/error.hpp agent/option
 install(TARGETS simco_agent_c LIBRARY COMPONENT agent NAMELINK_COMPONENT agent-dev)
 install(FILES agent/c/simco/agent.h DESTINATION ${agent_headers} COMPONENT agent-dev)
 # Wherever it is unpacked: the prefix goes by the file's own place.
+set(simco_quic_modules "")
+if(quic_FOUND)
+  set(simco_quic_modules " libngtcp2 libngtcp2_crypto_gnutls gnutls")
+endif()
 file(RELATIVE_PATH simco_prefix /usr/${CMAKE_INSTALL_LIBDIR}/pkgconfig /usr)
 configure_file(agent/c/simco-agent.pc.in ${CMAKE_BINARY_DIR}/simco-agent.pc @ONLY)
 configure_file(agent/simco-agent-cpp.pc.in ${CMAKE_BINARY_DIR}/simco-agent-cpp.pc @ONLY)

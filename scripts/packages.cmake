@@ -104,4 +104,7 @@ set(CPACK_DEBIAN_AGENT-DEV_DESCRIPTION
   "To build programs with the agent library: in C, and in C++23 with Boost.Asio.")
 set(CPACK_DEBIAN_AGENT-DEV_PACKAGE_DEPENDS
   "libsimco-agent0 (= ${PROJECT_VERSION}), libboost${Boost_VERSION_MAJOR}.${Boost_VERSION_MINOR}-dev, libssl-dev, libfmt-dev, libsctp-dev, libusrsctp-dev, libcap-dev, pkg-config")
+if(quic_FOUND)
+  string(APPEND CPACK_DEBIAN_AGENT-DEV_PACKAGE_DEPENDS ", libngtcp2-dev, libngtcp2-crypto-gnutls-dev, libgnutls28-dev")
+endif()
 include(CPack)

@@ -90,11 +90,15 @@ std::expected<net::TransportOptions, std::string> transport_of(const simco_clien
   if (config.udp_encaps != 0) net::set_option(result.settings, "udp-encaps", config.udp_encaps);
   const net::TlsFiles files{text_or_empty(config.tls_certificate), text_or_empty(config.tls_key),
                             text_or_empty(config.tls_authority)};
-  if (files.empty()) return result;
-  auto tls = net::TlsContext::load(net::TlsSide::kAgent, files);
-  if (!tls) return std::unexpected(tls.error());
-  result.tls = std::move(*tls);
-  result.tls_name = text_or_empty(config.tls_name);
+  if (!files.empty()) {
+    auto tls = net::TlsContext::load(net::TlsSide::kAgent, files);
+    if (!tls) return std::unexpected(tls.error());
+    result.tls = std::move(*tls);
+    result.tls_name = text_or_empty(config.tls_name);
+  }
+  if (auto fault = net::fault_in_tls({&result.transport, 1}, result.tls.get())) {
+    return std::unexpected(std::move(*fault));
+  }
   return result;
 }
 

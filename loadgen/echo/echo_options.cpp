@@ -22,12 +22,14 @@ std::expected<net::ListenOptions, cli::UsageExit> parse_echo_settings(int argc,
   app.add_option("--port", settings.port, "Port to listen on; 0: any free port")
       ->check(cli::whole_number(0, 65'535))
       ->capture_default_str();
+  transport.declare_tls(app);
   app.option_defaults()->group("Other");
   cli::declare_help(app);
   if (const auto exit = cli::parse(app, argc, argv)) return std::unexpected(*exit);
   if (const auto fault = transport.fault()) return std::unexpected(cli::wrong(app, *fault));
   settings.transports = transport.transports();
   settings.settings = transport.settings();
+  settings.tls = transport.tls();
   for (auto& address : settings.addresses) {
     auto parsed = net::parse_listen_address(address);
     if (!parsed) return std::unexpected(cli::wrong(app, "--listen: " + parsed.error()));

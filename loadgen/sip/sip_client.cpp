@@ -11,7 +11,7 @@
 namespace simco::loadgen {
 
 std::string via_transport(const net::TransportOptions& transport) {
-  if (transport.tls) return "TLS";
+  if (transport.tls && !net::type_of(transport.transport).own_tls) return "TLS";
   std::string name = net::to_string(transport.transport);
   std::ranges::transform(name, name.begin(), [](char c) {
     return static_cast<char>(std::toupper(static_cast<unsigned char>(c)));

@@ -219,6 +219,7 @@ std::optional<std::string> judge_listener(const Raw& raw, net::ListenOptions& li
            net::transport_names(" or ", &net::TransportType::tls) +
            ", --tls-certificate, --tls-key and --tls-ca: otherwise no agent could open a session";
   }
+  if (auto fault = net::fault_in_tls(listen.transports, listen.tls.get())) return fault;
   for (auto& address : listen.addresses) {
     auto parsed = net::parse_listen_address(address);
     if (!parsed) return "--listen: " + parsed.error();

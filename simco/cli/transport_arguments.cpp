@@ -50,10 +50,12 @@ void TransportArguments::declare(CLI::App& app, Role role, net::Need need) {
 void TransportArguments::declare_tls(CLI::App& app) {
   const bool agent = role_ == Role::kAgent;
   app.option_defaults()->group("TLS");
-  app.add_option("--tls-ca", tls_files_.authority,
-                 agent ? "Use TLS over TCP and trust this certificate authority (PEM file)"
-                       : "Accept TLS on TCP connections and trust this certificate authority for "
-                         "agents (PEM file)");
+  app.add_option(
+      "--tls-ca", tls_files_.authority,
+      agent ? "Use TLS (over TCP, or as a part of QUIC) and trust this certificate authority "
+              "(PEM file)"
+            : "Accept TLS on TCP connections (QUIC always has it) and trust this "
+              "certificate authority for agents (PEM file)");
   app.add_option("--tls-certificate", tls_files_.certificate,
                  agent ? "This agent's certificate (PEM file); its name is the agent's name"
                        : "This server's certificate (PEM file)");
@@ -68,7 +70,8 @@ void TransportArguments::declare_tls(CLI::App& app) {
 
 std::optional<std::string> TransportArguments::load_tls() {
   if (tls_files_.empty()) {
-    return tls_name_.empty() ? std::nullopt : std::optional("--tls-name requires --tls-ca FILE");
+    if (!tls_name_.empty()) return "--tls-name requires --tls-ca FILE";
+    return net::fault_in_tls(transports(), nullptr);
   }
   if (role_ == Role::kAgent && !net::type_of(transports().front()).tls) {
     return "--tls-ca, --tls-certificate and --tls-key require --transport " +
@@ -78,7 +81,7 @@ std::optional<std::string> TransportArguments::load_tls() {
   auto loaded = net::TlsContext::load(side, tls_files_);
   if (!loaded) return "--tls-ca, --tls-certificate, --tls-key: " + loaded.error();
   tls_ = std::move(*loaded);
-  return std::nullopt;
+  return net::fault_in_tls(transports(), tls_.get());
 }
 
 void TransportArguments::declare_option(CLI::App& app, const net::TransportType& type,

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <utility>
 
+#include "simco/net/endpoint.hpp"
 #include "simco/net/system_error.hpp"
 
 namespace simco::net {
@@ -102,6 +103,11 @@ std::size_t write_source(const address& local, std::byte* control) {
 }
 
 }  // namespace
+
+IpAddress remote_of(const Path& path) {
+  const auto text = address_text(path.remote);
+  return parse_address(std::string_view(text).substr(0, text.find('%'))).value_or(IpAddress{});
+}
 
 DatagramBatch::DatagramBatch()
     : octets_(std::make_unique_for_overwrite<std::byte[]>(kDatagramBatch * kDatagramMax)),

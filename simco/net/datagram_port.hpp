@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "simco/net/limits.hpp"
+#include "simco/wire/ip.hpp"
 
 namespace simco::net {
 
@@ -24,6 +25,9 @@ struct Path {
   boost::asio::ip::address local;  ///< unspecified if it does not matter or cannot differ
   friend bool operator==(const Path&, const Path&) = default;
 };
+
+/// The remote address of `path`, as a Crowd takes it: without its zone.
+IpAddress remote_of(const Path& path);
 
 /// Buffers for one batch of packets; one serves all ports of a loop.
 class DatagramBatch {

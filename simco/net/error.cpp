@@ -30,6 +30,14 @@ std::string_view to_string(NetError error) {
     case NetError::kAssociationAborted: return "the peer aborted the association";
     case NetError::kAssociationLost: return "the peer of the association no longer responds";
     case NetError::kAssociationRestarted: return "the peer restarted the association";
+    case NetError::kQuicAbsent:
+      return "this program was built without QUIC: build it where libngtcp2-dev and "
+             "libngtcp2-crypto-gnutls-dev are installed";
+    case NetError::kQuicCertificates:
+      return "QUIC requires a certificate, its key and an authority (--tls-certificate, --tls-key "
+             "and --tls-ca)";
+    case NetError::kQuicVersion: return "the peer does not support QUIC version 1";
+    case NetError::kQuicViolation: return "the peer violated the QUIC protocol";
     case NetError::kCrowdedOut:
       return "closed during its TLS handshake to make room for other connections";
   }

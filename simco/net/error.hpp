@@ -15,7 +15,11 @@ enum class NetError : std::uint8_t {
   kAssociationLost,       ///< the peer no longer responds
   kAssociationRestarted,  ///< the peer restarted and has lost its earlier state (RFC
                           ///< 9260 5.2)
-  kCrowdedOut             ///< closed before the TLS handshake was over, to make room for others
+  kCrowdedOut,            ///< closed before the TLS handshake was over, to make room for others
+  kQuicAbsent,            ///< this program was built without QUIC
+  kQuicCertificates,      ///< there are none, or none that QUIC can use
+  kQuicVersion,           ///< the peer has no version of QUIC in common with us
+  kQuicViolation,         ///< the peer violated QUIC
 };
 
 /// A sentence for `error`, with what to do about it where something can be done.

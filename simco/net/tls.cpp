@@ -16,9 +16,13 @@
 #include <new>
 #include <utility>
 
+#include "simco/net/quic/credentials.hpp"
 #include "simco/net/system_error.hpp"
 
 namespace simco::net {
+
+using boost::system::error_code;
+
 namespace {
 
 // Values of tls_category(): results of verifying a certificate, and OpenSSL's reasons above them.
@@ -108,11 +112,68 @@ std::string text_of(const ASN1_STRING* string) {
   return {octets, static_cast<std::size_t>(ASN1_STRING_length(string))};
 }
 
+std::vector<std::string> names_of(X509* certificate) {
+  std::vector<std::string> names;
+  if (auto* all = static_cast<GENERAL_NAMES*>(
+          X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr))) {
+    for (int i = 0; i < sk_GENERAL_NAME_num(all); ++i) {
+      const GENERAL_NAME* name = sk_GENERAL_NAME_value(all, i);
+      if (name->type == GEN_DNS) names.push_back(text_of(name->d.dNSName));
+      if (name->type == GEN_URI) names.push_back(text_of(name->d.uniformResourceIdentifier));
+    }
+    GENERAL_NAMES_free(all);
+  }
+  if (!names.empty()) return names;
+  X509_NAME* subject = X509_get_subject_name(certificate);
+  const int at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
+  if (at < 0) return names;
+  unsigned char* octets = nullptr;
+  const int size =
+      ASN1_STRING_to_UTF8(&octets, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
+  if (size > 0) names.emplace_back(reinterpret_cast<char*>(octets), static_cast<std::size_t>(size));
+  if (size >= 0) OPENSSL_free(octets);
+  return names;
+}
+
+int verify_result_of(CertificateFault fault) {
+  switch (fault) {
+    case CertificateFault::kExpired: return X509_V_ERR_CERT_HAS_EXPIRED;
+    case CertificateFault::kNotYetValid: return X509_V_ERR_CERT_NOT_YET_VALID;
+    case CertificateFault::kUnknownAuthority: return X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY;
+    case CertificateFault::kRevoked: return X509_V_ERR_CERT_REVOKED;
+    case CertificateFault::kOtherName: return X509_V_ERR_HOSTNAME_MISMATCH;
+    case CertificateFault::kOtherPurpose: return X509_V_ERR_INVALID_PURPOSE;
+    case CertificateFault::kOther: break;
+  }
+  return X509_V_ERR_CERT_REJECTED;
+}
+
 }  // namespace
 
 const boost::system::error_category& tls_category() {
   static const TlsCategory category;
   return category;
+}
+
+error_code tls_alert(std::uint8_t alert) {
+  static const bool texts_loaded = OPENSSL_init_ssl(OPENSSL_INIT_LOAD_SSL_STRINGS, nullptr) == 1;
+  static_cast<void>(texts_loaded);
+  const auto reason = ERR_PACK(ERR_LIB_SSL, 0, SSL_AD_REASON_OFFSET + alert);
+  return {static_cast<int>(reason), tls_category()};
+}
+
+error_code tls_error(CertificateFault fault) { return {verify_result_of(fault), tls_category()}; }
+
+std::vector<std::string> names_in_certificate(std::span<const std::byte> der) {
+  const auto* octets = reinterpret_cast<const unsigned char*>(der.data());
+  X509* certificate = d2i_X509(nullptr, &octets, static_cast<long>(der.size()));
+  if (certificate == nullptr) {
+    ERR_clear_error();
+    return {};
+  }
+  auto names = names_of(certificate);
+  X509_free(certificate);
+  return names;
 }
 
 // --- TlsContext ----------------------------------------------------------------------------------
@@ -125,7 +186,7 @@ std::expected<std::shared_ptr<const TlsContext>, std::string> TlsContext::load(
   const bool agent = side == TlsSide::kAgent;
   auto* raw = SSL_CTX_new(agent ? TLS_client_method() : TLS_server_method());
   if (raw == nullptr) return std::unexpected(std::string("OpenSSL: ") + last_reason());
-  std::shared_ptr<const TlsContext> context(new TlsContext(side, raw));
+  std::shared_ptr<TlsContext> context(new TlsContext(side, raw));
   SSL_CTX_set_min_proto_version(raw, TLS1_2_VERSION);
   SSL_CTX_set_cipher_list(raw, "ECDHE+AESGCM:ECDHE+CHACHA20");  // of TLS 1.2; those of 1.3 all are
   SSL_CTX_set_options(raw, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_TICKET | SSL_OP_NO_COMPRESSION |
@@ -147,6 +208,7 @@ std::expected<std::shared_ptr<const TlsContext>, std::string> TlsContext::load(
   if (!agent) {
     SSL_CTX_set_client_CA_list(raw, SSL_load_client_CA_file(files.authority.c_str()));
   }
+  context->quic_ = quic::Credentials::load(side, files);
   if (agent && files.certificate.empty() && files.key.empty()) return context;
   if (files.certificate.empty() || files.key.empty()) {
     return std::unexpected(std::string("give both a certificate and its key, or neither"));
@@ -255,28 +317,8 @@ void TlsStream::shutdown() {
 std::string TlsStream::version() const { return SSL_get_version(stream_.get()); }
 
 std::vector<std::string> TlsStream::peer_names() const {
-  std::vector<std::string> names;
   X509* certificate = SSL_get0_peer_certificate(stream_.get());
-  if (certificate == nullptr) return names;
-  if (auto* all = static_cast<GENERAL_NAMES*>(
-          X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr))) {
-    for (int i = 0; i < sk_GENERAL_NAME_num(all); ++i) {
-      const GENERAL_NAME* name = sk_GENERAL_NAME_value(all, i);
-      if (name->type == GEN_DNS) names.push_back(text_of(name->d.dNSName));
-      if (name->type == GEN_URI) names.push_back(text_of(name->d.uniformResourceIdentifier));
-    }
-    GENERAL_NAMES_free(all);
-  }
-  if (!names.empty()) return names;
-  X509_NAME* subject = X509_get_subject_name(certificate);
-  const int at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
-  if (at < 0) return names;
-  unsigned char* octets = nullptr;
-  const int size =
-      ASN1_STRING_to_UTF8(&octets, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
-  if (size > 0) names.emplace_back(reinterpret_cast<char*>(octets), static_cast<std::size_t>(size));
-  if (size >= 0) OPENSSL_free(octets);
-  return names;
+  return certificate == nullptr ? std::vector<std::string>() : names_of(certificate);
 }
 
 }  // namespace simco::net

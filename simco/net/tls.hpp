@@ -15,6 +15,10 @@
 struct ssl_ctx_st;
 struct ssl_st;
 
+namespace simco::net::quic {
+class Credentials;
+}
+
 namespace simco::net {
 
 /// First octet of a TLS connection (a handshake record). No SIMCO message begins with it.
@@ -42,6 +46,10 @@ class TlsContext {
                                                                             const TlsFiles& files);
   TlsSide side() const { return side_; }
   ssl_ctx_st* get() const { return context_.get(); }
+  /// Returns the same for QUIC, or a sentence that says why it cannot be used there.
+  const std::expected<std::shared_ptr<const quic::Credentials>, std::string>& quic() const {
+    return quic_;
+  }
 
  private:
   struct Free {
@@ -50,6 +58,7 @@ class TlsContext {
   TlsContext(TlsSide side, ssl_ctx_st* context) : side_(side), context_(context) {}
 
   TlsSide side_;
+  std::expected<std::shared_ptr<const quic::Credentials>, std::string> quic_;
   std::unique_ptr<ssl_ctx_st, Free> context_;
 };
 
@@ -101,5 +110,21 @@ class TlsStream {
 
 /// Category of TlsStream::error(); its name is "simco.tls".
 const boost::system::error_category& tls_category();
+/// Returns the error that an alert of the peer stands for (RFC 8446 6).
+boost::system::error_code tls_alert(std::uint8_t alert);
+/// Why a peer's certificate is rejected.
+enum class CertificateFault : std::uint8_t {
+  kExpired,
+  kNotYetValid,
+  kUnknownAuthority,
+  kRevoked,
+  kOtherName,     ///< it is not for the name or address that was asked for
+  kOtherPurpose,  ///< it is not for this side of a connection
+  kOther,
+};
+/// Returns the error that TLS has for it.
+boost::system::error_code tls_error(CertificateFault fault);
+/// Returns the names of a certificate, as TlsStream::peer_names() does; none if it cannot be read.
+std::vector<std::string> names_in_certificate(std::span<const std::byte> der);
 
 }  // namespace simco::net

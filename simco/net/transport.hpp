@@ -6,12 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "simco/net/quic/options.hpp"
 #include "simco/net/sctp/options.hpp"
 #include "simco/net/tls.hpp"
 
 namespace simco::net {
 
-enum class Transport : std::uint8_t { kTcp, kSctp, kUdp };
+enum class Transport : std::uint8_t { kTcp, kSctp, kUdp, kQuic };
 
 /// Returns its name, as in the table of transport_type.cpp.
 const char* to_string(Transport transport);
@@ -20,6 +21,7 @@ const char* to_string(Transport transport);
 /// Those who only pass on what users choose go through TransportType::options instead.
 struct TransportSettings {
   SctpOptions sctp;
+  QuicOptions quic = {};
 };
 
 /// How an agent reaches a middlebox.
@@ -29,8 +31,8 @@ struct TransportOptions {
   /// Local addresses to use, all of one association (multi-homing, kernel SCTP only); the first
   /// one is TCP's. Empty: the system chooses.
   std::vector<std::string> local_addresses;
-  /// Transports with TransportType::tls go over TLS with these certificates and keys. Null: it does
-  /// not.
+  /// Transports with TransportType::tls go over TLS with these certificates and keys. Null: they do
+  /// not; QUIC, of which TLS is a part, cannot connect then.
   std::shared_ptr<const TlsContext> tls = {};
   /// Host name or address that the middlebox's certificate must be valid for. Empty: the target's
   /// host.

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "simco/net/endpoint.hpp"
+#include "simco/net/quic/transport.hpp"
 #include "simco/net/sctp/transport.hpp"
 #include "simco/net/tcp_transport.hpp"
 #include "simco/net/udp/transport.hpp"
@@ -42,6 +43,20 @@ constexpr std::array kTransports = {
                   .stack = sctp::stack,
                   .options = sctp::options,
                   .fault_in = sctp::fault_in},
+    TransportType{.transport = Transport::kQuic,
+                  .name = "quic",
+                  .reliable = true,
+                  .tls = true,
+                  .streams = true,
+                  .unordered = false,
+                  .several_addresses = nullptr,
+                  .listen = quic::listen,
+                  .make_dialer = quic::make_dialer,
+                  .stack = quic::stack,
+                  .options = quic::options,
+                  .fault_in = quic::fault_in,
+                  .own_tls = true,
+                  .fault_in_tls = quic::fault_in_tls},
     TransportType{.transport = Transport::kUdp,
                   .name = "udp",
                   .reliable = false,
@@ -98,6 +113,18 @@ std::string several_addresses_note() {
     if (type.several_addresses != nullptr) result += std::string("; ") + type.several_addresses;
   }
   return result;
+}
+
+std::optional<std::string> fault_in_tls(std::span<const Transport> transports,
+                                        const TlsContext* tls) {
+  for (const auto one : transports) {
+    const auto& type = type_of(one);
+    if (type.fault_in_tls == nullptr) continue;
+    if (auto fault = type.fault_in_tls(tls)) {
+      return std::string("transport ") + type.name + ": " + *fault;
+    }
+  }
+  return std::nullopt;
 }
 
 const char* to_string(Transport transport) { return type_of(transport).name; }

@@ -115,6 +115,11 @@ struct TransportType {
   std::span<const TransportOption> (*options)();
   /// Returns a sentence about what does not go together in what was chosen, or nothing.
   std::optional<std::string> (*fault_in)(const TransportSettings& settings);
+  /// TLS is a part of it, and not a layer over it.
+  bool own_tls = false;
+  /// Returns a sentence that says why it cannot be used with these certificates (null: without
+  /// any), or nothing. Null: it always can.
+  std::optional<std::string> (*fault_in_tls)(const TlsContext* tls) = nullptr;
 };
 
 /// What the protocol above asks of a transport.
@@ -135,6 +140,10 @@ std::vector<std::string> transport_names(Need need = Need::kReliable);
 /// Returns the names of those that have `ability` in one text, with `between` between them.
 std::string transport_names(std::string_view between,
                             bool TransportType::* ability = &TransportType::reliable);
+/// Returns a sentence that says why the first of `transports` that cannot be used with `tls`
+/// cannot, or nothing.
+std::optional<std::string> fault_in_tls(std::span<const Transport> transports,
+                                        const TlsContext* tls);
 /// Returns what several local addresses are to those transports for which they are something else
 /// than alternatives: the end of a sentence of `--help`, or nothing.
 std::string several_addresses_note();

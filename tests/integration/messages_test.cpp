@@ -56,7 +56,7 @@ TEST(Messages, OfSimcoctlSayWhatToDo) {
       {"--connect ::1:7702 list", "--connect: '::1:7702' is ambiguous: write [::1:7702] for the"},
       {"--name proxy --secret-file /nonexistent/x list",
        "cannot read secret file '/nonexistent/x': No such file or directory"},
-      {"--transport udp list", "--transport: expected tcp or sctp, got 'udp'"},
+      {"--transport udp list", "--transport: expected tcp, sctp or quic, got 'udp'"},
   };
   for (const auto& [line, message] : cases) {
     const auto text = complaint(ctl(line));

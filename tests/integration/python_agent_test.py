@@ -36,11 +36,42 @@ class Middlebox:
         self.process.communicate()
 
 
+def certificate(folder):
+    """Makes a certificate that serves both ends, and returns its options and the client's arguments."""
+    own, key = str(Path(folder) / "own.pem"), str(Path(folder) / "own.key")
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+                    "-days", "2", "-subj", "/CN=both", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key,
+                    "-out", own], check=True, stderr=subprocess.DEVNULL)
+    return (["--tls-certificate", own, "--tls-key", key, "--tls-ca", own],
+            {"tls_certificate": own, "tls_key": key, "tls_authority": own})
+
+
 def run(coroutine):
     return asyncio.run(asyncio.wait_for(coroutine, 60))
 
 
 class AgentTest(unittest.TestCase):
+    def test_over_quic(self):
+        async def body(box, arguments):
+            async with simco.Client(box.address, transport="quic", streams=4, **arguments) as client:
+                rules = [await client.enable(f"10.0.0.5:{port}", "192.0.2.7:6000", lifetime=60)
+                         for port in range(5000, 5010)]
+                self.assertEqual(await client.list(), [rule.pid for rule in rules])
+            with self.assertRaises(simco.SessionEnded):
+                await client.list()
+
+        with self.assertRaisesRegex(ValueError, "QUIC"):
+            simco.Client("127.0.0.1:1", transport="quic")
+        with tempfile.TemporaryDirectory() as folder:
+            options, arguments = certificate(folder)
+            try:
+                simco.Client("127.0.0.1:1", transport="quic", **arguments)
+            except ValueError as absent:
+                self.assertIn("built without QUIC", str(absent))
+                return
+            with Middlebox("--transport", "quic", *options) as box:
+                run(body(box, arguments))
+
     def test_the_life_of_a_rule(self):
         async def body(box):
             async with simco.Client(box.address) as client:
@@ -179,8 +210,8 @@ class AgentTest(unittest.TestCase):
         run(body())
 
     def test_bad_arguments(self):
-        with self.assertRaisesRegex(ValueError, "unknown transport 'quic'"):
-            simco.Client("127.0.0.1", transport="quic")
+        with self.assertRaisesRegex(ValueError, "unknown transport 'dccp'"):
+            simco.Client("127.0.0.1", transport="dccp")
         with self.assertRaisesRegex(ValueError, "both a name .* and a secret"):
             simco.Client("127.0.0.1", name="proxy")
 

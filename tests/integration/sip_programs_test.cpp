@@ -175,7 +175,7 @@ TEST_F(SipPrograms, MistakesAreOneLineAndExit2) {
       {loadgen, {"--t1", "0"}, "expected a whole number from 1"},
       {sip, {"--response-size", "100"}, "has at least"},
       {sip, {"--transport", "udp", "--streams", "3"}, "--streams requires --transport sctp"},
-      {sip, {"--transport", "quic"}, "expected tcp, sctp or udp"},
+      {sip, {"--transport", "dccp"}, "expected tcp, sctp, quic or udp"},
       {sip, {"--listen", "nowhere"}, "--listen: "},
   };
   for (const auto& [program, words, text] : cases) {
@@ -189,7 +189,7 @@ TEST_F(SipPrograms, MistakesAreOneLineAndExit2) {
   }
   Program middlebox({"simco-middlebox", "--transport", "udp"});
   EXPECT_EQ(middlebox.wait(), 2);
-  EXPECT_NE(middlebox.err().find("expected tcp or sctp"), std::string::npos) << middlebox.err();
+  EXPECT_NE(middlebox.err().find("expected tcp, sctp or quic"), std::string::npos) << middlebox.err();
 }
 
 }  // namespace

@@ -17,6 +17,11 @@ UdpRelay::UdpRelay(boost::asio::io_context& io, std::uint16_t server_port,
   receive(server_side_, inboxes_[1], false);
 }
 
+void UdpRelay::rebind() {
+  server_side_ = Udp::socket(io_, Udp::endpoint(boost::asio::ip::address_v4::loopback(), 0));
+  receive(server_side_, inboxes_[1], false);
+}
+
 void UdpRelay::receive(Udp::socket& socket, Inbox& inbox, bool from_client) {
   const auto take = [&, from_client](const boost::system::error_code& error, std::size_t size) {
     if (error == boost::asio::error::operation_aborted) return;
@@ -28,7 +33,7 @@ void UdpRelay::receive(Udp::socket& socket, Inbox& inbox, bool from_client) {
 }
 
 void UdpRelay::forward(std::vector<char> packet, bool to_server) {
-  if (std::uniform_real_distribution<>(0, 1)(random_) < behaviour_.loss) {
+  if (cut_ || std::uniform_real_distribution<>(0, 1)(random_) < behaviour_.loss) {
     ++lost_;
     return;
   }

@@ -23,6 +23,11 @@ class UdpRelay {
   UdpRelay(boost::asio::io_context& io, std::uint16_t server_port, const Behaviour& behaviour);
 
   std::uint16_t port() const { return client_side_.local_endpoint().port(); }
+  /// From now on the client comes from another port, as behind a NAT that has forgotten it. What
+  /// goes to the old one is lost.
+  void rebind();
+  /// Everything is lost, or not.
+  void cut(bool everything) { cut_ = everything; }
   std::size_t forwarded() const { return forwarded_; }
   std::size_t lost() const { return lost_; }
 
@@ -43,6 +48,7 @@ class UdpRelay {
   Udp::socket server_side_;
   Udp::endpoint server_;
   Udp::endpoint client_;
+  bool cut_ = false;
   std::size_t forwarded_ = 0;
   std::size_t lost_ = 0;
 };

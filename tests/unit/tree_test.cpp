@@ -166,8 +166,9 @@ TEST(Tree, ChannelsCarryOctets) {
 /// Returns the lines outside simco/net that name a transport, or know what can be chosen about one.
 std::vector<std::string> transports_named_above_net(const std::vector<Source>& tree) {
   static const std::regex kNamed(
-      R"re(Transport::k|"sctp"|"tcp"|--transport (tcp|sctp)|"--sctp-|simco/net/(sctp/|tcp_)|)re"
-      R"re(SctpOptions|SctpStack|SctpScheduler|settings\.sctp|kernel's SCTP.*")re");
+      R"re(Transport::k|"sctp"|"tcp"|"quic"|--transport (tcp|sctp|quic)|"--(sctp|quic)-|)re"
+      R"re(simco/net/(sctp/|quic/|tcp_)|(Sctp|Quic)Options|QuicCongestion|)re"
+      R"re(SctpStack|SctpScheduler|settings\.(sctp|quic)|kernel's SCTP.*")re");
   // IP protocols, as rules name them.
   static const std::regex kProtocol(R"(\{"\w+", \d+\}|set_protocol)");
   std::vector<std::string> result;

@@ -8,10 +8,10 @@
  *           read() -> simco_agent_feed();
  *           wait until simco_agent_next_deadline(), then simco_agent_on_deadline().
  *
- * Level two, simco_client: connects by itself, over TCP, TLS or SCTP. All clients of a process share
- * one thread of the library (a program that forks makes its clients afterwards). The caller polls one
- * file descriptor for reading and calls simco_client_dispatch() when it is readable; all callbacks
- * run from there.
+ * Level two, simco_client: connects by itself, over TCP, TLS, SCTP or QUIC. All clients of a process
+ * share one thread of the library (a program that forks makes its clients afterwards). The caller
+ * polls one file descriptor for reading and calls simco_client_dispatch() when it is readable; all
+ * callbacks run from there.
  *
  * Threads: use one simco_agent or simco_client from one thread at a time. Different objects are
  * independent. Callbacks may submit requests; they must not free the object that calls them.
@@ -213,10 +213,10 @@ SIMCO_API void simco_agent_connection_lost(simco_agent *agent);
 
 typedef struct simco_client_config {
   simco_agent_config agent;
-  const char *transport;  /* "tcp" or "sctp"; NULL: tcp */
-  uint16_t streams;       /* SCTP: number of streams; 0: 16 */
+  const char *transport;  /* "tcp", "sctp" or "quic"; NULL: tcp */
+  uint16_t streams;       /* SCTP, QUIC: number of streams; 0: 16 */
   uint16_t udp_encaps;    /* SCTP in UDP (RFC 6951): the middlebox's UDP port; 0: 9899 */
-  const char *tls_certificate; /* PEM files; NULL: no TLS */
+  const char *tls_certificate; /* PEM files; NULL: no TLS, and so no QUIC */
   const char *tls_key;
   const char *tls_authority;
   const char *tls_name; /* name in the middlebox's certificate; NULL: the host */

@@ -3,21 +3,10 @@
 #include <boost/asio/error.hpp>
 #include <utility>
 
-#include "simco/net/endpoint.hpp"
 #include "simco/net/error.hpp"
 #include "simco/net/udp/limits.hpp"
-#include "simco/wire/ip.hpp"
 
 namespace simco::net::udp {
-namespace {
-
-/// As the crowd counts sources.
-IpAddress source(const boost::asio::ip::address& address) {
-  const auto text = address_text(address);
-  return parse_address(std::string_view(text).substr(0, text.find('%'))).value_or(IpAddress{});
-}
-
-}  // namespace
 
 Socket::Socket(const boost::asio::any_io_executor& executor, const boost::asio::ip::address& local,
                std::uint16_t port, OnPeer on_peer)
@@ -52,7 +41,7 @@ std::shared_ptr<Channel> Socket::channel_of(const Path& path) {
   if (found != channels_.end()) return found->second->shared_from_this();
   if (!on_peer_) return nullptr;
   auto channel = connect(path);
-  if (const auto last = crowd_.enter(source(path.remote), channel.get())) {
+  if (const auto last = crowd_.enter(remote_of(path), channel.get())) {
     (*last)->ended(NetError::kCrowdedOut);
   }
   on_peer_(channel);

@@ -70,13 +70,15 @@ std::unique_ptr<ChannelPair> over_tcp() {
   return std::make_unique<SocketPair>(ListenOptions{}, TransportOptions{});
 }
 
-std::unique_ptr<ChannelPair> over_tls() {
+/// With certificates at both ends.
+std::unique_ptr<ChannelPair> certified(Transport over) {
   static const test::Authority authority;
   static const auto middlebox = authority.issue("middlebox", "IP:127.0.0.1");
   static const auto agent = authority.issue("agent", "DNS:agent");
   ListenOptions listen;
   listen.tls = test::load_tls(TlsSide::kMiddlebox, middlebox);
   TransportOptions transport;
+  transport.transport = over;
   transport.tls = test::load_tls(TlsSide::kAgent, agent);
   return std::make_unique<SocketPair>(listen, transport);
 }
@@ -106,7 +108,8 @@ std::unique_ptr<ChannelPair> in_memory(Transport transport) {
 
 std::vector<ChannelKind> channel_kinds() {
   return {{"Tcp", over_tcp},
-          {"Tls", over_tls},
+          {"Tls", [] { return certified(Transport::kTcp); }},
+          {"Quic", [] { return certified(Transport::kQuic); }},
           sctp_kind("SctpUserland", SctpStack::kUserland, SctpStack::kUserland),
           {"MemoryStream", [] { return in_memory(Transport::kTcp); }},
           {"MemoryAssociation", [] { return in_memory(Transport::kSctp); }}};

@@ -244,9 +244,9 @@ TEST_F(UdpChannelTest, AnErrorOfOnePacketDoesNotCostTheNextOne) {
 TEST(UdpTransport, IsNotForThoseWhoNeedEveryMessage) {
   EXPECT_EQ(find_transport("udp"), std::nullopt);
   EXPECT_EQ(find_transport("udp", Need::kAny), Transport::kUdp);
-  EXPECT_EQ(transport_names(), (std::vector<std::string>{"tcp", "sctp"}));
-  EXPECT_EQ(transport_names(Need::kAny), (std::vector<std::string>{"tcp", "sctp", "udp"}));
-  EXPECT_EQ(transport_names(" or "), "tcp or sctp");
+  EXPECT_EQ(transport_names(), (std::vector<std::string>{"tcp", "sctp", "quic"}));
+  EXPECT_EQ(transport_names(Need::kAny), (std::vector<std::string>{"tcp", "sctp", "quic", "udp"}));
+  EXPECT_EQ(transport_names(" or "), "tcp or sctp or quic");
 }
 
 }  // namespace

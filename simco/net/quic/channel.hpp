@@ -1,0 +1,117 @@
+// Messages over a QUIC connection: a message goes whole on one of N streams, whose order it keeps.
+#pragma once
+
+#include <boost/asio/steady_timer.hpp>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "simco/net/channel_state.hpp"
+#include "simco/net/datagram_port.hpp"
+#include "simco/net/frame_splitter.hpp"
+#include "simco/net/message_channel.hpp"
+#include "simco/net/quic/connection.hpp"
+
+namespace simco::net::quic {
+
+class Endpoint;
+
+/// Leads its connection from the first packet on: it is given to its user when it is up.
+class Channel final : public MessageChannel,
+                      public std::enable_shared_from_this<Channel>,
+                      private Connection::User {
+ public:
+  /// How the handshake ended. Called once, from the loop.
+  using OnUp = std::move_only_function<void(const boost::system::error_code&)>;
+
+  /// As Connection. Make it with std::make_shared; then call begin().
+  Channel(std::shared_ptr<Endpoint> endpoint, OnUp on_up);
+  ~Channel() override;
+  void begin(const std::shared_ptr<const Credentials>& credentials, const QuicOptions& options,
+             const Path& path, const Connection::Call* call, const Gate::Welcome* welcome);
+
+  void start(ChannelHandler& handler, const Framing& framing) override;
+  void detach() override;
+  std::span<std::byte> allocate(std::size_t size, Delivery delivery, std::size_t limit) override;
+  void flush() override;
+  std::size_t queued() const override { return connection_ ? connection_->queued() : 0; }
+  void pause_input() override { state_.pause(); }
+  void resume_input() override;
+  void set_hold_limit(std::size_t octets) override;
+  void close() override;
+  Transport transport() const override { return Transport::kQuic; }
+  bool costly() const override { return true; }
+  std::uint16_t outbound_streams() const override { return streams_; }
+  std::uint16_t inbound_streams() const override { return streams_; }
+  std::string peer_address() const override;
+  std::string peer_endpoint() const override;
+  TransportStatistics statistics() const override;
+  std::optional<std::vector<std::string>> certified_names() const override { return names_; }
+
+  // --- Called by the endpoint
+
+  void receive(const Path& path, std::span<const std::byte> packet);
+  /// After the packets of a turn: delivers what they have brought, and answers.
+  void turn();
+  /// The connection is over without a word of the peer's.
+  void ended(const boost::system::error_code& reason);
+  bool up() const { return connection_ != nullptr && connection_->up(); }
+  const std::vector<ConnectionId>& ids() const { return ids_; }
+  /// Packets to `id` are for this channel, too.
+  void add_id(const ConnectionId& id) { on_id(id); }
+  /// Notes that turn() will be called. Returns whether that is new.
+  bool mark_heard() { return !std::exchange(heard_, true); }
+
+ private:
+  /// A stream that the peer sends on.
+  struct Input {
+    std::optional<FrameSplitter> splitter;  ///< from start() on
+    std::vector<std::byte> octets;          ///< not delivered yet, from `from` on
+    std::size_t from = 0;
+    bool waiting = false;  ///< among waiting_
+    bool fin = false;      ///< nothing follows
+  };
+
+  void on_id(const ConnectionId& id) override;
+  void on_id_retired(const ConnectionId& id) override;
+  ResetToken reset_token(const ConnectionId& id) override;
+  void on_input(StreamNumber stream, std::span<const std::byte> octets, bool fin) override;
+  void on_output(const Connection::Way& way, std::span<const std::byte> packet) override;
+
+  Connection::Way way_of(const Path& path) const;
+  void tell_up();
+  void deliver();
+  void deliver(StreamNumber number, Input& input);
+  static void forget_delivered(Input& input);
+  /// Sends what may leave now, and looks whether anything has changed with it.
+  void write();
+  void look_for_end();
+  void arm();
+
+  std::shared_ptr<Endpoint> endpoint_;  ///< null: over
+  std::unique_ptr<Connection> connection_;
+  OnUp on_up_;
+  boost::asio::any_io_executor executor_;
+  boost::asio::steady_timer timer_;
+  boost::asio::steady_timer close_timer_;
+  Time armed_ = Time::max();
+  ChannelState state_;
+  std::vector<ConnectionId> ids_;
+  const Framer* framer_ = nullptr;  ///< from start() on
+  std::vector<Input> inputs_;
+  std::deque<StreamNumber> waiting_;  ///< streams with input to deliver, as it came
+  std::size_t mid_message_ = 0;       ///< streams that have a part of a message
+  std::size_t fins_ = 0;
+  std::uint16_t streams_ = 0;
+  std::optional<std::vector<std::string>> names_;
+  Connection::Udp::endpoint peer_;
+  TransportStatistics last_statistics_;  ///< when the connection is over
+  bool had_to_wait_ = false;             ///< a flush() left something behind
+  bool heard_ = false;                   ///< the endpoint will call turn()
+};
+
+}  // namespace simco::net::quic

@@ -1,0 +1,327 @@
+// Streams, ends and figures: what the user of a connection does with ngtcp2. Setting it up is in
+// connection_set_up.cpp.
+#include "simco/net/quic/connection.hpp"
+
+#include <gnutls/gnutls.h>
+#include <ngtcp2/ngtcp2.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/asio/error.hpp>
+#include <cstring>
+#include <utility>
+
+#include "simco/net/error.hpp"
+#include "simco/net/quic/library.hpp"
+#include "simco/net/quic/limits.hpp"
+
+namespace simco::net::quic {
+
+using boost::system::error_code;
+
+namespace {
+
+Connection::Udp::endpoint endpoint_of(const ngtcp2_addr& address) {
+  Connection::Udp::endpoint result;
+  const auto size = static_cast<std::size_t>(address.addrlen);
+  if (size > result.capacity()) return result;
+  std::memcpy(result.data(), address.addr, size);
+  result.resize(size);
+  return result;
+}
+
+Connection::Way way_of(const ngtcp2_path& path) {
+  return {endpoint_of(path.local), endpoint_of(path.remote)};
+}
+
+std::chrono::nanoseconds duration(ngtcp2_duration time) {
+  return std::chrono::nanoseconds(static_cast<std::int64_t>(time));
+}
+
+constexpr std::uint64_t kAlertBase = 0x100;  // RFC 9001 4.8: this and the alert
+constexpr std::uint64_t kLastAlert = 0x1FF;
+
+}  // namespace
+
+void Connection::Free::operator()(ngtcp2_conn* connection) const { ngtcp2_conn_del(connection); }
+
+Connection::~Connection() = default;
+
+Connection::Way Connection::way() const { return way_of(*ngtcp2_conn_get_path(library_.get())); }
+
+std::vector<std::string> Connection::peer_names() const {
+  unsigned count = 0;
+  const auto* certificates = gnutls_certificate_get_peers(tls_->session, &count);
+  if (certificates == nullptr || count == 0) return {};
+  return names_in_certificate(std::as_bytes(std::span(certificates[0].data, certificates[0].size)));
+}
+
+// --- What happens --------------------------------------------------------------------------------
+
+void Connection::receive(const Way& way, std::span<const std::byte> packet, Time now) {
+  if (over_) return;
+  ++received_;
+  PathOf path(way);
+  const ngtcp2_pkt_info info{};
+  const int why = ngtcp2_conn_read_pkt(library_.get(), path.get(), &info,
+                                       reinterpret_cast<const std::uint8_t*>(packet.data()),
+                                       packet.size(), timestamp(now));
+  if (why != 0) return fail(why, now);
+  if (broken_) {
+    end(Goodbye::kDropped, now);
+    return set_over(boost::asio::error::connection_reset);
+  }
+  came_up(now);
+  unblock();
+}
+
+Time Connection::expiry() const {
+  if (over_) return Time::max();
+  const auto at = ngtcp2_conn_get_expiry(library_.get());
+  constexpr auto kNever = static_cast<ngtcp2_tstamp>(Time::max().count());
+  return at >= kNever ? Time::max() : Time(static_cast<Time::rep>(at));
+}
+
+void Connection::expire(Time now) {
+  if (over_) return;
+  if (const int why = ngtcp2_conn_handle_expiry(library_.get(), timestamp(now)); why != 0) {
+    fail(why, now);
+  }
+}
+
+void Connection::came_up(Time now) {
+  if (!handshake_done_ || up_ || over_) return;
+  gnutls_datum_t protocol{};
+  const bool agreed =
+      gnutls_alpn_get_selected_protocol(tls_->session, &protocol) == 0 &&
+      std::string_view(reinterpret_cast<const char*>(protocol.data), protocol.size) == kAlpn;
+  const auto* theirs = ngtcp2_conn_get_remote_transport_params(library_.get());
+  if (!agreed || theirs == nullptr || theirs->initial_max_streams_uni == 0) {
+    send_close(NGTCP2_CRYPTO_ERROR | GNUTLS_A_NO_APPLICATION_PROTOCOL, false, now);
+    return set_over(tls_alert(GNUTLS_A_NO_APPLICATION_PROTOCOL));
+  }
+  outputs_.resize(static_cast<std::size_t>(
+      std::min<std::uint64_t>(wanted_streams_, theirs->initial_max_streams_uni)));
+  for (auto& output : outputs_) {
+    if (const int why = ngtcp2_conn_open_uni_stream(library_.get(), &output.id, nullptr);
+        why != 0) {
+      return fail(why, now);
+    }
+  }
+  open_outputs_ = outputs_.size();
+  up_ = true;
+}
+
+// --- Output --------------------------------------------------------------------------------------
+
+std::span<std::byte> Connection::allocate(StreamNumber stream, std::size_t size) {
+  auto& output = outputs_.at(stream);
+  if (!std::exchange(output.touched, true)) touched_.push_back(stream);
+  queued_ += size;
+  return output.octets.allocate(size);
+}
+
+void Connection::commit() {
+  for (const auto number : std::exchange(touched_, {})) {
+    outputs_[number].touched = false;
+    outputs_[number].octets.commit();
+    make_ready(number);
+  }
+}
+
+void Connection::finish() {
+  commit();
+  finishing_ = true;
+  for (StreamNumber number = 0; number < outputs_.size(); ++number) {
+    outputs_[number].fin_due = true;
+    make_ready(number);
+  }
+}
+
+void Connection::make_ready(StreamNumber number) {
+  auto& output = outputs_[number];
+  if (output.blocked || std::exchange(output.ready, true)) return;
+  ready_.push_back(number);
+}
+
+// The peer may have opened its windows; if not, the library says so again.
+void Connection::unblock() {
+  if (std::exchange(blocked_, 0) == 0) return;
+  for (StreamNumber number = 0; number < outputs_.size(); ++number) {
+    if (std::exchange(outputs_[number].blocked, false)) make_ready(number);
+  }
+}
+
+void Connection::write(Time now) {
+  if (over_) return;
+  const auto burst = std::clamp<std::size_t>(
+      ngtcp2_conn_get_send_quantum(library_.get()) / kPacketSize, 1, kBurstMax);
+  for (std::size_t i = 0; i < burst && !over_ && write_packet(now); ++i) {
+  }
+  if (over_) return;
+  ngtcp2_conn_update_pkt_tx_time(library_.get(), timestamp(now));
+  came_up(now);
+}
+
+bool Connection::write_packet(Time now) {
+  std::array<std::uint8_t, kPacketSize> packet;
+  ngtcp2_path_storage path;
+  ngtcp2_path_storage_zero(&path);
+  ngtcp2_pkt_info info{};
+  for (;;) {
+    Output* const output = ready_.empty() ? nullptr : &outputs_[ready_.front()];
+    const auto piece = output == nullptr ? std::span<const std::byte>() : output->octets.next();
+    const bool fin =
+        output != nullptr && output->fin_due && piece.size() == output->octets.unsent();
+    const ngtcp2_vec part{
+        const_cast<std::uint8_t*>(reinterpret_cast<const std::uint8_t*>(piece.data())),
+        piece.size()};
+    std::uint32_t flags = NGTCP2_WRITE_STREAM_FLAG_NONE;
+    if (output != nullptr) flags |= NGTCP2_WRITE_STREAM_FLAG_MORE;
+    if (fin) flags |= NGTCP2_WRITE_STREAM_FLAG_FIN;
+    ngtcp2_ssize count = -1;
+    const auto size = ngtcp2_conn_writev_stream(
+        library_.get(), &path.path, &info, packet.data(), packet.size(), &count, flags,
+        output == nullptr ? -1 : output->id, &part, piece.empty() ? 0 : 1, timestamp(now));
+    if (output != nullptr && count >= 0) {
+      taken(*output, static_cast<std::size_t>(count), fin && std::cmp_equal(count, piece.size()));
+    }
+    if (size == NGTCP2_ERR_WRITE_MORE) continue;
+    if (size == NGTCP2_ERR_STREAM_DATA_BLOCKED) {
+      output->blocked = true;
+      ++blocked_;
+      pop_ready();
+      continue;
+    }
+    if (size == NGTCP2_ERR_STREAM_SHUT_WR || size == NGTCP2_ERR_STREAM_NOT_FOUND) {
+      pop_ready();  // given up by the peer, which ends the connection
+      continue;
+    }
+    if (size < 0) fail(static_cast<int>(size), now);
+    if (size <= 0) return false;
+    ++sent_;
+    user_.on_output(way_of(path.path),
+                    std::as_bytes(std::span(packet).first(static_cast<std::size_t>(size))));
+    // The next packet is another stream's turn.
+    if (ready_.size() > 1) std::ranges::rotate(ready_, ready_.begin() + 1);
+    return true;
+  }
+}
+
+void Connection::taken(Output& output, std::size_t count, bool fin) {
+  output.octets.sent(count);
+  queued_ -= count;
+  if (fin) output.fin_due = false;
+  if (output.octets.unsent() == 0 && !output.fin_due) pop_ready();
+}
+
+void Connection::pop_ready() {
+  outputs_[ready_.front()].ready = false;
+  ready_.pop_front();
+}
+
+// --- Input ---------------------------------------------------------------------------------------
+
+void Connection::consumed(StreamNumber stream, std::size_t count) {
+  if (over_) return;
+  // A stream that has ended needs no window; that of the connection counts on.
+  ngtcp2_conn_extend_max_stream_offset(library_.get(), incoming_id(stream), count);
+  ngtcp2_conn_extend_max_offset(library_.get(), count);
+}
+
+void Connection::open_window() {
+  if (over_ || std::exchange(window_open_, true)) return;
+  constexpr auto kMore = kWindow - kGuestWindow;
+  ngtcp2_conn_extend_max_offset(library_.get(), kMore);
+  for (StreamNumber number = 0; number < incoming_; ++number) {
+    ngtcp2_conn_extend_max_stream_offset(library_.get(), incoming_id(number), kMore);
+  }
+}
+
+std::int64_t Connection::incoming_id(StreamNumber number) const {
+  constexpr std::int64_t kAgents = 2;  // RFC 9000 2.1
+  constexpr std::int64_t kMiddleboxs = 3;
+  const bool middlebox = credentials_->side() == TlsSide::kMiddlebox;
+  return 4 * std::int64_t{number} + (middlebox ? kAgents : kMiddleboxs);
+}
+
+// --- The end -------------------------------------------------------------------------------------
+
+void Connection::end(Goodbye goodbye, Time now) {
+  if (!over_) send_close(static_cast<std::uint64_t>(goodbye), true, now);
+}
+
+void Connection::set_over(const error_code& reason) {
+  if (!over_) over_ = reason;
+}
+
+void Connection::fail(int why, Time now) {
+  switch (why) {
+    case NGTCP2_ERR_DRAINING: return set_over(why_peer_closed());
+    case NGTCP2_ERR_CLOSING:
+    case NGTCP2_ERR_DROP_CONN:
+    case NGTCP2_ERR_RETRY: return set_over(boost::asio::error::connection_aborted);
+    case NGTCP2_ERR_IDLE_CLOSE:
+    case NGTCP2_ERR_HANDSHAKE_TIMEOUT: return set_over(boost::asio::error::timed_out);
+    case NGTCP2_ERR_RECV_VERSION_NEGOTIATION:
+    case NGTCP2_ERR_VERSION_NEGOTIATION_FAILURE: return set_over(NetError::kQuicVersion);
+    case NGTCP2_ERR_CRYPTO: {
+      const auto alert = ngtcp2_conn_get_tls_alert(library_.get());
+      send_close(kAlertBase | alert, false, now);
+      return set_over(rejected_ ? tls_error(*rejected_) : tls_alert(alert));
+    }
+    default: break;
+  }
+  send_close(ngtcp2_err_infer_quic_transport_error_code(why), false, now);
+  set_over(NetError::kQuicViolation);
+}
+
+void Connection::send_close(std::uint64_t code, bool application, Time now) {
+  ngtcp2_connection_close_error error;
+  ngtcp2_connection_close_error_default(&error);
+  if (application) {
+    ngtcp2_connection_close_error_set_application_error(&error, code, nullptr, 0);
+  } else {
+    ngtcp2_connection_close_error_set_transport_error(&error, code, nullptr, 0);
+  }
+  std::array<std::uint8_t, kPacketSize> packet;
+  ngtcp2_path_storage path;
+  ngtcp2_path_storage_zero(&path);
+  ngtcp2_pkt_info info{};
+  const auto size = ngtcp2_conn_write_connection_close(
+      library_.get(), &path.path, &info, packet.data(), packet.size(), &error, timestamp(now));
+  if (size <= 0) return;
+  user_.on_output(way_of(path.path),
+                  std::as_bytes(std::span(packet).first(static_cast<std::size_t>(size))));
+}
+
+error_code Connection::why_peer_closed() const {
+  if (reset_seen_) return boost::asio::error::connection_reset;
+  ngtcp2_connection_close_error error;
+  ngtcp2_conn_get_connection_close_error(library_.get(), &error);
+  if (error.type == NGTCP2_CONNECTION_CLOSE_ERROR_CODE_TYPE_APPLICATION) {
+    return error.error_code == 0 ? error_code() : boost::asio::error::connection_reset;
+  }
+  if (error.error_code == NGTCP2_NO_ERROR) return {};
+  if (error.error_code == NGTCP2_CONNECTION_REFUSED) return boost::asio::error::connection_refused;
+  if (error.error_code >= kAlertBase && error.error_code <= kLastAlert) {
+    return tls_alert(static_cast<std::uint8_t>(error.error_code - kAlertBase));
+  }
+  return boost::asio::error::connection_reset;
+}
+
+Connection::Figures Connection::figures() const {
+  ngtcp2_conn_stat state{};
+  ngtcp2_conn_get_conn_stat(library_.get(), &state);
+  std::uint64_t memory = 0;
+  for (const auto& output : outputs_) memory += output.octets.held();
+  return {.rtt = duration(state.smoothed_rtt),
+          .rttvar = duration(state.rttvar),
+          .congestion_window = state.cwnd,
+          .in_flight = state.bytes_in_flight,
+          .sent = sent_,
+          .received = received_,
+          .output_memory = memory};
+}
+
+}  // namespace simco::net::quic

@@ -1,0 +1,290 @@
+// How a connection begins: the TLS session, which certificates are good, ngtcp2's settings and the
+// calls that it makes.
+#include <arpa/inet.h>
+#include <gnutls/crypto.h>
+#include <gnutls/x509.h>
+#include <ngtcp2/ngtcp2_crypto_gnutls.h>
+
+#include <algorithm>
+#include <array>
+#include <new>
+#include <utility>
+
+#include "simco/net/limits.hpp"
+#include "simco/net/quic/connection.hpp"
+#include "simco/net/quic/library.hpp"
+#include "simco/net/quic/limits.hpp"
+
+namespace simco::net::quic {
+namespace {
+
+// TLS 1.3 with the cipher suites and groups that QUIC can use (RFC 9001 5.3).
+constexpr const char* kPriorities =
+    "%DISABLE_TLS13_COMPAT_MODE:NORMAL:-VERS-ALL:+VERS-TLS1.3:-CIPHER-ALL:+AES-128-GCM:"
+    "+AES-256-GCM:+CHACHA20-POLY1305:-GROUP-ALL:+GROUP-X25519:+GROUP-SECP256R1:+GROUP-SECP384R1:"
+    "+GROUP-SECP521R1";
+
+ngtcp2_cid library_id(const ConnectionId& id) {
+  ngtcp2_cid result;
+  ngtcp2_cid_init(&result, reinterpret_cast<const std::uint8_t*>(id.data()), id.size());
+  return result;
+}
+
+ConnectionId own_id(const ngtcp2_cid& id) {
+  return {reinterpret_cast<const char*>(id.data), id.datalen};
+}
+
+ngtcp2_duration library_time(std::chrono::nanoseconds time) {
+  return static_cast<ngtcp2_duration>(time.count());
+}
+
+/// An address in numbers as its octets; empty if `text` is none.
+std::string address_octets(const std::string& text) {
+  std::array<char, sizeof(in6_addr)> room;
+  if (::inet_pton(AF_INET, text.c_str(), room.data()) == 1) return {room.data(), sizeof(in_addr)};
+  if (::inet_pton(AF_INET6, text.c_str(), room.data()) == 1) return {room.data(), sizeof(in6_addr)};
+  return {};
+}
+
+CertificateFault fault_of(unsigned status) {
+  for (const auto& [bit, fault] :
+       {std::pair{GNUTLS_CERT_SIGNER_NOT_FOUND, CertificateFault::kUnknownAuthority},
+        std::pair{GNUTLS_CERT_EXPIRED, CertificateFault::kExpired},
+        std::pair{GNUTLS_CERT_NOT_ACTIVATED, CertificateFault::kNotYetValid},
+        std::pair{GNUTLS_CERT_REVOKED, CertificateFault::kRevoked},
+        std::pair{GNUTLS_CERT_UNEXPECTED_OWNER, CertificateFault::kOtherName},
+        std::pair{GNUTLS_CERT_PURPOSE_MISMATCH, CertificateFault::kOtherPurpose}}) {
+    if ((status & static_cast<unsigned>(bit)) != 0) return fault;
+  }
+  return CertificateFault::kOther;
+}
+
+}  // namespace
+
+/// What ngtcp2 and GnuTLS call. A callback only notes things and hands octets on; 0 means success.
+struct Connection::Library {
+  static Connection& self(void* user) { return *static_cast<Connection*>(user); }
+  static bool is_own(Connection& connection, std::int64_t id) {
+    return ngtcp2_conn_is_local_stream(connection.library_.get(), id) != 0;
+  }
+  static Output* output(Connection& connection, std::int64_t id) {
+    const auto number = static_cast<std::size_t>(id >> 2);
+    if (!is_own(connection, id) || number >= connection.outputs_.size()) return nullptr;
+    return &connection.outputs_[number];
+  }
+
+  static ngtcp2_conn* connection_of(ngtcp2_crypto_conn_ref* back) {
+    return static_cast<Connection*>(back->user_data)->library_.get();
+  }
+  static int verify(gnutls_session_t session) {
+    auto* back = static_cast<ngtcp2_crypto_conn_ref*>(gnutls_session_get_ptr(session));
+    return static_cast<Connection*>(back->user_data)->peer_is_valid()
+               ? 0
+               : GNUTLS_E_CERTIFICATE_VERIFICATION_ERROR;
+  }
+
+  static void random(std::uint8_t* room, std::size_t size, const ngtcp2_rand_ctx*) {
+    // Not for secrets. Without random numbers, zeros would do as well.
+    static_cast<void>(gnutls_rnd(GNUTLS_RND_NONCE, room, size));
+  }
+  static int handshake_completed(ngtcp2_conn*, void* user) {
+    self(user).handshake_done_ = true;
+    return 0;
+  }
+  static int new_id(ngtcp2_conn*, ngtcp2_cid* id, std::uint8_t* token, std::size_t size,
+                    void* user) {
+    const auto made = random_id();
+    if (size != made.size()) return NGTCP2_ERR_CALLBACK_FAILURE;
+    *id = library_id(made);
+    std::ranges::copy(self(user).user_.reset_token(made), token);
+    self(user).user_.on_id(made);
+    return 0;
+  }
+  static int retired_id(ngtcp2_conn*, const ngtcp2_cid* id, void* user) {
+    self(user).user_.on_id_retired(own_id(*id));
+    return 0;
+  }
+  static int stream_opened(ngtcp2_conn* library, std::int64_t id, void* user) {
+    auto& connection = self(user);
+    connection.incoming_ = std::max(connection.incoming_, static_cast<StreamNumber>(id >> 2) + 1);
+    if (connection.window_open_) {
+      ngtcp2_conn_extend_max_stream_offset(library, id, kWindow - kGuestWindow);
+    }
+    return 0;
+  }
+  static int received(ngtcp2_conn*, std::uint32_t flags, std::int64_t id, std::uint64_t,
+                      const std::uint8_t* octets, std::size_t size, void* user, void*) {
+    self(user).user_.on_input(static_cast<StreamNumber>(id >> 2),
+                              std::as_bytes(std::span(octets, size)),
+                              (flags & NGTCP2_STREAM_DATA_FLAG_FIN) != 0);
+    return 0;
+  }
+  static int acknowledged(ngtcp2_conn*, std::int64_t id, std::uint64_t offset, std::uint64_t size,
+                          void* user, void*) {
+    if (auto* const stream = output(self(user), id)) stream->octets.acknowledged(offset + size);
+    return 0;
+  }
+  static int closed(ngtcp2_conn*, std::uint32_t, std::int64_t id, std::uint64_t, void* user,
+                    void*) {
+    auto* const stream = output(self(user), id);
+    if (stream != nullptr && !std::exchange(stream->closed, true)) --self(user).open_outputs_;
+    return 0;
+  }
+  static int given_up(ngtcp2_conn*, std::int64_t, std::uint64_t, std::uint64_t, void* user, void*) {
+    self(user).broken_ = true;
+    return 0;
+  }
+  static int refused(ngtcp2_conn*, std::int64_t, std::uint64_t, void* user, void*) {
+    self(user).broken_ = true;
+    return 0;
+  }
+  static int reset(ngtcp2_conn*, const ngtcp2_pkt_stateless_reset*, void* user) {
+    self(user).reset_seen_ = true;
+    return 0;
+  }
+
+  static ngtcp2_callbacks callbacks() {
+    ngtcp2_callbacks result{};
+    result.client_initial = ngtcp2_crypto_client_initial_cb;
+    result.recv_client_initial = ngtcp2_crypto_recv_client_initial_cb;
+    result.recv_crypto_data = ngtcp2_crypto_recv_crypto_data_cb;
+    result.encrypt = ngtcp2_crypto_encrypt_cb;
+    result.decrypt = ngtcp2_crypto_decrypt_cb;
+    result.hp_mask = ngtcp2_crypto_hp_mask_cb;
+    result.recv_retry = ngtcp2_crypto_recv_retry_cb;
+    result.update_key = ngtcp2_crypto_update_key_cb;
+    result.delete_crypto_aead_ctx = ngtcp2_crypto_delete_crypto_aead_ctx_cb;
+    result.delete_crypto_cipher_ctx = ngtcp2_crypto_delete_crypto_cipher_ctx_cb;
+    result.get_path_challenge_data = ngtcp2_crypto_get_path_challenge_data_cb;
+    result.version_negotiation = ngtcp2_crypto_version_negotiation_cb;
+    result.rand = random;
+    result.handshake_completed = handshake_completed;
+    result.get_new_connection_id = new_id;
+    result.remove_connection_id = retired_id;
+    result.stream_open = stream_opened;
+    result.recv_stream_data = received;
+    result.acked_stream_data_offset = acknowledged;
+    result.stream_close = closed;
+    result.stream_reset = given_up;
+    result.stream_stop_sending = refused;
+    result.recv_stateless_reset = reset;
+    return result;
+  }
+};
+
+Connection::Connection(User& user, std::shared_ptr<const Credentials> credentials,
+                       const QuicOptions& options, const Way& way, const Call* call,
+                       const Gate::Welcome* welcome, Time now)
+    : user_(user),
+      credentials_(std::move(credentials)),
+      tls_(std::make_unique<Tls>()),
+      wanted_streams_(options.streams) {
+  set_up_tls(call);
+  set_up_library(way, options, welcome, now);
+}
+
+void Connection::set_up_tls(const Call* call) {
+  const bool agent = credentials_->side() == TlsSide::kAgent;
+  // No tickets: each connection presents its certificates, and there is no 0-RTT, whose requests
+  // could be replayed.
+  const unsigned flags =
+      agent ? unsigned{GNUTLS_CLIENT} | GNUTLS_FORCE_CLIENT_CERT
+            : unsigned{GNUTLS_SERVER} | GNUTLS_NO_TICKETS | GNUTLS_NO_AUTO_SEND_TICKET;
+  if (gnutls_init(&tls_->session, flags) != 0) throw std::bad_alloc();
+  auto* session = tls_->session;
+  if (gnutls_priority_set_direct(session, kPriorities, nullptr) != 0 ||
+      gnutls_credentials_set(session, GNUTLS_CRD_CERTIFICATE, credentials_->get()) != 0) {
+    throw std::bad_alloc();
+  }
+  tls_->back = {Library::connection_of, this};
+  gnutls_session_set_ptr(session, &tls_->back);
+  gnutls_session_set_verify_function(session, Library::verify);
+  std::string name(kAlpn);
+  const gnutls_datum_t protocol{reinterpret_cast<unsigned char*>(name.data()),
+                                static_cast<unsigned>(name.size())};
+  gnutls_alpn_set_protocols(session, &protocol, 1, GNUTLS_ALPN_MANDATORY);
+  if (!agent) {
+    gnutls_certificate_server_set_request(session, GNUTLS_CERT_REQUIRE);
+    ngtcp2_crypto_gnutls_configure_server_session(session);
+    return;
+  }
+  expected_name_ = call->name;
+  if (address_octets(expected_name_).empty()) {
+    gnutls_server_name_set(session, GNUTLS_NAME_DNS, expected_name_.data(), expected_name_.size());
+  }
+  ngtcp2_crypto_gnutls_configure_client_session(session);
+}
+
+bool Connection::peer_is_valid() {
+  const bool agent = credentials_->side() == TlsSide::kAgent;
+  std::string purpose = agent ? GNUTLS_KP_TLS_WWW_SERVER : GNUTLS_KP_TLS_WWW_CLIENT;
+  std::string address = address_octets(expected_name_);
+  const auto item = [](gnutls_vdata_types_t type, std::string& value) {
+    return gnutls_typed_vdata_st{type, reinterpret_cast<unsigned char*>(value.data()),
+                                 static_cast<unsigned>(value.size())};
+  };
+  std::array<gnutls_typed_vdata_st, 2> wanted = {item(GNUTLS_DT_KEY_PURPOSE_OID, purpose),
+                                                 address.empty()
+                                                     ? item(GNUTLS_DT_DNS_HOSTNAME, expected_name_)
+                                                     : item(GNUTLS_DT_IP_ADDRESS, address)};
+  unsigned status = 0;
+  const int result =
+      gnutls_certificate_verify_peers(tls_->session, wanted.data(), agent ? 2 : 1, &status);
+  if (result == 0 && status == 0) return true;
+  rejected_ = result == 0 ? fault_of(status) : CertificateFault::kOther;
+  return false;
+}
+
+void Connection::set_up_library(const Way& way, const QuicOptions& options,
+                                const Gate::Welcome* welcome, Time now) {
+  ngtcp2_settings settings;
+  ngtcp2_settings_default(&settings);
+  settings.initial_ts = timestamp(now);
+  settings.initial_rtt = library_time(options.initial_rtt);
+  settings.cc_algo =
+      options.congestion == QuicCongestion::kBbr ? NGTCP2_CC_ALGO_BBR : NGTCP2_CC_ALGO_CUBIC;
+  settings.max_tx_udp_payload_size = kPacketSize;
+  settings.no_tx_udp_payload_size_shaping = 1;
+  settings.no_pmtud = 1;
+  settings.handshake_timeout = library_time(kHandshakeTimeout);
+
+  ngtcp2_transport_params params;
+  ngtcp2_transport_params_default(&params);
+  params.initial_max_streams_bidi = 0;
+  params.initial_max_streams_uni = options.streams;
+  params.initial_max_stream_data_uni = kGuestWindow;
+  params.initial_max_data = kGuestWindow;
+  params.max_idle_timeout = library_time(options.idle_timeout);
+  params.max_ack_delay = library_time(options.ack_delay);
+  params.active_connection_id_limit = kIdsMax;
+
+  const PathOf path(way);
+  const auto id = random_id();
+  const auto own = library_id(id);
+  const auto callbacks = Library::callbacks();
+  ngtcp2_conn* made = nullptr;
+  int why = 0;
+  if (welcome == nullptr) {
+    const auto theirs = library_id(random_id());
+    why = ngtcp2_conn_client_new(&made, &theirs, &own, path.get(), NGTCP2_PROTO_VER_V1, &callbacks,
+                                 &settings, &params, nullptr, this);
+  } else {
+    params.original_dcid = library_id(welcome->original);
+    params.retry_scid = library_id(welcome->destination);
+    params.retry_scid_present = welcome->retried ? 1 : 0;
+    params.stateless_reset_token_present = 1;
+    std::ranges::copy(user_.reset_token(id), std::begin(params.stateless_reset_token));
+    const auto theirs = library_id(welcome->peer);
+    why = ngtcp2_conn_server_new(&made, &theirs, &own, path.get(), NGTCP2_PROTO_VER_V1, &callbacks,
+                                 &settings, &params, nullptr, this);
+  }
+  if (why != 0) throw std::bad_alloc();
+  library_.reset(made);
+  ngtcp2_conn_set_tls_native_handle(made, tls_->session);
+  if (welcome == nullptr && options.keep_alive.count() != 0) {
+    ngtcp2_conn_set_keep_alive_timeout(made, library_time(options.keep_alive));
+  }
+  user_.on_id(id);
+}
+
+}  // namespace simco::net::quic

@@ -1,0 +1,57 @@
+#include "simco/net/quic/credentials.hpp"
+
+#include <gnutls/crypto.h>
+#include <gnutls/gnutls.h>
+#include <gnutls/x509.h>
+
+#include <new>
+#include <string_view>
+
+namespace simco::net::quic {
+namespace {
+
+/// HMAC of a purpose under the private key; false without a key that can be read.
+bool derive(gnutls_certificate_credentials_st* credentials, Secret& secret) {
+  gnutls_x509_privkey_t key = nullptr;
+  if (gnutls_certificate_get_x509_key(credentials, 0, &key) != 0) return false;
+  gnutls_datum_t octets{};
+  const int exported = gnutls_x509_privkey_export2(key, GNUTLS_X509_FMT_DER, &octets);
+  gnutls_x509_privkey_deinit(key);
+  if (exported != 0) return false;
+  constexpr std::string_view kPurpose = "simco quic tokens";
+  const int made = gnutls_hmac_fast(GNUTLS_MAC_SHA256, octets.data, octets.size, kPurpose.data(),
+                                    kPurpose.size(), secret.data());
+  gnutls_memset(octets.data, 0, octets.size);
+  gnutls_free(octets.data);
+  return made == 0;
+}
+
+}  // namespace
+
+void Credentials::Free::operator()(gnutls_certificate_credentials_st* credentials) const {
+  gnutls_certificate_free_credentials(credentials);
+}
+
+std::expected<std::shared_ptr<const Credentials>, std::string> Credentials::load(
+    TlsSide side, const TlsFiles& files) {
+  gnutls_certificate_credentials_t raw = nullptr;
+  if (gnutls_certificate_allocate_credentials(&raw) != 0) throw std::bad_alloc();
+  std::shared_ptr<Credentials> result(new Credentials(side));
+  result->credentials_.reset(raw);
+  const auto fault = [](const std::string& file, int why) {
+    return std::unexpected(file + ": " + gnutls_strerror(why));
+  };
+  const int trusted =
+      gnutls_certificate_set_x509_trust_file(raw, files.authority.c_str(), GNUTLS_X509_FMT_PEM);
+  if (trusted < 0) return fault(files.authority, trusted);
+  if (files.certificate.empty()) return result;
+  const int own = gnutls_certificate_set_x509_key_file2(
+      raw, files.certificate.c_str(), files.key.c_str(), GNUTLS_X509_FMT_PEM, nullptr, 0);
+  if (own < 0) return fault(files.certificate + " with " + files.key, own);
+  if (!derive(raw, result->secret_)) {
+    return std::unexpected(files.key + ": this kind of key cannot be used with QUIC");
+  }
+  return result;
+}
+
+}  // namespace simco::net::quic

@@ -1,0 +1,163 @@
+// Version negotiation, Retry and stateless reset (RFC 9000 6, 8.1.2, 10.3), with ngtcp2's functions
+// for packets.
+#include "simco/net/quic/gate.hpp"
+
+#include <gnutls/crypto.h>
+#include <ngtcp2/ngtcp2.h>
+#include <ngtcp2/ngtcp2_crypto.h>
+
+#include <algorithm>
+
+#include "simco/net/quic/limits.hpp"
+#include "simco/wire/assert.hpp"
+
+namespace simco::net::quic {
+namespace {
+
+using Udp = boost::asio::ip::udp;
+
+const std::uint8_t* octets_of(std::span<const std::byte> packet) {
+  return reinterpret_cast<const std::uint8_t*>(packet.data());
+}
+
+ngtcp2_cid cid_of(std::string_view id) {
+  ngtcp2_cid result;
+  ngtcp2_cid_init(&result, reinterpret_cast<const std::uint8_t*>(id.data()), id.size());
+  return result;
+}
+
+ConnectionId id_of(const ngtcp2_cid& id) {
+  return {reinterpret_cast<const char*>(id.data), id.datalen};
+}
+
+template <std::size_t kSize>
+std::array<std::uint8_t, kSize> random_octets() {
+  std::array<std::uint8_t, kSize> result;
+  const int made = gnutls_rnd(GNUTLS_RND_NONCE, result.data(), result.size());
+  SIMCO_ASSERT(made == 0);
+  return result;
+}
+
+Gate::Verdict answer(std::span<const std::uint8_t> octets) {
+  const auto bytes = std::as_bytes(octets);
+  return Gate::Answer(bytes.begin(), bytes.end());
+}
+
+template <std::size_t kSize>
+Gate::Verdict answer(const std::array<std::uint8_t, kSize>& room, ngtcp2_ssize size) {
+  if (size <= 0) return {};
+  return answer(std::span(room).first(static_cast<std::size_t>(size)));
+}
+
+Gate::Verdict negotiate(const ngtcp2_version_cid& envelope) {
+  constexpr std::array<std::uint32_t, 1> kVersions = {NGTCP2_PROTO_VER_V1};
+  std::array<std::uint8_t, kPacketSize> room;
+  const auto random = random_octets<1>()[0];
+  return answer(room, ngtcp2_pkt_write_version_negotiation(
+                          room.data(), room.size(), random, envelope.scid, envelope.scidlen,
+                          envelope.dcid, envelope.dcidlen, kVersions.data(), kVersions.size()));
+}
+
+bool is_long(std::span<const std::byte> packet) {
+  return (std::to_integer<unsigned>(packet.front()) & 0x80U) != 0;
+}
+
+/// What can be read without keys, of any version; nothing if that is not QUIC.
+std::optional<ngtcp2_version_cid> envelope_of(std::span<const std::byte> packet) {
+  if (packet.empty()) return std::nullopt;  // which ngtcp2 takes for a mistake of ours
+  ngtcp2_version_cid envelope{};
+  const int decoded =
+      ngtcp2_pkt_decode_version_cid(&envelope, octets_of(packet), packet.size(), kIdSize);
+  if (decoded != 0 && decoded != NGTCP2_ERR_VERSION_NEGOTIATION) return std::nullopt;
+  return envelope;
+}
+
+/// True of another version than ours; 0 is that of a version negotiation.
+bool is_foreign(std::span<const std::byte> packet, const ngtcp2_version_cid& envelope) {
+  return is_long(packet) && envelope.version != NGTCP2_PROTO_VER_V1 && envelope.version != 0;
+}
+
+}  // namespace
+
+std::optional<std::string_view> destination_of(std::span<const std::byte> packet) {
+  const auto envelope = envelope_of(packet);
+  if (!envelope || is_foreign(packet, *envelope)) return std::nullopt;
+  return std::string_view(reinterpret_cast<const char*>(envelope->dcid), envelope->dcidlen);
+}
+
+ConnectionId random_id() {
+  const auto octets = random_octets<kIdSize>();
+  return {reinterpret_cast<const char*>(octets.data()), octets.size()};
+}
+
+Gate::Verdict Gate::judge(std::span<const std::byte> packet, const Udp::endpoint& remote,
+                          bool proof, Time now) const {
+  const auto envelope = envelope_of(packet);
+  if (!envelope) return {};
+  if (is_foreign(packet, *envelope)) {
+    return packet.size() < kPacketSize ? Verdict{} : negotiate(*envelope);
+  }
+  return is_long(packet) ? welcome(packet, remote, proof, now) : reset(packet);
+}
+
+ResetToken Gate::reset_token(const ConnectionId& id) const {
+  ResetToken token{};
+  const auto cid = cid_of(id);
+  const int made = ngtcp2_crypto_generate_stateless_reset_token(
+      token.data(), reinterpret_cast<const std::uint8_t*>(secret_.data()), secret_.size(), &cid);
+  SIMCO_ASSERT(made == 0);
+  return token;
+}
+
+// Shorter than the packet that it answers, so that two ends that know nothing do not go on
+// indefinitely.
+Gate::Verdict Gate::reset(std::span<const std::byte> packet) const {
+  if (packet.size() <= kResetMin) return {};
+  const auto token = reset_token(ConnectionId(*destination_of(packet)));
+  const auto random = random_octets<kResetMax - NGTCP2_STATELESS_RESET_TOKENLEN>();
+  const auto size = std::min(kResetMax, packet.size() - 1);
+  std::array<std::uint8_t, kResetMax> room;
+  return answer(room,
+                ngtcp2_pkt_write_stateless_reset(room.data(), size, token.data(), random.data(),
+                                                 size - NGTCP2_STATELESS_RESET_TOKENLEN));
+}
+
+Gate::Verdict Gate::welcome(std::span<const std::byte> packet, const Udp::endpoint& remote,
+                            bool proof, Time now) const {
+  ngtcp2_pkt_hd header{};
+  if (packet.size() < kPacketSize ||
+      ngtcp2_accept(&header, octets_of(packet), packet.size()) != 0 ||
+      header.type != NGTCP2_PKT_INITIAL) {
+    return {};
+  }
+  const auto* address = reinterpret_cast<const ngtcp2_sockaddr*>(remote.data());
+  const auto address_size = static_cast<ngtcp2_socklen>(remote.size());
+  const auto* secret = reinterpret_cast<const std::uint8_t*>(secret_.data());
+  const auto time = static_cast<ngtcp2_tstamp>(now.count());
+  Welcome result{id_of(header.scid), id_of(header.dcid), id_of(header.dcid)};
+  ngtcp2_cid original{};
+  const ngtcp2_vec token = header.token;
+  if (token.len != 0 && token.base[0] == NGTCP2_CRYPTO_TOKEN_MAGIC_RETRY &&
+      ngtcp2_crypto_verify_retry_token(
+          &original, token.base, token.len, secret, secret_.size(), header.version, address,
+          address_size, &header.dcid,
+          static_cast<ngtcp2_duration>(std::chrono::nanoseconds(kRetryTimeout).count()),
+          time) == 0) {
+    result.original = id_of(original);
+    result.retried = true;
+    return result;
+  }
+  if (!proof) return result;
+  const auto id = cid_of(random_id());
+  std::array<std::uint8_t, NGTCP2_CRYPTO_MAX_RETRY_TOKENLEN> retry;
+  const auto size =
+      ngtcp2_crypto_generate_retry_token(retry.data(), secret, secret_.size(), header.version,
+                                         address, address_size, &id, &header.dcid, time);
+  if (size <= 0) return {};
+  std::array<std::uint8_t, kPacketSize> room;
+  return answer(
+      room, ngtcp2_crypto_write_retry(room.data(), room.size(), header.version, &header.scid, &id,
+                                      &header.dcid, retry.data(), static_cast<std::size_t>(size)));
+}
+
+}  // namespace simco::net::quic

@@ -1,0 +1,64 @@
+// Packets that belong to no connection: what an endpoint answers, and whom it lets in. Keeps
+// nothing about peers, and has no I/O and no clock.
+#pragma once
+
+#include <array>
+#include <boost/asio/ip/udp.hpp>
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "simco/net/quic/credentials.hpp"
+
+namespace simco::net::quic {
+
+/// A connection identifier (RFC 9000 5.1): up to 20 octets.
+using ConnectionId = std::string;
+/// By which a peer knows that a packet of no connection ends one (RFC 9000 10.3).
+using ResetToken = std::array<std::uint8_t, 16>;
+/// Any clock that does not run backwards.
+using Time = std::chrono::nanoseconds;
+
+/// The destination's identifier of a packet that this end may have sent out, or nothing if it is
+/// not a packet of QUIC version 1. Valid as long as the packet.
+std::optional<std::string_view> destination_of(std::span<const std::byte> packet);
+/// An identifier that cannot be guessed.
+ConnectionId random_id();
+
+class Gate {
+ public:
+  /// `secret`: who knows it can forge tokens.
+  explicit Gate(const Secret& secret) : secret_(secret) {}
+
+  /// A connection may begin.
+  struct Welcome {
+    ConnectionId peer;         ///< the peer's own
+    ConnectionId destination;  ///< of its packets for the time being
+    ConnectionId original;     ///< that of its very first packet
+    bool retried = false;      ///< it has proved where it is
+  };
+  /// To be sent back: never longer than three times what has come.
+  using Answer = std::vector<std::byte>;
+  /// std::monostate: nothing happens.
+  using Verdict = std::variant<std::monostate, Welcome, Answer>;
+
+  /// Judges a packet from `remote` whose destination is unknown. `proof`: a peer must first prove
+  /// that packets reach it.
+  Verdict judge(std::span<const std::byte> packet, const boost::asio::ip::udp::endpoint& remote,
+                bool proof, Time now) const;
+  ResetToken reset_token(const ConnectionId& id) const;
+
+ private:
+  Verdict reset(std::span<const std::byte> packet) const;
+  Verdict welcome(std::span<const std::byte> packet, const boost::asio::ip::udp::endpoint& remote,
+                  bool proof, Time now) const;
+
+  Secret secret_;
+};
+
+}  // namespace simco::net::quic

@@ -1,0 +1,49 @@
+// Bounds of QUIC. All of them are ours, unless they say otherwise.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+namespace simco::net::quic {
+
+/// Streams of a connection in each direction: each has some hundred octets in the library's tables.
+inline constexpr std::uint16_t kStreamsMax = 1024;
+/// UDP payload of the packets sent, octets: what any path carries (RFC 9000 14), so that nothing
+/// must be found out about it.
+inline constexpr std::size_t kPacketSize = 1200;
+/// Connection identifiers of ours, octets: random, so that those of other connections cannot be
+/// guessed.
+inline constexpr std::size_t kIdSize = 12;
+/// Connection identifiers of one connection that the peer may know at a time (RFC 9000 18.2: 2 at
+/// least).
+inline constexpr std::uint64_t kIdsMax = 4;
+/// Octets of a connection that a peer may send before they are taken: until its user wants long
+/// messages, as no session needs more to begin, and from then on.
+inline constexpr std::uint64_t kGuestWindow = 16 * 1024;
+inline constexpr std::uint64_t kWindow = 256 * 1024;
+/// Room for output is made in pieces of this size, octets.
+inline constexpr std::size_t kOutputBlock = 2048;
+/// Packets of a connection at a time; more leave in the next turn, as its pacing allows.
+inline constexpr std::size_t kBurstMax = 64;
+/// Handshakes of a listener at a time: each takes the memory of a connection.
+inline constexpr std::size_t kQuicHandshakesMax = 1024;
+/// When a listener has one of so many parts of them, an address must prove that packets reach it
+/// (Retry, RFC 9000 8.1.2).
+inline constexpr std::size_t kRetryFromPart = 4;
+/// How long it may take to come back with the token of a Retry.
+inline constexpr std::chrono::seconds kRetryTimeout{10};
+/// Stateless resets, octets (RFC 9000 10.3): the shortest that peers recognise, and the longest of
+/// ours. Each is shorter than the packet that it answers (10.3.3).
+inline constexpr std::size_t kResetMin = 21;
+inline constexpr std::size_t kResetMax = 42;
+
+// --- What users may ask for ----------------------------------------------------------------------
+
+/// Longest time of a timer, milliseconds.
+inline constexpr std::uint32_t kTimeMaxMs = 3'600'000;
+inline constexpr std::uint32_t kInitialRttMaxMs = 10'000;
+/// RFC 9000 18.2 has 2^14 as the bound; a peer's probes wait for it.
+inline constexpr std::uint32_t kAckDelayMaxMs = 1000;
+
+}  // namespace simco::net::quic

@@ -1,0 +1,83 @@
+// What one stream sends, from the user's hand until the peer has acknowledged it.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+
+#include "simco/net/quic/limits.hpp"
+#include "simco/wire/assert.hpp"
+
+namespace simco::net::quic {
+
+/// Octets in the order of the stream. They do not move in memory, because packets that are lost are
+/// made from them again. Counts are octets since the stream began.
+class StreamOutput {
+ public:
+  /// Returns room at the end; it is sent after the next commit().
+  std::span<std::byte> allocate(std::size_t size) {
+    if (blocks_.empty() || blocks_.back().size - blocks_.back().used < size) add_block(size);
+    auto& block = blocks_.back();
+    const std::span room(block.octets.get() + block.used, size);
+    block.used += size;
+    allocated_ += size;
+    return room;
+  }
+  /// What has been allocated may be sent from now on.
+  void commit() { committed_ = allocated_; }
+  /// Octets that may be sent and have not been.
+  std::size_t unsent() const { return static_cast<std::size_t>(committed_ - sent_); }
+
+  /// The next of them, as many as lie together in memory.
+  std::span<const std::byte> next() const {
+    if (unsent() == 0) return {};
+    const auto& block = blocks_[sending_];
+    const auto in_block = static_cast<std::size_t>(sent_ - block.begin);
+    return {block.octets.get() + in_block, std::min(block.used - in_block, unsent())};
+  }
+  /// `count` of next() are in a packet.
+  void sent(std::size_t count) {
+    sent_ += count;
+    while (sending_ + 1 < blocks_.size() && sent_ == blocks_[sending_].end()) ++sending_;
+  }
+  /// The peer has everything before `offset`: that room is given back.
+  void acknowledged(std::uint64_t offset) {
+    while (!blocks_.empty() && blocks_.front().end() <= offset) {
+      blocks_.pop_front();
+      if (sending_ != 0) --sending_;
+    }
+  }
+  /// Octets of memory in use.
+  std::size_t held() const {
+    std::size_t result = 0;
+    for (const auto& block : blocks_) result += block.size;
+    return result;
+  }
+
+ private:
+  struct Block {
+    std::unique_ptr<std::byte[]> octets;
+    std::size_t size;
+    std::uint64_t begin;  ///< of the stream
+    std::size_t used = 0;
+    std::uint64_t end() const { return begin + used; }
+  };
+
+  void add_block(std::size_t size) {
+    const auto room = std::max(size, kOutputBlock);
+    blocks_.push_back({std::make_unique_for_overwrite<std::byte[]>(room), room, allocated_});
+    // What lies before has been sent: the next octet to send will be here.
+    if (sent_ == allocated_) sending_ = blocks_.size() - 1;
+  }
+
+  std::deque<Block> blocks_;
+  std::size_t sending_ = 0;  ///< the block of the next octet to send
+  std::uint64_t allocated_ = 0;
+  std::uint64_t committed_ = 0;
+  std::uint64_t sent_ = 0;
+};
+
+}  // namespace simco::net::quic

@@ -1,0 +1,147 @@
+// The programs over QUIC as their users start them.
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/certificates.hpp"
+#include "tests/support/patience.hpp"
+#include "tests/support/port.hpp"
+#include "tests/support/program.hpp"
+
+namespace simco {
+namespace {
+
+using test::Program;
+using Lines = std::vector<std::string>;
+
+Lines join(Lines first, const Lines& more) {
+  first.insert(first.end(), more.begin(), more.end());
+  return first;
+}
+Lines files_of(const net::TlsFiles& files) {
+  return {"--tls-ca",        files.authority, "--tls-certificate",
+          files.certificate, "--tls-key",     files.key};
+}
+
+class QuicPrograms : public testing::Test {
+ protected:
+  ~QuicPrograms() override { std::filesystem::remove(path_); }
+
+  Lines server(const Lines& more) const {
+    return join(join({"--port", "0"}, files_of(box_)), more);
+  }
+  Lines to(Program& server) const {
+    return join({"--transport", "quic", "--connect",
+                 "127.0.0.1:" + std::to_string(server.listening_port("quic"))},
+                files_of(proxy_));
+  }
+  static std::string run(const Lines& words, int code = 0) {
+    Program program(words);
+    EXPECT_EQ(program.wait(), code) << program.err();
+    return program.out() + program.err();
+  }
+
+  const test::Authority authority_;
+  const net::TlsFiles box_ = authority_.issue("box", "IP:127.0.0.1");
+  const net::TlsFiles proxy_ = authority_.issue("proxy1");
+  const std::string path_ = testing::TempDir() + "quic-" + std::to_string(::getpid()) + ".toml";
+};
+
+TEST_F(QuicPrograms, AMiddleboxServesAllTransports) {
+  Program middlebox(
+      join({"simco-middlebox", "--transport", "tcp,quic", "--streams", "4"}, server({})));
+  const auto tcp = "127.0.0.1:" + std::to_string(middlebox.listening_port());
+  const auto out = run(join({"simco-loadgen", "--abort-lag", "600", "--timeout", "600", "--rate",
+                             "500", "--count", "300", "--json", "-"},
+                            to(middlebox)));
+  const auto results = nlohmann::json::parse(out.substr(out.find('{'), out.rfind('}') + 1));
+  EXPECT_EQ(results["parameters"]["transport"], "quic");
+  EXPECT_EQ(results["parameters"]["tls"], true);
+  EXPECT_EQ(results["parameters"]["streams"], 16);
+  EXPECT_EQ(results["parameters"]["outbound_streams"], 4);
+  EXPECT_EQ(results["transactions"]["completed"], 300);
+  EXPECT_TRUE(results["transport_stats"].contains("sent_packets"));
+  run(join({"simcoctl", "list"}, to(middlebox)));
+  run({"simcoctl", "--connect", tcp, "list"});
+  middlebox.signal(SIGTERM);
+  EXPECT_EQ(middlebox.wait(), 0);
+}
+
+TEST_F(QuicPrograms, TheCertificateIsTheAgent) {
+  std::ofstream(path_) << "require = \"tls\"\n[[agent]]\nname = \"proxy1\"\ncertificate = true\n";
+  Program middlebox(
+      join({"simco-middlebox", "--config", path_, "--transport", "quic"}, server({})));
+  const auto rule = run(join({"simcoctl", "enable", "--udp", "--internal", "10.0.0.1:4000",
+                              "--external", "192.0.2.1:4000"},
+                             to(middlebox)));
+  EXPECT_NE(rule.find("enabled"), std::string::npos);
+  EXPECT_NE(middlebox.line_with("enable").find("proxy1"), std::string::npos);
+  // One of another authority is none.
+  const test::Authority other("other");
+  const auto stranger = other.issue("proxy1");
+  auto words = to(middlebox);
+  *(std::ranges::find(words, "--tls-certificate") + 1) = stranger.certificate;
+  *(std::ranges::find(words, "--tls-key") + 1) = stranger.key;
+  EXPECT_NE(run(join({"simcoctl", "list"}, words), 1).find("TLS"), std::string::npos);
+}
+
+TEST_F(QuicPrograms, CertificatesAreReloaded) {
+  std::ofstream(path_) << "[[agent]]\nname = \"proxy1\"\ncertificate = true\n";
+  Program middlebox(
+      join({"simco-middlebox", "--config", path_, "--transport", "quic"}, server({})));
+  const auto list = join({"simcoctl", "--tls-name", "renewed.example", "list"}, to(middlebox));
+  EXPECT_NE(run(list, 1).find("hostname mismatch"), std::string::npos);
+  const auto renewed = authority_.issue("renewed", "DNS:renewed.example");
+  constexpr auto kReplace = std::filesystem::copy_options::overwrite_existing;
+  std::filesystem::copy_file(renewed.certificate, box_.certificate, kReplace);
+  std::filesystem::copy_file(renewed.key, box_.key, kReplace);
+  middlebox.signal(SIGHUP);
+  middlebox.line_with("configuration reloaded");
+  run(list);
+}
+
+TEST_F(QuicPrograms, Echo) {
+  Program echo(join({"simco-echo", "--transport", "tcp,quic"}, server({})));
+  const auto out =
+      run(join({"simco-loadgen", "--workload", "echo", "--rate", "2000", "--count", "1000",
+                "--connections", "3", "--abort-lag", "600", "--timeout", "600", "--json", "-"},
+               to(echo)));
+  EXPECT_NE(out.find("\"completed\": 1000"), std::string::npos) << out;
+}
+
+TEST_F(QuicPrograms, AMiddleboxThatStopsSaysGoodbye) {
+  Program middlebox(join({"simco-middlebox", "--transport", "quic"}, server({})));
+  Program watch(join({"simcoctl", "watch"}, to(middlebox)));
+  int port = 4000;
+  ASSERT_TRUE(test::eventually([&] {
+    run(join({"simcoctl", "enable", "--internal", "10.0.0.1:" + std::to_string(++port),
+              "--external", "192.0.2.1:5000", "--udp"},
+             to(middlebox)));
+    return !watch.out().empty();
+  }));
+  middlebox.signal(SIGTERM);
+  EXPECT_EQ(middlebox.wait(), 0) << middlebox.err();
+  EXPECT_EQ(watch.wait(), 1);
+  EXPECT_NE(watch.err().find("the middlebox ended the session"), std::string::npos) << watch.err();
+}
+
+TEST_F(QuicPrograms, WhatIsMissingIsOneLine) {
+  const auto missing =
+      ": transport quic: QUIC requires a certificate, its key and an authority "
+      "(--tls-certificate, --tls-key and --tls-ca)";
+  for (const auto* program : {"simco-middlebox", "simco-echo", "simco-loadgen"}) {
+    const auto out = run({program, "--transport", "quic"}, 2);
+    EXPECT_NE(out.find(program + std::string(missing)), std::string::npos) << out;
+  }
+  EXPECT_NE(run(join({"simco-middlebox", "--transport", "quic", "--quic-keep-alive", "30000"},
+                     server({})),
+                2)
+                .find("--quic-keep-alive must be below --quic-idle-timeout"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace simco

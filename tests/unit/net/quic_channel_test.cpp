@@ -1,0 +1,277 @@
+// What only QUIC has, over the loopback interface: certificates, streams, and what happens when
+// addresses change or one end knows nothing of the other. channel_test has the rest.
+#include <gtest/gtest.h>
+
+#include <boost/asio/error.hpp>
+
+#include "simco/binding/framer.hpp"
+#include "simco/binding/send.hpp"
+#include "simco/net/connector.hpp"
+#include "simco/net/error.hpp"
+#include "simco/net/listener.hpp"
+#include "simco/net/transport_type.hpp"
+#include "tests/support/certificates.hpp"
+#include "tests/support/channel_handler.hpp"
+#include "tests/support/loop.hpp"
+#include "tests/support/port.hpp"
+#include "tests/support/udp_relay.hpp"
+
+namespace simco::net {
+namespace {
+
+using boost::system::error_code;
+using test::RecordingHandler;
+
+const test::Authority& authority() {
+  static const test::Authority one;
+  return one;
+}
+const TlsFiles& middlebox_files() {
+  static const auto files = authority().issue("middlebox", "IP:127.0.0.1,DNS:box.example");
+  return files;
+}
+const TlsFiles& agent_files() {
+  static const auto files = authority().issue("agent", "DNS:agent,URI:sip:agent@example");
+  return files;
+}
+
+class QuicChannelTest : public testing::Test {
+ protected:
+  QuicChannelTest() {
+    listen_.transports = {Transport::kQuic};
+    listen_.port = 0;
+    listen_.tls = test::load_tls(TlsSide::kMiddlebox, middlebox_files());
+    listen_.on_refused = [this](const std::string& peer, const error_code& why) {
+      EXPECT_EQ(peer, "127.0.0.1");
+      refused_.push_back(why);
+    };
+    agent_.transport = Transport::kQuic;
+    agent_.tls = test::load_tls(TlsSide::kAgent, agent_files());
+  }
+  ~QuicChannelTest() override {
+    for (auto* channel : {&accepted_, &connected_}) drop(*channel);
+    loop_.watch(std::chrono::milliseconds(20));
+    listening_.listeners.clear();
+  }
+
+  static void drop(std::shared_ptr<MessageChannel>& channel) {
+    if (channel) channel->detach();
+    channel.reset();
+  }
+  void listen() {
+    listening_ = net::listen(
+        loop_.io().get_executor(), listen_, read_buffer_,
+        [this](std::shared_ptr<MessageChannel> channel) {
+          channel->start(theirs_, {kMessageFramer});
+          accepted_ = std::move(channel);
+        },
+        [](const error_code& error) { ADD_FAILURE() << error.message(); });
+    port_ = listening_.listeners.front()->port();
+  }
+  error_code connect(std::uint16_t port) {
+    std::optional<error_code> result;
+    net::connect(loop_.io().get_executor(), agent_, HostPort{"127.0.0.1", port}, test::kPatience,
+                 read_buffer_,
+                 [&](const error_code& error, std::shared_ptr<MessageChannel> channel) {
+                   if (channel) channel->start(ours_, {kMessageFramer});
+                   connected_ = std::move(channel);
+                   result = error;
+                 });
+    EXPECT_TRUE(loop_.run_until([&] { return result.has_value(); }));
+    return result.value_or(boost::asio::error::timed_out);
+  }
+  void open(std::uint16_t port) {
+    const auto error = connect(port);
+    ASSERT_FALSE(error) << error.message();
+    ASSERT_TRUE(loop_.run_until([&] { return accepted_ != nullptr; }));
+  }
+  void send_requests(std::uint32_t first, std::uint32_t count) {
+    for (std::uint32_t i = 0; i < count; ++i) {
+      ASSERT_TRUE(send(*connected_, {first + i}, PrlRequest{}));
+    }
+    connected_->flush();
+  }
+  bool arrived(std::size_t count) {
+    return loop_.run_until([&] { return theirs_.messages.size() >= count; });
+  }
+
+  test::Loop loop_;
+  ReadBuffer read_buffer_{};
+  ListenOptions listen_;
+  TransportOptions agent_;
+  Listening listening_;
+  std::uint16_t port_ = 0;
+  RecordingHandler ours_;
+  RecordingHandler theirs_;
+  std::shared_ptr<MessageChannel> accepted_;
+  std::shared_ptr<MessageChannel> connected_;
+  std::vector<error_code> refused_;
+};
+
+TEST_F(QuicChannelTest, BothEndsHaveTheSmallerNumberOfStreams) {
+  listen_.settings.quic.streams = 3;
+  listen();
+  open(port_);
+  for (const auto* channel : {accepted_.get(), connected_.get()}) {
+    EXPECT_EQ(channel->outbound_streams(), 3);
+    EXPECT_EQ(channel->inbound_streams(), 3);
+  }
+  send_requests(0, 30);
+  ASSERT_TRUE(arrived(30));
+  for (std::size_t i = 0; i < 30; ++i) {
+    const std::span<const std::byte> octets(theirs_.messages[i]);
+    EXPECT_EQ(theirs_.deliveries[i].stream.value,
+              read_header(octets.first<kHeaderSize>()).tid.value % 3);
+  }
+}
+
+TEST_F(QuicChannelTest, NamesAreThoseOfTheCertificates) {
+  listen();
+  open(port_);
+  EXPECT_EQ(accepted_->certified_names(), std::vector<std::string>({"agent", "sip:agent@example"}));
+  EXPECT_EQ(connected_->certified_names(), std::vector<std::string>({"box.example"}));
+  EXPECT_EQ(accepted_->peer_address(), "127.0.0.1");
+}
+
+TEST_F(QuicChannelTest, AnAgentWithoutCertificateIsRefused) {
+  agent_.tls = test::load_tls(TlsSide::kAgent, {{}, {}, authority().certificate()});
+  listen();
+  // It learns of it after its own part of the handshake (RFC 8446 4.4.2).
+  if (!connect(port_)) {
+    ASSERT_TRUE(loop_.run_until([&] { return ours_.closed == 1; }));
+  }
+  ASSERT_TRUE(loop_.run_until([&] { return !refused_.empty(); }));
+  EXPECT_EQ(refused_.front().category(), tls_category());
+  EXPECT_EQ(accepted_, nullptr);
+  EXPECT_EQ(ours_.reason.category(), tls_category()) << ours_.reason.message();
+}
+
+TEST_F(QuicChannelTest, ACertificateOfAnotherAuthorityIsRefused) {
+  const test::Authority other("other");
+  auto files = other.issue("agent", "DNS:agent");
+  files.authority = authority().certificate();
+  agent_.tls = test::load_tls(TlsSide::kAgent, files);
+  listen();
+  if (!connect(port_)) {
+    ASSERT_TRUE(loop_.run_until([&] { return ours_.closed == 1; }));
+  }
+  ASSERT_TRUE(loop_.run_until([&] { return !refused_.empty(); }));
+  EXPECT_EQ(refused_.front(), tls_error(CertificateFault::kUnknownAuthority));
+  // And the other way round.
+  files = other.issue("middlebox", "IP:127.0.0.1");
+  listen_.tls = test::load_tls(TlsSide::kMiddlebox, files);
+  agent_.tls = test::load_tls(TlsSide::kAgent, agent_files());
+  listening_.listeners.clear();
+  listen();
+  EXPECT_EQ(connect(port_), tls_error(CertificateFault::kUnknownAuthority));
+}
+
+TEST_F(QuicChannelTest, TheMiddleboxHasTheNameThatWasAskedFor) {
+  listen();
+  agent_.tls_name = "other.example";
+  EXPECT_EQ(connect(port_), tls_error(CertificateFault::kOtherName));
+  agent_.tls_name = "192.0.2.1";
+  EXPECT_EQ(connect(port_), tls_error(CertificateFault::kOtherName));
+  agent_.tls_name = "box.example";
+  open(port_);
+}
+
+TEST_F(QuicChannelTest, WithoutCertificatesThereIsNone) {
+  agent_.tls = nullptr;
+  EXPECT_EQ(connect(1), NetError::kQuicCertificates);
+  listen_.tls = nullptr;
+  EXPECT_THROW(listen(), std::runtime_error);
+}
+
+TEST_F(QuicChannelTest, RenewedCertificatesCountFromThenOn) {
+  listen();
+  open(port_);
+  const test::Authority other("other");
+  listening_.listeners.front()->set_tls(
+      test::load_tls(TlsSide::kMiddlebox, other.issue("middlebox", "IP:127.0.0.1")));
+  send_requests(0, 1);
+  EXPECT_TRUE(arrived(1));
+  drop(connected_);
+  EXPECT_EQ(connect(port_), tls_error(CertificateFault::kUnknownAuthority));
+  agent_.tls = test::load_tls(TlsSide::kAgent, other.issue("agent", "DNS:agent"));
+  accepted_.reset();
+  open(port_);
+}
+
+TEST_F(QuicChannelTest, ClosedPortsRefuse) {
+  EXPECT_EQ(connect(test::free_port()), boost::asio::error::connection_refused);
+}
+
+TEST_F(QuicChannelTest, NothingIsLostOnAPathThatLosesAndReorders) {
+  listen();
+  test::UdpRelay relay(loop_.io(), port_, {.loss = 0.05});
+  open(relay.port());
+  constexpr std::uint32_t kCount = 2000;
+  for (std::uint32_t i = 0; i < kCount; i += 100) {
+    send_requests(i, 100);
+    ASSERT_TRUE(arrived(i / 2));
+  }
+  ASSERT_TRUE(arrived(kCount));
+  EXPECT_GT(relay.lost(), 0U);
+  accepted_->close();
+  ASSERT_TRUE(loop_.run_until([&] { return ours_.closed == 1 && theirs_.closed == 1; }));
+  EXPECT_FALSE(ours_.reason) << ours_.reason.message();
+}
+
+TEST_F(QuicChannelTest, AnAgentBehindANatMayGetAnotherPort) {
+  listen();
+  test::UdpRelay relay(loop_.io(), port_, {.loss = 0});
+  open(relay.port());
+  send_requests(0, 10);
+  ASSERT_TRUE(arrived(10));
+  const auto before = accepted_->peer_endpoint();
+  relay.rebind();
+  send_requests(10, 10);
+  ASSERT_TRUE(arrived(20));
+  ASSERT_TRUE(send(*accepted_, {1}, StReply{}));
+  accepted_->flush();
+  ASSERT_TRUE(loop_.run_until([&] { return ours_.messages.size() == 1; }));
+  ASSERT_TRUE(loop_.run_until([&] { return accepted_->peer_endpoint() != before; }));
+}
+
+TEST_F(QuicChannelTest, AfterARestartTheMiddleboxKnowsNothingAndSaysSo) {
+  listen();
+  test::UdpRelay relay(loop_.io(), port_, {.loss = 0});
+  open(relay.port());
+  relay.cut(true);  // so that the agent does not hear of the end
+  listening_.listeners.clear();
+  drop(accepted_);
+  loop_.watch(std::chrono::milliseconds(20));
+  listen_.port = port_;
+  listen_.tls = test::load_tls(TlsSide::kMiddlebox, middlebox_files());
+  listen();
+  relay.cut(false);
+  send_requests(0, 1);
+  ASSERT_TRUE(loop_.run_until([&] { return ours_.closed == 1; }));
+  EXPECT_EQ(ours_.reason, boost::asio::error::connection_reset);
+}
+
+TEST_F(QuicChannelTest, AStoppedListenerLeavesConnectionsAlone) {
+  listen();
+  open(port_);
+  listening_.listeners.front()->stop();
+  send_requests(0, 5);
+  EXPECT_TRUE(arrived(5));
+}
+
+TEST_F(QuicChannelTest, StatisticsTellOfTheConnection) {
+  listen();
+  open(port_);
+  send_requests(0, 5);
+  ASSERT_TRUE(arrived(5));
+  const auto figures = connected_->statistics();
+  const auto sent = std::ranges::find(figures, "sent_packets", &TransportFigure::name);
+  ASSERT_NE(sent, figures.end());
+  EXPECT_TRUE(sent->total);
+  EXPECT_GE(sent->value, 3);
+  connected_->detach();
+  EXPECT_EQ(connected_->statistics().size(), figures.size());
+}
+
+}  // namespace
+}  // namespace simco::net

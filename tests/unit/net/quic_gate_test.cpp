@@ -1,0 +1,136 @@
+// Packets that belong to no connection, judged octet by octet.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "simco/net/quic/gate.hpp"
+#include "simco/net/quic/limits.hpp"
+#include "tests/support/octets.hpp"
+
+namespace simco::net::quic {
+namespace {
+
+using test::Octets;
+
+constexpr Secret kSecret{std::byte{1}, std::byte{2}};
+const boost::asio::ip::udp::endpoint kPeer(boost::asio::ip::make_address("192.0.2.1"), 4444);
+constexpr Time kNow = std::chrono::seconds(100);
+
+/// A first packet (RFC 9000 17.2.2) as far as anyone can see without keys.
+Octets initial(std::string_view version = "00000001", const Octets& token = {},
+               std::size_t size = kPacketSize) {
+  auto octets = test::from_hex("c0" + std::string(version) + "08 0102030405060708 04 a1a2a3a4");
+  octets.push_back(std::byte(0x40 | (token.size() >> 8)));
+  octets.push_back(std::byte(token.size() & 0xFF));
+  octets.insert(octets.end(), token.begin(), token.end());
+  const auto rest = size - octets.size() - 2;
+  octets.push_back(std::byte(0x40 | (rest >> 8)));
+  octets.push_back(std::byte(rest & 0xFF));
+  octets.resize(size, std::byte{0x77});
+  return octets;
+}
+
+Gate::Verdict judge(const Octets& packet, bool proof = false, Time now = kNow) {
+  return Gate(kSecret).judge(packet, kPeer, proof, now);
+}
+
+/// The token of a Retry (17.2.5): all between the identifiers and the last 16 octets.
+Octets token_of(const Gate::Answer& retry) {
+  const std::size_t header = 1 + 4 + 1 + 4 + 1 + kIdSize;
+  return {retry.begin() + header, retry.end() - 16};
+}
+/// The same first packet again, to where the Retry wants it.
+Octets retried(const Gate::Answer& retry) {
+  auto packet = initial("00000001", token_of(retry), kPacketSize + 4);
+  packet[5] = std::byte{kIdSize};
+  packet.erase(packet.begin() + 6, packet.begin() + 14);
+  packet.insert(packet.begin() + 6, retry.begin() + 11, retry.begin() + 11 + kIdSize);
+  packet.resize(packet.size() - 4);
+  // The length of the rest is four less.
+  return packet;
+}
+
+TEST(QuicGate, AFirstPacketIsWelcome) {
+  const auto verdict = judge(initial());
+  const auto* welcome = std::get_if<Gate::Welcome>(&verdict);
+  ASSERT_NE(welcome, nullptr);
+  EXPECT_EQ(welcome->peer, "\xa1\xa2\xa3\xa4");
+  EXPECT_EQ(welcome->destination, "\x01\x02\x03\x04\x05\x06\x07\x08");
+  EXPECT_EQ(welcome->original, welcome->destination);
+  EXPECT_FALSE(welcome->retried);
+}
+
+TEST(QuicGate, ShortFirstPacketsAreNotAnswered) {
+  // They could make us send more than has come (RFC 9000 14.1).
+  EXPECT_EQ(judge(initial("00000001", {}, 1199)).index(), 0U);
+  EXPECT_EQ(judge(initial("0a0a0a0a", {}, 1199)).index(), 0U);
+}
+
+TEST(QuicGate, OtherVersionsAreToldOurs) {
+  for (const auto* version : {"0a0a0a0a", "6b3343cf", "ff00001d"}) {
+    const auto verdict = judge(initial(version));
+    const auto* answer = std::get_if<Gate::Answer>(&verdict);
+    ASSERT_NE(answer, nullptr) << version;
+    // RFC 9000 17.2.1: version 0, the identifiers the other way round, then our versions.
+    EXPECT_NE((*answer)[0] & std::byte{0x80}, std::byte{0});
+    EXPECT_EQ(Octets(answer->begin() + 1, answer->end()),
+              test::from_hex("00000000 04 a1a2a3a4 08 0102030405060708 00000001"));
+  }
+}
+
+TEST(QuicGate, AnAddressProvesItselfByATokenOfItsOwn) {
+  const auto verdict = judge(initial(), true);
+  const auto* retry = std::get_if<Gate::Answer>(&verdict);
+  ASSERT_NE(retry, nullptr);
+  EXPECT_EQ((*retry)[0] & std::byte{0xF0}, std::byte{0xF0});
+  const auto again = retried(*retry);
+  const auto second = judge(again, true);
+  const auto* welcome = std::get_if<Gate::Welcome>(&second);
+  ASSERT_NE(welcome, nullptr);
+  EXPECT_TRUE(welcome->retried);
+  EXPECT_EQ(welcome->original, "\x01\x02\x03\x04\x05\x06\x07\x08");
+  // Not of another address, not later, not of another program.
+  const boost::asio::ip::udp::endpoint other(kPeer.address(), 4445);
+  EXPECT_EQ(Gate(kSecret).judge(again, other, true, kNow).index(), 2U);
+  EXPECT_EQ(judge(again, true, kNow + kRetryTimeout + std::chrono::seconds(1)).index(), 2U);
+  EXPECT_EQ(Gate(Secret{}).judge(again, kPeer, true, kNow).index(), 2U);
+}
+
+TEST(QuicGate, StatelessResetsAreShorterThanTheirCause) {
+  for (const std::size_t size : {1UZ, kResetMin, kResetMin + 1, 43UZ, 44UZ, 1200UZ}) {
+    Octets packet(size, std::byte{0x41});
+    const auto verdict = judge(packet);
+    const auto* answer = std::get_if<Gate::Answer>(&verdict);
+    EXPECT_EQ(answer != nullptr, size > kResetMin) << size;
+    if (answer == nullptr) continue;
+    EXPECT_LT(answer->size(), size);
+    EXPECT_EQ((*answer)[0] & std::byte{0xC0}, std::byte{0x40});
+    const auto token = Gate(kSecret).reset_token(std::string(kIdSize, '\x41'));
+    EXPECT_TRUE(
+        std::ranges::equal(std::as_bytes(std::span(token)), std::span(*answer).last(token.size())));
+  }
+}
+
+TEST(QuicGate, NothingIsAnsweredWithMoreThanThreeTimesItself) {
+  std::mt19937 random(1);
+  const Gate gate(kSecret);
+  EXPECT_EQ(gate.judge({}, kPeer, false, kNow).index(), 0U);
+  const auto base = initial();
+  for (int i = 0; i < 200'000; ++i) {
+    Octets packet(random() % 3 == 0 ? random() % 64 : random() % 1500);
+    for (auto& octet : packet) octet = std::byte(random());
+    if (random() % 2 == 0) {
+      packet = base;
+      for (int n = 0; n < 3; ++n) packet[random() % 32] = std::byte(random());
+    }
+    const auto verdict = gate.judge(packet, kPeer, random() % 2 == 0, kNow);
+    if (const auto* answer = std::get_if<Gate::Answer>(&verdict)) {
+      ASSERT_LE(answer->size(), 3 * packet.size());
+    }
+    const auto destination = destination_of(packet);
+    ASSERT_TRUE(!destination || destination->size() <= 20);
+  }
+}
+
+}  // namespace
+}  // namespace simco::net::quic
