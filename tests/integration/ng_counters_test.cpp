@@ -1,9 +1,11 @@
 // What calls have carried, as simco-ng tells it, and calls whose media are silent: with packets.
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "tests/integration/ng_router.hpp"
+#include "tests/support/folder.hpp"
 #include "tests/support/http.hpp"
 
 namespace simco::test {
@@ -42,6 +44,29 @@ TEST_P(NgCounting, QueryAndDeleteTellWhatHasPassed) {
       {"RTCP", {{"packets", 1}, {"bytes", 6}, {"errors", 0}}}};
   EXPECT_TRUE(eventually([&] { return query() == expected; })) << query();
   EXPECT_EQ(totals(ng.ask({{"command", "delete"}, {"from-tag", "a"}})), expected);
+}
+
+// The middlebox then counts from 0, even if that is soon more than it had counted before.
+TEST_P(NgCounting, TotalsGoOnAfterTheMiddleboxIsRestarted) {
+  constexpr int kBefore = 3;
+  constexpr int kAfter = 20;
+  const Folder folder("ng-counting");
+  const std::uint16_t port = 7626;
+  const auto options = with(kCounting, {"--state", folder.path + "/rules.db"});
+  auto box = std::make_unique<RouterBox>(net.router, options, port);
+  NgBox ng(net, port, {"--inspect", "127.0.0.1:9466"});
+  const auto ends = ends_of_call();
+  ng.offer("a", sdp(a().host, 6000));
+  ng.answer("a", "b", sdp(a().peer, 7000));
+  const auto packets = [&] {
+    return ng.ask({{"command", "query"}}).at("totals").at("RTP").at("packets").get<int>();
+  };
+  for (int i = 0; i < kBefore; ++i) ends.peer.send({a().host, 6000}, "media");
+  ASSERT_TRUE(eventually([&] { return packets() == kBefore; }));
+  box->kill();
+  box = std::make_unique<RouterBox>(net.router, options, port);
+  for (int i = 0; i < kAfter; ++i) ends.peer.send({a().host, 6000}, "media");
+  EXPECT_TRUE(eventually([&] { return packets() == kBefore + kAfter; })) << packets();
 }
 
 TEST_P(NgCounting, ACallWithoutMediaIsEnded) {
