@@ -189,7 +189,8 @@ TEST_F(SipPrograms, MistakesAreOneLineAndExit2) {
   }
   Program middlebox({"simco-middlebox", "--transport", "udp"});
   EXPECT_EQ(middlebox.wait(), 2);
-  EXPECT_NE(middlebox.err().find("expected tcp, sctp or quic"), std::string::npos) << middlebox.err();
+  EXPECT_NE(middlebox.err().find("expected tcp, sctp or quic"), std::string::npos)
+      << middlebox.err();
 }
 
 }  // namespace
