@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <fstream>
+#include <map>
 #include <utility>
 
 #include "middlebox/backend/nftables/nftables_backend.hpp"
@@ -70,6 +71,12 @@ void NftablesType::declare(CLI::App& app) {
                  "the table afterwards)")
       ->check(cli::one_of({"auto", "no"}))
       ->capture_default_str();
+  app.add_option("--tracking", tracking_,
+                 "Firewall: needed (connection tracking follows packets only if the site's rules "
+                 "want it, or rules about TCP in one direction), notrack (besides, never UDP), all "
+                 "(every packet), or auto (needed if the table is claimed, otherwise all)")
+      ->check(cli::one_of({"auto", "needed", "notrack", "all"}))
+      ->capture_default_str();
   app.add_flag("--allow-outbound", options_.allow_outbound,
                "Let flows from internal to external pass without rules, with their replies");
   app.add_flag("--counters", options_.counters,
@@ -93,9 +100,29 @@ std::optional<std::string> NftablesType::check(bool chosen, const Settings& sett
   }
   options_.own_table = table_mode_ == "own";
   options_.claim_table = claim_table_ == "auto";
+  if (auto fault = choose_tracking(settings.server.nat.mode != policy::Mode::kFirewall))
+    return fault;
   // A restart must not open what was closed.
   options_.keep_on_stop = keep_rules_;
   return std::nullopt;
+}
+
+std::optional<std::string> NftablesType::choose_tracking(bool nat) {
+  using backend::nftables::Tracking;
+  static const std::map<std::string, Tracking> kValues = {{"auto", Tracking::kAuto},
+                                                          {"needed", Tracking::kNeeded},
+                                                          {"notrack", Tracking::kNotrack},
+                                                          {"all", Tracking::kAll}};
+  options_.tracking = kValues.at(tracking_);
+  if (options_.tracking == Tracking::kAuto || options_.tracking == Tracking::kAll) return {};
+  if (nat) return "--tracking " + tracking_ + ": a NAT needs connection tracking for all packets";
+  if (options_.allow_outbound) {
+    return "--tracking " + tracking_ +
+           ": --allow-outbound needs connection tracking for all packets";
+  }
+  if (options_.tracking == Tracking::kNotrack && !options_.own_table)
+    return "--tracking notrack requires --table-mode own: what is tracked is the site's to say";
+  return {};
 }
 
 std::vector<Finding> NftablesType::findings() const {

@@ -21,9 +21,13 @@ class NftablesType final : public BackendType {
   const backend::nftables::Options& options() const { return options_; }
 
  private:
+  /// Returns a sentence if --tracking does not go with the rest.
+  std::optional<std::string> choose_tracking(bool nat);
+
   backend::nftables::Options options_;
   std::string table_mode_ = "own";
   std::string claim_table_ = "auto";
+  std::string tracking_ = "auto";
   bool keep_rules_ = true;
 };
 

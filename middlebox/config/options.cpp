@@ -349,10 +349,10 @@ std::optional<std::string> set(Raw& raw, FileParts& parts) {
   if (auto error = judge_http("--metrics", raw.settings.metrics)) return error;
   if (auto error = judge_http("--inspect", raw.settings.inspect)) return error;
   if (auto error = judge_state(raw)) return error;
-  if (auto error = choose_backend(raw)) return error;
   server.message_timeout =
       std::chrono::milliseconds(static_cast<std::int64_t>(raw.message_timeout_s * 1000));
-  return set_nat(raw, server.nat);
+  if (auto error = set_nat(raw, server.nat)) return error;
+  return choose_backend(raw);  // its options may not go with the rest
 }
 
 }  // namespace

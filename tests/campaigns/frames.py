@@ -105,6 +105,14 @@ def ip(source, target, protocol, payload, options=b"", headers=(), fragment=None
     return head[:10] + struct.pack("!H", checksum(head)) + head[12:] + body
 
 
+def with_option(source, target, protocol, payload, data):
+    """The packet with an option that nobody knows and everybody skips, which holds up to 12 octets of `data`."""
+    data = data[:12].ljust(12, b"\0")
+    if is_ipv6(source):
+        return ip(source, target, DESTINATION, struct.pack("!BBBB", protocol, 1, 0x1E, 12) + data + payload)
+    return ip(source, target, protocol, payload, options=b"\x9e\x0e" + data + b"\0\0")
+
+
 def fragments(source, target, protocol, payload, at, identifier, headers=()):
     """The packet in two pieces, cut at `at` (a multiple of 8)."""
     first, chain = protocol, b""

@@ -30,6 +30,11 @@ inline std::string at(const std::string& address, int port, int range = 1) {
   return host + ":" + std::to_string(port) + (range == 1 ? "" : "/" + std::to_string(range));
 }
 
+/// A rule of the site's own that has the kernel track connections.
+inline constexpr const char* kTheSiteTracks =
+    "nft 'add table inet tracks; add chain inet tracks c { type filter hook forward priority -10; "
+    "}; add rule inet tracks c ct state invalid counter'";
+
 /// Runs for each IP version.
 class Router : public testing::TestWithParam<const char*> {
  protected:

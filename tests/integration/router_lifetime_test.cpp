@@ -95,6 +95,7 @@ TEST_P(Router, ADisableRuleBlocksWhatPassesWithoutRules) {
 }
 
 TEST_P(Router, NothingStaysInConntrackOfAnEndedRule) {
+  net.router.shell(kTheSiteTracks);
   RouterBox box(net.router);
   const Udp host(net.inside, {a().host, 5004});
   const Udp peer(net.outside, {a().peer, 6004});

@@ -33,6 +33,11 @@ enum class FlowDirection : std::uint8_t {
   kInboundConnection,
   kOutboundConnection,
 };
+/// Returns true if it matters who began the connection that a packet belongs to.
+constexpr bool is_connection(FlowDirection direction) {
+  return direction == FlowDirection::kInboundConnection ||
+         direction == FlowDirection::kOutboundConnection;
+}
 
 /// What is compared. `internal` is the internal network's end of the packet (A0, or A2 before
 /// translation), `external` the other (A3, or A1).

@@ -19,6 +19,17 @@ struct Pool {
   IpAddress last;
 };
 
+/// Which packets between the two interfaces the kernel's connection tracking follows.
+enum class Tracking : std::uint8_t {
+  /// Those of the next value if the table is claimed, or else of the one after that: what goes by
+  /// the headers of ICMP errors is printed by nft in a form that it does not read back.
+  kAuto,
+  kNeeded,   ///< our rules ask for it only if they tell TCP connections by who began them
+  kAll,      ///< all: our rules ask for the flow that an ICMP error is about
+  kNotrack,  ///< as kNeeded; UDP is not even tracked if others, such as the site's rules, ask for
+             ///< it
+};
+
 struct Options {
   std::string table = "simco";  ///< of family inet
   /// False: the table is the site's; its chains jump to our chains, which have a "simco-" before
@@ -33,6 +44,9 @@ struct Options {
   bool allow_outbound = false;
   bool keep_on_stop = false;  ///< leave the table when the middlebox stops
   bool nat = false;           ///< translate, once or twice
+  /// With `nat` and `allow_outbound`, everything needs it. The backend asks the kernel whether it
+  /// can do without, and decides what kAuto is.
+  Tracking tracking = Tracking::kAuto;
   /// Count what each rule lets pass; an even port and the next are two elements then.
   bool counters = false;
   /// Look up where the sources of packets from outside belong; the backend asks the kernel.
@@ -49,6 +63,12 @@ struct Options {
 
 /// What stands before our names in a table of the site's.
 inline constexpr const char* kSitePrefix = "simco-";
+
+/// True if our rules ask for the flow of every packet, and so have the kernel track it.
+inline bool tracks_all(const Options& options) {
+  return options.nat || options.allow_outbound || options.tracking == Tracking::kAuto ||
+         options.tracking == Tracking::kAll;
+}
 
 /// The name that the kernel knows one of our chains or sets by.
 inline std::string name_in_kernel(const Options& options, const std::string& name) {

@@ -9,6 +9,7 @@
 #include <linux/netfilter/nf_tables.h>
 #include <net/if.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <new>
@@ -109,6 +110,11 @@ Rule& Rule::equals(std::uint32_t reg, std::span<const std::byte> octets) {
   return *this;
 }
 
+Rule& Rule::differs(std::uint32_t reg, std::span<const std::byte> octets) {
+  compare(rule_.get(), NFT_CMP_NEQ, reg, octets);
+  return *this;
+}
+
 Rule& Rule::equals(std::uint32_t reg, std::uint8_t value) {
   const std::byte octet{value};
   return equals(reg, {&octet, 1});
@@ -124,15 +130,20 @@ Rule& Rule::protocol(std::uint8_t protocol) {
 
 Rule& Rule::not_protocol(std::uint8_t protocol) {
   const std::byte octet{protocol};
-  load_meta(NFT_META_L4PROTO, 0);
-  compare(rule_.get(), NFT_CMP_NEQ, 0, {&octet, 1});
-  return *this;
+  return load_meta(NFT_META_L4PROTO, 0).differs(0, {&octet, 1});
 }
 
+namespace {
+/// As the kernel compares names of interfaces.
+std::array<std::byte, IFNAMSIZ> padded(const std::string& interface) {
+  std::array<std::byte, IFNAMSIZ> name{};
+  std::memcpy(name.data(), interface.data(), std::min(interface.size(), name.size() - 1));
+  return name;
+}
+}  // namespace
+
 Rule& Rule::interface(std::uint32_t key, const std::string& name) {
-  std::array<char, IFNAMSIZ> padded{};
-  name.copy(padded.data(), padded.size() - 1);
-  return load_meta(key, 0).equals(0, std::as_bytes(std::span(padded)));
+  return load_meta(key, 0).equals(0, padded(name));
 }
 
 Rule& Rule::ct_bits(std::uint32_t key, std::uint32_t bits, bool set) {
@@ -156,13 +167,41 @@ Rule& Rule::within(std::uint32_t reg, std::span<const std::byte> first,
   return *this;
 }
 
+namespace {
+/// Puts into register 0 what the route says that `flags` ask for.
+void look_up_route(nftnl_rule* rule, std::uint32_t flags, std::uint32_t result) {
+  auto* fib = add(rule, "fib");
+  nftnl_expr_set_u32(fib, NFTNL_EXPR_FIB_DREG, number_of(0));
+  nftnl_expr_set_u32(fib, NFTNL_EXPR_FIB_RESULT, result);
+  nftnl_expr_set_u32(fib, NFTNL_EXPR_FIB_FLAGS, flags);
+}
+}  // namespace
+
 Rule& Rule::unroutable_source() {
   static constexpr std::uint32_t kNone = 0;
-  auto* fib = add(rule_.get(), "fib");
-  nftnl_expr_set_u32(fib, NFTNL_EXPR_FIB_DREG, number_of(0));
-  nftnl_expr_set_u32(fib, NFTNL_EXPR_FIB_RESULT, NFT_FIB_RESULT_OIF);
-  nftnl_expr_set_u32(fib, NFTNL_EXPR_FIB_FLAGS, NFTA_FIB_F_SADDR | NFTA_FIB_F_IIF);
+  look_up_route(rule_.get(), NFTA_FIB_F_SADDR | NFTA_FIB_F_IIF, NFT_FIB_RESULT_OIF);
   return equals(0, std::as_bytes(std::span(&kNone, 1)));
+}
+
+Rule& Rule::routed_to(const std::string& interface) {
+  look_up_route(rule_.get(), NFTA_FIB_F_DADDR, NFT_FIB_RESULT_OIFNAME);
+  return equals(0, padded(interface));
+}
+
+Rule& Rule::defragment() {
+  static constexpr std::array<std::byte, 2> kPort = {std::byte{0}, std::byte{1}};
+  auto* immediate = add(rule_.get(), "immediate");
+  nftnl_expr_set_u32(immediate, NFTNL_EXPR_IMM_DREG, number_of(0));
+  set_data(immediate, NFTNL_EXPR_IMM_DATA, kPort);
+  auto* proxy = add(rule_.get(), "tproxy");
+  nftnl_expr_set_u32(proxy, NFTNL_EXPR_TPROXY_FAMILY, NFPROTO_UNSPEC);
+  nftnl_expr_set_u32(proxy, NFTNL_EXPR_TPROXY_REG_PORT, number_of(0));
+  return *this;
+}
+
+Rule& Rule::untrack() {
+  add(rule_.get(), "notrack");
+  return *this;
 }
 
 Rule& Rule::in_set(const std::string& set) {

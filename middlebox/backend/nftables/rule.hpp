@@ -28,6 +28,7 @@ class Rule {
 
   Rule& equals(std::uint32_t reg, std::span<const std::byte> octets);
   Rule& equals(std::uint32_t reg, std::uint8_t value);
+  Rule& differs(std::uint32_t reg, std::span<const std::byte> octets);
   /// The packet is of this IP version (AF_INET or AF_INET6), of this protocol.
   Rule& ip_version(std::uint8_t family);
   Rule& protocol(std::uint8_t protocol);
@@ -41,6 +42,14 @@ class Rule {
 
   /// The best route to the packet's source does not lead back out of its input interface.
   Rule& unroutable_source();
+
+  /// The best route to the packet's destination leads out of the interface of that name.
+  Rule& routed_to(const std::string& interface);
+  /// Has the kernel put fragments together before the packet is looked at, as soon as there is such
+  /// a rule in any chain; in a chain that packets pass, it would also redirect them.
+  Rule& defragment();
+  /// Connection tracking does not follow the packet.
+  Rule& untrack();
 
   Rule& in_set(const std::string& set);
   /// Replaces the key in register 0 with what the map has for it.

@@ -38,20 +38,27 @@ struct Hook {
   const char* type;
   std::uint32_t number;
   std::int32_t priority;
-  bool nat;  ///< only if the middlebox translates
+  bool (*wanted)(const Options& options);
 };
+bool always(const Options& /*options*/) { return true; }
+bool translates(const Options& options) { return options.nat; }
+bool untracks(const Options& options) {
+  return !tracks_all(options) && options.tracking == Tracking::kNotrack;
+}
+constexpr std::int32_t kPriorityRaw = -300;
 constexpr std::int32_t kPriorityDstNat = -100;
 constexpr std::int32_t kPriorityFilter = 0;
 constexpr std::int32_t kPrioritySrcNat = 100;
-constexpr std::array<Hook, 4> kHooks = {{
-    {"forward", "filter", NF_INET_FORWARD, kPriorityFilter, false},
-    {"prerouting", "nat", NF_INET_PRE_ROUTING, kPriorityDstNat, true},
-    {"postrouting", "nat", NF_INET_POST_ROUTING, kPrioritySrcNat, true},
-    {"input", "filter", NF_INET_LOCAL_IN, kPriorityFilter, true},
+constexpr std::array<Hook, 5> kHooks = {{
+    {"forward", "filter", NF_INET_FORWARD, kPriorityFilter, always},
+    {"untracked", "filter", NF_INET_PRE_ROUTING, kPriorityRaw, untracks},
+    {"prerouting", "nat", NF_INET_PRE_ROUTING, kPriorityDstNat, translates},
+    {"postrouting", "nat", NF_INET_POST_ROUTING, kPrioritySrcNat, translates},
+    {"input", "filter", NF_INET_LOCAL_IN, kPriorityFilter, translates},
 }};
-constexpr std::array<const char*, 8> kInner = {
-    "from-outside4",   "from-outside6",   "from-inside4",   "from-inside6",
-    "errors-outside4", "errors-outside6", "errors-inside4", "errors-inside6"};
+constexpr std::array<const char*, 9> kInner = {
+    "from-outside4",   "from-outside6",  "from-inside4",   "from-inside6", "errors-outside4",
+    "errors-outside6", "errors-inside4", "errors-inside6", "fragments"};
 
 /// The numbers by which nft knows its types, so that it can print our sets.
 std::uint32_t field_type(Field field, IpVersion version) {
@@ -113,7 +120,7 @@ void put_counter(nlmsghdr* message) {
 std::vector<std::string> Ruleset::entry_chains() const {
   std::vector<std::string> names;
   for (const auto& hook : kHooks) {
-    if (hook.nat && !options_.nat) continue;
+    if (!hook.wanted(options_)) continue;
     // The site's own input chain is the site's.
     if (hook.number == NF_INET_LOCAL_IN && !options_.own_table) continue;
     names.push_back(name_in_kernel(options_, hook.chain));
@@ -140,7 +147,7 @@ void Ruleset::add_frame(bool claimed, MessageBuffer& batch) const {
     mnl_attr_put(message, NFTA_TABLE_USERDATA, userdata.size(), userdata.data());
     batch.end();
     for (const auto& hook : kHooks) {
-      if (!hook.nat || options_.nat)
+      if (hook.wanted(options_))
         add_chain(options_, name_in_kernel(options_, hook.chain), &hook, batch);
     }
   }
@@ -209,11 +216,20 @@ void Ruleset::try_to_claim(MessageBuffer& batch) const {
 }
 
 void Ruleset::try_to_check_sources(MessageBuffer& batch) const {
+  try_rule([](Rule& rule) -> Rule& { return rule.unroutable_source(); }, batch);
+}
+
+void Ruleset::try_to_defragment(MessageBuffer& batch) const {
+  try_rule([](Rule& rule) -> Rule& { return rule.protocol(IPPROTO_UDP).defragment(); }, batch);
+}
+
+void Ruleset::try_rule(Rule& (*add)(Rule&), MessageBuffer& batch) const {
   add_trial_table(0, batch);
   Options trial;
   trial.table = trial_table();
-  add_chain(trial, "sources", nullptr, batch);
-  Rule(trial.table, "sources").unroutable_source().verdict(NF_DROP).add_to(batch);
+  add_chain(trial, "trial", nullptr, batch);
+  Rule rule(trial.table, "trial");
+  add(rule).add_to(batch);
   remove_trial_table(batch);
 }
 

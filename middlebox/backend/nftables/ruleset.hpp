@@ -7,6 +7,8 @@
 //   from-inside4/6       what comes from the internal network
 //   errors-outside4/6    ICMP errors that come from outside, judged by the flow they are about
 //   errors-inside4/6     the same from inside
+//   fragments            has the kernel put fragments together; no packet meets it
+//   untracked            keeps UDP out of connection tracking (kNotrack)
 //   prerouting           translates destinations (NAT)
 //   postrouting          translates sources (NAT)
 //   input                keeps packets to unbound ports of the NAT's pools from the router (NAT)
@@ -17,6 +19,7 @@
 
 #include "middlebox/backend/nftables/netlink.hpp"
 #include "middlebox/backend/nftables/options.hpp"
+#include "middlebox/backend/nftables/rule.hpp"
 #include "middlebox/backend/nftables/set_name.hpp"
 #include "middlebox/backend/nftables/table_state.hpp"
 
@@ -36,6 +39,7 @@ class Ruleset {
   // Batches that do nothing, if the kernel can do what they try:
   void try_to_claim(MessageBuffer& batch) const;
   void try_to_check_sources(MessageBuffer& batch) const;
+  void try_to_defragment(MessageBuffer& batch) const;
   /// The set of `mask`, empty.
   void add_set(const Mask& mask, MessageBuffer& batch) const;
   void remove_set(const Mask& mask, MessageBuffer& batch) const;
@@ -53,6 +57,7 @@ class Ruleset {
   std::vector<std::string> chains() const;
 
  private:
+  void try_rule(Rule& (*add)(Rule&), MessageBuffer& batch) const;
   std::string trial_table() const;
   void add_trial_table(std::uint32_t flags, MessageBuffer& batch) const;
   void remove_trial_table(MessageBuffer& batch) const;

@@ -45,6 +45,24 @@ void Table::probe_kernel() {
         "and nft_fib_inet): rules for many external hosts let forged internal addresses in, "
         "unless rp_filter is on");
   }
+  decide_on_tracking();
+}
+
+void Table::decide_on_tracking() {
+  auto& tracking = options_.tracking;
+  if (tracking == Tracking::kAuto)
+    tracking = committer_.claimed() ? Tracking::kNeeded : Tracking::kAll;
+  if (tracks_all(options_)) return;
+  if (!kernel_takes(&Ruleset::try_to_defragment)) {
+    tracking = Tracking::kAll;
+    spdlog::info(
+        "nftables: connection tracking follows all packets, because nothing else in this kernel "
+        "puts fragments together (load the module nft_tproxy)");
+  } else if (tracking == Tracking::kNotrack && !options_.check_sources) {
+    tracking = Tracking::kNeeded;
+    spdlog::warn(
+        "nftables: --tracking notrack does as needed does: this kernel cannot look up routes");
+  }
 }
 
 // --- The whole table -----------------------------------------------------------------------------

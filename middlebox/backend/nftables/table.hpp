@@ -57,6 +57,7 @@ class Table {
   };
 
   bool kernel_takes(Trial trial);
+  void decide_on_tracking();
   void check(const TableState& found) const;
   /// One attempt: false if others came in between.
   bool install_once(bool whatever_there_is);

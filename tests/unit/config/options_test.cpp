@@ -209,5 +209,30 @@ TEST(Options, RulesStayInTheKernelUnlessToldOtherwise) {
   EXPECT_FALSE(kept({"--config", file.path()}));
 }
 
+TEST(Options, TrackingThatDoesNotGoWithTheRest) {
+  const auto fault = [](std::vector<const char*> words) {
+    for (const char* word : {"--backend", "nftables", "--internal-if", "a", "--external-if", "b"}) {
+      words.push_back(word);
+    }
+    const auto settings = parse(std::move(words));
+    return settings ? std::string() : settings.error().text;
+  };
+  EXPECT_EQ(fault({"--tracking", "notrack"}), "");
+  EXPECT_EQ(fault({"--tracking", "needed", "--table-mode", "shared"}), "");
+  EXPECT_EQ(fault({"--tracking", "all", "--allow-outbound"}), "");
+  EXPECT_EQ(fault({"--allow-outbound"}), "");
+  EXPECT_NE(fault({"--tracking", "none"}).find("--tracking"), std::string::npos);
+  const auto says = [&](std::vector<const char*> words, const char* sentence) {
+    const auto text = fault(std::move(words));
+    EXPECT_NE(text.find(sentence), std::string::npos) << text;
+  };
+  says({"--tracking", "notrack", "--table-mode", "shared"},
+       "--tracking notrack requires --table-mode own: what is tracked is the site's to say");
+  says({"--tracking", "needed", "--allow-outbound"},
+       "--tracking needed: --allow-outbound needs connection tracking for all packets");
+  says({"--tracking", "needed", "--mode", "nat", "--outside", "198.51.100.1"},
+       "--tracking needed: a NAT needs connection tracking for all packets");
+}
+
 }  // namespace
 }  // namespace simco::middlebox
