@@ -21,6 +21,7 @@
 #include <functional>
 #include <string_view>
 
+#include "tests/bench/packet_source.hpp"
 #include "tests/bench/session_driver.hpp"
 #include "tests/support/network.hpp"
 
@@ -188,53 +189,8 @@ void bench_latency() {
 // --- Forwarding ----------------------------------------------------------------------------------
 
 constexpr std::uint16_t kMediaPort = 16384;
-constexpr int kForwardPackets = 400'000;
-
-/// Packets a second that come through when they go to `hosts` addresses from 10.0.0.1 on in turn.
-double forward(const NetworkNamespace& inside, const NetworkNamespace& outside,
-               std::uint32_t hosts) {
-  const simco::test::Udp sink(inside, {"0.0.0.0", kMediaPort});
-  const simco::test::Udp source(outside, {"192.0.2.2", kMediaPort});
-  constexpr unsigned kBurst = 64;
-  std::array<mmsghdr, kBurst> messages{};
-  std::array<sockaddr_in, kBurst> to{};
-  char octet[160] = {};
-  iovec data{octet, sizeof octet};
-  std::uint32_t host = 0;
-  std::uint64_t received = 0;
-  std::array<mmsghdr, kBurst> arrivals{};
-  std::array<iovec, kBurst> places{};
-  static std::array<std::array<char, 256>, kBurst> room_for{};
-  for (unsigned i = 0; i < kBurst; ++i) {
-    places[i] = {room_for[i].data(), room_for[i].size()};
-    arrivals[i].msg_hdr.msg_iov = &places[i];
-    arrivals[i].msg_hdr.msg_iovlen = 1;
-  }
-  const auto begin = Clock::now();
-  for (int sent = 0; sent < kForwardPackets; sent += kBurst) {
-    for (unsigned i = 0; i < kBurst; ++i) {
-      to[i].sin_family = AF_INET;
-      to[i].sin_port = htons(kMediaPort);
-      to[i].sin_addr.s_addr = htonl(0x0A00'0001 + host);
-      host = (host * 1'664'525U + 1'013'904'223U) % hosts;
-      messages[i].msg_hdr = {&to[i], sizeof to[i], &data, 1, nullptr, 0, 0};
-    }
-    if (::sendmmsg(source.descriptor(), messages.data(), kBurst, 0) < 0) die("sendmmsg");
-    const int got = ::recvmmsg(sink.descriptor(), arrivals.data(), kBurst, MSG_DONTWAIT, nullptr);
-    if (got > 0) received += static_cast<std::uint64_t>(got);
-  }
-  while (sink.readable(std::chrono::milliseconds(20))) {
-    const int got = ::recvmmsg(sink.descriptor(), arrivals.data(), kBurst, MSG_DONTWAIT, nullptr);
-    if (got > 0) received += static_cast<std::uint64_t>(got);
-  }
-  const std::chrono::duration<double> elapsed = Clock::now() - begin;
-  if (received < kForwardPackets * 9ULL / 10) {
-    std::fprintf(stderr, "only %llu of %d packets came through\n",
-                 static_cast<unsigned long long>(received), kForwardPackets);
-    std::exit(1);
-  }
-  return static_cast<double>(received) / elapsed.count();
-}
+constexpr std::uint32_t kForwardPackets = 300'000;
+constexpr std::uint32_t kFirstHost = 0x0A00'0001;
 
 /// A bare hash set of as many elements, and nothing else: what the kernel can do at best.
 void make_bare_set(const NetworkNamespace& router, std::uint32_t hosts) {
@@ -286,47 +242,86 @@ Forwarding::Forwarding() {
 
 constexpr std::uint32_t kMany = 100'000;
 
+/// Packets a second of one core that the router forwards to `flows` hosts; all of them have to come
+/// through.
+double forward(const Forwarding& net, std::uint32_t flows) {
+  net.inside.shell(
+      "nft 'add table netdev sink; add chain netdev sink in { type filter hook ingress device eth0 "
+      "priority 0; }; add counter netdev sink arrived; add rule netdev sink in ip daddr 10.0.0.0/8 "
+      "counter name arrived drop'");
+  const PacketFlows to{hardware_address("ext0"), 0xC000'0202, kFirstHost, flows, kMediaPort};
+  net.outside.run([&] { send_packets("eth0", to, flows * 4); });  // whatever is slower at first
+  net.inside.output("nft reset counters table netdev sink");
+  const double each_ns = net.outside.run([&] { return send_packets("eth0", to, kForwardPackets); });
+  const auto counted = net.inside.output("nft list counters table netdev sink");
+  net.inside.shell("nft delete table netdev sink");
+  const auto at = counted.find("packets ");
+  const auto arrived = at == std::string::npos ? 0 : std::stoull(counted.substr(at + 8));
+  if (arrived < kForwardPackets * 99ULL / 100) {
+    std::fprintf(stderr, "only %llu of %u packets came through\n",
+                 static_cast<unsigned long long>(arrived), kForwardPackets);
+    std::exit(1);
+  }
+  return 1e9 / each_ns;
+}
+
+/// Where a site's own rules ask for the state of each flow.
+constexpr const char* kSiteTracks =
+    "nft 'add table inet site; add chain inet site c { type filter hook forward priority -10; }; "
+    "add rule inet site c ct state invalid counter'";
+
 void bench_forward() {
   const Forwarding net;
-  const auto& [inside, outside, router] = net;
+  receive_as_a_card("ext0");
   struct Variant {
     const char* name;
-    std::uint32_t rules;
-    std::uint32_t hosts;
-    bool bare;
-    std::vector<double> rates;
+    std::string tracking;  ///< empty: no middlebox
+    const char* before;
+    std::array<std::vector<double>, 3> rates;
   };
-  std::vector<Variant> variants = {{"1 pinhole, 1 flow", 1, 1, false, {}},
-                                   {"100,000 pinholes, 1 flow", kMany, 1, false, {}},
-                                   {"100,000 pinholes, 100,000 flows", kMany, kMany, false, {}},
-                                   {"bare set of 1, 1 flow", 1, 1, true, {}},
-                                   {"bare set of 100,000, 1 flow", kMany, 1, true, {}},
-                                   {"bare set of 100,000, 100,000 flows", kMany, kMany, true, {}}};
+  constexpr std::array<std::uint32_t, 3> kFlows = {1, 10'000, kMany};
+  std::vector<Variant> variants = {{"plain forwarding", "", "", {}},
+                                   {"bare set", "", "set", {}},
+                                   {"--tracking all", "all", "", {}},
+                                   {"--tracking needed", "needed", "", {}},
+                                   {"--tracking notrack", "notrack", "", {}},
+                                   {"needed, the site tracks", "needed", kSiteTracks, {}},
+                                   {"notrack, the site tracks", "notrack", kSiteTracks, {}}};
+  const auto measure = [&](Variant& variant) {
+    for (std::size_t i = 0; i < kFlows.size(); ++i)
+      variant.rates[i].push_back(forward(net, kFlows[i]));
+  };
   for (int round = 0; round < rounds; ++round) {
     for (auto& variant : variants) {
-      if (variant.bare) {
-        make_bare_set(router, variant.rules);
-        variant.rates.push_back(forward(inside, outside, variant.hosts));
-        router.shell("nft flush ruleset");
+      if (variant.tracking.empty()) {
+        if (*variant.before != 0) make_bare_set(net.router, kMany);
+        measure(variant);
       } else {
-        Box box("nftables");
-        box.add_hosts(0, variant.rules);
-        variant.rates.push_back(forward(inside, outside, variant.hosts));
+        if (*variant.before != 0) net.router.shell(variant.before);
+        Box box("nftables", {"--tracking", variant.tracking});
+        box.add_hosts(0, kMany);
+        measure(variant);
       }
-      router.shell("conntrack -F 2>/dev/null || true");
+      net.router.shell("nft flush ruleset; conntrack -F 2>/dev/null || true");
     }
   }
-  std::printf("%-36s %12s %10s\n", "", "packets/s", "of one");
+  std::printf("%-45s", "ns a packet, and packets/s of --tracking all:");
+  for (const auto flows : kFlows) std::printf(" %12u flows", flows);
+  std::printf("\n");
   for (const auto& variant : variants) {
-    const auto& one = variants[variant.bare ? 3 : 0];
-    std::printf("%-36s %12.0f %10.2f\n", variant.name, median(variant.rates),
-                median(variant.rates) / median(one.rates));
+    std::printf("%-45s", variant.name);
+    for (std::size_t i = 0; i < kFlows.size(); ++i) {
+      const double rate = median(variant.rates[i]);
+      std::printf(" %10.0f %7.2f", 1e9 / rate, rate / median(variants[2].rates[i]));
+    }
+    std::printf("\n");
   }
 }
 
 /// Each with counters as a share of the same without, in turns.
 void bench_counters() {
   const Forwarding net;
+  receive_as_a_card("ext0");
   const std::vector<std::string> counting = {"--counters"};
   struct Pair {
     const char* name;
@@ -336,7 +331,7 @@ void bench_counters() {
   const auto forwarded = [&](std::uint32_t rules, const std::vector<std::string>& options) {
     Box box("nftables", options);
     box.add_hosts(0, rules);
-    const double rate = forward(net.inside, net.outside, rules);
+    const double rate = forward(net, rules);
     net.router.shell("conntrack -F 2>/dev/null || true");
     return rate;
   };
