@@ -43,6 +43,7 @@ class Transport:
     messages: str  # how it carries messages (parts.py)
     option: str = ""  # of the programs' --transport
     tls: bool = False  # whether the programs need a certificate
+    own_tls: bool = False  # whether TLS is a part of it, so that all workloads have it
     proxied: bool = True  # whether it leads through proxies, too
     congestion: bool = False  # whether NAME@CC is a variant
     reliable: bool = True  # else the workload sends again
@@ -92,6 +93,11 @@ TRANSPORTS = table(
         name="tls", label="TLS", option="tcp", tls=True, proxied=False, number="connections", number_max=0, plain=True, unordered=False,
         sysctl_prefix="net.ipv4.tcp_", options=False, routes="tcp", messages="records", congestion=True,
         counters=TCP_COUNTERS),
+    Transport(
+        name="quic", label="QUIC", tls=True, own_tls=True, proxied=False, number="streams", number_max=1024, plain=False,
+        unordered=False,
+        sysctl_prefix="net.ipv4.udp_", options=False, routes="udp", messages="packets",
+        counters=("RcvbufErrors", "SndbufErrors")),
     Transport(
         name="udp", label="UDP", number="connections", number_max=0, plain=True, unordered=False,
         sysctl_prefix="net.ipv4.udp_", options=False, routes="udp", messages="datagrams", reliable=False,

@@ -222,7 +222,7 @@ class _Reader:
                 wrong("variant", f"unordered variants are for the {able} workload: {row.always_ordered}")
             if not variant.transport.reliable and not row.sip:
                 wrong("variant", f"variant '{variant}': the {row.name} workload needs a reliable transport")
-            if variant.transport.tls and not row.sip:
+            if variant.transport.tls and not variant.transport.own_tls and not row.sip:
                 wrong("variant", f"variant '{variant}': the {row.name} workload is measured without TLS")
         for profile in dimensions["profile"]:
             if PROFILES[profile].one_size and not (row.sip or row.octets):

@@ -54,12 +54,12 @@ class Reading(unittest.TestCase):
         for name, (transport, streams, connections, unordered), label in (
                 ("tcp", ("tcp", 1, 1, False), "TCP"), ("tcp-4", ("tcp", 1, 4, False), "TCP-4"),
                 ("sctp-1", ("sctp", 1, 1, False), "SCTP-1"), ("sctp-16", ("sctp", 16, 1, False), "SCTP-16"),
-                ("sctp-unordered", ("sctp", 1, 1, True), "SCTP unordered")):
+                ("sctp-unordered", ("sctp", 1, 1, True), "SCTP unordered"), ("quic-16", ("quic", 16, 1, False), "QUIC-16")):
             parsed = variant.Variant.parse(name)
             self.assertEqual(parsed, variant.Variant(catalogue.TRANSPORTS[transport], streams, connections, unordered))
             self.assertEqual((str(parsed), parsed.label), (name, label))
         for name in ("tcp-0", "tcp-10000", "tcp-01", "tcp-", "tcp-unordered", "sctp", "sctp-0", "sctp-100000",
-                     "udp-2", "dccp", "dccp-2", "sctp-16-unordered", "", 4):
+                     "udp-2", "dccp", "dccp-2", "quic", "quic-1025", "quic-unordered", "sctp-16-unordered", "", 4):
             with self.assertRaises(ValueError):
                 variant.Variant.parse(name)
 
