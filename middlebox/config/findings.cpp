@@ -215,16 +215,20 @@ class Examination {
     if (given("inspect") && !given("counters")) {
       warn("inspect has nothing to tell without counters = true");
     }
-    const bool sctp = std::ranges::any_of(listeners_, [](const auto& one) {
-      return std::ranges::any_of(one.listen.transports,
-                                 [](auto transport) { return net::type_of(transport).streams; });
+    for (const auto& type : net::transport_types()) {
+      for (const auto& option : type.options()) examine_option(type, option.name);
+    }
+  }
+
+  void examine_option(const net::TransportType& owner, const std::string& option) {
+    const bool for_all = option == "streams";  // of those that have some
+    const bool used = std::ranges::any_of(listeners_, [&](const auto& one) {
+      return std::ranges::any_of(one.listen.transports, [&](auto transport) {
+        return transport == owner.transport || (for_all && net::type_of(transport).streams);
+      });
     });
-    for (const auto& [option, value] : settings_.options) {
-      const bool for_sctp =
-          option.starts_with("sctp-") || option == "streams" || option == "udp-encaps";
-      if (for_sctp && !sctp && !value.empty()) {
-        warn(option + " has no effect: it is for a transport that no listener has");
-      }
+    if (given(option) && !used) {
+      warn(option + " has no effect: it is for a transport that no listener has");
     }
   }
 
