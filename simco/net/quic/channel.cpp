@@ -183,7 +183,7 @@ void Channel::forget_delivered(Input& input) {
   input.octets.erase(input.octets.begin(),
                      input.octets.begin() + static_cast<std::ptrdiff_t>(input.from));
   input.from = 0;
-  if (input.octets.empty() && input.octets.capacity() > kKeepHeld) input.octets.shrink_to_fit();
+  if (input.octets.empty() && input.octets.capacity() > kKeptInput) input.octets.shrink_to_fit();
 }
 
 void Channel::resume_input() {

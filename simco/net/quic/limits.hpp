@@ -24,6 +24,8 @@ inline constexpr std::uint64_t kGuestWindow = 16 * 1024;
 inline constexpr std::uint64_t kWindow = 256 * 1024;
 /// Room for output is made in pieces of this size, octets.
 inline constexpr std::size_t kOutputBlock = 2048;
+/// Buffers of a stream's input that grew beyond this are given back, octets.
+inline constexpr std::size_t kKeptInput = 256;
 /// Packets of a connection at a time; more leave in the next turn, as its pacing allows.
 inline constexpr std::size_t kBurstMax = 64;
 /// Handshakes of a listener at a time: each takes the memory of a connection.

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "simco/net/quic/limits.hpp"
 #include "simco/wire/assert.hpp"
@@ -46,7 +46,7 @@ class StreamOutput {
   /// The peer has everything before `offset`: that room is given back.
   void acknowledged(std::uint64_t offset) {
     while (!blocks_.empty() && blocks_.front().end() <= offset) {
-      blocks_.pop_front();
+      blocks_.erase(blocks_.begin());
       if (sending_ != 0) --sending_;
     }
   }
@@ -73,8 +73,8 @@ class StreamOutput {
     if (sent_ == allocated_) sending_ = blocks_.size() - 1;
   }
 
-  std::deque<Block> blocks_;
-  std::size_t sending_ = 0;  ///< the block of the next octet to send
+  std::vector<Block> blocks_;  ///< few: an idle stream takes no memory
+  std::size_t sending_ = 0;    ///< the block of the next octet to send
   std::uint64_t allocated_ = 0;
   std::uint64_t committed_ = 0;
   std::uint64_t sent_ = 0;
