@@ -156,10 +156,14 @@ void Connection::write(Time now) {
   if (over_) return;
   const auto burst = std::clamp<std::size_t>(
       ngtcp2_conn_get_send_quantum(library_.get()) / kPacketSize, 1, kBurstMax);
-  for (std::size_t i = 0; i < burst && !over_ && write_packet(now); ++i) {
-  }
+  std::size_t sent = 0;
+  while (sent < burst && !over_ && write_packet(now)) ++sent;
   if (over_) return;
-  ngtcp2_conn_update_pkt_tx_time(library_.get(), timestamp(now));
+  // Few packets are not a burst (RFC 9002 7.7): a flow of short messages does not wait for the
+  // rate that was estimated from so little.
+  const bool paced = sent > kUnpaced;
+  ngtcp2_conn_update_pkt_tx_time(library_.get(), timestamp(paced ? now : Time(0)));
+  if (!paced) expire(now);  // which forgets a pause that is over
   came_up(now);
 }
 

@@ -28,6 +28,8 @@ inline constexpr std::size_t kOutputBlock = 2048;
 inline constexpr std::size_t kKeptInput = 256;
 /// Packets of a connection at a time; more leave in the next turn, as its pacing allows.
 inline constexpr std::size_t kBurstMax = 64;
+/// Packets that leave together without pacing: an initial window (RFC 9002 7.2, 7.7).
+inline constexpr std::size_t kUnpaced = 10;
 /// Handshakes of a listener at a time: each takes the memory of a connection.
 inline constexpr std::size_t kQuicHandshakesMax = 1024;
 /// When a listener has one of so many parts of them, an address must prove that packets reach it
