@@ -109,7 +109,9 @@ std::unique_ptr<ChannelPair> in_memory(Transport transport) {
 std::vector<ChannelKind> channel_kinds() {
   return {{"Tcp", over_tcp},
           {"Tls", [] { return certified(Transport::kTcp); }},
+#ifdef SIMCO_QUIC
           {"Quic", [] { return certified(Transport::kQuic); }},
+#endif
           sctp_kind("SctpUserland", SctpStack::kUserland, SctpStack::kUserland),
           {"MemoryStream", [] { return in_memory(Transport::kTcp); }},
           {"MemoryAssociation", [] { return in_memory(Transport::kSctp); }}};
