@@ -40,11 +40,33 @@ bool is_unspecified(const IpAddress& address) {
   return std::ranges::all_of(address.octets, [](std::byte octet) { return octet == std::byte{0}; });
 }
 
+/// A port that stands for none (RFC 8840 section 4.1.1); those below it are no media's either.
+constexpr std::uint16_t kNoPort = 9;
+
+/// Whether a=rtcp only fills the place of an address that it does not have, as browsers do.
+bool is_placeholder(const SdpMedium& said) {
+  const auto& address = said.rtcp->address;
+  return (said.ice && said.rtcp->port.port == kNoPort) ||
+         (address && address->address && is_unspecified(*address->address));
+}
+
+/// Returns the candidate for RTCP at the address of the media, if there is one.
+std::optional<TransportAddress> rtcp_candidate(const SdpMedium& said,
+                                               const TransportAddress& media) {
+  for (const auto& [rtcp, address, port, udp] : said.candidates) {
+    if (rtcp && udp && address.address == media.address && port.port > kNoPort) {
+      return TransportAddress{media.address, port.port};
+    }
+  }
+  return std::nullopt;
+}
+
 /// Returns where RTCP goes: to the port of a=rtcp, or the next one (RFC 3605).
 std::optional<TransportAddress> rtcp_of(const SdpMedium& said, const TransportAddress& media) {
   if (said.rtcp_mux_only) return std::nullopt;
   auto result = media;
   if (said.rtcp) {
+    if (is_placeholder(said)) return rtcp_candidate(said, media);
     const auto& address = said.rtcp->address;
     if (address && !address->address) return std::nullopt;
     if (address) result.address = *address->address;
@@ -77,8 +99,8 @@ Medium describe_medium(const Sdp& sdp, const SdpMedium& said, const Request& req
   if (result.rtp && result.usable()) result.rtcp = rtcp_of(said, *result.media);
   if (!result.ice) return result;
   for (const auto& candidate : said.candidates) {
-    // Port 9 stands for no port (RFC 8840), and a name for an address that is kept secret.
-    if (!candidate.udp || !candidate.address.address || candidate.port.port <= 9) continue;
+    // A name stands for an address that is kept secret.
+    if (!candidate.udp || !candidate.address.address || candidate.port.port <= kNoPort) continue;
     result.candidates.push_back({*candidate.address.address, candidate.port.port});
   }
   return result;

@@ -63,13 +63,13 @@ bool same_word(std::string_view a, std::string_view lower_case) {
 std::optional<SdpCandidate> candidate_from(std::string_view value) {
   Words words(value);
   words.next();  // foundation
-  words.next();  // component
+  const bool rtcp = words.next() == "2";
   const bool udp = same_word(words.next(), "udp");
   words.next();  // priority
   const auto address = address_from(words.next());
   const auto port = port_from(words.next());
   if (!port) return std::nullopt;
-  return SdpCandidate{address, *port, udp};
+  return SdpCandidate{rtcp, address, *port, udp};
 }
 
 bool is_ice(std::string_view name) {

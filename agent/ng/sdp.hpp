@@ -34,6 +34,7 @@ struct SdpRtcp {
 
 /// a=candidate (RFC 8839 section 5.1).
 struct SdpCandidate {
+  bool rtcp = false;  ///< component 2
   SdpAddress address;
   SdpPort port;
   bool udp = false;

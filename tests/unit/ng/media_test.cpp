@@ -190,6 +190,35 @@ TEST_P(NgMedia, CandidatesAreOpened) {
       "10.0.0.8:6500 <- 192.0.2.7; 10.0.0.8:6500 -> 192.0.2.7");
 }
 
+// As browsers write a=rtcp: it says no place, and opens none.
+TEST_P(NgMedia, APlaceholderForRtcpOpensNothing) {
+  const auto media = [](int port, const std::string& attributes) {
+    return "m=audio " + std::to_string(port) + " UDP/TLS/RTP/SAVPF 111|" + attributes;
+  };
+  const std::string unspecified = "a=rtcp:9 IN IP4 0.0.0.0";
+  const std::string host = "|a=ice-ufrag:x|a=candidate:1 1 udp 1 10.0.0.5 53991 typ host";
+  const std::string answer = "a=ice-ufrag:y|a=candidate:1 1 udp 1 192.0.2.7 7000 typ host|";
+  const Party muxed{"10.0.0.5", media(53991, unspecified + "|a=rtcp-mux" + host)};
+  EXPECT_FALSE(kRules.fault(muxed.description(), {}, {}));
+  EXPECT_EQ(rules_between(muxed, {"192.0.2.7", media(7000, answer + unspecified + "|a=rtcp-mux")}),
+            "10.0.0.5:53991 <- 192.0.2.7; 10.0.0.5:53991 -> 192.0.2.7");
+  // Not multiplexed: RTCP has a candidate, or no place at all.
+  const std::string second = "|a=candidate:1 2 udp 1 10.0.0.5 53992 typ host";
+  for (const auto& line : {unspecified, std::string("a=rtcp:9")}) {
+    const Party pair{"10.0.0.5", media(53991, line + host + second)};
+    const Party single{"10.0.0.5", media(53991, line + host)};
+    EXPECT_FALSE(kRules.fault(pair.description(), {}, {})) << line;
+    EXPECT_FALSE(kRules.fault(single.description(), {}, {})) << line;
+    EXPECT_EQ(rules_between(pair, {"192.0.2.7", "m=audio 7000 RTP/AVP 0"}),
+              "10.0.0.5:53991/2 <-> 192.0.2.7:7000/2");
+    EXPECT_EQ(rules_between(single, {"192.0.2.7", "m=audio 7000 RTP/AVP 0"}),
+              "10.0.0.5:53991 <-> 192.0.2.7:7000");
+  }
+  // Nor is there a rule to such a place outside.
+  EXPECT_EQ(rules_between({"10.0.0.5", kAudio}, {"192.0.2.7", media(7000, unspecified)}),
+            "10.0.0.5:6000 <-> 192.0.2.7:7000");
+}
+
 // What a STUN server or a relay has for the internal party is no port of its own.
 TEST_P(NgMedia, CandidatesElsewhereOpenNothing) {
   const std::string host =
