@@ -102,7 +102,8 @@ void Channel::write() {
   if (had_to_wait_) connection_->commit();
   connection_->write(Endpoint::now());
   endpoint_->flush();
-  if (connection_->queued() == 0 && std::exchange(had_to_wait_, false)) state_.output_drained();
+  // Also when the peer has closed: a user that waits for room goes on, to read what is left.
+  if (queued() == 0 && std::exchange(had_to_wait_, false)) state_.output_drained();
   look_for_end();
   arm();
 }
@@ -257,8 +258,10 @@ void Channel::ended(const error_code& reason) {
   close_timer_.cancel();
   if (connection_) {
     last_statistics_ = statistics();
-    if (!connection_->over())
-      connection_->end(reason ? Goodbye::kDropped : Goodbye::kOrderly, Endpoint::now());
+    const bool orderly = !reason && (!state_.closing() || connection_->finished());
+    if (!connection_->over()) {
+      connection_->end(orderly ? Goodbye::kOrderly : Goodbye::kDropped, Endpoint::now());
+    }
     endpoint_->flush();
     endpoint_->leave(*this);
     // Destroyed from the loop: it may have called us.

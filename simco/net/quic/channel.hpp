@@ -38,7 +38,9 @@ class Channel final : public MessageChannel,
   void detach() override;
   std::span<std::byte> allocate(std::size_t size, Delivery delivery, std::size_t limit) override;
   void flush() override;
-  std::size_t queued() const override { return connection_ ? connection_->queued() : 0; }
+  std::size_t queued() const override {
+    return connection_ && !connection_->over() ? connection_->queued() : 0;
+  }
   void pause_input() override { state_.pause(); }
   void resume_input() override;
   void set_hold_limit(std::size_t octets) override;

@@ -118,6 +118,7 @@ std::span<std::byte> Connection::allocate(StreamNumber stream, std::size_t size)
   auto& output = outputs_.at(stream);
   if (!std::exchange(output.touched, true)) touched_.push_back(stream);
   queued_ += size;
+  unacknowledged_ += size;
   return output.octets.allocate(size);
 }
 

@@ -3,6 +3,7 @@
 // say goes to a User.
 #pragma once
 
+#include <algorithm>
 #include <boost/asio/ip/udp.hpp>
 #include <boost/system/error_code.hpp>
 #include <chrono>
@@ -17,6 +18,7 @@
 
 #include "simco/net/quic/credentials.hpp"
 #include "simco/net/quic/gate.hpp"
+#include "simco/net/quic/limits.hpp"
 #include "simco/net/quic/options.hpp"
 #include "simco/net/quic/stream_output.hpp"
 
@@ -94,8 +96,8 @@ class Connection {
   /// Room for octets at the end of a stream; they leave after the next commit(), with write().
   std::span<std::byte> allocate(StreamNumber stream, std::size_t size);
   void commit();
-  /// Octets that are in no packet yet.
-  std::size_t queued() const { return queued_; }
+  /// Octets that are in no packet yet, and those in packets beyond kUnacknowledgedMax.
+  std::size_t queued() const { return queued_ + withheld(); }
   /// The user has taken so many octets of on_input(): the peer may send as many more.
   void consumed(StreamNumber stream, std::size_t count);
   /// The peer may send kWindow ahead.
@@ -167,7 +169,15 @@ class Connection {
   std::vector<StreamNumber> touched_;  ///< since the last commit()
   StreamNumber incoming_ = 0;          ///< streams that the peer has opened
   std::size_t blocked_ = 0;            ///< streams that wait for the peer's window
+  /// Octets beyond kUnacknowledgedMax that are in packets and must be kept: a peer can acknowledge
+  /// all packets but those that begin a stream.
+  std::size_t withheld() const {
+    const auto in_packets = unacknowledged_ - queued_;
+    return in_packets - std::min(in_packets, kUnacknowledgedMax);
+  }
+
   std::size_t queued_ = 0;
+  std::size_t unacknowledged_ = 0;  ///< octets that are kept, with those of queued_
   std::size_t open_outputs_ = 0;
   std::uint64_t sent_ = 0;
   std::uint64_t received_ = 0;

@@ -119,9 +119,13 @@ struct Connection::Library {
                               (flags & NGTCP2_STREAM_DATA_FLAG_FIN) != 0);
     return 0;
   }
+  static int keep_secret(gnutls_session_t, const char*, const gnutls_datum_t*) { return 0; }
   static int acknowledged(ngtcp2_conn*, std::int64_t id, std::uint64_t offset, std::uint64_t size,
                           void* user, void*) {
-    if (auto* const stream = output(self(user), id)) stream->octets.acknowledged(offset + size);
+    auto& connection = self(user);
+    if (auto* const stream = output(connection, id)) {
+      connection.unacknowledged_ -= stream->octets.acknowledged(offset + size);
+    }
     return 0;
   }
   static int closed(ngtcp2_conn*, std::uint32_t, std::int64_t id, std::uint64_t, void* user,
@@ -196,6 +200,8 @@ void Connection::set_up_tls(const Call* call) {
       gnutls_credentials_set(session, GNUTLS_CRD_CERTIFICATE, credentials_->get()) != 0) {
     throw std::bad_alloc();
   }
+  // GnuTLS would write its secrets to SSLKEYLOGFILE.
+  gnutls_session_set_keylog_function(session, Library::keep_secret);
   tls_->back = {Library::connection_of, this};
   gnutls_session_set_ptr(session, &tls_->back);
   gnutls_session_set_verify_function(session, Library::verify);

@@ -89,6 +89,9 @@ void Endpoint::hear(Channel& channel) {
 }
 
 void Endpoint::on_packet(DatagramPort&, const Path& path, std::span<const std::byte> packet) {
+  // The batch that packets are read from is the one that they leave by: none leaves before the last
+  // one is read.
+  in_turn_ = true;
   const auto destination = destination_of(packet);
   auto found = destination ? channels_.find(*destination) : channels_.end();
   // A stateless reset looks as if it were for another connection, but an agent has only this one.

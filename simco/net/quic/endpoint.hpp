@@ -79,7 +79,7 @@ class Endpoint final : public std::enable_shared_from_this<Endpoint>, private Da
   Audience audience_;
   const bool serves_;  ///< a listener's: answers packets of no connection, even when it has stopped
   bool listens_;
-  bool in_turn_ = false;  ///< on_batch_done() flushes at its end
+  bool in_turn_ = false;  ///< packets are being handed out: on_batch_done() flushes at its end
   DatagramBatch batch_;
   std::shared_ptr<DatagramPort> port_;
   std::uint16_t local_port_;

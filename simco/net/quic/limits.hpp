@@ -22,6 +22,9 @@ inline constexpr std::uint64_t kIdsMax = 4;
 /// messages, as no session needs more to begin, and from then on.
 inline constexpr std::uint64_t kGuestWindow = 16 * 1024;
 inline constexpr std::uint64_t kWindow = 256 * 1024;
+/// Octets of a connection that are in packets and not acknowledged, beyond which they count as
+/// output that waits: as much as a kernel keeps for a TCP connection.
+inline constexpr std::size_t kUnacknowledgedMax = 4 * 1024 * 1024;
 /// Room for output is made in pieces of this size, octets.
 inline constexpr std::size_t kOutputBlock = 2048;
 /// Buffers of a stream's input that grew beyond this are given back, octets.

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "simco/net/quic/limits.hpp"
@@ -43,12 +44,16 @@ class StreamOutput {
     sent_ += count;
     while (sending_ + 1 < blocks_.size() && sent_ == blocks_[sending_].end()) ++sending_;
   }
-  /// The peer has everything before `offset`: that room is given back.
-  void acknowledged(std::uint64_t offset) {
+  /// The peer has everything before `offset`: that room is given back. Returns how many octets that
+  /// is more than before.
+  std::uint64_t acknowledged(std::uint64_t offset) {
+    const auto more =
+        offset - std::min(offset, std::exchange(acknowledged_, std::max(offset, acknowledged_)));
     while (!blocks_.empty() && blocks_.front().end() <= offset) {
       blocks_.erase(blocks_.begin());
       if (sending_ != 0) --sending_;
     }
+    return more;
   }
   /// Octets of memory in use.
   std::size_t held() const {
@@ -78,6 +83,7 @@ class StreamOutput {
   std::uint64_t allocated_ = 0;
   std::uint64_t committed_ = 0;
   std::uint64_t sent_ = 0;
+  std::uint64_t acknowledged_ = 0;
 };
 
 }  // namespace simco::net::quic

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <boost/asio/error.hpp>
+#include <cstdlib>
+#include <filesystem>
 
 #include "simco/binding/framer.hpp"
 #include "simco/binding/send.hpp"
@@ -12,6 +14,7 @@
 #include "simco/net/transport_type.hpp"
 #include "tests/support/certificates.hpp"
 #include "tests/support/channel_handler.hpp"
+#include "tests/support/folder.hpp"
 #include "tests/support/loop.hpp"
 #include "tests/support/port.hpp"
 #include "tests/support/udp_relay.hpp"
@@ -34,6 +37,10 @@ const TlsFiles& agent_files() {
   static const auto files = authority().issue("agent", "DNS:agent,URI:sip:agent@example");
   return files;
 }
+
+/// GnuTLS looks at it once, before the first session.
+const test::Folder kSecrets("quic-secrets");
+const int kTold = setenv("SSLKEYLOGFILE", (kSecrets.path + "/secrets").c_str(), 1);
 
 class QuicChannelTest : public testing::Test {
  protected:
@@ -123,6 +130,13 @@ TEST_F(QuicChannelTest, BothEndsHaveTheSmallerNumberOfStreams) {
     EXPECT_EQ(theirs_.deliveries[i].stream.value,
               read_header(octets.first<kHeaderSize>()).tid.value % 3);
   }
+}
+
+TEST_F(QuicChannelTest, SecretsAreWrittenNowhere) {
+  ASSERT_EQ(kTold, 0);
+  listen();
+  open(port_);
+  EXPECT_FALSE(std::filesystem::exists(kSecrets.path + "/secrets"));
 }
 
 TEST_F(QuicChannelTest, NamesAreThoseOfTheCertificates) {

@@ -10,6 +10,7 @@
 #include "simco/net/connector.hpp"
 #include "simco/net/error.hpp"
 #include "simco/net/listener.hpp"
+#include "simco/net/quic/channel.hpp"
 #include "simco/net/quic/connection.hpp"
 #include "simco/net/quic/limits.hpp"
 #include "tests/support/certificates.hpp"
@@ -191,6 +192,30 @@ TEST_F(QuicHostileTest, APeerThatDoesNotReadIsHeldUp) {
   connected_->resume_input();
   ASSERT_TRUE(loop_.run_until([&] { return ours_.messages.size() == taken; }));
   EXPECT_EQ(channel.queued(), 0U);
+}
+
+// Its user waits for room in the output queue before it reads on, and there will be none.
+TEST_F(QuicHostileTest, APeerThatGoesWithoutReadingHoldsNothingUp) {
+  ASSERT_FALSE(connect());
+  ASSERT_TRUE(loop_.run_until([&] { return accepted_.size() == 1; }));
+  auto& channel = *accepted_.front();
+  channel.pause_input();
+  connected_->pause_input();
+  ASSERT_TRUE(simco::send(*connected_, {1}, StRequest{}));
+  connected_->flush();
+  const Body list = PrlReply{std::vector<PolicyRuleId>(kRuleListMax, PolicyRuleId{7})};
+  for (std::uint32_t tid = 0; channel.queued() == 0; ++tid) {
+    ASSERT_TRUE(simco::send(channel, {tid}, list));
+    channel.flush();
+    loop_.watch(std::chrono::milliseconds(1));
+  }
+  const int drained = theirs_.drained;
+  static_cast<Channel&>(*connected_).ended({});
+  ASSERT_TRUE(loop_.run_until([&] { return theirs_.drained > drained; }));
+  EXPECT_EQ(channel.queued(), 0U);
+  channel.resume_input();
+  ASSERT_TRUE(loop_.run_until([&] { return theirs_.closed == 1; }));
+  EXPECT_EQ(theirs_.messages.size(), 1U);
 }
 
 TEST_F(QuicHostileTest, UnfinishedMessagesOnAllStreamsHoldNothingUp) {
