@@ -104,7 +104,7 @@ Call::Ended Call::end(const std::string& from_tag, const std::string& to_tag,
   // Both parties may have made one at the same time: each is refused by itself.
   const auto withdraw = [&](auto whose) {
     return std::erase_if(offers, [&](const Offer& offer) {
-      return offer.re_offer && !offer.answered && of_branch(offer) && whose(offer);
+      return offer.withdrawable && !offer.answered && of_branch(offer) && whose(offer);
     });
   };
   const auto own = [&](const Offer& offer) { return offer.from_tag == from_tag; };

@@ -42,8 +42,10 @@ struct Offer {
   std::optional<Side> from_side;  ///< that `direction` says, now or before
   std::optional<Side> to_side;
   Instant made_at;
-  bool re_offer = false;  ///< to a party that has answered before
-  bool answered = false;
+  /// A delete withdraws it alone: it is to a party that has answered before, and no answer to it
+  /// has come, not even one that failed.
+  bool withdrawable = false;
+  bool answered = false;  ///< and that did not fail
 };
 
 /// Two parties that have answered each other.

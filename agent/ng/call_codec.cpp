@@ -115,7 +115,7 @@ struct Codec {
             write(offer.description),
             write(offer.from_side),
             write(offer.to_side),
-            {offer.re_offer, offer.answered},
+            {offer.withdrawable, offer.answered},
             write(offer.sent_on)};
   }
   static void read(const json& from, Offer& offer) {
@@ -125,7 +125,7 @@ struct Codec {
     read(from.at(3), offer.description);
     read(from.at(4), offer.from_side);
     read(from.at(5), offer.to_side);
-    from.at(6).at(0).get_to(offer.re_offer);
+    from.at(6).at(0).get_to(offer.withdrawable);
     from.at(6).at(1).get_to(offer.answered);
     read(from.at(7), offer.sent_on);
   }

@@ -46,11 +46,19 @@ void CallController::on_request(std::uint64_t id, Request request, Moment now) {
   if (entry == nullptr) return;
   if (command == Command::kQuery) return query(*entry, std::move(asked));
   entry->call.last_signal = now.wall;
+  if (command == Command::kAnswer) note_answer(*entry, asked.request);
   if (entry->waiting.size() >= kWaitingMax) {
     return reply(asked, error_reply("Too many requests for this call"));
   }
   entry->waiting.push_back(std::move(asked));
   run(entry->call.id, now.instant);
+}
+
+/// A re-offer that has an answer is not refused, whatever becomes of that answer here: a delete
+/// then ends the call.
+void CallController::note_answer(Entry& entry, const Request& request) {
+  auto* offer = entry.call.offer_for(request.from_tag, request.to_tag, request.via_branch);
+  if (offer != nullptr && std::exchange(offer->withdrawable, false)) entry.changed = true;
 }
 
 /// Returns the call, which an offer makes, or replies and returns null.

@@ -177,6 +177,7 @@ class CallController {
   void list(Waiting& asked);
   void attend(Entry& entry, Instant now);
   void drop_overdue(Entry& entry, Instant now);
+  void note_answer(Entry& entry, const Request& request);
   void schedule(Entry& entry);
   void tell_changed(Entry& entry);
   void leave_to_proxy(Waiting& asked);

@@ -98,7 +98,7 @@ void CallController::start_offer(Entry& entry, Waiting asked) {
     offer.to_side = request.direction->to;
   }
   offer.made_at = asked.since.instant;
-  offer.re_offer = call.is_re_offer(offer);
+  offer.withdrawable = call.is_re_offer(offer);
   const auto said = offer.from_side;
   if (const auto wrong = options_.media.fault(offer.description, said, request.received_from)) {
     return reply(asked, error_reply(*wrong));
@@ -129,7 +129,7 @@ void CallController::finish_offer(Entry& entry, Operation& operation) {
     party.created = operation.asked.since.wall;
     party.description = offer.description;
   }
-  log(entry, LogLevel::kInfo, offer.re_offer ? "re-offer" : "offer");
+  log(entry, LogLevel::kInfo, offer.withdrawable ? "re-offer" : "offer");
   call.add(std::move(offer));
   entry.changed = true;
   tell_changed(entry);

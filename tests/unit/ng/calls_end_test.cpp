@@ -60,6 +60,51 @@ TEST(NgCalls, ARefusedReInviteDoesNotCutTheCall) {
   }
 }
 
+// The parties have agreed, whatever has become of it here: the delete is that of a BYE.
+TEST(NgCalls, AReInviteWhoseAnswerFailedIsNotWithdrawn) {
+  auto strict = Calls::options();
+  strict.media.strict_source = true;
+  const json from_inside = {{"received-from", {"IP4", "10.0.0.5"}}};
+  const auto established = [&](Calls& calls) {
+    calls.offer("a", kInside, from_inside);
+    calls.answer("a", "b", kOutside);
+    calls.offer("b", kOutside, {{"to-tag", "a"}});
+  };
+  const auto ends = [&](Calls& calls) {
+    EXPECT_EQ(text(calls.end("b"), "result"), "ok");
+    EXPECT_EQ(calls.controller().call_count(), 0U);
+    EXPECT_EQ(calls.open(), "");
+  };
+  {
+    Calls calls(kFirewall, strict);
+    established(calls);
+    const auto refused = calls.answer("b", "a", sdp("10.0.0.6", {"audio 6000 RTP/AVP 0"}));
+    EXPECT_EQ(text(refused, "result"), "error");
+    calls.restart();
+    ends(calls);
+  }
+  {
+    Calls calls(kFirewall, strict);
+    established(calls);
+    calls.lose_session();
+    EXPECT_EQ(text(calls.answer("b", "a", kInside, from_inside), "result"), "error");
+    calls.connect();
+    ends(calls);
+  }
+  {  // the middlebox is silent
+    Calls calls(kFirewall, strict);
+    established(calls);
+    calls.silent = true;
+    const auto moved = sdp("10.0.0.5", {"audio 6500 RTP/AVP 0"});
+    EXPECT_TRUE(calls.answer("b", "a", moved, from_inside).is_null());
+    calls.pass(ng::kReplyPatience);
+    EXPECT_EQ(text(calls.late_reply(calls.last_request()), "result"), "error");
+    calls.silent = false;
+    calls.pass(1ms);
+    ends(calls);
+  }
+}
+
 // Both parties have made a re-offer at the same time (RFC 3261 section 14.1): both are refused, and
 // the proxy sends a delete for each.
 TEST(NgCalls, TwoRefusedReInvitesDoNotCutTheCall) {
