@@ -144,7 +144,7 @@ class Collector {
           if (!rules_.is_internal(candidate.address)) peers.insert(candidate.address);
         }
       }
-      return add_any_port(internal, ice, peers);
+      return add_any_port(internal, internal.rtcp_mux && external.rtcp_mux, ice, peers);
     }
     if (internal.media->address.version != external.media->address.version) return;
     add_exact(internal, external);
@@ -153,8 +153,12 @@ class Collector {
 
  private:
   /// Bidirectional rules must be exact (0x034B), so these are two for each peer.
-  void add_any_port(const Medium& internal, bool ice, const std::set<IpAddress>& peers) {
+  void add_any_port(const Medium& internal, bool mux, bool ice, const std::set<IpAddress>& peers) {
     auto own = internal;
+    if (mux && own.rtcp) {
+      std::erase(own.candidates, *own.rtcp);
+      own.rtcp.reset();
+    }
     if (!ice) own.candidates.clear();
     for (const auto& ports : internal_ports(own, true, bound_)) {
       for (const auto& peer : peers) {

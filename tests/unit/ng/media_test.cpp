@@ -190,6 +190,27 @@ TEST_P(NgMedia, CandidatesAreOpened) {
       "10.0.0.8:6500 <- 192.0.2.7; 10.0.0.8:6500 -> 192.0.2.7");
 }
 
+// Any port of the peer, but only the one of ours that is used.
+TEST_P(NgMedia, MultiplexedRtcpHasNoPortOfItsOwn) {
+  const std::string mux = "|a=rtcp-mux|a=ice-ufrag:x";
+  const std::string host =
+      "|a=candidate:1 1 UDP 1 10.0.0.5 6000 typ host"
+      "|a=candidate:1 2 UDP 1 10.0.0.5 6001 typ host";
+  const std::string outside = "m=audio 7000 RTP/AVP 0";
+  const Party ice{"10.0.0.5", kAudio + mux + host};
+  const std::string one = "10.0.0.5:6000 <- 192.0.2.7; 10.0.0.5:6000 -> 192.0.2.7";
+  const std::string two = "10.0.0.5:6000/2 <- 192.0.2.7; 10.0.0.5:6000/2 -> 192.0.2.7";
+  EXPECT_EQ(rules_between(ice, {"192.0.2.7", outside + mux}), one);
+  EXPECT_EQ(rules_between({"192.0.2.7", outside + mux}, ice), one);
+  EXPECT_EQ(rules_between(ice, {"192.0.2.7", outside + "|a=ice-ufrag:x"}), two);
+  EXPECT_EQ(rules_between({"10.0.0.5", kAudio + "|a=rtcp-mux"},
+                          {"192.168.1.2", outside + "|a=rtcp-mux", true, "192.0.2.7"}),
+            one);
+  // A NAT has reserved two, which share the binding.
+  const auto reserved = ports_to_reserve(ice.description(), {}, kRules, {});
+  EXPECT_EQ(rules_between(ice, {"192.0.2.7", outside + mux}, {}, reserved), two);
+}
+
 // As browsers write a=rtcp: it says no place, and opens none.
 TEST_P(NgMedia, APlaceholderForRtcpOpensNothing) {
   const auto media = [](int port, const std::string& attributes) {
