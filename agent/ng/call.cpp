@@ -15,6 +15,18 @@ bool same_branch(const std::string& a, const std::string& b) {
   return a.empty() || b.empty() || a == b;
 }
 
+/// Whether the tags of a request are those of a leg; `to_tag` may be missing.
+bool has_leg_of(const Call& call, const std::string& from_tag, const std::string& to_tag) {
+  return std::ranges::any_of(call.legs, [&](const Leg& leg) {
+    return to_tag.empty() ? leg.a == from_tag || leg.b == from_tag : leg.between(from_tag, to_tag);
+  });
+}
+
+bool has_branch(const Call& call, const std::string& via_branch) {
+  const auto is_it = [&](const auto& item) { return item.via_branch == via_branch; };
+  return std::ranges::any_of(call.offers, is_it) || std::ranges::any_of(call.legs, is_it);
+}
+
 std::optional<TransportAddress> translated(const InternalPorts& ports, const AddressTuple& outside,
                                            const TransportAddress& internal) {
   if (!ports.cover(internal)) return std::nullopt;
@@ -98,8 +110,10 @@ Call::Ended Call::end(const std::string& from_tag, const std::string& to_tag,
   if (!from_tag.empty() && !knows(from_tag)) return Ended::kNothing;
   // Before the first answer the other tag cannot be known.
   if (!to_tag.empty() && !legs.empty() && !knows(to_tag)) return Ended::kNothing;
+  // A BYE has a branch of its own, which is none of the call's: its tags count.
+  const bool by_tags = !has_branch(*this, via_branch) && has_leg_of(*this, from_tag, to_tag);
   const auto of_branch = [&](const auto& item) {
-    return via_branch.empty() || item.via_branch == via_branch;
+    return by_tags || via_branch.empty() || item.via_branch == via_branch;
   };
   // Both parties may have made one at the same time: each is refused by itself.
   const auto withdraw = [&](auto whose) {

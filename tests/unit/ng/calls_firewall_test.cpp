@@ -104,16 +104,36 @@ TEST_P(NgCourse, BranchesAreKeptApart) {
   Calls calls(kFirewall);
   calls.offer("a", kInside, {{"via-branch", "z1"}});
   calls.offer("a", sdp("10.0.0.5", {"audio 6100 RTP/AVP 0"}), {{"via-branch", "z2"}});
+  const char* kNothing = "Call-ID not found or tags didn't match";
+  EXPECT_EQ(text(calls.end("a", {{"via-branch", "z3"}}), "warning"), kNothing);
   calls.answer("a", "b1", kOutside, {{"via-branch", "z1"}});
   calls.answer("a", "b2", sdp("192.0.2.8", {"audio 7000 RTP/AVP 0"}), {{"via-branch", "z2"}});
   const std::string second = "10.0.0.5:6100/2 192.0.2.8:7000/2";
   EXPECT_EQ(calls.open(), kRule + "; " + second);
-  EXPECT_EQ(text(calls.end("a", {{"via-branch", "z3"}}), "warning"),
-            "Call-ID not found or tags didn't match");
+  // A branch that has no offer here is refused.
+  EXPECT_EQ(text(calls.end("a", {{"to-tag", "b3"}, {"via-branch", "z3"}}), "warning"), kNothing);
   EXPECT_EQ(text(calls.end("a", {{"via-branch", "z1"}}), "warning"), "");
   EXPECT_EQ(calls.open(), second);
   calls.end("a");
   EXPECT_EQ(calls.open(), "");
+}
+
+// The one who hangs up says a branch that no offer had.
+TEST_P(NgCourse, ABranchOfAByeEndsTheCallByItsTags) {
+  for (const auto& [from, more] : {std::pair{"a", json{{"to-tag", "b"}}},
+                                   {"b", json{{"to-tag", "a"}}},
+                                   {"b", json::object()}}) {
+    Calls calls(kFirewall);
+    calls.offer("a", kInside, {{"via-branch", "z1"}});
+    calls.answer("a", "b", kOutside, {{"via-branch", "z1"}});
+    auto bye = more;
+    bye["via-branch"] = "z9";
+    EXPECT_EQ(text(calls.end("x", bye), "warning"), "Call-ID not found or tags didn't match");
+    EXPECT_EQ(calls.open(), kRule);
+    EXPECT_EQ(text(calls.end(from, bye), "warning"), "");
+    EXPECT_EQ(calls.open(), "");
+    EXPECT_EQ(calls.controller().call_count(), 0U);
+  }
 }
 
 }  // namespace
