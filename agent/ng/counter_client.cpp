@@ -61,12 +61,30 @@ asio::awaitable<CallController::Counted> ask_once(Tcp::endpoint where,
 }  // namespace
 
 void CounterClient::ask(std::vector<PolicyRuleId> pids, Handler handler) {
-  const auto due = std::chrono::steady_clock::now() + kCountersPatience;
-  waiting_.push_back({std::move(pids), {}, due, std::move(handler)});
+  auto question = std::make_shared<Question>(io_);
+  question->left = std::move(pids);
+  question->handler = std::move(handler);
+  wait_for_answer(question);
   if (std::exchange(working_, true)) return;
   asio::co_spawn(io_, work(), [](const std::exception_ptr& failure) {
     if (failure) std::rethrow_exception(failure);
   });
+}
+
+/// Lets a question wait for its turn, and no longer than it may.
+void CounterClient::wait_for_answer(const QuestionPtr& question) {
+  question->due = std::chrono::steady_clock::now() + kCountersPatience;
+  question->timer.expires_at(question->due);
+  question->timer.async_wait([this, question](const error_code& error) {
+    if (!error && question->due <= std::chrono::steady_clock::now()) give_up(*question);
+  });
+  waiting_.push_back(question);
+}
+
+void CounterClient::give_up(Question& question) const {
+  if (!question.handler) return;
+  question.timer.cancel();
+  std::exchange(question.handler, nullptr)(failed(where_, "no answer in time"));
 }
 
 asio::awaitable<void> CounterClient::work() {
@@ -74,12 +92,13 @@ asio::awaitable<void> CounterClient::work() {
   co_await asio::post(io_, asio::use_awaitable);
   while (!waiting_.empty()) {
     auto parts = take_parts();
+    if (parts.empty()) continue;
     std::vector<PolicyRuleId> pids;
-    auto due = Instant::max();
+    auto due = Instant::min();  // a question that cannot wait does not end it for the others
     for (const auto& [question, count] : parts) {
-      const auto first = question.left.end() - static_cast<std::ptrdiff_t>(count);
-      pids.insert(pids.end(), first, question.left.end());
-      due = std::min(due, question.due);
+      const auto first = question->left.end() - static_cast<std::ptrdiff_t>(count);
+      pids.insert(pids.end(), first, question->left.end());
+      due = std::max(due, question->due);
     }
     const auto counted = co_await ask_once(where_, pids, due);
     for (auto& part : parts) answer(std::move(part), counted);
@@ -87,16 +106,20 @@ asio::awaitable<void> CounterClient::work() {
   working_ = false;
 }
 
-/// Takes from the questions that wait what one request may ask. Only a question that is longer than
-/// a request is divided.
+/// Takes from the questions that wait what one request may ask, and leaves out those that are
+/// overdue. Only a question that is longer than a request is divided.
 std::vector<CounterClient::Part> CounterClient::take_parts() {
   std::vector<Part> parts;
+  const auto now = std::chrono::steady_clock::now();
   for (auto room = agent::kInspectedRulesMax; room > 0 && !waiting_.empty();) {
-    const auto size = waiting_.front().left.size();
-    if (size > room && size <= agent::kInspectedRulesMax) break;
-    const auto count = std::min(size, room);
-    parts.push_back({std::move(waiting_.front()), count});
+    const auto question = waiting_.front();
+    if (question->due <= now) give_up(*question);
+    const auto size = question->left.size();
+    if (question->handler && size > room && size <= agent::kInspectedRulesMax) break;
     waiting_.pop_front();
+    if (!question->handler) continue;
+    const auto count = std::min(size, room);
+    parts.push_back({question, count});
     room -= count;
   }
   return parts;
@@ -104,15 +127,18 @@ std::vector<CounterClient::Part> CounterClient::take_parts() {
 
 void CounterClient::answer(Part part, const CallController::Counted& counted) {
   auto& [question, count] = part;
-  if (!counted) return question.handler(counted);
-  for (; count > 0; --count) {
-    const auto found = counted->find(question.left.back());
-    if (found != counted->end()) question.counted.insert(*found);
-    question.left.pop_back();
+  if (!question->handler) return;
+  if (counted) {
+    for (; count > 0; --count) {
+      const auto found = counted->find(question->left.back());
+      if (found != counted->end()) question->counted.insert(*found);
+      question->left.pop_back();
+    }
+    if (!question->left.empty()) return wait_for_answer(question);
   }
-  if (question.left.empty()) return question.handler(std::move(question.counted));
-  question.due = std::chrono::steady_clock::now() + kCountersPatience;
-  waiting_.push_back(std::move(question));
+  question->timer.cancel();
+  const auto handler = std::exchange(question->handler, nullptr);
+  counted ? handler(std::move(question->counted)) : handler(counted);
 }
 
 }  // namespace simco::ng

@@ -6,8 +6,10 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "agent/ng/controller.hpp"
@@ -30,24 +32,29 @@ class CounterClient {
 
  private:
   struct Question {
+    explicit Question(boost::asio::io_context& io) : timer(io) {}
     std::vector<PolicyRuleId> left;  ///< not asked yet
     agent::RuleTraffics counted;
     Instant due;
-    Handler handler;
+    Handler handler;                  ///< null: it was called
+    boost::asio::steady_timer timer;  ///< calls it when the question is due
   };
+  using QuestionPtr = std::shared_ptr<Question>;
   /// A question, and how many of its rules a request asks: the last ones of those that are left.
   struct Part {
-    Question question;
+    QuestionPtr question;
     std::size_t count;
   };
 
   boost::asio::awaitable<void> work();
   std::vector<Part> take_parts();
+  void wait_for_answer(const QuestionPtr& question);
+  void give_up(Question& question) const;
   void answer(Part part, const CallController::Counted& counted);
 
   boost::asio::io_context& io_;
   boost::asio::ip::tcp::endpoint where_;
-  std::deque<Question> waiting_;
+  std::deque<QuestionPtr> waiting_;
   bool working_ = false;
 };
 

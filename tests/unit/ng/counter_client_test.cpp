@@ -8,9 +8,12 @@
 #include <boost/asio/read_until.hpp>
 #include <boost/asio/write.hpp>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "agent/limits.hpp"
+#include "agent/ng/limits.hpp"
 #include "tests/support/loop.hpp"
 
 namespace simco::test {
@@ -29,6 +32,12 @@ class Middlebox {
   }
   Tcp::endpoint endpoint() const { return acceptor_.local_endpoint(); }
 
+  /// Answers the requests that wait because of `silent`.
+  void answer_late() {
+    for (const auto& connection : std::exchange(waiting_, {})) answer(connection);
+  }
+
+  bool silent = false;
   std::size_t requests = 0;
   std::size_t open = 0;
   std::size_t most_open = 0;
@@ -45,14 +54,16 @@ class Middlebox {
       if (error) return;
       most_open = std::max(most_open, ++open);
       auto connection = std::make_shared<Connection>(std::move(socket));
-      asio::async_read_until(
-          connection->socket, asio::dynamic_buffer(connection->text), "\r\n\r\n",
-          [this, connection](const error_code&, std::size_t) { answer(connection); });
+      asio::async_read_until(connection->socket, asio::dynamic_buffer(connection->text), "\r\n\r\n",
+                             [this, connection](const error_code&, std::size_t) {
+                               ++requests;
+                               waiting_.push_back(connection);
+                               if (!silent) answer_late();
+                             });
       accept();
     });
   }
   void answer(const std::shared_ptr<Connection>& connection) {
-    ++requests;
     std::string body = R"({"counting":true,"run":1,"rules":[)";
     const std::string path = connection->text.substr(0, connection->text.find(" HTTP"));
     for (auto at = path.find_last_of('/'); at != path.npos; at = path.find(',', at + 1)) {
@@ -69,6 +80,7 @@ class Middlebox {
   }
 
   Tcp::acceptor acceptor_;
+  std::vector<std::shared_ptr<Connection>> waiting_;
 };
 
 std::vector<PolicyRuleId> from_to(std::uint32_t first, std::uint32_t last) {
@@ -116,6 +128,36 @@ TEST(NgCounterClient, AQuestionThatIsLongerThanARequestIsDivided) {
   asked.ask(from_to(1, 2 * agent::kInspectedRulesMax + 10));
   asked.ask(from_to(1000, 1003));
   EXPECT_TRUE(asked.loop.run_until([&] { return asked.good == 2; }));
+}
+
+// A request asks for two that do not have the same time left: the first one's end is not that of
+// the other. On a machine that is too slow for one round, another round shows it.
+TEST(NgCounterClient, AQuestionWithoutTimeLeftDoesNotEndTheRequestOfOthers) {
+  using Outcome = std::optional<bool>;
+  const auto other_is_answered = [] {
+    Loop loop;
+    Middlebox middlebox(loop.io());
+    middlebox.silent = true;
+    ng::CounterClient client(loop.io(), middlebox.endpoint());
+    Outcome before, first, second;
+    const auto ask = [&](std::uint32_t pid, Outcome& outcome) {
+      client.ask(from_to(pid, pid), [&](const auto& counted) { outcome = counted.has_value(); });
+    };
+    ask(1, before);
+    EXPECT_TRUE(loop.run_until([&] { return middlebox.requests == 1 || before; }));
+    ask(2, first);
+    loop.watch(ng::kCountersPatience / 2);
+    ask(3, second);
+    middlebox.answer_late();
+    EXPECT_TRUE(loop.run_until([&] { return first.has_value(); }));
+    middlebox.answer_late();
+    EXPECT_TRUE(loop.run_until([&] { return second.has_value(); }));
+    return middlebox.requests == 2 && before == true && first == false && second == true;
+  };
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  bool shown = false;
+  while (!shown && std::chrono::steady_clock::now() < end) shown = other_is_answered();
+  EXPECT_TRUE(shown);
 }
 
 TEST(NgCounterClient, EachQuestionIsAnsweredIfNobodyListens) {
