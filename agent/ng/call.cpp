@@ -110,7 +110,7 @@ Call::Ended Call::end(const std::string& from_tag, const std::string& to_tag,
   if (!from_tag.empty() && !knows(from_tag)) return Ended::kNothing;
   // Before the first answer the other tag cannot be known.
   if (!to_tag.empty() && !legs.empty() && !knows(to_tag)) return Ended::kNothing;
-  // A BYE has a branch of its own, which is none of the call's: its tags count.
+  // A BYE has a branch of its own, which the call does not have: its tags count.
   const bool by_tags = !has_branch(*this, via_branch) && has_leg_of(*this, from_tag, to_tag);
   const auto of_branch = [&](const auto& item) {
     return by_tags || via_branch.empty() || item.via_branch == via_branch;
