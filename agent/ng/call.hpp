@@ -95,8 +95,8 @@ struct Call {
   /// What a delete ends.
   enum class Ended : std::uint8_t { kNothing, kReOffer, kBranch, kCall };
   /// Removes the parties' side of what a delete ends; rules stay until release() names them. Of
-  /// re-offers without an answer, those of `from_tag` come first. A `via_branch` that is none of
-  /// the call's does not count, if the tags are those of a leg.
+  /// re-offers without an answer, those of `from_tag` come first. A `via_branch` that the
+  /// call does not have does not count, if the tags are those of a leg.
   Ended end(const std::string& from_tag, const std::string& to_tag, const std::string& via_branch);
 
   /// Returns the internal ports that have outside ones.
