@@ -40,7 +40,7 @@ bool is_unspecified(const IpAddress& address) {
   return std::ranges::all_of(address.octets, [](std::byte octet) { return octet == std::byte{0}; });
 }
 
-/// A port that stands for none (RFC 8840 section 4.1.1); those below it are no media's either.
+/// A port that stands for none (RFC 8840 section 4.1.1). No media use those below it either.
 constexpr std::uint16_t kNoPort = 9;
 
 /// Whether a=rtcp only fills the place of an address that it does not have, as browsers do.
