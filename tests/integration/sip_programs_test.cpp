@@ -115,7 +115,7 @@ TEST_F(SipPrograms, BothEndsHaveALineForEachCall) {
   for (const auto& row : rows_of(file("arrived"))) {
     ASSERT_EQ(row.size(), 4U);
     EXPECT_EQ(row[2], "1");
-    EXPECT_EQ(row[3], json["parameters"]["run"]);
+    EXPECT_EQ(row[3], json["parameters"]["run"].get<std::string>());
     EXPECT_TRUE(arrived.emplace(row[0], std::stoll(row[1])).second);
   }
   EXPECT_EQ(arrived.size(), 310U);
