@@ -23,8 +23,9 @@ void UdpRelay::rebind() {
 }
 
 void UdpRelay::receive(Udp::socket& socket, Inbox& inbox, bool from_client) {
-  const auto take = [&, from_client](const boost::system::error_code& error, std::size_t size) {
-    if (error == boost::asio::error::operation_aborted) return;
+  const auto take = [&, from_client, alive = std::weak_ptr(alive_)](
+                        const boost::system::error_code& error, std::size_t size) {
+    if (error == boost::asio::error::operation_aborted || alive.expired()) return;
     if (from_client) client_ = inbox.from;
     if (!error) forward({inbox.octets.data(), inbox.octets.data() + size}, from_client);
     receive(socket, inbox, from_client);
@@ -41,8 +42,9 @@ void UdpRelay::forward(std::vector<char> packet, bool to_server) {
   const auto delay =
       std::uniform_int_distribution<std::int64_t>(0, behaviour_.delay_max.count())(random_);
   auto timer = std::make_shared<boost::asio::steady_timer>(io_, std::chrono::microseconds(delay));
-  timer->async_wait([this, timer, to_server, packet = std::move(packet)](const auto& error) {
-    if (error) return;
+  timer->async_wait([this, timer, to_server, packet = std::move(packet),
+                     alive = std::weak_ptr(alive_)](const auto& error) {
+    if (error || alive.expired()) return;
     boost::system::error_code ignored;
     auto& socket = to_server ? server_side_ : client_side_;
     socket.send_to(boost::asio::buffer(packet), to_server ? server_ : client_, 0, ignored);

@@ -6,6 +6,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/udp.hpp>
 #include <chrono>
+#include <memory>
 #include <random>
 #include <vector>
 
@@ -51,6 +52,8 @@ class UdpRelay {
   bool cut_ = false;
   std::size_t forwarded_ = 0;
   std::size_t lost_ = 0;
+  /// Handlers that are due may run after this has gone.
+  std::shared_ptr<int> alive_ = std::make_shared<int>();
 };
 
 }  // namespace simco::test

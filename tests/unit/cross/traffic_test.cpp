@@ -12,6 +12,7 @@
 
 #include "tests/support/loop.hpp"
 #include "tests/support/port.hpp"
+#include "tests/support/sanitizer.hpp"
 
 namespace simco::cross {
 namespace {
@@ -21,6 +22,7 @@ using boost::system::error_code;
 
 const auto kLoopback = boost::asio::ip::address_v4::loopback();
 
+#ifndef SIMCO_SANITIZED
 /// Lets this process open no more descriptors than it has.
 class NoDescriptors {
  public:
@@ -36,7 +38,10 @@ class NoDescriptors {
  private:
   rlimit before_{};
 };
+#endif
 
+// A sanitizer needs descriptors of its own: it asks through pipes whether memory can be read.
+#ifndef SIMCO_SANITIZED
 TEST(CrossListener, WaitsWhileItHasNoDescriptors) {
   Journal journal;  // outlives what writes to it
   test::Loop loop;
@@ -67,6 +72,7 @@ TEST(CrossListener, WaitsWhileItHasNoDescriptors) {
   ASSERT_TRUE(loop.run_until([&] { return got.has_value(); }));
   EXPECT_EQ(*got, 100U);
 }
+#endif
 
 TEST(CrossWeb, ASessionEndsWithItsConnection) {
   Journal journal;  // outlives what writes to it
