@@ -18,7 +18,6 @@ Endpoint::Endpoint(const boost::asio::any_io_executor& executor,
     : executor_(executor),
       options_(options),
       credentials_(std::move(credentials)),
-      gate_(credentials_->secret()),
       serves_(listens),
       listens_(listens),
       crowd_(kQuicHandshakesMax) {
@@ -31,6 +30,7 @@ Endpoint::Endpoint(const boost::asio::any_io_executor& executor,
                             .track_local = listens && local.is_unspecified()},
       user);
   local_port_ = port_->local_port();
+  gate_ = Gate(secret_at(credentials_->secret(), {local, local_port_}));
 }
 
 Endpoint::~Endpoint() { port_->stop(); }

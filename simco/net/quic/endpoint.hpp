@@ -75,7 +75,7 @@ class Endpoint final : public std::enable_shared_from_this<Endpoint>, private Da
   boost::asio::any_io_executor executor_;
   QuicOptions options_;
   std::shared_ptr<const Credentials> credentials_;
-  Gate gate_;
+  Gate gate_{Secret{}};  ///< replaced when the port is known
   Audience audience_;
   const bool serves_;  ///< a listener's: answers packets of no connection, even when it has stopped
   bool listens_;

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "simco/net/endpoint.hpp"
 #include "simco/net/quic/limits.hpp"
 #include "simco/wire/assert.hpp"
 
@@ -98,6 +99,15 @@ Gate::Verdict Gate::judge(std::span<const std::byte> packet, const Udp::endpoint
     return packet.size() < kPacketSize ? Verdict{} : negotiate(*envelope);
   }
   return is_long(packet) ? welcome(packet, remote, proof, now) : reset(packet);
+}
+
+Secret secret_at(const Secret& secret, const boost::asio::ip::udp::endpoint& local) {
+  const auto where = endpoint_text(address_text(local.address()), local.port());
+  Secret result{};
+  const int made = gnutls_hmac_fast(GNUTLS_MAC_SHA256, secret.data(), secret.size(), where.data(),
+                                    where.size(), result.data());
+  SIMCO_ASSERT(made == 0);
+  return result;
 }
 
 ResetToken Gate::reset_token(const ConnectionId& id) const {

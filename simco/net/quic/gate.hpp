@@ -27,6 +27,9 @@ using Time = std::chrono::nanoseconds;
 /// The destination's identifier of a packet that this end may have sent out, or nothing if it is
 /// not a packet of QUIC version 1. Valid as long as the packet.
 std::optional<std::string_view> destination_of(std::span<const std::byte> packet);
+/// Returns the secret of the listener at `local`. Each has its own: what one of them tells about a
+/// connection that it does not know must not end another's (RFC 9000 21.11).
+Secret secret_at(const Secret& secret, const boost::asio::ip::udp::endpoint& local);
 /// An identifier that cannot be guessed.
 ConnectionId random_id();
 

@@ -111,6 +111,16 @@ TEST(QuicGate, StatelessResetsAreShorterThanTheirCause) {
   }
 }
 
+// Whoever sees an identifier could otherwise ask another listener for its token.
+TEST(QuicGate, EachListenerHasASecretOfItsOwn) {
+  using boost::asio::ip::make_address;
+  const auto one = secret_at(kSecret, {make_address("192.0.2.1"), 7626});
+  EXPECT_EQ(one, secret_at(kSecret, {make_address("192.0.2.1"), 7626}));
+  EXPECT_NE(one, secret_at(kSecret, {make_address("192.0.2.1"), 7627}));
+  EXPECT_NE(one, secret_at(kSecret, {make_address("192.0.2.2"), 7626}));
+  EXPECT_NE(Gate(one).reset_token("abc"), Gate(kSecret).reset_token("abc"));
+}
+
 TEST(QuicGate, NothingIsAnsweredWithMoreThanThreeTimesItself) {
   std::mt19937 random(1);
   const Gate gate(kSecret);
