@@ -69,6 +69,16 @@ class DatagramPort final : public std::enable_shared_from_this<DatagramPort> {
     std::uint8_t ip_protocol = 0;    ///< over IP, without UDP, as this protocol; 0: over UDP
     bool ask_for_errors = false;     ///< on_unreachable() is wanted
     bool track_local = false;        ///< note the local address of packets, and answer from it
+
+    /// Returns those of a socket over UDP. `listens`: it answers every sender; otherwise it hears
+    /// of peers that cannot be reached.
+    static Options over_udp(const boost::asio::ip::address& local, std::uint16_t port,
+                            bool listens) {
+      return {.local = local,
+              .udp_port = port,
+              .ask_for_errors = !listens,
+              .track_local = listens && local.is_unspecified()};
+    }
   };
 
   /// Opens and binds; throws boost::system::system_error. Make it with std::make_shared.

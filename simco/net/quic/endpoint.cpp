@@ -23,12 +23,7 @@ Endpoint::Endpoint(const boost::asio::any_io_executor& executor,
       crowd_(kQuicHandshakesMax) {
   DatagramPort::User& user = *this;
   port_ = std::make_shared<DatagramPort>(
-      executor, batch_,
-      DatagramPort::Options{.local = local,
-                            .udp_port = port,
-                            .ask_for_errors = !listens,
-                            .track_local = listens && local.is_unspecified()},
-      user);
+      executor, batch_, DatagramPort::Options::over_udp(local, port, listens), user);
   local_port_ = port_->local_port();
   gate_ = Gate(secret_at(credentials_->secret(), {local, local_port_}));
 }

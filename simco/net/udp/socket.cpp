@@ -14,12 +14,7 @@ Socket::Socket(const boost::asio::any_io_executor& executor, const boost::asio::
   DatagramPort::User& user = *this;
   const bool listens = static_cast<bool>(on_peer_);
   port_ = std::make_shared<DatagramPort>(
-      executor, batch_,
-      DatagramPort::Options{.local = local,
-                            .udp_port = port,
-                            .ask_for_errors = !listens,
-                            .track_local = listens && local.is_unspecified()},
-      user);
+      executor, batch_, DatagramPort::Options::over_udp(local, port, listens), user);
 }
 
 Socket::~Socket() { port_->stop(); }

@@ -8,12 +8,12 @@
 
 #include "simco/binding/framer.hpp"
 #include "simco/binding/send.hpp"
-#include "simco/net/connector.hpp"
 #include "simco/net/error.hpp"
 #include "simco/net/listener.hpp"
 #include "simco/net/transport_type.hpp"
 #include "tests/support/certificates.hpp"
 #include "tests/support/channel_handler.hpp"
+#include "tests/support/connected.hpp"
 #include "tests/support/folder.hpp"
 #include "tests/support/loop.hpp"
 #include "tests/support/port.hpp"
@@ -76,16 +76,7 @@ class QuicChannelTest : public testing::Test {
     port_ = listening_.listeners.front()->port();
   }
   error_code connect(std::uint16_t port) {
-    std::optional<error_code> result;
-    net::connect(loop_.io().get_executor(), agent_, HostPort{"127.0.0.1", port}, test::kPatience,
-                 read_buffer_,
-                 [&](const error_code& error, std::shared_ptr<MessageChannel> channel) {
-                   if (channel) channel->start(ours_, {kMessageFramer});
-                   connected_ = std::move(channel);
-                   result = error;
-                 });
-    EXPECT_TRUE(loop_.run_until([&] { return result.has_value(); }));
-    return result.value_or(boost::asio::error::timed_out);
+    return test::connect(loop_, read_buffer_, agent_, port, ours_, connected_);
   }
   void open(std::uint16_t port) {
     const auto error = connect(port);

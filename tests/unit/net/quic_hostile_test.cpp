@@ -7,7 +7,6 @@
 
 #include "simco/binding/framer.hpp"
 #include "simco/binding/send.hpp"
-#include "simco/net/connector.hpp"
 #include "simco/net/error.hpp"
 #include "simco/net/listener.hpp"
 #include "simco/net/quic/channel.hpp"
@@ -15,6 +14,7 @@
 #include "simco/net/quic/limits.hpp"
 #include "tests/support/certificates.hpp"
 #include "tests/support/channel_handler.hpp"
+#include "tests/support/connected.hpp"
 #include "tests/support/loop.hpp"
 
 namespace simco::net::quic {
@@ -105,16 +105,7 @@ class QuicHostileTest : public testing::Test {
     return (packet[0] & std::byte{0xF0}) == std::byte{0xF0};
   }
   error_code connect() {
-    std::optional<error_code> result;
-    net::connect(loop_.io().get_executor(), agent_, HostPort{"127.0.0.1", server_.port()},
-                 test::kPatience, read_buffer_,
-                 [&](const error_code& error, std::shared_ptr<MessageChannel> channel) {
-                   if (channel) channel->start(ours_, {kMessageFramer});
-                   connected_ = std::move(channel);
-                   result = error;
-                 });
-    EXPECT_TRUE(loop_.run_until([&] { return result.has_value(); }));
-    return result.value_or(boost::asio::error::timed_out);
+    return test::connect(loop_, read_buffer_, agent_, server_.port(), ours_, connected_);
   }
 
   test::Loop loop_;
