@@ -6,7 +6,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from simco_lab import cli, errors, report, results, scenario
+from simco_lab import cli, errors, guest, report, results, scenario
 
 NAME = "kiesel-exp1"
 
@@ -53,6 +53,12 @@ count = 100
             self.assertEqual(cli.able(points + others, ["sch_pie", "tcp_vegas", "sch_red"]), points)
         self.assertIn("other needs kernel modules that this kernel lacks: sch_pie, tcp_vegas;", said.getvalue())
         self.assertEqual(cli.able(points + others, []), points + others)
+
+
+class Tools(unittest.TestCase):
+    def test_what_is_not_installed_is_named_with_what_installs_it(self):
+        with self.assertRaisesRegex(errors.LabError, "'no-such-tool' is missing: run scripts/setup --lab"):
+            guest.tool("no-such-tool")
 
 
 class Plot(unittest.TestCase):

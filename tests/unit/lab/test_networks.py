@@ -26,6 +26,8 @@ count = 1000
 count = 2000
 """
 SIP = TEXT.replace('"echo"', '"sip"')
+LINE = TEXT.replace('network = "dumbbell"\n', "").replace('queue = ["pfifo-50"]\nlink_mbit = [2]\n', "").replace(
+    "mtu_at_s = 7\n", "")
 
 
 def parse(text):
@@ -107,7 +109,15 @@ class Wrong(unittest.TestCase):
 
     def test_what_only_the_dumbbell_has(self):
         self.wrong(TEXT.replace('network = "dumbbell"\n', ""), 10, "'link_mbit' is of network dumbbell")
+        for line in ('cross = ["tcp-1"]', 'cross_window = [20]', 'mtu_to = [1000]'):
+            self.wrong(LINE.replace("rate = [100]", f"rate = [100]\n{line}"), 8, f"'{line.split()[0]}' is of network dumbbell")
+        self.wrong(LINE.replace("rate = [100]", 'rate = [100]\nqueue = ["pfifo-50"]'), 8, "'queue' is of network dumbbell")
         self.wrong(TEXT.replace('"dumbbell"', '"star"'), 3, "'network' must be line or dumbbell")
+
+    def test_competing_traffic(self):
+        for name, words in (("ftp-1", "unknown cross traffic 'ftp-1'; expected none, tcp-N"),
+                            ("tcp-1@turbo", "unknown congestion control 'turbo'")):
+            self.wrong(TEXT.replace("rate = [100]", f'rate = [100]\ncross = ["{name}"]'), 10, words)
 
     def test_queues_and_rates(self):
         self.wrong(TEXT.replace("pfifo-50", "fifo"), 10, "unknown queue 'fifo'; expected none, pfifo-N")
