@@ -91,10 +91,11 @@ class Scenario:
     seed: int
     setup: Setup
     scales: dict  # of quick and full: {"count": ..., "replications": ..., dimension: [...]}
-    matrices: list  # {dimension: values} each; the points are those of all
+    matrices: list  # {dimension: values} each, with "scale" if it is of one scale only; the points are those of all
     plots: list = field(default_factory=list)
     expectations: list = field(default_factory=list)
     paper: list = field(default_factory=list)
+    notes: list = field(default_factory=list)  # sentences of the report
 
     def dimensions(self, scale):
         """Returns {dimension: values} with every dimension, for each matrix that has points at `scale`. If there is one
@@ -103,7 +104,8 @@ class Scenario:
         if len(self.matrices) == 1:
             return [complete({**self.matrices[0], **own})]
         narrowed = [{name: [value for value in values if value in own.get(name, values)]
-                     for name, values in complete(matrix).items()} for matrix in self.matrices]
+                     for name, values in complete(matrix).items()}
+                    for matrix in self.matrices if matrix.get("scale", scale) == scale]
         return [matrix for matrix in narrowed if all(matrix.values())]
 
     def count_at(self, scale, rate):

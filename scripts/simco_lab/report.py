@@ -202,12 +202,16 @@ def size(results):
     return f"Runs: {len(runs)}, transactions: {transactions:,}{cost}."
 
 
+def note_lines(scenario):
+    return ["## Notes", "", *(f"- {note}" for note in scenario.notes), ""] if scenario.notes else []
+
+
 def write(results, path, judged, drawn, about):
     """Writes the report. `judged` are the scenario's expectations with their verdicts; `drawn` its figures."""
     scenario = results.scenario
     sweep = swept(results)
     source = f"Source: {scenario.source}. " if scenario.source else ""
-    lines = [f"# {scenario.name}: {scenario.title}", "", f"{source}{about} {size(results)}", ""]
+    lines = [f"# {scenario.name}: {scenario.title}", "", f"{source}{about} {size(results)}", "", *note_lines(scenario)]
     for profile in results.profiles():
         lines += [f"## Mean {MEASURED[scenario.setup.measure]}, profile {profile} (ms)", "", *mean_table(results, profile, sweep), ""]
     if judged:

@@ -36,9 +36,9 @@ SETUP_KEYS = tuple(Setup.__dataclass_fields__)
 
 
 KEYS = {
-    "": {"title", "source", "workload", "arrivals", "seed", "matrix", "quick", "full", "plot",
+    "": {"title", "source", "notes", "workload", "arrivals", "seed", "matrix", "quick", "full", "plot",
          "expect", "paper", "warmup", *SETUP_KEYS},
-    "matrix": set(DIMENSIONS),
+    "matrix": {"scale", *DIMENSIONS},
     "quick": {"count", "replications", *DIMENSIONS},
     "full": {"count", "replications", *DIMENSIONS},
     "plot": {"name", "title", "kind", "x", "curves", "where", "log_x", "model", "y_max", "paper_figure", "quantity",
@@ -94,14 +94,24 @@ class _Reader:
         return [self.value(table, key, given, nth) for given in listed]
 
     def matrices(self, given):
-        """Returns the matrices of [matrix] or of several [[matrix]], each {dimension: values}."""
+        """Returns the matrices of [matrix] or of several [[matrix]], each {dimension: values}, with "scale" if it is of one
+        scale only."""
         listed = given if isinstance(given, list) else [given]
         for nth, matrix in enumerate(listed):
             self.check_keys("matrix", matrix, nth)
             if "variant" not in matrix:
                 self.fail("[matrix] needs 'variant'", "matrix", "", nth)
-        return [{key: self.values("matrix", key, value, nth) for key, value in matrix.items()}
+            if matrix.get("scale", SCALES[0]) not in SCALES:
+                self.fail(f"'scale' must be {words(SCALES)}", "matrix", "scale", nth)
+        return [{key: value if key == "scale" else self.values("matrix", key, value, nth) for key, value in matrix.items()}
                 for nth, matrix in enumerate(listed)]
+
+    def notes(self, document):
+        """Returns what a reader of the report must know besides the numbers."""
+        given = document.get("notes", [])
+        if not isinstance(given, list) or not all(isinstance(note, str) and note for note in given):
+            self.fail("'notes' must be a list of sentences", "", "notes")
+        return given
 
     def value(self, table, key, given, nth=0, line_key=None):
         line_key = line_key or key
@@ -357,7 +367,7 @@ def read(path):
     scenario = Scenario(
         name=path.stem, path=path, title=document["title"], source=document.get("source", ""),
         workload=workload, arrivals=document.get("arrivals", "poisson"),
-        warmup=document.get("warmup", 0), seed=document.get("seed", 1), setup=setup,
+        warmup=document.get("warmup", 0), seed=document.get("seed", 1), setup=setup, notes=reader.notes(document),
         scales={scale: reader.scale(scale, document[scale]) for scale in SCALES},
         matrices=matrices,
         plots=reader.section("plot", document.get("plot", [])),

@@ -51,6 +51,12 @@ class Published(unittest.TestCase):
         names = {path.name for path in PUBLISHED.iterdir()}
         self.assertLessEqual(names, {path.stem for path in scenario.available()})
 
+    def test_reports_have_the_notes_of_their_scenarios(self):
+        for path in PUBLISHED.glob("*/report.md"):
+            said = path.read_text().splitlines()
+            for note in scenario.find(path.parent.name).notes:
+                self.assertIn(f"- {note}", said, path)
+
     def test_figures_are_text_and_paths(self):
         for path in PUBLISHED.glob("*/plots/*.svg"):
             text = path.read_text()

@@ -36,6 +36,13 @@ class Means(unittest.TestCase):
         self.assertIn("1.0 ± 0.0 (1 unanswered)", written("sip-mtu", combination([1.0] * 99 + [numpy.inf], mtu_to=1000)))
 
 
+class Notes(unittest.TestCase):
+    def test_what_a_paper_does_not_give_comes_first(self):
+        text = written("sip-burst", combination([1.0, 2.0]))
+        self.assertIn(f"\n## Notes\n\n- {scenario.find('sip-burst').notes[0]}\n\n## Mean", text)
+        self.assertNotIn("## Notes", written("sip-mtu", combination([1.0, 2.0])))
+
+
 class Size(unittest.TestCase):
     def test_what_was_measured_and_what_it_took(self):
         known, older = combination([1.0] * 1500), combination([1.0] * 1000, mtu_to=1000)

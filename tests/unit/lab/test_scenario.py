@@ -118,6 +118,12 @@ class Reading(unittest.TestCase):
         # A scale narrows each: the second has no SCTP. A point that two of them have is there once.
         self.assertEqual({(str(p.variant), p.rate) for p in quick}, {("sctp-16", 1.0), ("sctp-16", 100.0)})
         self.assertEqual(len(full), 3 * (3 * 2 * 2 + 2))
+        # One that is of a scale only has no points at the other.
+        for scale, counts in (("quick", [len(quick) + 2, len(full)]), ("full", [len(quick), len(full) + 6])):
+            further = f'[[matrix]]\nscale = "{scale}"\nvariant = ["sctp-16"]\nloss_percent = [5, 7]\nrate = [100]\n'
+            scenario_of = parse(text.replace("[quick]", further + "[quick]"))
+            self.assertEqual([len(list(scenario_of.points(name))) for name in scenario.SCALES], counts)
+        self.wrong(text.replace("[quick]", '[[matrix]]\nvariant = ["tcp"]\nscale = "some"\n[quick]'), 19, "'scale' must be quick or full")
         self.wrong(text.replace('"tcp"]', '"dccp"]'), 10, "unknown variant 'dccp'")
         self.wrong(text.replace('[quick]', '[quick]\nrate = [7]'), 17, "[quick] leaves no point of any matrix")
 
@@ -146,6 +152,12 @@ class Reading(unittest.TestCase):
     def test_expectations_say_what_they_compare(self):
         self.wrong(GOOD + '[[expect]]\nid = "X"\nclaim = "x"\nkind = "less"\n', 25, "needs 'less'")
         self.wrong(GOOD.replace('workload = "echo"', 'seed = "one"'), 2, "'seed' must be a whole number")
+
+    def test_notes(self):
+        self.assertEqual(parse('notes = ["A.", "B."]\n' + GOOD).notes, ["A.", "B."])
+        self.assertEqual(parse(GOOD).notes, [])
+        for wrong in ('"A."', "[1]", '[""]'):
+            self.wrong(f"notes = {wrong}\n" + GOOD, 1, "'notes' must be a list of sentences")
 
     def test_broken_syntax(self):
         self.wrong(GOOD.replace("[0, 1]", "[0, 1"), 7, "")
