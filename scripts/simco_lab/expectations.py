@@ -57,14 +57,15 @@ def check_model(results, expectation):
 
 
 def check_monotone(results, expectation):
-    """More streams are never worse by more than the interval; or what statements.py makes of another axis."""
+    """More streams of a transport are never worse by more than the interval; or what statements.py makes of another axis."""
     if "axis" in expectation:
         return statements.check_monotone(results, expectation)
     groups = {}
     for combination in results.select(expectation.get("where", {})):
         variant = combination.conditions.variant
         if variant.sweeps_streams and not combination.aborted:
-            groups.setdefault(combination.conditions.without("variant"), []).append((variant.streams, combination))
+            key = variant.transport.name, combination.conditions.without("variant")
+            groups.setdefault(key, []).append((variant.streams, combination))
     verdicts = []
     for group in groups.values():
         group.sort(key=lambda pair: pair[0])
@@ -79,7 +80,9 @@ def check_monotone(results, expectation):
                 worse.append(f"{many.conditions.variant} is worse than {few.conditions.variant} by"
                              f" {gap.value:.1f} ± {gap.half_width:.1f} ms")
         if len(group) > 1:
-            verdicts.append(Verdict(False if worse else None if unknown else True, group[0][1].conditions.place,
+            conditions = group[0][1].conditions
+            verdicts.append(Verdict(False if worse else None if unknown else True,
+                                    f"{conditions.place}: {conditions.variant.transport.label}",
                                     "; ".join(worse + unknown) or "never worse"))
     return verdicts
 

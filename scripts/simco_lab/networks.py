@@ -124,9 +124,10 @@ def dumbbell_files(point):
             "arm-far.nft": f"{counting}add rule ip lab forward {FAR['request']} {long}"}
 
 
-def counters_of(path):
-    """Returns {name: packets} of what `nft -j list counters` printed."""
-    return {entry["counter"]["name"]: entry["counter"]["packets"]
+def counters_of(path, what="packets"):
+    """Returns {name: packets} of what `nft -j list counters` printed, or {name: octets}."""
+    key = {"packets": "packets", "octets": "bytes"}[what]
+    return {entry["counter"]["name"]: entry["counter"][key]
             for entry in json.loads(path.read_text())[NFT_KEY] if "counter" in entry}
 
 

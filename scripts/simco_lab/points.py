@@ -96,6 +96,7 @@ class Scenario:
     expectations: list = field(default_factory=list)
     paper: list = field(default_factory=list)
     notes: list = field(default_factory=list)  # sentences of the report
+    tables: list = field(default_factory=list)  # names of quantities
 
     def dimensions(self, scale):
         """Returns {dimension: values} with every dimension, for each matrix that has points at `scale`. If there is one

@@ -39,6 +39,10 @@ def part(name):
     return lambda run: run.record.get("parts", {}).get(name, math.nan)
 
 
+def cost(name):
+    return lambda run: run.record.get("cost", {}).get(name, math.nan)
+
+
 def lost_share(run):
     """Returns the share of the packets with requests in them that the queue dropped: acknowledgements are not counted."""
     messages = (run.record.get("queue") or {}).get("messages")
@@ -109,6 +113,9 @@ QUANTITIES = table(
     Quantity("lost_share", "Requests' packets lost in the queue (%)", lost_share, sip=True, unit="%"),
     Quantity("over_2s", "Later than 2 s (%)", longer_than(SLOW_MS), unit="%"),
     Quantity("over_8s", "Later than 8 s (%)", longer_than(LOST_MS), unit="%"),
+    Quantity("busy", "Processor time per transaction (µs)", cost("busy_us"), unit="µs"),
+    Quantity("packets", "Packets per transaction", cost("packets"), unit=""),
+    Quantity("octets", "Octets per transaction", cost("octets"), unit="octets"),
     Quantity("unanswered", "Without an answer", lambda run: float(numpy.isinf(run.times).sum()), unit=""),
     Quantity("grows", "Whether delays rise during the run", lambda run: float(statistics.grows(run.times)), unit=""),
     Quantity("sender", "Sender's wait (ms)", part("sender"), captured=True),

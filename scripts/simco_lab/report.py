@@ -6,6 +6,7 @@ from . import statistics
 from .catalogue import WORKLOADS
 from .prediction import marks_of, predicted
 from .conditions import label_of, shown
+from .quantities import QUANTITIES
 
 NAMED = 3  # points that were not measured
 LISTED = 12  # verdicts of an expectation whose numbers are given even if all hold
@@ -43,14 +44,15 @@ def mark(combination):
     return f" ({', '.join(said)})" if said else ""
 
 
-def mean_table(results, profile, sweep):
+def quantity_table(results, profile, sweep, quantity="mean"):
+    """Returns a table of a quantity: a column for each variant."""
     measured = results.select({"profile": [profile]})
     variants = list(dict.fromkeys(combination.conditions.variant for combination in measured))
     rows = {}
     for combination in measured:
         place = tuple(getattr(combination.conditions, key) for key in sweep)
         cells = rows.setdefault(place, {})
-        cells[combination.conditions.variant] = with_interval(combination.mean) + mark(combination)
+        cells[combination.conditions.variant] = with_interval(combination.quantity(quantity)) + mark(combination)
     return table([*sweep, *map(label_of, variants)],
                  [[*map(shown, place), *(cells.get(variant, "") for variant in variants)]
                   for place, cells in rows.items()])
@@ -213,7 +215,9 @@ def write(results, path, judged, drawn, about):
     source = f"Source: {scenario.source}. " if scenario.source else ""
     lines = [f"# {scenario.name}: {scenario.title}", "", f"{source}{about} {size(results)}", "", *note_lines(scenario)]
     for profile in results.profiles():
-        lines += [f"## Mean {MEASURED[scenario.setup.measure]}, profile {profile} (ms)", "", *mean_table(results, profile, sweep), ""]
+        lines += [f"## Mean {MEASURED[scenario.setup.measure]}, profile {profile} (ms)", "", *quantity_table(results, profile, sweep), ""]
+        for name in scenario.tables:
+            lines += [f"## {QUANTITIES[name].label}, profile {profile}", "", *quantity_table(results, profile, sweep, name), ""]
     if judged:
         lines += ["## Expectations", "", *expectation_lines(judged)]
     lines += parts_lines(results)

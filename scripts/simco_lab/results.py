@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy
 
-from . import deliveries, parts, pattern, statistics
+from . import costs, deliveries, parts, pattern, statistics
 from .catalogue import WORKLOADS
 from .errors import BadRun
 from .job import captured
@@ -182,6 +182,8 @@ def finish(folder, job, fingerprint):
         "counters": changes,
         **further,
     }
+    if not load["aborted"]:
+        run["cost"] = costs.of_transaction(folder, point, "drops.json")
     if queue := job.network.check(folder, point, losses):
         run["queue"] = queue
     write_run(folder, run)

@@ -37,7 +37,7 @@ SETUP_KEYS = tuple(Setup.__dataclass_fields__)
 
 KEYS = {
     "": {"title", "source", "notes", "workload", "arrivals", "seed", "matrix", "quick", "full", "plot",
-         "expect", "paper", "warmup", *SETUP_KEYS},
+         "expect", "paper", "warmup", "tables", *SETUP_KEYS},
     "matrix": {"scale", *DIMENSIONS},
     "quick": {"count", "replications", *DIMENSIONS},
     "full": {"count", "replications", *DIMENSIONS},
@@ -189,6 +189,9 @@ class _Reader:
                 self.fail(f"'{quantity.name}' is of the {self.sip_workloads()} workload", table, "quantity", nth)
             if quantity.captured and not scenario.setup.capture:
                 self.fail(f"'{quantity.name}' needs 'capture'", table, "quantity", nth)
+        for name in scenario.tables:
+            if name not in QUANTITIES:
+                self.fail(f"'tables' must be of {', '.join(sorted(QUANTITIES))}, not {name!r}", "", "tables")
 
     @staticmethod
     def sip_workloads():
@@ -372,7 +375,8 @@ def read(path):
         matrices=matrices,
         plots=reader.section("plot", document.get("plot", [])),
         expectations=reader.section("expect", document.get("expect", [])),
-        paper=reader.section("paper", document.get("paper", [])))
+        paper=reader.section("paper", document.get("paper", [])),
+        tables=document.get("tables", []))
     reader.check_matrix(scenario)
     reader.check_runs(scenario)
     reader.check_quantities(scenario)

@@ -80,7 +80,7 @@ class Report(unittest.TestCase):
         text = self.text("A paper")
         lines = [line for line in text.splitlines() if "not measured" in line]
         self.assertEqual(len(lines), 1)
-        self.assertRegex(lines[0], r"not measured: 32 points: (\S+, ){3}\.\.\.$")
+        self.assertRegex(lines[0], r"not measured: 40 points: (\S+, ){3}\.\.\.$")
         self.assertIn("Source: A paper. Here. Runs: 0, transactions: 0", text)
 
     def test_without_a_source_none_is_named(self):

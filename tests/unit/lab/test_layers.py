@@ -15,7 +15,7 @@ LAYERS = (
     ("archive", "capture", "catalogue", "tls", "deliveries", "drd", "tests_of_runs"),
     ("variant", "queues", "cross", "quantities", "parts", "proxies"),
     ("conditions", "networks"),
-    ("points", "prediction", "verdicts"),
+    ("costs", "points", "prediction", "verdicts"),
     ("scenario",),
     ("job", "statements", "traces"),
     ("guest", "native", "results"),

@@ -65,6 +65,15 @@ class Verdicts(unittest.TestCase):
 
 
 class Sections(unittest.TestCase):
+    def test_a_table_for_each_quantity_that_the_scenario_names(self):
+        measured = combination([1.0] * 99)
+        measured.runs[0]["cost"] = {"busy_us": 86.25, "packets": 2.5, "octets": 300.0}
+        text = written("cost", measured)
+        for label, value in (("Processor time per transaction (µs)", "86.2"), ("Packets per transaction", "2.5"),
+                             ("Octets per transaction", "300.0")):
+            self.assertIn(f"## {label}, profile modern\n\n| TCP |\n|---|\n| {value} |\n", text)
+        self.assertNotIn("Packets per", written("kiesel-exp1", measured))
+
     def test_the_model_is_of_requests_with_replies(self):
         self.assertIn("equation 5", written("kiesel-exp1", combination([1.0] * 99, loss_percent=1)))
         self.assertNotIn("equation 5", written("sip-mtu", combination([1.0] * 99, loss_percent=1)))

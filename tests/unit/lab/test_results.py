@@ -104,6 +104,13 @@ class Judging(unittest.TestCase):
         rising = self.results([combination("sctp-1", self.fast.times[0]), combination("sctp-4", self.slow.times[0])])
         self.assertFalse(expectations.check_monotone(rising, {})[0].holds)
 
+    def test_streams_of_each_transport_are_compared_with_its_own(self):
+        both = self.results([combination("quic-1", self.fast.times[0]), combination("sctp-2", self.slow.times[0]),
+                             combination("quic-16", self.fast.times[0]), combination("sctp-4", self.slow.times[0])])
+        verdicts = expectations.check_monotone(both, {})
+        self.assertEqual([verdict.holds for verdict in verdicts], [True, True])
+        self.assertEqual([verdict.where.rpartition(": ")[2] for verdict in verdicts], ["QUIC", "SCTP"])
+
     def test_model(self):
         # equation 5 at 1 %, 100/s, 20 ms and many streams: 21.5 ms
         near = combination("sctp-16", numpy.random.default_rng(2).normal(21.4, 1, 3000), loss_percent=1.0)

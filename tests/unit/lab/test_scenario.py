@@ -94,6 +94,7 @@ class Reading(unittest.TestCase):
         self.wrong(GOOD.replace("workload", "workbench"), 2, "unknown key 'workbench'")
         self.wrong(GOOD.replace("rate = [1, 100]", "rat = [1]"), 7, "unknown key 'rat' in [matrix]")
         self.wrong(GOOD + 'colour = "red"\n', 22, "unknown key 'colour' in [plot]")
+        self.wrong('tables = ["colour"]\n' + GOOD, 1, "'tables' must be of ")
         self.wrong(GOOD.replace("{ rate = 100 }", "{ rats = 1 }"), 21, "unknown dimension 'rats'")
 
     def test_second_table_of_a_name(self):
