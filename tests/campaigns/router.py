@@ -43,6 +43,9 @@ class Network:
             "for a in 192.0.2.2/24 192.0.2.3/24; do ip addr add $a dev eth0; done;"
             "for a in 2001:db8:2::2/64 2001:db8:2::3/64; do ip addr add $a dev eth0 nodad; done;"
             "ip route add default via 192.0.2.1; ip -6 route add default via 2001:db8:2::1")
+        # Nothing asks for a neighbour while the link-local address is tentative (0x40).
+        for namespace in (self.router, self.inside, self.outside):
+            namespace.shell("while cut -d' ' -f5 /proc/net/if_inet6 | grep -q '^[4567c]0$'; do sleep 0.01; done")
 
 
 class Middlebox(simco_demo.middlebox.Middlebox):

@@ -134,7 +134,7 @@ TEST_F(Nftables, RulesOfAnEarlierLifeFindPlacesAgain) {
     rules.push_back(prefix_rule(++pid, length, 1000, 1));  // all overlap, as intervals
   }
   rules.push_back(change(kAdd, ++pid, "10.0.0.2:500/5000", "198.0.0.0/8", 60, Direction::kInbound));
-  BackendFixture other(Words{"--backend", "null"});
+  BackendFixture other(std::vector<std::string>{"--backend", "null"});
   const auto options = nftables_options();
   const auto results = other.router.run([&] {
     backend::nftables::NftablesBackend restored(other.io, options);
@@ -151,7 +151,7 @@ TEST_F(Nftables, RulesOfAnEarlierLifeMayComeInParts) {
     rules.push_back(change(kAdd, i + 5000, "10.0.0.3:" + std::to_string(5000 + i), "any", 60,
                            Direction::kInbound));
   }
-  BackendFixture other(Words{"--backend", "null"});
+  BackendFixture other(std::vector<std::string>{"--backend", "null"});
   for (const bool claims : {true, false}) {
     auto options = nftables_options();
     options.install_octets = 50'000;

@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <linux/if_addr.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -55,6 +56,22 @@ std::string NetworkNamespace::output(const std::string& command) const {
     ::pclose(pipe);
     return text;
   });
+}
+
+// A link-local address is tentative until the kernel's worker has looked at it, and until then
+// nothing asks for a neighbour: packets are lost.
+void NetworkNamespace::wait_for_addresses() const {
+  const auto usable = [] {
+    std::ifstream addresses("/proc/thread-self/net/if_inet6");
+    std::string address;
+    std::string name;
+    unsigned index = 0, prefix = 0, scope = 0, flags = 0;
+    while (addresses >> address >> std::hex >> index >> prefix >> scope >> flags >> name) {
+      if ((flags & IFA_F_TENTATIVE) != 0) return false;
+    }
+    return true;
+  };
+  if (!run([&] { return eventually(usable); })) throw std::runtime_error("tentative addresses");
 }
 
 std::string NetworkNamespace::path() const {
@@ -213,6 +230,7 @@ Network::Network() {
       "for a in 192.0.2.2/24 192.0.2.3/24; do ip addr add $a dev eth0; done;"
       "for a in 2001:db8:2::2/64 2001:db8:2::3/64; do ip addr add $a dev eth0 nodad; done;"
       "ip route add default via 192.0.2.1; ip -6 route add default via 2001:db8:2::1");
+  for (const auto* host : {&router, &inside, &outside}) host->wait_for_addresses();
 }
 
 void Network::wire(const std::string& name, const NetworkNamespace& host) {

@@ -58,6 +58,8 @@ class NetworkNamespace {
   /// What `command` prints.
   std::string output(const std::string& command) const;
   std::string path() const;
+  /// Waits until packets can be sent from all IPv6 addresses.
+  void wait_for_addresses() const;
 
  private:
   int descriptor_ = -1;
