@@ -10,17 +10,10 @@
 //                                                             is asked with PCP
 //
 // Each prints medians, and ratios of what ran in turns.
-#include <netinet/in.h>
-// The kernel's headers go after the C library's.
-#include <libmnl/libmnl.h>
-#include <libnftnl/set.h>
-#include <linux/netfilter.h>
-#include <linux/netfilter/nf_tables.h>
-#include <linux/netfilter/nfnetlink.h>
-
 #include <functional>
 #include <string_view>
 
+#include "tests/bench/bare_nftables.hpp"
 #include "tests/bench/packet_source.hpp"
 #include "tests/bench/session_driver.hpp"
 #include "tests/support/network.hpp"
@@ -62,6 +55,12 @@ class Box {
   /// One rule of a NAT.
   void add_binding() { drive(session_, 1, 1, rules_++, nullptr, kNatReplySize); }
   void check() const { check_rules(session_, rules_); }
+  /// Processor time that the middlebox has taken.
+  double cpu_seconds() const {
+    clockid_t clock = 0;
+    if (::clock_getcpuclockid(server_, &clock) != 0) die("clock_getcpuclockid");
+    return seconds_of(clock);
+  }
   /// Rules for hosts from 10.0.0.0 on.
   void add_hosts(std::uint32_t first, std::uint32_t count) {
     drive(session_, count, std::min(count, 256U), 0x0A00'0000 + first);
@@ -73,81 +72,42 @@ class Box {
   std::uint32_t rules_ = 0;
 };
 
-// --- The bare loop -------------------------------------------------------------------------------
-
-/// Elements like ours, `batch` to a commit, made with libnftnl's objects; how many a second.
-double run_bare(std::uint32_t count, std::uint32_t batch) {
-  if (std::system("nft add table inet bare; nft 'add set inet bare s { type ipv4_addr . ipv4_addr "
-                  ". inet_proto . inet_service . inet_service; flags timeout; }'") != 0) {
-    die("nft");
-  }
-  mnl_socket* socket = mnl_socket_open(NETLINK_NETFILTER);
-  if (socket == nullptr || mnl_socket_bind(socket, 0, MNL_SOCKET_AUTOPID) != 0) die("netlink");
-  const int room = 16 << 20;
-  ::setsockopt(mnl_socket_get_fd(socket), SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof room);
-  std::vector<char> buffer(4 << 20);
-  std::array<char, 8192> answer{};
-  const auto begin = Clock::now();
-  for (std::uint32_t done = 0; done < count; done += batch) {
-    char* at = buffer.data();
-    const auto advance = [&] { at += MNL_ALIGN(reinterpret_cast<nlmsghdr*>(at)->nlmsg_len); };
-    nftnl_batch_begin(at, done);
-    advance();
-    for (std::uint32_t i = 0; i < batch;) {
-      nftnl_set* set = nftnl_set_alloc();
-      nftnl_set_set_str(set, NFTNL_SET_TABLE, "bare");
-      nftnl_set_set_str(set, NFTNL_SET_NAME, "s");
-      for (std::uint32_t k = 0; k < 500 && i < batch; ++k, ++i) {
-        nftnl_set_elem* element = nftnl_set_elem_alloc();
-        const std::array<std::uint32_t, 5> key = {htonl(done + i), 0xC0000202U, 17, 0x40, 0x40};
-        nftnl_set_elem_set(element, NFTNL_SET_ELEM_KEY, key.data(), sizeof key);
-        nftnl_set_elem_set_u64(element, NFTNL_SET_ELEM_TIMEOUT, 120'000);
-        nftnl_set_elem_add(set, element);
-      }
-      auto* message = nftnl_nlmsg_build_hdr(
-          at, NFT_MSG_NEWSETELEM, NFPROTO_INET,
-          static_cast<std::uint16_t>(NLM_F_CREATE | (i == batch ? NLM_F_ACK : 0)), done + i);
-      nftnl_set_elems_nlmsg_build_payload(message, set);
-      nftnl_set_free(set);
-      advance();
-    }
-    nftnl_batch_end(at, done);
-    advance();
-    if (mnl_socket_sendto(socket, buffer.data(), static_cast<std::size_t>(at - buffer.data())) < 0)
-      die("netlink");
-    const auto got = mnl_socket_recvfrom(socket, answer.data(), answer.size());
-    const auto* error = static_cast<const nlmsgerr*>(
-        mnl_nlmsg_get_payload(reinterpret_cast<const nlmsghdr*>(answer.data())));
-    if (got < 0 || error->error != 0) die("nf_tables");
-  }
-  const std::chrono::duration<double> elapsed = Clock::now() - begin;
-  mnl_socket_close(socket);
-  if (std::system("nft delete table inet bare") != 0) die("nft");
-  return count / elapsed.count();
-}
-
-double run_box(const std::string& backend, std::uint32_t count, std::uint32_t window,
-               const std::vector<std::string>& more = {}) {
+Speed run_box(const std::string& backend, std::uint32_t count, std::uint32_t window,
+              const std::vector<std::string>& more = {}) {
   Box box(backend, more);
+  const double cpu_before = box.cpu_seconds();
   const double rate = box.add(count, window);
+  const double cpu = box.cpu_seconds() - cpu_before;
   box.check();
-  return rate;
+  return {rate, cpu * 1e6 / count};
 }
 
+// On a machine that does other work, rates say more of that than processor times do.
 void bench_rate() {
-  std::printf("%6s %12s %12s %12s %10s %10s\n", "window", "bare loop/s", "null/s", "nftables/s",
-              "of null", "of bare");
+  std::printf("%6s %10s %10s %10s %8s %8s | %8s %8s %8s %8s\n", "", "bare", "null", "nftables",
+              "of null", "of bare", "bare", "null", "nftables", "of bare");
+  std::printf("%6s %10s %10s %10s %8s %8s | %8s %8s %8s %8s\n", "window", "a second", "", "", "",
+              "", "CPU us", "", "", "");
   for (const auto& [window, count] : {std::pair(1U, 20'000U), {16U, 100'000U}, {256U, 300'000U}}) {
-    std::vector<double> bare, null, nftables, of_null, of_bare;
+    std::array<std::vector<double>, 3> rates, cpu;
+    std::array<std::vector<double>, 3> ratios;
     for (int round = 0; round < rounds; ++round) {
-      bare.push_back(run_bare(count, window));
-      null.push_back(run_box("null", count, window));
-      nftables.push_back(run_box("nftables", count, window));
-      of_null.push_back(nftables.back() / null.back());
-      of_bare.push_back(nftables.back() / bare.back());
+      const std::array<Speed, 3> run = {add_bare_elements(count, window),
+                                        run_box("null", count, window),
+                                        run_box("nftables", count, window)};
+      for (std::size_t i = 0; i < run.size(); ++i) {
+        rates[i].push_back(run[i].per_second);
+        cpu[i].push_back(run[i].cpu_us);
+      }
+      const auto& [bare, null, nftables] = run;
+      ratios[0].push_back(nftables.per_second / null.per_second);
+      ratios[1].push_back(nftables.per_second / bare.per_second);
+      ratios[2].push_back(bare.cpu_us / nftables.cpu_us);
     }
-    std::printf("%6u %12.0f %12.0f %12.0f %10.2f %10.2f\n", window, median(bare), median(null),
-                median(nftables), median(of_null), median(of_bare));
+    std::printf("%6u %10.0f %10.0f %10.0f %8.2f %8.2f | %8.2f %8.2f %8.2f %8.2f\n", window,
+                median(rates[0]), median(rates[1]), median(rates[2]), median(ratios[0]),
+                median(ratios[1]), median(cpu[0]), median(cpu[1]), median(cpu[2]),
+                median(ratios[2]));
     std::fflush(stdout);
   }
 }
@@ -337,12 +297,12 @@ void bench_counters() {
   };
   std::vector<Pair> pairs = {
       {"PER/s, 256 in flight",
-       [](const auto& options) { return run_box("nftables", 300'000, 256, options); },
+       [](const auto& options) { return run_box("nftables", 300'000, 256, options).per_second; },
        {},
        {},
        {}},
       {"PER/s, one at a time",
-       [](const auto& options) { return run_box("nftables", 20'000, 1, options); },
+       [](const auto& options) { return run_box("nftables", 20'000, 1, options).per_second; },
        {},
        {},
        {}},
