@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "simco/wire/assert.hpp"
+
 namespace simco::backend::match {
 
 Instant last_end(const Holders& holders) {
@@ -10,14 +12,42 @@ Instant last_end(const Holders& holders) {
   return last;
 }
 
+const ElementStore::Entry* ElementStore::entry_of(const Key& key) const {
+  const auto place = places_.find(wanted(key));
+  return place == places_.end() ? nullptr : &entries_[place->entry];
+}
+
+std::uint32_t ElementStore::enter(const Key& key, const Holder& holder) {
+  SIMCO_ASSERT(holder.pid != PolicyRuleId{});
+  if (free_.empty()) {
+    entries_.push_back({key, holder});
+    return static_cast<std::uint32_t>(entries_.size() - 1);
+  }
+  const auto entry = free_.back();
+  free_.pop_back();
+  entries_[entry] = {key, holder};
+  return entry;
+}
+
+void ElementStore::erase(const Key& key) {
+  const auto place = places_.find(wanted(key));
+  if (place == places_.end()) return;
+  entries_[place->entry].holder = {};
+  free_.push_back(place->entry);
+  places_.erase(place);
+  if (!places_.empty()) return;
+  entries_.clear();
+  free_.clear();
+}
+
 Holders ElementStore::find(const Key& key) const {
-  const auto first = first_.find(key);
-  if (first == first_.end()) return {};
+  const Entry* entry = entry_of(key);
+  if (entry == nullptr) return {};
   if (!more_.empty()) {
     const auto more = more_.find(key);
     if (more != more_.end()) return more->second;
   }
-  return {first->second};
+  return {entry->holder};
 }
 
 bool ElementStore::holds(const Key& key, PolicyRuleId pid) const {
@@ -27,12 +57,18 @@ bool ElementStore::holds(const Key& key, PolicyRuleId pid) const {
 }
 
 std::size_t ElementStore::count_of(rule::AgentId owner) const {
-  return static_cast<std::size_t>(std::ranges::count_if(
-      first_, [owner](const auto& entry) { return entry.second.owner == owner; }));
+  return static_cast<std::size_t>(std::ranges::count_if(entries_, [owner](const Entry& entry) {
+    return entry.holder.pid != PolicyRuleId{} && entry.holder.owner == owner;
+  }));
 }
 
 Holders ElementStore::hold(const Key& key, const Holder& holder) {
-  const auto [first, is_new] = first_.try_emplace(key, holder);
+  bool is_new = false;
+  const Wanted place = wanted(key);
+  places_.lazy_emplace(place, [&](const auto& construct) {
+    is_new = true;
+    construct(Place{place.hash, enter(key, holder)});
+  });
   if (is_new) return {};
   const Holders before = find(key);
   Holders after = before;
@@ -43,10 +79,12 @@ Holders ElementStore::hold(const Key& key, const Holder& holder) {
 
 void ElementStore::set(const Key& key, const Holders& holders) {
   if (holders.empty()) {
-    first_.erase(key);
+    erase(key);
     if (!targets_.empty()) targets_.erase(key);
+  } else if (Entry* entry = entry_of(key)) {
+    entry->holder = holders.front();
   } else {
-    first_.insert_or_assign(key, holders.front());
+    hold(key, holders.front());
   }
   if (holders.size() > 1)
     more_.insert_or_assign(key, holders);
