@@ -117,7 +117,7 @@ net::Flow Link::on_message(std::span<const std::byte> message, net::Delivery) {
 
 void Link::on_malformed(net::FramingError) { down(AgentError::kProtocolError); }
 
-void Link::on_input_done(bool) {
+void Link::on_input_done(std::optional<std::chrono::nanoseconds>) {
   if (!down_) observer_.on_turn();
   flush();  // session control may have answered something
 }

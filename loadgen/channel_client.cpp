@@ -61,7 +61,7 @@ net::Flow ChannelClient::refuse() {
 
 void ChannelClient::on_malformed(net::FramingError) { refuse(); }
 
-void ChannelClient::on_input_done(bool) {
+void ChannelClient::on_input_done(std::optional<std::chrono::nanoseconds>) {
   if (!down_) observer_.on_turn(*this);
 }
 

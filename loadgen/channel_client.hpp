@@ -40,7 +40,7 @@ class ChannelClient : public Client, protected net::ChannelHandler {
 
  private:
   void on_malformed(net::FramingError error) override;
-  void on_input_done(bool mid_message) override;
+  void on_input_done(std::optional<std::chrono::nanoseconds> unfinished) override;
   void on_output_drained() override;
   void on_closed(const boost::system::error_code& reason) override;
 

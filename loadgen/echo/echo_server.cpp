@@ -25,7 +25,7 @@ class EchoServer::Connection final : public std::enable_shared_from_this<Connect
     return net::Flow::kPause;
   }
   void on_malformed(net::FramingError) override { channel_->close(); }
-  void on_input_done(bool) override {
+  void on_input_done(std::optional<std::chrono::nanoseconds>) override {
     channel_->flush();
     if (channel_->queued() <= net::kOutputHighWater) channel_->resume_input();
   }

@@ -114,7 +114,7 @@ class SipServer::Connection final : public std::enable_shared_from_this<Connecti
     ++server_.counts_.malformed;
     channel_->close();
   }
-  void on_input_done(bool) override {
+  void on_input_done(std::optional<std::chrono::nanoseconds>) override {
     channel_->flush();
     if (channel_->queued() <= net::kOutputHighWater) channel_->resume_input();
   }

@@ -94,9 +94,10 @@ void Connection::on_malformed(net::FramingError error) {
   session_.on_malformed();
 }
 
-void Connection::on_input_done(bool mid_message) {
+void Connection::on_input_done(std::optional<std::chrono::nanoseconds> unfinished) {
   take_turn();
-  session_.on_octets(mid_message, owner_.now());
+  session_.on_octets(unfinished.has_value(),
+                     owner_.now() - unfinished.value_or(std::chrono::nanoseconds(0)));
   arm();
   end_turn();
   resume_if_possible();

@@ -105,7 +105,7 @@ class Connection final : private net::ChannelHandler,
   // net::ChannelHandler
   net::Flow on_message(std::span<const std::byte> message, net::Delivery delivery) override;
   void on_malformed(net::FramingError error) override;
-  void on_input_done(bool mid_message) override;
+  void on_input_done(std::optional<std::chrono::nanoseconds> unfinished) override;
   void on_output_drained() override;
   void on_closed(const boost::system::error_code& reason) override;
 

@@ -41,8 +41,12 @@ class ChannelState {
     if (std::exchange(input_over_, true) || handler_ == nullptr) return;
     handler_->on_malformed(error);
   }
+  void input_done(std::optional<std::chrono::nanoseconds> unfinished) {
+    if (handler_ != nullptr) handler_->on_input_done(unfinished);
+  }
+  /// Over a transport with one stream, whose last octets have come now.
   void input_done(bool mid_message) {
-    if (handler_ != nullptr) handler_->on_input_done(mid_message);
+    input_done(mid_message ? std::optional(std::chrono::nanoseconds(0)) : std::nullopt);
   }
 
   // --- Output

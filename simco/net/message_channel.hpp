@@ -5,6 +5,7 @@
 #pragma once
 
 #include <boost/system/error_code.hpp>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -62,8 +63,9 @@ class ChannelHandler {
   /// The peer has broken the framing; no further input will be delivered.
   virtual void on_malformed(FramingError error) = 0;
   /// The messages of one read were delivered: a good moment to act on all of them and to flush().
-  /// `mid_message`: part of a further message has arrived.
-  virtual void on_input_done(bool mid_message) = 0;
+  /// `unfinished`: messages have arrived in part, and this is how long one of them has been without
+  /// further octets, the longest; 0 over transports with one stream.
+  virtual void on_input_done(std::optional<std::chrono::nanoseconds> unfinished) = 0;
   /// The output queue has emptied after it had to wait for the peer.
   virtual void on_output_drained() = 0;
   /// The connection is over; the last call. No error: either side closed it in an orderly way.

@@ -140,13 +140,13 @@ void MiddleboxSession::on_malformed() {
   terminate();
 }
 
-void MiddleboxSession::on_octets(bool mid_message, Instant now) {
+void MiddleboxSession::on_octets(bool mid_message, Instant last) {
   mid_message_ = mid_message;
   if (leaving_ || held_) return;  // held: the deadline is that of the token
   // Before the session is open, its deadline does not change, whatever arrives.
   if (state_ != SessionState::kOpen) return;
   if (mid_message) {
-    deadline_ = now + options_.message_timeout;
+    deadline_ = last + options_.message_timeout;
   } else {
     deadline_.reset();
   }

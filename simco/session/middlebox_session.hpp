@@ -92,8 +92,9 @@ class MiddleboxSession {
   void on_message(std::span<const std::byte> octets);
   /// The header of a message was not consistent (section 6 step 1).
   void on_malformed();
-  /// Octets arrived; `mid_message`: a message is incomplete (section 6 step 2).
-  void on_octets(bool mid_message, Instant now);
+  /// Octets arrived; `mid_message`: a message is incomplete (section 6 step 2), whose last ones
+  /// came at `last`.
+  void on_octets(bool mid_message, Instant last);
 
   /// Returns when on_deadline() must be called, if at all. Calling it earlier is harmless.
   std::optional<Instant> deadline() const { return deadline_; }

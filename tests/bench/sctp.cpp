@@ -103,7 +103,7 @@ class Driver final : public net::ChannelHandler {
     return net::Flow::kContinue;
   }
   void on_malformed(net::FramingError) override { die("malformed reply"); }
-  void on_input_done(bool) override {
+  void on_input_done(std::optional<std::chrono::nanoseconds>) override {
     if (fresh_ != 0) send(std::exchange(fresh_, 0));
   }
   void on_output_drained() override {}

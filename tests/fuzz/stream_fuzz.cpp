@@ -69,7 +69,9 @@ class Channel final : public net::MessageChannel {
       input_over_ = true;
       handler_->on_malformed(*error);
     }
-    handler_->on_input_done(splitter_->mid_message());
+    using std::chrono::nanoseconds;
+    handler_->on_input_done(splitter_->mid_message() ? std::optional(nanoseconds(0))
+                                                     : std::nullopt);
   }
   /// Ends the connection if the middlebox has closed it, or `anyway`.
   void end(bool anyway) {

@@ -62,7 +62,7 @@ class Client final : private net::ChannelHandler {
  private:
   net::Flow on_message(std::span<const std::byte> octets, net::Delivery) override;
   void on_malformed(net::FramingError) override {}
-  void on_input_done(bool) override {}
+  void on_input_done(std::optional<std::chrono::nanoseconds>) override {}
   void on_output_drained() override {}
   void on_closed(const boost::system::error_code&) override { ended_ = true; }
   void answer(const SaReply& reply);

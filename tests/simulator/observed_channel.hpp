@@ -85,7 +85,9 @@ class ObservedChannel final : public net::MessageChannel, private net::ChannelHa
     return handler_->on_message(message, delivery);
   }
   void on_malformed(net::FramingError error) override { handler_->on_malformed(error); }
-  void on_input_done(bool mid_message) override { handler_->on_input_done(mid_message); }
+  void on_input_done(std::optional<std::chrono::nanoseconds> unfinished) override {
+    handler_->on_input_done(unfinished);
+  }
   void on_output_drained() override { handler_->on_output_drained(); }
   void on_closed(const boost::system::error_code& reason) override {
     over_ = true;

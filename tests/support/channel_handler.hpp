@@ -21,9 +21,10 @@ class RecordingHandler final : public net::ChannelHandler {
     return net::Flow::kContinue;
   }
   void on_malformed(net::FramingError why) override { malformed = why; }
-  void on_input_done(bool middle) override {
+  void on_input_done(std::optional<std::chrono::nanoseconds> since) override {
     ++reads;
-    mid_message = middle;
+    unfinished = since;
+    mid_message = since.has_value();
   }
   void on_output_drained() override { ++drained; }
   void on_closed(const boost::system::error_code& why) override {
@@ -39,6 +40,7 @@ class RecordingHandler final : public net::ChannelHandler {
   std::optional<net::FramingError> malformed;
   int reads = 0;  ///< calls of on_input_done()
   bool mid_message = false;
+  std::optional<std::chrono::nanoseconds> unfinished;
   int drained = 0;
   int closed = 0;
   boost::system::error_code reason;

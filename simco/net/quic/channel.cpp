@@ -26,7 +26,7 @@ Channel::Channel(std::shared_ptr<Endpoint> endpoint, OnUp on_up)
 Channel::~Channel() {
   if (!endpoint_) return;
   if (connection_) connection_->end(Goodbye::kDropped, Endpoint::now());
-  endpoint_->leave(*this);
+  endpoint_->leave(*this, connection_ ? connection_->farewell() : std::nullopt);
   endpoint_->flush();
 }
 
@@ -156,7 +156,17 @@ void Channel::deliver() {
     input.waiting = false;
     waiting_.pop_front();
   }
-  state_.input_done(mid_message_ != 0);
+  state_.input_done(unfinished());
+}
+
+std::optional<std::chrono::nanoseconds> Channel::unfinished() const {
+  if (mid_message_ == 0) return std::nullopt;
+  const auto now = Endpoint::now();
+  auto first = now;
+  for (const auto& input : inputs_) {
+    if (input.splitter->mid_message()) first = std::min(first, input.heard);
+  }
+  return now - first;
 }
 
 void Channel::deliver(StreamNumber number, Input& input) {
@@ -172,10 +182,14 @@ void Channel::deliver(StreamNumber number, Input& input) {
     if (error) state_.malformed(*error);
     mid_message_ += std::size_t{input.splitter->mid_message()};
     mid_message_ -= std::size_t{was_mid};
+    if (input.splitter->mid_message()) input.heard = Endpoint::now();
   }
   const auto taken = octets.size() - rest;
   input.from += taken;
-  if (connection_ && taken != 0) connection_->consumed(number, taken);
+  // What the splitter keeps has not been taken: parts of messages on many streams would add up.
+  const auto held = state_.takes_input() ? input.splitter->held() : 0;
+  const auto done = taken + std::exchange(input.held, held) - held;
+  if (connection_ && done != 0) connection_->consumed(number, done);
 }
 
 // What has been delivered counts no longer against the window, so it must not stay.
@@ -220,9 +234,9 @@ void Channel::close() {
   if (!connection_ || !state_.begin_close()) return;
   state_.resume();
   close_timer_.expires_after(kCloseTimeout);
-  close_timer_.async_wait([weak = weak_from_this()](const error_code& error) {
-    const auto self = weak.lock();
-    if (!error && self) self->ended({});
+  // It keeps the channel, whatever its user does: what is queued must go out and be acknowledged.
+  close_timer_.async_wait([self = shared_from_this()](const error_code& error) {
+    if (!error) self->ended({});
   });
   if (!connection_->over()) connection_->finish();
   // From the loop, because the caller may be in the middle of a delivery.
@@ -246,7 +260,8 @@ void Channel::look_for_end() {
 
 void Channel::detach() {
   state_.detach();
-  if (connection_ && !connection_->over() && !state_.closing()) {
+  if (state_.closing() && connection_) return;  // which goes on
+  if (connection_ && !connection_->over()) {
     connection_->end(Goodbye::kDropped, Endpoint::now());
   }
   ended({});
@@ -262,8 +277,9 @@ void Channel::ended(const error_code& reason) {
     if (!connection_->over()) {
       connection_->end(orderly ? Goodbye::kOrderly : Goodbye::kDropped, Endpoint::now());
     }
+    proven_ = connection_->proven();
     endpoint_->flush();
-    endpoint_->leave(*this);
+    endpoint_->leave(*this, connection_->farewell());
     // Destroyed from the loop: it may have called us.
     boost::asio::post(
         executor_, [connection = std::move(connection_), endpoint = std::move(endpoint_), self] {});

@@ -62,6 +62,9 @@ class Channel final : public MessageChannel,
   /// The connection is over without a word of the peer's.
   void ended(const boost::system::error_code& reason);
   bool up() const { return connection_ != nullptr && connection_->up(); }
+  /// As Connection has them.
+  bool proven() const { return connection_ != nullptr ? connection_->proven() : proven_; }
+  bool wants_proof() const { return connection_ != nullptr && connection_->wants_proof(); }
   const std::vector<ConnectionId>& ids() const { return ids_; }
   /// Packets to `id` are for this channel, too.
   void add_id(const ConnectionId& id) { on_id(id); }
@@ -74,6 +77,8 @@ class Channel final : public MessageChannel,
     std::optional<FrameSplitter> splitter;  ///< from start() on
     std::vector<std::byte> octets;          ///< not delivered yet, from `from` on
     std::size_t from = 0;
+    std::size_t held = 0;  ///< octets of an unfinished message, which count against the window
+    Time heard{0};         ///< when its last octets came
     bool waiting = false;  ///< among waiting_
     bool fin = false;      ///< nothing follows
   };
@@ -88,6 +93,8 @@ class Channel final : public MessageChannel,
   void tell_up();
   void deliver();
   void deliver(StreamNumber number, Input& input);
+  /// As ChannelHandler::on_input_done() has it.
+  std::optional<std::chrono::nanoseconds> unfinished() const;
   static void forget_delivered(Input& input);
   /// Sends what may leave now, and looks whether anything has changed with it.
   void write();
@@ -113,6 +120,7 @@ class Channel final : public MessageChannel,
   Connection::Udp::endpoint peer_;
   TransportStatistics last_statistics_;  ///< when the connection is over
   bool had_to_wait_ = false;             ///< a flush() left something behind
+  bool proven_ = false;                  ///< when the connection is over
   bool heard_ = false;                   ///< the endpoint will call turn()
 };
 

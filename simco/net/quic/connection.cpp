@@ -38,9 +38,6 @@ std::chrono::nanoseconds duration(ngtcp2_duration time) {
   return std::chrono::nanoseconds(static_cast<std::int64_t>(time));
 }
 
-constexpr std::uint64_t kAlertBase = 0x100;  // RFC 9001 4.8: this and the alert
-constexpr std::uint64_t kLastAlert = 0x1FF;
-
 }  // namespace
 
 void Connection::Free::operator()(ngtcp2_conn* connection) const { ngtcp2_conn_del(connection); }
@@ -61,6 +58,8 @@ std::vector<std::string> Connection::peer_names() const {
 void Connection::receive(const Way& way, std::span<const std::byte> packet, Time now) {
   if (over_) return;
   ++received_;
+  // RFC 9000 8.1: it uses an identifier that only we can have told it.
+  if (!proven_) proven_ = destination_of(packet) != first_id_;
   PathOf path(way);
   const ngtcp2_pkt_info info{};
   const int why = ngtcp2_conn_read_pkt(library_.get(), path.get(), &info,
@@ -109,7 +108,16 @@ void Connection::came_up(Time now) {
     }
   }
   open_outputs_ = outputs_.size();
+  keep_alive(duration(theirs->max_idle_timeout));
   up_ = true;
+}
+
+// The peer's idle timeout may be shorter than ours, and half of it leaves time for a lost packet.
+void Connection::keep_alive(std::chrono::nanoseconds peers_idle_timeout) {
+  if (keep_alive_.count() == 0) return;
+  if (peers_idle_timeout.count() != 0) keep_alive_ = std::min(keep_alive_, peers_idle_timeout / 2);
+  ngtcp2_conn_set_keep_alive_timeout(library_.get(),
+                                     static_cast<ngtcp2_duration>(keep_alive_.count()));
 }
 
 // --- Output --------------------------------------------------------------------------------------
@@ -142,6 +150,9 @@ void Connection::finish() {
 void Connection::make_ready(StreamNumber number) {
   auto& output = outputs_[number];
   if (output.blocked || std::exchange(output.ready, true)) return;
+  // A message that has been sent in part goes first: the peer gives room back for whole ones only,
+  // and parts of many would take all there is.
+  if (output.octets.mid_message()) return ready_.push_front(number);
   ready_.push_back(number);
 }
 
@@ -205,19 +216,24 @@ bool Connection::write_packet(Time now) {
     if (size < 0) fail(static_cast<int>(size), now);
     if (size <= 0) return false;
     ++sent_;
-    user_.on_output(way_of(path.path),
-                    std::as_bytes(std::span(packet).first(static_cast<std::size_t>(size))));
-    // The next packet is another stream's turn.
-    if (ready_.size() > 1) std::ranges::rotate(ready_, ready_.begin() + 1);
+    hand_out(path.path, std::as_bytes(std::span(packet).first(static_cast<std::size_t>(size))));
     return true;
   }
+}
+
+void Connection::hand_out(const ngtcp2_path& path, std::span<const std::byte> packet) {
+  user_.on_output(way_of(path), packet);
 }
 
 void Connection::taken(Output& output, std::size_t count, bool fin) {
   output.octets.sent(count);
   queued_ -= count;
   if (fin) output.fin_due = false;
-  if (output.octets.unsent() == 0 && !output.fin_due) pop_ready();
+  if (output.octets.unsent() == 0 && !output.fin_due) return pop_ready();
+  // Another stream's turn, unless that would leave a message unfinished.
+  if (count != 0 && !output.octets.mid_message()) {
+    std::ranges::rotate(ready_, ready_.begin() + 1);
+  }
 }
 
 void Connection::pop_ready() {
@@ -236,11 +252,7 @@ void Connection::consumed(StreamNumber stream, std::size_t count) {
 
 void Connection::open_window() {
   if (over_ || std::exchange(window_open_, true)) return;
-  constexpr auto kMore = kWindow - kGuestWindow;
-  ngtcp2_conn_extend_max_offset(library_.get(), kMore);
-  for (StreamNumber number = 0; number < incoming_; ++number) {
-    ngtcp2_conn_extend_max_stream_offset(library_.get(), incoming_id(number), kMore);
-  }
+  ngtcp2_conn_extend_max_offset(library_.get(), kWindow - kGuestWindow);
 }
 
 std::int64_t Connection::incoming_id(StreamNumber number) const {
@@ -248,71 +260,6 @@ std::int64_t Connection::incoming_id(StreamNumber number) const {
   constexpr std::int64_t kMiddleboxs = 3;
   const bool middlebox = credentials_->side() == TlsSide::kMiddlebox;
   return 4 * std::int64_t{number} + (middlebox ? kAgents : kMiddleboxs);
-}
-
-// --- The end -------------------------------------------------------------------------------------
-
-void Connection::end(Goodbye goodbye, Time now) {
-  if (!over_) send_close(static_cast<std::uint64_t>(goodbye), true, now);
-}
-
-void Connection::set_over(const error_code& reason) {
-  if (!over_) over_ = reason;
-}
-
-void Connection::fail(int why, Time now) {
-  switch (why) {
-    case NGTCP2_ERR_DRAINING: return set_over(why_peer_closed());
-    case NGTCP2_ERR_CLOSING:
-    case NGTCP2_ERR_DROP_CONN:
-    case NGTCP2_ERR_RETRY: return set_over(boost::asio::error::connection_aborted);
-    case NGTCP2_ERR_IDLE_CLOSE:
-    case NGTCP2_ERR_HANDSHAKE_TIMEOUT: return set_over(boost::asio::error::timed_out);
-    case NGTCP2_ERR_RECV_VERSION_NEGOTIATION:
-    case NGTCP2_ERR_VERSION_NEGOTIATION_FAILURE: return set_over(NetError::kQuicVersion);
-    case NGTCP2_ERR_CRYPTO: {
-      const auto alert = ngtcp2_conn_get_tls_alert(library_.get());
-      send_close(kAlertBase | alert, false, now);
-      return set_over(rejected_ ? tls_error(*rejected_) : tls_alert(alert));
-    }
-    default: break;
-  }
-  send_close(ngtcp2_err_infer_quic_transport_error_code(why), false, now);
-  set_over(NetError::kQuicViolation);
-}
-
-void Connection::send_close(std::uint64_t code, bool application, Time now) {
-  ngtcp2_connection_close_error error;
-  ngtcp2_connection_close_error_default(&error);
-  if (application) {
-    ngtcp2_connection_close_error_set_application_error(&error, code, nullptr, 0);
-  } else {
-    ngtcp2_connection_close_error_set_transport_error(&error, code, nullptr, 0);
-  }
-  std::array<std::uint8_t, kPacketSize> packet;
-  ngtcp2_path_storage path;
-  ngtcp2_path_storage_zero(&path);
-  ngtcp2_pkt_info info{};
-  const auto size = ngtcp2_conn_write_connection_close(
-      library_.get(), &path.path, &info, packet.data(), packet.size(), &error, timestamp(now));
-  if (size <= 0) return;
-  user_.on_output(way_of(path.path),
-                  std::as_bytes(std::span(packet).first(static_cast<std::size_t>(size))));
-}
-
-error_code Connection::why_peer_closed() const {
-  if (reset_seen_) return boost::asio::error::connection_reset;
-  ngtcp2_connection_close_error error;
-  ngtcp2_conn_get_connection_close_error(library_.get(), &error);
-  if (error.type == NGTCP2_CONNECTION_CLOSE_ERROR_CODE_TYPE_APPLICATION) {
-    return error.error_code == 0 ? error_code() : boost::asio::error::connection_reset;
-  }
-  if (error.error_code == NGTCP2_NO_ERROR) return {};
-  if (error.error_code == NGTCP2_CONNECTION_REFUSED) return boost::asio::error::connection_refused;
-  if (error.error_code >= kAlertBase && error.error_code <= kLastAlert) {
-    return tls_alert(static_cast<std::uint8_t>(error.error_code - kAlertBase));
-  }
-  return boost::asio::error::connection_reset;
 }
 
 Connection::Figures Connection::figures() const {

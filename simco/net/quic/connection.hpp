@@ -23,6 +23,7 @@
 #include "simco/net/quic/stream_output.hpp"
 
 struct ngtcp2_conn;
+struct ngtcp2_path;
 
 namespace simco::net::quic {
 
@@ -86,6 +87,15 @@ class Connection {
   bool up() const { return up_; }
   /// It is over, for this reason: none if the peer closed it in an orderly way.
   const std::optional<boost::system::error_code>& over() const { return over_; }
+  /// Packets from this end have reached the peer's address.
+  bool proven() const { return proven_; }
+  /// It is over because the peer's first word came in pieces, which are not kept for a peer whose
+  /// address is not proven: it must be asked for that (Retry).
+  bool wants_proof() const { return wants_proof_; }
+  /// What late packets of the peer's are answered with when the connection has ended (RFC 9000
+  /// 10.2.1): nothing if it is empty, because the peer has said so itself (10.2.2). None: the peer
+  /// cannot know of the end.
+  const std::optional<std::vector<std::byte>>& farewell() const { return farewell_; }
   std::uint16_t streams() const { return static_cast<std::uint16_t>(outputs_.size()); }
   Way way() const;
   /// Names in the peer's certificate.
@@ -141,10 +151,12 @@ class Connection {
   bool peer_is_valid();
   /// Opens the streams if the handshake has completed.
   void came_up(Time now);
+  void keep_alive(std::chrono::nanoseconds peers_idle_timeout);
   void make_ready(StreamNumber number);
   void unblock();
   /// False if there is nothing more to send for now.
   bool write_packet(Time now);
+  void hand_out(const ngtcp2_path& path, std::span<const std::byte> packet);
   void taken(Output& output, std::size_t count, bool fin);
   void pop_ready();
   /// As the protocol numbers a stream that the peer sends on.
@@ -164,10 +176,10 @@ class Connection {
   std::unique_ptr<ngtcp2_conn, Free> library_;
   std::string expected_name_;
   std::uint16_t wanted_streams_;
+  std::chrono::nanoseconds keep_alive_{0};  ///< 0: none
   std::deque<Output> outputs_;
   std::deque<StreamNumber> ready_;     ///< streams with something to send, in turn
   std::vector<StreamNumber> touched_;  ///< since the last commit()
-  StreamNumber incoming_ = 0;          ///< streams that the peer has opened
   std::size_t blocked_ = 0;            ///< streams that wait for the peer's window
   /// Octets beyond kUnacknowledgedMax that are in packets and must be kept: a peer can acknowledge
   /// all packets but those that begin a stream.
@@ -183,6 +195,10 @@ class Connection {
   std::uint64_t received_ = 0;
   std::optional<boost::system::error_code> over_;
   std::optional<CertificateFault> rejected_;  ///< why the peer's certificate is
+  std::optional<std::vector<std::byte>> farewell_;
+  ConnectionId first_id_;  ///< to which the peer's first packet went
+  bool proven_ = false;
+  bool wants_proof_ = false;
   bool up_ = false;
   bool handshake_done_ = false;
   bool window_open_ = false;

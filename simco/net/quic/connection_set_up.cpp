@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <new>
 #include <utility>
 
@@ -14,6 +15,7 @@
 #include "simco/net/quic/connection.hpp"
 #include "simco/net/quic/library.hpp"
 #include "simco/net/quic/limits.hpp"
+#include "simco/wire/assert.hpp"
 
 namespace simco::net::quic {
 namespace {
@@ -91,33 +93,36 @@ struct Connection::Library {
     self(user).handshake_done_ = true;
     return 0;
   }
+  /// Does `work`, which may find no memory: that ends the connection, and nothing else.
+  template <class Work>
+  static int guarded(Work work) {
+    try {
+      work();
+      return 0;
+    } catch (const std::bad_alloc&) {
+      return NGTCP2_ERR_CALLBACK_FAILURE;
+    }
+  }
   static int new_id(ngtcp2_conn*, ngtcp2_cid* id, std::uint8_t* token, std::size_t size,
                     void* user) {
-    const auto made = random_id();
-    if (size != made.size()) return NGTCP2_ERR_CALLBACK_FAILURE;
-    *id = library_id(made);
-    std::ranges::copy(self(user).user_.reset_token(made), token);
-    self(user).user_.on_id(made);
-    return 0;
+    return guarded([&] {
+      const auto made = random_id();
+      SIMCO_ASSERT(size == made.size());
+      *id = library_id(made);
+      std::ranges::copy(self(user).user_.reset_token(made), token);
+      self(user).user_.on_id(made);
+    });
   }
   static int retired_id(ngtcp2_conn*, const ngtcp2_cid* id, void* user) {
-    self(user).user_.on_id_retired(own_id(*id));
-    return 0;
-  }
-  static int stream_opened(ngtcp2_conn* library, std::int64_t id, void* user) {
-    auto& connection = self(user);
-    connection.incoming_ = std::max(connection.incoming_, static_cast<StreamNumber>(id >> 2) + 1);
-    if (connection.window_open_) {
-      ngtcp2_conn_extend_max_stream_offset(library, id, kWindow - kGuestWindow);
-    }
-    return 0;
+    return guarded([&] { self(user).user_.on_id_retired(own_id(*id)); });
   }
   static int received(ngtcp2_conn*, std::uint32_t flags, std::int64_t id, std::uint64_t,
                       const std::uint8_t* octets, std::size_t size, void* user, void*) {
-    self(user).user_.on_input(static_cast<StreamNumber>(id >> 2),
-                              std::as_bytes(std::span(octets, size)),
-                              (flags & NGTCP2_STREAM_DATA_FLAG_FIN) != 0);
-    return 0;
+    return guarded([&] {
+      self(user).user_.on_input(static_cast<StreamNumber>(id >> 2),
+                                std::as_bytes(std::span(octets, size)),
+                                (flags & NGTCP2_STREAM_DATA_FLAG_FIN) != 0);
+    });
   }
   static int keep_secret(gnutls_session_t, const char*, const gnutls_datum_t*) { return 0; }
   static int acknowledged(ngtcp2_conn*, std::int64_t id, std::uint64_t offset, std::uint64_t size,
@@ -165,7 +170,6 @@ struct Connection::Library {
     result.handshake_completed = handshake_completed;
     result.get_new_connection_id = new_id;
     result.remove_connection_id = retired_id;
-    result.stream_open = stream_opened;
     result.recv_stream_data = received;
     result.acked_stream_data_offset = acknowledged;
     result.stream_close = closed;
@@ -182,7 +186,10 @@ Connection::Connection(User& user, std::shared_ptr<const Credentials> credential
     : user_(user),
       credentials_(std::move(credentials)),
       tls_(std::make_unique<Tls>()),
-      wanted_streams_(options.streams) {
+      wanted_streams_(options.streams),
+      keep_alive_(call != nullptr ? options.keep_alive : std::chrono::milliseconds(0)),
+      first_id_(welcome != nullptr ? welcome->destination : ConnectionId()),
+      proven_(welcome != nullptr && !welcome->token.empty()) {
   set_up_tls(call);
   set_up_library(way, options, welcome, now);
 }
@@ -251,19 +258,25 @@ void Connection::set_up_library(const Way& way, const QuicOptions& options,
       options.congestion == QuicCongestion::kBbr ? NGTCP2_CC_ALGO_BBR : NGTCP2_CC_ALGO_CUBIC;
   settings.max_tx_udp_payload_size = kPacketSize;
   settings.no_tx_udp_payload_size_shaping = 1;
-  settings.no_pmtud = 1;
+  // With this size nothing is probed. Some versions of the library stop the program if probing is
+  // switched off and a peer comes back to an earlier path.
+  settings.no_pmtud = 0;
   settings.handshake_timeout = library_time(kHandshakeTimeout);
 
   ngtcp2_transport_params params;
   ngtcp2_transport_params_default(&params);
   params.initial_max_streams_bidi = 0;
   params.initial_max_streams_uni = options.streams;
-  params.initial_max_stream_data_uni = kGuestWindow;
+  // Only the window of the connection limits: a stream that had to wait for its own could leave a
+  // message unfinished that others then follow.
+  params.initial_max_stream_data_uni = kWindow;
   params.initial_max_data = kGuestWindow;
   params.max_idle_timeout = library_time(options.idle_timeout);
   params.max_ack_delay = library_time(options.ack_delay);
   params.active_connection_id_limit = kIdsMax;
 
+  // Copied by the library, which then takes the path for validated (RFC 9000 8.1.1).
+  std::vector<std::uint8_t> token;
   const PathOf path(way);
   const auto id = random_id();
   const auto own = library_id(id);
@@ -277,7 +290,9 @@ void Connection::set_up_library(const Way& way, const QuicOptions& options,
   } else {
     params.original_dcid = library_id(welcome->original);
     params.retry_scid = library_id(welcome->destination);
-    params.retry_scid_present = welcome->retried ? 1 : 0;
+    params.retry_scid_present = proven_ ? 1 : 0;
+    std::ranges::copy(welcome->token, std::back_inserter(token));
+    settings.token = {token.data(), token.size()};
     params.stateless_reset_token_present = 1;
     std::ranges::copy(user_.reset_token(id), std::begin(params.stateless_reset_token));
     const auto theirs = library_id(welcome->peer);
@@ -287,9 +302,6 @@ void Connection::set_up_library(const Way& way, const QuicOptions& options,
   if (why != 0) throw std::bad_alloc();
   library_.reset(made);
   ngtcp2_conn_set_tls_native_handle(made, tls_->session);
-  if (welcome == nullptr && options.keep_alive.count() != 0) {
-    ngtcp2_conn_set_keep_alive_timeout(made, library_time(options.keep_alive));
-  }
   user_.on_id(id);
 }
 

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <boost/asio/error.hpp>
+#include <boost/asio/post.hpp>
 #include <chrono>
+#include <new>
 #include <utility>
 
 #include "simco/net/error.hpp"
@@ -18,6 +20,7 @@ Endpoint::Endpoint(const boost::asio::any_io_executor& executor,
     : executor_(executor),
       options_(options),
       credentials_(std::move(credentials)),
+      gate_({}, random_secret()),
       serves_(listens),
       listens_(listens),
       crowd_(kQuicHandshakesMax) {
@@ -25,7 +28,7 @@ Endpoint::Endpoint(const boost::asio::any_io_executor& executor,
   port_ = std::make_shared<DatagramPort>(
       executor, batch_, DatagramPort::Options::over_udp(local, port, listens), user);
   local_port_ = port_->local_port();
-  gate_ = Gate(secret_at(credentials_->secret(), {local, local_port_}));
+  set_credentials(credentials_);
 }
 
 Endpoint::~Endpoint() { port_->stop(); }
@@ -37,6 +40,13 @@ void Endpoint::listen(Audience audience) {
   handshakes_max_ = std::min(audience_.handshakes_max, kQuicHandshakesMax);
   crowd_ = Crowd<Channel*>(handshakes_max_);
   port_->start();
+}
+
+// The secret of resets is the private key's, so that they still hold after a restart, which reads
+// the files again. That of Retry tokens is for this process and seconds, and stays.
+void Endpoint::set_credentials(std::shared_ptr<const Credentials> credentials) {
+  credentials_ = std::move(credentials);
+  gate_.renew(secret_at(credentials_->secret(), {local(), local_port_}));
 }
 
 void Endpoint::stop_listening() {
@@ -51,7 +61,10 @@ std::shared_ptr<Channel> Endpoint::connect(const Path& path, const std::string& 
   auto channel = std::make_shared<Channel>(shared_from_this(), std::move(on_up));
   const Connection::Call call{name};
   channel->begin(credentials_, options_, path, &call, nullptr);
-  channel->turn();
+  // From the loop: it may fail at once, and our caller does not have the channel yet.
+  boost::asio::post(executor_, [weak = channel->weak_from_this()] {
+    if (const auto self = weak.lock()) self->turn();
+  });
   return channel;
 }
 
@@ -62,7 +75,8 @@ void Endpoint::remove(const ConnectionId& id, Channel& channel) {
   if (found != channels_.end() && found->second == &channel) channels_.erase(found);
 }
 
-void Endpoint::leave(Channel& channel) {
+void Endpoint::leave(Channel& channel, const std::optional<std::vector<std::byte>>& farewell) {
+  if (serves_ && farewell) farewells_.keep(channel.ids(), *farewell, now());
   for (const auto& id : channel.ids()) remove(id, channel);
   crowd_.leave(&channel);
 }
@@ -87,10 +101,23 @@ void Endpoint::on_packet(DatagramPort&, const Path& path, std::span<const std::b
   // The batch that packets are read from is the one that they leave by: none leaves before the last
   // one is read.
   in_turn_ = true;
+  try {
+    take(path, packet);
+  } catch (const std::bad_alloc&) {
+    // Lost, as any packet may be: what comes from outside stops nothing here.
+  }
+}
+
+void Endpoint::take(const Path& path, std::span<const std::byte> packet) {
   const auto destination = destination_of(packet);
   auto found = destination ? channels_.find(*destination) : channels_.end();
   // A stateless reset looks as if it were for another connection, but an agent has only this one.
   if (found == channels_.end() && destination && !serves_) found = channels_.begin();
+  if (found == channels_.end() && destination && farewells_.knows(*destination, now())) {
+    const auto again = farewells_.answer(*destination, packet.size());
+    if (!again.empty()) port_->send(path, again);
+    return;
+  }
   if (found == channels_.end()) return judge(path, packet);
   hear(*found->second);
   found->second->receive(path, packet);
@@ -101,9 +128,13 @@ void Endpoint::judge(const Path& path, std::span<const std::byte> packet) {
   const Connection::Udp::endpoint remote(path.remote, path.remote_port);
   const bool proof = crowd_.size() >= handshakes_max_ / kRetryFromPart;
   const auto verdict = gate_.judge(packet, remote, proof, now());
-  if (const auto* answer = std::get_if<Gate::Answer>(&verdict)) return port_->send(path, *answer);
+  answer(path, verdict);
   const auto* welcome = std::get_if<Gate::Welcome>(&verdict);
   if (welcome != nullptr && listens_) begin(path, packet, *welcome);
+}
+
+void Endpoint::answer(const Path& path, const Gate::Verdict& verdict) {
+  if (const auto* answer = std::get_if<Gate::Answer>(&verdict)) port_->send(path, *answer);
 }
 
 void Endpoint::begin(const Path& path, std::span<const std::byte> packet,
@@ -119,9 +150,18 @@ void Endpoint::begin(const Path& path, std::span<const std::byte> packet,
   const auto last = crowd_.enter(remote_of(path), channel.get());
   hear(*channel);
   channel->receive(path, packet);
+  if (channel->wants_proof()) {
+    forget(*channel);
+    answer(path, gate_.judge(packet, {path.remote, path.remote_port}, true, now()));
+  }
   if (!last) return;
   const auto crowded_out = guests_.find(*last);
   if (crowded_out != guests_.end()) crowded_out->second->ended(NetError::kCrowdedOut);
+}
+
+void Endpoint::forget(Channel& channel) {
+  crowd_.leave(&channel);
+  guests_.erase(&channel);
 }
 
 void Endpoint::decided(Channel& channel, const boost::system::error_code& error) {
@@ -131,17 +171,25 @@ void Endpoint::decided(Channel& channel, const boost::system::error_code& error)
   const auto guest = std::move(found->second);
   guests_.erase(found);
   if (!listens_) return;
-  if (error) return audience_.on_refused(guest->peer_address(), error);
-  audience_.on_accept(guest);
+  // It may stop the listener, and with it the audience.
+  const auto audience = audience_;
+  if (!error) return audience.on_accept(guest);
+  // Anyone can send in another's name.
+  const auto* doubt = guest->proven() ? "" : " (address not verified)";
+  audience.on_refused(guest->peer_address() + doubt, error);
 }
 
 void Endpoint::on_batch_done() {
   const auto self = weak_from_this().lock();
-  in_turn_ = true;
-  for (const auto& one : std::exchange(heard_, {})) {
-    if (const auto channel = one.lock()) channel->turn();
+  {
+    // Also if a user's exception ends it.
+    const auto end = [](bool* in_turn) { *in_turn = false; };
+    in_turn_ = true;
+    const std::unique_ptr<bool, decltype(end)> turn(&in_turn_, end);
+    for (const auto& one : std::exchange(heard_, {})) {
+      if (const auto channel = one.lock()) channel->turn();
+    }
   }
-  in_turn_ = false;
   port_->flush();
 }
 

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "simco/net/crowd.hpp"
 #include "simco/net/datagram_port.hpp"
 #include "simco/net/quic/channel.hpp"
+#include "simco/net/quic/farewells.hpp"
 #include "simco/net/quic/gate.hpp"
 #include "simco/net/quic/limits.hpp"
 
@@ -41,9 +43,7 @@ class Endpoint final : public std::enable_shared_from_this<Endpoint>, private Da
   /// Hears no further peers; connections that are up continue.
   void stop_listening();
   /// For connections that begin from now on.
-  void set_credentials(std::shared_ptr<const Credentials> credentials) {
-    credentials_ = std::move(credentials);
-  }
+  void set_credentials(std::shared_ptr<const Credentials> credentials);
   /// Begins a connection to `path`; `name` as in Connection::Call.
   std::shared_ptr<Channel> connect(const Path& path, const std::string& name, Channel::OnUp on_up);
 
@@ -61,21 +61,27 @@ class Endpoint final : public std::enable_shared_from_this<Endpoint>, private Da
   void send(const Path& path, std::span<const std::byte> packet);
   /// What was sent leaves, at the end of a turn at the latest.
   void flush();
-  void leave(Channel& channel);
+  /// `farewell` as Connection::farewell().
+  void leave(Channel& channel, const std::optional<std::vector<std::byte>>& farewell);
 
  private:
   void on_packet(DatagramPort& port, const Path& path, std::span<const std::byte> packet) override;
   void on_unreachable(DatagramPort& port, const Path& path) override;
   void on_batch_done() override;
+  void take(const Path& path, std::span<const std::byte> packet);
   void judge(const Path& path, std::span<const std::byte> packet);
+  void answer(const Path& path, const Gate::Verdict& verdict);
   void begin(const Path& path, std::span<const std::byte> packet, const Gate::Welcome& welcome);
+  /// Nothing is left of a guest that the audience has not heard of.
+  void forget(Channel& channel);
   void decided(Channel& channel, const boost::system::error_code& error);
   void hear(Channel& channel);
 
   boost::asio::any_io_executor executor_;
   QuicOptions options_;
   std::shared_ptr<const Credentials> credentials_;
-  Gate gate_{Secret{}};  ///< replaced when the port is known
+  Gate gate_;
+  Farewells farewells_;
   Audience audience_;
   const bool serves_;  ///< a listener's: answers packets of no connection, even when it has stopped
   bool listens_;

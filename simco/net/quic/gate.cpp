@@ -91,6 +91,13 @@ ConnectionId random_id() {
   return {reinterpret_cast<const char*>(octets.data()), octets.size()};
 }
 
+Secret random_secret() {
+  const auto octets = random_octets<sizeof(Secret)>();
+  Secret result;
+  std::ranges::copy(std::as_bytes(std::span(octets)), result.begin());
+  return result;
+}
+
 Gate::Verdict Gate::judge(std::span<const std::byte> packet, const Udp::endpoint& remote,
                           bool proof, Time now) const {
   const auto envelope = envelope_of(packet);
@@ -114,7 +121,7 @@ ResetToken Gate::reset_token(const ConnectionId& id) const {
   ResetToken token{};
   const auto cid = cid_of(id);
   const int made = ngtcp2_crypto_generate_stateless_reset_token(
-      token.data(), reinterpret_cast<const std::uint8_t*>(secret_.data()), secret_.size(), &cid);
+      token.data(), reinterpret_cast<const std::uint8_t*>(resets_.data()), resets_.size(), &cid);
   SIMCO_ASSERT(made == 0);
   return token;
 }
@@ -142,29 +149,34 @@ Gate::Verdict Gate::welcome(std::span<const std::byte> packet, const Udp::endpoi
   }
   const auto* address = reinterpret_cast<const ngtcp2_sockaddr*>(remote.data());
   const auto address_size = static_cast<ngtcp2_socklen>(remote.size());
-  const auto* secret = reinterpret_cast<const std::uint8_t*>(secret_.data());
+  const auto* secret = reinterpret_cast<const std::uint8_t*>(retries_.data());
   const auto time = static_cast<ngtcp2_tstamp>(now.count());
-  Welcome result{id_of(header.scid), id_of(header.dcid), id_of(header.dcid)};
+  Welcome result{id_of(header.scid), id_of(header.dcid), id_of(header.dcid), {}};
   ngtcp2_cid original{};
   const ngtcp2_vec token = header.token;
-  if (token.len != 0 && token.base[0] == NGTCP2_CRYPTO_TOKEN_MAGIC_RETRY &&
-      ngtcp2_crypto_verify_retry_token(
-          &original, token.base, token.len, secret, secret_.size(), header.version, address,
-          address_size, &header.dcid,
-          static_cast<ngtcp2_duration>(std::chrono::nanoseconds(kRetryTimeout).count()),
-          time) == 0) {
+  std::array<std::uint8_t, kPacketSize> room;
+  if (token.len != 0 && token.base[0] == NGTCP2_CRYPTO_TOKEN_MAGIC_RETRY) {
+    if (ngtcp2_crypto_verify_retry_token(
+            &original, token.base, token.len, secret, retries_.size(), header.version, address,
+            address_size, &header.dcid,
+            static_cast<ngtcp2_duration>(std::chrono::nanoseconds(kRetryTimeout).count()),
+            time) != 0) {
+      // It would not hear a second Retry (RFC 9000 8.1.2).
+      return answer(room, ngtcp2_crypto_write_connection_close(
+                              room.data(), room.size(), header.version, &header.scid, &header.dcid,
+                              NGTCP2_INVALID_TOKEN, nullptr, 0));
+    }
     result.original = id_of(original);
-    result.retried = true;
+    result.token.assign(reinterpret_cast<const char*>(token.base), token.len);
     return result;
   }
   if (!proof) return result;
   const auto id = cid_of(random_id());
   std::array<std::uint8_t, NGTCP2_CRYPTO_MAX_RETRY_TOKENLEN> retry;
   const auto size =
-      ngtcp2_crypto_generate_retry_token(retry.data(), secret, secret_.size(), header.version,
+      ngtcp2_crypto_generate_retry_token(retry.data(), secret, retries_.size(), header.version,
                                          address, address_size, &id, &header.dcid, time);
   if (size <= 0) return {};
-  std::array<std::uint8_t, kPacketSize> room;
   return answer(
       room, ngtcp2_crypto_write_retry(room.data(), room.size(), header.version, &header.scid, &id,
                                       &header.dcid, retry.data(), static_cast<std::size_t>(size)));

@@ -30,20 +30,25 @@ std::optional<std::string_view> destination_of(std::span<const std::byte> packet
 /// Returns the secret of the listener at `local`. Each has its own: what one of them tells about a
 /// connection that it does not know must not end another's (RFC 9000 21.11).
 Secret secret_at(const Secret& secret, const boost::asio::ip::udp::endpoint& local);
+/// A secret that is known here only.
+Secret random_secret();
 /// An identifier that cannot be guessed.
 ConnectionId random_id();
 
 class Gate {
  public:
-  /// `secret`: who knows it can forge tokens.
-  explicit Gate(const Secret& secret) : secret_(secret) {}
+  /// `resets`: who knows it can end connections. `retries`: who knows it can forge the tokens of a
+  /// Retry, which only this gate has a use for.
+  Gate(const Secret& resets, const Secret& retries) : resets_(resets), retries_(retries) {}
+  /// Resets of identifiers that are given out from now on come from another secret.
+  void renew(const Secret& resets) { resets_ = resets; }
 
   /// A connection may begin.
   struct Welcome {
     ConnectionId peer;         ///< the peer's own
     ConnectionId destination;  ///< of its packets for the time being
     ConnectionId original;     ///< that of its very first packet
-    bool retried = false;      ///< it has proved where it is
+    std::string token;         ///< by which it has proved where it is (Retry); empty: it has not
   };
   /// To be sent back: never longer than three times what has come.
   using Answer = std::vector<std::byte>;
@@ -61,7 +66,8 @@ class Gate {
   Verdict welcome(std::span<const std::byte> packet, const boost::asio::ip::udp::endpoint& remote,
                   bool proof, Time now) const;
 
-  Secret secret_;
+  Secret resets_;
+  Secret retries_;
 };
 
 }  // namespace simco::net::quic

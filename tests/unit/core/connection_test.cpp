@@ -89,7 +89,7 @@ struct Fixture {
     owner.kept = replies_kept;
     connection.start();
     deliver({{1}, SeRequest{}});
-    channel->user->on_input_done(false);
+    channel->user->on_input_done({});
     owner.turns = 0;
     channel->sent = 0;
   }
@@ -115,14 +115,14 @@ TEST(Connection, LetsOthersHaveTheirTurnWhenItsOwnIsUsedUp) {
   // At once after a request that may have taken long, ...
   EXPECT_EQ(f.deliver({{3}, PrlRequest{}}), net::Flow::kPause);
   EXPECT_EQ(f.channel->sent, 2);
-  f.channel->user->on_input_done(false);
+  f.channel->user->on_input_done({});
   EXPECT_EQ(f.owner.turns, 1);
   EXPECT_EQ(f.channel->resumed, 1);
   // ... and soon after others.
   std::uint32_t tid = 4;
   while (f.deliver({{tid}, PrsRequest{PolicyRuleId{1}}}) == net::Flow::kContinue) ++tid;
   EXPECT_LT(tid, 4 + kMessagesPerLook);
-  f.channel->user->on_input_done(false);
+  f.channel->user->on_input_done({});
   EXPECT_EQ(f.channel->resumed, 2);
 }
 

@@ -10,6 +10,7 @@
 #include "simco/binding/send.hpp"
 #include "simco/net/error.hpp"
 #include "simco/net/listener.hpp"
+#include "simco/net/quic/channel.hpp"
 #include "simco/net/transport_type.hpp"
 #include "tests/support/certificates.hpp"
 #include "tests/support/channel_handler.hpp"
@@ -254,6 +255,132 @@ TEST_F(QuicChannelTest, AfterARestartTheMiddleboxKnowsNothingAndSaysSo) {
   send_requests(0, 1);
   ASSERT_TRUE(loop_.run_until([&] { return ours_.closed == 1; }));
   EXPECT_EQ(ours_.reason, boost::asio::error::connection_reset);
+}
+
+// The private key makes the resets: what a peer is told after a reload must be what the next
+// process says.
+TEST_F(QuicChannelTest, ARestartAfterARenewalOfTheKeySaysSoToo) {
+  listen();
+  const auto renewed =
+      test::load_tls(TlsSide::kMiddlebox, authority().issue("renewed", "IP:127.0.0.1"));
+  listening_.listeners.front()->set_tls(renewed);
+  test::UdpRelay relay(loop_.io(), port_, {.loss = 0});
+  open(relay.port());
+  relay.cut(true);
+  listening_.listeners.clear();
+  drop(accepted_);
+  loop_.watch(std::chrono::milliseconds(20));
+  listen_.port = port_;
+  listen_.tls = renewed;
+  listen();
+  relay.cut(false);
+  send_requests(0, 1);
+  ASSERT_TRUE(loop_.run_until([&] { return ours_.closed == 1; }));
+  EXPECT_EQ(ours_.reason, boost::asio::error::connection_reset);
+}
+
+TEST_F(QuicChannelTest, WhatIsQueuedArrivesAlsoWhenItsOwnerLetsGo) {
+  listen();
+  test::UdpRelay relay(loop_.io(), port_, {.loss = 0.2, .seed = 3});
+  open(relay.port());
+  constexpr std::uint32_t kCount = 500;
+  for (std::uint32_t i = 0; i < kCount; ++i) ASSERT_TRUE(send(*accepted_, {i}, StReply{}));
+  accepted_->close();
+  drop(accepted_);
+  ASSERT_TRUE(loop_.run_until([&] { return ours_.closed == 1; }));
+  EXPECT_EQ(ours_.messages.size(), kCount);
+  EXPECT_FALSE(ours_.reason) << ours_.reason.message();
+}
+
+// The word of the end is lost, and the peer goes on.
+TEST_F(QuicChannelTest, AnEndIsSaidAgain) {
+  listen();
+  test::UdpRelay relay(loop_.io(), port_, {.loss = 0});
+  open(relay.port());
+  relay.cut(true);
+  static_cast<quic::Channel&>(*accepted_).ended({});  // in an orderly way
+  loop_.watch(std::chrono::milliseconds(20));
+  relay.cut(false);
+  send_requests(0, 1);
+  ASSERT_TRUE(loop_.run_until([&] { return ours_.closed == 1; }));
+  EXPECT_FALSE(ours_.reason) << "and not by a reset: " << ours_.reason.message();
+}
+
+TEST_F(QuicChannelTest, AnUnfinishedMessageWaitsWhateverOtherStreamsDo) {
+  listen();
+  open(port_);
+  const auto part = test::from_hex("01 11 0028 00000001");
+  std::ranges::copy(part, connected_->allocate(part.size(), {StreamId{1}}).begin());
+  connected_->flush();
+  ASSERT_TRUE(loop_.run_until([&] { return theirs_.unfinished.has_value(); }));
+  // A message on another stream every now and then: the time goes on.
+  std::uint32_t sent = 0;
+  ASSERT_TRUE(loop_.run_until([&] {
+    if (theirs_.messages.size() == sent) send_requests(16 * ++sent, 1);
+    return theirs_.unfinished >= std::chrono::milliseconds(50);
+  }));
+  EXPECT_GE(theirs_.messages.size(), 2U);
+  // And ends with the message.
+  const test::Octets rest(0x28, std::byte{0});
+  std::ranges::copy(rest, connected_->allocate(rest.size(), {StreamId{1}}).begin());
+  connected_->flush();
+  ASSERT_TRUE(loop_.run_until([&] { return !theirs_.unfinished; }));
+}
+
+// Parts of messages on all streams would otherwise take 64 KiB each.
+TEST_F(QuicChannelTest, PartsOfMessagesTakeNoMoreThanTheWindow) {
+  listen();
+  open(port_);
+  constexpr std::size_t kPart = 60'000;
+  const auto start = test::from_hex("01 11 fff0 00000001");
+  std::size_t given = 0;
+  for (std::uint16_t stream = 0; stream < 16; ++stream) {
+    const auto room = connected_->allocate(kPart, {StreamId{stream}});
+    ASSERT_FALSE(room.empty());
+    std::ranges::fill(room, std::byte{0});
+    std::ranges::copy(start, room.begin());
+    given += kPart;
+  }
+  connected_->flush();
+  ASSERT_TRUE(loop_.run_until([&] { return theirs_.mid_message; }));
+  loop_.watch();
+  EXPECT_GE(connected_->queued(), given - quic::kWindow);
+}
+
+// What the window holds must not keep whole messages from arriving.
+TEST_F(QuicChannelTest, LongMessagesOnAllStreamsArrive) {
+  listen();
+  open(port_);
+  for (int round = 0; round < 3; ++round) {
+    for (std::uint16_t stream = 0; stream < 16; ++stream) {
+      const auto room = connected_->allocate(60'008, {StreamId{stream}});
+      ASSERT_FALSE(room.empty());
+      std::ranges::fill(room, std::byte{0});
+      std::ranges::copy(test::from_hex("01 11 ea60 00000001"), room.begin());
+    }
+    connected_->flush();
+    ASSERT_TRUE(arrived(16 * (static_cast<std::size_t>(round) + 1)));
+  }
+  EXPECT_FALSE(theirs_.unfinished);
+}
+
+TEST_F(QuicChannelTest, AListenerMayStopAsSoonAsItHasAConnection) {
+  std::vector<int> calls;
+  listening_ = net::listen(
+      loop_.io().get_executor(), listen_, read_buffer_,
+      // What it has captured must still be there after the listener has gone.
+      [this, &calls, mark = std::string(100, 'x')](std::shared_ptr<MessageChannel> channel) {
+        listening_.listeners.front()->stop();
+        listening_.listeners.clear();
+        calls.push_back(static_cast<int>(mark.size()));
+        channel->start(theirs_, {kMessageFramer});
+        accepted_ = std::move(channel);
+      },
+      [](const error_code& error) { ADD_FAILURE() << error.message(); });
+  open(listening_.listeners.front()->port());
+  EXPECT_EQ(calls, std::vector<int>{100});
+  send_requests(0, 1);
+  EXPECT_TRUE(arrived(1));
 }
 
 TEST_F(QuicChannelTest, AStoppedListenerLeavesConnectionsAlone) {

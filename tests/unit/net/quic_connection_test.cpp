@@ -29,7 +29,7 @@ class End final : public Connection::User {
  public:
   void on_id(const ConnectionId& id) override { ids.push_back(id); }
   void on_id_retired(const ConnectionId& id) override { std::erase(ids, id); }
-  ResetToken reset_token(const ConnectionId& id) override { return Gate(Secret{}).reset_token(id); }
+  ResetToken reset_token(const ConnectionId& id) override { return Gate({}, {}).reset_token(id); }
   void on_input(StreamNumber stream, std::span<const std::byte> octets, bool fin) override {
     auto& input = inputs[stream];
     input.insert(input.end(), octets.begin(), octets.end());
@@ -37,9 +37,10 @@ class End final : public Connection::User {
     unread[stream] += octets.size();
     fins += fin ? 1 : 0;
   }
-  void on_output(const Connection::Way&, std::span<const std::byte> packet) override {
-    out.emplace_back(packet.begin(), packet.end());
+  void on_output(const Connection::Way& way, std::span<const std::byte> packet) override {
     sent += packet.size();
+    sent_to[way.remote] += packet.size();
+    if (way.remote != elsewhere) out.emplace_back(packet.begin(), packet.end());
   }
 
   void send(StreamNumber stream, std::size_t size, std::byte what = std::byte{0x55}) {
@@ -57,6 +58,8 @@ class End final : public Connection::User {
   std::map<StreamNumber, Octets> inputs;
   std::map<StreamNumber, std::size_t> unread;
   std::vector<Octets> out;
+  std::map<Connection::Udp::endpoint, std::size_t> sent_to;  ///< octets
+  Connection::Udp::endpoint elsewhere;                       ///< nobody answers from there
   std::size_t received = 0;
   std::size_t sent = 0;
   std::size_t fins = 0;
@@ -97,12 +100,12 @@ class QuicConnectionTest : public testing::Test {
   void arrive(const Octets& packet, bool from_agent) {
     End& end = from_agent ? middlebox_ : agent_;
     if (!end.connection && from_agent) {
-      const auto verdict = Gate(Secret{}).judge(packet, here_, false, now_);
+      const auto verdict = Gate({}, {}).judge(packet, here_, false, now_);
       const auto* welcome = std::get_if<Gate::Welcome>(&verdict);
       if (welcome == nullptr) return;
       Connection::User& user = middlebox_;
       middlebox_.connection =
-          std::make_unique<Connection>(user, credentials(TlsSide::kMiddlebox), options_,
+          std::make_unique<Connection>(user, credentials(TlsSide::kMiddlebox), middlebox_options_,
                                        Connection::Way{there_, here_}, nullptr, welcome, now_);
     }
     if (!end.connection) return;
@@ -151,6 +154,7 @@ class QuicConnectionTest : public testing::Test {
   const Connection::Udp::endpoint here_{boost::asio::ip::make_address("192.0.2.1"), 1000};
   const Connection::Udp::endpoint there_{boost::asio::ip::make_address("192.0.2.2"), 7626};
   QuicOptions options_;
+  QuicOptions middlebox_options_;
   Time now_ = 1000s;
   std::deque<Packet> under_way_;
   std::size_t packets_ = 0;
@@ -244,9 +248,103 @@ TEST_F(QuicConnectionTest, APeerThatDoesNotReadHoldsUpItsPeerOnly) {
   EXPECT_EQ(agent_.connection->queued(), 0U);
 }
 
+// Its peer gives room back for whole messages only.
+TEST_F(QuicConnectionTest, AMessageIsFinishedBeforeAnotherBegins) {
+  middlebox_.reads = false;
+  open();
+  middlebox_.connection->open_window();
+  pump(middlebox_);
+  constexpr std::size_t kLong = 60'000;
+  for (StreamNumber i = 0; i < 16; ++i) agent_.send(i, kLong);
+  pump(agent_);
+  for (std::size_t whole = 0; whole < 16;) {
+    const auto before = whole;
+    run_for(5s);
+    std::size_t parts = 0;
+    for (auto& [stream, size] : middlebox_.unread) {
+      if (size == kLong) {
+        ++whole;
+        middlebox_.connection->consumed(stream, std::exchange(size, 0));
+      }
+      parts += size != 0 ? 1 : 0;
+    }
+    EXPECT_LE(parts, 1U);
+    ASSERT_GT(whole, before);
+    pump(middlebox_);
+  }
+  EXPECT_EQ(agent_.connection->queued(), 0U);
+}
+
+TEST_F(QuicConnectionTest, ShortMessagesOfAllStreamsTakeTurns) {
+  open();
+  run_for(1s);
+  for (StreamNumber i = 0; i < 2; ++i) {
+    for (int n = 0; n < 1000; ++n) agent_.send(i, 50);
+  }
+  pump(agent_);
+  ASSERT_TRUE(run_until([&] { return middlebox_.received >= 10'000; }));
+  EXPECT_GT(middlebox_.inputs[0].size(), 2000U);
+  EXPECT_GT(middlebox_.inputs[1].size(), 2000U);
+}
+
+// Someone who sees a packet sends it again in another's name (RFC 9000 9.3.1 and 9.3.2).
+TEST_F(QuicConnectionTest, AForgedAddressGetsLittleAndTakesNothingAway) {
+  open();
+  run_for(1s);
+  middlebox_.elsewhere = {boost::asio::ip::make_address("203.0.113.9"), 4000};
+  Octets seen;
+  lose_ = [&](const Octets& packet, bool from_agent) {
+    if (from_agent) seen = packet;
+    return from_agent;
+  };
+  agent_.send(0, 200);
+  pump(agent_);
+  lose_ = [](const auto&, bool) { return false; };
+  ASSERT_FALSE(seen.empty());
+  middlebox_.connection->receive({there_, middlebox_.elsewhere}, seen, now_);
+  EXPECT_EQ(middlebox_.received, 200U);
+  middlebox_.send(0, 100'000);
+  pump(middlebox_);
+  EXPECT_NE(middlebox_.sent_to[middlebox_.elsewhere], 0U) << "the new path is probed";
+  ASSERT_TRUE(run_until([&] { return agent_.received == 100'000; }));
+  EXPECT_LE(middlebox_.sent_to[middlebox_.elsewhere], 3 * seen.size());
+  EXPECT_EQ(middlebox_.connection->way().remote, here_);
+}
+
+// It acknowledges packets and gives room for more, so nothing is queued; but what a stream sends is
+// kept from the first octet on that has not been acknowledged.
+TEST_F(QuicConnectionTest, APeerThatAcknowledgesAllButTheBeginningIsHeldUp) {
+  open();
+  run_for(1s);
+  constexpr std::size_t kFirst = 300;
+  constexpr std::size_t kNext = 1000;
+  lose_ = [&](const Octets& packet, bool from_agent) {
+    return from_agent && packet.size() >= kFirst && packet.size() < kNext;
+  };
+  agent_.send(0, kFirst);
+  pump(agent_);
+  std::size_t sent = kFirst;
+  while (agent_.connection->queued() == 0 && sent < 2 * kUnacknowledgedMax) {
+    agent_.send(0, kNext);
+    sent += kNext;
+    pump(agent_);
+    middlebox_.connection->consumed(0, kNext);
+    run_for(50ms);
+    ASSERT_FALSE(agent_.connection->over());
+  }
+  EXPECT_EQ(middlebox_.received, 0U);
+  EXPECT_GT(sent, kUnacknowledgedMax);
+  EXPECT_LE(sent, kUnacknowledgedMax + kNext);
+  EXPECT_EQ(agent_.connection->queued(), sent - kUnacknowledgedMax);
+  lose_ = [](const auto&, bool) { return false; };
+  ASSERT_TRUE(run_until([&] { return middlebox_.received == sent; }));
+  ASSERT_TRUE(run_until([&] { return agent_.connection->queued() == 0; }));
+}
+
 TEST_F(QuicConnectionTest, AnIdleConnectionIsOver) {
   options_.keep_alive = 0ms;
   options_.idle_timeout = 5s;
+  middlebox_options_ = options_;
   open();
   ASSERT_TRUE(run_until([&] {
     return agent_.connection->over().has_value() && middlebox_.connection->over().has_value();
@@ -265,6 +363,17 @@ TEST_F(QuicConnectionTest, KeepAlivesKeepItForLittle) {
   EXPECT_FALSE(agent_.connection->over());
   EXPECT_FALSE(middlebox_.connection->over());
   EXPECT_LE(packets_, 300U);
+}
+
+// The shorter idle timeout counts (RFC 9000 10.1), and the agent alone keeps the connection.
+TEST_F(QuicConnectionTest, KeepAlivesComeInTimeForThePeer) {
+  options_.keep_alive = 5s;
+  options_.idle_timeout = 30s;
+  middlebox_options_.idle_timeout = 2s;
+  open();
+  run_for(30s);
+  EXPECT_FALSE(agent_.connection->over());
+  EXPECT_FALSE(middlebox_.connection->over());
 }
 
 TEST_F(QuicConnectionTest, ADeadPeerIsNoticed) {
@@ -292,6 +401,17 @@ TEST_F(QuicConnectionTest, AHandshakeThatStallsEndsAndCostsLittle) {
   // RFC 9000 8.1
   EXPECT_LE(middlebox_.sent, 3 * heard);
   EXPECT_FALSE(middlebox_.connection->up());
+}
+
+TEST_F(QuicConnectionTest, AnAddressIsProvenByWhatComesBackFromIt) {
+  lose_ = [&](const auto&, bool from_agent) { return !from_agent; };
+  call();
+  ASSERT_TRUE(run_until([&] { return middlebox_.connection != nullptr; }));
+  run_for(1s);
+  EXPECT_FALSE(middlebox_.connection->proven());
+  lose_ = [](const auto&, bool) { return false; };
+  ASSERT_TRUE(run_until([&] { return middlebox_.connection->up(); }));
+  EXPECT_TRUE(middlebox_.connection->proven());
 }
 
 TEST_F(QuicConnectionTest, DamagedAndRepeatedPacketsChangeNothing) {
@@ -339,8 +459,8 @@ TEST_F(QuicConnectionTest, ADamagedHandshakeNeverComesUpWrong) {
 
 TEST_F(QuicConnectionTest, APeerMayNotOpenMoreThanItsStreams) {
   options_.streams = 2;
+  middlebox_options_.streams = 1;
   call();
-  options_.streams = 1;  // of the middlebox
   ASSERT_TRUE(run_until([&] { return agent_.connection->up(); }));
   EXPECT_EQ(agent_.connection->streams(), 1);
 }

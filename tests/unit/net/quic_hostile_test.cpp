@@ -1,9 +1,13 @@
 // Peers that mean ill, with packets of their own making, against a listener over the loopback
 // interface.
+#include <gnutls/gnutls.h>
 #include <gtest/gtest.h>
 
+#include <boost/asio/error.hpp>
 #include <boost/asio/ip/udp.hpp>
+#include <cstdlib>
 #include <random>
+#include <set>
 
 #include "simco/binding/framer.hpp"
 #include "simco/binding/send.hpp"
@@ -16,6 +20,7 @@
 #include "tests/support/channel_handler.hpp"
 #include "tests/support/connected.hpp"
 #include "tests/support/loop.hpp"
+#include "tests/unit/net/quic_forger.hpp"
 
 namespace simco::net::quic {
 namespace {
@@ -27,14 +32,21 @@ using test::Octets;
 /// An agent that sends its packets when it likes.
 class Caller final : public Connection::User {
  public:
-  Caller(std::shared_ptr<const Credentials> credentials, const Udp::endpoint& to, Time now) {
+  Caller(std::shared_ptr<const Credentials> credentials, const Udp::endpoint& to, Time now)
+      : way_{{boost::asio::ip::address_v4::loopback(), 1}, to}, now_(now) {
     const Connection::Call call{"127.0.0.1"};
-    const Connection::Way way{{boost::asio::ip::address_v4::loopback(), 1}, to};
     Connection::User& user = *this;
-    connection_.emplace(user, std::move(credentials), QuicOptions{}, way, &call, nullptr, now);
+    connection_.emplace(user, std::move(credentials), QuicOptions{}, way_, &call, nullptr, now);
     connection_->write(now);
   }
   const Octets& first_packet() const { return packets_.front(); }
+  /// What it says to `packet`.
+  std::vector<Octets> answer(const Octets& packet) {
+    packets_.clear();
+    connection_->receive(way_, packet, now_);
+    connection_->write(now_);
+    return packets_;
+  }
 
  private:
   void on_id(const ConnectionId&) override {}
@@ -45,9 +57,17 @@ class Caller final : public Connection::User {
     packets_.emplace_back(packet.begin(), packet.end());
   }
 
+  Connection::Way way_;
+  Time now_;
   std::vector<Octets> packets_;
   std::optional<Connection> connection_;
 };
+
+/// Makes a CRYPTO frame at the beginning of `frames` one that begins an octet later.
+void shift_crypto(std::span<std::uint8_t> frames) {
+  constexpr std::uint8_t kCrypto = 6;
+  if (frames[0] == kCrypto && frames[1] == 0) frames[1] = 1;
+}
 
 class QuicHostileTest : public testing::Test {
  protected:
@@ -61,9 +81,14 @@ class QuicHostileTest : public testing::Test {
     listen_.port = 0;
     listen_.handshakes_max = 40;
     listen_.tls = test::load_tls(TlsSide::kMiddlebox, box);
-    listen_.on_refused = [this](const std::string&, const error_code& why) {
+    listen_.on_refused = [this](const std::string& who, const error_code& why) {
+      names_.insert(who);
       refused_.push_back(why);
     };
+    listen();
+  }
+  void listen() {
+    listening_ = {};
     listening_ = net::listen(
         loop_.io().get_executor(), listen_, read_buffer_,
         [this](std::shared_ptr<MessageChannel> channel) {
@@ -83,18 +108,20 @@ class QuicHostileTest : public testing::Test {
     listening_.listeners.clear();
   }
 
-  void send(const Octets& packet) {
+  void send(const Octets& packet) { send(socket_, packet); }
+  void send(Udp::socket& socket, const Octets& packet) {
     error_code ignored;
-    socket_.send_to(boost::asio::buffer(packet), server_, 0, ignored);
+    socket.send_to(boost::asio::buffer(packet), server_, 0, ignored);
   }
   /// What the listener has answered since the last call.
-  std::vector<Octets> answers() {
+  std::vector<Octets> answers() { return answers(socket_); }
+  std::vector<Octets> answers(Udp::socket& socket) {
     std::vector<Octets> result;
     loop_.watch(std::chrono::milliseconds(1));
     for (Octets packet(2000);; packet.resize(2000)) {
       error_code error;
       Udp::endpoint from;
-      const auto size = socket_.receive_from(boost::asio::buffer(packet), from, 0, error);
+      const auto size = socket.receive_from(boost::asio::buffer(packet), from, 0, error);
       if (error) return result;
       packet.resize(size);
       result.push_back(packet);
@@ -120,6 +147,7 @@ class QuicHostileTest : public testing::Test {
   std::vector<std::shared_ptr<MessageChannel>> accepted_;
   std::shared_ptr<MessageChannel> connected_;
   std::vector<error_code> refused_;
+  std::set<std::string> names_;  ///< of those refused
 };
 
 TEST_F(QuicHostileTest, InAFloodOfHandshakesNewcomersMustShowWhereTheyAre) {
@@ -142,6 +170,150 @@ TEST_F(QuicHostileTest, InAFloodOfHandshakesNewcomersMustShowWhereTheyAre) {
   EXPECT_FALSE(error) << error.message();
   ASSERT_TRUE(loop_.run_until([&] { return accepted_.size() == 1; }));
   EXPECT_TRUE(refused_.empty());
+}
+
+// They have proven their addresses, and then say nothing more.
+TEST_F(QuicHostileTest, HandshakesThatStallMakeRoomForNewcomers) {
+  struct Peer {
+    Caller caller;
+    Udp::socket socket;
+  };
+  const auto count = 2 * listen_.handshakes_max;
+  std::vector<std::unique_ptr<Peer>> peers;
+  std::vector<Octets> second;
+  for (std::size_t i = 0; i < count; ++i) {
+    auto& peer = peers.emplace_back(
+        new Peer{{*agent_.tls->quic(), server_, std::chrono::seconds(1)},
+                 {loop_.io(), Udp::endpoint(boost::asio::ip::address_v4::loopback(), 0)}});
+    peer->socket.non_blocking(true);
+    ASSERT_TRUE(loop_.run_until([&] {
+      send(peer->socket, peer->caller.first_packet());
+      for (const auto& packet : answers(peer->socket)) {
+        second.push_back(is_retry(packet) ? peer->caller.answer(packet).front() : Octets{});
+        return true;
+      }
+      return false;
+    }));
+  }
+  // All of them in one turn of the loop: some go while their packets are being handed out.
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!second[i].empty()) send(peers[i]->socket, second[i]);
+  }
+  ASSERT_TRUE(loop_.run_until([&] {
+    return std::ranges::count(refused_, error_code(NetError::kCrowdedOut)) != 0 ||
+           refused_.size() >= count;
+  }));
+  EXPECT_TRUE(names_.contains("127.0.0.1")) << "whose address is proven";
+  const auto error = connect();
+  EXPECT_FALSE(error) << error.message();
+  EXPECT_LE(accepted_.size(), 1U);
+}
+
+TEST_F(QuicHostileTest, AHandshakeThatStallsEndsAndItsAddressIsDoubted) {
+  const auto credentials = *agent_.tls->quic();
+  ASSERT_TRUE(loop_.run_until([&] {
+    send(Caller(credentials, server_, std::chrono::seconds(1)).first_packet());
+    return !answers().empty();
+  }));
+  ASSERT_TRUE(loop_.run_until([&] { return !refused_.empty(); }));
+  EXPECT_EQ(refused_.front(), boost::asio::error::timed_out);
+  EXPECT_EQ(names_, std::set<std::string>{"127.0.0.1 (address not verified)"});
+}
+
+// What it asks for must be asked for again with a proof of the address, not just forgotten.
+TEST_F(QuicHostileTest, AFirstWordInPiecesIsAskedForAgain) {
+  const auto credentials = *agent_.tls->quic();
+  ASSERT_TRUE(loop_.run_until([&] {
+    {
+      // A CRYPTO frame that begins behind the beginning (RFC 9000 19.6).
+      const Forger forger([](auto frames) { shift_crypto(frames); });
+      send(Caller(credentials, server_, std::chrono::seconds(1)).first_packet());
+    }
+    const auto got = answers();
+    return !got.empty() && is_retry(got.front());
+  }));
+  EXPECT_TRUE(refused_.empty());
+}
+
+int sessions_without_memory = 0;
+void* calloc_or_not(std::size_t count, std::size_t size) {
+  return sessions_without_memory != 0 && sessions_without_memory-- != 0 ? nullptr
+                                                                        : std::calloc(count, size);
+}
+
+// The first thing that a connection needs, at either end.
+TEST_F(QuicHostileTest, WithoutMemoryAConnectionFailsAndNothingElse) {
+  const auto before = std::exchange(gnutls_calloc, calloc_or_not);
+  const Caller caller(*agent_.tls->quic(), server_, std::chrono::seconds(1));
+  sessions_without_memory = 1;
+  ASSERT_TRUE(loop_.run_until([&] {
+    send(caller.first_packet());
+    loop_.watch(std::chrono::milliseconds(1));
+    return sessions_without_memory == 0;
+  }));
+  EXPECT_FALSE(connect());
+  ASSERT_TRUE(loop_.run_until([&] { return accepted_.size() == 1; }));
+  connected_->detach();
+  sessions_without_memory = 1;
+  EXPECT_EQ(connect(), boost::system::errc::not_enough_memory);
+  // An agent goes on with the next address, from inside the failure of the last one.
+  sessions_without_memory = 1;
+  bool answered = false;
+  HostPort target("127.0.0.1", server_.port());
+  target.further_hosts = {"127.0.0.1"};
+  net::connect(loop_.io().get_executor(), agent_, target, test::kPatience, read_buffer_,
+               [&](const error_code& error, auto channel) {
+                 EXPECT_FALSE(error) << error.message();
+                 if (channel) channel->detach();
+                 answered = true;
+               });
+  EXPECT_TRUE(loop_.run_until([&] { return answered; }));
+  gnutls_calloc = before;
+}
+
+// Frames of a peer that has a connection and keys.
+TEST_F(QuicHostileTest, WhoBreaksTheRulesLosesItsConnectionOnly) {
+  listen_.settings.quic.streams = 2;
+  listen();
+  server_ = {server_.address(), listening_.listeners.front()->port()};
+  const std::pair<const char*, const char*> cases[] = {
+      {"a stream over the limit", "0a 0a 01 00"},
+      {"a stream of both directions", "0a 00 01 00"},
+      {"data on a stream of ours", "0a 03 01 00"},
+      {"data beyond the window of the stream", "0e 02 80100000 01 00"},
+      {"a stream that is given up", "04 02 00 00"},
+      {"a stream of ours that nobody reads", "05 03 00"},
+      {"an unknown frame", "3f"},
+      {"a datagram", "31 01 00"},
+      {"a token", "07 01 00"},
+      {"the middlebox's word that the handshake is over", "1e"},
+      {"an acknowledgement of what was never sent", "02 80ffffff 00 00 00"},
+      {"an identifier that was never given", "19 3f"},
+      {"an identifier without octets", "18 05 00 00"},
+      {"a window for a stream that is not ours", "11 06 01"},
+  };
+  for (const auto& [what, hex] : cases) {
+    accepted_.clear();
+    theirs_.closed = 0;
+    ASSERT_FALSE(connect()) << what;
+    ASSERT_TRUE(loop_.run_until([&] { return accepted_.size() == 1; })) << what;
+    const auto frame = test::from_hex(hex);
+    {
+      const Forger forger([&](std::span<std::uint8_t> frames) {
+        if (frames.size() < frame.size()) return;
+        std::ranges::fill(frames, 0);
+        std::ranges::transform(frame, frames.begin(), [](std::byte octet) {
+          return std::to_integer<std::uint8_t>(octet);
+        });
+      });
+      ASSERT_TRUE(simco::send(*connected_, {0}, PrlReply{std::vector<PolicyRuleId>(50)}));
+      connected_->flush();
+    }
+    ASSERT_TRUE(loop_.run_until([&] { return theirs_.closed == 1; })) << what;
+    EXPECT_TRUE(theirs_.reason) << what;
+  }
+  EXPECT_TRUE(theirs_.messages.empty());
+  EXPECT_FALSE(connect());
 }
 
 TEST_F(QuicHostileTest, GarbageLeavesNothingBehind) {
