@@ -75,7 +75,7 @@ def alike(a, b, quantity, shared):
     gap = paired or statistics.difference(a.mean, b.mean)
     detail = f"they differ by {gap.value:+.2f} ± {gap.half_width:.2f} ms" + (" by pairs of runs" if paired else "")
     unknown = math.isnan(gap.half_width) or a.leaves_out(quantity) or b.leaves_out(quantity)
-    return None if unknown else abs(gap.value) <= gap.half_width, detail + left_out(a, b, quantity=quantity)
+    return None if unknown else abs(gap.value) <= max(gap.half_width, NEGLIGIBLE_MS), detail + left_out(a, b, quantity=quantity)
 
 
 def check_alike(results, expectation):

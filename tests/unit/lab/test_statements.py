@@ -83,6 +83,8 @@ class Tests(unittest.TestCase):
         results = self.two([10, 20, 30, 40], [11, 21, 31, 41])
         self.assertEqual(holds(results, "alike", quantity="mean", **SIDES), [False])
         self.assertEqual(holds(Results(results.combinations, "own"), "alike", quantity="mean", **SIDES), [True])
+        # What instructions take is no difference, however certain.
+        self.assertEqual(holds(self.two([10, 20, 30, 40], [10.05, 20.05, 30.05, 40.05]), "alike", quantity="mean", **SIDES), [True])
 
     def test_identical(self):
         self.assertEqual(holds(self.two([1, 2], [1, 2]), "identical", **SIDES), [True])
