@@ -30,8 +30,10 @@ MODULES = ("qemu_fw_cfg", "virtio_pci", "virtio_console", "veth", "sch_netem", "
 FURTHER_MODULES = tuple(dict.fromkeys(modules((TRANSPORTS, BACKENDS, PROFILES, CONGESTION, queues.KINDS))))
 TOOLS = ("ip", "tc", "nft", "ss", "ethtool", "sysctl", "bpftool", "tcpdump")
 COMPILER = "clang-19"
-COMMAND_LINE = ("console=ttyS0 quiet panic=-1 nokaslr mitigations=off tsc=reliable nowatchdog"
-                " random.trust_cpu=off random.trust_bootloader=off cryptomgr.notests apparmor=0 audit=0")
+# Programs at the same addresses in each of their processes (norandmaps) are translated once for all of them.
+COMMAND_LINE = ("console=ttyS0 quiet panic=-1 nokaslr norandmaps mitigations=off tsc=reliable nowatchdog"
+                " random.trust_cpu=off random.trust_bootloader=off cryptomgr.notests audit=0 lsm= psi=0 init_on_alloc=0"
+                " cpuidle.off=1")
 
 
 def tool(name):
@@ -55,7 +57,7 @@ def machine(snapshot, work, processor, shift):
         # processor's random numbers would come from the host.
         "-cpu", "max,-erms,-fsrm,-rdrand,-rdseed", "-smp", "1", "-m", str(MEMORY_MIB),
         "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
-        "-device", "pvpanic", "-action", "panic=pause",
+        "-device", "pvpanic", "-action", "panic=pause", "-device", "isa-debug-exit,iobase=0x501,iosize=1",
         "-serial", f"file:{work}/console",
         "-device", "virtio-serial-pci", "-chardev", f"file,id=result,path={work}/result",
         "-device", "virtserialport,chardev=result,name=result",
