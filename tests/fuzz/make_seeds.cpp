@@ -55,11 +55,70 @@ Octets call() {
   return concat({all, done, done, {std::byte{0x3F}}, done, done});
 }
 
+/// Something that happens, as the fuzzer of QUIC reads it: what, and the octets for it.
+Octets happening(std::uint8_t what, const Octets& octets) {
+  return simco::test::concat(
+      {{static_cast<std::byte>(what), static_cast<std::byte>(octets.size())}, octets});
+}
+
+/// What tests/fuzz/quic_fuzz.cpp makes of the first octet.
+enum Happening : std::uint8_t {
+  kPacket = 0x00,
+  kPadded = 0x20,
+  kForged = 0x40,
+  kAct = 0x80,
+  kSay = 0xA0,
+  kStranger = 0x08,
+};
+
+void write_quic(const std::filesystem::path& folder) {
+  using simco::test::concat;
+  using simco::test::from_hex;
+  const Octets start = {std::byte{0}};
+  const Octets crowded = {std::byte{1}};
+  std::uint8_t stream = 0;
+  Octets everything = start;
+  for (const auto& figure : simco::test::figure_cases()) {
+    const auto octets = from_hex(figure.hex);
+    if (octets.size() > 255) continue;
+    everything = concat({everything, happening(kSay + stream++ % 16, octets)});
+  }
+  write(folder / "messages", everything);
+  write(folder / "messages-closed", concat({everything, happening(kAct, {})}));
+  write(folder / "half-messages", concat({start, happening(kSay, from_hex("01 11 0028 00000001")),
+                                          happening(kSay + 1, from_hex("01 11 fff0 00000001"))}));
+  const auto initial = from_hex("c0 00000001 08 0102030405060708 04 a1a2a3a4 00 449e");
+  const auto foreign = from_hex("c0 0a0a0a0a 08 0102030405060708 04 a1a2a3a4 00 449e");
+  const auto token =
+      from_hex("c0 00000001 08 0102030405060708 04 a1a2a3a4 0a b6 08 0102030405060708 4490");
+  for (const auto& [name, begin] : {std::pair{"free", start}, std::pair{"crowded", crowded}}) {
+    Octets packets = begin;
+    for (const auto& packet : {initial, foreign, token}) {
+      packets = concat({packets, happening(kPadded + kStranger, packet)});
+    }
+    packets = concat({packets, happening(kPacket + kStranger, Octets(60, std::byte{0x41}))});
+    write(folder / (std::string("packets-") + name), packets);
+  }
+  for (const auto* frames :
+       {"0a 0a 01 00", "0a 02 08 0121000000000001", "0e 02 80100000 01 00", "04 02 00 00",
+        "05 03 00", "1e", "02 01 00 00 00", "19 01",
+        "18 05 00 08 0102030405060708 000102030405060708090a0b0c0d0e0f", "1a 0102030405060708",
+        "1b 0101010101010101", "1c 00 00 00", "1d 00 00", "06 00 01 00", "01"}) {
+    auto name = std::string("frames-") + frames;
+    std::erase(name, ' ');
+    const auto octets = from_hex(frames);
+    write(folder / name.substr(0, 24),
+          concat({start, happening(kForged, octets), happening(kForged + kStranger, octets),
+                  happening(kAct + 6, {}), happening(kSay, from_hex("01 21 0000 00000001"))}));
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
   const std::filesystem::path root = argv[1];
+  write_quic(root / "quic");
   const Octets backend_done = {std::byte{0x40}};
   const Octets backend_refuses = {std::byte{0x41}};
   const Octets half_a_minute(2, std::byte{0x3F});
