@@ -162,7 +162,7 @@ class Files(unittest.TestCase):
         name = "kiesel-exp1"
         table = results.Table(PUBLISHED / name / "results.csv", scenario.find(name))
         drawn = plots.draw(table, self.folder, plots.REPORT, ("svg",))
-        self.assertEqual(len(drawn), 6)
+        self.assertEqual(len(drawn), 4)
         for name, _ in drawn:
             self.assertTrue(name.startswith("mean-over-"))
             self.assertIn("equation 5", (self.folder / f"{name}.svg").read_text())
