@@ -2,8 +2,12 @@
 #include "simco/wire/ip.hpp"
 
 #include <arpa/inet.h>
+#include <endian.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
 
 #include "simco/wire/number.hpp"
 
@@ -15,12 +19,15 @@ int family(IpVersion version) { return version == IpVersion::kIpv4 ? AF_INET : A
 }  // namespace
 
 IpAddress masked(const IpAddress& address, unsigned length) {
-  IpAddress result = address;
-  for (unsigned i = 0; i < result.octets.size(); ++i) {
-    const unsigned kept = length > 8 * i ? std::min(length - 8 * i, 8U) : 0;
-    result.octets[i] &= static_cast<std::byte>(0xFF00U >> kept);
-  }
-  return result;
+  static constexpr unsigned kWordBits = 64;
+  // The first `bits` bits of a word in network order.
+  const auto leading = [](unsigned bits) {
+    return bits == 0 ? 0 : htobe64(~std::uint64_t{0} << (kWordBits - std::min(bits, kWordBits)));
+  };
+  auto words = std::bit_cast<std::array<std::uint64_t, 2>>(address.octets);
+  words[0] &= leading(length);
+  words[1] &= leading(length > kWordBits ? length - kWordBits : 0);
+  return {address.version, std::bit_cast<decltype(address.octets)>(words)};
 }
 
 IpPrefix host_prefix(const IpAddress& address) { return {address, address_bits(address.version)}; }

@@ -4,7 +4,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <span>
+#include <cstring>
 
 namespace simco::backend::match {
 
@@ -59,39 +59,49 @@ std::array<std::byte, 2> port_octets(std::uint16_t port) {
   return {static_cast<std::byte>(port >> 8), static_cast<std::byte>(port & 0xFF)};
 }
 
+namespace {
+
+/// The end of an interval.
+Key last_of(const Key& key) {
+  Key last = key;
+  const auto fill = [](std::array<std::byte, 16>& address, unsigned bits) {
+    const auto ones = prefix_mask(bits);
+    for (std::size_t i = 0; i < address.size(); ++i) address[i] |= ~ones[i];
+  };
+  fill(last.internal, key.internal_bits);
+  fill(last.external, key.external_bits);
+  last.internal_port = key.internal_last;
+  last.external_port = key.external_last;
+  if (key.any_protocol != 0) last.protocol = 255;
+  return last;
+}
+
+}  // namespace
+
+// Every request takes this path: no list of fields.
 KeyOctets key_octets(const Mask& mask, const Key& key, bool end) {
+  if (end) return key_octets(mask, last_of(key));
   KeyOctets result;
-  const auto put = [&](std::span<const std::byte> octets) {
-    std::copy(octets.begin(), octets.end(), result.octets.begin() + result.size);
-    result.size += round_up(static_cast<std::uint32_t>(octets.size()));
+  std::uint32_t parts = 0;
+  std::uint32_t unpadded = 0;  // where the last part ends
+  const auto put = [&]<std::size_t kSize>(const std::array<std::byte, kSize>& octets) {
+    std::memcpy(result.octets.data() + result.size, octets.data(), kSize);
+    unpadded = result.size + kSize;
+    result.size += round_up(kSize);
+    ++parts;
   };
-  const auto put_address = [&](std::array<std::byte, 16> address, unsigned bits) {
-    if (end) {
-      const auto ones = prefix_mask(bits);
-      for (std::size_t i = 0; i < address.size(); ++i) address[i] |= ~ones[i];
-    }
-    put(std::span(address).first(address_octets(mask.version)));
+  const auto put_address = [&](const std::array<std::byte, 16>& address) {
+    if (mask.version == IpVersion::kIpv6) return put(address);
+    put(std::array{address[0], address[1], address[2], address[3]});
   };
-  const auto fields = fields_of(mask);
-  for (const Field field : fields) {
-    std::byte octet{family_of(mask.version)};
-    switch (field) {
-      case Field::kVersion: put({&octet, 1}); break;
-      case Field::kInternalAddress: put_address(key.internal, key.internal_bits); break;
-      case Field::kExternalAddress: put_address(key.external, key.external_bits); break;
-      case Field::kProtocol:
-        octet = key.any_protocol == 0 ? std::byte{key.protocol} : std::byte(end ? 255 : 0);
-        put({&octet, 1});
-        break;
-      case Field::kInternalPort:
-        put(port_octets(end ? key.internal_last : key.internal_port));
-        break;
-      case Field::kExternalPort:
-        put(port_octets(end ? key.external_last : key.external_port));
-        break;
-    }
-  }
-  if (fields.size() == 1) result.size = octets_of(fields.front(), mask.version);
+  // In the order of fields_of().
+  if (mask.internal_bits != 0 || mask.intervals) put_address(key.internal);
+  if (mask.external_bits != 0 || mask.intervals) put_address(key.external);
+  if (mask.protocol || mask.intervals) put(std::array{std::byte{key.protocol}});
+  if (mask.internal_port_bits != 0 || mask.intervals) put(port_octets(key.internal_port));
+  if (mask.external_port_bits != 0 || mask.intervals) put(port_octets(key.external_port));
+  if (parts == 0) put(std::array{std::byte{family_of(mask.version)}});
+  if (parts <= 1) result.size = unpadded;
   return result;
 }
 

@@ -8,6 +8,8 @@
 
 #include <compare>
 #include <cstdint>
+#include <cstring>
+#include <type_traits>
 
 #include "simco/wire/ip.hpp"
 
@@ -59,6 +61,10 @@ struct Mask {
   std::uint16_t last_port = 0;
 
   friend auto operator<=>(const Mask&, const Mask&) = default;
+  /// By octets: each request compares several times.
+  friend bool operator==(const Mask& a, const Mask& b) {
+    return std::memcmp(&a, &b, sizeof a) == 0;
+  }
   /// Returns true if a hit rewrites the packet.
   bool translates() const { return purpose >= Purpose::kDestinationOutside; }
   /// Returns true if an address, or a part of one, counts.
@@ -66,6 +72,8 @@ struct Mask {
   /// Bits that a packet must match: the more, the earlier the mask is looked up.
   unsigned specificity() const;
 };
+
+static_assert(std::has_unique_object_representations_v<Mask>);
 
 /// Returns true for one of the few masks that most rules of any agent have: of known ports
 /// of one internal host, and of one external host or any traffic from outside.

@@ -21,9 +21,9 @@ namespace simco::backend::nftables {
 namespace {
 
 void put_value(nlmsghdr* message, std::uint16_t attribute, const void* octets, std::size_t size) {
-  auto* nest = mnl_attr_nest_start(message, attribute);
-  mnl_attr_put(message, NFTA_DATA_VALUE, size, octets);
-  mnl_attr_nest_end(message, nest);
+  const auto nest = begin_nest(message, attribute);
+  put_attribute(message, NFTA_DATA_VALUE, octets, size);
+  end_nest(message, nest);
 }
 
 /// A comment that nft prints: "pid 4711".
@@ -34,7 +34,7 @@ void put_comment(nlmsghdr* message, PolicyRuleId pid) {
   *end = '\0';
   const auto size = static_cast<std::size_t>(end + 1 - text.data());
   text[1] = static_cast<char>(size - 2);
-  mnl_attr_put(message, NFTA_SET_ELEM_USERDATA, size, text.data());
+  put_attribute(message, NFTA_SET_ELEM_USERDATA, text.data(), size);
 }
 
 }  // namespace
@@ -50,15 +50,15 @@ void put_key(nlmsghdr* message, const Mask& mask, const Key& key) {
 void ElementWriter::write(std::span<const Operation> operations, Instant now,
                           std::vector<ChangeMessage>* messages) {
   messages_ = messages;
-  order_.resize(operations.size());
-  std::iota(order_.begin(), order_.end(), 0U);
-  if (messages == nullptr) {
-    // Elements of one set share a message. What happens to one element keeps its order.
-    std::stable_sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
-      return operations[a].store < operations[b].store;
-    });
+  // Elements of one set share a message. What happens to one element keeps its order.
+  if (messages != nullptr || std::ranges::is_sorted(operations, {}, &Operation::store)) {
+    for (const auto& operation : operations) write(operation, now);
+  } else {
+    order_.resize(operations.size());
+    std::iota(order_.begin(), order_.end(), 0U);
+    std::ranges::stable_sort(order_, {}, [&](std::uint32_t i) { return operations[i].store; });
+    for (const auto index : order_) write(operations[index], now);
   }
-  for (const auto index : order_) write(operations[index], now);
   close();
 }
 
@@ -84,7 +84,7 @@ void ElementWriter::add(const Operation& operation, PolicyRuleId pid,
                         std::chrono::nanoseconds lifetime) {
   const Mask& mask = operation.store->mask();
   auto* message = open_for(operation, false);
-  auto* element = mnl_attr_nest_start(message, NFTA_LIST_ELEM);
+  const auto element = begin_nest(message, NFTA_LIST_ELEM);
   put_key(message, mask, operation.key);
   if (mask.translates()) {
     const auto target = target_octets(mask, operation.target);
@@ -94,29 +94,29 @@ void ElementWriter::add(const Operation& operation, PolicyRuleId pid,
   // 0 would mean no timeout.
   const auto timeout = static_cast<std::uint64_t>(std::max<std::int64_t>(milliseconds, 1));
   const std::uint64_t big_endian = htobe64(timeout);
-  mnl_attr_put(message, NFTA_SET_ELEM_TIMEOUT, sizeof big_endian, &big_endian);
+  put_attribute(message, NFTA_SET_ELEM_TIMEOUT, &big_endian, sizeof big_endian);
   put_comment(message, pid);
-  mnl_attr_nest_end(message, element);
+  end_nest(message, element);
 }
 
 void ElementWriter::remove(const Operation& operation) {
   auto* message = open_for(operation, true);
   listed_.expires_at = std::min(listed_.expires_at, last_end(operation.before));
-  auto* element = mnl_attr_nest_start(message, NFTA_LIST_ELEM);
+  const auto element = begin_nest(message, NFTA_LIST_ELEM);
   put_key(message, operation.store->mask(), operation.key);
-  mnl_attr_nest_end(message, element);
+  end_nest(message, element);
 }
 
 void ElementWriter::write_removal(const Mask& mask, const std::string& key,
                                   const std::string& key_end) {
   messages_ = nullptr;
   open(mask, true);
-  auto* element = mnl_attr_nest_start(message_, NFTA_LIST_ELEM);
+  const auto element = begin_nest(message_, NFTA_LIST_ELEM);
   put_value(message_, NFTA_SET_ELEM_KEY, key.data(), key.size());
   if (!key_end.empty()) {
     put_value(message_, NFTA_SET_ELEM_KEY_END, key_end.data(), key_end.size());
   }
-  mnl_attr_nest_end(message_, element);
+  end_nest(message_, element);
   close();
 }
 
@@ -139,12 +139,12 @@ void ElementWriter::open(const Mask& mask, bool removal) {
   message_ = batch_.begin_inet(type, static_cast<std::uint16_t>(flags));
   mnl_attr_put_strz(message_, NFTA_SET_ELEM_LIST_TABLE, options_.table.c_str());
   mnl_attr_put_strz(message_, NFTA_SET_ELEM_LIST_SET, name_of(mask).c_str());
-  list_ = mnl_attr_nest_start(message_, NFTA_SET_ELEM_LIST_ELEMENTS);
+  list_ = begin_nest(message_, NFTA_SET_ELEM_LIST_ELEMENTS);
 }
 
 void ElementWriter::close() {
   if (message_ == nullptr) return;
-  mnl_attr_nest_end(message_, list_);
+  end_nest(message_, list_);
   listed_.sequence = batch_.end();
   if (messages_ != nullptr) messages_->push_back(listed_);
   message_ = nullptr;

@@ -57,7 +57,7 @@ class ElementWriter {
   std::vector<std::uint32_t> order_;   ///< scratch
   // The open message
   nlmsghdr* message_ = nullptr;
-  nlattr* list_ = nullptr;
+  std::uint32_t list_ = 0;  ///< where its list of elements begins
   const ElementStore* store_ = nullptr;
   ChangeMessage listed_;
 };

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <span>
@@ -48,6 +49,32 @@ class MessageBuffer {
   std::uint32_t last_ = 0;
   std::uint32_t sequence_ = 1;
 };
+
+/// Appends an attribute to `message`, which has the room. As mnl_attr_put(), but inline: every
+/// request takes this path several times.
+inline void put_attribute(nlmsghdr* message, std::uint16_t type, const void* octets,
+                          std::size_t size) {
+  char* const at = reinterpret_cast<char*>(message) + message->nlmsg_len;
+  const std::size_t length = sizeof(nlattr) + size;
+  const std::size_t whole = (length + MNL_ALIGNTO - 1) / MNL_ALIGNTO * MNL_ALIGNTO;
+  const nlattr header = {static_cast<std::uint16_t>(length), type};
+  // First the zeroes at its end; what needs none writes over them.
+  std::memset(at + whole - MNL_ALIGNTO, 0, MNL_ALIGNTO);
+  std::memcpy(at, &header, sizeof header);
+  std::memcpy(at + sizeof header, octets, size);
+  message->nlmsg_len += static_cast<std::uint32_t>(whole);
+}
+/// Begins an attribute of attributes. Returns where it is, for end_nest().
+inline std::uint32_t begin_nest(nlmsghdr* message, std::uint16_t type) {
+  const auto at = message->nlmsg_len;
+  put_attribute(message, static_cast<std::uint16_t>(type | NLA_F_NESTED), "", 0);
+  return at;
+}
+/// Ends it.
+inline void end_nest(nlmsghdr* message, std::uint32_t at) {
+  const auto length = static_cast<std::uint16_t>(message->nlmsg_len - at);
+  std::memcpy(reinterpret_cast<char*>(message) + at, &length, sizeof length);
+}
 
 /// Calls `act(type, attribute)` for each attribute in `octets`.
 template <typename Act>

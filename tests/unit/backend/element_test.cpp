@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
+#include <vector>
 
 #include "middlebox/backend/match/element_builder.hpp"
 #include "middlebox/backend/match/element_store.hpp"
@@ -205,6 +207,48 @@ TEST(Elements, KeysAreWhatTheKernelLoads) {
   ASSERT_EQ(key.size, expected.size());
   for (std::size_t i = 0; i < expected.size(); ++i) {
     EXPECT_EQ(std::to_integer<int>(key.octets[i]), expected[i]) << i;
+  }
+}
+
+// What the chains load and what elements have is made separately.
+TEST(Elements, KeysHaveTheFieldsThatPacketsAreLookedUpBy) {
+  Key key;
+  key.internal.fill(std::byte{1});
+  key.external.fill(std::byte{2});
+  key.protocol = 3;
+  key.internal_port = key.internal_last = 0x0404;
+  key.external_port = key.external_last = 0x0505;
+  const auto marker = [](Field field, IpVersion version) {
+    switch (field) {
+      case Field::kInternalAddress: return std::byte{1};
+      case Field::kExternalAddress: return std::byte{2};
+      case Field::kProtocol: return std::byte{3};
+      case Field::kInternalPort: return std::byte{4};
+      case Field::kExternalPort: return std::byte{5};
+      case Field::kVersion: return std::byte{family_of(version)};
+    }
+    return std::byte{};
+  };
+  for (unsigned parts = 0; parts < 128; ++parts) {
+    Mask mask;
+    mask.version = (parts & 1) != 0 ? IpVersion::kIpv6 : IpVersion::kIpv4;
+    mask.intervals = (parts & 2) != 0;
+    mask.internal_bits = (parts & 4) != 0 ? 32 : 0;
+    mask.external_bits = (parts & 8) != 0 ? 24 : 0;
+    mask.protocol = (parts & 16) != 0;
+    mask.internal_port_bits = (parts & 32) != 0 ? 15 : 0;
+    mask.external_port_bits = (parts & 64) != 0 ? 16 : 0;
+    const auto fields = fields_of(mask);
+    std::vector<std::byte> expected;
+    for (const Field field : fields) {
+      const auto size = octets_of(field, mask.version);
+      expected.insert(expected.end(), size, marker(field, mask.version));
+      if (fields.size() > 1) expected.resize(expected.size() + round_up(size) - size);
+    }
+    const auto octets = key_octets(mask, key);
+    EXPECT_EQ(key_size(mask), expected.size());
+    ASSERT_EQ(octets.size, expected.size()) << parts;
+    EXPECT_TRUE(std::ranges::equal(std::span(octets.octets).first(octets.size), expected)) << parts;
   }
 }
 

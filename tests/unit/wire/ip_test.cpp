@@ -60,5 +60,17 @@ TEST(Ip, TuplesStandForPrefixes) {
   EXPECT_EQ(to_string(prefix_of(test::protocols_only(Location::kInternal, 17))), "0.0.0.0/0");
 }
 
+TEST(Masked, KeepsTheFirstBits) {
+  IpAddress all{IpVersion::kIpv6, {}};
+  all.octets.fill(std::byte{0xFF});
+  for (unsigned length = 0; length <= 128; ++length) {
+    const auto octets = masked(all, length).octets;
+    for (unsigned bit = 0; bit < 128; ++bit) {
+      const auto of_octet = std::byte{0x80} >> (bit % 8);
+      EXPECT_EQ((octets[bit / 8] & of_octet) != std::byte{}, bit < length) << length << ' ' << bit;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace simco
