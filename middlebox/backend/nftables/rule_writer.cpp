@@ -88,6 +88,7 @@ class RuleWriter : private ChainWriter {
       rule(chain).verdict(NF_ACCEPT).add_to(batch());
       return;
     }
+    if (options().nat) refuse_untrackable(outside, chain);
     if (outside ? options().nat : !options().inside_pool.empty())
       refuse_untranslated(outside, chain);
     enable(version, outside, chain, source);
@@ -106,6 +107,14 @@ class RuleWriter : private ChainWriter {
     Rule reply = rule(chain);
     reply.ct_direction(kReply).ct_bits(NFT_CT_STATUS, IPS_SRC_NAT, false);
     finish(std::move(reply), fate);
+  }
+
+  /// Blocks what connection tracking has not taken, as with a wrong checksum: the kernel would let
+  /// it pass with the addresses that it came with.
+  void refuse_untrackable(bool outside, const std::string& chain) {
+    Rule untrackable = rule(chain);
+    untrackable.ct_bits(NFT_CT_STATE, NF_CT_STATE_INVALID_BIT | NF_CT_STATE_UNTRACKED_BIT, true);
+    finish(std::move(untrackable), otherwise(outside, DropReason::kNoBinding));
   }
 
   bool blocks_protocols(IpVersion version) const {
