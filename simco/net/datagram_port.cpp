@@ -238,8 +238,9 @@ void DatagramPort::read_errors() {
 
 void DatagramPort::send(const Path& path, std::span<const std::byte> packet) {
   if (out_.size() + packet.size() > kDatagramQueueMax) return;  // lost, as networks lose packets
-  packets_.push_back({path, packet.size()});
+  packets_.push_back({path, 0});  // an empty one, should there be no memory for its octets
   out_.insert(out_.end(), packet.begin(), packet.end());
+  packets_.back().size = packet.size();
 }
 
 /// Fills the batch from packet number `first`, octet `at`, on; returns how many.
