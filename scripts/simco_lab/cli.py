@@ -39,7 +39,7 @@ def parser():
     run.add_argument("--native", action="store_true", help="run in network namespaces of this host, in real time")
     run.add_argument("--strict", action="store_true", help="exit with 1 if an expectation does not hold")
     run.add_argument("--fraction", type=float, default=1.0, metavar="F",
-                     help="run this share of each point's transactions, at least 100")
+                     help="run this share of each point's transactions, at least 1000")
     run.add_argument("--only", action="append", default=[], metavar="KEY=VALUE",
                      help="run only points with this value; may be repeated")
     run.add_argument("--shift", type=int, choices=range(9), default=0, metavar="N",

@@ -11,9 +11,10 @@ def check_less(results, expectation):
     verdicts = []
     shared = results.scenario.setup.seeds == "shared"
     for a, b in pairs(results, expectation):
-        holds, detail = compare(a, b, expectation.get("quantity", "mean"), expectation.get("factor", 1.0), shared)
+        found = compare(a, b, expectation.get("quantity", "mean"), expectation.get("factor", 1.0), shared)
         names = " < ".join(named(side, expectation) for side in (a, b))
-        verdicts.append(Verdict(holds, f"{a.conditions.place}: {names}", detail))
+        holds = True if found.alike and expectation.get("or_alike") else found.holds
+        verdicts.append(Verdict(holds, f"{a.conditions.place}: {names}", found.detail, found.alike))
     return verdicts
 
 

@@ -9,7 +9,7 @@ from .catalogue import default
 from .conditions import ADDED, DEFAULTS, DIMENSIONS, FORMS_OF, Conditions, shown
 from .networks import NETWORKS
 
-FEWEST = 100  # transactions of a point, however small the fraction
+FEWEST = 1000  # transactions of a point, however small the fraction, if it has so many
 
 
 @dataclass(frozen=True)

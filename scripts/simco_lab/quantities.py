@@ -9,6 +9,7 @@ import numpy
 from . import statistics
 from .catalogue import table
 
+PERCENTILES = {"p50": 50.0, "p95": 95.0, "p99": 99.0, "p999": 99.9}
 AFFECTED_MS = 1.0  # a delay so much above that of the same message in the run without loss is one
 SLOW_MS = 2000.0  # after which an exchange gives up (GR-17)
 LOST_MS = 8000.0  # E.721's mean for international calls

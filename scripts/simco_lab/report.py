@@ -7,6 +7,7 @@ from .catalogue import WORKLOADS
 from .prediction import marks_of, predicted
 from .conditions import label_of, shown
 from .quantities import QUANTITIES
+from .verdicts import ALIKE_SHARE
 
 NAMED = 3  # points that were not measured
 LISTED = 12  # verdicts of an expectation whose numbers are given even if all hold
@@ -100,6 +101,8 @@ def expectation_lines(judged):
     for expectation, verdicts in judged:
         counts = {word: sum(1 for v in verdicts if v.holds is holds) for holds, word in WORDS.items()}
         summary = ", ".join(f"{word} at {count}" for word, count in counts.items() if count) or "not measured"
+        if alike := sum(verdict.alike for verdict in verdicts):
+            summary += f"; alike within {100 * ALIKE_SHARE:g} % at {alike} of these"
         lines += [f"**{expectation['id']}** {expectation['claim']}: {summary}.{by_chance(expectation, verdicts)}", ""]
         for verdict in verdicts:
             if verdict.holds is not True or len(verdicts) <= LISTED:

@@ -17,13 +17,12 @@ from .catalogue import WORKLOADS
 from .errors import BadRun
 from .job import captured
 from .networks import counters_of
-from .quantities import QUANTITIES
+from .quantities import PERCENTILES, QUANTITIES
 from .conditions import Conditions, conditions_of, shown
 
 LAG_FLOOR_MS = 0.1
 CAPTURE_DROPS = re.compile(r"^(\d+) packets? dropped by (?:kernel|interface)", re.MULTILINE)
 REPEATED = ("retransmissions", "further_retransmissions")  # of simco-loadgen's counts
-PERCENTILES = {"p50": 50.0, "p95": 95.0, "p99": 99.0, "p999": 99.9}
 
 
 ENDS = {"response": 5, "one-way": 7}  # the columns of samples with the ends of what is measured
@@ -226,6 +225,7 @@ class Run:
     record: dict
     twin: numpy.ndarray | None = None
     replication: int = 0
+    scheduled: numpy.ndarray | None = None  # ms after the start
 
 
 @dataclass
@@ -246,8 +246,9 @@ class Combination(UnderConditions):
     @cached_property
     def each(self):
         twins = dict(zip(self.twin.numbers, self.twin.times)) if self.twin else {}
-        return [Run(times, record, twins.get(number), number)
-                for number, times, record in zip(self.numbers, self.times, self.runs)]
+        schedules = self.scheduled or [None] * len(self.times)
+        return [Run(times, record, twins.get(number), number, scheduled)
+                for number, times, record, scheduled in zip(self.numbers, self.times, self.runs, schedules)]
 
     def per_run(self, quantity):
         """Returns what each run has of a quantity of quantities.py, nan if it has none."""

@@ -45,7 +45,7 @@ KEYS = {
              "panels", "from", "to"},
     "expect": {"id", "claim", "kind", "quantity", "less", "than", "where", "tolerance_ms",
                "percent", "side", "factor", "below", "above", "rtts", "share", "order", "axis", "from", "to", "on",
-               "falls"},
+               "falls", "runs", "or_alike"},
     "paper": {"what", "value", "quantity", "where"},
 }
 PLOT_KINDS = {"mean", "over", "ccdf", "trace", "delivery", "parts"}
@@ -306,6 +306,9 @@ class _Reader:
             self.fail("'axis' must be one of 'on'", "expect", "axis", nth)
         if entry["kind"] == "bound" and not {"below", "above"} & set(entry):
             self.fail("an expectation of kind 'bound' needs 'below' or 'above'", "expect", "kind", nth)
+        for key, kind, allowed in (("runs", "bound", ("every", "some")), ("or_alike", "less", (True, False))):
+            if key in entry and (entry["kind"] != kind or entry[key] not in allowed):
+                self.fail(f"'{key}' is of the kind '{kind}' and must be {words(map(str, allowed)).lower()}", "expect", key, nth)
         for key in ("below", "above", "rtts", "share"):
             if not isinstance(entry.get(key, 0), (int, float)) or isinstance(entry.get(key), bool):
                 self.fail(f"'{key}' must be a number", "expect", key, nth)

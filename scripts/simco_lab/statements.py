@@ -14,6 +14,10 @@ from .verdicts import (NEGLIGIBLE_MS, Verdict, aborted_ones, below, by_pairs, co
 QUANTITY = "p95"  # of a run, unless the expectation names another
 
 
+SIDES = {"below": 1, "above": -1}
+OF_RUNS = {"every": lambda good, count: good == count, "some": lambda good, count: good > 0}
+
+
 def quantity_of(expectation):
     return expectation.get("quantity", QUANTITY)
 
@@ -72,10 +76,11 @@ def alike(a, b, quantity, shared):
     if aborted := aborted_ones(a, b):
         return None, aborted
     paired = by_pairs(a, b, quantity) if shared else None
-    gap = paired or statistics.difference(a.mean, b.mean)
-    detail = f"they differ by {gap.value:+.2f} ± {gap.half_width:.2f} ms" + (" by pairs of runs" if paired else "")
-    unknown = math.isnan(gap.half_width) or a.leaves_out(quantity) or b.leaves_out(quantity)
-    return None if unknown else abs(gap.value) <= max(gap.half_width, NEGLIGIBLE_MS), detail + left_out(a, b, quantity=quantity)
+    gap = paired[0] if paired else statistics.difference(a.mean, b.mean)
+    detail = f"they differ by {gap.value:+.2f} ({gap.low:+.2f} to {gap.high:+.2f}) ms" + (" by pairs" if paired else "")
+    unknown = math.isnan(gap.low) or a.leaves_out(quantity) or b.leaves_out(quantity)
+    same = gap.low <= 0 <= gap.high or abs(gap.value) <= NEGLIGIBLE_MS
+    return None if unknown else same, detail + left_out(a, b, quantity=quantity)
 
 
 def check_alike(results, expectation):
@@ -130,21 +135,33 @@ def check_bound(results, expectation):
         if aborted := aborted_ones(combination):
             verdicts.append(Verdict(None, where, aborted))
             continue
-        found = combination.quantity(quantity)
-        unit = QUANTITIES[quantity].unit
         more = expectation.get("rtts", 0) * 2 * combination.conditions.delay_ms
-        holds, words = True, []
-        for side, sign in (("below", 1), ("above", -1)):
-            if side in expectation:
-                limit = expectation[side] + more
-                here = within(found, sign, limit)
-                if combination.leaves_out(quantity) and here is (sign == 1):  # with them it could be on the other side
-                    here = None
-                holds = False if False in (holds, here) else None if None in (holds, here) else True
-                words.append(f"{side} {limit:g}")
-        verdicts.append(Verdict(holds, where, amount(found, unit) + f", {'' if holds else 'not '}{' and '.join(words)}"
-                                + left_out(combination, quantity=quantity)))
+        limits = {side: expectation[side] + more for side in SIDES if side in expectation}
+        words = " and ".join(f"{side} {limit:g}" for side, limit in limits.items())
+        judge = bound_of_runs if "runs" in expectation else bound_of_estimate
+        holds, detail = judge(combination, quantity, limits, words, expectation.get("runs"))
+        verdicts.append(Verdict(holds, where, detail + left_out(combination, quantity=quantity)))
     return in_share(verdicts, expectation)
+
+
+def bound_of_estimate(combination, quantity, limits, words, _):
+    found, holds = combination.quantity(quantity), True
+    for side, limit in limits.items():
+        here = within(found, SIDES[side], limit)
+        if combination.leaves_out(quantity) and here is (side == "below"):  # with them it could be on the other side
+            here = None
+        holds = False if False in (holds, here) else None if None in (holds, here) else True
+    return holds, f"{amount(found, QUANTITIES[quantity].unit)}, {'' if holds else 'not '}{words}"
+
+
+def bound_of_runs(combination, quantity, limits, words, which):
+    """Counts the runs on that side: a statement about every run, or about some, needs no interval."""
+    values = runs_of(combination, quantity)
+    if not values or combination.leaves_out(quantity):
+        return None, "not measured"
+    good = sum(all(SIDES[side] * (limit - value) > 0 for side, limit in limits.items()) for value in values)
+    holds = OF_RUNS[which](good, len(values))
+    return holds, f"{good} of {len(values)} runs are {words} {QUANTITIES[quantity].unit}".rstrip()
 
 
 def check_order(results, expectation):
@@ -155,7 +172,8 @@ def check_order(results, expectation):
     for lesser, greater in zip(expectation["order"], expectation["order"][1:]):
         step = {**expectation, "less": lesser, "than": greater}
         for a, b in pairs(results, step):
-            holds, detail = compare(a, b, quantity, shared=shared)
+            found = compare(a, b, quantity, shared=shared)
+            holds, detail = found.holds, found.detail
             left, right = a.quantity(quantity), b.quantity(quantity)
             no_interval = math.isnan(left.half_width) or math.isnan(right.half_width)
             if len(a.each) == len(b.each) == 1 and no_interval and not aborted_ones(a, b):  # the values themselves

@@ -32,6 +32,14 @@ class Estimate:
     value: float
     half_width: float = math.nan
 
+    @property
+    def low(self):
+        return self.value - self.half_width
+
+    @property
+    def high(self):
+        return self.value + self.half_width
+
 
 def mean_independent(times):
     """Returns the mean with the papers' interval, which assumes independent transactions. Head-of-line blocking

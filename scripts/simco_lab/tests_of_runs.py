@@ -63,6 +63,42 @@ def paired(a, b):
     return over_replications([x - y for x, y in zip(a, b, strict=True)])
 
 
+def ranks_twice(values):
+    """Returns twice the rank of each value from 1 on, a whole number: equal ones share the mean of theirs."""
+    return [2 * sum(other < value for other in values) + sum(other == value for other in values) + 1 for value in values]
+
+
+def two_sided(counts, value):
+    """Returns the probability of a sum as far out as `value`; counts[s] is how many equally likely cases have the sum s."""
+    total = sum(counts)
+    return min(1.0, 2 * min(sum(counts[: value + 1]), sum(counts[value:])) / total)
+
+
+def rank_sum(a, b):
+    """Returns the probability of ranks as different as those of `a` and `b` if both come from the same distribution
+    (Wilcoxon's rank-sum test, exact with ties; infinite values are the greatest)."""
+    ranks = ranks_twice([*a, *b])
+    ways = [[0] * (sum(ranks) + 1) for _ in range(len(a) + 1)]  # of so many values, by the sum of their ranks
+    ways[0][0] = 1
+    for rank in ranks:
+        for row, fewer in zip(ways[:0:-1], ways[-2::-1]):
+            for total in range(len(row) - 1, rank - 1, -1):
+                row[total] += fewer[total - rank]
+    return two_sided(ways[-1], sum(ranks[: len(a)]))
+
+
+def signed_rank(gaps):
+    """Returns the probability of such differences in pairs if both sides come from the same distribution (Wilcoxon's
+    signed-rank test, exact with ties; pairs without a difference do not count)."""
+    gaps = [gap for gap in gaps if gap]
+    ranks = ranks_twice([abs(gap) for gap in gaps])
+    ways = [1] + [0] * sum(ranks)
+    for rank in ranks:
+        for total in range(len(ways) - 1, rank - 1, -1):
+            ways[total] += ways[total - rank]
+    return two_sided(ways, sum(rank for rank, gap in zip(ranks, gaps) if gap > 0))
+
+
 def student_p(t, degrees):
     """Returns the two-sided probability of a Student's t of that size or more."""
     return float(mp.betainc(degrees / 2.0, 0.5, 0, degrees / (degrees + t * t), regularized=True))
@@ -79,9 +115,9 @@ class Coefficient:
 
 def regression(columns, y):
     """Returns {name: Coefficient} of the least squares of `y` on `columns`, {name: values}, and a constant. Raises
-    ValueError if the columns do not determine it or a value is not finite."""
+    ValueError if the columns do not determine it. If a value is infinite, the ranks of all take their place."""
     if not all(map(math.isfinite, y)):
-        raise ValueError("a run has no finite value: a regression needs one of each")
+        y = [rank / 2 for rank in ranks_twice(y)]
     names = list(columns)
     matrix = numpy.column_stack([*(numpy.asarray(columns[name], float) for name in names), numpy.ones(len(y))])
     degrees = matrix.shape[0] - matrix.shape[1]

@@ -3,11 +3,14 @@
 import math
 from dataclasses import dataclass
 
-from . import statistics, tests_of_runs
+import numpy
+
+from . import schedule, statistics, tests_of_runs
 from .conditions import NUMBERS
-from .quantities import QUANTITIES
+from .quantities import PERCENTILES, QUANTITIES
 
 NEGLIGIBLE_MS = 0.1  # a difference of instructions, not of waiting
+ALIKE_SHARE = 0.01  # of the greater: a difference within this share of it is of no consequence
 
 
 @dataclass
@@ -15,9 +18,11 @@ class Verdict:
     holds: bool | None  # None: inconclusive
     where: str
     detail: str
+    alike: bool = False  # the two do not differ by more than what is of no consequence
 
 
 PAIRS_MIN = 3  # runs of an interval
+SCHEDULE_MS = 0.001  # by which the times of the same schedule may differ
 
 
 def joined(a, b):
@@ -26,14 +31,51 @@ def joined(a, b):
     return [(run, others[run.replication]) for run in a.each if run.replication in others]
 
 
-def by_pairs(a, b, quantity, factor=1.0):
-    """Returns the difference of a's quantity and factor times b's over pairs of runs, or None if the two have not the same
-    three runs or more."""
-    both = joined(a, b)
-    if not PAIRS_MIN <= len(both) == len(a.each) == len(b.each):
+def same_schedule(a, b):
+    if len(a.times) != len(b.times):
+        return False
+    return a.scheduled is None or b.scheduled is None or bool(
+        numpy.abs(numpy.subtract(a.scheduled, b.scheduled)).max(initial=0.0) < SCHEDULE_MS)
+
+
+def by_blocks(both, quantity, factor):
+    """Returns the difference over pairs of blocks, or None if the runs met another schedule or are too short."""
+    if quantity not in ("mean", *PERCENTILES) or not all(same_schedule(*pair) for pair in both):
         return None
+    times = [(a.times, b.times) for a, b in both]
+    if min(len(a) for a, _ in times) < 2 * statistics.BATCHES:
+        return None
+    if quantity == "mean":
+        return schedule.mean_difference(times, factor)
+    return schedule.percentile_difference(times, PERCENTILES[quantity], factor)
+
+
+def by_pairs(a, b, quantity, factor=1.0):
+    """Returns the difference of a's quantity and factor times b's over pairs of runs, or of blocks of fewer than three, and
+    its words; or None if the two have not the same runs."""
+    both = joined(a, b)
+    if not 0 < len(both) == len(a.each) == len(b.each):
+        return None
+    if len(both) < PAIRS_MIN:
+        found = by_blocks(both, quantity, factor)
+        return found and (found, f"{found.value:+.1f} ({found.low:+.1f} to {found.high:+.1f}) by pairs of blocks")
     of_run = QUANTITIES[quantity].of_run
-    return tests_of_runs.paired([of_run(run) for run, _ in both], [factor * of_run(run) for _, run in both])
+    found = tests_of_runs.paired([of_run(run) for run, _ in both], [factor * of_run(run) for _, run in both])
+    return found, f"{found.value:+.1f} ± {found.half_width:.1f} by pairs of runs"
+
+
+def by_ranks(a, b, quantity, factor, shared):
+    """Returns whether a's runs are below factor times b's if no mean of the runs is finite, and words; None if the ranks
+    leave it open."""
+    left, right = a.per_run(quantity), [factor * value for value in b.per_run(quantity)]
+    if shared and len(joined(a, b)) == len(left) == len(right):
+        of_run = QUANTITIES[quantity].of_run
+        gaps = [float(schedule.gap(of_run(x), factor * of_run(y))) for x, y in joined(a, b)]
+        p, lower = tests_of_runs.signed_rank(gaps), sum(gap < 0 for gap in gaps) > sum(gap > 0 for gap in gaps)
+    else:
+        p = tests_of_runs.rank_sum(left, right)
+        lower = sum(x < y for x in left for y in right) > sum(x > y for x in left for y in right)
+    return (lower if p < tests_of_runs.LEVEL else None), f", by ranks of the runs p = {p:.3g}"
 
 
 def aborted_ones(*combinations):
@@ -45,9 +87,14 @@ def below(left, right, gap):
     """Returns whether an estimate is below another one, whose difference is `gap`; None if that cannot be told."""
     if math.isinf(left.value) or math.isinf(right.value):
         return None if left.value == right.value or math.isnan(left.value + right.value) else left.value < right.value
-    if not abs(gap.value) > gap.half_width:  # also if there is no interval
-        return None
-    return gap.value < 0
+    return True if gap.high < 0 else False if gap.low > 0 else None  # None, too, if there is no interval
+
+
+def alike_within(left, right, gap, unit):
+    """Returns by how much two estimates may differ without consequence, if they certainly do not by more; else None."""
+    margin = ALIKE_SHARE * max(abs(left.value), abs(right.value))
+    margin = max(margin, NEGLIGIBLE_MS) if unit == "ms" else margin
+    return margin if -margin <= gap.low and gap.high <= margin else None
 
 
 def unless_more(holds, a, b, quantity):
@@ -62,9 +109,19 @@ def left_out(*combinations, quantity):
     return f", without {count} unanswered messages" if count else ""
 
 
+@dataclass(frozen=True)
+class Comparison:
+    """Whether one quantity is below another one (None if that cannot be told), the numbers in words, and whether the two are
+    alike."""
+
+    holds: bool | None
+    detail: str
+    alike: bool = False
+
+
 def compare(a, b, quantity, factor=1.0, shared=False):
-    """Returns whether a's quantity is below factor times b's (True, False, or None if the intervals leave it
-    open), and the numbers in words. If the seeds are `shared`, pairs of runs decide if there are enough."""
+    """Returns the Comparison of a's quantity with factor times b's. If the seeds are `shared`, pairs of runs, or of blocks of
+    few runs, decide. If the intervals leave it open, but not that the two are alike, a's is not below b's."""
     left, right = a.quantity(quantity), b.quantity(quantity)
     right = statistics.Estimate(right.value * factor, right.half_width * factor)
     gap = statistics.difference(left, right)
@@ -72,13 +129,21 @@ def compare(a, b, quantity, factor=1.0, shared=False):
     shown = f"{left.value:.1f} against {right.value:.1f} {unit} ({gap.value:+.1f} ± {gap.half_width:.1f})"
     if a.aborted or b.aborted:
         if a.aborted != b.aborted:
-            return b.aborted, f"{(a if a.aborted else b).conditions.variant} was aborted"
-        return None, "both were aborted"
+            return Comparison(b.aborted, f"{(a if a.aborted else b).conditions.variant} was aborted")
+        return Comparison(None, "both were aborted")
     paired = by_pairs(a, b, quantity, factor) if shared else None
-    if paired and not math.isnan(paired.half_width):
-        gap = paired
-        shown += f", {gap.value:+.1f} ± {gap.half_width:.1f} by pairs of runs"
-    return unless_more(below(left, right, gap), a, b, quantity), shown + left_out(a, b, quantity=quantity)
+    if paired and not math.isnan(paired[0].low):
+        gap = paired[0]
+        shown += f", {paired[1]}"
+    if left.value == right.value == math.inf and min(len(a.each), len(b.each)) >= PAIRS_MIN:
+        holds, words = by_ranks(a, b, quantity, factor, shared)
+        return Comparison(holds, shown + words)
+    shown += left_out(a, b, quantity=quantity)
+    holds = unless_more(below(left, right, gap), a, b, quantity)
+    margin = alike_within(left, right, gap, unit) if holds is None else None
+    if margin is None or a.leaves_out(quantity) or b.leaves_out(quantity):
+        return Comparison(holds, shown)
+    return Comparison(False, f"{shown}, alike within {margin:.2g} {unit}".rstrip(), alike=True)
 
 
 def pairs(results, expectation):

@@ -12,7 +12,7 @@ FOLDER = Path(simco_lab.__file__).parent
 # From the bottom up: a module imports only from earlier rows.
 LAYERS = (
     ("errors", "model", "pattern", "statistics", "strokes", "svg"),
-    ("archive", "capture", "catalogue", "tls", "deliveries", "drd", "tests_of_runs"),
+    ("archive", "capture", "catalogue", "tls", "deliveries", "drd", "schedule", "tests_of_runs"),
     ("variant", "queues", "cross", "quantities", "parts", "proxies"),
     ("conditions", "networks"),
     ("costs", "points", "prediction", "verdicts"),

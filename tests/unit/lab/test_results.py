@@ -88,15 +88,17 @@ class Judging(unittest.TestCase):
         self.same = combination("tcp", rng.normal(21, 1, 3000))
 
     def test_less(self):
-        self.assertIs(expectations.compare(self.fast, self.slow, "mean")[0], True)
-        self.assertIs(expectations.compare(self.slow, self.fast, "mean")[0], False)
-        self.assertIsNone(expectations.compare(self.fast, self.same, "mean")[0])
-        self.assertIs(expectations.compare(self.fast, self.slow, "mean", factor=0.5)[0], False)
+        self.assertIs(expectations.compare(self.fast, self.slow, "mean").holds, True)
+        self.assertIs(expectations.compare(self.slow, self.fast, "mean").holds, False)
+        self.assertTrue(expectations.compare(self.fast, self.same, "mean").alike)
+        wide = combination("sctp-16", numpy.random.default_rng(2).normal(21, 30, 3000))
+        self.assertIsNone(expectations.compare(self.fast, wide, "mean").holds)
+        self.assertIs(expectations.compare(self.fast, self.slow, "mean", factor=0.5).holds, False)
 
     def test_an_aborted_curve_loses(self):
         aborted = combination("tcp", [20.0, math.inf], aborted=True)
-        self.assertIs(expectations.compare(self.fast, aborted, "mean")[0], True)
-        self.assertIs(expectations.compare(aborted, self.fast, "mean")[0], False)
+        self.assertIs(expectations.compare(self.fast, aborted, "mean").holds, True)
+        self.assertIs(expectations.compare(aborted, self.fast, "mean").holds, False)
 
     def test_monotone(self):
         falling = self.results([combination("sctp-1", self.slow.times[0]), combination("sctp-4", self.fast.times[0])])

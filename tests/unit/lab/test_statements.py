@@ -248,10 +248,23 @@ class Undelivered(unittest.TestCase):
         self.assertEqual(holds(slower, "less", **SIDES), [False])
         self.assertIn("without 15 unanswered messages", judged(both, "less", **SIDES)[0].detail)
 
-    def test_a_regression_needs_finite_values(self):
-        results = Results([combination(TCP, [1, 2, self.INF if loss == 3 else 4], loss_percent=float(loss))
-                           for loss in (1, 2, 3)])
-        self.assertEqual(holds(results, "regression", axis="loss_percent", on=["loss_percent"]), [None])
+    def test_a_regression_of_ranks(self):
+        for levels, expected in (((1, 2, 3, 4), [False]), ((2, 2, 2, 2), [True])):
+            results = Results([combination(TCP, [level] * 5 + [self.INF], loss_percent=float(loss))
+                               for loss, level in enumerate(levels)])
+            self.assertEqual(holds(results, "regression", axis="loss_percent", on=["loss_percent"]), expected, levels)
+
+    def test_ranks_decide_where_no_mean_ends(self):
+        low, high = [1, 2, 3, 4, 5, self.INF], [7, 8, 9, 10, self.INF, self.INF]
+        both = self.two(low, high)
+        [verdict] = judged(both, "less", quantity="p95", **SIDES)
+        self.assertIsNone(verdict.holds)  # five pairs and a tie: 2 of 32
+        self.assertIn("by ranks of the runs p = 0.0625", verdict.detail)
+        self.assertEqual(holds(self.two([*low, 6], [*high, 11]), "less", quantity="p95", **SIDES), [True])
+        self.assertEqual(holds(self.two([*high, 11], [*low, 6]), "less", quantity="p95", **SIDES), [False])
+        apart = Results([combination(UNORDERED, low), combination(SCTP, [self.INF] * 6)], "own")
+        self.assertEqual(holds(apart, "less", quantity="p95", **SIDES), [True])
+        self.assertEqual(holds(Results(both.combinations, "own"), "less", quantity="p95", **SIDES), [True])
 
 
 class Aborted(unittest.TestCase):
@@ -310,11 +323,88 @@ class Replications(unittest.TestCase):
 
     def test_the_interval_within_one_run_counts(self):
         results = Results([combination(UNORDERED, [1]), combination(SCTP, [5])])
-        wide = numpy.random.default_rng(1).normal(0, 50, 2000)
+        wide = numpy.random.default_rng(1)
         for made, centre in zip(results.combinations, (500, 501)):
-            made.times[0] = centre + wide
+            made.times[0] = centre + wide.normal(0, 50, 2000)
         groups = [{"variant": [UNORDERED]}, {"variant": [SCTP]}]
         self.assertEqual(holds(results, "order", order=groups, quantity="p95"), [None])
+
+
+class Blocks(unittest.TestCase):
+    """One run of each: pairs of blocks of the schedule that both met decide."""
+
+    def two(self, shift, seeds="shared", late=0.0):
+        results = Results([combination(UNORDERED, [1]), combination(SCTP, [1])], seeds)
+        noise = numpy.random.default_rng(1).normal(500, 50, 3000)
+        for made, more in zip(results.combinations, (shift, 0.0)):
+            made.times[0] = noise + more
+            made.scheduled = [numpy.arange(3000.0) + (late if more else 0.0)]
+        return results
+
+    def test_they_tell_what_the_runs_have_in_common(self):
+        for quantity in ("mean", "p95", "p99"):
+            [verdict] = judged(self.two(-10), "less", quantity=quantity, **SIDES)
+            self.assertTrue(verdict.holds, quantity)
+            self.assertIn("-10.0 (-10.0 to -10.0) by pairs of blocks", verdict.detail)
+            self.assertEqual(holds(self.two(10), "less", quantity=quantity, **SIDES), [False])
+
+    def test_seeds_of_their_own_or_another_schedule_have_nothing_in_common(self):
+        self.assertEqual(holds(self.two(-1, seeds="own"), "less", quantity="p95", **SIDES), [None])
+        [verdict] = judged(self.two(-1, late=0.5), "less", quantity="p95", **SIDES)
+        self.assertIsNone(verdict.holds)
+        self.assertNotIn("by pairs", verdict.detail)
+
+    def test_the_percentile_of_a_few(self):
+        self.assertEqual(holds(self.two(-10), "less", quantity="p999", **SIDES), [None])  # three are beyond
+
+
+class Alike(unittest.TestCase):
+    def two(self, gap):
+        rng = numpy.random.default_rng(1)
+        results = Results([combination(UNORDERED, [1]), combination(SCTP, [1])])
+        for made, more in zip(results.combinations, (gap, 0.0)):
+            made.times[0] = 100 + more + rng.normal(0, 5, 3000)
+        return results
+
+    def test_a_difference_without_consequence(self):
+        [verdict] = judged(self.two(0.0), "less", quantity="mean", **SIDES)
+        self.assertIs(verdict.holds, False)
+        self.assertTrue(verdict.alike)
+        self.assertIn("alike within 1 ms", verdict.detail)
+        self.assertEqual(holds(self.two(0.0), "less", quantity="mean", or_alike=True, **SIDES), [True])
+
+    def test_what_differs_is_not_alike(self):
+        self.assertEqual(holds(self.two(0.5), "less", quantity="mean", or_alike=True, **SIDES), [False])
+        self.assertEqual(holds(self.two(-0.5), "less", quantity="mean", **SIDES), [True])
+
+    def test_a_wide_interval_is_not_alike(self):
+        results = self.two(0.0)
+        results.combinations[0].times[0] *= numpy.tile([0.5, 1.5], 1500)
+        results.combinations[0].times[0][:1500] += 20
+        results.combinations[0].times[0][1500:] -= 20
+        [verdict] = judged(results, "less", quantity="mean", or_alike=True, **SIDES)
+        self.assertIsNone(verdict.holds)
+        self.assertFalse(verdict.alike)
+
+    def test_the_report_counts_them(self):
+        verdicts = [Verdict(False, "here", "", alike=True), Verdict(True, "there", "")]
+        lines = report.expectation_lines([({"id": "X", "claim": "x", "kind": "less"}, verdicts)])
+        self.assertEqual(lines[0], "**X** x: holds at 1, does not hold at 1; alike within 1 % at 1 of these.")
+
+
+class EveryRun(unittest.TestCase):
+    def test_one_run_refutes_it(self):
+        results = Results([combination(TCP, [1, 2, 30])])
+        self.assertEqual(holds(results, "bound", below=20, runs="every"), [False])
+        self.assertEqual(holds(results, "bound", below=31, runs="every"), [True])
+        self.assertEqual(holds(results, "bound", above=20, runs="some"), [True])
+        self.assertEqual(holds(results, "bound", above=30, runs="some"), [False])
+        self.assertEqual(holds(results, "bound", above=1.5, below=2.5, runs="some"), [True])
+        self.assertIn("2 of 3 runs are below 20 ms", judged(results, "bound", below=20, runs="every")[0].detail)
+
+    def test_what_was_not_measured(self):
+        results = Results([combination(TCP, [1, 2, 3])])
+        self.assertEqual(holds(results, "bound", quantity="goodput", below=1, runs="every"), [None])
 
 
 GOOD = """\
@@ -359,6 +449,8 @@ class Wrong(unittest.TestCase):
         self.wrong(GOOD.replace('"differs"', '"differ"'), 14, "'kind' must be one of")
         self.wrong(GOOD.replace('"differs"', '"bound"'), 14, "needs 'below' or 'above'")
         self.wrong(GOOD.replace('"differs"', '"order"'), 14, "needs 'order'")
+        self.wrong(GOOD + 'runs = "every"\n', 17, "'runs' is of the kind 'bound' and must be every or some")
+        self.wrong(GOOD.replace('"differs"', '"less"') + "or_alike = 1.5\n", 17, "'or_alike' is of the kind 'less'")
         self.wrong(GOOD.replace('"differs"', '"monotone"') + 'axis = "colour"\n', 17, "unknown axis 'colour'")
         self.wrong(GOOD.replace('"differs"', '"regression"') + 'axis = "rate"\non = ["loss_percent"]\n', 17,
                    "'axis' must be one of 'on'")

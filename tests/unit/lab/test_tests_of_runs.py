@@ -48,6 +48,31 @@ class KolmogorovSmirnov(unittest.TestCase):
         self.assertLess(rejected, 40)
 
 
+class Ranks(unittest.TestCase):
+    def test_of_two_groups(self):
+        # One of the 20 ways to choose 3 of 6 has the lowest sum, one of 70 to choose 4 of 8; both ends count.
+        self.assertAlmostEqual(tests.rank_sum([1, 2, 3], [4, 5, 6]), 2 / 20)
+        self.assertAlmostEqual(tests.rank_sum([1, 2, 3, 4], [math.inf] * 4), 2 / 70)
+        # Ranks 1 and three times 3: of the six ways to choose two, three have the sum 4 and three 6.
+        self.assertEqual(tests.rank_sum([1, math.inf], [math.inf, math.inf]), 1.0)
+
+    def test_of_two_groups_against_all_ways(self):
+        a, b = [3, 1, 1, math.inf], [1, 4, 5, math.inf, 2]
+        ranks = tests.ranks_twice(a + b)
+        sums = [sum(chosen) for chosen in itertools.combinations(ranks, len(a))]
+        low = sum(total <= sum(ranks[:4]) for total in sums)
+        high = sum(total >= sum(ranks[:4]) for total in sums)
+        self.assertAlmostEqual(tests.rank_sum(a, b), 2 * min(low, high) / len(sums))
+
+    def test_of_pairs(self):
+        # All of 6 on one side: one of the 64 ways to give signs, at either end.
+        self.assertAlmostEqual(tests.signed_rank([-1, -2, -3, -4, -5, -math.inf]), 2 / 64)
+        # Ranks 1.5, 1.5, 3 to 6; that of the positive one, or less: by no sign, or by either of the first two.
+        self.assertAlmostEqual(tests.signed_rank([1, -1, -2, -3, -4, -5]), 2 * 3 / 64)
+        self.assertAlmostEqual(tests.signed_rank([0, 1, 0, -1]), 1.0)
+        self.assertEqual(tests.signed_rank([0, 0]), 1.0)
+
+
 class Student(unittest.TestCase):
     def test_tail(self):
         for t, degrees, p in ((2.262, 9, 0.05), (12.706, 1, 0.05), (0.0, 5, 1.0)):
@@ -88,9 +113,11 @@ class Ratio(unittest.TestCase):
 
 
 class Endless(unittest.TestCase):
-    def test_no_regression_on_values_without_an_end(self):
-        with self.assertRaisesRegex(ValueError, "no finite value"):
-            tests.regression({"x": [1, 2, 3, 4]}, [1.0, 2.0, math.inf, 4.0])
+    def test_ranks_take_the_place_of_values_without_an_end(self):
+        # Ranks 1 2 4 3 at x = 1 2 3 4: slope 0.8, residual variance 0.9, sum of squares of x 5.
+        found = tests.regression({"x": [1, 2, 3, 4]}, [1.0, 2.0, math.inf, 4.0])["x"]
+        self.assertAlmostEqual(found.value, 0.8)
+        self.assertAlmostEqual(found.t, 0.8 / (0.9 / 5) ** 0.5)
 
     def test_no_ratio_to_nothing(self):
         self.assertTrue(math.isnan(tests.ratio(Estimate(1.0), Estimate(0.0)).value))
