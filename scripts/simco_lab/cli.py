@@ -40,8 +40,8 @@ def parser():
     run.add_argument("--strict", action="store_true", help="exit with 1 if an expectation does not hold")
     run.add_argument("--fraction", type=float, default=1.0, metavar="F",
                      help="run this share of each point's transactions, at least 1000")
-    run.add_argument("--only", action="append", default=[], metavar="KEY=VALUE",
-                     help="run only points with this value; may be repeated")
+    run.add_argument("--only", action="append", default=[], metavar="KEY=VALUE[,VALUE]",
+                     help="run only points with one of these values; may be repeated")
     run.add_argument("--shift", type=int, choices=range(9), default=0, metavar="N",
                      help="a guest instruction takes 2^N ns, to see the effect of its speed; default: 0")
     run.add_argument("--options", default="", metavar="TEXT",
@@ -87,9 +87,11 @@ def chosen(points, only):
         if key not in DIMENSIONS:
             raise ScenarioError(f"--only {text}: unknown dimension; known are {', '.join(DIMENSIONS)}")
         there = list(dict.fromkeys(shown(getattr(point, key)) for point in points))
-        points = [point for point in points if shown(getattr(point, key)) == value]
-        if not points:
-            raise ScenarioError(f"--only {text} matches no point; {key} is one of {', '.join(there)}")
+        wanted = value.split(",")
+        for one in wanted:
+            if one not in there:
+                raise ScenarioError(f"--only {text}: {one!r} matches no point; {key} is one of {', '.join(there)}")
+        points = [point for point in points if shown(getattr(point, key)) in wanted]
     return points
 
 

@@ -18,11 +18,15 @@ class Only(unittest.TestCase):
     def test_chosen_points(self):
         found = cli.chosen(self.points, ["variant=tcp", "loss_percent=2.5"])
         self.assertEqual({(str(point.variant), point.loss_percent) for point in found}, {("tcp", 2.5)})
+        found = cli.chosen(self.points, ["variant=tcp,sctp-16", "loss_percent=0,5"])
+        self.assertEqual({(str(point.variant), point.loss_percent) for point in found},
+                         {("tcp", 0.0), ("tcp", 5.0), ("sctp-16", 0.0), ("sctp-16", 5.0)})
 
     def test_complaints_say_what_there_is(self):
         for only, words in ((["variant"], "--only variant: expected KEY=VALUE"),
                             (["colour=red"], "unknown dimension; known are profile, variant"),
                             (["variant=sctp-3"], "variant is one of tcp, sctp-1, sctp-4, sctp-16"),
+                            (["variant=tcp,sctp-3"], "--only variant=tcp,sctp-3: 'sctp-3' matches no point"),
                             (["variant=tcp", "loss_percent=7"], "loss_percent is one of 0, 1, 2.5, 5")):
             with self.assertRaises(errors.ScenarioError) as caught:
                 cli.chosen(self.points, only)
