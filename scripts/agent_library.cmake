@@ -35,7 +35,8 @@ install(FILES agent/c/simco/agent.h DESTINATION ${agent_headers} COMPONENT agent
 # Wherever it is unpacked: the prefix goes by the file's own place.
 set(simco_quic_modules "")
 if(quic_FOUND)
-  set(simco_quic_modules " libngtcp2 libngtcp2_crypto_gnutls gnutls")
+  list(JOIN quic_modules " " simco_quic_modules)
+  string(REGEX REPLACE "(<|>=)" " \\1 " simco_quic_modules " ${simco_quic_modules}")
 endif()
 file(RELATIVE_PATH simco_prefix /usr/${CMAKE_INSTALL_LIBDIR}/pkgconfig /usr)
 configure_file(agent/c/simco-agent.pc.in ${CMAKE_BINARY_DIR}/simco-agent.pc @ONLY)

@@ -105,6 +105,7 @@ set(CPACK_DEBIAN_AGENT-DEV_DESCRIPTION
 set(CPACK_DEBIAN_AGENT-DEV_PACKAGE_DEPENDS
   "libsimco-agent0 (= ${PROJECT_VERSION}), libboost${Boost_VERSION_MAJOR}.${Boost_VERSION_MINOR}-dev, libssl-dev, libfmt-dev, libsctp-dev, libusrsctp-dev, libcap-dev, pkg-config")
 if(quic_FOUND)
-  string(APPEND CPACK_DEBIAN_AGENT-DEV_PACKAGE_DEPENDS ", libngtcp2-dev, libngtcp2-crypto-gnutls-dev, libgnutls28-dev")
+  string(APPEND CPACK_DEBIAN_AGENT-DEV_PACKAGE_DEPENDS ", libngtcp2-dev (>= 0.12), libngtcp2-dev (<< 1~), "
+    "libngtcp2-crypto-gnutls-dev (>= 0.12), libngtcp2-crypto-gnutls-dev (<< 1~), libgnutls28-dev (>= 3.7.2)")
 endif()
 include(CPack)
