@@ -1,4 +1,4 @@
--- SIMCO (RFC 4540) for Wireshark and tshark: over TCP, TLS, and SCTP, encapsulated in UDP or not. See doc/wireshark.md.
+-- SIMCO (RFC 4540) for Wireshark and tshark: over TCP, TLS, QUIC, and SCTP, encapsulated in UDP or not. See doc/wireshark.md.
 local simco = Proto("simco", "Simple Middlebox Configuration (RFC 4540)")
 simco.prefs.port = Pref.uint("Port", 7626, "TCP and SCTP port of the middlebox")
 
@@ -293,26 +293,34 @@ local function describe(basic, sub)
   return entry[1] .. " " .. BASIC[basic], entry[2]
 end
 
--- Requests by conversation and TID, each with its frame and time, and replies by theirs.
-local requests, replies = {}, {}
-function simco.init() requests, replies = {}, {} end
+-- The newest request of each conversation and TID, and what each frame has to do with one: a table with the frames of
+-- the request and of its reply, and the time of the former.
+local newest, transactions = {}, {}
+function simco.init() newest, transactions = {}, {} end
 
+-- A request that is sent again, by the agent or by QUIC, is the same one until there is a reply.
 local function note_transaction(pinfo, basic, tid, tree)
   if basic == 4 then return end
   local ends = { tostring(pinfo.src) .. "#" .. pinfo.src_port, tostring(pinfo.dst) .. "#" .. pinfo.dst_port }
   table.sort(ends)
   local key = ends[1] .. " " .. ends[2] .. " " .. tid
+  local here = key .. " " .. pinfo.number
+  if not pinfo.visited then
+    if basic == 1 and (not newest[key] or newest[key].reply) then
+      newest[key] = { request = pinfo.number, time = pinfo.rel_ts }
+    elseif basic ~= 1 and newest[key] and not newest[key].reply then
+      newest[key].reply = pinfo.number
+    end
+    transactions[here] = newest[key]
+  end
+  local found = transactions[here]
+  if not found then return end
   if basic == 1 then
-    if not pinfo.visited then requests[key] = { frame = pinfo.number, time = pinfo.rel_ts } end
-    local reply = replies[key .. " " .. pinfo.number]
-    if reply then tree:add(f.reply_in, reply):set_generated() end
+    if found.reply then tree:add(f.reply_in, found.reply):set_generated() end
     return
   end
-  local request = requests[key]
-  if not request or request.frame > pinfo.number then return end
-  replies[key .. " " .. request.frame] = pinfo.number
-  tree:add(f.request_in, request.frame):set_generated()
-  tree:add(f.time, NSTime.new(0, math.floor((pinfo.rel_ts - request.time) * 1e9 + 0.5))):set_generated()
+  tree:add(f.request_in, found.request):set_generated()
+  tree:add(f.time, NSTime.new(0, math.floor((pinfo.rel_ts - found.time) * 1e9 + 0.5))):set_generated()
 end
 
 local function dissect_message(tvb, pinfo, root)
@@ -337,10 +345,13 @@ end
 
 local function length_of(tvb, _, offset) return tvb(offset + 2, 2):uint() + HEADER end
 
--- A stream of octets: messages where they begin, several in a segment or one in several.
+-- A stream of octets: messages where they begin, several in a segment or one in several. A packet may bring parts
+-- of several streams: what the line says of one stays when the next one comes.
 local function dissect_stream(tvb, pinfo, tree)
+  if tvb:len() == 0 then return 0 end -- QUIC: only the end of the stream
   pinfo.cols.info = ""
   dissect_tcp_pdus(tvb, tree, HEADER, length_of, dissect_message)
+  pinfo.cols.info:fence()
   return tvb:len()
 end
 
@@ -354,10 +365,11 @@ local function dissect_datagram(tvb, pinfo, tree)
   return dissect_message(tvb, pinfo, tree)
 end
 
+local SCTP_PORT = 1 -- a value of port_type
+
 function simco.dissector(tvb, pinfo, tree)
-  -- Over TCP the header says that it can desegment, over SCTP it does not.
-  if pinfo.port_type == 2 then return dissect_stream(tvb, pinfo, tree) end
-  return dissect_datagram(tvb, pinfo, tree)
+  if pinfo.port_type == SCTP_PORT then return dissect_datagram(tvb, pinfo, tree) end
+  return dissect_stream(tvb, pinfo, tree)
 end
 
 -- --- Where it is found --------------------------------------------------------------------------------
@@ -365,6 +377,8 @@ end
 -- IANA has registered payload protocol identifier 15 for SIMCO: over SCTP, at any port.
 local PAYLOAD_PROTOCOL = 15
 DissectorTable.get("sctp.ppi"):add(PAYLOAD_PROTOCOL, simco)
+-- Over QUIC, both ends agree on this name (ALPN).
+DissectorTable.get("quic.proto"):add("simco", simco)
 
 local TABLES = { "tcp.port", "sctp.port", "tls.port" }
 local port
