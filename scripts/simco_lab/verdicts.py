@@ -58,7 +58,11 @@ def by_pairs(a, b, quantity, factor=1.0):
         return None
     if len(both) < PAIRS_MIN:
         found = by_blocks(both, quantity, factor)
-        return found and (found, f"{found.value:+.1f} ({found.low:+.1f} to {found.high:+.1f}) by pairs of blocks")
+        if found is None:
+            return None
+        few = f"too few beyond it: fewer than {schedule.TAIL_MIN}"
+        ends = few if math.isnan(found.low) else f"{found.low:+.1f} to {found.high:+.1f}"
+        return found, f"{found.value:+.1f} ({ends}) by pairs of blocks"
     of_run = QUANTITIES[quantity].of_run
     found = tests_of_runs.paired([of_run(run) for run, _ in both], [factor * of_run(run) for _, run in both])
     return found, f"{found.value:+.1f} ± {found.half_width:.1f} by pairs of runs"
@@ -132,7 +136,7 @@ def compare(a, b, quantity, factor=1.0, shared=False):
             return Comparison(b.aborted, f"{(a if a.aborted else b).conditions.variant} was aborted")
         return Comparison(None, "both were aborted")
     paired = by_pairs(a, b, quantity, factor) if shared else None
-    if paired and not math.isnan(paired[0].low):
+    if paired and not (math.isnan(paired[0].low) and len(a.each) >= PAIRS_MIN):  # blocks without an interval tell nothing
         gap = paired[0]
         shown += f", {paired[1]}"
     if left.value == right.value == math.inf and min(len(a.each), len(b.each)) >= PAIRS_MIN:

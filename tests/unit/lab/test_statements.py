@@ -355,7 +355,13 @@ class Blocks(unittest.TestCase):
         self.assertNotIn("by pairs", verdict.detail)
 
     def test_the_percentile_of_a_few(self):
-        self.assertEqual(holds(self.two(-10), "less", quantity="p999", **SIDES), [None])  # three are beyond
+        results = self.two(-10)
+        for made in results.combinations:
+            made.times[0] = numpy.append(made.times[0], made.times[0][:1100])
+            made.scheduled = [numpy.arange(4100.0)]
+        [verdict] = judged(results, "less", quantity="p999", **SIDES)
+        self.assertIsNone(verdict.holds)  # four are beyond
+        self.assertIn("-10.0 (too few beyond it: fewer than 5) by pairs of blocks", verdict.detail)
 
 
 class Alike(unittest.TestCase):
