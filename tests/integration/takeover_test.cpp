@@ -7,6 +7,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "agent/pinhole.hpp"
+#include "tests/support/certificates.hpp"
 #include "tests/support/folder.hpp"
 #include "tests/support/redis_server.hpp"
 #include "tests/support/router_box.hpp"
@@ -17,6 +19,9 @@ namespace {
 using namespace std::chrono_literals;
 using boost::asio::use_future;
 using Clock = std::chrono::steady_clock;
+
+/// Until a connection over QUIC is over because nothing comes: longer than any test.
+constexpr std::chrono::milliseconds kNever = 1h;
 
 /// A packet every 10 ms, as RTP has them, and the longest time without one.
 class Media {
@@ -77,10 +82,12 @@ class Lan {
 /// One of the two routers, with everything that runs on it.
 class Machine {
  public:
-  Machine(Lan& lan, const std::string& folder, int number)
+  /// `files`: of the middlebox, for agents over QUIC.
+  Machine(Lan& lan, const std::string& folder, int number, const net::TlsFiles& files)
       : folder_(folder + "/" + std::to_string(number)),
         number_(std::to_string(number)),
-        peer_(std::to_string(3 - number)) {
+        peer_(std::to_string(3 - number)),
+        files_(files) {
     std::filesystem::create_directory(folder_);
     lan.wire(host, "int0", "in");
     lan.wire(host, "ext0", "out");
@@ -172,8 +179,9 @@ class Machine {
         << "#!/bin/sh\n" SIMCO_BIN_DIR
            "/simco-middlebox --backend nftables --internal-if int0 --external-if ext0 --mode nat "
            "--outside 192.0.2.20 --listen 192.0.2.1 --allow-anonymous --state "
-           "redis://127.0.0.1 >" +
-               folder_ + "/middlebox.log 2>&1 &\necho $! >" + folder_ + "/middlebox.pid\n";
+           "redis://127.0.0.1 " +
+               transports() + ">" + folder_ + "/middlebox.log 2>&1 &\necho $! >" + folder_ +
+               "/middlebox.pid\n";
     std::ofstream(folder_ + "/stop") << "#!/bin/sh\nkill $(cat " + folder_ +
                                             "/middlebox.pid) 2>/dev/null || true\nrm -f " +
                                             folder_ + "/middlebox.log\n";
@@ -185,12 +193,43 @@ class Machine {
     }
   }
 
+  std::string transports() const {
+#ifdef SIMCO_QUIC
+    return "--transport tcp,quic --quic-idle-timeout " + std::to_string(kNever.count()) +
+           " --tls-certificate " + files_.certificate + " --tls-key " + files_.key + " --tls-ca " +
+           files_.authority + " ";
+#else
+    return {};
+#endif
+  }
+
   std::string folder_;
   std::string number_;
   std::string peer_;
+  net::TlsFiles files_;
   std::unique_ptr<Program> redis_;
   std::unique_ptr<Program> keepalived_;
   bool alive_ = false;
+};
+
+/// A loop for agents on a host, on a thread of its own. It outlives the agents.
+class Loop {
+ public:
+  explicit Loop(const NetworkNamespace& host)
+      : thread_([this, &host] { host.run([this] { io_.run(); }); }) {}
+  ~Loop() {
+    io_.stop();
+    thread_.join();
+  }
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
+  boost::asio::any_io_executor executor() { return io_.get_executor(); }
+
+ private:
+  boost::asio::io_context io_;
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_{
+      io_.get_executor()};
+  std::thread thread_;
 };
 
 class Takeover : public testing::Test {
@@ -201,95 +240,121 @@ class Takeover : public testing::Test {
     inside.shell("ip addr add 10.0.0.2/24 dev eth0; ip route add default via 10.0.0.1");
     outside.shell("ip addr add 192.0.2.2/24 dev eth0");
   }
+  void boot() {
+    first.boot();
+    ASSERT_TRUE(eventually([&] { return first.serves(); })) << first.said();
+    second.boot();
+    ASSERT_TRUE(eventually([&] { return second.follows(); })) << second.said();
+    EXPECT_FALSE(second.serves());
+  }
   /// A session with whoever has the address.
-  std::unique_ptr<agent::Agent> open_session() {
-    auto agent = std::make_unique<agent::Agent>(caller_->get_executor());
+  static std::unique_ptr<agent::Agent> open_session(Loop& loop,
+                                                    const agent::AgentOptions& options = {}) {
+    auto agent = std::make_unique<agent::Agent>(loop.executor(), options);
     agent->open({"192.0.2.1", 7626}, use_future).get();
     return agent;
+  }
+  /// A request for a rule between these two ports.
+  static PerRequest between(std::uint16_t inside_port, std::uint16_t outside_port) {
+    return BoxAgent::request("10.0.0.2:" + std::to_string(inside_port),
+                             "192.0.2.2:" + std::to_string(outside_port), kProtocolUdp,
+                             Direction::kBidirectional, 600);
   }
   static std::vector<PolicyRuleId> rules(agent::Agent& agent) {
     return agent.list(use_future).get();
   }
 
   const Folder folder{"takeover"};
+  const Authority authority;
+  const net::TlsFiles box_files = authority.issue("box", "IP:192.0.2.1");
   Lan lan;
   NetworkNamespace inside;
   NetworkNamespace outside;
-  Machine first{lan, folder.path, 1};
-  Machine second{lan, folder.path, 2};
-  std::unique_ptr<boost::asio::io_context> caller_;
+  Machine first{lan, folder.path, 1, box_files};
+  Machine second{lan, folder.path, 2, box_files};
 };
 
 TEST_F(Takeover, TheOtherBoxGoesOnWithTheRules) {
+  boot();
+  Loop loop(outside);
+  const Udp host(inside, {"10.0.0.2", 5004});
+  const Udp peer(outside, {"192.0.2.2", 6004});
+  auto agent = open_session(loop);
+  const auto rule = agent->enable(between(5004, 6004), use_future).get();
+  const auto other = agent->enable(between(5006, 6006), use_future).get();
+  const auto outside_end = endpoint_of(rule.outside);
+  ASSERT_TRUE(host.gets(peer, outside_end));
+  ASSERT_TRUE(eventually([&] { return second.redis("hlen simco:rules") == "2\n"; }));
+
+  Media media(peer, outside_end, host);
+  ASSERT_TRUE(eventually([&] { return media.received() > 10; }));
+  first.die();
+  const auto before = media.received();
+  ASSERT_TRUE(eventually([&] { return second.serves(); })) << second.said();
+  // How long that takes depends on the interval above and on the machine: we only say it.
+  EXPECT_TRUE(eventually([&] { return media.received() > before + 100; })) << second.said();
+  media.finish();
+  RecordProperty("gap_ms", std::to_string(media.longest_gap() / 1ms));
+  std::printf("longest time without a packet: %ld ms\n",
+              static_cast<long>(media.longest_gap() / 1ms));
+  // And back, from the same address and port.
+  EXPECT_EQ(peer.gets(host, {"192.0.2.2", 6004}), outside_end);
+
+  agent.reset();
+  agent = open_session(loop);
+  EXPECT_EQ(rules(*agent), (std::vector{rule.pid, other.pid}));
+  agent->remove(other.pid, use_future).get();
+  const auto third = agent->enable(between(5008, 6008), use_future).get();
+  EXPECT_GT(third.pid, other.pid);
+
+  // The first box comes back, as the one that waits; then the second is gone.
   first.boot();
+  ASSERT_TRUE(eventually([&] { return first.follows(); })) << first.said();
+  EXPECT_FALSE(first.serves());
+  EXPECT_TRUE(second.serves());
+  ASSERT_TRUE(eventually([&] { return first.redis("hlen simco:rules") == "2\n"; }));
+  agent.reset();
+  second.die();
   ASSERT_TRUE(eventually([&] { return first.serves(); })) << first.said();
-  second.boot();
-  ASSERT_TRUE(eventually([&] { return second.follows(); })) << second.said();
-  EXPECT_FALSE(second.serves());
-
-  caller_ = std::make_unique<boost::asio::io_context>();
-  auto work = boost::asio::make_work_guard(*caller_);
-  std::thread loop([&] { outside.run([&] { caller_->run(); }); });
-  {
-    const Udp host(inside, {"10.0.0.2", 5004});
-    const Udp peer(outside, {"192.0.2.2", 6004});
-    auto agent = open_session();
-    const auto rule = agent
-                          ->enable(BoxAgent::request("10.0.0.2:5004", "192.0.2.2:6004",
-                                                     kProtocolUdp, Direction::kBidirectional, 600),
-                                   use_future)
-                          .get();
-    const auto other = agent
-                           ->enable(BoxAgent::request("10.0.0.2:5006", "192.0.2.2:6006",
-                                                      kProtocolUdp, Direction::kBidirectional, 600),
-                                    use_future)
-                           .get();
-    const auto outside_end = endpoint_of(rule.outside);
-    ASSERT_TRUE(host.gets(peer, outside_end));
-    ASSERT_TRUE(eventually([&] { return second.redis("hlen simco:rules") == "2\n"; }));
-
-    Media media(peer, outside_end, host);
-    ASSERT_TRUE(eventually([&] { return media.received() > 10; }));
-    first.die();
-    const auto before = media.received();
-    ASSERT_TRUE(eventually([&] { return second.serves(); })) << second.said();
-    // How long that takes depends on the interval above and on the machine: we only say it.
-    EXPECT_TRUE(eventually([&] { return media.received() > before + 100; })) << second.said();
-    media.finish();
-    RecordProperty("gap_ms", std::to_string(media.longest_gap() / 1ms));
-    std::printf("longest time without a packet: %ld ms\n",
-                static_cast<long>(media.longest_gap() / 1ms));
-    // And back, from the same address and port.
-    EXPECT_EQ(peer.gets(host, {"192.0.2.2", 6004}), outside_end);
-
-    agent.reset();
-    agent = open_session();
-    EXPECT_EQ(rules(*agent), (std::vector{rule.pid, other.pid}));
-    agent->remove(other.pid, use_future).get();
-    const auto third = agent
-                           ->enable(BoxAgent::request("10.0.0.2:5008", "192.0.2.2:6008",
-                                                      kProtocolUdp, Direction::kBidirectional, 600),
-                                    use_future)
-                           .get();
-    EXPECT_GT(third.pid, other.pid);
-
-    // The first box comes back, as the one that waits; then the second is gone.
-    first.boot();
-    ASSERT_TRUE(eventually([&] { return first.follows(); })) << first.said();
-    EXPECT_FALSE(first.serves());
-    EXPECT_TRUE(second.serves());
-    ASSERT_TRUE(eventually([&] { return first.redis("hlen simco:rules") == "2\n"; }));
-    agent.reset();
-    second.die();
-    ASSERT_TRUE(eventually([&] { return first.serves(); })) << first.said();
-    EXPECT_TRUE(eventually([&] { return host.gets(peer, outside_end).has_value(); }));
-    agent = open_session();
-    EXPECT_EQ(rules(*agent), (std::vector{rule.pid, third.pid}));
-  }
-  work.reset();
-  caller_->stop();
-  loop.join();
+  EXPECT_TRUE(eventually([&] { return host.gets(peer, outside_end).has_value(); }));
+  agent = open_session(loop);
+  EXPECT_EQ(rules(*agent), (std::vector{rule.pid, third.pid}));
 }
+
+#ifdef SIMCO_QUIC
+// The first box cannot say that it is gone. The other one has the same key, so the agent believes
+// it that the connection is over, opens its session again and finds its pinhole.
+TEST_F(Takeover, AnAgentOverQuicComesToTheOtherBox) {
+  boot();
+  std::atomic<int> lost = 0;
+  std::atomic<int> found = 0;
+  agent::AgentOptions options;
+  options.transport.transport = net::Transport::kQuic;
+  options.transport.settings.quic.idle_timeout = kNever;
+  options.transport.settings.quic.keep_alive = 200ms;
+  options.transport.tls = load_tls(net::TlsSide::kAgent, authority.issue("proxy1"));
+  options.reconnect.emplace();
+  options.reconnect->on_change = [&](const boost::system::error_code& why) {
+    ++(why ? lost : found);
+  };
+  Loop loop(outside);
+  const Udp host(inside, {"10.0.0.2", 5004});
+  const Udp peer(outside, {"192.0.2.2", 6004});
+  const auto agent = open_session(loop, options);
+  auto pinhole = agent::Pinhole::open(*agent, between(5004, 6004), use_future).get();
+  const auto outside_end = endpoint_of(pinhole.rule().outside);
+  ASSERT_TRUE(host.gets(peer, outside_end));
+  ASSERT_TRUE(eventually([&] { return second.redis("hlen simco:rules") == "1\n"; }));
+  EXPECT_EQ(lost, 0);
+  first.die();
+  EXPECT_TRUE(eventually([&] { return found > 0; })) << lost << " " << second.said();
+  EXPECT_TRUE(second.serves());
+  EXPECT_EQ(rules(*agent), std::vector{pinhole.rule().pid});
+  EXPECT_TRUE(eventually([&] { return host.gets(peer, outside_end).has_value(); }));
+  pinhole.close(use_future).get();
+  EXPECT_TRUE(rules(*agent).empty());
+}
+#endif
 
 }  // namespace
 }  // namespace simco::test
