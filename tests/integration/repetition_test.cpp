@@ -1,12 +1,15 @@
-// Repeated requests over a network that loses packets: userland SCTP, an agent's link, a middlebox.
+// Repeated requests over a network that loses packets: a transport with streams, an agent's link, a
+// middlebox.
 #include <gtest/gtest.h>
 
 #include <boost/asio/io_context.hpp>
 #include <set>
+#include <tuple>
 
 #include "agent/link.hpp"
 #include "middlebox/backend/null_backend.hpp"
 #include "middlebox/serve/server.hpp"
+#include "tests/support/certificates.hpp"
 #include "tests/support/figures.hpp"
 #include "tests/support/loop.hpp"
 #include "tests/support/sctp_stacks.hpp"
@@ -54,29 +57,37 @@ class PinholeSource final : public agent::Link::Observer {
   std::uint16_t next_port_ = 1;
 };
 
-class Repetition : public testing::TestWithParam<std::uint32_t> {
+/// A transport, and the seed of what is lost.
+using LossyNetwork = std::tuple<net::Transport, std::uint32_t>;
+
+class Repetition : public testing::TestWithParam<LossyNetwork> {
  protected:
-  static middlebox::ServerOptions keeping(std::uint32_t replies) {
+  middlebox::ServerOptions keeping(std::uint32_t replies) const {
     middlebox::ServerOptions options;
     options.replies_kept = replies;
-    options.listen.transports = {net::Transport::kSctp};
+    options.listen.transports = {transport_};
     options.listen.port = 0;
     options.listen.settings.sctp = test::middlebox_options(net::SctpStack::kUserland);
     options.listen.settings.sctp.streams = 16;
+    if (over_quic()) options.listen.tls = test::load_tls(net::TlsSide::kMiddlebox, files_);
     return options;
   }
+  bool over_quic() const { return transport_ == net::Transport::kQuic; }
   void serve(std::uint32_t replies_kept) {
     const auto options = keeping(replies_kept);
     server_.emplace(loop_.io(), options, backend_);
     server_->start();
-    relay_.emplace(loop_.io(), options.listen.settings.sctp.udp_encaps,
-                   test::UdpRelay::Behaviour{4ms, 0.05, GetParam()});
-    net::TransportOptions transport{net::Transport::kSctp, options.listen.settings, {}};
+    const auto port = server_->ports().front();
+    const auto udp_port = over_quic() ? port : options.listen.settings.sctp.udp_encaps;
+    relay_.emplace(loop_.io(), udp_port,
+                   test::UdpRelay::Behaviour{4ms, 0.05, std::get<1>(GetParam())});
+    net::TransportOptions transport{transport_, options.listen.settings, {}};
     transport.settings.sctp.udp_encaps = relay_->port();
+    if (over_quic()) transport.tls = test::load_tls(net::TlsSide::kAgent, files_);
     link_.emplace(loop_.io().get_executor(), read_buffer_, source_, AgentSession::Authentication{},
                   transport, 1.2);
     source_.link = &*link_;
-    link_->open({"127.0.0.1", server_->ports().front()}, test::kPatience);
+    link_->open({"127.0.0.1", over_quic() ? relay_->port() : port}, test::kPatience);
   }
   /// Lets everything that is under way come to its end.
   bool calm() {
@@ -92,6 +103,9 @@ class Repetition : public testing::TestWithParam<std::uint32_t> {
     return source_.listed.value_or(std::set<PolicyRuleId>{});
   }
 
+  const net::Transport transport_ = std::get<0>(GetParam());
+  const test::Authority authority_;
+  const net::TlsFiles files_ = authority_.issue("both", "IP:127.0.0.1");
   test::Loop loop_;
   net::ReadBuffer read_buffer_{};
   backend::NullBackend backend_;
@@ -120,7 +134,21 @@ TEST_P(Repetition, LeavesNoRuleBehindInAMiddleboxThatDoesNotKnowIt) {
   EXPECT_TRUE(loop_.run_until([&] { return list() == source_.made; }));
 }
 
-INSTANTIATE_TEST_SUITE_P(Networks, Repetition, testing::Range(1U, 4U));
+std::string name_of_network(const testing::TestParamInfo<LossyNetwork>& info) {
+  return std::string(net::to_string(std::get<0>(info.param))) +
+         std::to_string(std::get<1>(info.param));
+}
+
+INSTANTIATE_TEST_SUITE_P(Sctp, Repetition,
+                         testing::Combine(testing::Values(net::Transport::kSctp),
+                                          testing::Range(1U, 4U)),
+                         name_of_network);
+#ifdef SIMCO_QUIC
+INSTANTIATE_TEST_SUITE_P(Quic, Repetition,
+                         testing::Combine(testing::Values(net::Transport::kQuic),
+                                          testing::Range(1U, 4U)),
+                         name_of_network);
+#endif
 
 }  // namespace
 }  // namespace simco
