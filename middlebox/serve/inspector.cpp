@@ -5,13 +5,13 @@
 
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
-#include <charconv>
 #include <chrono>
 #include <iterator>
 #include <stdexcept>
 
 #include "middlebox/limits.hpp"
 #include "simco/net/endpoint.hpp"
+#include "simco/wire/number.hpp"
 
 namespace simco::middlebox {
 namespace {
@@ -62,17 +62,15 @@ std::string to_json(const CountedRules& counted) {
 std::optional<std::vector<PolicyRuleId>> rules_in(std::string_view path) {
   constexpr std::string_view kBegin = "/rules/";
   if (!path.starts_with(kBegin)) return std::nullopt;
+  path.remove_prefix(kBegin.size());
   std::vector<PolicyRuleId> pids;
-  const char* at = path.data() + kBegin.size();
-  const char* end = path.data() + path.size();
   for (;;) {
-    std::uint32_t value = 0;
-    const auto [stopped, error] = std::from_chars(at, end, value);
-    if (error != std::errc() || pids.size() == kInspectedRulesMax) return std::nullopt;
-    pids.push_back({value});
-    if (stopped == end) return pids;
-    if (*stopped != ',') return std::nullopt;
-    at = stopped + 1;
+    const auto comma = path.find(',');
+    const auto pid = parse_number<std::uint32_t>(path.substr(0, comma));
+    if (!pid || pids.size() == kInspectedRulesMax) return std::nullopt;
+    pids.push_back({*pid});
+    if (comma == std::string_view::npos) return pids;
+    path.remove_prefix(comma + 1);
   }
 }
 
