@@ -2,12 +2,12 @@
 
 import math
 
-from . import statistics
+from . import statistics, wording
 from .catalogue import WORKLOADS
 from .prediction import marks_of, predicted
 from .conditions import label_of, shown
 from .quantities import QUANTITIES
-from .verdicts import ALIKE_SHARE
+from .verdicts import ALIKE_SHARE, by_pairs, pairs
 
 NAMED = 3  # points that were not measured
 LISTED = 12  # verdicts of an expectation whose numbers are given even if all hold
@@ -17,7 +17,7 @@ WORDS = {True: "holds", False: "does not hold", None: "inconclusive"}
 
 
 def figure(value, digits=1):
-    return "-" if math.isnan(value) else "∞" if math.isinf(value) else f"{value:.{digits}f}"
+    return "-" if math.isnan(value) else wording.figure(value, digits)
 
 
 def with_interval(estimate, digits=1):
@@ -162,15 +162,32 @@ def ratio_to(number, measured):
     return f" (x {measured.value / value:.2f})"
 
 
+def apart(a, b, quantity, shared):
+    """Returns by how much a quantity of `a` is more than that of `b`, with its interval, and b's as a multiple of a's."""
+    left, right = a.quantity(quantity), b.quantity(quantity)
+    paired = by_pairs(a, b, quantity) if shared else None
+    found = paired[0] if paired else statistics.difference(left, right)
+    times = right.value / left.value if left.value else math.nan
+    return (f"{wording.figure(found.value, 2, '+')} ({wording.ends(found, 2)}), x {wording.figure(times, 4)}"
+            + ", by pairs" * bool(paired))
+
+
+def beside(results, number):
+    """Returns [(place, what was measured there)] for a number of a paper."""
+    quantity = number.get("quantity", "mean")
+    if "less" in number:
+        shared = results.scenario.setup.seeds == "shared"
+        return [(a.conditions.place, apart(a, b, quantity, shared) + mark(a) + mark(b)) for a, b in pairs(results, number)]
+    return [(f"{combination.conditions.place}: {combination.conditions.variant}",
+             with_interval(found) + ratio_to(number, found) + (mark(combination) if quantity == "mean" else ""))
+            for combination in results.select(number.get("where", {})) for found in [combination.quantity(quantity)]]
+
+
 def paper_lines(results):
-    rows = []
-    for number in results.scenario.paper:
-        ours = results.select(number["where"]) if "where" in number else []
-        quantity = number.get("quantity", "mean")
-        measured = "; ".join(f"{combination.conditions.profile}: {with_interval(found)}{ratio_to(number, found)}"
-                             for combination in ours for found in [combination.quantity(quantity)])
-        rows.append([number["what"], str(number["value"]), measured or "-"])
-    return ["## The paper's numbers", "", *table(["what", "paper", "here (times in ms)"], rows), ""] if rows else []
+    """The papers' numbers, a line for each place that was measured."""
+    rows = [[number["what"], str(number["value"]), *cells] for number in results.scenario.paper
+            for cells in beside(results, number) or [("not measured", "-")]]
+    return ["## The paper's numbers", "", *table(["what", "paper", "where", "here (times in ms)"], rows), ""] if rows else []
 
 
 def notes(results):

@@ -46,7 +46,7 @@ KEYS = {
     "expect": {"id", "claim", "kind", "quantity", "less", "than", "where", "tolerance_ms",
                "percent", "side", "factor", "below", "above", "rtts", "share", "order", "axis", "from", "to", "on",
                "falls", "runs", "or_alike"},
-    "paper": {"what", "value", "quantity", "where"},
+    "paper": {"what", "value", "values", "quantity", "where", "less", "than"},
 }
 PLOT_KINDS = {"mean", "over", "ccdf", "trace", "delivery", "parts"}
 TRACE_AXES = ("message", "time")  # a trace's x
@@ -318,7 +318,7 @@ class _Reader:
     def section(self, name, given):
         """Returns the tables of [[plot]], [[expect]] or [[paper]], checked."""
         needed = {"plot": ("name", "title", "kind"), "expect": ("id", "claim", "kind"),
-                  "paper": ("what", "value")}[name]
+                  "paper": ("what",)}[name]
         kinds = {"plot": PLOT_KINDS, "expect": EXPECT_KINDS}.get(name)
         for nth, entry in enumerate(given):
             self.check_keys(name, entry, nth)
@@ -341,7 +341,19 @@ class _Reader:
             for key in ("where", "less", "than"):
                 if key in entry:
                     entry[key] = self.where(name, nth, key, entry[key])
-        return given
+        return [number for nth, entry in enumerate(given) for number in self.numbers(nth, entry)] if name == "paper" else given
+
+    def numbers(self, nth, entry):
+        """Returns the numbers of a [[paper]]: the one of `value`, or those of `values`, {variant: number}."""
+        if ("value" in entry) == ("values" in entry):
+            self.fail("[[paper]] needs one of 'value' and 'values'", "paper", "", nth)
+        if ("less" in entry) != ("than" in entry):
+            self.fail("[[paper]] needs both of 'less' and 'than', or neither", "paper", "", nth)
+        if "value" in entry:
+            return [entry]
+        where = entry.get("where", {})
+        return [{**entry, "value": value, "where": {**where, "variant": [self.value("paper", "variant", variant, nth, "values")]}}
+                for variant, value in entry["values"].items()]
 
 
 def read(path):

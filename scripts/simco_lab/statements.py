@@ -5,7 +5,7 @@ import math
 
 import numpy
 
-from . import statistics, tests_of_runs
+from . import statistics, tests_of_runs, wording
 from .conditions import axis_value
 from .quantities import QUANTITIES
 from .verdicts import (NEGLIGIBLE_MS, Verdict, aborted_ones, below, by_pairs, compare, joined, left_out, named, pairs,
@@ -36,8 +36,9 @@ def tested(a, b, quantity):
         return None, "not measured"
     result = tests_of_runs.ks_test(left, right)
     unit = QUANTITIES[quantity].unit
-    shown = (f"{numpy.median(left):.1f} against {numpy.median(right):.1f} {unit} (medians of the runs), D ="
-             f" {result.statistic:.2f}, p = {result.p:.3g}, {len(left)} and {len(right)} runs")
+    medians = " against ".join(wording.figure(float(numpy.median(values))) for values in (left, right))
+    shown = (f"{medians} {unit} (medians of the runs), D = {result.statistic:.2f}, p = {result.p:.3g}, {len(left)} and"
+             f" {len(right)} runs")
     if not result.can_reject:
         return None, f"{shown}: so few runs cannot tell"
     return result, shown
@@ -77,7 +78,7 @@ def alike(a, b, quantity, shared):
         return None, aborted
     paired = by_pairs(a, b, quantity) if shared else None
     gap = paired[0] if paired else statistics.difference(a.mean, b.mean)
-    detail = f"they differ by {gap.value:+.2f} ({gap.low:+.2f} to {gap.high:+.2f}) ms" + (" by pairs" if paired else "")
+    detail = f"they differ by {wording.figure(gap.value, 2, '+')} ms ({wording.ends(gap, 2)})" + (" by pairs" if paired else "")
     unknown = math.isnan(gap.low) or a.leaves_out(quantity) or b.leaves_out(quantity)
     same = gap.low <= 0 <= gap.high or abs(gap.value) <= NEGLIGIBLE_MS
     return None if unknown else same, detail + left_out(a, b, quantity=quantity)
@@ -120,10 +121,10 @@ def within(found, sign, limit):
 
 def amount(found, unit):
     """Returns an estimate in words, with its interval if it has one."""
-    if not math.isfinite(found.value):
-        return "unknown" if math.isnan(found.value) else f"∞ {unit}".rstrip()
-    width = "" if math.isnan(found.half_width) else f" ± {found.half_width:.1f}"
-    return f"{found.value:.1f}{width} {unit}".rstrip()
+    if math.isnan(found.value):
+        return wording.figure(found.value)
+    width = f" ± {found.half_width:.1f}" if math.isfinite(found.half_width) else ""
+    return f"{wording.figure(found.value)}{width} {unit}".rstrip()
 
 
 def check_bound(results, expectation):
@@ -211,8 +212,8 @@ def check_step(results, expectation):
         unknown = any(corner.leaves_out(quantity) for corner in corners)
         holds = None if unknown else below(flat, steep, gap)
         verdicts.append(Verdict(holds, place(a, b, expectation, "flatter than"),
-                                f"from {ends[0]} to {ends[1]}: x {flat.value:.2f} against x {steep.value:.2f}"
-                                f" ({gap.value:+.2f} ± {gap.half_width:.2f})"))
+                                f"from {ends[0]} to {ends[1]}: x {wording.figure(flat.value, 2)} against x"
+                                f" {wording.figure(steep.value, 2)} ({wording.gap(gap, 2)})"))
     return verdicts
 
 
@@ -235,7 +236,7 @@ def check_monotone(results, expectation):
             if math.isnan(gap.value) or before.leaves_out(quantity) or after.leaves_out(quantity):
                 unknown.append(f"{step}: cannot be told{left_out(before, after, quantity=quantity)}")
             elif sign * gap.value < -max(width, NEGLIGIBLE_MS):
-                wrong.append(f"{step}: {gap.value:+.1f} ± {width:.1f} {QUANTITIES[quantity].unit}")
+                wrong.append(f"{step}: {wording.gap(gap)} {QUANTITIES[quantity].unit}")
         if len(group) > 1:
             where = f"{group[0].conditions.place}: {group[0].conditions.variant}"
             verdicts.append(Verdict(False if wrong else None if unknown else True, where,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy
 
-from . import schedule, statistics, tests_of_runs
+from . import schedule, statistics, tests_of_runs, wording
 from .conditions import NUMBERS
 from .quantities import PERCENTILES, QUANTITIES
 
@@ -61,11 +61,11 @@ def by_pairs(a, b, quantity, factor=1.0):
         if found is None:
             return None
         few = f"too few beyond it: fewer than {schedule.TAIL_MIN}"
-        ends = few if math.isnan(found.low) else f"{found.low:+.1f} to {found.high:+.1f}"
-        return found, f"{found.value:+.1f} ({ends}) by pairs of blocks"
+        ends = few if math.isnan(found.low) else wording.ends(found)
+        return found, f"{wording.figure(found.value, sign='+')} ({ends}) by pairs of blocks"
     of_run = QUANTITIES[quantity].of_run
     found = tests_of_runs.paired([of_run(run) for run, _ in both], [factor * of_run(run) for _, run in both])
-    return found, f"{found.value:+.1f} ± {found.half_width:.1f} by pairs of runs"
+    return found, f"{wording.gap(found)} by pairs of runs"
 
 
 def by_ranks(a, b, quantity, factor, shared):
@@ -130,7 +130,7 @@ def compare(a, b, quantity, factor=1.0, shared=False):
     right = statistics.Estimate(right.value * factor, right.half_width * factor)
     gap = statistics.difference(left, right)
     unit = QUANTITIES[quantity].unit
-    shown = f"{left.value:.1f} against {right.value:.1f} {unit} ({gap.value:+.1f} ± {gap.half_width:.1f})"
+    shown = f"{wording.figure(left.value)} against {wording.figure(right.value)} {unit} ({wording.gap(gap)})"
     if a.aborted or b.aborted:
         if a.aborted != b.aborted:
             return Comparison(b.aborted, f"{(a if a.aborted else b).conditions.variant} was aborted")

@@ -11,7 +11,7 @@ from simco_lab import catalogue
 FOLDER = Path(simco_lab.__file__).parent
 # From the bottom up: a module imports only from earlier rows.
 LAYERS = (
-    ("errors", "model", "pattern", "statistics", "strokes", "svg"),
+    ("errors", "model", "pattern", "statistics", "strokes", "svg", "wording"),
     ("archive", "capture", "catalogue", "tls", "deliveries", "drd", "schedule", "tests_of_runs"),
     ("variant", "queues", "cross", "quantities", "parts", "proxies"),
     ("conditions", "networks"),

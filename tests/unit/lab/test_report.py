@@ -11,12 +11,12 @@ from simco_lab.conditions import Conditions
 from simco_lab.variant import Variant
 from simco_lab.verdicts import Verdict
 
-TCP = Variant.parse("tcp")
+TCP, UDP = Variant.parse("tcp"), Variant.parse("udp")
 
 
-def combination(times, **conditions):
+def combination(times, variant=TCP, **conditions):
     run = {"aborted": False, "valid": True}
-    return results.Combination(Conditions(variant=TCP, **conditions), [run], [numpy.asarray(times, dtype=float)])
+    return results.Combination(Conditions(variant=variant, **conditions), [run], [numpy.asarray(times, dtype=float)])
 
 
 def written(name, *combinations):
@@ -49,6 +49,32 @@ class Size(unittest.TestCase):
         known.runs[0]["processor_s"] = 90.0
         self.assertIn("Runs: 1, transactions: 1,500, minutes of a processor: 1.5.", written("sip-mtu", known))
         self.assertIn("Runs: 2, transactions: 2,500.\n", written("sip-mtu", known, older))
+
+
+class Numbers(unittest.TestCase):
+    """The papers' numbers, beside what was measured."""
+
+    def lines(self, name, *combinations):
+        return [line for line in written(name, *combinations).splitlines() if line.startswith("| ")]
+
+    def test_each_place_has_a_line(self):
+        lost = [combination([50.0] * 999 + [late], variant=UDP, lose_run=1, rate=rate) for rate, late in ((109, 551), (330, 1102))]
+        found = [line for line in self.lines("camarillo03-oneloss", *lost) if line.startswith("| the lost message, UDP")]
+        self.assertEqual([line.split(" | ", 2)[2] for line in found],
+                         ["modern, 10 ms, 0 %, 109/s, 1 lost in a row: udp | 551.0 (x 1.00) |",
+                          "modern, 10 ms, 0 %, 330/s, 1 lost in a row: udp | 1102.0 (x 2.00) |"])
+
+    def test_what_was_not_measured_is_said(self):
+        self.assertIn("| the lost message, SCTP | 176 | not measured | - |",
+                      self.lines("camarillo03-oneloss", combination([1.0], variant=UDP)))
+
+    def test_two_variants_apart(self):
+        two = [combination([50.0] * 900, variant=Variant.parse(name), rate=330, loss_percent=0) for name in
+               ("sctp-1", "sctp-unordered")]
+        two[0].times = [numpy.full(900, 52.0)]
+        found = [line for line in self.lines("camarillo03-hol", *two) if "less in order" in line and "not measured" not in line]
+        self.assertEqual(found, ["| table 1, 85 % of the link: unordered less in order | -3.4 (-6.95 to 0.15), x 1.0085 |"
+                                 " modern, 10 ms, 0 %, 330/s | -2.00 (-2.00 to -2.00), x 1.0400, by pairs |"])
 
 
 class Verdicts(unittest.TestCase):

@@ -154,6 +154,19 @@ class Reading(unittest.TestCase):
         self.wrong(GOOD + '[[expect]]\nid = "X"\nclaim = "x"\nkind = "less"\n', 25, "needs 'less'")
         self.wrong(GOOD.replace('workload = "echo"', 'seed = "one"'), 2, "'seed' must be a whole number")
 
+    def test_numbers_of_a_paper(self):
+        def text(lines):
+            return GOOD + f'[[paper]]\nwhat = "mean"\n{lines}\nwhere = {{ rate = 100 }}\n'
+
+        several = parse(text('values = { sctp-16 = 4.5, "tcp-4" = 7 }')).paper
+        self.assertEqual([(number["value"], list(map(str, number["where"]["variant"])), number["where"]["rate"])
+                          for number in several], [(4.5, ["sctp-16"], [100.0]), (7, ["tcp-4"], [100.0])])
+        for lines, line, words in (("", 22, "needs one of 'value' and 'values'"),
+                                   ("value = 1\nvalues = { sctp-16 = 1 }", 22, "needs one of 'value' and 'values'"),
+                                   ("value = 1\nless = { rate = 1 }", 22, "needs both of 'less' and 'than'"),
+                                   ("values = { dccp-2 = 1 }", 24, "unknown variant 'dccp-2'")):
+            self.wrong(text(lines), line, words)
+
     def test_notes(self):
         self.assertEqual(parse('notes = ["A.", "B."]\n' + GOOD).notes, ["A.", "B."])
         self.assertEqual(parse(GOOD).notes, [])

@@ -1,0 +1,50 @@
+"""Numbers in words: what never ends, and what has no interval, is said and not printed as inf or nan."""
+
+import math
+import unittest
+
+import numpy
+
+from simco_lab import statements, verdicts, wording
+from simco_lab.conditions import Conditions
+from simco_lab.results import Combination
+from simco_lab.statistics import Estimate
+from simco_lab.variant import Variant
+
+
+def combination(variant, levels):
+    runs = [{"aborted": False}] * len(levels)
+    return Combination(Conditions(variant=Variant.parse(variant)), runs, [numpy.full(100, float(level)) for level in levels])
+
+
+class Numbers(unittest.TestCase):
+    def test_figures(self):
+        self.assertEqual([wording.figure(value) for value in (1.25, -1.25, math.inf, -math.inf, math.nan)],
+                         ["1.2", "-1.2", "∞", "-∞", "unknown"])
+        self.assertEqual([wording.figure(value, 2, "+") for value in (1.25, math.inf)], ["+1.25", "+∞"])
+
+    def test_gaps(self):
+        self.assertEqual(wording.gap(Estimate(-3.64, 0.52)), "-3.6 ± 0.5")
+        self.assertEqual(wording.gap(Estimate(-3.64)), "-3.6, without an interval")
+        self.assertEqual(wording.gap(Estimate(math.inf, math.inf)), "no finite difference")
+
+    def test_ends(self):
+        self.assertEqual(wording.ends(Estimate(2.0, 1.5), 2), "+0.50 to +3.50")
+        self.assertEqual(wording.ends(Estimate(2.0)), "without an interval")
+
+
+class Sentences(unittest.TestCase):
+    def test_what_never_ends(self):
+        never, some = combination("tcp", [math.inf] * 3), combination("sctp-1", [1, 2, math.inf])
+        for found in (verdicts.compare(never, some, "p95", shared=True).detail, verdicts.compare(some, never, "p95").detail,
+                      statements.tested(never, some, "p95")[1], statements.alike(never, some, "mean", True)[1]):
+            self.assertNotRegex(found, r"\b(inf|nan)\b")
+        self.assertTrue(verdicts.compare(never, some, "p95").detail.startswith("∞ against ∞ ms (no finite difference)"))
+
+    def test_one_run_has_no_interval(self):
+        found = verdicts.compare(combination("tcp", [1]), combination("sctp-1", [3]), "max", shared=True)
+        self.assertEqual(found.detail, "1.0 against 3.0 ms (-2.0, without an interval)")
+
+
+if __name__ == "__main__":
+    unittest.main()
