@@ -1,5 +1,6 @@
 """SIP in the laboratory: the programs' options, what the server saw, and throughput."""
 
+import dataclasses
 import tempfile
 import unittest
 from pathlib import Path
@@ -55,6 +56,13 @@ class Programs(unittest.TestCase):
         self.assertIn("box ip route change default via 10.72.2.2 dev right mtu lock 560\n", self.files["sctp-1"]["setup"])
         self.assertIn("--sctp-sack-delay 0", self.files["sctp-1"]["settings"])
         self.assertNotIn("advmss", self.files["udp"]["setup"])
+
+    def test_a_least_timeout_of_tcp(self):
+        setup = {name: job.Job(dataclasses.replace(points()[name], profile="tuned-tcp")).files["setup"] for name in ("tcp", "sctp-1")}
+        for end, device in (("agent", "left"), ("box", "right")):
+            self.assertRegex(setup["tcp"], rf"(?m)^{end} ip route change default via \S+ dev {device} rto_min 40ms$")
+            self.assertIn(f"{end} sysctl -q -w 'net.ipv4.tcp_reordering=1'\n", setup["tcp"])
+        self.assertNotRegex(setup["sctp-1"], "rto_min|reordering")
 
     def test_tls(self):
         found = self.files["tls"]
