@@ -40,7 +40,7 @@ class Notes(unittest.TestCase):
     def test_what_a_paper_does_not_give_comes_first(self):
         text = written("sip-burst", combination([1.0, 2.0]))
         self.assertIn(f"\n## Notes\n\n- {scenario.find('sip-burst').notes[0]}\n\n## Mean", text)
-        self.assertNotIn("## Notes", written("sip-mtu", combination([1.0, 2.0])))
+        self.assertNotIn("## Notes", written("sip-storm", combination([1.0, 2.0])))
 
 
 class Size(unittest.TestCase):
