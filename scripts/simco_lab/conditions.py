@@ -7,6 +7,8 @@ from .catalogue import BACKENDS, PROFILES, default
 from .cross import Cross
 from .proxies import PROXIES
 from .queues import Queue
+from .shapes import number
+from .sizes import MESSAGE_MAX
 from .variant import Variant
 
 
@@ -82,7 +84,21 @@ DIMENSIONS = tuple(field.name for field in fields(Conditions))
 DEFAULTS = {field.name: field.default for field in fields(Conditions) if field.default is not MISSING}
 ADDED = ("repeat_after", "proxy")  # after results were published: points without them keep their seeds
 NUMBERS = {name for name, value in DEFAULTS.items() if isinstance(value, float)}
-BELOW = {"loss_percent": 100, "loss_correlation": 1}  # at these, nothing arrives
+LONGEST_MS = 60_000  # of delays and timers
+RATES = (1e-6, 1e7)  # as simco-loadgen takes them
+# What values that are numbers must be; at the ends of the two losses nothing arrives.
+RANGES = {
+    "delay_ms": number(0, LONGEST_MS), "jitter_ms": number(0, LONGEST_MS),
+    "loss_percent": number(0, below=100), "loss_correlation": number(0, below=1),
+    "rate": number(*RATES),
+    "repeat_after": number(0, 100),
+    "link_mbit": number(0.001, 100_000, or_zero=True),
+    "cross_window": number(0, 10_000),  # segments
+    "lose_run": number(0, 100_000, whole=True),
+    "mtu_to": number(68, 1500, whole=True, or_zero=True),  # octets: IPv4 needs the least, and has the most before
+    "t1_ms": number(1, LONGEST_MS, whole=True),
+    "large_size": number(0, MESSAGE_MAX, whole=True),
+}
 WORDS = {
     "profile": tuple(PROFILES),
     "lose": ("both", "request", "reply", "messages"),

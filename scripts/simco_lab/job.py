@@ -7,7 +7,7 @@ import tarfile
 from dataclasses import dataclass
 from functools import cached_property
 
-from . import cross, networks, parts, pattern, proxies, tls
+from . import cross, networks, parts, pattern, proxies, sizes, tls
 from .catalogue import BACKENDS, CONGESTION, PROFILES, WORKLOADS
 from .networks import NETWORKS
 from .queues import Queue
@@ -52,9 +52,9 @@ def due_times(point):
 
 
 def sip_words(point, *, of_server):
-    """Returns the options of the workload's programs. Over a transport that loses messages each needs a response."""
+    """Returns the options of the workload's programs."""
     setup = point.setup
-    response = "100" if setup.response == "none" and not point.variant.transport.reliable else setup.response
+    response = sizes.response_of(point.variant.transport, setup.response)
     words = ["--response", response, "--t1", f"{point.t1_ms:g}"]
     if of_server:
         return [*words, "--response-size", str(setup.response_size)]

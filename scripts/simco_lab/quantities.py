@@ -26,6 +26,7 @@ class Quantity:
     within_run: bool = False  # one run gives an interval, too
     sip: bool = False  # of the workload sip only: its server's arrivals, or its large packets, are counted
     captured: bool = False  # from captures of the packets
+    twin: bool = False  # compared with the run without a run of losses
 
 
 def percentile(q):
@@ -101,7 +102,7 @@ QUANTITIES = table(
     Quantity("second", "Second longest (ms)", lambda run: float(numpy.sort(run.times)[-2])),
     Quantity("spread", "95 % minus median (ms)",
              lambda run: statistics.percentile(run.times, 95.0) - statistics.percentile(run.times, 50.0)),
-    Quantity("affected", "Messages affected", affected, unit=""),
+    Quantity("affected", "Messages affected", affected, unit="", twin=True),
     Quantity("goodput", "Throughput (octets/s)", goodput, sip=True, unit="octets/s"),
     Quantity("share", "Share of the throughput (%)", share, sip=True, unit="%"),
     Quantity("total", "Throughput, with that of competing traffic (octets/s)", total, sip=True, unit="octets/s"),

@@ -13,9 +13,11 @@ FOLDER = Path(simco_lab.__file__).parent
 LAYERS = (
     ("errors", "model", "pattern", "statistics", "strokes", "svg", "wording"),
     ("archive", "capture", "catalogue", "tls", "deliveries", "drd", "schedule", "tests_of_runs"),
-    ("variant", "queues", "cross", "quantities", "parts", "proxies"),
+    ("variant", "queues", "cross", "quantities", "parts", "proxies", "shapes", "sizes"),
     ("conditions", "networks"),
     ("costs", "points", "prediction", "verdicts"),
+    ("keys",),
+    ("checks",),
     ("scenario",),
     ("job", "statements", "traces"),
     ("guest", "native", "results"),

@@ -94,7 +94,7 @@ class Reading(unittest.TestCase):
         self.wrong(GOOD.replace("workload", "workbench"), 2, "unknown key 'workbench'")
         self.wrong(GOOD.replace("rate = [1, 100]", "rat = [1]"), 7, "unknown key 'rat' in [matrix]")
         self.wrong(GOOD + 'colour = "red"\n', 22, "unknown key 'colour' in [plot]")
-        self.wrong('tables = ["colour"]\n' + GOOD, 1, "'tables' must be of ")
+        self.wrong('tables = ["colour"]\n' + GOOD, 1, "'tables' must be a list with some of ")
         self.wrong(GOOD.replace("{ rate = 100 }", "{ rats = 1 }"), 21, "unknown dimension 'rats'")
 
     def test_second_table_of_a_name(self):
@@ -103,13 +103,13 @@ class Reading(unittest.TestCase):
     def test_bad_values(self):
         self.wrong(GOOD.replace('"tcp-4"', '"dccp"'), 5, "unknown variant 'dccp'")
         self.wrong(GOOD.replace("[0, 1]", '[0, "much"]'), 6, "must be a number")
-        self.wrong(GOOD.replace("[0, 1]", "[0, 101]"), 6, "'loss_percent' must be below 100, not 101")
-        self.wrong(GOOD.replace("rate = [1, 100]", "rate = [0]"), 7, "'rate' must be above 0")
-        self.wrong(GOOD.replace("count = 100", "count = 0"), 10, "needs 'count'")
+        self.wrong(GOOD.replace("[0, 1]", "[0, 101]"), 6, "'loss_percent' must be a number from 0 to below 100, not 101")
+        self.wrong(GOOD.replace("rate = [1, 100]", "rate = [0]"), 7, "'rate' must be a number from 0.000001 to 10,000,000, not 0")
+        self.wrong(GOOD.replace("count = 100", "count = 0"), 10, "'count' must be transactions, from 1")
         self.wrong(GOOD.replace('kind = "mean"', 'kind = "pie"'), 20, "'kind' must be one of")
         self.wrong(GOOD.replace('kind = "mean"', 'kind = "mean"\nx = "losses"'), 21, "'x' must be one of")
         self.wrong(GOOD.replace('kind = "mean"', 'kind = "mean"\ncurves = "colour"'), 21, "'curves' must be one of")
-        self.wrong(GOOD.replace("replications = 3", "replications = 0"), 15, "at least 1")
+        self.wrong(GOOD.replace("replications = 3", "replications = 0"), 15, "'replications' must be a whole number from 1")
 
     def test_several_matrices(self):
         matrix = GOOD[GOOD.index("[matrix]"):GOOD.index("[quick]")].replace("[matrix]", "[[matrix]]")
@@ -178,7 +178,7 @@ class Reading(unittest.TestCase):
 
     def test_repeated_requests(self):
         text = GOOD.replace('"echo"', '"per"').replace('["tcp-4", "sctp-16", "sctp-unordered"]', '["sctp-16"]')
-        text = text.replace("rate = [1, 100]", "repeat_after = [0, 1.5]\nrate = [1]")
+        text = text.replace("rate = [1, 100]", "repeat_after = [0, 1.5]\nrate = [100]")
         never, once = (point for point in parse(text).points("quick") if point.loss_percent)
         self.assertNotIn("repl", job.Job(never).files["settings"])
         self.assertIn(f"--keep-replies {job.KEPT_REPLIES} ", job.Job(once).files["settings"])

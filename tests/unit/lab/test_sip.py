@@ -100,11 +100,12 @@ class Schedules(unittest.TestCase):
         self.assertIn("--arrivals-file $job/due --warmup", files["settings"])
 
     def test_large_messages(self):
-        point = self.read(size=("[quick]", "large_size = [16000]\n[quick]"))
+        point = self.read(size=("[quick]", "large_size = [16000]\n[quick]"), profile=('"ns2"', '"modern"'),
+                          over=("skip_s", "large_over_udp = true\nskip_s"))
         self.assertIn("--large-size 16000 --large-every 50", job.Job(point).files["settings"])
         for text, words in ((("[quick]", "large_size = [16000]\n[quick]"), "'capture' needs messages of one size"),):
             with self.assertRaisesRegex(errors.ScenarioError, words):
-                self.read(size=text, capture=("skip_s", "capture = true\nskip_s"))
+                self.read(size=text, profile=('"ns2"', '"modern"'), capture=("skip_s", "capture = true\nskip_s"))
         with self.assertRaisesRegex(errors.ScenarioError, "trial.toml:6: 'burst' must be below the count, 1000"):
             self.read(burst=("skip_s", "burst = 1000\nskip_s"))
 

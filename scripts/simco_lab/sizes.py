@@ -1,0 +1,35 @@
+"""How long SIP's messages can be: as the programs take their sizes, whose texts these numbers are (loadgen/sip)."""
+
+MESSAGE_MAX = 65536
+RESPONSE_MAX = 8192
+DATAGRAM_MAX = 65507
+UDP_REQUEST_MAX = 1300  # RFC 3261 18.1.1: longer ones not over UDP
+INVITE_LEAST = 392  # the header of an INVITE, without the transport's name in it
+RESPONSE_LEAST = {"100": 263, "180": 298}  # by what is waited for
+
+
+def invite_fault(transport, octets, over_udp):
+    """Returns why INVITEs of that size do not go over the transport, or nothing. `over_udp`: whether long ones may go over one
+    that is not reliable."""
+    least = INVITE_LEAST + len(transport.label)
+    if octets < least:
+        return f"an INVITE over {transport.label} has at least {least} octets"
+    if transport.reliable:
+        return ""
+    if octets > DATAGRAM_MAX:
+        return f"a datagram carries at most {DATAGRAM_MAX} octets"
+    if octets > UDP_REQUEST_MAX and not over_udp:
+        return f"INVITEs of more than {UDP_REQUEST_MAX} octets over {transport.label} need 'large_over_udp'"
+    return ""
+
+
+def response_of(transport, response):
+    """Returns the response that is waited for: over a transport that loses messages each needs one."""
+    return "100" if response == "none" and not transport.reliable else response
+
+
+def response_fault(transport, response, octets):
+    """Returns why responses of that size do not go over the transport, or nothing."""
+    response = response_of(transport, response)
+    least = RESPONSE_LEAST.get(response, 0)
+    return f"a {response} response has at least {least} octets" if octets < least else ""
