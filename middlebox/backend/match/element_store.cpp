@@ -1,3 +1,5 @@
+// An entry has the key and its first holder, the table of places says which entry a key has. Both
+// must agree whatever fails, so what may fail comes first in each change.
 #include "middlebox/backend/match/element_store.hpp"
 
 #include <algorithm>
@@ -17,23 +19,18 @@ const ElementStore::Entry* ElementStore::entry_of(const Key& key) const {
   return place == places_.end() ? nullptr : &entries_[place->entry];
 }
 
-std::uint32_t ElementStore::enter(const Key& key, const Holder& holder) {
-  SIMCO_ASSERT(holder.pid != PolicyRuleId{});
-  if (free_.empty()) {
-    entries_.push_back({key, holder});
-    return static_cast<std::uint32_t>(entries_.size() - 1);
-  }
-  const auto entry = free_.back();
-  free_.pop_back();
-  entries_[entry] = {key, holder};
-  return entry;
+void ElementStore::provide_entry() {
+  if (!free_.empty()) return;
+  free_.reserve(1);
+  entries_.emplace_back();
+  free_.push_back(static_cast<std::uint32_t>(entries_.size() - 1));
 }
 
 void ElementStore::erase(const Key& key) {
   const auto place = places_.find(wanted(key));
   if (place == places_.end()) return;
-  entries_[place->entry].holder = {};
   free_.push_back(place->entry);
+  entries_[place->entry].holder = {};
   places_.erase(place);
   if (!places_.empty()) return;
   entries_.clear();
@@ -63,33 +60,46 @@ std::size_t ElementStore::count_of(rule::AgentId owner) const {
 }
 
 Holders ElementStore::hold(const Key& key, const Holder& holder) {
+  SIMCO_ASSERT(holder.pid != PolicyRuleId{});
+  // The table has a place for the key once it asks for the contents, which must not fail then.
+  provide_entry();
   bool is_new = false;
   const Wanted place = wanted(key);
   places_.lazy_emplace(place, [&](const auto& construct) {
     is_new = true;
-    construct(Place{place.hash, enter(key, holder)});
+    const auto entry = free_.back();
+    free_.pop_back();
+    entries_[entry] = {key, holder};
+    construct(Place{place.hash, entry});
   });
   if (is_new) return {};
-  const Holders before = find(key);
+  Holders before = find(key);
   Holders after = before;
   after.push_back(holder);
-  more_.insert_or_assign(key, after);
+  more_.insert_or_assign(key, std::move(after));
   return before;
 }
 
 void ElementStore::set(const Key& key, const Holders& holders) {
+  SIMCO_ASSERT(std::ranges::none_of(
+      holders, [](const Holder& holder) { return holder.pid == PolicyRuleId{}; }));
   if (holders.empty()) {
     erase(key);
     if (!targets_.empty()) targets_.erase(key);
-  } else if (Entry* entry = entry_of(key)) {
-    entry->holder = holders.front();
-  } else {
+    if (!more_.empty()) more_.erase(key);
+    return;
+  }
+  Entry* entry = entry_of(key);
+  if (entry == nullptr) {
+    SIMCO_ASSERT(holders.size() == 1);
     hold(key, holders.front());
+    return;
   }
   if (holders.size() > 1)
     more_.insert_or_assign(key, holders);
   else if (!more_.empty())
     more_.erase(key);
+  entry->holder = holders.front();
 }
 
 Target ElementStore::target(const Key& key) const {

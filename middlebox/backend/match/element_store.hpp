@@ -53,7 +53,8 @@ class ElementStore {
   std::size_t count_of(rule::AgentId owner) const;
   /// Adds a holder, whose PID is not 0. Returns who held the element before.
   Holders hold(const Key& key, const Holder& holder);
-  /// Makes `holders` the holders of `key`; with none, the element is gone.
+  /// Makes `holders`, whose PIDs are not 0, the holders of `key`; with none, the element is gone.
+  /// Where there is no element yet, it has one holder: others join it with hold().
   void set(const Key& key, const Holders& holders);
 
   /// Returns what the element of `key` translates to; of a mask that translates.
@@ -111,8 +112,8 @@ class ElementStore {
   /// Returns the entry of `key`, null if there is none.
   const Entry* entry_of(const Key& key) const;
   Entry* entry_of(const Key& key) { return const_cast<Entry*>(std::as_const(*this).entry_of(key)); }
-  /// Puts it into an entry that was free, and returns which one.
-  std::uint32_t enter(const Key& key, const Holder& holder);
+  /// Makes sure that there is a free entry.
+  void provide_entry();
   void erase(const Key& key);
 
   Mask mask_;

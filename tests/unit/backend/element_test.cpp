@@ -1,4 +1,4 @@
-// Which elements a rule becomes, and what the store makes of elements that rules share.
+// Which elements a rule becomes.
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "middlebox/backend/match/element_builder.hpp"
-#include "middlebox/backend/match/element_store.hpp"
 #include "middlebox/backend/match/key_layout.hpp"
 #include "middlebox/backend/nftables/set_name.hpp"
 #include "simco/wire/tuple_text.hpp"
@@ -250,63 +249,6 @@ TEST(Elements, KeysHaveTheFieldsThatPacketsAreLookedUpBy) {
     ASSERT_EQ(octets.size, expected.size()) << parts;
     EXPECT_TRUE(std::ranges::equal(std::span(octets.octets).first(octets.size), expected)) << parts;
   }
-}
-
-TEST(ElementStore, SharedElementsLiveAsLongAsTheLongest) {
-  const auto element = elements_of(rule("10.0.0.2:5004", "192.0.2.2:6004"))[0];
-  ElementStore store(element.mask);
-  const Instant early{std::chrono::seconds(10)};
-  const Instant late{std::chrono::seconds(20)};
-  EXPECT_TRUE(store.hold(element.key, {PolicyRuleId{1}, {}, late}).empty());
-  EXPECT_EQ(store.hold(element.key, {PolicyRuleId{2}, {}, early}).size(), 1U);
-  EXPECT_EQ(last_end(store.find(element.key)), late);
-  EXPECT_TRUE(store.holds(element.key, PolicyRuleId{1}));
-  EXPECT_TRUE(store.holds(element.key, PolicyRuleId{2}));
-  EXPECT_EQ(store.size(), 1U);
-  store.set(element.key, {Holder{PolicyRuleId{2}, {}, early}});
-  EXPECT_FALSE(store.holds(element.key, PolicyRuleId{1}));
-  EXPECT_EQ(last_end(store.find(element.key)), early);
-  store.set(element.key, {});
-  EXPECT_TRUE(store.empty());
-  EXPECT_TRUE(store.find(element.key).empty());
-}
-
-// What is freed is used for others, and those that went are not met again.
-TEST(ElementStore, PlacesAreUsedAgain) {
-  const auto element = elements_of(rule("10.0.0.2:5004", "192.0.2.2:6004"))[0];
-  ElementStore store(element.mask);
-  const auto key_at = [&](std::uint16_t port) {
-    Key key = element.key;
-    key.internal_port = key.internal_last = port;
-    return key;
-  };
-  const auto ends_at = [](std::uint16_t port) { return Instant{std::chrono::seconds(port)}; };
-  const auto hold = [&](std::uint16_t port) {
-    return store.hold(key_at(port), {PolicyRuleId{port}, {}, ends_at(port)});
-  };
-  constexpr std::uint16_t kCount = 1'000;
-  for (std::uint16_t port = 1; port <= kCount; ++port) EXPECT_TRUE(hold(port).empty());
-  for (std::uint16_t port = 1; port <= kCount; port += 2) store.set(key_at(port), {});
-  store.set(key_at(1), {});  // nothing is there
-  for (std::uint16_t port = kCount + 1; port <= kCount + 100; ++port) hold(port);
-  EXPECT_EQ(store.size(), 600U);
-  EXPECT_EQ(store.count_of({}), 600U);
-  std::size_t met = 0;
-  store.for_each([&](const Key& key, Instant ends) {
-    EXPECT_EQ(ends, ends_at(key.internal_port));
-    EXPECT_TRUE(key.internal_port > kCount || key.internal_port % 2 == 0);
-    ++met;
-  });
-  EXPECT_EQ(met, 600U);
-  for (std::uint16_t port = 1; port <= kCount + 100; ++port) {
-    const bool there = port > kCount || port % 2 == 0;
-    EXPECT_EQ(store.has(key_at(port)), there);
-    EXPECT_EQ(store.holds(key_at(port), PolicyRuleId{port}), there);
-    store.set(key_at(port), {});
-  }
-  EXPECT_TRUE(store.empty());
-  EXPECT_TRUE(hold(7).empty());
-  EXPECT_EQ(store.size(), 1U);
 }
 
 }  // namespace
