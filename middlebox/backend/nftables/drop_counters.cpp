@@ -70,7 +70,7 @@ void remove_drop_counters(const Options& options, MessageBuffer& batch) {
 std::optional<rule::DroppedPackets> read_drop_counters(const Options& options,
                                                        NetlinkSocket& socket) {
   // By name: a dump would list the site's own counters in a shared table as well.
-  MessageBuffer ask;
+  MessageBuffer& ask = socket.question();
   for_each_counter([&](bool inbound, DropReason reason) {
     put_counter(options, NFT_MSG_GETOBJ, 0, inbound, reason, ask);
   });

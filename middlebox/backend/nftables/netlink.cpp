@@ -161,8 +161,12 @@ Outcome NetlinkSocket::commit(const MessageBuffer& batch, std::vector<MessageErr
   }
   bool acknowledged = false;
   bool stale = false;
-  // The kernel works on a batch inside send(): whatever it has to say is there now.
-  for (auto datagram = receive(false); !datagram.empty(); datagram = receive(false)) {
+  // The kernel works on a batch inside send(): whatever it has to say is there now. It answers in
+  // the order of the messages, and first of all what fails the batch as a whole: so nothing follows
+  // the acknowledgement of the last message.
+  while (!acknowledged) {
+    const auto datagram = receive(false);
+    if (datagram.empty()) break;
     for_each_message(datagram, [&](const nlmsghdr* message) {
       if (echo && message->nlmsg_type >= NLMSG_MIN_TYPE) echo(message);
       if (message->nlmsg_type != NLMSG_ERROR) return;
@@ -220,8 +224,13 @@ int NetlinkSocket::request(const MessageBuffer& messages, const Reader& reader) 
   return first;
 }
 
+MessageBuffer& NetlinkSocket::question() {
+  question_.clear();
+  return question_;
+}
+
 std::uint32_t NetlinkSocket::generation() {
-  MessageBuffer ask;
+  MessageBuffer& ask = question();
   ask.begin((NFNL_SUBSYS_NFTABLES << 8) | NFT_MSG_GETGEN, 0, AF_UNSPEC);
   ask.end();
   std::uint32_t result = 0;

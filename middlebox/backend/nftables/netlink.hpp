@@ -108,6 +108,9 @@ class NetlinkSocket {
   /// Octets of the kernel's answers that wait to be read, at most.
   std::size_t receive_buffer() const;
 
+  /// An empty buffer for a question, until the next one. To make a buffer takes as long as several
+  /// questions.
+  MessageBuffer& question();
   /// Sends the requests in `messages`, the last of which must lead to an acknowledgement, an answer
   /// or a dump, and reads all that comes. Returns the first error, or 0.
   int request(const MessageBuffer& messages, const Reader& reader);
@@ -133,6 +136,7 @@ class NetlinkSocket {
 
   std::unique_ptr<mnl_socket, Close> socket_;
   std::vector<char> received_;
+  MessageBuffer question_;
   std::span<const char> unread_;  ///< of received_
 };
 

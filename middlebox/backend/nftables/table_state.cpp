@@ -47,7 +47,7 @@ void read_table(const nlmsghdr* message, TableState& state) {
 template <typename Act>
 void dump(NetlinkSocket& socket, int message, std::uint16_t table_attribute,
           const std::string& table, Act&& act) {
-  MessageBuffer ask;
+  MessageBuffer& ask = socket.question();
   auto* request = ask.begin_inet(message, NLM_F_DUMP);
   mnl_attr_put_strz(request, table_attribute, table.c_str());
   ask.end();
@@ -60,7 +60,7 @@ void dump(NetlinkSocket& socket, int message, std::uint16_t table_attribute,
 
 TableState look_for_table(NetlinkSocket& socket, const std::string& name) {
   TableState state;
-  MessageBuffer ask;
+  MessageBuffer& ask = socket.question();
   auto* request = ask.begin_inet(NFT_MSG_GETTABLE, NLM_F_ACK);
   mnl_attr_put_strz(request, NFTA_TABLE_NAME, name.c_str());
   ask.end();
