@@ -1,21 +1,52 @@
 // Adding elements to a set with as little around it as can be: what bench-nftables compares with.
 #pragma once
 
+#include <libmnl/libmnl.h>
+
 #include <cstdint>
 #include <ctime>
+#include <vector>
 
 namespace simco::bench {
 
 /// What a run got done, and what it took.
 struct Speed {
   double per_second = 0;
-  double cpu_us = 0;  ///< processor time for each, of the process that did it
+  double cpu_us = 0;      ///< processor time for each, of the process that did it
+  double latency_us = 0;  ///< median; 0 if they were not done one at a time
 };
 
 /// The processor time that `clock` counts.
 double seconds_of(clockid_t clock);
 
-/// Adds `count` elements like ours, `batch` to a commit, made with libnftnl's objects.
+/// A table with a set like ours, while it lives.
+class BareTable {
+ public:
+  BareTable();
+  BareTable(const BareTable&) = delete;
+  BareTable& operator=(const BareTable&) = delete;
+  ~BareTable();
+};
+
+/// Adds elements like ours to it, made with libnftnl's objects.
+class BareElements {
+ public:
+  BareElements();
+  BareElements(const BareElements&) = delete;
+  BareElements& operator=(const BareElements&) = delete;
+  ~BareElements();
+  /// Adds as many in a commit, for which it waits.
+  void add(std::uint32_t count);
+
+ private:
+  char* write(std::uint32_t count);
+
+  mnl_socket* socket_;
+  std::vector<char> buffer_;
+  std::uint32_t done_ = 0;
+};
+
+/// Adds `count` elements, `batch` to a commit.
 Speed add_bare_elements(std::uint32_t count, std::uint32_t batch);
 
 }  // namespace simco::bench

@@ -1,6 +1,7 @@
 // What enforcing rules with nftables costs, in a network namespace of its own:
 //
-//   bench-nftables path/to/simco-middlebox rate [rounds]      PER/s, against null and a bare loop
+//   bench-nftables path/to/simco-middlebox rate [rounds]      PER/s, against null and bare
+//                                                             libnftnl
 //   bench-nftables path/to/simco-middlebox live [rounds]      PER/s with few and many live rules
 //   bench-nftables path/to/simco-middlebox latency [rounds]   one PER at a time
 //   bench-nftables path/to/simco-middlebox forward [rounds]   packets/s through the router
@@ -9,11 +10,13 @@
 //   which
 //                                                             is asked with PCP
 //
-// Each prints medians, and ratios of what ran in turns.
+// Each prints medians, and ratios of what ran in turns. "Bare loop" adds elements with libnftnl, as
+// many to a commit; "bare server" does so for requests that come over TCP, before it replies.
 #include <functional>
 #include <string_view>
 
 #include "tests/bench/bare_nftables.hpp"
+#include "tests/bench/bare_server.hpp"
 #include "tests/bench/packet_source.hpp"
 #include "tests/bench/session_driver.hpp"
 #include "tests/support/network.hpp"
@@ -25,6 +28,12 @@ using simco::test::NetworkNamespace;
 
 std::string program;
 int rounds = 5;
+
+double cpu_seconds_of(pid_t process) {
+  clockid_t clock = 0;
+  if (::clock_getcpuclockid(process, &clock) != 0) die("clock_getcpuclockid");
+  return seconds_of(clock);
+}
 
 /// A running middlebox with an open session.
 class Box {
@@ -56,11 +65,7 @@ class Box {
   void add_binding() { drive(session_, 1, 1, rules_++, nullptr, kNatReplySize); }
   void check() const { check_rules(session_, rules_); }
   /// Processor time that the middlebox has taken.
-  double cpu_seconds() const {
-    clockid_t clock = 0;
-    if (::clock_getcpuclockid(server_, &clock) != 0) die("clock_getcpuclockid");
-    return seconds_of(clock);
-  }
+  double cpu_seconds() const { return cpu_seconds_of(server_); }
   /// Rules for hosts from 10.0.0.0 on.
   void add_hosts(std::uint32_t first, std::uint32_t count) {
     drive(session_, count, std::min(count, 256U), 0x0A00'0000 + first);
@@ -72,42 +77,77 @@ class Box {
   std::uint32_t rules_ = 0;
 };
 
-Speed run_box(const std::string& backend, std::uint32_t count, std::uint32_t window,
-              const std::vector<std::string>& more = {}) {
-  Box box(backend, more);
-  const double cpu_before = box.cpu_seconds();
-  const double rate = box.add(count, window);
-  const double cpu = box.cpu_seconds() - cpu_before;
-  box.check();
-  return {rate, cpu * 1e6 / count};
+/// The bare server, which adds an element for each request before it replies; see serve_bare().
+class BareServer {
+ public:
+  BareServer() : server_(start(0, {}, serve)), session_(connect_to(kPort)) {}
+  ~BareServer() {
+    ::close(session_);
+    stop(server_);
+  }
+  double add(std::uint32_t count, std::uint32_t window, std::vector<double>* latencies = nullptr) {
+    return drive(session_, count, window, 0, latencies);
+  }
+  double cpu_seconds() const { return cpu_seconds_of(server_); }
+  void check() const {}
+
+ private:
+  [[noreturn]] static void serve() {
+    BareElements elements;
+    serve_bare([&](std::uint32_t requests) { elements.add(requests); });
+  }
+
+  BareTable table_;
+  pid_t server_;
+  int session_;
+};
+
+/// Starts a server and has it do `count` PERs; with a window of 1 it is known how long each took.
+template <typename Server, typename... Options>
+Speed run(std::uint32_t count, std::uint32_t window, const Options&... options) {
+  Server server(options...);
+  std::vector<double> latencies;
+  const double cpu_before = server.cpu_seconds();
+  const double rate = server.add(count, window, window == 1 ? &latencies : nullptr);
+  const double cpu = server.cpu_seconds() - cpu_before;
+  server.check();
+  return {rate, cpu * 1e6 / count, latencies.empty() ? 0 : median(latencies)};
 }
 
-// On a machine that does other work, rates say more of that than processor times do.
+Speed run_box(const std::string& backend, std::uint32_t count, std::uint32_t window,
+              const std::vector<std::string>& more = {}) {
+  return run<Box>(count, window, backend, more);
+}
+
+// On a machine that does other work, rates say more of that than processor times do. What a
+// backend has to take is what it adds to the null backend; the bare loop takes that alone.
 void bench_rate() {
-  std::printf("%6s %10s %10s %10s %8s %8s | %8s %8s %8s %8s\n", "", "bare", "null", "nftables",
-              "of null", "of bare", "bare", "null", "nftables", "of bare");
-  std::printf("%6s %10s %10s %10s %8s %8s | %8s %8s %8s %8s\n", "window", "a second", "", "", "",
-              "", "CPU us", "", "", "");
+  constexpr std::array<const char*, 4> kRuns = {"bare loop", "bare server", "null", "nftables"};
   for (const auto& [window, count] : {std::pair(1U, 20'000U), {16U, 100'000U}, {256U, 300'000U}}) {
-    std::array<std::vector<double>, 3> rates, cpu;
-    std::array<std::vector<double>, 3> ratios;
+    std::array<std::vector<double>, kRuns.size()> rates, cpu, rate_ratios, cpu_ratios;
+    std::vector<double> added, added_ratios;
     for (int round = 0; round < rounds; ++round) {
-      const std::array<Speed, 3> run = {add_bare_elements(count, window),
-                                        run_box("null", count, window),
-                                        run_box("nftables", count, window)};
-      for (std::size_t i = 0; i < run.size(); ++i) {
-        rates[i].push_back(run[i].per_second);
-        cpu[i].push_back(run[i].cpu_us);
+      const std::array<Speed, kRuns.size()> speeds = {
+          add_bare_elements(count, window), run<BareServer>(count, window),
+          run_box("null", count, window), run_box("nftables", count, window)};
+      const auto& [bare, server, null, nftables] = speeds;
+      for (std::size_t i = 0; i < speeds.size(); ++i) {
+        rates[i].push_back(speeds[i].per_second);
+        cpu[i].push_back(speeds[i].cpu_us);
+        rate_ratios[i].push_back(nftables.per_second / speeds[i].per_second);
+        cpu_ratios[i].push_back(speeds[i].cpu_us / nftables.cpu_us);
       }
-      const auto& [bare, null, nftables] = run;
-      ratios[0].push_back(nftables.per_second / null.per_second);
-      ratios[1].push_back(nftables.per_second / bare.per_second);
-      ratios[2].push_back(bare.cpu_us / nftables.cpu_us);
+      added.push_back(nftables.cpu_us - null.cpu_us);
+      added_ratios.push_back(bare.cpu_us / added.back());
     }
-    std::printf("%6u %10.0f %10.0f %10.0f %8.2f %8.2f | %8.2f %8.2f %8.2f %8.2f\n", window,
-                median(rates[0]), median(rates[1]), median(rates[2]), median(ratios[0]),
-                median(ratios[1]), median(cpu[0]), median(cpu[1]), median(cpu[2]),
-                median(ratios[2]));
+    std::printf("%3u in flight: %11s %18s %14s %18s\n", window, "a second", "nftables / it",
+                "CPU us each", "it / nftables");
+    for (std::size_t i = 0; i < kRuns.size(); ++i) {
+      std::printf("  %-12s %12.0f %18.2f %14.2f %18.2f\n", kRuns[i], median(rates[i]),
+                  median(rate_ratios[i]), median(cpu[i]), median(cpu_ratios[i]));
+    }
+    std::printf("  nftables takes %.2f us more than null; bare loop / that: %.2f\n", median(added),
+                median(added_ratios));
     std::fflush(stdout);
   }
 }
@@ -133,17 +173,24 @@ void bench_live() {
 
 void bench_latency() {
   constexpr std::uint32_t kCount = 10'000;
-  std::vector<double> null, nftables, added;
+  constexpr std::array<const char*, 3> kRuns = {"bare server", "null", "nftables"};
+  std::array<std::vector<double>, kRuns.size()> times, added, cpu, cpu_added;
   for (int round = 0; round < rounds; ++round) {
-    std::vector<double> one, other;
-    Box("null").add(kCount, 1, &one);
-    Box("nftables").add(kCount, 1, &other);
-    null.push_back(median(one));
-    nftables.push_back(median(other));
-    added.push_back(nftables.back() - null.back());
+    const std::array<Speed, kRuns.size()> speeds = {
+        run<BareServer>(kCount, 1), run_box("null", kCount, 1), run_box("nftables", kCount, 1)};
+    for (std::size_t i = 0; i < speeds.size(); ++i) {
+      times[i].push_back(speeds[i].latency_us);
+      cpu[i].push_back(speeds[i].cpu_us);
+      added[i].push_back(speeds.back().latency_us - speeds[i].latency_us);
+      cpu_added[i].push_back(speeds.back().cpu_us - speeds[i].cpu_us);
+    }
   }
-  std::printf("one PER at a time: null %.1f us, nftables %.1f us, added %.1f us\n", median(null),
-              median(nftables), median(added));
+  std::printf("one PER at a time, us: %8s %16s %8s %16s\n", "time", "nftables more", "CPU",
+              "nftables more");
+  for (std::size_t i = 0; i < kRuns.size(); ++i) {
+    std::printf("  %-20s %8.1f %16.1f %8.2f %16.2f\n", kRuns[i], median(times[i]), median(added[i]),
+                median(cpu[i]), median(cpu_added[i]));
+  }
 }
 
 // --- Forwarding ----------------------------------------------------------------------------------

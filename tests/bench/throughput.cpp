@@ -5,9 +5,7 @@
 // three take turns, so that what the machine does to one it does to all. Prints medians and ratios.
 //
 //   bench-throughput path/to/simco-middlebox [rounds]
-#include <poll.h>
-#include <sys/epoll.h>
-
+#include "tests/bench/bare_server.hpp"
 #include "tests/bench/session_driver.hpp"
 
 namespace {
@@ -19,34 +17,7 @@ constexpr std::uint16_t kRedisPort = 17'712;
 // --- The bare server -----------------------------------------------------------------------------
 
 [[noreturn]] void bare_server() {
-  const int listener = ::socket(AF_INET, SOCK_STREAM, 0);
-  const int on = 1;
-  ::setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  const auto address = loopback(kPort);
-  if (::bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
-    die("bind");
-  ::listen(listener, 16);
-  const int connection = ::accept(listener, nullptr, nullptr);
-  ::setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  const int loop = ::epoll_create1(0);
-  epoll_event wanted{};
-  wanted.events = EPOLLIN;
-  ::epoll_ctl(loop, EPOLL_CTL_ADD, connection, &wanted);
-  static std::array<char, kBufferSize> in;
-  static std::array<char, 2 * kBufferSize> out;
-  std::size_t left_over = 0;
-  for (;;) {
-    epoll_event event{};
-    if (::epoll_wait(loop, &event, 1, -1) < 1) continue;
-    const auto got = ::recv(connection, in.data(), 64 * 1024, MSG_DONTWAIT);
-    if (got == 0) std::exit(0);
-    if (got < 0) continue;
-    left_over += static_cast<std::size_t>(got);
-    const std::size_t replies = left_over / kRequestSize;
-    left_over %= kRequestSize;
-    if (replies == 0) continue;
-    if (::send(connection, out.data(), replies * kReplySize, MSG_NOSIGNAL) < 0) std::exit(0);
-  }
+  serve_bare([](std::uint32_t) {});
 }
 
 double run_bare(std::uint32_t count, std::uint32_t window) {
