@@ -366,9 +366,17 @@ local function dissect_datagram(tvb, pinfo, tree)
 end
 
 local SCTP_PORT = 1 -- a value of port_type
+local TLS = Dissector.get("tls")
+
+-- TLS on the same port: its records begin with octets from 0x14 on (RFC 8446 5.1), messages with 0x01 to 0x04. It
+-- comes back here with what it has decrypted.
+local function begins_record(tvb)
+  return tvb:len() > 0 and tvb(0, 1):uint() >= 0x14 and tvb(0, 1):uint() <= 0x17
+end
 
 function simco.dissector(tvb, pinfo, tree)
   if pinfo.port_type == SCTP_PORT then return dissect_datagram(tvb, pinfo, tree) end
+  if begins_record(tvb) then return TLS:call(tvb, pinfo, tree) end
   return dissect_stream(tvb, pinfo, tree)
 end
 

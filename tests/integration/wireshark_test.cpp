@@ -239,19 +239,27 @@ TEST_F(Traffic, OverSctp) {
   check(file, "simco && sctp && !udp");
 }
 
-#ifdef SIMCO_KEY_LOG
-TEST_F(Traffic, OverQuic) {
+/// The same with encryption, and what shows what it hides.
+class SecretTraffic : public Traffic {
+ protected:
+  void capture_and_check(const std::string& transport, const std::string& filter) {
+    const auto capture =
+        capture_traffic({"--transport", transport, "--tls-certificate", files.certificate,
+                         "--tls-key", files.key, "--tls-ca", files.authority},
+                        {"/usr/bin/env", "LD_PRELOAD=" SIMCO_KEY_LOG, "SSLKEYLOGFILE=" + secrets,
+                         SIMCO_BIN_DIR "/simcoctl"});
+    EXPECT_TRUE(dissect(capture, "simco", {"simco.tid"}).empty()) << "without the secrets";
+    check(capture, "simco && " + filter, {"-o", "tls.keylog_file:" + secrets});
+  }
   const Authority authority;
-  const auto files = authority.issue("both", "IP:127.0.0.1");
-  const auto secrets = folder + "/secrets";
-  const auto capture =
-      capture_traffic({"--transport", "quic", "--tls-certificate", files.certificate, "--tls-key",
-                       files.key, "--tls-ca", files.authority},
-                      {"/usr/bin/env", "LD_PRELOAD=" SIMCO_KEY_LOG, "SSLKEYLOGFILE=" + secrets,
-                       SIMCO_BIN_DIR "/simcoctl"});
-  EXPECT_TRUE(dissect(capture, "simco", {"simco.tid"}).empty()) << "without the secrets";
-  check(capture, "simco && quic && udp.port == 7626", {"-o", "tls.keylog_file:" + secrets});
-}
+  const net::TlsFiles files = authority.issue("both", "IP:127.0.0.1");
+  const std::string secrets = folder + "/secrets";
+};
+
+TEST_F(SecretTraffic, OverTls) { capture_and_check("tcp", "tls && tcp.port == 7626"); }
+
+#ifdef SIMCO_QUIC
+TEST_F(SecretTraffic, OverQuic) { capture_and_check("quic", "quic && udp.port == 7626"); }
 #endif
 
 }  // namespace
