@@ -233,7 +233,7 @@ void Connection::hurry() {
 
 void Connection::cut() {
   logged_ = true;
-  channel_->detach();
+  channel_->reset();
   on_closed({});
 }
 

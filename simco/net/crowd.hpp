@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <list>
 #include <map>
+#include <new>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -27,14 +28,19 @@ class Crowd {
  public:
   explicit Crowd(std::size_t max) : max_(max) {}
 
-  /// Adds `guest`. Returns the guest that must go instead, if any: it has been removed.
+  /// Adds `guest`. Returns the guest that must go instead, if any: it has been removed. Throws
+  /// std::bad_alloc, and then nothing has changed.
   std::optional<Guest> enter(const IpAddress& address, Guest guest) {
     const auto source = source_of(address);
-    auto& queue = sources_[source];
-    if (!queue.empty()) ranks_.erase(rank(queue));
-    queue.push_back({guest, ++arrivals_});
-    ranks_.emplace(rank(queue), source);
-    places_.emplace(guest, std::pair{source, std::prev(queue.end())});
+    Queue entry;
+    entry.push_back({guest, ++arrivals_});
+    const auto place = places_.emplace(guest, std::pair{source, entry.begin()}).first;
+    try {
+      add(source, entry);
+    } catch (const std::bad_alloc&) {
+      places_.erase(place);
+      throw;
+    }
     if (places_.size() <= max_) return std::nullopt;
     const Guest last = sources_.at(ranks_.rbegin()->second).front().guest;
     leave(last);
@@ -49,12 +55,12 @@ class Crowd {
     places_.erase(place);
     const auto found = sources_.find(source);
     auto& queue = found->second;
-    ranks_.erase(rank(queue));
+    auto node = ranks_.extract(rank(queue));
     queue.erase(at);
     if (queue.empty()) {
       sources_.erase(found);
     } else {
-      ranks_.emplace(rank(queue), source);
+      rank_again(std::move(node), queue);
     }
   }
 
@@ -70,6 +76,21 @@ class Crowd {
   using Rank = std::pair<std::size_t, std::uint64_t>;
 
   static Rank rank(const Queue& queue) { return {queue.size(), ~queue.front().arrival}; }
+  /// Puts `entry`, which has one guest, behind the others of its source.
+  void add(const IpAddress& source, Queue& entry) {
+    auto& queue = sources_[source];  // without memory, an empty one may stay, which does no harm
+    if (queue.empty()) {
+      ranks_.emplace(rank(entry), source);
+      return queue.splice(queue.end(), entry);
+    }
+    auto node = ranks_.extract(rank(queue));
+    queue.splice(queue.end(), entry);
+    rank_again(std::move(node), queue);
+  }
+  void rank_again(typename std::map<Rank, IpAddress>::node_type node, const Queue& queue) {
+    node.key() = rank(queue);
+    ranks_.insert(std::move(node));
+  }
 
   std::size_t max_;
   std::uint64_t arrivals_ = 0;

@@ -84,8 +84,11 @@ class MessageChannel {
 
   /// Begins to read. `handler` must exist until on_closed() or detach().
   virtual void start(ChannelHandler& handler, const Framing& framing) = 0;
-  /// Ends all callbacks, and resets the connection if it is still up.
+  /// Ends all callbacks, and resets the connection if it is still up. One that close() ends may go
+  /// on by itself until its output has been delivered, for kCloseTimeout at most.
   virtual void detach() = 0;
+  /// As detach(), and at once: what is queued is lost, and the connection takes no more memory.
+  virtual void reset() { detach(); }
 
   /// Returns room for a message of `size` octets at the end of the output queue, which must be
   /// filled before the next call. Returns an empty span if more than `limit` octets would be

@@ -6,6 +6,7 @@
 #include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
 #include <chrono>
+#include <new>
 #include <utility>
 
 #include "simco/net/endpoint.hpp"
@@ -25,9 +26,13 @@ Channel::Channel(std::shared_ptr<Endpoint> endpoint, OnUp on_up)
 
 Channel::~Channel() {
   if (!endpoint_) return;
-  if (connection_) connection_->end(Goodbye::kDropped, Endpoint::now());
-  endpoint_->leave(*this, connection_ ? connection_->farewell() : std::nullopt);
-  endpoint_->flush();
+  try {
+    if (connection_) connection_->end(Goodbye::kDropped, Endpoint::now());
+    endpoint_->leave(*this, connection_ ? connection_->farewell() : std::nullopt);
+    endpoint_->flush();
+  } catch (const std::bad_alloc&) {
+    endpoint_->leave(*this, std::nullopt);  // the peer hears a stateless reset
+  }
 }
 
 void Channel::begin(const std::shared_ptr<const Credentials>& credentials,
@@ -156,11 +161,13 @@ void Channel::deliver() {
     input.waiting = false;
     waiting_.pop_front();
   }
+  if (state_.paused()) paused_at_ = Endpoint::now();
   state_.input_done(unfinished());
 }
 
 std::optional<std::chrono::nanoseconds> Channel::unfinished() const {
-  if (mid_message_ == 0) return std::nullopt;
+  // What continues them may have come, and waits.
+  if (mid_message_ == 0 || state_.paused()) return std::nullopt;
   const auto now = Endpoint::now();
   auto first = now;
   for (const auto& input : inputs_) {
@@ -201,8 +208,15 @@ void Channel::forget_delivered(Input& input) {
   if (input.octets.empty() && input.octets.capacity() > kKeptInput) input.octets.shrink_to_fit();
 }
 
+void Channel::pause_input() {
+  if (!state_.paused()) paused_at_ = Endpoint::now();
+  state_.pause();
+}
+
 void Channel::resume_input() {
   if (!state_.resume()) return;
+  const auto pause = Endpoint::now() - paused_at_;
+  for (auto& input : inputs_) input.heard += pause;
   // Never from inside a delivery or a send: the loop brings us back with a clean stack.
   boost::asio::post(executor_, [self = shared_from_this()] { self->turn(); });
 }
@@ -261,6 +275,11 @@ void Channel::look_for_end() {
 void Channel::detach() {
   state_.detach();
   if (state_.closing() && connection_) return;  // which goes on
+  reset();
+}
+
+void Channel::reset() {
+  state_.detach();
   if (connection_ && !connection_->over()) {
     connection_->end(Goodbye::kDropped, Endpoint::now());
   }

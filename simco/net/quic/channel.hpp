@@ -36,12 +36,13 @@ class Channel final : public MessageChannel,
 
   void start(ChannelHandler& handler, const Framing& framing) override;
   void detach() override;
+  void reset() override;
   std::span<std::byte> allocate(std::size_t size, Delivery delivery, std::size_t limit) override;
   void flush() override;
   std::size_t queued() const override {
     return connection_ && !connection_->over() ? connection_->queued() : 0;
   }
-  void pause_input() override { state_.pause(); }
+  void pause_input() override;
   void resume_input() override;
   void set_hold_limit(std::size_t octets) override;
   void close() override;
@@ -68,8 +69,9 @@ class Channel final : public MessageChannel,
   const std::vector<ConnectionId>& ids() const { return ids_; }
   /// Packets to `id` are for this channel, too.
   void add_id(const ConnectionId& id) { on_id(id); }
-  /// Notes that turn() will be called. Returns whether that is new.
-  bool mark_heard() { return !std::exchange(heard_, true); }
+  /// turn() will be called.
+  bool heard() const { return heard_; }
+  void mark_heard() { heard_ = true; }
 
  private:
   /// A stream that the peer sends on.
@@ -78,7 +80,7 @@ class Channel final : public MessageChannel,
     std::vector<std::byte> octets;          ///< not delivered yet, from `from` on
     std::size_t from = 0;
     std::size_t held = 0;  ///< octets of an unfinished message, which count against the window
-    Time heard{0};         ///< when its last octets came
+    Time heard{0};         ///< when its last octets came, and later by pauses since then
     bool waiting = false;  ///< among waiting_
     bool fin = false;      ///< nothing follows
   };
@@ -113,6 +115,7 @@ class Channel final : public MessageChannel,
   const Framer* framer_ = nullptr;  ///< from start() on
   std::vector<Input> inputs_;
   std::deque<StreamNumber> waiting_;  ///< streams with input to deliver, as it came
+  Time paused_at_{0};                 ///< the last time
   std::size_t mid_message_ = 0;       ///< streams that have a part of a message
   std::size_t fins_ = 0;
   std::uint16_t streams_ = 0;

@@ -76,9 +76,9 @@ void Endpoint::remove(const ConnectionId& id, Channel& channel) {
 }
 
 void Endpoint::leave(Channel& channel, const std::optional<std::vector<std::byte>>& farewell) {
-  if (serves_ && farewell) farewells_.keep(channel.ids(), *farewell, now());
   for (const auto& id : channel.ids()) remove(id, channel);
   crowd_.leave(&channel);
+  if (serves_ && farewell) farewells_.keep(channel.ids(), *farewell, now());
 }
 
 void Endpoint::send(const Path& path, std::span<const std::byte> packet) {
@@ -94,7 +94,9 @@ void Endpoint::flush() {
 // --- Packets -------------------------------------------------------------------------------------
 
 void Endpoint::hear(Channel& channel) {
-  if (channel.mark_heard()) heard_.push_back(channel.weak_from_this());
+  if (channel.heard()) return;
+  heard_.push_back(channel.weak_from_this());
+  channel.mark_heard();
 }
 
 void Endpoint::on_packet(DatagramPort&, const Path& path, std::span<const std::byte> packet) {
@@ -146,9 +148,15 @@ void Endpoint::begin(const Path& path, std::span<const std::byte> packet,
   *itself = channel.get();
   channel->begin(credentials_, options_, path, nullptr, &welcome);
   channel->add_id(welcome.destination);
-  guests_.emplace(channel.get(), channel);
-  const auto last = crowd_.enter(remote_of(path), channel.get());
-  hear(*channel);
+  std::optional<Channel*> last;
+  try {
+    guests_.emplace(channel.get(), channel);
+    last = crowd_.enter(remote_of(path), channel.get());
+    hear(*channel);  // which gives it a timer
+  } catch (const std::bad_alloc&) {
+    forget(*channel);
+    throw;
+  }
   channel->receive(path, packet);
   if (channel->wants_proof()) {
     forget(*channel);

@@ -61,7 +61,8 @@ class Endpoint final : public std::enable_shared_from_this<Endpoint>, private Da
   void send(const Path& path, std::span<const std::byte> packet);
   /// What was sent leaves, at the end of a turn at the latest.
   void flush();
-  /// `farewell` as Connection::farewell().
+  /// `farewell` as Connection::farewell(). Throws std::bad_alloc if there is no memory for that
+  /// only.
   void leave(Channel& channel, const std::optional<std::vector<std::byte>>& farewell);
 
  private:

@@ -327,6 +327,47 @@ TEST_F(QuicChannelTest, AnUnfinishedMessageWaitsWhateverOtherStreamsDo) {
   ASSERT_TRUE(loop_.run_until([&] { return !theirs_.unfinished; }));
 }
 
+// A complete message must not be taken for one that nobody continues because its user was not
+// ready.
+TEST_F(QuicChannelTest, TheTimeOfAnUnfinishedMessageStopsWhileItsUserPauses) {
+  using Clock = std::chrono::steady_clock;
+  listen();
+  open(port_);
+  const auto begun = Clock::now();
+  const auto part = test::from_hex("01 11 0028 00000001");
+  std::ranges::copy(part, connected_->allocate(part.size(), {StreamId{1}}).begin());
+  connected_->flush();
+  ASSERT_TRUE(loop_.run_until([&] { return theirs_.unfinished.has_value(); }));
+  theirs_.pause_after = 1;
+  send_requests(16, 1);
+  ASSERT_TRUE(arrived(1));
+  const auto paused = Clock::now();
+  EXPECT_FALSE(theirs_.unfinished) << "it may have come";
+  loop_.watch(std::chrono::milliseconds(50));
+  theirs_.pause_after = 0;
+  const auto resumed = Clock::now();
+  accepted_->resume_input();
+  send_requests(32, 1);
+  ASSERT_TRUE(arrived(2));
+  ASSERT_TRUE(theirs_.unfinished);
+  EXPECT_LE(*theirs_.unfinished, Clock::now() - begun - (resumed - paused));
+}
+
+TEST_F(QuicChannelTest, AResetEndsAConnectionThatClosesAtOnce) {
+  listen();
+  test::UdpRelay relay(loop_.io(), port_, {.loss = 0});
+  open(relay.port());
+  relay.cut(true);  // nothing is acknowledged
+  ASSERT_TRUE(send(*accepted_, {1}, StReply{}));
+  accepted_->close();
+  const std::weak_ptr<MessageChannel> channel = accepted_;
+  accepted_->reset();
+  accepted_.reset();
+  while (loop_.io().poll() != 0) {  // what is ready, and nothing that is due later
+  }
+  EXPECT_TRUE(channel.expired());
+}
+
 // Parts of messages on all streams would otherwise take 64 KiB each.
 TEST_F(QuicChannelTest, PartsOfMessagesTakeNoMoreThanTheWindow) {
   listen();
