@@ -38,6 +38,8 @@ std::string_view to_string(NetError error) {
              "and --tls-ca)";
     case NetError::kQuicVersion: return "the peer does not support QUIC version 1";
     case NetError::kQuicViolation: return "the peer violated the QUIC protocol";
+    case NetError::kQuicMemory:
+      return "the peer leaves out so much that QUIC would take too much memory";
     case NetError::kCrowdedOut:
       return "closed during its TLS handshake to make room for other connections";
   }

@@ -20,6 +20,7 @@ enum class NetError : std::uint8_t {
   kQuicCertificates,      ///< there are none, or none that QUIC can use
   kQuicVersion,           ///< the peer has no version of QUIC in common with us
   kQuicViolation,         ///< the peer violated QUIC
+  kQuicMemory,            ///< the peer made QUIC take more memory than a connection may
 };
 
 /// A sentence for `error`, with what to do about it where something can be done.

@@ -70,8 +70,16 @@ void Connection::receive(const Way& way, std::span<const std::byte> packet, Time
     end(Goodbye::kDropped, now);
     return set_over(boost::asio::error::connection_reset);
   }
+  if (memory_->used > memory_max()) {
+    end(Goodbye::kDropped, now);
+    return set_over(NetError::kQuicMemory);
+  }
   came_up(now);
   unblock();
+}
+
+std::size_t Connection::memory_max() const {
+  return (window_open_ ? kMemoryMax : kGuestMemoryMax) + wanted_streams_ * kStreamMemoryMax;
 }
 
 Time Connection::expiry() const {
@@ -99,8 +107,12 @@ void Connection::came_up(Time now) {
     send_close(NGTCP2_CRYPTO_ERROR | GNUTLS_A_NO_APPLICATION_PROTOCOL, false, now);
     return set_over(tls_alert(GNUTLS_A_NO_APPLICATION_PROTOCOL));
   }
-  outputs_.resize(static_cast<std::size_t>(
-      std::min<std::uint64_t>(wanted_streams_, theirs->initial_max_streams_uni)));
+  const auto count = static_cast<std::size_t>(
+      std::min<std::uint64_t>(wanted_streams_, theirs->initial_max_streams_uni));
+  // Each is in them once at most, so that nothing later fails for want of memory.
+  ready_.reserve(count);
+  touched_.reserve(count);
+  outputs_.resize(count);
   for (auto& output : outputs_) {
     if (const int why = ngtcp2_conn_open_uni_stream(library_.get(), &output.id, nullptr);
         why != 0) {
@@ -124,18 +136,20 @@ void Connection::keep_alive(std::chrono::nanoseconds peers_idle_timeout) {
 
 std::span<std::byte> Connection::allocate(StreamNumber stream, std::size_t size) {
   auto& output = outputs_.at(stream);
+  const auto room = output.octets.allocate(size);
   if (!std::exchange(output.touched, true)) touched_.push_back(stream);
   queued_ += size;
   unacknowledged_ += size;
-  return output.octets.allocate(size);
+  return room;
 }
 
 void Connection::commit() {
-  for (const auto number : std::exchange(touched_, {})) {
+  for (const auto number : touched_) {
     outputs_[number].touched = false;
     outputs_[number].octets.commit();
     make_ready(number);
   }
+  touched_.clear();
 }
 
 void Connection::finish() {
@@ -152,8 +166,7 @@ void Connection::make_ready(StreamNumber number) {
   if (output.blocked || std::exchange(output.ready, true)) return;
   // A message that has been sent in part goes first: the peer gives room back for whole ones only,
   // and parts of many would take all there is.
-  if (output.octets.mid_message()) return ready_.push_front(number);
-  ready_.push_back(number);
+  ready_.insert(output.octets.mid_message() ? ready_.begin() : ready_.end(), number);
 }
 
 // The peer may have opened its windows; if not, the library says so again.
@@ -238,7 +251,7 @@ void Connection::taken(Output& output, std::size_t count, bool fin) {
 
 void Connection::pop_ready() {
   outputs_[ready_.front()].ready = false;
-  ready_.pop_front();
+  ready_.erase(ready_.begin());
 }
 
 // --- Input ---------------------------------------------------------------------------------------
@@ -273,7 +286,8 @@ Connection::Figures Connection::figures() const {
           .in_flight = state.bytes_in_flight,
           .sent = sent_,
           .received = received_,
-          .output_memory = memory};
+          .output_memory = memory,
+          .library_memory = memory_->used};
 }
 
 }  // namespace simco::net::quic

@@ -127,6 +127,7 @@ class Connection {
     std::uint64_t sent = 0;               ///< packets
     std::uint64_t received = 0;           ///< packets
     std::uint64_t output_memory = 0;      ///< octets kept until they are acknowledged
+    std::uint64_t library_memory = 0;     ///< octets that ngtcp2 has allocated
   };
   Figures figures() const;
 
@@ -159,6 +160,8 @@ class Connection {
   void hand_out(const ngtcp2_path& path, std::span<const std::byte> packet);
   void taken(Output& output, std::size_t count, bool fin);
   void pop_ready();
+  /// Octets that the library may take.
+  std::size_t memory_max() const;
   /// As the protocol numbers a stream that the peer sends on.
   std::int64_t incoming_id(StreamNumber number) const;
   void fail(int why, Time now);
@@ -170,6 +173,8 @@ class Connection {
   std::shared_ptr<const Credentials> credentials_;
   struct Tls;
   std::unique_ptr<Tls> tls_;
+  struct Memory;
+  std::unique_ptr<Memory> memory_;
   struct Free {
     void operator()(ngtcp2_conn* connection) const;
   };
@@ -178,7 +183,7 @@ class Connection {
   std::uint16_t wanted_streams_;
   std::chrono::nanoseconds keep_alive_{0};  ///< 0: none
   std::deque<Output> outputs_;
-  std::deque<StreamNumber> ready_;     ///< streams with something to send, in turn
+  std::vector<StreamNumber> ready_;    ///< streams with something to send, in turn
   std::vector<StreamNumber> touched_;  ///< since the last commit()
   std::size_t blocked_ = 0;            ///< streams that wait for the peer's window
   /// Octets beyond kUnacknowledgedMax that are in packets and must be kept: a peer can acknowledge

@@ -49,6 +49,9 @@ void Connection::fail(int why, Time now) {
     }
     default: break;
   }
+  // The library has found no memory, and must not be called again: the peer hears of the end by
+  // a stateless reset, if this end gives any.
+  if (ngtcp2_err_is_fatal(why) != 0) return set_over(boost::asio::error::no_memory);
   send_close(ngtcp2_err_infer_quic_transport_error_code(why), false, now);
   set_over(NetError::kQuicViolation);
 }

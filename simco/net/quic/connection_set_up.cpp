@@ -13,6 +13,7 @@
 
 #include "simco/net/limits.hpp"
 #include "simco/net/quic/connection.hpp"
+#include "simco/net/quic/frames.hpp"
 #include "simco/net/quic/library.hpp"
 #include "simco/net/quic/limits.hpp"
 #include "simco/wire/assert.hpp"
@@ -85,6 +86,20 @@ struct Connection::Library {
                : GNUTLS_E_CERTIFICATE_VERIFICATION_ERROR;
   }
 
+  /// Opens a packet, and keeps from the library what it does not bear. `header` is not sealed.
+  static int decrypt(std::uint8_t* room, const ngtcp2_crypto_aead* aead,
+                     const ngtcp2_crypto_aead_ctx* context, const std::uint8_t* sealed,
+                     std::size_t size, const std::uint8_t* nonce, std::size_t nonce_size,
+                     const std::uint8_t* header, std::size_t header_size) {
+    const int why = ngtcp2_crypto_decrypt_cb(room, aead, context, sealed, size, nonce, nonce_size,
+                                             header, header_size);
+    if (why != 0 || size <= aead->max_overhead) return why;
+    constexpr std::uint8_t kLongHeader = 0x80;  // RFC 9000 17.2
+    const auto form = (header[0] & kLongHeader) != 0 ? PacketForm::kLong : PacketForm::kShort;
+    const auto frames = std::as_writable_bytes(std::span(room, size - aead->max_overhead));
+    if (!admit(frames, form)) spoil(frames);
+    return 0;
+  }
   static void random(std::uint8_t* room, std::size_t size, const ngtcp2_rand_ctx*) {
     // Not for secrets. Without random numbers, zeros would do as well.
     static_cast<void>(gnutls_rnd(GNUTLS_RND_NONCE, room, size));
@@ -158,7 +173,7 @@ struct Connection::Library {
     result.recv_client_initial = ngtcp2_crypto_recv_client_initial_cb;
     result.recv_crypto_data = ngtcp2_crypto_recv_crypto_data_cb;
     result.encrypt = ngtcp2_crypto_encrypt_cb;
-    result.decrypt = ngtcp2_crypto_decrypt_cb;
+    result.decrypt = decrypt;
     result.hp_mask = ngtcp2_crypto_hp_mask_cb;
     result.recv_retry = ngtcp2_crypto_recv_retry_cb;
     result.update_key = ngtcp2_crypto_update_key_cb;
@@ -186,6 +201,7 @@ Connection::Connection(User& user, std::shared_ptr<const Credentials> credential
     : user_(user),
       credentials_(std::move(credentials)),
       tls_(std::make_unique<Tls>()),
+      memory_(std::make_unique<Memory>()),
       wanted_streams_(options.streams),
       keep_alive_(call != nullptr ? options.keep_alive : std::chrono::milliseconds(0)),
       first_id_(welcome != nullptr ? welcome->destination : ConnectionId()),
@@ -286,7 +302,7 @@ void Connection::set_up_library(const Way& way, const QuicOptions& options,
   if (welcome == nullptr) {
     const auto theirs = library_id(random_id());
     why = ngtcp2_conn_client_new(&made, &theirs, &own, path.get(), NGTCP2_PROTO_VER_V1, &callbacks,
-                                 &settings, &params, nullptr, this);
+                                 &settings, &params, &memory_->functions, this);
   } else {
     params.original_dcid = library_id(welcome->original);
     params.retry_scid = library_id(welcome->destination);
@@ -297,7 +313,7 @@ void Connection::set_up_library(const Way& way, const QuicOptions& options,
     std::ranges::copy(user_.reset_token(id), std::begin(params.stateless_reset_token));
     const auto theirs = library_id(welcome->peer);
     why = ngtcp2_conn_server_new(&made, &theirs, &own, path.get(), NGTCP2_PROTO_VER_V1, &callbacks,
-                                 &settings, &params, nullptr, this);
+                                 &settings, &params, &memory_->functions, this);
   }
   if (why != 0) throw std::bad_alloc();
   library_.reset(made);

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <gnutls/gnutls.h>
+#include <malloc.h>
 #include <ngtcp2/ngtcp2.h>
 #include <ngtcp2/ngtcp2_crypto.h>
 
+#include <cstdlib>
 #include <string_view>
 
 #include "simco/net/quic/connection.hpp"
@@ -32,6 +34,39 @@ class PathOf {
   }
   Connection::Way way_;
   ngtcp2_path path_;
+};
+
+/// What ngtcp2 has allocated for a connection. It is counted and never refused: without memory some
+/// versions stop the program while they write.
+struct Connection::Memory {
+  Memory() = default;
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+
+  std::size_t used = 0;  ///< octets
+  const ngtcp2_mem functions{this, allocate, release, allocate_zeros, reallocate};
+
+ private:
+  static Memory& self(void* user) { return *static_cast<Memory*>(user); }
+  static void* counted(void* room, void* user) {
+    self(user).used += ::malloc_usable_size(room);
+    return room;
+  }
+  static void* allocate(std::size_t size, void* user) { return counted(std::malloc(size), user); }
+  static void* allocate_zeros(std::size_t count, std::size_t size, void* user) {
+    return counted(std::calloc(count, size), user);
+  }
+  static void* reallocate(void* room, std::size_t size, void* user) {
+    const auto before = ::malloc_usable_size(room);
+    void* const moved = std::realloc(room, size);
+    if (moved == nullptr && size != 0) return nullptr;
+    self(user).used -= before;
+    return counted(moved, user);
+  }
+  static void release(void* room, void* user) {
+    self(user).used -= ::malloc_usable_size(room);
+    std::free(room);
+  }
 };
 
 /// The TLS session of a connection, which refers back to it.

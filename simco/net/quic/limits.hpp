@@ -18,10 +18,18 @@ inline constexpr std::size_t kIdSize = 12;
 /// Connection identifiers of one connection that the peer may know at a time (RFC 9000 18.2: 2 at
 /// least).
 inline constexpr std::uint64_t kIdsMax = 4;
+/// Octets of a handshake in each of its parts, which are kept until a message of TLS is complete:
+/// several chains of certificates.
+inline constexpr std::uint64_t kCryptoMax = 64 * 1024;
 /// Octets of a connection that a peer may send before they are taken: until its user wants long
 /// messages, as no session needs more to begin, and from then on.
 inline constexpr std::uint64_t kGuestWindow = 16 * 1024;
 inline constexpr std::uint64_t kWindow = 256 * 1024;
+/// Memory that ngtcp2 may take for a connection, octets: in both cases, and for each stream. Peers
+/// choose how much they leave out and what they acknowledge, and each hole has a record.
+inline constexpr std::size_t kGuestMemoryMax = 256 * 1024;
+inline constexpr std::size_t kMemoryMax = 2 * 1024 * 1024;
+inline constexpr std::size_t kStreamMemoryMax = 16 * 1024;
 /// Octets of a connection that are in packets and not acknowledged, beyond which they count as
 /// output that waits: as much as a kernel keeps for a TCP connection.
 inline constexpr std::size_t kUnacknowledgedMax = 4 * 1024 * 1024;

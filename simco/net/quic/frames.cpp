@@ -1,0 +1,151 @@
+// A reader of numbers and octets, and what the fields of each frame are.
+#include "simco/net/quic/frames.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "simco/net/quic/limits.hpp"
+
+namespace simco::net::quic {
+namespace {
+
+constexpr std::byte kPadding{0x00};
+constexpr std::byte kPing{0x01};
+constexpr std::byte kUnknown{0x3f};
+constexpr std::uint8_t kStreamHasOffset = 0x04;
+constexpr std::uint8_t kStreamHasLength = 0x02;
+
+constexpr std::size_t kLongestId = 20;       // RFC 9000 17.2
+constexpr std::size_t kResetTokenSize = 16;  // 10.3
+
+/// Reads from the beginning of what is left.
+class Reader {
+ public:
+  explicit Reader(std::span<std::byte> octets) : left_(octets) {}
+
+  bool empty() const { return left_.empty(); }
+  std::span<std::byte> left() const { return left_; }
+  bool skip(std::uint64_t count) {
+    if (count > left_.size()) return false;
+    left_ = left_.subspan(static_cast<std::size_t>(count));
+    return true;
+  }
+  void skip_all() { left_ = {}; }
+  std::optional<std::uint8_t> octet() {
+    if (left_.empty()) return std::nullopt;
+    const auto result = std::to_integer<std::uint8_t>(left_.front());
+    skip(1);
+    return result;
+  }
+  /// RFC 9000 16.
+  std::optional<std::uint64_t> number() {
+    if (left_.empty()) return std::nullopt;
+    const auto first = std::to_integer<std::uint64_t>(left_.front());
+    const auto size = std::size_t{1} << (first >> 6);
+    if (size > left_.size()) return std::nullopt;
+    std::uint64_t result = first & 0x3f;
+    for (const auto octet : left_.subspan(1, size - 1)) {
+      result = result << 8 | std::to_integer<std::uint64_t>(octet);
+    }
+    skip(size);
+    return result;
+  }
+  bool skip_numbers(std::uint64_t count) {
+    for (; count != 0; --count) {
+      if (!number()) return false;
+    }
+    return true;
+  }
+  /// A number, and as many octets.
+  bool skip_counted() {
+    const auto size = number();
+    return size && skip(*size);
+  }
+
+ private:
+  std::span<std::byte> left_;
+};
+
+// 19.3
+bool read_ack(Reader& reader, bool ecn) {
+  if (!reader.skip_numbers(2)) return false;
+  const auto ranges = reader.number();
+  // A range has two octets at least: more than there are would be counted for long.
+  if (!ranges || *ranges > reader.left().size()) return false;
+  return reader.skip_numbers(1 + 2 * *ranges + (ecn ? 3U : 0U));
+}
+
+// 19.6. No end of ours says anything in TLS once the handshake is over (RFC 9001 4.1, 6), and
+// GnuTLS keeps what is not complete.
+bool read_crypto(Reader& reader, PacketForm form) {
+  const auto offset = reader.number();
+  const auto size = reader.number();
+  if (form != PacketForm::kLong || !offset || !size) return false;
+  return *offset <= kCryptoMax && *size <= kCryptoMax - *offset && reader.skip(*size);
+}
+
+// 19.8
+bool read_stream(Reader& reader, std::uint8_t type) {
+  const bool has_offset = (type & kStreamHasOffset) != 0;
+  if (!reader.skip_numbers(has_offset ? 2 : 1)) return false;
+  if ((type & kStreamHasLength) != 0) return reader.skip_counted();
+  reader.skip_all();
+  return true;
+}
+
+// 19.15. `frame` begins with the type.
+bool take_out_identifier(Reader& reader, std::span<std::byte> frame) {
+  const auto number = reader.number();
+  const auto retired_before = reader.number();
+  const auto size = reader.octet();
+  if (!number || retired_before != 0U || !size || *size == 0 || *size > kLongestId) return false;
+  if (!reader.skip(*size + kResetTokenSize)) return false;
+  frame = frame.first(frame.size() - reader.left().size());
+  std::ranges::fill(frame, kPadding);
+  frame.front() = kPing;  // which is acknowledged as well
+  return true;
+}
+
+bool read_frame(Reader& reader, PacketForm form) {
+  const auto frame = reader.left();
+  const auto type = *reader.octet();
+  switch (type) {
+    case 0x00:               // PADDING
+    case 0x01:               // PING
+    case 0x1e: return true;  // HANDSHAKE_DONE
+    case 0x02:               // ACK
+    case 0x03: return read_ack(reader, type == 0x03);
+    case 0x04: return reader.skip_numbers(3);  // RESET_STREAM
+    case 0x05:                                 // STOP_SENDING
+    case 0x11:                                 // MAX_STREAM_DATA
+    case 0x15: return reader.skip_numbers(2);  // STREAM_DATA_BLOCKED
+    case 0x06: return read_crypto(reader, form);
+    case 0x07: return reader.skip_counted();  // NEW_TOKEN
+    case 0x10:                                // MAX_DATA
+    case 0x12:                                // MAX_STREAMS
+    case 0x13:
+    case 0x14:  // DATA_BLOCKED
+    case 0x16:  // STREAMS_BLOCKED
+    case 0x17:
+    case 0x19: return reader.skip_numbers(1);  // RETIRE_CONNECTION_ID
+    case 0x18: return take_out_identifier(reader, frame);
+    case 0x1a:                         // PATH_CHALLENGE
+    case 0x1b: return reader.skip(8);  // PATH_RESPONSE
+    case 0x1c:                         // CONNECTION_CLOSE
+    case 0x1d: return reader.skip_numbers(type == 0x1c ? 2 : 1) && reader.skip_counted();
+    default: return type >= 0x08 && type <= 0x0f && read_stream(reader, type);
+  }
+}
+
+}  // namespace
+
+bool admit(std::span<std::byte> frames, PacketForm form) {
+  for (Reader reader(frames); !reader.empty();) {
+    if (!read_frame(reader, form)) return false;
+  }
+  return true;
+}
+
+void spoil(std::span<std::byte> frames) { frames.front() = kUnknown; }
+
+}  // namespace simco::net::quic
