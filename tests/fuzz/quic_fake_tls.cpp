@@ -243,7 +243,8 @@ int gnutls_init(gnutls_session_t* session, unsigned) {
   return 0;
 }
 void gnutls_deinit(gnutls_session_t) {}
-int gnutls_priority_set_direct(gnutls_session_t, const char*, const char**) { return 0; }
+int gnutls_priority_init(gnutls_priority_t*, const char*, const char**) { return 0; }
+int gnutls_priority_set(gnutls_session_t, gnutls_priority_t) { return 0; }
 int gnutls_credentials_set(gnutls_session_t, gnutls_credentials_type_t, void*) { return 0; }
 void gnutls_session_set_keylog_function(gnutls_session_t, gnutls_keylog_func) {}
 void gnutls_session_set_ptr(gnutls_session_t, void*) {}

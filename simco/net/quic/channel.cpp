@@ -126,7 +126,8 @@ void Channel::arm() {
     if (error || !self || !self->connection_) return;
     self->armed_ = Time::max();
     const auto now = Endpoint::now();
-    if (self->connection_->expiry() <= now) self->connection_->expire(now);
+    if (self->connection_->expiry() > now) return self->arm();  // put off since
+    self->connection_->expire(now);
     self->turn();
   });
 }

@@ -46,13 +46,6 @@ Connection::~Connection() = default;
 
 Connection::Way Connection::way() const { return way_of(*ngtcp2_conn_get_path(library_.get())); }
 
-std::vector<std::string> Connection::peer_names() const {
-  unsigned count = 0;
-  const auto* certificates = gnutls_certificate_get_peers(tls_->session, &count);
-  if (certificates == nullptr || count == 0) return {};
-  return names_in_certificate(std::as_bytes(std::span(certificates[0].data, certificates[0].size)));
-}
-
 // --- What happens --------------------------------------------------------------------------------
 
 void Connection::receive(const Way& way, std::span<const std::byte> packet, Time now) {
@@ -91,6 +84,11 @@ Time Connection::expiry() const {
 
 void Connection::expire(Time now) {
   if (over_) return;
+  probing_ = true;
+  handle_expiry(now);
+}
+
+void Connection::handle_expiry(Time now) {
   if (const int why = ngtcp2_conn_handle_expiry(library_.get(), timestamp(now)); why != 0) {
     fail(why, now);
   }
@@ -113,6 +111,7 @@ void Connection::came_up(Time now) {
   ready_.reserve(count);
   touched_.reserve(count);
   outputs_.resize(count);
+  end_tls();
   for (auto& output : outputs_) {
     if (const int why = ngtcp2_conn_open_uni_stream(library_.get(), &output.id, nullptr);
         why != 0) {
@@ -182,13 +181,19 @@ void Connection::write(Time now) {
   const auto burst = std::clamp<std::size_t>(
       ngtcp2_conn_get_send_quantum(library_.get()) / kPacketSize, 1, kBurstMax);
   std::size_t sent = 0;
-  while (sent < burst && !over_ && write_packet(now)) ++sent;
+  for (bool more = true; more && sent < burst && !over_;) {
+    const auto before = sent_;
+    more = write_packet(now);
+    sent += sent_ - before;
+  }
+  probing_ = false;
   if (over_) return;
+  if (sent == 0) return came_up(now);
   // Few packets are not a burst (RFC 9002 7.7): a flow of short messages does not wait for the
   // rate that was estimated from so little.
   const bool paced = sent > kUnpaced;
   ngtcp2_conn_update_pkt_tx_time(library_.get(), timestamp(paced ? now : Time(0)));
-  if (!paced) expire(now);  // which forgets a pause that is over
+  if (!paced) handle_expiry(now);  // which forgets a pause that is over
   came_up(now);
 }
 
@@ -206,7 +211,8 @@ bool Connection::write_packet(Time now) {
         const_cast<std::uint8_t*>(reinterpret_cast<const std::uint8_t*>(piece.data())),
         piece.size()};
     std::uint32_t flags = NGTCP2_WRITE_STREAM_FLAG_NONE;
-    if (output != nullptr) flags |= NGTCP2_WRITE_STREAM_FLAG_MORE;
+    const bool last = ready_.size() == 1 && piece.size() == output->octets.unsent();
+    if (output != nullptr && !last) flags |= NGTCP2_WRITE_STREAM_FLAG_MORE;
     if (fin) flags |= NGTCP2_WRITE_STREAM_FLAG_FIN;
     ngtcp2_ssize count = -1;
     const auto size = ngtcp2_conn_writev_stream(
@@ -230,7 +236,8 @@ bool Connection::write_packet(Time now) {
     if (size <= 0) return false;
     ++sent_;
     hand_out(path.path, std::as_bytes(std::span(packet).first(static_cast<std::size_t>(size))));
-    return true;
+    // One with room left has all that there was, except for what has a packet of its own.
+    return !up_ || probing_ || !ready_.empty() || std::cmp_greater(size, kFullPacket);
   }
 }
 

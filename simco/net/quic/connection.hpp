@@ -98,8 +98,8 @@ class Connection {
   const std::optional<std::vector<std::byte>>& farewell() const { return farewell_; }
   std::uint16_t streams() const { return static_cast<std::uint16_t>(outputs_.size()); }
   Way way() const;
-  /// Names in the peer's certificate.
-  std::vector<std::string> peer_names() const;
+  /// Names in the peer's certificate, once it is up.
+  const std::vector<std::string>& peer_names() const { return peer_names_; }
 
   // --- Messages, once it is up
 
@@ -150,11 +150,14 @@ class Connection {
   void set_up_library(const Way& way, const QuicOptions& options, const Gate::Welcome* welcome,
                       Time now);
   bool peer_is_valid();
+  /// Nothing of it is needed when the handshake is over, but for the names of the peer.
+  void end_tls();
   /// Opens the streams if the handshake has completed.
   void came_up(Time now);
   void keep_alive(std::chrono::nanoseconds peers_idle_timeout);
   void make_ready(StreamNumber number);
   void unblock();
+  void handle_expiry(Time now);
   /// False if there is nothing more to send for now.
   bool write_packet(Time now);
   void hand_out(const ngtcp2_path& path, std::span<const std::byte> packet);
@@ -172,7 +175,7 @@ class Connection {
   User& user_;
   std::shared_ptr<const Credentials> credentials_;
   struct Tls;
-  std::unique_ptr<Tls> tls_;
+  std::unique_ptr<Tls> tls_;  ///< null when the handshake is over
   struct Memory;
   std::unique_ptr<Memory> memory_;
   struct Free {
@@ -180,6 +183,7 @@ class Connection {
   };
   std::unique_ptr<ngtcp2_conn, Free> library_;
   std::string expected_name_;
+  std::vector<std::string> peer_names_;
   std::uint16_t wanted_streams_;
   std::chrono::nanoseconds keep_alive_{0};  ///< 0: none
   std::deque<Output> outputs_;
@@ -208,6 +212,7 @@ class Connection {
   bool handshake_done_ = false;
   bool window_open_ = false;
   bool finishing_ = false;
+  bool probing_ = false;     ///< a timer was due, after which more than one packet may be short
   bool broken_ = false;      ///< the peer has given up a stream, and messages with it
   bool reset_seen_ = false;  ///< it knows nothing of this connection (stateless reset)
 };

@@ -1,12 +1,9 @@
-// How a connection begins: the TLS session, which certificates are good, ngtcp2's settings and the
-// calls that it makes.
-#include <arpa/inet.h>
+// How a connection begins: ngtcp2's settings and the calls that it makes. TLS is in
+// connection_tls.cpp.
 #include <gnutls/crypto.h>
-#include <gnutls/x509.h>
 #include <ngtcp2/ngtcp2_crypto_gnutls.h>
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 #include <new>
 #include <utility>
@@ -20,12 +17,6 @@
 
 namespace simco::net::quic {
 namespace {
-
-// TLS 1.3 with the cipher suites and groups that QUIC can use (RFC 9001 5.3).
-constexpr const char* kPriorities =
-    "%DISABLE_TLS13_COMPAT_MODE:NORMAL:-VERS-ALL:+VERS-TLS1.3:-CIPHER-ALL:+AES-128-GCM:"
-    "+AES-256-GCM:+CHACHA20-POLY1305:-GROUP-ALL:+GROUP-X25519:+GROUP-SECP256R1:+GROUP-SECP384R1:"
-    "+GROUP-SECP521R1";
 
 ngtcp2_cid library_id(const ConnectionId& id) {
   ngtcp2_cid result;
@@ -41,30 +32,9 @@ ngtcp2_duration library_time(std::chrono::nanoseconds time) {
   return static_cast<ngtcp2_duration>(time.count());
 }
 
-/// An address in numbers as its octets; empty if `text` is none.
-std::string address_octets(const std::string& text) {
-  std::array<char, sizeof(in6_addr)> room;
-  if (::inet_pton(AF_INET, text.c_str(), room.data()) == 1) return {room.data(), sizeof(in_addr)};
-  if (::inet_pton(AF_INET6, text.c_str(), room.data()) == 1) return {room.data(), sizeof(in6_addr)};
-  return {};
-}
-
-CertificateFault fault_of(unsigned status) {
-  for (const auto& [bit, fault] :
-       {std::pair{GNUTLS_CERT_SIGNER_NOT_FOUND, CertificateFault::kUnknownAuthority},
-        std::pair{GNUTLS_CERT_EXPIRED, CertificateFault::kExpired},
-        std::pair{GNUTLS_CERT_NOT_ACTIVATED, CertificateFault::kNotYetValid},
-        std::pair{GNUTLS_CERT_REVOKED, CertificateFault::kRevoked},
-        std::pair{GNUTLS_CERT_UNEXPECTED_OWNER, CertificateFault::kOtherName},
-        std::pair{GNUTLS_CERT_PURPOSE_MISMATCH, CertificateFault::kOtherPurpose}}) {
-    if ((status & static_cast<unsigned>(bit)) != 0) return fault;
-  }
-  return CertificateFault::kOther;
-}
-
 }  // namespace
 
-/// What ngtcp2 and GnuTLS call. A callback only notes things and hands octets on; 0 means success.
+/// What ngtcp2 calls. A callback only notes things and hands octets on; 0 means success.
 struct Connection::Library {
   static Connection& self(void* user) { return *static_cast<Connection*>(user); }
   static bool is_own(Connection& connection, std::int64_t id) {
@@ -74,16 +44,6 @@ struct Connection::Library {
     const auto number = static_cast<std::size_t>(id >> 2);
     if (!is_own(connection, id) || number >= connection.outputs_.size()) return nullptr;
     return &connection.outputs_[number];
-  }
-
-  static ngtcp2_conn* connection_of(ngtcp2_crypto_conn_ref* back) {
-    return static_cast<Connection*>(back->user_data)->library_.get();
-  }
-  static int verify(gnutls_session_t session) {
-    auto* back = static_cast<ngtcp2_crypto_conn_ref*>(gnutls_session_get_ptr(session));
-    return static_cast<Connection*>(back->user_data)->peer_is_valid()
-               ? 0
-               : GNUTLS_E_CERTIFICATE_VERIFICATION_ERROR;
   }
 
   /// Opens a packet, and keeps from the library what it does not bear. `header` is not sealed.
@@ -103,6 +63,12 @@ struct Connection::Library {
   static void random(std::uint8_t* room, std::size_t size, const ngtcp2_rand_ctx*) {
     // Not for secrets. Without random numbers, zeros would do as well.
     static_cast<void>(gnutls_rnd(GNUTLS_RND_NONCE, room, size));
+  }
+  /// When the connection is up, TLS is over: nothing of it is kept.
+  static int handshake(ngtcp2_conn* connection, ngtcp2_crypto_level level, std::uint64_t offset,
+                       const std::uint8_t* octets, std::size_t size, void* user) {
+    if (self(user).up_) return NGTCP2_ERR_PROTO;
+    return ngtcp2_crypto_recv_crypto_data_cb(connection, level, offset, octets, size, user);
   }
   static int handshake_completed(ngtcp2_conn*, void* user) {
     self(user).handshake_done_ = true;
@@ -139,7 +105,6 @@ struct Connection::Library {
                                 (flags & NGTCP2_STREAM_DATA_FLAG_FIN) != 0);
     });
   }
-  static int keep_secret(gnutls_session_t, const char*, const gnutls_datum_t*) { return 0; }
   static int acknowledged(ngtcp2_conn*, std::int64_t id, std::uint64_t offset, std::uint64_t size,
                           void* user, void*) {
     auto& connection = self(user);
@@ -171,7 +136,7 @@ struct Connection::Library {
     ngtcp2_callbacks result{};
     result.client_initial = ngtcp2_crypto_client_initial_cb;
     result.recv_client_initial = ngtcp2_crypto_recv_client_initial_cb;
-    result.recv_crypto_data = ngtcp2_crypto_recv_crypto_data_cb;
+    result.recv_crypto_data = handshake;
     result.encrypt = ngtcp2_crypto_encrypt_cb;
     result.decrypt = decrypt;
     result.hp_mask = ngtcp2_crypto_hp_mask_cb;
@@ -208,60 +173,6 @@ Connection::Connection(User& user, std::shared_ptr<const Credentials> credential
       proven_(welcome != nullptr && !welcome->token.empty()) {
   set_up_tls(call);
   set_up_library(way, options, welcome, now);
-}
-
-void Connection::set_up_tls(const Call* call) {
-  const bool agent = credentials_->side() == TlsSide::kAgent;
-  // No tickets: each connection presents its certificates, and there is no 0-RTT, whose requests
-  // could be replayed.
-  const unsigned flags =
-      agent ? unsigned{GNUTLS_CLIENT} | GNUTLS_FORCE_CLIENT_CERT
-            : unsigned{GNUTLS_SERVER} | GNUTLS_NO_TICKETS | GNUTLS_NO_AUTO_SEND_TICKET;
-  if (gnutls_init(&tls_->session, flags) != 0) throw std::bad_alloc();
-  auto* session = tls_->session;
-  if (gnutls_priority_set_direct(session, kPriorities, nullptr) != 0 ||
-      gnutls_credentials_set(session, GNUTLS_CRD_CERTIFICATE, credentials_->get()) != 0) {
-    throw std::bad_alloc();
-  }
-  // GnuTLS would write its secrets to SSLKEYLOGFILE.
-  gnutls_session_set_keylog_function(session, Library::keep_secret);
-  tls_->back = {Library::connection_of, this};
-  gnutls_session_set_ptr(session, &tls_->back);
-  gnutls_session_set_verify_function(session, Library::verify);
-  std::string name(kAlpn);
-  const gnutls_datum_t protocol{reinterpret_cast<unsigned char*>(name.data()),
-                                static_cast<unsigned>(name.size())};
-  gnutls_alpn_set_protocols(session, &protocol, 1, GNUTLS_ALPN_MANDATORY);
-  if (!agent) {
-    gnutls_certificate_server_set_request(session, GNUTLS_CERT_REQUIRE);
-    ngtcp2_crypto_gnutls_configure_server_session(session);
-    return;
-  }
-  expected_name_ = call->name;
-  if (address_octets(expected_name_).empty()) {
-    gnutls_server_name_set(session, GNUTLS_NAME_DNS, expected_name_.data(), expected_name_.size());
-  }
-  ngtcp2_crypto_gnutls_configure_client_session(session);
-}
-
-bool Connection::peer_is_valid() {
-  const bool agent = credentials_->side() == TlsSide::kAgent;
-  std::string purpose = agent ? GNUTLS_KP_TLS_WWW_SERVER : GNUTLS_KP_TLS_WWW_CLIENT;
-  std::string address = address_octets(expected_name_);
-  const auto item = [](gnutls_vdata_types_t type, std::string& value) {
-    return gnutls_typed_vdata_st{type, reinterpret_cast<unsigned char*>(value.data()),
-                                 static_cast<unsigned>(value.size())};
-  };
-  std::array<gnutls_typed_vdata_st, 2> wanted = {item(GNUTLS_DT_KEY_PURPOSE_OID, purpose),
-                                                 address.empty()
-                                                     ? item(GNUTLS_DT_DNS_HOSTNAME, expected_name_)
-                                                     : item(GNUTLS_DT_IP_ADDRESS, address)};
-  unsigned status = 0;
-  const int result =
-      gnutls_certificate_verify_peers(tls_->session, wanted.data(), agent ? 2 : 1, &status);
-  if (result == 0 && status == 0) return true;
-  rejected_ = result == 0 ? fault_of(status) : CertificateFault::kOther;
-  return false;
 }
 
 void Connection::set_up_library(const Way& way, const QuicOptions& options,

@@ -69,7 +69,7 @@ struct Connection::Memory {
   }
 };
 
-/// The TLS session of a connection, which refers back to it.
+/// The TLS session of a connection, which refers back to it; needed until the handshake is over.
 struct Connection::Tls {
   Tls() = default;
   Tls(const Tls&) = delete;
@@ -79,6 +79,10 @@ struct Connection::Tls {
   }
   gnutls_session_t session = nullptr;
   ngtcp2_crypto_conn_ref back{};
+
+  static ngtcp2_conn* connection_of(ngtcp2_crypto_conn_ref* back);
+  static int verify(gnutls_session_t session);
+  static int keep_secret(gnutls_session_t, const char*, const gnutls_datum_t*);
 };
 
 }  // namespace simco::net::quic

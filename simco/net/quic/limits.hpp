@@ -12,6 +12,8 @@ inline constexpr std::uint16_t kStreamsMax = 1024;
 /// UDP payload of the packets sent, octets: what any path carries (RFC 9000 14), so that nothing
 /// must be found out about it.
 inline constexpr std::size_t kPacketSize = 1200;
+/// A packet that is longer may have left something behind that did not fit.
+inline constexpr std::size_t kFullPacket = kPacketSize - 100;
 /// Connection identifiers of ours, octets: random, so that those of other connections cannot be
 /// guessed.
 inline constexpr std::size_t kIdSize = 12;
