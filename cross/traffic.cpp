@@ -2,6 +2,7 @@
 #include "cross/traffic.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ostream.h>
 
 #include <array>
 #include <boost/asio/co_spawn.hpp>
@@ -13,7 +14,10 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/endian/conversion.hpp>
+#include <boost/system/system_error.hpp>
 #include <chrono>
+#include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "cross/limits.hpp"
@@ -79,6 +83,18 @@ asio::awaitable<bool> say(tcp::socket& socket, std::uint64_t number) {
   co_await asio::async_write(socket, asio::buffer(&octets, sizeof octets),
                              asio::redirect_error(use_awaitable, error));
   co_return !error;
+}
+
+/// Does `action`. Throws std::runtime_error with a sentence that begins with `what` and `end` if
+/// that throws boost::system::system_error.
+template <class End, class Action>
+auto or_say(const char* what, const End& end, Action action) {
+  try {
+    return action();
+  } catch (const boost::system::system_error& failure) {
+    throw std::runtime_error(
+        fmt::format("cannot {} {}: {}", what, fmt::streamed(end), failure.code().message()));
+  }
 }
 
 // --- Listening ---------------------------------------------------------------------------------
@@ -198,13 +214,15 @@ void start(asio::io_context& io, Journal& journal, const Settings& settings) {
   const udp::endpoint udp_end(settings.address, settings.port);
   const char* ready = "ready";
   if (settings.role == Role::kListen) {
-    asio::co_spawn(io, accept(tcp::acceptor(io, tcp_end), journal), asio::detached);
-    asio::co_spawn(io, receive(udp::socket(io, udp_end), journal), asio::detached);
+    auto acceptor = or_say("listen on TCP", tcp_end, [&] { return tcp::acceptor(io, tcp_end); });
+    auto socket = or_say("listen on UDP", udp_end, [&] { return udp::socket(io, udp_end); });
+    asio::co_spawn(io, accept(std::move(acceptor), journal), asio::detached);
+    asio::co_spawn(io, receive(std::move(socket), journal), asio::detached);
     ready = "listening";
   } else if (settings.role == Role::kBulk) {
     for (std::size_t i = 0; i < settings.connections; ++i) {
       tcp::socket socket(io);
-      socket.connect(tcp_end);
+      or_say("connect to TCP", tcp_end, [&] { socket.connect(tcp_end); });
       asio::co_spawn(io, bulk(std::move(socket), journal, settings.from_s, settings.for_s),
                      asio::detached);
     }
@@ -213,7 +231,7 @@ void start(asio::io_context& io, Journal& journal, const Settings& settings) {
     asio::co_spawn(io, web(tcp_end, journal, settings.rate), asio::detached);
   } else {
     udp::socket socket(io);
-    socket.connect(udp_end);
+    or_say("send to UDP", udp_end, [&] { socket.connect(udp_end); });
     asio::co_spawn(io, datagrams(std::move(socket), journal, settings.rate, settings.octets),
                    asio::detached);
   }

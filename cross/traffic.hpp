@@ -11,7 +11,8 @@
 namespace simco::cross {
 
 /// Starts what `settings` ask for on `io`; prints on standard error "listening", "connected" or
-/// "ready" when it has begun. Throws boost::system::system_error if it cannot listen or connect.
+/// "ready" when it has begun. Throws std::runtime_error with a sentence if it cannot listen or
+/// connect.
 void start(boost::asio::io_context& io, Journal& journal, const Settings& settings);
 
 }  // namespace simco::cross

@@ -178,6 +178,7 @@ std::expected<Settings, cli::UsageExit> parse_settings(int argc, const char* con
   if (const auto exit = cli::parse(app, argc, argv)) return std::unexpected(*exit);
 
   if (const auto fault = transport.fault()) return std::unexpected(cli::wrong(app, *fault));
+  if (const auto remark = transport.remark()) cli::complain(kProgram, *remark);
   settings.transport = transport.options();
   settings.chosen = *find_workload(workload);
   if (const auto fault = misplaced(of_workloads, settings.chosen)) {

@@ -27,6 +27,7 @@ std::expected<net::ListenOptions, cli::UsageExit> parse_echo_settings(int argc,
   cli::declare_help(app);
   if (const auto exit = cli::parse(app, argc, argv)) return std::unexpected(*exit);
   if (const auto fault = transport.fault()) return std::unexpected(cli::wrong(app, *fault));
+  if (const auto remark = transport.remark()) cli::complain("simco-echo", *remark);
   settings.transports = transport.transports();
   settings.settings = transport.settings();
   settings.tls = transport.tls();

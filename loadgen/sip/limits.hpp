@@ -19,6 +19,8 @@ namespace simco::loadgen::sip {
 inline constexpr std::size_t kMessageMax = 64 * 1024;
 /// The longest start line with header, up to and with the empty line, octets.
 inline constexpr std::size_t kHeaderMax = 8 * 1024;
+/// The longest response, octets: it is all header, and a datagram carries it.
+inline constexpr std::size_t kResponseMax = kHeaderMax;
 /// Header fields of a message.
 inline constexpr std::size_t kFieldsMax = 64;
 /// Octets of a message in pieces that are looked at together for the end of its header.

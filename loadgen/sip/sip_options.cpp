@@ -75,7 +75,7 @@ std::expected<SipSettings, cli::UsageExit> parse_sip_settings(int argc, const ch
       ->check(cli::one_of({"100", "180", "none"}))
       ->capture_default_str();
   app.add_option("--response-size", server.response_size, "Size of a response, octets")
-      ->check(cli::whole_number(1, sip::kMessageMax))
+      ->check(cli::whole_number(1, sip::kResponseMax))
       ->capture_default_str();
   app.add_option("--t1", t1, "Timer T1 of the clients (RFC 3261), milliseconds")
       ->check(cli::whole_number(sip::kT1Min_ms, sip::kT1Max_ms))
@@ -91,6 +91,7 @@ std::expected<SipSettings, cli::UsageExit> parse_sip_settings(int argc, const ch
   if (const auto fault = complete(settings, transport)) {
     return std::unexpected(cli::wrong(app, *fault));
   }
+  if (const auto remark = transport.remark()) cli::complain("simco-sip", *remark);
   return settings;
 }
 

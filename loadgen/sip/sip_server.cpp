@@ -87,7 +87,8 @@ class SipServer::Connection final : public std::enable_shared_from_this<Connecti
     }
     if (!reliable_ && !server_.transactions_.add(peer_, id, response, now)) {
       ++counts.refused;
-      return answer(make_response(invite, kUnavailable, source_, 0), delivery);
+      answer(make_response(invite, kUnavailable, source_, 0), delivery);
+      return;
     }
     ++counts.invites;
     note_arrival(call, now);
@@ -100,14 +101,15 @@ class SipServer::Connection final : public std::enable_shared_from_this<Connecti
   }
 
   void respond(const std::string& response, net::Delivery delivery) {
-    ++server_.counts_.responses;
-    answer(response, delivery);
+    if (answer(response, delivery)) ++server_.counts_.responses;
   }
 
-  void answer(const std::string& text, net::Delivery delivery) {
+  /// Returns false if it is not sent.
+  bool answer(const std::string& text, net::Delivery delivery) {
     const auto room = channel_->allocate(text.size(), delivery);
-    if (room.empty()) return;  // it is closing
+    if (room.empty()) return false;  // it is closing
     std::ranges::copy(std::as_bytes(std::span(text)), room.begin());
+    return true;
   }
 
   void on_malformed(net::FramingError) override {

@@ -216,19 +216,18 @@ class Examination {
       warn("inspect has nothing to tell without counters = true");
     }
     for (const auto& type : net::transport_types()) {
-      for (const auto& option : type.options()) examine_option(type, option.name);
+      for (const auto& option : type.options()) examine_option(type, option);
     }
   }
 
-  void examine_option(const net::TransportType& owner, const std::string& option) {
-    const bool for_all = option == "streams";  // of those that have some
+  void examine_option(const net::TransportType& owner, const net::TransportOption& option) {
     const bool used = std::ranges::any_of(listeners_, [&](const auto& one) {
       return std::ranges::any_of(one.listen.transports, [&](auto transport) {
-        return transport == owner.transport || (for_all && net::type_of(transport).streams);
+        return net::has_option(transport, owner, option);
       });
     });
-    if (given(option) && !used) {
-      warn(option + " has no effect: it is for a transport that no listener has");
+    if (given(option.name) && !used) {
+      warn(std::string(option.name) + " has no effect: it is for a transport that no listener has");
     }
   }
 

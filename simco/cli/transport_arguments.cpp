@@ -88,7 +88,7 @@ void TransportArguments::declare_option(CLI::App& app, const net::TransportType&
                                         const net::TransportOption& option) {
   using Kind = net::TransportOption::Kind;
   const auto give = [this, &type, &option](std::uint32_t value) {
-    given_.emplace_back(&type, option.name);
+    given_.emplace_back(&type, &option);
     option.set(settings_, value);
     if (option.on_given != nullptr) option.on_given(settings_);
   };
@@ -123,11 +123,27 @@ void TransportArguments::declare_option(CLI::App& app, const net::TransportType&
 /// one that is not reliable has nothing in common with them.
 std::optional<std::string> TransportArguments::misplaced() const {
   const auto chosen = transports();
-  for (const auto& [type, name] : given_) {
+  for (const auto& [type, option] : given_) {
     const bool good = std::ranges::any_of(chosen, [&](net::Transport one) {
-      return one == type->transport || net::type_of(one).reliable;
+      return net::has_option(one, *type, *option) || net::type_of(one).reliable;
     });
-    if (!good) return "--" + name + " requires --transport " + type->name;
+    if (!good) {
+      return std::string("--") + option->name + " requires --transport " +
+             net::names_with(*type, *option);
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> TransportArguments::remark() const {
+  const auto chosen = transports();
+  for (const auto& [type, option] : given_) {
+    const bool used = std::ranges::any_of(
+        chosen, [&](net::Transport one) { return net::has_option(one, *type, *option); });
+    if (!used) {
+      return std::string("--") + option->name + " has no effect: it is for --transport " +
+             net::names_with(*type, *option);
+    }
   }
   return std::nullopt;
 }

@@ -32,6 +32,9 @@ class TransportArguments {
   /// Checks the options after parsing and reads the TLS files. Returns an error message, or
   /// nullopt.
   std::optional<std::string> fault();
+  /// Returns a sentence about an option that the user has given and that no chosen transport has,
+  /// or nullopt. fault() lets options of other reliable transports pass.
+  std::optional<std::string> remark() const;
 
   /// Returns the transports in `--transport`, each once.
   std::vector<net::Transport> transports() const;
@@ -56,7 +59,7 @@ class TransportArguments {
   std::vector<std::string> bind_;
   net::TransportSettings settings_;
   /// Options that the user has given, with the transport that has them.
-  std::vector<std::pair<const net::TransportType*, std::string>> given_;
+  std::vector<std::pair<const net::TransportType*, const net::TransportOption*>> given_;
 };
 
 }  // namespace simco::cli

@@ -11,6 +11,8 @@
 
 namespace simco::net {
 
+struct TransportType;
+
 /// One option. Its value is a number, 0 or 1 for a flag, or the position of a choice.
 struct TransportOption {
   enum class Kind : std::uint8_t { kNumber, kFlag, kChoice };
@@ -27,6 +29,8 @@ struct TransportOption {
   void (*set)(TransportSettings& settings, std::uint32_t value);
   /// Called if the user gives the option, even with its default value. May be null.
   void (*on_given)(TransportSettings& settings) = nullptr;
+  /// It is one of all transports with this ability; null: of its own only.
+  bool TransportType::* ability = nullptr;
 
   /// Returns the value as text: a number, "true" or "false", or a choice.
   std::string text(const TransportSettings& settings) const;

@@ -107,6 +107,15 @@ std::string transport_names(std::string_view between, bool TransportType::* abil
   return result;
 }
 
+bool has_option(Transport transport, const TransportType& owner, const TransportOption& option) {
+  if (transport == owner.transport) return true;
+  return option.ability != nullptr && type_of(transport).*option.ability;
+}
+
+std::string names_with(const TransportType& owner, const TransportOption& option) {
+  return option.ability == nullptr ? owner.name : transport_names(" or ", option.ability);
+}
+
 std::string several_addresses_note() {
   std::string result;
   for (const auto& type : kTransports) {

@@ -140,6 +140,10 @@ std::vector<std::string> transport_names(Need need = Need::kReliable);
 /// Returns the names of those that have `ability` in one text, with `between` between them.
 std::string transport_names(std::string_view between,
                             bool TransportType::* ability = &TransportType::reliable);
+/// Returns whether `option`, of the row `owner`, is one of `transport`.
+bool has_option(Transport transport, const TransportType& owner, const TransportOption& option);
+/// Returns the names of the transports that have `option`, of the row `owner`: "sctp or quic".
+std::string names_with(const TransportType& owner, const TransportOption& option);
 /// Returns a sentence that says why the first of `transports` that cannot be used with `tls`
 /// cannot, or nothing.
 std::optional<std::string> fault_in_tls(std::span<const Transport> transports,

@@ -9,7 +9,7 @@
 namespace simco {
 
 /// Returns the number that all of `text` is, in decimal and without spaces, if it is from `least`
-/// to `most`; otherwise nullopt.
+/// to `most`; otherwise nullopt. Not a number (NaN) is in no range.
 template <class Number>
 std::optional<Number> parse_number(std::string_view text,
                                    Number least = std::numeric_limits<Number>::lowest(),
@@ -17,8 +17,8 @@ std::optional<Number> parse_number(std::string_view text,
   Number number{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   const bool whole = error == std::errc{} && end == text.data() + text.size();
-  if (!whole || number < least || number > most) return std::nullopt;
-  return number;
+  if (whole && number >= least && number <= most) return number;
+  return std::nullopt;
 }
 
 }  // namespace simco

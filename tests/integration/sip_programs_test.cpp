@@ -136,6 +136,23 @@ TEST_F(SipPrograms, BothEndsHaveALineForEachCall) {
   EXPECT_EQ(counts["malformed_messages"], 0);
 }
 
+TEST_F(SipPrograms, TheLongestResponseIsUnderstood) {
+  Program sip(server({"--transport", "udp,tcp", "--response-size", "8192"}));
+  for (const std::string transport : {"udp", "tcp"}) {
+    Program loadgen(load(sip, transport, {"--count", "3", "--rate", "1000", "--t1", "20000"}));
+    EXPECT_EQ(loadgen.wait(), 0) << transport << ": " << loadgen.err();
+  }
+}
+
+TEST_F(SipPrograms, OptionsWithoutEffectAreSaid) {
+  const std::string what = ": --streams has no effect: it is for --transport sctp or quic\n";
+  Program sip(server({"--transport", "tcp", "--streams", "3"}));
+  EXPECT_TRUE(sip.says("simco-sip" + what));
+  Program loadgen(load(sip, "tcp", {"--streams", "4", "--count", "3"}));
+  EXPECT_EQ(loadgen.wait(), 0);
+  EXPECT_EQ(loadgen.err(), "simco-loadgen" + what);
+}
+
 // It says something, but no SIP: Timer B ends each call.
 TEST_F(SipPrograms, CallsThatNobodyAnswersTimeOut) {
   Program middlebox({"simco-middlebox", "--port", "0"});
@@ -157,9 +174,10 @@ TEST_F(SipPrograms, AServerThatIsNotThereIsSaidAtOnce) {
 TEST_F(SipPrograms, MistakesAreOneLineAndExit2) {
   const Words loadgen{"simco-loadgen", "--workload", "sip"};
   const Words sip{"simco-sip"};
+  const Words cross{"simco-cross", "web", "--connect", "127.0.0.1"};
   const std::vector<std::tuple<Words, Words, std::string>> cases = {
       {loadgen, {"--transport", "udp", "--response", "none"}, "--response none requires"},
-      {loadgen, {"--transport", "udp", "--streams", "4"}, "--streams requires --transport sctp"},
+      {loadgen, {"--transport", "udp", "--streams", "4"}, "requires --transport sctp or quic"},
       {loadgen, {"--transport", "udp", "--unordered"}, "--unordered requires"},
       {loadgen, {"--transport", "udp", "--tls-ca", "x"}, "require --transport tcp"},
       {loadgen, {"--invite-size", "100"}, "has at least"},
@@ -173,8 +191,15 @@ TEST_F(SipPrograms, MistakesAreOneLineAndExit2) {
       {loadgen, {"--drain", "3"}, "--drain requires --response none"},
       {loadgen, {"--response", "200"}, "--response: expected 100, 180 or none"},
       {loadgen, {"--t1", "0"}, "expected a whole number from 1"},
+      {loadgen, {"--rate", "nan", "--count", "3"}, "--rate: expected a number from"},
+      {loadgen, {"--duration", "nan"}, "--duration: expected a number from"},
+      {loadgen, {"--timeout", "nan"}, "--timeout: expected a number from"},
+      {loadgen, {"--abort-lag", "inf"}, "--abort-lag: expected a number from"},
+      {loadgen, {"--response", "none", "--drain", "nan"}, "--drain: expected a number from"},
+      {cross, {"--sessions", "nan"}, "--sessions: expected a number from"},
       {sip, {"--response-size", "100"}, "has at least"},
-      {sip, {"--transport", "udp", "--streams", "3"}, "--streams requires --transport sctp"},
+      {sip, {"--response-size", "8193"}, "expected a whole number from 1 to 8192"},
+      {sip, {"--transport", "udp", "--streams", "3"}, "requires --transport sctp or quic"},
       {sip, {"--transport", "dccp"}, "expected tcp, sctp, quic or udp"},
       {sip, {"--listen", "nowhere"}, "--listen: "},
   };

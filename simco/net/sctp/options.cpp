@@ -8,6 +8,7 @@
 #include "simco/net/quic/limits.hpp"
 #include "simco/net/sctp/limits.hpp"
 #include "simco/net/sctp/transport.hpp"
+#include "simco/net/transport_type.hpp"
 
 namespace simco::net::sctp {
 namespace {
@@ -22,6 +23,7 @@ constexpr TransportOption streams() {
   auto option = Make::number<&SctpOptions::streams>(
       "streams", "SCTP, QUIC: number of streams to offer and to accept (QUIC: 1024 at most)", 1,
       kSctpStreamsMax);
+  option.ability = &TransportType::streams;
   option.set = [](TransportSettings& settings, std::uint32_t value) {
     settings.sctp.streams = static_cast<std::uint16_t>(value);
     settings.quic.streams =

@@ -1,6 +1,7 @@
 // The competing traffic against peers and a system that do not play along.
 #include "cross/traffic.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -8,7 +9,9 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
+#include <exception>
 #include <optional>
+#include <string>
 
 #include "tests/support/loop.hpp"
 #include "tests/support/port.hpp"
@@ -73,6 +76,33 @@ TEST(CrossListener, WaitsWhileItHasNoDescriptors) {
   EXPECT_EQ(*got, 100U);
 }
 #endif
+
+TEST(CrossStart, SaysWhereItCannotConnectOrListen) {
+  Journal journal;  // outlives what writes to it
+  test::Loop loop;
+  const auto fault = [&](Role role, std::uint16_t port) -> std::string {
+    Settings settings;
+    settings.role = role;
+    settings.address = kLoopback;
+    settings.port = port;
+    settings.connections = 1;
+    try {
+      start(loop.io(), journal, settings);
+    } catch (const std::exception& failure) {
+      return failure.what();
+    }
+    return "it started";
+  };
+  const tcp::acceptor taken(loop.io(), tcp::endpoint(kLoopback, 0), false);
+  const auto port = taken.local_endpoint().port();
+  EXPECT_EQ(fault(Role::kListen, port),
+            fmt::format("cannot listen on TCP 127.0.0.1:{}: Address already in use", port));
+  tcp::acceptor deaf(loop.io(), tcp::v4());  // has a port, and does not listen
+  deaf.bind({kLoopback, 0});
+  const auto nobody = deaf.local_endpoint().port();
+  EXPECT_EQ(fault(Role::kBulk, nobody),
+            fmt::format("cannot connect to TCP 127.0.0.1:{}: Connection refused", nobody));
+}
 
 TEST(CrossWeb, ASessionEndsWithItsConnection) {
   Journal journal;  // outlives what writes to it

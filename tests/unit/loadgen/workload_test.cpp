@@ -127,7 +127,7 @@ TEST(Workloads, SayWhatTheyCannotDo) {
       "simco-loadgen: --unordered requires --workload echo or sip --transport sctp: udp has no "
       "choice of order");
   EXPECT_EQ(fault({"--transport", "udp", "--workload", "sip", "--streams", "4"}),
-            "simco-loadgen: --streams requires --transport sctp");
+            "simco-loadgen: --streams requires --transport sctp or quic");
   EXPECT_EQ(fault({"--rules", "3", "--workload", "echo"}),
             "simco-loadgen: --rules requires --workload per");
   EXPECT_EQ(fault({"--name", "proxy1", "--workload", "echo"}),
