@@ -2,6 +2,7 @@
 belong in an archive (`scripts/lab archive`)."""
 
 import re
+import shutil
 import tempfile
 import unittest
 from pathlib import Path
@@ -12,7 +13,8 @@ DOC = Path(__file__).resolve().parents[3] / "doc"
 PUBLISHED = DOC / "results"
 TOTAL_MAX = 3_500_000  # octets of all results
 FIGURE_MAX = 40_000  # of one figure
-ALLOWED = re.compile(r"[\w-]+/(report\.md|results\.csv|plots/[\w.@-]+\.svg|[\w-]+\.patch)")
+LARGER = "larger"  # of a result: the report of a larger sample of some of its points
+ALLOWED = re.compile(rf"[\w-]+/(?:{LARGER}/)?(report\.md|results\.csv|plots/[\w.@-]+\.svg|[\w-]+\.patch)")
 FIGURE = re.compile(r"!\[.*?\]\((plots/[^)]*)\)")
 LINK = re.compile(r"\]\((results/[^)#]*)")
 
@@ -27,18 +29,19 @@ def complaints(folder):
     if total > TOTAL_MAX:
         found.append(f"{total} octets in all")
     for result in sorted(path for path in folder.iterdir() if path.is_dir()):
-        found += incomplete(result, files)
+        for part in (result.name, f"{result.name}/{LARGER}"):
+            if (folder / part).is_dir():
+                found += incomplete(part, files)
     return found
 
 
-def incomplete(result, files):
-    """Returns a sentence for each missing file of a scenario, and for each figure that its report does not show."""
-    lacking = [f"{result.name}/{name}: missing" for name in ("report.md", "results.csv")
-               if f"{result.name}/{name}" not in files]
+def incomplete(part, files):
+    """Returns a sentence for each missing file of a report's folder, and for each figure that the report does not show."""
+    lacking = [f"{part}/{name}: missing" for name in ("report.md", "results.csv") if f"{part}/{name}" not in files]
     if lacking:
         return lacking
-    shown = {f"{result.name}/{name}" for name in FIGURE.findall((result / "report.md").read_text())}
-    there = {name for name in files if name.startswith(f"{result.name}/plots/")}
+    shown = {f"{part}/{name}" for name in FIGURE.findall(files[f"{part}/report.md"].read_text())}
+    there = {name for name in files if name.startswith(f"{part}/plots/")}
     return [f"{name}: missing" for name in sorted(shown - there)] + \
         [f"{name}: not in the report" for name in sorted(there - shown)]
 
@@ -105,6 +108,10 @@ class Complaints(unittest.TestCase):
         (self.folder / "trial/plots/a.svg").rename(self.folder / "trial/plots/b.svg")
         self.assertEqual(complaints(self.folder),
                          ["trial/plots/a.svg: missing", "trial/plots/b.svg: not in the report"])
+        self.leave("trial/larger/report.md", "![C](plots/c.svg)\n")
+        self.leave("trial/larger/results.csv", "profile\n")
+        self.assertEqual(complaints(self.folder)[2:], ["trial/larger/plots/c.svg: missing"])
+        shutil.rmtree(self.folder / "trial/larger")
         (self.folder / "trial/results.csv").unlink()
         self.assertEqual(complaints(self.folder), ["trial/results.csv: missing"])
 
