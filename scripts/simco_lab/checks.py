@@ -7,6 +7,7 @@ from functools import partial
 from . import parts, sizes
 from .catalogue import PROFILES, WORKLOADS, default, words
 from .conditions import DEFAULTS, FORMS_OF, shown
+from .cross import KINDS, Cross
 from .keys import SCALES, SETUP
 from .networks import NETWORKS
 from .proxies import PROXIES, obstacle
@@ -176,6 +177,11 @@ def check_network(scenario, dimensions, fail):
     for key in FORMS_OF:
         if key not in scenario.columns and dimensions[key] != [DEFAULTS[key]]:
             fail(key, f"'{key}' is of network {words([name for name in NETWORKS if name != default(NETWORKS)])}")
+    for name in dimensions["cross"] if scenario.setup.cross_for_s else []:
+        traffic = Cross.parse(name)
+        if traffic.number and not traffic.kind.part:
+            able = words([f"{kind.name}-N" for kind in KINDS.values() if kind.part])
+            fail("cross", f"'cross_for_s' is of {able}: {name} runs all the time")
     for queue, mbit in itertools.product(dimensions["queue"], dimensions["link_mbit"]):
         try:
             check_link(Queue.parse(queue), mbit)

@@ -160,6 +160,8 @@ def remember(folder, scenario, about):
 def run(arguments):
     if not 0 < arguments.fraction <= 1:
         raise ScenarioError("--fraction must be above 0 and at most 1")
+    if arguments.jobs < 1:
+        raise ScenarioError("--jobs must be at least 1")
     scenarios = [find(name) for name in arguments.scenario]
     for scenario in scenarios:
         scenario.take(arguments.fraction)

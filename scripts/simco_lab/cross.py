@@ -20,6 +20,7 @@ class Kind:
     lead_s: float = 0.0  # ahead of the measurement, unless the scenario says otherwise
     programs: Callable = lambda *_: []
     congestion: bool = False  # whether NAME-N@CC is one
+    part: bool = False  # whether it can run during a part of the measurement only
     label: str = ""
 
 
@@ -46,7 +47,7 @@ def datagrams(number, _, source, sink):
 
 KINDS = table(
     Kind("none"),
-    Kind("tcp", lead_s=10.0, programs=bulk, congestion=True, label="TCP connections"),
+    Kind("tcp", lead_s=10.0, programs=bulk, congestion=True, part=True, label="TCP connections"),
     Kind("web", lead_s=25.0, programs=web, label="web sessions/s"),
     Kind("cbr", lead_s=1.0, programs=datagrams, label="datagrams/s"),
 )

@@ -59,6 +59,13 @@ count = 100
         self.assertEqual(cli.able(points + others, []), points + others)
 
 
+class Numbers(unittest.TestCase):
+    def test_what_would_run_nothing_is_refused(self):
+        for option, value in (("--jobs", "0"), ("--jobs", "-3"), ("--fraction", "0"), ("--fraction", "nan")):
+            with self.assertRaisesRegex(errors.ScenarioError, f"{option} must be "):
+                cli.run(cli.parser().parse_args(["run", NAME, f"{option}={value}"]))
+
+
 class Tools(unittest.TestCase):
     def test_what_is_not_installed_is_named_with_what_installs_it(self):
         with self.assertRaisesRegex(errors.LabError, "'no-such-tool' is missing: run scripts/setup --lab"):

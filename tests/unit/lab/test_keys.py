@@ -160,6 +160,8 @@ class Together(unittest.TestCase):
 
     def test_competing_traffic_in_a_part_of_the_run(self):
         self.top("cross_from_s", 20, "'cross_from_s' needs 'cross_for_s'")
+        self.dimension("cross", '["none", "tcp-1", "web-3"]', "'cross_for_s' is of tcp-N: web-3 runs all the time",
+                       ("lose_at = 10", "cross_for_s = 5\nlose_at = 10"))
 
     def test_places_that_no_point_has(self):
         self.assertEqual(self.wrong("'where': no point has rate 41; they have 10, 40", ("rate = 40", "rate = 41")),
