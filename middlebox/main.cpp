@@ -101,6 +101,7 @@ int run(middlebox::Settings& settings, int argc, char** argv) {
   if (metrics) {
     count_drops.emplace(io, [&] {
       if (const auto dropped = backend->dropped()) metrics->set(*dropped);
+      if (const auto met = backend->fast_path()) metrics->set(*met);
     });
     middlebox::run_without_privileges([&] {
       metrics->serve(settings.metrics, [&] { count_drops->call(middlebox::kRefreshPatience); });

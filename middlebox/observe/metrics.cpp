@@ -47,6 +47,8 @@ const Histogram::BucketBoundaries kBatch = {1, 2, 4, 8, 16, 32, 64, 128, 256, 51
 
 constexpr std::array<const char*, rule::kDropReasons> kDropNames = {"no-rule", "disable-rule",
                                                                     "forged-source", "no-binding"};
+constexpr std::array<const char*, rule::kFastPathWays> kFastPathNames = {"forwarded", "shown",
+                                                                         "unfinished", "no-way"};
 
 std::size_t index(auto value) { return static_cast<std::size_t>(value); }
 
@@ -105,6 +107,7 @@ struct Metrics::Figures {
   std::array<std::array<Counter*, kReplies>, policy::kTransactions> replies{};
   std::array<Counter*, kReplies> refusals{};
   rule::DroppedPackets dropped;           ///< as it was when it was last known
+  rule::FastPathPackets fast_path;        ///< the same
   std::optional<metrics::Server> server;  ///< the first to go: it reads the others
 
   Figures() {
@@ -197,6 +200,26 @@ void Metrics::set(const rule::DroppedPackets& dropped) {
   };
   count("inbound", dropped.inbound, figures_->dropped.inbound);
   count("outbound", dropped.outbound, figures_->dropped.outbound);
+}
+
+void Metrics::set(const rule::FastPathPackets& met) {
+  auto& registry = *figures_->registry;
+  auto& packets = prometheus::BuildCounter()
+                      .Name("simco_fast_path_packets_total")
+                      .Help("Packets of rules that the fast path knows, by what became of them.")
+                      .Register(registry);
+  auto& before = figures_->fast_path;
+  for (std::size_t i = 0; i < rule::kFastPathWays; ++i) {
+    packets.Add({{"way", kFastPathNames[i]}})
+        .Increment(static_cast<double>(met.packets[i] - before.packets[i]));
+  }
+  prometheus::BuildCounter()
+      .Name("simco_fast_path_octets_total")
+      .Help("Octets that the fast path has forwarded, from the IP header on.")
+      .Register(registry)
+      .Add({})
+      .Increment(static_cast<double>(met.octets - before.octets));
+  before = met;
 }
 
 void Metrics::session_opened() { figures_->sessions_opened.Increment(); }

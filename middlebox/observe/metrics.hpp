@@ -14,6 +14,7 @@
 #include "middlebox/policy/authorization.hpp"
 #include "middlebox/policy/nat.hpp"
 #include "middlebox/rule/dropped_packets.hpp"
+#include "middlebox/rule/fast_path_packets.hpp"
 #include "middlebox/rule/rule_change.hpp"
 #include "simco/session/reply_memory.hpp"
 #include "simco/wire/messages.hpp"
@@ -55,6 +56,8 @@ class Metrics {
 
   /// What the backend has dropped so far.
   void set(const rule::DroppedPackets& dropped);
+  /// What its fast path has met so far.
+  void set(const rule::FastPathPackets& met);
 
   void session_opened();
   void session_refused(NegativeReplyCode code);

@@ -5,6 +5,7 @@
 //   bench-nftables path/to/simco-middlebox live [rounds]      PER/s with few and many live rules
 //   bench-nftables path/to/simco-middlebox latency [rounds]   one PER at a time
 //   bench-nftables path/to/simco-middlebox forward [rounds]   packets/s through the router
+//   bench-nftables path/to/simco-middlebox fastpath [rounds]  the same with --fast-path xdp
 //   bench-nftables path/to/simco-middlebox counters [rounds]  what --counters costs of both
 //   bench-nftables path/to/simco-middlebox miniupnpd          NAT bindings beside miniupnpd's,
 //   which
@@ -249,6 +250,13 @@ Forwarding::Forwarding() {
 
 constexpr std::uint32_t kMany = 100'000;
 
+void require_all(std::uint64_t arrived) {
+  if (arrived >= kForwardPackets * 99ULL / 100) return;
+  std::fprintf(stderr, "only %llu of %u packets came through\n",
+               static_cast<unsigned long long>(arrived), kForwardPackets);
+  std::exit(1);
+}
+
 /// Packets a second of one core that the router forwards to `flows` hosts; all of them have to come
 /// through.
 double forward(const Forwarding& net, std::uint32_t flows) {
@@ -264,11 +272,7 @@ double forward(const Forwarding& net, std::uint32_t flows) {
   net.inside.shell("nft delete table netdev sink");
   const auto at = counted.find("packets ");
   const auto arrived = at == std::string::npos ? 0 : std::stoull(counted.substr(at + 8));
-  if (arrived < kForwardPackets * 99ULL / 100) {
-    std::fprintf(stderr, "only %llu of %u packets came through\n",
-                 static_cast<unsigned long long>(arrived), kForwardPackets);
-    std::exit(1);
-  }
+  require_all(arrived);
   return 1e9 / each_ns;
 }
 
@@ -323,6 +327,74 @@ void bench_forward() {
     }
     std::printf("\n");
   }
+}
+
+/// As forward(), to an internal host that drops what arrives in its driver.
+double forward_to_card(const Forwarding& net, std::uint32_t flows) {
+  const auto router_address = hardware_address("ext0");
+  return net.inside.run([&] {
+    const PacketSink sink("eth0");
+    const PacketFlows to{router_address, 0xC000'0202, kFirstHost, flows, kMediaPort};
+    net.outside.run([&] { send_packets("eth0", to, flows * 4); });
+    const auto before = sink.arrived();
+    const double each_ns =
+        net.outside.run([&] { return send_packets("eth0", to, kForwardPackets); });
+    require_all(sink.arrived() - before);
+    return 1e9 / each_ns;
+  });
+}
+
+/// Each with the fast path beside the same without, and plain forwarding: hits, misses, and what a
+/// PER costs more. The room is that of the largest.
+void bench_fast_path() {
+  const Forwarding net;
+  receive_as_a_card("ext0");
+  net.inside.run([] { receive_as_a_card("eth0"); });
+  net.outside.run([] { receive_as_a_card("eth0"); });
+  const std::vector<std::string> none = {"--tracking", "all"};
+  const std::vector<std::string> fast = {"--tracking",          "all",    "--fast-path", "xdp",
+                                         "--fast-path-entries", "1048576"};
+  const std::vector<std::string> no_room = {"--tracking",          "all", "--fast-path", "xdp",
+                                            "--fast-path-entries", "1"};
+  const auto forwarded = [&](std::uint32_t rules, std::uint32_t flows, const auto& options) {
+    Box box("nftables", options);
+    box.add_hosts(0, rules);
+    const double rate = forward_to_card(net, flows);
+    net.router.shell("conntrack -F 2>/dev/null || true");
+    return 1e9 / rate;
+  };
+  const auto per = [](std::uint32_t count, std::uint32_t window, const auto& options) {
+    return 1e9 / run_box("nftables", count, window, options).per_second;
+  };
+  struct Row {
+    const char* name;
+    std::function<double()> measure;
+    std::vector<double> results;
+  };
+  std::vector<Row> rows;
+  const auto add = [&](const char* name, std::function<double()> measure) {
+    rows.push_back({name, std::move(measure), {}});
+  };
+  add("plain forwarding, 1 flow", [&] { return 1e9 / forward_to_card(net, 1); });
+  add("plain forwarding, 10,000 flows", [&] { return 1e9 / forward_to_card(net, 10'000); });
+  add("plain forwarding, 100,000 flows", [&] { return 1e9 / forward_to_card(net, kMany); });
+  add("nftables, 1 flow", [&] { return forwarded(kMany, 1, none); });
+  add("nftables, 10,000 flows", [&] { return forwarded(kMany, 10'000, none); });
+  add("nftables, 100,000 flows", [&] { return forwarded(kMany, kMany, none); });
+  add("hit, 1 flow", [&] { return forwarded(kMany, 1, fast); });
+  add("hit, 10,000 flows", [&] { return forwarded(kMany, 10'000, fast); });
+  add("hit, 100,000 flows", [&] { return forwarded(kMany, kMany, fast); });
+  add("hit, 10,000 flows, 1,000,000 rules", [&] { return forwarded(1'000'000, 10'000, fast); });
+  add("miss, 10,000 flows", [&] { return forwarded(kMany, 10'000, no_room); });
+  add("PER, 256 in flight, nftables", [&] { return per(300'000, 256, none); });
+  add("PER, 256 in flight, fast path", [&] { return per(300'000, 256, fast); });
+  add("PER, one at a time, nftables", [&] { return per(20'000, 1, none); });
+  add("PER, one at a time, fast path", [&] { return per(20'000, 1, fast); });
+  for (int round = 0; round < rounds; ++round) {
+    for (auto& row : rows) row.results.push_back(row.measure());
+  }
+  std::printf("%-40s %8s\n", "", "ns");
+  for (const auto& row : rows) std::printf("%-40s %8.0f\n", row.name, median(row.results));
 }
 
 /// Each with counters as a share of the same without, in turns.
@@ -472,16 +544,18 @@ void bench_miniupnpd() {
 
 int main(int argc, char** argv) {
   const std::vector<std::pair<std::string_view, std::function<void()>>> benches = {
-      {"rate", bench_rate},       {"live", bench_live},         {"latency", bench_latency},
-      {"forward", bench_forward}, {"counters", bench_counters}, {"miniupnpd", bench_miniupnpd}};
+      {"rate", bench_rate},          {"live", bench_live},          {"latency", bench_latency},
+      {"forward", bench_forward},    {"fastpath", bench_fast_path}, {"counters", bench_counters},
+      {"miniupnpd", bench_miniupnpd}};
   const auto wanted = std::find_if(benches.begin(), benches.end(), [&](const auto& bench) {
     return argc > 2 && bench.first == argv[2];
   });
   if (wanted == benches.end()) {
-    std::fprintf(stderr,
-                 "usage: bench-nftables path/to/simco-middlebox rate|live|latency|forward|counters|"
-                 "miniupnpd "
-                 "[rounds]\n");
+    std::fprintf(
+        stderr,
+        "usage: bench-nftables path/to/simco-middlebox rate|live|latency|forward|fastpath|counters|"
+        "miniupnpd "
+        "[rounds]\n");
     return 2;
   }
   program = argv[1];

@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <linux/bpf.h>
 #include <linux/ethtool.h>
+#include <linux/if_link.h>
 #include <linux/sockios.h>
 #include <net/if.h>
 #include <netinet/ip.h>
@@ -152,6 +153,23 @@ int load_program(const std::vector<bpf_insn>& program) {
   return static_cast<int>(loaded);
 }
 
+/// Adds 1 to the first element of the map `counter`, and drops.
+std::vector<bpf_insn> sink_program(int counter) {
+  return {
+      instruction(BPF_ST | BPF_MEM | BPF_W, 10, 0, -4, 0),
+      set(2, 10),
+      instruction(BPF_ALU64 | BPF_ADD | BPF_K, 2, 0, 0, -4),
+      instruction(BPF_LD | BPF_DW | BPF_IMM, 1, BPF_PSEUDO_MAP_FD, 0, counter),
+      instruction(0, 0, 0, 0, 0),
+      call(BPF_FUNC_map_lookup_elem),
+      instruction(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 2, 0),
+      set_value(1, 1),
+      instruction(BPF_STX | BPF_ATOMIC | BPF_DW, 0, 1, 0, BPF_ADD),
+      set_value(0, XDP_DROP),
+      instruction(BPF_JMP | BPF_EXIT, 0, 0, 0, 0),
+  };
+}
+
 /// Not the time of day: other programs may have the core, and a test run waits for all cores at its
 /// beginning and end.
 double own_time_ns() {
@@ -205,6 +223,41 @@ double send_packets(const char* interface, const PacketFlows& flows, std::uint32
   const double after = own_time_ns() + deferred_time_ns();
   ::close(program);
   return (after - before) / run.test.repeat;
+}
+
+PacketSink::PacketSink(const char* interface) {
+  bpf_attr create{};
+  create.map_type = BPF_MAP_TYPE_ARRAY;
+  create.key_size = 4;
+  create.value_size = 8;
+  create.max_entries = 1;
+  counter_ = static_cast<int>(bpf(BPF_MAP_CREATE, create));
+  if (counter_ < 0) die("packets are counted by BPF, which needs root's rights");
+  const int program = load_program(sink_program(counter_));
+  bpf_attr link{};
+  link.link_create.prog_fd = static_cast<__u32>(program);
+  link.link_create.target_ifindex = ::if_nametoindex(interface);
+  link.link_create.attach_type = BPF_XDP;
+  link.link_create.flags = XDP_FLAGS_DRV_MODE;
+  link_ = static_cast<int>(bpf(BPF_LINK_CREATE, link));
+  if (link_ < 0) die(interface);
+  ::close(program);
+}
+
+PacketSink::~PacketSink() {
+  ::close(link_);
+  ::close(counter_);
+}
+
+std::uint64_t PacketSink::arrived() const {
+  const std::uint32_t first = 0;
+  std::uint64_t count = 0;
+  bpf_attr look{};
+  look.map_fd = static_cast<__u32>(counter_);
+  look.key = std::bit_cast<__u64>(&first);
+  look.value = std::bit_cast<__u64>(&count);
+  if (bpf(BPF_MAP_LOOKUP_ELEM, look) < 0) die("BPF_MAP_LOOKUP_ELEM");
+  return count;
 }
 
 void receive_as_a_card(const char* interface) {

@@ -23,6 +23,23 @@ struct PacketFlows {
 /// 5.18 and CAP_BPF in the machine's own user namespace; exits with a message without.
 double send_packets(const char* interface, const PacketFlows& flows, std::uint32_t count);
 
+/// Drops packets that arrive at an interface as its driver hands them on, and counts them: what
+/// comes from a redirect is never made a packet of the kernel's stack. Exits with a message without
+/// CAP_BPF.
+class PacketSink {
+ public:
+  /// `interface` of the caller's network namespace.
+  explicit PacketSink(const char* interface);
+  ~PacketSink();
+  PacketSink(const PacketSink&) = delete;
+  PacketSink& operator=(const PacketSink&) = delete;
+  std::uint64_t arrived() const;
+
+ private:
+  int counter_;
+  int link_;
+};
+
 /// Has the kernel take packets of `interface` in as those of a network card, which a redirect to
 /// its peer needs.
 void receive_as_a_card(const char* interface);

@@ -105,6 +105,13 @@ def ip(source, target, protocol, payload, options=b"", headers=(), fragment=None
     return head[:10] + struct.pack("!H", checksum(head)) + head[12:] + body
 
 
+def correct(packet):
+    """Makes the checksum of a header without options right, if it is IPv4's."""
+    if packet[0] >> 4 == 4 and len(packet) >= 20:
+        packet[10:12] = b"\0\0"
+        packet[10:12] = struct.pack("!H", checksum(bytes(packet[:(packet[0] & 15) * 4])))
+
+
 def with_option(source, target, protocol, payload, data):
     """The packet with an option that nobody knows and everybody skips, which holds up to 12 octets of `data`."""
     data = data[:12].ljust(12, b"\0")

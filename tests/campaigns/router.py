@@ -7,6 +7,7 @@ import os
 import pathlib
 import select
 import socket
+import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -48,6 +49,12 @@ class Network:
             namespace.shell("while cut -d' ' -f5 /proc/net/if_inet6 | grep -q '^[4567c]0$'; do sleep 0.01; done")
 
 
+    def make_fast(self):
+        """Has the hosts take and send packets as network cards do."""
+        for host in (self.inside, self.outside):
+            host.shell("ethtool -K eth0 gro on tx off >/dev/null")
+
+
 class Middlebox(simco_demo.middlebox.Middlebox):
     """simco-middlebox with the nftables backend on `router`."""
 
@@ -56,6 +63,15 @@ class Middlebox(simco_demo.middlebox.Middlebox):
                          *options)
         self.router = router
         self.port, = self.listening("tcp")
+
+
+def can_be_fast(folder):
+    """Whether the middlebox is built with the fast path, and this process may load programs for it."""
+    checked = subprocess.run([folder + "/simco-middlebox", "--check", "--backend", "nftables", "--internal-if", "lo",
+                              "--external-if", "lo", "--fast-path", "xdp"], capture_output=True, text=True)
+    with open("/proc/self/uid_map") as ids:
+        real_root = int(ids.read().split()[2]) > 1
+    return real_root and "this build has none" not in checked.stderr
 
 
 def address_tuple(endpoint, protocol, location):

@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tests/support/router_box.hpp"
@@ -35,10 +37,33 @@ inline constexpr const char* kTheSiteTracks =
     "nft 'add table inet tracks; add chain inet tracks c { type filter hook forward priority -10; "
     "}; add rule inet tracks c ct state invalid counter'";
 
-/// Runs for each IP version.
+/// "IPv4" and "IPv6", and both with the fast path if it is a part of the build.
+inline constexpr auto kRouters = std::to_array<const char*>({
+    "IPv4",
+    "IPv6",
+#ifdef SIMCO_XDP
+    "IPv4Xdp",
+    "IPv6Xdp",
+#endif
+});
+
+/// Runs for each IP version; with a further "Xdp", the fast path is on, and takes what it can.
 class Router : public testing::TestWithParam<const char*> {
  protected:
-  const Addresses& a() const { return std::string(GetParam()) == "IPv4" ? kV4 : kV6; }
+  void SetUp() override {
+    if (!std::string_view(GetParam()).ends_with("Xdp")) return;
+    if (const auto missing = net.lacks_fast_path()) GTEST_SKIP() << "this machine: " << *missing;
+    net.make_fast();
+    RouterBox::add_to_all({"--fast-path", "xdp"});
+    Udp::expect_pairs(true);
+  }
+  void TearDown() override {
+    RouterBox::add_to_all({});
+    Udp::expect_pairs(false);
+  }
+  const Addresses& a() const {
+    return std::string_view(GetParam()).starts_with("IPv4") ? kV4 : kV6;
+  }
   std::vector<std::string> nat(const std::string& ports = "30000-30999") const {
     return {"--mode", "nat", "--outside", a().pool, "--ports", ports};
   }

@@ -10,7 +10,7 @@ namespace {
 /// Low octet of "middlebox configuration failed" (0x034A).
 constexpr int kConfigurationFailed = 0x4A;
 
-INSTANTIATE_TEST_SUITE_P(Both, Router, testing::Values("IPv4", "IPv6"),
+INSTANTIATE_TEST_SUITE_P(Both, Router, testing::ValuesIn(kRouters),
                          [](const auto& version) { return std::string(version.param); });
 
 // --- Firewall, UDP -------------------------------------------------------------------------------

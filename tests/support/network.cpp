@@ -170,6 +170,13 @@ std::optional<Endpoint> Udp::receive_one(const std::string& text,
   return std::nullopt;
 }
 
+std::optional<Endpoint> Udp::gets(const Udp& from, const Endpoint& to) const {
+  const auto first = receive_one(from.send_one(to));
+  if (!first || !pairs_) return first;
+  const auto second = receive_one(from.send_one(to));
+  return second == first ? second : std::nullopt;
+}
+
 int Udp::error() const {
   pollfd ready{descriptor_, 0, 0};
   ::poll(&ready, 1, static_cast<int>(std::chrono::milliseconds(kPatience).count()));
@@ -219,13 +226,9 @@ Network::Network() {
   wire("int0", inside);
   wire("ext0", outside);
   router.shell(
-      "ip addr add 10.0.0.1/24 dev int0; ip addr add 2001:db8:1::1/64 dev int0 nodad;"
       "ip addr add 192.0.2.1/24 dev ext0; ip addr add 2001:db8:2::1/64 dev ext0 nodad;"
       "echo 1 > /proc/sys/net/ipv4/ip_forward; echo 1 > /proc/sys/net/ipv6/conf/all/forwarding");
-  inside.shell(
-      "for a in 10.0.0.2/24 10.0.0.3/24; do ip addr add $a dev eth0; done;"
-      "for a in 2001:db8:1::2/64 2001:db8:1::3/64; do ip addr add $a dev eth0 nodad; done;"
-      "ip route add default via 10.0.0.1; ip -6 route add default via 2001:db8:1::1");
+  address_inside();
   outside.shell(
       "for a in 192.0.2.2/24 192.0.2.3/24; do ip addr add $a dev eth0; done;"
       "for a in 2001:db8:2::2/64 2001:db8:2::3/64; do ip addr add $a dev eth0 nodad; done;"
@@ -233,7 +236,33 @@ Network::Network() {
   for (const auto* host : {&router, &inside, &outside}) host->wait_for_addresses();
 }
 
-void Network::wire(const std::string& name, const NetworkNamespace& host) {
+void Network::address_inside() const {
+  router.shell("ip addr add 10.0.0.1/24 dev int0; ip addr add 2001:db8:1::1/64 dev int0 nodad");
+  inside.shell(
+      "for a in 10.0.0.2/24 10.0.0.3/24; do ip addr add $a dev eth0; done;"
+      "for a in 2001:db8:1::2/64 2001:db8:1::3/64; do ip addr add $a dev eth0 nodad; done;"
+      "ip route add default via 10.0.0.1; ip -6 route add default via 2001:db8:1::1");
+}
+
+void Network::wire_inside() const {
+  wire("int0", inside);
+  address_inside();
+}
+
+void Network::make_fast() const {
+  for (const auto* host : {&inside, &outside})
+    host->shell("ethtool -K eth0 gro on tx off >/dev/null");
+}
+
+std::optional<std::string> Network::lacks_fast_path() {
+  std::uint64_t first = 0, in_parent = 0, count = 0;
+  std::ifstream("/proc/self/uid_map") >> first >> in_parent >> count;
+  const bool is_root = ::geteuid() == 0 && count > 1;
+  if (!is_root) return "only root, not that of a user namespace, can load BPF programs";
+  return std::nullopt;
+}
+
+void Network::wire(const std::string& name, const NetworkNamespace& host) const {
   router.shell("ip link add " + name + " type veth peer name eth0 && ip link set eth0 netns " +
                host.path() + " && ip link set " + name + " up");
   host.shell("ip link set eth0 up");

@@ -87,6 +87,7 @@ RouterBox::RouterBox(const NetworkNamespace& router, std::vector<std::string> op
       "simco-middlebox", "--backend", "nftables",      "--port", std::to_string(port),
       "--internal-if",   "int0",      "--external-if", "ext0"};
   words.insert(words.end(), options.begin(), options.end());
+  words.insert(words.end(), further_.begin(), further_.end());
   program_ = router.run([&] { return std::make_unique<Program>(words); });
   port_ = program_->listening_port();
 }

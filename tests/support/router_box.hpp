@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "agent/agent.hpp"
@@ -54,6 +55,8 @@ Endpoint endpoint_of(const AddressTuple& tuple, std::uint16_t offset = 0);
 
 class RouterBox {
  public:
+  /// Every middlebox that is started from now on has these options besides.
+  static void add_to_all(std::vector<std::string> options) { further_ = std::move(options); }
   /// `port`: 0 for any free one.
   explicit RouterBox(const NetworkNamespace& router, std::vector<std::string> options = {},
                      std::uint16_t port = 0);
@@ -68,6 +71,7 @@ class RouterBox {
   bool says(const std::string& text) const { return program_->says(text); }
 
  private:
+  static inline std::vector<std::string> further_;
   const NetworkNamespace& router_;
   std::unique_ptr<Program> program_;
   std::uint16_t port_ = 0;

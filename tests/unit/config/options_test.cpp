@@ -6,6 +6,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "middlebox/backend/fastpath/fast_path.hpp"
 #include "middlebox/backends/nftables_type.hpp"
 #include "middlebox/backends/table.hpp"
 #include "tests/support/folder.hpp"
@@ -209,14 +210,36 @@ TEST(Options, RulesStayInTheKernelUnlessToldOtherwise) {
   EXPECT_FALSE(kept({"--config", file.path()}));
 }
 
+/// What is wrong with the options, of a router with nftables.
+std::string router_fault(std::vector<const char*> words) {
+  for (const char* word : {"--backend", "nftables", "--internal-if", "a", "--external-if", "b"})
+    words.push_back(word);
+  const auto settings = parse(std::move(words));
+  return settings ? std::string() : settings.error().text;
+}
+
+TEST(Options, FastPathThatDoesNotGoWithTheRest) {
+  const auto null = parse({"--fast-path", "xdp"});
+  ASSERT_FALSE(null);
+  EXPECT_NE(null.error().text.find("--fast-path xdp requires --backend nftables"),
+            std::string::npos);
+  EXPECT_EQ(router_fault({"--fast-path", "none", "--table-mode", "shared"}), "");
+  EXPECT_NE(router_fault({"--fast-path", "ebpf"}), "");
+  EXPECT_NE(router_fault({"--fast-path", "xdp", "--fast-path-entries", "0"}), "");
+  if (!backend::fastpath::is_built_in()) {
+    EXPECT_NE(router_fault({"--fast-path", "xdp"}).find("this build has none"), std::string::npos);
+    return;
+  }
+  EXPECT_EQ(router_fault({"--fast-path", "xdp"}), "");
+  EXPECT_NE(router_fault({"--fast-path", "xdp", "--table-mode", "shared"})
+                .find("--fast-path xdp requires --table-mode own"),
+            std::string::npos);
+  EXPECT_NE(router_fault({"--fast-path", "xdp", "--counters"}).find("leave out --counters"),
+            std::string::npos);
+}
+
 TEST(Options, TrackingThatDoesNotGoWithTheRest) {
-  const auto fault = [](std::vector<const char*> words) {
-    for (const char* word : {"--backend", "nftables", "--internal-if", "a", "--external-if", "b"}) {
-      words.push_back(word);
-    }
-    const auto settings = parse(std::move(words));
-    return settings ? std::string() : settings.error().text;
-  };
+  const auto& fault = router_fault;
   EXPECT_EQ(fault({"--tracking", "notrack"}), "");
   EXPECT_EQ(fault({"--tracking", "needed", "--table-mode", "shared"}), "");
   EXPECT_EQ(fault({"--tracking", "all", "--allow-outbound"}), "");

@@ -103,6 +103,21 @@ TEST_F(Counted, LevelsAndSessions) {
   EXPECT_EQ(value("simco_authentication_failures_total"), 1);
 }
 
+TEST_F(Counted, WhatAFastPathHasMet) {
+  EXPECT_EQ(metrics.text().find("simco_fast_path"), std::string::npos) << "there is none";
+  rule::FastPathPackets met;
+  met.packets = {7, 3, 2, 1};
+  met.octets = 1400;
+  metrics.set(met);
+  met.packets[0] = 10;
+  metrics.set(met);
+  EXPECT_EQ(value("simco_fast_path_packets_total{way=\"forwarded\"}"), 10);
+  EXPECT_EQ(value("simco_fast_path_packets_total{way=\"shown\"}"), 3);
+  EXPECT_EQ(value("simco_fast_path_packets_total{way=\"unfinished\"}"), 2);
+  EXPECT_EQ(value("simco_fast_path_packets_total{way=\"no-way\"}"), 1);
+  EXPECT_EQ(value("simco_fast_path_octets_total"), 1400);
+}
+
 TEST_F(Counted, DroppedPacketsOfABackendThatCountsThem) {
   const std::string no_rule =
       R"(simco_dropped_packets_total{direction="inbound",reason="no-rule"})";
@@ -124,6 +139,7 @@ TEST_F(Counted, DroppedPacketsOfABackendThatCountsThem) {
 
 TEST_F(Counted, WhatIsDocumentedAndDrawnIsThere) {
   metrics.set(rule::DroppedPackets{});
+  metrics.set(rule::FastPathPackets{});
   metrics.session_refused(NegativeReplyCode::kNoAuthorization);
   box.ask(agent, pinhole(1));
   const auto text = metrics.text();

@@ -1,0 +1,15 @@
+// Takes the place of the fast path in a build without clang, bpftool or libbpf.
+#include <utility>
+
+#include "middlebox/backend/fastpath/fast_path.hpp"
+
+namespace simco::backend::fastpath {
+
+bool is_built_in() { return false; }
+
+std::unique_ptr<Backend> accelerate(boost::asio::io_context& /*io*/, std::unique_ptr<Backend> inner,
+                                    const Options& /*options*/) {
+  return inner;
+}
+
+}  // namespace simco::backend::fastpath

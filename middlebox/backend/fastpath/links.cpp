@@ -1,0 +1,73 @@
+#include "middlebox/backend/fastpath/links.hpp"
+
+#include <net/if.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "middlebox/backend/fastpath/premises.hpp"
+
+namespace simco::backend::fastpath {
+
+void Links::look() {
+  for (const Side side : kSides) {
+    if (!on_ || !is_lost(side)) continue;
+    spdlog::warn("fast path: interface {} is gone, or another one now, and the link with it",
+                 name_of(side));
+    program_.unlink();
+    on_ = false;
+  }
+  const auto why = obstacle();
+  if (why) {
+    program_.unlink();
+    if (said_ != why) spdlog::warn("fast path: off, nftables handles all packets: {}", *why);
+  } else if (!on_) {
+    spdlog::info("fast path: on, between {} and {}", options_.internal_if, options_.external_if);
+  }
+  on_ = !why;
+  said_ = why;
+}
+
+bool Links::is_lost(Side side) const {
+  const auto index = ::if_nametoindex(name_of(side).c_str());
+  return index == 0 || program_.linked(side) != index;
+}
+
+bool Links::introduce(Side side) {
+  const auto address = hardware_address(name_of(side));
+  const auto index = ::if_nametoindex(name_of(side).c_str());
+  if (!address || index == 0) return false;
+  program_.set(side, index, *address);
+  return true;
+}
+
+std::optional<std::string> Links::obstacle() {
+  for (const Side side : kSides) {
+    if (!introduce(side)) return "there is no Ethernet interface " + name_of(side);
+  }
+  if (auto premise = unmet_premise(options_.internal_if, options_.external_if)) return premise;
+  if (on_) return unable_to_send();
+  const Instant now = options_.now();
+  if (now < retry_at_) return refused_;
+  refused_ = link();
+  retry_at_ = refused_ ? now + retry_after_ : Instant{};
+  retry_after_ = refused_ ? std::min(2 * retry_after_, kRetryMax) : kRetryFirst;
+  return refused_;
+}
+
+std::optional<std::string> Links::link() {
+  for (const Side side : kSides) {
+    const auto refused = program_.link(side, ::if_nametoindex(name_of(side).c_str()));
+    if (refused) return name_of(side) + ": " + *refused;
+  }
+  return unable_to_send();  // some drivers are able to only with a program there
+}
+
+std::optional<std::string> Links::unable_to_send() const {
+  for (const Side side : kSides) {
+    if (auto reason = cannot_send(name_of(side))) return reason;
+  }
+  return std::nullopt;
+}
+
+}  // namespace simco::backend::fastpath

@@ -1,0 +1,23 @@
+// What has to hold on the router so that packets which skip the kernel's stack fare as in it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace simco::backend::fastpath {
+
+/// Returns the hardware address of an interface; nullopt if it is gone or has none of 6 octets.
+std::optional<std::array<std::uint8_t, 6>> hardware_address(const std::string& interface);
+
+/// Returns what the kernel would do with packets between the interfaces that XDP does not, if
+/// anything, as a clause: a strict rp_filter, routing by policy.
+std::optional<std::string> unmet_premise(const std::string& internal_if,
+                                         const std::string& external_if);
+
+/// Returns why packets that are redirected to the interface would be lost, if they would, as a
+/// clause: its driver does not send such ones, or a veth's peer does not take them.
+std::optional<std::string> cannot_send(const std::string& interface);
+
+}  // namespace simco::backend::fastpath

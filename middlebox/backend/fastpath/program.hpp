@@ -1,0 +1,58 @@
+// The XDP program in the kernel: its maps, which are memory of this process as well, and its links
+// to the two interfaces, which go with this process, however it ends.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "middlebox/backend/fastpath/slot.h"
+
+namespace simco::backend::fastpath {
+
+/// As the program numbers them.
+enum class Side : std::uint8_t { kInternal, kExternal };
+inline constexpr std::array kSides = {Side::kInternal, Side::kExternal};
+
+/// For one thread.
+class Program {
+ public:
+  /// Loads the program, with room for `entries` entries of each IP version; links nothing. Needs
+  /// CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN, of which link() needs the last one only. Throws
+  /// std::runtime_error with a sentence that says what is missing.
+  explicit Program(std::uint32_t entries);
+  ~Program();
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  std::span<fp_slot4> slots4();
+  std::span<fp_slot6> slots6();
+  /// The secret that places slots.
+  std::uint64_t seed() const { return seed_; }
+
+  /// Says which interface is on that side; packets that do not leave by the other one, or arrive
+  /// for another hardware address, go to the stack.
+  void set(Side side, unsigned index, const std::array<std::uint8_t, 6>& address);
+  /// Runs the program for all packets that arrive on the interface, in its driver. Returns what
+  /// stands in the way, if anything, as the end of a sentence.
+  std::optional<std::string> link(Side side, unsigned index);
+  /// Ends both links.
+  void unlink();
+  /// Returns the index of the interface that the link of that side is on; 0: none, or none any
+  /// more.
+  unsigned linked(Side side) const;
+
+  /// Sums over all processors since the start; zeroes if the kernel cannot be asked.
+  fp_counts counts() const;
+
+ private:
+  struct Kernel;
+  std::unique_ptr<Kernel> kernel_;
+  std::uint64_t seed_ = 0;
+};
+
+}  // namespace simco::backend::fastpath

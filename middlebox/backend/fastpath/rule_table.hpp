@@ -1,0 +1,32 @@
+// The entries of rules, in the tables of both IP versions.
+#pragma once
+
+#include <vector>
+
+#include "middlebox/backend/fastpath/entry.hpp"
+#include "middlebox/backend/fastpath/slot_table.hpp"
+#include "middlebox/rule/rule_record.hpp"
+#include "simco/wire/instant.hpp"
+
+namespace simco::backend::fastpath {
+
+/// For one thread.
+class RuleTable {
+ public:
+  RuleTable(SlotTable<fp_slot4> table4, SlotTable<fp_slot6> table6)
+      : table4_(table4), table6_(table6) {}
+
+  /// The rule is enforced until it expires: takes its entries, all at once, and those that are
+  /// there already expire when it does.
+  void put(const rule::RuleRecord& rule, Instant now);
+  /// The rule is enforced no longer.
+  void take_out(const rule::RuleRecord& rule, Instant now);
+
+ private:
+  SlotTable<fp_slot4> table4_;
+  SlotTable<fp_slot6> table6_;
+  std::vector<Entry> entries_;  // scratch, as the next one
+  std::vector<SlotTable<fp_slot4>::Cell> cells_;
+};
+
+}  // namespace simco::backend::fastpath

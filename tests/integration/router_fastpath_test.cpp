@@ -1,0 +1,256 @@
+// Which packets of a router with --fast-path xdp go past the kernel's stack, and that nftables goes
+// on alone when the fast path cannot.
+#include <gtest/gtest.h>
+
+#include <string_view>
+
+#include "tests/integration/router.hpp"
+
+namespace simco::test {
+namespace {
+
+class FastPath : public Router {
+ protected:
+  void SetUp() override {
+    if (const auto missing = Network::lacks_fast_path())
+      GTEST_SKIP() << "this machine: " << *missing;
+    net.make_fast();
+    net.router.shell(
+        "nft 'add table inet sees; add chain inet sees c { type filter hook forward priority -10; "
+        "}; add rule inet sees c counter'");
+  }
+
+  static std::vector<std::string> fast(std::vector<std::string> options = {}) {
+    options.insert(options.end(), {"--fast-path", "xdp"});
+    return options;
+  }
+  static bool is_on(const RouterBox& box) { return box.says("fast path: on"); }
+
+  /// Packets that the router has forwarded through its stack, or dropped there.
+  std::string in_stack() const {
+    const auto text = net.router.output("nft list table inet sees");
+    const auto begin = text.find("packets ");
+    return text.substr(begin, text.find(" bytes") - begin);
+  }
+  /// The packet arrives, and has not been in the stack. The first one to a host may be, as its
+  /// hardware address is asked for, and one every few seconds.
+  bool skips_stack(const Udp& from, const Endpoint& to, const Udp& receiver) const {
+    return eventually([&] {
+      const auto before = in_stack();
+      return receiver.gets(from, to) && in_stack() == before;
+    });
+  }
+  /// The packet arrives, and so do several after it, all through the stack.
+  bool takes_stack(const Udp& from, const Endpoint& to, const Udp& receiver) const {
+    for (int i = 0; i < 3; ++i) {
+      const auto before = in_stack();
+      if (!receiver.gets(from, to) || in_stack() == before) return false;
+    }
+    return true;
+  }
+  bool has_program(const char* interface) const {
+    return net.router.output("ip link show " + std::string(interface)).find("xdp") !=
+           std::string::npos;
+  }
+
+  Endpoint internal{a().host, 5004};
+  Endpoint external{a().peer, 6004};
+};
+INSTANTIATE_TEST_SUITE_P(Both, FastPath, testing::Values("IPv4", "IPv6"),
+                         [](const auto& version) { return std::string(version.param); });
+
+TEST_P(FastPath, TakesUdpOfRulesBetweenTwoEndpoints) {
+  RouterBox box(net.router, fast());
+  ASSERT_TRUE(is_on(box));
+  const auto rule = box.agent().enable(at(a().host, 5004, 2), at(a().peer, 6004, 2));
+  for (const int offset : {0, 1}) {
+    const Udp host(net.inside, {a().host, static_cast<std::uint16_t>(5004 + offset)});
+    const Udp peer(net.outside, {a().peer, static_cast<std::uint16_t>(6004 + offset)});
+    EXPECT_TRUE(skips_stack(host, {a().peer, static_cast<std::uint16_t>(6004 + offset)}, peer));
+    EXPECT_TRUE(skips_stack(peer, {a().host, static_cast<std::uint16_t>(5004 + offset)}, host));
+  }
+  const Udp host(net.inside, internal);
+  const Udp peer(net.outside, external);
+  const Udp odd_peer(net.outside, {a().peer, 6005});
+  EXPECT_TRUE(host.misses(odd_peer, internal)) << "the n-th port with the n-th";
+  box.agent().remove(rule.pid);
+  EXPECT_TRUE(host.misses(peer, internal));
+  EXPECT_TRUE(peer.misses(host, external));
+}
+
+TEST_P(FastPath, LeavesWhatItDoesNotKnowToTheStack) {
+  RouterBox box(net.router, fast());
+  ASSERT_TRUE(is_on(box));
+  const Udp host(net.inside, internal);
+  const Udp peer(net.outside, external);
+  box.agent().enable(at(a().host, 5004), a().peer, kProtocolUdp, Direction::kInbound);
+  EXPECT_TRUE(takes_stack(peer, internal, host)) << "a wildcard";
+
+  const TcpListener listener(net.inside, {a().host, 8080});
+  const Tcp client(net.outside, {a().peer, 9090});
+  box.agent().enable(at(a().host, 8080), at(a().peer, 9090), kProtocolTcp, Direction::kInbound);
+  const auto before = in_stack();
+  EXPECT_TRUE(client.connect({a().host, 8080}));
+  EXPECT_NE(in_stack(), before);
+}
+
+TEST_P(FastPath, GoesOneWayIfTheRuleDoes) {
+  RouterBox box(net.router, fast());
+  ASSERT_TRUE(is_on(box));
+  const Udp host(net.inside, internal);
+  const Udp peer(net.outside, external);
+  box.agent().enable(at(a().host, 5004), at(a().peer, 6004), kProtocolUdp, Direction::kInbound);
+  EXPECT_TRUE(skips_stack(peer, internal, host));
+  EXPECT_TRUE(peer.misses(host, external));
+}
+
+TEST_P(FastPath, Translates) {
+  auto options = fast(nat());
+  RouterBox box(net.router, options);
+  ASSERT_TRUE(is_on(box));
+  const auto rule = box.agent().enable(at(a().host, 5004, 2), at(a().peer, 6004, 2));
+  const auto outside = endpoint_of(rule.outside);
+  const Udp host(net.inside, internal);
+  const Udp peer(net.outside, external);
+  EXPECT_TRUE(skips_stack(host, external, peer));
+  EXPECT_TRUE(skips_stack(peer, outside, host));
+  EXPECT_EQ(peer.gets(host, external), outside);
+  EXPECT_EQ(host.gets(peer, outside), external);
+  box.agent().remove(rule.pid);
+  EXPECT_TRUE(host.misses(peer, outside));
+}
+
+TEST_P(FastPath, TranslatesTwice) {
+  RouterBox box(net.router,
+                fast({"--mode", "twice-nat", "--outside", a().pool, "--inside", a().in_pool}));
+  ASSERT_TRUE(is_on(box));
+  const auto rule = box.agent().enable(at(a().host, 5004), at(a().peer, 6004));
+  const auto outside = endpoint_of(rule.outside);
+  ASSERT_TRUE(rule.inside);
+  const auto inside = endpoint_of(*rule.inside);
+  const Udp host(net.inside, internal);
+  const Udp peer(net.outside, external);
+  EXPECT_TRUE(skips_stack(host, inside, peer));
+  EXPECT_TRUE(skips_stack(peer, outside, host));
+  EXPECT_EQ(peer.gets(host, inside), outside);
+  EXPECT_EQ(host.gets(peer, outside), inside);
+}
+
+TEST_P(FastPath, EndsWithTheLifetime) {
+  RouterBox box(net.router, fast());
+  ASSERT_TRUE(is_on(box));
+  const Udp host(net.inside, internal);
+  const Udp peer(net.outside, external);
+  box.agent().enable(at(a().host, 5004), at(a().peer, 6004), kProtocolUdp,
+                     Direction::kBidirectional, 1);
+  EXPECT_TRUE(eventually([&] { return host.misses(peer, internal); }));
+  box.agent().enable(at(a().host, 5004), at(a().peer, 6004));
+  EXPECT_TRUE(skips_stack(peer, internal, host));
+}
+
+TEST_P(FastPath, GoesWithAKilledMiddleboxAndNftablesGoesOn) {
+  RouterBox box(net.router, fast());
+  ASSERT_TRUE(is_on(box));
+  const Udp host(net.inside, internal);
+  const Udp peer(net.outside, external);
+  box.agent().enable(at(a().host, 5004), at(a().peer, 6004));
+  EXPECT_TRUE(skips_stack(peer, internal, host));
+  EXPECT_TRUE(has_program("int0"));
+  EXPECT_TRUE(has_program("ext0"));
+  box.kill();
+  EXPECT_TRUE(eventually([&] { return !has_program("int0") && !has_program("ext0"); }));
+  EXPECT_TRUE(takes_stack(peer, internal, host));
+}
+
+TEST_P(FastPath, ComesBackToAnInterfaceThatIsMadeAnew) {
+  RouterBox box(net.router, fast());
+  ASSERT_TRUE(is_on(box));
+  box.agent().enable(at(a().host, 5004), at(a().peer, 6004));
+  net.router.shell("ip link del int0");
+  EXPECT_TRUE(box.says("interface int0 is gone"));
+  EXPECT_TRUE(box.says("off, nftables handles all packets: there is no Ethernet interface int0"));
+  net.wire_inside();
+  net.make_fast();
+  EXPECT_TRUE(eventually([&] { return has_program("int0"); }));
+  const Udp host(net.inside, internal);
+  const Udp peer(net.outside, external);
+  EXPECT_TRUE(skips_stack(peer, internal, host));
+  EXPECT_TRUE(skips_stack(host, external, peer));
+}
+
+TEST_P(FastPath, IsNotTakenOffByOthers) {
+  RouterBox box(net.router, fast());
+  ASSERT_TRUE(is_on(box));
+  net.router.output("ip link set ext0 xdp off 2>&1; ip link set ext0 xdpdrv off 2>&1");
+  EXPECT_TRUE(has_program("ext0"));
+}
+
+TEST_P(FastPath, WaitsForTheProgramOfAnother) {
+  auto first = std::make_unique<RouterBox>(net.router, fast({"--table", "first"}));
+  ASSERT_TRUE(is_on(*first));
+  RouterBox second(net.router, fast({"--table", "second"}));
+  EXPECT_TRUE(second.says("int0: another XDP program is there"));
+  first->kill();
+  EXPECT_TRUE(is_on(second)) << "tried again";
+}
+
+TEST_P(FastPath, IsOffWhileTheRouterDoesWhatXdpWouldNot) {
+  RouterBox box(net.router, fast());
+  ASSERT_TRUE(is_on(box));
+  const Udp host(net.inside, internal);
+  const Udp peer(net.outside, external);
+  box.agent().enable(at(a().host, 5004), at(a().peer, 6004));
+  net.router.shell("echo 1 > /proc/sys/net/ipv4/conf/ext0/rp_filter");
+  EXPECT_TRUE(box.says("off, nftables handles all packets: rp_filter of ext0 is strict"));
+  EXPECT_FALSE(has_program("ext0"));
+  EXPECT_TRUE(takes_stack(peer, internal, host));
+  net.router.shell("echo 0 > /proc/sys/net/ipv4/conf/ext0/rp_filter");
+  EXPECT_TRUE(eventually([&] { return has_program("ext0"); }));
+  EXPECT_TRUE(skips_stack(peer, internal, host));
+  net.router.shell("ip -6 rule add fwmark 7 table 100");
+  EXPECT_TRUE(box.says("policy routing"));
+  EXPECT_TRUE(takes_stack(peer, internal, host));
+}
+
+// A neighbour on the same machine leaves checksums to a network card that there is not.
+TEST_P(FastPath, LeavesUnfinishedChecksumsToTheStack) {
+  net.outside.shell("ethtool -K eth0 tx on >/dev/null");
+  RouterBox box(net.router, fast());
+  ASSERT_TRUE(is_on(box));
+  const Udp host(net.inside, internal);
+  const Udp peer(net.outside, external);
+  box.agent().enable(at(a().host, 5004), at(a().peer, 6004));
+  EXPECT_TRUE(takes_stack(peer, internal, host));
+  EXPECT_TRUE(skips_stack(host, external, peer)) << "the other neighbour's are there";
+}
+
+TEST_P(FastPath, DoesNotSendWhereNobodyTakesIt) {
+  net.inside.shell("ethtool -K eth0 gro off >/dev/null");
+  RouterBox box(net.router, fast());
+  EXPECT_TRUE(box.says("the peer of int0, a veth, takes no redirected packets"));
+  const Udp host(net.inside, internal);
+  const Udp peer(net.outside, external);
+  box.agent().enable(at(a().host, 5004), at(a().peer, 6004));
+  EXPECT_TRUE(takes_stack(peer, internal, host));
+  net.inside.shell("ethtool -K eth0 gro on >/dev/null");
+  EXPECT_TRUE(is_on(box));
+  EXPECT_TRUE(skips_stack(peer, internal, host));
+}
+
+TEST_P(FastPath, DoesNotSendWhatIsTooLong) {
+  net.inside.shell("ip link set eth0 mtu 1300");
+  net.router.shell("ip link set int0 mtu 1300");
+  RouterBox box(net.router, fast());
+  ASSERT_TRUE(is_on(box));
+  const Udp host(net.inside, internal);
+  const Udp peer(net.outside, external);
+  box.agent().enable(at(a().host, 5004), at(a().peer, 6004));
+  EXPECT_TRUE(skips_stack(peer, internal, host));
+  EXPECT_TRUE(eventually([&] {
+    peer.send(internal, std::string(1400, 'x'));
+    return net.outside.output("ip route get " + a().host).find("mtu 1300") != std::string::npos;
+  })) << "the stack says so";
+}
+
+}  // namespace
+}  // namespace simco::test
