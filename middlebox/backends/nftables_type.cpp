@@ -145,7 +145,6 @@ std::optional<std::string> NftablesType::check_fast_path() const {
     return "--fast-path xdp: this build has none, since clang, bpftool or libbpf was missing";
   if (!options_.own_table)
     return "--fast-path xdp requires --table-mode own: the site's chains would not see its packets";
-  if (options_.counters) return "--fast-path xdp does not count by rule: leave out --counters";
   return {};
 }
 

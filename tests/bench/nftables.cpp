@@ -18,6 +18,8 @@
 
 #include "tests/bench/bare_nftables.hpp"
 #include "tests/bench/bare_server.hpp"
+#include "tests/bench/forwarding.hpp"
+#include "tests/bench/nftables_box.hpp"
 #include "tests/bench/packet_source.hpp"
 #include "tests/bench/session_driver.hpp"
 #include "tests/support/network.hpp"
@@ -26,57 +28,6 @@ namespace {
 
 using namespace simco::bench;
 using simco::test::NetworkNamespace;
-
-std::string program;
-int rounds = 5;
-
-double cpu_seconds_of(pid_t process) {
-  clockid_t clock = 0;
-  if (::clock_getcpuclockid(process, &clock) != 0) die("clock_getcpuclockid");
-  return seconds_of(clock);
-}
-
-/// A running middlebox with an open session.
-class Box {
- public:
-  explicit Box(const std::string& backend, const std::vector<std::string>& more = {}) {
-    std::vector<std::string> words = {program,       "--port",   std::to_string(kPort),
-                                      "--max-rules", "20000000", "--log-level",
-                                      "error"};
-    if (backend == "nftables") {
-      words.insert(words.end(), {"--backend", "nftables", "--internal-if", "int0", "--external-if",
-                                 "ext0", "--keep-rules=false"});
-    }
-    words.insert(words.end(), more.begin(), more.end());
-    server_ = start(0, words);
-    session_ = connect_to(kPort);
-    open_session(session_);
-  }
-  ~Box() {
-    ::close(session_);
-    ::kill(server_, SIGTERM);
-    ::waitpid(server_, nullptr, 0);
-  }
-  double add(std::uint32_t count, std::uint32_t window, std::vector<double>* latencies = nullptr) {
-    const double rate = drive(session_, count, window, rules_, latencies);
-    rules_ += count;
-    return rate;
-  }
-  /// One rule of a NAT.
-  void add_binding() { drive(session_, 1, 1, rules_++, nullptr, kNatReplySize); }
-  void check() const { check_rules(session_, rules_); }
-  /// Processor time that the middlebox has taken.
-  double cpu_seconds() const { return cpu_seconds_of(server_); }
-  /// Rules for hosts from 10.0.0.0 on.
-  void add_hosts(std::uint32_t first, std::uint32_t count) {
-    drive(session_, count, std::min(count, 256U), 0x0A00'0000 + first);
-  }
-
- private:
-  pid_t server_;
-  int session_;
-  std::uint32_t rules_ = 0;
-};
 
 /// The bare server, which adds an element for each request before it replies; see serve_bare().
 class BareServer {
@@ -102,23 +53,6 @@ class BareServer {
   pid_t server_;
   int session_;
 };
-
-/// Starts a server and has it do `count` PERs; with a window of 1 it is known how long each took.
-template <typename Server, typename... Options>
-Speed run(std::uint32_t count, std::uint32_t window, const Options&... options) {
-  Server server(options...);
-  std::vector<double> latencies;
-  const double cpu_before = server.cpu_seconds();
-  const double rate = server.add(count, window, window == 1 ? &latencies : nullptr);
-  const double cpu = server.cpu_seconds() - cpu_before;
-  server.check();
-  return {rate, cpu * 1e6 / count, latencies.empty() ? 0 : median(latencies)};
-}
-
-Speed run_box(const std::string& backend, std::uint32_t count, std::uint32_t window,
-              const std::vector<std::string>& more = {}) {
-  return run<Box>(count, window, backend, more);
-}
 
 // On a machine that does other work, rates say more of that than processor times do. What a
 // backend has to take is what it adds to the null backend; the bare loop takes that alone.
@@ -196,10 +130,6 @@ void bench_latency() {
 
 // --- Forwarding ----------------------------------------------------------------------------------
 
-constexpr std::uint16_t kMediaPort = 16384;
-constexpr std::uint32_t kForwardPackets = 300'000;
-constexpr std::uint32_t kFirstHost = 0x0A00'0001;
-
 /// A bare hash set of as many elements, and nothing else: what the kernel can do at best.
 void make_bare_set(const NetworkNamespace& router, std::uint32_t hosts) {
   const std::string file = "/tmp/bench-nftables-" + std::to_string(::getpid()) + ".nft";
@@ -220,43 +150,6 @@ void make_bare_set(const NetworkNamespace& router, std::uint32_t hosts) {
   ::unlink(file.c_str());
 }
 
-/// A router that the caller's thread moves to, with every address of 10.0.0.0/8 on the one side.
-struct Forwarding {
-  Forwarding();
-  NetworkNamespace inside;
-  NetworkNamespace outside;
-  NetworkNamespace router;
-};
-
-Forwarding::Forwarding() {
-  router.shell(
-      "ip link add int0 type veth peer name eth0; ip link set eth0 netns " + inside.path() +
-      "; ip link add ext0 type veth peer name eth0; ip link set eth0 netns " + outside.path() +
-      "; ip addr add 10.255.255.254/8 dev int0; ip addr add 192.0.2.1/24 dev ext0; ip link set "
-      "int0 "
-      "up; ip link set ext0 up; echo 1 > /proc/sys/net/ipv4/ip_forward");
-  router.enter();  // whoever starts a middlebox has to live as long as it does
-  // Every address of 10.0.0.0/8 is the internal host's, and the router need not ask for each.
-  inside.shell(
-      "ip link set eth0 address 02:00:00:00:00:01; ip link set eth0 up; "
-      "ip route add local 10.0.0.0/8 dev eth0; ip route add default dev eth0");
-  router.shell(
-      "ip neigh add 10.255.255.1 lladdr 02:00:00:00:00:01 dev int0; "
-      "ip route add 10.0.0.0/9 via 10.255.255.1 dev int0");
-  outside.shell(
-      "ip addr add 192.0.2.2/24 dev eth0; ip link set eth0 up; "
-      "ip route add default via 192.0.2.1");
-}
-
-constexpr std::uint32_t kMany = 100'000;
-
-void require_all(std::uint64_t arrived) {
-  if (arrived >= kForwardPackets * 99ULL / 100) return;
-  std::fprintf(stderr, "only %llu of %u packets came through\n",
-               static_cast<unsigned long long>(arrived), kForwardPackets);
-  std::exit(1);
-}
-
 /// Packets a second of one core that the router forwards to `flows` hosts; all of them have to come
 /// through.
 double forward(const Forwarding& net, std::uint32_t flows) {
@@ -264,7 +157,7 @@ double forward(const Forwarding& net, std::uint32_t flows) {
       "nft 'add table netdev sink; add chain netdev sink in { type filter hook ingress device eth0 "
       "priority 0; }; add counter netdev sink arrived; add rule netdev sink in ip daddr 10.0.0.0/8 "
       "counter name arrived drop'");
-  const PacketFlows to{hardware_address("ext0"), 0xC000'0202, kFirstHost, flows, kMediaPort};
+  const PacketFlows to{hardware_address("ext0"), kOutsideHost, kFirstHost, flows, kMediaPort};
   net.outside.run([&] { send_packets("eth0", to, flows * 4); });  // whatever is slower at first
   net.inside.output("nft reset counters table netdev sink");
   const double each_ns = net.outside.run([&] { return send_packets("eth0", to, kForwardPackets); });
@@ -327,74 +220,6 @@ void bench_forward() {
     }
     std::printf("\n");
   }
-}
-
-/// As forward(), to an internal host that drops what arrives in its driver.
-double forward_to_card(const Forwarding& net, std::uint32_t flows) {
-  const auto router_address = hardware_address("ext0");
-  return net.inside.run([&] {
-    const PacketSink sink("eth0");
-    const PacketFlows to{router_address, 0xC000'0202, kFirstHost, flows, kMediaPort};
-    net.outside.run([&] { send_packets("eth0", to, flows * 4); });
-    const auto before = sink.arrived();
-    const double each_ns =
-        net.outside.run([&] { return send_packets("eth0", to, kForwardPackets); });
-    require_all(sink.arrived() - before);
-    return 1e9 / each_ns;
-  });
-}
-
-/// Each with the fast path beside the same without, and plain forwarding: hits, misses, and what a
-/// PER costs more. The room is that of the largest.
-void bench_fast_path() {
-  const Forwarding net;
-  receive_as_a_card("ext0");
-  net.inside.run([] { receive_as_a_card("eth0"); });
-  net.outside.run([] { receive_as_a_card("eth0"); });
-  const std::vector<std::string> none = {"--tracking", "all"};
-  const std::vector<std::string> fast = {"--tracking",          "all",    "--fast-path", "xdp",
-                                         "--fast-path-entries", "1048576"};
-  const std::vector<std::string> no_room = {"--tracking",          "all", "--fast-path", "xdp",
-                                            "--fast-path-entries", "1"};
-  const auto forwarded = [&](std::uint32_t rules, std::uint32_t flows, const auto& options) {
-    Box box("nftables", options);
-    box.add_hosts(0, rules);
-    const double rate = forward_to_card(net, flows);
-    net.router.shell("conntrack -F 2>/dev/null || true");
-    return 1e9 / rate;
-  };
-  const auto per = [](std::uint32_t count, std::uint32_t window, const auto& options) {
-    return 1e9 / run_box("nftables", count, window, options).per_second;
-  };
-  struct Row {
-    const char* name;
-    std::function<double()> measure;
-    std::vector<double> results;
-  };
-  std::vector<Row> rows;
-  const auto add = [&](const char* name, std::function<double()> measure) {
-    rows.push_back({name, std::move(measure), {}});
-  };
-  add("plain forwarding, 1 flow", [&] { return 1e9 / forward_to_card(net, 1); });
-  add("plain forwarding, 10,000 flows", [&] { return 1e9 / forward_to_card(net, 10'000); });
-  add("plain forwarding, 100,000 flows", [&] { return 1e9 / forward_to_card(net, kMany); });
-  add("nftables, 1 flow", [&] { return forwarded(kMany, 1, none); });
-  add("nftables, 10,000 flows", [&] { return forwarded(kMany, 10'000, none); });
-  add("nftables, 100,000 flows", [&] { return forwarded(kMany, kMany, none); });
-  add("hit, 1 flow", [&] { return forwarded(kMany, 1, fast); });
-  add("hit, 10,000 flows", [&] { return forwarded(kMany, 10'000, fast); });
-  add("hit, 100,000 flows", [&] { return forwarded(kMany, kMany, fast); });
-  add("hit, 10,000 flows, 1,000,000 rules", [&] { return forwarded(1'000'000, 10'000, fast); });
-  add("miss, 10,000 flows", [&] { return forwarded(kMany, 10'000, no_room); });
-  add("PER, 256 in flight, nftables", [&] { return per(300'000, 256, none); });
-  add("PER, 256 in flight, fast path", [&] { return per(300'000, 256, fast); });
-  add("PER, one at a time, nftables", [&] { return per(20'000, 1, none); });
-  add("PER, one at a time, fast path", [&] { return per(20'000, 1, fast); });
-  for (int round = 0; round < rounds; ++round) {
-    for (auto& row : rows) row.results.push_back(row.measure());
-  }
-  std::printf("%-40s %8s\n", "", "ns");
-  for (const auto& row : rows) std::printf("%-40s %8.0f\n", row.name, median(row.results));
 }
 
 /// Each with counters as a share of the same without, in turns.

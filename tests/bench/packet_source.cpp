@@ -35,6 +35,7 @@ constexpr std::size_t kFrame = 214;
 constexpr std::uint32_t kBatch = 64;
 constexpr std::int16_t kIdAt = 14 + 4;
 constexpr std::int16_t kTtlAt = 14 + 8;
+constexpr std::int16_t kSourceAt = 14 + 12;
 constexpr std::int16_t kTargetAt = 14 + 16;
 
 constexpr bpf_insn instruction(int code, int to, int from, std::int16_t offset,
@@ -68,8 +69,8 @@ constexpr bpf_insn big_endian(int reg, int bits) {
   return instruction(BPF_ALU | BPF_END | BPF_TO_BE, reg, 0, 0, bits);
 }
 
-/// Writes the destination, and the identification so that the sum over the header stays the same;
-/// and what a router has changed, since the kernel uses the memory of its packets again.
+/// Writes the address of one of many, and the identification so that the sum over the header stays
+/// the same; and what a router has changed, since the kernel uses the memory of its packets again.
 std::vector<bpf_insn> program_for(std::uint32_t interface, const PacketFlows& flows,
                                   std::span<const std::uint8_t> frame) {
   return {
@@ -84,6 +85,8 @@ std::vector<bpf_insn> program_for(std::uint32_t interface, const PacketFlows& fl
       restore(4, frame),
       restore(8, frame),
       restore(kTtlAt, frame),
+      restore(kSourceAt, frame),
+      restore(kTargetAt, frame),
       call(BPF_FUNC_get_prandom_u32),
       compute(BPF_MOD, 0, static_cast<std::int32_t>(flows.flows)),
       compute(BPF_ADD, 0, static_cast<std::int32_t>(flows.first)),
@@ -99,7 +102,7 @@ std::vector<bpf_insn> program_for(std::uint32_t interface, const PacketFlows& fl
       compute(BPF_AND, 4, 0xFFFF),
       compute_with(BPF_ADD, 4, 5),
       big_endian(0, 32),
-      instruction(BPF_STX | BPF_MEM | BPF_W, 6, 0, kTargetAt, 0),
+      instruction(BPF_STX | BPF_MEM | BPF_W, 6, 0, flows.to_the_one ? kSourceAt : kTargetAt, 0),
       big_endian(4, 16),
       instruction(BPF_STX | BPF_MEM | BPF_H, 6, 4, kIdAt, 0),
       set_value(1, static_cast<std::int32_t>(interface)),
@@ -128,7 +131,7 @@ std::array<std::uint8_t, kFrame> frame_of(const PacketFlows& flows) {
   ip.tot_len = htons(kFrame - 14);
   ip.ttl = 64;
   ip.protocol = IPPROTO_UDP;
-  ip.saddr = htonl(flows.source);
+  (flows.to_the_one ? ip.daddr : ip.saddr) = htonl(flows.one);
   std::memcpy(frame.data() + 14, &ip, sizeof ip);
   const std::uint16_t check = htons(checksum_of(std::span(frame).subspan(14, sizeof ip)));
   std::memcpy(frame.data() + 14 + 10, &check, sizeof check);

@@ -8,13 +8,15 @@
 
 namespace simco::bench {
 
-/// Goes to addresses from `first` on, each packet to one of `flows` by chance.
+/// Between one host and others with addresses from `first` on, each packet to or from one of
+/// `flows` by chance.
 struct PacketFlows {
   std::array<std::uint8_t, 6> router;  ///< hardware address of the router's interface
-  std::uint32_t source;                ///< IPv4 addresses, in the machine's order
+  std::uint32_t one;                   ///< IPv4 addresses, in the machine's order
   std::uint32_t first;
   std::uint32_t flows;
-  std::uint16_t port;  ///< both source and destination
+  std::uint16_t port;       ///< both source and destination
+  bool to_the_one = false;  ///< or from it
 };
 
 /// Sends `count` packets of 214 octets from `interface`, of the caller's network namespace, and

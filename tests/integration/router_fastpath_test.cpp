@@ -14,6 +14,7 @@ class FastPath : public Router {
   void SetUp() override {
     if (const auto missing = Network::lacks_fast_path())
       GTEST_SKIP() << "this machine: " << *missing;
+    if (std::string_view(GetParam()).ends_with("Cards")) net.use_cards();
     net.make_fast();
     net.router.shell(
         "nft 'add table inet sees; add chain inet sees c { type filter hook forward priority -10; "
@@ -55,23 +56,30 @@ class FastPath : public Router {
 
   Endpoint internal{a().host, 5004};
   Endpoint external{a().peer, 6004};
+  Udp host{net.inside, internal};
+  Udp peer{net.outside, external};
 };
-INSTANTIATE_TEST_SUITE_P(Both, FastPath, testing::Values("IPv4", "IPv6"),
+/// Over veths, and over other network cards.
+INSTANTIATE_TEST_SUITE_P(All, FastPath, testing::Values("IPv4", "IPv6", "IPv4Cards", "IPv6Cards"),
+                         [](const auto& version) { return std::string(version.param); });
+
+/// What veths alone do.
+class FastPathVeth : public FastPath {};
+INSTANTIATE_TEST_SUITE_P(Both, FastPathVeth, testing::Values("IPv4", "IPv6"),
                          [](const auto& version) { return std::string(version.param); });
 
 TEST_P(FastPath, TakesUdpOfRulesBetweenTwoEndpoints) {
   RouterBox box(net.router, fast());
   ASSERT_TRUE(is_on(box));
   const auto rule = box.agent().enable(at(a().host, 5004, 2), at(a().peer, 6004, 2));
-  for (const int offset : {0, 1}) {
-    const Udp host(net.inside, {a().host, static_cast<std::uint16_t>(5004 + offset)});
-    const Udp peer(net.outside, {a().peer, static_cast<std::uint16_t>(6004 + offset)});
-    EXPECT_TRUE(skips_stack(host, {a().peer, static_cast<std::uint16_t>(6004 + offset)}, peer));
-    EXPECT_TRUE(skips_stack(peer, {a().host, static_cast<std::uint16_t>(5004 + offset)}, host));
-  }
-  const Udp host(net.inside, internal);
-  const Udp peer(net.outside, external);
-  const Udp odd_peer(net.outside, {a().peer, 6005});
+  const Endpoint odd_internal{a().host, 5005};
+  const Endpoint odd_external{a().peer, 6005};
+  const Udp odd_host(net.inside, odd_internal);
+  const Udp odd_peer(net.outside, odd_external);
+  EXPECT_TRUE(skips_stack(host, external, peer));
+  EXPECT_TRUE(skips_stack(peer, internal, host));
+  EXPECT_TRUE(skips_stack(odd_host, odd_external, odd_peer));
+  EXPECT_TRUE(skips_stack(odd_peer, odd_internal, odd_host));
   EXPECT_TRUE(host.misses(odd_peer, internal)) << "the n-th port with the n-th";
   box.agent().remove(rule.pid);
   EXPECT_TRUE(host.misses(peer, internal));
@@ -81,8 +89,6 @@ TEST_P(FastPath, TakesUdpOfRulesBetweenTwoEndpoints) {
 TEST_P(FastPath, LeavesWhatItDoesNotKnowToTheStack) {
   RouterBox box(net.router, fast());
   ASSERT_TRUE(is_on(box));
-  const Udp host(net.inside, internal);
-  const Udp peer(net.outside, external);
   box.agent().enable(at(a().host, 5004), a().peer, kProtocolUdp, Direction::kInbound);
   EXPECT_TRUE(takes_stack(peer, internal, host)) << "a wildcard";
 
@@ -97,8 +103,6 @@ TEST_P(FastPath, LeavesWhatItDoesNotKnowToTheStack) {
 TEST_P(FastPath, GoesOneWayIfTheRuleDoes) {
   RouterBox box(net.router, fast());
   ASSERT_TRUE(is_on(box));
-  const Udp host(net.inside, internal);
-  const Udp peer(net.outside, external);
   box.agent().enable(at(a().host, 5004), at(a().peer, 6004), kProtocolUdp, Direction::kInbound);
   EXPECT_TRUE(skips_stack(peer, internal, host));
   EXPECT_TRUE(peer.misses(host, external));
@@ -110,8 +114,6 @@ TEST_P(FastPath, Translates) {
   ASSERT_TRUE(is_on(box));
   const auto rule = box.agent().enable(at(a().host, 5004, 2), at(a().peer, 6004, 2));
   const auto outside = endpoint_of(rule.outside);
-  const Udp host(net.inside, internal);
-  const Udp peer(net.outside, external);
   EXPECT_TRUE(skips_stack(host, external, peer));
   EXPECT_TRUE(skips_stack(peer, outside, host));
   EXPECT_EQ(peer.gets(host, external), outside);
@@ -128,8 +130,6 @@ TEST_P(FastPath, TranslatesTwice) {
   const auto outside = endpoint_of(rule.outside);
   ASSERT_TRUE(rule.inside);
   const auto inside = endpoint_of(*rule.inside);
-  const Udp host(net.inside, internal);
-  const Udp peer(net.outside, external);
   EXPECT_TRUE(skips_stack(host, inside, peer));
   EXPECT_TRUE(skips_stack(peer, outside, host));
   EXPECT_EQ(peer.gets(host, inside), outside);
@@ -139,8 +139,6 @@ TEST_P(FastPath, TranslatesTwice) {
 TEST_P(FastPath, EndsWithTheLifetime) {
   RouterBox box(net.router, fast());
   ASSERT_TRUE(is_on(box));
-  const Udp host(net.inside, internal);
-  const Udp peer(net.outside, external);
   box.agent().enable(at(a().host, 5004), at(a().peer, 6004), kProtocolUdp,
                      Direction::kBidirectional, 1);
   EXPECT_TRUE(eventually([&] { return host.misses(peer, internal); }));
@@ -151,8 +149,6 @@ TEST_P(FastPath, EndsWithTheLifetime) {
 TEST_P(FastPath, GoesWithAKilledMiddleboxAndNftablesGoesOn) {
   RouterBox box(net.router, fast());
   ASSERT_TRUE(is_on(box));
-  const Udp host(net.inside, internal);
-  const Udp peer(net.outside, external);
   box.agent().enable(at(a().host, 5004), at(a().peer, 6004));
   EXPECT_TRUE(skips_stack(peer, internal, host));
   EXPECT_TRUE(has_program("int0"));
@@ -172,8 +168,6 @@ TEST_P(FastPath, ComesBackToAnInterfaceThatIsMadeAnew) {
   net.wire_inside();
   net.make_fast();
   EXPECT_TRUE(eventually([&] { return has_program("int0"); }));
-  const Udp host(net.inside, internal);
-  const Udp peer(net.outside, external);
   EXPECT_TRUE(skips_stack(peer, internal, host));
   EXPECT_TRUE(skips_stack(host, external, peer));
 }
@@ -197,8 +191,6 @@ TEST_P(FastPath, WaitsForTheProgramOfAnother) {
 TEST_P(FastPath, IsOffWhileTheRouterDoesWhatXdpWouldNot) {
   RouterBox box(net.router, fast());
   ASSERT_TRUE(is_on(box));
-  const Udp host(net.inside, internal);
-  const Udp peer(net.outside, external);
   box.agent().enable(at(a().host, 5004), at(a().peer, 6004));
   net.router.shell("echo 1 > /proc/sys/net/ipv4/conf/ext0/rp_filter");
   EXPECT_TRUE(box.says("off, nftables handles all packets: rp_filter of ext0 is strict"));
@@ -213,27 +205,61 @@ TEST_P(FastPath, IsOffWhileTheRouterDoesWhatXdpWouldNot) {
 }
 
 // A neighbour on the same machine leaves checksums to a network card that there is not.
-TEST_P(FastPath, LeavesUnfinishedChecksumsToTheStack) {
+TEST_P(FastPathVeth, LeavesUnfinishedChecksumsToTheStack) {
   net.outside.shell("ethtool -K eth0 tx on >/dev/null");
   RouterBox box(net.router, fast());
   ASSERT_TRUE(is_on(box));
-  const Udp host(net.inside, internal);
-  const Udp peer(net.outside, external);
   box.agent().enable(at(a().host, 5004), at(a().peer, 6004));
   EXPECT_TRUE(takes_stack(peer, internal, host));
   EXPECT_TRUE(skips_stack(host, external, peer)) << "the other neighbour's are there";
 }
 
-TEST_P(FastPath, DoesNotSendWhereNobodyTakesIt) {
+TEST_P(FastPathVeth, DoesNotSendWhereNobodyTakesIt) {
   net.inside.shell("ethtool -K eth0 gro off >/dev/null");
   RouterBox box(net.router, fast());
   EXPECT_TRUE(box.says("the peer of int0, a veth, takes no redirected packets"));
-  const Udp host(net.inside, internal);
-  const Udp peer(net.outside, external);
   box.agent().enable(at(a().host, 5004), at(a().peer, 6004));
   EXPECT_TRUE(takes_stack(peer, internal, host));
   net.inside.shell("ethtool -K eth0 gro on >/dev/null");
   EXPECT_TRUE(is_on(box));
+  EXPECT_TRUE(skips_stack(peer, internal, host));
+}
+
+/// A middlebox on the router that has the capabilities `caps` alone, as setpriv has them.
+std::unique_ptr<Program> start_with(const NetworkNamespace& router, const std::string& caps) {
+  const auto sets = "-all" + caps;
+  return router.run([&] {
+    return std::make_unique<Program>(std::vector<std::string>{
+        "/usr/bin/setpriv", "--bounding-set", sets, "--inh-caps", sets,
+        SIMCO_BIN_DIR "/simco-middlebox", "--backend", "nftables", "--port", "0", "--internal-if",
+        "int0", "--external-if", "ext0", "--fast-path", "xdp"});
+  });
+}
+
+TEST_P(FastPath, WithoutTheRightsThatItTakesNftablesIsThereAlone) {
+  for (const char* caps : {",+net_admin", ",+net_admin,+bpf"}) {
+    const auto box = start_with(net.router, caps);
+    EXPECT_TRUE(
+        box->says("fast path: none, nftables handles all packets: not permitted; run as "
+                  "root, or with the capabilities CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN"))
+        << caps;
+    BoxAgent agent(net.router, box->listening_port());
+    const auto rule = agent.enable(at(a().host, 5004), at(a().peer, 6004));
+    EXPECT_TRUE(takes_stack(peer, internal, host));
+    EXPECT_FALSE(has_program("int0"));
+    agent.remove(rule.pid);
+  }
+}
+
+TEST_P(FastPath, TakesMoreRightsAtTheStartOnly) {
+  const auto box = start_with(net.router, ",+net_admin,+bpf,+perfmon");
+  ASSERT_TRUE(box->says("fast path: on"));
+  const auto status = "/proc/" + std::to_string(box->pid()) + "/status";
+  EXPECT_TRUE(eventually([&] {
+    return net.router.output("grep -c 'Cap\\(Prm\\|Eff\\):.0*1000$' " + status) == "2\n";
+  })) << "CAP_NET_ADMIN";
+  BoxAgent agent(net.router, box->listening_port());
+  agent.enable(at(a().host, 5004), at(a().peer, 6004));
   EXPECT_TRUE(skips_stack(peer, internal, host));
 }
 
@@ -242,8 +268,6 @@ TEST_P(FastPath, DoesNotSendWhatIsTooLong) {
   net.router.shell("ip link set int0 mtu 1300");
   RouterBox box(net.router, fast());
   ASSERT_TRUE(is_on(box));
-  const Udp host(net.inside, internal);
-  const Udp peer(net.outside, external);
   box.agent().enable(at(a().host, 5004), at(a().peer, 6004));
   EXPECT_TRUE(skips_stack(peer, internal, host));
   EXPECT_TRUE(eventually([&] {

@@ -11,6 +11,8 @@
 #include <fstream>
 #include <ostream>
 
+#include "tests/support/cable.hpp"
+
 namespace simco::test {
 
 bool become_able_to_make_namespaces() {
@@ -223,20 +225,17 @@ bool passes(const Socket& from, const Socket& to, std::chrono::milliseconds limi
 // --- The network ---------------------------------------------------------------------------------
 
 Network::Network() {
-  wire("int0", inside);
-  wire("ext0", outside);
+  wire_inside();
+  wire_outside();
   router.shell(
-      "ip addr add 192.0.2.1/24 dev ext0; ip addr add 2001:db8:2::1/64 dev ext0 nodad;"
       "echo 1 > /proc/sys/net/ipv4/ip_forward; echo 1 > /proc/sys/net/ipv6/conf/all/forwarding");
-  address_inside();
-  outside.shell(
-      "for a in 192.0.2.2/24 192.0.2.3/24; do ip addr add $a dev eth0; done;"
-      "for a in 2001:db8:2::2/64 2001:db8:2::3/64; do ip addr add $a dev eth0 nodad; done;"
-      "ip route add default via 192.0.2.1; ip -6 route add default via 2001:db8:2::1");
   for (const auto* host : {&router, &inside, &outside}) host->wait_for_addresses();
 }
 
-void Network::address_inside() const {
+Network::~Network() = default;
+
+void Network::wire_inside() {
+  wire("int0", inside);
   router.shell("ip addr add 10.0.0.1/24 dev int0; ip addr add 2001:db8:1::1/64 dev int0 nodad");
   inside.shell(
       "for a in 10.0.0.2/24 10.0.0.3/24; do ip addr add $a dev eth0; done;"
@@ -244,12 +243,25 @@ void Network::address_inside() const {
       "ip route add default via 10.0.0.1; ip -6 route add default via 2001:db8:1::1");
 }
 
-void Network::wire_inside() const {
-  wire("int0", inside);
-  address_inside();
+void Network::wire_outside() {
+  wire("ext0", outside);
+  router.shell("ip addr add 192.0.2.1/24 dev ext0; ip addr add 2001:db8:2::1/64 dev ext0 nodad");
+  outside.shell(
+      "for a in 192.0.2.2/24 192.0.2.3/24; do ip addr add $a dev eth0; done;"
+      "for a in 2001:db8:2::2/64 2001:db8:2::3/64; do ip addr add $a dev eth0 nodad; done;"
+      "ip route add default via 192.0.2.1; ip -6 route add default via 2001:db8:2::1");
+}
+
+void Network::use_cards() {
+  router.shell("ip link del int0; ip link del ext0");
+  cards_ = true;
+  wire_inside();
+  wire_outside();
+  for (const auto* host : {&router, &inside, &outside}) host->wait_for_addresses();
 }
 
 void Network::make_fast() const {
+  if (cards_) return;
   for (const auto* host : {&inside, &outside})
     host->shell("ethtool -K eth0 gro on tx off >/dev/null");
 }
@@ -262,9 +274,15 @@ std::optional<std::string> Network::lacks_fast_path() {
   return std::nullopt;
 }
 
-void Network::wire(const std::string& name, const NetworkNamespace& host) const {
-  router.shell("ip link add " + name + " type veth peer name eth0 && ip link set eth0 netns " +
-               host.path() + " && ip link set " + name + " up");
+void Network::wire(const std::string& name, const NetworkNamespace& host) {
+  if (cards_) {
+    cables_[name].reset();
+    cables_[name] = std::make_unique<Cable>(Cable::Card{router, name}, Cable::Card{host, "eth0"});
+  } else {
+    router.shell("ip link add " + name + " type veth peer name eth0 && ip link set eth0 netns " +
+                 host.path());
+  }
+  router.shell("ip link set " + name + " up");
   host.shell("ip link set eth0 up");
 }
 

@@ -9,6 +9,8 @@
 #include <chrono>
 #include <exception>
 #include <iosfwd>
+#include <map>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -22,6 +24,8 @@ namespace simco::test {
 /// For main(), before there is a second thread: someone who is not root becomes root of a user
 /// namespace, where network namespaces can be made. False where the machine forbids that.
 bool become_able_to_make_namespaces();
+
+class Cable;
 
 class NetworkNamespace {
  public:
@@ -150,16 +154,22 @@ struct Network {
   NetworkNamespace outside;
 
   Network();
+  ~Network();
   /// Connects the internal host again, after the router's interface is gone.
-  void wire_inside() const;
+  void wire_inside();
+  /// Connects both hosts by network cards in place of veths, which XDP finds different.
+  void use_cards();
   /// Has the hosts send and receive as network cards do: the fast path takes no other packets.
   void make_fast() const;
   /// Returns what this machine lacks for the fast path, if anything.
   static std::optional<std::string> lacks_fast_path();
 
  private:
-  void wire(const std::string& name, const NetworkNamespace& host) const;
-  void address_inside() const;
+  void wire(const std::string& name, const NetworkNamespace& host);
+  void wire_outside();
+
+  bool cards_ = false;
+  std::map<std::string, std::unique_ptr<Cable>> cables_;  ///< by the router's interface
 };
 
 }  // namespace simco::test

@@ -23,6 +23,7 @@ enum side { INTERNAL, EXTERNAL };
 struct fp_interface interfaces[2];  // written by the middlebox
 const volatile __u64 seed;
 const volatile __u32 places = 1;  // where a search can begin; FP_PROBES_MAX more slots follow
+const volatile __u8 counting = 0;  // by rule
 
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
@@ -41,6 +42,14 @@ struct {
 } slots6 SEC(".maps");
 
 struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(map_flags, BPF_F_MMAPABLE);
+  __uint(max_entries, 1);
+  __type(key, __u32);
+  __type(value, struct fp_tally);
+} tallies4 SEC(".maps"), tallies6 SEC(".maps");
+
+struct {
   __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
   __uint(max_entries, 1);
   __type(key, __u32);
@@ -54,6 +63,8 @@ struct packet {
   void *end;
   enum side side;  // where it arrived
   __u8 half;       // last bit of the internal port
+  __u32 index;     // of the slot that was found
+  __u64 now;
 };
 
 static __always_inline struct fp_counts *own_counts(void) {
@@ -121,11 +132,36 @@ static __always_inline void write_ports(struct udphdr *udp, __u8 protocol, __u16
 
 // --- The decision
 
-// Whether a rule lets packets of this half pass that way, now.
-static __always_inline int is_live(__s64 expires, __u8 flags, const struct packet *packet,
-                                   __s64 now) {
+// The last word of the ends: what packets have, and what is a slot's own.
+union last_word {
+  struct {
+    __u16 ports[2];
+    __u8 protocol, crossed, used, flags;
+  };
+  __u64 word;
+};
+static const union last_word compared = {
+    .ports = {0xFFFF, 0xFFFF}, .protocol = 0xFF, .crossed = 0xFF};
+
+// Returns the slot of those ends by which a rule lets the packet pass, now. `words`: of the ends,
+// which are the beginning of a slot, before its lifetimes.
+static __always_inline void *find(void *slots, __u32 place, const __u64 *ends, int words,
+                                  struct packet *packet) {
   __u8 way = packet->side == EXTERNAL ? FP_INBOUND : FP_OUTBOUND;
-  return expires > now && flags & way << (packet->half ? 2 : 0);
+  if (packet->half) way <<= 2;
+  for (int i = 0; i < FP_PROBES_MAX; i++) {
+    packet->index = place + i;
+    __u64 *slot = bpf_map_lookup_elem(slots, &packet->index);
+    if (!slot) return 0;
+    union last_word last = {.word = slot[words - 1]};
+    if (!last.used) return 0;
+    __u64 differs = (last.word ^ ends[words - 1]) & compared.word;
+    for (int j = 0; j < words - 1; j++) differs |= slot[j] ^ ends[j];
+    if (differs) continue;
+    __s64 expires = *(volatile __s64 *)&slot[words + (packet->half & 1)];
+    if (expires > (__s64)packet->now && last.flags & way) return slot;
+  }
+  return 0;
 }
 
 static __always_inline int is_due(__u32 *shown, __u64 now) {
@@ -155,8 +191,18 @@ static __always_inline int leave_unfinished(void) {
   return XDP_PASS;
 }
 
+// Several processors may have packets of one rule.
+static __always_inline void count(void *tallies, struct packet *packet, __u16 octets) {
+  struct fp_tally *tally = bpf_map_lookup_elem(tallies, &packet->index);
+  if (!tally) return;
+  __u8 half = packet->half & 1;
+  __sync_fetch_and_add(&tally->packets[half], 1);
+  __sync_fetch_and_add(&tally->octets[half], octets);
+  tally->last[half] = packet->now;
+}
+
 static __always_inline int send_on(struct packet *packet, const struct bpf_fib_lookup *way,
-                                   __u16 octets) {
+                                   void *tallies, __u16 octets) {
   struct ethhdr *ethernet = packet->data;
   __builtin_memcpy(ethernet->h_dest, way->dmac, ETH_ALEN);
   __builtin_memcpy(ethernet->h_source, way->smac, ETH_ALEN);
@@ -165,6 +211,7 @@ static __always_inline int send_on(struct packet *packet, const struct bpf_fib_l
     own->packets++;
     own->octets += octets;
   }
+  if (counting) count(tallies, packet, octets);
   return bpf_redirect(way->ifindex, 0);
 }
 
@@ -185,24 +232,6 @@ static __always_inline int is_plain4(const struct packet *packet, const struct i
          fold(sum_of((const __u32 *)ip, 5)) == 0xFFFF;
 }
 
-static __always_inline struct fp_slot4 *find4(const struct fp_ends4 *ends,
-                                              const struct packet *packet, __s64 now) {
-  __u32 place = fp_place4(ends, seed, places);
-  for (int i = 0; i < FP_PROBES_MAX; i++) {
-    __u32 index = place + i;
-    struct fp_slot4 *slot = bpf_map_lookup_elem(&slots4, &index);
-    if (!slot || !slot->ends.used) return 0;
-    if (slot->ends.internal == ends->internal && slot->ends.external == ends->external &&
-        slot->ends.internal_port == ends->internal_port &&
-        slot->ends.external_port == ends->external_port &&
-        slot->ends.protocol == ends->protocol && slot->ends.crossed == ends->crossed) {
-      __s64 expires = *(volatile __s64 *)&slot->expires[packet->half & 1];
-      if (is_live(expires, slot->ends.flags, packet, now)) return slot;
-    }
-  }
-  return 0;
-}
-
 static __always_inline int forward4(struct packet *packet) {
   struct iphdr *ip = packet->data + sizeof(struct ethhdr);
   struct udphdr *udp = (void *)(ip + 1);
@@ -220,9 +249,10 @@ static __always_inline int forward4(struct packet *packet) {
                           .external_port = external & ~1,
                           .protocol = ip->protocol,
                           .crossed = (internal ^ external) & 1};
-  __u64 now = bpf_ktime_get_coarse_ns();
-  struct fp_slot4 *slot = find4(&ends, packet, now);
-  if (!slot || is_due(&slot->shown[packet->side == EXTERNAL], now)) return XDP_PASS;
+  packet->now = bpf_ktime_get_coarse_ns();
+  struct fp_slot4 *slot = find(&slots4, fp_place4(&ends, seed, places), (const __u64 *)&ends,
+                               sizeof ends / sizeof(__u64), packet);
+  if (!slot || is_due(&slot->shown[packet->side == EXTERNAL], packet->now)) return XDP_PASS;
   __u64 pseudo = (__u64)ip->saddr + ip->daddr;
   if (is_unfinished(udp, ip->protocol, pseudo)) return leave_unfinished();
 
@@ -257,14 +287,10 @@ static __always_inline int forward4(struct packet *packet) {
   ip->check = corrected(ip->check, differences);
   ip->saddr = source;
   ip->daddr = target;
-  return send_on(packet, &way, octets);
+  return send_on(packet, &way, &tallies4, octets);
 }
 
 // --- IPv6
-
-static __always_inline int same6(const __u32 *a, const __u32 *b) {
-  return a[0] == b[0] && a[1] == b[1] && a[2] == b[2] && a[3] == b[3];
-}
 
 static __always_inline void copy6(__u32 *to, const __u32 *from) {
   to[0] = from[0];
@@ -288,24 +314,6 @@ static __always_inline int is_plain6(const struct packet *packet, const struct i
          octets >= sizeof(struct udphdr) && fills_frame(packet, octets + sizeof *ip);
 }
 
-static __always_inline struct fp_slot6 *find6(const struct fp_ends6 *ends,
-                                              const struct packet *packet, __s64 now) {
-  __u32 place = fp_place6(ends, seed, places);
-  for (int i = 0; i < FP_PROBES_MAX; i++) {
-    __u32 index = place + i;
-    struct fp_slot6 *slot = bpf_map_lookup_elem(&slots6, &index);
-    if (!slot || !slot->ends.used) return 0;
-    if (same6(slot->ends.internal, ends->internal) && same6(slot->ends.external, ends->external) &&
-        slot->ends.internal_port == ends->internal_port &&
-        slot->ends.external_port == ends->external_port &&
-        slot->ends.protocol == ends->protocol && slot->ends.crossed == ends->crossed) {
-      __s64 expires = *(volatile __s64 *)&slot->expires[packet->half & 1];
-      if (is_live(expires, slot->ends.flags, packet, now)) return slot;
-    }
-  }
-  return 0;
-}
-
 static __always_inline int forward6(struct packet *packet) {
   struct ipv6hdr *ip = packet->data + sizeof(struct ethhdr);
   struct udphdr *udp = (void *)(ip + 1);
@@ -324,9 +332,10 @@ static __always_inline int forward6(struct packet *packet) {
                           .crossed = (internal ^ external) & 1};
   copy6(ends.internal, inward ? target : source);
   copy6(ends.external, inward ? source : target);
-  __u64 now = bpf_ktime_get_coarse_ns();
-  struct fp_slot6 *slot = find6(&ends, packet, now);
-  if (!slot || is_due(&slot->shown[packet->side == EXTERNAL], now)) return XDP_PASS;
+  packet->now = bpf_ktime_get_coarse_ns();
+  struct fp_slot6 *slot = find(&slots6, fp_place6(&ends, seed, places), (const __u64 *)&ends,
+                               sizeof ends / sizeof(__u64), packet);
+  if (!slot || is_due(&slot->shown[packet->side == EXTERNAL], packet->now)) return XDP_PASS;
   if (is_unfinished(udp, ip->nexthdr, sum_of(source, 4) + sum_of(target, 4)))
     return leave_unfinished();
 
@@ -354,20 +363,27 @@ static __always_inline int forward6(struct packet *packet) {
                 inward ? to_internal : to_external, differences);
   }
   ip->hop_limit--;
-  return send_on(packet, &way, payload + sizeof *ip);
+  return send_on(packet, &way, &tallies6, payload + sizeof *ip);
 }
 
 // --- The programs
 
+static __always_inline int same_address(const __u8 *a, const __u8 *b) {
+  __u16 one[3], other[3];
+  __builtin_memcpy(one, a, sizeof one);
+  __builtin_memcpy(other, b, sizeof other);
+  return ((one[0] ^ other[0]) | (one[1] ^ other[1]) | (one[2] ^ other[2])) == 0;
+}
+
 static __always_inline int forward(struct xdp_md *context, enum side side) {
-  struct packet packet = {context, (void *)(long)context->data, (void *)(long)context->data_end,
-                          side, 0};
+  struct packet packet = {.context = context,
+                          .data = (void *)(long)context->data,
+                          .end = (void *)(long)context->data_end,
+                          .side = side};
   struct ethhdr *ethernet = packet.data;
   if ((void *)(ethernet + 1) > packet.end) return XDP_PASS;
   // What is sent to another machine, or to many, is not ours to forward.
-  for (int i = 0; i < ETH_ALEN; i++) {
-    if (ethernet->h_dest[i] != interfaces[side].address[i]) return XDP_PASS;
-  }
+  if (!same_address(ethernet->h_dest, interfaces[side].address)) return XDP_PASS;
   if (ethernet->h_proto == bpf_htons(ETH_P_IP)) return forward4(&packet);
   if (ethernet->h_proto == bpf_htons(ETH_P_IPV6)) return forward6(&packet);
   return XDP_PASS;

@@ -22,7 +22,8 @@ class AcceleratedBackend final : public Backend, private Backend::Client {
       : inner_(std::move(inner)),
         options_(options),
         program_(std::move(program)),
-        table_({program_->slots4(), program_->seed()}, {program_->slots6(), program_->seed()}),
+        table_({program_->slots4(), program_->seed(), program_->tallies4()},
+               {program_->slots6(), program_->seed(), program_->tallies6()}),
         links_(options_, *program_),
         timer_(io) {}
 
@@ -38,7 +39,12 @@ class AcceleratedBackend final : public Backend, private Backend::Client {
   bool counts() const override { return inner_->counts(); }
   std::vector<std::optional<rule::RuleTraffic>> traffic(
       std::span<const rule::RuleRecord> rules) override {
-    return inner_->traffic(rules);
+    auto result = inner_->traffic(rules);
+    const Instant now = options_.now();
+    for (std::size_t i = 0; i < rules.size(); ++i) {
+      if (result[i]) table_.add_traffic(rules[i], now, *result[i]);
+    }
+    return result;
   }
   void clear() override { inner_->clear(); }
 
@@ -52,7 +58,10 @@ class AcceleratedBackend final : public Backend, private Backend::Client {
   void apply(std::span<const RuleChange> batch, Backend::Client& client) override {
     const Instant now = options_.now();
     for (const auto& change : batch) {
-      if (change.kind == RuleChange::Kind::kRemove) table_.take_out(change.before, now);
+      if (change.kind == RuleChange::Kind::kRemove)
+        table_.take_out(change.before, now);
+      else if (counts())
+        table_.leave_shared(change.after, now);
     }
     batch_ = batch;
     client_ = &client;
@@ -78,6 +87,7 @@ class AcceleratedBackend final : public Backend, private Backend::Client {
     for (std::size_t i = 0; i < changes.size(); ++i) {
       const bool done = results[i] == ChangeResult::kDone;
       if (done == (changes[i].kind == RuleChange::Kind::kRemove)) continue;
+      if (counts()) table_.leave_shared(changes[i].rule(), now);
       table_.put(changes[i].rule(), now);
     }
   }
@@ -108,7 +118,7 @@ std::unique_ptr<Backend> accelerate(boost::asio::io_context& io, std::unique_ptr
                                     const Options& options) {
   std::unique_ptr<Program> program;
   try {
-    program = std::make_unique<Program>(options.entries);
+    program = std::make_unique<Program>(options.entries, inner->counts());
   } catch (const std::runtime_error& failure) {
     spdlog::warn("fast path: none, nftables handles all packets: {}", failure.what());
     return inner;

@@ -23,6 +23,8 @@ inline constexpr std::chrono::milliseconds kWatchInterval{200};
 /// interrupt a network card for a moment.
 inline constexpr std::chrono::seconds kRetryFirst{1};
 inline constexpr std::chrono::seconds kRetryMax{60};
+/// The kernel's clock of ticks lags by so much at most (100 ticks a second).
+inline constexpr std::chrono::milliseconds kClockTickMax{10};
 /// Octets of a datagram from the kernel, at most.
 inline constexpr std::size_t kNetlinkOctets = 32 << 10;
 

@@ -80,6 +80,8 @@ struct Program::Kernel {
   std::unique_ptr<fast_path_bpf, Destroy> skeleton;
   MappedArray<fp_slot4> slots4;
   MappedArray<fp_slot6> slots6;
+  MappedArray<fp_tally> tallies4;
+  MappedArray<fp_tally> tallies6;
   std::array<int, 2> links{-1, -1};
 
   int& link_of(Side side) { return links.at(static_cast<std::size_t>(side)); }
@@ -88,7 +90,7 @@ struct Program::Kernel {
   }
 };
 
-Program::Program(std::uint32_t entries) : kernel_(std::make_unique<Kernel>()) {
+Program::Program(std::uint32_t entries, bool counting) : kernel_(std::make_unique<Kernel>()) {
   libbpf_set_print(log_library);
   kernel_->skeleton.reset(fast_path_bpf__open());
   if (!kernel_->skeleton) explain_load(errno);
@@ -97,17 +99,25 @@ Program::Program(std::uint32_t entries) : kernel_(std::make_unique<Kernel>()) {
   const std::uint32_t places = entries / 2 * kSlotHalvesPerEntry + kSlotHalvesPerEntry;
   skeleton.rodata->seed = seed_;
   skeleton.rodata->places = places;
-  bpf_map__set_max_entries(skeleton.maps.slots4, places + FP_PROBES_MAX);
-  bpf_map__set_max_entries(skeleton.maps.slots6, places + FP_PROBES_MAX);
+  skeleton.rodata->counting = counting;
+  const auto& maps = skeleton.maps;
+  std::vector<bpf_map*> arrays = {maps.slots4, maps.slots6};
+  if (counting) arrays.insert(arrays.end(), {maps.tallies4, maps.tallies6});
+  for (auto* const array : arrays) bpf_map__set_max_entries(array, places + FP_PROBES_MAX);
   if (const int error = fast_path_bpf__load(&skeleton); error != 0) explain_load(-error);
   kernel_->slots4.map(skeleton.maps.slots4);
   kernel_->slots6.map(skeleton.maps.slots6);
+  if (!counting) return;
+  kernel_->tallies4.map(maps.tallies4);
+  kernel_->tallies6.map(maps.tallies6);
 }
 
 Program::~Program() { unlink(); }
 
 std::span<fp_slot4> Program::slots4() { return kernel_->slots4.slots(); }
 std::span<fp_slot6> Program::slots6() { return kernel_->slots6.slots(); }
+std::span<fp_tally> Program::tallies4() { return kernel_->tallies4.slots(); }
+std::span<fp_tally> Program::tallies6() { return kernel_->tallies6.slots(); }
 
 void Program::set(Side side, unsigned index, const std::array<std::uint8_t, 6>& address) {
   auto& interface = kernel_->skeleton->bss->interfaces[static_cast<std::size_t>(side)];
@@ -116,7 +126,9 @@ void Program::set(Side side, unsigned index, const std::array<std::uint8_t, 6>& 
 }
 
 std::optional<std::string> Program::link(Side side, unsigned index) {
-  LIBBPF_OPTS(bpf_link_create_opts, options, .flags = XDP_FLAGS_DRV_MODE);
+  bpf_link_create_opts options{};
+  options.sz = sizeof options;
+  options.flags = XDP_FLAGS_DRV_MODE;
   const int program = bpf_program__fd(kernel_->program_of(side));
   const int link = bpf_link_create(program, static_cast<int>(index), BPF_XDP, &options);
   if (link >= 0) {

@@ -21,16 +21,19 @@ inline constexpr std::array kSides = {Side::kInternal, Side::kExternal};
 /// For one thread.
 class Program {
  public:
-  /// Loads the program, with room for `entries` entries of each IP version; links nothing. Needs
-  /// CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN, of which link() needs the last one only. Throws
-  /// std::runtime_error with a sentence that says what is missing.
-  explicit Program(std::uint32_t entries);
+  /// Loads the program, with room for `entries` entries of each IP version; links nothing.
+  /// `counting`: it counts by rule. Needs CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN, of which link()
+  /// needs the last one only. Throws std::runtime_error with a sentence that says what is missing.
+  Program(std::uint32_t entries, bool counting);
   ~Program();
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
   std::span<fp_slot4> slots4();
   std::span<fp_slot6> slots6();
+  /// What slots have counted; empty if the program does not count by rule.
+  std::span<fp_tally> tallies4();
+  std::span<fp_tally> tallies6();
   /// The secret that places slots.
   std::uint64_t seed() const { return seed_; }
 

@@ -6,6 +6,7 @@
 #include "middlebox/backend/fastpath/entry.hpp"
 #include "middlebox/backend/fastpath/slot_table.hpp"
 #include "middlebox/rule/rule_record.hpp"
+#include "middlebox/rule/rule_traffic.hpp"
 #include "simco/wire/instant.hpp"
 
 namespace simco::backend::fastpath {
@@ -21,8 +22,17 @@ class RuleTable {
   void put(const rule::RuleRecord& rule, Instant now);
   /// The rule is enforced no longer.
   void take_out(const rule::RuleRecord& rule, Instant now);
+  /// Leaves what other rules say as well to the backend, which counts it for each of them: takes
+  /// these packets from the others. To be called before the rule is enforced.
+  void leave_shared(const rule::RuleRecord& rule, Instant now);
+  /// Adds what was forwarded for the rule.
+  void add_traffic(const rule::RuleRecord& rule, Instant now, rule::RuleTraffic& traffic);
 
  private:
+  /// Calls `act` with the table of each entry of the rule, and the entry.
+  template <class Act>
+  void for_each_entry(const rule::RuleRecord& rule, Act act);
+
   SlotTable<fp_slot4> table4_;
   SlotTable<fp_slot6> table6_;
   std::vector<Entry> entries_;  // scratch, as the next one

@@ -38,7 +38,7 @@ struct fp_ends4 {
   __u8 crossed;  // an even internal port goes with an odd external one
   __u8 used;     // of a slot; 0: the search ends here
   __u8 flags;    // of a slot
-};
+} __attribute__((aligned(8)));
 
 struct fp_slot4 {
   struct fp_ends4 ends;
@@ -60,7 +60,7 @@ struct fp_ends6 {
   __u8 crossed;
   __u8 used;
   __u8 flags;
-};
+} __attribute__((aligned(8)));
 
 struct fp_slot6 {
   struct fp_ends6 ends;
@@ -71,6 +71,15 @@ struct fp_slot6 {
   __u16 to_internal_port[2];
   __u16 to_external_port[2];
   __u32 pid[2];
+  __u64 unused[2];
+};
+
+// What the halves of a slot have let pass, in an array beside each table that has as many elements,
+// if the program counts by rule. The octets are those from the IP header on.
+struct fp_tally {
+  __u64 packets[2];
+  __u64 octets[2];
+  __s64 last[2];  // CLOCK_MONOTONIC in ns, of its tick before the last packet
   __u64 unused[2];
 };
 

@@ -11,7 +11,7 @@ static_assert(sizeof(fp_slot4) == 64, "a line of the cache");
 static_assert(sizeof(fp_slot6) == 128 && offsetof(fp_slot6, to_internal) == 64,
               "without translation, a line of the cache");
 
-/// Taken, and over for readers: a moment that is long past.
+/// Taken, and over for readers: a moment that is long past. Until begin(), or suspended.
 constexpr __s64 kPrepared = 1;
 
 std::size_t half_of(const Entry& entry) { return entry.internal.port % 2; }
@@ -62,6 +62,10 @@ template <class Field>
 void publish(Field& field, Field value) {
   std::atomic_ref(field).store(value, std::memory_order_release);
 }
+template <class Field>
+Field read(Field& field) {
+  return std::atomic_ref(field).load(std::memory_order_relaxed);
+}
 
 std::uint32_t place_of(const fp_ends4& ends, std::uint64_t seed, std::uint32_t places) {
   return fp_place4(&ends, seed, places);
@@ -102,6 +106,7 @@ void SlotTable<Slot>::write(Slot& slot, const Entry& entry, const Ends& ends, Po
   auto flags = static_cast<unsigned>(slot.ends.flags);
   if (whole) {
     const auto used = slot.ends.used;
+    if (!same(slot.ends, ends)) slot.pid[0] = slot.pid[1] = 0;
     slot.ends = ends;
     slot.ends.used = used;
     slot.expires[0] = slot.expires[1] = 0;
@@ -113,9 +118,30 @@ void SlotTable<Slot>::write(Slot& slot, const Entry& entry, const Ends& ends, Po
   flags = (flags & ~(3U << shift)) | static_cast<unsigned>(entry.ways) << shift;
   slot.to_internal_port[half] = entry.to_internal.port;
   slot.to_external_port[half] = entry.to_external.port;
-  slot.pid[half] = pid.value;
+  count_for(slot, half, pid);
   publish(slot.ends.flags, static_cast<__u8>(flags));
   publish(slot.ends.used, __u8{1});
+}
+
+template <class Slot>
+void SlotTable<Slot>::count_for(Slot& slot, std::size_t half, PolicyRuleId pid) {
+  if (slot.pid[half] == pid.value) return;
+  slot.pid[half] = pid.value;
+  if (tallies_.empty()) return;
+  auto& tally = tallies_[index_of(slot)];
+  publish(tally.packets[half], __u64{0});
+  publish(tally.octets[half], __u64{0});
+}
+
+template <class Slot>
+template <class Visit>
+void SlotTable<Slot>::search(const Entry& entry, Visit visit) {
+  if (slots_.empty()) return;
+  const auto ends = ends_of<Ends>(entry);
+  Slot* const first = chain(ends);
+  for (Slot* slot = first; slot != first + FP_PROBES_MAX && slot->ends.used != 0; ++slot) {
+    if (same(slot->ends, ends) && visit(*slot)) return;
+  }
 }
 
 template <class Slot>
@@ -132,6 +158,7 @@ auto SlotTable<Slot>::prepare(const Entry& entry, PolicyRuleId pid, Instant when
     searched = searched && slot->ends.used != 0;
     if (searched && same(slot->ends, ends)) {
       auto& cell = slot->expires[half];
+      if (cell == kPrepared) return nullptr;
       if (cell > 0 && slot->pid[half] == pid.value) return &cell;
       if (cell > now) return nullptr;
       if (cell > 0) publish(cell, -cell);  // it has expired, and will be taken out soon
@@ -156,16 +183,39 @@ void SlotTable<Slot>::begin(Cell cell, Instant end) {
 
 template <class Slot>
 void SlotTable<Slot>::end(const Entry& entry, PolicyRuleId pid, Instant now) {
-  if (slots_.empty()) return;
-  const auto ends = ends_of<Ends>(entry);
   const auto half = half_of(entry);
-  Slot* const first = chain(ends);
-  for (Slot* slot = first; slot != first + FP_PROBES_MAX && slot->ends.used != 0; ++slot) {
-    if (slot->pid[half] != pid.value || slot->expires[half] <= 0 || !same(slot->ends, ends))
-      continue;
-    publish(slot->expires[half], static_cast<__s64>(-count_ns(now)));
-    return shorten(static_cast<std::size_t>(slot - slots_.data()));
-  }
+  search(entry, [&](Slot& slot) {
+    if (slot.pid[half] != pid.value || slot.expires[half] <= 0) return false;
+    publish(slot.expires[half], static_cast<__s64>(-count_ns(now)));
+    shorten(index_of(slot));
+    return true;
+  });
+}
+
+template <class Slot>
+void SlotTable<Slot>::suspend(const Entry& entry, PolicyRuleId pid, Instant now) {
+  const auto half = half_of(entry);
+  search(entry, [&](Slot& slot) {
+    const auto ways = slot.ends.flags >> 2 * half;
+    const bool shared = slot.pid[half] != pid.value && (ways & entry.ways) != 0;
+    if (shared && slot.expires[half] > count_ns(now)) publish(slot.expires[half], kPrepared);
+    return false;
+  });
+}
+
+template <class Slot>
+std::optional<Tally> SlotTable<Slot>::tally(const Entry& entry, PolicyRuleId pid) {
+  std::optional<Tally> found;
+  if (tallies_.empty()) return found;
+  const auto half = half_of(entry);
+  search(entry, [&](Slot& slot) {
+    if (slot.pid[half] != pid.value) return false;
+    auto& counted = tallies_[index_of(slot)];
+    found = {{read(counted.packets[half]), read(counted.octets[half])},
+             Instant(std::chrono::nanoseconds(read(counted.last[half])))};
+    return true;
+  });
+  return found;
 }
 
 template <class Slot>

@@ -8,14 +8,22 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "middlebox/backend/fastpath/entry.hpp"
 #include "middlebox/backend/fastpath/slot.h"
 #include "simco/wire/ids.hpp"
 #include "simco/wire/instant.hpp"
+#include "simco/wire/packet_count.hpp"
 
 namespace simco::backend::fastpath {
+
+/// What the program has let pass for an entry.
+struct Tally {
+  PacketCount count;
+  Instant last;  ///< by the kernel's clock of ticks; not set without packets
+};
 
 /// `Slot`: fp_slot4 or fp_slot6. For one thread.
 template <class Slot>
@@ -26,7 +34,9 @@ class SlotTable {
 
   SlotTable() = default;
   /// `slots`: zeroes; searches begin at all but the last FP_PROBES_MAX of them. `seed`: a secret.
-  SlotTable(std::span<Slot> slots, std::uint64_t seed) : slots_(slots), seed_(seed) {}
+  /// `tallies`: as many zeroes, if the program counts by rule.
+  SlotTable(std::span<Slot> slots, std::uint64_t seed, std::span<fp_tally> tallies = {})
+      : slots_(slots), tallies_(tallies), seed_(seed) {}
 
   /// Makes a place for an entry of rule `pid`, which lets nothing pass before begin(), or returns
   /// the one that it has. Returns nullptr if the entry is not taken.
@@ -35,6 +45,11 @@ class SlotTable {
   static void begin(Cell cell, Instant end);
   /// Ends the entry of rule `pid`, if it was taken.
   void end(const Entry& entry, PolicyRuleId pid, Instant now);
+  /// If another rule than `pid` has the entry, it lets nothing pass any longer, for as long as that
+  /// rule has it.
+  void suspend(const Entry& entry, PolicyRuleId pid, Instant now);
+  /// Returns what has passed since rule `pid` took the entry, if it was taken and is counted.
+  std::optional<Tally> tally(const Entry& entry, PolicyRuleId pid);
 
  private:
   using Ends = decltype(Slot::ends);
@@ -42,12 +57,21 @@ class SlotTable {
   Slot* chain(const Ends& ends);
   /// Returns whether the half can be about `entry` without a reader seeing parts of both.
   static bool can_take(const Slot& slot, const Entry& entry, std::int64_t now);
-  static void write(Slot& slot, const Entry& entry, const Ends& ends, PolicyRuleId pid,
-                    std::int64_t now, bool whole);
+  void write(Slot& slot, const Entry& entry, const Ends& ends, PolicyRuleId pid, std::int64_t now,
+             bool whole);
+  /// Begins to count for rule `pid`, unless the half is that rule's already.
+  void count_for(Slot& slot, std::size_t half, PolicyRuleId pid);
+  std::size_t index_of(const Slot& slot) const {
+    return static_cast<std::size_t>(&slot - slots_.data());
+  }
+  /// Calls `visit` with each slot of the entry's ends that a search finds, until it returns true.
+  template <class Visit>
+  void search(const Entry& entry, Visit visit);
   /// Ends searches before the slot, if they need not go further.
   void shorten(std::size_t index);
 
   std::span<Slot> slots_;
+  std::span<fp_tally> tallies_;
   std::uint64_t seed_ = 0;
 };
 

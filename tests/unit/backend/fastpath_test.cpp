@@ -42,7 +42,7 @@ std::vector<Entry> entries_of(const RuleRecord& rule) {
 
 std::string text_of(const End& end) {
   std::string text;
-  for (int i = 0; i < 4; ++i)
+  for (std::size_t i = 0; i < 4; ++i)
     text += (i == 0 ? "" : ".") + std::to_string(std::to_integer<int>(end.address[i]));
   return text + ":" + std::to_string(end.port);
 }
@@ -111,11 +111,17 @@ TEST(FastPathEntries, OfANatAreOneForEachDirection) {
 
 constexpr std::uint64_t kSeed = 0x1234'5678'9ABC'DEF1;
 
+/// Octets of each packet that is counted.
+constexpr std::uint64_t kOctets = 200;
+
 /// A table in this process's memory, and what the program would find in it.
 template <class Slot>
 struct Memory {
   explicit Memory(std::uint32_t count)
-      : slots(count + FP_PROBES_MAX), table(slots, kSeed), places(count) {}
+      : slots(count + FP_PROBES_MAX),
+        tallies(count + FP_PROBES_MAX),
+        table(slots, kSeed, tallies),
+        places(count) {}
 
   static std::uint32_t place(const fp_ends4& ends, std::uint32_t count) {
     return fp_place4(&ends, kSeed, count);
@@ -145,7 +151,15 @@ struct Memory {
     return nullptr;
   }
 
+  /// As the program counts.
+  void count(const Slot* slot, std::size_t half, std::uint64_t packets) {
+    auto& tally = tallies[static_cast<std::size_t>(slot - slots.data())];
+    tally.packets[half] += packets;
+    tally.octets[half] += packets * kOctets;
+  }
+
   std::vector<Slot> slots;
+  std::vector<fp_tally> tallies;
   SlotTable<Slot> table;
   std::uint32_t places;
 };
@@ -229,6 +243,73 @@ TEST(FastPathTable, ASlotRestsBeforeItMeansSomethingElse) {
   const auto third = entry_to("198.51.100.1:30004");
   memory.table.begin(memory.table.prepare(third, PolicyRuleId{3}, kStart + kRest), until);
   EXPECT_EQ(memory.find(third, FP_OUTBOUND, kStart + kRest), slot);
+}
+
+TEST(FastPathTable, ARuleHasWhatItHasLetPassItself) {
+  Memory<fp_slot4> memory(64);
+  const auto entries = entries_of(flow_rule("10.0.0.2:5004/2", "192.0.2.2:6004/2"));
+  const auto& odd = entries[1];
+  const PolicyRuleId first{1};
+  const PolicyRuleId second{2};
+  const auto until = kStart + std::chrono::seconds(10);
+  const auto take = [&](const Entry& entry, PolicyRuleId pid) {
+    memory.table.begin(memory.table.prepare(entry, pid, kStart), until);
+    return memory.find(entry, FP_INBOUND, kStart);
+  };
+  const auto packets = [&](const Entry& entry, PolicyRuleId pid) {
+    const auto tally = memory.table.tally(entry, pid);
+    if (!tally) return -1;
+    EXPECT_EQ(tally->count.octets, tally->count.packets * kOctets);
+    return static_cast<int>(tally->count.packets);
+  };
+  take(entries[0], second);
+  const auto* slot = take(odd, first);
+  ASSERT_NE(slot, nullptr);
+  memory.count(slot, 0, 4);
+  memory.count(slot, 1, 5);
+  EXPECT_EQ(packets(entries[0], second), 4);
+  EXPECT_EQ(packets(odd, first), 5);
+  EXPECT_EQ(packets(odd, second), -1);
+  EXPECT_EQ(take(odd, first), slot) << "a renewal";
+  EXPECT_EQ(packets(odd, first), 5);
+  // The backend refuses to remove it.
+  memory.table.end(odd, first, kStart);
+  EXPECT_EQ(take(odd, first), slot);
+  EXPECT_EQ(packets(odd, first), 5);
+  memory.table.end(odd, first, kStart);
+  EXPECT_EQ(take(odd, second), slot);
+  EXPECT_EQ(packets(odd, second), 0) << "another's are not its";
+  EXPECT_EQ(packets(entries[0], second), 4);
+}
+
+// The backend counts what two rules say for both of them.
+TEST(FastPathTable, WhatTwoRulesSayCanBeLeftToTheBackend) {
+  Memory<fp_slot4> memory(64);
+  const auto entry = entries_of(flow_rule("10.0.0.2:5004", "192.0.2.2:6004"))[0];
+  const auto inbound =
+      entries_of(flow_rule("10.0.0.2:5004", "192.0.2.2:6004", Direction::kInbound))[0];
+  const PolicyRuleId first{1};
+  const PolicyRuleId second{2};
+  const auto until = kStart + std::chrono::seconds(10);
+  memory.table.begin(memory.table.prepare(inbound, first, kStart), until);
+  memory.count(memory.find(inbound, FP_INBOUND, kStart), 0, 3);
+  memory.table.suspend(inbound, first, kStart);
+  EXPECT_NE(memory.find(inbound, FP_INBOUND, kStart), nullptr) << "its own";
+  auto outbound = inbound;
+  outbound.ways = FP_OUTBOUND;
+  memory.table.suspend(outbound, second, kStart);
+  EXPECT_NE(memory.find(inbound, FP_INBOUND, kStart), nullptr) << "the other way";
+  memory.table.suspend(entry, second, kStart);
+  EXPECT_EQ(memory.find(inbound, FP_INBOUND, kStart), nullptr);
+  EXPECT_EQ(memory.table.prepare(entry, second, kStart), nullptr);
+  EXPECT_EQ(memory.table.prepare(inbound, first, kStart), nullptr) << "a renewal";
+  EXPECT_EQ(memory.table.tally(inbound, first)->count.packets, 3U);
+  memory.table.end(inbound, first, kStart);
+  auto* const cell = memory.table.prepare(entry, second, kStart);
+  ASSERT_NE(cell, nullptr);
+  memory.table.begin(cell, until);
+  EXPECT_NE(memory.find(entry, FP_OUTBOUND, kStart), nullptr);
+  EXPECT_EQ(memory.table.tally(entry, second)->count.packets, 0U);
 }
 
 /// Rules of many kinds come, are renewed and go; what a search finds is what a plain map has.
