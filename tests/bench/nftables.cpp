@@ -383,7 +383,7 @@ int main(int argc, char** argv) {
         "[rounds]\n");
     return 2;
   }
-  program = argv[1];
+  middlebox_program = argv[1];
   if (argc > 3) rounds = std::max(1, std::atoi(argv[3]));
   ::signal(SIGPIPE, SIG_IGN);
   if (!simco::test::become_able_to_make_namespaces() || ::unshare(CLONE_NEWNET) != 0)

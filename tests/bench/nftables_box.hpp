@@ -14,7 +14,7 @@
 
 namespace simco::bench {
 
-inline std::string program;  ///< path to simco-middlebox
+inline std::string middlebox_program;  ///< path to simco-middlebox
 inline int rounds = 5;
 
 inline constexpr std::uint16_t kMediaPort = 16384;
@@ -38,9 +38,9 @@ inline double cpu_seconds_of(pid_t process) {
 class Box {
  public:
   explicit Box(const std::string& backend, const std::vector<std::string>& more = {}) {
-    std::vector<std::string> words = {program,       "--port",   std::to_string(kPort),
-                                      "--max-rules", "20000000", "--log-level",
-                                      "error"};
+    std::vector<std::string> words = {
+        middlebox_program, "--port", std::to_string(kPort), "--max-rules", "20000000",
+        "--log-level",     "error"};
     if (backend == "nftables") {
       words.insert(words.end(), {"--backend", "nftables", "--internal-if", "int0", "--external-if",
                                  "ext0", "--keep-rules=false"});
