@@ -125,7 +125,7 @@ class Comparison:
 
 def compare(a, b, quantity, factor=1.0, shared=False):
     """Returns the Comparison of a's quantity with factor times b's. If the seeds are `shared`, pairs of runs, or of blocks of
-    few runs, decide. If the intervals leave it open, but not that the two are alike, a's is not below b's."""
+    few runs, decide. If a's is not certainly below b's, but the two are certainly alike, it is not below."""
     left, right = a.quantity(quantity), b.quantity(quantity)
     right = statistics.Estimate(right.value * factor, right.half_width * factor)
     gap = statistics.difference(left, right)
@@ -144,7 +144,7 @@ def compare(a, b, quantity, factor=1.0, shared=False):
         return Comparison(holds, shown + words)
     shown += left_out(a, b, quantity=quantity)
     holds = unless_more(below(left, right, gap), a, b, quantity)
-    margin = alike_within(left, right, gap, unit) if holds is None else None
+    margin = None if holds else alike_within(left, right, gap, unit)
     if margin is None or a.leaves_out(quantity) or b.leaves_out(quantity):
         return Comparison(holds, shown)
     return Comparison(False, f"{shown}, alike within {margin:.2g} {unit}".rstrip(), alike=True)
