@@ -37,6 +37,7 @@ constexpr std::int16_t kIdAt = 14 + 4;
 constexpr std::int16_t kTtlAt = 14 + 8;
 constexpr std::int16_t kSourceAt = 14 + 12;
 constexpr std::int16_t kTargetAt = 14 + 16;
+constexpr std::int16_t kPortsAt = 14 + 20;
 
 constexpr bpf_insn instruction(int code, int to, int from, std::int16_t offset,
                                std::int32_t value) {
@@ -87,6 +88,7 @@ std::vector<bpf_insn> program_for(std::uint32_t interface, const PacketFlows& fl
       restore(kTtlAt, frame),
       restore(kSourceAt, frame),
       restore(kTargetAt, frame),
+      restore(kPortsAt, frame),
       call(BPF_FUNC_get_prandom_u32),
       compute(BPF_MOD, 0, static_cast<std::int32_t>(flows.flows)),
       compute(BPF_ADD, 0, static_cast<std::int32_t>(flows.first)),
