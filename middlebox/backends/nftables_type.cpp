@@ -91,7 +91,7 @@ void NftablesType::declare(CLI::App& app) {
   app.add_option("--fast-path-entries", fast_path_entries_,
                  "Room of the fast path for each IP version: ports of rules, twice as many with a "
                  "NAT")
-      ->check(CLI::Range(1U, backend::fastpath::kEntriesMax))
+      ->check(cli::whole_number(1, backend::fastpath::kEntriesMax))
       ->capture_default_str();
   app.add_flag_function(
       "--keep-rules", [this](std::int64_t count) { keep_rules_ = count > 0; },
