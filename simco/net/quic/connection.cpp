@@ -178,23 +178,35 @@ void Connection::unblock() {
 
 void Connection::write(Time now) {
   if (over_) return;
-  const auto burst = std::clamp<std::size_t>(
-      ngtcp2_conn_get_send_quantum(library_.get()) / kPacketSize, 1, kBurstMax);
-  std::size_t sent = 0;
-  for (bool more = true; more && sent < burst && !over_;) {
-    const auto before = sent_;
-    more = write_packet(now);
-    sent += sent_ - before;
+  auto sent = write_burst(now);
+  // Timers are late in a busy loop. What they find lost goes out now: nothing else may be due when
+  // a pause is forgotten below.
+  if (sent != 0 && expiry() <= now) {
+    expire(now);
+    sent += write_burst(now);
   }
-  probing_ = false;
   if (over_) return;
   if (sent == 0) return came_up(now);
   // Few packets are not a burst (RFC 9002 7.7): a flow of short messages does not wait for the
   // rate that was estimated from so little.
-  const bool paced = sent > kUnpaced;
+  // What the end of a burst has left behind needs a timer.
+  const bool paced = sent > kUnpaced || cut_off_;
   ngtcp2_conn_update_pkt_tx_time(library_.get(), timestamp(paced ? now : Time(0)));
   if (!paced) handle_expiry(now);  // which forgets a pause that is over
   came_up(now);
+}
+
+std::size_t Connection::write_burst(Time now) {
+  const auto burst = std::clamp<std::size_t>(
+      ngtcp2_conn_get_send_quantum(library_.get()) / kPacketSize, 1, kBurstMax);
+  std::size_t sent = 0;
+  for (cut_off_ = true; cut_off_ && sent < burst && !over_;) {
+    const auto before = sent_;
+    cut_off_ = write_packet(now);
+    sent += sent_ - before;
+  }
+  probing_ = false;
+  return sent;
 }
 
 bool Connection::write_packet(Time now) {

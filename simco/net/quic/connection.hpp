@@ -158,6 +158,8 @@ class Connection {
   void make_ready(StreamNumber number);
   void unblock();
   void handle_expiry(Time now);
+  /// Returns how many packets it has made.
+  std::size_t write_burst(Time now);
   /// False if there is nothing more to send for now.
   bool write_packet(Time now);
   void hand_out(const ngtcp2_path& path, std::span<const std::byte> packet);
@@ -212,6 +214,7 @@ class Connection {
   bool handshake_done_ = false;
   bool window_open_ = false;
   bool finishing_ = false;
+  bool cut_off_ = false;     ///< the last burst may have left something behind
   bool probing_ = false;     ///< a timer was due, after which more than one packet may be short
   bool broken_ = false;      ///< the peer has given up a stream, and messages with it
   bool reset_seen_ = false;  ///< it knows nothing of this connection (stateless reset)

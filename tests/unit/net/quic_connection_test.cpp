@@ -12,7 +12,20 @@
 namespace simco::net::quic {
 namespace {
 
-class QuicConnectionTest : public QuicTwoEnds {};
+class QuicConnectionTest : public QuicTwoEnds {
+ protected:
+  /// Of packets with 50 octets of streams 0 and 1.
+  void lose_the_first_of_two() {
+    run_for(1s);
+    lose_ = [first = true](const auto&, bool from_agent) mutable {
+      return from_agent && std::exchange(first, false);
+    };
+    for (StreamNumber i = 0; i < 2; ++i) {
+      agent_.send(i, 50);
+      pump(agent_);
+    }
+  }
+};
 
 TEST_F(QuicConnectionTest, OctetsArriveOnTheirStreams) {
   open();
@@ -39,16 +52,27 @@ TEST_F(QuicConnectionTest, WhatIsNotCommittedDoesNotLeave) {
 
 TEST_F(QuicConnectionTest, ALostPacketDelaysOnlyItsOwnStreams) {
   open();
-  run_for(1s);
-  bool first = true;
-  lose_ = [&](const auto&, bool from_agent) { return from_agent && std::exchange(first, false); };
-  agent_.send(0, 50);
-  pump(agent_);
-  agent_.send(1, 50);
-  pump(agent_);
+  lose_the_first_of_two();
   ASSERT_TRUE(run_until([&] { return middlebox_.received == 50; }));
   EXPECT_EQ(middlebox_.inputs[1].size(), 50U);
   ASSERT_TRUE(run_until([&] { return middlebox_.inputs[0].size() == 50; }));
+}
+
+// A loop that is busy writes before it looks at its timers.
+TEST_F(QuicConnectionTest, WhatALateTimerWouldFindLostGoesOutWithTheNextWord) {
+  open();
+  lose_the_first_of_two();
+  ASSERT_TRUE(run_until([&] { return under_way_.empty(); }));
+  ASSERT_EQ(middlebox_.received, 50U);
+  const auto due = agent_.connection->expiry();
+  ASSERT_LE(due, now_ + kDelay) << "when packets count as lost, not when the peer is probed";
+  now_ = due;
+  agent_.send(2, 50);
+  pump(agent_);
+  lose_ = [](const auto&, bool from_agent) { return !from_agent; };
+  for (const auto& packet : std::exchange(under_way_, {})) arrive(packet.octets, true);
+  EXPECT_EQ(middlebox_.inputs[2].size(), 50U);
+  EXPECT_EQ(middlebox_.inputs[0].size(), 50U);
 }
 
 TEST_F(QuicConnectionTest, EverythingArrivesBeforeTheEnd) {
