@@ -26,12 +26,16 @@ Channel::Channel(std::shared_ptr<Endpoint> endpoint, OnUp on_up)
 
 Channel::~Channel() {
   if (!endpoint_) return;
+  if (!connection_) {
+    endpoint_->leave(*this, std::nullopt);
+    return;
+  }
+  connection_->end(Goodbye::kDropped, Endpoint::now());
+  endpoint_->leave(*this, connection_->farewell());
   try {
-    if (connection_) connection_->end(Goodbye::kDropped, Endpoint::now());
-    endpoint_->leave(*this, connection_ ? connection_->farewell() : std::nullopt);
     endpoint_->flush();
   } catch (const std::bad_alloc&) {
-    endpoint_->leave(*this, std::nullopt);  // the peer hears a stateless reset
+    // It leaves with what another connection sends.
   }
 }
 
@@ -96,7 +100,11 @@ void Channel::turn() {
 void Channel::tell_up() {
   if (!connection_ || !connection_->up() || !on_up_) return;
   streams_ = connection_->streams();
-  names_ = connection_->peer_names();
+  try {
+    names_ = connection_->peer_names();
+  } catch (const std::bad_alloc&) {
+    return ended(boost::asio::error::no_memory);
+  }
   std::exchange(on_up_, nullptr)({});
 }
 
@@ -288,21 +296,29 @@ void Channel::reset() {
 }
 
 void Channel::ended(const error_code& reason) {
-  const auto self = weak_from_this().lock();
+  const auto self = shared_from_this();
   timer_.cancel();
   close_timer_.cancel();
   if (connection_) {
-    last_statistics_ = statistics();
+    try {
+      last_statistics_ = statistics();
+    } catch (const std::bad_alloc&) {
+      // There are none.
+    }
     const bool orderly = !reason && (!state_.closing() || connection_->finished());
     if (!connection_->over()) {
       connection_->end(orderly ? Goodbye::kOrderly : Goodbye::kDropped, Endpoint::now());
     }
     proven_ = connection_->proven();
-    endpoint_->flush();
     endpoint_->leave(*this, connection_->farewell());
-    // Destroyed from the loop: it may have called us.
-    boost::asio::post(
-        executor_, [connection = std::move(connection_), endpoint = std::move(endpoint_), self] {});
+    spent_ = {std::move(connection_), std::move(endpoint_)};
+    try {
+      spent_.endpoint->flush();
+      // From the loop: it may have called us.
+      boost::asio::post(executor_, [self] { self->spent_ = {}; });
+    } catch (const std::bad_alloc&) {
+      // It goes with the channel.
+    }
   }
   if (auto on_up = std::exchange(on_up_, nullptr)) {
     on_up(reason ? reason : error_code(boost::asio::error::connection_aborted));

@@ -122,9 +122,14 @@ class Channel final : public MessageChannel,
   std::optional<std::vector<std::string>> names_;
   Connection::Udp::endpoint peer_;
   TransportStatistics last_statistics_;  ///< when the connection is over
-  bool had_to_wait_ = false;             ///< a flush() left something behind
-  bool proven_ = false;                  ///< when the connection is over
-  bool heard_ = false;                   ///< the endpoint will call turn()
+  /// What is over, until the loop destroys it.
+  struct Spent {
+    std::unique_ptr<Connection> connection;
+    std::shared_ptr<Endpoint> endpoint;
+  } spent_;
+  bool had_to_wait_ = false;  ///< a flush() left something behind
+  bool proven_ = false;       ///< when the connection is over
+  bool heard_ = false;        ///< the endpoint will call turn()
 };
 
 }  // namespace simco::net::quic

@@ -9,6 +9,7 @@
 #include <array>
 #include <boost/asio/error.hpp>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "simco/net/error.hpp"
@@ -96,6 +97,14 @@ void Connection::handle_expiry(Time now) {
 
 void Connection::came_up(Time now) {
   if (!handshake_done_ || up_ || over_) return;
+  try {
+    open_streams(now);
+  } catch (const std::bad_alloc&) {
+    set_over(boost::asio::error::no_memory);
+  }
+}
+
+void Connection::open_streams(Time now) {
   gnutls_datum_t protocol{};
   const bool agreed =
       gnutls_alpn_get_selected_protocol(tls_->session, &protocol) == 0 &&

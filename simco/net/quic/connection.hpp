@@ -152,8 +152,9 @@ class Connection {
   bool peer_is_valid();
   /// Nothing of it is needed when the handshake is over, but for the names of the peer.
   void end_tls();
-  /// Opens the streams if the handshake has completed.
+  /// Opens the streams if the handshake has completed. Without memory for them it is over.
   void came_up(Time now);
+  void open_streams(Time now);
   void keep_alive(std::chrono::nanoseconds peers_idle_timeout);
   void make_ready(StreamNumber number);
   void unblock();

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <boost/asio/error.hpp>
+#include <new>
 
 #include "simco/net/error.hpp"
 #include "simco/net/quic/connection.hpp"
@@ -72,7 +73,11 @@ void Connection::send_close(std::uint64_t code, bool application, Time now) {
       library_.get(), &path.path, &info, packet.data(), packet.size(), &error, timestamp(now));
   if (size <= 0) return;
   const auto made = std::as_bytes(std::span(packet).first(static_cast<std::size_t>(size)));
-  farewell_.emplace(made.begin(), made.end());
+  try {
+    farewell_.emplace(made.begin(), made.end());
+  } catch (const std::bad_alloc&) {
+    // If this packet is lost, the peer hears a stateless reset.
+  }
   hand_out(path.path, made);
 }
 

@@ -58,9 +58,13 @@ ngtcp2_conn* Connection::Tls::connection_of(ngtcp2_crypto_conn_ref* back) {
 
 int Connection::Tls::verify(gnutls_session_t session) {
   auto* back = static_cast<ngtcp2_crypto_conn_ref*>(gnutls_session_get_ptr(session));
-  return static_cast<Connection*>(back->user_data)->peer_is_valid()
-             ? 0
-             : GNUTLS_E_CERTIFICATE_VERIFICATION_ERROR;
+  try {
+    return static_cast<Connection*>(back->user_data)->peer_is_valid()
+               ? 0
+               : GNUTLS_E_CERTIFICATE_VERIFICATION_ERROR;
+  } catch (const std::bad_alloc&) {
+    return GNUTLS_E_MEMORY_ERROR;
+  }
 }
 
 int Connection::Tls::keep_secret(gnutls_session_t, const char*, const gnutls_datum_t*) { return 0; }

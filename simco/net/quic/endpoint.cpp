@@ -36,8 +36,8 @@ Endpoint::~Endpoint() { port_->stop(); }
 Time Endpoint::now() { return std::chrono::steady_clock::now().time_since_epoch(); }
 
 void Endpoint::listen(Audience audience) {
-  audience_ = std::move(audience);
-  handshakes_max_ = std::min(audience_.handshakes_max, kQuicHandshakesMax);
+  handshakes_max_ = std::min(audience.handshakes_max, kQuicHandshakesMax);
+  audience_ = std::make_shared<const Audience>(std::move(audience));
   crowd_ = Crowd<Channel*>(handshakes_max_);
   port_->start();
 }
@@ -51,7 +51,7 @@ void Endpoint::set_credentials(std::shared_ptr<const Credentials> credentials) {
 
 void Endpoint::stop_listening() {
   listens_ = false;
-  audience_ = {};
+  audience_.reset();
   for (const auto& [channel, guest] : std::exchange(guests_, {})) crowd_.leave(channel);
 }
 
@@ -78,13 +78,22 @@ void Endpoint::remove(const ConnectionId& id, Channel& channel) {
 void Endpoint::leave(Channel& channel, const std::optional<std::vector<std::byte>>& farewell) {
   for (const auto& id : channel.ids()) remove(id, channel);
   crowd_.leave(&channel);
-  if (serves_ && farewell) farewells_.keep(channel.ids(), *farewell, now());
+  if (!serves_ || !farewell) return;
+  try {
+    farewells_.keep(channel.ids(), *farewell, now());
+  } catch (const std::bad_alloc&) {
+    // Late packets are answered with a stateless reset.
+  }
 }
 
 void Endpoint::send(const Path& path, std::span<const std::byte> packet) {
   // A socket that is bound to an address sends from there without being told.
   const bool tell = serves_ && local().is_unspecified();
-  port_->send(tell ? path : Path{path.remote, path.remote_port, {}}, packet);
+  try {
+    port_->send(tell ? path : Path{path.remote, path.remote_port, {}}, packet);
+  } catch (const std::bad_alloc&) {
+    // Lost, as any packet may be.
+  }
 }
 
 void Endpoint::flush() {
@@ -181,10 +190,14 @@ void Endpoint::decided(Channel& channel, const boost::system::error_code& error)
   if (!listens_) return;
   // It may stop the listener, and with it the audience.
   const auto audience = audience_;
-  if (!error) return audience.on_accept(guest);
+  if (!error) return audience->on_accept(guest);
   // Anyone can send in another's name.
   const auto* doubt = guest->proven() ? "" : " (address not verified)";
-  audience.on_refused(guest->peer_address() + doubt, error);
+  try {
+    audience->on_refused(guest->peer_address() + doubt, error);
+  } catch (const std::bad_alloc&) {
+    // It stays unsaid.
+  }
 }
 
 void Endpoint::on_batch_done() {

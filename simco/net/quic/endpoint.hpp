@@ -61,8 +61,7 @@ class Endpoint final : public std::enable_shared_from_this<Endpoint>, private Da
   void send(const Path& path, std::span<const std::byte> packet);
   /// What was sent leaves, at the end of a turn at the latest.
   void flush();
-  /// `farewell` as Connection::farewell(). Throws std::bad_alloc if there is no memory for that
-  /// only.
+  /// `farewell` as Connection::farewell(). Without memory for it the peer hears a stateless reset.
   void leave(Channel& channel, const std::optional<std::vector<std::byte>>& farewell);
 
  private:
@@ -83,7 +82,7 @@ class Endpoint final : public std::enable_shared_from_this<Endpoint>, private Da
   std::shared_ptr<const Credentials> credentials_;
   Gate gate_;
   Farewells farewells_;
-  Audience audience_;
+  std::shared_ptr<const Audience> audience_;  ///< null: none
   const bool serves_;  ///< a listener's: answers packets of no connection, even when it has stopped
   bool listens_;
   bool in_turn_ = false;  ///< packets are being handed out: on_batch_done() flushes at its end

@@ -23,9 +23,13 @@ extern "C" int ngtcp2_crypto_encrypt_cb(std::uint8_t* dest, const ngtcp2_crypto_
                                         const std::uint8_t* frames, std::size_t size,
                                         const std::uint8_t* nonce, std::size_t nonce_size,
                                         const std::uint8_t* header, std::size_t header_size) {
-  std::vector<std::uint8_t> changed(frames, frames + size);
-  if (simco::net::quic::current_forge) simco::net::quic::current_forge(changed);
-  return ngtcp2_crypto_encrypt(dest, aead, context, changed.data(), size, nonce, nonce_size, header,
+  std::vector<std::uint8_t> changed;
+  if (simco::net::quic::current_forge) {
+    changed.assign(frames, frames + size);
+    simco::net::quic::current_forge(changed);
+    frames = changed.data();
+  }
+  return ngtcp2_crypto_encrypt(dest, aead, context, frames, size, nonce, nonce_size, header,
                                header_size) == 0
              ? 0
              : NGTCP2_ERR_CALLBACK_FAILURE;

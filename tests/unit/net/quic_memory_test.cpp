@@ -1,4 +1,4 @@
-// A shortage of memory while a connection ends.
+// A shortage of memory while a connection is made or ends.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -10,6 +10,7 @@
 #include "tests/support/channel_handler.hpp"
 #include "tests/support/connected.hpp"
 #include "tests/support/loop.hpp"
+#include "tests/unit/net/quic_two_ends.hpp"
 
 namespace {
 
@@ -54,8 +55,12 @@ TEST(QuicMemory, AConnectionEndsWithoutIt) {
         accepted = std::move(channel);
       },
       [](const boost::system::error_code& error) { ADD_FAILURE() << error.message(); });
-  constexpr int kMost = 12;  // more than the end of one takes
-  for (int left = 0; left < kMost; ++left) {
+  // As users end one: by letting go of it, and by a call, which the end of a timer is like.
+  const std::vector<std::function<void(MessageChannel&)>> ends = {
+      [](MessageChannel&) {}, [](MessageChannel& channel) { channel.reset(); }};
+  constexpr int kMost = 24;  // more than the ends of two take
+  for (int i = 0; i < kMost; ++i) {
+    const int left = i / 2;
     test::RecordingHandler ours;
     std::shared_ptr<MessageChannel> connected;
     const auto error =
@@ -63,6 +68,7 @@ TEST(QuicMemory, AConnectionEndsWithoutIt) {
     ASSERT_FALSE(error) << error.message();
     ASSERT_TRUE(loop.run_until([&] { return accepted != nullptr; }));
     allocations_left = left;
+    ends[static_cast<std::size_t>(i % 2)](*accepted);
     accepted.reset();
     allocations_left = kEnough;
     const auto room = connected->allocate(8, {});
@@ -74,6 +80,41 @@ TEST(QuicMemory, AConnectionEndsWithoutIt) {
   }
   loop.watch(std::chrono::milliseconds(20));
   listening.listeners.clear();
+}
+
+class QuicHandshakeMemoryTest : public QuicTwoEnds {
+ protected:
+  /// A handshake in which each packet that reaches the agent may take `left` allocations.
+  void call_with(int left) {
+    agent_ = {};
+    middlebox_ = {};
+    under_way_.clear();
+    call();
+    while (!under_way_.empty() && !agent_.connection->up() && !agent_.connection->over()) {
+      const auto packet = under_way_.front();
+      under_way_.pop_front();
+      now_ = packet.at;
+      if (packet.from_agent) {
+        arrive(packet.octets, true);
+        continue;
+      }
+      allocations_left = left;
+      agent_.connection->receive({here_, there_}, packet.octets, now_);
+      allocations_left = kEnough;
+      pump(agent_);
+    }
+  }
+};
+
+TEST_F(QuicHandshakeMemoryTest, AConnectionThatIsMadeWithoutItEnds) {
+  constexpr int kMost = 200;  // more than a handshake takes
+  int left = 0;
+  for (call_with(left); !agent_.connection->up(); call_with(++left)) {
+    ASSERT_LT(left, kMost);
+    ASSERT_TRUE(agent_.connection->over());
+    EXPECT_TRUE(*agent_.connection->over());
+  }
+  EXPECT_GT(left, 0);
 }
 
 }  // namespace
