@@ -42,12 +42,16 @@ std::string connecting(const Options& options) {
   return "connect to " + where + (usual ? "" : std::string(" over ") + transport.name);
 }
 
-std::string hint(const boost::system::error_code& error, const Options& options) {
-  if (const auto code = agent::negative_reply(error)) return hint_about(*code, options);
-  if (error == AgentError::kAuthenticationNeeded) return "give --name and --secret-file";
+std::string hint_about_connecting(const boost::system::error_code& error, const Options& options) {
   const bool tls = options.agent.transport.tls != nullptr;
   const bool late = error == boost::asio::error::timed_out || error == AgentError::kTimeout;
   if (late && tls) return "it answers no TLS handshake; does the middlebox have --tls-certificate?";
+  return hint(error, options);
+}
+
+std::string hint(const boost::system::error_code& error, const Options& options) {
+  if (const auto code = agent::negative_reply(error)) return hint_about(*code, options);
+  if (error == AgentError::kAuthenticationNeeded) return "give --name and --secret-file";
   if (error == boost::asio::error::connection_refused) {
     return "is simco-middlebox running there, with this transport? --connect HOST:PORT";
   }

@@ -151,7 +151,8 @@ class Runner {
 awaitable<bool> run(agent::Agent& agent, const ctl::Options& options, const ctl::Printer& printer) {
   auto [error, capabilities] = co_await agent.open(options.target, kToken);
   if (error) {
-    printer.print_error(error, ctl::connecting(options), ctl::hint(error, options));
+    printer.print_error(error, ctl::connecting(options),
+                        ctl::hint_about_connecting(error, options));
     co_return false;
   }
   Runner runner(agent, options, printer);
