@@ -17,9 +17,9 @@ inline constexpr std::size_t kFullPacket = kPacketSize - 100;
 /// Connection identifiers of ours, octets: random, so that those of other connections cannot be
 /// guessed.
 inline constexpr std::size_t kIdSize = 12;
-/// Connection identifiers of one connection that the peer may know at a time (RFC 9000 18.2: 2 at
-/// least).
-inline constexpr std::uint64_t kIdsMax = 4;
+/// Connection identifiers that a peer may tell us for one connection: the least that RFC 9000 18.2
+/// has, as only the first is used.
+inline constexpr std::uint64_t kIdsMax = 2;
 /// Octets of a handshake in each of its parts, which are kept until a message of TLS is complete:
 /// several chains of certificates.
 inline constexpr std::uint64_t kCryptoMax = 64 * 1024;
