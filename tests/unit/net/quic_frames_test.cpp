@@ -231,7 +231,8 @@ TEST_F(QuicPeerTest, HolesTakeNoMoreThanTheMemoryOfAConnection) {
   }
   ASSERT_TRUE(middlebox_.connection->over());
   EXPECT_EQ(*middlebox_.connection->over(), NetError::kQuicMemory);
-  // The packet that goes beyond the bound may make the list of every stream's holes longer by a block.
+  // The packet that goes beyond the bound may make the list of every stream's holes longer by a
+  // block.
   EXPECT_LE(most, bound + 64 * kStreamMemoryMax);
 }
 
