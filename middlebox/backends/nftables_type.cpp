@@ -151,6 +151,9 @@ std::optional<std::string> NftablesType::check_fast_path() const {
 std::vector<Finding> NftablesType::findings() const {
   std::vector<Finding> result;
   for (const auto& sentence : missing_forwarding()) result.push_back({false, sentence});
+  if (fast_path_ == "none") return result;
+  if (const auto why = backend::fastpath::obstacle(options_.internal_if, options_.external_if))
+    result.push_back({false, "the fast path would be off: " + *why});
   return result;
 }
 
@@ -170,7 +173,7 @@ std::unique_ptr<backend::Backend> NftablesType::make(boost::asio::io_context& io
   for (const auto& sentence : missing_forwarding()) spdlog::warn(sentence);
   spdlog::info("backend nftables: table inet {}, internal {}, external {}", options.table,
                options.internal_if, options.external_if);
-  if (fast_path_ == "none") return backend;
+  if (fast_path_ == "none" || settings.remove_rules) return backend;
   return backend::fastpath::accelerate(
       io, std::move(backend),
       {options.internal_if, options.external_if, fast_path_entries_, options.now});

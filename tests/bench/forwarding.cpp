@@ -8,7 +8,8 @@ Forwarding::Forwarding() {
       "; ip link add ext0 type veth peer name eth0; ip link set eth0 netns " + outside.path() +
       "; ip addr add 10.255.255.254/8 dev int0; ip addr add 192.0.2.1/24 dev ext0; ip link set "
       "int0 "
-      "up; ip link set ext0 up; echo 1 > /proc/sys/net/ipv4/ip_forward");
+      "up; ip link set ext0 up; for i in int0 ext0; do ethtool -K $i rxvlan off "
+      "rx-vlan-stag-hw-parse off >/dev/null; done; echo 1 > /proc/sys/net/ipv4/ip_forward");
   router.enter();  // whoever starts a middlebox has to live as long as it does
   // Every address of 10.0.0.0/8 is the internal host's, and the router need not ask for each.
   inside.shell(

@@ -34,8 +34,7 @@ class Network:
             "ip addr add 10.0.0.1/24 dev int0; ip addr add 2001:db8:1::1/64 dev int0 nodad;"
             "ip addr add 192.0.2.1/24 dev ext0; ip addr add 2001:db8:2::1/64 dev ext0 nodad;"
             "echo 1 >/proc/sys/net/ipv4/ip_forward; echo 1 >/proc/sys/net/ipv6/conf/all/forwarding;"
-            "echo 0 >/proc/sys/net/ipv4/conf/int0/rp_filter;"
-            "echo 0 >/proc/sys/net/ipv4/conf/ext0/rp_filter")
+            "for i in all int0 ext0; do echo 0 >/proc/sys/net/ipv4/conf/$i/rp_filter; done")
         self.inside.shell(
             "for a in 10.0.0.2/24 10.0.0.3/24; do ip addr add $a dev eth0; done;"
             "for a in 2001:db8:1::2/64 2001:db8:1::3/64; do ip addr add $a dev eth0 nodad; done;"
@@ -50,9 +49,11 @@ class Network:
 
 
     def make_fast(self):
-        """Has the hosts take and send packets as network cards do."""
+        """Has the veths take and send packets as network cards do."""
         for host in (self.inside, self.outside):
-            host.shell("ethtool -K eth0 gro on tx off >/dev/null")
+            host.shell("ethtool -K eth0 gro on tx off txvlan off tx-vlan-stag-hw-insert off >/dev/null")
+        for name in ("int0", "ext0"):
+            self.router.shell(f"ethtool -K {name} rxvlan off rx-vlan-stag-hw-parse off >/dev/null")
 
 
 class Middlebox(simco_demo.middlebox.Middlebox):

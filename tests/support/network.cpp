@@ -35,11 +35,12 @@ NetworkNamespace::NetworkNamespace() {
     }
   }).join();
   if (descriptor_ < 0) throw std::runtime_error("no network namespace can be made");
-  // Addresses are usable at once.
+  // Addresses are usable at once, and rp_filter is not as on the machine itself.
   shell(
       "ip link set lo up; for c in default all; do echo 0 > "
       "/proc/sys/net/ipv6/conf/$c/accept_dad;"
-      "done; echo 0 > /proc/sys/net/ipv6/conf/default/router_solicitations");
+      "echo 0 > /proc/sys/net/ipv4/conf/$c/rp_filter; done; echo 0 > "
+      "/proc/sys/net/ipv6/conf/default/router_solicitations");
 }
 
 NetworkNamespace::~NetworkNamespace() { ::close(descriptor_); }
@@ -263,7 +264,9 @@ void Network::use_cards() {
 void Network::make_fast() const {
   if (cards_) return;
   for (const auto* host : {&inside, &outside})
-    host->shell("ethtool -K eth0 gro on tx off >/dev/null");
+    host->shell("ethtool -K eth0 gro on tx off txvlan off tx-vlan-stag-hw-insert off >/dev/null");
+  for (const std::string name : {"int0", "ext0"})
+    router.shell("ethtool -K " + name + " rxvlan off rx-vlan-stag-hw-parse off >/dev/null");
 }
 
 std::optional<std::string> Network::lacks_fast_path() {

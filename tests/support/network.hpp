@@ -159,7 +159,7 @@ struct Network {
   void wire_inside();
   /// Connects both hosts by network cards in place of veths, which XDP finds different.
   void use_cards();
-  /// Has the hosts send and receive as network cards do: the fast path takes no other packets.
+  /// Has the veths send and receive as network cards do: the fast path takes no other packets.
   void make_fast() const;
   /// Returns what this machine lacks for the fast path, if anything.
   static std::optional<std::string> lacks_fast_path();

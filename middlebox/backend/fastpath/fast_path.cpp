@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "middlebox/backend/fastpath/links.hpp"
+#include "middlebox/backend/fastpath/premises.hpp"
 #include "middlebox/backend/fastpath/program.hpp"
 #include "middlebox/backend/fastpath/rule_table.hpp"
 
@@ -113,6 +114,11 @@ class AcceleratedBackend final : public Backend, private Backend::Client {
 }  // namespace
 
 bool is_built_in() { return true; }
+
+std::optional<std::string> obstacle(const std::string& internal_if,
+                                    const std::string& external_if) {
+  return unmet_premise(internal_if, external_if);
+}
 
 std::unique_ptr<Backend> accelerate(boost::asio::io_context& io, std::unique_ptr<Backend> inner,
                                     const Options& options) {

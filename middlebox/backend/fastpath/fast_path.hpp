@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "middlebox/backend/backend.hpp"
@@ -27,6 +28,10 @@ struct Options {
 
 /// Returns whether the fast path is a part of this build.
 bool is_built_in();
+
+/// Returns what keeps the fast path off now between the interfaces, if anything, as a clause, as
+/// far as can be told without rights and without trying.
+std::optional<std::string> obstacle(const std::string& internal_if, const std::string& external_if);
 
 /// Returns `inner` with the fast path in front of it, or `inner` itself, after a line in the log,
 /// if the kernel does not take the program. For the thread that runs `io`, which must outlive it.

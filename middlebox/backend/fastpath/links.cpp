@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "middlebox/backend/fastpath/device.hpp"
 #include "middlebox/backend/fastpath/premises.hpp"
 
 namespace simco::backend::fastpath {

@@ -1,18 +1,14 @@
 // What has to hold on the router so that packets which skip the kernel's stack fare as in it.
 #pragma once
 
-#include <array>
-#include <cstdint>
 #include <optional>
 #include <string>
 
 namespace simco::backend::fastpath {
 
-/// Returns the hardware address of an interface; nullopt if it is gone or has none of 6 octets.
-std::optional<std::array<std::uint8_t, 6>> hardware_address(const std::string& interface);
-
 /// Returns what the kernel would do with packets between the interfaces that XDP does not, if
-/// anything, as a clause: a strict rp_filter, routing by policy.
+/// anything, as a clause, and how to end that: rp_filter, VLAN tags beside the packet, routing by
+/// policy, IPsec. What the kernel does not tell counts as if it would.
 std::optional<std::string> unmet_premise(const std::string& internal_if,
                                          const std::string& external_if);
 
