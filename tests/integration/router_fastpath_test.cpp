@@ -203,6 +203,33 @@ TEST_P(FastPath, IsOffWhileTheRouterDoesWhatXdpWouldNot) {
   EXPECT_TRUE(box.says("off, nftables handles all packets: rp_filter of ext0 is on"));
 }
 
+// The stack drops those of IPv4, and routes those of IPv6.
+TEST_P(FastPath, LeavesWhatComesFromTheRoutersOwnAddressesToTheStack) {
+  const bool four = !internal.ipv6();
+  const Endpoint inner{four ? "192.0.2.1" : "2001:db8:2::1", 5004};
+  const Endpoint outer{four ? "10.0.0.1" : "2001:db8:1::1", 6004};
+  const std::string alone = four ? "/32 dev lo" : "/128 dev lo nodad";
+  net.inside.shell("ip addr add " + inner.address + alone);
+  net.outside.shell("ip addr add " + outer.address + alone);
+  const Udp within(net.inside, inner);
+  const Udp without(net.outside, outer);
+  const Udp host2(net.inside, {a().host2, 5004});
+  const auto stays_in_stack = [&](const Udp& from, const Endpoint& to, const Udp& receiver) {
+    if (!four) return takes_stack(from, to, receiver);
+    return receiver.misses(from, to) && receiver.misses(from, to) && receiver.misses(from, to);
+  };
+  RouterBox box(net.router, fast());
+  ASSERT_TRUE(is_on(box));
+  box.agent().enable(at(inner.address, 5004), at(a().peer, 6004));
+  box.agent().enable(at(a().host, 5004), at(outer.address, 6004));
+  box.agent().enable(at(a().host2, 5004), at(a().peer, 6004));
+  EXPECT_TRUE(skips_stack(host2, external, peer));
+  EXPECT_TRUE(stays_in_stack(within, external, peer));
+  EXPECT_TRUE(stays_in_stack(without, internal, host));
+  net.router.shell("ip addr add " + a().host2 + alone);
+  EXPECT_TRUE(eventually([&] { return stays_in_stack(host2, external, peer); }));
+}
+
 TEST_P(FastPath, IsOffWhileRoutesDependOnMoreThanTheDestination) {
   RouterBox box(net.router, fast());
   ASSERT_TRUE(is_on(box));

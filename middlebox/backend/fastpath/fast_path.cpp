@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "middlebox/backend/fastpath/links.hpp"
+#include "middlebox/backend/fastpath/own_addresses.hpp"
 #include "middlebox/backend/fastpath/premises.hpp"
 #include "middlebox/backend/fastpath/program.hpp"
 #include "middlebox/backend/fastpath/rule_table.hpp"
@@ -51,6 +52,7 @@ class AcceleratedBackend final : public Backend, private Backend::Client {
 
   std::vector<ChangeResult> begin(std::span<const RuleChange> rules) override {
     auto results = inner_->begin(rules);
+    look_at_addresses();
     put(rules, results);
     watch();
     return results;
@@ -93,8 +95,16 @@ class AcceleratedBackend final : public Backend, private Backend::Client {
     }
   }
 
+  /// Returns what is wrong, if anything, as a clause.
+  std::optional<std::string> look_at_addresses() {
+    auto own = read_own_addresses();
+    if (!own) return "the kernel does not tell the addresses of this host";
+    table_.set_own(std::move(*own));
+    return std::nullopt;
+  }
+
   void watch() {
-    links_.look();
+    links_.look(look_at_addresses());
     timer_.expires_after(kWatchInterval);
     timer_.async_wait([this](const boost::system::error_code& error) {
       if (!error) watch();

@@ -10,7 +10,7 @@
 
 namespace simco::backend::fastpath {
 
-void Links::look() {
+void Links::look(const std::optional<std::string>& more) {
   for (const Side side : kSides) {
     if (!on_ || !is_lost(side)) continue;
     spdlog::warn("fast path: interface {} is gone, or another one now, and the link with it",
@@ -18,7 +18,7 @@ void Links::look() {
     program_.unlink();
     on_ = false;
   }
-  const auto why = obstacle();
+  const auto why = more ? more : obstacle();
   if (why) {
     program_.unlink();
     if (said_ != why) spdlog::warn("fast path: off, nftables handles all packets: {}", *why);

@@ -20,8 +20,8 @@ class Links {
   Links(const Options& options, Program& program) : options_(options), program_(program) {}
 
   /// Looks whether everything is as it should be: links what is not linked, or ends the links. To
-  /// be called every kWatchInterval.
-  void look();
+  /// be called every kWatchInterval. `more`: what else stands in the way, as a clause.
+  void look(const std::optional<std::string>& more);
   /// Ends the links.
   void end() { program_.unlink(); }
 

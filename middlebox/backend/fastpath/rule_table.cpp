@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <type_traits>
+#include <utility>
 
 #include "middlebox/backend/fastpath/limits.hpp"
 
@@ -43,9 +44,27 @@ void RuleTable::for_each_entry(const rule::RuleRecord& rule, Act act) {
 void RuleTable::put(const rule::RuleRecord& rule, Instant now) {
   cells_.clear();
   for_each_entry(rule, [&](auto& table, const Entry& entry) {
+    if (is_from_here(entry)) return;
     if (auto* const cell = table.prepare(entry, rule.pid, now)) cells_.push_back(cell);
   });
   for (auto* const cell : cells_) SlotTable<fp_slot4>::begin(cell, rule.expires_at);
+}
+
+bool RuleTable::is_from_here(const Entry& entry) const {
+  const auto is_own = [&](const End& end) {
+    const auto alone = host_prefix({entry.version, end.address});
+    return std::ranges::any_of(own_, [&](const IpPrefix& one) { return contains(one, alone); });
+  };
+  return ((entry.ways & FP_OUTBOUND) != 0 && is_own(entry.internal)) ||
+         ((entry.ways & FP_INBOUND) != 0 && is_own(entry.external));
+}
+
+void RuleTable::set_own(std::vector<IpPrefix> own) {
+  if (own == own_) return;
+  own_ = std::move(own);
+  const auto from_here = [&](const Entry& entry) { return is_from_here(entry); };
+  table4_.suspend_if(from_here);
+  table6_.suspend_if(from_here);
 }
 
 void RuleTable::take_out(const rule::RuleRecord& rule, Instant now) {

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <type_traits>
 
 namespace simco::backend::fastpath {
 namespace {
@@ -20,6 +21,10 @@ constexpr std::uint16_t even(std::uint16_t port) { return static_cast<std::uint1
 template <class Field>
 void put_address(const End& end, Field& field) {
   std::memcpy(&field, end.address.data(), sizeof field);
+}
+template <class Field>
+void get_address(const Field& field, End& end) {
+  std::memcpy(end.address.data(), &field, sizeof field);
 }
 template <class Field>
 bool is_address(const End& end, const Field& field) {
@@ -43,6 +48,10 @@ template <class Ends>
 bool same(const Ends& a, const Ends& b) {
   return std::memcmp(&a, &b, offsetof(Ends, used)) == 0;
 }
+
+template <class Slot>
+constexpr IpVersion kVersionOf =
+    std::is_same_v<Slot, fp_slot4> ? IpVersion::kIpv4 : IpVersion::kIpv6;
 
 std::int64_t count_ns(Instant instant) { return instant.time_since_epoch().count(); }
 
@@ -201,6 +210,21 @@ void SlotTable<Slot>::suspend(const Entry& entry, PolicyRuleId pid, Instant now)
     if (shared && slot.expires[half] > count_ns(now)) publish(slot.expires[half], kPrepared);
     return false;
   });
+}
+
+template <class Slot>
+void SlotTable<Slot>::suspend_if(const std::function<bool(const Entry&)>& is_meant) {
+  for (auto& slot : slots_) {
+    for (const std::size_t half : {0U, 1U}) {
+      if (slot.expires[half] <= kPrepared) continue;
+      Entry entry;
+      entry.version = kVersionOf<Slot>;
+      entry.ways = slot.ends.flags >> 2 * half & (FP_INBOUND | FP_OUTBOUND);
+      get_address(slot.ends.internal, entry.internal);
+      get_address(slot.ends.external, entry.external);
+      if (is_meant(entry)) publish(slot.expires[half], kPrepared);
+    }
+  }
 }
 
 template <class Slot>

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 
@@ -48,6 +49,10 @@ class SlotTable {
   /// If another rule than `pid` has the entry, it lets nothing pass any longer, for as long as that
   /// rule has it.
   void suspend(const Entry& entry, PolicyRuleId pid, Instant now);
+  /// Entries about which `is_meant` returns true let nothing pass any longer, for as long as their
+  /// rules have them. It is told the version, ends as they arrive, and ways of each entry. Looks at
+  /// the whole table.
+  void suspend_if(const std::function<bool(const Entry&)>& is_meant);
   /// Returns what has passed since rule `pid` took the entry, if it was taken and is counted.
   std::optional<Tally> tally(const Entry& entry, PolicyRuleId pid);
 
