@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string_view>
+#include <utility>
 
 #include "tests/integration/router.hpp"
 
@@ -120,6 +121,18 @@ TEST_P(FastPath, Translates) {
   EXPECT_EQ(host.gets(peer, outside), external);
   box.agent().remove(rule.pid);
   EXPECT_TRUE(host.misses(peer, outside));
+}
+
+// Connection tracking has to know of each port's flow, as it translates the errors about it.
+TEST_P(FastPath, ErrorsAboutAPortArriveWhileTheNextIsInUse) {
+  RouterBox box(net.router, fast(nat()));
+  ASSERT_TRUE(is_on(box));
+  box.agent().enable(at(a().host, 5004, 2), at(a().peer, 6004, 2));
+  const Udp odd_host(net.inside, {a().host, 5005});
+  const Endpoint odd_external{a().peer, 6005};
+  EXPECT_TRUE(skips_stack(odd_host, odd_external, Udp(net.outside, odd_external)));
+  static_cast<void>(Udp(std::move(peer)));
+  EXPECT_TRUE(nobody_listens());
 }
 
 TEST_P(FastPath, TranslatesTwice) {

@@ -143,8 +143,20 @@ union last_word {
 static const union last_word compared = {
     .ports = {0xFFFF, 0xFFFF}, .protocol = 0xFF, .crossed = 0xFF};
 
+// Reads when a half expires. Returns the slot again: what is read of it from now on is at least as
+// new, as the addresses depend on what was read. This processor may be one that does not read in
+// the order of the program, and BPF has no loads with acquire semantics before Linux 6.15.
+static __always_inline __u64 *read_expires(__u64 *slot, int index, __s64 *expires) {
+  *expires = *(volatile __s64 *)&slot[index];
+  __u64 nothing = *expires;
+  asm volatile("%0 &= 0" : "+r"(nothing) : : "memory");
+  return (__u64 *)((char *)slot + nothing);
+}
+
 // Returns the slot of those ends by which a rule lets the packet pass, now. `words`: of the ends,
-// which are the beginning of a slot, before its lifetimes.
+// which are the beginning of a slot, before its lifetimes. The lifetime is read first: if it is a
+// rule's, so are the ends and all the rest, which were stored before it. Read the other way round,
+// the ends could still be those of the rule before.
 static __always_inline void *find(void *slots, __u32 place, const __u64 *ends, int words,
                                   struct packet *packet) {
   __u8 way = packet->side == EXTERNAL ? FP_INBOUND : FP_OUTBOUND;
@@ -153,20 +165,21 @@ static __always_inline void *find(void *slots, __u32 place, const __u64 *ends, i
     packet->index = place + i;
     __u64 *slot = bpf_map_lookup_elem(slots, &packet->index);
     if (!slot) return 0;
+    __s64 expires;
+    slot = read_expires(slot, words + (packet->half & 1), &expires);
     union last_word last = {.word = slot[words - 1]};
     if (!last.used) return 0;
     __u64 differs = (last.word ^ ends[words - 1]) & compared.word;
     for (int j = 0; j < words - 1; j++) differs |= slot[j] ^ ends[j];
-    if (differs) continue;
-    __s64 expires = *(volatile __s64 *)&slot[words + (packet->half & 1)];
-    if (expires > (__s64)packet->now && last.flags & way) return slot;
+    if (!differs && expires > (__s64)packet->now && last.flags & way) return slot;
   }
   return 0;
 }
 
-static __always_inline int is_due(__u32 *shown, __u64 now) {
-  __u32 tick = (__u32)(now >> FP_TICK_BITS);
-  if (tick - *shown < FP_SHOW_TICKS) return 0;
+// Ticks wrap after 19 hours: after a pause of just that long, it takes up to five more seconds.
+static __always_inline int is_due(__u16 *shown, __u64 now) {
+  __u16 tick = (__u16)(now >> FP_TICK_BITS);
+  if ((__u16)(tick - *shown) < FP_SHOW_TICKS) return 0;
   *shown = tick;
   struct fp_counts *own = own_counts();
   if (own) own->shown++;
@@ -252,7 +265,8 @@ static __always_inline int forward4(struct packet *packet) {
   packet->now = bpf_ktime_get_coarse_ns();
   struct fp_slot4 *slot = find(&slots4, fp_place4(&ends, seed, places), (const __u64 *)&ends,
                                sizeof ends / sizeof(__u64), packet);
-  if (!slot || is_due(&slot->shown[packet->side == EXTERNAL], packet->now)) return XDP_PASS;
+  if (!slot) return XDP_PASS;
+  if (is_due(&slot->shown[packet->half & 1][inward], packet->now)) return XDP_PASS;
   __u64 pseudo = (__u64)ip->saddr + ip->daddr;
   if (is_unfinished(udp, ip->protocol, pseudo)) return leave_unfinished();
 
@@ -335,7 +349,8 @@ static __always_inline int forward6(struct packet *packet) {
   packet->now = bpf_ktime_get_coarse_ns();
   struct fp_slot6 *slot = find(&slots6, fp_place6(&ends, seed, places), (const __u64 *)&ends,
                                sizeof ends / sizeof(__u64), packet);
-  if (!slot || is_due(&slot->shown[packet->side == EXTERNAL], packet->now)) return XDP_PASS;
+  if (!slot) return XDP_PASS;
+  if (is_due(&slot->shown[packet->half & 1][inward], packet->now)) return XDP_PASS;
   if (is_unfinished(udp, ip->nexthdr, sum_of(source, 4) + sum_of(target, 4)))
     return leave_unfinished();
 

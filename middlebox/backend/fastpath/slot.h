@@ -7,17 +7,19 @@
 // belongs to a rule of its own. "Half" is the last bit of the internal port.
 //
 // Only the middlebox writes, except for `shown`. It makes a half live by storing when it expires,
-// after everything else, and ends it by storing, negative, when that was. A slot that was about
-// something else rests (FP_REST_NS) before it is written again, until no processor reads it.
+// after everything else, and ends it by storing, negative, when that was. What was about something
+// else, or let packets pass another way, rests (FP_REST_NS) before it is written again, until no
+// processor reads it. The program reads when a half expires before everything else: if
+// that is in the future, all that it reads then is what was stored before, and stays for as long.
 #pragma once
 
 #include <linux/types.h>
 
 // Slots that are looked at for one packet, the first included.
 #define FP_PROBES_MAX 32
-// A slot rests so long after its end until it is about something else.
+// A slot, or a half of it, rests so long after its end until it is about something else.
 #define FP_REST_NS 1000000000LL
-// The kernel's own stack gets the first packet of each slot and direction, and one in so many times
+// The kernel's own stack gets the first packet of each half and direction, and one in so many times
 // 2^FP_TICK_BITS ns, about a second: so it goes on asking for the neighbour's hardware address, and
 // connection tracking knows of the flow, by which ICMP errors are judged, and translated.
 #define FP_SHOW_TICKS 5
@@ -47,7 +49,7 @@ struct fp_slot4 {
   __u32 to_external;
   __u16 to_internal_port[2];  // by half
   __u16 to_external_port[2];
-  __u32 shown[2];  // by side: the tick in which the stack got a packet last
+  __u16 shown[2][2];  // by half and side: the tick in which the stack got a packet last
   __u32 pid[2];  // whose rule each half belongs to; not for the program
 };
 
@@ -65,7 +67,7 @@ struct fp_ends6 {
 struct fp_slot6 {
   struct fp_ends6 ends;
   __s64 expires[2];
-  __u32 shown[2];
+  __u16 shown[2][2];
   __u32 to_internal[4];
   __u32 to_external[4];
   __u16 to_internal_port[2];

@@ -12,6 +12,8 @@ static_assert(sizeof(fp_slot4) == 64, "a line of the cache");
 static_assert(sizeof(fp_slot6) == 128 && offsetof(fp_slot6, to_internal) == 64,
               "without translation, a line of the cache");
 
+constexpr unsigned kBothWays = FP_INBOUND | FP_OUTBOUND;
+
 /// Taken, and over for readers: a moment that is long past. Until begin(), or suspended.
 constexpr __s64 kPrepared = 1;
 
@@ -55,6 +57,12 @@ constexpr IpVersion kVersionOf =
 
 std::int64_t count_ns(Instant instant) { return instant.time_since_epoch().count(); }
 
+/// A tick that lets the stack be shown the first packet of a rule that begins now: one more than it
+/// takes, as the program's clock lags.
+std::uint16_t long_ago(std::int64_t now) {
+  return static_cast<std::uint16_t>((now >> FP_TICK_BITS) - FP_SHOW_TICKS - 1);
+}
+
 bool half_rested(std::int64_t cell, std::int64_t now) {
   return cell == 0 || (cell < 0 && -cell + FP_REST_NS <= now);
 }
@@ -96,15 +104,15 @@ bool SlotTable<Slot>::can_take(const Slot& slot, const Entry& entry, std::int64_
   if (rested(slot, now)) return true;
   const bool translates = (slot.ends.flags & FP_TRANSLATES) != 0;
   if (translates != entry.translates) return false;
-  if (!translates) return true;
-  if (!is_address(entry.to_internal, slot.to_internal) ||
-      !is_address(entry.to_external, slot.to_external)) {
+  if (translates && (!is_address(entry.to_internal, slot.to_internal) ||
+                     !is_address(entry.to_external, slot.to_external))) {
     return false;
   }
   const auto half = half_of(entry);
-  return half_rested(slot.expires[half], now) ||
-         (slot.to_internal_port[half] == entry.to_internal.port &&
-          slot.to_external_port[half] == entry.to_external.port);
+  if (half_rested(slot.expires[half], now)) return true;
+  const bool same_ways = ((slot.ends.flags >> 2 * half) & kBothWays) == entry.ways;
+  return same_ways && (!translates || (slot.to_internal_port[half] == entry.to_internal.port &&
+                                       slot.to_external_port[half] == entry.to_external.port));
 }
 
 template <class Slot>
@@ -114,19 +122,21 @@ void SlotTable<Slot>::write(Slot& slot, const Entry& entry, const Ends& ends, Po
   const auto shift = 2 * half;
   auto flags = static_cast<unsigned>(slot.ends.flags);
   if (whole) {
-    const auto used = slot.ends.used;
+    // Both halves have been over for long; no reader takes what it sees from here on for a rule's
+    // before prepare() stores a lifetime, which it reads first (slot.h).
+    for (auto& cell : slot.expires) publish(cell, __s64{0});
     if (!same(slot.ends, ends)) slot.pid[0] = slot.pid[1] = 0;
-    slot.ends = ends;
-    slot.ends.used = used;
-    slot.expires[0] = slot.expires[1] = 0;
-    slot.shown[0] = slot.shown[1] = static_cast<__u32>(now >> FP_TICK_BITS) - FP_SHOW_TICKS;
+    Ends fresh = ends;
+    fresh.used = slot.ends.used;  // never 0 for a moment: searches go past it
+    slot.ends = fresh;
     flags = entry.translates ? FP_TRANSLATES : 0;
     put_address(entry.to_internal, slot.to_internal);
     put_address(entry.to_external, slot.to_external);
   }
-  flags = (flags & ~(3U << shift)) | static_cast<unsigned>(entry.ways) << shift;
+  flags = (flags & ~(kBothWays << shift)) | static_cast<unsigned>(entry.ways) << shift;
   slot.to_internal_port[half] = entry.to_internal.port;
   slot.to_external_port[half] = entry.to_external.port;
+  for (auto& shown : slot.shown[half]) publish(shown, long_ago(now));
   count_for(slot, half, pid);
   publish(slot.ends.flags, static_cast<__u8>(flags));
   publish(slot.ends.used, __u8{1});
@@ -140,6 +150,7 @@ void SlotTable<Slot>::count_for(Slot& slot, std::size_t half, PolicyRuleId pid) 
   auto& tally = tallies_[index_of(slot)];
   publish(tally.packets[half], __u64{0});
   publish(tally.octets[half], __u64{0});
+  publish(tally.last[half], __s64{0});
 }
 
 template <class Slot>

@@ -111,8 +111,9 @@ TEST(FastPathEntries, OfANatAreOneForEachDirection) {
 
 constexpr std::uint64_t kSeed = 0x1234'5678'9ABC'DEF1;
 
-/// Octets of each packet that is counted.
+/// Octets of each packet that is counted, and when that is.
 constexpr std::uint64_t kOctets = 200;
+constexpr std::int64_t kCounted = 77;
 
 /// A table in this process's memory, and what the program would find in it.
 template <class Slot>
@@ -156,6 +157,7 @@ struct Memory {
     auto& tally = tallies[static_cast<std::size_t>(slot - slots.data())];
     tally.packets[half] += packets;
     tally.octets[half] += packets * kOctets;
+    tally.last[half] = kCounted;
   }
 
   std::vector<Slot> slots;
@@ -245,6 +247,60 @@ TEST(FastPathTable, ASlotRestsBeforeItMeansSomethingElse) {
   EXPECT_EQ(memory.find(third, FP_OUTBOUND, kStart + kRest), slot);
 }
 
+// A packet that found the half alive before must not pass the way of another rule.
+TEST(FastPathTable, AHalfRestsBeforeItsPacketsPassAnotherWay) {
+  Memory<fp_slot4> memory(1);
+  const auto until = kStart + std::chrono::seconds(10);
+  const auto take = [&](std::size_t half, Direction direction, PolicyRuleId pid, Instant now) {
+    const auto entry =
+        entries_of(flow_rule("10.0.0.2:5004/2", "192.0.2.2:6004/2", direction))[half];
+    memory.table.begin(memory.table.prepare(entry, pid, now), until);
+    return std::pair(entry, memory.find(entry, entry.ways & -entry.ways, now));
+  };
+  take(1, Direction::kBidirectional, PolicyRuleId{1}, kStart);
+  const auto [inbound, slot] = take(0, Direction::kInbound, PolicyRuleId{2}, kStart);
+  ASSERT_NE(slot, nullptr);
+  memory.table.end(inbound, PolicyRuleId{2}, kStart);
+  const auto [outbound, other] = take(0, Direction::kOutbound, PolicyRuleId{3}, kStart);
+  ASSERT_NE(other, nullptr);
+  EXPECT_NE(other, slot);
+  EXPECT_EQ(slot->ends.flags & (FP_INBOUND | FP_OUTBOUND), FP_INBOUND);
+  memory.table.end(outbound, PolicyRuleId{3}, kStart);
+  const auto rested = take(0, Direction::kOutbound, PolicyRuleId{4}, kStart + kRest);
+  EXPECT_EQ(rested.second, slot);
+}
+
+TEST(FastPathTable, TheStackIsShownTheFirstPacketOfEachHalfAndDirection) {
+  Memory<fp_slot6> memory(1);
+  const auto entries = entries_of(flow_rule("[2001:db8::1]:4/2", "[2001:db8::2]:8/2"));
+  const auto take = [&](std::size_t half, Instant now) {
+    memory.table.begin(memory.table.prepare(entries[half], PolicyRuleId{1}, now),
+                       now + std::chrono::seconds(10));
+  };
+  const auto tick = [](Instant now) {
+    return static_cast<std::uint16_t>(now.time_since_epoch().count() >> FP_TICK_BITS);
+  };
+  const auto is_due = [&](int half, int side) {
+    const std::uint16_t last = memory.slots[0].shown[half][side];
+    return static_cast<std::uint16_t>(tick(kStart) - last) >= FP_SHOW_TICKS;
+  };
+  take(0, kStart);
+  auto& shown = memory.slots[0].shown;
+  for (auto& side : shown[0]) side = tick(kStart);
+  take(1, kStart);
+  for (const int side : {0, 1}) {
+    EXPECT_FALSE(is_due(0, side)) << "has been";
+    EXPECT_TRUE(is_due(1, side));
+  }
+  for (auto& side : shown[1]) side = tick(kStart);
+  memory.table.end(entries[1], PolicyRuleId{1}, kStart - kRest);
+  take(1, kStart);
+  for (const int side : {0, 1}) {
+    EXPECT_FALSE(is_due(0, side)) << "lives on";
+    EXPECT_TRUE(is_due(1, side)) << "another rule's";
+  }
+}
+
 TEST(FastPathTable, ARuleHasWhatItHasLetPassItself) {
   Memory<fp_slot4> memory(64);
   const auto entries = entries_of(flow_rule("10.0.0.2:5004/2", "192.0.2.2:6004/2"));
@@ -279,6 +335,7 @@ TEST(FastPathTable, ARuleHasWhatItHasLetPassItself) {
   memory.table.end(odd, first, kStart);
   EXPECT_EQ(take(odd, second), slot);
   EXPECT_EQ(packets(odd, second), 0) << "another's are not its";
+  EXPECT_EQ(memory.table.tally(odd, second)->last, Instant{});
   EXPECT_EQ(packets(entries[0], second), 4);
 }
 
