@@ -201,6 +201,32 @@ TEST_P(FastPath, WaitsForTheProgramOfAnother) {
   EXPECT_TRUE(is_on(second)) << "tried again";
 }
 
+// Linking interrupts a network card.
+TEST_P(FastPathVeth, DoesNotLinkAnInterfaceAgainAndAgainBecauseOfTheOther) {
+  net.router.shell(
+      "ip link add spare0 type veth peer name spare1; ethtool -K spare1 gro on >/dev/null; "
+      "ip link set spare0 up; ip link set spare1 up");
+  auto first = net.router.run([] {
+    return std::make_unique<Program>(std::vector<std::string>{
+        "simco-middlebox", "--backend", "nftables", "--port", "0", "--table", "first",
+        "--internal-if", "spare0", "--external-if", "ext0", "--fast-path", "xdp"});
+  });
+  ASSERT_TRUE(first->says("fast path: on"));
+  RouterBox second(net.router, fast({"--table", "second", "--log-level", "debug"}));
+  EXPECT_TRUE(second.says("again in 2 s: ext0: another XDP program is there"));
+  EXPECT_FALSE(has_program("int0"));
+  first->signal(SIGKILL);
+  first->wait();
+  EXPECT_TRUE(is_on(second));
+  std::size_t links = 0;
+  const auto log = second.program().err();
+  for (auto at = log.find("int0 linked"); at != log.npos; at = log.find("int0 linked", at + 1))
+    ++links;
+  EXPECT_EQ(links, 2U) << "at the start, and when ext0 was free";
+  second.agent().enable(at(a().host, 5004), at(a().peer, 6004));
+  EXPECT_TRUE(skips_stack(peer, internal, host));
+}
+
 TEST_P(FastPath, IsOffWhileTheRouterDoesWhatXdpWouldNot) {
   RouterBox box(net.router, fast());
   ASSERT_TRUE(is_on(box));

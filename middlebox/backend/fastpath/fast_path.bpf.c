@@ -20,7 +20,7 @@
 
 enum side { INTERNAL, EXTERNAL };
 
-struct fp_interface interfaces[2];  // written by the middlebox
+struct fp_interface interfaces[2];  // written by the middlebox, while the program runs
 const volatile __u64 seed;
 const volatile __u32 places = 1;  // where a search can begin; FP_PROBES_MAX more slots follow
 const volatile __u8 counting = 0;  // by rule
@@ -397,6 +397,7 @@ static __always_inline int forward(struct xdp_md *context, enum side side) {
                           .side = side};
   struct ethhdr *ethernet = packet.data;
   if ((void *)(ethernet + 1) > packet.end) return XDP_PASS;
+  if (interfaces[side].index == 0) return XDP_PASS;  // the other one may not take packets yet
   // What is sent to another machine, or to many, is not ours to forward.
   if (!same_address(ethernet->h_dest, interfaces[side].address)) return XDP_PASS;
   if (ethernet->h_proto == bpf_htons(ETH_P_IP)) return forward4(&packet);

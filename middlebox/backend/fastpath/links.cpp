@@ -9,6 +9,11 @@
 #include "middlebox/backend/fastpath/premises.hpp"
 
 namespace simco::backend::fastpath {
+namespace {
+
+Side other(Side side) { return side == Side::kInternal ? Side::kExternal : Side::kInternal; }
+
+}  // namespace
 
 void Links::look(const std::optional<std::string>& more) {
   for (const Side side : kSides) {
@@ -23,6 +28,7 @@ void Links::look(const std::optional<std::string>& more) {
     program_.unlink();
     if (said_ != why) spdlog::warn("fast path: off, nftables handles all packets: {}", *why);
   } else if (!on_) {
+    program_.open();
     spdlog::info("fast path: on, between {} and {}", options_.internal_if, options_.external_if);
   }
   on_ = !why;
@@ -36,9 +42,8 @@ bool Links::is_lost(Side side) const {
 
 bool Links::introduce(Side side) {
   const auto address = hardware_address(name_of(side));
-  const auto index = ::if_nametoindex(name_of(side).c_str());
-  if (!address || index == 0) return false;
-  program_.set(side, index, *address);
+  if (!address) return false;
+  program_.set_address(side, *address);
   return true;
 }
 
@@ -52,14 +57,21 @@ std::optional<std::string> Links::obstacle() {
   if (now < retry_at_) return refused_;
   refused_ = link();
   retry_at_ = refused_ ? now + retry_after_ : Instant{};
+  if (refused_)
+    spdlog::debug("fast path: refused, again in {} s: {}", retry_after_.count(), *refused_);
   retry_after_ = refused_ ? std::min(2 * retry_after_, kRetryMax) : kRetryFirst;
   return refused_;
 }
 
 std::optional<std::string> Links::link() {
-  for (const Side side : kSides) {
-    const auto refused = program_.link(side, ::if_nametoindex(name_of(side).c_str()));
-    if (refused) return name_of(side) + ": " + *refused;
+  // Linking may interrupt a network card, which must not happen again and again because of the
+  // other one.
+  for (const Side side : {first_, other(first_)}) {
+    if (const auto refused = program_.link(side, ::if_nametoindex(name_of(side).c_str()))) {
+      first_ = side;
+      return name_of(side) + ": " + *refused;
+    }
+    spdlog::debug("fast path: {} linked", name_of(side));
   }
   return unable_to_send();  // some drivers are able to only with a program there
 }

@@ -31,11 +31,11 @@ class Links {
   }
   /// Returns what stands in the way of linking, or of staying linked, as a clause.
   std::optional<std::string> obstacle();
-  /// Links both interfaces. Returns why not, or why packets would be lost.
+  /// Links both interfaces, or neither. Returns why not, or why packets would be lost.
   std::optional<std::string> link();
   std::optional<std::string> unable_to_send() const;
   bool is_lost(Side side) const;
-  /// Tells the program where it is. Returns false if there is no such interface.
+  /// Tells the program the hardware address. Returns false if there is no such interface.
   bool introduce(Side side);
 
   const Options& options_;
@@ -43,6 +43,7 @@ class Links {
   bool on_ = false;
   std::optional<std::string> said_;     ///< why it is off, as the log has it
   std::optional<std::string> refused_;  ///< why linking failed
+  Side first_ = Side::kInternal;        ///< that is linked first: the one that refused it last
   Instant retry_at_{};                  ///< not before then
   std::chrono::seconds retry_after_ = kRetryFirst;
 };

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdarg>
 #include <cstdio>
@@ -84,6 +85,13 @@ struct Program::Kernel {
   MappedArray<fp_tally> tallies6;
   std::array<int, 2> links{-1, -1};
 
+  fp_interface& interface_of(Side side) const {
+    return skeleton->bss->interfaces[static_cast<std::size_t>(side)];
+  }
+  /// The program reads it at any time.
+  void set_index(Side side, unsigned index) const {
+    std::atomic_ref(interface_of(side).index).store(index, std::memory_order_release);
+  }
   int& link_of(Side side) { return links.at(static_cast<std::size_t>(side)); }
   const bpf_program* program_of(Side side) const {
     return side == Side::kInternal ? skeleton->progs.from_internal : skeleton->progs.from_external;
@@ -119,10 +127,8 @@ std::span<fp_slot6> Program::slots6() { return kernel_->slots6.slots(); }
 std::span<fp_tally> Program::tallies4() { return kernel_->tallies4.slots(); }
 std::span<fp_tally> Program::tallies6() { return kernel_->tallies6.slots(); }
 
-void Program::set(Side side, unsigned index, const std::array<std::uint8_t, 6>& address) {
-  auto& interface = kernel_->skeleton->bss->interfaces[static_cast<std::size_t>(side)];
-  interface.index = index;
-  std::ranges::copy(address, interface.address);
+void Program::set_address(Side side, const std::array<std::uint8_t, 6>& address) {
+  std::ranges::copy(address, kernel_->interface_of(side).address);
 }
 
 std::optional<std::string> Program::link(Side side, unsigned index) {
@@ -147,7 +153,12 @@ std::optional<std::string> Program::link(Side side, unsigned index) {
   }
 }
 
+void Program::open() {
+  for (const Side side : kSides) kernel_->set_index(side, linked(side));
+}
+
 void Program::unlink() {
+  for (const Side side : kSides) kernel_->set_index(side, 0);
   for (int& link : kernel_->links) {
     if (link >= 0) ::close(std::exchange(link, -1));
   }

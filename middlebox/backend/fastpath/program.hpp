@@ -37,13 +37,15 @@ class Program {
   /// The secret that places slots.
   std::uint64_t seed() const { return seed_; }
 
-  /// Says which interface is on that side; packets that do not leave by the other one, or arrive
-  /// for another hardware address, go to the stack.
-  void set(Side side, unsigned index, const std::array<std::uint8_t, 6>& address);
-  /// Runs the program for all packets that arrive on the interface, in its driver. Returns what
-  /// stands in the way, if anything, as the end of a sentence.
+  /// Says which hardware address the interface of that side has; packets that arrive for another
+  /// one go to the stack.
+  void set_address(Side side, const std::array<std::uint8_t, 6>& address);
+  /// Runs the program for all packets that arrive on the interface, in its driver; they go to the
+  /// stack before open(). Returns what stands in the way, if anything, as the end of a sentence.
   std::optional<std::string> link(Side side, unsigned index);
-  /// Ends both links.
+  /// Forwards packets from now on between the two interfaces that are linked.
+  void open();
+  /// Forwards nothing any longer, then ends both links.
   void unlink();
   /// Returns the index of the interface that the link of that side is on; 0: none, or none any
   /// more.

@@ -87,7 +87,7 @@ struct fp_tally {
 
 // What the program has to know of the two interfaces, by side: 0 internal, 1 external.
 struct fp_interface {
-  __u32 index;
+  __u32 index;  // 0: nothing is forwarded, in either direction
   __u8 address[6];  // hardware address
   __u16 unused;
 };
