@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <limits>
 #include <vector>
 
 namespace simco::backend::fastpath {
@@ -81,14 +82,14 @@ std::optional<bool> has_feature(const std::string& interface, std::string_view f
       std::ranges::find_if(names, [&](const Name& name) { return feature == name.data(); });
   if (names.empty()) return std::nullopt;
   if (found == names.end()) return false;
-  constexpr std::size_t kBits = 32;
+  const std::size_t bits = std::numeric_limits<std::uint32_t>::digits;  // of a block
   const auto number = static_cast<std::size_t>(found - names.begin());
-  const std::size_t blocks = (names.size() + kBits - 1) / kBits;
+  const std::size_t blocks = (names.size() + bits - 1) / bits;
   WithElements<ethtool_gfeatures, ethtool_get_features_block> features(blocks);
   features->cmd = ETHTOOL_GFEATURES;
   features->size = static_cast<std::uint32_t>(blocks);
   if (!ask_ethtool(interface, features.words.data())) return std::nullopt;
-  return (features.elements()[number / kBits].active >> number % kBits & 1) != 0;
+  return (features.elements()[number / bits].active >> number % bits & 1) != 0;
 }
 
 }  // namespace simco::backend::fastpath
