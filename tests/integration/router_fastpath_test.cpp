@@ -204,7 +204,9 @@ TEST_P(FastPath, WaitsForTheProgramOfAnother) {
 // Linking interrupts a network card.
 TEST_P(FastPathVeth, DoesNotLinkAnInterfaceAgainAndAgainBecauseOfTheOther) {
   net.router.shell(
-      "ip link add spare0 type veth peer name spare1; ethtool -K spare1 gro on >/dev/null; "
+      "ip link add spare0 type veth peer name spare1; ethtool -K spare1 gro on txvlan off "
+      "tx-vlan-stag-hw-insert off >/dev/null; ethtool -K spare0 rxvlan off "
+      "rx-vlan-stag-hw-parse off >/dev/null; "
       "ip link set spare0 up; ip link set spare1 up");
   auto first = net.router.run([] {
     return std::make_unique<Program>(std::vector<std::string>{
