@@ -66,7 +66,7 @@ TEST_P(Drops, ForgedSources) {
   net.router.shell(
       "for i in all ext0 int0; do echo 0 > /proc/sys/net/ipv4/conf/$i/rp_filter; done");
   const std::string forged = ipv4 ? "10.0.0.77" : "2001:db8:1::77";
-  net.outside.shell("ip addr add " + forged + (ipv4 ? "/32" : "/128") + " dev lo");
+  net.outside.shell("ip addr add " + forged + (ipv4 ? "/32" : "/128 nodad") + " dev lo");
   RouterBox box(net.router, with_metrics());
   box.agent().enable(at(a().host, 5004), "any", kProtocolUdp, Direction::kInbound);
   const Udp liar(net.outside, {forged, 6004});

@@ -72,7 +72,7 @@ TEST_P(Router, ForgedInternalSources) {
   net.router.shell(
       "for i in all ext0 int0; do echo 0 > /proc/sys/net/ipv4/conf/$i/rp_filter; done");
   const std::string forged = ipv4 ? "10.0.0.77" : "2001:db8:1::77";
-  net.outside.shell("ip addr add " + forged + (ipv4 ? "/32" : "/128") + " dev lo");
+  net.outside.shell("ip addr add " + forged + (ipv4 ? "/32" : "/128 nodad") + " dev lo");
   RouterBox box(net.router);
   const Udp host(net.inside, {a().host, 5004});
   const Udp liar(net.outside, {forged, 6004});
