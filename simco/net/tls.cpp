@@ -112,16 +112,22 @@ std::string text_of(const ASN1_STRING* string) {
   return {octets, static_cast<std::size_t>(ASN1_STRING_length(string))};
 }
 
+/// What OpenSSL has allocated is freed when a copy of it throws, too.
+struct FreeParsed {
+  void operator()(X509* certificate) const noexcept { X509_free(certificate); }
+  void operator()(GENERAL_NAMES* names) const noexcept { GENERAL_NAMES_free(names); }
+  void operator()(unsigned char* octets) const noexcept { OPENSSL_free(octets); }
+};
+
 std::vector<std::string> names_of(X509* certificate) {
   std::vector<std::string> names;
-  if (auto* all = static_cast<GENERAL_NAMES*>(
-          X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr))) {
-    for (int i = 0; i < sk_GENERAL_NAME_num(all); ++i) {
-      const GENERAL_NAME* name = sk_GENERAL_NAME_value(all, i);
+  if (const std::unique_ptr<GENERAL_NAMES, FreeParsed> all{static_cast<GENERAL_NAMES*>(
+          X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr))}) {
+    for (int i = 0; i < sk_GENERAL_NAME_num(all.get()); ++i) {
+      const GENERAL_NAME* name = sk_GENERAL_NAME_value(all.get(), i);
       if (name->type == GEN_DNS) names.push_back(text_of(name->d.dNSName));
       if (name->type == GEN_URI) names.push_back(text_of(name->d.uniformResourceIdentifier));
     }
-    GENERAL_NAMES_free(all);
   }
   if (!names.empty()) return names;
   X509_NAME* subject = X509_get_subject_name(certificate);
@@ -130,8 +136,8 @@ std::vector<std::string> names_of(X509* certificate) {
   unsigned char* octets = nullptr;
   const int size =
       ASN1_STRING_to_UTF8(&octets, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
+  const std::unique_ptr<unsigned char, FreeParsed> owner{size >= 0 ? octets : nullptr};
   if (size > 0) names.emplace_back(reinterpret_cast<char*>(octets), static_cast<std::size_t>(size));
-  if (size >= 0) OPENSSL_free(octets);
   return names;
 }
 
@@ -166,14 +172,13 @@ error_code tls_error(CertificateFault fault) { return {verify_result_of(fault), 
 
 std::vector<std::string> names_in_certificate(std::span<const std::byte> der) {
   const auto* octets = reinterpret_cast<const unsigned char*>(der.data());
-  X509* certificate = d2i_X509(nullptr, &octets, static_cast<long>(der.size()));
-  if (certificate == nullptr) {
+  const std::unique_ptr<X509, FreeParsed> certificate{
+      d2i_X509(nullptr, &octets, static_cast<long>(der.size()))};
+  if (!certificate) {
     ERR_clear_error();
     return {};
   }
-  auto names = names_of(certificate);
-  X509_free(certificate);
-  return names;
+  return names_of(certificate.get());
 }
 
 // --- TlsContext ----------------------------------------------------------------------------------
