@@ -271,6 +271,8 @@ TEST_F(QuicHostileTest, WithoutMemoryAConnectionFailsAndNothingElse) {
   gnutls_calloc = before;
 }
 
+constexpr std::byte kStopSending{0x05};  // RFC 9000 19.5
+
 // Frames of a peer that has a connection and keys.
 TEST_F(QuicHostileTest, WhoBreaksTheRulesLosesItsConnectionOnly) {
   listen_.settings.quic.streams = 2;
@@ -311,8 +313,15 @@ TEST_F(QuicHostileTest, WhoBreaksTheRulesLosesItsConnectionOnly) {
     }
     ASSERT_TRUE(loop_.run_until([&] { return theirs_.closed == 1; })) << what;
     EXPECT_TRUE(theirs_.reason) << what;
+    // ngtcp2 answers STOP_SENDING by itself with RESET_STREAM, and the agent's answer to that ends
+    // the connection. If the agent takes its packet for lost before that, it sends the message
+    // again, and then it is not forged.
+    const bool at_once = frame.front() != kStopSending;
+    if (at_once) {
+      EXPECT_TRUE(theirs_.messages.empty()) << what;
+    }
+    theirs_.messages.clear();
   }
-  EXPECT_TRUE(theirs_.messages.empty());
   EXPECT_FALSE(connect());
 }
 
