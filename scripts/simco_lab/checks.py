@@ -109,6 +109,8 @@ def check_dimensions(scenario, dimensions, fail):
         check_capture(setup.invite_size, dimensions, fail)
     if row.sip:
         check_sizes(setup, dimensions, fail)
+    if "burst" in dimensions["stop"] and not setup.burst:
+        fail("stop", "'stop' burst needs 'burst', the number of requests at the end that are due at once")
     longest = max(dimensions["lose_run"])
     fewest = min(scenario.count_at(scale, rate) for scale in SCALES for rate in dimensions["rate"])
     if longest and setup.lose_at + longest > fewest:

@@ -1,7 +1,8 @@
 """The conditions of a point: a value for every dimension of a scenario's matrix, and how they are spelt."""
 
 import math
-from dataclasses import MISSING, dataclass, fields
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields, replace
 
 from .catalogue import BACKENDS, PROFILES, default
 from .cross import Cross
@@ -37,6 +38,7 @@ class Conditions:
     t1_ms: float = 500.0  # of SIP over UDP
     large_size: float = 0.0  # octets of some INVITEs (`large_every`) of SIP; 0: all have the same size
     proxy: str = default(PROXIES)  # of SIP, before the server
+    stop: str = "end"  # burst: before the scenario's `burst`, so that what is measured at the end is as it finds it
 
     @property
     def short_name(self):
@@ -44,7 +46,7 @@ class Conditions:
         marks = {"delay_ms": "delay", "jitter_ms": "jitter", "loss_percent": "loss",
                  "loss_correlation": "corr", "rate": "rate", "repeat_after": "repeat", "link_mbit": "link", "cross": "cross-",
                  "cross_window": "window", "lose_run": "run", "mtu_to": "mtu", "fragments": "fragments-", "t1_ms": "t1-", "large_size": "large-",
-                 "proxy": "via-"}
+                 "proxy": "via-", "stop": "until-"}
         return "_".join(f"{marks.get(name, '')}{shown(value)}" for name, value in self.items()
                         if name in ("profile", "variant") or value != DEFAULTS[name])
 
@@ -79,10 +81,11 @@ class Conditions:
 # The dimensions that the dumbbell alone has, in the words of a report.
 FORMS_OF = {"link_mbit": "{} Mbit/s", "queue": "queue {}", "cross": "beside {}", "cross_window": "window {}",
             "lose_run": "{} lost in a row", "mtu_to": "MTU falls to {}", "fragments": "fragments: {}",
-            "t1_ms": "T1 {} ms", "large_size": "some of {} octets", "proxy": "through {}"}
+            "t1_ms": "T1 {} ms", "large_size": "some of {} octets", "proxy": "through {}",
+            "stop": "stops before the {}"}
 DIMENSIONS = tuple(field.name for field in fields(Conditions))
 DEFAULTS = {field.name: field.default for field in fields(Conditions) if field.default is not MISSING}
-ADDED = ("repeat_after", "proxy")  # after results were published: points without them keep their seeds
+ADDED = ("repeat_after", "proxy", "stop")  # after results were published: points without them keep their seeds
 NUMBERS = {name for name, value in DEFAULTS.items() if isinstance(value, float)}
 LONGEST_MS = 60_000  # of delays and timers
 RATES = (1e-6, 1e7)  # as simco-loadgen takes them
@@ -105,14 +108,34 @@ WORDS = {
     "backend": tuple(BACKENDS),
     "fragments": ("pass", "drop"),
     "proxy": tuple(PROXIES),
+    "stop": ("end", "burst"),
 }
-# Axes besides the dimensions that are numbers: a number that is part of a name.
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis that is a number in the name of a `dimension`: that number of conditions, and what the rest of the name says, the
+    same on all of a curve. It is None for what is on every curve, as no competing traffic is on those of each kind."""
+
+    dimension: str
+    number: Callable
+    rest: Callable
+
+
+def rest_of_cross(of):
+    traffic = Cross.parse(of.cross)
+    return (traffic.kind.name, traffic.congestion) if traffic.number else None
+
+
+# Axes besides the dimensions that are numbers.
 AXES = {
-    "streams": lambda of: of.variant.streams if of.variant.sweeps_streams else math.nan,
-    "connections": lambda of: of.variant.connections,
-    "rate_per_connection": lambda of: of.rate / of.variant.connections,
-    "queue": lambda of: (Queue.parse(of.queue).numbers or (math.nan,))[0],
-    "cross": lambda of: Cross.parse(of.cross).number,
+    "streams": Axis("variant", lambda of: of.variant.streams if of.variant.sweeps_streams else math.nan,
+                    lambda of: replace(of.variant, streams=1)),
+    "connections": Axis("variant", lambda of: of.variant.connections, lambda of: replace(of.variant, connections=1)),
+    "rate_per_connection": Axis("variant", lambda of: of.rate / of.variant.connections,
+                                lambda of: replace(of.variant, connections=1)),
+    "queue": Axis("queue", lambda of: (Queue.parse(of.queue).numbers or (math.nan,))[0], lambda of: Queue.parse(of.queue).kind.name),
+    "cross": Axis("cross", lambda of: Cross.parse(of.cross).number, rest_of_cross),
 }
 PARSERS = {"queue": Queue.parse, "cross": Cross.parse}  # of words that have parts; they raise ValueError
 
@@ -125,8 +148,24 @@ def label_of(value):
 def axis_value(conditions, axis):
     """Returns where conditions are on an axis: nan if they are not on it."""
     if axis in AXES:
-        return float(AXES[axis](conditions))
+        return float(AXES[axis].number(conditions))
     return float(getattr(conditions, axis))
+
+
+def curves_along(measured, axis):
+    """Returns lists of those of `measured`, each with its `conditions`, that differ along the axis only, in its order. What is not
+    on the axis is left out."""
+    curves, everywhere = {}, {}
+    for one in sorted(measured, key=lambda one: axis_value(one.conditions, axis)):
+        if math.isnan(axis_value(one.conditions, axis)):
+            continue
+        of = AXES.get(axis)
+        others, rest = one.conditions.without(of.dimension if of else axis), of.rest(one.conditions) if of else axis
+        if rest is None:
+            everywhere.setdefault(others, []).append(one)
+        else:
+            curves.setdefault((others, rest), []).append(one)
+    return [everywhere.get(others, []) + curve for (others, _), curve in curves.items()]
 
 
 def shown(value):

@@ -17,7 +17,7 @@ def busy_ns(timers):
 def of_transaction(folder, point, counters):
     """Returns {name: mean of a transaction} for run.json. Packets are those that reach the router, both ways; there are
     none if the counters know some packets only. A machine of several processors leaves no timers."""
-    transactions = point.count + point.warmup
+    transactions = point.sent + point.warmup
     found = {}
     if not messages(point):
         for name in ("packets", "octets"):

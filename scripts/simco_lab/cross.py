@@ -21,7 +21,7 @@ class Kind:
     programs: Callable = lambda *_: []
     congestion: bool = False  # whether NAME-N@CC is one
     part: bool = False  # whether it can run during a part of the measurement only
-    label: str = ""
+    label: str = ""  # of an axis, after "Competing"
 
 
 def listen(end, address):
@@ -88,6 +88,13 @@ class Cross:
         part = (point.setup.cross_from_s, point.setup.cross_for_s or FOREVER_S)
         source, sink = ("", "") if network.source is None else (network.source_address, network.sink_address)
         return self.kind.programs(self.number, part, source, sink)
+
+
+def label_of(names):
+    """Returns the label of an axis on which these kinds of traffic are."""
+    kinds = dict.fromkeys(Cross.parse(name).kind for name in names)
+    labels = [kind.label for kind in kinds if kind.label]
+    return f"Competing {words(labels)}" if labels else "Competing traffic"
 
 
 def end_commands(point, network, traffic):

@@ -2,7 +2,7 @@
 
 import math
 
-from . import statements, statistics
+from . import statements, statistics, trends, wording
 from .prediction import predicted
 from .verdicts import NEGLIGIBLE_MS, Verdict, compare, left_out, named, pairs
 
@@ -13,8 +13,9 @@ def check_less(results, expectation):
     for a, b in pairs(results, expectation):
         found = compare(a, b, expectation.get("quantity", "mean"), expectation.get("factor", 1.0), shared)
         names = " < ".join(named(side, expectation) for side in (a, b))
-        holds = True if found.alike and expectation.get("or_alike") else found.holds
-        verdicts.append(Verdict(holds, f"{a.conditions.place}: {names}", found.detail, found.alike))
+        alike = found.alike and not found.holds
+        holds = True if alike and expectation.get("or_alike") else found.holds
+        verdicts.append(Verdict(holds, f"{a.conditions.place}: {names}", found.detail, alike))
     return verdicts
 
 
@@ -30,9 +31,9 @@ def check_equal(results, expectation):
         if len(values) < 2:
             continue
         spread = max(values) - min(values)
-        unknown = any(map(math.isnan, [*values, spread])) or any(combination.leaves_out(quantity) for combination in whole)
+        unknown = not all(map(math.isfinite, values)) or any(combination.leaves_out(quantity) for combination in whole)
         verdicts.append(Verdict(None if unknown else spread <= expectation["tolerance_ms"], group[0].conditions.place,
-                                f"they differ by {spread:.2f} ms{left_out(*whole, quantity=quantity)}"))
+                                f"they differ by {wording.figure(spread, 2)} ms{left_out(*whole, quantity=quantity)}"))
     return verdicts
 
 
@@ -58,20 +59,21 @@ def check_model(results, expectation):
 
 
 def check_monotone(results, expectation):
-    """More streams of a transport are never worse by more than the interval; or what statements.py makes of another axis."""
+    """More streams of a transport are never worse by more than the interval; or what trends.py makes of another axis."""
     if "axis" in expectation:
-        return statements.check_monotone(results, expectation)
+        return trends.check_monotone(results, expectation)
     groups = {}
     for combination in results.select(expectation.get("where", {})):
         variant = combination.conditions.variant
-        if variant.sweeps_streams and not combination.aborted:
+        if variant.sweeps_streams:
             key = variant.transport.name, combination.conditions.without("variant")
             groups.setdefault(key, []).append((variant.streams, combination))
     verdicts = []
     for group in groups.values():
         group.sort(key=lambda pair: pair[0])
-        worse, unknown = [], []
-        for (_, few), (_, many) in zip(group, group[1:]):
+        worse, unknown = [], [f"{one.conditions.variant} was aborted" for _, one in group if one.aborted]
+        whole = [one for _, one in group if not one.aborted]
+        for few, many in zip(whole, whole[1:]):
             gap = statistics.difference(many.mean, few.mean)
             if math.isnan(gap.value) or few.leaves_out("mean") or many.leaves_out("mean"):
                 unknown.append(f"{few.conditions.variant} to {many.conditions.variant}: cannot be told"

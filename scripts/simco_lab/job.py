@@ -43,12 +43,13 @@ def patterns(point):
 
 def due_times(point):
     """Returns a file of the seconds at which transactions are due if the last of them are due at once: a second after
-    the one before them."""
+    the one before them. A point that stops before them has the same others."""
     rng, now, times = random.Random(point.seed("arrivals")), 0.0, []
     for _ in range(point.warmup + point.count - point.setup.burst):
         now += 1 / point.rate if point.arrivals == "constant" else rng.expovariate(point.rate)
         times.append(now)
-    return "".join(f"{time:.9f}\n" for time in [*times, *[now + 1] * point.setup.burst])
+    times += [now + 1] * point.setup.burst
+    return "".join(f"{time:.9f}\n" for time in times[:point.warmup + point.sent])
 
 
 def sip_words(point, *, of_server):

@@ -49,6 +49,8 @@ SCALE = {"count": count(1, COUNT_MAX), "replications": number(1, 10_000, whole=T
 EXPECT_KINDS = {"less": ("less", "than"), "equal": ("tolerance_ms",), "model": ("percent",), "monotone": (),
                 "differs": ("less", "than"), "alike": ("less", "than"), "identical": ("less", "than"), "bound": (),
                 "order": ("order",), "step": ("less", "than", "axis", "from", "to"), "regression": ("axis", "on")}
+# The kinds that alone take a key.
+KINDS_WITH = {"runs": ("bound",), "or_alike": ("less", "monotone")}
 # Those that a table must have.
 NEEDED = {"": ("title", "matrix", *SCALES), "matrix": ("variant",), "quick": ("count",), "full": ("count",),
           "plot": ("name", "title", "kind"), "expect": ("id", "claim", "kind"), "paper": ("what",)}

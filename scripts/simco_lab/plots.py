@@ -13,21 +13,22 @@ import numpy  # noqa: E402
 from matplotlib.lines import Line2D  # noqa: E402
 from matplotlib.ticker import FixedFormatter, FixedLocator, LogLocator, NullFormatter, NullLocator  # noqa: E402
 
-from . import statistics, svg, traces  # noqa: E402
+from . import cross, statistics, svg, traces  # noqa: E402
 from .prediction import marks_of, predicted  # noqa: E402
 from .conditions import FORMS_OF, axis_value, label_of, shown  # noqa: E402
-from .quantities import QUANTITIES  # noqa: E402
-from .strokes import style  # noqa: E402
+from .quantities import MEASURED, QUANTITIES  # noqa: E402
+from .strokes import style, widen  # noqa: E402
 
 LABELS = {"loss_percent": "Packet loss (%)", "rate": "Load (transactions/s)", "streams": "Streams",
           "connections": "TCP connections", "rate_per_connection": "Load per connection (transactions/s)",
           "delay_ms": "One-way delay (ms)", "jitter_ms": "Jitter (± ms)", "loss_correlation": "Loss correlation",
-          "queue": "Queue (packets)", "cross": "Competing traffic", "lose_run": "Messages lost in a row",
+          "queue": "Queue (packets)", "lose_run": "Messages lost in a row",
           "repeat_after": "Requests repeated after (round trips)", "link_mbit": "Rate of the link (Mbit/s)", "t1_ms": "T1 (ms)",
           "large_size": "Size of the large messages (octets)"}
 CURVES = {"loss_percent": "{:g} % loss", "rate": "{:g}/s", "delay_ms": "{:g} ms one way",
           "jitter_ms": "±{:g} ms", "loss_correlation": "correlation {:g}",
           "repeat_after": "repeated after {:g} round trips"}
+WHOLE = ("streams", "connections", "queue", "cross", "lose_run")  # axes of whole numbers
 CCDF_MARKERS = 0.12  # distance between a curve's markers, as a share of the axes' diagonal
 CCDF_ROOM = 1.15  # from the least and the greatest response time to the ends of the axis
 WIDE_RANGE = 5  # means that differ by more than this factor get a logarithmic axis
@@ -87,15 +88,38 @@ def curves_of(combinations, plot):
     return {name: sorted(curve, key=lambda combination: x_of(combination, axis)) for name, curve in found.items()}
 
 
-def not_drawn(combinations, plot):
-    """Returns the legend's entry that names what is beyond every axis, because a message was never delivered; or none."""
+def curve_label(plot, value):
+    """Returns the legend's words for the curve of this value."""
+    return in_words(plot["curves"], value) if isinstance(value, float) else label_of(value)
+
+
+def naming(text, combinations, plot):
+    """Returns the legend's entry that says `text` of these combinations; none if there are none."""
     axis, by = plot.get("x", "loss_percent"), plot.get("curves", "variant")
-    named = [f"{label_of(getattr(combination.conditions, by))} at {x_of(combination, axis):g}" for combination in combinations
-             if math.isfinite(x_of(combination, axis)) and math.isinf(estimate(combination, plot).value)]
+    named = [f"{curve_label(plot, getattr(combination.conditions, by))} at {x_of(combination, axis):g}"
+             for combination in combinations if math.isfinite(x_of(combination, axis))]
     if not named:
         return []
     some = ", ".join(named[:NAMED]) + (f" and {len(named) - NAMED} more" if len(named) > NAMED else "")
-    return [Line2D([], [], linestyle="", label=f"not delivered: {some}")]
+    return [Line2D([], [], linestyle="", label=f"{text}: {some}")]
+
+
+def undelivered(combinations, plot):
+    """Returns the legend's entries that name what is beyond every axis, because a message was never delivered, and what is
+    drawn without the messages that were not."""
+    values = [(combination, estimate(combination, plot).value) for combination in combinations]
+    quantity = plot.get("quantity", "mean")
+    partly = [combination for combination, value in values
+              if math.isfinite(value) and combination.leaves_out(quantity)]
+    return (naming("not delivered", [combination for combination, value in values if math.isinf(value)], plot)
+            + naming("without unanswered messages", partly, plot))
+
+
+def x_label(combinations, axis):
+    """Returns the label of the x axis: competing traffic is counted in what there is of it."""
+    if axis == "cross":
+        return cross.label_of(combination.conditions.cross for combination in combinations)
+    return LABELS.get(axis, axis)
 
 
 def draw_model(axes, curve, axis, line):
@@ -173,9 +197,12 @@ def scale_x(axes, places, look):
 
 
 def scale_y(axes, curves, plot):
-    """Makes the y axis logarithmic if the values differ so much that small ones could not be told apart."""
+    """Makes the y axis logarithmic if the values differ so much that small ones could not be told apart, and one of times no
+    shorter than what counts."""
     means = [estimate(combination, plot).value for curve in curves.values() for combination in curve]
     if min(means) <= 0 or max(means) < WIDE_RANGE * min(means):
+        if QUANTITIES[plot.get("quantity", "mean")].unit == "ms":
+            widen(axes)
         return
     axes.set_yscale("log")
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
@@ -200,10 +227,9 @@ def draw_means(axes, combinations, plot, look):
     modelled = []
     for number, (name, curve) in enumerate(curves.items()):
         line = style(number)
-        label = CURVES[plot["curves"]].format(name) if isinstance(name, float) else label_of(name)
         x = [x_of(combination, axis) for combination in curve]
         y = [estimate(combination, plot).value for combination in curve]
-        axes.errorbar(x, y, yerr=half_widths(curve, plot), capsize=2, label=label, **line)
+        axes.errorbar(x, y, yerr=half_widths(curve, plot), capsize=2, label=curve_label(plot, name), **line)
         for place, mean, combination in zip(x, y, curve):
             if combination.aborted:  # IKR report 53's rule: the curve ends here
                 axes.plot(place, mean, marker="x", color=line["color"], markersize=11, linestyle="", label="_end")
@@ -211,14 +237,16 @@ def draw_means(axes, combinations, plot, look):
             modelled.append(draw_model(axes, curve, axis, line))
     if plot.get("log_x"):
         scale_x(axes, sorted({x_of(combination, axis) for curve in curves.values() for combination in curve}), look)
+    elif axis in WHOLE:
+        axes.xaxis.get_major_locator().set_params(integer=True)
     if "y_max" in plot:
         axes.set_ylim(0, plot["y_max"])
     else:
         scale_y(axes, curves, plot)
     draw_marks(axes, marks_of(combinations, plot))
-    axes.set_xlabel(LABELS.get(axis, axis))
-    axes.set_ylabel(QUANTITIES[plot.get("quantity", "mean")].label)
-    return explanations(curves, modelled, plot) + not_drawn(combinations, plot)
+    axes.set_xlabel(x_label(combinations, axis))
+    axes.set_ylabel(QUANTITIES[plot.get("quantity", "mean")].title(plot["measure"]))
+    return explanations(curves, modelled, plot) + undelivered(combinations, plot)
 
 
 def stairs(x, y, end):
@@ -264,7 +292,7 @@ def draw_ccdf(axes, combinations, plot, look):
     axes.xaxis.set_major_locator(LogLocator(subs=subs))
     axes.xaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_minor_formatter(NullFormatter())
-    axes.set_xlabel("Response time (ms)")
+    axes.set_xlabel(f"{MEASURED[plot['measure']].capitalize()} (ms)")
     axes.set_ylabel("Share of transactions that take longer")
     return []
 
@@ -299,8 +327,9 @@ def panels_of(plot, combinations):
     return found
 
 
-def figure_of(plot, combinations, look, title):
-    """Returns the figure of a plot, or None if there is nothing to draw."""
+def figure_of(plot, combinations, look, title, measure="response"):
+    """Returns the figure of a plot, or None if there is nothing to draw. `measure` is what the scenario measures."""
+    plot = {**plot, "measure": measure}
     with matplotlib.rc_context({"font.size": look.font, "legend.fontsize": look.legend}):
         figure, axes = plt.subplots(figsize=look.size)
         entries = KINDS[plot["kind"]](axes, combinations, plot, look)
@@ -330,7 +359,7 @@ def draw(results, folder, look, formats):
                 like = f"; the paper's {plot['paper_figure']}" if "paper_figure" in plot else ""
                 words = ", ".join([profile, *(text for _, text in panel)])
                 title = f"{plot['title']} ({words}{like})"
-                figure = figure_of(plot, part, look, title)
+                figure = figure_of(plot, part, look, title, results.scenario.setup.measure)
                 if figure is None:
                     continue
                 name = "-".join([plot["name"], profile, *(suffix for suffix, _ in panel)])

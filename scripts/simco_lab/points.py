@@ -63,6 +63,11 @@ class Point(Conditions):
         """The name of the folder with its results."""
         return f"{self.short_name}_n{self.count}_r{self.replication}"
 
+    @property
+    def sent(self):
+        """How many transactions are measured: the burst is left out of `count` if the point stops before it."""
+        return self.count - (self.setup.burst if self.stop == "burst" else 0)
+
     def seed(self, purpose):
         """Returns a number for `purpose` that is the same for every variant, profile, queue and backend: all meet
         the same arrivals and the same losses. With seeds of their own, every point has another."""

@@ -13,6 +13,7 @@ PERCENTILES = {"p50": 50.0, "p95": 95.0, "p99": 99.0, "p999": 99.9}
 AFFECTED_MS = 1.0  # a delay so much above that of the same message in the run without loss is one
 SLOW_MS = 2000.0  # after which an exchange gives up (GR-17)
 LOST_MS = 8000.0  # E.721's mean for international calls
+MEASURED = {"response": "response time", "one-way": "one-way delay"}  # what a scenario measures, in words
 
 
 @dataclass(frozen=True)
@@ -20,13 +21,18 @@ class Quantity:
     """`of_run` takes a run (results.Run) and returns a number, nan if the run does not have it."""
 
     name: str
-    label: str  # of an axis
+    label: str  # of an axis; {} stands for what the scenario measures
     of_run: Callable
     unit: str = "ms"
     within_run: bool = False  # one run gives an interval, too
     sip: bool = False  # of the workload sip only: its server's arrivals, or its large packets, are counted
     captured: bool = False  # from captures of the packets
     twin: bool = False  # compared with the run without a run of losses
+    answered: bool = False  # of messages with an answer only: the others would make it infinite
+
+    def title(self, measure):
+        """Returns the label in a scenario that measures that."""
+        return self.label.format(MEASURED[measure])
 
 
 def percentile(q):
@@ -35,6 +41,15 @@ def percentile(q):
 
 def longer_than(limit_ms):
     return lambda run: 100.0 * float((run.times > limit_ms).mean())
+
+
+def second(run):
+    return float(numpy.sort(run.times)[-2]) if len(run.times) > 1 else math.nan
+
+
+def variance(run):
+    answered = run.times[numpy.isfinite(run.times)]
+    return float(answered.var(ddof=1)) if len(answered) > 1 else math.nan
 
 
 def part(name):
@@ -91,15 +106,16 @@ def affected(run):
 
 
 QUANTITIES = table(
-    Quantity("mean", "Mean response time (ms)", lambda run: statistics.mean_independent(run.times).value,
-             within_run=True),
+    Quantity("mean", "Mean {} (ms)", lambda run: statistics.mean_independent(run.times).value, within_run=True,
+             answered=True),
+    Quantity("variance", "Variance of the {} (ms²)", variance, unit="ms²", answered=True),
     Quantity("p50", "Median (ms)", percentile(50.0), within_run=True),
     Quantity("p95", "95 % are faster than (ms)", percentile(95.0), within_run=True),
     Quantity("p99", "99 % are faster than (ms)", percentile(99.0), within_run=True),
     Quantity("p999", "99.9 % are faster than (ms)", percentile(99.9), within_run=True),
     Quantity("min", "Shortest (ms)", lambda run: float(run.times.min())),
     Quantity("max", "Longest (ms)", lambda run: float(run.times.max())),
-    Quantity("second", "Second longest (ms)", lambda run: float(numpy.sort(run.times)[-2])),
+    Quantity("second", "Second longest (ms)", second),
     Quantity("spread", "95 % minus median (ms)",
              lambda run: statistics.percentile(run.times, 95.0) - statistics.percentile(run.times, 50.0)),
     Quantity("affected", "Messages affected", affected, unit="", twin=True),

@@ -1,18 +1,18 @@
 """report.md: the measurements, beside the papers' statements."""
 
 import math
+from collections import Counter
 
 from . import statistics, wording
 from .catalogue import WORKLOADS
 from .prediction import marks_of, predicted
 from .conditions import label_of, shown
-from .quantities import QUANTITIES
+from .quantities import MEASURED, QUANTITIES
+from .tests_of_runs import LEVEL
 from .verdicts import ALIKE_SHARE, by_pairs, pairs
 
 NAMED = 3  # points that were not measured
 LISTED = 12  # verdicts of an expectation whose numbers are given even if all hold
-MEASURED = {"response": "response time", "one-way": "one-way delay"}
-TESTED = ("differs", "alike")  # kinds of expectations that are tests of runs
 WORDS = {True: "holds", False: "does not hold", None: "inconclusive"}
 
 
@@ -88,22 +88,26 @@ def detail_table(results, profile, sweep):
                  [detail_row(combination, sweep, with_model) for combination in results.select({"profile": [profile]})])
 
 
-def by_chance(expectation, verdicts):
+def by_chance(verdicts):
     """Returns how many of a family of tests reject by chance, if there is such a family."""
-    told = sum(verdict.holds is not None for verdict in verdicts)
-    if expectation["kind"] not in TESTED or told < 2:
-        return ""
-    return f" (Of {told} tests at 5 %, {0.05 * told:.1f} reject by chance.)"
+    tests = sum(verdict.tests for verdict in verdicts)
+    return f" (Of {tests} tests at 5 %, {LEVEL * tests:.1f} reject by chance.)" if tests > 1 else ""
+
+
+def words_of(expectation):
+    """Returns what verdicts are called. A test that does not tell two apart does not show that they are alike."""
+    return {**WORDS, True: "holds (no difference shown)"} if expectation["kind"] == "alike" else WORDS
 
 
 def expectation_lines(judged):
     lines = []
     for expectation, verdicts in judged:
-        counts = {word: sum(1 for v in verdicts if v.holds is holds) for holds, word in WORDS.items()}
+        words = words_of(expectation)
+        counts = {word: sum(1 for v in verdicts if v.holds is holds) for holds, word in words.items()}
         summary = ", ".join(f"{word} at {count}" for word, count in counts.items() if count) or "not measured"
         if alike := sum(verdict.alike for verdict in verdicts):
             summary += f"; alike within {100 * ALIKE_SHARE:g} % at {alike} of these"
-        lines += [f"**{expectation['id']}** {expectation['claim']}: {summary}.{by_chance(expectation, verdicts)}", ""]
+        lines += [f"**{expectation['id']}** {expectation['claim']}: {summary}.{by_chance(verdicts)}", ""]
         for verdict in verdicts:
             if verdict.holds is not True or len(verdicts) <= LISTED:
                 lines.append(f"- {verdict.where}: {WORDS[verdict.holds]}; {verdict.detail}")
@@ -138,8 +142,7 @@ def model_lines(results):
 
 def told(combination):
     """Returns of how many messages of all the parts are known."""
-    known = sum(run.get("parts", {}).get("messages", 0) for run in combination.runs)
-    return f"{known} of {len(combination.all_times)}"
+    return f"{combination.messages_split} of {len(combination.all_times)}"
 
 
 def parts_lines(results):
@@ -159,7 +162,8 @@ def ratio_to(number, measured):
     value = number["value"]
     if isinstance(value, str) or not value or not math.isfinite(measured.value):
         return ""
-    return f" (x {measured.value / value:.2f})"
+    ratio = measured.value / value
+    return f" (x {ratio:.2f})" if ratio >= 0.1 else f" (x {ratio:.2g})"
 
 
 def apart(a, b, quantity, shared):
@@ -179,7 +183,7 @@ def beside(results, number):
         shared = results.scenario.setup.seeds == "shared"
         return [(a.conditions.place, apart(a, b, quantity, shared) + mark(a) + mark(b)) for a, b in pairs(results, number)]
     return [(f"{combination.conditions.place}: {combination.conditions.variant}",
-             with_interval(found) + ratio_to(number, found) + (mark(combination) if quantity == "mean" else ""))
+             with_interval(found) + ratio_to(number, found) + (mark(combination) if QUANTITIES[quantity].answered else ""))
             for combination in results.select(number.get("where", {})) for found in [combination.quantity(quantity)]]
 
 
@@ -201,7 +205,8 @@ def notes(results):
                 lines.append(f"- {place}: not valid: the generator was {run['generator_lag_p99_ms']:.2f} ms late (p99)")
         steady = combination.conditions.steady and not results.scenario.setup.changes
         if steady and any(statistics.grows(times) for times in combination.times):
-            lines.append(f"- {place}: response times rise during the run: the offered load exceeds the capacity")
+            measured = MEASURED[results.scenario.setup.measure]
+            lines.append(f"- {place}: {measured}s rise during the run: the mean depends on its length")
     broken = [combination.conditions for combination in results.combinations if combination.aborted]
     beyond = [point for point in results.missing if any(
         conditions.rate < point.rate and conditions.without("rate") == point.without("rate")
@@ -212,7 +217,19 @@ def notes(results):
     if others:
         some = ", ".join(others[:NAMED])
         lines.append(f"- not measured: {len(others)} points: {some}" + (", ..." if len(others) > NAMED else ""))
+    lines += mixed_programs([run for combination in results.combinations for run in combination.runs])
     return ["## Caveats", "", *lines, ""] if lines else []
+
+
+def mixed_programs(runs):
+    """Returns a caveat if not all runs are by the same programs; those that most are by come first."""
+    counts = Counter(run.get("programs", "unknown") for run in runs).most_common()
+    if len(counts) < 2:
+        return []
+    (most, _), *others = counts
+    which = ", ".join(f"{name} ({count})" for name, count in others)
+    return [f"- {sum(count for _, count in others)} of {len(runs)} runs by other programs, or other settings of the guest, than"
+            f" most ({most}): {which}; run the scenario again to measure all by the same"]
 
 
 def size(results):
@@ -234,10 +251,12 @@ def write(results, path, judged, drawn, about):
     sweep = swept(results)
     source = f"Source: {scenario.source}. " if scenario.source else ""
     lines = [f"# {scenario.name}: {scenario.title}", "", f"{source}{about} {size(results)}", "", *note_lines(scenario)]
+    measure = scenario.setup.measure
     for profile in results.profiles():
-        lines += [f"## Mean {MEASURED[scenario.setup.measure]}, profile {profile} (ms)", "", *quantity_table(results, profile, sweep), ""]
+        lines += [f"## Mean {MEASURED[measure]}, profile {profile} (ms)", "", *quantity_table(results, profile, sweep), ""]
         for name in scenario.tables:
-            lines += [f"## {QUANTITIES[name].label}, profile {profile}", "", *quantity_table(results, profile, sweep, name), ""]
+            lines += [f"## {QUANTITIES[name].title(measure)}, profile {profile}", "",
+                      *quantity_table(results, profile, sweep, name), ""]
     if judged:
         lines += ["## Expectations", "", *expectation_lines(judged)]
     lines += parts_lines(results)

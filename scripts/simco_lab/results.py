@@ -283,15 +283,20 @@ class Combination(UnderConditions):
             found = statistics.over_replications(self.per_run(name))
             return found if len(self.times) >= 3 else statistics.Estimate(found.value)
         low, high = statistics.percentile_interval(self.all_times, q)
-        return statistics.Estimate(self.quantile(q), (high - low) / 2)
+        return statistics.Estimate(self.quantile(q), (high - low) / 2, (low, high))
 
     def leaves_out(self, quantity):
         """Returns how many messages a quantity leaves out because they had no answer: it is a lower bound if there are any."""
-        return self.unanswered if quantity == "mean" else 0
+        return self.unanswered if QUANTITIES[quantity].answered else 0
 
     @property
     def unanswered(self):
         return int(numpy.isinf(self.all_times).sum())
+
+    @property
+    def messages_split(self):
+        """Of how many messages the parts of the delay are known: what was not delivered has none."""
+        return sum(run.get("parts", {}).get("messages", 0) for run in self.runs)
 
     @property
     def label(self):
@@ -305,6 +310,10 @@ class Row(UnderConditions):
     conditions: Conditions
     mean: statistics.Estimate
     aborted: bool
+    unanswered: int = 0
+
+    def leaves_out(self, _):
+        return self.unanswered
 
 
 class Selectable:
@@ -331,7 +340,7 @@ class Table(Selectable):
     @staticmethod
     def _row(row):
         mean = statistics.Estimate(*(float(row[name] or math.nan) for name in ("mean_ms", "ci95_ms")))
-        return Row(conditions_of(row), mean, row["aborted"] == "1")
+        return Row(conditions_of(row), mean, row["aborted"] == "1", int(row["unanswered"] or 0))
 
 
 class Results(Selectable):

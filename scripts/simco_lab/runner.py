@@ -11,6 +11,7 @@ import shutil
 import sys
 import threading
 import time
+import traceback
 from pathlib import Path
 
 from . import results
@@ -19,6 +20,7 @@ from .job import Job
 
 START_COST, COST = 4.0, 0.005  # seconds for a point, and for a transaction: for the time left only
 LIMIT_S, LIMIT_PER_TRANSACTION_S = 600, 0.5
+PROGRAMS_DIGITS = 12  # by which run.json names the programs
 
 
 def cost(point):
@@ -85,6 +87,7 @@ class Runner:
 
     def __init__(self, execute, identity, out, jobs, extra_options=""):
         self.execute, self.identity, self.out, self.jobs = execute, identity, Path(out), jobs
+        self.programs = hashlib.sha256(identity.encode()).hexdigest()[:PROGRAMS_DIGITS]
         self.extra_options = extra_options
         self.jobs_of = {}
         self.lock = threading.Lock()
@@ -108,7 +111,7 @@ class Runner:
             run = json.loads((self.folder(point) / "run.json").read_text())
         except (OSError, ValueError):
             return None
-        return run if run["fingerprint"] == self.fingerprint(self._job(point)) else None
+        return run if isinstance(run, dict) and run.get("fingerprint") == self.fingerprint(self._job(point)) else None
 
     def _job(self, point):
         """Returns the point's job, made once: loss patterns take long to draw."""
@@ -169,6 +172,8 @@ class Runner:
             else:
                 self._note(point, run)
                 first[run["fingerprint"]] = point
+                if "programs" not in run:  # of an older laboratory; its fingerprint is of these programs
+                    results.write_run(self.folder(point), {**run, "programs": self.programs})
         waiting, twins = [], []
         for point in missing:
             original = first.setdefault(self.fingerprint(self._job(point)), point)
@@ -196,18 +201,25 @@ class Runner:
                 progress.finished(point)
 
     def _run_point(self, point, processor):
+        """Runs a point, and keeps the reason if it fails. Whatever files it left, such as a truncated capture, the others are
+        run."""
+        try:
+            self._measure(point, processor)
+        except Exception as error:
+            told = str(error) if isinstance(error, (LabError, OSError)) else traceback.format_exception_only(error)[-1].strip()
+            with self.lock:
+                self.failures.append((point, told))
+
+    def _measure(self, point, processor):
         folder = self.folder(point)
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         job = self._job(point)
-        try:
-            self.execute(job.files, folder, processor, LIMIT_S + LIMIT_PER_TRANSACTION_S * point.count)
-            with self.lock:
-                before, self.noted_s = self.noted_s, children_s()
-            run = {**results.finish(folder, job, self.fingerprint(job)), "processor_s": self.noted_s - before}
-            results.write_run(folder, run)
-            with self.lock:
-                self._note(point, run)
-        except (LabError, OSError, ValueError, KeyError) as error:
-            with self.lock:
-                self.failures.append((point, str(error)))
+        self.execute(job.files, folder, processor, LIMIT_S + LIMIT_PER_TRANSACTION_S * point.count)
+        with self.lock:
+            before, self.noted_s = self.noted_s, children_s()
+        run = {**results.finish(folder, job, self.fingerprint(job)), "programs": self.programs,
+               "processor_s": self.noted_s - before}
+        results.write_run(folder, run)
+        with self.lock:
+            self._note(point, run)

@@ -11,7 +11,7 @@ from . import checks
 from .catalogue import WORKLOADS, default
 from .conditions import DIMENSIONS, NUMBERS, PARSERS, RANGES, WORDS
 from .errors import ScenarioError
-from .keys import AXES_KNOWN, EXPECT_KINDS, KEYS, NEEDED, OWN, SCALES, SETUP, SIP, TRACE_AXES
+from .keys import AXES_KNOWN, EXPECT_KINDS, KEYS, KINDS_WITH, NEEDED, OWN, SCALES, SETUP, SIP, TRACE_AXES
 from .points import Scenario, Setup
 from .variant import Variant
 
@@ -143,9 +143,11 @@ class _Reader:
             self.fail("'axis' must be one of 'on'", "expect", "axis", nth)
         if entry["kind"] == "bound" and not {"below", "above"} & set(entry):
             self.fail("an expectation of kind 'bound' needs 'below' or 'above'", "expect", "kind", nth)
-        for key, kind in (("runs", "bound"), ("or_alike", "less")):
-            if key in entry and entry["kind"] != kind:
-                self.fail(f"'{key}' is of the kind '{kind}'", "expect", key, nth)
+        for key, kinds in KINDS_WITH.items():
+            if key in entry and entry["kind"] not in kinds:
+                self.fail(f"'{key}' is of the kind {' or '.join(map(repr, kinds))}", "expect", key, nth)
+        if entry["kind"] == "monotone" and "or_alike" in entry and "axis" not in entry:
+            self.fail("'or_alike' of 'monotone' needs 'axis'", "expect", "or_alike", nth)
         if "order" in entry:
             entry["order"] = [self.where("expect", nth, "order", group) for group in entry["order"]]
 

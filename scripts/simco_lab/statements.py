@@ -1,29 +1,27 @@
-"""Statements about several runs, judged: which figures differ and which do not, bounds, orders, steps, and how a quantity
-moves along an axis."""
+"""Statements about several runs, judged: which figures differ and which do not, bounds, orders, steps, and what a quantity
+depends on."""
 
+import itertools
 import math
 
 import numpy
 
 from . import statistics, tests_of_runs, wording
-from .conditions import axis_value
+from .conditions import axis_value, curves_along
 from .quantities import QUANTITIES
-from .verdicts import (NEGLIGIBLE_MS, Verdict, aborted_ones, below, by_pairs, compare, joined, left_out, named, pairs,
-                       unless_more)
+from .verdicts import (NEGLIGIBLE_MS, Comparison, Verdict, aborted_ones, below, by_pairs, compare, joined, left_out, named, pairs, runs_of,
+                       unless_more, without_consequence)
 
 QUANTITY = "p95"  # of a run, unless the expectation names another
 
 
 SIDES = {"below": 1, "above": -1}
+CERTAIN = {True: "", False: "not ", None: "not certainly "}
 OF_RUNS = {"every": lambda good, count: good == count, "some": lambda good, count: good > 0}
 
 
 def quantity_of(expectation):
     return expectation.get("quantity", QUANTITY)
-
-
-def runs_of(combination, quantity):
-    return [value for value in combination.per_run(quantity) if not math.isnan(value)]
 
 
 def tested(a, b, quantity):
@@ -41,7 +39,7 @@ def tested(a, b, quantity):
              f" {len(right)} runs")
     if not result.can_reject:
         return None, f"{shown}: so few runs cannot tell"
-    return result, shown
+    return result, shown if result.rejects else f"{shown}: no difference shown, as D of {result.least:.2f} or more would be"
 
 
 def place(a, b, expectation, sign):
@@ -49,48 +47,73 @@ def place(a, b, expectation, sign):
 
 
 def in_share(verdicts, expectation):
-    """Returns one verdict if the statement is about a share of the places: whether more of them hold."""
+    """Returns one verdict if the statement is about a share of the places: whether more of all of them hold."""
     if "share" not in expectation or not verdicts:
         return verdicts
-    told = [verdict for verdict in verdicts if verdict.holds is not None]
-    good = sum(verdict.holds for verdict in told)
-    holds = good > expectation["share"] * len(told) if told else None
-    return [Verdict(holds, "all places", f"{good} of {len(told)} that can be told; {len(verdicts) - len(told)} cannot")]
+    needed = expectation["share"] * len(verdicts)
+    good, unknown = (sum(verdict.holds is holds for verdict in verdicts) for holds in (True, None))
+    holds = True if good > needed else False if good + unknown <= needed else None
+    return [Verdict(holds, "all places", f"{good} of {len(verdicts)}; {unknown} cannot be told",
+                    tests=sum(verdict.tests for verdict in verdicts))]
+
+
+def faster(a, b, quantity, shared):
+    """Returns a Verdict's holds, words and tests: whether the test tells `a` from `b` and a's median is less. If it does not tell
+    them apart, that does not show that they are alike; an interval can."""
+    result, detail = tested(a, b, quantity)
+    detail += left_out(a, b, quantity=quantity)
+    if result is None:
+        return None, detail, 0
+    if result.rejects:
+        left, right = (float(numpy.median(runs_of(side, quantity))) for side in (a, b))
+        return (None if left == right else left < right), detail, 1
+    found = compare(a, b, quantity, shared=shared)
+    return (False, f"{detail}; {found.detail}: of no consequence", 1) if found.alike else (None, detail, 1)
 
 
 def check_differs(results, expectation):
     """The first are faster: the test rejects that both are the same, and the median of their runs is less."""
+    shared = results.scenario.setup.seeds == "shared"
     verdicts = []
     for a, b in pairs(results, expectation):
-        quantity = quantity_of(expectation)
-        result, detail = tested(a, b, quantity)
-        holds = result and result.rejects and bool(
-            numpy.median(runs_of(a, quantity)) < numpy.median(runs_of(b, quantity)))
-        verdicts.append(Verdict(holds, place(a, b, expectation, "<"), detail + left_out(a, b, quantity=quantity)))
+        holds, detail, tests = faster(a, b, quantity_of(expectation), shared)
+        verdicts.append(Verdict(holds, place(a, b, expectation, "<"), detail, tests=tests))
     return in_share(verdicts, expectation)
 
 
-def alike(a, b, quantity, shared):
-    if quantity != "mean":
-        result, detail = tested(a, b, quantity)
-        return result and not result.rejects, detail
-    if aborted := aborted_ones(a, b):
-        return None, aborted
-    paired = by_pairs(a, b, quantity) if shared else None
+def alike_means(a, b, shared):
+    """Returns whether 0 is within the interval of the difference of the means, or this is what instructions take; and words."""
+    paired = by_pairs(a, b, "mean") if shared else None
     gap = paired[0] if paired else statistics.difference(a.mean, b.mean)
     detail = f"they differ by {wording.figure(gap.value, 2, '+')} ms ({wording.ends(gap, 2)})" + (" by pairs" if paired else "")
-    unknown = math.isnan(gap.low) or a.leaves_out(quantity) or b.leaves_out(quantity)
-    same = gap.low <= 0 <= gap.high or abs(gap.value) <= NEGLIGIBLE_MS
-    return None if unknown else same, detail + left_out(a, b, quantity=quantity)
+    detail += left_out(a, b, quantity="mean")
+    if math.isnan(gap.low) or a.leaves_out("mean") or b.leaves_out("mean"):
+        return None, detail
+    if max(abs(gap.low), abs(gap.high)) <= NEGLIGIBLE_MS:
+        return True, f"{detail}: certainly at most {NEGLIGIBLE_MS:g} ms, which counts as alike"
+    if gap.low <= 0 <= gap.high:
+        return True, (f"{detail}: no difference shown by {len(a.each)} and {len(b.each)} runs, as one of"
+                      f" {(gap.high - gap.low) / 2:.2f} ms or more would be")
+    small = abs(gap.value) <= NEGLIGIBLE_MS
+    return small, detail + f": at most {NEGLIGIBLE_MS:g} ms, which counts as alike" * small
+
+
+def alike(a, b, quantity, shared):
+    if aborted := aborted_ones(a, b):
+        return None, aborted
+    if quantity == "mean":
+        return alike_means(a, b, shared)
+    result, detail = tested(a, b, quantity)
+    return result and not result.rejects, detail
 
 
 def check_alike(results, expectation):
     """The test does not reject that both are the same; for means, 0 is within the interval of the difference."""
-    shared = results.scenario.setup.seeds == "shared"
+    shared, quantity = results.scenario.setup.seeds == "shared", quantity_of(expectation)
     verdicts = []
     for a, b in pairs(results, expectation):
-        holds, detail = alike(a, b, quantity_of(expectation), shared)
-        verdicts.append(Verdict(holds, place(a, b, expectation, "="), detail))
+        holds, detail = alike(a, b, quantity, shared)
+        verdicts.append(Verdict(holds, place(a, b, expectation, "="), detail, tests=int(holds is not None)))
     return in_share(verdicts, expectation)
 
 
@@ -114,17 +137,32 @@ def check_identical(results, expectation):
 
 def within(found, sign, limit):
     """Returns whether an estimate, with its interval, is below (sign 1) or above (-1) a limit; None if that cannot be told."""
-    off = sign * (found.value - limit)
-    width = 0.0 if math.isnan(found.half_width) or math.isinf(off) else found.half_width
-    return None if math.isnan(off) else True if off + width < 0 else False if off - width > 0 else None
+    if math.isnan(found.value):
+        return None
+    ends = (found.value,) if math.isnan(found.low) or math.isnan(found.high) else (found.low, found.high)
+    off = [sign * (end - limit) for end in ends]
+    return True if max(off) < 0 else False if min(off) > 0 else None
 
 
-def amount(found, unit):
-    """Returns an estimate in words, with its interval if it has one."""
+def by_signs(values, side, limit):
+    """Returns whether the runs are on a side of a limit, and words; None if the sign test leaves it open. It takes the place
+    of an interval, which a mean that is not finite has not."""
+    gaps = [SIDES[side] * (limit - value) for value in values]
+    p, good = tests_of_runs.sign_test(gaps), sum(gap > 0 for gap in gaps)
+    holds = 2 * good > sum(gap != 0 for gap in gaps) if p < tests_of_runs.LEVEL else None
+    return holds, f"; {good} of {len(values)} runs are {side} {limit:g}, by their signs p = {p:.3g}"
+
+
+def amount(found, unit, limits=()):
+    """Returns an estimate in words, with its interval if it has one, and with digits that tell it from the limits."""
     if math.isnan(found.value):
         return wording.figure(found.value)
-    width = f" ± {found.half_width:.1f}" if math.isfinite(found.half_width) else ""
-    return f"{wording.figure(found.value)}{width} {unit}".rstrip()
+    digits = wording.digits(found.value, limits)
+    if found.ends and math.isfinite(found.value) and not any(map(math.isnan, found.ends)):
+        width = f" ({' to '.join(wording.figure(end, digits) for end in found.ends)})"
+    else:
+        width = f" ± {found.half_width:.{digits}f}" if math.isfinite(found.half_width) else ""
+    return f"{wording.figure(found.value, digits)}{width} {unit}".rstrip()
 
 
 def check_bound(results, expectation):
@@ -146,20 +184,26 @@ def check_bound(results, expectation):
 
 
 def bound_of_estimate(combination, quantity, limits, words, _):
-    found, holds = combination.quantity(quantity), True
+    found, values, holds, signs = combination.quantity(quantity), runs_of(combination, quantity), True, ""
     for side, limit in limits.items():
-        here = within(found, SIDES[side], limit)
+        if math.isinf(found.value) and len(values) > 1:  # one of them may be the only one that never ends
+            here, said = by_signs(values, side, limit)
+            signs += said
+        else:
+            here = within(found, SIDES[side], limit)
         if combination.leaves_out(quantity) and here is (side == "below"):  # with them it could be on the other side
             here = None
         holds = False if False in (holds, here) else None if None in (holds, here) else True
-    return holds, f"{amount(found, QUANTITIES[quantity].unit)}, {'' if holds else 'not '}{words}"
+    return holds, f"{amount(found, QUANTITIES[quantity].unit, limits.values())}, {CERTAIN[holds]}{words}{signs}"
 
 
 def bound_of_runs(combination, quantity, limits, words, which):
     """Counts the runs on that side: a statement about every run, or about some, needs no interval."""
     values = runs_of(combination, quantity)
-    if not values or combination.leaves_out(quantity):
+    if not values:
         return None, "not measured"
+    if combination.leaves_out(quantity):
+        return None, "cannot be told"
     good = sum(all(SIDES[side] * (limit - value) > 0 for side, limit in limits.items()) for value in values)
     holds = OF_RUNS[which](good, len(values))
     return holds, f"{good} of {len(values)} runs are {words} {QUANTITIES[quantity].unit}".rstrip()
@@ -173,36 +217,46 @@ def check_order(results, expectation):
     for lesser, greater in zip(expectation["order"], expectation["order"][1:]):
         step = {**expectation, "less": lesser, "than": greater}
         for a, b in pairs(results, step):
-            found = compare(a, b, quantity, shared=shared)
-            holds, detail = found.holds, found.detail
-            left, right = a.quantity(quantity), b.quantity(quantity)
-            no_interval = math.isnan(left.half_width) or math.isnan(right.half_width)
-            if len(a.each) == len(b.each) == 1 and no_interval and not aborted_ones(a, b):  # the values themselves
-                gap = statistics.Estimate(left.value - right.value, 0.0)
-                holds = unless_more(below(left, right, gap), a, b, quantity)
-                detail += ", one run each"
-            verdicts.append(Verdict(holds, place(a, b, step, "<"), detail))
+            found = by_value(a, b, quantity) or compare(a, b, quantity, shared=shared)
+            verdicts.append(Verdict(found.holds, place(a, b, step, "<"), found.detail))
     return verdicts
 
 
-def ends_of(combinations, a, axis, ends):
-    """Returns the combinations at both ends of an axis, beside `a`; None for one that was not measured."""
-    found = {axis_value(other.conditions, axis): other for other in combinations
-             if other.conditions.without(axis) == a.conditions.without(axis)}
-    return [found.get(float(end)) for end in ends]
+def by_value(a, b, quantity):
+    """Returns the Comparison of one run each without an interval, or None if there are more or they have one."""
+    left, right = a.quantity(quantity), b.quantity(quantity)
+    no_interval = math.isnan(left.half_width) or math.isnan(right.half_width)
+    if len(a.each) > 1 or len(b.each) > 1 or not no_interval or aborted_ones(a, b):
+        return None
+    unit, known = QUANTITIES[quantity].unit, left.value != right.value and not math.isnan(left.value + right.value)
+    shown = (f"{wording.figure(left.value)} against {wording.figure(right.value)} {unit}".rstrip() + left_out(a, b, quantity=quantity)
+             + ", one run each")
+    if math.isfinite(left.value) and math.isfinite(right.value) and not (a.leaves_out(quantity) or b.leaves_out(quantity)):
+        margin = without_consequence(left, right, unit)
+        if abs(left.value - right.value) <= margin:
+            return Comparison(False, f"{shown}, alike within {margin:.2g} {unit}".rstrip(), not_above=True, not_below=True)
+    return Comparison(unless_more(left.value < right.value if known else None, a, b, quantity), shown)
+
+
+def steps_of(curves, a, b, axis, end, dimensions):
+    """Returns [(a, a's end, b, b's end)]: the combinations at the `end` of the curves that `a` and `b` are on, if these differ in
+    the `dimensions` only."""
+    ends = [[one for curve in curves if any(start is one for one in curve) for one in curve
+             if axis_value(one.conditions, axis) == end] for start in (a, b)]
+    return [(a, left, b, right) for left, right in itertools.product(*ends)
+            if left.conditions.without(*dimensions) == right.conditions.without(*dimensions)]
 
 
 def check_step(results, expectation):
     """From one value of an axis to another, the curve of `than` rises by a greater factor than that of `less`."""
     axis, ends, quantity = expectation["axis"], (expectation["from"], expectation["to"]), quantity_of(expectation)
-    chosen = results.select(expectation.get("where", {}))
+    curves = curves_along(results.select(expectation.get("where", {})), axis)
+    begin = [(a, b) for a, b in pairs(results, expectation)
+             if all(axis_value(one.conditions, axis) == float(ends[0]) for one in (a, b))]
+    dimensions = {*expectation["less"], *expectation["than"]}
     verdicts = []
-    for a, b in pairs(results, expectation):
-        if axis_value(a.conditions, axis) != float(ends[0]) or axis_value(b.conditions, axis) != float(ends[0]):
-            continue
-        corners = [*ends_of(chosen, a, axis, ends), *ends_of(chosen, b, axis, ends)]
-        if None in corners:
-            continue
+    for corners in itertools.chain.from_iterable(steps_of(curves, a, b, axis, float(ends[1]), dimensions) for a, b in begin):
+        a, b = corners[0], corners[2]
         if aborted := aborted_ones(*corners):
             verdicts.append(Verdict(None, place(a, b, expectation, "flatter than"), aborted))
             continue
@@ -210,58 +264,42 @@ def check_step(results, expectation):
         flat, steep = tests_of_runs.ratio(at[1], at[0]), tests_of_runs.ratio(at[3], at[2])
         gap = statistics.difference(flat, steep)
         unknown = any(corner.leaves_out(quantity) for corner in corners)
-        holds = None if unknown else below(flat, steep, gap)
+        holds = None if unknown else below(gap)
         verdicts.append(Verdict(holds, place(a, b, expectation, "flatter than"),
                                 f"from {ends[0]} to {ends[1]}: x {wording.figure(flat.value, 2)} against x"
                                 f" {wording.figure(steep.value, 2)} ({wording.gap(gap, 2)})"))
     return verdicts
 
 
-def check_monotone(results, expectation):
-    """The quantity never falls along the axis (with `falls`: never rises), beyond the intervals."""
-    axis, quantity = expectation["axis"], quantity_of(expectation)
-    sign = -1 if expectation.get("falls") else 1
-    groups = {}
-    for combination in results.select(expectation.get("where", {})):
-        if not combination.aborted:
-            groups.setdefault(combination.conditions.without(axis), []).append(combination)
-    verdicts = []
-    for group in groups.values():
-        group.sort(key=lambda combination: axis_value(combination.conditions, axis))
-        wrong, unknown = [], []
-        for before, after in zip(group, group[1:]):
-            step = f"{getattr(before.conditions, axis)} to {getattr(after.conditions, axis)}"
-            gap = statistics.difference(after.quantity(quantity), before.quantity(quantity))
-            width = 0.0 if math.isnan(gap.half_width) or math.isinf(gap.value) else gap.half_width
-            if math.isnan(gap.value) or before.leaves_out(quantity) or after.leaves_out(quantity):
-                unknown.append(f"{step}: cannot be told{left_out(before, after, quantity=quantity)}")
-            elif sign * gap.value < -max(width, NEGLIGIBLE_MS):
-                wrong.append(f"{step}: {wording.gap(gap)} {QUANTITIES[quantity].unit}")
-        if len(group) > 1:
-            where = f"{group[0].conditions.place}: {group[0].conditions.variant}"
-            verdicts.append(Verdict(False if wrong else None if unknown else True, where,
-                                    "; ".join(wrong + unknown) or "never otherwise"))
-    return verdicts
-
-
 def check_regression(results, expectation):
-    """By least squares on `on`, the quantity of a run does not depend on `axis`: its coefficient may be 0."""
-    columns = {name: [] for name in expectation["on"]}
+    """By least squares on `on`, the quantity of a run does not depend on `axis`: its coefficient may be 0. What has the same
+    value everywhere is left out, as the constant term already stands for it; so are places that are not on one of the axes."""
+    columns, axis = {name: [] for name in expectation["on"]}, expectation["axis"]
     y = []
     chosen = results.select(expectation.get("where", {}))
-    if aborted := aborted_ones(*chosen):
-        return [Verdict(None, expectation["axis"], aborted)]
-    for combination in chosen:
+    placed = [combination for combination in chosen
+              if not any(math.isnan(axis_value(combination.conditions, name)) for name in columns)]
+    if aborted := aborted_ones(*placed):
+        return [Verdict(None, axis, aborted)]
+    for combination in placed:
         for value in runs_of(combination, quantity_of(expectation)):
             y.append(value)
             for name in columns:
                 columns[name].append(axis_value(combination.conditions, name))
+    missing = len(chosen) - len(placed)
+    off = f"; {missing} of {len(chosen)} places are not on each axis of 'on', and left out" if missing else ""
+    same = [name for name, values in columns.items() if len(set(values)) < 2]
+    if axis in same:
+        return [Verdict(None, axis, f"{axis} has {'one' if placed else 'no'} value here: so few points cannot tell{off}")]
+    ranks = "" if all(map(math.isfinite, y)) else " of the ranks"
+    left = f"; left out, of one value here: {', '.join(same)}" if same else ""
+    left += off
     try:
-        found = tests_of_runs.regression(columns, y)[expectation["axis"]]
+        found = tests_of_runs.regression({name: columns[name] for name in columns if name not in same}, y)[axis]
     except ValueError as error:
-        return [Verdict(None, expectation["axis"], str(error))]
-    return [Verdict(found.p >= tests_of_runs.LEVEL, expectation["axis"],
-                    f"coefficient {found.value:.3g}, t = {found.t:.2f}, p = {found.p:.3g}, {len(y)} runs")]
+        return [Verdict(None, axis, f"{error}{left}")]
+    return [Verdict(found.p >= tests_of_runs.LEVEL, axis,
+                    f"coefficient {found.value:.3g}{ranks}, t = {found.t:.2f}, p = {found.p:.3g}, {len(y)} runs{left}")]
 
 
 CHECKS = {"differs": check_differs, "alike": check_alike, "identical": check_identical, "bound": check_bound,

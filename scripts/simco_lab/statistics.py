@@ -27,18 +27,19 @@ def student_t(degrees):
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value and half of its 95 % interval, nan if it has none."""
+    """A value and half of its 95 % interval, nan if it has none; and the interval's ends if the value is not in its middle."""
 
     value: float
     half_width: float = math.nan
+    ends: tuple | None = None
 
     @property
     def low(self):
-        return self.value - self.half_width
+        return self.ends[0] if self.ends else self.value - self.half_width
 
     @property
     def high(self):
-        return self.value + self.half_width
+        return self.ends[1] if self.ends else self.value + self.half_width
 
 
 def mean_independent(times):
@@ -118,7 +119,8 @@ def difference(a, b):
 
 def grows(times, batches=BATCHES):
     """Returns whether response times rise significantly during the run, by the Mann-Kendall test on batch means:
-    then the offered load exceeds the capacity."""
+    then the mean depends on the length of the run. The load may exceed the capacity, or a queue or window may still be
+    filling."""
     answered = times[numpy.isfinite(times)]
     if len(answered) < 2 * batches:
         return False

@@ -10,16 +10,17 @@ from mpmath import mp
 from .statistics import CONFIDENCE, Estimate, over_replications
 
 LEVEL = 1 - CONFIDENCE
+EXACT = 1e-9  # of what y spans: a column that moves it by less does so by rounding only
 
 
 @dataclass(frozen=True)
 class KsResult:
-    """D, the probability of one so great if both come from the same distribution, and the least such probability that
-    these numbers of runs can have."""
+    """D, the probability of one so great if both come from the same distribution, and the least D that these numbers of runs
+    tell apart."""
 
     statistic: float
     p: float
-    least_p: float
+    least: float
 
     @property
     def rejects(self):
@@ -27,7 +28,7 @@ class KsResult:
 
     @property
     def can_reject(self):
-        return self.least_p < LEVEL
+        return math.isfinite(self.least)
 
 
 def ks_distance(a, b):
@@ -51,11 +52,17 @@ def ks_probability(n, m, distance):
     return 1 - row[m] / math.comb(n + m, n)
 
 
+def ks_least(n, m):
+    """Returns the least D by which n and m values are told apart; it is infinite if none is great enough."""
+    possible = sorted({abs(m * i - n * j) for i in range(n + 1) for j in range(m + 1)})
+    return next((distance for distance in possible if ks_probability(n, m, distance) < LEVEL), math.inf) / (n * m)
+
+
 def ks_test(a, b):
     """Returns the two-sample test of Kolmogorov and Smirnov, exact for values without ties."""
     n, m = len(a), len(b)
     distance = ks_distance(a, b)
-    return KsResult(distance / (n * m), ks_probability(n, m, distance), ks_probability(n, m, n * m))
+    return KsResult(distance / (n * m), ks_probability(n, m, distance), ks_least(n, m))
 
 
 def paired(a, b):
@@ -99,6 +106,19 @@ def signed_rank(gaps):
     return two_sided(ways, sum(rank for rank, gap in zip(ranks, gaps) if gap > 0))
 
 
+def ranks_are_lower(gaps):
+    """Returns whether the differences below 0 have the greater sum of ranks."""
+    gaps = [gap for gap in gaps if gap]
+    return sum(math.copysign(rank, gap) for rank, gap in zip(ranks_twice([abs(gap) for gap in gaps]), gaps)) < 0
+
+
+def sign_test(gaps):
+    """Returns the probability of so few, or so many, differences above 0 if one above is as likely as one below (exact; those
+    that are 0 do not count)."""
+    gaps = [gap for gap in gaps if gap]
+    return two_sided([math.comb(len(gaps), above) for above in range(len(gaps) + 1)], sum(gap > 0 for gap in gaps))
+
+
 def student_p(t, degrees):
     """Returns the two-sided probability of a Student's t of that size or more."""
     return float(mp.betainc(degrees / 2.0, 0.5, 0, degrees / (degrees + t * t), regularized=True))
@@ -121,14 +141,21 @@ def regression(columns, y):
     names = list(columns)
     matrix = numpy.column_stack([*(numpy.asarray(columns[name], float) for name in names), numpy.ones(len(y))])
     degrees = matrix.shape[0] - matrix.shape[1]
-    if degrees < 1 or numpy.linalg.matrix_rank(matrix) < matrix.shape[1]:
-        raise ValueError("too few different points for a regression")
-    solution, *_ = numpy.linalg.lstsq(matrix, numpy.asarray(y, float), rcond=None)
+    try:
+        if degrees < 1 or numpy.linalg.matrix_rank(matrix) < matrix.shape[1]:
+            raise ValueError("too few different points for a regression")
+        solution, *_ = numpy.linalg.lstsq(matrix, numpy.asarray(y, float), rcond=None)
+        inverse = numpy.linalg.inv(matrix.T @ matrix)
+    except numpy.linalg.LinAlgError as error:
+        raise ValueError(f"the regression has no solution: {error}") from error
     rest = numpy.asarray(y, float) - matrix @ solution
     variance = float(rest @ rest) / degrees
-    errors = numpy.sqrt(variance * numpy.diag(numpy.linalg.inv(matrix.T @ matrix)))
+    errors = numpy.sqrt(variance * numpy.diag(inverse))
+    reach = float(numpy.ptp(y)) or math.inf  # without a difference nothing has influence
     result = {}
     for name, value, error in zip(names, solution, errors):
+        if abs(value) * float(numpy.ptp(columns[name])) <= EXACT * reach:
+            value = 0.0
         t = float(value / error) if error > 0 else math.inf if value else 0.0
         result[name] = Coefficient(float(value), t, student_p(t, degrees) if math.isfinite(t) else 0.0)
     return result

@@ -2,10 +2,9 @@
 message, deliveries over time, and stacked bars of the parts."""
 
 import numpy
-
 from .conditions import label_of
 from .parts import NAMES
-from .strokes import COLOURS, style
+from .strokes import COLOURS, style, widen
 
 COLUMNS = 180  # of a figure: of more messages, the least and the greatest value in each column are drawn
 MARKED_MAX = 150  # points of a curve that have a marker each; of more, every so many'th has one
@@ -69,8 +68,11 @@ def draw_points(axes, combinations, plot, of_window, labels):
 def draw_trace(axes, combinations, plot, _):
     """The delay of each message over its number, or over the time at which it was handed over."""
     if plot.get("x") == "time":
-        return draw_points(axes, combinations, plot, lambda _, at, delay: (at, delay), ("Handed over at (ms)", "Delay (ms)"))
-    return draw_points(axes, combinations, plot, lambda number, _, delay: (number, delay), ("Message", "Delay (ms)"))
+        entries = draw_points(axes, combinations, plot, lambda _, at, delay: (at, delay), ("Handed over at (ms)", "Delay (ms)"))
+    else:
+        entries = draw_points(axes, combinations, plot, lambda number, _, delay: (number, delay), ("Message", "Delay (ms)"))
+    widen(axes)
+    return entries
 
 
 def draw_delivery(axes, combinations, plot, _):
@@ -91,10 +93,12 @@ def draw_parts(axes, combinations, plot, _):
         axes.bar(range(len(with_parts)), heights, bottom=bottom, color=COLOURS[number + 1], edgecolor="black",
                  linewidth=0.4, hatch=("", "//", "xx")[number], label=PART_LABELS[name])
         bottom += heights
-    by = plot.get("curves", "variant")
-    axes.set_xticks(range(len(with_parts)),
-                    [label_of(getattr(combination.conditions, by)) for combination in with_parts], rotation=30, ha="right")
+    names = [label_of(getattr(combination.conditions, plot.get("curves", "variant"))) for combination in with_parts]
+    axes.set_xticks(range(len(with_parts)), names, rotation=30, ha="right")
     axes.set_ylabel("Mean one-way delay (ms)")
+    for name, combination in zip(names, with_parts):
+        if unsplit := len(combination.all_times) - combination.messages_split:
+            axes.plot([], [], linestyle="", label=f"{name}: without {unsplit} of {len(combination.all_times)} messages")
     return []
 
 

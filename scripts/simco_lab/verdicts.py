@@ -1,7 +1,7 @@
 """Verdicts on statements, and the comparison of two combinations that most of them need."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy
 
@@ -19,10 +19,16 @@ class Verdict:
     where: str
     detail: str
     alike: bool = False  # the two do not differ by more than what is of no consequence
+    tests: int = 0  # at 5 % that it stands on, of a family in which some reject by chance
 
 
 PAIRS_MIN = 3  # runs of an interval
 SCHEDULE_MS = 0.001  # by which the times of the same schedule may differ
+
+
+def runs_of(combination, quantity):
+    """Returns what each run has of a quantity, without those that do not have it."""
+    return [value for value in combination.per_run(quantity) if not math.isnan(value)]
 
 
 def joined(a, b):
@@ -69,14 +75,17 @@ def by_pairs(a, b, quantity, factor=1.0):
 
 
 def by_ranks(a, b, quantity, factor, shared):
-    """Returns whether a's runs are below factor times b's if no mean of the runs is finite, and words; None if the ranks
-    leave it open."""
-    left, right = a.per_run(quantity), [factor * value for value in b.per_run(quantity)]
-    if shared and len(joined(a, b)) == len(left) == len(right):
-        of_run = QUANTITIES[quantity].of_run
-        gaps = [float(schedule.gap(of_run(x), factor * of_run(y))) for x, y in joined(a, b)]
-        p, lower = tests_of_runs.signed_rank(gaps), sum(gap < 0 for gap in gaps) > sum(gap > 0 for gap in gaps)
+    """Returns whether a's runs are below factor times b's if a mean of the runs is not finite, so that it has no interval, and
+    words; None if the ranks leave it open."""
+    of_run, both = QUANTITIES[quantity].of_run, joined(a, b)
+    if min(len(a.each), len(b.each)) < PAIRS_MIN:
+        return None, ": so few runs cannot tell"
+    if shared and len(both) == len(a.each) == len(b.each):
+        known = [pair for pair in ((of_run(x), factor * of_run(y)) for x, y in both) if not any(map(math.isnan, pair))]
+        gaps = [float(schedule.gap(x, y)) for x, y in known]
+        p, lower = tests_of_runs.signed_rank(gaps), tests_of_runs.ranks_are_lower(gaps)
     else:
+        left, right = runs_of(a, quantity), [factor * value for value in runs_of(b, quantity)]
         p = tests_of_runs.rank_sum(left, right)
         lower = sum(x < y for x in left for y in right) > sum(x > y for x in left for y in right)
     return (lower if p < tests_of_runs.LEVEL else None), f", by ranks of the runs p = {p:.3g}"
@@ -87,18 +96,15 @@ def aborted_ones(*combinations):
     return "; ".join(f"{combination.conditions.variant} was aborted" for combination in combinations if combination.aborted)
 
 
-def below(left, right, gap):
+def below(gap):
     """Returns whether an estimate is below another one, whose difference is `gap`; None if that cannot be told."""
-    if math.isinf(left.value) or math.isinf(right.value):
-        return None if left.value == right.value or math.isnan(left.value + right.value) else left.value < right.value
     return True if gap.high < 0 else False if gap.low > 0 else None  # None, too, if there is no interval
 
 
-def alike_within(left, right, gap, unit):
-    """Returns by how much two estimates may differ without consequence, if they certainly do not by more; else None."""
+def without_consequence(left, right, unit):
+    """Returns by how much two estimates may differ without consequence."""
     margin = ALIKE_SHARE * max(abs(left.value), abs(right.value))
-    margin = max(margin, NEGLIGIBLE_MS) if unit == "ms" else margin
-    return margin if -margin <= gap.low and gap.high <= margin else None
+    return max(margin, NEGLIGIBLE_MS) if unit == "ms" else margin
 
 
 def unless_more(holds, a, b, quantity):
@@ -115,12 +121,17 @@ def left_out(*combinations, quantity):
 
 @dataclass(frozen=True)
 class Comparison:
-    """Whether one quantity is below another one (None if that cannot be told), the numbers in words, and whether the two are
-    alike."""
+    """Whether one quantity is below another one (None if that cannot be told), the numbers in words, and whether it is
+    certainly not above, or not below, the other one by more than what is of no consequence."""
 
     holds: bool | None
     detail: str
-    alike: bool = False
+    not_above: bool = False
+    not_below: bool = False
+
+    @property
+    def alike(self):
+        return self.not_above and self.not_below
 
 
 def compare(a, b, quantity, factor=1.0, shared=False):
@@ -135,19 +146,22 @@ def compare(a, b, quantity, factor=1.0, shared=False):
         if a.aborted != b.aborted:
             return Comparison(b.aborted, f"{(a if a.aborted else b).conditions.variant} was aborted")
         return Comparison(None, "both were aborted")
+    if math.isinf(left.value) or math.isinf(right.value):
+        holds, words = by_ranks(a, b, quantity, factor, shared)
+        return Comparison(holds, shown + words, not_above=holds is True, not_below=holds is False)
     paired = by_pairs(a, b, quantity, factor) if shared else None
     if paired and not (math.isnan(paired[0].low) and len(a.each) >= PAIRS_MIN):  # blocks without an interval tell nothing
         gap = paired[0]
         shown += f", {paired[1]}"
-    if left.value == right.value == math.inf and min(len(a.each), len(b.each)) >= PAIRS_MIN:
-        holds, words = by_ranks(a, b, quantity, factor, shared)
-        return Comparison(holds, shown + words)
     shown += left_out(a, b, quantity=quantity)
-    holds = unless_more(below(left, right, gap), a, b, quantity)
-    margin = None if holds else alike_within(left, right, gap, unit)
-    if margin is None or a.leaves_out(quantity) or b.leaves_out(quantity):
-        return Comparison(holds, shown)
-    return Comparison(False, f"{shown}, alike within {margin:.2g} {unit}".rstrip(), alike=True)
+    holds = unless_more(below(gap), a, b, quantity)
+    if a.leaves_out(quantity) or b.leaves_out(quantity):
+        return Comparison(holds, shown, not_above=holds is True, not_below=holds is False)
+    margin = without_consequence(left, right, unit)
+    found = Comparison(holds, shown, not_above=gap.high <= margin, not_below=gap.low >= -margin)
+    if holds or not found.alike:
+        return found
+    return replace(found, holds=False, detail=f"{shown}, alike within {margin:.2g} {unit}".rstrip())
 
 
 def pairs(results, expectation):

@@ -2,14 +2,24 @@
 
 import math
 
+DIGITS_MAX = 6  # behind the point
+
 
 def figure(value, digits=1, sign=""):
-    """Returns a number in words; with `sign = "+"` it has a sign."""
+    """Returns a number in words; with `sign = "+"` it has a sign; what is rounded to 0 has no minus."""
     if math.isnan(value):
         return "unknown"
     if math.isinf(value):
         return f"{'-' if value < 0 else sign}∞"
-    return f"{value:{sign}.{digits}f}"
+    return f"{value:{sign}z.{digits}f}"
+
+
+def digits(value, limits):
+    """Returns how many digits behind the point tell a value from the limits that it differs from: 1 at least."""
+    shown = 1
+    while shown < DIGITS_MAX and any(round(float(value), shown) == limit and not math.isclose(value, limit) for limit in limits):
+        shown += 1
+    return shown
 
 
 def ends(interval, digits=1):

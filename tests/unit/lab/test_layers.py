@@ -19,7 +19,7 @@ LAYERS = (
     ("keys",),
     ("checks",),
     ("scenario",),
-    ("job", "statements", "traces"),
+    ("job", "statements", "traces", "trends"),
     ("guest", "native", "results"),
     ("runner", "expectations", "plots", "report"),
     ("cli",),

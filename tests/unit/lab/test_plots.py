@@ -56,7 +56,42 @@ class Figures(unittest.TestCase):
                  for cross, level in (("none", 10), ("tcp-4", 40))]
         axes = self.figure(mean_plot(kind="over", x="cross", quantity="max"), found).axes[0]
         self.assertEqual([list(values) for values in axes.get_lines()[0].get_data()], [[0, 4], [10, 40]])
-        self.assertEqual((axes.get_xlabel(), axes.get_ylabel()), ("Competing traffic", "Longest (ms)"))
+        self.assertEqual((axes.get_xlabel(), axes.get_ylabel()), ("Competing TCP connections", "Longest (ms)"))
+
+    def test_axes_say_what_is_measured(self):
+        figure = plots.figure_of(mean_plot(), self.curve("tcp", {1: 20}), plots.REPORT, "", "one-way")
+        self.addCleanup(plots.plt.close, figure)
+        self.assertEqual(figure.axes[0].get_ylabel(), "Mean one-way delay (ms)")
+        self.assertEqual(self.figure(mean_plot(), self.curve("tcp", {1: 20})).axes[0].get_ylabel(), "Mean response time (ms)")
+        figure = plots.figure_of({"kind": "ccdf"}, self.curve("tcp", {1: 20}), plots.REPORT, "", "one-way")
+        self.addCleanup(plots.plt.close, figure)
+        self.assertEqual(figure.axes[0].get_xlabel(), "One-way delay (ms)")
+
+    def test_competing_traffic_is_counted_in_what_it_consists_of(self):
+        for kinds, words in ((("none", "web-3"), "Competing web sessions/s"), (("none",), "Competing traffic"),
+                             (("tcp-1@bbr", "cbr-200"), "Competing TCP connections or datagrams/s")):
+            found = [combination("tcp", [10.0] * 70, cross=kind) for kind in kinds]
+            self.assertEqual(self.figure(mean_plot(x="cross"), found).axes[0].get_xlabel(), words)
+
+    def test_there_are_no_halves_of_connections(self):
+        found = [combination("tcp", [10.0 * number] * 70, cross=f"tcp-{number}") for number in (1, 2, 3)]
+        axes = self.figure(mean_plot(x="cross"), found).axes[0]
+        self.assertEqual([tick for tick in axes.get_xticks() if tick != round(tick)], [])
+
+    def test_an_axis_of_times_is_no_shorter_than_what_counts(self):
+        for values, least in (((40.152, 40.160), 1.0), ((4000.0, 4001.0), 80.0)):
+            axes = self.figure(mean_plot(), self.curve("tcp", dict(enumerate(values)))).axes[0]
+            low, high = axes.get_ylim()
+            self.assertGreaterEqual(high - low, least)
+            self.assertTrue(low < min(values) and max(values) < high, (low, high))
+        low, high = self.figure(mean_plot(), self.curve("tcp", {1: 20, 2: 60})).axes[0].get_ylim()
+        self.assertTrue(15 < low < 20 and 60 < high < 65, (low, high))
+        share = self.figure(mean_plot(kind="over", quantity="over_2s"), self.curve("tcp", {1: 20, 2: 20})).axes[0].get_ylim()
+        self.assertLess(share[1] - share[0], 1.0)
+        trace = combination("tcp", [40.152, 40.160])
+        trace.scheduled.append(numpy.arange(2.0))
+        low, high = self.figure({"kind": "trace"}, [trace]).axes[0].get_ylim()
+        self.assertGreaterEqual(high - low, 1.0)
 
     def test_single_messages(self):
         found = combination("tcp", [5, 7, math.inf, 6])
@@ -82,10 +117,18 @@ class Figures(unittest.TestCase):
 
     def test_parts_are_stacked(self):
         found = combination("tcp", [9])
-        found.runs[0]["parts"] = {"sender": 1.0, "network": 5.0, "behind": 3.0}
+        found.runs[0]["parts"] = {"sender": 1.0, "network": 5.0, "behind": 3.0, "messages": 1}
         axes = self.figure({"kind": "parts"}, [found, combination("sctp-1", [9])]).axes[0]
         self.assertEqual([(bar.get_y(), bar.get_height()) for bar in axes.patches], [(0, 1), (1, 5), (6, 3)])
         self.assertIsNone(self.figure({"kind": "parts"}, [combination("sctp-1", [9])]))
+
+    def test_bars_say_which_messages_they_leave_out(self):
+        parts = {"sender": 1.0, "network": 5.0, "behind": 3.0, "messages": 2}
+        found = [combination("tcp", [9.0, 9.0]), combination("sctp-1", [9.0, 9.0, math.inf])]
+        for one in found:
+            one.runs[0]["parts"] = parts
+        self.assertEqual([label for label in labels_of(self.figure({"kind": "parts"}, found)) if "without" in label],
+                         ["SCTP-1: without 1 of 3 messages"])
 
     def test_panels(self):
         found = [combination("tcp", [1], rate=rate) for rate in (20.0, 40.0)]
@@ -137,6 +180,22 @@ class Figures(unittest.TestCase):
         found = combination("tcp", [5, 7, math.inf, 6])
         found.scheduled.append(numpy.arange(4.0))
         self.assertEqual(labels_of(self.figure({"kind": "trace"}, [found])), ["TCP (1 not delivered)"])
+
+    def test_what_a_mean_leaves_out_is_named(self):
+        found = [combination("tcp", [20.0, 25.0, math.inf if loss > 1 else 30.0], loss_percent=float(loss)) for loss in (1, 2)]
+        for quantity in ("mean", "variance"):
+            self.assertIn("without unanswered messages: TCP at 2", labels_of(self.figure(mean_plot(kind="over", quantity=quantity), [
+                *found, combination("tcp", [1.0, 2.0], loss_percent=0.0)])))
+        self.assertNotIn("without", "".join(labels_of(self.figure(mean_plot(kind="over", quantity="p50"), found))))
+        lost = [combination("sctp-16", [20.0, math.inf], loss_percent=5.0)]
+        self.assertIn("without unanswered messages: 5 % loss at 16",
+                      labels_of(self.figure(mean_plot(x="streams", curves="loss_percent"), lost)))
+
+    def test_every_number_can_be_that_of_a_curve(self):
+        for name, words in (("large_size", "some of 3000 octets"), ("lose_run", "3000 lost in a row"), ("t1_ms", "T1 3000 ms"),
+                            ("link_mbit", "3000 Mbit/s"), ("cross_window", "window 3000"), ("rate", "3000/s")):
+            found = [combination("tcp", [20.0, 25.0], loss_percent=loss, **{name: 3000.0}) for loss in (1.0, 2.0)]
+            self.assertEqual(labels_of(self.figure(mean_plot(curves=name), found))[0], words)
 
     def test_without_values_there_is_no_figure(self):
         self.assertIsNone(self.figure(mean_plot(x="streams"), self.curve("tcp", {1: 20})))

@@ -11,11 +11,13 @@ from simco_lab import scenario
 
 DOC = Path(__file__).resolve().parents[3] / "doc"
 PUBLISHED = DOC / "results"
-TOTAL_MAX = 3_500_000  # octets of all results
+TOTAL_MAX = 5_000_000  # octets of all results
 FIGURE_MAX = 40_000  # of one figure
-LARGER = "larger"  # of a result: the report of a larger sample of some of its points
-ALLOWED = re.compile(rf"[\w-]+/(?:{LARGER}/)?(report\.md|results\.csv|plots/[\w.@-]+\.svg|[\w-]+\.patch)")
+LARGER = ("larger", "full")  # of a result: the reports of larger samples of some of its points, and of the papers' full ones
+ALLOWED = re.compile(rf"[\w-]+/(?:(?:{'|'.join(LARGER)})/)?(report\.md|results\.csv|plots/[\w.@-]+\.svg|[\w-]+\.patch)")
 FIGURE = re.compile(r"!\[.*?\]\((plots/[^)]*)\)")
+STATEMENT = re.compile(r"^\*\*(\S+)\*\* ", re.MULTILINE)
+NO_NUMBER = re.compile(r"\bnan\b|\binf\b")
 LINK = re.compile(r"\]\((results/[^)#]*)")
 
 
@@ -29,9 +31,10 @@ def complaints(folder):
     if total > TOTAL_MAX:
         found.append(f"{total} octets in all")
     for result in sorted(path for path in folder.iterdir() if path.is_dir()):
-        for part in (result.name, f"{result.name}/{LARGER}"):
-            if (folder / part).is_dir():
-                found += incomplete(part, files)
+        found += incomplete(result.name, files)
+        for part in LARGER:
+            if (result / part).is_dir():
+                found += incomplete(f"{result.name}/{part}", files)
     return found
 
 
@@ -44,6 +47,17 @@ def incomplete(part, files):
     there = {name for name in files if name.startswith(f"{part}/plots/")}
     return [f"{name}: missing" for name in sorted(shown - there)] + \
         [f"{name}: not in the report" for name in sorted(there - shown)]
+
+
+def stale(report, expectations, paper):
+    """Returns what a report lacks of a scenario's statements and of the paper's numbers, what the scenario no longer states, and
+    numbers that are none."""
+    stated = [(one["id"], one["claim"]) for one in expectations]
+    judged = STATEMENT.findall(report)
+    found = [f"{one} {claim}: not judged" for one, claim in stated if f"**{one}** {claim}: " not in report]
+    found += [f"{one}: not in the scenario" for one in judged if one not in dict(stated)]
+    found += [f"{number['what']}: no row" for number in paper if f"| {number['what']} | {number['value']} |" not in report]
+    return found + [f"{word}: no number" for word in NO_NUMBER.findall(report)]
 
 
 class Published(unittest.TestCase):
@@ -60,6 +74,11 @@ class Published(unittest.TestCase):
             for note in scenario.find(path.parent.name).notes:
                 self.assertIn(f"- {note}", said, path)
 
+    def test_reports_judge_every_statement_of_their_scenarios(self):
+        for path in PUBLISHED.glob("*/report.md"):
+            told = scenario.find(path.parent.name)
+            self.assertEqual(stale(path.read_text(), told.expectations, told.paper), [], path)
+
     def test_figures_are_text_and_paths(self):
         for path in PUBLISHED.glob("*/plots/*.svg"):
             text = path.read_text()
@@ -71,6 +90,29 @@ class Published(unittest.TestCase):
         self.assertTrue(links)
         for link in links:
             self.assertTrue((DOC / link).exists(), link)
+
+
+class Stale(unittest.TestCase):
+    EXPECTATIONS = [{"id": "A1", "claim": "it is faster"}]
+    PAPER = [{"what": "the mean", "value": 20}]
+    REPORT = "**A1** it is faster: holds at 1.\n| the mean | 20 | here | 21 |\n"
+
+    def test_a_present_report(self):
+        self.assertEqual(stale(self.REPORT, self.EXPECTATIONS, self.PAPER), [])
+
+    def test_another_claim(self):
+        self.assertEqual(stale(self.REPORT.replace("faster", "slower"), self.EXPECTATIONS, self.PAPER),
+                         ["A1 it is faster: not judged"])
+
+    def test_a_statement_that_is_gone(self):
+        self.assertEqual(stale(self.REPORT + "**A2** it is alike: holds at 1.\n", self.EXPECTATIONS, self.PAPER),
+                         ["A2: not in the scenario"])
+
+    def test_another_number_of_the_paper(self):
+        self.assertEqual(stale(self.REPORT.replace("20", "22"), self.EXPECTATIONS, self.PAPER), ["the mean: no row"])
+
+    def test_values_that_are_no_numbers(self):
+        self.assertEqual(stale(self.REPORT + "± nan, inf", self.EXPECTATIONS, self.PAPER), ["nan: no number", "inf: no number"])
 
 
 class Complaints(unittest.TestCase):

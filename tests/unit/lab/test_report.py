@@ -39,7 +39,8 @@ class Means(unittest.TestCase):
 class Notes(unittest.TestCase):
     def test_what_a_paper_does_not_give_comes_first(self):
         text = written("sip-burst", combination([1.0, 2.0]))
-        self.assertIn(f"\n## Notes\n\n- {scenario.find('sip-burst').notes[0]}\n\n## Mean", text)
+        notes = "\n".join(f"- {note}" for note in scenario.find("sip-burst").notes)
+        self.assertIn(f"\n## Notes\n\n{notes}\n\n## Mean", text)
         self.assertNotIn("## Notes", written("sip-storm", combination([1.0, 2.0])))
 
 
@@ -67,6 +68,19 @@ class Numbers(unittest.TestCase):
     def test_what_was_not_measured_is_said(self):
         self.assertIn("| the lost message, SCTP | 176 | not measured | - |",
                       self.lines("camarillo03-oneloss", combination([1.0], variant=UDP)))
+
+    def test_variances(self):
+        two = [combination(times, variant=Variant.parse("sctp-1"), rate=330, loss_percent=0) for times in
+               ([0.0, 538.2096, numpy.inf], [5.0])]
+        rows = [line for line in self.lines("camarillo03-hol", *two) if line.startswith("| table 1, 85 % of the link: variance")]
+        self.assertEqual([row.split(" | ", 1)[1] for row in rows],
+                         ["72735.5 | not measured | - |",
+                          "72416.9 | modern, 10 ms, 0 %, 330/s: sctp-1 | 144834.8 (x 2.00) (1 unanswered) |",
+                          "72416.9 | modern, 10 ms, 0 %, 330/s: sctp-1 | - |"])
+
+    def test_a_small_ratio_is_not_nothing(self):
+        number, measured = {"value": 72735.5}, results.statistics.Estimate(160.8)
+        self.assertEqual(report.ratio_to(number, measured), " (x 0.0022)")
 
     def test_two_variants_apart(self):
         two = [combination([50.0] * 900, variant=Variant.parse(name), rate=330, loss_percent=0) for name in
@@ -106,11 +120,23 @@ class Sections(unittest.TestCase):
 
     def test_rising_times_are_a_caveat_if_nothing_changes_in_a_run(self):
         rising = numpy.linspace(1, 1000, 1000)
-        self.assertIn("rise during the run", written("sip-aqm", combination(rising)))
+        self.assertIn(": one-way delays rise during the run: the mean depends on its length\n", written("sip-aqm", combination(rising)))
+        self.assertIn(": response times rise during the run: the mean depends on its length\n", written("jitter", combination(rising)))
         self.assertNotIn("rise during the run", written("sip-mtu", combination(rising, mtu_to=1000)))
         self.assertNotIn("rise during the run", written("camarillo03-oneloss", combination(rising, lose_run=1)))
         for name in ("sip-burst", "lulling-ftp"):
             self.assertNotIn("rise during the run", written(name, combination(rising)))
+
+    def test_runs_by_other_programs(self):
+        ours, older = combination([1.0] * 99), combination([1.0] * 99, mtu_to=1000)
+        ours.runs *= 3
+        ours.times *= 3
+        self.assertNotIn("other programs", written("sip-mtu", ours, older))  # neither is known
+        ours.runs = [{**run, "programs": "5eed"} for run in ours.runs]
+        self.assertIn("\n- 1 of 4 runs by other programs, or other settings of the guest, than most (5eed): unknown (1); run",
+                      written("sip-mtu", ours, older))
+        older.runs[0]["programs"] = "5eed"
+        self.assertNotIn("other programs", written("sip-mtu", ours, older))
 
     def test_places_name_the_correlation(self):
         self.assertIn("1 %, correlation 0.8, ", combination([1], loss_percent=1, loss_correlation=0.8).conditions.place)

@@ -106,6 +106,15 @@ class Judging(unittest.TestCase):
         rising = self.results([combination("sctp-1", self.fast.times[0]), combination("sctp-4", self.slow.times[0])])
         self.assertFalse(expectations.check_monotone(rising, {})[0].holds)
 
+    def test_streams_that_were_aborted_leave_it_open(self):
+        times = self.fast.times[0]
+        for slow, expected in ((self.slow, False), (self.fast, None)):
+            results = self.results([combination("sctp-1", times), combination("sctp-2", times, aborted=True),
+                                     combination("sctp-4", slow.times[0])])
+            [verdict] = expectations.check_monotone(results, {})
+            self.assertIs(verdict.holds, expected)
+            self.assertIn("sctp-2 was aborted", verdict.detail)
+
     def test_streams_of_each_transport_are_compared_with_its_own(self):
         both = self.results([combination("quic-1", self.fast.times[0]), combination("sctp-2", self.slow.times[0]),
                              combination("quic-16", self.fast.times[0]), combination("sctp-4", self.slow.times[0])])

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import struct
 import tempfile
 import unittest
 from pathlib import Path
@@ -35,8 +36,12 @@ class Sharing(unittest.TestCase):
         self.fail = set()
         self.abort = set()
 
+        self.faults = {}  # name of a point: what its files make of finish()
+
         def finish(folder, job, fingerprint):
             point = job.point
+            if point.name in self.faults:
+                raise self.faults[point.name]
             if point.name in self.fail:
                 raise results.BadRun("refused")
             self.ran.append((point.profile, str(point.variant), point.rate))
@@ -85,6 +90,37 @@ class Sharing(unittest.TestCase):
         self.assertEqual(sorted(set(taken)), [0.0, 1.5])
         self.assertEqual(sum(taken), 8 * 1.5)
 
+    def test_whatever_a_point_fails_by_is_told(self):
+        broken = self.points[:3]
+        faults = (struct.error("unpack requires a buffer of 16 bytes"), IndexError("list index out of range"), KeyError("sent"))
+        self.faults = {point.name: fault for point, fault in zip(broken, faults)}
+        work, good = self.run_all()
+        self.assertFalse(good)
+        self.assertEqual({(point.name, reason) for point, reason in work.failures},
+                         {(broken[0].name, "struct.error: unpack requires a buffer of 16 bytes"),
+                          (broken[1].name, "IndexError: list index out of range"), (broken[2].name, "KeyError: 'sent'")})
+        self.assertEqual(len(self.ran), 8 - len(broken))
+
+    def test_a_job_that_cannot_be_made_is_told(self):
+        with mock.patch.object(runner, "Job", side_effect=ArithmeticError("no pattern")):
+            work = runner.Runner(lambda *_: None, "programs", self.out, jobs=1)
+            work._run_point(self.points[0], 0)
+        self.assertEqual([reason for _, reason in work.failures], ["ArithmeticError: no pattern"])
+
+    def test_a_run_names_the_programs(self):
+        def names(work):
+            return {json.loads((work.folder(point) / "run.json").read_text())["programs"] for point in self.points}
+        [first] = names(self.run_all()[0])
+        work, _ = self.run_all("other programs")
+        [second] = names(work)
+        self.assertNotEqual(first, second)
+        older = work.folder(self.points[0])
+        run = json.loads((older / "run.json").read_text())
+        del run["programs"]
+        results.write_run(older, run)
+        self.run_all("other programs")
+        self.assertEqual((self.ran, names(work)), ([], {second}))
+
     def test_resumes(self):
         victim = next(point for point in self.points if str(point.variant) == "tcp" and point.profile == "2006")
         self.fail = {victim.name}
@@ -99,6 +135,15 @@ class Sharing(unittest.TestCase):
         self.assertEqual(self.ran, [])
         self.run_all("other programs")
         self.assertEqual(len(self.ran), 8)
+
+    def test_a_file_without_a_run_is_written_again(self):
+        work, _ = self.run_all()
+        run_twice = next(point for point in self.points if (str(point.variant), point.profile, point.rate) == ("sctp-1", "tuned", 100))
+        for text in ("{}", "[]", "null", '"run"', "1", "{"):
+            (work.folder(run_twice) / "run.json").write_text(text)
+            _, good = self.run_all()
+            self.assertTrue(good)
+            self.assertEqual(self.ran, [("tuned", "sctp-1", 100)], text)
 
     def test_a_curve_ends_for_all_who_share_it(self):
         slow = next(point for point in self.points

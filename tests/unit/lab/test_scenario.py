@@ -6,7 +6,7 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from simco_lab import catalogue, job, prediction, scenario, variant
+from simco_lab import catalogue, job, keys, prediction, scenario, variant
 
 GOOD = """\
 title = "A trial"
@@ -76,6 +76,10 @@ class Reading(unittest.TestCase):
         self.assertIn("--transport dccp ", job.Job(lossy).files["settings"])
         self.assertIsNone(prediction.predicted(lossy))
         self.assertEqual(prediction.marks(lossy, "rate"), [])
+
+    def test_each_kind_of_expectation_is_of_a_scenario(self):
+        used = {expectation["kind"] for path in scenario.available() for expectation in scenario.read(path).expectations}
+        self.assertEqual(set(keys.EXPECT_KINDS) - used, set())
 
     def test_every_shipped_scenario(self):
         self.assertTrue(scenario.available())

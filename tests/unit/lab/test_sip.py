@@ -99,6 +99,17 @@ class Schedules(unittest.TestCase):
         self.assertAlmostEqual(times[699], 7.0, delta=1.5)
         self.assertIn("--arrivals-file $job/due --warmup", files["settings"])
 
+    def test_a_point_may_stop_before_the_burst(self):
+        burst = ("skip_s", "burst = 300\nskip_s")
+        whole, quiet = (self.read(burst=burst, stop=("[quick]", f"stop = ['{stop}']\n[quick]")) for stop in ("end", "burst"))
+        both = [job.Job(point).files["due"].splitlines() for point in (whole, quiet)]
+        self.assertEqual((len(both[1]), both[1]), (700, both[0][:700]), "the same arrivals up to there")
+        self.assertEqual((whole.sent, quiet.sent), (1000, 700))
+        self.assertNotEqual(whole.name, quiet.name)
+        self.assertIn("stops before the burst", quiet.place)
+        with self.assertRaisesRegex(errors.ScenarioError, "'stop' burst needs 'burst'"):
+            self.read(stop=("[quick]", "stop = ['burst']\n[quick]"))
+
     def test_large_messages(self):
         point = self.read(size=("[quick]", "large_size = [16000]\n[quick]"), profile=('"ns2"', '"modern"'),
                           over=("skip_s", "large_over_udp = true\nskip_s"))

@@ -54,9 +54,22 @@ class Tests(unittest.TestCase):
         self.assertEqual(holds(apart, "differs", **SIDES), [True])
         self.assertEqual(holds(apart, "alike", **SIDES), [False])
         mixed = self.two([1, 3, 5, 7], [2, 4, 6, 8])
-        self.assertEqual(holds(mixed, "differs", **SIDES), [False])
+        [verdict] = judged(mixed, "differs", **SIDES)
+        self.assertIsNone(verdict.holds)  # they may differ by less than the test shows
+        self.assertIn("4 and 4 runs: no difference shown, as D of 1.00 or more would be", verdict.detail)
+        self.assertEqual(judged(mixed, "alike", **SIDES)[0].detail, verdict.detail)
         self.assertEqual(holds(mixed, "alike", **SIDES), [True])
         self.assertEqual(holds(self.two([5, 6, 7, 8], [1, 2, 3, 4]), "differs", **SIDES), [False])
+
+    def test_what_is_certainly_alike_does_not_differ(self):
+        [verdict] = judged(self.two([40, 40.02, 40.04, 40.06], [40.01, 40.03, 40.05, 40.07]), "differs", **SIDES)
+        self.assertIs(verdict.holds, False)
+        self.assertIn("; 40.0 against 40.0 ms (+0.0 ± 0.1), +0.0 ± 0.0 by pairs of runs: of no consequence", verdict.detail)
+
+    def test_other_shapes_with_one_median_are_on_neither_side(self):
+        apart = self.two([1] * 9 + [math.inf] * 11, [math.inf] * 20)
+        self.assertEqual(holds(apart, "alike", **SIDES), [False])
+        self.assertEqual(holds(apart, "differs", **SIDES), [None])
 
     def test_too_few_runs_cannot_tell(self):
         [verdict] = judged(self.two([1, 2, 3], [4, 5, 6]), "alike", **SIDES)
@@ -75,16 +88,30 @@ class Tests(unittest.TestCase):
         places = [combination(variant, levels, rate=rate) for rate, variant, levels in (
             (1.0, UNORDERED, [1, 2, 3, 4]), (1.0, SCTP, [5, 6, 7, 8]), (2.0, UNORDERED, [1, 2, 3, 4]),
             (2.0, SCTP, [5, 6, 7, 8]), (3.0, UNORDERED, [1, 3, 5, 7]), (3.0, SCTP, [2, 4, 6, 8]))]
-        self.assertEqual(holds(Results(places), "differs", share=0.5, **SIDES), [True])
-        self.assertEqual(holds(Results(places), "differs", share=0.7, **SIDES), [False])
+        [verdict] = judged(Results(places), "differs", share=0.5, **SIDES)
+        self.assertEqual((verdict.holds, verdict.detail, verdict.tests), (True, "2 of 3; 1 cannot be told", 3))
+        # The third place could turn it.
+        self.assertEqual(holds(Results(places), "differs", share=0.7, **SIDES), [None])
+        self.assertEqual(holds(Results(places[4:]), "differs", share=0.5, **SIDES), [None])
+        self.assertEqual(holds(Results(places), "alike", share=0.3, **SIDES), [True])
+        self.assertEqual(holds(Results(places), "alike", share=0.5, **SIDES), [False])
 
     def test_means_by_pairs_of_runs(self):
         # The runs differ by far more than the variants do, by 1 each: pairs tell.
         results = self.two([10, 20, 30, 40], [11, 21, 31, 41])
         self.assertEqual(holds(results, "alike", quantity="mean", **SIDES), [False])
         self.assertEqual(holds(Results(results.combinations, "own"), "alike", quantity="mean", **SIDES), [True])
+        [verdict] = judged(Results(results.combinations, "own"), "alike", quantity="mean", **SIDES)
+        self.assertIn("no difference shown by 4 and 4 runs, as one of 29.05 ms or more would be", verdict.detail)
         # What instructions take is no difference, however certain.
-        self.assertEqual(holds(self.two([10, 20, 30, 40], [10.05, 20.05, 30.05, 40.05]), "alike", quantity="mean", **SIDES), [True])
+        [verdict] = judged(self.two([10, 20, 30, 40], [10.05, 20.05, 30.05, 40.05]), "alike", quantity="mean", **SIDES)
+        self.assertIs(verdict.holds, True)
+        self.assertIn("certainly at most 0.1 ms, which counts as alike", verdict.detail)
+        wide = self.two([10, 20, 30, 40], [10.02, 20.02, 30.02, 40.2])
+        self.assertIn("(-0.21 to +0.08) by pairs: no difference shown by 4 and 4 runs, as one of 0.14 ms",
+                      judged(wide, "alike", quantity="mean", **SIDES)[0].detail)
+        above = self.two([10, 20, 30, 40], [10.08, 20.08, 30.08, 40.11])
+        self.assertIn("(-0.11 to -0.06) by pairs: at most 0.1 ms, which counts as alike", judged(above, "alike", quantity="mean", **SIDES)[0].detail)
 
     def test_identical(self):
         self.assertEqual(holds(self.two([1, 2], [1, 2]), "identical", **SIDES), [True])
@@ -95,10 +122,15 @@ class Tests(unittest.TestCase):
 
 class Families(unittest.TestCase):
     def test_what_chance_does_is_said(self):
-        verdicts = [Verdict(True, "here", "")] * 20 + [Verdict(None, "there", "")]
-        self.assertEqual(report.by_chance({"kind": "differs"}, verdicts), " (Of 20 tests at 5 %, 1.0 reject by chance.)")
-        self.assertEqual(report.by_chance({"kind": "less"}, verdicts), "")
-        self.assertEqual(report.by_chance({"kind": "alike"}, verdicts[-2:]), "")
+        rejected, untold, few = Verdict(True, "here", "", tests=1), Verdict(None, "there", "", tests=1), Verdict(None, "there", "")
+        self.assertEqual(report.by_chance([rejected] * 15 + [untold] * 5 + [few]), " (Of 20 tests at 5 %, 1.0 reject by chance.)")
+        self.assertEqual(report.by_chance([Verdict(True, "all places", "", tests=28)]), " (Of 28 tests at 5 %, 1.4 reject by chance.)")
+        self.assertEqual(report.by_chance([rejected, few]), "")
+
+    def test_places_without_a_difference_are_called_so(self):
+        expectation = {"id": "X", "claim": "x", "kind": "alike"}
+        self.assertEqual(report.expectation_lines([(expectation, [Verdict(True, "here", "")])])[0],
+                         "**X** x: holds (no difference shown) at 1.")
 
 
 class Bounds(unittest.TestCase):
@@ -127,6 +159,31 @@ class Bounds(unittest.TestCase):
         for value, width, unit, words in ((2, 0.5, "ms", "2.0 ± 0.5 ms"), (3, math.nan, "", "3.0"),
                                           (math.inf, math.inf, "ms", "∞ ms"), (math.nan, math.nan, "%", "unknown")):
             self.assertEqual(statements.amount(statistics.Estimate(value, width), unit), words)
+
+    def test_an_amount_is_told_from_its_limit(self):
+        for level, limit, words in ((0.0996, 0.1, "0.0996 ± 0.0000 ms"), (0.098, 0.1, "0.098 ± 0.000 ms"), (0.08, 0.1, "0.08 ± 0.00 ms"),
+                                    (0.1, 0.1, "0.1 ± 0.0 ms")):
+            [verdict] = judged(Results([combination(TCP, [level] * 3)]), "bound", below=limit)
+            self.assertTrue(verdict.detail.startswith(words), verdict.detail)
+
+    def test_the_interval_of_a_percentile_is_not_symmetric(self):
+        results = Results([combination(TCP, [80.5])])
+        results.combinations[0].times[0] = numpy.array([80.5] * 955 + [172.0] * 45)
+        [verdict] = judged(results, "bound", below=130)
+        self.assertEqual((verdict.holds, verdict.detail), (None, "80.5 (80.5 to 172.0) ms, not certainly below 130"))
+        self.assertEqual(holds(results, "bound", above=80), [True])
+        self.assertEqual(holds(results, "bound", below=80), [False])
+        results.combinations[0].times[0][955:] = math.inf
+        [verdict] = judged(results, "bound", below=130)
+        self.assertEqual((verdict.holds, verdict.detail), (None, "80.5 (80.5 to ∞) ms, not certainly below 130"))
+        results.combinations[0].times[0][:] = math.inf
+        self.assertEqual(holds(results, "bound", below=130), [False])
+
+    def test_the_second_of_one_is_not_measured(self):
+        alone = combination(TCP, [1])
+        alone.times[0] = alone.times[0][:1]
+        self.assertEqual(holds(Results([alone]), "bound", quantity="second", below=5), [None])
+        self.assertEqual(holds(Results([combination(TCP, [1])]), "bound", quantity="second", below=5), [True])
 
     def test_further_retransmissions(self):
         results = Results([combination(TCP, [1, 1, 1], {"further_retransmissions": 2})])
@@ -160,6 +217,17 @@ class Orders(unittest.TestCase):
         self.assertEqual(holds(results, "order", order=groups, quantity="max"), [True])
         self.assertEqual(holds(results, "order", order=groups[::-1], quantity="max"), [False])
 
+    def test_one_run_each_is_alike_within_what_is_of_no_consequence(self):
+        groups = [{"variant": [TCP]}, {"variant": [SCTP]}]
+        for low, high, quantity, margin in ((535.4, 535.4, "max", "5.4 ms"), (535.41, 535.42, "max", "5.4 ms"),
+                                            (0.03, 0.1, "max", "0.1 ms"), (100, 100.5, "max", "1 ms")):
+            results = Results([combination(TCP, [low]), combination(SCTP, [high])])
+            [verdict] = judged(results, "order", order=groups, quantity=quantity)
+            self.assertIs(verdict.holds, False, low)
+            self.assertTrue(verdict.detail.endswith(f", one run each, alike within {margin}"), verdict.detail)
+        apart = Results([combination(TCP, [100]), combination(SCTP, [102])])
+        self.assertEqual(holds(apart, "order", order=groups, quantity="max"), [True])
+
     def test_a_step(self):
         results = Results([combination(variant, [level, level, level], loss_percent=loss) for variant, loss, level in
                            ((UNORDERED, 2.0, 40), (UNORDERED, 3.0, 120), (SCTP, 2.0, 150), (SCTP, 3.0, 200))])
@@ -173,6 +241,101 @@ class Orders(unittest.TestCase):
         self.assertEqual(holds(results(1, 2, 3), "monotone", axis="cross"), [True])
         self.assertEqual(holds(results(1, 3, 2), "monotone", axis="cross"), [False])
         self.assertEqual(holds(results(3, 2, 1), "monotone", axis="cross", falls=True), [True])
+        self.assertEqual(holds(results(3, 3, 3), "monotone", axis="cross"), [False])
+        for levels, falls, expected in (((3, 3, 3), False, True), ((3, 3, 3), True, True), ((1, 2, 3), True, False),
+                                        ((1, 2, 3), False, True), ((3, 2, 1), False, False)):
+            self.assertEqual(holds(results(*levels), "monotone", axis="cross", falls=falls, or_alike=True), [expected])
+
+    def test_a_curve_has_one_kind_of_traffic(self):
+        made = [combination(TCP, [level] * 3, cross=cross) for cross, level in
+                (("none", 1), ("tcp-1", 50), ("web-1", 2), ("tcp-2", 60), ("web-2", 3), ("tcp-1@reno", 9))]
+        verdicts = judged(Results(made), "monotone", axis="cross")
+        self.assertEqual([verdict.holds for verdict in verdicts], [True] * 3)
+        self.assertEqual([verdict.detail.partition(":")[0] for verdict in verdicts],
+                         ["none to tcp-2", "none to web-2", "none to tcp-1@reno"])
+
+    def test_a_curve_has_one_kind_of_queue(self):
+        made = [combination(TCP, [level] * 3, queue=queue) for queue, level in
+                (("pfifo-10", 50), ("drd-10-20", 1), ("drd-50-60", 2), ("pfifo-20", 60), ("red", 9))]
+        self.assertEqual(holds(Results(made), "monotone", axis="queue"), [True, True])
+        twice = Results([combination(TCP, [1] * 3, queue=queue) for queue in ("drd-10-20", "drd-10-30", "drd-50-60")])
+        [verdict] = judged(twice, "monotone", axis="queue")
+        self.assertIsNone(verdict.holds)
+        self.assertIn("drd-10-20 and drd-10-30 are one place of the axis 'queue'", verdict.detail)
+
+    def test_numbers_of_a_variant_are_axes(self):
+        def results(*names, rate=100.0):
+            return Results([combination(Variant.parse(name), [level] * 3, rate=rate) for level, name in enumerate(names, 1)])
+        streams = results("sctp-1", "quic-1", "sctp-4", "quic-4", "tcp", "sctp-unordered")
+        verdicts = judged(streams, "monotone", axis="streams")
+        self.assertEqual([(one.holds, one.detail.partition(":")[0]) for one in verdicts], [(True, "1 to 4")] * 2)
+        self.assertEqual([one.where.rpartition(": ")[2] for one in verdicts], ["sctp-1", "quic-1"])
+        connections = results("tcp", "tcp@cubic", "tcp-4", "tcp-4@cubic")
+        self.assertEqual(holds(connections, "monotone", axis="connections"), [True, True])
+        self.assertEqual(holds(connections, "monotone", axis="connections", falls=True), [False, False])
+        self.assertEqual(holds(connections, "monotone", axis="rate_per_connection", falls=True), [True, True])
+
+    def test_a_step_of_streams(self):
+        levels = {"sctp-1": 100, "sctp-4": 150, "quic-1": 100, "quic-4": 300}
+        results = Results([combination(Variant.parse(name), [level] * 3) for name, level in levels.items()])
+        sides = {"less": {"variant": Variant.parse("sctp-1")}, "than": {"variant": Variant.parse("quic-1")}}
+        self.assertEqual(holds(results, "step", axis="streams", **{"from": 1, "to": 4}, **sides), [True])
+
+    def test_a_step_along_each_kind_of_traffic(self):
+        levels = {(TCP, "none"): 10, (TCP, "tcp-2"): 20, (TCP, "web-2"): 90, (SCTP, "none"): 10, (SCTP, "tcp-2"): 40, (SCTP, "web-2"): 30}
+        results = Results([combination(variant, [level] * 3, cross=cross) for (variant, cross), level in levels.items()])
+        sides = {"less": {"variant": TCP}, "than": {"variant": SCTP}}
+        verdicts = judged(results, "step", axis="cross", **{"from": 0, "to": 2}, **sides)
+        self.assertEqual([(one.holds, one.detail[:40]) for one in verdicts],
+                         [(True, "from 0 to 2: x 2.00 against x 4.00 (-2.0"), (False, "from 0 to 2: x 9.00 against x 3.00 (+6.0")])
+
+    def along(self, *places, **more):
+        results = Results([combination(TCP, levels, cross=cross) for cross, levels in zip(("tcp-1", "tcp-2", "tcp-4"), places)], "own")
+        [verdict] = judged(results, "monotone", axis="cross", **more)
+        return verdict
+
+    def test_a_wide_interval_does_not_show_a_rise(self):
+        high, low = [1900, 2019.7, 2500, 1500, 2200, 2000], [1500, 20, 40, 60, 90, 180]
+        wide = [10, 4000, 20, 5000, 30, 8000]
+        verdict = self.along(wide, low)
+        self.assertIsNone(verdict.holds)
+        self.assertIn("tcp-1 to tcp-2: 2843.3 against 315.0 ms", verdict.detail)
+        self.assertIsNone(self.along(wide, low, falls=True).holds)
+        self.assertIsNone(self.along(wide, low, or_alike=True).holds)
+        self.assertIs(self.along(high, low).holds, False)
+        # The whole way tells, and the step that does not is said.
+        verdict = self.along([1, 2, 3, 4, 5, 6], wide, [90_000 + level for level in low])
+        self.assertIs(verdict.holds, True)
+        self.assertIn("tcp-1 to tcp-4: 3.5 against 90315.0 ms", verdict.detail)
+        self.assertIn("tcp-1 to tcp-2: 3.5 against 2843.3 ms (-2839.8 ± 3527.5), cannot be told", verdict.detail)
+        self.assertNotIn("tcp-2 to tcp-4", verdict.detail)
+        self.assertIsNone(self.along([1, 2, 3, 4, 5, 6], wide, [90_000 + level for level in low], or_alike=True).holds)
+
+    def test_a_step_the_other_way_refutes_it(self):
+        verdict = self.along([1, 1.1, 0.9], [5, 5.1, 4.9], [3, 3.1, 2.9])
+        self.assertIs(verdict.holds, False)
+        self.assertIn("tcp-2 to tcp-4: 5.0 against 3.0 ms (+2.0 ± 0.4), the other way", verdict.detail)
+
+    def test_what_was_aborted_is_said_and_leaves_it_open(self):
+        def results(*levels, broken):
+            made = [combination(TCP, [level] * 3, {"aborted": cross == broken}, cross=cross)
+                    for cross, level in zip(("tcp-1", "tcp-2", "tcp-4"), levels)]
+            return Results(made)
+        for or_alike in (False, True):
+            for broken in ("tcp-1", "tcp-2", "tcp-4"):
+                [verdict] = judged(results(1, 2, 3, broken=broken), "monotone", axis="cross", or_alike=or_alike)
+                self.assertIsNone(verdict.holds)
+                self.assertIn(f"{broken}: aborted", verdict.detail)
+        self.assertEqual(holds(results(3, 2, 1, broken="tcp-2"), "monotone", axis="cross"), [False])
+        two = results(1, 2, broken="tcp-2")
+        self.assertEqual([(one.holds, one.detail) for one in judged(two, "monotone", axis="cross")], [(None, "tcp-2: aborted")])
+
+    def test_a_place_without_the_quantity_leaves_it_open(self):
+        made = [combination(TCP, [1] * 3, {"parts": {"behind": behind}} if behind else None, loss_percent=loss)
+                for loss, behind in ((0.5, 1.0), (1.0, None), (2.0, 3.0))]
+        [verdict] = judged(Results(made), "monotone", axis="loss_percent", quantity="behind")
+        self.assertIsNone(verdict.holds)
+        self.assertIn("1: not measured", verdict.detail)
 
     def test_regression(self):
         results = Results([combination(TCP, [10 * loss + error for error in (0.1, -0.1, 0.2, -0.2)], loss_percent=loss,
@@ -181,6 +344,26 @@ class Orders(unittest.TestCase):
         on = ["loss_percent", "loss_correlation"]
         self.assertEqual(holds(results, "regression", axis="loss_correlation", on=on), [True])
         self.assertEqual(holds(results, "regression", axis="loss_percent", on=on), [False])
+
+    def test_a_regression_without_what_has_one_value(self):
+        results = Results([combination(TCP, [10 * loss + error for error in (0.1, -0.1)], loss_percent=loss) for loss in (1.0, 2.0)])
+        [verdict] = judged(results, "regression", axis="loss_percent", on=["loss_percent", "delay_ms", "rate"])
+        self.assertIs(verdict.holds, False)
+        self.assertIn("4 runs; left out, of one value here: delay_ms, rate", verdict.detail)
+        [verdict] = judged(results, "regression", axis="rate", on=["loss_percent", "rate"])
+        self.assertIsNone(verdict.holds)
+        self.assertIn("rate has one value here", verdict.detail)
+        off = Results([*results.combinations, *(combination(TCP, [1, 2], queue=queue) for queue in ("red", "codel"))])
+        [verdict] = judged(off, "regression", axis="queue", on=["queue", "loss_percent"])
+        self.assertEqual((verdict.holds, verdict.detail), (None, "queue has no value here: so few points cannot tell; 4 of 4 places are"
+                                                                 " not on each axis of 'on', and left out"))
+        on_it = [combination(TCP, [length, length + 1], queue=f"pfifo-{length}") for length in (5, 50)]
+        [verdict] = judged(Results([*off.combinations, *on_it]), "regression", axis="queue", on=["queue"])
+        self.assertIs(verdict.holds, False)
+        self.assertIn("4 runs; 4 of 6 places are not on each axis of 'on', and left out", verdict.detail)
+        twice = ["loss_percent", "lose_run"]  # the same in other units
+        results = Results([combination(TCP, [loss, loss + 1], loss_percent=loss, lose_run=loss) for loss in (1.0, 2.0)])
+        self.assertEqual(holds(results, "regression", axis="loss_percent", on=twice), [None])
 
 
 class Affected(unittest.TestCase):
@@ -206,9 +389,21 @@ class Undelivered(unittest.TestCase):
         return made
 
     def test_bounds(self):
-        endless = Results([combination(TCP, [40, self.INF, 42])])
-        self.assertEqual(holds(endless, "bound", quantity="max", below=50), [False])
-        self.assertEqual(holds(endless, "bound", quantity="max", above=50), [True])
+        # The sign test decides where the mean of the runs has no interval: one run that never ends does not.
+        endless = Results([combination(TCP, [40, 41, 42, 43, 44, self.INF])])
+        self.assertEqual(holds(endless, "bound", quantity="max", below=50), [None])
+        self.assertEqual(holds(endless, "bound", quantity="max", above=50), [None])
+        most = Results([combination(TCP, [*range(5000, 5007), self.INF, 4000])])
+        [verdict] = judged(most, "bound", quantity="max", above=4000)
+        self.assertIs(verdict.holds, True)  # one run is neither above nor below
+        self.assertIn("∞ ms, above 4000; 8 of 9 runs are above 4000, by their signs p = 0.00781", verdict.detail)
+        self.assertEqual(holds(most, "bound", quantity="max", below=4000), [False])
+        self.assertEqual(holds(most, "bound", quantity="max", above=4000, below=5003), [None])
+        few = Results([combination(TCP, [self.INF] * 5)])
+        [verdict] = judged(few, "bound", quantity="max", above=50)
+        self.assertIsNone(verdict.holds)  # 2 of 32
+        self.assertIn("∞ ms, not certainly above 50; 5 of 5 runs are above 50, by their signs p = 0.0625", verdict.detail)
+        self.assertEqual(holds(Results([combination(TCP, [self.INF])]), "bound", quantity="max", above=50), [True])
 
     def test_differs_by_the_medians_of_the_runs(self):
         self.assertEqual(holds(self.two([1, 2, 3, 4], [5, 6, 7, self.INF]), "differs", **SIDES), [True])
@@ -217,21 +412,43 @@ class Undelivered(unittest.TestCase):
         self.assertEqual(holds(self.two([*range(9), self.INF], range(20, 30)), "differs", **SIDES), [True])
 
     def test_less_and_order(self):
-        results = self.two([1, 2, 3], [5, 6, self.INF])
-        self.assertEqual(holds(results, "less", quantity="p95", **SIDES), [True])
-        self.assertEqual(holds(self.two([5, 6, self.INF], [1, 2, 3]), "less", quantity="p95", **SIDES), [False])
+        low, high = [1, 2, 3, 4, 5, 6], [7, 8, 9, 10, 11, self.INF]
         groups = [{"variant": [UNORDERED]}, {"variant": [SCTP]}]
+        for seeds in ("shared", "own"):
+            for runs, expected in (((low, high), [True]), ((high, low), [False])):
+                results = Results(self.two(*runs).combinations, seeds)
+                self.assertEqual(holds(results, "less", quantity="p95", **SIDES), expected)
+                self.assertEqual(holds(results, "order", order=groups), expected)
+            # One run that never ends turns nothing.
+            once = Results(self.two([50] * 5 + [self.INF], range(400, 406)).combinations, seeds)
+            self.assertEqual(holds(once, "less", quantity="p95", **SIDES), [None])
+            self.assertEqual(holds(once, "order", order=groups), [None])
+        self.assertEqual(holds(self.two([1, 2, 3], [5, 6, self.INF]), "less", quantity="p95", **SIDES), [None])
+        [verdict] = judged(self.two([1, 2], [self.INF] * 2), "less", quantity="p95", **SIDES)
+        self.assertIsNone(verdict.holds)
+        self.assertIn("so few runs cannot tell", verdict.detail)
+        self.assertEqual(holds(self.two([1], [self.INF]), "order", order=groups, quantity="max"), [True])  # the values themselves
+        self.assertEqual(holds(self.two([self.INF], [1]), "order", order=groups, quantity="max"), [False])
         self.assertEqual(holds(self.two([self.INF] * 3, [self.INF] * 3), "order", order=groups), [None])
         self.assertEqual(holds(self.two([self.INF], [self.INF]), "order", order=groups, quantity="max"), [None])
         self.assertEqual(holds(self.two([1], [2]), "order", order=groups, quantity="goodput"), [None])
 
     def test_along_an_axis(self):
         def results(*levels):
-            return Results([combination(TCP, [level] * 3, rate=float(rate)) for rate, level in enumerate(levels, 1)])
+            return Results([combination(TCP, [level] * 6, rate=float(rate)) for rate, level in enumerate(levels, 1)])
         self.assertEqual(holds(results(1, self.INF), "monotone", axis="rate"), [True])
         self.assertEqual(holds(results(self.INF, 1), "monotone", axis="rate"), [False])
+        once = Results([combination(TCP, levels, rate=rate) for rate, levels in ((1.0, [9] * 6), (2.0, [5] * 5 + [self.INF]))])
+        self.assertEqual(holds(once, "monotone", axis="rate"), [None])  # one run of six turns nothing
         self.assertEqual(holds(results(self.INF, self.INF), "monotone", axis="rate"), [None])
         self.assertEqual(holds(results(1, 2), "monotone", axis="rate", quantity="goodput"), [None])
+
+    def test_a_step(self):
+        corners = [combination(variant, levels, loss_percent=loss) for variant, loss, levels in
+                   ((SCTP, 2.0, [150] * 6), (SCTP, 3.0, [200] * 6), (UNORDERED, 2.0, [40] * 6),
+                    (UNORDERED, 3.0, [39] * 5 + [self.INF]))]
+        sides = {"less": {"variant": SCTP}, "than": {"variant": UNORDERED}}
+        self.assertEqual(holds(Results(corners), "step", axis="loss_percent", **{"from": 2, "to": 3}, **sides), [None])
 
     def test_a_mean_without_them_is_a_lower_bound(self):
         results = Results([self.with_loss(TCP, [40, 41, 42], 5)])
@@ -248,11 +465,18 @@ class Undelivered(unittest.TestCase):
         self.assertEqual(holds(slower, "less", **SIDES), [False])
         self.assertIn("without 15 unanswered messages", judged(both, "less", **SIDES)[0].detail)
 
+    def test_what_never_ends_in_one_run_differs_by_no_amount(self):
+        [verdict] = judged(self.two([1] * 6, [1] * 5 + [self.INF]), "equal", quantity="p95", tolerance_ms=1)
+        self.assertEqual((verdict.holds, verdict.detail), (None, "they differ by ∞ ms"))
+        self.assertEqual(holds(self.two([1] * 6, [1.5] * 6), "equal", quantity="p95", tolerance_ms=1), [True])
+
     def test_a_regression_of_ranks(self):
         for levels, expected in (((1, 2, 3, 4), [False]), ((2, 2, 2, 2), [True])):
             results = Results([combination(TCP, [level] * 5 + [self.INF], loss_percent=float(loss))
                                for loss, level in enumerate(levels)])
-            self.assertEqual(holds(results, "regression", axis="loss_percent", on=["loss_percent"]), expected, levels)
+            [verdict] = judged(results, "regression", axis="loss_percent", on=["loss_percent"])
+            self.assertEqual([verdict.holds], expected, levels)
+            self.assertIn(" of the ranks, t = ", verdict.detail)
 
     def test_ranks_decide_where_no_mean_ends(self):
         low, high = [1, 2, 3, 4, 5, self.INF], [7, 8, 9, 10, self.INF, self.INF]
@@ -411,7 +635,14 @@ class EveryRun(unittest.TestCase):
 
     def test_what_was_not_measured(self):
         results = Results([combination(TCP, [1, 2, 3])])
-        self.assertEqual(holds(results, "bound", quantity="goodput", below=1, runs="every"), [None])
+        [verdict] = judged(results, "bound", quantity="goodput", below=1, runs="every")
+        self.assertEqual((verdict.holds, verdict.detail), (None, "not measured"))
+
+    def test_what_leaves_messages_out_cannot_be_told(self):
+        results = Results([combination(TCP, [1, 2, 3])])
+        results.combinations[0].times[0][:5] = math.inf
+        [verdict] = judged(results, "bound", quantity="mean", below=1, runs="every")
+        self.assertEqual((verdict.holds, verdict.detail), (None, "cannot be told, without 5 unanswered messages"))
 
 
 GOOD = """\
@@ -457,6 +688,8 @@ class Wrong(unittest.TestCase):
         self.wrong(GOOD.replace('"differs"', '"bound"'), 14, "needs 'below' or 'above'")
         self.wrong(GOOD.replace('"differs"', '"order"'), 14, "needs 'order'")
         self.wrong(GOOD + 'runs = "every"\n', 17, "'runs' is of the kind 'bound'")
+        self.wrong(GOOD + "or_alike = true\n", 17, "'or_alike' is of the kind 'less' or 'monotone'")
+        self.wrong(GOOD.replace('"differs"', '"monotone"') + "or_alike = true\n", 17, "'or_alike' of 'monotone' needs 'axis'")
         self.wrong(GOOD.replace('"differs"', '"less"') + "or_alike = 1.5\n", 17, "'or_alike' must be true or false")
         self.wrong(GOOD.replace('"differs"', '"monotone"') + 'axis = "colour"\n', 17, "'axis' must be one of")
         self.wrong(GOOD.replace('"differs"', '"regression"') + 'axis = "rate"\non = ["loss_percent"]\n', 17,

@@ -35,6 +35,10 @@ class KolmogorovSmirnov(unittest.TestCase):
                                 (5, 1.0, 0.0079), (4, 1.0, 0.0286), (3, 1.0, 0.1)):
             self.assertAlmostEqual(tests.ks_probability(n, n, round(statistic * n * n)), p, delta=0.0002)
 
+    def test_the_least_difference_that_is_told(self):
+        for n, m, least in ((10, 10, 0.7), (8, 8, 0.75), (6, 6, 5 / 6), (5, 5, 1.0), (4, 4, 1.0), (3, 3, math.inf), (4, 5, 1.0)):
+            self.assertAlmostEqual(tests.ks_least(n, m), least)
+
     def test_three_runs_cannot_reject(self):
         few = tests.ks_test([1, 2, 3], [4, 5, 6])
         self.assertFalse(few.rejects)
@@ -73,6 +77,18 @@ class Ranks(unittest.TestCase):
         self.assertEqual(tests.signed_rank([0, 0]), 1.0)
 
 
+    def test_the_side_of_ranks(self):
+        self.assertTrue(tests.ranks_are_lower([-3, -4, 1, 2, 0]))
+        self.assertFalse(tests.ranks_are_lower([-1, -2, -3, 40, math.inf]))  # 6 against 9, though three are below
+
+    def test_of_signs(self):
+        # All six above: one of 64; one of six below: seven; both ends count. One that is 0 does not.
+        self.assertAlmostEqual(tests.sign_test([1, 2, 3, 4, 5, math.inf, 0]), 2 / 64)
+        self.assertAlmostEqual(tests.sign_test([1, 2, 3, 4, 5, -1]), 2 * 7 / 64)
+        self.assertAlmostEqual(tests.sign_test([-1] * 9 + [math.inf]), 2 * 11 / 1024)
+        self.assertEqual(tests.sign_test([0, 0]), 1.0)
+
+
 class Student(unittest.TestCase):
     def test_tail(self):
         for t, degrees, p in ((2.262, 9, 0.05), (12.706, 1, 0.05), (0.0, 5, 1.0)):
@@ -100,9 +116,20 @@ class Regression(unittest.TestCase):
         self.assertLess(found["x"].p, 1e-6)
         self.assertGreater(found["z"].p, 0.05)
 
+    def test_rounding_has_no_influence(self):
+        places = [(x, z) for x in (0.1, 0.2, 0.3, 0.7) for z in (1000.3, 2000.7, 3000.1)]
+        x, z = ([place[number] for place in places] for number in (0, 1))
+        found = tests.regression({"x": x, "z": z}, [0.3 + 0.1 * value for value in x])
+        self.assertAlmostEqual(found["x"].value, 0.1)
+        self.assertLess(found["x"].p, 1e-9)
+        self.assertEqual((found["z"].value, found["z"].p), (0.0, 1.0))
+        self.assertEqual({one.p for one in tests.regression({"x": x, "z": z}, [3.3] * len(x)).values()}, {1.0})
+
     def test_columns_that_determine_nothing(self):
         with self.assertRaises(ValueError):
             tests.regression({"x": [1, 1, 1]}, [1, 2, 3])
+        with self.assertRaisesRegex(ValueError, "the regression has no solution"):
+            tests.regression({"x": [1, 2, math.nan, 4]}, [1, 2, 4, 3])
 
 
 class Ratio(unittest.TestCase):

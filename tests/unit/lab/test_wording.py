@@ -22,6 +22,7 @@ class Numbers(unittest.TestCase):
         self.assertEqual([wording.figure(value) for value in (1.25, -1.25, math.inf, -math.inf, math.nan)],
                          ["1.2", "-1.2", "∞", "-∞", "unknown"])
         self.assertEqual([wording.figure(value, 2, "+") for value in (1.25, math.inf)], ["+1.25", "+∞"])
+        self.assertEqual([wording.figure(-0.004, 2), wording.figure(-0.0), wording.figure(-0.04, sign="+")], ["0.00", "0.0", "+0.0"])
 
     def test_gaps(self):
         self.assertEqual(wording.gap(Estimate(-3.64, 0.52)), "-3.6 ± 0.5")
