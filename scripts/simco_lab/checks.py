@@ -11,7 +11,7 @@ from .cross import KINDS, Cross
 from .keys import SCALES, SETUP
 from .networks import NETWORKS
 from .proxies import PROXIES, obstacle
-from .quantities import QUANTITIES
+from .quantities import QUANTITIES, quantity_of
 from .queues import Queue, check_link
 from .tests_of_runs import LEVEL, ks_probability
 from .verdicts import PAIRS_MIN
@@ -33,7 +33,7 @@ def check_runs(scenario, fail):
         runs = min(scenario.scales[scale]["replications"] for scale in SCALES)
         if entry["kind"] == "differs" and ks_probability(runs, runs, runs * runs) >= LEVEL:
             fail(f"'differs' cannot be told with {runs} runs: give 'replications' of 4 or more", "expect", "kind", nth)
-        quantity = entry.get("quantity", "mean" if entry["kind"] == "less" else "p95")
+        quantity = quantity_of(entry)
         if entry["kind"] in ("less", "step") and runs < PAIRS_MIN and not QUANTITIES[quantity].within_run:
             fail(f"'{entry['kind']}' of {quantity}, which has no interval within a run, cannot be told with {runs}"
                  f" runs: give 'replications' of {PAIRS_MIN} or more", "expect", "kind", nth)

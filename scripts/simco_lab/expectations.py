@@ -4,6 +4,7 @@ import math
 
 from . import statements, statistics, trends, wording
 from .prediction import predicted
+from .quantities import quantity_of
 from .verdicts import NEGLIGIBLE_MS, Verdict, compare, left_out, named, pairs
 
 
@@ -11,7 +12,7 @@ def check_less(results, expectation):
     verdicts = []
     shared = results.scenario.setup.seeds == "shared"
     for a, b in pairs(results, expectation):
-        found = compare(a, b, expectation.get("quantity", "mean"), expectation.get("factor", 1.0), shared)
+        found = compare(a, b, quantity_of(expectation), expectation.get("factor", 1.0), shared)
         names = " < ".join(named(side, expectation) for side in (a, b))
         alike = found.alike and not found.holds
         holds = True if alike and expectation.get("or_alike") else found.holds
@@ -25,7 +26,7 @@ def check_equal(results, expectation):
         groups.setdefault(combination.conditions.without("variant"), []).append(combination)
     verdicts = []
     for group in groups.values():
-        quantity = expectation.get("quantity", "mean")
+        quantity = quantity_of(expectation)
         whole = [combination for combination in group if not combination.aborted]
         values = [combination.quantity(quantity).value for combination in whole]
         if len(values) < 2:

@@ -35,6 +35,14 @@ class Quantity:
         return self.label.format(MEASURED[measure])
 
 
+OF_MEANS = ("less", "equal")  # kinds of expectations that are about means unless they name a quantity
+
+
+def quantity_of(expectation):
+    """Returns the name of the quantity that an expectation is about."""
+    return expectation.get("quantity", "mean" if expectation["kind"] in OF_MEANS else "p95")
+
+
 def percentile(q):
     return lambda run: statistics.percentile(run.times, q)
 

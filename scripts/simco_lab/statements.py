@@ -8,20 +8,13 @@ import numpy
 
 from . import statistics, tests_of_runs, wording
 from .conditions import axis_value, curves_along
-from .quantities import QUANTITIES
+from .quantities import QUANTITIES, quantity_of
 from .verdicts import (NEGLIGIBLE_MS, Comparison, Verdict, aborted_ones, below, by_pairs, compare, joined, left_out, named, pairs, runs_of,
                        unless_more, without_consequence)
-
-QUANTITY = "p95"  # of a run, unless the expectation names another
-
 
 SIDES = {"below": 1, "above": -1}
 CERTAIN = {True: "", False: "not ", None: "not certainly "}
 OF_RUNS = {"every": lambda good, count: good == count, "some": lambda good, count: good > 0}
-
-
-def quantity_of(expectation):
-    return expectation.get("quantity", QUANTITY)
 
 
 def tested(a, b, quantity):
