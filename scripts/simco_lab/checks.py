@@ -2,11 +2,12 @@
 ScenarioError with a text at a table's key: fail(text, table, key, nth)."""
 
 import itertools
+import math
 from functools import partial
 
 from . import parts, sizes
 from .catalogue import PROFILES, WORKLOADS, default, words
-from .conditions import DEFAULTS, FORMS_OF, shown
+from .conditions import DEFAULTS, FORMS_OF, axis_value, shown
 from .cross import KINDS, Cross
 from .keys import SCALES, SETUP
 from .networks import NETWORKS
@@ -31,9 +32,10 @@ def check_runs(scenario, fail):
     """Tests on runs have as many as they need."""
     for nth, entry in enumerate(scenario.expectations):
         runs = min(scenario.scales[scale]["replications"] for scale in SCALES)
-        if entry["kind"] == "differs" and ks_probability(runs, runs, runs * runs) >= LEVEL:
-            fail(f"'differs' cannot be told with {runs} runs: give 'replications' of 4 or more", "expect", "kind", nth)
         quantity = quantity_of(entry)
+        by_test = entry["kind"] == "differs" or (entry["kind"] == "alike" and quantity != "mean")
+        if by_test and ks_probability(runs, runs, runs * runs) >= LEVEL:
+            fail(f"'{entry['kind']}' cannot be told with {runs} runs: give 'replications' of 4 or more", "expect", "kind", nth)
         if entry["kind"] in ("less", "step") and runs < PAIRS_MIN and not QUANTITIES[quantity].within_run:
             fail(f"'{entry['kind']}' of {quantity}, which has no interval within a run, cannot be told with {runs}"
                  f" runs: give 'replications' of {PAIRS_MIN} or more", "expect", "kind", nth)
@@ -71,6 +73,24 @@ def check_places(scenario, fail):
                         there = ", ".join(sorted(map(shown, known[name])))
                         line_key = "values" if name == "variant" and "values" in entry else key
                         fail(f"'{line_key}': no point has {name} {shown(value)}; they have {there}", table, line_key, nth)
+
+
+def check_axes(scenario, fail):
+    """Expectations along an axis have places there, and those that compare two sides have two."""
+    for nth, entry in enumerate(scenario.expectations):
+        if "less" in entry and entry["less"] == entry["than"]:
+            fail("'less' and 'than' are the same", "expect", "than", nth)
+        if entry["kind"] not in ("monotone", "step") or "axis" not in entry:
+            continue
+        axis, where = entry["axis"], entry.get("where", {})
+        there = {axis_value(point, axis) for scale in SCALES for point in scenario.points(scale)
+                 if point.replication == 0 and all(getattr(point, name) in values for name, values in where.items())}
+        there = sorted(value for value in there if not math.isnan(value))
+        if len(there) < 2:
+            fail(f"'{entry['kind']}' along {axis} needs two places or more of it, and has {len(there)}", "expect", "axis", nth)
+        for key in ("from", "to"):
+            if key in entry and float(entry[key]) not in there:
+                fail(f"'{key}': no point has {axis} {shown(float(entry[key]))}; they have {', '.join(map(shown, there))}", "expect", key, nth)
 
 
 def check_setup(scenario, fail):
@@ -197,3 +217,4 @@ def check(scenario, fail):
     check_runs(scenario, fail)
     check_quantities(scenario, fail)
     check_places(scenario, fail)
+    check_axes(scenario, fail)

@@ -30,6 +30,12 @@ def join(samples, arrived, start_ns):
     return "\n".join(result) + "\n"
 
 
+def others(samples, times, every):
+    """Returns those of the times, one for each sample, that are not of large messages, which each `every`th call is."""
+    calls = (call for _, call, _ in sent(samples))
+    return times[[call is None or call % every != every - 1 for call in calls]]
+
+
 def goodput(arrived, octets, start_ns, window_s):
     """Returns the octets/s of calls that arrived first in the window (begin, end), seconds after the start."""
     begin, end = (start_ns + second * 1e9 for second in window_s)

@@ -49,8 +49,14 @@ SCALE = {"count": count(1, COUNT_MAX), "replications": number(1, 10_000, whole=T
 EXPECT_KINDS = {"less": ("less", "than"), "equal": ("tolerance_ms",), "model": ("percent",), "monotone": (),
                 "differs": ("less", "than"), "alike": ("less", "than"), "identical": ("less", "than"), "bound": (),
                 "order": ("order",), "step": ("less", "than", "axis", "from", "to"), "regression": ("axis", "on")}
+PAIRED = ("less", "differs", "alike", "identical", "step")
 # The kinds that alone take a key.
-KINDS_WITH = {"runs": ("bound",), "or_alike": ("less", "monotone")}
+KINDS_WITH = {"less": PAIRED, "than": PAIRED, "order": ("order",), "tolerance_ms": ("equal",), "percent": ("model",), "side": ("model",),
+              "factor": ("less",), "below": ("bound",), "above": ("bound",), "rtts": ("bound",), "runs": ("bound",),
+              "share": ("differs", "alike", "bound"), "axis": ("monotone", "step", "regression"), "on": ("regression",),
+              "from": ("step",), "to": ("step",), "added": ("step",), "falls": ("monotone",), "or_alike": ("less", "monotone"),
+              "quantity": ("less", "equal", "monotone", "differs", "alike", "bound", "order", "step", "regression")}
+ALONG_AN_AXIS = ("quantity", "falls", "or_alike")  # of 'monotone' with an 'axis' only
 # Those that a table must have.
 NEEDED = {"": ("title", "matrix", *SCALES), "matrix": ("variant",), "quick": ("count",), "full": ("count",),
           "plot": ("name", "title", "kind"), "expect": ("id", "claim", "kind"), "paper": ("what",)}
@@ -77,7 +83,7 @@ KEYS = {
         "less": CONDITIONS, "than": CONDITIONS, "where": CONDITIONS, "order": ORDER,
         "tolerance_ms": number(0), "percent": number(0), "side": one_of(("above",)), "factor": number(1e-6),
         "below": ANY, "above": ANY, "rtts": number(0), "share": number(0, 1),
-        "axis": one_of(AXES_KNOWN), "on": several_of(AXES_KNOWN), "from": ANY, "to": ANY, "falls": FLAG,
+        "axis": one_of(AXES_KNOWN), "on": several_of(AXES_KNOWN), "from": ANY, "to": ANY, "added": FLAG, "falls": FLAG,
         "runs": one_of(("every", "some")), "or_alike": FLAG,
     },
     "paper": {"what": TEXT, "value": PRINTED, "values": PRINTED_BY_NAME, "quantity": one_of(tuple(sorted(QUANTITIES))),

@@ -136,16 +136,18 @@ def draw_model(axes, curve, axis, line):
     return bool(valid.any()), not valid.all()
 
 
-def half_widths(curve, plot):
-    """The half widths of the intervals; 0 for a value without an interval."""
-    return [width if math.isfinite(width := estimate(combination, plot).half_width) else 0 for combination in curve]
+def bars(curve, plot):
+    """Returns how far the intervals reach below and above their values; 0 for a value without an interval, or without end."""
+    found = [estimate(combination, plot) for combination in curve]
+    return [[max(width, 0) if math.isfinite(width) else 0 for width in widths]
+            for widths in ([one.value - one.low for one in found], [one.high - one.value for one in found])]
 
 
 def explanations(curves, modelled, plot):
     """Returns the legend's entries for what is not a curve."""
     combinations = [combination for curve in curves.values() for combination in curve]
     entries = []
-    if any(half_widths(combinations, plot)):
+    if numpy.any(bars(combinations, plot)):
         entries.append(Line2D([], [], color=GREY, marker="|", markersize=7, linestyle="", label="bars: 95 % interval"))
     if any(valid for valid, _ in modelled):
         entries.append(Line2D([], [], color=GREY, linewidth=2.5, alpha=0.4, label="equation 5"))
@@ -229,7 +231,7 @@ def draw_means(axes, combinations, plot, look):
         line = style(number)
         x = [x_of(combination, axis) for combination in curve]
         y = [estimate(combination, plot).value for combination in curve]
-        axes.errorbar(x, y, yerr=half_widths(curve, plot), capsize=2, label=curve_label(plot, name), **line)
+        axes.errorbar(x, y, yerr=bars(curve, plot), capsize=2, label=curve_label(plot, name), **line)
         for place, mean, combination in zip(x, y, curve):
             if combination.aborted:  # IKR report 53's rule: the curve ends here
                 axes.plot(place, mean, marker="x", color=line["color"], markersize=11, linestyle="", label="_end")

@@ -26,7 +26,7 @@ class Quantity:
     unit: str = "ms"
     within_run: bool = False  # one run gives an interval, too
     sip: bool = False  # of the workload sip only: its server's arrivals, or its large packets, are counted
-    captured: bool = False  # from captures of the packets
+    captured: bool = False  # from captures of the packets: of messages that were delivered only
     twin: bool = False  # compared with the run without a run of losses
     answered: bool = False  # of messages with an answer only: the others would make it infinite
 
@@ -47,12 +47,27 @@ def percentile(q):
     return lambda run: statistics.percentile(run.times, q)
 
 
+def spread(run):
+    high = statistics.percentile(run.times, 95.0)
+    return high if math.isinf(high) else high - statistics.percentile(run.times, 50.0)
+
+
 def longer_than(limit_ms):
     return lambda run: 100.0 * float((run.times > limit_ms).mean())
 
 
+def others(run):
+    """Returns the 95th percentile of the messages that are not large; without large ones it is that of all."""
+    return run.record.get("others_p95_ms", statistics.percentile(run.times, 95.0))
+
+
 def second(run):
     return float(numpy.sort(run.times)[-2]) if len(run.times) > 1 else math.nan
+
+
+def at_the_end(run):
+    """Returns the median of the last tenth of the messages."""
+    return statistics.percentile(run.times[-max(len(run.times) // 10, 1):], 50.0)
 
 
 def variance(run):
@@ -124,8 +139,8 @@ QUANTITIES = table(
     Quantity("min", "Shortest (ms)", lambda run: float(run.times.min())),
     Quantity("max", "Longest (ms)", lambda run: float(run.times.max())),
     Quantity("second", "Second longest (ms)", second),
-    Quantity("spread", "95 % minus median (ms)",
-             lambda run: statistics.percentile(run.times, 95.0) - statistics.percentile(run.times, 50.0)),
+    Quantity("spread", "95 % minus median (ms)", spread),
+    Quantity("others", "95 % of the messages that are not large are faster than (ms)", others, sip=True),
     Quantity("affected", "Messages affected", affected, unit="", twin=True),
     Quantity("goodput", "Throughput (octets/s)", goodput, sip=True, unit="octets/s"),
     Quantity("share", "Share of the throughput (%)", share, sip=True, unit="%"),
@@ -143,6 +158,7 @@ QUANTITIES = table(
     Quantity("packets", "Packets per transaction", cost("packets"), unit=""),
     Quantity("octets", "Octets per transaction", cost("octets"), unit="octets"),
     Quantity("unanswered", "Without an answer", lambda run: float(numpy.isinf(run.times).sum()), unit=""),
+    Quantity("end", "Median of the last tenth of the messages (ms)", at_the_end),
     Quantity("grows", "Whether delays rise during the run", lambda run: float(statistics.grows(run.times)), unit=""),
     Quantity("sender", "Sender's wait (ms)", part("sender"), captured=True),
     Quantity("network", "Network (ms)", part("network"), captured=True),

@@ -21,8 +21,7 @@ def figure(value, digits=1):
 
 
 def with_interval(estimate, digits=1):
-    text = figure(estimate.value, digits)
-    return text if not math.isfinite(estimate.half_width) else f"{text} ± {estimate.half_width:.{digits}f}"
+    return "-" if math.isnan(estimate.value) else wording.with_interval(estimate, digits)
 
 
 def table(header, rows):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy
 
-from . import costs, deliveries, parts, pattern, statistics
+from . import costs, deliveries, parts, pattern, schedule, statistics
 from .catalogue import WORKLOADS
 from .errors import BadRun
 from .job import captured
@@ -109,13 +109,17 @@ def with_arrivals(folder, point, samples, load, changes):
     counted = load.get("workload_stats") or {}
     result = {"wasted": wasted(server, load, changes), **window_at_the_end(load.get("transport_stats") or {}),
               **{name: counted[name] for name in REPEATED if name in counted}}
-    if not point.large_size:  # else calls have different sizes
+    joined = deliveries.join(samples, arrived, start)
+    if point.large_size:
+        times = response_times(joined.splitlines(), point.setup.measure)
+        result["others_p95_ms"] = statistics.percentile(deliveries.others(samples, times, point.setup.large_every), 95.0)
+    else:  # calls have one size
         result["goodput"] = {"octets_s": deliveries.goodput(arrived, point.setup.invite_size, start, window),
                              "offered_octets_s": deliveries.offered(samples, point.setup.invite_size, window),
                              "cross_octets_s": deliveries.cross_goodput(sum(crossing, []), start, seconds)}
     if captured(point):
         result["parts"] = split_delays(folder, point, samples, arrived, start)
-    return deliveries.join(samples, arrived, start), result
+    return joined, result
 
 
 def check_capture(log):
@@ -282,11 +286,14 @@ class Combination(UnderConditions):
         if q is None or len(self.times) >= 3:
             found = statistics.over_replications(self.per_run(name))
             return found if len(self.times) >= 3 else statistics.Estimate(found.value)
-        low, high = statistics.percentile_interval(self.all_times, q)
+        low, high = schedule.percentile_interval(self.times, q)
         return statistics.Estimate(self.quantile(q), (high - low) / 2, (low, high))
 
     def leaves_out(self, quantity):
-        """Returns how many messages a quantity leaves out because they had no answer: it is a lower bound if there are any."""
+        """Returns how many messages a quantity leaves out because they had no answer, or were not delivered: it is a lower bound
+        if there are any."""
+        if QUANTITIES[quantity].captured:
+            return sum(len(times) for times, run in zip(self.times, self.runs) if "parts" in run) - self.messages_split
         return self.unanswered if QUANTITIES[quantity].answered else 0
 
     @property
@@ -387,8 +394,7 @@ class Results(Selectable):
     def _row(combination):
         times = combination.all_times
         mean, independent = combination.mean, statistics.mean_independent(times)
-        interval95 = statistics.percentile_interval(times, 95)
-        interval99 = statistics.percentile_interval(times, 99)
+        interval95, interval99 = (schedule.percentile_interval(combination.times, q) for q in (95, 99))
         shares = []
         for direction in ("request", "reply"):
             seen = sum(run["packets"][direction]["seen"] for run in combination.runs)

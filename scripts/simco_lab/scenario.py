@@ -2,6 +2,7 @@
 together in `checks`."""
 
 import contextlib
+import math
 import re
 import reprlib
 import tomllib
@@ -11,7 +12,7 @@ from . import checks
 from .catalogue import WORKLOADS, default
 from .conditions import DIMENSIONS, NUMBERS, PARSERS, RANGES, WORDS
 from .errors import ScenarioError
-from .keys import AXES_KNOWN, EXPECT_KINDS, KEYS, KINDS_WITH, NEEDED, OWN, SCALES, SETUP, SIP, TRACE_AXES
+from .keys import ALONG_AN_AXIS, AXES_KNOWN, EXPECT_KINDS, KEYS, KINDS_WITH, NEEDED, OWN, SCALES, SETUP, SIP, TRACE_AXES
 from .points import Scenario, Setup
 from .variant import Variant
 
@@ -133,6 +134,8 @@ class _Reader:
         known = TRACE_AXES if entry["kind"] == "trace" else AXES_KNOWN
         if entry.get("x", known[0]) not in known:
             self.fail(f"'x' must be one of {', '.join(known)}", "plot", "x", nth)
+        if entry.get("from", -math.inf) >= entry.get("to", math.inf):
+            self.fail("'from' must be less than 'to'", "plot", "from", nth)
 
     def expect(self, nth, entry):
         """Checks what only some kinds of expectations have, and reads their conditions."""
@@ -146,8 +149,11 @@ class _Reader:
         for key, kinds in KINDS_WITH.items():
             if key in entry and entry["kind"] not in kinds:
                 self.fail(f"'{key}' is of the kind {' or '.join(map(repr, kinds))}", "expect", key, nth)
-        if entry["kind"] == "monotone" and "or_alike" in entry and "axis" not in entry:
-            self.fail("'or_alike' of 'monotone' needs 'axis'", "expect", "or_alike", nth)
+        for key in ALONG_AN_AXIS:
+            if entry["kind"] == "monotone" and key in entry and "axis" not in entry:
+                self.fail(f"'{key}' of 'monotone' needs 'axis'", "expect", key, nth)
+        if entry.get("above", -math.inf) >= entry.get("below", math.inf):
+            self.fail("'above' must be less than 'below'", "expect", "above", nth)
         if "order" in entry:
             entry["order"] = [self.where("expect", nth, "order", group) for group in entry["order"]]
 

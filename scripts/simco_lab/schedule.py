@@ -11,7 +11,6 @@ from . import statistics
 RESAMPLES = 999
 SEED = 1  # the same samples always give the same interval
 TAIL_MIN = 5  # transactions beyond a percentile: with fewer, single ones decide
-AT_ONCE = 50  # resamples, to bound the memory
 
 
 @dataclass(frozen=True)
@@ -48,13 +47,42 @@ def resampled_percentiles(parts, weights, q):
     times = numpy.concatenate(parts)
     block = numpy.repeat(numpy.arange(len(parts)), [len(part) for part in parts])
     order = numpy.argsort(times, kind="stable")
-    times, block = times[order], block[order]
-    found = []
-    for chosen in numpy.array_split(weights, math.ceil(len(weights) / AT_ONCE)):
-        upto = numpy.cumsum(chosen[:, block], axis=1)
-        rank = numpy.maximum(numpy.ceil(q / 100.0 * upto[:, -1]), 1)
-        found.append(times[(upto < rank[:, None]).sum(axis=1)])
-    return numpy.concatenate(found)
+    upto = numpy.zeros((len(parts), len(times)), dtype=numpy.int32)  # of each block, among the times up to there
+    upto[block[order], numpy.arange(len(times))] = 1
+    numpy.cumsum(upto, axis=1, out=upto)
+    rank = numpy.maximum(numpy.ceil(q / 100.0 * (weights @ upto[:, -1])), 1)
+    low, high = numpy.zeros(len(weights), dtype=int), numpy.full(len(weights), len(times) - 1)
+    while (low < high).any():  # each resample's first time up to which it has enough, by halves
+        middle = (low + high) // 2
+        enough = (weights * upto[:, middle].T).sum(axis=1) >= rank
+        low, high = numpy.where(enough, low, middle + 1), numpy.where(enough, middle, high)
+    return times[order][low]
+
+
+def resamples(count):
+    """Returns the weights of resamples of `count` blocks: each draws as many blocks as there are, with replacement."""
+    return numpy.random.default_rng(SEED).multinomial(count, numpy.full(count, 1.0 / count), size=RESAMPLES)
+
+
+def ends_of(found):
+    """Returns the ends of the interval that the resamples' values give."""
+    tail = 50.0 * (1 - statistics.CONFIDENCE)
+    return statistics.percentile(found, tail), statistics.percentile(found, 100.0 - tail)
+
+
+def too_few(count, q):
+    """Returns whether of so many transactions fewer than TAIL_MIN are beyond the q-th percentile."""
+    return count * (100.0 - q) / 100.0 < TAIL_MIN - 1e-9
+
+
+def percentile_interval(runs, q):
+    """Returns the ends of the 95 % interval of the q-th percentile of `runs`, lists of the times of consecutive transactions,
+    by the bootstrap of their blocks, as neighbours are alike; nan if there are too few beyond it, or for blocks."""
+    times = numpy.concatenate(runs)
+    if too_few(len(times), q) or min(map(len, runs)) < 2 * statistics.BATCHES:
+        return math.nan, math.nan
+    parts = [part for run in runs for part in blocks(run)]
+    return ends_of(resampled_percentiles(parts, resamples(len(parts)), q))
 
 
 def gap(a, b):
@@ -64,17 +92,13 @@ def gap(a, b):
 
 
 def percentile_difference(pairs, q, factor=1.0):
-    """Returns the difference of a's q-th percentile and factor times b's over `pairs`, with the interval of its bootstrap:
-    a resample draws as many pairs of blocks as there are, with replacement. Without an interval if fewer than TAIL_MIN
-    transactions are beyond the percentile."""
+    """Returns the difference of a's q-th percentile and factor times b's over `pairs`, with the interval of the
+    bootstrap of their blocks. Without an interval if fewer than TAIL_MIN transactions are beyond the percentile."""
     a, b = (numpy.concatenate(side) for side in zip(*pairs))
     value = float(gap(statistics.percentile(a, q), factor * statistics.percentile(b, q)))
-    if len(a) * (100.0 - q) / 100.0 < TAIL_MIN - 1e-9:
+    if too_few(len(a), q):
         return Interval(value)
     sides = [[part for times in side for part in blocks(times)] for side in zip(*pairs)]
-    count = len(sides[0])
-    weights = numpy.random.default_rng(SEED).multinomial(count, numpy.full(count, 1.0 / count), size=RESAMPLES)
+    weights = resamples(len(sides[0]))
     left, right = (resampled_percentiles(side, weights, q) for side in sides)
-    gaps = gap(left, factor * right)
-    tail = 50.0 * (1 - statistics.CONFIDENCE)
-    return Interval(value, statistics.percentile(gaps, tail), statistics.percentile(gaps, 100.0 - tail))
+    return Interval(value, *ends_of(gap(left, factor * right)))

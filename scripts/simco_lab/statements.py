@@ -9,8 +9,8 @@ import numpy
 from . import statistics, tests_of_runs, wording
 from .conditions import axis_value, curves_along
 from .quantities import QUANTITIES, quantity_of
-from .verdicts import (NEGLIGIBLE_MS, Comparison, Verdict, aborted_ones, below, by_pairs, compare, joined, left_out, named, pairs, runs_of,
-                       unless_more, without_consequence)
+from .verdicts import (NEGLIGIBLE_MS, PAIRS_MIN, Comparison, Verdict, aborted_ones, below, by_pairs, compare, joined, left_out,
+                       named, pairs, runs_of, unless_more, without_consequence)
 
 SIDES = {"below": 1, "above": -1}
 CERTAIN = {True: "", False: "not ", None: "not certainly "}
@@ -150,12 +150,7 @@ def amount(found, unit, limits=()):
     """Returns an estimate in words, with its interval if it has one, and with digits that tell it from the limits."""
     if math.isnan(found.value):
         return wording.figure(found.value)
-    digits = wording.digits(found.value, limits)
-    if found.ends and math.isfinite(found.value) and not any(map(math.isnan, found.ends)):
-        width = f" ({' to '.join(wording.figure(end, digits) for end in found.ends)})"
-    else:
-        width = f" ± {found.half_width:.{digits}f}" if math.isfinite(found.half_width) else ""
-    return f"{wording.figure(found.value, digits)}{width} {unit}".rstrip()
+    return f"{wording.with_interval(found, wording.digits(found.value, limits))} {unit}".rstrip()
 
 
 def check_bound(results, expectation):
@@ -240,9 +235,36 @@ def steps_of(curves, a, b, axis, end, dimensions):
             if left.conditions.without(*dimensions) == right.conditions.without(*dimensions)]
 
 
+def factors(corners, quantity, _):
+    """Returns the factor from the first corner to the second, that from the third to the fourth, and their difference."""
+    at = [corner.quantity(quantity) for corner in corners]
+    flat, steep = tests_of_runs.ratio(at[1], at[0]), tests_of_runs.ratio(at[3], at[2])
+    return flat, steep, statistics.difference(flat, steep)
+
+
+def rises(corners, quantity, shared):
+    """Returns the same of differences: by pairs of runs if the seeds are `shared`."""
+    at = [corner.quantity(quantity) for corner in corners]
+    flat, steep = statistics.difference(at[1], at[0]), statistics.difference(at[3], at[2])
+    runs = [dict(zip(corner.numbers, corner.per_run(quantity))) for corner in corners]
+    same = shared and len(runs[0]) >= PAIRS_MIN and all(one.keys() == runs[0].keys() for one in runs)
+    if not same or not all(math.isfinite(value) for one in runs for value in one.values()):
+        return flat, steep, statistics.difference(flat, steep)
+    both = [[after[number] - before[number] for number in before] for before, after in (runs[:2], runs[2:])]
+    return flat, steep, tests_of_runs.paired(*both)
+
+
+def risen(found, added, quantity):
+    if added:
+        return f"{wording.figure(found.value, 2, '+')} {QUANTITIES[quantity].unit}".rstrip()
+    return f"x {wording.figure(found.value, 2)}"
+
+
 def check_step(results, expectation):
-    """From one value of an axis to another, the curve of `than` rises by a greater factor than that of `less`."""
+    """From one value of an axis to another, the curve of `than` rises by a greater factor than that of `less`; with `added`, by
+    more."""
     axis, ends, quantity = expectation["axis"], (expectation["from"], expectation["to"]), quantity_of(expectation)
+    added, shared = expectation.get("added"), results.scenario.setup.seeds == "shared"
     curves = curves_along(results.select(expectation.get("where", {})), axis)
     begin = [(a, b) for a, b in pairs(results, expectation)
              if all(axis_value(one.conditions, axis) == float(ends[0]) for one in (a, b))]
@@ -253,14 +275,12 @@ def check_step(results, expectation):
         if aborted := aborted_ones(*corners):
             verdicts.append(Verdict(None, place(a, b, expectation, "flatter than"), aborted))
             continue
-        at = [corner.quantity(quantity) for corner in corners]
-        flat, steep = tests_of_runs.ratio(at[1], at[0]), tests_of_runs.ratio(at[3], at[2])
-        gap = statistics.difference(flat, steep)
+        flat, steep, gap = (rises if added else factors)(corners, quantity, shared)
         unknown = any(corner.leaves_out(quantity) for corner in corners)
         holds = None if unknown else below(gap)
         verdicts.append(Verdict(holds, place(a, b, expectation, "flatter than"),
-                                f"from {ends[0]} to {ends[1]}: x {wording.figure(flat.value, 2)} against x"
-                                f" {wording.figure(steep.value, 2)} ({wording.gap(gap, 2)})"))
+                                f"from {ends[0]} to {ends[1]}: {risen(flat, added, quantity)} against"
+                                f" {risen(steep, added, quantity)} ({wording.gap(gap, 2)})"))
     return verdicts
 
 

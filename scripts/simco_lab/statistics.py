@@ -87,18 +87,6 @@ def percentile(times, q):
     return float(numpy.partition(times, rank - 1)[rank - 1])
 
 
-def percentile_interval(times, q):
-    """Returns (low, high) of the 95 % interval by order statistics: the values at the ranks between which the
-    quantile lies, by the normal approximation of the binomial; nan if there are too few samples."""
-    n, p = len(times), q / 100.0
-    spread = 1.96 * math.sqrt(n * p * (1 - p))
-    low, high = math.floor(n * p - spread), math.ceil(n * p + spread)
-    if low < 1 or high > n:
-        return math.nan, math.nan
-    ordered = numpy.sort(times)
-    return float(ordered[low - 1]), float(ordered[high - 1])
-
-
 def ccdf(times):
     """Returns (x, share of transactions that take longer than x) at every distinct time. Transactions without a
     reply keep the curve from reaching zero: it ends in a plateau."""

@@ -22,11 +22,21 @@ def digits(value, limits):
     return shown
 
 
-def ends(interval, digits=1):
+def ends(interval, digits=1, sign="+"):
     """Returns the ends of an interval: "-4.1 to -3.1"; or that there is none."""
     if math.isnan(interval.low) or math.isnan(interval.high):
         return "without an interval"
-    return " to ".join(figure(end, digits, "+") for end in (interval.low, interval.high))
+    return " to ".join(figure(end, digits, sign) for end in (interval.low, interval.high))
+
+
+def with_interval(estimate, digits=1):
+    """Returns an estimate with its interval, if it has one: "20.1 ± 0.5", or "47.0 (46.8 to 548.0)" if it has ends of its own."""
+    value = figure(estimate.value, digits)
+    if not math.isfinite(estimate.value) or math.isnan(estimate.low) or math.isnan(estimate.high):
+        return value
+    if estimate.ends:
+        return f"{value} ({ends(estimate, digits, sign='')})"
+    return f"{value} ± {estimate.half_width:.{digits}f}" if math.isfinite(estimate.half_width) else value
 
 
 def gap(estimate, digits=1):

@@ -62,6 +62,20 @@ class Percentiles(unittest.TestCase):
         self.assertTrue(math.isnan(schedule.percentile_difference([(b[:400], b[:400])], 99.0).low))
         self.assertFalse(math.isnan(schedule.percentile_difference([(b, b)], 99.0).low))
 
+    def test_the_interval_of_one_needs_samples(self):
+        self.assertTrue(math.isnan(schedule.percentile_interval([numpy.arange(400.0)], 99.0)[0]))
+        self.assertTrue(math.isnan(schedule.percentile_interval([numpy.arange(3000.0), numpy.arange(59.0)], 99.0)[0]))
+        low, high = schedule.percentile_interval([numpy.random.default_rng(4).permutation(numpy.arange(10000.0))], 99.0)
+        self.assertTrue(9860 < low < 9900 < high < 9940, (low, high))
+
+    def test_the_interval_of_one_covers_what_neighbours_share(self):
+        # Each 40 neighbours have the same time: if they counted as independent, the interval would be a sixth as wide.
+        rng, covered = numpy.random.default_rng(5), 0
+        for _ in range(200):
+            low, high = schedule.percentile_interval([numpy.repeat(rng.exponential(1.0, 300), 40)], 90.0)
+            covered += low <= math.log(10.0) <= high
+        self.assertTrue(170 <= covered <= 200, covered)
+
     def test_two_that_are_alike_differ_as_rarely_as_promised(self):
         rng, rejected = numpy.random.default_rng(3), 0
 

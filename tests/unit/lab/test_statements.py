@@ -149,11 +149,23 @@ class Bounds(unittest.TestCase):
     def test_other_quantities(self):
         record = {"queue": {"lost": {"request": 6, "reply": 1}, "entered": {"request": 160, "reply": 40},
                             "messages": {"lost": 6, "entered": 100}},
-                  "parts": {"sender": 3.0}}
+                  "parts": {"sender": 3.0, "messages": 100}}
         results = Results([combination(TCP, [3000, 1, 1], record)])
         self.assertEqual(holds(results, "bound", quantity="lost_share", above=5), [True])
         self.assertEqual(holds(results, "bound", quantity="sender", below=4), [True])
         self.assertEqual(holds(results, "bound", quantity="goodput", below=4), [None])
+
+    def test_parts_of_the_delivered_only_are_lower_bounds(self):
+        results = Results([combination(TCP, [1, 1, 1], {"parts": {"sender": 3.0, "messages": 99}})])
+        [verdict] = judged(results, "bound", quantity="sender", below=4)
+        self.assertEqual((verdict.holds, verdict.detail), (None, "3.0 ± 0.0 ms, not certainly below 4, without 3 undelivered messages"))
+        self.assertEqual(holds(results, "bound", quantity="sender", above=2), [True])
+
+    def test_a_spread_to_what_never_ends_is_infinite(self):
+        results = Results([combination(TCP, [1] * 6)])
+        for times in results.combinations[0].times:
+            times[40:] = math.inf
+        self.assertEqual(holds(results, "bound", quantity="spread", below=50), [False])
 
     def test_amounts_in_words(self):
         for value, width, unit, words in ((2, 0.5, "ms", "2.0 ± 0.5 ms"), (3, math.nan, "", "3.0"),
@@ -195,7 +207,7 @@ class Bounds(unittest.TestCase):
 
     def test_shares_and_differences_within_a_run(self):
         record = {"goodput": {"octets_s": 99.5, "offered_octets_s": 100.0, "cross_octets_s": 100.5},
-                  "parts": {"sender": 3.0, "behind": 5.0}}
+                  "parts": {"sender": 3.0, "behind": 5.0, "messages": 100}}
         results = Results([combination(TCP, [1, 1, 1], record)])
         self.assertEqual(holds(results, "bound", quantity="total", above=199), [True])
         self.assertEqual(holds(results, "bound", quantity="total", above=201), [False])
@@ -233,6 +245,17 @@ class Orders(unittest.TestCase):
                            ((UNORDERED, 2.0, 40), (UNORDERED, 3.0, 120), (SCTP, 2.0, 150), (SCTP, 3.0, 200))])
         sides = {"less": {"variant": SCTP}, "than": {"variant": UNORDERED}}
         self.assertEqual(holds(results, "step", axis="loss_percent", **{"from": 2, "to": 3}, **sides), [True])
+
+    def test_a_step_by_more(self):
+        # By a factor of 3 against 2, but by 20 ms against 100; the runs vary by more than that.
+        corners = [combination(variant, [level + noise for noise in (0, 500, 900)], loss_percent=loss)
+                   for variant, loss, level in ((UNORDERED, 2, 10), (UNORDERED, 3, 30), (SCTP, 2, 100), (SCTP, 3, 200))]
+        ends = {"axis": "loss_percent", "from": 2, "to": 3, **SIDES}
+        [verdict] = judged(Results(corners), "step", added=True, **ends)
+        self.assertEqual((verdict.holds, verdict.detail), (True, "from 2 to 3: +20.00 ms against +100.00 ms (-80.00 ± 0.00)"))
+        self.assertEqual(holds(Results(corners, "own"), "step", added=True, **ends), [None])
+        corners[3].times[1][:] = math.inf
+        self.assertEqual(holds(Results(corners), "step", added=True, **ends), [None])
 
     def test_along_an_axis(self):
         def results(*levels):
@@ -331,7 +354,7 @@ class Orders(unittest.TestCase):
         self.assertEqual([(one.holds, one.detail) for one in judged(two, "monotone", axis="cross")], [(None, "tcp-2: aborted")])
 
     def test_a_place_without_the_quantity_leaves_it_open(self):
-        made = [combination(TCP, [1] * 3, {"parts": {"behind": behind}} if behind else None, loss_percent=loss)
+        made = [combination(TCP, [1] * 3, {"parts": {"behind": behind, "messages": 100}} if behind else None, loss_percent=loss)
                 for loss, behind in ((0.5, 1.0), (1.0, None), (2.0, 3.0))]
         [verdict] = judged(Results(made), "monotone", axis="loss_percent", quantity="behind")
         self.assertIsNone(verdict.holds)
@@ -573,8 +596,8 @@ class Blocks(unittest.TestCase):
             self.assertEqual(holds(self.two(10), "less", quantity=quantity, **SIDES), [False])
 
     def test_seeds_of_their_own_or_another_schedule_have_nothing_in_common(self):
-        self.assertEqual(holds(self.two(-1, seeds="own"), "less", quantity="p95", **SIDES), [None])
-        [verdict] = judged(self.two(-1, late=0.5), "less", quantity="p95", **SIDES)
+        self.assertEqual(holds(self.two(-1, seeds="own"), "less", quantity="p99", **SIDES), [None])
+        [verdict] = judged(self.two(-1, late=0.5), "less", quantity="p99", **SIDES)
         self.assertIsNone(verdict.holds)
         self.assertNotIn("by pairs", verdict.detail)
 
@@ -665,6 +688,9 @@ than = { variant = "sctp-1" }
 """
 
 
+MONOTONE, BOUND, REGRESSION = (GOOD.replace("differs", kind).split("less = ")[0] for kind in ("monotone", "bound", "regression"))
+
+
 class Wrong(unittest.TestCase):
     def wrong(self, text, line, words):
         with tempfile.TemporaryDirectory() as folder:
@@ -689,10 +715,22 @@ class Wrong(unittest.TestCase):
         self.wrong(GOOD.replace('"differs"', '"order"'), 14, "needs 'order'")
         self.wrong(GOOD + 'runs = "every"\n', 17, "'runs' is of the kind 'bound'")
         self.wrong(GOOD + "or_alike = true\n", 17, "'or_alike' is of the kind 'less' or 'monotone'")
-        self.wrong(GOOD.replace('"differs"', '"monotone"') + "or_alike = true\n", 17, "'or_alike' of 'monotone' needs 'axis'")
+        self.wrong(MONOTONE + "or_alike = true\n", 15, "'or_alike' of 'monotone' needs 'axis'")
         self.wrong(GOOD.replace('"differs"', '"less"') + "or_alike = 1.5\n", 17, "'or_alike' must be true or false")
-        self.wrong(GOOD.replace('"differs"', '"monotone"') + 'axis = "colour"\n', 17, "'axis' must be one of")
-        self.wrong(GOOD.replace('"differs"', '"regression"') + 'axis = "rate"\non = ["loss_percent"]\n', 17,
+        self.wrong(MONOTONE + 'axis = "colour"\n', 15, "'axis' must be one of")
+        self.wrong(GOOD.replace('"differs"', '"less"') + "share = 0.5\n", 17, "'share' is of the kind 'differs' or 'alike' or 'bound'")
+        self.wrong(MONOTONE + "falls = true\n", 15, "'falls' of 'monotone' needs 'axis'")
+        self.wrong(MONOTONE + 'axis = "loss_percent"\n', 15, "'monotone' along loss_percent needs two places or more of it, and has 1")
+        self.wrong(GOOD.replace('"differs"', '"step"') + 'axis = "streams"\nfrom = 1\nto = 9\n', 17,
+                   "'step' along streams needs two places or more of it")
+        swept = GOOD.replace("[quick]", "loss_percent = [1, 2]\n[quick]").replace('"differs"', '"step"')
+        self.wrong(swept + 'axis = "loss_percent"\nfrom = 1\nto = 9\n', 20, "'to': no point has loss_percent 9; they have 1, 2")
+        self.wrong(GOOD.replace("sctp-unordered\" }", "sctp-1\" }"), 16, "'less' and 'than' are the same")
+        self.wrong(GOOD.replace("replications = 4", "replications = 3", 1).replace('"differs"', '"alike"'), 14,
+                   "'alike' cannot be told with 3 runs")
+        self.wrong(BOUND + "below = 100\nabove = 200\n", 16, "'above' must be less than 'below'")
+        self.wrong(GOOD + '[[plot]]\nname = "x"\ntitle = "X"\nkind = "trace"\nfrom = 900\nto = 100\n', 21, "'from' must be less than 'to'")
+        self.wrong(REGRESSION + 'axis = "rate"\non = ["loss_percent"]\n', 15,
                    "'axis' must be one of 'on'")
 
 
