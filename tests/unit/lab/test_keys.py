@@ -171,7 +171,8 @@ class Together(unittest.TestCase):
         self.assertEqual(self.wrong("no point has queue red", ("value = 3", 'value = 3\nwhere = { queue = "red" }')),
                          'where = { queue = "red" }')
         order = 'order = [{ rate = 10 }, { rate = 30 }]'
-        self.assertEqual(self.wrong("'order': no point has rate 30", ('kind = "less"', f'kind = "order"\n{order}')), order)
+        sides = 'less = { variant = "udp" }\nthan = { variant = "tcp" }'
+        self.assertEqual(self.wrong("'order': no point has rate 30", ('kind = "less"', 'kind = "order"'), (sides, order)), order)
 
     def test_names(self):
         self.assertEqual(self.wrong("two [[plot]] have the name 'p'", more='[[plot]]\ntitle = "Q"\nkind = "mean"\nname = "p"\n'), 'name = "p"')
