@@ -112,7 +112,7 @@ def undelivered(combinations, plot):
     partly = [combination for combination, value in values
               if math.isfinite(value) and combination.leaves_out(quantity)]
     return (naming("not delivered", [combination for combination, value in values if math.isinf(value)], plot)
-            + naming("without unanswered messages", partly, plot))
+            + naming(f"without {QUANTITIES[quantity].omitted} messages", partly, plot))
 
 
 def x_label(combinations, axis):

@@ -34,6 +34,11 @@ class Quantity:
         """Returns the label in a scenario that measures that."""
         return self.label.format(MEASURED[measure])
 
+    @property
+    def omitted(self):
+        """Which messages it leaves out."""
+        return "undelivered" if self.captured else "unanswered"
+
 
 OF_MEANS = ("less", "equal")  # kinds of expectations that are about means unless they name a quantity
 

@@ -115,9 +115,8 @@ def unless_more(holds, a, b, quantity):
 
 def left_out(*combinations, quantity):
     """Returns words about the messages that the quantity leaves out."""
-    kind = "undelivered" if QUANTITIES[quantity].captured else "unanswered"
     count = sum(combination.leaves_out(quantity) for combination in combinations)
-    return f", without {count} {kind} messages" if count else ""
+    return f", without {count} {QUANTITIES[quantity].omitted} messages" if count else ""
 
 
 @dataclass(frozen=True)
