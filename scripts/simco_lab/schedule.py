@@ -44,19 +44,15 @@ def mean_difference(pairs, factor=1.0):
 def resampled_percentiles(parts, weights, q):
     """Returns the q-th percentile of each resample, by nearest rank: row i of `weights` says how often it has each of the
     blocks `parts`."""
-    times = numpy.concatenate(parts)
-    block = numpy.repeat(numpy.arange(len(parts)), [len(part) for part in parts])
-    order = numpy.argsort(times, kind="stable")
-    upto = numpy.zeros((len(parts), len(times)), dtype=numpy.int32)  # of each block, among the times up to there
-    upto[block[order], numpy.arange(len(times))] = 1
-    numpy.cumsum(upto, axis=1, out=upto)
-    rank = numpy.maximum(numpy.ceil(q / 100.0 * (weights @ upto[:, -1])), 1)
+    times, ordered = numpy.sort(numpy.concatenate(parts)), [numpy.sort(part) for part in parts]
+    rank = numpy.maximum(numpy.ceil(q / 100.0 * (weights @ list(map(len, parts)))), 1)
     low, high = numpy.zeros(len(weights), dtype=int), numpy.full(len(weights), len(times) - 1)
     while (low < high).any():  # each resample's first time up to which it has enough, by halves
         middle = (low + high) // 2
-        enough = (weights * upto[:, middle].T).sum(axis=1) >= rank
+        upto = [numpy.searchsorted(part, times[middle], side="right") for part in ordered]
+        enough = (weights * numpy.transpose(upto)).sum(axis=1) >= rank
         low, high = numpy.where(enough, low, middle + 1), numpy.where(enough, middle, high)
-    return times[order][low]
+    return times[low]
 
 
 def resamples(count):
