@@ -159,8 +159,10 @@ def compare(a, b, quantity, factor=1.0, shared=False):
         return Comparison(holds, shown, not_above=holds is True, not_below=holds is False)
     margin = without_consequence(left, right, unit)
     found = Comparison(holds, shown, not_above=gap.high <= margin, not_below=gap.low >= -margin)
-    if holds or not found.alike:
+    if not found.alike:
         return found
+    if holds:
+        return replace(found, detail=f"{shown}, by at most {margin:.2g} {unit}".rstrip())
     return replace(found, holds=False, detail=f"{shown}, alike within {margin:.2g} {unit}".rstrip())
 
 
