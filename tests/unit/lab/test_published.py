@@ -17,6 +17,9 @@ LARGER = ("larger", "full")  # of a result: the reports of larger samples of som
 ALLOWED = re.compile(rf"[\w-]+/(?:(?:{'|'.join(LARGER)})/)?(report\.md|results\.csv|plots/[\w.@-]+\.svg|[\w-]+\.patch)")
 FIGURE = re.compile(r"!\[.*?\]\((plots/[^)]*)\)")
 STATEMENT = re.compile(r"^\*\*(\S+)\*\* ", re.MULTILINE)
+SUMMARY = re.compile(r"^\*\*\S+\*\* .*?: ((?:holds|does not hold|inconclusive)\b.*)$", re.MULTILINE)
+AT = re.compile(r"(holds(?: \(no difference shown\))?|does not hold|inconclusive) at (\d+)")
+DECIDED = re.compile(r"(\d+ of \d+)\]\(results/([^)]*/report\.md)\)|^\| \[[\w-]+\]\(results/([^)]*/report\.md)\) \| (\d+ of \d+) \|", re.MULTILINE)
 NO_NUMBER = re.compile(r"\bnan\b|\binf\b")
 LINK = re.compile(r"\]\((results/[^)#]*)")
 
@@ -60,6 +63,13 @@ def stale(report, expectations, paper):
     return found + [f"{word}: no number" for word in NO_NUMBER.findall(report)]
 
 
+def decided(report):
+    """Returns of how many places a report's statements are decided: "24 of 26"."""
+    counts = [(word, int(count)) for summary in SUMMARY.findall(report) for word, count in AT.findall(summary)]
+    total = sum(count for _, count in counts)
+    return f"{total - sum(count for word, count in counts if word == 'inconclusive')} of {total}"
+
+
 class Published(unittest.TestCase):
     def test_nothing_but_reports_tables_figures_and_patches(self):
         self.assertEqual(complaints(PUBLISHED), [])
@@ -84,6 +94,12 @@ class Published(unittest.TestCase):
             text = path.read_text()
             self.assertIn("</text>", text, path)
             self.assertNotIn("<image", text, path)
+
+    def test_the_page_says_how_many_places_are_decided(self):
+        told = {report or first: count or first_count
+                for count, report, first, first_count in DECIDED.findall((DOC / "results.md").read_text())}
+        self.assertEqual(told, {path.relative_to(PUBLISHED).as_posix(): decided(path.read_text())
+                                for path in PUBLISHED.rglob("report.md")})
 
     def test_links_to_results_lead_somewhere(self):
         links = LINK.findall((DOC / "results.md").read_text())
