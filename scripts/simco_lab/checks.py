@@ -2,12 +2,12 @@
 ScenarioError with a text at a table's key: fail(text, table, key, nth)."""
 
 import itertools
-import math
 from functools import partial
+from types import SimpleNamespace
 
 from . import parts, sizes
 from .catalogue import PROFILES, WORKLOADS, default, words
-from .conditions import DEFAULTS, FORMS_OF, axis_value, shown
+from .conditions import DEFAULTS, FORMS_OF, axis_value, curves_along, shown
 from .cross import KINDS, Cross
 from .keys import SCALES, SETUP
 from .networks import NETWORKS
@@ -75,22 +75,38 @@ def check_places(scenario, fail):
                         fail(f"'{line_key}': no point has {name} {shown(value)}; they have {there}", table, line_key, nth)
 
 
-def check_axes(scenario, fail):
-    """Expectations along an axis have places there, and those that compare two sides have two."""
+def check_sides(scenario, fail):
+    """What an expectation compares is not the same."""
     for nth, entry in enumerate(scenario.expectations):
-        if "less" in entry and entry["less"] == entry["than"]:
-            fail("'less' and 'than' are the same", "expect", "than", nth)
+        sides = [entry["less"], entry["than"]] if "less" in entry else entry.get("order", [])
+        if any(one == other for one, other in itertools.combinations(sides, 2)):
+            key = "order" if "order" in entry else "than"
+            fail(f"'{key}': two sides are the same, so there is nothing to compare; choose two", "expect", key, nth)
+        if "from" in entry and entry["from"] == entry["to"]:
+            fail("'from' and 'to' must differ", "expect", "to", nth)
+
+
+def curves_of(scenario, scale, axis, where):
+    """Returns the curves along the axis, of two places or more, that the points at a scale give."""
+    chosen = {point.conditions for point in scenario.points(scale)
+              if point.replication == 0 and all(getattr(point, name) in values for name, values in where.items())}
+    return [curve for curve in curves_along([SimpleNamespace(conditions=one) for one in chosen], axis) if len(curve) > 1]
+
+
+def check_axes(scenario, fail):
+    """Expectations along an axis have curves with two places or more."""
+    for nth, entry in enumerate(scenario.expectations):
         if entry["kind"] not in ("monotone", "step") or "axis" not in entry:
             continue
-        axis, where = entry["axis"], entry.get("where", {})
-        there = {axis_value(point, axis) for scale in SCALES for point in scenario.points(scale)
-                 if point.replication == 0 and all(getattr(point, name) in values for name, values in where.items())}
-        there = sorted(value for value in there if not math.isnan(value))
-        if len(there) < 2:
-            fail(f"'{entry['kind']}' along {axis} needs two places or more of it, and has {len(there)}", "expect", "axis", nth)
+        axis = entry["axis"]
+        curves = [curve for scale in SCALES for curve in curves_of(scenario, scale, axis, entry.get("where", {}))]
+        there = {axis_value(one.conditions, axis) for curve in curves for one in curve}
+        if not there:
+            fail(f"'{entry['kind']}' along {axis}: no curve has two places or more", "expect", "axis", nth)
         for key in ("from", "to"):
             if key in entry and float(entry[key]) not in there:
-                fail(f"'{key}': no point has {axis} {shown(float(entry[key]))}; they have {', '.join(map(shown, there))}", "expect", key, nth)
+                known = ", ".join(map(shown, sorted(there)))
+                fail(f"'{key}': no curve has {axis} {shown(float(entry[key]))}; they have {known}", "expect", key, nth)
 
 
 def check_setup(scenario, fail):
@@ -217,4 +233,5 @@ def check(scenario, fail):
     check_runs(scenario, fail)
     check_quantities(scenario, fail)
     check_places(scenario, fail)
+    check_sides(scenario, fail)
     check_axes(scenario, fail)

@@ -26,7 +26,7 @@ SIP = {
     "drain_s": number(0, 86_400),
     "large_over_udp": FLAG,
     "skip_s": SECONDS,
-    "large_every": number(1, 1_000_000_000, whole=True),
+    "large_every": number(2, 1_000_000_000, whole=True),
 }
 # What a scenario says once for all of its points (points.Setup).
 SETUP = {

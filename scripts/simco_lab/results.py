@@ -290,8 +290,8 @@ class Combination(UnderConditions):
         return statistics.Estimate(self.quantile(q), (high - low) / 2, (low, high))
 
     def leaves_out(self, quantity):
-        """Returns how many messages a quantity leaves out because they had no answer, or were not delivered: it is a lower bound
-        if there are any."""
+        """Returns how many messages a quantity leaves out because they had no answer, or were not delivered. If there are any, it
+        is a lower bound; of a part of the delay it can be on either side, as they may have waited elsewhere."""
         if QUANTITIES[quantity].captured:
             return sum(len(times) for times, run in zip(self.times, self.runs) if "parts" in run) - self.messages_split
         return self.unanswered if QUANTITIES[quantity].answered else 0

@@ -9,8 +9,8 @@ import numpy
 from . import statistics, tests_of_runs, wording
 from .conditions import axis_value, curves_along
 from .quantities import QUANTITIES, quantity_of
-from .verdicts import (NEGLIGIBLE_MS, PAIRS_MIN, Comparison, Verdict, aborted_ones, below, by_pairs, compare, joined, left_out,
-                       named, pairs, runs_of, unless_more, without_consequence)
+from .verdicts import (NEGLIGIBLE_MS, PAIRS_MIN, Comparison, Verdict, aborted_ones, below, by_pairs, compare, could_turn, joined,
+                       left_out, named, pairs, runs_of, unless_turned, without_consequence)
 
 SIDES = {"below": 1, "above": -1}
 CERTAIN = {True: "", False: "not ", None: "not certainly "}
@@ -179,7 +179,7 @@ def bound_of_estimate(combination, quantity, limits, words, _):
             signs += said
         else:
             here = within(found, SIDES[side], limit)
-        if combination.leaves_out(quantity) and here is (side == "below"):  # with them it could be on the other side
+        if could_turn(combination, quantity, is_below=here is (side == "below")):
             here = None
         holds = False if False in (holds, here) else None if None in (holds, here) else True
     return holds, f"{amount(found, QUANTITIES[quantity].unit, limits.values())}, {CERTAIN[holds]}{words}{signs}"
@@ -223,7 +223,7 @@ def by_value(a, b, quantity):
         margin = without_consequence(left, right, unit)
         if abs(left.value - right.value) <= margin:
             return Comparison(False, f"{shown}, alike within {margin:.2g} {unit}".rstrip(), not_above=True, not_below=True)
-    return Comparison(unless_more(left.value < right.value if known else None, a, b, quantity), shown)
+    return Comparison(unless_turned(left.value < right.value if known else None, a, b, quantity), shown)
 
 
 def steps_of(curves, a, b, axis, end, dimensions):
@@ -280,7 +280,7 @@ def check_step(results, expectation):
         holds = None if unknown else below(gap)
         verdicts.append(Verdict(holds, place(a, b, expectation, "flatter than"),
                                 f"from {ends[0]} to {ends[1]}: {risen(flat, added, quantity)} against"
-                                f" {risen(steep, added, quantity)} ({wording.gap(gap, 2)})"))
+                                f" {risen(steep, added, quantity)} ({wording.gap(gap, 2)}){left_out(*corners, quantity=quantity)}"))
     return verdicts
 
 

@@ -41,6 +41,10 @@ class Estimate:
     def high(self):
         return self.ends[1] if self.ends else self.value + self.half_width
 
+    def times(self, factor):
+        """Returns the estimate of what is `factor` times as large."""
+        return Estimate(self.value * factor, self.half_width * factor, self.ends and tuple(end * factor for end in self.ends))
+
 
 def mean_independent(times):
     """Returns the mean with the papers' interval, which assumes independent transactions. Head-of-line blocking
@@ -99,10 +103,14 @@ def ccdf(times):
 
 
 def difference(a, b):
-    """Returns a - b of two independent estimates; the squares of the intervals add up."""
+    """Returns a - b of two independent estimates; the squares of the intervals add up, on each side of the value."""
+    value = a.value - b.value
     if math.isnan(a.half_width) or math.isnan(b.half_width):
-        return Estimate(a.value - b.value)
-    return Estimate(a.value - b.value, math.hypot(a.half_width, b.half_width))
+        return Estimate(value)
+    if not a.ends and not b.ends:
+        return Estimate(value, math.hypot(a.half_width, b.half_width))
+    low, high = value - math.hypot(a.value - a.low, b.high - b.value), value + math.hypot(a.high - a.value, b.value - b.low)
+    return Estimate(value, (high - low) / 2, (low, high))
 
 
 def grows(times, batches=BATCHES):

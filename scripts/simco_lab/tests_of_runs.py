@@ -162,10 +162,15 @@ def regression(columns, y):
 
 
 def ratio(a, b):
-    """Returns a / b of two independent estimates; the squares of the relative intervals add up. It is nan if b is 0."""
+    """Returns a / b of two independent estimates; the squares of the relative intervals add up, on each side of the value. It is nan
+    if b is 0."""
     if b.value == 0:
         return Estimate(math.nan)
     value = a.value / b.value
     if math.isnan(a.half_width) or math.isnan(b.half_width) or a.value == 0:
         return Estimate(value)
-    return Estimate(value, abs(value) * math.hypot(a.half_width / a.value, b.half_width / b.value))
+    if not a.ends and not b.ends:
+        return Estimate(value, abs(value) * math.hypot(a.half_width / a.value, b.half_width / b.value))
+    low = value - abs(value) * math.hypot((a.value - a.low) / a.value, (b.high - b.value) / b.value)
+    high = value + abs(value) * math.hypot((a.high - a.value) / a.value, (b.value - b.low) / b.value)
+    return Estimate(value, (high - low) / 2, (low, high))

@@ -107,9 +107,15 @@ def without_consequence(left, right, unit):
     return max(margin, NEGLIGIBLE_MS) if unit == "ms" else margin
 
 
-def unless_more(holds, a, b, quantity):
-    """Returns `holds`, that a's quantity is below b's; or None if what it leaves out could turn it."""
-    turned = holds is not None and (a if holds else b).leaves_out(quantity)
+def could_turn(combination, quantity, is_below):
+    """Returns whether the messages that a quantity leaves out could turn that it is below, or else above, something. Unanswered ones
+    could only raise it."""
+    return bool(combination.leaves_out(quantity)) and (is_below or QUANTITIES[quantity].captured)
+
+
+def unless_turned(holds, a, b, quantity):
+    """Returns `holds`, that a's quantity is below b's; or None if what they leave out could turn it."""
+    turned = holds is not None and (could_turn(a, quantity, holds) or could_turn(b, quantity, not holds))
     return None if turned else holds
 
 
@@ -137,8 +143,7 @@ class Comparison:
 def compare(a, b, quantity, factor=1.0, shared=False):
     """Returns the Comparison of a's quantity with factor times b's. If the seeds are `shared`, pairs of runs, or of blocks of
     few runs, decide. If a's is not certainly below b's, but the two are certainly alike, it is not below."""
-    left, right = a.quantity(quantity), b.quantity(quantity)
-    right = statistics.Estimate(right.value * factor, right.half_width * factor)
+    left, right = a.quantity(quantity), b.quantity(quantity).times(factor)
     gap = statistics.difference(left, right)
     unit = QUANTITIES[quantity].unit
     shown = f"{wording.figure(left.value)} against {wording.figure(right.value)} {unit} ({wording.gap(gap)})"
@@ -154,7 +159,7 @@ def compare(a, b, quantity, factor=1.0, shared=False):
         gap = paired[0]
         shown += f", {paired[1]}"
     shown += left_out(a, b, quantity=quantity)
-    holds = unless_more(below(gap), a, b, quantity)
+    holds = unless_turned(below(gap), a, b, quantity)
     if a.leaves_out(quantity) or b.leaves_out(quantity):
         return Comparison(holds, shown, not_above=holds is True, not_below=holds is False)
     margin = without_consequence(left, right, unit)
@@ -162,7 +167,7 @@ def compare(a, b, quantity, factor=1.0, shared=False):
     if not found.alike:
         return found
     if holds:
-        return replace(found, detail=f"{shown}, by at most {margin:.2g} {unit}".rstrip())
+        return replace(found, detail=f"{shown}, although alike within {margin:.2g} {unit}".rstrip())
     return replace(found, holds=False, detail=f"{shown}, alike within {margin:.2g} {unit}".rstrip())
 
 

@@ -40,8 +40,10 @@ def with_interval(estimate, digits=1):
 
 
 def gap(estimate, digits=1):
-    """Returns a difference with its interval: "-3.6 ± 0.5"; or that it has none."""
+    """Returns a difference with its interval: "-3.6 ± 0.5", or "-3.6, -4.1 to -3.0" if it has ends of its own; or that it has none."""
     if not math.isfinite(estimate.value):
         return "no finite difference"
+    if estimate.ends and math.isfinite(estimate.half_width):
+        return f"{figure(estimate.value, digits, '+')}, {ends(estimate, digits)}"
     return figure(estimate.value, digits, "+") + \
         (f" ± {estimate.half_width:.{digits}f}" if math.isfinite(estimate.half_width) else ", without an interval")

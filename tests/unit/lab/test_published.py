@@ -19,7 +19,8 @@ FIGURE = re.compile(r"!\[.*?\]\((plots/[^)]*)\)")
 STATEMENT = re.compile(r"^\*\*(\S+)\*\* ", re.MULTILINE)
 SUMMARY = re.compile(r"^\*\*\S+\*\* .*?: ((?:holds|does not hold|inconclusive)\b.*)$", re.MULTILINE)
 AT = re.compile(r"(holds(?: \(no difference shown\))?|does not hold|inconclusive) at (\d+)")
-DECIDED = re.compile(r"(\d+ of \d+)\]\(results/([^)]*/report\.md)\)|^\| \[[\w-]+\]\(results/([^)]*/report\.md)\) \| (\d+ of \d+) \|", re.MULTILINE)
+DECIDED = re.compile(r"(\d+ of \d+)\]\(results/([^)]*/report\.md)\)|"
+                     r"^\| \[[\w-]+\]\(results/([^)]*/report\.md)\) \| (\d+ of \d+) \|", re.MULTILINE)
 NO_NUMBER = re.compile(r"\bnan\b|\binf\b")
 LINK = re.compile(r"\]\((results/[^)#]*)")
 

@@ -6,6 +6,8 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
+import numpy
+
 from simco_lab import deliveries, errors, job, results, scenario, tls
 
 TEXT = """\
@@ -153,6 +155,10 @@ class Deliveries(unittest.TestCase):
             path = Path(folder) / "arrived.csv"
             path.write_text("call,arrived_ns,copies,run\n1,500,2,9e3779b9\n1,700,1,3c6ef372\n2,800,1,3c6ef372\n")
             self.assertEqual(deliveries.arrivals(path, "3c6ef372"), {1: (700, 1), 2: (800, 1)})
+
+    def test_messages_that_are_not_large(self):
+        self.assertEqual(list(deliveries.others(SAMPLES, numpy.array([1.0, 2.0, 3.0]), 2)), [1.0, 3.0])
+        self.assertEqual(list(deliveries.others(SAMPLES, numpy.array([1.0, 2.0, 3.0]), 3)), [1.0, 2.0, 3.0])
 
     def test_what_was_never_sent_has_no_call(self):
         joined = deliveries.join(SAMPLES, {0: (501000000, 1)}, 500000000)

@@ -48,6 +48,14 @@ class Means(unittest.TestCase):
         gap = statistics.difference(statistics.Estimate(10, 3), statistics.Estimate(4, 4))
         self.assertEqual((gap.value, gap.half_width), (6, 5))
 
+    def test_a_difference_reaches_as_far_as_either_side_does(self):
+        # 47 may be 547, 331 may be 328 or 335: the difference is between -288 and 216.
+        low, high = statistics.Estimate(47, 250.5, (47, 547)), statistics.Estimate(331, 4, (328, 335))
+        gap = statistics.difference(low, high)
+        self.assertEqual((gap.value, gap.low, round(gap.high, 3)), (-284, -288, 216.009))
+        self.assertEqual(statistics.difference(high, low).low, -gap.high)
+        self.assertEqual(low.times(2), statistics.Estimate(94, 501, (94, 1094)))
+
 
 class Orders(unittest.TestCase):
     def test_nearest_rank(self):
