@@ -76,12 +76,12 @@ def check_places(scenario, fail):
 
 
 def check_sides(scenario, fail):
-    """What an expectation compares is not the same."""
+    """The sides that an expectation compares differ."""
     for nth, entry in enumerate(scenario.expectations):
         sides = [entry["less"], entry["than"]] if "less" in entry else entry.get("order", [])
         if any(one == other for one, other in itertools.combinations(sides, 2)):
             key = "order" if "order" in entry else "than"
-            fail(f"'{key}': two sides are the same, so there is nothing to compare; choose two", "expect", key, nth)
+            fail(f"'{key}': two sides are the same; give different ones", "expect", key, nth)
         if "from" in entry and entry["from"] == entry["to"]:
             fail("'from' and 'to' must differ", "expect", "to", nth)
 
@@ -102,7 +102,7 @@ def check_axes(scenario, fail):
         curves = [curve for scale in SCALES for curve in curves_of(scenario, scale, axis, entry.get("where", {}))]
         there = {axis_value(one.conditions, axis) for curve in curves for one in curve}
         if not there:
-            fail(f"'{entry['kind']}' along {axis}: no curve has two places or more", "expect", "axis", nth)
+            fail(f"'{entry['kind']}' along {axis}: no curve has two places or more; give the matrix, or 'where', more of its values", "expect", "axis", nth)
         for key in ("from", "to"):
             if key in entry and float(entry[key]) not in there:
                 known = ", ".join(map(shown, sorted(there)))
