@@ -17,6 +17,7 @@ Driver::Driver(boost::asio::any_io_executor executor, const AgentOptions& option
       timer_(executor_),
       reconnect_timer_(executor_),
       keeper_(*this) {
+  options_.transport.silence_max = kAgentSilenceMax;
   if (options_.reconnect) set_reconnect(*options_.reconnect);
 }
 
@@ -75,6 +76,7 @@ void Driver::shut_down() {
 
 void Driver::on_open(const Capabilities& capabilities) {
   established_ = true;
+  capabilities_ = capabilities;
   transactions_.set_streams(link_->channel()->outbound_streams());
   if (opening_) std::exchange(opening_, nullptr)({}, Outcome{.capabilities = &capabilities});
   if (std::exchange(reconnecting_, false)) {
@@ -189,8 +191,9 @@ void Driver::hold_enabled(const Request& request, std::optional<PolicyRuleId> re
                                                    const Outcome& outcome) mutable {
              const auto* reply = error ? nullptr : std::get_if<PerReply>(outcome.body);
              if (reply == nullptr) return done(error, outcome);
-             const KeptRule rule{reply->pid,       request.parameters, request.internal,
-                                 request.external, reply->outside,     request.lifetime};
+             const KeptRule::Terms terms{request.internal, request.external,
+                                         request.parameters.direction};
+             const KeptRule rule{reply->pid, terms, reply->outside, request.lifetime};
              done({}, Outcome{.body = outcome.body, .held = keeper_.hold(rule, reply->lifetime)});
            });
 }

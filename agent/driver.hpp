@@ -46,6 +46,8 @@ class Driver final : public std::enable_shared_from_this<Driver>, private Link::
   /// The next rule event, now or when it comes; fails when the session ends first and is not opened
   /// again. One call at a time.
   void next_event(Completion done);
+  /// Those of the last session that was opened.
+  const Capabilities& capabilities() const { return capabilities_; }
   /// Why the last session ended.
   const boost::system::error_code& end_reason() const { return end_reason_; }
   /// From now on a lost session is opened again. For those that cannot say so in the options.
@@ -106,6 +108,7 @@ class Driver final : public std::enable_shared_from_this<Driver>, private Link::
   Keeper keeper_;
   std::optional<Backoff> backoff_;
   std::minstd_rand random_{std::random_device{}()};
+  Capabilities capabilities_;
   boost::system::error_code end_reason_;  ///< why the last session ended
   bool established_ = false;              ///< the session of link_ is or was open
   bool reconnecting_ = false;             ///< a session was lost, and no other one is open yet

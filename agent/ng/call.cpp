@@ -60,6 +60,15 @@ json medium_of(const Medium& medium, std::size_t index) {
 
 }  // namespace
 
+KeptRule kept(const NeededRule& rule, const MadeRule& made, Lifetime wanted) {
+  const KeptRule::Terms terms{rule.internal_tuple(), rule.external_tuple(), rule.direction};
+  return {made.pid, terms, made.outside, wanted};
+}
+
+KeptRule kept(const InternalPorts&, const MadeRule& made, Lifetime wanted) {
+  return {made.pid, std::nullopt, made.outside, wanted};
+}
+
 void Call::add(Offer offer) {
   std::erase_if(offers, [&](const Offer& earlier) {
     // Others may still answer an offer that is not to a certain party.

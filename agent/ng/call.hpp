@@ -12,6 +12,7 @@
 
 #include "agent/ng/media.hpp"
 #include "agent/ng/tally.hpp"
+#include "simco/session/rule_keeper.hpp"
 #include "simco/wire/attributes.hpp"
 #include "simco/wire/ids.hpp"
 #include "simco/wire/instant.hpp"
@@ -64,8 +65,11 @@ struct Leg {
 struct MadeRule {
   PolicyRuleId pid;
   AddressTuple outside;  ///< that stands for the internal ports
-  Instant extend_at;
 };
+
+/// Returns the rule or the reservation as a RuleKeeper keeps it.
+KeptRule kept(const NeededRule& rule, const MadeRule& made, Lifetime wanted);
+KeptRule kept(const InternalPorts& ports, const MadeRule& made, Lifetime wanted);
 
 struct Call {
   std::string id;

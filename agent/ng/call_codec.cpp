@@ -205,14 +205,14 @@ struct Codec {
     return result;
   }
   template <class Key>
-  static std::map<Key, MadeRule> read_made(const json& from, Instant now) {
+  static std::map<Key, MadeRule> read_made(const json& from) {
     std::map<Key, MadeRule> result;
     for (const auto& item : from) {
       Key key;
       InternalPorts outside;
       read(item.at(0), key);
       read(item.at(2), outside);
-      result[key] = {{item.at(1).get<std::uint32_t>()}, tuple_of(outside), now};
+      result[key] = {{item.at(1).get<std::uint32_t>()}, tuple_of(outside)};
       result[key].outside.location = Location::kOutside;
     }
     return result;
@@ -251,8 +251,8 @@ Call read_call(const json& document, Moment now) {
   call.offers = Codec::read_all<Offer>(document.at("offers"));
   for (auto& offer : call.offers) offer.made_at = now.instant;
   call.legs = Codec::read_all<Leg>(document.at("legs"));
-  call.rules = Codec::read_made<NeededRule>(document.at("rules"), now.instant);
-  call.reservations = Codec::read_made<InternalPorts>(document.at("reservations"), now.instant);
+  call.rules = Codec::read_made<NeededRule>(document.at("rules"));
+  call.reservations = Codec::read_made<InternalPorts>(document.at("reservations"));
   call.tally = Codec::read_tally(document.at("tally"), now.instant);
   return call;
 }

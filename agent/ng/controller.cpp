@@ -19,18 +19,23 @@ json nothing_to_delete(const Request& request) {
 
 }  // namespace
 
-void CallController::restore(Call call) {
+CallController::CallController(Host& host, Options options)
+    : host_(host), options_(std::move(options)) {
+  keeper_.on_session_end();  // there is none yet
+}
+
+void CallController::restore(Call call, Instant now) {
   const auto id = call.id;
   auto& entry = calls_[id];
   entry.call = std::move(call);
-  for (const auto& [rule, made] : entry.call.rules) owners_[made.pid] = id;
-  for (const auto& [ports, made] : entry.call.reservations) owners_[made.pid] = id;
+  const auto keep = [&](const auto& needed, const MadeRule& made) {
+    owners_[made.pid] = id;
+    keeper_.keep(kept(needed, made, options_.lifetime), options_.lifetime, now);
+  };
+  for (const auto& [rule, made] : entry.call.rules) keep(rule, made);
+  for (const auto& [ports, made] : entry.call.reservations) keep(ports, made);
   schedule(entry);
 }
-
-void CallController::on_session(const Capabilities& capabilities) { session_ = capabilities; }
-
-void CallController::on_session_lost() { session_.reset(); }
 
 void CallController::on_request(std::uint64_t id, Request request, Moment now) {
   Waiting asked{id, std::move(request), now};
@@ -42,6 +47,7 @@ void CallController::on_request(std::uint64_t id, Request request, Moment now) {
   }
   if (command == Command::kPing) return reply(asked, {{"result", "pong"}});
   if (command == Command::kList) return list(asked);
+  if (command == Command::kStatistics) return reply(asked, statistics());
   auto* entry = entry_for(asked);
   if (entry == nullptr) return;
   if (command == Command::kQuery) return query(*entry, std::move(asked));
@@ -51,7 +57,8 @@ void CallController::on_request(std::uint64_t id, Request request, Moment now) {
     return reply(asked, error_reply("Too many requests for this call"));
   }
   entry->waiting.push_back(std::move(asked));
-  run(entry->call.id, now.instant);
+  run(entry->call.id);
+  tend(now.instant);
 }
 
 /// A re-offer that has an answer is not refused, whatever becomes of that answer here: a delete
@@ -74,6 +81,7 @@ CallController::Entry* CallController::entry_for(Waiting& asked) {
     reply(asked, error_reply("Parallel session limit reached"));
   } else {
     auto& entry = calls_[request.call_id];
+    ++calls_begun_;
     entry.call.id = request.call_id;
     entry.call.created = asked.since.wall;
     entry.call.ends_at = asked.since.instant + options_.duration_max;
@@ -83,7 +91,7 @@ CallController::Entry* CallController::entry_for(Waiting& asked) {
 }
 
 /// Starts what waits, one after the other, and ends the call if nothing is left of it.
-void CallController::run(const std::string& call_id, Instant now) {
+void CallController::run(const std::string& call_id) {
   const auto found = calls_.find(call_id);
   if (found == calls_.end()) return;
   auto& entry = found->second;
@@ -102,7 +110,6 @@ void CallController::run(const std::string& call_id, Instant now) {
     }
   }
   tell_changed(entry);
-  extend(entry, now);
   schedule(entry);
 }
 
@@ -153,6 +160,14 @@ void CallController::list(Waiting& asked) {
   reply(asked, {{"result", "ok"}, {"calls", std::move(calls)}});
 }
 
+/// Those of rtpengine's figures that there are here.
+json CallController::statistics() const {
+  const json current = {{"sessionsown", calls_.size()}, {"sessionstotal", calls_.size()}};
+  const json total = {{"managedsessions", calls_begun_}};
+  return {{"result", "ok"},
+          {"statistics", {{"currentstatistics", current}, {"totalstatistics", total}}}};
+}
+
 /// Passes on a request whose reply is the media proxy's, unless that would be too late.
 void CallController::leave_to_proxy(Waiting& asked) {
   const bool replied = std::exchange(asked.replied, true);
@@ -182,6 +197,9 @@ std::optional<Instant> CallController::next_deadline() const {
   if (read_counters_at_ && *read_counters_at_ != Instant::max()) {
     result = std::min(result.value_or(Instant::max()), *read_counters_at_);
   }
+  if (const auto kept = keeper_.next_deadline()) {
+    result = std::min(result.value_or(Instant::max()), *kept);
+  }
   return result;
 }
 
@@ -195,9 +213,10 @@ void CallController::on_deadline(Instant now) {
     const auto call_id = due_.begin()->second;
     auto& entry = calls_.at(call_id);
     attend(entry, now);
-    run(call_id, now);
+    run(call_id);
   }
   read_all_counters(now);
+  tend(now);
 }
 
 void CallController::attend(Entry& entry, Instant now) {
@@ -248,8 +267,6 @@ void CallController::schedule(Entry& entry) {
   for (const auto& offer : call.offers) {
     if (!entry.operation && !offer.answered) by(offer.made_at + kOfferPatience);
   }
-  for (const auto& [rule, made] : call.rules) by(made.extend_at);
-  for (const auto& [ports, made] : call.reservations) by(made.extend_at);
   if (entry.operation && !entry.operation->asked.replied) {
     by(entry.operation->asked.since.instant + kReplyPatience);
   }

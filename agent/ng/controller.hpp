@@ -17,33 +17,22 @@
 #include <string>
 #include <unordered_map>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "agent/ng/call.hpp"
 #include "agent/ng/limits.hpp"
 #include "agent/ng/request.hpp"
+#include "simco/session/rule_keeper.hpp"
 #include "simco/wire/messages.hpp"
 
 namespace simco::ng {
 
-/// A transaction of RFC 4540 that simco-ng uses.
-using SimcoRequest = std::variant<PrrRequest, PerRequest, PeaRequest, PlcRequest>;
-
-/// A positive reply. `outside` is not set after a PLC.
-struct Granted {
-  PolicyRuleId pid;
-  Lifetime lifetime;
-  AddressTuple outside;
+/// How a transaction with the middlebox ended.
+struct SimcoResult {
+  const Body* reply = nullptr;  ///< positive or negative; null: none came
+  bool session_lost = false;    ///< none came because the session ended first
+  std::string text;             ///< why the transaction failed; empty: it did not
 };
-
-/// A negative reply, or none. `code` is nullopt if the session or the middlebox failed.
-struct Refusal {
-  std::optional<NegativeReplyCode> code;
-  std::string text;
-};
-
-using SimcoResult = std::expected<Granted, Refusal>;
 
 enum class LogLevel : std::uint8_t { kInfo, kWarning };
 
@@ -69,8 +58,10 @@ class CallController {
     Host(const Host&) = delete;
     Host& operator=(const Host&) = delete;
     virtual ~Host() = default;
-    /// Sends a request to the middlebox. on_result() must follow, once.
-    virtual void send(std::uint64_t transaction, const SimcoRequest& request) = 0;
+    /// Sends a request to the middlebox, about `rule` if that exists already; in the next session
+    /// if there is none at the moment. on_result() must follow, once.
+    virtual void send(std::uint64_t transaction, const Body& request,
+                      std::optional<PolicyRuleId> rule) = 0;
     /// Replies to a request, once each.
     virtual void reply(std::uint64_t request, const nlohmann::json& reply) = 0;
     /// Passes a request on to the media proxy, even if it has been replied to. on_upstream_reply()
@@ -85,20 +76,28 @@ class CallController {
     /// A call has changed, before the reply that tells of it; or ended.
     virtual void on_changed(const Call& call) = 0;
     virtual void on_ended(const std::string& call_id) = 0;
+    /// A rule must end, and the middlebox cannot be told yet; or its end is certain.
+    virtual void on_unended(const KeptRule& rule) = 0;
+    virtual void on_rule_gone(PolicyRuleId pid) = 0;
   };
 
-  CallController(Host& host, Options options) : host_(host), options_(std::move(options)) {}
+  CallController(Host& host, Options options);
 
   /// Applies changed options to what follows.
   void set(Options options) { options_ = std::move(options); }
 
-  /// A call from before a restart. Before the first session; on_rules_listed() says what is left of
-  /// its rules.
-  void restore(Call call);
-  /// A session is open.
-  void on_session(const Capabilities& capabilities);
-  /// There is no session. Transactions under way must get their results nevertheless.
-  void on_session_lost();
+  /// A call from before a restart, and a rule that on_unended() named. Before the first session,
+  /// which shows which rules are left.
+  void restore(Call call, Instant now);
+  void restore_unended(const KeptRule& rule, Instant now);
+  /// A session is open: the first one, or another one after on_session_lost(). Rules of calls are
+  /// found again by their PIDs, tuples and direction. Those that legs of calls need and the
+  /// middlebox does not have are made again on a firewall, and forgotten on a NAT, whose ports
+  /// would be others.
+  void on_session(const Capabilities& capabilities, Instant now);
+  /// The session was lost, and another one will be opened. Transactions under way have got their
+  /// results.
+  void on_session_lost(Instant now);
   /// A request of a proxy. `id` is the caller's, for Host::reply().
   void on_request(std::uint64_t id, Request request, Moment now);
   /// The media proxy has replied to a request.
@@ -107,12 +106,8 @@ class CallController {
   /// What rules have counted, or why it cannot be said.
   using Counted = std::expected<agent::RuleTraffics, std::string>;
   void on_counted(std::uint64_t question, const Counted& counted, Instant now);
-  /// The middlebox has ended a rule (ARE).
-  void on_rule_ended(PolicyRuleId pid);
-  /// The rules that the middlebox has (PRL), after a session was lost; directly after on_session(),
-  /// so that no rule is younger than the list. What legs of calls need and is missing is made again
-  /// on a firewall, and forgotten on a NAT, whose ports would be others. What was to end ends.
-  void on_rules_listed(const std::set<PolicyRuleId>& pids, Instant now);
+  /// The middlebox has changed the lifetime of a rule, or ended it: 0 (ARE).
+  void on_rule_event(PolicyRuleId pid, Lifetime lifetime, Instant now);
 
   /// When on_deadline() must be called next, or nullopt.
   std::optional<Instant> next_deadline() const;
@@ -127,6 +122,11 @@ class CallController {
     Request request;
     Moment since;
     bool replied = false;
+  };
+  /// Why an operation failed. `code`: of a negative reply.
+  struct Refusal {
+    std::optional<NegativeReplyCode> code;
+    std::string text;
   };
   /// An offer or an answer that waits for the middlebox.
   struct Operation {
@@ -147,12 +147,12 @@ class CallController {
   };
   /// What a transaction under way is for.
   struct Transaction {
-    enum class Kind : std::uint8_t { kReserve, kEnable, kRestore, kExtend, kEnd };
-    Kind kind = Kind::kEnd;
-    std::string call_id;
-    NeededRule rule;      ///< kEnable, kRestore
-    InternalPorts ports;  ///< kReserve; of kEnable, if it enables a reservation
-    PolicyRuleId pid;     ///< kExtend, kEnd
+    enum class Kind : std::uint8_t { kReserve, kEnable, kRestore, kKeep };
+    Kind kind = Kind::kKeep;
+    std::string call_id;              ///< not of kKeep
+    NeededRule rule;                  ///< kEnable, kRestore
+    InternalPorts ports;              ///< kReserve; of kEnable, if it enables a reservation
+    std::optional<PolicyRuleId> pid;  ///< kKeep
   };
 
   /// A question for counters, under way.
@@ -171,10 +171,11 @@ class CallController {
 
   // controller.cpp: requests, calls and time
   Entry* entry_for(Waiting& asked);
-  void run(const std::string& call_id, Instant now);
+  void run(const std::string& call_id);
   void start(Entry& entry, Waiting asked);
   void end(Entry& entry, Waiting& asked);
   void list(Waiting& asked);
+  nlohmann::json statistics() const;
   void attend(Entry& entry, Instant now);
   void drop_overdue(Entry& entry, Instant now);
   void note_answer(Entry& entry, const Request& request);
@@ -190,6 +191,7 @@ class CallController {
   void start_delete(Entry& entry, Waiting asked);
   void end_counted(Entry& entry, const std::vector<PolicyRuleId>& released);
   void read_all_counters(Instant now);
+  void take_counted(Question& question, const Counted& counted, Instant now);
   void note_readable(const Counted& counted, Instant now);
   void note(Entry& entry, const agent::RuleTraffics& traffic, Instant now);
   void end_silent_calls(const agent::RuleTraffics& traffic, Instant now);
@@ -198,8 +200,8 @@ class CallController {
   nlohmann::json summary(const Entry& entry) const;
 
   // offer_answer.cpp
-  std::optional<std::string> fault(const Request& request) const;
-  std::expected<Sdp, std::string> read_sdp(const Request& request) const;
+  std::optional<std::string> fault(const Waiting& asked) const;
+  std::expected<Sdp, std::string> read_sdp(const Waiting& asked) const;
   void start_offer(Entry& entry, Waiting asked);
   void start_answer(Entry& entry, Waiting asked);
   void pass_on(Entry& entry);
@@ -211,27 +213,39 @@ class CallController {
   std::string translated(const Entry& entry, const Request& request) const;
 
   // rules.cpp: transactions with the middlebox
-  void send(Transaction transaction, const SimcoRequest& request);
+  bool is_open() const { return session_ && !lost_at_; }
+  void send(Transaction transaction, const Body& request, std::optional<PolicyRuleId> rule);
+  void note_unended();
   void reserve(Entry& entry, const InternalPorts& ports);
   void enable(Entry& entry, const NeededRule& rule, Transaction::Kind kind);
-  void end_rule(const std::string& call_id, PolicyRuleId pid);
-  void extend(Entry& entry, Instant now);
+  void on_asked(const Transaction& transaction, const SimcoResult& result, Instant now);
+  void on_made(Entry& entry, const Transaction& transaction, const MadeRule& made, Instant now);
+  /// Sends what is due about the rules that there are, and forgets those that are lost: the last
+  /// thing that each event does.
+  void tend(Instant now);
+  void on_kept(const Transaction& transaction, const SimcoResult& result, Instant now);
   void sweep(Entry& entry);
-  void restore_rules(Entry& entry);
-  void on_made(Entry& entry, const Transaction& transaction, const Granted& granted, Instant now);
-  void on_extended(Entry& entry, PolicyRuleId pid, const SimcoResult& result, Instant now);
-  MadeRule* find(Entry& entry, PolicyRuleId pid);
-  void forget(Entry& entry, PolicyRuleId pid);
+  void end_rule(PolicyRuleId pid);
+  void lose(const RuleKeeper::Loss& loss);
+  /// Returns the rule, unless it is a reservation.
+  std::optional<NeededRule> forget(Entry& entry, PolicyRuleId pid);
+  void restore_rules(const Entry& entry);
+  void restore_next();
 
   Host& host_;
   Options options_;
-  std::optional<Capabilities> session_;
+  std::optional<Capabilities> session_;  ///< of the last session
+  std::optional<Instant> lost_at_;       ///< when that was lost
   std::uint64_t last_transaction_ = 0;
   std::map<std::string, Entry> calls_;
+  std::uint64_t calls_begun_ = 0;
   std::unordered_map<std::uint64_t, Transaction> transactions_;
   std::unordered_map<PolicyRuleId, std::string> owners_;  ///< call-ids
-  /// Rules that were to end while no reply came: the next list of rules says which are left.
-  std::set<PolicyRuleId> unended_;
+  RuleKeeper keeper_;
+  std::set<PolicyRuleId> unended_;  ///< as the host knows them
+  /// Rules that legs need and the middlebox has lost.
+  std::deque<std::pair<std::string, NeededRule>> to_restore_;
+  std::size_t restoring_ = 0;  ///< transactions
   /// Call-ids of the operations that wait for the media proxy, by request.
   std::unordered_map<std::uint64_t, std::string> passed_on_;
   /// When other requests that it has got must have their replies; by request, oldest first.

@@ -57,7 +57,7 @@ void CallController::end_counted(Entry& entry, const std::vector<PolicyRuleId>& 
       question.released.push_back(pid);
     } else {
       entry.call.tally.end(pid);
-      end_rule(entry.call.id, pid);
+      end_rule(pid);
     }
   }
   const auto pids = question.released;
@@ -67,8 +67,12 @@ void CallController::end_counted(Entry& entry, const std::vector<PolicyRuleId>& 
 void CallController::on_counted(std::uint64_t id, const Counted& counted, Instant now) {
   const auto node = questions_.extract(id);
   if (node.empty()) return;
-  auto& question = node.mapped();
   note_readable(counted, now);
+  take_counted(node.mapped(), counted, now);
+  tend(now);
+}
+
+void CallController::take_counted(Question& question, const Counted& counted, Instant now) {
   using Kind = Question::Kind;
   if (question.kind == Kind::kAll) {
     read_counters_at_ = now + reading_pause();
@@ -87,15 +91,15 @@ void CallController::on_counted(std::uint64_t id, const Counted& counted, Instan
       if (entry == nullptr || !entry->operation) return;
       --entry->operation->pending;
       go_on(*entry);
-      return run(question.call_id, now);
+      return run(question.call_id);
     case Kind::kReleased:
       for (const auto pid : question.released) {
         if (entry != nullptr) entry->call.tally.end(pid);
-        end_rule(question.call_id, pid);
+        end_rule(pid);
       }
       if (entry == nullptr) return;
       entry->changed = true;
-      run(question.call_id, now);
+      run(question.call_id);
   }
 }
 
@@ -163,7 +167,7 @@ void CallController::end_silent_calls(const agent::RuleTraffics& traffic, Instan
     host_.on_media_timeout();
     entry.call.legs.clear();
     entry.call.offers.clear();
-    run(id, now);
+    run(id);
   }
 }
 

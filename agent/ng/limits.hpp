@@ -11,6 +11,11 @@ namespace simco::ng {
 inline constexpr std::uint16_t kNgPortDefault = 2223;
 /// Octets of a datagram that is received: UDP carries no more.
 inline constexpr std::size_t kDatagramMax = 65'535;
+/// Octets of datagrams that have been read and wait for their turn; more are lost, as in any
+/// network.
+inline constexpr std::size_t kBacklogMax = 64 * 1024 * 1024;
+/// Datagrams that are taken in one turn of the loop.
+inline constexpr std::size_t kDatagramsPerTurn = 16;
 /// Octets of a reply: what IPv4 leaves of that.
 inline constexpr std::size_t kReplyMax = 65'507;
 /// Octets of a cookie. Proxies use about 20.
@@ -47,8 +52,6 @@ inline constexpr std::size_t kListLimitDefault = 32;
 inline constexpr std::chrono::milliseconds kReplyPatience{850};
 /// From an offer to its answer: longer than SIP's timer C (RFC 3261 section 16.6).
 inline constexpr std::chrono::minutes kOfferPatience{10};
-/// From one extension of a rule to the next, however short its lifetime.
-inline constexpr std::chrono::milliseconds kExtensionMin{500};
 /// Duration of a call, unless --max-duration says otherwise.
 inline constexpr std::chrono::hours kDurationMaxDefault{12};
 
@@ -64,7 +67,9 @@ inline constexpr std::chrono::seconds kReadingPauseMin{1};
 inline constexpr std::chrono::seconds kReadingPauseMax{10};
 
 /// Longest pause between attempts to open a session: calls wait for it.
-inline constexpr std::chrono::seconds kReconnectPauseMax{2};
+inline constexpr std::chrono::seconds kReconnectPauseMax{1};
+/// Lost rules that are made again at a time: new calls do not wait behind those of all others.
+inline constexpr std::size_t kRestoringMax = 256;
 
 /// How long a reply is kept for repetitions of its request.
 inline constexpr std::chrono::seconds kRepliesKeptFor{30};

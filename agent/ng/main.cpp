@@ -68,6 +68,12 @@ void run(const ng::Settings& settings, int argc, char** argv) {
         server.stop([&io] { io.stop(); });
       };
   signals.async_wait(on_signal);
+  if (!settings.calls.media.strict_source) {
+    spdlog::warn(
+        "an SDP may open any UDP port from {} on of any internal host to its peer: give "
+        "--strict-source, or list internal-ports for this agent at the middlebox",
+        ng::kInternalPortMin);
+  }
   server.start();
   spdlog::info("listening on udp {}", server.endpoint());
   io.run();

@@ -13,16 +13,16 @@ namespace {
 
 using nlohmann::json;
 
-/// Returns the words that rtpengine has for it, if any: proxies act on some of them.
-std::string reason_of(const Refusal& refusal) {
+/// Returns the words that rtpengine has for a refusal, if any: proxies act on some of them.
+std::string reason_of(std::optional<NegativeReplyCode> code, const std::string& text) {
   using enum NegativeReplyCode;
-  switch (refusal.code.value_or(kWrongBasicType)) {
+  switch (code.value_or(kWrongBasicType)) {
     case kLackOfResources:
     case kNoResources:
     case kAddressSpaceNotAvailable:
     case kLackOfAddresses:
     case kLackOfPorts: return "Ran out of ports";
-    default: return "Middlebox: " + refusal.text;
+    default: return "Middlebox: " + text;
   }
 }
 
@@ -55,8 +55,11 @@ bool is_ok(const json& reply) {
 
 }  // namespace
 
-std::optional<std::string> CallController::fault(const Request& request) const {
-  if (!session_) return "No session with the middlebox";
+/// A session that was just lost is opened again: requests wait for that.
+std::optional<std::string> CallController::fault(const Waiting& asked) const {
+  const auto& request = asked.request;
+  const bool gone = lost_at_ && *lost_at_ + kReplyPatience <= asked.since.instant;
+  if (!session_ || gone) return "No session with the middlebox";
   if (session_->twice_nat) return "The middlebox is a twice NAT, which is not supported";
   if (options_.upstream && session_->nat) return "--upstream needs a firewall, not a NAT";
   if (options_.upstream) return std::nullopt;
@@ -65,8 +68,9 @@ std::optional<std::string> CallController::fault(const Request& request) const {
 }
 
 /// Reads the SDP of a request that has no other fault.
-std::expected<Sdp, std::string> CallController::read_sdp(const Request& request) const {
-  if (const auto wrong = fault(request)) return std::unexpected(*wrong);
+std::expected<Sdp, std::string> CallController::read_sdp(const Waiting& asked) const {
+  const auto& request = asked.request;
+  if (const auto wrong = fault(asked)) return std::unexpected(*wrong);
   auto sdp = parse_sdp(request.sdp);
   if (!sdp || request.transport_protocol.empty() || options_.upstream) return sdp;
   for (const auto& medium : sdp->media) {
@@ -83,7 +87,7 @@ std::expected<Sdp, std::string> CallController::read_sdp(const Request& request)
 void CallController::start_offer(Entry& entry, Waiting asked) {
   auto& call = entry.call;
   const auto& request = asked.request;
-  const auto sdp = read_sdp(request);
+  const auto sdp = read_sdp(asked);
   if (!sdp) return reply(asked, error_reply(sdp.error()));
   Offer offer;
   offer.from_tag = request.from_tag;
@@ -142,7 +146,7 @@ void CallController::finish_offer(Entry& entry, Operation& operation) {
 void CallController::start_answer(Entry& entry, Waiting asked) {
   auto& call = entry.call;
   const auto& request = asked.request;
-  const auto sdp = read_sdp(request);
+  const auto sdp = read_sdp(asked);
   if (!sdp) return reply(asked, error_reply(sdp.error()));
   const auto* offer = call.offer_for(request.from_tag, request.to_tag, request.via_branch);
   if (offer == nullptr) return reply(asked, error_reply("No offer with these tags"));
@@ -238,7 +242,8 @@ void CallController::on_upstream_reply(std::uint64_t id, const json& text, Insta
   --entry.operation->pending;
   take_passed(*entry.operation, text);
   go_on(entry);
-  run(node.mapped(), now);
+  run(node.mapped());
+  tend(now);
 }
 
 /// Each port of the proxy has one party: those that it has put into the offer the answerer, those
@@ -293,7 +298,9 @@ void CallController::go_on(Entry& entry) {
     log(entry, LogLevel::kWarning,
         (answers ? "answer failed: " : "offer failed: ") + ended.failure->text);
     const bool refused = ended.passed && !is_ok(*ended.passed);
-    return reply(ended.asked, refused ? *ended.passed : error_reply(reason_of(*ended.failure)));
+    return reply(
+        ended.asked,
+        refused ? *ended.passed : error_reply(reason_of(ended.failure->code, ended.failure->text)));
   }
   answers ? finish_answer(entry, ended) : finish_offer(entry, ended);
 }

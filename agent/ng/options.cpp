@@ -56,7 +56,7 @@ void declare(CLI::App& app, Raw& raw) {
   app.add_flag("--strict-source", calls.media.strict_source,
                "Refuse an internal endpoint that is not where its SIP message came from");
   app.add_option("--lifetime", calls.lifetime.seconds,
-                 "Lifetime of rules, seconds; they are extended at a third of it")
+                 "Lifetime of rules, seconds; they are renewed in the middle of it")
       ->check(cli::whole_number(3, 86'400))
       ->capture_default_str();
   app.add_option("--max-duration", raw.duration_max_s,

@@ -13,8 +13,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::array<std::string_view, kCommands> kCommandNames = {"ping",   "offer", "answer",
-                                                                   "delete", "query", "list"};
+constexpr std::array<std::string_view, kCommands> kCommandNames = {
+    "ping", "offer", "answer", "delete", "query", "list", "statistics"};
 
 /// Returns `word` in lower case, with hyphens for spaces and underscores.
 std::string plain(std::string_view word) {
@@ -165,7 +165,9 @@ class Reader {
 
   Fault check() {
     const auto command = request_.command;
-    if (command == Command::kPing || command == Command::kList) return std::nullopt;
+    if (command == Command::kPing || command == Command::kList || command == Command::kStatistics) {
+      return std::nullopt;
+    }
     for (const auto* text :
          {&request_.call_id, &request_.from_tag, &request_.to_tag, &request_.via_branch}) {
       if (text->size() > kIdentifierMax) return "Call-id, tag or branch too long";

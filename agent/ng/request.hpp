@@ -14,8 +14,8 @@
 
 namespace simco::ng {
 
-enum class Command : std::uint8_t { kPing, kOffer, kAnswer, kDelete, kQuery, kList };
-inline constexpr std::size_t kCommands = 6;
+enum class Command : std::uint8_t { kPing, kOffer, kAnswer, kDelete, kQuery, kList, kStatistics };
+inline constexpr std::size_t kCommands = 7;
 
 /// Returns the word of the protocol.
 std::string_view name_of(Command command);

@@ -11,23 +11,80 @@
 namespace simco::ng {
 namespace {
 
-/// Rules are extended at a third of their lifetime: two attempts may fail.
-Instant extension_of(Lifetime lifetime, Instant now) {
-  return now +
-         std::max<std::chrono::milliseconds>(
-             std::chrono::milliseconds(std::uint64_t{lifetime.seconds} * 1000 / 3), kExtensionMin);
-}
-
 RequestedIpVersion requested(IpVersion version) {
   return version == IpVersion::kIpv4 ? RequestedIpVersion::kIpv4 : RequestedIpVersion::kIpv6;
 }
 
+/// A rule or a reservation that a request has made.
+struct Granted {
+  MadeRule made;
+  Lifetime lifetime;
+};
+
+std::optional<Granted> granted_in(const Body* reply) {
+  if (reply == nullptr) return std::nullopt;
+  if (const auto* reserved = std::get_if<PrrReply>(reply)) {
+    return Granted{{reserved->pid, reserved->outside}, reserved->lifetime};
+  }
+  if (const auto* enabled = std::get_if<PerReply>(reply)) {
+    return Granted{{enabled->pid, enabled->outside}, enabled->lifetime};
+  }
+  return std::nullopt;
+}
+
+std::optional<NegativeReplyCode> code_in(const Body* reply) {
+  const auto* refused = reply == nullptr ? nullptr : std::get_if<NegativeReply>(reply);
+  return refused == nullptr ? std::nullopt : std::optional(refused->code);
+}
+
+bool needs(const Call& call, const NeededRule& rule) {
+  return std::ranges::any_of(call.legs, [&](const Leg& leg) {
+    return std::ranges::find(leg.rules, rule) != leg.rules.end();
+  });
+}
+
 }  // namespace
 
-void CallController::send(Transaction transaction, const SimcoRequest& request) {
+void CallController::send(Transaction transaction, const Body& request,
+                          std::optional<PolicyRuleId> rule) {
   transactions_.emplace(++last_transaction_, std::move(transaction));
-  host_.send(last_transaction_, request);
+  host_.send(last_transaction_, request, rule);
 }
+
+// --- Sessions ------------------------------------------------------------------------------------
+
+void CallController::on_session(const Capabilities& capabilities, Instant now) {
+  session_ = capabilities;
+  lost_at_.reset();
+  keeper_.on_session_open();
+  to_restore_.clear();
+  if (!capabilities.nat) {
+    for (const auto& [id, entry] : calls_) restore_rules(entry);
+  }
+  if (!owners_.empty()) watch_for_silence(now);
+  tend(now);
+}
+
+void CallController::on_session_lost(Instant now) {
+  if (!lost_at_) lost_at_ = now;
+  keeper_.on_session_end();
+  note_unended();
+}
+
+/// The next events may come after a restart.
+void CallController::note_unended() {
+  for (const auto& rule : keeper_.unended()) {
+    if (unended_.insert(rule.pid).second) host_.on_unended(rule);
+  }
+}
+
+void CallController::restore_unended(const KeptRule& rule, Instant now) {
+  keeper_.keep(rule, options_.lifetime, now);
+  keeper_.end(rule.pid);
+  unended_.insert(rule.pid);
+}
+
+// --- Rules that an operation needs ---------------------------------------------------------------
 
 /// PRR: pairs at an even port, single ports with the parity that they have.
 void CallController::reserve(Entry& entry, const InternalPorts& ports) {
@@ -40,22 +97,20 @@ void CallController::reserve(Entry& entry, const InternalPorts& ports) {
   request.parameters.port_range = ports.count;
   request.lifetime = options_.lifetime;
   ++entry.operation->pending;
-  send({Transaction::Kind::kReserve, entry.call.id, {}, ports, {}}, request);
+  send({Transaction::Kind::kReserve, entry.call.id, {}, ports, {}}, request, std::nullopt);
 }
 
 /// PEA if the ports of the rule are reserved, else PER.
 void CallController::enable(Entry& entry, const NeededRule& rule, Transaction::Kind kind) {
   const auto internal = rule.internal_tuple();
   const auto external = rule.external_tuple();
-  if (kind == Transaction::Kind::kEnable) ++entry.operation->pending;
+  ++(kind == Transaction::Kind::kEnable ? entry.operation->pending : restoring_);
   const auto reserved = entry.call.reservations.find(rule.internal);
   if (reserved != entry.call.reservations.end()) {
-    const PeaRequest request{{PortParity::kAny, rule.direction},
-                             internal,
-                             external,
-                             options_.lifetime,
-                             reserved->second.pid};
-    return send({kind, entry.call.id, rule, rule.internal, {}}, request);
+    const auto pid = reserved->second.pid;
+    const PeaRequest request{
+        {PortParity::kAny, rule.direction}, internal, external, options_.lifetime, pid};
+    return send({kind, entry.call.id, rule, rule.internal, {}}, request, pid);
   }
   PerRequest request;
   const auto bound = entry.call.bound();
@@ -65,25 +120,107 @@ void CallController::enable(Entry& entry, const NeededRule& rule, Transaction::K
   request.internal = internal;
   request.external = external;
   request.lifetime = options_.lifetime;
-  send({kind, entry.call.id, rule, {}, {}}, request);
+  send({kind, entry.call.id, rule, {}, {}}, request, std::nullopt);
 }
 
-void CallController::end_rule(const std::string& call_id, PolicyRuleId pid) {
-  owners_.erase(pid);
-  send({Transaction::Kind::kEnd, call_id, {}, {}, pid}, PlcRequest{pid, Lifetime{0}});
+void CallController::on_result(std::uint64_t id, const SimcoResult& result, Instant now) {
+  const auto node = transactions_.extract(id);
+  if (node.empty()) return;
+  const auto& transaction = node.mapped();
+  if (transaction.kind == Transaction::Kind::kKeep) {
+    on_kept(transaction, result, now);
+  } else {
+    if (transaction.kind == Transaction::Kind::kRestore) --restoring_;
+    on_asked(transaction, result, now);
+  }
+  tend(now);
 }
 
-/// Extends what is due.
-void CallController::extend(Entry& entry, Instant now) {
-  const auto extend_one = [&](MadeRule& made) {
-    if (made.extend_at > now) return;
-    made.extend_at = extension_of(options_.lifetime, now);
-    if (!session_) return;
-    send({Transaction::Kind::kExtend, entry.call.id, {}, {}, made.pid},
-         PlcRequest{made.pid, options_.lifetime});
-  };
-  for (auto& [rule, made] : entry.call.rules) extend_one(made);
-  for (auto& [ports, made] : entry.call.reservations) extend_one(made);
+void CallController::on_asked(const Transaction& transaction, const SimcoResult& result,
+                              Instant now) {
+  const auto granted = granted_in(result.reply);
+  if (granted) {
+    const auto& made = granted->made;
+    const auto rule = transaction.kind == Transaction::Kind::kReserve
+                          ? kept(transaction.ports, made, options_.lifetime)
+                          : kept(transaction.rule, made, options_.lifetime);
+    if (unended_.erase(made.pid) != 0) host_.on_rule_gone(made.pid);  // its PID is another rule's
+    keeper_.keep(rule, granted->lifetime, now);
+  }
+  const auto at = calls_.find(transaction.call_id);
+  if (at == calls_.end()) {  // ended since
+    if (granted) end_rule(granted->made.pid);
+    return;
+  }
+  auto& entry = at->second;
+  if (granted) on_made(entry, transaction, granted->made, now);
+  if (transaction.kind == Transaction::Kind::kRestore) {
+    if (!granted && !result.session_lost) {
+      log(entry, LogLevel::kWarning, "a rule was lost: " + result.text);
+    }
+    return run(transaction.call_id);
+  }
+  --entry.operation->pending;
+  if (result.session_lost && !entry.operation->asked.replied) {
+    return transaction.kind == Transaction::Kind::kReserve
+               ? reserve(entry, transaction.ports)
+               : enable(entry, transaction.rule, transaction.kind);
+  }
+  if (!granted && !entry.operation->failure) {
+    entry.operation->failure = Refusal{code_in(result.reply), result.text};
+  }
+  go_on(entry);
+  run(transaction.call_id);
+}
+
+void CallController::on_made(Entry& entry, const Transaction& transaction, const MadeRule& made,
+                             Instant now) {
+  auto& call = entry.call;
+  entry.changed = true;
+  const auto reserved = call.reservations.find(transaction.ports);
+  if (reserved != call.reservations.end()) owners_.erase(reserved->second.pid);
+  owners_[made.pid] = call.id;
+  if (transaction.kind == Transaction::Kind::kReserve) {
+    call.reservations[transaction.ports] = made;
+    log(entry, LogLevel::kInfo,
+        fmt::format("rule {} reserved: {} for {}", made.pid.value, to_text(made.outside),
+                    to_text(tuple_of(transaction.ports))));
+    return;
+  }
+  if (reserved != call.reservations.end()) call.reservations.erase(reserved);
+  // Asked for twice, if it was made again after a lost session while an answer wanted it as well.
+  if (const auto twice = call.rules.find(transaction.rule); twice != call.rules.end()) {
+    call.tally.end(twice->second.pid);
+    end_rule(twice->second.pid);
+  }
+  call.rules[transaction.rule] = made;
+  call.tally.begin(made.pid, transaction.rule, now);
+  watch_for_silence(now);
+  log(entry, LogLevel::kInfo,
+      fmt::format("rule {} enabled: {}", made.pid.value, to_string(transaction.rule)));
+}
+
+// --- Rules that there are ------------------------------------------------------------------------
+
+void CallController::tend(Instant now) {
+  while (const auto request = keeper_.next_request(now)) {
+    send({Transaction::Kind::kKeep, {}, {}, {}, request->pid}, request->body, request->pid);
+  }
+  while (const auto loss = keeper_.take_loss()) lose(*loss);
+  restore_next();
+}
+
+void CallController::on_kept(const Transaction& transaction, const SimcoResult& result,
+                             Instant now) {
+  keeper_.on_end(transaction.pid, result.reply, now);
+  if (result.reply == nullptr && !result.session_lost) note_unended();
+  if (!transaction.pid || result.text.empty() || result.session_lost) return;
+  const auto owner = owners_.find(*transaction.pid);
+  if (owner == owners_.end() || keeper_.find(*transaction.pid) == nullptr) return;
+  const auto call = calls_.find(owner->second);
+  if (call == calls_.end()) return;
+  log(call->second, LogLevel::kWarning,
+      fmt::format("rule {} is not extended: {}", transaction.pid->value, result.text));
 }
 
 /// Ends the rules and reservations that the call no longer needs.
@@ -96,147 +233,76 @@ void CallController::sweep(Entry& entry) {
   end_counted(entry, released);
 }
 
-void CallController::on_result(std::uint64_t id, const SimcoResult& result, Instant now) {
-  const auto found = transactions_.find(id);
-  if (found == transactions_.end()) return;
-  const auto transaction = std::move(found->second);
-  transactions_.erase(found);
-  // Whether it has ended is not known.
-  const bool unanswered = !result && !result.error().code;
-  if (transaction.kind == Transaction::Kind::kEnd && unanswered) unended_.insert(transaction.pid);
-  const auto at = calls_.find(transaction.call_id);
-  using Kind = Transaction::Kind;
-  if (at == calls_.end()) {
-    // The call has ended since.
-    const bool made = transaction.kind == Kind::kReserve || transaction.kind == Kind::kEnable ||
-                      transaction.kind == Kind::kRestore;
-    if (made && result) end_rule(transaction.call_id, result->pid);
-    return;
-  }
-  auto& entry = at->second;
-  if (transaction.kind == Kind::kExtend) on_extended(entry, transaction.pid, result, now);
-  if (transaction.kind == Kind::kExtend || transaction.kind == Kind::kEnd) {
-    tell_changed(entry);
-    return schedule(entry);
-  }
-  if (result) on_made(entry, transaction, *result, now);
-  if (transaction.kind == Kind::kRestore) {
-    if (!result) log(entry, LogLevel::kWarning, "a rule was lost: " + result.error().text);
-  } else {
-    --entry.operation->pending;
-    if (!result && !entry.operation->failure) entry.operation->failure = result.error();
-    go_on(entry);
-  }
-  run(transaction.call_id, now);
-}
-
-void CallController::on_made(Entry& entry, const Transaction& transaction, const Granted& granted,
-                             Instant now) {
-  auto& call = entry.call;
-  entry.changed = true;
-  const MadeRule made{granted.pid, granted.outside, extension_of(granted.lifetime, now)};
-  const auto reserved = call.reservations.find(transaction.ports);
-  if (reserved != call.reservations.end()) owners_.erase(reserved->second.pid);
-  owners_[granted.pid] = call.id;
-  if (transaction.kind == Transaction::Kind::kReserve) {
-    call.reservations[transaction.ports] = made;
-    log(entry, LogLevel::kInfo,
-        fmt::format("rule {} reserved: {} for {}", granted.pid.value, to_text(granted.outside),
-                    to_text(tuple_of(transaction.ports))));
-    return;
-  }
-  if (reserved != call.reservations.end()) call.reservations.erase(reserved);
-  // Asked for twice, if it was made again after a lost session while an answer wanted it as well.
-  if (const auto twice = call.rules.find(transaction.rule); twice != call.rules.end()) {
-    call.tally.end(twice->second.pid);
-    end_rule(call.id, twice->second.pid);
-  }
-  call.rules[transaction.rule] = made;
-  call.tally.begin(granted.pid, transaction.rule, now);
-  watch_for_silence(now);
-  log(entry, LogLevel::kInfo,
-      fmt::format("rule {} enabled: {}", granted.pid.value, to_string(transaction.rule)));
-}
-
-void CallController::on_extended(Entry& entry, PolicyRuleId pid, const SimcoResult& result,
-                                 Instant now) {
-  auto* made = find(entry, pid);
-  if (made == nullptr) return;  // ended since
-  if (result) {
-    watch_for_silence(now);
-    made->extend_at = extension_of(result->lifetime, now);
-    return;
-  }
-  log(entry, LogLevel::kWarning,
-      fmt::format("rule {} is not extended: {}", pid.value, result.error().text));
-  if (result.error().code == NegativeReplyCode::kNoSuchRule) forget(entry, pid);
-}
-
-MadeRule* CallController::find(Entry& entry, PolicyRuleId pid) {
-  for (auto& [rule, made] : entry.call.rules) {
-    if (made.pid == pid) return &made;
-  }
-  for (auto& [ports, made] : entry.call.reservations) {
-    if (made.pid == pid) return &made;
-  }
-  return nullptr;
-}
-
-void CallController::forget(Entry& entry, PolicyRuleId pid) {
+void CallController::end_rule(PolicyRuleId pid) {
   owners_.erase(pid);
-  entry.changed = true;
-  entry.call.tally.end(pid);
-  const auto is_it = [pid](const auto& item) { return item.second.pid == pid; };
-  std::erase_if(entry.call.rules, is_it);
-  std::erase_if(entry.call.reservations, is_it);
+  keeper_.end(pid);
+  const auto* rule = is_open() ? nullptr : keeper_.find(pid);
+  if (rule != nullptr && unended_.insert(pid).second) host_.on_unended(*rule);
 }
 
-void CallController::on_rule_ended(PolicyRuleId pid) {
+void CallController::on_rule_event(PolicyRuleId pid, Lifetime lifetime, Instant now) {
   const auto owner = owners_.find(pid);
+  const auto call = owner == owners_.end() ? calls_.end() : calls_.find(owner->second);
+  if (lifetime == Lifetime{0} && call != calls_.end()) {
+    auto& entry = call->second;
+    log(entry, LogLevel::kWarning, fmt::format("rule {} was ended by the middlebox", pid.value));
+    keeper_.forget(pid);
+    forget(entry, pid);
+    tell_changed(entry);
+    schedule(entry);
+  } else {
+    keeper_.on_rule_event(pid, lifetime, now);
+  }
+  tend(now);
+}
+
+void CallController::lose(const RuleKeeper::Loss& loss) {
+  if (unended_.erase(loss.pid) != 0) host_.on_rule_gone(loss.pid);
+  const auto owner = owners_.find(loss.pid);
   if (owner == owners_.end()) return;
-  const auto call = calls_.find(owner->second);
+  const auto at = calls_.find(owner->second);
   // A rule whose packets are still being asked for may outlive its call.
-  if (call == calls_.end()) return void(owners_.erase(owner));
-  auto& entry = call->second;
-  log(entry, LogLevel::kWarning, fmt::format("rule {} was ended by the middlebox", pid.value));
-  forget(entry, pid);
+  if (at == calls_.end()) return void(owners_.erase(owner));
+  auto& entry = at->second;
+  log(entry, LogLevel::kWarning, fmt::format("rule {} was lost", loss.pid.value));
+  const auto rule = forget(entry, loss.pid);
+  if (rule && is_open() && !session_->nat) to_restore_.emplace_back(entry.call.id, *rule);
   tell_changed(entry);
   schedule(entry);
 }
 
-void CallController::on_rules_listed(const std::set<PolicyRuleId>& pids, Instant now) {
-  for (const auto pid : std::exchange(unended_, {})) {
-    if (pids.contains(pid) && !owners_.contains(pid)) end_rule({}, pid);
-  }
-  for (auto& [id, entry] : calls_) {
-    std::vector<PolicyRuleId> missing;
-    const auto compare = [&](MadeRule& made) {
-      made.extend_at = now;
-      if (!pids.contains(made.pid)) missing.push_back(made.pid);
-    };
-    for (auto& [rule, made] : entry.call.rules) compare(made);
-    for (auto& [ports, made] : entry.call.reservations) compare(made);
-    for (const auto pid : missing) {
-      log(entry, LogLevel::kWarning, fmt::format("rule {} was lost", pid.value));
-      forget(entry, pid);
-    }
-    if (!session_->nat) restore_rules(entry);
-    tell_changed(entry);
-    extend(entry, now);
-    schedule(entry);
-  }
-  if (!owners_.empty()) watch_for_silence(now);
+std::optional<NeededRule> CallController::forget(Entry& entry, PolicyRuleId pid) {
+  owners_.erase(pid);
+  entry.changed = true;
+  entry.call.tally.end(pid);
+  const auto is_it = [pid](const auto& item) { return item.second.pid == pid; };
+  std::erase_if(entry.call.reservations, is_it);
+  const auto found = std::ranges::find_if(entry.call.rules, is_it);
+  if (found == entry.call.rules.end()) return std::nullopt;
+  return entry.call.rules.extract(found).key();
 }
 
 /// Asks for what the legs of the call need and it does not have, whenever that was lost.
-void CallController::restore_rules(Entry& entry) {
+void CallController::restore_rules(const Entry& entry) {
   std::set<NeededRule> missing;
   for (const auto& leg : entry.call.legs) {
     for (const auto& rule : leg.rules) {
       if (!entry.call.rules.contains(rule)) missing.insert(rule);
     }
   }
-  for (const auto& rule : missing) enable(entry, rule, Transaction::Kind::kRestore);
+  for (const auto& rule : missing) to_restore_.emplace_back(entry.call.id, rule);
+}
+
+void CallController::restore_next() {
+  while (is_open() && restoring_ < kRestoringMax && !to_restore_.empty()) {
+    const auto [call_id, rule] = std::move(to_restore_.front());
+    to_restore_.pop_front();
+    const auto at = calls_.find(call_id);
+    if (at == calls_.end()) continue;
+    const auto& call = at->second.call;
+    if (!needs(call, rule) || call.rules.contains(rule)) continue;
+    enable(at->second, rule, Transaction::Kind::kRestore);
+  }
 }
 
 }  // namespace simco::ng

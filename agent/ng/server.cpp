@@ -5,19 +5,13 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/buffer.hpp>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
-#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/system/system_error.hpp>
 #include <random>
-#include <set>
 #include <stdexcept>
 
 #include "agent/ng/limits.hpp"
-#include "simco/session/backoff.hpp"
-#include "simco/session/limits.hpp"
 #include "simco/wire/number.hpp"
 
 namespace simco::ng {
@@ -26,24 +20,11 @@ namespace {
 namespace asio = boost::asio;
 using boost::system::error_code;
 using nlohmann::json;
-constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
 
 Moment moment() {
   const auto wall = std::chrono::system_clock::now();
   return {std::chrono::steady_clock::now(), std::chrono::floor<std::chrono::seconds>(wall)};
 }
-
-Refusal refusal_of(const error_code& error) {
-  return {agent::negative_reply(error), error.message()};
-}
-
-Granted granted_of(const agent::ReservedRule& rule) {
-  return {rule.pid, rule.lifetime, rule.outside};
-}
-Granted granted_of(const agent::EnabledRule& rule) {
-  return {rule.pid, rule.lifetime, rule.outside};
-}
-Granted granted_of(Lifetime lifetime) { return {{}, lifetime, {}}; }
 
 /// What the cookies of this process begin with: the media proxy has replies to an earlier one's.
 std::string fresh_cookies() {
@@ -57,9 +38,14 @@ asio::ip::udp::endpoint endpoint_of(const net::HostPort& listen) {
   return {asio::ip::make_address(listen.host), listen.port};
 }
 
-asio::ip::udp::socket open_socket(asio::io_context& io, const net::HostPort& listen) {
+std::shared_ptr<net::DatagramPort> open_port(asio::io_context& io, net::DatagramBatch& batch,
+                                             const net::HostPort& listen,
+                                             net::DatagramPort::User& user) {
+  const auto at = endpoint_of(listen);
   try {
-    return {io, endpoint_of(listen)};
+    return std::make_shared<net::DatagramPort>(
+        io.get_executor(), batch,
+        net::DatagramPort::Options::over_udp(at.address(), at.port(), true), user);
   } catch (const boost::system::system_error& failure) {
     throw std::runtime_error("cannot listen on udp " +
                              net::endpoint_text(listen.host, listen.port) + ": " +
@@ -74,13 +60,13 @@ Server::Server(asio::io_context& io, const Settings& settings, Metrics* metrics)
       middlebox_(settings.middlebox),
       allowed_(settings.allowed),
       metrics_(metrics),
-      socket_(open_socket(io, settings.listen)),
+      port_(open_port(io, batch_, settings.listen, *this)),
       timer_(io),
       pause_(io),
-      agent_(io.get_executor(), settings.agent),
-      controller_(*this, settings.calls),
-      buffer_(kDatagramMax) {
-  socket_.non_blocking(true);
+      driver_(std::make_shared<agent::Driver>(io.get_executor(), settings.agent)),
+      controller_(*this, settings.calls) {
+  driver_->set_reconnect({kReconnectDelayFirst, kReconnectPauseMax,
+                          [this](const error_code& reason) { on_session_change(reason); }});
   if (settings.upstream) {
     const Udp::endpoint target = endpoint_of(*settings.upstream);
     upstream_.emplace(io, target.protocol());
@@ -100,23 +86,24 @@ Server::Server(asio::io_context& io, const Settings& settings, Metrics* metrics)
 
 void Server::restore() {
   std::size_t lost = 0;
-  auto calls = state_->calls(moment(), lost);
-  spdlog::info("restored {} calls from the store; {} could not be read", calls.size(), lost);
-  for (auto& call : calls) controller_.restore(std::move(call));
+  const auto now = moment();
+  auto calls = state_->calls(now, lost);
+  const auto unended = state_->unended(lost);
+  spdlog::info("restored {} calls and {} rules that must end from the store; {} could not be read",
+               calls.size(), unended.size(), lost);
+  for (auto& call : calls) controller_.restore(std::move(call), now.instant);
+  for (const auto& rule : unended) controller_.restore_unended(rule, now.instant);
   settle();
 }
 
 std::string Server::endpoint() const {
-  const auto local = socket_.local_endpoint();
-  return net::endpoint_text(local.address().to_string(), local.port());
+  return net::endpoint_text(port_->local().to_string(), port_->local_port());
 }
 
 void Server::start() {
-  receive();
+  port_->start();
   if (upstream_) receive_upstream();
-  asio::co_spawn(io_, keep_session(), [](const std::exception_ptr& fault) {
-    if (fault) std::rethrow_exception(fault);  // better restarted than left without a session
-  });
+  open_session();
 }
 
 void Server::apply(const Settings& settings) {
@@ -131,23 +118,41 @@ void Server::apply(const Settings& settings) {
 
 void Server::stop(std::function<void()> done) {
   stopping_ = true;
-  socket_.close();
+  controller_.on_session_lost(moment().instant);  // the ends that are under way are stored
+  port_->stop();
   if (upstream_) upstream_->close();
   timer_.cancel();
   pause_.cancel();
-  agent_.close([done = std::move(done)](const error_code&) { done(); });
+  driver_->close([done = std::move(done)](const error_code&, const agent::Outcome&) { done(); });
 }
 
 // --- The ng protocol -----------------------------------------------------------------------------
 
-void Server::receive() {
-  socket_.async_receive_from(asio::buffer(buffer_), sender_,
-                             [this](const error_code& error, std::size_t size) {
-                               if (stopping_) return;
-                               // Errors are ICMP messages about earlier replies.
-                               if (!error) on_datagram({buffer_.data(), size});
-                               receive();
-                             });
+void Server::on_packet(net::DatagramPort&, const net::Path& path,
+                       std::span<const std::byte> packet) {
+  if (!is_allowed(path.remote) || backlog_octets_ + packet.size() > kBacklogMax) return;
+  backlog_.emplace_back(path,
+                        std::string(reinterpret_cast<const char*>(packet.data()), packet.size()));
+  backlog_octets_ += packet.size();
+}
+
+void Server::take_soon() {
+  if (backlog_.empty() || std::exchange(taking_, true)) return;
+  asio::post(io_, [this] {
+    if (!stopping_) take_some();
+  });
+}
+
+void Server::take_some() {
+  for (std::size_t i = 0; i < kDatagramsPerTurn && !backlog_.empty(); ++i) {
+    const auto [from, octets] = std::move(backlog_.front());
+    backlog_.pop_front();
+    backlog_octets_ -= octets.size();
+    on_datagram(from, octets);
+  }
+  port_->flush();
+  taking_ = false;
+  take_soon();
 }
 
 bool Server::is_allowed(const asio::ip::address& address) const {
@@ -158,21 +163,20 @@ bool Server::is_allowed(const asio::ip::address& address) const {
          });
 }
 
-void Server::on_datagram(std::string_view octets) {
-  if (!is_allowed(sender_.address())) return;
+void Server::on_datagram(const net::Path& from, std::string_view octets) {
   auto datagram = read_datagram(octets);
   if (!datagram) return;
   const auto now = moment();
-  const auto source = net::endpoint_text(net::address_text(sender_.address()), sender_.port());
+  const auto source = net::endpoint_text(net::address_text(from.remote), from.remote_port);
   const auto known = replies_.look_up(source, datagram->cookie, now.instant);
   if (known.state != ReplyCache::State::kNew) {
     if (metrics_ != nullptr) metrics_->repeated();
-    if (known.state == ReplyCache::State::kReplied) send_to(sender_, known.reply);
+    if (known.state == ReplyCache::State::kReplied) send_to(from, known.reply);
     return;
   }
   const auto id = ++last_request_;
   auto& pending = pending_[id];
-  pending = {sender_, source, std::string(datagram->cookie), datagram->form, {}, now.instant};
+  pending = {from, source, std::string(datagram->cookie), datagram->form, {}, now.instant};
   if (!datagram->dictionary) return reply(id, error_reply(datagram->dictionary.error()));
   auto request = read_request(*datagram->dictionary);
   if (!request) return reply(id, error_reply(request.error()));
@@ -228,10 +232,8 @@ void Server::on_upstream(std::string_view octets) {
   settle();
 }
 
-void Server::send_to(const Udp::endpoint& to, std::string_view octets) {
-  // What the kernel does not take is lost, as on the way; the sender repeats its request.
-  error_code ignored;
-  socket_.send_to(asio::buffer(octets), to, 0, ignored);
+void Server::send_to(const net::Path& to, std::string_view octets) {
+  port_->send(to, std::as_bytes(std::span(octets)));
 }
 
 void Server::log(LogLevel level, const std::string& line) {
@@ -260,93 +262,86 @@ void Server::on_ended(const std::string& call_id) {
   store([&](StateStore& state) { state.erase(call_id); });
 }
 
+void Server::on_unended(const KeptRule& rule) {
+  store([&](StateStore& state) { state.put_unended(rule); });
+}
+
+void Server::on_rule_gone(PolicyRuleId pid) {
+  store([&](StateStore& state) { state.erase_unended(pid); });
+}
+
 // --- The middlebox -------------------------------------------------------------------------------
 
-/// Returns a handler that hands the result of a transaction to the controller.
-template <class Result>
-auto Server::deliver(std::uint64_t transaction) {
-  return [this, transaction](const error_code& error, const Result& result) {
-    controller_.on_result(
-        transaction,
-        error ? SimcoResult(std::unexpected(refusal_of(error))) : SimcoResult(granted_of(result)),
-        moment().instant);
-    settle();
-  };
+void Server::send(std::uint64_t transaction, const Body& request,
+                  std::optional<PolicyRuleId> rule) {
+  driver_->transact(
+      request, rule, [this, transaction](const error_code& error, const agent::Outcome& outcome) {
+        if (outcome.body != nullptr) {
+          return finish(transaction, {outcome.body, false, error ? error.message() : ""});
+        }
+        // The controller may be the one who has just called.
+        asio::post(io_, [this, transaction, error] {
+          const bool lost = error == agent::AgentError::kConnectionLost ||
+                            error == agent::AgentError::kMiddleboxTerminated;
+          finish(transaction, {nullptr, lost, error.message()});
+        });
+      });
 }
 
-void Server::send(std::uint64_t transaction, const SimcoRequest& request) {
-  if (const auto* reserve = std::get_if<PrrRequest>(&request)) {
-    agent_.reserve(*reserve, deliver<agent::ReservedRule>(transaction));
-  } else if (const auto* enable = std::get_if<PerRequest>(&request)) {
-    agent_.enable(*enable, deliver<agent::EnabledRule>(transaction));
-  } else if (const auto* after = std::get_if<PeaRequest>(&request)) {
-    agent_.enable_reserved(*after, deliver<agent::EnabledRule>(transaction));
-  } else if (const auto& change = std::get<PlcRequest>(request); change.lifetime != Lifetime{0}) {
-    agent_.change_lifetime(change.pid, change.lifetime, deliver<Lifetime>(transaction));
-  } else {
-    agent_.remove(change.pid, [ended = deliver<Lifetime>(transaction)](
-                                  const error_code& error) mutable { ended(error, Lifetime{0}); });
-  }
+void Server::finish(std::uint64_t transaction, const SimcoResult& result) {
+  controller_.on_result(transaction, result, moment().instant);
+  settle();
 }
 
-asio::awaitable<void> Server::keep_session() {
-  Backoff delay{kReconnectDelayFirst, kReconnectPauseMax};
-  std::minstd_rand random{std::random_device{}()};
-  std::uniform_real_distribution<double> fraction(0, 1);
-  bool failing = false;
-  while (!stopping_) {
-    const auto error = co_await begin_session();
-    if (stopping_) co_return;
+/// The driver opens every session but the first.
+void Server::open_session() {
+  driver_->open(middlebox_, [this](const error_code& error, const agent::Outcome& outcome) {
+    if (stopping_) return;
     if (!error) {
-      failing = false;
-      delay.reset();
-      co_await run_session();
-      if (stopping_) co_return;
-    } else if (!std::exchange(failing, true)) {  // once, not at every attempt
+      on_session(*outcome.capabilities);
+      return next_event();
+    }
+    if (!std::exchange(failing_, true)) {  // once, not at every attempt
       spdlog::error("no session with the middlebox at {}:{}: {}; trying again", middlebox_.host,
                     middlebox_.port, error.message());
     }
-    pause_.expires_after(delay.next(fraction(random)));
-    co_await pause_.async_wait(kToken);
-  }
+    std::uniform_real_distribution<double> fraction(0, 1);
+    pause_.expires_after(delay_.next(fraction(random_)));
+    pause_.async_wait([this](const error_code& cancelled) {
+      if (!cancelled && !stopping_) open_session();
+    });
+  });
 }
 
-/// Opens a session and has the controller compare its rules. Without the list of rules there is no
-/// session: the next attempt opens another.
-asio::awaitable<error_code> Server::begin_session() {
-  auto [open_error, capabilities] = co_await agent_.open(middlebox_, kToken);
-  if (open_error || stopping_) co_return open_error;
-  auto [list_error, pids] = co_await agent_.list(kToken);
-  if (stopping_) co_return list_error;
-  if (list_error) {
-    co_await agent_.close(kToken);
-    co_return list_error;
-  }
+void Server::on_session(const Capabilities& capabilities) {
   session_ = true;
-  controller_.on_session(capabilities);
-  controller_.on_rules_listed({pids.begin(), pids.end()}, moment().instant);
   spdlog::info("session with the middlebox at {}:{}: {}", middlebox_.host, middlebox_.port,
                capabilities.nat ? "NAT" : "firewall");
+  controller_.on_session(capabilities, moment().instant);
   settle();
-  co_return error_code{};
 }
 
-/// Takes events until the session ends.
-asio::awaitable<void> Server::run_session() {
-  for (;;) {
-    auto [error, event] = co_await agent_.next_event(kToken);
-    if (stopping_) co_return;
-    if (error) {
-      spdlog::warn("the session with the middlebox is lost: {}", error.message());
-      break;
-    }
-    if (event.lifetime == Lifetime{0}) controller_.on_rule_ended(event.pid);
-    settle();
-  }
-  session_ = false;
+/// `reason`: why there is no session; none if there is one again.
+void Server::on_session_change(const error_code& reason) {
+  if (stopping_) return;
+  if (!reason) return on_session(driver_->capabilities());
+  if (!std::exchange(session_, false)) return;
+  spdlog::warn("the session with the middlebox is lost: {}", reason.message());
   if (metrics_ != nullptr) metrics_->session_lost();
-  controller_.on_session_lost();
+  controller_.on_session_lost(moment().instant);
   settle();
+}
+
+void Server::next_event() {
+  driver_->next_event([this](const error_code& error, const agent::Outcome& outcome) {
+    if (error) return;  // at the end
+    asio::post(io_, [this, event = *outcome.event] {
+      if (stopping_) return;
+      controller_.on_rule_event(event.pid, event.lifetime, moment().instant);
+      settle();
+      next_event();
+    });
+  });
 }
 
 // --- Counters ------------------------------------------------------------------------------------
@@ -369,6 +364,7 @@ void Server::settle() {
   if (metrics_ != nullptr) {
     metrics_->set(controller_.call_count(), controller_.rule_count(), session_);
   }
+  if (!taking_) port_->flush();
   const auto next = controller_.next_deadline();
   if (stopping_ || next == armed_for_) return;
   armed_for_ = next;

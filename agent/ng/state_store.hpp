@@ -23,10 +23,18 @@ class StateStore {
   void put(const Call& call, Moment now);
   void erase(const std::string& call_id);
 
+  /// Rules that must end, and whose end is not certain; as calls().
+  std::vector<KeptRule> unended(std::size_t& lost);
+  /// Throws sqlite::Error.
+  void put_unended(const KeptRule& rule);
+  void erase_unended(PolicyRuleId pid);
+
  private:
   sqlite::Database database_;
   sqlite::Statement put_;
   sqlite::Statement erase_;
+  sqlite::Statement put_unended_;
+  sqlite::Statement erase_unended_;
 };
 
 }  // namespace simco::ng

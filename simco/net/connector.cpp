@@ -1,6 +1,7 @@
 // Resolves the hosts, then has the transport's Dialer try their addresses one after the other.
 #include "simco/net/connector.hpp"
 
+#include <algorithm>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -8,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "simco/net/limits.hpp"
 #include "simco/net/transport_type.hpp"
 
 namespace simco::net {
@@ -15,6 +17,11 @@ namespace {
 
 using boost::asio::ip::tcp;
 using boost::system::error_code;
+
+/// Every second, unless an option says never.
+void probe_idle(std::chrono::milliseconds& interval) {
+  interval = std::min<std::chrono::milliseconds>(interval, kIdleProbe);
+}
 
 class Attempt : public std::enable_shared_from_this<Attempt> {
  public:
@@ -27,6 +34,10 @@ class Attempt : public std::enable_shared_from_this<Attempt> {
         timer_(executor),
         read_buffer_(read_buffer),
         done_(std::move(done)) {
+    if (options_.silence_max.count() != 0) {
+      probe_idle(options_.settings.sctp.heartbeat);
+      probe_idle(options_.settings.quic.keep_alive);
+    }
     hosts_.push_back(target.host);
     hosts_.insert(hosts_.end(), target.further_hosts.begin(), target.further_hosts.end());
   }

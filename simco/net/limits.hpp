@@ -25,6 +25,8 @@ inline constexpr std::size_t kOutputQueueMax = 1024 * 1024;
 /// How long a connection that is being closed may take to deliver what is queued, and to hear the
 /// peer close, before it is reset.
 inline constexpr std::chrono::seconds kCloseTimeout{2};
+/// Pause between two probes of an idle connection (TransportOptions::silence_max).
+inline constexpr std::chrono::seconds kIdleProbe{1};
 /// Pause after accept() failed, for want of descriptors for example.
 inline constexpr std::chrono::milliseconds kAcceptPause{100};
 /// Longest time from a connection to the end of its TLS handshake, or to its first octet.

@@ -1,5 +1,7 @@
 #include "simco/net/tcp_transport.hpp"
 
+#include <netinet/tcp.h>
+
 #include <boost/asio/ip/tcp.hpp>
 #include <utility>
 
@@ -34,6 +36,7 @@ class TcpDialer final : public Dialer {
   void stop() override { socket_.reset(); }
 
   void connected() {
+    watch();
     auto& buffer = request_.read_buffer;
     if (!request_.options.tls) {
       return finish(Result::kConnected, {},
@@ -51,6 +54,21 @@ class TcpDialer final : public Dialer {
                                               std::move(stream)));
         })
         ->start(kHandshakeTimeout);
+  }
+
+  /// A middlebox that dies says nothing. The one that takes its address over resets the connection
+  /// as soon as a packet arrives.
+  void watch() {
+    const auto silence_max = request_.options.silence_max;
+    if (silence_max.count() == 0) return;
+    const auto set = [&](int level, int option, auto value) {
+      const int number = static_cast<int>(value);
+      ::setsockopt(socket_->native_handle(), level, option, &number, sizeof number);
+    };
+    set(SOL_SOCKET, SO_KEEPALIVE, 1);
+    set(IPPROTO_TCP, TCP_KEEPIDLE, kIdleProbe.count());
+    set(IPPROTO_TCP, TCP_KEEPINTVL, kIdleProbe.count());
+    set(IPPROTO_TCP, TCP_USER_TIMEOUT, silence_max.count());
   }
 
   DialRequest request_;

@@ -1,6 +1,7 @@
 // Which transport, and how it is set up.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -37,6 +38,10 @@ struct TransportOptions {
   /// Host name or address that the middlebox's certificate must be valid for. Empty: the target's
   /// host.
   std::string tls_name = {};
+  /// An idle connection is probed every second, also where the settings have longer intervals, and
+  /// over TCP it is lost when nothing has been acknowledged for so long. 0: as the settings say;
+  /// over TCP, the kernel probes after two hours.
+  std::chrono::milliseconds silence_max{0};
 };
 
 }  // namespace simco::net

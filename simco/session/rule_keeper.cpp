@@ -10,19 +10,31 @@
 namespace simco {
 namespace {
 
-bool is_same(const KeptRule& rule, const PesReply& status) {
-  return status.parameters == rule.parameters && status.internal == rule.internal &&
-         status.external == rule.external && status.outside == rule.outside;
+/// A status (8.6) of an enable rule or a reservation.
+struct Status {
+  std::optional<KeptRule::Terms> enabled;
+  AddressTuple outside;
+  Lifetime lifetime;
+};
+
+std::optional<Status> status_in(const Body& reply) {
+  if (const auto* rule = std::get_if<PesReply>(&reply)) {
+    return Status{KeptRule::Terms{rule->internal, rule->external, rule->parameters.direction},
+                  rule->outside, rule->lifetime};
+  }
+  if (const auto* reservation = std::get_if<PrsReply>(&reply)) {
+    return Status{std::nullopt, reservation->outside, reservation->lifetime};
+  }
+  return std::nullopt;
 }
 
 /// Why a reply means that the rule is lost, if it does.
 std::optional<RuleLoss> loss_of(const KeptRule& rule, const Body& reply) {
-  if (const auto* status = std::get_if<PesReply>(&reply)) {
-    return is_same(rule, *status) ? std::nullopt : std::optional(RuleLoss::kNotOurs);
+  if (const auto status = status_in(reply)) {
+    const bool same = status->enabled == rule.enabled && status->outside == rule.outside;
+    return same ? std::nullopt : std::optional(RuleLoss::kNotOurs);
   }
-  if (std::holds_alternative<PrsReply>(reply) || std::holds_alternative<PdsReply>(reply)) {
-    return RuleLoss::kNotOurs;
-  }
+  if (std::holds_alternative<PdsReply>(reply)) return RuleLoss::kNotOurs;
   if (std::holds_alternative<PrdReply>(reply)) return RuleLoss::kEnded;
   const auto* refused = std::get_if<NegativeReply>(&reply);
   if (refused == nullptr) return std::nullopt;
@@ -45,6 +57,29 @@ void RuleKeeper::forget(PolicyRuleId pid) {
   if (found == rules_.end()) return;
   agenda_.erase({found->second.planned, pid});
   rules_.erase(found);
+}
+
+void RuleKeeper::end(PolicyRuleId pid) {
+  const auto found = rules_.find(pid);
+  if (found == rules_.end()) return;
+  Entry& entry = found->second;
+  entry.ends = true;
+  entry.rule.wanted = Lifetime{0};
+  entry.due = Instant::min();
+  plan(entry);
+}
+
+const KeptRule* RuleKeeper::find(PolicyRuleId pid) const {
+  const auto found = rules_.find(pid);
+  return found == rules_.end() ? nullptr : &found->second.rule;
+}
+
+std::vector<KeptRule> RuleKeeper::unended() const {
+  std::vector<KeptRule> result;
+  for (const auto& [pid, entry] : rules_) {
+    if (entry.ends) result.push_back(entry.rule);
+  }
+  return result;
 }
 
 void RuleKeeper::on_session_open() {
@@ -71,6 +106,7 @@ void RuleKeeper::on_rule_event(PolicyRuleId pid, Lifetime lifetime, Instant now)
 }
 
 void RuleKeeper::on_end(std::optional<PolicyRuleId> pid, const Body* reply, Instant now) {
+  if (under_way_ != 0) --under_way_;
   if (!pid) return on_listed(reply, now);
   const auto found = rules_.find(*pid);
   if (found == rules_.end()) return;
@@ -80,7 +116,7 @@ void RuleKeeper::on_end(std::optional<PolicyRuleId> pid, const Body* reply, Inst
   if (const auto why = loss_of(entry.rule, *reply)) return lose(found, *why);
   if (const auto* renewed = std::get_if<PlcReply>(reply)) {
     granted(entry, renewed->lifetime, now);
-  } else if (const auto* status = std::get_if<PesReply>(reply)) {
+  } else if (const auto status = status_in(*reply)) {
     entry.unsure = false;
     granted(entry, status->lifetime, now);
     entry.due = now;  // for how long the session was away is not known, and may happen again
@@ -111,8 +147,10 @@ void RuleKeeper::on_listed(const Body* reply, Instant now) {
 }
 
 std::optional<RuleKeeper::Request> RuleKeeper::next_request(Instant now) {
+  if (under_way_ >= kKeptRequestsMax) return std::nullopt;
   if (listing_ == Listing::kWanted) {
     listing_ = Listing::kUnderWay;
+    ++under_way_;
     return Request{std::nullopt, PrlRequest{}};
   }
   while (!agenda_.empty() && agenda_.begin()->first <= now) {
@@ -123,6 +161,7 @@ std::optional<RuleKeeper::Request> RuleKeeper::next_request(Instant now) {
       continue;
     }
     entry.asked = true;
+    ++under_way_;
     plan(entry);
     const PolicyRuleId pid = found->first;
     if (entry.unsure) return Request{pid, PrsRequest{pid}};
@@ -139,7 +178,9 @@ std::optional<RuleKeeper::Loss> RuleKeeper::take_loss() {
 }
 
 std::optional<Instant> RuleKeeper::next_deadline() const {
-  return agenda_.empty() ? std::nullopt : std::optional(agenda_.begin()->first);
+  // The end of a request makes room for those that are due.
+  if (agenda_.empty() || under_way_ >= kKeptRequestsMax) return std::nullopt;
+  return agenda_.begin()->first;
 }
 
 void RuleKeeper::plan(Entry& entry) {
@@ -152,7 +193,7 @@ void RuleKeeper::plan(Entry& entry) {
 void RuleKeeper::granted(Entry& entry, Lifetime lifetime, Instant now) {
   const std::chrono::seconds time(lifetime.seconds);
   entry.expires = now + time;
-  entry.due = now + Instant::duration(time) / 2;
+  entry.due = entry.ends ? Instant::min() : now + Instant::duration(time) / 2;
   plan(entry);
 }
 

@@ -1,17 +1,19 @@
-// Keeps enable rules alive: renews each one in the middle of its lifetime (PLC, RFC 4540 section
-// 8.5), and finds out after a reconnection which of them the middlebox still has (PRL and PRS, 8.7
-// and 8.6). No sockets, no clock, no timers: outcomes and times go in; requests, a deadline and
-// losses come out.
+// Keeps rules alive: renews each one in the middle of its lifetime (PLC, RFC 4540 section 8.5), and
+// finds out after a reconnection which of them the middlebox still has (PRL and PRS, 8.7 and 8.6).
+// Ends rules that are no longer wanted, in a later session if need be. No sockets, no clock, no
+// timers: outcomes and times go in; requests, a deadline and losses come out.
 //
 // Threads: none of its own; use one object from one thread at a time.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <optional>
 #include <set>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "simco/wire/ids.hpp"
 #include "simco/wire/instant.hpp"
@@ -19,14 +21,20 @@
 
 namespace simco {
 
-/// An enable rule to keep, and what it is recognised by.
+/// A rule to keep, and the parts of its status (PRS, 8.6) that identify it.
 struct KeptRule {
+  /// Terms of an enable rule, as requested.
+  struct Terms {
+    AddressTuple internal;
+    AddressTuple external;
+    Direction direction = Direction::kInbound;
+    friend bool operator==(const Terms&, const Terms&) = default;
+  };
   PolicyRuleId pid;
-  PerParameterSet parameters;
-  AddressTuple internal;
-  AddressTuple external;
-  AddressTuple outside;  ///< as granted
-  Lifetime wanted;       ///< requested with each renewal
+  std::optional<Terms> enabled;  ///< nullopt: a reservation (PRR, 8.2)
+  AddressTuple outside;          ///< as granted
+  Lifetime wanted;               ///< requested with each renewal
+  friend bool operator==(const KeptRule&, const KeptRule&) = default;
 };
 
 /// Why a rule could not be kept.
@@ -55,8 +63,13 @@ class RuleKeeper {
   void keep(const KeptRule& rule, Lifetime granted, Instant now);
   /// The rule need not be kept any longer. Does nothing if it is not.
   void forget(PolicyRuleId pid);
-  /// Returns whether the rule is kept.
-  bool keeps(PolicyRuleId pid) const { return rules_.contains(pid); }
+  /// The rule must end: PLC requests with lifetime 0 are due, in this session or in later ones,
+  /// until take_loss() returns the rule. Does nothing if it is not kept.
+  void end(PolicyRuleId pid);
+  /// Returns the rules that must end and of which take_loss() has not returned the end.
+  std::vector<KeptRule> unended() const;
+  /// Returns the rule, valid until the next call, or null if it is not kept.
+  const KeptRule* find(PolicyRuleId pid) const;
 
   /// A session is open: the rules of the one before must be found again.
   void on_session_open();
@@ -69,7 +82,7 @@ class RuleKeeper {
   void on_end(std::optional<PolicyRuleId> pid, const Body* reply, Instant now);
 
   /// Returns a request that is due, or nullopt. Call it until it returns nullopt: after each of the
-  /// calls above, and at next_deadline().
+  /// calls above, and at next_deadline(). At most kKeptRequestsMax are under way at a time.
   std::optional<Request> next_request(Instant now);
   /// Returns the next loss that was not returned yet, or nullopt.
   std::optional<Loss> take_loss();
@@ -85,6 +98,7 @@ class RuleKeeper {
     Instant planned;      ///< its place in agenda_
     bool asked = false;   ///< a request about it is under way
     bool unsure = false;  ///< not seen since the session was opened
+    bool ends = false;    ///< end() was called
   };
   using Rules = std::unordered_map<PolicyRuleId, Entry>;
 
@@ -101,6 +115,7 @@ class RuleKeeper {
   Rules rules_;
   std::set<std::pair<Instant, PolicyRuleId>> agenda_;  ///< when something is due for each rule
   std::deque<Loss> losses_;
+  std::size_t under_way_ = 0;  ///< requests
   Listing listing_ = Listing::kNone;
   bool open_ = true;
 };

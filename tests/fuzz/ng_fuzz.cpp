@@ -58,7 +58,7 @@ class World final : public ng::CallController::Host {
     settle();
     pass(kDuration + std::chrono::minutes(1));
     SIMCO_ASSERT(controller_->call_count() == 0 && controller_->rule_count() == 0);
-    SIMCO_ASSERT(stored_.empty());
+    SIMCO_ASSERT(stored_.empty() && unended_.empty());
     SIMCO_ASSERT(outstanding_.empty());
     SIMCO_ASSERT(lost_ || rules_.empty());
   }
@@ -81,14 +81,14 @@ class World final : public ng::CallController::Host {
   void start() {
     controller_.emplace(static_cast<ng::CallController::Host&>(*this), options());
     for (const auto& [id, document] : stored_)
-      controller_->restore(ng::read_call(document, moment()));
+      controller_->restore(ng::read_call(document, moment()), now_);
+    for (const auto& [pid, rule] : unended_) controller_->restore_unended(rule, now_);
     connect();
   }
   void connect() {
     Capabilities capabilities;
     capabilities.nat = nat_;
-    controller_->on_session(capabilities);
-    controller_->on_rules_listed(rules_, now_);
+    controller_->on_session(capabilities, now_);
   }
 
   void ask(std::string_view octets) {
@@ -107,11 +107,11 @@ class World final : public ng::CallController::Host {
       case Event::kRepliesAgain: hesitates_ = false; break;
       case Event::kRuleEnds:
         if (rules_.empty()) break;
-        controller_->on_rule_ended(rules_.extract(rules_.begin()).value());
+        controller_->on_rule_event(rules_.extract(rules_.begin()).key(), {0}, now_);
         break;
       case Event::kSessionLost:
-        controller_->on_session_lost();
         fail_all();
+        controller_->on_session_lost(now_);
         connect();
         break;
       case Event::kTimePasses: pass(std::chrono::seconds(21)); break;
@@ -142,7 +142,7 @@ class World final : public ng::CallController::Host {
   }
 
   // ng::CallController::Host
-  void send(std::uint64_t transaction, const ng::SimcoRequest& request) override {
+  void send(std::uint64_t transaction, const Body& request, std::optional<PolicyRuleId>) override {
     queue_.emplace_back(transaction, request);
   }
   void reply(std::uint64_t id, const json& reply) override {
@@ -163,6 +163,10 @@ class World final : public ng::CallController::Host {
     stored_.insert_or_assign(call.id, std::move(document));
   }
   void on_ended(const std::string& call_id) override { stored_.erase(call_id); }
+  void on_unended(const KeptRule& rule) override {
+    SIMCO_ASSERT(unended_.emplace(rule.pid, rule).second);
+  }
+  void on_rule_gone(PolicyRuleId pid) override { SIMCO_ASSERT(unended_.erase(pid) == 1); }
 
   void settle() {
     while (!hesitates_ && (!queue_.empty() || !passed_on_.empty() || !questions_.empty())) {
@@ -180,14 +184,14 @@ class World final : public ng::CallController::Host {
       }
       const auto [id, request] = queue_.front();
       queue_.pop_front();
-      controller_->on_result(id, result_of(request), now_);
+      const auto reply = reply_to(request);
+      const bool refused = std::holds_alternative<NegativeReply>(reply);
+      controller_->on_result(id, {&reply, false, refused ? "refused" : ""}, now_);
     }
   }
   void fail_all() {
-    while (!queue_.empty()) {
-      const auto id = queue_.front().first;
-      queue_.pop_front();
-      controller_->on_result(id, std::unexpected(ng::Refusal{std::nullopt, "lost"}), now_);
+    for (const auto& [id, request] : std::exchange(queue_, {})) {
+      controller_->on_result(id, {nullptr, true, "lost"}, now_);
     }
   }
 
@@ -208,26 +212,58 @@ class World final : public ng::CallController::Host {
     return {{"result", "ok"}, {"sdp", "v=0\r\nc=IN IP4 10.0.0.200\r\nm=audio 30000 RTP/AVP 0\r\n"}};
   }
 
-  ng::SimcoResult result_of(const ng::SimcoRequest& request) {
+  Body reply_to(const Body& request) {
     using enum NegativeReplyCode;
+    if (std::holds_alternative<PrlRequest>(request)) return list();
+    if (const auto* status = std::get_if<PrsRequest>(&request)) {
+      const auto found = rules_.find(status->pid);
+      return found == rules_.end() ? NegativeReply{kNoSuchRule, {}} : found->second;
+    }
     const auto* change = std::get_if<PlcRequest>(&request);
     // A rule can always be ended.
     const bool ends = change != nullptr && change->lifetime == Lifetime{0};
-    if (std::exchange(refuses_, false) && !ends)
-      return std::unexpected(ng::Refusal{kLackOfPorts, "refused"});
-    if (change != nullptr && !rules_.contains(change->pid))
-      return std::unexpected(ng::Refusal{kNoSuchRule, "no such rule"});
-    if (ends) rules_.erase(change->pid);
-    if (change != nullptr) return ng::Granted{{}, change->lifetime, {}};
-    ng::Granted granted{{++pids_}, {60}, {}};
-    granted.outside = ng::tuple_of({*parse_address("198.51.100.1"), 40000, 2});
-    if (const auto* after = std::get_if<PeaRequest>(&request)) {
-      if (!rules_.contains(after->pid))
-        return std::unexpected(ng::Refusal{kNoSuchRule, "no such rule"});
-      granted.pid = after->pid;
+    if (std::exchange(refuses_, false) && !ends) return NegativeReply{kLackOfPorts, {}};
+    if (change != nullptr) {
+      if (!rules_.contains(change->pid)) return NegativeReply{kNoSuchRule, {}};
+      if (!ends) return PlcReply{change->lifetime};
+      rules_.erase(change->pid);
+      return PrdReply{};
     }
-    rules_.insert(granted.pid);
-    return granted;
+    if (const auto* after = std::get_if<PeaRequest>(&request)) {
+      if (!rules_.contains(after->pid)) return NegativeReply{kNoSuchRule, {}};
+      return enable(after->pid, *after);
+    }
+    if (const auto* enabled = std::get_if<PerRequest>(&request)) {
+      return enable({++pids_}, *enabled);
+    }
+    PrsReply status{};
+    status.pid = {++pids_};
+    status.lifetime = {60};
+    status.outside = outside();
+    rules_[status.pid] = status;
+    return PrrReply{status.pid, {}, status.lifetime, status.outside, {}};
+  }
+  Body list() const {
+    PrlReply result{};
+    for (const auto& [pid, status] : rules_) result.pids.push_back(pid);
+    return result;
+  }
+  static AddressTuple outside() {
+    auto result = ng::tuple_of({*parse_address("198.51.100.1"), 40000, 2});
+    result.location = Location::kOutside;
+    return result;
+  }
+  template <class Request>
+  Body enable(PolicyRuleId pid, const Request& request) {
+    PesReply status{};
+    status.pid = pid;
+    status.lifetime = {60};
+    status.parameters = request.parameters;
+    status.internal = request.internal;
+    status.external = request.external;
+    status.outside = outside();
+    rules_[pid] = status;
+    return PerReply{pid, {}, status.lifetime, status.outside, {}};
   }
 
   bool nat_;
@@ -236,12 +272,13 @@ class World final : public ng::CallController::Host {
   Instant now_{std::chrono::hours(1)};
   std::optional<ng::CallController> controller_;
   std::map<std::string, json> stored_;
-  std::deque<std::pair<std::uint64_t, ng::SimcoRequest>> queue_;
+  std::map<PolicyRuleId, KeptRule> unended_;
+  std::deque<std::pair<std::uint64_t, Body>> queue_;
   std::deque<std::uint64_t> passed_on_;
   std::deque<std::pair<std::uint64_t, std::vector<PolicyRuleId>>> questions_;
   std::uint64_t packets_ = 0;
   std::set<std::uint64_t> outstanding_;  ///< requests without a reply
-  std::set<PolicyRuleId> rules_;         ///< of the middlebox
+  std::map<PolicyRuleId, Body> rules_;   ///< of the middlebox, with their status
   std::uint64_t requests_ = 0;
   std::uint32_t pids_ = 0;
   bool refuses_ = false;

@@ -15,6 +15,10 @@ class NgBox {
  public:
   /// `port`: of the ng protocol; 0 for any free one.
   NgBox(const Network& net, std::uint16_t middlebox, std::vector<std::string> options = {},
+        std::uint16_t port = 0)
+      : NgBox(net.router, {"127.0.0.1", middlebox}, std::move(options), port) {}
+  /// On any host.
+  NgBox(const NetworkNamespace& host, const Endpoint& middlebox, std::vector<std::string> options,
         std::uint16_t port = 0);
   void start();
   void kill();
@@ -28,7 +32,7 @@ class NgBox {
                         nlohmann::json more = nlohmann::json::object());
 
  private:
-  const NetworkNamespace& router_;
+  const NetworkNamespace& host_;
   Udp proxy_;
   std::vector<std::string> words_;
   std::unique_ptr<Program> program_;

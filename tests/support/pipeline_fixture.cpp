@@ -49,7 +49,8 @@ PipelineFixture::PipelineFixture(Options options)
     : directory(std::move(options.directory)),
       engine({backend.capabilities(), policy::PolicyEngine::all_protocols(), options.nat,
               options.rules_max, policy::kElementsMaxDefault, options.disable_scan_max}),
-      pipeline(engine, nullptr, backend, *this, options.metrics) {
+      pipeline(engine, nullptr, backend, *this, options.metrics),
+      now_(options.now) {
   engine.apply(directory);
 }
 

@@ -65,6 +65,7 @@ class PipelineFixture : private middlebox::CommitPipeline::Observer {
     policy::AgentDirectory directory = policy::AgentDirectory::open_to_all();
     middlebox::Metrics* metrics = nullptr;
     std::uint32_t disable_scan_max = policy::kDisableScanMax;
+    Instant now{std::chrono::hours(1)};
   };
 
   explicit PipelineFixture(std::uint32_t rules_max = 1000)
@@ -107,7 +108,7 @@ class PipelineFixture : private middlebox::CommitPipeline::Observer {
     if (!advancing_) commit.dispatch();
   }
 
-  Instant now_{std::chrono::hours(1)};
+  Instant now_;
   std::uint32_t tid_ = 0;
   bool advancing_ = false;
   std::deque<Octets> storage_;

@@ -12,8 +12,10 @@ namespace {
 
 using nlohmann::json;
 
-PipelineFixture::Options core_options(Calls::Box box, Translator& translator) {
+PipelineFixture::Options core_options(Calls::Box box, Translator& translator, Instant now) {
   PipelineFixture::Options result;
+  result.now = now;
+  result.rules_max = 200'000;
   if (box == Calls::Box::kNat) {
     result.nat.mode = policy::Mode::kTraditionalNat;
     result.nat.outside = {{*parse_address(translator.there("198.51.100.1")), 1}};
@@ -25,20 +27,6 @@ PipelineFixture::Options core_options(Calls::Box box, Translator& translator) {
 
 /// With the headers of IPv4 and UDP.
 constexpr std::uint64_t kPacketOctets = 128;
-
-ng::SimcoResult result_of(const Body& body) {
-  if (const auto* made = std::get_if<PrrReply>(&body)) {
-    return ng::Granted{made->pid, made->lifetime, made->outside};
-  }
-  if (const auto* made = std::get_if<PerReply>(&body)) {
-    return ng::Granted{made->pid, made->lifetime, made->outside};
-  }
-  if (const auto* changed = std::get_if<PlcReply>(&body))
-    return ng::Granted{{}, changed->lifetime, {}};
-  if (std::holds_alternative<PrdReply>(body)) return ng::Granted{};
-  const auto code = std::get<NegativeReply>(body).code;
-  return std::unexpected(ng::Refusal{code, std::string(to_string(code))});
-}
 
 }  // namespace
 
@@ -63,9 +51,8 @@ ng::CallController::Options Calls::options() {
 }
 
 Calls::Calls(Box box, ng::CallController::Options options)
-    : core_(core_options(box, translator_)),
-      agent_(core_.agent("proxy")),
-      options_(std::move(options)) {
+    : box_(box), options_(std::move(options)) {
+  start_middlebox(Instant(std::chrono::hours(1)));
   controller_.emplace(static_cast<ng::CallController::Host&>(*this), options_);
   connect();
 }
@@ -77,7 +64,7 @@ void Calls::pass_on(std::uint64_t request, const std::string& dictionary) {
 
 json Calls::upstream_replies(const json& reply) {
   const auto id = passed_on.back();
-  controller_->on_upstream_reply(id, reply, core_.now());
+  controller_->on_upstream_reply(id, reply, core_->now());
   settle();
   return late_reply(id);
 }
@@ -87,36 +74,53 @@ void Calls::restart() {
   asked_.clear();
   controller_.emplace(static_cast<ng::CallController::Host&>(*this), options_);
   for (const auto& [id, document] : stored_) {
-    controller_->restore(ng::read_call(json::from_cbor(document), moment()));
+    controller_->restore(ng::read_call(json::from_cbor(document), moment()), core_->now());
   }
+  for (const auto& [pid, rule] : unended_) controller_->restore_unended(rule, core_->now());
   connect();
 }
 
 void Calls::on_changed(const ng::Call& call) {
-  stored_[call.id] = json::to_cbor(ng::write_call(call, moment()));
+  if (stores) stored_[call.id] = json::to_cbor(ng::write_call(call, moment()));
 }
 
 ng::Moment Calls::moment() const {
-  const auto since = core_.now().time_since_epoch();
-  return {core_.now(),
+  const auto since = core_->now().time_since_epoch();
+  return {core_->now(),
           std::chrono::sys_seconds(std::chrono::duration_cast<std::chrono::seconds>(since))};
 }
 
 void Calls::connect() {
-  controller_->on_session(core_.engine.capabilities(agent_.agent()));
   connected_ = true;
-  const auto listed = pids();
-  controller_->on_rules_listed({listed.begin(), listed.end()}, core_.now());
+  controller_->on_session(core_->engine.capabilities(agent_->agent()), core_->now());
   settle();
+}
+
+void Calls::start_middlebox(Instant now) {
+  core_.emplace(core_options(box_, translator_, now));
+  agent_ = &core_->agent("proxy");
+  events_ = 0;
+}
+
+void Calls::restart_middlebox() {
+  lose_session();
+  start_middlebox(core_->now());
+}
+
+void Calls::other_enables(const std::string& internal, const std::string& external) {
+  const auto request = PerRequest::udp(internal, external, std::chrono::seconds(300));
+  EXPECT_TRUE(std::holds_alternative<PerReply>(core_->ask(*agent_, request)));
 }
 
 void Calls::lose_session() {
   connected_ = false;
-  controller_->on_session_lost();
-  settle();
+  for (const auto& [id, request] : std::exchange(queue_, {})) {
+    controller_->on_result(id, {nullptr, true, "the session is lost"}, core_->now());
+  }
+  controller_->on_session_lost(core_->now());
 }
 
-void Calls::send(std::uint64_t transaction, const ng::SimcoRequest& request) {
+void Calls::send(std::uint64_t transaction, const Body& request, std::optional<PolicyRuleId>) {
   ++sent;
   queue_.emplace_back(transaction, request);
 }
@@ -129,7 +133,7 @@ void Calls::ask_counters(std::uint64_t question, const std::vector<PolicyRuleId>
 ng::CallController::Counted Calls::counted(const std::vector<PolicyRuleId>& asked) {
   if (!counters_fault.empty()) return std::unexpected(counters_fault);
   const auto age = [&](Instant at) {
-    return std::chrono::duration_cast<agent::RuleTraffic::Age>(core_.now() - at);
+    return std::chrono::duration_cast<agent::RuleTraffic::Age>(core_->now() - at);
   };
   const auto there = pids();
   agent::RuleTraffics result;
@@ -151,7 +155,7 @@ ng::CallController::Counted Calls::counted(const std::vector<PolicyRuleId>& aske
 
 void Calls::packets(std::uint16_t internal_port, std::uint64_t count) {
   for (const auto pid : pids()) {
-    const auto body = core_.ask(agent_, PrsRequest{pid});
+    const auto body = core_->ask(*agent_, PrsRequest{pid});
     const auto* rule = std::get_if<PesReply>(&body);
     if (rule == nullptr || internal_port < rule->internal.port ||
         internal_port - rule->internal.port >= rule->internal.port_range) {
@@ -159,7 +163,7 @@ void Calls::packets(std::uint16_t internal_port, std::uint64_t count) {
     }
     auto& traffic = traffic_[pid][internal_port];
     traffic.packets += count;
-    traffic.last = core_.now();
+    traffic.last = core_->now();
     return;
   }
   ADD_FAILURE() << "no rule lets packets of port " << internal_port << " pass";
@@ -167,7 +171,7 @@ void Calls::packets(std::uint16_t internal_port, std::uint64_t count) {
 
 void Calls::reset_counters() {
   traffic_.clear();
-  counts_since_ = core_.now();
+  counts_since_ = core_->now();
   ++run_;
 }
 
@@ -185,21 +189,20 @@ void Calls::settle() {
     if (!counters_late && !asked_.empty()) {
       const auto [question, pids] = std::move(asked_.front());
       asked_.pop_front();
-      controller_->on_counted(question, counted(pids), core_.now());
+      controller_->on_counted(question, counted(pids), core_->now());
       continue;
     }
-    if (silent || queue_.empty()) break;
+    if (silent || !connected_ || queue_.empty()) break;
     const auto [id, request] = std::move(queue_.front());
     queue_.pop_front();
-    const auto body = std::visit([](const auto& value) { return Body(value); }, request);
-    controller_->on_result(id,
-                           connected_ ? result_of(core_.ask(agent_, body))
-                                      : std::unexpected(ng::Refusal{std::nullopt, "not connected"}),
-                           core_.now());
+    const auto reply = core_->ask(*agent_, request);
+    const auto* refused = std::get_if<NegativeReply>(&reply);
+    const std::string why = refused == nullptr ? "" : std::string(to_string(refused->code));
+    controller_->on_result(id, {&reply, false, why}, core_->now());
   }
-  for (; connected_ && events_ < agent_.events.size(); ++events_) {
-    const auto& event = agent_.events[events_];
-    if (event.lifetime == Lifetime{0}) controller_->on_rule_ended(event.pid);
+  for (; connected_ && events_ < agent_->events.size(); ++events_) {
+    const auto& event = agent_->events[events_];
+    controller_->on_rule_event(event.pid, event.lifetime, core_->now());
   }
 }
 
@@ -239,7 +242,7 @@ json Calls::end(const std::string& from, json more) {
 }
 
 std::vector<PolicyRuleId> Calls::pids() {
-  const auto body = core_.ask(agent_, PrlRequest{});
+  const auto body = core_->ask(*agent_, PrlRequest{});
   auto result = std::get<PrlReply>(body).pids;
   std::ranges::sort(result);
   return result;
@@ -248,7 +251,7 @@ std::vector<PolicyRuleId> Calls::pids() {
 std::string Calls::rules() {
   std::string result;
   for (const auto pid : pids()) {
-    const auto body = core_.ask(agent_, PrsRequest{pid});
+    const auto body = core_->ask(*agent_, PrsRequest{pid});
     std::string line = std::to_string(pid.value);
     if (const auto* rule = std::get_if<PesReply>(&body)) {
       const char* arrow = rule->parameters.direction == Direction::kInbound    ? " <- "
@@ -264,10 +267,24 @@ std::string Calls::rules() {
   return translator_.back(result);
 }
 
+bool Calls::is_open(const std::string& rule) {
+  const auto space = rule.find(' ');
+  const auto fits = [&](const PesReply& status) {
+    return to_text(status.internal) == rule.substr(0, space) &&
+           to_text(status.external) == rule.substr(space + 1);
+  };
+  for (std::uint32_t pid = 1; pid <= core_->engine.rule_count() * 2; ++pid) {
+    const auto body = core_->ask(*agent_, PrsRequest{{pid}});
+    const auto* status = std::get_if<PesReply>(&body);
+    if (status != nullptr && fits(*status)) return true;
+  }
+  return false;
+}
+
 std::string Calls::open() {
   std::string result;
   for (const auto pid : pids()) {
-    const auto body = core_.ask(agent_, PrsRequest{pid});
+    const auto body = core_->ask(*agent_, PrsRequest{pid});
     const auto* rule = std::get_if<PesReply>(&body);
     result +=
         (result.empty() ? "" : "; ") +
@@ -277,20 +294,20 @@ std::string Calls::open() {
 }
 
 void Calls::pass(std::chrono::milliseconds time) {
-  const auto end = core_.now() + time;
-  while (core_.now() < end) {
+  const auto end = core_->now() + time;
+  while (core_->now() < end) {
     const auto next = std::min(controller_->next_deadline().value_or(end), end);
-    core_.advance(std::max(next - core_.now(), Instant::duration(1)));
-    controller_->on_deadline(core_.now());
+    core_->advance(std::max(next - core_->now(), Instant::duration(1)));
+    controller_->on_deadline(core_->now());
     settle();
   }
 }
 
 void Calls::end_rule(PolicyRuleId pid) {
-  auto& other = core_.agent("administrator");
-  const auto body = core_.ask(agent_, PrsRequest{pid});
+  auto& other = core_->agent("administrator");
+  const auto body = core_->ask(*agent_, PrsRequest{pid});
   const auto& rule = std::get<PesReply>(body);
-  core_.ask(other, PdrRequest{rule.internal, rule.external, {1}});
+  core_->ask(other, PdrRequest{rule.internal, rule.external, {1}});
   settle();
 }
 

@@ -54,11 +54,22 @@ class Calls : private ng::CallController::Host {
   std::string rules();
   /// The same without PIDs and outside addresses.
   std::string open();
+  /// Whether there is this rule, whatever else there is: "internal external".
+  bool is_open(const std::string& rule);
+  /// Rules that are stored because they must end.
+  std::size_t unended() const { return unended_.size(); }
+  /// Requests that the middlebox has not replied to.
+  std::size_t under_way() const { return queue_.size(); }
   /// Lets time pass for all.
   void pass(std::chrono::milliseconds time);
-  /// Connects, and lists the rules.
+  /// Opens a session; what was asked while there was none is asked then.
   void connect();
+  /// What is under way gets no reply.
   void lose_session();
+  /// The middlebox starts without the rules that it had, and with PIDs from 1.
+  void restart_middlebox();
+  /// Another process with the agent's name opens a pinhole.
+  void other_enables(const std::string& internal, const std::string& external);
   /// Ends a rule, as an administrator would.
   void end_rule(PolicyRuleId pid);
   /// The reply to a request that had none yet; null: still none.
@@ -73,6 +84,7 @@ class Calls : private ng::CallController::Host {
 
   std::function<void()> on_reply;  ///< called before a reply is known
   bool silent = false;  ///< the middlebox does not reply; when set back, it replies to all
+  bool stores = true;
   std::vector<std::string> lines;        ///< of the log
   std::size_t sent = 0;                  ///< transactions
   std::vector<std::uint64_t> passed_on;  ///< requests that the media proxy has got
@@ -88,7 +100,8 @@ class Calls : private ng::CallController::Host {
   nlohmann::json upstream_replies(const nlohmann::json& reply);
 
  private:
-  void send(std::uint64_t transaction, const ng::SimcoRequest& request) override;
+  void send(std::uint64_t transaction, const Body& request,
+            std::optional<PolicyRuleId> rule) override;
   void reply(std::uint64_t request, const nlohmann::json& reply) override;
   void log(ng::LogLevel level, const std::string& line) override;
   void pass_on(std::uint64_t request, const std::string& dictionary) override;
@@ -97,21 +110,26 @@ class Calls : private ng::CallController::Host {
   ng::CallController::Counted counted(const std::vector<PolicyRuleId>& asked);
   void on_changed(const ng::Call& call) override;
   void on_ended(const std::string& call_id) override { stored_.erase(call_id); }
+  void on_unended(const KeptRule& rule) override { unended_[rule.pid] = rule; }
+  void on_rule_gone(PolicyRuleId pid) override { EXPECT_EQ(unended_.erase(pid), 1U); }
+  void start_middlebox(Instant now);
   ng::Moment moment() const;
   void settle();
   std::vector<PolicyRuleId> pids();
 
   std::string call_id_ = "call-1";
   Translator translator_{family};
-  PipelineFixture core_;
-  PipelineFixture::Agent& agent_;
+  Box box_;
+  std::optional<PipelineFixture> core_;
+  PipelineFixture::Agent* agent_ = nullptr;
   ng::CallController::Options options_;
   std::optional<ng::CallController> controller_;
   std::map<std::string, std::vector<std::uint8_t>> stored_;
   bool connected_ = false;
   std::uint64_t requests_ = 0;
   std::size_t events_ = 0;
-  std::deque<std::pair<std::uint64_t, ng::SimcoRequest>> queue_;
+  std::deque<std::pair<std::uint64_t, Body>> queue_;
+  std::map<PolicyRuleId, KeptRule> unended_;
   std::map<std::uint64_t, nlohmann::json> replies_;
   /// What the middlebox has counted, by internal port, and when the last packet passed.
   struct PortTraffic {

@@ -87,6 +87,7 @@ TEST(NgCalls, AReInviteWhoseAnswerFailedIsNotWithdrawn) {
     Calls calls(kFirewall, strict);
     established(calls);
     calls.lose_session();
+    calls.pass(1s);
     EXPECT_EQ(text(calls.answer("b", "a", kInside, from_inside), "result"), "error");
     calls.connect();
     ends(calls);

@@ -1,6 +1,7 @@
 // Rules over time: extensions, lost sessions, and restarts of simco-ng.
 #include <gtest/gtest.h>
 
+#include "simco/session/limits.hpp"
 #include "tests/unit/ng/calls.hpp"
 
 namespace simco::test {
@@ -47,15 +48,141 @@ TEST(NgCalls, AfterALostSessionWhatIsMissingIsMadeAgain) {
   for (const auto box : {kFirewall, kNat}) {
     Established calls(box);
     calls.lose_session();
+    calls.pass(61s);
     EXPECT_EQ(text(calls.offer("x", kInside, {{"call-id", "call-2"}}), "error-reason"),
               "No session with the middlebox");
-    calls.pass(61s);
     EXPECT_EQ(calls.open(), "");
     calls.connect();
     // On a NAT the port would be another one than the SDP said.
     EXPECT_EQ(calls.open(), box == kFirewall ? kRule : "");
     EXPECT_EQ(text(calls.end("a"), "warning"), "");
     EXPECT_EQ(calls.open(), "");
+  }
+}
+
+// Whatever the session was lost behind: a request of the proxy gets what the next one gives.
+TEST(NgCalls, WhatALostSessionLeavesUnansweredIsAskedAgainInTheNextOne) {
+  for (const auto box : {kFirewall, kNat}) {
+    Calls calls(box);
+    calls.silent = true;
+    calls.offer("a", kInside);
+    const auto offered = calls.last_request();
+    calls.lose_session();
+    calls.silent = false;
+    calls.pass(500ms);
+    calls.connect();
+    EXPECT_EQ(text(calls.late_reply(offered), "result"), "ok");
+    calls.silent = true;
+    calls.answer("a", "b", kOutside);
+    const auto answered = calls.last_request();
+    calls.lose_session();
+    calls.lose_session();
+    calls.silent = false;
+    EXPECT_TRUE(calls.late_reply(answered).is_null());
+    calls.connect();
+    EXPECT_EQ(text(calls.late_reply(answered), "result"), "ok");
+    EXPECT_EQ(calls.open(), kRule);
+  }
+}
+
+TEST(NgCalls, RequestsWaitForASessionThatWasJustLostAndNotForever) {
+  Calls calls(kFirewall);
+  calls.offer("a", kInside);
+  calls.lose_session();
+  calls.answer("a", "b", kOutside);
+  const auto asked = calls.last_request();
+  EXPECT_TRUE(calls.late_reply(asked).is_null());
+  calls.pass(849ms);
+  EXPECT_TRUE(calls.late_reply(asked).is_null());
+  calls.pass(1ms);
+  EXPECT_EQ(text(calls.late_reply(asked), "error-reason"), "The middlebox does not reply");
+  EXPECT_EQ(text(calls.offer("x", kInside, {{"call-id", "call-2"}}), "error-reason"),
+            "No session with the middlebox");
+  calls.connect();
+  EXPECT_EQ(calls.open(), "");  // what came too late is given back
+  EXPECT_EQ(text(calls.answer("a", "b", kOutside), "result"), "ok");
+}
+
+TEST(NgCalls, AMiddleboxThatHasLostEverythingGetsItAgain) {
+  Established calls;
+  calls.restart_middlebox();
+  calls.connect();
+  EXPECT_EQ(calls.open(), kRule);
+}
+
+TEST(NgCalls, AnothersRuleWithTheSamePidIsNotTakenForOnesOwn) {
+  const std::string others = "10.0.0.9:9000 192.0.2.9:9000";
+  for (const bool ended : {false, true}) {
+    Established calls;
+    calls.lose_session();
+    if (ended) calls.end("a");
+    calls.restart_middlebox();
+    calls.other_enables("10.0.0.9:9000", "192.0.2.9:9000");
+    calls.connect();
+    EXPECT_EQ(calls.open(), ended ? others : others + "; " + kRule);
+    calls.end("a");
+    EXPECT_EQ(calls.open(), others);
+    calls.pass(290s);
+    EXPECT_EQ(calls.open(), others);
+  }
+}
+
+// PRL names no more than 8,191 rules, and is refused beyond.
+TEST(NgCalls, RulesAreFoundAgainWithoutAList) {
+  Established calls;
+  for (int i = 0; i < 8'192; ++i) {
+    calls.other_enables("10.0.1.1:" + std::to_string(10'000 + i), "192.0.2.9:9000");
+  }
+  calls.lose_session();
+  calls.connect();
+  calls.pass(200s);
+  EXPECT_TRUE(calls.is_open(kRule));
+  calls.lose_session();
+  calls.end("a");
+  calls.connect();
+  EXPECT_FALSE(calls.is_open(kRule));
+}
+
+TEST(NgCalls, OneHundredThousandRulesAreFoundAgainAndHoldNoNewCallUp) {
+  constexpr int kCalls = 3'125;
+  constexpr std::size_t kRules = 32;
+  Calls calls(kFirewall);
+  calls.stores = false;
+  const auto media = [](int port) {
+    std::vector<std::string> result;
+    for (std::size_t i = 0; i < kRules; ++i) {
+      result.push_back("audio " + std::to_string(port + 2 * static_cast<int>(i)) + " RTP/AVP 0");
+    }
+    return result;
+  };
+  for (int i = 0; i < kCalls; ++i) {
+    const json id = {{"call-id", std::to_string(i)}};
+    const auto host = std::to_string(i / 250) + "." + std::to_string(i % 250);
+    calls.offer("a", sdp("10.1." + host, media(6000)), id);
+    calls.answer("a", "b", sdp("192.0.2.7", media(8000)), id);
+  }
+  ASSERT_EQ(calls.controller().rule_count(), kCalls * kRules);
+  calls.lose_session();
+  calls.silent = true;
+  calls.connect();
+  calls.offer("a", kInside);
+  calls.answer("a", "b", kOutside);
+  EXPECT_LE(calls.under_way(), kKeptRequestsMax + 1);
+  calls.silent = false;
+  calls.pass(1ms);
+  calls.pass(61s);
+  EXPECT_EQ(text(calls.late_reply(calls.last_request()), "result"), "ok");
+  EXPECT_EQ(calls.controller().rule_count(), kCalls * kRules + 1);
+}
+
+TEST(NgCalls, ARuleThatMustEndEndsAfterARestartAsWell) {
+  for (const auto box : {kFirewall, kNat}) {
+    Established calls(box);
+    calls.lose_session();
+    calls.end("a");
+    calls.restart();
+    EXPECT_EQ(calls.rules(), "");
+    EXPECT_EQ(calls.unended(), 0U);
   }
 }
 

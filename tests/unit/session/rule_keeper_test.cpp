@@ -17,12 +17,8 @@ const PolicyRuleId kTwo{2};
 
 KeptRule kept(PolicyRuleId pid) {
   const auto request = PerRequest::udp("10.0.0.5:5004", "192.0.2.7:6000", 60s);
-  return {pid,
-          request.parameters,
-          request.internal,
-          request.external,
-          request.internal,
-          request.lifetime};
+  const KeptRule::Terms terms{request.internal, request.external, request.parameters.direction};
+  return {pid, terms, request.internal, request.lifetime};
 }
 
 class Keeper : public testing::Test {
@@ -44,11 +40,11 @@ class Keeper : public testing::Test {
     const auto rule = kept(pid);
     return {pid,
             {},
-            rule.parameters,
-            rule.internal,
-            rule.internal,
+            {PortParity::kAny, rule.enabled->direction},
+            rule.enabled->internal,
+            rule.enabled->internal,
             rule.outside,
-            rule.external,
+            rule.enabled->external,
             Lifetime{lifetime_s},
             {}};
   }
@@ -94,7 +90,7 @@ TEST_F(Keeper, ARefusedRenewalIsRepeatedUntilTheLifetimeIsOver) {
   now += 1s;
   EXPECT_EQ(due(), Words());
   EXPECT_EQ(losses(), (Losses{{kOne, RuleLoss::kExpired}}));
-  EXPECT_FALSE(keeper.keeps(kOne));
+  EXPECT_EQ(keeper.find(kOne), nullptr);
   EXPECT_EQ(keeper.next_deadline(), std::nullopt);
 }
 
