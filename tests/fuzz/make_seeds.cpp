@@ -106,7 +106,14 @@ void write_quic(const std::filesystem::path& folder) {
         "1b 0101010101010101", "1c 00 00 00", "1d 00 00", "06 00 01 00", "01",
         "18 0a 0a 04 a1a2a3a4 000102030405060708090a0b0c0d0e0f"
         "18 01 00 04 a1a2a3a5 000102030405060708090a0b0c0d0e0f",
-        "18 02 00 04 a1a2a3a6 000102030405060708090a0b0c0d0e0f 1a 0102030405060708"}) {
+        "18 02 00 04 a1a2a3a6 000102030405060708090a0b0c0d0e0f 1a 0102030405060708",
+        // Behind a stream that has ended, as the first octet of a packet may hide them.
+        "0f 1a 00 00 21", "0f 1a 00 00 06 00 01 00",
+        "0f 1a 00 00 18 01 00 04 a1a2a3a4 000102030405060708090a0b0c0d0e0f",
+        "0f 1e 00 00 18 02 02 04 a1a2a3a5 000102030405060708090a0b0c0d0e0f",
+        "0f 22 00 00 18 02 02 08 0303030303030303 03030303030303030303030303030303"
+        "18 01 00 08 0202020202020202 02020202020202020202020202020202"
+        "18 01 00 08 0202020202020202 02020202020202020202020202020202"}) {
     auto name = std::string("frames-") + frames;
     std::erase(name, ' ');
     const auto octets = from_hex(frames);
@@ -116,8 +123,9 @@ void write_quic(const std::filesystem::path& folder) {
   }
 }
 
-/// Of tests/fuzz/frames_fuzz.cpp; the first octet is 1 for a packet of the handshake.
-void write_frames(const std::filesystem::path& folder) {
+/// Of tests/fuzz/ngtcp2_guard_fuzz.cpp; the first octet is 1 for a packet of the handshake, 2 for
+/// one that an agent reads.
+void write_guard(const std::filesystem::path& folder) {
   for (const auto& [name, hex] : std::initializer_list<std::pair<const char*, const char*>>{
            {"identifier", "00 18 01 00 04 a1a2a3a4 000102030405060708090a0b0c0d0e0f"},
            {"retires", "00 18 0a 0a 04 a1a2a3a4 000102030405060708090a0b0c0d0e0f"},
@@ -125,6 +133,8 @@ void write_frames(const std::filesystem::path& folder) {
            {"acknowledgement-ecn", "00 03 05 00 00 00 01 02 03"},
            {"stream", "00 0a 02 03 616263 0e 06 4001 02 6162 0f 02 05 0161"},
            {"crypto", "01 06 00 03 010203 00"},
+           {"crypto-after", "00 06 00 03 010203 00"},
+           {"crypto-ticket", "02 06 00 03 010203 00"},
            {"crypto-far", "01 06 800fffff 01 61"},
            {"windows", "00 10 0a 11 02 05 12 05 13 05 14 05 15 02 05 16 05 17 05 19 01"},
            {"paths", "00 1a 0102030405060708 1b 0102030405060708"},
@@ -143,7 +153,7 @@ int main(int argc, char** argv) {
   if (argc != 2) return 2;
   const std::filesystem::path root = argv[1];
   write_quic(root / "quic");
-  write_frames(root / "frames");
+  write_guard(root / "ngtcp2_guard");
   const Octets backend_done = {std::byte{0x40}};
   const Octets backend_refuses = {std::byte{0x41}};
   const Octets half_a_minute(2, std::byte{0x3F});

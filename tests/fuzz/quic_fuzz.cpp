@@ -2,13 +2,15 @@
 // the socket. An agent of ours has a connection; then each piece of the input has an octet that
 // says what happens and another one how much of what follows it takes: any packet from anywhere,
 // any frames under the agent's keys, any octets on its streams, or something that the middlebox
-// does. Messages must arrive whole, or cut to the hold limit.
+// does. Messages must arrive whole, or cut to the hold limit, and frames that ngtcp2 does not bear
+// must end the connection.
 #include <boost/asio/io_context.hpp>
 #include <cstdint>
 #include <optional>
 
 #include "simco/binding/framer.hpp"
 #include "simco/net/quic/endpoint.hpp"
+#include "simco/net/quic/ngtcp2_guard.hpp"
 #include "simco/wire/assert.hpp"
 #include "tests/fuzz/quic_fakes.hpp"
 
@@ -37,10 +39,12 @@ class User final : public ChannelHandler {
   }
   ~User() { channel_->detach(); }
 
+  /// Nothing is read any more.
+  bool done() const { return over_ || closed_; }
   void act(unsigned what) {
     if (over_) return;
     switch (what % 8) {
-      case 0: return channel_->close();
+      case 0: return close();
       case 1: return channel_->pause_input();
       case 2: return channel_->resume_input();
       case 3: limit_ = kMessageSizeMax; return channel_->set_hold_limit(limit_);
@@ -51,6 +55,10 @@ class User final : public ChannelHandler {
   }
 
  private:
+  void close() {
+    closed_ = true;
+    channel_->close();
+  }
   void say(unsigned what) {
     const Delivery delivery{StreamId{static_cast<std::uint16_t>(what % 16)}};
     const auto room = channel_->allocate(8 + 100 * (what % 64), delivery);
@@ -62,7 +70,7 @@ class User final : public ChannelHandler {
     SIMCO_ASSERT(size && (message.size() == *size || message.size() == kHoldLimit));
     return flow_;
   }
-  void on_malformed(FramingError) override { channel_->close(); }
+  void on_malformed(FramingError) override { close(); }
   void on_input_done(std::optional<std::chrono::nanoseconds>) override {}
   void on_output_drained() override {}
   void on_closed(const boost::system::error_code&) override { over_ = true; }
@@ -70,6 +78,7 @@ class User final : public ChannelHandler {
   std::shared_ptr<MessageChannel> channel_;
   std::size_t limit_ = kHoldLimit;
   Flow flow_ = Flow::kContinue;
+  bool closed_ = false;
   bool over_ = false;
 };
 
@@ -164,8 +173,12 @@ class Scene {
     agent_.send(0, std::vector<std::byte>(frames.size() + 8));
     fuzz::forged_frames = frames;
     for (const auto& packet : agent_.packets()) hand_in(from, packet);
-    fuzz::forged_frames = {};
+    const bool arrived = std::exchange(fuzz::forged_frames, {}).empty();
     settle();
+    std::vector<std::byte> read(frames.begin(), frames.end());
+    read.resize(kFirstPacket);  // there is padding behind them, and not as much
+    const auto refusal = quic::guard(read, quic::PacketForm::kShort, TlsSide::kMiddlebox);
+    if (arrived && refusal && !users_.empty()) SIMCO_ASSERT(users_.front()->done());
   }
   void act(unsigned what) {
     if (!users_.empty()) users_[what % users_.size()]->act(what);

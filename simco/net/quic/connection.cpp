@@ -43,6 +43,8 @@ std::chrono::nanoseconds duration(ngtcp2_duration time) {
 
 void Connection::Free::operator()(ngtcp2_conn* connection) const { ngtcp2_conn_del(connection); }
 
+thread_local Connection* Connection::receiving_ = nullptr;
+
 Connection::~Connection() = default;
 
 Connection::Way Connection::way() const { return way_of(*ngtcp2_conn_get_path(library_.get())); }
@@ -56,9 +58,14 @@ void Connection::receive(const Way& way, std::span<const std::byte> packet, Time
   if (!proven_) proven_ = destination_of(packet) != first_id_;
   PathOf path(way);
   const ngtcp2_pkt_info info{};
+  receiving_ = this;
   const int why = ngtcp2_conn_read_pkt(library_.get(), path.get(), &info,
                                        reinterpret_cast<const std::uint8_t*>(packet.data()),
                                        packet.size(), timestamp(now));
+  if (refused_ && ngtcp2_err_is_fatal(why) == 0) {
+    send_close(static_cast<std::uint64_t>(*refused_), false, now);
+    return set_over(NetError::kQuicViolation);
+  }
   if (why != 0) return fail(why, now);
   if (broken_) {
     end(Goodbye::kDropped, now);

@@ -19,6 +19,7 @@
 #include "simco/net/quic/credentials.hpp"
 #include "simco/net/quic/gate.hpp"
 #include "simco/net/quic/limits.hpp"
+#include "simco/net/quic/ngtcp2_guard.hpp"
 #include "simco/net/quic/options.hpp"
 #include "simco/net/quic/stream_output.hpp"
 
@@ -134,6 +135,8 @@ class Connection {
  private:
   struct Library;  // callbacks
   friend struct Library;
+  /// The one that reads a packet, which ngtcp2 does not say when it opens one.
+  static thread_local Connection* receiving_;
 
   /// A stream that this end sends on.
   struct Output {
@@ -206,6 +209,7 @@ class Connection {
   std::uint64_t sent_ = 0;
   std::uint64_t received_ = 0;
   std::optional<boost::system::error_code> over_;
+  std::optional<Refusal> refused_;            ///< why a packet is
   std::optional<CertificateFault> rejected_;  ///< why the peer's certificate is
   std::optional<std::vector<std::byte>> farewell_;
   ConnectionId first_id_;  ///< to which the peer's first packet went

@@ -10,9 +10,9 @@
 
 #include "simco/net/limits.hpp"
 #include "simco/net/quic/connection.hpp"
-#include "simco/net/quic/frames.hpp"
 #include "simco/net/quic/library.hpp"
 #include "simco/net/quic/limits.hpp"
+#include "simco/net/quic/ngtcp2_guard.hpp"
 #include "simco/wire/assert.hpp"
 
 namespace simco::net::quic {
@@ -46,7 +46,9 @@ struct Connection::Library {
     return &connection.outputs_[number];
   }
 
-  /// Opens a packet, and keeps from the library what it does not bear. `header` is not sealed.
+  /// Opens a packet. If the library does not bear its frames, they are wiped, and the packet is to
+  /// it as one that cannot be opened, which it drops; receive() then ends the connection. An
+  /// Initial packet is dropped only: anyone can have made it (RFC 9001 7). `header` is not sealed.
   static int decrypt(std::uint8_t* room, const ngtcp2_crypto_aead* aead,
                      const ngtcp2_crypto_aead_ctx* context, const std::uint8_t* sealed,
                      std::size_t size, const std::uint8_t* nonce, std::size_t nonce_size,
@@ -55,10 +57,15 @@ struct Connection::Library {
                                              header, header_size);
     if (why != 0 || size <= aead->max_overhead) return why;
     constexpr std::uint8_t kLongHeader = 0x80;  // RFC 9000 17.2
+    constexpr std::uint8_t kLongType = 0x30;    // 0: Initial
     const auto form = (header[0] & kLongHeader) != 0 ? PacketForm::kLong : PacketForm::kShort;
     const auto frames = std::as_writable_bytes(std::span(room, size - aead->max_overhead));
-    if (!admit(frames, form)) spoil(frames);
-    return 0;
+    const auto refusal = guard(frames, form, receiving_->credentials_->side());
+    if (!refusal) return 0;
+    std::ranges::fill(frames, std::byte{0});
+    const bool initial = form == PacketForm::kLong && (header[0] & kLongType) == 0;
+    if (!initial) receiving_->refused_ = refusal;
+    return NGTCP2_ERR_DECRYPT;
   }
   static void random(std::uint8_t* room, std::size_t size, const ngtcp2_rand_ctx*) {
     // Not for secrets. Without random numbers, zeros would do as well.
@@ -113,17 +120,16 @@ struct Connection::Library {
     }
     return 0;
   }
-  static int closed(ngtcp2_conn*, std::uint32_t, std::int64_t id, std::uint64_t, void* user,
+  /// If there is a code, the peer refuses what comes on the stream (STOP_SENDING), or ends its own
+  /// before all of it has come (RESET_STREAM).
+  static int closed(ngtcp2_conn*, std::uint32_t flags, std::int64_t id, std::uint64_t, void* user,
                     void*) {
+    if ((flags & NGTCP2_STREAM_CLOSE_FLAG_APP_ERROR_CODE_SET) != 0) self(user).broken_ = true;
     auto* const stream = output(self(user), id);
     if (stream != nullptr && !std::exchange(stream->closed, true)) --self(user).open_outputs_;
     return 0;
   }
   static int given_up(ngtcp2_conn*, std::int64_t, std::uint64_t, std::uint64_t, void* user, void*) {
-    self(user).broken_ = true;
-    return 0;
-  }
-  static int refused(ngtcp2_conn*, std::int64_t, std::uint64_t, void* user, void*) {
     self(user).broken_ = true;
     return 0;
   }
@@ -154,7 +160,6 @@ struct Connection::Library {
     result.acked_stream_data_offset = acknowledged;
     result.stream_close = closed;
     result.stream_reset = given_up;
-    result.stream_stop_sending = refused;
     result.recv_stateless_reset = reset;
     return result;
   }

@@ -25,7 +25,7 @@ invites="loadgen/sip/compose.cpp loadgen/sip/framer.cpp loadgen/sip/message.cpp 
   simco/net/frame_splitter.cpp"
 quic="simco/wire/codec.cpp simco/wire/ip.cpp simco/net/endpoint.cpp simco/net/error.cpp simco/net/frame_splitter.cpp simco/net/quic/channel.cpp
   simco/net/quic/connection.cpp simco/net/quic/connection_end.cpp simco/net/quic/connection_set_up.cpp simco/net/quic/connection_tls.cpp simco/net/quic/endpoint.cpp
-  simco/net/quic/farewells.cpp simco/net/quic/frames.cpp simco/net/quic/gate.cpp tests/fuzz/quic_fake_port.cpp tests/fuzz/quic_fake_tls.cpp"
+  simco/net/quic/farewells.cpp simco/net/quic/ngtcp2_guard.cpp simco/net/quic/gate.cpp tests/fuzz/quic_fake_port.cpp tests/fuzz/quic_fake_tls.cpp"
 
 # Compiles files as one unit, which takes a fifth of the time, to $work/NAME.o.
 flags="-std=c++23 -I. -DFMT_HEADER_ONLY"
@@ -50,19 +50,19 @@ for name in bencode sdp ng; do
   compile "$name" "tests/fuzz/${name}_fuzz.cpp" $calls
 done
 compile sip tests/fuzz/sip_fuzz.cpp $invites
-compile frames tests/fuzz/frames_fuzz.cpp simco/net/quic/frames.cpp
+compile ngtcp2_guard tests/fuzz/ngtcp2_guard_fuzz.cpp simco/net/quic/ngtcp2_guard.cpp
 compile quic tests/fuzz/quic_fuzz.cpp $quic
 wait "$stream"
 
 # Fuzzers run where nothing is installed: what is not in every system is linked into them.
-for name in decode bencode sdp ng sip frames; do
+for name in decode bencode sdp ng sip ngtcp2_guard; do
   $CXX $CXXFLAGS "$work/$name.o" $LIB_FUZZING_ENGINE -o "$OUT/fuzz-$name"
 done
 $CXX $CXXFLAGS "$work/stream.o" $LIB_FUZZING_ENGINE \
   -Wl,-Bstatic -lcrypto $abseil -Wl,-Bdynamic -ldl -pthread -o "$OUT/fuzz-stream"
 $CXX $CXXFLAGS "$work/quic.o" $LIB_FUZZING_ENGINE -Wl,-Bstatic -lngtcp2 -Wl,-Bdynamic -pthread -o "$OUT/fuzz-quic"
 
-for name in decode stream bencode sdp ng sip frames quic; do
+for name in decode stream bencode sdp ng sip ngtcp2_guard quic; do
   rm -f "$OUT/fuzz-${name}_seed_corpus.zip"
   (cd "tests/fuzz/corpus/$name" && python3 -m zipfile -c "$OUT/fuzz-${name}_seed_corpus.zip" ./*)
   cp "tests/fuzz/oss-fuzz/fuzz-$name.options" "$OUT/"

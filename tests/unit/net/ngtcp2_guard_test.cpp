@@ -5,7 +5,7 @@
 #include <boost/system/error_code.hpp>
 
 #include "simco/net/error.hpp"
-#include "simco/net/quic/frames.hpp"
+#include "simco/net/quic/ngtcp2_guard.hpp"
 #include "tests/unit/net/quic_forger.hpp"
 #include "tests/unit/net/quic_two_ends.hpp"
 
@@ -14,13 +14,22 @@ namespace {
 
 const std::string kToken = "00112233445566778899aabbccddeeff";
 
-/// What admit() makes of `hex`; "refused" if it may not be read.
-std::string admitted(std::string_view hex, PacketForm form = PacketForm::kShort) {
+/// What guard() makes of `hex`; why it is refused if it is.
+std::string guarded(std::string_view hex, PacketForm form = PacketForm::kShort,
+                    TlsSide side = TlsSide::kMiddlebox) {
   auto frames = test::from_hex(hex);
-  return admit(frames, form) ? test::to_hex(frames) : "refused";
+  const auto refusal = guard(frames, form, side);
+  if (!refusal) return test::to_hex(frames);
+  switch (*refusal) {
+    case Refusal::kInternal: return "internal";
+    case Refusal::kFrameEncoding: return "malformed";
+    case Refusal::kCryptoBufferExceeded: return "crypto buffer";
+    case Refusal::kUnexpectedMessage: return "unexpected message";
+  }
+  return "";
 }
 
-TEST(QuicFrames, WhatRfc9000HasIsReadAndStays) {
+TEST(QuicGuard, WhatRfc9000HasIsReadAndStays) {
   for (const std::string hex : {"00",
                                 "000000",
                                 "01",
@@ -59,11 +68,11 @@ TEST(QuicFrames, WhatRfc9000HasIsReadAndStays) {
                                 "100a"
                                 "0a020161"
                                 "00"}) {
-    EXPECT_EQ(admitted(hex), hex) << hex;
+    EXPECT_EQ(guarded(hex), hex) << hex;
   }
 }
 
-TEST(QuicFrames, ShortOrUnknownOnesAreRefused) {
+TEST(QuicGuard, ShortOrUnknownOnesAreRefused) {
   for (const auto* hex : {"02",
                           "0205",
                           "020500",
@@ -109,40 +118,52 @@ TEST(QuicFrames, ShortOrUnknownOnesAreRefused) {
                           "00",
                           "01"
                           "3f"}) {
-    EXPECT_EQ(admitted(hex), "refused") << hex;
+    EXPECT_EQ(guarded(hex), "malformed") << hex;
   }
 }
 
-TEST(QuicFrames, AcknowledgedRangesAreThereOrNotCounted) {
+TEST(QuicGuard, AcknowledgedRangesAreThereOrNotCounted) {
   // As many as a number can say, in a frame of four.
-  EXPECT_EQ(admitted("0205 00 ffffffffffffffff 00 00"), "refused");
+  EXPECT_EQ(guarded("0205 00 ffffffffffffffff 00 00"), "malformed");
 }
 
-TEST(QuicFrames, OtherIdentifiersOfThePeerAreTakenOut) {
-  EXPECT_EQ(admitted("10 0a 18 01 00 04 a1a2a3a4" + kToken + "10 0b"),
+TEST(QuicGuard, OtherIdentifiersOfThePeerAreTakenOut) {
+  EXPECT_EQ(guarded("10 0a 18 01 00 04 a1a2a3a4" + kToken + "10 0b"),
             "100a"
             "01" +
                 std::string(2 * (3 + 4 + 16), '0') + "100b");
-  EXPECT_EQ(admitted("18 4001 00 01 a1" + kToken), "01" + std::string(2 * (4 + 1 + 16), '0'));
+  EXPECT_EQ(guarded("18 4001 00 01 a1" + kToken), "01" + std::string(2 * (4 + 1 + 16), '0'));
   for (const auto* hex : {"18 05 00 00", "18 05 00 15 000102030405060708090a0b0c0d0e0f1011121314",
-                          "18 05 01 04 a1a2a3a4", "18 05 05 04 a1a2a3a4"}) {
-    EXPECT_EQ(admitted(hex + kToken), "refused") << hex;
+                          "18 05 06 04 a1a2a3a4"}) {
+    EXPECT_EQ(guarded(hex + kToken), "malformed") << hex;
+  }
+  for (const auto* hex : {"18 05 01 04 a1a2a3a4", "18 05 05 04 a1a2a3a4"}) {
+    EXPECT_EQ(guarded(hex + kToken), "internal") << hex;
   }
 }
 
-TEST(QuicFrames, TlsIsForTheHandshake) {
-  EXPECT_EQ(admitted("06 00 01 61", PacketForm::kLong), "06000161");
-  EXPECT_EQ(admitted("06 00 01 61", PacketForm::kShort), "refused");
-  EXPECT_EQ(admitted("06 80010000 00", PacketForm::kLong), "068001000000");
-  EXPECT_EQ(admitted("06 80010000 01 61", PacketForm::kLong), "refused");
-  EXPECT_EQ(admitted("06 ffffffffffffffff 01 61", PacketForm::kLong), "refused");
+TEST(QuicGuard, TlsIsForTheHandshake) {
+  for (const auto side : {TlsSide::kMiddlebox, TlsSide::kAgent}) {
+    EXPECT_EQ(guarded("06 00 01 61", PacketForm::kLong, side), "06000161");
+    EXPECT_EQ(guarded("06 80010000 00", PacketForm::kLong, side), "068001000000");
+    EXPECT_EQ(guarded("06 80010000 01 61", PacketForm::kLong, side), "crypto buffer");
+    EXPECT_EQ(guarded("06 ffffffffffffffff 01 61", PacketForm::kLong, side), "crypto buffer");
+    EXPECT_EQ(guarded("06 00 02 61", PacketForm::kShort, side), "malformed");
+  }
+  EXPECT_EQ(guarded("06 00 01 61", PacketForm::kShort), "unexpected message");
 }
 
-TEST(QuicFrames, WhatIsSpoiledIsNeverRead) {
-  auto frames = test::from_hex("01 00");
-  spoil(frames);
-  EXPECT_FALSE(admit(frames, PacketForm::kShort));
-  EXPECT_FALSE(admit(frames, PacketForm::kLong));
+TEST(QuicGuard, TicketsOfAMiddleboxAreTakenOut) {
+  const auto at_agent = [](std::string_view hex) {
+    return guarded(hex, PacketForm::kShort, TlsSide::kAgent);
+  };
+  EXPECT_EQ(at_agent("10 0a 06 00 02 6162 10 0b"),
+            "100a"
+            "0100000000"
+            "100b");
+  EXPECT_EQ(at_agent("06 00 00"), "010000");
+  EXPECT_EQ(at_agent("06 80010000 00"), "010000000000");
+  EXPECT_EQ(at_agent("06 80010000 01 61"), "crypto buffer");
 }
 
 /// The agent has keys and says what it likes.
@@ -190,6 +211,18 @@ TEST_F(QuicPeerTest, IdentifiersThatRetireEarlierOnesEndTheConnection) {
   forge(identifier(10, 10) + identifier(1, 0));
   ASSERT_TRUE(middlebox_.connection->over());
   EXPECT_EQ(*middlebox_.connection->over(), NetError::kQuicViolation);
+}
+
+// STREAM with an end, which would be the first.
+TEST_F(QuicPeerTest, NothingOfAPacketThatIsRefusedIsRead) {
+  open();
+  run_for(1s);
+  forge("0f 02 00 00" + identifier(10, 10) + identifier(1, 0));
+  ASSERT_TRUE(middlebox_.connection->over());
+  EXPECT_EQ(*middlebox_.connection->over(), NetError::kQuicViolation);
+  EXPECT_EQ(middlebox_.fins, 0);
+  ASSERT_TRUE(middlebox_.connection->farewell());
+  EXPECT_FALSE(middlebox_.connection->farewell()->empty());
 }
 
 // Each new path would take one, and only 16 can be retired until the peer acknowledges it.

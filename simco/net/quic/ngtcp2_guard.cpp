@@ -1,5 +1,5 @@
 // A reader of numbers and octets, and what the fields of each frame are.
-#include "simco/net/quic/frames.hpp"
+#include "simco/net/quic/ngtcp2_guard.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::byte kPadding{0x00};
 constexpr std::byte kPing{0x01};
-constexpr std::byte kUnknown{0x3f};
+constexpr std::uint8_t kCrypto = 0x06;
+constexpr std::uint8_t kNewConnectionId = 0x18;
 constexpr std::uint8_t kStreamHasOffset = 0x04;
 constexpr std::uint8_t kStreamHasLength = 0x02;
 
@@ -75,13 +76,10 @@ bool read_ack(Reader& reader, bool ecn) {
   return reader.skip_numbers(1 + 2 * *ranges + (ecn ? 3U : 0U));
 }
 
-// 19.6. No end of ours says anything in TLS once the handshake is over (RFC 9001 4.1, 6), and
-// GnuTLS keeps what is not complete.
-bool read_crypto(Reader& reader, PacketForm form) {
-  const auto offset = reader.number();
-  const auto size = reader.number();
-  if (form != PacketForm::kLong || !offset || !size) return false;
-  return *offset <= kCryptoMax && *size <= kCryptoMax - *offset && reader.skip(*size);
+/// A PING is acknowledged as well.
+void take_out(std::span<std::byte> frame) {
+  std::ranges::fill(frame, kPadding);
+  frame.front() = kPing;
 }
 
 // 19.8
@@ -93,22 +91,8 @@ bool read_stream(Reader& reader, std::uint8_t type) {
   return true;
 }
 
-// 19.15. `frame` begins with the type.
-bool take_out_identifier(Reader& reader, std::span<std::byte> frame) {
-  const auto number = reader.number();
-  const auto retired_before = reader.number();
-  const auto size = reader.octet();
-  if (!number || retired_before != 0U || !size || *size == 0 || *size > kLongestId) return false;
-  if (!reader.skip(*size + kResetTokenSize)) return false;
-  frame = frame.first(frame.size() - reader.left().size());
-  std::ranges::fill(frame, kPadding);
-  frame.front() = kPing;  // which is acknowledged as well
-  return true;
-}
-
-bool read_frame(Reader& reader, PacketForm form) {
-  const auto frame = reader.left();
-  const auto type = *reader.octet();
+/// All frames but those that the guard changes or refuses for what they say.
+bool read_other(Reader& reader, std::uint8_t type) {
   switch (type) {
     case 0x00:               // PADDING
     case 0x01:               // PING
@@ -119,33 +103,83 @@ bool read_frame(Reader& reader, PacketForm form) {
     case 0x05:                                 // STOP_SENDING
     case 0x11:                                 // MAX_STREAM_DATA
     case 0x15: return reader.skip_numbers(2);  // STREAM_DATA_BLOCKED
-    case 0x06: return read_crypto(reader, form);
-    case 0x07: return reader.skip_counted();  // NEW_TOKEN
-    case 0x10:                                // MAX_DATA
-    case 0x12:                                // MAX_STREAMS
+    case 0x07: return reader.skip_counted();   // NEW_TOKEN
+    case 0x10:                                 // MAX_DATA
+    case 0x12:                                 // MAX_STREAMS
     case 0x13:
     case 0x14:  // DATA_BLOCKED
     case 0x16:  // STREAMS_BLOCKED
     case 0x17:
     case 0x19: return reader.skip_numbers(1);  // RETIRE_CONNECTION_ID
-    case 0x18: return take_out_identifier(reader, frame);
-    case 0x1a:                         // PATH_CHALLENGE
-    case 0x1b: return reader.skip(8);  // PATH_RESPONSE
-    case 0x1c:                         // CONNECTION_CLOSE
+    case 0x1a:                                 // PATH_CHALLENGE
+    case 0x1b: return reader.skip(8);          // PATH_RESPONSE
+    case 0x1c:                                 // CONNECTION_CLOSE
     case 0x1d: return reader.skip_numbers(type == 0x1c ? 2 : 1) && reader.skip_counted();
     default: return type >= 0x08 && type <= 0x0f && read_stream(reader, type);
   }
 }
 
+/// Reads one packet. Its functions return why it is refused.
+class Guard {
+ public:
+  Guard(std::span<std::byte> frames, PacketForm form, TlsSide side)
+      : reader_(frames), form_(form), side_(side) {}
+
+  std::optional<Refusal> read() {
+    while (!reader_.empty()) {
+      const auto left = reader_.left();
+      const auto type = *reader_.octet();
+      auto refusal = read_frame(type);
+      if (refusal) return refusal;
+      if (type == kNewConnectionId || (type == kCrypto && form_ == PacketForm::kShort)) {
+        take_out(left.first(left.size() - reader_.left().size()));
+      }
+    }
+    return std::nullopt;
+  }
+
+ private:
+  std::optional<Refusal> read_frame(std::uint8_t type) {
+    if (type == kCrypto) return read_crypto();
+    if (type == kNewConnectionId) return read_identifier();
+    if (!read_other(reader_, type)) return Refusal::kFrameEncoding;
+    return std::nullopt;
+  }
+  // 19.6. GnuTLS keeps a message that is not complete, so its length is bounded.
+  std::optional<Refusal> read_crypto() {
+    const auto offset = reader_.number();
+    const auto size = reader_.number();
+    if (!offset || !size || !reader_.skip(*size)) return Refusal::kFrameEncoding;
+    if (form_ == PacketForm::kShort && side_ == TlsSide::kMiddlebox) {
+      return Refusal::kUnexpectedMessage;
+    }
+    if (*offset > kCryptoMax || *size > kCryptoMax - *offset) {
+      return Refusal::kCryptoBufferExceeded;
+    }
+    return std::nullopt;
+  }
+  // 19.15
+  std::optional<Refusal> read_identifier() {
+    const auto number = reader_.number();
+    const auto retired_before = reader_.number();
+    const auto size = reader_.octet();
+    if (!number || !retired_before || *retired_before > *number || !size || *size == 0 ||
+        *size > kLongestId || !reader_.skip(*size + kResetTokenSize)) {
+      return Refusal::kFrameEncoding;
+    }
+    if (*retired_before != 0) return Refusal::kInternal;
+    return std::nullopt;
+  }
+
+  Reader reader_;
+  PacketForm form_;
+  TlsSide side_;
+};
+
 }  // namespace
 
-bool admit(std::span<std::byte> frames, PacketForm form) {
-  for (Reader reader(frames); !reader.empty();) {
-    if (!read_frame(reader, form)) return false;
-  }
-  return true;
+std::optional<Refusal> guard(std::span<std::byte> frames, PacketForm form, TlsSide side) {
+  return Guard(frames, form, side).read();
 }
-
-void spoil(std::span<std::byte> frames) { frames.front() = kUnknown; }
 
 }  // namespace simco::net::quic
