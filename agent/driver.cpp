@@ -47,8 +47,9 @@ void Driver::connect() {
 }
 
 void Driver::close(Completion done) {
-  if (opening_ || reconnecting_) {
-    reconnecting_ = false;
+  const bool ends = link_ && !link_->is_open() && !closing_;
+  if (opening_ || reconnecting_ || ends) {
+    reconnecting_ = established_ = false;
     if (link_) {
       end(AgentError::kTerminated);
     } else {
@@ -134,7 +135,7 @@ void Driver::report_change(const error_code& reason) {
 // --- Requests ----------------------------------------------------------------------------------
 
 void Driver::transact(const Body& request, std::optional<PolicyRuleId> rule, Completion done) {
-  if ((!is_open() || closing_) && !reconnecting_) return done(AgentError::kNotOpen, {});
+  if (closing_ || (!is_open() && !will_reopen())) return done(AgentError::kNotOpen, {});
   if (transactions_.pending() + waiting_.size() >= kAgentPendingMax) {
     return done(AgentError::kOverloaded, {});
   }

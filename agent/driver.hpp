@@ -72,6 +72,10 @@ class Driver final : public std::enable_shared_from_this<Driver>, private Link::
   void on_down(const boost::system::error_code& reason) override { end(reason); }
 
   bool is_open() const { return link_ && link_->is_open(); }
+  /// There is no session, or the one that there is ends, and another one will be opened.
+  bool will_reopen() const {
+    return reconnecting_ || (options_.reconnect && link_ && established_);
+  }
   template <class Request>
   void hold_enabled(const Request& request, std::optional<PolicyRuleId> reservation,
                     Completion done);

@@ -27,6 +27,7 @@ Link::Link(const boost::asio::any_io_executor& executor, net::ReadBuffer& read_b
       transport_(std::move(transport)),
       repeat_after_(repeat_after),
       repeat_timer_(executor),
+      end_timer_(executor),
       alive_(std::make_shared<Link*>(this)) {}
 
 Link::~Link() {
@@ -129,7 +130,7 @@ void Link::on_output_drained() {
 void Link::on_closed(const error_code& reason) {
   // A middlebox that does not accept our certificate says so after the handshake (RFC 8446, 4.4.2).
   if (reason.category() == net::tls_category()) return down(reason);
-  down(AgentError::kConnectionLost);
+  down(ending_.value_or(AgentError::kConnectionLost));
 }
 
 void Link::send(TransactionId tid, const Body& body) {
@@ -157,7 +158,15 @@ void Link::on_rule_event(PolicyRuleId pid, Lifetime lifetime) {
 }
 
 void Link::on_end(SessionEnd end, std::optional<NegativeReplyCode> code) {
-  down(error_of(end, code));
+  const bool notified =
+      end == SessionEnd::kMiddleboxTerminated || end == SessionEnd::kBadlyFormedMessage;
+  if (!notified || channel_->inbound_streams() == 1) return down(error_of(end, code));
+  // The replies that were due may be late on other streams. All arrive before the connection ends.
+  ending_ = error_of(end, code);
+  end_timer_.expires_after(net::kCloseTimeout);
+  end_timer_.async_wait([alive = alive_](const error_code& error) {
+    if (!error && *alive != nullptr) (*alive)->down(*(*alive)->ending_);
+  });
 }
 
 }  // namespace simco::agent

@@ -102,6 +102,8 @@ class Link final : private net::ChannelHandler, private AgentSession::Host {
   std::optional<double> repeat_after_;
   std::optional<RequestRepeater> repeater_;  ///< once connected, with repeat_after_
   boost::asio::steady_timer repeat_timer_;
+  boost::asio::steady_timer end_timer_;
+  std::optional<boost::system::error_code> ending_;  ///< why, while late replies are awaited
   bool repeat_armed_ = false;
   std::unordered_set<TransactionId> endings_;  ///< requests that end rules that were made twice
   std::span<const std::byte> last_sent_;  ///< message; valid until the next call to the channel

@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <random>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -82,6 +83,13 @@ void reload(middlebox::Server& server, middlebox::Settings& settings,
   manager.ready("configuration reloaded");
 }
 
+/// Where the identifiers of a middlebox without stored rules begin.
+rule::IdPositions random_ids() {
+  std::random_device random;
+  const auto first = std::uniform_int_distribution(middlebox::kFirstIdMin)(random);
+  return {first, first};
+}
+
 int run(middlebox::Settings& settings, int argc, char** argv) {
   // One thread and no resolver: the loop needs no locks.
   boost::asio::io_context io(BOOST_ASIO_CONCURRENCY_HINT_UNSAFE);
@@ -96,6 +104,7 @@ int run(middlebox::Settings& settings, int argc, char** argv) {
   std::optional<middlebox::Metrics> metrics;
   if (!settings.metrics.empty()) metrics.emplace();
   const auto store = make_store(settings);
+  settings.server.first_ids = random_ids();
   middlebox::Server server(io, settings.server, *backend, metrics ? &*metrics : nullptr,
                            store.get());
   if (metrics) {

@@ -29,6 +29,8 @@ std::string hint_about(NegativeReplyCode code, const Options& options) {
     case kConfigurationFailed:
     case kConflict:
     case kRuleAccessDenied: return "the middlebox's log says why";
+    case kReplyTooBig:
+      return "a PRL reply has room for 8191 rules: ask for a rule by its number (simcoctl status)";
     default: return {};
   }
 }

@@ -55,7 +55,6 @@ std::vector<Survivor> survivors_of(const store::Contents& contents, const std::s
 Recovery recover(const store::Contents& contents, const std::string& place,
                  policy::PolicyEngine& engine, backend::Backend& backend, const Clock& clock,
                  Metrics* metrics) {
-  engine.resume_ids({contents.counters.next_pid, contents.counters.next_gid});
   const Instant now = clock.now();
   const auto wall_ms = clock.wall_ms();
   Recovery recovery;

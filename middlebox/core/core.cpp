@@ -32,6 +32,7 @@ Core::Core(const CoreOptions& options, const Clock& clock, backend::Backend& bac
                    [this](const std::string& line) { host_.log(LogLevel::kInfo, line); }),
       guests_(options.guests_max),
       association_guests_(options.association_guests_max) {
+  engine_.resume_ids(options.first_ids);
   engine_.apply(admission_.directory());
 }
 
@@ -58,7 +59,10 @@ void Core::start() {
 void Core::start(const store::Contents& contents, const std::string& place) {
   const Turn turn(*this);
   SIMCO_ASSERT(journal_ != nullptr);
-  journal_->resume_ids({contents.counters.next_pid, contents.counters.next_gid});
+  if (contents.counters != store::Counters{}) {
+    engine_.resume_ids({contents.counters.next_pid, contents.counters.next_gid});
+  }
+  journal_->resume_ids(engine_.ids());
   const auto recovery = recover(contents, place, engine_, backend_, clock_, metrics_);
   journal_->forget(recovery.forgotten);
   for (const auto& line : recovery.losses) host_.log(LogLevel::kWarning, line);

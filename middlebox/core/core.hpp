@@ -55,6 +55,9 @@ struct CoreOptions {
   /// Maximum size of all output queues together, octets; see kOutputTotalMax.
   std::size_t output_max = kOutputTotalMax;
   std::string secret;  ///< the middlebox's own; empty: it cannot authenticate
+  /// The first PID and GID of a middlebox that has no stored rules. A random place keeps agents
+  /// from taking a PID of the time before a restart for one of their rules.
+  rule::IdPositions first_ids = {};
 };
 
 /// Belongs to one thread.

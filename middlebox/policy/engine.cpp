@@ -58,7 +58,7 @@ Plan PolicyEngine::plan(const RequestContext& context, const Body& request, Inst
   Plan plan;
   plan.charged_to = context.agent;
   plan.verdict = decide(context, request, now, plan);
-  plan.ids = {pids_.position(), groups_.id_position()};
+  plan.ids = ids();
   return plan;
 }
 
@@ -335,6 +335,11 @@ std::optional<Verdict> PolicyEngine::wait_for(RuleSlot slot, Plan& plan) const {
   return Verdict::kWaitForRule;
 }
 
+bool PolicyEngine::has_ended(const Rule& rule, Instant now) const {
+  if (rule.expires_at <= now) return true;
+  return rule.kind == RuleKind::kEnable && block_on(rule.internal, rule.external).in_force;
+}
+
 Verdict PolicyEngine::change_lifetime(const RequestContext& context, const PlcRequest& request,
                                       Instant now, Plan& plan) {
   using enum NegativeReplyCode;
@@ -342,13 +347,7 @@ Verdict PolicyEngine::change_lifetime(const RequestContext& context, const PlcRe
   if (slot == kNoSlot) return policy::refuse(plan, kNoSuchRule);
   Rule& rule = rules_[slot];
   if (const auto wait = wait_for(slot, plan)) return *wait;
-  // An expired rule has ended, even if it has not been removed yet.
-  if (rule.expires_at <= now) return policy::refuse(plan, kNoSuchRule);
-  // Nor may one live on that a disable rule has ended and the backend has failed to remove.
-  const bool enables = rule.kind == RuleKind::kEnable;
-  if (enables && block_on(rule.internal, rule.external).in_force) {
-    return policy::refuse(plan, kNoSuchRule);
-  }
+  if (has_ended(rule, now)) return policy::refuse(plan, kNoSuchRule);
   if (!may_change(context.agent, rule.owner)) return policy::refuse(plan, kRuleAccessDenied);
   const Lifetime lifetime = grant(context, request.lifetime);
   const bool ends = lifetime == Lifetime{0};

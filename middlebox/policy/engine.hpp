@@ -187,6 +187,8 @@ class PolicyEngine {
   /// Continues the identifiers at their positions before a restart. Must be called before the first
   /// rule.
   void resume_ids(const rule::IdPositions& positions);
+  /// Returns the current positions of the identifiers.
+  rule::IdPositions ids() const { return {pids_.position(), groups_.id_position()}; }
   /// Plans the re-creation of a rule from before a restart, for settle(). Rights and limits of its
   /// owner are not checked. Returns the reason if it cannot be re-created. Must be called for the
   /// rules in the order of their creation.
@@ -237,6 +239,9 @@ class PolicyEngine {
     RuleSlot pending = kNoSlot;  ///< one that it has not
   };
   Block block_on(const AddressTuple& internal, const AddressTuple& external) const;
+  /// True if the rule is over and only not removed yet: it has expired, or a disable rule has ended
+  /// it and the backend may even have failed to remove it.
+  bool has_ended(const Rule& rule, Instant now) const;
   /// Returns the decision about an enable request that disable rules block, if they do.
   std::optional<Verdict> check_block(const RequestContext& context, const AddressTuple& internal,
                                      const AddressTuple& external, Plan& plan) const;

@@ -107,7 +107,7 @@ Verdict PolicyEngine::enable_reserved(const RequestContext& context, const PeaRe
   if (slot == kNoSlot) return refuse(context, plan, kNoSuchRule);
   Rule& rule = rules_[slot];
   if (const auto wait = wait_for(slot, plan)) return *wait;
-  if (rule.expires_at <= now) return refuse(context, plan, kNoSuchRule);
+  if (has_ended(rule, now)) return refuse(context, plan, kNoSuchRule);
   if (rule.kind != RuleKind::kReserve) return refuse(context, plan, kInconsistentRequest);
   if (!may_change(context.agent, rule.owner)) return refuse(context, plan, kRuleAccessDenied);
   if (const auto code = check_pair(context.agent, request.internal, request.external,

@@ -126,13 +126,18 @@ class Story:
                 self.screen.say(f"{stream.sent} packets sent, {len(stream.arrived)} arrived: none was lost.")
 
     def outside(self, port):
-        """Returns the outside address and port of rule 1."""
-        words = [f"{self.programs}/simcoctl", "--connect", f"127.0.0.1:{port}", "--json", "status", "1"]
+        """Returns the outside address and port of the only rule."""
+        pid = self.ask(port, "list")["pids"][0]
+        rule = self.ask(port, "status", str(pid))["outside"]
+        return rule["address"], rule["port"]
+
+    def ask(self, port, *command):
+        """Returns what simcoctl says as JSON."""
+        words = [f"{self.programs}/simcoctl", "--connect", f"127.0.0.1:{port}", "--json", *command]
         done = subprocess.run(self.network.router.words(*words), capture_output=True, text=True)
         if done.returncode != 0:
-            raise Failure(f"simcoctl status: {done.stderr}")
-        rule = json.loads(done.stdout)["outside"]
-        return rule["address"], rule["port"]
+            raise Failure(f"simcoctl {command[0]}: {done.stderr}")
+        return json.loads(done.stdout)
 
     def check_translation(self, stream, outside):
         stream.expect_answer()

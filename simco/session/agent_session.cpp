@@ -20,6 +20,11 @@ bool is_unknown_notification(std::span<const std::byte> octets, DecodeError erro
          octets[0] == static_cast<std::byte>(BasicType::kNotification);
 }
 
+bool is_reply(const Message& message) {
+  const auto basic = static_cast<BasicType>(type_of(message.body).basic);
+  return basic == BasicType::kPositiveReply || basic == BasicType::kNegativeReply;
+}
+
 }  // namespace
 
 void AgentSession::establish() {
@@ -54,8 +59,13 @@ void AgentSession::terminate() {
 }
 
 void AgentSession::on_message(std::span<const std::byte> octets) {
-  if (ended_) return;
+  if (ended_ && !ended_by_notification_) return;
   const auto message = decode_leniently(octets);
+  if (ended_) {
+    // Streams are not ordered among each other: a reply may arrive behind the AST.
+    if (message && is_reply(*message)) host_.on_reply(message->tid, message->body);
+    return;
+  }
   if (!message) {
     if (is_unknown_notification(octets, message.error())) return;
     return end(SessionEnd::kProtocolError);
@@ -69,6 +79,7 @@ void AgentSession::on_message(std::span<const std::byte> octets) {
   if (const auto* are = std::get_if<AreNotification>(&message->body)) {
     return host_.on_rule_event(are->pid, are->lifetime);
   }
+  ended_by_notification_ = true;
   const bool ast = std::holds_alternative<AstNotification>(message->body);
   end(ast ? SessionEnd::kMiddleboxTerminated : SessionEnd::kBadlyFormedMessage);
 }

@@ -43,7 +43,8 @@ class AgentSession {
     virtual void on_reply(TransactionId tid, const Body& reply) = 0;
     /// ARE notification: the rule now lives this long; 0: it is gone.
     virtual void on_rule_event(PolicyRuleId pid, Lifetime lifetime) = 0;
-    /// The session ended; close the connection. `code` is set with kRefused.
+    /// The session ended; close the connection. `code` is set with kRefused. After an AST or a BFM,
+    /// on_reply() may still follow: replies on other streams may be late.
     virtual void on_end(SessionEnd end, std::optional<NegativeReplyCode> code) = 0;
 
    protected:
@@ -92,6 +93,7 @@ class AgentSession {
   std::optional<TransactionId> control_;
   SubType awaited_ = SubType::kSe;  ///< which of them that was
   bool ended_ = false;
+  bool ended_by_notification_ = false;  ///< BFM or AST
 };
 
 }  // namespace simco

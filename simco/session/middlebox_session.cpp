@@ -136,8 +136,12 @@ TransactionId MiddleboxSession::notification_tid() {
 
 void MiddleboxSession::on_malformed() {
   if (leaving_) return;
-  host_.send(notification_tid(), BfmNotification{});
-  terminate();
+  held_.reset();
+  const auto tid = notification_tid();
+  host_.send(tid, BfmNotification{});
+  if (state_ == SessionState::kClosed) return leave(std::nullopt);
+  // On the stream of the BFM, so that it arrives behind it.
+  leave(Message{notification_tids_.next_like(tid).value_or(TransactionId{0}), AstNotification{}});
 }
 
 void MiddleboxSession::on_octets(bool mid_message, Instant last) {

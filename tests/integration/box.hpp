@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/patience.hpp"
+#include "tests/support/plain_ids.hpp"
 #include "tests/support/program.hpp"
 
 namespace simco::test {
@@ -55,16 +57,23 @@ class Box {
     all.insert(all.end(), command.begin(), command.end());
     return all;
   }
-  Outcome ask(const Words& command, const std::string& secret = "proxy.secret") const {
+  /// Identifiers in what is said, and #1, #2... in `command`, are as PlainIds has them.
+  Outcome ask(Words command, const std::string& secret = "proxy.secret") {
+    for (auto& word : command) {
+      if (word.starts_with('#')) word = ids_.real(word.substr(1));
+    }
     Program program(words(command, secret));
     const auto code = program.wait();
     EXPECT_TRUE(code) << program.err();
-    return {code.value_or(-99), program.out(), program.err()};
+    return {code.value_or(-99), ids_.plain(program.out()), ids_.plain(program.err())};
   }
   /// Waits for a line of the middlebox's log.
-  bool says(const std::string& text) { return box_->says(text); }
+  bool says(const std::string& text) {
+    return eventually([&] { return ids_.plain(box_->err()).contains(text); });
+  }
 
  private:
+  PlainIds ids_;
   std::string folder_;
   std::unique_ptr<Program> box_;
   std::uint16_t port_ = 0;

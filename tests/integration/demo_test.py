@@ -67,7 +67,7 @@ class DemoTest(unittest.TestCase):
         while done.returncode == 1 and TOO_SLOW in done.stderr:
             done = demo("--out", str(self.out))
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        for line in (r" blocked  ▁+  0 of 75 packets arrived\n", r"\nrule 1\b.*\b3 s\b",
+        for line in (r" blocked  ▁+  0 of 75 packets arrived\n", r"\nrule \d+\b.*\b3 s\b",
                      r" passing  [▁-▇]+  [1-9]\d* of \d+ packets arrived\n", r" lifetime over  ▁+  0 of 75 packets",
                      r" translated  .+  75 of 75 packets", r"reached the peer from 198\.51\.100\.1:\d+\n",
                      r" no middlebox  .+  75 of 75 packets"):
@@ -101,7 +101,7 @@ class DemoTest(unittest.TestCase):
                              ("after", ["0 of 75"] * 5)):
             rows = re.findall(rf"^{label} the call +(.*)$", done.stdout, re.MULTILINE)
             self.assertEqual([re.split(r"  +", row) for row in rows], [cells] * 2)
-        self.assertRegex(done.stdout, r"rule 1 reserved: 198\.51\.100\.1:30000/2 for 10\.20\.0\.5:6000/2\n")
+        self.assertRegex(done.stdout, r"rule \d+ reserved: 198\.51\.100\.1:30000/2 for 10\.20\.0\.5:6000/2\n")
         self.assertEqual((self.out / "sip.txt").read_text(), done.stdout)
 
     def test_an_interrupted_call_leaves_nothing_behind(self):

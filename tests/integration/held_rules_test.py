@@ -11,7 +11,19 @@ from simco._library import ffi, lib
 
 
 class Client:
-    """A simco_client whose callbacks are collected in `said`, in their order."""
+    """A simco_client whose callbacks are collected in `said`, in their order, with the first PID as 1."""
+
+    first = None
+
+    @classmethod
+    def plain(cls, pid):
+        if pid and cls.first is None:
+            cls.first = pid
+        return pid and pid - cls.first + 1
+
+    @classmethod
+    def real(cls, number):
+        return number if cls.first is None else cls.first + number - 1
 
     def __init__(self, address):
         self.said = []
@@ -21,8 +33,9 @@ class Client:
             ffi.callback("void(void *, int)", lambda user, error: said.append(("end", error))),
             ffi.callback("void(void *, int)", lambda user, error: said.append(("change", error))),
             ffi.callback("void(void *, int, const simco_reply *)",
-                         lambda user, error, reply: said.append(("reply", error, reply.pid if reply else 0))),
-            ffi.callback("void(void *, uint32_t, enum simco_loss)", lambda user, pid, why: said.append(("lost", pid, why))),
+                         lambda user, error, reply: said.append(("reply", error, self.plain(reply.pid) if reply else 0))),
+            ffi.callback("void(void *, uint32_t, enum simco_loss)",
+                         lambda user, pid, why: said.append(("lost", self.plain(pid), why))),
         ]
         self.callbacks = ffi.new("simco_callbacks *", {"on_open": self.kept[0], "on_end": self.kept[1]})
         self.client = lib.simco_client_new(ffi.NULL, self.callbacks, ffi.NULL, ffi.NULL, 0)
@@ -48,6 +61,7 @@ class Client:
         return before
 
     def request(self, kind, **fields):
+        fields = {name: self.real(value) if name in ("pid", "group") else value for name, value in fields.items()}
         request = ffi.new("simco_request *", {"type": kind, "lifetime": 1800, "direction": lib.SIMCO_BIDIRECTIONAL,
                                               **fields})
         for side, text in (("internal", b"10.0.0.5:5004"), ("external", b"192.0.2.7:6000")):
@@ -63,6 +77,9 @@ class Client:
 
 
 class HeldRules(unittest.TestCase):
+    def setUp(self):
+        Client.first = None
+
     def test_found_again_and_lost(self):
         with tempfile.TemporaryDirectory() as folder, socket.socket() as reserved:
             # Bound and not listening: nobody else gets the port while the middlebox is away.
@@ -96,7 +113,7 @@ class HeldRules(unittest.TestCase):
             client.wait_for(("reply", 0, 0))
             self.assertEqual(client.hold(), 0)
             client.wait_for(("reply", 0, 2))
-            self.assertEqual(lib.simco_client_release(client.client, 2), 0)
+            self.assertEqual(lib.simco_client_release(client.client, client.real(2)), 0)
             self.assertEqual(client.hold(group=2), 0)
             client.wait_for(("reply", 0, 3))
             for pid in (2, 3):

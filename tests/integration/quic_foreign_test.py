@@ -21,6 +21,7 @@ from aioquic.tls import Epoch
 HANG_LIMIT_S = 120
 STREAMS = 16
 SE = bytes.fromhex("01010008 00000001 0001000403000000")
+AST = bytes.fromhex("04020000 00000010")  # on the stream of the SE
 SE_REPLY = bytes.fromhex("0201000c 00000001 0004000880ff000000015180")
 PER = bytes.fromhex("01120030 00000002 000b000403030000 0009000c01201100138c00020a000005"
                     "0009000c012011031770 0002c0000207 000700040000003c")
@@ -170,6 +171,7 @@ class Box(Peer):
     """A middlebox that has no rules. If the connection is to end it says nothing."""
 
     answers = True
+    leaves = False  # AST overtakes the last reply, on another stream
 
     def quic_event_received(self, event):
         super().quic_event_received(event)
@@ -178,6 +180,8 @@ class Box(Peer):
             if request[1] == 1:
                 self.send(SE_REPLY[:4] + request[4:8] + SE_REPLY[8:])
             else:
+                if self.leaves:
+                    self.send(AST)
                 self.send(bytes([2, request[1], 0, 0]) + request[4:8])
 
 
@@ -217,12 +221,13 @@ class QuicForeignTest(unittest.TestCase):
             agent._transport.close()
         asyncio.run(asyncio.wait_for(body(), HANG_LIMIT_S))
 
-    def run_box(self, frames="", epoch=Epoch.ONE_RTT, end=GOES_ON, ticket_handler=None):
+    def run_box(self, frames="", epoch=Epoch.ONE_RTT, end=GOES_ON, ticket_handler=None, leaves_early=False):
         """A connection of simcoctl, which lists the rules or ends it."""
         peers = []
 
         class Attacker(Box):
             answers = end is GOES_ON
+            leaves = leaves_early
 
             def __init__(self, *arguments, **named):
                 super().__init__(*arguments, **named)
@@ -269,6 +274,9 @@ class QuicForeignTest(unittest.TestCase):
         for name, epoch, frames, _, end in ROWS:
             with self.subTest(name, epoch=epoch.name):
                 self.run_box(frames, epoch, end)
+
+    def test_a_reply_that_comes_behind_the_end_of_the_session(self):
+        self.run_box(leaves_early=True)
 
     def test_a_middlebox_that_sends_tickets(self):
         tickets = []

@@ -56,9 +56,10 @@ TEST_F(SctpPrograms, MiddleboxServesBothTransports) {
   EXPECT_TRUE(results["transport_stats"].contains("retransmitted_chunks"));
   EXPECT_NE(loadgen.err().find("per over sctp (userland, 4 streams)"), std::string::npos);
 
-  Program over_sctp(Words{"simcoctl", "status", "1"} + agent_ + connect(middlebox));
+  Program over_sctp(Words{"simcoctl", "list"} + agent_ + connect(middlebox));
   EXPECT_EQ(over_sctp.wait(), 0) << over_sctp.err();
-  Program over_tcp({"simcoctl", "--connect", tcp, "status", "1"});
+  const auto rule = over_sctp.out().substr(0, over_sctp.out().find('\n'));
+  Program over_tcp({"simcoctl", "--connect", tcp, "status", rule});
   EXPECT_EQ(over_tcp.wait(), 0) << over_tcp.err();
   EXPECT_EQ(count(middlebox.err(), "using the userland stack over UDP port " + udp_), 1U);
   middlebox.signal(SIGTERM);

@@ -14,6 +14,7 @@ import simco_codec as codec
 import vectors
 
 HANG_LIMIT_S = 120  # for a middlebox that hangs, not for a machine that is slow
+IDENTIFIERS = ("policy rule identifier", "group identifier")  # begin at a random number; at 1 in transcripts
 STATE_ATTRIBUTES = ("policy rule lifetime",)  # "may_differ": counts down meanwhile
 
 
@@ -128,6 +129,7 @@ class Replay:
     def __init__(self, middlebox):
         self.middlebox = middlebox
         self.sessions = {}
+        self.ids_ahead = None  # of the transcript's
 
     def session(self, number):
         if number not in self.sessions:
@@ -167,7 +169,7 @@ class Replay:
     def adapted(self, session, step):
         """The octets of an agent's step; a token is made anew for the challenge that really came."""
         if "proof" not in step:
-            return vectors.octets_of(step)
+            return self.with_real_ids(vectors.octets_of(step))
         proof = step["proof"]
         message = codec.decode(vectors.octets_of(step))
         (token,) = message["attributes"]
@@ -175,11 +177,39 @@ class Replay:
             token["value"] = agent_token(proof["name"], proof["secret"], session.challenge).hex()
         return codec.encode(message)
 
+    def with_real_ids(self, octets):
+        try:
+            message = codec.decode(octets)
+        except codec.FormatError:
+            return octets
+        if not self.ids_ahead or not self.shift_ids(message, self.ids_ahead):
+            return octets
+        return codec.encode(message)
+
+    @staticmethod
+    def shift_ids(message, by):
+        """Returns how many there are."""
+        ids = [one for one in message["attributes"] if one["attribute"] in IDENTIFIERS]
+        for one in ids:
+            one["value"] = (one["value"] + by) % 2**32
+        return len(ids)
+
+    def note_ids(self, message, first):
+        for one in message["attributes"]:
+            if self.ids_ahead is None and one["attribute"] in IDENTIFIERS:
+                self.ids_ahead = one["value"] - first
+
     def compare(self, session, step):
         expected, received = vectors.octets_of(step), session.receive()
         if not received:
             raise Mismatch("the middlebox closes the connection instead of: " + expected.hex())
         written, message = codec.decode(expected), codec.decode(received)
+        if message["message"] == written["message"]:
+            for one in written["attributes"]:
+                if one["attribute"] in IDENTIFIERS:
+                    self.note_ids(message, one["value"])
+        if self.ids_ahead and self.shift_ids(message, -self.ids_ahead):
+            received = codec.encode(message)
         session.written_challenge = challenge_of(written) or session.written_challenge
         session.challenge = challenge_of(message) or session.challenge
         if message["message"] == written["message"]:
@@ -201,8 +231,7 @@ class Replay:
             one["value"] = other["value"]
         return message
 
-    @staticmethod
-    def make_rules(session, count):
+    def make_rules(self, session, count):
         """So many rules, by PER requests that are like each other but for the internal port."""
         for number in range(1, count + 1):
             ends = [("internal", "10.0.0.5", number), ("external", "192.0.2.7", 6000)]
@@ -213,5 +242,6 @@ class Replay:
                 {"attribute": "PER parameter set", "parity": "any", "direction": "inbound"}, *tuples,
                 {"attribute": "policy rule lifetime", "value": 600}]}))
             reply = codec.decode(session.receive())
+            self.note_ids(reply, number)
             if reply["message"] != "PER positive reply":
                 raise Mismatch(f"rule {number}: {reply}")

@@ -93,6 +93,8 @@ TEST(CommitPipeline, WhatFollowsADisableRuleFindsItsRulesGone) {
   const auto pdr = box.submit(agent, PdrRequest{all, like.external, {60}});
   const auto status = box.submit(agent, PrsRequest{made.pid});
   const auto removal = box.submit(agent, PlcRequest{made.pid, {0}});
+  const auto enabling =
+      box.submit(agent, PeaRequest{{}, like.internal, like.external, {60}, made.pid});
   const auto joins = box.submit(agent, member);
   const auto full = box.submit(agent, elsewhere);  // two rules end for it
   const auto list = box.submit(agent, PrlRequest{});
@@ -103,6 +105,7 @@ TEST(CommitPipeline, WhatFollowsADisableRuleFindsItsRulesGone) {
   EXPECT_TRUE(std::holds_alternative<PdrReply>(agent.replies.at(pdr)));
   EXPECT_EQ(refusal(agent.replies.at(status)), kNoSuchRule);
   EXPECT_EQ(refusal(agent.replies.at(removal)), kNoSuchRule);
+  EXPECT_EQ(refusal(agent.replies.at(enabling)), kNoSuchRule);
   EXPECT_EQ(refusal(agent.replies.at(joins)), kNoSuchGroup);
   EXPECT_TRUE(std::holds_alternative<PerReply>(agent.replies.at(full)));
   EXPECT_EQ(std::get<PrlReply>(agent.replies.at(list)).pids.size(), 2U);

@@ -16,6 +16,7 @@ using namespace std::chrono_literals;
 using test::capabilities;
 using test::encoded;
 using test::Fixture;
+using test::kSessionStreams;
 using test::from_hex;
 using test::is;
 using test::kStart;
@@ -154,6 +155,7 @@ TEST(MiddleboxSession, InconsistentHeaderIsBfmAndInASessionAstToo) {
     if (messages.size() == 2) {
       EXPECT_TRUE(is<AstNotification>(messages[1]));
       EXPECT_NE(messages[0].tid, messages[1].tid);
+      EXPECT_EQ(messages[0].tid.value % kSessionStreams, messages[1].tid.value % kSessionStreams);
     }
     EXPECT_EQ(f.host.closings, 1);
     EXPECT_EQ(f.session.state(), SessionState::kClosed);

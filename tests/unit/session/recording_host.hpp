@@ -65,6 +65,7 @@ class RecordingHost final : public MiddleboxSession::Host {
 };
 
 inline constexpr Instant kStart{};
+inline constexpr std::uint16_t kSessionStreams = 4;  ///< of the association
 
 inline Capabilities capabilities() {
   Capabilities result;
@@ -80,7 +81,7 @@ inline Capabilities RecordingHost::opened() {
 
 struct Fixture {
   RecordingHost host;
-  MiddleboxSession session{{std::chrono::seconds(60), 1}, host, kStart};
+  MiddleboxSession session{{std::chrono::seconds(60), kSessionStreams}, host, kStart};
 
   void receive(const Message& message) { session.on_message(encoded(message)); }
   void receive(std::string_view hex) { session.on_message(from_hex(hex)); }
