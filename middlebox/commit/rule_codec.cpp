@@ -19,11 +19,13 @@ using rule::RuleKind;
 
 // | version | kind | flags | GID (4) | TID (4) | left (4) | ends at (8) | parameters (4)
 // | owner: length (1), octets | internal, external, outside, inside: each length (1), value of
-// figure 12; length 0 if absent |
-// Version 1 had no flags, and the name of the group's owner after that of the rule.
-constexpr std::uint8_t kVersion = 2;
-constexpr std::uint8_t kAnyVersion = 1;  ///< the only flag
-constexpr std::size_t kFixed = 27;
+// figure 12; length 0 if absent | ages of the bindings: outside (8), inside (8), if flagged |
+// Version 1 had no flags, and the name of the group's owner after that of the rule; version 2 had
+// no ages.
+constexpr std::uint8_t kVersion = 3;
+constexpr std::uint8_t kAnyVersion = 1;  ///< flags
+constexpr std::uint8_t kAges = 2;
+constexpr std::size_t kFixed = 27 + 16;
 constexpr std::size_t kLongest = kFixed + (1 + kOwnerSizeMax) + 4 * (1 + kTupleSizeMax);
 static_assert(kOwnerSizeMax <= 255, "its length is one octet");
 
@@ -40,6 +42,16 @@ void put(ByteWriter& out, const AddressTuple& tuple) {
 void put(ByteWriter& out, const std::optional<AddressTuple>& tuple) {
   if (tuple) return put(out, *tuple);
   out.u8(0);
+}
+
+void put(ByteWriter& out, std::uint64_t number) {
+  out.u32(static_cast<std::uint32_t>(number >> 32));
+  out.u32(static_cast<std::uint32_t>(number));
+}
+
+std::uint64_t take_number(ByteReader& in) {
+  const std::uint64_t high = in.u32();
+  return high << 32 | in.u32();
 }
 
 std::string_view take_text(ByteReader& in) {
@@ -72,18 +84,22 @@ std::string encode_rule(const rule::RuleRecord& rule, Instant now, std::int64_t 
   ByteWriter out(buffer);
   out.u8(kVersion);
   out.u8(static_cast<std::uint8_t>(rule.kind));
-  out.u8(rule.any_version ? kAnyVersion : 0);
+  const bool bound = rule.binding_ages != rule::BindingAges{};
+  out.u8(static_cast<std::uint8_t>((rule.any_version ? kAnyVersion : 0) | (bound ? kAges : 0)));
   out.u32(rule.group.value);
   out.u32(rule.creating_tid.value);
   out.u32(static_cast<std::uint32_t>(ceil<seconds>(left).count()));
-  out.u32(static_cast<std::uint32_t>(static_cast<std::uint64_t>(ends_at_ms) >> 32));
-  out.u32(static_cast<std::uint32_t>(ends_at_ms));
+  put(out, static_cast<std::uint64_t>(ends_at_ms));
   write_value(out, rule.parameters);
   put(out, rule.owner_name);
   put(out, rule.internal);
   put(out, rule.external);
   put(out, rule.outside);
   put(out, rule.inside);
+  if (bound) {
+    put(out, rule.binding_ages.outside);
+    put(out, rule.binding_ages.inside);
+  }
   return {reinterpret_cast<const char*>(buffer.data()), out.written()};
 }
 
@@ -100,20 +116,23 @@ std::expected<KeptRule, std::string> decode_rule(PolicyRuleId pid, std::string_v
   const auto kind = in.u8();
   rule.kind = static_cast<RuleKind>(kind);
   const std::uint8_t flags = version == 1 ? 0 : in.u8();
-  rule.any_version = flags == kAnyVersion;
+  rule.any_version = (flags & kAnyVersion) != 0;
   rule.group = GroupId{in.u32()};
   rule.creating_tid = TransactionId{in.u32()};
   kept.left = Lifetime{in.u32()};
-  const std::uint64_t high = in.u32();
-  kept.ends_at_ms = static_cast<std::int64_t>(high << 32 | in.u32());
+  kept.ends_at_ms = static_cast<std::int64_t>(take_number(in));
   const auto parameters = read_per_parameters(in.octets(kPerParametersSize));
   rule.parameters = parameters.value_or(PerParameterSet{});
   rule.owner_name = take_text(in);
   if (version == 1) take_text(in);
   const bool tuples = take(in, rule.internal) && take(in, rule.external) &&
                       take(in, rule.outside) && take(in, rule.inside);
+  if ((flags & kAges) != 0) {
+    rule.binding_ages.outside = take_number(in);
+    rule.binding_ages.inside = take_number(in);
+  }
   if (!in.ok() || in.remaining() != 0 || !parameters || !tuples ||
-      kind > static_cast<std::uint8_t>(RuleKind::kDisable) || flags > kAnyVersion) {
+      kind > static_cast<std::uint8_t>(RuleKind::kDisable) || flags > (kAnyVersion | kAges)) {
     return std::unexpected(std::string("damaged record"));
   }
   return kept;

@@ -244,6 +244,7 @@ void PolicyEngine::describe(RuleSlot slot, RuleRecord& record) const {
   if (nat_.translates() && rule.kind != RuleKind::kDisable) {
     record.outside = outside_of(slot);
     record.inside = inside_of(slot);
+    record.binding_ages = nat_.ages(slot, rule);
   }
 }
 

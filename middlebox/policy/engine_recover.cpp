@@ -48,7 +48,7 @@ std::expected<Plan, std::string> PolicyEngine::recover(const RuleRecord& record,
     }
   }
   agents_.release(owner);  // the rule holds it now
-  if (translated && !nat_.reclaim(slot, rule, record.outside, record.inside)) {
+  if (translated && !nat_.reclaim(slot, rule, record.outside, record.inside, record.binding_ages)) {
     destroy_rule(slot);
     return lost("its addresses or ports are no longer in the pools");
   }

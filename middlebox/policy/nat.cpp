@@ -169,6 +169,20 @@ NatTable::Shared& NatTable::find(Side& side, const Need& need, const Binding& bi
   return *found;
 }
 
+std::uint64_t NatTable::age_of(const Side& side, const Need& need, const Binding& binding) {
+  return find(const_cast<Side&>(side), need, binding).age;
+}
+
+rule::BindingAges NatTable::ages(RuleSlot slot, const Rule& rule) const {
+  if (rule.kind != RuleKind::kEnable) return {};
+  rule::BindingAges result;
+  result.outside = age_of(outside_, outside_need(rule), at(slot).outside);
+  if (mode_ == Mode::kTwiceNat) {
+    result.inside = age_of(inside_, inside_need(rule), at(slot).inside);
+  }
+  return result;
+}
+
 std::expected<Binding, NegativeReplyCode> NatTable::bind(Side& side, const Need& need) {
   AddressPool& pool = side.pools.of(need.endpoint.address.version);
   const auto sharing = side.shared.find(need.endpoint);
@@ -184,7 +198,7 @@ std::expected<Binding, NegativeReplyCode> NatTable::bind(Side& side, const Need&
     }
   }
   const auto taken = pool.take(need.request);
-  if (taken) side.shared[need.endpoint].push_back({*taken});
+  if (taken) side.shared[need.endpoint].push_back({*taken, ++last_age_});
   return taken;
 }
 
@@ -199,7 +213,8 @@ void NatTable::unbind(Side& side, const Need& need, const Binding& binding) {
 }
 
 bool NatTable::bind_again(Side& side, const Rule& rule, const Need& need,
-                          const std::optional<AddressTuple>& tuple, Binding& binding) {
+                          const std::optional<AddressTuple>& tuple, std::uint64_t age,
+                          Binding& binding) {
   if (!tuple || tuple->ip_version != rule.internal.ip_version) return false;
   AddressPool& pool = side.pools.of(tuple->ip_version);
   const IpAddress address{tuple->ip_version, tuple->address};
@@ -217,7 +232,10 @@ bool NatTable::bind_again(Side& side, const Rule& rule, const Need& need,
   if (!pool.reclaim(address, rule.internal.protocol, tuple->port, ports, binding)) return false;
   if (!enabled) return true;
   if (need.request.host) pool.pair(binding, *need.request.host);
-  side.shared[need.endpoint].push_back({binding});
+  // The oldest first, in whatever order their rules come.
+  Sharing& all = side.shared[need.endpoint];
+  all.insert(std::ranges::upper_bound(all, age, {}, &Shared::age), {binding, age});
+  last_age_ = std::max(last_age_, age);
   return true;
 }
 
@@ -259,12 +277,12 @@ std::optional<NegativeReplyCode> NatTable::take(RuleSlot slot, const Rule& rule)
 }
 
 bool NatTable::reclaim(RuleSlot slot, const Rule& rule, const std::optional<AddressTuple>& outside,
-                       const std::optional<AddressTuple>& inside) {
+                       const std::optional<AddressTuple>& inside, const rule::BindingAges& ages) {
   Bindings bindings;
   const Need need = outside_need(rule);
-  if (!bind_again(outside_, rule, need, outside, bindings.outside)) return false;
+  if (!bind_again(outside_, rule, need, outside, ages.outside, bindings.outside)) return false;
   if (mode_ == Mode::kTwiceNat &&
-      !bind_again(inside_, rule, inside_need(rule), inside, bindings.inside)) {
+      !bind_again(inside_, rule, inside_need(rule), inside, ages.inside, bindings.inside)) {
     give_back_side(outside_, rule, need, bindings.outside);
     return false;
   }
@@ -295,8 +313,8 @@ void NatTable::give_back(RuleSlot slot, const Rule& rule) {
 // --- Reservations that are enabled --------------------------------------------------------------
 
 void NatTable::plan_adoption(RuleSlot slot, const Rule& rule) {
-  for_each_side(slot, rule, [](Side& side, const Need& need, const Binding& binding) {
-    side.shared[need.endpoint].push_back({binding, 1, true});
+  for_each_side(slot, rule, [this](Side& side, const Need& need, const Binding& binding) {
+    side.shared[need.endpoint].push_back({binding, ++last_age_, 1, true});
   });
 }
 

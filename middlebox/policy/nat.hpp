@@ -67,7 +67,7 @@ class NatTable {
   /// Allocates exactly `outside` and, on a twice NAT, `inside` for the rule in `slot`, which had
   /// them before a restart. Returns false if they are not available.
   bool reclaim(RuleSlot slot, const Rule& rule, const std::optional<AddressTuple>& outside,
-               const std::optional<AddressTuple>& inside);
+               const std::optional<AddressTuple>& inside, const rule::BindingAges& ages);
   /// Plans that the reservation in `slot` becomes the enable rule `rule`; adopt() or abandon() must
   /// follow.
   void plan_adoption(RuleSlot slot, const Rule& rule);
@@ -90,6 +90,8 @@ class NatTable {
   AddressTuple outside(RuleSlot slot, const Rule& rule) const;
   /// Returns the inside tuple of the rule, A1. Only on a twice NAT.
   AddressTuple inside(RuleSlot slot, const Rule& rule) const;
+  /// Returns the ages of the rule's bindings, for reclaim().
+  rule::BindingAges ages(RuleSlot slot, const Rule& rule) const;
 
  private:
   struct Pools {
@@ -119,6 +121,7 @@ class NatTable {
   };
   struct Shared {
     Binding binding;
+    std::uint64_t age = 0;    ///< as in rule::BindingAges
     std::uint32_t rules = 1;  ///< that share it
     bool planned = false;  ///< of a reservation whose adoption is planned: must not be shared yet
   };
@@ -143,10 +146,11 @@ class NatTable {
   /// Returns the first binding of the endpoint that fits and may be shared, or nullptr.
   static Shared* find_fitting(Sharing& sharing, const Need& need, const AddressPool& pool);
   static Shared& find(Side& side, const Need& need, const Binding& binding);
-  static std::expected<Binding, NegativeReplyCode> bind(Side& side, const Need& need);
+  static std::uint64_t age_of(const Side& side, const Need& need, const Binding& binding);
+  std::expected<Binding, NegativeReplyCode> bind(Side& side, const Need& need);
   static void unbind(Side& side, const Need& need, const Binding& binding);
-  static bool bind_again(Side& side, const Rule& rule, const Need& need,
-                         const std::optional<AddressTuple>& tuple, Binding& binding);
+  bool bind_again(Side& side, const Rule& rule, const Need& need,
+                  const std::optional<AddressTuple>& tuple, std::uint64_t age, Binding& binding);
   static void give_back_side(Side& side, const Rule& rule, const Need& need,
                              const Binding& binding);
   static bool awaits_adoption(const Side& side, const Need& need);
@@ -158,6 +162,7 @@ class NatTable {
   const Bindings& at(RuleSlot slot) const { return bindings_[slot.value]; }
 
   Mode mode_;
+  std::uint64_t last_age_ = 0;  ///< of a binding
   Side outside_;
   Side inside_;
   std::deque<Bindings> bindings_;  ///< by slot; never copied when it grows

@@ -23,6 +23,14 @@ enum class RuleKind : std::uint8_t {
   kDisable,  ///< blocks traffic, whatever enable rules exist
 };
 
+/// When bindings of an enable rule were made, as numbers that grow: of several bindings of an
+/// endpoint, further rules share the oldest. 0: not shared.
+struct BindingAges {
+  std::uint64_t outside = 0;
+  std::uint64_t inside = 0;
+  friend bool operator==(const BindingAges&, const BindingAges&) = default;
+};
+
 struct RuleRecord {
   PolicyRuleId pid;             ///< 0: no rule
   GroupId group;                ///< 0: in no group
@@ -36,6 +44,7 @@ struct RuleRecord {
   AddressTuple external;       ///< A3 as requested
   std::optional<AddressTuple> outside;  ///< A2 that a NAT has taken from its pool
   std::optional<AddressTuple> inside;   ///< A1 that a twice NAT has taken from its pool
+  BindingAges binding_ages;             ///< of outside and inside
   Instant expires_at;                   ///< when its lifetime ends
 };
 

@@ -334,6 +334,10 @@ TEST(RuleCodec, EveryRuleComesBackAndNoPrefixDoes) {
   EXPECT_EQ(old_rule->rule.owner_name, rule.owner_name);
   EXPECT_EQ(old_rule->rule.internal, rule.internal);
   EXPECT_FALSE(old_rule->rule.any_version);
+  rule.binding_ages = {5, std::uint64_t{1} << 40};
+  const auto bound = middlebox::decode_rule(rule.pid, middlebox::encode_rule(rule, now, kWallMs));
+  ASSERT_TRUE(bound) << bound.error();
+  EXPECT_EQ(bound->rule.binding_ages, rule.binding_ages);
 }
 
 }  // namespace

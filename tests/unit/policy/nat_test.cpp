@@ -214,6 +214,36 @@ TEST(Nat, AReservationThatIsBeingEnabledIsWaitedFor) {
   }
 }
 
+/// Recovers rules of a box that is gone, as its owner's.
+void recover(PipelineFixture& box, std::vector<rule::RuleRecord> kept) {
+  box.agent("a");
+  for (auto& record : kept) {
+    record.owner_name = "a";
+    const auto plan = box.engine.recover(record, {60});
+    ASSERT_TRUE(plan) << plan.error();
+    box.engine.settle(plan->slot, plan->change, ChangeResult::kDone, box.now());
+  }
+}
+
+// The reservation is older than the rule, and its binding was shared later.
+TEST(Nat, TheOldestBindingIsStillTheOldestAfterARestart) {
+  std::vector<rule::RuleRecord> kept;
+  AddressTuple oldest;
+  {
+    PipelineFixture box(nat());
+    auto& agent = box.agent("a");
+    const auto held = std::get<PrrReply>(box.ask(agent, reservation()));
+    oldest = std::get<PerReply>(box.ask(agent, pinhole())).outside;
+    kept.push_back(box.backend.batches.back().at(0).after);
+    box.ask(agent, after(held.pid));
+    kept.insert(kept.begin(), box.backend.batches.back().at(0).after);
+    EXPECT_EQ(std::get<PerReply>(box.ask(agent, pinhole())).outside, oldest);
+  }
+  PipelineFixture box(nat());
+  recover(box, kept);
+  EXPECT_EQ(std::get<PerReply>(box.ask(box.agent("a"), pinhole())).outside, oldest);
+}
+
 TEST(Nat, SharingOutlivesARestart) {
   std::vector<rule::RuleRecord> kept;
   const auto options = nat(Mode::kTwiceNat);
@@ -229,12 +259,7 @@ TEST(Nat, SharingOutlivesARestart) {
   }
   PipelineFixture box(options);
   auto& agent = box.agent("a");
-  for (auto& record : kept) {
-    record.owner_name = "a";  // the first box is gone
-    const auto plan = box.engine.recover(record, {60});
-    ASSERT_TRUE(plan) << plan.error();
-    box.engine.settle(plan->slot, plan->change, ChangeResult::kDone, box.now());
-  }
+  recover(box, kept);
   EXPECT_EQ(box.engine.nat_usage().pools[0].ports_in_use, 2U);
   box.ask(agent, PlcRequest{kept[0].pid, {0}});
   EXPECT_EQ(std::get<PerReply>(box.ask(agent, pinhole())).outside, outside);
