@@ -170,13 +170,16 @@ NatTable::Shared& NatTable::find(Side& side, const Need& need, const Binding& bi
 }
 
 std::uint64_t NatTable::age_of(const Side& side, const Need& need, const Binding& binding) {
-  return find(const_cast<Side&>(side), need, binding).age;
+  const auto sharing = side.shared.find(need.endpoint);
+  if (sharing == side.shared.end()) return 0;
+  const auto found = std::ranges::find_if(sharing->second, [&](const Shared& one) {
+    return one.binding.address == binding.address && one.binding.port == binding.port;
+  });
+  return found == sharing->second.end() ? 0 : found->age;
 }
 
 rule::BindingAges NatTable::ages(RuleSlot slot, const Rule& rule) const {
-  if (rule.kind != RuleKind::kEnable) return {};
-  rule::BindingAges result;
-  result.outside = age_of(outside_, outside_need(rule), at(slot).outside);
+  rule::BindingAges result{.outside = age_of(outside_, outside_need(rule), at(slot).outside)};
   if (mode_ == Mode::kTwiceNat) {
     result.inside = age_of(inside_, inside_need(rule), at(slot).inside);
   }
