@@ -73,10 +73,10 @@ void NftablesType::declare(CLI::App& app) {
       ->check(cli::one_of({"auto", "no"}))
       ->capture_default_str();
   app.add_option("--tracking", tracking_,
-                 "Firewall: needed (connection tracking follows packets only if the site's rules "
-                 "want it, or rules about TCP in one direction), notrack (besides, never UDP), all "
-                 "(every packet), or auto (needed if the table is claimed, otherwise all)")
-      ->check(cli::one_of({"auto", "needed", "notrack", "all"}))
+                 "Firewall: all (connection tracking follows every packet), needed (only if the "
+                 "site's rules want it, or rules about TCP in one direction; nft cannot load a "
+                 "saved ruleset then) or notrack (besides, never UDP)")
+      ->check(cli::one_of({"all", "needed", "notrack"}))
       ->capture_default_str();
   app.add_flag("--allow-outbound", options_.allow_outbound,
                "Let flows from internal to external pass without rules, with their replies");
@@ -123,12 +123,10 @@ std::optional<std::string> NftablesType::check(bool chosen, const Settings& sett
 
 std::optional<std::string> NftablesType::choose_tracking(bool nat) {
   using backend::nftables::Tracking;
-  static const std::map<std::string, Tracking> kValues = {{"auto", Tracking::kAuto},
-                                                          {"needed", Tracking::kNeeded},
-                                                          {"notrack", Tracking::kNotrack},
-                                                          {"all", Tracking::kAll}};
+  static const std::map<std::string, Tracking> kValues = {
+      {"needed", Tracking::kNeeded}, {"notrack", Tracking::kNotrack}, {"all", Tracking::kAll}};
   options_.tracking = kValues.at(tracking_);
-  if (options_.tracking == Tracking::kAuto || options_.tracking == Tracking::kAll) return {};
+  if (options_.tracking == Tracking::kAll) return {};
   if (nat) return "--tracking " + tracking_ + ": a NAT needs connection tracking for all packets";
   if (options_.allow_outbound) {
     return "--tracking " + tracking_ +

@@ -32,7 +32,7 @@ class NftablesType final : public BackendType {
   backend::nftables::Options options_;
   std::string table_mode_ = "own";
   std::string claim_table_ = "auto";
-  std::string tracking_ = "auto";
+  std::string tracking_ = "all";
   bool keep_rules_ = true;
   std::string fast_path_ = "none";
   std::uint32_t fast_path_entries_ = backend::fastpath::kEntriesDefault;

@@ -40,25 +40,12 @@ TEST_P(Tracking, NothingIsTrackedWithoutNeed) {
   EXPECT_NE(flows("tcp", 8080), "");
 }
 
-TEST_P(Tracking, AllIsTrackedIfAsked) {
-  RouterBox box(net.router, tracking("all"));
+// nft reads back what it prints of the rules for all packets only.
+TEST_P(Tracking, AllIsTrackedByDefault) {
+  RouterBox box(net.router);
   EXPECT_TRUE(passes_both_ways(box));
   EXPECT_NE(flows("udp", 5004), "");
   EXPECT_TRUE(nobody_listens());
-}
-
-// What nft prints is read back in the one form only, and others save no table that is claimed.
-TEST_P(Tracking, IsOnlyDoneWithoutByItselfIfTheTableIsClaimed) {
-  RouterBox box(net.router);
-  EXPECT_TRUE(passes_both_ways(box));
-  const bool claimed =
-      net.router.output("nft list tables inet; nft list table inet simco").find("flags owner") !=
-      std::string::npos;
-  EXPECT_EQ(flows("udp", 5004).empty(), claimed);
-  box.stop();
-  RouterBox unclaimed(net.router, {"--claim-table", "no"});
-  EXPECT_TRUE(passes_both_ways(unclaimed));
-  EXPECT_NE(flows("udp", 5004), "");
 }
 
 TEST_P(Tracking, TheSitesOwnGoesOnUnlessItIsToldNotTo) {

@@ -14,8 +14,12 @@ Fields fields_of(const Mask& mask) {
             Field::kInternalPort, Field::kExternalPort};
   }
   Fields fields;
+  // nft reads a masked value back only at the beginning of the key of a map.
+  const bool prefix = mask.translates() && mask.external_bits != 0 &&
+                      mask.external_bits < address_bits(mask.version);
+  if (prefix) fields.push_back(Field::kExternalAddress);
   if (mask.internal_bits != 0) fields.push_back(Field::kInternalAddress);
-  if (mask.external_bits != 0) fields.push_back(Field::kExternalAddress);
+  if (mask.external_bits != 0 && !prefix) fields.push_back(Field::kExternalAddress);
   if (mask.protocol) fields.push_back(Field::kProtocol);
   if (mask.internal_port_bits != 0) fields.push_back(Field::kInternalPort);
   if (mask.external_port_bits != 0) fields.push_back(Field::kExternalPort);

@@ -21,11 +21,10 @@ struct Pool {
 
 /// Which packets between the two interfaces the kernel's connection tracking follows.
 enum class Tracking : std::uint8_t {
-  /// Those of the next value if the table is claimed, or else of the one after that: what goes by
-  /// the headers of ICMP errors is printed by nft in a form that it does not read back.
-  kAuto,
-  kNeeded,   ///< our rules ask for it only if they tell TCP connections by who began them
-  kAll,      ///< all: our rules ask for the flow that an ICMP error is about
+  kAll,  ///< all: our rules ask for the flow that an ICMP error is about
+  /// Our rules ask for it only if they tell TCP connections by who began them. Those that go by the
+  /// headers of ICMP errors are printed by nft in a form that it does not read back.
+  kNeeded,
   kNotrack,  ///< as kNeeded; UDP is not even tracked if others, such as the site's rules, ask for
              ///< it
 };
@@ -45,8 +44,8 @@ struct Options {
   bool keep_on_stop = false;  ///< leave the table when the middlebox stops
   bool nat = false;           ///< translate, once or twice
   /// With `nat` and `allow_outbound`, everything needs it. The backend asks the kernel whether it
-  /// can do without, and decides what kAuto is.
-  Tracking tracking = Tracking::kAuto;
+  /// can do without.
+  Tracking tracking = Tracking::kAll;
   /// Count what each rule lets pass; an even port and the next are two elements then.
   bool counters = false;
   /// Look up where the sources of packets from outside belong; the backend asks the kernel.
@@ -66,8 +65,7 @@ inline constexpr const char* kSitePrefix = "simco-";
 
 /// True if our rules ask for the flow of every packet, and so have the kernel track it.
 inline bool tracks_all(const Options& options) {
-  return options.nat || options.allow_outbound || options.tracking == Tracking::kAuto ||
-         options.tracking == Tracking::kAll;
+  return options.nat || options.allow_outbound || options.tracking == Tracking::kAll;
 }
 
 /// The name that the kernel knows one of our chains or sets by.

@@ -50,8 +50,6 @@ void Table::probe_kernel() {
 
 void Table::decide_on_tracking() {
   auto& tracking = options_.tracking;
-  if (tracking == Tracking::kAuto)
-    tracking = committer_.claimed() ? Tracking::kNeeded : Tracking::kAll;
   if (tracks_all(options_)) return;
   if (!kernel_takes(&Ruleset::try_to_defragment)) {
     tracking = Tracking::kAll;
