@@ -71,6 +71,7 @@ class PipelineFixture : private middlebox::CommitPipeline::Observer {
   explicit PipelineFixture(std::uint32_t rules_max = 1000)
       : PipelineFixture(Options{rules_max, {}}) {}
   explicit PipelineFixture(Options options);
+  virtual ~PipelineFixture() = default;
 
   /// The agent called `name`; one that the directory does not have may do everything.
   Agent& agent(const std::string& name);

@@ -16,9 +16,9 @@ using namespace std::chrono_literals;
 using test::capabilities;
 using test::encoded;
 using test::Fixture;
-using test::kSessionStreams;
 using test::from_hex;
 using test::is;
+using test::kSessionStreams;
 using test::kStart;
 using test::RecordingHost;
 
