@@ -1,8 +1,9 @@
-# fish completion of simco-middlebox, simcoctl, simco-loadgen, simco-echo and simco-sip: they know their own options.
+# fish completion of simco-middlebox, simcoctl, simco-ng, simco-loadgen, simco-echo and simco-sip: they know their own options.
 function __simco_complete
     set -l words (commandline -opc)
     set -l program $words[1]
-    set -l help ($program --help-all 2>/dev/null)
+    # Only simcoctl has --help-all.
+    set -l help ($program --help-all 2>/dev/null; or $program --help 2>/dev/null)
     set -l commands (string join \n -- $help | sed -n '/^Commands:/,$ s/^\([a-z][a-z]*\)$/\1/p')
     set -l chosen ""
     for word in $words[2..-1]
@@ -26,6 +27,6 @@ function __simco_complete
         end
     end
 end
-for program in simco-middlebox simcoctl simco-loadgen simco-echo simco-sip
+for program in simco-middlebox simcoctl simco-ng simco-loadgen simco-echo simco-sip
     complete -c $program -f -a '(__simco_complete)'
 end

@@ -1,9 +1,10 @@
-#compdef simco-middlebox simcoctl simco-loadgen simco-echo simco-sip
+#compdef simco-middlebox simcoctl simco-ng simco-loadgen simco-echo simco-sip
 # zsh completion: the programs know their own options.
 _simco() {
   local program=$words[1] before=$words[CURRENT-1] command="" help text word
   local -a commands options values
-  help=$($program --help-all 2>/dev/null) || return
+  # Only simcoctl has --help-all.
+  help=$($program --help-all 2>/dev/null || $program --help 2>/dev/null) || return
   commands=(${(f)"$(sed -n '/^Commands:/,$ s/^\([a-z][a-z]*\)$/\1/p' <<<$help)"})
   for word in $words[2,CURRENT-1]; do
     if (( $commands[(Ie)$word] )); then command=$word; fi
