@@ -192,9 +192,10 @@ class Agent {
                                                std::forward<Token>(token));
   }
 
-  /// Completes with the next ARE notification (8.9), or fails if the session ends first and is not
-  /// opened again. One call at a time. Until they are taken, up to kAgentEventsMax events are kept;
-  /// what happens between two sessions is not notified. Signature: void(error_code, RuleEvent).
+  /// Completes with the next ARE notification (8.9), or fails with the reason of the session's end
+  /// if it is over and is not opened again. One call at a time. Until they are taken, up to
+  /// kAgentEventsMax events are kept; what happens between two sessions is not notified. Signature:
+  /// void(error_code, RuleEvent).
   template <class Token>
   auto next_event(Token&& token) {
     return start<RuleEvent>(

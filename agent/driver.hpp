@@ -43,8 +43,8 @@ class Driver final : public std::enable_shared_from_this<Driver>, private Link::
   void end_rule(HeldRule held, Completion done);
   /// The rules that are held.
   Keeper& keeper() { return keeper_; }
-  /// The next rule event, now or when it comes; fails when the session ends first and is not opened
-  /// again. One call at a time.
+  /// The next rule event, now or when it comes; fails with the reason of the session's end when
+  /// that comes or came first and the session is not opened again. One call at a time.
   void next_event(Completion done);
   /// Those of the last session that was opened.
   const Capabilities& capabilities() const { return capabilities_; }

@@ -278,8 +278,6 @@ void simco_client::on_await_event() {
 }
 
 void simco_client::on_event(const error_code& error, const Outcome& outcome) {
-  // The session may have ended while no event was requested.
-  if (error == agent::AgentError::kNotOpen) return end_session(driver_->end_reason());
   if (error) return end_session(error);
   post_callback([this, told = agent::c::to_c(*outcome.event)] {
     if (callbacks_.on_event != nullptr) callbacks_.on_event(user_, &told);

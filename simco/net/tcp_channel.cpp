@@ -17,11 +17,32 @@
 namespace simco::net {
 using boost::system::error_code;
 
+namespace {
+
+tcp_info information(int socket) {
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  ::getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &size);
+  return info;
+}
+
+/// Whether something is on its way to the peer and nothing has come back for so long.
+/// TCP_USER_TIMEOUT would also end the connection to a peer whose window has been full that long.
+/// Its answers to probes may be late (net.ipv4.tcp_invalid_ratelimit), but precede the second one.
+bool silent(int socket, std::chrono::milliseconds longest) {
+  const auto info = information(socket);
+  const bool waits = info.tcpi_unacked > 0 || info.tcpi_probes > 1;
+  return waits && std::chrono::milliseconds(info.tcpi_last_ack_recv) >= longest;
+}
+
+}  // namespace
+
 TcpChannel::TcpChannel(boost::asio::ip::tcp::socket socket, ReadBuffer& read_buffer,
                        std::unique_ptr<TlsStream> tls)
     : socket_(std::move(socket)),
       tls_(std::move(tls)),
       close_timer_(socket_.get_executor()),
+      silence_timer_(socket_.get_executor()),
       read_buffer_(read_buffer) {
   error_code ignored;
   socket_.set_option(boost::asio::ip::tcp::no_delay(true), ignored);
@@ -213,12 +234,33 @@ void TcpChannel::discard_input() {
   wait_readable();
 }
 
+void TcpChannel::end_on_silence(std::chrono::milliseconds longest) {
+  for (const int option : {TCP_KEEPIDLE, TCP_KEEPINTVL}) {
+    const int seconds = static_cast<int>(kIdleProbe.count());
+    ::setsockopt(socket_.native_handle(), IPPROTO_TCP, option, &seconds, sizeof seconds);
+  }
+  look_for_silence(longest);
+}
+
+void TcpChannel::look_for_silence(std::chrono::milliseconds longest) {
+  silence_timer_.expires_after(kIdleProbe);
+  silence_timer_.async_wait([weak = weak_from_this(), longest](const error_code& error) {
+    const auto self = weak.lock();
+    if (error || !self || !self->socket_.is_open()) return;
+    if (silent(self->socket_.native_handle(), longest)) {
+      return self->ended(boost::asio::error::timed_out);
+    }
+    self->look_for_silence(longest);
+  });
+}
+
 void TcpChannel::ended(const error_code& reason) {
   const auto self = shared_from_this();
   error_code ignored;
   if (socket_.is_open()) last_statistics_ = statistics();
   socket_.close(ignored);
   close_timer_.cancel();
+  silence_timer_.cancel();
   state_.ended(reason);
 }
 
@@ -238,12 +280,7 @@ std::string TcpChannel::peer_endpoint() const {
 
 TransportStatistics TcpChannel::statistics() const {
   if (!socket_.is_open()) return last_statistics_;
-  tcp_info info{};
-  socklen_t size = sizeof info;
-  auto& socket = const_cast<boost::asio::ip::tcp::socket&>(socket_);
-  if (::getsockopt(socket.native_handle(), IPPROTO_TCP, TCP_INFO, &info, &size) != 0) {
-    return {};
-  }
+  const auto info = information(const_cast<boost::asio::ip::tcp::socket&>(socket_).native_handle());
   const auto number = [](std::uint32_t value) { return static_cast<double>(value); };
   return {{"rtt_ms", info.tcpi_rtt / 1e3},
           {"rttvar_ms", info.tcpi_rttvar / 1e3},

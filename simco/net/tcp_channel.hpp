@@ -29,6 +29,10 @@ class TcpChannel final : public MessageChannel, public std::enable_shared_from_t
   TcpChannel(boost::asio::ip::tcp::socket socket, ReadBuffer& read_buffer,
              std::unique_ptr<TlsStream> tls = nullptr);
 
+  /// From now on the connection is lost when the peer has acknowledged nothing for `longest`, also
+  /// while it is idle. A peer that acknowledges and only does not read is not lost.
+  void end_on_silence(std::chrono::milliseconds longest);
+
   void start(ChannelHandler& handler, const Framing& framing) override;
   void detach() override;
   std::span<std::byte> allocate(std::size_t size, Delivery delivery, std::size_t limit) override;
@@ -63,11 +67,13 @@ class TcpChannel final : public MessageChannel, public std::enable_shared_from_t
   void deliver_backlog();
   void discard_input();
   void half_close();
+  void look_for_silence(std::chrono::milliseconds longest);
   void ended(const boost::system::error_code& reason);
 
   boost::asio::ip::tcp::socket socket_;
   std::unique_ptr<TlsStream> tls_;
   boost::asio::steady_timer close_timer_;
+  boost::asio::steady_timer silence_timer_;
   ReadBuffer& read_buffer_;
   ChannelState state_;
   std::optional<FrameSplitter> splitter_;  ///< from start() on

@@ -1,7 +1,5 @@
 #include "simco/net/tcp_transport.hpp"
 
-#include <netinet/tcp.h>
-
 #include <boost/asio/ip/tcp.hpp>
 #include <utility>
 
@@ -36,39 +34,28 @@ class TcpDialer final : public Dialer {
   void stop() override { socket_.reset(); }
 
   void connected() {
-    watch();
-    auto& buffer = request_.read_buffer;
-    if (!request_.options.tls) {
-      return finish(Result::kConnected, {},
-                    std::make_shared<TcpChannel>(std::move(*socket_), buffer));
-    }
+    if (!request_.options.tls) return finish(std::move(*socket_), nullptr);
     const auto& tls_name = request_.options.tls_name;
-    std::make_shared<TlsHandshake>(
-        std::move(*socket_), request_.options.tls, tls_name.empty() ? request_.host : tls_name,
-        [this, self = shared_from_this()](const error_code& error,
-                                          boost::asio::ip::tcp::socket socket,
-                                          std::unique_ptr<TlsStream> stream) {
-          if (error) return finish(Result::kRefused, error);
-          finish(Result::kConnected, {},
-                 std::make_shared<TcpChannel>(std::move(socket), request_.read_buffer,
-                                              std::move(stream)));
-        })
+    std::make_shared<TlsHandshake>(std::move(*socket_), request_.options.tls,
+                                   tls_name.empty() ? request_.host : tls_name,
+                                   [this, self = shared_from_this()](
+                                       const error_code& error, boost::asio::ip::tcp::socket socket,
+                                       std::unique_ptr<TlsStream> stream) {
+                                     if (error) return finish(Result::kRefused, error);
+                                     finish(std::move(socket), std::move(stream));
+                                   })
         ->start(kHandshakeTimeout);
   }
 
-  /// A middlebox that dies says nothing. The one that takes its address over resets the connection
-  /// as soon as a packet arrives.
-  void watch() {
+  using Dialer::finish;
+  void finish(boost::asio::ip::tcp::socket socket, std::unique_ptr<TlsStream> tls) {
+    auto channel =
+        std::make_shared<TcpChannel>(std::move(socket), request_.read_buffer, std::move(tls));
+    // A middlebox that dies says nothing. The one that takes its address over resets the connection
+    // as soon as a packet arrives.
     const auto silence_max = request_.options.silence_max;
-    if (silence_max.count() == 0) return;
-    const auto set = [&](int level, int option, auto value) {
-      const int number = static_cast<int>(value);
-      ::setsockopt(socket_->native_handle(), level, option, &number, sizeof number);
-    };
-    set(SOL_SOCKET, SO_KEEPALIVE, 1);
-    set(IPPROTO_TCP, TCP_KEEPIDLE, kIdleProbe.count());
-    set(IPPROTO_TCP, TCP_KEEPINTVL, kIdleProbe.count());
-    set(IPPROTO_TCP, TCP_USER_TIMEOUT, silence_max.count());
+    if (silence_max.count() != 0) channel->end_on_silence(silence_max);
+    finish(Result::kConnected, {}, std::move(channel));
   }
 
   DialRequest request_;

@@ -161,6 +161,10 @@ TEST(Agent, EverythingThatWaitsLearnsOfTheEndOfTheSession) {
   test::run_to_the_end(io);
   stopper.join();
   EXPECT_EQ(at_event, AgentError::kMiddleboxTerminated);
+  agent.next_event([&](error_code ended, RuleEvent) { at_event = ended; });
+  at_event.clear();
+  test::run_to_the_end(io);
+  EXPECT_EQ(at_event, AgentError::kMiddleboxTerminated) << "also for who asks afterwards";
   error_code afterwards;
   agent.list([&](error_code error, std::vector<PolicyRuleId>) { afterwards = error; });
   test::run_to_the_end(io);

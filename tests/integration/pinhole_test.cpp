@@ -251,14 +251,23 @@ TEST(Reconnect, NotAfterTheFirstOpenOrClose) {
   EXPECT_TRUE(changes.seen.empty());
 }
 
-// More than any queue on the way holds.
+// More than any queue on the way holds, and the middlebox takes none of them for a while.
 TEST(Agent, RequestsWaitForTheirTurn) {
   constexpr std::uint16_t kMany = 30'000;
   ServerThread server;
   std::size_t done = 0;
   EXPECT_TRUE(completes([&](asio::io_context& io) -> asio::awaitable<void> {
-    Agent agent(io.get_executor());
+    AgentOptions options;
+    options.timeout = test::kPatience;
+    Agent agent(io.get_executor(), options);
     co_await agent.open(at(server.port()), use_awaitable);
+    // So long that its window is full longer than a peer may be silent.
+    std::jthread busy([&] {
+      server.ask([](auto&) {
+        std::this_thread::sleep_for(kAgentSilenceMax + 2s);
+        return 0;
+      });
+    });
     for (std::uint16_t i = 1; i <= kMany; ++i) {
       agent.enable(long_lived(i), [&](error_code error, EnabledRule) {
         EXPECT_FALSE(error);
@@ -266,6 +275,7 @@ TEST(Agent, RequestsWaitForTheirTurn) {
       });
     }
     co_await agent.close(use_awaitable);
+    busy.join();
     EXPECT_EQ(done, kMany);
   }));
   EXPECT_EQ(server.rules(), kMany);
