@@ -23,11 +23,14 @@ class Now {
  public:
   explicit Now(const Clock& clock) : monotonic_(clock.now()), wall_ms_(clock.wall_ms()) {}
 
+  store::Entry entry(const rule::RuleRecord& record) const {
+    return {record.pid, encode_rule(record, monotonic_, wall_ms_)};
+  }
   /// What the store is to have of the rule of `change`.
   store::Entry entry(const RuleChange& change, State state) const {
     const auto& record = state == State::kAfter ? change.after : change.before;
     if (record.pid == PolicyRuleId{}) return {change.rule().pid, {}};
-    return {record.pid, encode_rule(record, monotonic_, wall_ms_)};
+    return entry(record);
   }
 
  private:
@@ -64,6 +67,12 @@ void Journal::owe(std::span<const RuleChange> changes, std::span<const ChangeRes
   retry_later();
 }
 
+void Journal::owe(const rule::RuleRecord& rule) {
+  if (backlog_.contains(rule.pid)) return;
+  auto entry = Now(clock_).entry(rule);
+  backlog_.emplace(entry.pid, std::move(entry.octets));
+}
+
 void Journal::forget(std::span<const PolicyRuleId> pids) {
   for (const auto pid : pids) backlog_.insert_or_assign(pid, std::string());
   if (!pids.empty()) retry_later();
@@ -84,6 +93,7 @@ void Journal::on_deadline(Instant now) {
 void Journal::write(std::vector<store::Entry> entries, Client* client) {
   store::Batch batch;
   batch.counters = {ids_.pids, ids_.groups};
+  batch.all = lost_;
   auto backlog = std::exchange(backlog_, {});
   for (const auto& [pid, octets] : backlog) batch.entries.push_back({pid, octets});
   batch.entries.insert(batch.entries.end(), std::make_move_iterator(entries.begin()),
@@ -102,6 +112,8 @@ void Journal::on_written(const Failure& failure, Backlog backlog, Instant began,
     backlog_.merge(backlog);
     retry_later();
   }
+  lost_ = failure && (lost_ || failure->lost);
+  if (failure && failure->lost) monitor_.on_store_lost();
   if (client != nullptr) return client->on_journaled(failure);
   retrying_ = false;
   if (!waiting_) return;

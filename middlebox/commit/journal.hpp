@@ -56,6 +56,8 @@ class Journal {
     /// Another middlebox has claimed the store. No further change is possible, not even the end of
     /// a rule, because the new owner would not learn of it.
     virtual void on_store_taken() = 0;
+    /// The store has lost what was written to it: owe() it all rules.
+    virtual void on_store_lost() = 0;
 
    protected:
     ~Monitor() = default;
@@ -73,6 +75,8 @@ class Journal {
             Client& client);
   /// Adds the outcome of `changes` to the backlog, by their results.
   void owe(std::span<const rule::RuleChange> changes, std::span<const rule::ChangeResult> results);
+  /// Adds a rule to the backlog, unless it has something newer about it.
+  void owe(const rule::RuleRecord& rule);
   /// Adds the deletion of these rules to the backlog.
   void forget(std::span<const PolicyRuleId> pids);
   /// Sets the positions of the identifiers as of the opening of the store.
@@ -108,6 +112,7 @@ class Journal {
   Client* client_ = nullptr;  ///< of the waiting batch
   bool taken_ = false;
   bool failing_ = false;
+  bool lost_ = false;  ///< the store lost everything, and nothing has been written since
 };
 
 }  // namespace simco::middlebox

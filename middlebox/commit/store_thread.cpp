@@ -48,9 +48,11 @@ void StoreThread::run() {
     try {
       store_.write(job.batch);
     } catch (const store::StoreTaken& taken) {
-      job.failure = {taken.what(), true};
+      job.failure = {.what = taken.what(), .taken = true};
+    } catch (const store::StoreLost& lost) {
+      job.failure = {.what = lost.what(), .lost = true};
     } catch (const std::exception& failure) {
-      job.failure = {failure.what(), false};
+      job.failure = {.what = failure.what()};
     }
     lock.lock();
     finished_.push_back(std::move(job));

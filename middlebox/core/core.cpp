@@ -73,6 +73,10 @@ void Core::start(const store::Contents& contents, const std::string& place) {
   check_ages_at_ = now() + kSessionAgeCheck;
 }
 
+void Core::restore_store() {
+  engine_.for_each_rule([this](const rule::RuleRecord& rule) { journal_->owe(rule); });
+}
+
 // --- Turns -------------------------------------------------------------------------------------
 
 void Core::begin_turn() {

@@ -92,6 +92,8 @@ class Core final : private Connection::Owner,
   /// and recover() do.
   void start(const store::Contents& contents, const std::string& place);
   void start();
+  /// The store has lost all rules: has the journal write them again.
+  void restore_store();
 
   /// Takes a new connection of a listener that requires `require`. Closes it if there are too many.
   void accept(std::shared_ptr<net::MessageChannel> channel, Require require);

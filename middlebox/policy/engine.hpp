@@ -206,6 +206,16 @@ class PolicyEngine {
 
   /// Returns the rule with that PID if the backend has confirmed it.
   std::optional<rule::RuleRecord> find(PolicyRuleId pid) const;
+  /// Calls visit(const rule::RuleRecord&) for every rule that the backend has confirmed.
+  template <class Visit>
+  void for_each_rule(Visit visit) const {
+    rule::RuleRecord record;
+    for (RuleSlot slot{0}; slot.value < rules_.slots_end(); ++slot.value) {
+      if (rules_[slot].pid == PolicyRuleId{} || rules_[slot].pending) continue;
+      describe(slot, record);
+      visit(std::as_const(record));
+    }
+  }
   /// Returns the position of the PIDs; record it when a session opens.
   std::uint64_t id_position() const { return pids_.position(); }
   /// Returns false if a session that opened at `opened` must end, because it could see one PID with

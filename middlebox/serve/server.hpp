@@ -81,6 +81,7 @@ class Server final : private Core::Host, private Journal::Monitor {
   void on_store_failing(const std::string& why) override;
   void on_store_working() override;
   void on_store_taken() override;
+  void on_store_lost() override { core_.restore_store(); }
 
   /// Creates the journal, if there is a store.
   Journal* open_journal(Metrics* metrics);

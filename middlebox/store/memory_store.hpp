@@ -25,6 +25,7 @@ class MemoryStore final : public Store {
     return contents;
   }
   void write(const Batch& batch) override {
+    if (batch.all) memory_.entries.clear();
     for (const auto& [pid, octets] : batch.entries) {
       if (octets.empty()) {
         memory_.entries.erase(pid);

@@ -189,6 +189,8 @@ Contents RedisStore::open() {
   };
   number("next_pid", contents.counters.next_pid);
   number("next_gid", contents.counters.next_gid);
+  number("batch", stored_);
+  tried_ = stored_;
   const auto all = ask({"HGETALL", key("rules")});
   for (std::size_t i = 0; i + 1 < all->elements; i += 2) {
     const auto name = text_of(all->element[i]);
@@ -199,34 +201,61 @@ Contents RedisStore::open() {
   return contents;
 }
 
-void RedisStore::require_ownership() {
+void RedisStore::require_ownership(bool all) {
   ask({"WATCH", key("about")});
   const auto owner = ask({"HGET", key("about"), "owner"});
-  if (text_of(owner.get()) != token_) {
+  const bool emptied = owner->type == REDIS_REPLY_NIL;
+  if (!emptied && text_of(owner.get()) != token_) {
     context_.reset();
     throw StoreTaken(place() +
                      ": another middlebox has taken over these rules; this one must stop");
   }
+  if (all) return;
+  const auto batch = ask({"HGET", key("about"), "batch"});
+  if (!emptied && parse_number<std::uint64_t>(text_of(batch.get()), stored_)) return;
+  if (!emptied && stored_ == 0) return;
+  context_.reset();
+  throw StoreLost(place() +
+                  (emptied ? ": the rules are gone" : ": Redis has gone back to an earlier state") +
+                  "; writing them all again");
 }
 
 void RedisStore::write(const Batch& batch) {
   if (!context_) connect();
-  require_ownership();
+  require_ownership(batch.all);
   const auto rules = key("rules");
-  send({"MULTI"});
+  std::size_t queued = 0;
+  const auto queue = [&](const std::vector<std::string>& words) {
+    send(words);
+    ++queued;
+  };
+  queue({"MULTI"});
+  if (batch.all) queue({"DEL", rules});
   for (const auto& [pid, octets] : batch.entries) {
     if (octets.empty()) {
-      send({"HDEL", rules, std::to_string(pid.value)});
+      queue({"HDEL", rules, std::to_string(pid.value)});
     } else {
-      send({"HSET", rules, std::to_string(pid.value), octets});
+      queue({"HSET", rules, std::to_string(pid.value), octets});
     }
   }
-  send({"HSET", key("about"), "next_pid", std::to_string(batch.counters.next_pid), "next_gid",
-        std::to_string(batch.counters.next_gid)});
+  queue({"HSET", key("about"), "schema", kKeysVersion, "owner", token_, "batch",
+         std::to_string(++tried_), "next_pid", std::to_string(batch.counters.next_pid), "next_gid",
+         std::to_string(batch.counters.next_gid)});
   send({"EXEC"});
-  for (std::size_t queued = 0; queued < batch.entries.size() + 2; ++queued) next();
+  for (; queued > 0; --queued) next();
   const auto done = next();
-  if (done->type == REDIS_REPLY_NIL) lose("another client changed the keys meanwhile");
+  if (done->type == REDIS_REPLY_NIL) {
+    require_ownership(batch.all);  // Another middlebox may have been that client.
+    lose("another client changed the keys meanwhile");
+  }
+  // Redis carries out the other commands although one of them fails.
+  for (std::size_t i = 0; i < done->elements; ++i) {
+    if (done->element[i]->type != REDIS_REPLY_ERROR) continue;
+    context_.reset();
+    throw StoreLost(place() + ": " + std::string(text_of(done->element[i])) +
+                    "; writing all rules again");
+  }
+  stored_ = tried_;
   if (address_.replicas == 0) return;
   const auto have =
       ask({"WAIT", std::to_string(address_.replicas), std::to_string(kReplicaWaitMs)});

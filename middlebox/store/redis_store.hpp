@@ -53,13 +53,17 @@ class RedisStore final : public Store {
   void send(const std::vector<std::string>& words);
   Reply next();
   Reply ask(const std::vector<std::string>& words);
-  /// Throws unless the keys are ours. Watches them.
-  void require_ownership();
+  /// Throws unless the keys are ours and as we left them, which does not matter if `all` will be
+  /// written. Watches them.
+  void require_ownership(bool all);
   [[noreturn]] void lose(const std::string& why);
 
   RedisAddress address_;
   std::unique_ptr<redisContext, Free> context_;
   std::string token_;  ///< identifies the owner of the keys
+  // Batches are numbered. One whose connection was lost may be stored or not.
+  std::uint64_t tried_ = 0;   ///< the last one
+  std::uint64_t stored_ = 0;  ///< the last one that was acknowledged
 };
 
 }  // namespace simco::store

@@ -24,10 +24,18 @@ class StoreTaken : public StoreError {
   using StoreError::StoreError;
 };
 
+/// The store no longer has what was written to it: it was emptied, or has gone back to an earlier
+/// state. It takes nothing but a batch of everything (Batch::all).
+class StoreLost : public StoreError {
+ public:
+  using StoreError::StoreError;
+};
+
 /// Why something could not be stored.
 struct StoreFailure {
   std::string what;
   bool taken = false;  ///< StoreTaken: retrying is useless
+  bool lost = false;   ///< StoreLost
 };
 
 /// One stored rule.
@@ -48,6 +56,7 @@ struct Counters {
 struct Batch {
   std::vector<Entry> entries;  ///< in their order: a later one of the same PID wins
   Counters counters;
+  bool all = false;  ///< these are all rules: what else the store has goes
 };
 
 /// Everything in a store.
@@ -76,7 +85,8 @@ class Store {
   /// StoreError if the store cannot be reached, is in use, or is not one of ours.
   virtual Contents open() = 0;
   /// Stores `batch`, which is durable when the call returns. Throws StoreError if none of it is
-  /// stored, or if the connection was lost, in which case either all or none of it is.
+  /// stored, or if the connection was lost, in which case either all or none of it is; StoreTaken
+  /// and StoreLost where that is why.
   virtual void write(const Batch& batch) = 0;
 };
 

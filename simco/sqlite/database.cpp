@@ -110,6 +110,8 @@ std::int64_t Database::number(const char* sql) {
 
 void Database::roll_back() noexcept {
   sqlite3_exec(handle_.get(), "ROLLBACK", nullptr, nullptr, nullptr);
+  // The log may be what fills the disk, and only a write that succeeds would shorten it.
+  sqlite3_wal_checkpoint_v2(handle_.get(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
 }
 
 // SQLite would make the file readable by all users; its log takes the mode of the file.

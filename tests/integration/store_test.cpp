@@ -240,6 +240,23 @@ TEST_F(Redis, ConnectsAgain) {
   EXPECT_EQ(sorted(place.contents().entries), (std::vector{entry(1, "one"), entry(3, "three")}));
 }
 
+// Emptied, gone back to an earlier state, or with a value that takes no rules: Redis carries out
+// the rest of an EXEC in which a command fails.
+TEST_F(Redis, ThatHasLostRulesTakesAllOfThem) {
+  const std::string ask = "redis-cli -p " + std::to_string(place.redis().port()) + " ";
+  std::uint32_t pid = 1;
+  for (const auto* fault : {"flushall", "hset simco:about batch 1", "set simco:rules x"}) {
+    const auto store = place.make();
+    store->open();
+    store->write({{entry(++pid, "one")}, {}});
+    store->write({{entry(++pid, "two")}, {}});
+    ASSERT_EQ(std::system((ask + fault + " >/dev/null").c_str()), 0);
+    EXPECT_THROW(store->write({{entry(++pid, "three")}, {}}), store::StoreLost) << fault;
+    store->write({.entries = {entry(++pid, "all")}, .all = true});
+    EXPECT_EQ(place.contents().entries, std::vector{entry(pid, "all")}) << fault;
+  }
+}
+
 TEST_F(Redis, NamesAreSeparate) {
   const auto other = [&] {
     return std::move(*store::make_store(place.where + "?name=other", store::Sync::kDisk));

@@ -48,6 +48,7 @@ class Life final : private middlebox::Core::Host, private middlebox::Journal::Mo
   void on_store_failing(const std::string&) override {}
   void on_store_working() override {}
   void on_store_taken() override {}
+  void on_store_lost() override {}
 
   test::VirtualTime& time_;
   Random& random_;
