@@ -12,10 +12,12 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <new>
 #include <optional>
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "middlebox/backends/table.hpp"
@@ -57,6 +59,17 @@ void raise_descriptor_limit(middlebox::ServerOptions& options) {
   limit.rlim_cur = limit.rlim_max;
   ::setrlimit(RLIMIT_NOFILE, &limit);
   middlebox::share_descriptors(options, limit.rlim_max);
+}
+
+/// For any thread: nothing can be allocated, so nothing is undone, and the table stays as after a
+/// kill.
+void leave_without_memory() {
+  constexpr std::string_view kText =
+      "simco-middlebox: out of memory: stopping; the kernel keeps the rules until they end. Raise "
+      "the "
+      "limit of memory (ulimit -v, MemoryMax=) and start again\n";
+  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, kText.data(), kText.size());
+  ::_exit(1);
 }
 
 /// SIGHUP: applies agents, certificates and the log level of the current configuration file. A file
@@ -193,6 +206,7 @@ int main(int argc, char** argv) {
   if (!settings) return simco::cli::leave(settings.error());
   if (settings->check_only) return report_findings(*settings);
   std::signal(SIGPIPE, SIG_IGN);
+  std::set_new_handler(leave_without_memory);
   simco::set_up_log(settings->log_level, [] { simco::middlebox::drop_privileges(); });
   raise_descriptor_limit(settings->server);
   try {
