@@ -7,6 +7,7 @@ import os
 import pathlib
 import select
 import socket
+import struct
 import subprocess
 import sys
 
@@ -54,6 +55,48 @@ class Network:
             host.shell("ethtool -K eth0 gro on tx off txvlan off tx-vlan-stag-hw-insert off >/dev/null")
         for name in ("int0", "ext0"):
             self.router.shell(f"ethtool -K {name} rxvlan off rx-vlan-stag-hw-parse off >/dev/null")
+
+    def in_stack(self):
+        """Packets that the router's stack has forwarded."""
+        def read():
+            with open("/proc/thread-self/net/snmp") as four, open("/proc/thread-self/net/snmp6") as six:
+                names, values = [line.split() for line in four if line.startswith("Ip:")]
+                return int(dict(zip(names, values))["ForwDatagrams"]) + next(
+                    int(line.split()[1]) for line in six if line.startswith("Ip6OutForwDatagrams"))
+        return self.router.run(read)
+
+
+class Wire:
+    """A host's end of its link to the router: packets out and in."""
+
+    def __init__(self, host, router, interface):
+        self.socket = host.socket(17, 3, 0x0300)  # AF_PACKET, SOCK_RAW, ETH_P_ALL in network order
+        self.socket.bind(("eth0", 0x0003))
+        self.socket.setsockopt(1, 8, 8 << 20)
+        self.mac = self.address(host, "eth0")
+        self.router_mac = self.address(router, interface)
+
+    @staticmethod
+    def address(namespace, interface):
+        text = namespace.shell(f"ip link show {interface} | grep -o 'link/ether [^ ]*'").split()[1]
+        return bytes.fromhex(text.replace(":", ""))
+
+    def send(self, packet):
+        kind = 0x0800 if packet[0] >> 4 == 4 else 0x86DD
+        self.socket.send(self.router_mac + self.mac + struct.pack("!H", kind) + packet)
+
+    def frame(self, seconds):
+        """The next frame of IP that comes in, or None."""
+        while readable(self.socket, seconds):
+            frame, (_, _, kind, *_) = self.socket.recvfrom(65536)
+            if kind != 4 and frame[12:14] in (b"\x08\x00", b"\x86\xdd"):  # not what goes out
+                return frame
+        return None
+
+    def receive(self, seconds):
+        """The next packet that comes in, or None."""
+        frame = self.frame(seconds)
+        return frame and frame[14:]
 
 
 class Middlebox(simco_demo.middlebox.Middlebox):
