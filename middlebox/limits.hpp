@@ -78,8 +78,8 @@ inline constexpr std::uint32_t kInspectorHeaderMax = 8192;
 inline constexpr std::chrono::milliseconds kInspectorPause{100};
 /// Signs of life in each interval of the service manager's watchdog.
 inline constexpr int kBeatsPerInterval = 4;
-/// The lowest identifier that a middlebox without stored rules may begin with (decimal digits keep
-/// it apart from ports and counts in logs).
+/// The lowest identifier that a middlebox without stored rules may begin with: a number of seven
+/// digits or more is not mistaken for a port or a count.
 inline constexpr std::uint32_t kFirstIdMin = 1'000'000;
 /// How often sessions are asked whether they have become too old for the PIDs (policy::IdSequence).
 inline constexpr std::chrono::seconds kSessionAgeCheck{10};

@@ -215,7 +215,7 @@ TEST(ClaimedRuleset, SaysThatItIsNotToBeSaved) {
   if (saved.str().find("flags owner") == std::string::npos) {
     GTEST_SKIP() << "this machine: its kernel cannot claim a table";
   }
-  EXPECT_NE(saved.str().find("comment \"made by simco-middlebox; leave it out of what you save"),
+  EXPECT_NE(saved.str().find("comment \"made by simco-middlebox; before you save it, see"),
             std::string::npos)
       << saved.str();
   EXPECT_NE(net.router.output("nft -c -f " + file + " 2>&1").find("Operation not permitted"),

@@ -30,8 +30,8 @@ using match::Field;
 /// Owner and persist; the kernel's header may be older than the kernel.
 constexpr std::uint32_t kClaimFlags = kTableOwned | 4;
 
-/// Loading a claimed table fails while its owner runs, and it goes with the nft that loaded it.
-constexpr const char* kDoNotSave = "; leave it out of what you save, see doc/nftables.md";
+/// A claimed table cannot be loaded while its owner runs, and nft 1.0.6 saves it without "persist".
+constexpr const char* kBeforeSaving = "; before you save it, see doc/nftables.md";
 
 struct Hook {
   const char* chain;
@@ -140,7 +140,7 @@ void Ruleset::add_frame(bool claimed, MessageBuffer& batch) const {
     put_text(message, NFTA_TABLE_NAME, options_.table);
     if (claimed) mnl_attr_put_u32(message, NFTA_TABLE_FLAGS, htonl(kClaimFlags));
     std::string comment = kTableComment;
-    if (claimed) comment += kDoNotSave;
+    if (claimed) comment += kBeforeSaving;
     std::string userdata = {static_cast<char>(NFTNL_UDATA_TABLE_COMMENT),
                             static_cast<char>(comment.size() + 1)};
     userdata += comment + '\0';
