@@ -252,7 +252,7 @@ TEST_F(Redis, ThatHasLostRulesTakesAllOfThem) {
     store->write({{entry(++pid, "two")}, {}});
     ASSERT_EQ(std::system((ask + fault + " >/dev/null").c_str()), 0);
     EXPECT_THROW(store->write({{entry(++pid, "three")}, {}}), store::StoreLost) << fault;
-    store->write({.entries = {entry(++pid, "all")}, .all = true});
+    store->write({{entry(++pid, "all")}, {}, true});
     EXPECT_EQ(place.contents().entries, std::vector{entry(pid, "all")}) << fault;
   }
 }
