@@ -4,12 +4,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <optional>
 
 #include "simco/cli/values.hpp"
+#include "simco/net/transport_type.hpp"
 #include "simco/wire/number.hpp"
 
 namespace simco::cli {
@@ -136,8 +138,11 @@ std::string help_of(CLI::App& app, bool all = false) {
   }
   if (all) return app.help("", CLI::AppFormatMode::All);
   if (app.get_help_all_ptr() == nullptr) return app.help();
-  for (auto* option : app.get_options()) {
-    if (option->get_group() == kExpertGroup) option->group("");
+  for (const auto& type : net::transport_types()) {
+    const auto group = transport_group(type.name);
+    for (auto* option : app.get_options()) {
+      if (option->get_group() == group) option->group("");
+    }
   }
   return app.help();
 }
@@ -208,6 +213,13 @@ CLI::Validator either(const CLI::Validator& first, const CLI::Validator& second)
         return fault.empty() || second(text).empty() ? std::string() : fault;
       },
       "");
+}
+
+std::string transport_group(std::string_view transport) {
+  std::string name(transport);
+  std::ranges::transform(name, name.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  return name;
 }
 
 void set_layout(CLI::App& app, const std::string& examples) {

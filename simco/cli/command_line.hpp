@@ -33,8 +33,9 @@ void complain(const std::string& program, const std::string& what);
 
 /// Group of the options of a transport that all programs share.
 inline constexpr const char* kConnectionGroup = "Connection";
-/// Group of the options that a program with --help-all shows there only.
-inline constexpr const char* kExpertGroup = "SCTP";
+/// Returns the group of a transport's own options: its name in capitals. A program with --help-all
+/// shows these groups there only.
+std::string transport_group(std::string_view transport);
 
 /// Sets the layout of the help, with `examples` at its end.
 void set_layout(CLI::App& app, const std::string& examples);

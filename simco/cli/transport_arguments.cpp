@@ -40,8 +40,8 @@ void TransportArguments::declare(CLI::App& app, Role role, net::Need need) {
                    "Local addresses, comma-separated" + net::several_addresses_note())
         ->delimiter(',');
   }
-  app.option_defaults()->group(kExpertGroup);
   for (const auto& type : net::transport_types()) {
+    app.option_defaults()->group(transport_group(type.name));
     for (const auto& option : type.options()) declare_option(app, type, option);
   }
   app.option_defaults()->group(kConnectionGroup);

@@ -167,6 +167,10 @@ TEST(Messages, NamesEachOptionInTheHelpAndEndsWithExamples) {
       EXPECT_EQ(text.find(internals), text.npos) << internals;
     }
     EXPECT_NE(text.find("\nConnection:\n"), text.npos);
+    if (const auto first = text.find("\n  --quic-"); first != text.npos) {
+      EXPECT_LT(text.rfind("\n  --sctp-"), text.find("\nQUIC:\n")) << text;
+      EXPECT_LT(text.find("\nQUIC:\n"), first) << text;
+    }
     EXPECT_EQ(text.find("\n\n\n"), text.npos) << text;
     EXPECT_NE(text.find(std::string("\nUsage: ") + name + " [OPTIONS]"), text.npos) << text;
     Program version({name, "-V"});
@@ -176,6 +180,7 @@ TEST(Messages, NamesEachOptionInTheHelpAndEndsWithExamples) {
   Program brief({"simcoctl", "--help"});
   EXPECT_EQ(brief.wait(), 0);
   EXPECT_EQ(brief.out().find("--sctp-rto-min"), std::string::npos);
+  EXPECT_EQ(brief.out().find("--quic-"), std::string::npos);
   Program enable({"simcoctl", "enable", "--help"});
   EXPECT_EQ(enable.wait(), 0);
   EXPECT_NE(enable.out().find("\nUsage: simcoctl enable [OPTIONS]\n"), std::string::npos);
