@@ -61,13 +61,12 @@ void raise_descriptor_limit(middlebox::ServerOptions& options) {
   middlebox::share_descriptors(options, limit.rlim_max);
 }
 
-/// For any thread: nothing can be allocated, so nothing is undone, and the table stays as after a
-/// kill.
+/// The new handler of all threads. A report by exception would need memory. The table stays, as
+/// after a kill.
 void leave_without_memory() {
   constexpr std::string_view kText =
-      "simco-middlebox: out of memory: stopping; the kernel keeps the rules until they end. Raise "
-      "the "
-      "limit of memory (ulimit -v, MemoryMax=) and start again\n";
+      "simco-middlebox: out of memory: stopping; the kernel keeps the rules until they end. "
+      "Raise the limit of memory (ulimit -v, MemoryMax=) and start again\n";
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, kText.data(), kText.size());
   ::_exit(1);
 }

@@ -24,8 +24,9 @@ class StoreTaken : public StoreError {
   using StoreError::StoreError;
 };
 
-/// The store no longer has what was written to it: it was emptied, or has gone back to an earlier
-/// state. It takes nothing but a batch of everything (Batch::all).
+/// The store no longer has what was written to it: it was emptied, has gone back to an earlier
+/// state, or stored a part of a batch only. It takes nothing but a batch of everything
+/// (Batch::all).
 class StoreLost : public StoreError {
  public:
   using StoreError::StoreError;
