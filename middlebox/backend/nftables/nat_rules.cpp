@@ -63,11 +63,9 @@ class NatRuleWriter {
       if (options_.own_table) keep_out(pool, interface, chain, counter);
     }
     // A pool that is routed to the router, whose own route to it leads back.
-    to_pool("forward", pool, interface)
-        .interface(NFT_META_OIFNAME, interface)
-        .count(counter)
-        .verdict(NF_DROP)
-        .add_to(batch_);
+    leads_back(to_pool("forward", pool, interface), interface, counter);
+    // The router's own route to a host leads back: a tracked flow would keep its real source.
+    leads_back(translated_from(pool, interface), interface, counter);
   }
 
  private:
@@ -77,14 +75,33 @@ class NatRuleWriter {
 
   Rule to_pool(const std::string& chain, const Pool& pool, const std::string& interface) {
     const bool ipv4 = pool.first.version == IpVersion::kIpv4;
-    const auto size = address_octets(pool.first.version);
     Rule made = rule(chain);
     made.ip_version(family_of(pool.first.version))
         .interface(NFT_META_IIFNAME, interface)
-        .load_network(ipv4 ? 16 : 24, size, 0)
-        .within(0, std::span(pool.first.octets).first(size),
+        .load_network(ipv4 ? 16 : 24, address_octets(pool.first.version), 0);
+    return in_pool(std::move(made), pool);
+  }
+
+  Rule translated_from(const Pool& pool, const std::string& interface) {
+    const bool ipv4 = pool.first.version == IpVersion::kIpv4;
+    Rule made = rule("forward");
+    made.ip_version(family_of(pool.first.version))
+        .interface(NFT_META_IIFNAME, interface)
+        .ct_direction(kOriginal)
+        .ct_bits(NFT_CT_STATUS, IPS_DST_NAT, true)
+        .load_ct(ipv4 ? NFT_CT_DST_IP : NFT_CT_DST_IP6, kOriginal, 0);
+    return in_pool(std::move(made), pool);
+  }
+
+  static Rule in_pool(Rule made, const Pool& pool) {
+    const auto size = address_octets(pool.first.version);
+    made.within(0, std::span(pool.first.octets).first(size),
                 std::span(pool.last.octets).first(size));
     return made;
+  }
+
+  void leads_back(Rule made, const std::string& interface, const std::string& counter) {
+    made.interface(NFT_META_OIFNAME, interface).count(counter).verdict(NF_DROP).add_to(batch_);
   }
 
   void keep_out(const Pool& pool, const std::string& interface, const std::string& chain,

@@ -91,6 +91,8 @@ class RuleWriter : private ChainWriter {
     if (options().nat) refuse_untrackable(outside, chain);
     if (outside ? options().nat : !options().inside_pool.empty())
       refuse_untranslated(outside, chain);
+    if (outside ? !options().inside_pool.empty() : options().nat)
+      refuse_real_source(outside, chain);
     enable(version, outside, chain, source);
     write_error_rules(*this, version, outside, chain, errors_chain);
     finish(rule(chain), otherwise(outside));
@@ -106,6 +108,20 @@ class RuleWriter : private ChainWriter {
     finish(std::move(original), fate);
     Rule reply = rule(chain);
     reply.ct_direction(kReply).ct_bits(NFT_CT_STATUS, IPS_SRC_NAT, false);
+    finish(std::move(reply), fate);
+  }
+
+  /// Blocks a flow that connection tracking took while the router's own route led it elsewhere: it
+  /// would keep the address that it came with.
+  void refuse_real_source(bool outside, const std::string& chain) {
+    const Fate fate = otherwise(outside, DropReason::kNoBinding);
+    Rule original = rule(chain);
+    original.ct_direction(kOriginal)
+        .ct_bits(NFT_CT_STATUS, IPS_CONFIRMED, true)
+        .ct_bits(NFT_CT_STATUS, IPS_SRC_NAT, false);
+    finish(std::move(original), fate);
+    Rule reply = rule(chain);
+    reply.ct_direction(kReply).ct_bits(NFT_CT_STATUS, IPS_DST_NAT, false);
     finish(std::move(reply), fate);
   }
 
