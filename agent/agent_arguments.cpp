@@ -18,7 +18,6 @@ void AgentArguments::declare(CLI::App& app) {
       ->check(cli::number(0.01, 86'400.0))
       ->capture_default_str();
   transport_.declare(app, cli::Role::kAgent);
-  repetition_.declare(app);
   app.option_defaults()->group("Authentication");
   app.add_option("--name", name_, "Name of this agent, if the middlebox requires authentication");
   app.add_option("--secret-file", secret_file_, "File with this agent's secret");
@@ -33,8 +32,6 @@ std::optional<std::string> AgentArguments::read(net::HostPort& target, AgentOpti
   target = *parsed;
   if (auto fault = transport_.fault()) return fault;
   options.transport = transport_.options();
-  if (auto fault = repetition_.fault(options.transport.transport)) return fault;
-  options.repeat_after = repetition_.round_trips();
   options.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(timeout_s_ * 1000));
   if (!name_.empty() || !secret_file_.empty()) {
     auto credentials = read_credentials(name_, secret_file_);

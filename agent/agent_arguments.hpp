@@ -5,7 +5,6 @@
 #include <string>
 
 #include "agent/options.hpp"
-#include "agent/repetition_argument.hpp"
 #include "simco/cli/transport_arguments.hpp"
 #include "simco/net/endpoint.hpp"
 
@@ -27,7 +26,6 @@ class AgentArguments {
   std::string connect_name_;
   std::string connect_ = "127.0.0.1:7626";
   cli::TransportArguments transport_;
-  RepetitionArgument repetition_;
   std::string name_;
   std::string secret_file_;
   std::string middlebox_secret_file_;

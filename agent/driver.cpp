@@ -40,7 +40,7 @@ void Driver::connect() {
   link_ = std::make_unique<Link>(
       executor_, read_buffer_, static_cast<Link::Observer&>(*this),
       AgentSession::Authentication{options_.credentials, options_.middlebox_secret},
-      options_.transport, options_.repeat_after);
+      options_.transport);
   link_->open(target_, options_.timeout);
   opening_deadline_ = Clock::now() + options_.timeout;
   arm_timer();

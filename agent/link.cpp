@@ -10,23 +10,19 @@
 #include "simco/binding/send.hpp"
 #include "simco/net/connector.hpp"
 #include "simco/net/limits.hpp"
-#include "simco/session/agent_transactions.hpp"
 
 namespace simco::agent {
 
 using boost::system::error_code;
-using Clock = std::chrono::steady_clock;
 
 Link::Link(const boost::asio::any_io_executor& executor, net::ReadBuffer& read_buffer,
            Observer& observer, AgentSession::Authentication authentication,
-           net::TransportOptions transport, std::optional<double> repeat_after)
+           net::TransportOptions transport)
     : executor_(executor),
       read_buffer_(read_buffer),
       observer_(observer),
       authentication_(std::move(authentication)),
       transport_(std::move(transport)),
-      repeat_after_(repeat_after),
-      repeat_timer_(executor),
       end_timer_(executor),
       alive_(std::make_shared<Link*>(this)) {}
 
@@ -50,7 +46,6 @@ void Link::connected(std::shared_ptr<net::MessageChannel> channel) {
   channel_->start(*this, {kMessageFramer});
   session_.emplace(static_cast<AgentSession::Host&>(*this), channel_->outbound_streams(),
                    authentication_);
-  if (repeat_after_) repeater_.emplace(*repeat_after_, channel_->outbound_streams());
   session_->establish();
   flush();
 }
@@ -58,33 +53,7 @@ void Link::connected(std::shared_ptr<net::MessageChannel> channel) {
 std::optional<TransactionId> Link::request(const Body& body,
                                            std::optional<TransactionId> same_stream_as) {
   if (!is_open() || full()) return std::nullopt;
-  const auto tid = session_->request(body, same_stream_as);
-  if (tid && repeater_) {
-    repeater_->sent(*tid, last_sent_, same_stream_as.has_value(), Clock::now());
-    arm_repetition();
-  }
-  return tid;
-}
-
-void Link::arm_repetition() {
-  const auto next = repeater_->next();
-  if (!next || repeat_armed_) return;
-  repeat_armed_ = true;
-  repeat_timer_.expires_at(*next);
-  repeat_timer_.async_wait([alive = alive_](const error_code& error) {
-    if (error || *alive == nullptr) return;
-    (*alive)->repeat_armed_ = false;
-    (*alive)->repeat_late();
-  });
-}
-
-void Link::repeat_late() {
-  if (!is_open()) return;
-  while (const auto due = repeater_->take_due(Clock::now())) {
-    if (!send_copy(*channel_, due->request, net::StreamId{due->stream})) break;
-  }
-  flush();
-  arm_repetition();
+  return session_->request(body, same_stream_as);
 }
 
 bool Link::full() const { return queued() > net::kOutputHighWater; }
@@ -134,24 +103,13 @@ void Link::on_closed(const error_code& reason) {
 }
 
 void Link::send(TransactionId tid, const Body& body) {
-  last_sent_ = send_message(*channel_, tid, body);
-  SIMCO_ASSERT(
-      !last_sent_.empty());  // request() leaves room for the few messages of session control
+  const bool sent = simco::send(*channel_, tid, body);
+  SIMCO_ASSERT(sent);  // request() leaves room for the few messages of session control
 }
 
 void Link::on_open(const Capabilities& capabilities) { observer_.on_open(capabilities); }
 
-void Link::on_reply(TransactionId tid, const Body& reply) {
-  if (!repeater_) return observer_.on_reply(tid, reply);
-  if (endings_.erase(tid) != 0) return;
-  const auto answer = repeater_->replied(tid, made_rule(reply), Clock::now());
-  // The middlebox does not recognize copies: a rule that no agent knows must not stay open.
-  if (answer.stray) {
-    const auto ending = session_->request(PlcRequest{*answer.stray, Lifetime{0}}, tid);
-    if (ending) endings_.insert(*ending);
-  }
-  if (answer.first) observer_.on_reply(tid, reply);
-}
+void Link::on_reply(TransactionId tid, const Body& reply) { observer_.on_reply(tid, reply); }
 
 void Link::on_rule_event(PolicyRuleId pid, Lifetime lifetime) {
   observer_.on_rule_event(pid, lifetime);

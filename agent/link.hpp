@@ -7,14 +7,12 @@
 #include <chrono>
 #include <memory>
 #include <optional>
-#include <unordered_set>
 
 #include "simco/net/endpoint.hpp"
 #include "simco/net/message_channel.hpp"
 #include "simco/net/read_buffer.hpp"
 #include "simco/net/transport.hpp"
 #include "simco/session/agent_session.hpp"
-#include "simco/session/request_repeater.hpp"
 
 namespace simco::agent {
 
@@ -41,11 +39,10 @@ class Link final : private net::ChannelHandler, private AgentSession::Host {
     ~Observer() = default;
   };
 
-  /// `read_buffer` may be shared with all other connections of this loop. `repeat_after`: as in
-  /// AgentOptions.
+  /// `read_buffer` may be shared with all other connections of this loop.
   Link(const boost::asio::any_io_executor& executor, net::ReadBuffer& read_buffer,
        Observer& observer, AgentSession::Authentication authentication = {},
-       net::TransportOptions transport = {}, std::optional<double> repeat_after = {});
+       net::TransportOptions transport = {});
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
   ~Link();
@@ -66,15 +63,10 @@ class Link final : private net::ChannelHandler, private AgentSession::Host {
   bool full() const;
   /// Returns the octets that are queued and not yet accepted by the transport.
   std::size_t queued() const { return channel_ ? channel_->queued() : 0; }
-  /// Returns null unless requests are repeated.
-  const RequestRepeater* repeater() const { return repeater_ ? &*repeater_ : nullptr; }
   /// Returns null before the connection is established.
   const net::MessageChannel* channel() const { return channel_.get(); }
 
  private:
-  /// Sends the requests again whose replies are late, and sets the timer for the next one.
-  void repeat_late();
-  void arm_repetition();
   void connected(std::shared_ptr<net::MessageChannel> channel);
   void down(const boost::system::error_code& reason);
 
@@ -99,15 +91,9 @@ class Link final : private net::ChannelHandler, private AgentSession::Host {
   net::TransportOptions transport_;
   std::shared_ptr<net::MessageChannel> channel_;
   std::optional<AgentSession> session_;
-  std::optional<double> repeat_after_;
-  std::optional<RequestRepeater> repeater_;  ///< once connected, with repeat_after_
-  boost::asio::steady_timer repeat_timer_;
   boost::asio::steady_timer end_timer_;
   std::optional<boost::system::error_code> ending_;  ///< why, while late replies are awaited
-  bool repeat_armed_ = false;
-  std::unordered_set<TransactionId> endings_;  ///< requests that end rules that were made twice
-  std::span<const std::byte> last_sent_;  ///< message; valid until the next call to the channel
-  std::shared_ptr<Link*> alive_;          ///< tells a connection attempt whether we are still there
+  std::shared_ptr<Link*> alive_;  ///< tells a connection attempt whether we are still there
   bool down_ = false;
 };
 

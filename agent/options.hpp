@@ -36,12 +36,6 @@ struct AgentOptions {
   /// How to connect. With the userland SCTP stack all agents of a process share one
   /// executor, see NetError::kOtherEventLoop.
   net::TransportOptions transport = {};
-  /// Sends a request once more, on another stream, if its reply takes longer than this many
-  /// smoothed round trips; more than 1, 1.2 is usual. Needs a transport with streams, and a
-  /// middlebox that recognizes repeated requests (simco-middlebox --keep-replies): others would
-  /// make a second rule, which is then ended, and nothing further is repeated. nullopt: nothing
-  /// is.
-  std::optional<double> repeat_after = {};
   /// Opens the session again whenever it ends other than by close(), until close(); the first
   /// open() is not repeated. Requests made meanwhile wait for the session, up to `timeout`; those
   /// in flight at the loss fail, because the middlebox may have carried them out. Pinholes are

@@ -27,8 +27,6 @@ inline constexpr std::uint32_t kDisableEndsMax = 8192;
 inline constexpr std::size_t kBacklogMax = 4096;
 /// Maximum number of undecided requests of one session; beyond it, its input waits.
 inline constexpr std::size_t kInFlightMax = 4096;
-/// Replies that the middlebox can be told to keep per session (ReplyMemory).
-inline constexpr std::uint32_t kRepliesKeptMax = 65'536;
 /// Default maximum number of open sessions.
 inline constexpr std::uint32_t kSessionsMaxDefault = 10'000;
 /// Maximum number of connections, with or without a session; further ones are closed at once.

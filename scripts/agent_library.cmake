@@ -20,7 +20,7 @@ install(FILES ${CMAKE_BINARY_DIR}/simco-agent-config.cmake ${CMAKE_BINARY_DIR}/s
 install(DIRECTORY simco/wire simco/session DESTINATION ${agent_headers}/simco COMPONENT agent-dev
   FILES_MATCHING PATTERN "*.hpp" PATTERN attribute_codec.hpp EXCLUDE PATTERN backoff.hpp EXCLUDE
   PATTERN middlebox_session.hpp EXCLUDE PATTERN number.hpp EXCLUDE PATTERN packet_count.hpp EXCLUDE
-  PATTERN reply_memory.hpp EXCLUDE PATTERN request_repeater.hpp EXCLUDE PATTERN table.hpp EXCLUDE)
+  PATTERN table.hpp EXCLUDE)
 install(FILES simco/binding/framer.hpp DESTINATION ${agent_headers}/simco/binding COMPONENT agent-dev)
 install(FILES simco/net/endpoint.hpp simco/net/frame_splitter.hpp simco/net/framer.hpp simco/net/tls.hpp simco/net/transport.hpp
   DESTINATION ${agent_headers}/simco/net COMPONENT agent-dev)

@@ -68,12 +68,6 @@ void PerClient::delete_oldest() {
   deletions_.insert(*tid);
 }
 
-std::vector<Tally> PerClient::tallies() const {
-  const auto* repeater = link_.repeater();
-  if (repeater == nullptr) return {};
-  return {{"repeated_requests", repeater->repeated()}, {"rules_made_twice", repeater->strays()}};
-}
-
 void PerClient::on_rule_event(PolicyRuleId, Lifetime) {}
 
 void PerClient::on_down(const boost::system::error_code& reason) {

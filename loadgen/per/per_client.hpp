@@ -22,15 +22,14 @@ class PerClient final : public Client, private agent::Link::Observer {
     /// Maximum number of live rules of this connection: the oldest are deleted; 0: no limit.
     std::uint64_t rules_max = 0;
     std::optional<Credentials> credentials = {};  ///< if the middlebox requires authentication
-    std::optional<double> repeat_after = {};      ///< as in agent::AgentOptions
   };
 
   PerClient(const boost::asio::any_io_executor& executor, net::ReadBuffer& read_buffer,
             const Options& options, Client::Observer& observer)
       : options_(options),
         observer_(observer),
-        link_(executor, read_buffer, *this, {options.credentials, {}}, options.connection.transport,
-              options.repeat_after) {}
+        link_(executor, read_buffer, *this, {options.credentials, {}},
+              options.connection.transport) {}
 
   void open() override { link_.open(options_.connection.target, options_.connection.timeout); }
   std::optional<Sent> send(std::uint64_t index) override;
@@ -42,7 +41,6 @@ class PerClient final : public Client, private agent::Link::Observer {
   /// Returns the deletions of rules.
   Housekeeping housekeeping() const override { return deleted_; }
   /// Returns the requests that were sent again, and the rules that were made twice by it.
-  std::vector<Tally> tallies() const override;
 
  private:
   struct LiveRule {

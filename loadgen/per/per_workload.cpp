@@ -13,13 +13,11 @@ namespace simco::loadgen {
 
 void PerWorkload::declare(CLI::App& app) {
   app.add_option("--rules", rules_, "Rules to keep; older ones are deleted; 0: keep all");
-  repetition_.declare(app);
   app.add_option("--name", name_, "Name of this agent, if the middlebox requires authentication");
   app.add_option("--secret-file", secret_file_, "File with this agent's secret");
 }
 
-std::optional<std::string> PerWorkload::fault(const net::TransportOptions& transport) {
-  if (auto fault = repetition_.fault(transport.transport)) return fault;
+std::optional<std::string> PerWorkload::fault(const net::TransportOptions&) {
   if (name_.empty() && secret_file_.empty()) return std::nullopt;
   auto credentials = agent::read_credentials(name_, secret_file_);
   if (!credentials) return credentials.error();
@@ -29,7 +27,6 @@ std::optional<std::string> PerWorkload::fault(const net::TransportOptions& trans
 
 void PerWorkload::write_parameters(nlohmann::ordered_json& parameters, std::uint64_t) const {
   parameters["rules"] = rules_;
-  parameters["repeat_after"] = repetition_.round_trips().value_or(0);
 }
 
 std::unique_ptr<Client> PerWorkload::make_client(const boost::asio::any_io_executor& executor,
@@ -37,10 +34,8 @@ std::unique_ptr<Client> PerWorkload::make_client(const boost::asio::any_io_execu
                                                  const ConnectionOptions& options,
                                                  Client::Observer& observer) const {
   const std::uint64_t share = (rules_ + options.connections - 1) / options.connections;
-  return std::make_unique<PerClient>(
-      executor, read_buffer,
-
-      PerClient::Options{options, share, credentials_, repetition_.round_trips()}, observer);
+  return std::make_unique<PerClient>(executor, read_buffer,
+                                     PerClient::Options{options, share, credentials_}, observer);
 }
 
 RefusalText PerWorkload::describe(RefusalCode code) const {

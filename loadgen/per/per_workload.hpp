@@ -1,7 +1,6 @@
 // The `per` workload: its options, and the words for its results.
 #pragma once
 
-#include "agent/repetition_argument.hpp"
 #include "loadgen/workload.hpp"
 #include "simco/session/authentication.hpp"
 
@@ -22,7 +21,6 @@ class PerWorkload final : public Workload {
 
  private:
   std::uint64_t rules_ = 0;  ///< live ones to keep, over all connections; 0: no limit
-  agent::RepetitionArgument repetition_;
   std::string name_;
   std::string secret_file_;
   std::optional<Credentials> credentials_;  ///< if the middlebox requires authentication

@@ -64,15 +64,6 @@ Fault read_limit(const toml::node& node, std::uint32_t& limit) {
   return std::nullopt;
 }
 
-Fault read_replies_kept(const toml::node& node, std::optional<std::uint32_t>& kept) {
-  const auto* number = node.as_integer();
-  if (number == nullptr || number->get() < 0 || number->get() > kRepliesKeptMax) {
-    return fmt::format("must be a number from 0 to {}", kRepliesKeptMax);
-  }
-  kept = static_cast<std::uint32_t>(number->get());
-  return std::nullopt;
-}
-
 Fault read_prefixes(const toml::node& node, std::vector<IpPrefix>& prefixes) {
   return each_of(node, [&](const std::string& text) -> Fault {
     const auto prefix = parse_prefix(text);
@@ -192,7 +183,7 @@ const std::vector<std::string>& agent_keys() {
       "name",           "secret",       "secret-file", "certificate", "sources",
       "transactions",   "internal",     "external",    "protocols",   "internal-ports",
       "external-ports", "wildcards",    "extend",      "max-rules",   "max-elements",
-      "max-sessions",   "max-lifetime", "see",         "change",      "keep-replies"};
+      "max-sessions",   "max-lifetime", "see",         "change"};
   return keys;
 }
 
@@ -215,7 +206,6 @@ Fault read_key(std::string_view key, const toml::node& node, const std::string& 
   if (key == "max-elements") return read_limit(node, agent.elements_max);
   if (key == "max-sessions") return read_limit(node, agent.sessions_max);
   if (key == "max-lifetime") return read_limit(node, agent.lifetime_max_s);
-  if (key == "keep-replies") return read_replies_kept(node, agent.replies_kept);
   if (key == "see") return read_owners(node, agent.may_see);
   if (key == "change") return read_owners(node, agent.may_change);
   return "is not a valid key for an agent" + cli::did_you_mean(key, agent_keys());

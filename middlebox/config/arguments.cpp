@@ -42,11 +42,6 @@ void declare_limits(CLI::App& app, Arguments& arguments) {
          "for more than 1,024 ports); with NAT, three")
       ->check(cli::whole_number(0, 0xFFFF'FFFF))
       ->capture_default_str();
-  app.add_option("--keep-replies", server.replies_kept,
-                 "Replies to keep per session, so that requests that agents repeat are answered "
-                 "again and not carried out again; 0: none")
-      ->check(cli::whole_number(0, kRepliesKeptMax))
-      ->capture_default_str();
   app.add_option("--max-sessions", server.sessions_max, "Maximum number of open sessions")
       ->check(cli::whole_number(0, 0xFFFF'FFFF))
       ->capture_default_str();

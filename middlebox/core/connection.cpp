@@ -23,14 +23,6 @@ Candidate candidate_of(const net::MessageChannel& channel, Require require) {
   return candidate;
 }
 
-/// Why a session is cut off if its output queue is full.
-constexpr std::string_view kDoesNotRead = "output queue full: the peer does not read";
-
-bool is_reply(std::span<const std::byte> message) {
-  const auto basic = static_cast<BasicType>(message[0]);
-  return basic == BasicType::kPositiveReply || basic == BasicType::kNegativeReply;
-}
-
 }  // namespace
 
 Connection::Connection(std::uint64_t number, Owner& owner, AdmissionControl& admission,
@@ -54,31 +46,13 @@ void Connection::start() {
 
 // --- Input -------------------------------------------------------------------------------------
 
-net::Flow Connection::on_message(std::span<const std::byte> message, net::Delivery delivery) {
+net::Flow Connection::on_message(std::span<const std::byte> message, net::Delivery) {
   take_turn();
-  if (!answer_copy(message, delivery)) session_.on_message(message);
+  session_.on_message(message);
   if (session_.leaving()) return net::Flow::kStop;
   if (!must_yield(message) && !held_up()) return net::Flow::kContinue;
   paused_ = true;
   return net::Flow::kPause;
-}
-
-// The reply to a copy takes the copy's stream: its own may be waiting for a lost packet.
-bool Connection::answer_copy(std::span<const std::byte> message, net::Delivery delivery) {
-  if (!memory_ || session_.state() != SessionState::kOpen || session_.leaving()) return false;
-  const Header header = read_header(message.first<kHeaderSize>());
-  if (header.type.basic != static_cast<std::uint8_t>(BasicType::kRequest)) return false;
-  const auto known = memory_->recognize(header.tid, message);
-  if (known == Recognition::kNew) return false;
-  owner_.request_repeated(known);
-  if (known != Recognition::kAnswered) return true;
-  flush_later();
-  const auto stream = delivery.stream.value % channel_->outbound_streams();
-  if (!send_copy(*channel_, memory_->reply(header.tid),
-                 net::StreamId{static_cast<std::uint16_t>(stream)})) {
-    give_up(kDoesNotRead);
-  }
-  return true;
 }
 
 // The clock is read after what may have taken long, and now and then.
@@ -123,9 +97,8 @@ void Connection::send(TransactionId tid, const Body& body) {
     owner_.message_refused(*this, refusal->code);
   }
   flush_later();
-  const auto message = send_message(*channel_, tid, body);
-  if (message.empty()) return give_up(kDoesNotRead);  // notifications pile up
-  if (memory_ && is_reply(message)) memory_->answered(tid, message);
+  // Notifications pile up.
+  if (!simco::send(*channel_, tid, body)) give_up("output queue full: the peer does not read");
 }
 
 void Connection::flush_later() {
@@ -201,9 +174,6 @@ Capabilities Connection::opened() {
   agent_ = owner_.acquire(name.empty() ? policy::anonymous_name(candidate_.peer) : name);
   const auto told = owner_.session_opened(*this);
   lifetime_max_s_ = told.lifetime_max_s;
-  if (const auto kept = owner_.replies_kept(*this); kept != 0) {
-    memory_.emplace(kept, channel_->inbound_streams());
-  }
   return told;
 }
 

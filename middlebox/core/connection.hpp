@@ -14,7 +14,6 @@
 #include "middlebox/core/turn.hpp"
 #include "simco/net/message_channel.hpp"
 #include "simco/session/middlebox_session.hpp"
-#include "simco/session/reply_memory.hpp"
 
 namespace simco::middlebox {
 
@@ -40,10 +39,6 @@ class Connection final : private net::ChannelHandler,
     virtual void session_refused(NegativeReplyCode code) = 0;
     /// A message is refused by the session itself, which is not open yet or has no use for it.
     virtual void message_refused(const Connection& connection, NegativeReplyCode code) = 0;
-    /// Returns how many replies the connection keeps for requests that its agent repeats; 0: none.
-    virtual std::uint32_t replies_kept(const Connection& connection) const = 0;
-    /// A request was repeated, and not carried out again.
-    virtual void request_repeated(Recognition known) = 0;
     /// A warning for the log.
     virtual void warn_about(std::string_view peer, std::string_view what) = 0;
     /// flush() must be called at the end of the turn.
@@ -127,8 +122,6 @@ class Connection final : private net::ChannelHandler,
   }
   void end_turn() { const auto ended = std::exchange(turn_, std::nullopt); }
   bool held_up() const;
-  /// Returns whether the message is a copy of a request that is known already; then answers it.
-  bool answer_copy(std::span<const std::byte> message, net::Delivery delivery);
   /// True if other connections must have their turn after this message.
   bool must_yield(std::span<const std::byte> message);
   void resume_if_possible();
@@ -147,7 +140,6 @@ class Connection final : private net::ChannelHandler,
   std::shared_ptr<net::MessageChannel> channel_;
   Candidate candidate_;
   MiddleboxSession session_;
-  std::optional<ReplyMemory> memory_;  ///< if replies are kept
   std::optional<Turn> turn_;
   std::optional<rule::AgentId> agent_;
   std::uint32_t lifetime_max_s_ = 0;

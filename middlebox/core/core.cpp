@@ -217,16 +217,6 @@ Capabilities Core::session_opened(Connection& connection) {
   return engine_.capabilities(connection.agent());
 }
 
-std::uint32_t Core::replies_kept(const Connection& connection) const {
-  const auto* policy = admission_.directory().find(connection.agent_name());
-  const auto own = policy == nullptr ? std::nullopt : policy->replies_kept;
-  return own.value_or(options_.replies_kept);
-}
-
-void Core::request_repeated(Recognition known) {
-  if (metrics_ != nullptr) metrics_->request_repeated(known);
-}
-
 void Core::debug(const Connection& connection, const std::string& what) {
   host_.log(LogLevel::kDebug, std::string(connection.peer_endpoint()) + ": " + what);
 }

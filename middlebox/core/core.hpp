@@ -39,9 +39,6 @@ struct CoreOptions {
   std::uint32_t rules_max = policy::kRulesMaxDefault;
   std::uint32_t elements_max = policy::kElementsMaxDefault;
   std::uint32_t sessions_max = kSessionsMaxDefault;
-  /// Replies kept per session for requests that agents repeat (ReplyMemory), unless the agent's
-  /// policy says otherwise; 0: none, and a repeated request is carried out again.
-  std::uint32_t replies_kept = 0;
   policy::NatTable::Options nat;  ///< mode and pools
   /// The agents and their rights.
   policy::AgentDirectory directory = policy::AgentDirectory::open_to_all();
@@ -129,8 +126,6 @@ class Core final : private Connection::Owner,
   Capabilities session_opened(Connection& connection) override;
   void session_refused(NegativeReplyCode code) override;
   void message_refused(const Connection& connection, NegativeReplyCode code) override;
-  std::uint32_t replies_kept(const Connection& connection) const override;
-  void request_repeated(Recognition known) override;
   void flush_later(Connection& connection) override { to_flush_.push_back(&connection); }
   void wake_at(Connection& connection, Instant at) override;
   void output_changed(std::ptrdiff_t octets) override;

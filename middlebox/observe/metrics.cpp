@@ -35,8 +35,6 @@ constexpr std::array<const char*, kPhases> kPhaseNames = {"decide", "queue", "st
 /// RFC 4540 section 8.1: a PID is RESERVED or ENABLED; disable rules are told apart.
 constexpr std::array<const char*, 3> kRuleStates = {"reserved", "enabled", "disable"};
 constexpr std::array<const char*, 3> kResults = {"done", "refused", "no-resources"};
-/// By Recognition.
-constexpr std::array<const char*, 3> kRepeated = {"under-way", "answered", "too-old"};
 constexpr std::size_t kReplies = 256;  ///< low octets of 0x03NN; 0 stands for a positive reply
 
 /// From 1 us, which a decision takes, to 1 s, which nothing should.
@@ -102,7 +100,6 @@ struct Metrics::Figures {
   std::array<Gauge*, 4> pool_addresses{};  ///< outside IPv4, IPv6, inside IPv4, IPv6
   std::array<Gauge*, 4> pool_used{};
   std::array<Gauge*, 4> pool_ports{};
-  std::array<Counter*, kRepeated.size()> repeated{};  ///< by Recognition
   /// Made when first needed.
   std::array<std::array<Counter*, kReplies>, policy::kTransactions> replies{};
   std::array<Counter*, kReplies> refusals{};
@@ -122,9 +119,6 @@ struct Metrics::Figures {
     }
     fill(changes, "simco_backend_changes_total",
          "Rule changes requested from the backend, by result.", "result", kResults);
-    fill(repeated, "simco_repeated_requests_total",
-         "Requests that agents repeated and that were not carried out again, by what was known.",
-         "known", kRepeated);
     prometheus::BuildGauge()
         .Name("simco_build_info")
         .Help("Version of the middlebox.")
@@ -233,10 +227,6 @@ void Metrics::session_refused(NegativeReplyCode code) {
 }
 
 void Metrics::authentication_failed() { figures_->authentication_failures.Increment(); }
-
-void Metrics::request_repeated(Recognition known) {
-  figures_->repeated.at(index(known))->Increment();
-}
 
 void Metrics::took(Phase phase, Clock::duration time, std::size_t count) {
   const double seconds = std::chrono::duration<double>(time).count();

@@ -16,7 +16,6 @@
 #include "middlebox/rule/dropped_packets.hpp"
 #include "middlebox/rule/fast_path_packets.hpp"
 #include "middlebox/rule/rule_change.hpp"
-#include "simco/session/reply_memory.hpp"
 #include "simco/wire/messages.hpp"
 
 namespace simco::middlebox {
@@ -62,8 +61,6 @@ class Metrics {
   void session_opened();
   void session_refused(NegativeReplyCode code);
   void authentication_failed();
-  /// A request was repeated, and not carried out again.
-  void request_repeated(Recognition known);
 
   /// A part of `count` transactions took `time` each.
   void took(Phase phase, Clock::duration time, std::size_t count = 1);

@@ -60,9 +60,6 @@ struct AgentPolicy {
   std::uint32_t elements_max = 0xFFFF'FFFF;  ///< Rule::elements of all its rules
   std::uint32_t sessions_max = kAgentSessionsMaxDefault;
   std::uint32_t lifetime_max_s = 0xFFFF'FFFF;
-  /// Replies kept per session for requests that it repeats (ReplyMemory); 0: none; nullopt: as for
-  /// agents in general.
-  std::optional<std::uint32_t> replies_kept;
   std::vector<std::string> may_see;     ///< owners; "*": all
   std::vector<std::string> may_change;  ///< owners whose rules it may see and change; "*": all
 

@@ -2,9 +2,6 @@
 // room there is for them.
 #pragma once
 
-#include <cstddef>
-#include <span>
-
 #include "simco/net/message_channel.hpp"
 #include "simco/wire/ids.hpp"
 #include "simco/wire/messages.hpp"
@@ -17,14 +14,5 @@ net::StreamId stream_of(TransactionId tid, const net::MessageChannel& channel);
 /// Queues a message on the stream of its TID. Returns false if the queue is full; for AST, the last
 /// word of a session, there is room behind a queue that is full (7.5).
 bool send(net::MessageChannel& channel, TransactionId tid, const Body& body);
-
-/// The same; returns the message, valid until the next call to the channel, or an empty span.
-std::span<const std::byte> send_message(net::MessageChannel& channel, TransactionId tid,
-                                        const Body& body);
-
-/// Queues a message that was sent before on another stream, unordered where the transport can: it
-/// must not wait behind what is lost there. Returns false if the queue is full.
-bool send_copy(net::MessageChannel& channel, std::span<const std::byte> message,
-               net::StreamId stream);
 
 }  // namespace simco

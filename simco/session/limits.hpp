@@ -25,21 +25,5 @@ inline constexpr std::chrono::milliseconds kReconnectDelayFirst{100};
 inline constexpr std::chrono::seconds kReconnectDelayMax{30};
 /// Octets of output beyond which StreamAgent accepts no further request.
 inline constexpr std::size_t kAgentOutputMax = 1'048'576;
-/// Octets of the longest request that is repeated (RequestRepeater), and of the longest reply that
-/// is kept for a repeated one (ReplyMemory). Requests and replies about one rule are shorter.
-inline constexpr std::size_t kRepeatableMax = 512;
-/// A request is not repeated earlier than this after it was sent: below it, timers and scheduling
-/// delay more than the network.
-inline constexpr std::chrono::milliseconds kRepeatAfterMin{1};
-/// Requests per repetition on average, at least, and repetitions that may follow each other at
-/// once.
-inline constexpr std::uint32_t kRequestsPerRepeat = 5;
-inline constexpr std::uint32_t kRepeatBurst = 64;
-/// Unanswered requests of a session beyond which it repeats no more of them.
-inline constexpr std::size_t kRepeaterRequestsMax = 65'536;
-/// Most round trips after which agents can be told to repeat a request.
-inline constexpr double kRepeatAfterMax = 100;
-/// Repeated requests whose second reply is waited for; beyond it, the oldest are forgotten.
-inline constexpr std::size_t kRepeatsWatchedMax = 4096;
 
 }  // namespace simco

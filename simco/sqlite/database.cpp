@@ -66,8 +66,8 @@ Database::Database(std::string path, const Form& form, Sync sync) : path_(std::m
   run("PRAGMA locking_mode = EXCLUSIVE");
   prepare_form(form);
   run("PRAGMA journal_mode = WAL");
-  // A checkpoint makes a write wait for the disk several times, so checkpoints are rare: each 32 MiB
-  // of log. A smaller disk that the log alone fills never recovers, as the file cannot grow.
+  // A checkpoint makes a write wait for the disk several times, so checkpoints are rare: each 32
+  // MiB of log. A smaller disk that the log alone fills never recovers, as the file cannot grow.
   run("PRAGMA wal_autocheckpoint = 8192");
   run(sync == Sync::kDisk ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
   // The first write takes the lock and creates the log: do it now, while we still have the right

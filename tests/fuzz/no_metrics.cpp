@@ -10,7 +10,6 @@ void Metrics::set(const Levels&) { SIMCO_ASSERT(false); }
 void Metrics::session_opened() { SIMCO_ASSERT(false); }
 void Metrics::session_refused(NegativeReplyCode) { SIMCO_ASSERT(false); }
 void Metrics::authentication_failed() { SIMCO_ASSERT(false); }
-void Metrics::request_repeated(Recognition) { SIMCO_ASSERT(false); }
 void Metrics::restored(rule::RuleKind) { SIMCO_ASSERT(false); }
 void Metrics::flushed() { SIMCO_ASSERT(false); }
 void Metrics::took(Phase, Clock::duration, std::size_t) { SIMCO_ASSERT(false); }

@@ -88,7 +88,6 @@ const std::set<std::string> kClocks = {
     "agent/driver.cpp",
     "agent/keeper.cpp",
     "agent/ng/counter_client.cpp",
-    "agent/link.cpp",
     "agent/ng/server.cpp",
     "agent/simcoctl/print.cpp",
     "agent/simcoctl/top.cpp",

@@ -50,7 +50,6 @@ max-rules = 7
 max-elements = 70
 max-sessions = 2
 max-lifetime = 300
-keep-replies = 99
 see = ["boss"]
 change = ["*"]
 [[agent]]
@@ -78,7 +77,6 @@ name = "anonymous@10.0.0.0/8"
   EXPECT_EQ(proxy->elements_max, 70U);
   EXPECT_EQ(proxy->sessions_max, 2U);
   EXPECT_EQ(proxy->lifetime_max_s, 300U);
-  EXPECT_EQ(proxy->replies_kept, 99U);
   EXPECT_TRUE(proxy->sees("boss") && proxy->changes("anybody"));
   EXPECT_NE(agents->directory.find_anonymous(*parse_address("10.1.1.1")), nullptr);
   EXPECT_EQ(agents->directory.find_anonymous(*parse_address("11.1.1.1")), nullptr);
@@ -101,7 +99,6 @@ TEST(Agents, EveryMistakeNamesFileAndLine) {
       {"extend = 1", "'extend' must be true or false"},
       {"max-rules = -1", "'max-rules' must be a number"},
       {"max-lifetime = \"1h\"", "'max-lifetime' must be a number"},
-      {"keep-replies = 65537", "'keep-replies' must be a number from 0 to 65536"},
       {"see = \"*\"", "'see' must be a list"},
   };
   for (const auto& [line, what] : lines) {

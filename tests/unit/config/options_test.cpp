@@ -74,10 +74,9 @@ TEST(Options, Defaults) {
 }
 
 TEST(Options, CommandLine) {
-  const auto settings =
-      parse({"--listen", "127.0.0.1,::1", "--port", "0", "--max-lifetime=7", "--message-timeout",
-             "0.5", "--max-rules", "9", "--max-elements", "90", "--max-sessions", "8",
-             "--keep-replies", "7", "--log-level", "debug"});
+  const auto settings = parse({"--listen", "127.0.0.1,::1", "--port", "0", "--max-lifetime=7",
+                               "--message-timeout", "0.5", "--max-rules", "9", "--max-elements",
+                               "90", "--max-sessions", "8", "--log-level", "debug"});
   ASSERT_TRUE(settings) << settings.error().text;
   EXPECT_EQ(settings->server.listen.addresses, (std::vector<std::string>{"127.0.0.1", "::1"}));
   EXPECT_EQ(settings->server.listen.port, 0);
@@ -85,7 +84,6 @@ TEST(Options, CommandLine) {
   EXPECT_EQ(settings->server.rules_max, 9U);
   EXPECT_EQ(settings->server.elements_max, 90U);
   EXPECT_EQ(settings->server.sessions_max, 8U);
-  EXPECT_EQ(settings->server.replies_kept, 7U);
   EXPECT_EQ(settings->server.message_timeout, std::chrono::milliseconds(500));
 }
 
@@ -98,7 +96,6 @@ TEST(Options, WrongOnesAreOneLineAndExit2) {
                                              {"--backend", "iptables"},
                                              {"--listen", "localhost"},
                                              {"--max-lifetime", "0"},
-                                             {"--keep-replies", "65537"},
                                              {"--message-timeout", "-1"},
                                              {"--log-level", "loud"},
                                              {"--config", "/nonexistent/simco.toml"},

@@ -61,8 +61,6 @@ class Owner final : public Connection::Owner, public AdmissionControl::Host {
   }
   void session_refused(NegativeReplyCode) override {}
   void message_refused(const Connection&, NegativeReplyCode) override {}
-  std::uint32_t replies_kept(const Connection&) const override { return kept; }
-  void request_repeated(Recognition known) override { repeated.push_back(known); }
   void warn_about(std::string_view, std::string_view) override {}
   void flush_later(Connection&) override {}
   void wake_at(Connection&, Instant) override {}
@@ -73,8 +71,6 @@ class Owner final : public Connection::Owner, public AdmissionControl::Host {
   void on_authentication_failed(const Candidate&, std::string_view) override {}
 
   int turns = 0;
-  std::uint32_t kept = 0;
-  std::vector<Recognition> repeated;
   std::ptrdiff_t output = 0;
   bool used_up = false;
   bool too_much = false;
@@ -85,8 +81,7 @@ class Owner final : public Connection::Owner, public AdmissionControl::Host {
 };
 
 struct Fixture {
-  explicit Fixture(std::uint32_t replies_kept = 0) {
-    owner.kept = replies_kept;
+  Fixture() {
     connection.start();
     deliver({{1}, SeRequest{}});
     channel->user->on_input_done({});
@@ -124,33 +119,6 @@ TEST(Connection, LetsOthersHaveTheirTurnWhenItsOwnIsUsedUp) {
   EXPECT_LT(tid, 4 + kMessagesPerLook);
   f.channel->user->on_input_done({});
   EXPECT_EQ(f.channel->resumed, 2);
-}
-
-TEST(Connection, AnswersARepeatedRequestAgainOnTheStreamOfTheCopy) {
-  Fixture f(10);
-  const Message request{{2}, PrsRequest{PolicyRuleId{1}}};
-  f.deliver(request, 2);
-  const auto reply = f.channel->out;
-  EXPECT_EQ(f.channel->delivery.stream, net::StreamId{2});
-  f.channel->out.clear();
-  f.deliver(request, 3);
-  EXPECT_EQ(f.channel->out, reply);
-  EXPECT_EQ(f.channel->delivery.stream, net::StreamId{3});
-  EXPECT_EQ(f.channel->sent, 2);
-  EXPECT_EQ(f.owner.repeated, std::vector{Recognition::kAnswered});
-  // The TIDs of session control are no different: ST ends the session, whatever is remembered.
-  f.deliver({{3}, StRequest{}});
-  f.connection.flush();
-  EXPECT_EQ(f.channel->closed, 1);
-}
-
-TEST(Connection, CarriesOutARepeatedRequestAgainUnlessToldToKeepReplies) {
-  Fixture f;
-  const Message request{{2}, PrsRequest{PolicyRuleId{1}}};
-  f.deliver(request);
-  f.deliver(request);
-  EXPECT_EQ(f.channel->sent, 2);
-  EXPECT_TRUE(f.owner.repeated.empty());
 }
 
 TEST(Connection, IsEndedWhenAllQueuesTogetherAreTooMuchAndItsOwnIsLong) {
