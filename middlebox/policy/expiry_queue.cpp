@@ -18,6 +18,11 @@ Instant ExpiryQueue::start_of(Tick tick) {
 
 void ExpiryQueue::add(RuleSlot slot) { add_at(tick_of(rules_[slot].expires_at), slot); }
 
+void ExpiryQueue::add_ended(RuleSlot slot, Instant now) {
+  rules_[slot].expires_at = now - kExpiryTick;
+  add(slot);
+}
+
 void ExpiryQueue::add_again(RuleSlot slot, Instant retry_at) {
   const Tick tick = tick_of(retry_at);
   again_[slot] = tick;

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "middlebox/policy/engine.hpp"
+#include "middlebox/policy/plan.hpp"
 
 namespace simco::policy {
 

@@ -47,8 +47,8 @@ void PipelineFixture::Agent::reply(TransactionId tid, const Body& body) {
 
 PipelineFixture::PipelineFixture(Options options)
     : directory(std::move(options.directory)),
-      engine({backend.capabilities(), policy::PolicyEngine::all_protocols(), options.nat,
-              options.rules_max, policy::kElementsMaxDefault, options.disable_scan_max}),
+      engine({backend.capabilities(), policy::all_protocols(), options.nat, options.rules_max,
+              policy::kElementsMaxDefault, options.disable_scan_max}),
       pipeline(engine, nullptr, backend, *this, options.metrics),
       now_(options.now) {
   engine.apply(directory);

@@ -1,6 +1,9 @@
-// Why a request or a change was refused, as far as the engine's own state decides it.
-#include "middlebox/policy/engine.hpp"
+#include "middlebox/policy/reasons.hpp"
+
+#include <tuple>
+
 #include "middlebox/policy/refusal_reason.hpp"
+#include "middlebox/policy/traffic.hpp"
 #include "simco/wire/tuple_text.hpp"
 
 namespace simco::policy {
@@ -48,55 +51,31 @@ std::string quoted(std::string_view name) { return "'" + std::string(name) + "'"
 
 }  // namespace
 
-std::string PolicyEngine::rule_text(RuleSlot slot) const {
-  const Rule& rule = rules_[slot];
-  return "rule " + std::to_string(rule.pid.value) + " of " + quoted(agents_[rule.owner].name);
+std::string Reasons::rule_text(RuleSlot slot) const {
+  const Rule& rule = book_.rules[slot];
+  return "rule " + std::to_string(rule.pid.value) + " of " + quoted(book_.agents[rule.owner].name);
 }
 
-std::string PolicyEngine::blocked_by(const AddressTuple& internal,
-                                     const AddressTuple& external) const {
-  const auto traffic = traffic_of(internal, external);
-  std::string text;
-  disable_rules_.find_any(traffic, [&](RuleSlot slot) {
-    if (!overlap(traffic, traffic_of(rules_[slot].internal, rules_[slot].external))) return false;
-    text = "disable " + rule_text(slot) + " blocks it";
-    return true;
-  });
-  return text;
-}
-
-// With the same limits and in the same order as check_resources() and check_elements().
-std::string PolicyEngine::exhausted(AgentId id, std::uint32_t elements) const {
-  const Agent& agent = agents_[id];
-  const auto reached = [&](const std::string& limit, std::uint32_t value) {
-    return limit + " (" + std::to_string(value) + ") is reached";
-  };
-  const std::string of_agent = " of " + quoted(agent.name);
-  if (rules_.size() >= options_.rules_max) return reached("--max-rules", options_.rules_max);
-  if (agent.policy != nullptr && agent.rule_count >= agent.policy->rules_max) {
-    return reached("'max-rules'" + of_agent, agent.policy->rules_max);
-  }
-  if (elements_ + elements > options_.elements_max || agent.policy == nullptr) {
-    return reached("--max-elements", options_.elements_max);
-  }
-  return reached("'max-elements'" + of_agent, agent.policy->elements_max);
+std::string Reasons::blocked_by(const AddressTuple& internal, const AddressTuple& external) const {
+  const RuleSlot slot = book_.disable_rules.blocker(internal, external);
+  return slot == kNoSlot ? std::string() : "disable " + rule_text(slot) + " blocks it";
 }
 
 // A PEA counts for the owner of the reservation.
-std::string PolicyEngine::exhausted(AgentId id, const Body& request) const {
+std::string Reasons::exhausted(AgentId id, const Body& request) const {
   const auto subject = subject_of(request);
-  const RuleSlot slot = subject.pid ? find_visible(*subject.pid) : kNoSlot;
+  const RuleSlot slot = subject.pid ? book_.find_visible(*subject.pid) : kNoSlot;
   std::uint32_t elements = 0;
   if (std::holds_alternative<PdrRequest>(request)) {
     elements = elements_of(*subject.internal, *subject.external, 0);
   } else if (subject.internal != nullptr) {
-    elements = elements_for(*subject.internal, *subject.external);
+    elements = book_.elements_for(*subject.internal, *subject.external);
   }
-  return exhausted(slot == kNoSlot ? id : rules_[slot].owner, elements);
+  return book_.quotas.reached(slot == kNoSlot ? id : book_.rules[slot].owner, elements);
 }
 
-std::string PolicyEngine::no_authority(AgentId id, const Body& request) const {
-  const auto* policy = agents_[id].policy;
+std::string Reasons::no_authority(AgentId id, const Body& request) const {
+  const auto* policy = book_.agents[id].policy;
   if (policy == nullptr) return "the configuration no longer has this agent";
   const auto transaction = transaction_of(request);
   if (transaction && !policy->allows(*transaction)) {
@@ -110,21 +89,22 @@ std::string PolicyEngine::no_authority(AgentId id, const Body& request) const {
   return missing_right(*policy, *subject.internal, *subject.external);
 }
 
-std::string PolicyEngine::no_access(AgentId id, const Body& request, PolicyRuleId pid) const {
-  const RuleSlot slot = find_visible(pid);
+std::string Reasons::no_access(AgentId id, const Body& request, PolicyRuleId pid) const {
+  const RuleSlot slot = book_.find_visible(pid);
   if (slot == kNoSlot) return {};
   const char* right = std::holds_alternative<PrsRequest>(request) ? "'see'" : "'change'";
-  return std::string(right) + " of " + quoted(agents_[id].name) + " does not include " +
-         quoted(agents_[rules_[slot].owner].name) + ", the owner";
+  return std::string(right) + " of " + quoted(book_.agents[id].name) + " does not include " +
+         quoted(book_.agents[book_.rules[slot].owner].name) + ", the owner";
 }
 
-std::string PolicyEngine::about_rule(NegativeReplyCode code, PolicyRuleId pid) const {
-  const RuleSlot slot = find_visible(pid);
+std::string Reasons::about_rule(NegativeReplyCode code, PolicyRuleId pid) const {
+  const RuleSlot slot = book_.find_visible(pid);
   if (slot == kNoSlot) return "there is no rule " + std::to_string(pid.value);
   switch (code) {
     case kLifetimeNotExtendable: return "'extend' of the agent is false";
     case kInconsistentRequest:
-      if (rules_[slot].kind != RuleKind::kReserve) return rule_text(slot) + " is not a reservation";
+      if (book_.rules[slot].kind != RuleKind::kReserve)
+        return rule_text(slot) + " is not a reservation";
       return "the reservation has another number of ports";
     case kNoSuchRule: return rule_text(slot) + " has just ended";
     case kProtocolMismatch: return "the reservation is for another protocol";
@@ -134,10 +114,10 @@ std::string PolicyEngine::about_rule(NegativeReplyCode code, PolicyRuleId pid) c
   }
 }
 
-std::string PolicyEngine::reason(const RequestContext& context, const Body& request,
-                                 NegativeReplyCode code) const {
+std::string Reasons::of(const RequestContext& context, const Body& request,
+                        NegativeReplyCode code) const {
   const auto subject = subject_of(request);
-  const auto* policy = agents_[context.agent].policy;
+  const auto* policy = book_.agents[context.agent].policy;
   switch (code) {
     case kAgentNotAuthorized: return no_authority(context.agent, request);
     case kNoSuchGroup: return "there is no group " + std::to_string(subject.group->value);
@@ -148,7 +128,8 @@ std::string PolicyEngine::reason(const RequestContext& context, const Body& requ
     case kNoResources: return exhausted(context.agent, request);
     case kConflict: return blocked_by(*subject.internal, *subject.external);
     case kNatModeNotSupported:
-      return nat_.mode() == Mode::kTwiceNat ? "this is a twice NAT" : "this is a traditional NAT";
+      return book_.nat.mode() == Mode::kTwiceNat ? "this is a twice NAT"
+                                                 : "this is a traditional NAT";
     case kAddressSpaceNotAvailable: return "a disable rule blocks everything of this kind";
     case kLackOfPorts:
     case kLackOfAddresses: return "the address pool has no room for it";
@@ -158,8 +139,8 @@ std::string PolicyEngine::reason(const RequestContext& context, const Body& requ
   }
   if (subject.internal != nullptr && policy != nullptr) {
     const bool filter = std::holds_alternative<PdrRequest>(request);
-    const auto& own = filter ? filter_capabilities_ : capabilities_;
-    Protocols supported = filter ? options_.protocols : translated_;
+    const auto& own = filter ? book_.filter_capabilities : book_.capabilities;
+    Protocols supported = filter ? book_.protocols : book_.translated;
     if (!policy->protocol_wildcards) supported.reset(kProtocolAny);
     const auto able = policy->capabilities(own);
     const auto& [internal, external] = std::tie(*subject.internal, *subject.external);
@@ -170,7 +151,7 @@ std::string PolicyEngine::reason(const RequestContext& context, const Body& requ
   return subject.pid ? about_rule(code, *subject.pid) : std::string();
 }
 
-std::string PolicyEngine::reason(const rule::RuleChange& change, rule::ChangeResult result) const {
+std::string Reasons::of(const rule::RuleChange& change, rule::ChangeResult result) const {
   const auto& wanted = change.rule();
   switch (result) {
     case rule::ChangeResult::kOverridden: return blocked_by(wanted.internal, wanted.external);
@@ -182,14 +163,10 @@ std::string PolicyEngine::reason(const rule::RuleChange& change, rule::ChangeRes
   if (wanted.kind != RuleKind::kEnable || change.kind == rule::RuleChange::Kind::kSetLifetime) {
     return text;
   }
-  const auto traffic = traffic_of(wanted.internal, wanted.external);
-  enable_rules_.find_any(traffic, [&](RuleSlot slot) {
-    const Rule& other = rules_[slot];
-    const bool same =
-        other.pid != wanted.pid && overlap(traffic, traffic_of(other.internal, other.external));
-    if (same) text += ": " + rule_text(slot) + " is for some of the same packets already";
-    return same;
-  });
+  const RuleSlot other =
+      book_.disable_rules.enabled_overlap(wanted.internal, wanted.external, wanted.pid);
+  if (other != kNoSlot)
+    text += ": " + rule_text(other) + " is for some of the same packets already";
   return text;
 }
 
