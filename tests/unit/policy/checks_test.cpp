@@ -25,8 +25,7 @@ struct Pair {
 
 std::optional<NegativeReplyCode> check(const Pair& pair, Direction direction = Direction::kInbound,
                                        const Capabilities& capabilities = everything()) {
-  return check_tuples(pair.internal, pair.external, direction, capabilities,
-                      all_protocols());
+  return check_tuples(pair.internal, pair.external, direction, capabilities, all_protocols());
 }
 
 TEST(Checks, APinholeIsFine) {
