@@ -2,7 +2,7 @@
 _simco() {
   local program=${COMP_WORDS[0]} word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
   local commands="" command="" help values i
-  # Only simcoctl has --help-all.
+  # Programs without transports have no --help-all.
   help=$("$program" --help-all 2>/dev/null || "$program" --help 2>/dev/null) || return
   commands=$(sed -n '/^Commands:/,$ s/^\([a-z][a-z]*\)$/\1/p' <<<"$help")
   for ((i = 1; i < COMP_CWORD; i++)); do

@@ -2,7 +2,7 @@
 function __simco_complete
     set -l words (commandline -opc)
     set -l program $words[1]
-    # Only simcoctl has --help-all.
+    # Programs without transports have no --help-all.
     set -l help ($program --help-all 2>/dev/null; or $program --help 2>/dev/null)
     set -l commands (string join \n -- $help | sed -n '/^Commands:/,$ s/^\([a-z][a-z]*\)$/\1/p')
     set -l chosen ""

@@ -3,7 +3,7 @@
 _simco() {
   local program=$words[1] before=$words[CURRENT-1] command="" help text word
   local -a commands options values
-  # Only simcoctl has --help-all.
+  # Programs without transports have no --help-all.
   help=$($program --help-all 2>/dev/null || $program --help 2>/dev/null) || return
   commands=(${(f)"$(sed -n '/^Commands:/,$ s/^\([a-z][a-z]*\)$/\1/p' <<<$help)"})
   for word in $words[2,CURRENT-1]; do

@@ -259,7 +259,9 @@ void complain(const std::string& program, const std::string& what) {
 
 void declare_help(CLI::App& app, const std::string& help, const std::string& help_all) {
   app.set_help_flag("-h,--help", help);
-  if (!help_all.empty()) app.set_help_all_flag("--help-all", help_all);
+  if (app.get_option_no_throw("--transport") != nullptr) {
+    app.set_help_all_flag("--help-all", help_all);
+  }
   app.set_version_flag("-V,--version", app.get_name() + " " SIMCO_VERSION, "Print the version");
 }
 

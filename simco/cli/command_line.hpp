@@ -33,16 +33,16 @@ void complain(const std::string& program, const std::string& what);
 
 /// Group of the options of a transport that all programs share.
 inline constexpr const char* kConnectionGroup = "Connection";
-/// Returns the group of a transport's own options: its name in capitals. A program with --help-all
-/// shows these groups there only.
+/// Returns the group of the options that tune a transport: its name in capitals. --help-all shows
+/// these groups, --help does not.
 std::string transport_group(std::string_view transport);
 
 /// Sets the layout of the help, with `examples` at its end.
 void set_layout(CLI::App& app, const std::string& examples);
-/// Declares --help, which `help` describes, --help-all if there is a text for it, and --version of
-/// the program that has the name of `app`.
+/// Declares --version, --help and, if a transport is declared, --help-all of the program that has
+/// the name of `app`, with what they print.
 void declare_help(CLI::App& app, const std::string& help = "Print this help",
-                  const std::string& help_all = "");
+                  const std::string& help_all = "Print this help, with what tunes a transport");
 
 /// Parses `words`, what follows the program's name, into what was declared to `app`. Returns what
 /// to print instead of running, or nullopt.

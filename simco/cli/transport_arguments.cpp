@@ -41,8 +41,11 @@ void TransportArguments::declare(CLI::App& app, Role role, net::Need need) {
         ->delimiter(',');
   }
   for (const auto& type : net::transport_types()) {
-    app.option_defaults()->group(transport_group(type.name));
-    for (const auto& option : type.options()) declare_option(app, type, option);
+    for (const auto& option : type.options()) {
+      const bool shared = option.ability != nullptr;
+      app.option_defaults()->group(shared ? kConnectionGroup : transport_group(type.name));
+      declare_option(app, type, option);
+    }
   }
   app.option_defaults()->group(kConnectionGroup);
 }

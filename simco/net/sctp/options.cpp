@@ -21,7 +21,7 @@ using Make = OptionMaker<&TransportSettings::sctp>;
 // The number of streams is everyone's who has some.
 constexpr TransportOption streams() {
   auto option = Make::number<&SctpOptions::streams>(
-      "streams", "SCTP, QUIC: number of streams to offer and to accept (QUIC: 1024 at most)", 1,
+      "streams", "Number of streams to offer and to accept (QUIC: 1024 at most)", 1,
       kSctpStreamsMax);
   option.ability = &TransportType::streams;
   option.set = [](TransportSettings& settings, std::uint32_t value) {
