@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from . import archive, guest, job, native, proxies, runner
@@ -131,29 +132,51 @@ def able(points, lacking):
     return [point for point in points if not needed[point.scenario]]
 
 
-def report(folder, scenario, scale, about, figure_formats=FORMATS):
-    """Writes the tables, CCDFs, figures and report of a scenario's results. Returns the ids of the expectations
-    that do not hold for some combination."""
-    # The drawing library takes a second to load: not for `list`.
-    from . import expectations, plots, results
-    from . import report as reports
-    found = results.Results(folder, scenario, scale)
+def results_in(folder):
+    """Returns the Results in a folder, and the sentence that says how they were measured."""
+    from . import results
+    about = json.loads((folder / archive.ABOUT).read_text())
+    scenario = read(folder / archive.SCENARIO)
+    scenario.name = about["scenario"]
+    scenario.take(about["fraction"])
+    found = results.Results(folder, scenario, about["scale"])
     if not found.combinations:
         raise LabError(f"{folder} has no results: no run of the scenario's points has finished")
-    found.write_table(folder / "results.csv")
+    return found, about["about"]
+
+
+def write_full(folder, figure_formats):
+    """Writes the full report on the results in a folder, with all tables and figures. Returns these Results, and the Sample for
+    the short report."""
+    # The drawing library takes a second to load: not for `list`.
+    from . import expectations, plots, summary
+    from . import report as reports
+    found, about = results_in(folder)
     found.write_ccdfs(folder / "ccdf")
     judged = expectations.check(found)
-    reports.write(found, folder / "report.md", judged,
-                  plots.draw(found, folder / "plots", plots.REPORT, figure_formats), about)
+    drawn = plots.draw(found, folder / "plots", plots.REPORT, figure_formats)
+    reports.write(found, folder / summary.FULL, judged, drawn, about)
+    return found, summary.sample_of(folder.name, found, judged, about)
+
+
+def report(folder, figure_formats=FORMATS):
+    """Writes the reports, tables and figures of a scenario's results. Folders in it that are named as larger samples are join the
+    short report. Returns the ids of the expectations that do not hold for some combination."""
+    from . import summary, values
+    folders = {values.FIRST: folder} | {name: folder / name for name in values.FURTHER if archive.is_result(folder / name)}
+    written = {name: write_full(path, figure_formats) for name, path in folders.items()}
+    values.write(folder / "results.csv", {name: found for name, (found, _) in written.items()})
+    first, _ = written[values.FIRST]
+    summary.write(folder / "report.md", first.scenario, [replace(sample, name=name) for name, (_, sample) in written.items()])
     print(f"{folder}/report.md")
-    return [expectation["id"] for expectation, verdicts in judged
-            if any(verdict.holds is False for verdict in verdicts)]
+    _, own = written[values.FIRST]
+    return [one.id for one in own.judgements if any(verdict.holds is False for verdict in one.verdicts)]
 
 
 def remember(folder, scenario, about):
     """Writes what `plot` needs beside the points."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "scenario.toml").write_text(scenario.path.read_text())
+    (folder / archive.SCENARIO).write_text(scenario.path.read_text())
     (folder / archive.ABOUT).write_text(json.dumps(about, indent=1) + "\n")
 
 
@@ -180,36 +203,37 @@ def run(arguments):
             about += f" Trial with `{arguments.options.strip()}`."
         remember(folder, scenario, {"scenario": scenario.name, "scale": arguments.scale,
                                     "fraction": arguments.fraction, "about": about})
-        disproved = report(folder, scenario, arguments.scale, about)
+        disproved = report(folder)
         if arguments.strict and disproved:
             print(f"lab: {scenario.name}: expectations that do not hold: {', '.join(disproved)}", file=sys.stderr)
             good = False
     return 0 if good else 1
 
 
-def draw_figures(found, folder, arguments):
+def draw_figures(found, folder, where, arguments):
     from . import plots
-    look, where = (plots.PAPER, "paper") if arguments.paper else (plots.REPORT, "plots")
-    drawn = plots.draw(found, folder / where, look, arguments.formats)
-    print(f"{folder / where}: {len(drawn)} figures")
+    look, base = (plots.PAPER, "paper") if arguments.paper else (plots.REPORT, "plots")
+    drawn = plots.draw(found, folder / base / where, look, arguments.formats)
+    print(f"{folder / base / where}: {len(drawn)} figures")
+
+
+def draw_from_table(folder, arguments):
+    """Draws what results.csv suffices for: those of a larger sample in a folder of its name."""
+    from . import values
+    for name, found in values.tables_of(folder / "results.csv", find(folder.resolve().name)).items():
+        draw_figures(found, folder, "" if name == values.FIRST else name, arguments)
 
 
 def plot(arguments):
     tables = [path.parent for path in (arguments.dir / "results.csv", *sorted(arguments.dir.glob("*/results.csv")))
               if path.exists() and not (path.parent / archive.ABOUT).exists()]
     for folder in tables:
-        from . import results
-        draw_figures(results.Table(folder / "results.csv", find(folder.resolve().name)), folder, arguments)
+        draw_from_table(folder, arguments)
     for folder in archive.result_folders(arguments.dir) if not tables else []:
-        about = json.loads((folder / archive.ABOUT).read_text())
-        scenario = read(folder / "scenario.toml")
-        scenario.name = about["scenario"]
-        scenario.take(about["fraction"])
         if arguments.paper:
-            from . import results
-            draw_figures(results.Results(folder, scenario, about["scale"]), folder, arguments)
+            draw_figures(results_in(folder)[0], folder, "", arguments)
         else:
-            report(folder, scenario, about["scale"], about["about"], arguments.formats)
+            report(folder, arguments.formats)
     return 0
 
 

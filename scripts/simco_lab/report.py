@@ -1,17 +1,18 @@
-"""report.md: the measurements, beside the papers' statements."""
+"""The full report: the measurements, beside the papers' statements."""
 
 import math
 from collections import Counter
 
 from . import statistics, wording
-from .catalogue import WORKLOADS
-from .prediction import marks_of, predicted
+from .prediction import marks_of
 from .conditions import label_of, shown
 from .quantities import MEASURED, QUANTITIES
 from .tests_of_runs import LEVEL
+from .values import model_cell, modelled
 from .verdicts import ALIKE_SHARE, by_pairs, pairs
 
 NAMED = 3  # points that were not measured
+BETWEEN = " · "  # places of a line
 LISTED = 12  # verdicts of an expectation whose numbers are given even if all hold
 WORDS = {True: "holds", False: "does not hold", None: "inconclusive"}
 
@@ -58,19 +59,6 @@ def quantity_table(results, profile, sweep, quantity="mean"):
                   for place, cells in rows.items()])
 
 
-def modelled(results):
-    """Returns whether the model is about the scenario's workload: a request and its reply, each lost with a packet."""
-    return not WORKLOADS[results.scenario.workload].sip
-
-
-def model_cell(conditions):
-    prediction = predicted(conditions)
-    if prediction is None:
-        return ""
-    value, valid = prediction
-    return figure(value) + ("" if valid else " (outside)")
-
-
 def detail_row(combination, sweep, with_model):
     conditions, times = combination.conditions, combination.all_times
     return [*(shown(getattr(conditions, key)) for key in sweep), label_of(conditions.variant), str(len(times)),
@@ -98,29 +86,36 @@ def words_of(expectation):
     return {**WORDS, True: "holds (no difference shown)"} if expectation["kind"] == "alike" else WORDS
 
 
+def summary_of(expectation, verdicts):
+    """Returns at how many places an expectation has which verdict, in words."""
+    counts = {word: sum(1 for v in verdicts if v.holds is holds) for holds, word in words_of(expectation).items()}
+    summary = ", ".join(f"{word} at {count}" for word, count in counts.items() if count) or "not measured"
+    if alike := sum(verdict.alike for verdict in verdicts):
+        summary += f"; alike within {100 * ALIKE_SHARE:g} % at {alike} of these"
+    return f"{summary}.{by_chance(verdicts)}"
+
+
+def listed(verdicts):
+    """Returns the verdicts whose numbers are given: of many only those that do not hold."""
+    return [verdict for verdict in verdicts if verdict.holds is not True or len(verdicts) <= LISTED]
+
+
 def expectation_lines(judged):
     lines = []
     for expectation, verdicts in judged:
-        words = words_of(expectation)
-        counts = {word: sum(1 for v in verdicts if v.holds is holds) for holds, word in words.items()}
-        summary = ", ".join(f"{word} at {count}" for word, count in counts.items() if count) or "not measured"
-        if alike := sum(verdict.alike for verdict in verdicts):
-            summary += f"; alike within {100 * ALIKE_SHARE:g} % at {alike} of these"
-        lines += [f"**{expectation['id']}** {expectation['claim']}: {summary}.{by_chance(verdicts)}", ""]
-        for verdict in verdicts:
-            if verdict.holds is not True or len(verdicts) <= LISTED:
-                lines.append(f"- {verdict.where}: {WORDS[verdict.holds]}; {verdict.detail}")
+        lines += [f"**{expectation['id']}** {expectation['claim']}: {summary_of(expectation, verdicts)}", ""]
+        lines += [f"- {verdict.where}: {WORDS[verdict.holds]}; {verdict.detail}" for verdict in listed(verdicts)]
         lines.append("")
     return lines
 
 
-def model_lines(results):
-    """The reference points of the model, and the numbers of connections that were best in fact."""
+def model_points(results):
+    """Returns the reference points of the model, and the numbers of connections that were best in fact."""
     found = {}
     for plot in results.scenario.plots:
         for _, symbol, meaning in marks_of(results.select(plot.get("where", {})), plot):
             found[symbol, meaning] = None
-    lines = [f"- {symbol}: {meaning}" for symbol, meaning in found]
+    lines = [f"{symbol}: {meaning}" for symbol, meaning in found]
     if any(plot.get("model") and plot.get("x") == "connections" for plot in results.scenario.plots):
         curves = {}
         for combination in results.combinations:
@@ -132,11 +127,16 @@ def model_lines(results):
             alike = [label_of(combination.conditions.variant) for combination in curve
                      if abs(combination.mean.value - best.mean.value) <=
                      statistics.difference(combination.mean, best.mean).half_width]
-            lines.append(f"- {profile}, {rate:g}/s: the lowest mean was measured with"
+            lines.append(f"{profile}, {rate:g}/s: the lowest mean was measured with"
                          f" {label_of(best.conditions.variant)} ({with_interval(best.mean, 2)} ms);"
                          " not significantly different:"
                          f" {', '.join(alike)}")
-    return ["## Reference points of the model", "", *lines, ""] if lines else []
+    return lines
+
+
+def model_lines(results):
+    points = [f"- {point}" for point in model_points(results)]
+    return ["## Reference points of the model", "", *points, ""] if points else []
 
 
 def told(combination):
@@ -186,37 +186,66 @@ def beside(results, number):
             for combination in results.select(number.get("where", {})) for found in [combination.quantity(quantity)]]
 
 
-def paper_lines(results):
-    """The papers' numbers, a line for each place that was measured."""
-    rows = [[number["what"], str(number["value"]), *cells] for number in results.scenario.paper
+def paper_rows(results):
+    """Returns the papers' numbers, a row for each place that was measured."""
+    return [[number["what"], str(number["value"]), *cells] for number in results.scenario.paper
             for cells in beside(results, number) or [("not measured", "-")]]
+
+
+def paper_lines(results):
+    rows = paper_rows(results)
     return ["## The paper's numbers", "", *table(["what", "paper", "where", "here (times in ms)"], rows), ""] if rows else []
 
 
-def notes(results):
+def grouped(found):
+    """Returns a line for each caveat of pairs (caveat, place), with its places."""
+    places = {}
+    for caveat, place in found:
+        places.setdefault(caveat, []).append(place)
+    return [f"{caveat}: {BETWEEN.join(named)}" for caveat, named in places.items()]
+
+
+def of_combination(results, combination):
+    """Returns the caveats of a combination, [(caveat, place)]."""
+    place = f"{label_of(combination.conditions.variant)}, {combination.conditions.place}"
+    found = []
+    for run in combination.runs:
+        if run["aborted"]:
+            found.append(("aborted", f"{place}: {run['abort_reason']}"))
+        if not run["valid"]:
+            found.append(("not valid, as the generator was late (p99)", f"{place}: {run['generator_lag_p99_ms']:.2f} ms"))
+    steady = combination.conditions.steady and not results.scenario.setup.changes
+    if steady and any(statistics.grows(times) for times in combination.times):
+        measured = MEASURED[results.scenario.setup.measure]
+        found.append((f"{measured}s rise during the run, so the mean depends on its length", place))
+    return found
+
+
+def left_out(results):
+    """Returns lines about the points that were not run."""
     lines = []
-    for combination in results.combinations:
-        place = f"{label_of(combination.conditions.variant)}, {combination.conditions.place}"
-        for run in combination.runs:
-            if run["aborted"]:
-                lines.append(f"- {place}: aborted: {run['abort_reason']}")
-            if not run["valid"]:
-                lines.append(f"- {place}: not valid: the generator was {run['generator_lag_p99_ms']:.2f} ms late (p99)")
-        steady = combination.conditions.steady and not results.scenario.setup.changes
-        if steady and any(statistics.grows(times) for times in combination.times):
-            measured = MEASURED[results.scenario.setup.measure]
-            lines.append(f"- {place}: {measured}s rise during the run: the mean depends on its length")
     broken = [combination.conditions for combination in results.combinations if combination.aborted]
     beyond = [point for point in results.missing if any(
         conditions.rate < point.rate and conditions.without("rate") == point.without("rate")
         for conditions in broken)]
     if beyond:
-        lines.append(f"- not run: {len(beyond)} points at rates above the one at which their curve was aborted")
+        lines.append(f"not run: {len(beyond)} points at rates above the one at which their curve was aborted")
     others = [point.name for point in results.missing if point not in beyond]
     if others:
         some = ", ".join(others[:NAMED])
-        lines.append(f"- not measured: {len(others)} points: {some}" + (", ..." if len(others) > NAMED else ""))
-    lines += mixed_programs([run for combination in results.combinations for run in combination.runs])
+        lines.append(f"not measured: {len(others)} points: {some}" + (", ..." if len(others) > NAMED else ""))
+    return lines
+
+
+def caveats(results):
+    """Returns what a reader must know of the runs, a line for each kind."""
+    found = [pair for combination in results.combinations for pair in of_combination(results, combination)]
+    runs = [run for combination in results.combinations for run in combination.runs]
+    return grouped(found) + left_out(results) + mixed_programs(runs)
+
+
+def caveat_lines(results):
+    lines = [f"- {caveat}" for caveat in caveats(results)]
     return ["## Caveats", "", *lines, ""] if lines else []
 
 
@@ -227,7 +256,7 @@ def mixed_programs(runs):
         return []
     (most, _), *others = counts
     which = ", ".join(f"{name} ({count})" for name, count in others)
-    return [f"- {sum(count for _, count in others)} of {len(runs)} runs by other programs, or other settings of the guest, than"
+    return [f"{sum(count for _, count in others)} of {len(runs)} runs by other programs, or other settings of the guest, than"
             f" most ({most}): {which}; run the scenario again to measure all by the same"]
 
 
@@ -268,5 +297,5 @@ def write(results, path, judged, drawn, about):
         lines += [f"![{title}](plots/{name}.svg)" for name, title in drawn] + [""]
     for profile in results.profiles():
         lines += [f"## All values, profile {profile} (ms)", "", *detail_table(results, profile, sweep), ""]
-    lines += notes(results)
+    lines += caveat_lines(results)
     path.write_text("\n".join(lines).rstrip() + "\n")

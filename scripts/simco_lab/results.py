@@ -1,6 +1,5 @@
 """The files that runs leave: reading them, checking them, and combining replications."""
 
-import csv
 import gzip
 import json
 import math
@@ -18,7 +17,7 @@ from .errors import BadRun
 from .job import captured
 from .networks import counters_of
 from .quantities import PERCENTILES, QUANTITIES
-from .conditions import Conditions, conditions_of, shown
+from .conditions import Conditions
 
 LAG_FLOOR_MS = 0.1
 CAPTURE_DROPS = re.compile(r"^(\d+) packets? dropped by (?:kernel|interface)", re.MULTILINE)
@@ -310,19 +309,6 @@ class Combination(UnderConditions):
         return self.conditions.short_name
 
 
-@dataclass
-class Row(UnderConditions):
-    """What results.csv says of a combination."""
-
-    conditions: Conditions
-    mean: statistics.Estimate
-    aborted: bool
-    unanswered: int = 0
-
-    def leaves_out(self, _):
-        return self.unanswered
-
-
 class Selectable:
     """A list of `combinations` that can be selected from."""
 
@@ -332,22 +318,6 @@ class Selectable:
 
     def profiles(self):
         return list(dict.fromkeys(combination.conditions.profile for combination in self.combinations))
-
-
-class Table(Selectable):
-    """What results.csv says of a scenario, for results whose samples are elsewhere."""
-
-    has_samples = False
-
-    def __init__(self, path, scenario):
-        self.scenario = scenario
-        with open(path, newline="") as file:
-            self.combinations = [self._row(row) for row in csv.DictReader(file)]
-
-    @staticmethod
-    def _row(row):
-        mean = statistics.Estimate(*(float(row[name] or math.nan) for name in ("mean_ms", "ci95_ms")))
-        return Row(conditions_of(row), mean, row["aborted"] == "1", int(row["unanswered"] or 0))
 
 
 class Results(Selectable):
@@ -375,38 +345,6 @@ class Results(Selectable):
         without = {c.conditions.without("lose_run"): c for c in self.combinations if not c.conditions.lose_run}
         for combination in self.combinations:
             combination.twin = without.get(combination.conditions.without("lose_run"))
-
-    def write_table(self, path):
-        """Writes results.csv: a row per combination."""
-        columns = self.scenario.columns
-        header = [*columns, "replications", "transactions", "unanswered", "aborted", "valid", "mean_ms",
-                  "ci95_ms", "ci95_independent_ms", "p50_ms", "p90_ms", "p95_ms", "p95_low_ms",
-                  "p95_high_ms", "p99_ms", "p99_low_ms", "p99_high_ms", "p999_ms", "max_ms",
-                  "lost_requests_percent", "lost_replies_percent", "grows"]
-        with open(path, "w", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(header)
-            for combination in self.combinations:
-                writer.writerow([*(shown(getattr(combination.conditions, name)) for name in columns),
-                                 *self._row(combination)])
-
-    @staticmethod
-    def _row(combination):
-        times = combination.all_times
-        mean, independent = combination.mean, statistics.mean_independent(times)
-        interval95, interval99 = (schedule.percentile_interval(combination.times, q) for q in (95, 99))
-        shares = []
-        for direction in ("request", "reply"):
-            seen = sum(run["packets"][direction]["seen"] for run in combination.runs)
-            lost = sum(run["packets"][direction]["lost"] for run in combination.runs)
-            shares.append(100.0 * lost / max(seen, 1))
-        p50, p90, p95, p99, p999 = map(combination.quantile, (50, 90, 95, 99, 99.9))
-        figures = [mean.value, mean.half_width, independent.half_width, p50, p90, p95, *interval95,
-                   p99, *interval99, p999, float(times.max()), *shares]
-        return [len(combination.times), len(times), combination.unanswered, int(combination.aborted),
-                int(all(run["valid"] for run in combination.runs)),
-                *("" if math.isnan(figure) else f"{figure:.3f}" for figure in figures),
-                int(any(statistics.grows(times) for times in combination.times))]
 
     def write_ccdfs(self, folder):
         """Writes a CSV file per combination: time, and the share of transactions that take longer."""

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import tempfile
@@ -15,6 +16,7 @@ from pathlib import Path
 
 from simco_lab import archive, cli, results, scenario
 
+PUBLISHED = Path(__file__).resolve().parents[3] / "doc" / "results"
 TRANSACTIONS = 120
 SCENARIO = f"""
 title = "Trial"
@@ -43,7 +45,7 @@ kind = "less"
 less = {{ variant = "sctp-4" }}
 than = {{ variant = "tcp" }}
 """
-WRITTEN = ("report.md", "results.csv", "plots/mean-modern.svg", "plots/ccdf-modern.svg",
+WRITTEN = ("report.md", "full-report.md", "results.csv", "plots/mean-modern.svg", "plots/ccdf-modern.svg",
            "ccdf/modern_tcp_loss1.csv")  # by a report, from the samples
 
 
@@ -144,12 +146,38 @@ class Archives(unittest.TestCase):
         top = self.unpack(self.work / "a.tar.zst")
         for name in ("ccdf", "plots"):
             shutil.rmtree(top / "trial" / name)
-        for name in ("report.md", "results.csv"):
+        for name in ("report.md", "full-report.md", "results.csv"):
             (top / "trial" / name).unlink()
         code, said, _ = lab("plot", top)
         self.assertEqual((code, said), (0, f"{top}/trial/report.md\n"))
         for name in WRITTEN:
             self.assertEqual((top / "trial" / name).read_bytes(), (self.made / name).read_bytes(), name)
+
+    def test_an_archive_has_the_full_report_with_its_figures(self):
+        lab("archive", self.work / "runs", "-o", self.work / "a.tar.xz")
+        folder = self.unpack(self.work / "a.tar.xz") / "trial"
+        shown = re.findall(r"!\[.*?\]\((.*?)\)", (folder / "full-report.md").read_text())
+        self.assertEqual(shown, ["plots/mean-modern.svg", "plots/ccdf-modern.svg"])
+        for name in shown:
+            self.assertTrue((folder / name).exists(), name)
+
+    def test_a_larger_sample_joins_the_report(self):
+        folder = self.work / "runs" / "trial"
+        shutil.copytree(self.made, folder / "larger")
+        self.assertEqual(lab("plot", self.work / "runs"), (0, f"{folder}/report.md\n", ""))
+        rows = [line for line in (folder / "report.md").read_text().splitlines() if line.startswith("| X |")]
+        self.assertEqual([row.split(" | ")[2] for row in rows], ["first", "larger"])
+        table = (folder / "results.csv").read_text().splitlines()
+        self.assertEqual([line.split(",")[0] for line in table], ["sample", *["first"] * 4, *["larger"] * 4])
+        self.assertEqual(lab("archive", self.work / "runs", "-o", self.work / "a.tar.xz")[0], 0)
+        self.assertTrue((self.unpack(self.work / "a.tar.xz") / "trial" / "larger" / "full-report.md").exists())
+
+    def test_figures_of_means_come_out_of_the_table_alone(self):
+        folder = self.work / "doc" / "jitter"
+        folder.mkdir(parents=True)
+        shutil.copy(PUBLISHED / "jitter" / "results.csv", folder)
+        code, said, _ = lab("plot", folder.parent, "--formats", "svg")
+        self.assertEqual((code, said), (0, f"{folder}/plots: 1 figures\n"))
 
     def test_no_results(self):
         (self.work / "empty").mkdir()

@@ -6,7 +6,7 @@ import unittest
 from pathlib import Path
 
 import numpy
-from simco_lab import plots, results, scenario, traces
+from simco_lab import plots, results, scenario, traces, values
 from simco_lab.conditions import Conditions
 from simco_lab.variant import Variant
 
@@ -219,7 +219,7 @@ class Files(unittest.TestCase):
 
     def test_means_are_drawn_again_from_a_table(self):
         name = "kiesel-exp1"
-        table = results.Table(PUBLISHED / name / "results.csv", scenario.find(name))
+        table = values.tables_of(PUBLISHED / name / "results.csv", scenario.find(name))[values.FIRST]
         drawn = plots.draw(table, self.folder, plots.REPORT, ("svg",))
         self.assertEqual(len(drawn), 4)
         for name, _ in drawn:
@@ -227,7 +227,7 @@ class Files(unittest.TestCase):
             self.assertIn("equation 5", (self.folder / f"{name}.svg").read_text())
 
     def test_formats(self):
-        table = results.Table(PUBLISHED / "jitter" / "results.csv", scenario.find("jitter"))
+        table = values.tables_of(PUBLISHED / "jitter" / "results.csv", scenario.find("jitter"))[values.FIRST]
         (name, _), = plots.draw(table, self.folder, plots.PAPER, ("png", "pdf"))
         self.assertEqual(sorted(path.suffix for path in self.folder.iterdir()), [".pdf", ".png"])
         pdf = (self.folder / f"{name}.pdf").read_bytes()

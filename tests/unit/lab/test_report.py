@@ -119,9 +119,9 @@ class Sections(unittest.TestCase):
         self.assertNotIn("equation 5", written("sip-mtu", combination([1.0] * 99, loss_percent=1)))
 
     def test_rising_times_are_a_caveat_if_nothing_changes_in_a_run(self):
-        rising = numpy.linspace(1, 1000, 1000)
-        self.assertIn(": one-way delays rise during the run: the mean depends on its length\n", written("sip-aqm", combination(rising)))
-        self.assertIn(": response times rise during the run: the mean depends on its length\n", written("jitter", combination(rising)))
+        rising, says = numpy.linspace(1, 1000, 1000), "s rise during the run, so the mean depends on its length: TCP, modern, 10 ms"
+        self.assertIn(f"- one-way delay{says}", written("sip-aqm", combination(rising)))
+        self.assertIn(f"- response time{says}", written("jitter", combination(rising)))
         self.assertNotIn("rise during the run", written("sip-mtu", combination(rising, mtu_to=1000)))
         self.assertNotIn("rise during the run", written("camarillo03-oneloss", combination(rising, lose_run=1)))
         for name in ("sip-burst", "lulling-ftp"):

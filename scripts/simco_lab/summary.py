@@ -1,0 +1,132 @@
+"""report.md as it is published: one table of claims and of the papers' numbers, then every place that was judged. Tables of
+values are in results.csv, and everything else in the full report."""
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+from . import report
+from .report import BETWEEN, WORDS, table
+
+FULL = "full-report.md"
+NUMBER = re.compile(r"(?<![\w.-])[-+]?\d+(?:\.\d+)?(?![\w.])")
+INTERVAL = re.compile(r" ± [\d.]+| \([^()]*\)")
+REST = (f"[results.csv](results.csv) has the values of every point. All tables and figures are in `{FULL}` and `plots/` of the archive that"
+        " `scripts/lab archive` makes ([doc/lab.md](../../lab.md#publishing-results)).")
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A claim with the verdicts on its places, and these in words."""
+
+    id: str
+    claim: str
+    summary: str
+    verdicts: list
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What is said of one sample of a scenario. `paper` are rows (what, the paper's value, place, ours)."""
+
+    name: str
+    about: str
+    judgements: list
+    paper: list
+    model: list
+    caveats: list
+
+
+def sample_of(name, results, judged, about):
+    judgements = [Judgement(expectation["id"], expectation["claim"], report.summary_of(expectation, verdicts), report.listed(verdicts))
+                  for expectation, verdicts in judged]
+    return Sample(name, f"{about} {report.size(results)}", judgements, report.paper_rows(results), report.model_points(results),
+                  report.caveats(results))
+
+
+def ranged(numbers):
+    """Returns the ends of what numbers, as texts, span: "41.1 to 45.2"."""
+    least, most = min(numbers, key=float), max(numbers, key=float)
+    return least if float(least) == float(most) else f"{least} to {most}"
+
+
+def in_short(verdicts):
+    """Returns the numbers of several verdicts in one phrase, each the range of what the places have."""
+    heads = [INTERVAL.sub("", verdict.detail).split(", ")[0].split("; ")[0] for verdict in verdicts if verdict.detail]
+    if not heads:
+        return ""
+    form = Counter(NUMBER.sub("#", head) for head in heads).most_common(1)[0][0]
+    columns = zip(*(NUMBER.findall(head) for head in heads if NUMBER.sub("#", head) == form))
+    ranges = iter([ranged(column) for column in columns])
+    return re.sub("#", lambda _: next(ranges), form)
+
+
+def here(judgement):
+    """Returns our numbers for a claim. Of many places the full report alone has those at which it holds."""
+    verdicts = judgement.verdicts
+    if len(verdicts) == 1 and judgement.summary.count(" at ") == 1:
+        return verdicts[0].detail.split("; ")[0]
+    if not verdicts:
+        return "in results.csv" if " at " in judgement.summary else ""
+    partly = "holds at" in judgement.summary and not any(verdict.holds for verdict in verdicts)
+    return "at the other places: " * partly + in_short(verdicts)
+
+
+def paper_rows(paper):
+    """Returns the papers' numbers, a row for each: (what, the paper's value, ours by place)."""
+    found = {}
+    for what, value, place, ours in paper:
+        found.setdefault((what, value), []).append(": ".join(filter(None, (place, ours))))
+    return [(what, value, BETWEEN.join(places)) for (what, value), places in found.items()]
+
+
+def ordered(samples):
+    """Returns [(sample, judgement)], the samples of each claim together."""
+    ids = dict.fromkeys(one.id for sample in samples for one in sample.judgements)
+    return [(sample, one) for name in ids for sample in samples for one in sample.judgements if one.id == name]
+
+
+def claim_rows(samples):
+    """Returns the rows of the claims, and then those of the papers' numbers."""
+    rows = [[one.id, one.claim, sample.name, "", here(one), one.summary.removesuffix(".")] for sample, one in ordered(samples)]
+    return rows + [["", what, sample.name, value, ours, ""] for sample in samples for what, value, ours in paper_rows(sample.paper)]
+
+
+def claim_table(samples):
+    header = ["id", "claim", "sample", "paper", "here (times in ms)", "verdict"]
+    drop = header.index("sample") if len(samples) == 1 else len(header)
+    return table([*header[:drop], *header[drop + 1:]], [row[:drop] + row[drop + 1:] for row in claim_rows(samples)])
+
+
+def places_of(judgement):
+    """Returns the places of a claim by their verdicts, in one line."""
+    groups = {word: [f"{verdict.where}: {verdict.detail}" for verdict in judgement.verdicts if verdict.holds is holds]
+              for holds, word in WORDS.items()}
+    return " ".join(f"*{word}*: {BETWEEN.join(places)}." for word, places in groups.items() if places)
+
+
+def place_lines(samples):
+    """Returns a line for each claim of each sample."""
+    return [f"- **{one.id}**{f' {sample.name}' * (len(samples) > 1)}: {places_of(one)}" for sample, one in ordered(samples)
+            if one.verdicts]
+
+
+def of_samples(samples, lines_of):
+    """Returns the lines of every sample, each with the name of the sample if there are several."""
+    return [f"- {sample.name}: {line}" if len(samples) > 1 else f"- {line}" for sample in samples for line in lines_of(sample)]
+
+
+def section(title, lines):
+    return [f"## {title}", "", *lines, ""] if lines else []
+
+
+def write(path, scenario, samples):
+    """Writes the short report on all samples of a scenario."""
+    source = [f"Source: {scenario.source}.", ""] if scenario.source else []
+    lines = [f"# {scenario.name}: {scenario.title}", "", *claim_table(samples), "", *source,
+             *of_samples(samples, lambda sample: [sample.about]), "", REST, ""]
+    lines += section("Notes", [f"- {note}" for note in scenario.notes])
+    lines += section("Places", place_lines(samples))
+    lines += section("Reference points of the model", of_samples(samples, lambda sample: sample.model))
+    lines += section("Caveats", of_samples(samples, lambda sample: sample.caveats))
+    path.write_text("\n".join(lines).rstrip() + "\n")

@@ -1,0 +1,72 @@
+"""The short report: claims with their numbers in one table, and every place that was judged."""
+
+import tempfile
+import unittest
+from pathlib import Path
+
+from simco_lab import scenario, summary
+from simco_lab.summary import Judgement, Sample
+from simco_lab.verdicts import Verdict
+
+HOLDS = Verdict(True, "modern, 1 %", "1.0 against 2.0 ms (-1.0 ± 0.1)")
+TURNED = Verdict(False, "modern, 5 %", "4.0 against 3.0 ms (+1.0 ± 0.1)")
+OPEN = Verdict(None, "tuned, 5 %", "tcp was aborted")
+
+
+def written(*samples):
+    """The report on these samples of a scenario."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "report.md"
+        summary.write(path, scenario.find("jitter"), samples)
+        return path.read_text()
+
+
+def sample(name, verdicts, told="holds at 1.", paper=()):
+    return Sample(name, f"Measured {name}.", [Judgement("A1", "it is faster", told, verdicts)], list(paper), [], [f"late {name}"])
+
+
+class Table(unittest.TestCase):
+    def rows(self, *samples):
+        return [line for line in written(*samples).split("\n\n")[1].splitlines()[2:]]
+
+    def test_it_comes_first(self):
+        self.assertTrue(written(sample("first", [HOLDS])).startswith(
+            f"# jitter: {scenario.find('jitter').title}\n\n| id | claim | paper | here (times in ms) | verdict |\n|---|"))
+
+    def test_a_claim_at_one_place_has_its_numbers(self):
+        self.assertEqual(self.rows(sample("first", [HOLDS])),
+                         ["| A1 | it is faster |  | 1.0 against 2.0 ms (-1.0 ± 0.1) | holds at 1 |"])
+
+    def test_a_claim_at_several_has_their_range(self):
+        self.assertEqual(summary.in_short([HOLDS, TURNED, OPEN]), "1.0 to 4.0 against 2.0 to 3.0 ms")
+        self.assertEqual(summary.in_short([HOLDS, HOLDS]), "1.0 against 2.0 ms")
+
+    def test_numbers_that_the_full_report_alone_has(self):
+        self.assertIn("| in results.csv | holds at 24 |", self.rows(sample("first", [], "holds at 24."))[0])
+        self.assertIn("| at the other places: 4.0 against 3.0 ms |",
+                      self.rows(sample("first", [TURNED], "holds at 24, does not hold at 1."))[0])
+
+    def test_samples_are_beside_each_other(self):
+        self.assertEqual([row.split(" | ")[2] for row in self.rows(sample("first", [HOLDS]), sample("larger", [TURNED]))],
+                         ["first", "larger"])
+
+    def test_the_papers_numbers_follow(self):
+        paper = [("the mean", "20", "modern", "21.0 ± 0.1"), ("the mean", "20", "tuned", "20.5 ± 0.1"), ("the mean", "30", "", "-")]
+        self.assertEqual(self.rows(sample("first", [HOLDS], paper=paper))[1:],
+                         ["|  | the mean | 20 | modern: 21.0 ± 0.1 · tuned: 20.5 ± 0.1 |  |", "|  | the mean | 30 | - |  |"])
+
+
+class Rest(unittest.TestCase):
+    def test_every_place_is_under_its_verdict(self):
+        self.assertIn("\n- **A1**: *holds*: modern, 1 %: 1.0 against 2.0 ms (-1.0 ± 0.1). *does not hold*: modern, 5 %: 4.0 against"
+                      " 3.0 ms (+1.0 ± 0.1). *inconclusive*: tuned, 5 %: tcp was aborted.\n", written(sample("first", [HOLDS, TURNED, OPEN])))
+
+    def test_samples_are_named_if_there_are_several(self):
+        self.assertIn("\n- late first\n", written(sample("first", [HOLDS])))
+        both = written(sample("first", [HOLDS]), sample("larger", [HOLDS]))
+        for line in ("- first: Measured first.", "- **A1** larger: *holds*: ", "- larger: late larger"):
+            self.assertIn(f"\n{line}", both)
+
+
+if __name__ == "__main__":
+    unittest.main()
