@@ -117,12 +117,11 @@ class Workload:
     octets: int = 0  # of a message; 0: they vary
     # Whether it is SIP: a scenario's keys for SIP concern it, it sends again what gets lost, its server notes arrivals.
     sip: bool = False
-    repeats: bool = False  # whether requests can be sent again, and its server knows them again
     always_ordered: str = ""  # why there are no unordered variants; empty: there are
 
 
 WORKLOADS = table(
-    Workload("per", server="simco-middlebox", server_options=("--allow-anonymous",), backend=True, repeats=True,
+    Workload("per", server="simco-middlebox", server_options=("--allow-anonymous",), backend=True,
              always_ordered="SIMCO's messages are ordered"),
     Workload("echo", server="simco-echo", octets=64),
     Workload("sip", server="simco-sip", server_options=("--samples", "$out/arrived.csv", "--json", "$out/server.json"),

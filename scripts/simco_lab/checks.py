@@ -185,7 +185,6 @@ def check_workload(row, dimensions, fail):
             fail("profile", f"profile '{profile}' needs messages of one size; those of {row.name} vary")
         if PROFILES[profile].one_size and any(dimensions["large_size"]):
             fail("large_size", f"profile '{profile}' needs messages of one size: leave 'large_size' out")
-    check_repetition(row, dimensions, fail)
     for variant, proxy in itertools.product(dimensions["variant"], dimensions["proxy"]):
         if why := obstacle(PROXIES[proxy], variant):
             fail("proxy", f"proxy '{proxy}', variant '{variant}': {why}")
@@ -196,19 +195,6 @@ def check_workload(row, dimensions, fail):
     for key, one_way in (("lose", "messages" in dimensions["lose"]), ("lose_run", any(dimensions["lose_run"]))):
         if one_way and not row.sip:
             fail(key, f"losses of messages only are of the {sip_workloads()} workload")
-
-
-def check_repetition(row, dimensions, fail):
-    if not any(dimensions["repeat_after"]):
-        return
-    if not row.repeats:
-        able = words([other.name for other in WORKLOADS.values() if other.repeats])
-        fail("repeat_after", f"'repeat_after' is of the {able} workload")
-    if any(0 < value <= 1 for value in dimensions["repeat_after"]):
-        fail("repeat_after", "'repeat_after' must be more than 1 round trip, or 0")
-    for variant in dimensions["variant"]:
-        if variant.transport.number != "streams":
-            fail("variant", f"variant '{variant}': 'repeat_after' needs a transport with streams")
 
 
 def check_network(scenario, dimensions, fail):

@@ -26,7 +26,6 @@ class Conditions:
     lose: str = "both"  # both, request or reply: packets of these; messages: requests, but not what acknowledges only
     rate: float = 100.0  # transactions per second
     backend: str = default(BACKENDS)  # of the middlebox
-    repeat_after: float = 0.0  # round trips after which an unanswered request is sent again; 0: never
     # Of the dumbbell only:
     link_mbit: float = 0.0  # rate of the middle link; 0: without limit
     queue: str = "none"  # before it
@@ -44,7 +43,7 @@ class Conditions:
     def short_name(self):
         """A readable name: the values that differ from the defaults."""
         marks = {"delay_ms": "delay", "jitter_ms": "jitter", "loss_percent": "loss",
-                 "loss_correlation": "corr", "rate": "rate", "repeat_after": "repeat", "link_mbit": "link", "cross": "cross-",
+                 "loss_correlation": "corr", "rate": "rate", "link_mbit": "link", "cross": "cross-",
                  "cross_window": "window", "lose_run": "run", "mtu_to": "mtu", "fragments": "fragments-", "t1_ms": "t1-", "large_size": "large-",
                  "proxy": "via-", "stop": "until-"}
         return "_".join(f"{marks.get(name, '')}{shown(value)}" for name, value in self.items()
@@ -55,8 +54,7 @@ class Conditions:
         """Returns the conditions in words, without the variant: "modern, 10 ms, 2.5 %, 100/s"."""
         parts = [self.profile]
         for name, form in (("delay_ms", "{:g} ms"), ("jitter_ms", "+-{:g} ms"), ("loss_percent", "{:g} %"),
-                           ("loss_correlation", "correlation {:g}"), ("rate", "{:g}/s"),
-                           ("repeat_after", "repeat_after {:g}")):
+                           ("loss_correlation", "correlation {:g}"), ("rate", "{:g}/s")):
             value = getattr(self, name)
             if value or name == "loss_percent":
                 parts.append(form.format(value))
@@ -85,7 +83,7 @@ FORMS_OF = {"link_mbit": "{} Mbit/s", "queue": "queue {}", "cross": "beside {}",
             "stop": "stops before the {}"}
 DIMENSIONS = tuple(field.name for field in fields(Conditions))
 DEFAULTS = {field.name: field.default for field in fields(Conditions) if field.default is not MISSING}
-ADDED = ("repeat_after", "proxy", "stop")  # after results were published: points without them keep their seeds
+ADDED = ("proxy", "stop")  # after results were published: points without them keep their seeds
 NUMBERS = {name for name, value in DEFAULTS.items() if isinstance(value, float)}
 LONGEST_MS = 60_000  # of delays and timers
 RATES = (1e-6, 1e7)  # as simco-loadgen takes them
@@ -94,7 +92,6 @@ RANGES = {
     "delay_ms": number(0, LONGEST_MS), "jitter_ms": number(0, LONGEST_MS),
     "loss_percent": number(0, below=100), "loss_correlation": number(0, below=1),
     "rate": number(*RATES),
-    "repeat_after": number(0, 100),
     "link_mbit": number(0.001, 100_000, or_zero=True),
     "cross_window": number(0, 10_000),  # segments
     "lose_run": number(0, 100_000, whole=True),

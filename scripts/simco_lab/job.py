@@ -18,7 +18,6 @@ PACKETS_PER_TRANSACTION = 2.5
 CHUNK_HEADERS = 48  # octets of IP's, SCTP's and a chunk's headers
 RUN_PERIOD = 1000000  # packets after which a run of losses would repeat
 TIMEOUT_S = 60.0
-KEPT_REPLIES = 1024  # of a session, if requests are repeated
 # Both ends have the same certificate, which is its own authority.
 TLS_WORDS = ["--tls-ca", f"$job/{tls.CERTIFICATE}", "--tls-certificate", f"$job/{tls.CERTIFICATE}",
              "--tls-key", f"$job/{tls.KEY}"]
@@ -75,8 +74,6 @@ def load_command(point, network, sctp_options):
              "--timeout", f"{TIMEOUT_S:g}", *sctp_options]
     if WORKLOADS[point.workload].sip:
         words += sip_words(point, of_server=False)
-    if point.repeat_after:
-        words += ["--repeat-after", f"{point.repeat_after:g}"]
     if variant.transport.tls:
         words += TLS_WORDS
     return words + ["--unordered"] if variant.unordered else words
@@ -88,8 +85,6 @@ def server_command(point, network, sctp_options):
              *workload.server_options]
     if workload.sip:
         words += sip_words(point, of_server=True)
-    if point.repeat_after:
-        words += ["--keep-replies", str(KEPT_REPLIES)]
     if point.variant.transport.tls:
         words += TLS_WORDS
     if proxies.proxied(point):

@@ -180,17 +180,6 @@ class Reading(unittest.TestCase):
     def test_broken_syntax(self):
         self.wrong(GOOD.replace("[0, 1]", "[0, 1"), 7, "")
 
-    def test_repeated_requests(self):
-        text = GOOD.replace('"echo"', '"per"').replace('["tcp-4", "sctp-16", "sctp-unordered"]', '["sctp-16"]')
-        text = text.replace("rate = [1, 100]", "repeat_after = [0, 1.5]\nrate = [100]")
-        never, once = (point for point in parse(text).points("quick") if point.loss_percent)
-        self.assertNotIn("repl", job.Job(never).files["settings"])
-        self.assertIn(f"--keep-replies {job.KEPT_REPLIES} ", job.Job(once).files["settings"])
-        self.assertIn("--repeat-after 1.5'", job.Job(once).files["settings"])
-        self.wrong(text.replace("1.5]", "0.5]"), 7, "'repeat_after' must be more than 1")
-        self.wrong(text.replace('"per"', '"echo"'), 7, "'repeat_after' is of the per workload")
-        self.wrong(text.replace('["sctp-16"]', '["tcp"]', 1), 5, "variant 'tcp': 'repeat_after' needs a transport with streams")
-
     def test_unordered_is_for_echo(self):
         self.wrong(GOOD.replace('"echo"', '"per"'), 5, "unordered variants are for the echo or sip workload")
 
