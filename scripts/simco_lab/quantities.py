@@ -11,8 +11,6 @@ from .catalogue import table
 
 PERCENTILES = {"p50": 50.0, "p95": 95.0, "p99": 99.0, "p999": 99.9}
 AFFECTED_MS = 1.0  # a delay so much above that of the same message in the run without loss is one
-SLOW_MS = 2000.0  # after which an exchange gives up (GR-17)
-LOST_MS = 8000.0  # E.721's mean for international calls
 MEASURED = {"response": "response time", "one-way": "one-way delay"}  # what a scenario measures, in words
 
 
@@ -55,10 +53,6 @@ def percentile(q):
 def spread(run):
     high = statistics.percentile(run.times, 95.0)
     return high if math.isinf(high) else high - statistics.percentile(run.times, 50.0)
-
-
-def longer_than(limit_ms):
-    return lambda run: 100.0 * float((run.times > limit_ms).mean())
 
 
 def others(run):
@@ -159,14 +153,11 @@ QUANTITIES = table(
     Quantity("carried", "Throughput (% of what is offered)", carried, sip=True, unit="%"),
     Quantity("wasted", "Copies beyond the first", lambda run: run.record.get("wasted", math.nan), sip=True, unit=""),
     Quantity("lost_share", "Requests' packets lost in the queue (%)", lost_share, sip=True, unit="%"),
-    Quantity("over_2s", "Later than 2 s (%)", longer_than(SLOW_MS), unit="%"),
-    Quantity("over_8s", "Later than 8 s (%)", longer_than(LOST_MS), unit="%"),
     Quantity("busy", "Processor time per transaction (µs)", cost("busy_us"), unit="µs"),
     Quantity("packets", "Packets per transaction", cost("packets"), unit=""),
     Quantity("octets", "Octets per transaction", cost("octets"), unit="octets"),
     Quantity("unanswered", "Without an answer", lambda run: float(numpy.isinf(run.times).sum()), unit=""),
     Quantity("end", "Median of the last tenth of the messages (ms)", at_the_end),
-    Quantity("grows", "Whether delays rise during the run", lambda run: float(statistics.grows(run.times)), unit=""),
     Quantity("sender", "Sender's wait (ms)", part("sender"), captured=True),
     Quantity("network", "Network (ms)", part("network"), captured=True),
     Quantity("behind", "Behind others (ms)", part("behind"), captured=True),

@@ -86,7 +86,7 @@ class Figures(unittest.TestCase):
             self.assertTrue(low < min(values) and max(values) < high, (low, high))
         low, high = self.figure(mean_plot(), self.curve("tcp", {1: 20, 2: 60})).axes[0].get_ylim()
         self.assertTrue(15 < low < 20 and 60 < high < 65, (low, high))
-        share = self.figure(mean_plot(kind="over", quantity="over_2s"), self.curve("tcp", {1: 20, 2: 20})).axes[0].get_ylim()
+        share = self.figure(mean_plot(kind="over", quantity="unanswered"), self.curve("tcp", {1: 20, 2: 20})).axes[0].get_ylim()
         self.assertLess(share[1] - share[0], 1.0)
         trace = combination("tcp", [40.152, 40.160])
         trace.scheduled.append(numpy.arange(2.0))
