@@ -15,7 +15,7 @@ from .errors import LabError
 TOP = "simco-lab-results"  # the folder that an archive unpacks to
 SUMS = "SHA256SUMS"
 ABOUT = "run.json"  # of a result: which scenario, at which scale, measured where
-SCENARIO = "scenario.toml"
+SCENARIO = "scenario.py"
 RESULT = (ABOUT, SCENARIO)  # the files that tell the folder of a result from others
 TIME = 1767225600  # 2026-01-01, as in the guest; tar warns of files from 1970
 XZ_PRESET = 9
@@ -26,7 +26,7 @@ README = """\
 
 {results}
 
-Each folder holds the scenario (scenario.toml), the short report (report.md) and the full one with all tables and
+Each folder holds the scenario (scenario.py), the short report (report.md) and the full one with all tables and
 figures (full-report.md, plots/), a table with a row per combination (results.csv), the distributions (ccdf/), larger
 samples of the scenario, if there are any, in folders of the same form (larger/, full/), and a folder per run (points/) with
 simco-loadgen's parameters and results (load.json), every transaction (samples.csv.gz), the transport's counters

@@ -29,7 +29,7 @@ def parser():
     verbs = top.add_subparsers(dest="verb", required=True)
     verbs.add_parser("list", help="list the scenarios")
     run = verbs.add_parser("run", help="run scenarios; points that have results are not run again")
-    run.add_argument("scenario", nargs="+", help="name, or a TOML file")
+    run.add_argument("scenario", nargs="+", help="name, or a Python file")
     scale = run.add_mutually_exclusive_group()
     scale.add_argument("--quick", dest="scale", action="store_const", const="quick", help="few samples (default)")
     scale.add_argument("--full", dest="scale", action="store_const", const="full", help="as many samples as the papers")
@@ -38,7 +38,7 @@ def parser():
     run.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), metavar="N",
                      help="guests that run in parallel; default: one per processor, %(default)s")
     run.add_argument("--native", action="store_true", help="run in network namespaces of this host, in real time")
-    run.add_argument("--strict", action="store_true", help="exit with 1 if an expectation does not hold")
+    run.add_argument("--strict", action="store_true", help="exit with 1 if a claim does not hold")
     run.add_argument("--fraction", type=float, default=1.0, metavar="F",
                      help="run this share of each point's transactions, at least 1000")
     run.add_argument("--only", action="append", default=[], metavar="KEY=VALUE[,VALUE]",
@@ -149,11 +149,11 @@ def write_full(folder, figure_formats):
     """Writes the full report on the results in a folder, with all tables and figures. Returns these Results, and the Sample for
     the short report."""
     # The drawing library takes a second to load: not for `list`.
-    from . import expectations, plots, summary
+    from . import claims, plots, summary
     from . import report as reports
     found, about = results_in(folder)
     found.write_ccdfs(folder / "ccdf")
-    judged = expectations.check(found)
+    judged = claims.judged(found)
     drawn = plots.draw(found, folder / "plots", plots.REPORT, figure_formats)
     reports.write(found, folder / summary.FULL, judged, drawn, about)
     return found, summary.sample_of(folder.name, found, judged, about)
@@ -161,7 +161,7 @@ def write_full(folder, figure_formats):
 
 def report(folder, figure_formats=FORMATS):
     """Writes the reports, tables and figures of a scenario's results. Folders in it that are named as larger samples are join the
-    short report. Returns the ids of the expectations that do not hold for some combination."""
+    short report. Returns the ids of the claims that do not hold for some combination."""
     from . import summary, values
     folders = {values.FIRST: folder} | {name: folder / name for name in values.FURTHER if archive.is_result(folder / name)}
     written = {name: write_full(path, figure_formats) for name, path in folders.items()}
@@ -181,12 +181,14 @@ def remember(folder, scenario, about):
 
 
 def run(arguments):
+    from . import claims
     if not 0 < arguments.fraction <= 1:
         raise ScenarioError("--fraction must be above 0 and at most 1")
     if arguments.jobs < 1:
         raise ScenarioError("--jobs must be at least 1")
     scenarios = [find(name) for name in arguments.scenario]
     for scenario in scenarios:
+        claims.rehearse(scenario)
         scenario.take(arguments.fraction)
     points = chosen([point for scenario in scenarios for point in scenario.points(arguments.scale)], arguments.only)
     execute, identity, where, lacking = prepare(arguments, points)
@@ -205,7 +207,7 @@ def run(arguments):
                                     "fraction": arguments.fraction, "about": about})
         disproved = report(folder)
         if arguments.strict and disproved:
-            print(f"lab: {scenario.name}: expectations that do not hold: {', '.join(disproved)}", file=sys.stderr)
+            print(f"lab: {scenario.name}: claims that do not hold: {', '.join(disproved)}", file=sys.stderr)
             good = False
     return 0 if good else 1
 

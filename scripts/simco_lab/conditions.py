@@ -1,6 +1,7 @@
 """The conditions of a point: a value for every dimension of a scenario's matrix, and how they are spelt."""
 
 import math
+import reprlib
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, replace
 
@@ -8,7 +9,6 @@ from .catalogue import BACKENDS, PROFILES, default
 from .cross import Cross
 from .proxies import PROXIES
 from .queues import Queue
-from .shapes import number
 from .sizes import MESSAGE_MAX
 from .variant import Variant
 
@@ -86,18 +86,46 @@ DEFAULTS = {field.name: field.default for field in fields(Conditions) if field.d
 ADDED = ("proxy", "stop")  # after results were published: points without them keep their seeds
 NUMBERS = {name for name, value in DEFAULTS.items() if isinstance(value, float)}
 LONGEST_MS = 60_000  # of delays and timers
+
+
+def digits(value):
+    """Returns a number as a sentence has it: 10,000,000 and 0.000001."""
+    return f"{value:,.6f}".rstrip("0").rstrip(".") or "0"
+
+
+@dataclass(frozen=True)
+class Range:
+    """Numbers from `least` to `most`, or below `below`."""
+
+    least: float
+    most: float = math.inf
+    below: float = math.inf
+    whole: bool = False
+    or_zero: bool = False
+
+    def fits(self, value):
+        if isinstance(value, bool) or not isinstance(value, int if self.whole else (int, float)) or not math.isfinite(value):
+            return False
+        return self.or_zero and value == 0 or self.least <= value <= self.most and value < self.below
+
+    @property
+    def words(self):
+        end = f"below {digits(self.below)}" if math.isfinite(self.below) else digits(self.most)
+        return f"{'0 or ' * self.or_zero}a {'whole ' * self.whole}number from {digits(self.least)} to {end}"
+
+
 RATES = (1e-6, 1e7)  # as simco-loadgen takes them
 # What values that are numbers must be; at the ends of the two losses nothing arrives.
 RANGES = {
-    "delay_ms": number(0, LONGEST_MS), "jitter_ms": number(0, LONGEST_MS),
-    "loss_percent": number(0, below=100), "loss_correlation": number(0, below=1),
-    "rate": number(*RATES),
-    "link_mbit": number(0.001, 100_000, or_zero=True),
-    "cross_window": number(0, 10_000),  # segments
-    "lose_run": number(0, 100_000, whole=True),
-    "mtu_to": number(68, 1500, whole=True, or_zero=True),  # octets: IPv4 needs the least, and has the most before
-    "t1_ms": number(1, LONGEST_MS, whole=True),
-    "large_size": number(0, MESSAGE_MAX, whole=True),
+    "delay_ms": Range(0, LONGEST_MS), "jitter_ms": Range(0, LONGEST_MS),
+    "loss_percent": Range(0, below=100), "loss_correlation": Range(0, below=1),
+    "rate": Range(*RATES),
+    "link_mbit": Range(0.001, 100_000, or_zero=True),
+    "cross_window": Range(0, 10_000),  # segments
+    "lose_run": Range(0, 100_000, whole=True),
+    "mtu_to": Range(68, 1500, whole=True, or_zero=True),  # octets: IPv4 needs the least, and has the most before
+    "t1_ms": Range(1, LONGEST_MS, whole=True),
+    "large_size": Range(0, MESSAGE_MAX, whole=True),
 }
 WORDS = {
     "profile": tuple(PROFILES),
@@ -135,6 +163,31 @@ AXES = {
     "cross": Axis("cross", lambda of: Cross.parse(of.cross).number, rest_of_cross),
 }
 PARSERS = {"queue": Queue.parse, "cross": Cross.parse}  # of words that have parts; they raise ValueError
+
+
+def value_of(name, given):
+    """Returns the value of a dimension that a scenario gives. Raises ValueError."""
+    if name in NUMBERS:
+        if not RANGES[name].fits(given):
+            raise ValueError(f"'{name}' must be {RANGES[name].words}, not {reprlib.repr(given)}")
+        return float(given)
+    if name == "variant":
+        return given if isinstance(given, Variant) else Variant.parse(given)
+    if name in PARSERS:
+        PARSERS[name](given)
+    elif given not in WORDS[name]:
+        raise ValueError(f"'{name}' must be one of {', '.join(WORDS[name])}, not {reprlib.repr(given)}")
+    return given
+
+
+def values_of(given):
+    """Returns {dimension: list of values} of what a scenario gives: a value or a list of them for each. Raises ValueError."""
+    for name, value in given.items():
+        if name not in DIMENSIONS:
+            raise ValueError(f"unknown dimension '{name}'; known are {', '.join(DIMENSIONS)}")
+        if value == []:
+            raise ValueError(f"'{name}' has no value")
+    return {name: [value_of(name, one) for one in (value if isinstance(value, list) else [value])] for name, value in given.items()}
 
 
 def label_of(value):

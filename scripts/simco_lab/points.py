@@ -1,15 +1,31 @@
-"""The points of a scenario: what each of them measures, under which conditions, and with which seeds."""
+"""A point of a scenario: what it measures, under which conditions, and with which seeds."""
 
 import hashlib
-import itertools
-from dataclasses import dataclass, field
-from pathlib import Path
+import math
+import reprlib
+from dataclasses import dataclass, fields
 
-from .catalogue import default
-from .conditions import ADDED, DEFAULTS, DIMENSIONS, FORMS_OF, Conditions, shown
+from .catalogue import default, words
+from .conditions import ADDED, DEFAULTS, DIMENSIONS, Conditions, shown
 from .networks import NETWORKS
 
-FEWEST = 1000  # transactions of a point, however small the fraction, if it has so many
+
+WORDS = {"network": tuple(NETWORKS), "seeds": ("shared", "own"), "measure": ("response", "one-way"), "response": ("180", "100", "none")}
+SIP = ("measure", "capture", "invite_size", "response", "response_size", "drain_s", "large_over_udp", "skip_s", "large_every")  # of SIP only
+
+
+def check_setting(name, default_value, value):
+    """Raises ValueError unless a setting is one of its words, or of its default's kind."""
+    if name in WORDS:
+        fits, expected = value in WORDS[name], words(WORDS[name])
+    elif isinstance(default_value, bool):
+        fits, expected = isinstance(value, bool), "True or False"
+    else:
+        whole = isinstance(default_value, int)
+        number = isinstance(value, int if whole else (int, float)) and not isinstance(value, bool)
+        fits, expected = value is default_value or number and 0 <= value < math.inf, f"a {'whole ' * whole}number of 0 or more"
+    if not fits:
+        raise ValueError(f"'{name}' must be {expected}, not {reprlib.repr(value)}")
 
 
 @dataclass(frozen=True)
@@ -34,6 +50,10 @@ class Setup:
     large_over_udp: bool = False
     large_every: int = 50  # INVITEs: one of them has `large_size`
     burst: int = 0  # so many at the end are due at once
+
+    def __post_init__(self):
+        for one in fields(self):
+            check_setting(one.name, one.default, getattr(self, one.name))
 
     @property
     def changes(self):
@@ -82,71 +102,3 @@ class Point(Conditions):
 def complete(matrix):
     """Returns {dimension: values} with every dimension."""
     return {name: matrix.get(name) or [DEFAULTS[name]] for name in DIMENSIONS}
-
-
-@dataclass
-class Scenario:
-    name: str
-    path: Path
-    title: str
-    source: str
-    workload: str
-    arrivals: str
-    warmup: int
-    seed: int
-    setup: Setup
-    scales: dict  # of quick and full: {"count": ..., "replications": ..., dimension: [...]}
-    matrices: list  # {dimension: values} each, with "scale" if it is of one scale only; the points are those of all
-    plots: list = field(default_factory=list)
-    expectations: list = field(default_factory=list)
-    paper: list = field(default_factory=list)
-    notes: list = field(default_factory=list)  # sentences of the report
-    tables: list = field(default_factory=list)  # names of quantities
-
-    def dimensions(self, scale):
-        """Returns {dimension: values} with every dimension, for each matrix that has points at `scale`. If there is one
-        matrix, the values of the scale replace its own; else they narrow those of each."""
-        own = {name: values for name, values in self.scales[scale].items() if name in DIMENSIONS}
-        if len(self.matrices) == 1:
-            return [complete({**self.matrices[0], **own})]
-        narrowed = [{name: [value for value in values if value in own.get(name, values)]
-                     for name, values in complete(matrix).items()}
-                    for matrix in self.matrices if matrix.get("scale", scale) == scale]
-        return [matrix for matrix in narrowed if all(matrix.values())]
-
-    def count_at(self, scale, rate):
-        """Returns the transactions of a point: a fixed number, or that of the greatest key of the table that does
-        not exceed the rate."""
-        count = self.scales[scale]["count"]
-        if isinstance(count, int):
-            return count
-        fitting = [bound for bound in count if bound <= rate]
-        return count[max(fitting)] if fitting else count[min(count)]
-
-    def take(self, fraction):
-        """Reduces the transactions of every point to this share."""
-        for scale in self.scales.values():
-            count = scale["count"]
-            scale["count"] = {rate: self._part(n, fraction) for rate, n in count.items()} \
-                if isinstance(count, dict) else self._part(count, fraction)
-
-    @staticmethod
-    def _part(count, fraction):
-        return min(count, max(FEWEST, round(count * fraction)))
-
-    def points(self, scale):
-        combinations = (values for dimensions in self.dimensions(scale)
-                        for values in itertools.product(*dimensions.values()))
-        for values in dict.fromkeys(combinations):
-            conditions = dict(zip(DIMENSIONS, values))
-            count = self.count_at(scale, conditions["rate"])
-            for replication in range(self.scales[scale]["replications"]):
-                yield Point(**conditions, scenario=self.name, count=count, replication=replication,
-                            workload=self.workload, arrivals=self.arrivals, warmup=self.warmup,
-                            base_seed=self.seed, setup=self.setup)
-
-    @property
-    def columns(self):
-        """The dimensions that its tables have: those of the dumbbell only if it is the network."""
-        everywhere = self.setup.network != default(NETWORKS)
-        return [name for name in DIMENSIONS if everywhere or name not in FORMS_OF]

@@ -1,4 +1,4 @@
-"""The quantities that expectations, figures and tables of papers name: a row of a table each."""
+"""The quantities that claims, figures and tables of papers name: a row of a table each."""
 
 import math
 from collections.abc import Callable
@@ -36,14 +36,6 @@ class Quantity:
     def omitted(self):
         """Which messages it leaves out."""
         return "undelivered" if self.captured else "unanswered"
-
-
-OF_MEANS = ("less", "equal")  # kinds of expectations that are about means unless they name a quantity
-
-
-def quantity_of(expectation):
-    """Returns the name of the quantity that an expectation is about."""
-    return expectation.get("quantity", "mean" if expectation["kind"] in OF_MEANS else "p95")
 
 
 def percentile(q):

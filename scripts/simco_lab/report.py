@@ -13,7 +13,7 @@ from .verdicts import ALIKE_SHARE, by_pairs, pairs
 
 NAMED = 3  # points that were not measured
 BETWEEN = " · "  # places of a line
-LISTED = 12  # verdicts of an expectation whose numbers are given even if all hold
+LISTED = 12  # verdicts on a claim whose numbers are given even if all hold
 WORDS = {True: "holds", False: "does not hold", None: "inconclusive"}
 
 
@@ -81,14 +81,14 @@ def by_chance(verdicts):
     return f" (Of {tests} tests at 5 %, {LEVEL * tests:.1f} reject by chance.)" if tests > 1 else ""
 
 
-def words_of(expectation):
+def words_of(verdicts):
     """Returns what verdicts are called. A test that does not tell two apart does not show that they are alike."""
-    return {**WORDS, True: "holds (no difference shown)"} if expectation["kind"] == "alike" else WORDS
+    return {**WORDS, True: "holds (no difference shown)"} if any(verdict.by_test for verdict in verdicts) else WORDS
 
 
-def summary_of(expectation, verdicts):
-    """Returns at how many places an expectation has which verdict, in words."""
-    counts = {word: sum(1 for v in verdicts if v.holds is holds) for holds, word in words_of(expectation).items()}
+def summary_of(verdicts):
+    """Returns at how many places a claim has which verdict, in words."""
+    counts = {word: sum(1 for v in verdicts if v.holds is holds) for holds, word in words_of(verdicts).items()}
     summary = ", ".join(f"{word} at {count}" for word, count in counts.items() if count) or "not measured"
     if alike := sum(verdict.alike for verdict in verdicts):
         summary += f"; alike within {100 * ALIKE_SHARE:g} % at {alike} of these"
@@ -100,10 +100,10 @@ def listed(verdicts):
     return [verdict for verdict in verdicts if verdict.holds is not True or len(verdicts) <= LISTED]
 
 
-def expectation_lines(judged):
+def claim_lines(judged):
     lines = []
-    for expectation, verdicts in judged:
-        lines += [f"**{expectation['id']}** {expectation['claim']}: {summary_of(expectation, verdicts)}", ""]
+    for claim, verdicts in judged:
+        lines += [f"**{claim.id}** {claim.text}: {summary_of(verdicts)}", ""]
         lines += [f"- {verdict.where}: {WORDS[verdict.holds]}; {verdict.detail}" for verdict in listed(verdicts)]
         lines.append("")
     return lines
@@ -180,7 +180,7 @@ def beside(results, number):
     quantity = number.get("quantity", "mean")
     if "less" in number:
         shared = results.scenario.setup.seeds == "shared"
-        return [(a.conditions.place, apart(a, b, quantity, shared) + mark(a) + mark(b)) for a, b in pairs(results, number)]
+        return [(a.conditions.place, apart(a, b, quantity, shared) + mark(a) + mark(b)) for a, b in pairs(results, number["less"], number["than"], number["where"])]
     return [(f"{combination.conditions.place}: {combination.conditions.variant}",
              with_interval(found) + ratio_to(number, found) + (mark(combination) if QUANTITIES[quantity].answered else ""))
             for combination in results.select(number.get("where", {})) for found in [combination.quantity(quantity)]]
@@ -188,7 +188,7 @@ def beside(results, number):
 
 def paper_rows(results):
     """Returns the papers' numbers, a row for each place that was measured."""
-    return [[number["what"], str(number["value"]), *cells] for number in results.scenario.paper
+    return [[number["what"], str(number["value"]), *cells] for number in results.scenario.papers
             for cells in beside(results, number) or [("not measured", "-")]]
 
 
@@ -274,7 +274,7 @@ def note_lines(scenario):
 
 
 def write(results, path, judged, drawn, about):
-    """Writes the report. `judged` are the scenario's expectations with their verdicts; `drawn` its figures."""
+    """Writes the report. `judged` are the scenario's claims with their verdicts; `drawn` its figures."""
     scenario = results.scenario
     sweep = swept(results)
     source = f"Source: {scenario.source}. " if scenario.source else ""
@@ -286,7 +286,7 @@ def write(results, path, judged, drawn, about):
             lines += [f"## {QUANTITIES[name].title(measure)}, profile {profile}", "",
                       *quantity_table(results, profile, sweep, name), ""]
     if judged:
-        lines += ["## Expectations", "", *expectation_lines(judged)]
+        lines += ["## Claims", "", *claim_lines(judged)]
     lines += parts_lines(results)
     lines += paper_lines(results)
     lines += model_lines(results)

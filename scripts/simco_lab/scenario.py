@@ -1,241 +1,211 @@
-"""Scenarios: reading and checking a TOML file such as those in scripts/lab.d. What each key takes is in `keys`, what goes
-together in `checks`."""
+"""Scenarios: Python files such as those in scripts/lab.d. Matrix and figures are data, and each claim of the paper is a
+function over what was measured (claims.py)."""
 
 import contextlib
-import math
-import re
-import reprlib
-import tomllib
+import itertools
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
-from . import checks
-from .catalogue import WORKLOADS, default
-from .conditions import DIMENSIONS, NUMBERS, PARSERS, RANGES, WORDS
+from . import obstacles
+from .catalogue import WORKLOADS, default, words
+from .conditions import AXES, DIMENSIONS, FORMS_OF, NUMBERS, value_of, values_of
 from .errors import ScenarioError
-from .keys import ALONG_AN_AXIS, AXES_KNOWN, EXPECT_KINDS, KEYS, KINDS_WITH, NEEDED, OWN, SCALES, SETUP, SIP, TRACE_AXES
-from .points import Scenario, Setup
-from .variant import Variant
+from .networks import NETWORKS
+from .points import SIP, Point, Setup, check_setting, complete
 
 FOLDER = Path(__file__).resolve().parent.parent / "lab.d"
-HEADER = re.compile(r"\s*\[\[?\s*([\w.-]+)\s*\]")
+SCALES = ("quick", "full")
+FEWEST = 1000  # transactions of a point, however small the fraction, if it has so many
+AXES_KNOWN = (*sorted(NUMBERS), *AXES)
+PLOTS = {"mean": AXES_KNOWN, "over": AXES_KNOWN, "ccdf": AXES_KNOWN, "trace": ("message", "time"), "delivery": AXES_KNOWN,
+         "parts": AXES_KNOWN}  # the axes that each kind can have
 
 
-class _Reader:
-    def __init__(self, path, text):
-        self.path, self.text = path, text
-        self.place = "", 0  # the table that is read, and its number
+@dataclass(frozen=True)
+class Claim:
+    """What a paper states, or we do: `judge` takes the results (claims.View) of the conditions `where`, and returns verdicts."""
 
-    def fail(self, text, table="", key="", nth=0):
-        raise ScenarioError(f"{self.path}:{self.line_of(table, key, nth)}: {text}")
+    id: str
+    text: str
+    where: dict
+    judge: Callable
 
-    @contextlib.contextmanager
-    def mistakes(self):
-        """Makes a ScenarioError of what is wrong with the text."""
-        try:
-            yield
-        except tomllib.TOMLDecodeError as error:
-            match = re.search(r"\(at line (\d+), column \d+\)", str(error))
-            line = match[1] if match else "1"
-            raise ScenarioError(f"{self.path}:{line}: {str(error).split(' (at')[0]}") from error
-        except RecursionError as error:
-            raise ScenarioError(f"{self.path}:1: lists or tables within each other are too many") from error
-        except (TypeError, ValueError) as error:  # of a value that the table of keys lets pass
-            table, nth = self.place
-            self.fail(f"cannot be read: {error}", table, "", nth)
 
-    def line_of(self, table, key, nth):
-        """Returns the line of `key` in the `nth` table of that name, or of the table's header if it lacks the key. At the top
-        a table is a key, too."""
-        current, seen, header = "", -1, 1
-        for number, line in enumerate(self.text.splitlines(), 1):
-            match = HEADER.match(line)
-            if match:
-                current = match[1].split(".")[0]
-                if current == table:
-                    seen += 1
-                    header = number if seen == nth else header
-                if table == "" and current == key:
-                    return number
-            elif current == table and (table == "" or seen == nth):
-                if key and re.match(rf"\s*[\"']?{re.escape(key)}[\"']?\s*[=.]", line):
-                    return number
-        return header
+def one_of(name, value, known):
+    if value not in known:
+        raise ValueError(f"'{name}' must be one of {', '.join(known)}, not {value!r}")
 
-    def check_keys(self, table, given, nth=0):
-        """Checks that the table has the keys that it needs, and that each takes its value."""
-        self.place = table, nth
-        for key, value in given.items():
-            if key not in KEYS[table]:
-                where = f" in [{table}]" if table else ""
-                self.fail(f"unknown key '{key}'{where}; known are {', '.join(sorted(KEYS[table]))}", table, key, nth)
-            shape = KEYS[table][key]
-            if not shape.fits(value):
-                self.fail(f"'{key}' must be {shape.words}, not {reprlib.repr(value)}", table, key, nth)
-        for key in NEEDED[table]:
-            if key not in given:
-                self.fail(f"[{table}] needs '{key}'" if table else f"'{key}' is missing", table, "", nth)
 
-    def values(self, table, key, value, nth=0, line_key=None):
-        """Returns the list of values of a dimension, checked."""
-        listed = value if isinstance(value, list) else [value]
-        if not listed:
-            self.fail(f"'{key}' has no value", table, line_key or key, nth)
-        return [self.value(table, key, given, nth, line_key or key) for given in listed]
+def known_key(function, key, known):
+    if key not in known:
+        raise ValueError(f"unknown key '{key}' of {function}(); known are {', '.join(known)}")
 
-    def value(self, table, key, given, nth, line_key):
-        if key in NUMBERS:
-            if not RANGES[key].fits(given):
-                self.fail(f"'{key}' must be {RANGES[key].words}, not {reprlib.repr(given)}", table, line_key, nth)
-            return float(given)
-        if key == "variant" or key in PARSERS:
-            try:
-                parsed = Variant.parse(given) if key == "variant" else PARSERS[key](given)
-                return parsed if key == "variant" else given
-            except ValueError as error:
-                self.fail(str(error), table, line_key, nth)
-        if given not in WORDS[key]:
-            self.fail(f"'{key}' must be one of {', '.join(WORDS[key])}, not {reprlib.repr(given)}", table, line_key, nth)
-        return given
 
-    def matrices(self, given):
-        """Returns the matrices of [matrix] or of several [[matrix]], each {dimension: values}, with "scale" if it is of one
-        scale only."""
-        listed = given if isinstance(given, list) else [given]
-        for nth, matrix in enumerate(listed):
-            self.check_keys("matrix", matrix, nth)
-        return [{key: value if key == "scale" else self.values("matrix", key, value, nth) for key, value in matrix.items()}
-                for nth, matrix in enumerate(listed)]
+def plot(name, title, kind, *, where=None, **more):
+    """Returns a figure of a scenario. `more` are x, curves, panels, quantity, model, log_x, y_max, paper_figure, and of a trace
+    `first` and `last`."""
+    for key in more:
+        known_key("plot", key, ("x", "curves", "panels", "quantity", "model", "log_x", "y_max", "paper_figure", "first", "last"))
+    one_of("kind", kind, PLOTS)
+    one_of("x", more.get("x", PLOTS[kind][0]), PLOTS[kind])
+    for dimension in (more.get("curves", "variant"), *more.get("panels", [])):
+        one_of("curves or panels", dimension, DIMENSIONS)
+    if not name.replace("-", "").replace("_", "").replace(".", "").isalnum() or name.startswith("."):
+        raise ValueError(f"the name of a figure must be letters, digits, '-', '_' and '.', not {name!r}")
+    return {"name": name, "title": title, "kind": kind, "where": values_of(where or {}), **more}
 
-    def scale(self, name, given):
-        self.check_keys(name, given)
-        count = given["count"]
-        if isinstance(count, dict):
-            count = {float(rate): number for rate, number in count.items()}
-        return {**{key: self.values(name, key, value) for key, value in given.items() if key in DIMENSIONS},
-                "replications": given.get("replications", 1), "count": count}
 
-    def setup(self, document, workload):
-        """Returns the Setup of a document."""
-        given = {key: document[key] for key in SETUP if key in document}
+def paper(what, value, *, quantity="mean", less=None, than=None, **where):
+    """Returns numbers that a paper prints, each beside ours where conditions are these: one, or {variant: number}. With `less` and
+    `than` they are differences of the two."""
+    sides = {"less": values_of(less), "than": values_of(than)} if less else {}
+    numbers = [(one, {**where, "variant": variant}) for variant, one in value.items()] if isinstance(value, dict) else [(value, where)]
+    return [{"what": what, "value": one, "quantity": quantity, "where": values_of(places), **sides} for one, places in numbers]
+
+
+class Scenario:
+    """What is measured, drawn and claimed. Raises ValueError for what is not known or does not go together."""
+
+    def __init__(self, title, *, matrix, quick, full, source="", notes=(), workload=default(WORKLOADS), arrivals="poisson", warmup=0,
+                 seed=1, tables=(), plots=(), papers=(), **setup):
+        one_of("workload", workload, WORKLOADS)
+        one_of("arrivals", arrivals, ("poisson", "constant"))
+        check_setting("warmup", 0, warmup)
+        self.name, self.path = "", None
+        self.title, self.source, self.notes, self.tables, self.plots = title, source, list(notes), list(tables), list(plots)
+        self.workload, self.arrivals, self.warmup, self.seed = workload, arrivals, warmup, seed
+        self.setup = self._setup(setup)
+        self.matrices = [self._matrix(given) for given in (matrix if isinstance(matrix, list) else [matrix])]
+        self.scales = {"quick": self._scale("quick", quick), "full": self._scale("full", full)}
+        self.papers = list(itertools.chain.from_iterable(papers))
+        self.claims = []
+        obstacles.check(self)
+
+    def _setup(self, given):
         for key in given:
-            if key in SIP and not WORKLOADS[workload].sip:
-                self.fail(f"'{key}' is of the {checks.sip_workloads()} workload", "", key)
-        return Setup(**{"network": WORKLOADS[workload].network, **given})
+            known_key("Scenario", key, (*Scenario.__init__.__kwdefaults__, *Setup.__dataclass_fields__))
+            if key in SIP and not WORKLOADS[self.workload].sip:
+                raise ValueError(f"'{key}' is of the {words([row.name for row in WORKLOADS.values() if row.sip])} workload")
+        return Setup(**{"network": WORKLOADS[self.workload].network, **given})
 
-    def where(self, table, nth, line_key, given):
-        """Returns the conditions of `line_key` in the nth table, {dimension: list of values}."""
-        for key in given:
-            if key not in DIMENSIONS:
-                self.fail(f"unknown dimension '{key}'; known are {', '.join(DIMENSIONS)}", table, line_key, nth)
-        return {key: self.values(table, key, value, nth, line_key) for key, value in given.items()}
+    @staticmethod
+    def _matrix(given):
+        """Returns {dimension: values}, with "scale" if it is of one scale only."""
+        scale = {"scale": given["scale"]} if "scale" in given else {}
+        for name in scale.values():
+            one_of("scale", name, SCALES)
+        return {**values_of({name: value for name, value in given.items() if name != "scale"}), **scale}
 
-    def plot(self, nth, entry):
-        """Checks what only some kinds of figures have."""
-        known = TRACE_AXES if entry["kind"] == "trace" else AXES_KNOWN
-        if entry.get("x", known[0]) not in known:
-            self.fail(f"'x' must be one of {', '.join(known)}", "plot", "x", nth)
-        if entry.get("from", -math.inf) >= entry.get("to", math.inf):
-            self.fail("'from' must be less than 'to'", "plot", "from", nth)
+    @staticmethod
+    def _scale(name, given):
+        """Returns {"count": ..., "replications": ..., dimension: values}. The count is of each point, or {from that rate on: count}."""
+        count, replications = given.get("count"), given.get("replications", 1)
+        for number in (replications, *(count.values() if isinstance(count, dict) else [count])):
+            if not isinstance(number, int) or number < 1:
+                raise ValueError(f"{name}: 'count' and 'replications' must be whole numbers of 1 or more, not {number!r}")
+        own = {key: value for key, value in given.items() if key not in ("count", "replications")}
+        return {**values_of(own), "replications": replications, "count": count}
 
-    def expect(self, nth, entry):
-        """Checks what only some kinds of expectations have, and reads their conditions."""
-        for key in EXPECT_KINDS[entry["kind"]]:
-            if key not in entry:
-                self.fail(f"an expectation of kind '{entry['kind']}' needs '{key}'", "expect", "kind", nth)
-        if entry["kind"] == "regression" and entry["axis"] not in entry["on"]:
-            self.fail("'axis' must be one of 'on'", "expect", "axis", nth)
-        if entry["kind"] == "bound" and not {"below", "above"} & set(entry):
-            self.fail("an expectation of kind 'bound' needs 'below' or 'above'", "expect", "kind", nth)
-        for key, kinds in KINDS_WITH.items():
-            if key in entry and entry["kind"] not in kinds:
-                self.fail(f"'{key}' is of the kind {' or '.join(map(repr, kinds))}", "expect", key, nth)
-        for key in ALONG_AN_AXIS:
-            if entry["kind"] == "monotone" and key in entry and "axis" not in entry:
-                self.fail(f"'{key}' of 'monotone' needs 'axis'", "expect", key, nth)
-        if entry.get("above", -math.inf) >= entry.get("below", math.inf):
-            self.fail("'above' must be less than 'below'", "expect", "above", nth)
-        if "order" in entry:
-            entry["order"] = [self.where("expect", nth, "order", group) for group in entry["order"]]
+    def claim(self, text, **where):
+        """Makes a function a claim, whose id is its name. It is about the points with these conditions."""
+        def add(judge):
+            if any(known.id == judge.__name__ for known in self.claims):
+                raise ValueError(f"two claims are named {judge.__name__}")
+            self.claims.append(Claim(judge.__name__, text, values_of(where), judge))
+            return judge
+        return add
 
-    def section(self, name, given):
-        """Returns the tables of [[plot]], [[expect]] or [[paper]], checked."""
-        seen = set()
-        for nth, entry in enumerate(given):
-            self.check_keys(name, entry, nth)
-            if name in OWN:
-                own = entry[OWN[name]]
-                if own in seen:
-                    self.fail(f"two [[{name}]] have the {OWN[name]} '{own}'", name, OWN[name], nth)
-                seen.add(own)
-                getattr(self, name)(nth, entry)
-            for key in ("where", "less", "than"):
-                if key in entry:
-                    entry[key] = self.where(name, nth, key, entry[key])
-        return given
+    def dimensions(self, scale):
+        """Returns {dimension: values} with every dimension, for each matrix that has points at `scale`. If there is one
+        matrix, the values of the scale replace its own; else they narrow those of each."""
+        own = {name: values for name, values in self.scales[scale].items() if name in DIMENSIONS}
+        if len(self.matrices) == 1:
+            return [complete({**self.matrices[0], **own})]
+        narrowed = [{name: [value for value in values if value in own.get(name, values)]
+                     for name, values in complete(matrix).items()}
+                    for matrix in self.matrices if matrix.get("scale", scale) == scale]
+        return [matrix for matrix in narrowed if all(matrix.values())]
 
-    def numbers(self, given):
-        """Returns the numbers of the [[paper]] tables, each with that of its table as "nth": the one of `value`, or those of
-        `values`, {variant: number}."""
-        result = []
-        for nth, entry in enumerate(self.section("paper", given)):
-            if ("value" in entry) == ("values" in entry):
-                self.fail("[[paper]] needs one of 'value' and 'values'", "paper", "", nth)
-            if ("less" in entry) != ("than" in entry):
-                self.fail("[[paper]] needs both of 'less' and 'than', or neither", "paper", "", nth)
-            if "value" in entry:
-                result.append({**entry, "nth": nth})
-            for variant, value in entry.get("values", {}).items():
-                where = {**entry.get("where", {}), "variant": [self.value("paper", "variant", variant, nth, "values")]}
-                result.append({**entry, "value": value, "where": where, "nth": nth})
-        return result
+    def count_at(self, scale, rate):
+        """Returns the transactions of a point: a fixed number, or that of the greatest key of the table that does
+        not exceed the rate."""
+        count = self.scales[scale]["count"]
+        if isinstance(count, int):
+            return count
+        fitting = [bound for bound in count if bound <= rate]
+        return count[max(fitting)] if fitting else count[min(count)]
 
-    def scenario(self):
-        """Returns the scenario of the text."""
-        document = tomllib.loads(self.text)
-        self.check_keys("", document)
-        workload = document.get("workload", default(WORKLOADS))
-        scenario = Scenario(
-            name=self.path.stem, path=self.path, title=document["title"], source=document.get("source", ""),
-            workload=workload, arrivals=document.get("arrivals", "poisson"),
-            warmup=document.get("warmup", 0), seed=document.get("seed", 1), setup=self.setup(document, workload),
-            notes=document.get("notes", []),
-            scales={scale: self.scale(scale, document[scale]) for scale in SCALES},
-            matrices=self.matrices(document["matrix"]),
-            plots=self.section("plot", document.get("plot", [])),
-            expectations=self.section("expect", document.get("expect", [])),
-            paper=self.numbers(document.get("paper", [])),
-            tables=document.get("tables", []))
-        checks.check(scenario, self.fail)
-        return scenario
+    def take(self, fraction):
+        """Reduces the transactions of every point to this share."""
+        def part(count):
+            return min(count, max(FEWEST, round(count * fraction)))
+
+        for scale in self.scales.values():
+            count = scale["count"]
+            scale["count"] = {rate: part(n) for rate, n in count.items()} if isinstance(count, dict) else part(count)
+
+    def points(self, scale):
+        combinations = (values for dimensions in self.dimensions(scale)
+                        for values in itertools.product(*dimensions.values()))
+        for values in dict.fromkeys(combinations):
+            conditions = dict(zip(DIMENSIONS, values))
+            count = self.count_at(scale, conditions["rate"])
+            for replication in range(self.scales[scale]["replications"]):
+                yield Point(**conditions, scenario=self.name, count=count, replication=replication,
+                            workload=self.workload, arrivals=self.arrivals, warmup=self.warmup,
+                            base_seed=self.seed, setup=self.setup)
+
+    @property
+    def columns(self):
+        """The dimensions that its tables have: those of the dumbbell only if it is the network."""
+        everywhere = self.setup.network != default(NETWORKS)
+        return [name for name in DIMENSIONS if everywhere or name not in FORMS_OF]
+
+
+@contextlib.contextmanager
+def mistakes_in(path):
+    """Makes a ScenarioError, with the file's name and the line, of an exception from a scenario."""
+    try:
+        yield
+    except SyntaxError as error:
+        raise ScenarioError(f"{path}:{error.lineno or 1}: {error.msg}") from error
+    except Exception as error:
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+        raise ScenarioError(f"{path}:{lines[-1] if lines else 1}: {error}") from error
 
 
 def text_of(path):
     """Returns the text of a file. Raises ScenarioError."""
     try:
-        octets = path.read_bytes()
-        return octets.decode()
+        return path.read_bytes().decode()
     except OSError as error:
         raise ScenarioError(f"{path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        line = octets.count(b"\n", 0, error.start) + 1
-        raise ScenarioError(f"{path}:{line}: not in UTF-8: octet 0x{octets[error.start]:02x}") from error
+        raise ScenarioError(f"{path}: not in UTF-8: octet 0x{error.object[error.start]:02x}") from error
 
 
 def read(path):
-    """Returns the scenario of a file. Raises ScenarioError."""
-    path = Path(path)
-    reader = _Reader(path, text_of(path))
-    with reader.mistakes():
-        return reader.scenario()
+    """Returns the scenario of a file, which is run. Raises ScenarioError."""
+    path, names = Path(path), {}
+    text = text_of(path)
+    with mistakes_in(path):
+        exec(compile(text, str(path), "exec"), names)  # noqa: S102 - it is a program
+    found = [value for value in names.values() if isinstance(value, Scenario)]
+    if len(found) != 1:
+        raise ScenarioError(f"{path}: it must make one Scenario(), not {len(found)}")
+    found[0].name, found[0].path = path.stem, path
+    return found[0]
 
 
 def available():
-    return sorted(FOLDER.glob("*.toml"))
+    return sorted(FOLDER.glob("*.py"))
 
 
 def find(name):
     """Returns the scenario of that name, or of that file. Raises ScenarioError."""
-    path = Path(name) if name.endswith(".toml") else FOLDER / f"{name}.toml"
+    path = Path(name) if name.endswith(".py") else FOLDER / f"{name}.py"
     if not path.exists():
         known = ", ".join(path.stem for path in available())
         raise ScenarioError(f"unknown scenario '{name}'; known are {known}")

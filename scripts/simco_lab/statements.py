@@ -1,14 +1,16 @@
-"""Statements about several runs, judged: which figures differ and which do not, bounds, orders, steps, and what a quantity
-depends on."""
+"""Statements about figures (claims.Figures), judged place by place: which are less, differ or do not, bounds, orders, steps, what
+a quantity depends on, and what the model says."""
 
 import itertools
 import math
+from functools import partial
 
 import numpy
 
 from . import statistics, tests_of_runs, wording
 from .conditions import axis_value, curves_along
-from .quantities import QUANTITIES, quantity_of
+from .prediction import predicted
+from .quantities import QUANTITIES
 from .verdicts import (NEGLIGIBLE_MS, PAIRS_MIN, Comparison, Verdict, aborted_ones, below, by_pairs, compare, could_turn, joined,
                        left_out, named, pairs, runs_of, unless_turned, without_consequence)
 
@@ -35,19 +37,99 @@ def tested(a, b, quantity):
     return result, shown if result.rejects else f"{shown}: no difference shown, as D of {result.least:.2f} or more would be"
 
 
-def place(a, b, expectation, sign):
-    return f"{a.conditions.place}: {named(a, expectation)} {sign} {named(b, expectation)}"
+def place(a, b, dimensions, sign):
+    return f"{a.conditions.place}: {named(a, dimensions)} {sign} {named(b, dimensions)}"
 
 
-def in_share(verdicts, expectation):
-    """Returns one verdict if the statement is about a share of the places: whether more of all of them hold."""
-    if "share" not in expectation or not verdicts:
-        return verdicts
-    needed = expectation["share"] * len(verdicts)
+def pairs_of(lesser, greater):
+    """Returns [(a, b, where with a sign)] of the places of two figures."""
+    dimensions = list(dict.fromkeys((*lesser.sides, *greater.sides)))
+    return [(a, b, partial(place, a, b, dimensions)) for a, b in pairs(lesser, lesser.sides, greater.sides)]
+
+
+def less(lesser, greater, or_alike=False):
+    """The first are less; with `or_alike`, or alike."""
+    verdicts = []
+    for a, b, where in pairs_of(lesser, greater):
+        found = compare(a, b, lesser.quantity, greater.factor, lesser.shared)
+        alike = found.alike and not found.holds
+        verdicts.append(Verdict(True if alike and or_alike else found.holds, where("<"), found.detail, alike))
+    return verdicts
+
+
+def equal(figures, tolerance_ms):
+    """All variants at a place differ by no more than that."""
+    groups, quantity = {}, figures.quantity
+    for combination in figures.selected():
+        groups.setdefault(combination.conditions.without("variant"), []).append(combination)
+    verdicts = []
+    for group in groups.values():
+        whole = [combination for combination in group if not combination.aborted]
+        values = [combination.quantity(quantity).value for combination in whole]
+        if len(values) < 2:
+            continue
+        spread = max(values) - min(values)
+        unknown = not all(map(math.isfinite, values)) or any(combination.leaves_out(quantity) for combination in whole)
+        verdicts.append(Verdict(None if unknown else spread <= tolerance_ms, group[0].conditions.place,
+                                f"they differ by {wording.figure(spread, 2)} ms{left_out(*whole, quantity=quantity)}"))
+    return verdicts
+
+
+def near_model(figures, percent, above_only=False):
+    """The mean differs from equation 5, in its valid range, by at most `percent` (or is at most that far above it) or by no more
+    than its interval."""
+    verdicts = []
+    for combination in figures.selected():
+        prediction = predicted(combination.conditions)
+        if prediction is None or not prediction[1] or combination.aborted:
+            continue
+        mean = combination.mean
+        off = mean.value - prediction[0]
+        share = 100.0 * off / prediction[0]
+        close = (above_only and off < 0) or abs(share) <= percent
+        holds = close or (None if math.isfinite(mean.half_width) and abs(off) <= mean.half_width else False)
+        if math.isnan(mean.value) or (combination.leaves_out("mean") and (holds or off < 0)):
+            holds = None
+        verdicts.append(Verdict(holds, f"{combination.conditions.place}: {combination.conditions.variant}",
+                                f"{mean.value:.1f} ms, model {prediction[0]:.1f} ms ({share:+.1f} %)"))
+    return verdicts
+
+
+def never_worse_with_more_streams(figures):
+    """More streams of a transport are never worse by more than the interval."""
+    groups = {}
+    for combination in figures.selected():
+        variant = combination.conditions.variant
+        if variant.sweeps_streams:
+            key = variant.transport.name, combination.conditions.without("variant")
+            groups.setdefault(key, []).append((variant.streams, combination))
+    curves = [[one for _, one in sorted(group, key=lambda pair: pair[0])] for group in groups.values() if len(group) > 1]
+    return [more_streams(curve) for curve in curves]
+
+
+def more_streams(curve):
+    worse, unknown = [], [f"{one.conditions.variant} was aborted" for one in curve if one.aborted]
+    whole = [one for one in curve if not one.aborted]
+    for few, many in zip(whole, whole[1:]):
+        gap = statistics.difference(many.mean, few.mean)
+        if math.isnan(gap.value) or few.leaves_out("mean") or many.leaves_out("mean"):
+            unknown.append(f"{few.conditions.variant} to {many.conditions.variant}: cannot be told{left_out(few, many, quantity='mean')}")
+        elif math.isfinite(gap.half_width) and gap.value > max(gap.half_width, NEGLIGIBLE_MS):
+            worse.append(f"{many.conditions.variant} is worse than {few.conditions.variant} by {gap.value:.1f} ± {gap.half_width:.1f} ms")
+    conditions = curve[0].conditions
+    return Verdict(False if worse else None if unknown else True, f"{conditions.place}: {conditions.variant.transport.label}",
+                   "; ".join(worse + unknown) or "never worse")
+
+
+def at_more_than(verdicts, share):
+    """Returns one verdict on a share of the places: whether more of all of them hold."""
+    if not verdicts:
+        return []
+    needed = share * len(verdicts)
     good, unknown = (sum(verdict.holds is holds for verdict in verdicts) for holds in (True, None))
     holds = True if good > needed else False if good + unknown <= needed else None
     return [Verdict(holds, "all places", f"{good} of {len(verdicts)}; {unknown} cannot be told",
-                    tests=sum(verdict.tests for verdict in verdicts))]
+                    tests=sum(verdict.tests for verdict in verdicts), by_test=verdicts[0].by_test)]
 
 
 def faster(a, b, quantity, shared):
@@ -64,14 +146,13 @@ def faster(a, b, quantity, shared):
     return (False, f"{detail}; {found.detail}: of no consequence", 1) if found.alike else (None, detail, 1)
 
 
-def check_differs(results, expectation):
+def faster_than(lesser, greater):
     """The first are faster: the test rejects that both are the same, and the median of their runs is less."""
-    shared = results.scenario.setup.seeds == "shared"
     verdicts = []
-    for a, b in pairs(results, expectation):
-        holds, detail, tests = faster(a, b, quantity_of(expectation), shared)
-        verdicts.append(Verdict(holds, place(a, b, expectation, "<"), detail, tests=tests))
-    return in_share(verdicts, expectation)
+    for a, b, where in pairs_of(lesser, greater):
+        holds, detail, tests = faster(a, b, lesser.quantity, lesser.shared)
+        verdicts.append(Verdict(holds, where("<"), detail, tests=tests))
+    return verdicts
 
 
 def alike_means(a, b, shared):
@@ -100,29 +181,28 @@ def alike(a, b, quantity, shared):
     return result and not result.rejects, detail
 
 
-def check_alike(results, expectation):
+def like(one, other):
     """The test does not reject that both are the same; for means, 0 is within the interval of the difference."""
-    shared, quantity = results.scenario.setup.seeds == "shared", quantity_of(expectation)
     verdicts = []
-    for a, b in pairs(results, expectation):
-        holds, detail = alike(a, b, quantity, shared)
-        verdicts.append(Verdict(holds, place(a, b, expectation, "="), detail, tests=int(holds is not None)))
-    return in_share(verdicts, expectation)
+    for a, b, where in pairs_of(one, other):
+        holds, detail = alike(a, b, one.quantity, one.shared)
+        verdicts.append(Verdict(holds, where("="), detail, tests=int(holds is not None), by_test=True))
+    return verdicts
 
 
-def check_identical(results, expectation):
+def identical(one, other):
     """Every run has the very samples of the other one, and no queue dropped anything."""
     verdicts = []
-    for a, b in pairs(results, expectation):
+    for a, b, where in pairs_of(one, other):
         if aborted := aborted_ones(a, b):
-            verdicts.append(Verdict(None, place(a, b, expectation, "="), aborted))
+            verdicts.append(Verdict(None, where("="), aborted))
             continue
         both = joined(a, b)
         same = sum(numpy.array_equal(x.times, y.times) for x, y in both)
         dropped = sum(sum(run.record.get("queue", {}).get("dropped", {}).values()) for run in (*a.each, *b.each))
         alone = len(a.each) + len(b.each) - 2 * len(both)  # runs whose counterpart was not measured
         holds = False if same < len(both) or dropped else None if alone else True
-        verdicts.append(Verdict(holds, place(a, b, expectation, "="),
+        verdicts.append(Verdict(holds, where("="),
                                 f"{same} of {len(both)} runs have the same samples; the queues dropped {dropped} packets"
                                 + (f"; {alone} runs have no counterpart" if alone else "")))
     return verdicts
@@ -153,22 +233,22 @@ def amount(found, unit, limits=()):
     return f"{wording.with_interval(found, wording.digits(found.value, limits))} {unit}".rstrip()
 
 
-def check_bound(results, expectation):
-    """The quantity, with its interval, is below or above a number; with `rtts`, of so many round-trip times more."""
-    quantity = quantity_of(expectation)
-    verdicts = []
-    for combination in results.select(expectation.get("where", {})):
+def bound(figures, below=None, above=None, rtts=0, runs=""):
+    """The quantity, with its interval, is below or above a number; with `rtts`, of so many round-trip times more. With `runs`, that
+    of "every" run is, or of "some"."""
+    quantity, verdicts = figures.quantity, []
+    for combination in figures.selected():
         where = f"{combination.conditions.place}: {combination.conditions.variant}"
         if aborted := aborted_ones(combination):
             verdicts.append(Verdict(None, where, aborted))
             continue
-        more = expectation.get("rtts", 0) * 2 * combination.conditions.delay_ms
-        limits = {side: expectation[side] + more for side in SIDES if side in expectation}
+        more = rtts * 2 * combination.conditions.delay_ms
+        limits = {side: limit + more for side, limit in (("below", below), ("above", above)) if limit is not None}
         words = " and ".join(f"{side} {limit:g}" for side, limit in limits.items())
-        judge = bound_of_runs if "runs" in expectation else bound_of_estimate
-        holds, detail = judge(combination, quantity, limits, words, expectation.get("runs"))
+        judge = bound_of_runs if runs else bound_of_estimate
+        holds, detail = judge(combination, quantity, limits, words, runs)
         verdicts.append(Verdict(holds, where, detail + left_out(combination, quantity=quantity)))
-    return in_share(verdicts, expectation)
+    return verdicts
 
 
 def bound_of_estimate(combination, quantity, limits, words, _):
@@ -197,16 +277,13 @@ def bound_of_runs(combination, quantity, limits, words, which):
     return holds, f"{good} of {len(values)} runs are {words} {QUANTITIES[quantity].unit}".rstrip()
 
 
-def check_order(results, expectation):
-    """Each group of `order`, {dimension: values}, is below the next, beyond the intervals; of one run each that has none,
-    simply below it."""
-    shared, quantity = results.scenario.setup.seeds == "shared", quantity_of(expectation)
+def increasing(groups):
+    """Each is below the next, beyond the intervals; of one run each that has none, simply below it."""
     verdicts = []
-    for lesser, greater in zip(expectation["order"], expectation["order"][1:]):
-        step = {**expectation, "less": lesser, "than": greater}
-        for a, b in pairs(results, step):
-            found = by_value(a, b, quantity) or compare(a, b, quantity, shared=shared)
-            verdicts.append(Verdict(found.holds, place(a, b, step, "<"), found.detail))
+    for lesser, greater in zip(groups, groups[1:]):
+        for a, b, where in pairs_of(lesser, greater):
+            found = by_value(a, b, lesser.quantity) or compare(a, b, lesser.quantity, shared=lesser.shared)
+            verdicts.append(Verdict(found.holds, where("<"), found.detail))
     return verdicts
 
 
@@ -260,42 +337,36 @@ def risen(found, added, quantity):
     return f"x {wording.figure(found.value, 2)}"
 
 
-def check_step(results, expectation):
-    """From one value of an axis to another, the curve of `than` rises by a greater factor than that of `less`; with `added`, by
-    more."""
-    axis, ends, quantity = expectation["axis"], (expectation["from"], expectation["to"]), quantity_of(expectation)
-    added, shared = expectation.get("added"), results.scenario.setup.seeds == "shared"
-    curves = curves_along(results.select(expectation.get("where", {})), axis)
-    begin = [(a, b) for a, b in pairs(results, expectation)
+def flatter_than(lesser, greater, axis, ends, added=False):
+    """From one value of an axis to another, the second curve rises by a greater factor than the first; with `added`, by more."""
+    quantity, curves = lesser.quantity, curves_along(lesser.select({}), axis)
+    begin = [(a, b) for a, b, _ in pairs_of(lesser, greater)
              if all(axis_value(one.conditions, axis) == float(ends[0]) for one in (a, b))]
-    dimensions = {*expectation["less"], *expectation["than"]}
+    dimensions = list(dict.fromkeys((*lesser.sides, *greater.sides)))
     verdicts = []
     for corners in itertools.chain.from_iterable(steps_of(curves, a, b, axis, float(ends[1]), dimensions) for a, b in begin):
-        a, b = corners[0], corners[2]
+        where = place(corners[0], corners[2], dimensions, "flatter than")
         if aborted := aborted_ones(*corners):
-            verdicts.append(Verdict(None, place(a, b, expectation, "flatter than"), aborted))
+            verdicts.append(Verdict(None, where, aborted))
             continue
-        flat, steep, gap = (rises if added else factors)(corners, quantity, shared)
+        flat, steep, gap = (rises if added else factors)(corners, quantity, lesser.shared)
         unknown = any(corner.leaves_out(quantity) for corner in corners)
-        holds = None if unknown else below(gap)
-        verdicts.append(Verdict(holds, place(a, b, expectation, "flatter than"),
+        verdicts.append(Verdict(None if unknown else below(gap), where,
                                 f"from {ends[0]} to {ends[1]}: {risen(flat, added, quantity)} against"
                                 f" {risen(steep, added, quantity)} ({wording.gap(gap, 2)}){left_out(*corners, quantity=quantity)}"))
     return verdicts
 
 
-def check_regression(results, expectation):
-    """By least squares on `on`, the quantity of a run does not depend on `axis`: its coefficient may be 0. What has the same
+def independent_of(figures, axis, on):
+    """By least squares on the axes `on`, the quantity of a run does not depend on `axis`: its coefficient may be 0. What has the same
     value everywhere is left out, as the constant term already stands for it; so are places that are not on one of the axes."""
-    columns, axis = {name: [] for name in expectation["on"]}, expectation["axis"]
-    y = []
-    chosen = results.select(expectation.get("where", {}))
+    columns, y, chosen = {name: [] for name in on}, [], figures.selected()
     placed = [combination for combination in chosen
               if not any(math.isnan(axis_value(combination.conditions, name)) for name in columns)]
     if aborted := aborted_ones(*placed):
         return [Verdict(None, axis, aborted)]
     for combination in placed:
-        for value in runs_of(combination, quantity_of(expectation)):
+        for value in runs_of(combination, figures.quantity):
             y.append(value)
             for name in columns:
                 columns[name].append(axis_value(combination.conditions, name))
@@ -306,14 +377,9 @@ def check_regression(results, expectation):
         return [Verdict(None, axis, f"{axis} has {'one' if placed else 'no'} value here: so few points cannot tell{off}")]
     ranks = "" if all(map(math.isfinite, y)) else " of the ranks"
     left = f"; left out, of one value here: {', '.join(same)}" if same else ""
-    left += off
     try:
         found = tests_of_runs.regression({name: columns[name] for name in columns if name not in same}, y)[axis]
     except ValueError as error:
-        return [Verdict(None, axis, f"{error}{left}")]
+        return [Verdict(None, axis, f"{error}{left}{off}")]
     return [Verdict(found.p >= tests_of_runs.LEVEL, axis,
-                    f"coefficient {found.value:.3g}{ranks}, t = {found.t:.2f}, p = {found.p:.3g}, {len(y)} runs{left}")]
-
-
-CHECKS = {"differs": check_differs, "alike": check_alike, "identical": check_identical, "bound": check_bound,
-          "order": check_order, "step": check_step, "regression": check_regression}
+                    f"coefficient {found.value:.3g}{ranks}, t = {found.t:.2f}, p = {found.p:.3g}, {len(y)} runs{left}{off}")]

@@ -38,8 +38,8 @@ class Sample:
 
 
 def sample_of(name, results, judged, about):
-    judgements = [Judgement(expectation["id"], expectation["claim"], report.summary_of(expectation, verdicts), report.listed(verdicts))
-                  for expectation, verdicts in judged]
+    judgements = [Judgement(claim.id, claim.text, report.summary_of(verdicts), report.listed(verdicts))
+                  for claim, verdicts in judged]
     return Sample(name, f"{about} {report.size(results)}", judgements, report.paper_rows(results), report.model_points(results),
                   report.caveats(results))
 

@@ -16,7 +16,7 @@ PART_LABELS = {"sender": "waits for the sender's window", "network": "network an
 def window(combination, plot):
     """Returns (message, handed over in ms, delay in ms) of the first run, of the messages from `from` to `to`."""
     times, scheduled = combination.times[0], combination.scheduled[0]
-    chosen = slice(int(plot.get("from", 0)), int(plot.get("to", len(times))))
+    chosen = slice(int(plot.get("first", 0)), int(plot.get("last", len(times))))
     number = numpy.arange(len(times))[chosen]
     return number, scheduled[chosen], times[chosen]
 
@@ -45,7 +45,7 @@ def markers(number, points):
 def lost_in(combination, plot):
     """Returns how many of the messages from `from` to `to` of the first run were never delivered."""
     times = combination.times[0]
-    return int(numpy.isinf(times[int(plot.get("from", 0)):int(plot.get("to", len(times)))]).sum())
+    return int(numpy.isinf(times[int(plot.get("first", 0)):int(plot.get("last", len(times)))]).sum())
 
 
 def draw_points(axes, combinations, plot, of_window, labels):

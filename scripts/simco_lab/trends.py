@@ -4,7 +4,6 @@ import math
 from dataclasses import dataclass
 
 from .conditions import DIMENSIONS, axis_value, curves_along, shown
-from .quantities import quantity_of
 from .verdicts import Verdict, compare
 
 
@@ -81,11 +80,9 @@ def along(group, axis, quantity, shared, rises, or_alike):
     return Verdict(holds, where, "; ".join(said))
 
 
-def check_monotone(results, expectation):
-    """The quantity rises along the axis (with `falls`: falls): on the whole way certainly, and at no step certainly the other
+def moves_along(figures, axis, rises, or_alike=False):
+    """The quantity rises along the axis (or falls): on the whole way certainly, and at no step certainly the other
     way. With `or_alike` it does not fall (rise): at no step, nor on the whole way, by more than what is of no consequence,
     even at the ends of the intervals. What was aborted or lacks the quantity leaves it open."""
-    axis, quantity = expectation["axis"], quantity_of(expectation)
-    shared = results.scenario.setup.seeds == "shared"
-    return [along(curve, axis, quantity, shared, rises=not expectation.get("falls"), or_alike=bool(expectation.get("or_alike")))
-            for curve in curves_along(results.select(expectation.get("where", {})), axis) if len(curve) > 1]
+    return [along(curve, axis, figures.quantity, figures.shared, rises, or_alike)
+            for curve in curves_along(figures.selected(), axis) if len(curve) > 1]

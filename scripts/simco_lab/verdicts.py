@@ -20,6 +20,7 @@ class Verdict:
     detail: str
     alike: bool = False  # the two do not differ by more than what is of no consequence
     tests: int = 0  # at 5 % that it stands on, of a family in which some reject by chance
+    by_test: bool = False  # that it holds means that a test shows no difference
 
 
 PAIRS_MIN = 3  # runs of an interval
@@ -171,18 +172,15 @@ def compare(a, b, quantity, factor=1.0, shared=False):
     return replace(found, holds=False, detail=f"{shown}, alike within {margin:.2g} {unit}".rstrip())
 
 
-def pairs(results, expectation):
+def pairs(results, less, than, where=None):
     """Returns [(a, b)]: combinations that fit `less` and `than`, and differ in the dimensions of these only."""
-    dimensions = {*expectation["less"], *expectation["than"]}
-    chosen = results.select(expectation.get("where", {}))
-    lesser = [combination for combination in chosen if combination.fits(expectation["less"])]
-    greater = [combination for combination in chosen if combination.fits(expectation["than"])]
+    dimensions, chosen = {*less, *than}, results.select(where or {})
+    lesser, greater = ([combination for combination in chosen if combination.fits(side)] for side in (less, than))
     return [(a, b) for a in lesser for b in greater
             if a is not b and a.conditions.without(*dimensions) == b.conditions.without(*dimensions)]
 
 
-def named(combination, expectation):
+def named(combination, dimensions):
     """Returns the values by which a side of a pair is chosen: "sctp-1, rate 2"."""
-    names = dict.fromkeys((*expectation["less"], *expectation["than"]))
-    values = [(name, getattr(combination.conditions, name)) for name in names]
+    values = [(name, getattr(combination.conditions, name)) for name in dimensions]
     return ", ".join(f"{name} {value:g}" if name in NUMBERS else str(value) for name, value in values)

@@ -19,31 +19,16 @@ from simco_lab import archive, cli, results, scenario
 PUBLISHED = Path(__file__).resolve().parents[3] / "doc" / "results"
 TRANSACTIONS = 120
 SCENARIO = f"""
-title = "Trial"
-workload = "echo"
-[matrix]
-variant = ["tcp", "sctp-4"]
-loss_percent = [1, 2]
-[quick]
-count = {TRANSACTIONS}
-[full]
-count = {TRANSACTIONS}
-[[plot]]
-name = "mean"
-title = "Mean"
-kind = "mean"
-model = true
-[[plot]]
-name = "ccdf"
-title = "CCDF"
-kind = "ccdf"
-where = {{ loss_percent = 1 }}
-[[expect]]
-id = "X"
-claim = "SCTP is faster"
-kind = "less"
-less = {{ variant = "sctp-4" }}
-than = {{ variant = "tcp" }}
+from simco_lab.scenario import Scenario, plot
+
+lab = Scenario("Trial", workload="echo", matrix=dict(variant=["tcp", "sctp-4"], loss_percent=[1, 2]), quick=dict(count={TRANSACTIONS}),
+               full=dict(count={TRANSACTIONS}),
+               plots=[plot("mean", "Mean", "mean", model=True), plot("ccdf", "CCDF", "ccdf", where=dict(loss_percent=1))])
+
+
+@lab.claim("SCTP is faster")
+def X(r):
+    return r.mean("sctp-4") < r.mean("tcp")
 """
 WRITTEN = ("report.md", "full-report.md", "results.csv", "plots/mean-modern.svg", "plots/ccdf-modern.svg",
            "ccdf/modern_tcp_loss1.csv")  # by a report, from the samples
@@ -74,10 +59,10 @@ def leave_run(folder, point):
 def leave_results(folder):
     """The results of a scenario, as `scripts/lab run` leaves them."""
     folder.mkdir(parents=True)
-    (folder / "scenario.toml").write_text(SCENARIO)
+    (folder / "scenario.py").write_text(SCENARIO)
     (folder / "run.json").write_text(json.dumps({"scenario": "trial", "scale": "quick", "fraction": 1.0,
                                                  "about": "Made by hand."}))
-    for point in scenario.read(folder / "scenario.toml").points("quick"):
+    for point in scenario.read(folder / "scenario.py").points("quick"):
         leave_run(folder / "points" / point.name, point)
 
 

@@ -6,6 +6,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import trial
 from simco_lab import cli, errors, guest, report, results, scenario
 
 NAME = "kiesel-exp1"
@@ -35,23 +36,11 @@ class Only(unittest.TestCase):
 
 class Modules(unittest.TestCase):
     def test_a_scenario_that_needs_what_is_not_there_is_left_out(self):
-        text = """title = "T"
-workload = "echo"
-network = "dumbbell"
-[matrix]
-variant = ["tcp", "tcp@vegas"]
-queue = ["pie"]
-link_mbit = [2]
-[quick]
-count = 100
-[full]
-count = 100
-"""
         points = list(scenario.find(NAME).points("quick"))
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "other.toml"
-            path.write_text(text)
-            others = list(scenario.read(path).points("quick"))
+        other = trial.made(dict(workload="echo", network="dumbbell", quick=dict(count=100), full=dict(count=100),
+                                matrix=dict(variant=["tcp", "tcp@vegas"], queue=["pie"], link_mbit=[2])))
+        other.name = "other"
+        others = list(other.points("quick"))
         said = io.StringIO()
         with contextlib.redirect_stderr(said):
             self.assertEqual(cli.able(points + others, ["sch_pie", "tcp_vegas", "sch_red"]), points)
@@ -83,7 +72,7 @@ class Report(unittest.TestCase):
         """The report of a run in which nothing was measured."""
         with tempfile.TemporaryDirectory() as folder:
             scene = scenario.find(NAME)
-            scene.source, scene.paper, scene.plots = source, [], []
+            scene.source, scene.papers, scene.plots = source, [], []
             report.write(results.Results(folder, scene, "quick"), Path(folder) / "report.md", [], [], "Here.")
             return (Path(folder) / "report.md").read_text()
 

@@ -13,15 +13,13 @@ FOLDER = Path(simco_lab.__file__).parent
 LAYERS = (
     ("errors", "model", "pattern", "statistics", "strokes", "svg", "wording"),
     ("archive", "capture", "catalogue", "tls", "deliveries", "drd", "schedule", "tests_of_runs"),
-    ("variant", "queues", "cross", "quantities", "parts", "proxies", "shapes", "sizes"),
+    ("variant", "queues", "cross", "quantities", "parts", "proxies", "sizes"),
     ("conditions", "networks"),
-    ("costs", "points", "prediction", "verdicts"),
-    ("keys",),
-    ("checks",),
+    ("costs", "points", "prediction", "verdicts", "obstacles"),
     ("scenario",),
     ("job", "statements", "traces", "trends"),
     ("guest", "native", "results"),
-    ("runner", "expectations", "plots", "values"),
+    ("runner", "claims", "plots", "values"),
     ("report",),
     ("summary",),
     ("cli",),
@@ -76,7 +74,7 @@ class Layers(unittest.TestCase):
     def test_an_import_that_runs_up_is_found(self):
         self.assertEqual(upward(LAYERS, "model", "from .report import table"), {"report"})
         self.assertEqual(upward(LAYERS, "results", "from . import guest, pattern"), {"guest"})
-        self.assertEqual(upward(LAYERS, "values", "from .expectations import check"), {"expectations"})
+        self.assertEqual(upward(LAYERS, "values", "from .claims import judged"), {"claims"})
 
     def test_what_is_measured_is_named_in_one_place(self):
         for module, source in self.modules().items():

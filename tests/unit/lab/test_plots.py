@@ -98,7 +98,7 @@ class Figures(unittest.TestCase):
         found.scheduled.append(numpy.array([10.0, 20.0, 30.0, 40.0]))
         for kind, x, points in (("trace", "message", ([1, 3], [7, 6])), ("trace", "time", ([20, 40], [7, 6])),
                                 ("delivery", None, ([20, 40], [27, 46]))):
-            axes = self.figure({"kind": kind, "x": x, "from": 1}, [found]).axes[0]
+            axes = self.figure({"kind": kind, "x": x, "first": 1}, [found]).axes[0]
             self.assertEqual(tuple(list(values) for values in axes.get_lines()[0].get_data()), points)
 
     def test_of_many_messages_the_extremes_are_left(self):

@@ -47,10 +47,10 @@ def rows_of(report):
     return [dict(zip(header, row, strict=True)) for row in rows]
 
 
-def stale(report, expectations, paper):
+def stale(report, claims, paper):
     """Returns what a report lacks of a scenario's statements and of the paper's numbers, what the scenario no longer states, and
     numbers that are none."""
-    rows, stated = rows_of(report), {one["id"]: one["claim"] for one in expectations}
+    rows, stated = rows_of(report), {one.id: one.text for one in claims}
     judged = {(row["id"], row["claim"]) for row in rows}
     printed = {(row["claim"], row["paper"]) for row in rows}
     found = [f"{one} {claim}: not judged" for one, claim in stated.items() if (one, claim) not in judged]
@@ -89,7 +89,7 @@ class Published(unittest.TestCase):
     def test_reports_judge_every_statement_of_their_scenarios(self):
         for name, report in self.reports().items():
             told = scenario.find(name)
-            self.assertEqual(stale(report, told.expectations, told.paper), [], name)
+            self.assertEqual(stale(report, told.claims, told.papers), [], name)
 
     def test_the_page_says_how_many_places_are_decided(self):
         told = {name: cells.split("|") for name, cells in DECIDED.findall((DOC / "results.md").read_text())}
@@ -106,28 +106,28 @@ class Published(unittest.TestCase):
 
 
 class Stale(unittest.TestCase):
-    EXPECTATIONS = [{"id": "A1", "claim": "it is faster"}]
+    CLAIMS = [scenario.Claim("A1", "it is faster", {}, None)]
     PAPER = [{"what": "the mean", "value": 20}]
     REPORT = ("# a\n\n| id | claim | paper | here (times in ms) | verdict |\n|---|---|---|---|---|\n"
               "| A1 | it is faster |  | 1 ms | holds at 1 |\n|  | the mean | 20 | 21 |  |\n")
 
     def test_a_present_report(self):
-        self.assertEqual(stale(self.REPORT, self.EXPECTATIONS, self.PAPER), [])
+        self.assertEqual(stale(self.REPORT, self.CLAIMS, self.PAPER), [])
         self.assertEqual(misshapen(self.REPORT), [])
 
     def test_another_claim(self):
-        self.assertEqual(stale(self.REPORT.replace("faster", "slower"), self.EXPECTATIONS, self.PAPER),
+        self.assertEqual(stale(self.REPORT.replace("faster", "slower"), self.CLAIMS, self.PAPER),
                          ["A1 it is faster: not judged"])
 
     def test_a_statement_that_is_gone(self):
-        self.assertEqual(stale(self.REPORT + "| A2 | it is alike |  |  | holds at 1 |\n", self.EXPECTATIONS, self.PAPER),
+        self.assertEqual(stale(self.REPORT + "| A2 | it is alike |  |  | holds at 1 |\n", self.CLAIMS, self.PAPER),
                          ["A2: not in the scenario"])
 
     def test_another_number_of_the_paper(self):
-        self.assertEqual(stale(self.REPORT.replace("20", "22"), self.EXPECTATIONS, self.PAPER), ["the mean: no row"])
+        self.assertEqual(stale(self.REPORT.replace("20", "22"), self.CLAIMS, self.PAPER), ["the mean: no row"])
 
     def test_values_that_are_no_numbers(self):
-        self.assertEqual(stale(self.REPORT + "\n± nan, inf\n", self.EXPECTATIONS, self.PAPER), ["nan: no number", "inf: no number"])
+        self.assertEqual(stale(self.REPORT + "\n± nan, inf\n", self.CLAIMS, self.PAPER), ["nan: no number", "inf: no number"])
 
     def test_what_is_decided(self):
         self.assertEqual(decided(self.REPORT.replace("holds at 1", "holds at 1, inconclusive at 2")), {FIRST: "1 of 3"})

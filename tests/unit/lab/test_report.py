@@ -8,6 +8,7 @@ import numpy
 
 from simco_lab import report, results, scenario
 from simco_lab.conditions import Conditions
+from simco_lab.scenario import Claim
 from simco_lab.variant import Variant
 from simco_lab.verdicts import Verdict
 
@@ -93,7 +94,7 @@ class Numbers(unittest.TestCase):
 
 class Verdicts(unittest.TestCase):
     def lines(self, verdicts):
-        found = report.expectation_lines([({"id": "X", "claim": "x", "kind": "bound"}, verdicts)])
+        found = report.claim_lines([(Claim("X", "x", {}, None), verdicts)])
         return [line for line in found if line.startswith("- ")]
 
     def test_few_are_listed_and_of_many_those_that_do_not_hold(self):

@@ -1,4 +1,4 @@
-"""Reading the files of runs, and checking expectations against them."""
+"""Reading the files of runs, and judging them."""
 
 import io
 import json
@@ -8,7 +8,7 @@ import unittest
 from pathlib import Path
 
 import numpy
-from simco_lab import errors, expectations, job, pattern, prediction, points, results, scenario
+from simco_lab import claims, errors, job, pattern, prediction, points, results, verdicts
 from simco_lab.catalogue import TRANSPORTS
 from simco_lab.conditions import Conditions
 from simco_lab.variant import Variant
@@ -80,6 +80,10 @@ class Reading(unittest.TestCase):
         (Path(folder) / "drops.json").write_text(json.dumps({"nftables": [{"metainfo": {}}, *entries]}))
 
 
+def figures(measured):
+    return claims.Figures(measured, {}, "mean", {})
+
+
 class Judging(unittest.TestCase):
     def setUp(self):
         rng = numpy.random.default_rng(1)
@@ -88,49 +92,49 @@ class Judging(unittest.TestCase):
         self.same = combination("tcp", rng.normal(21, 1, 3000))
 
     def test_less(self):
-        self.assertIs(expectations.compare(self.fast, self.slow, "mean").holds, True)
-        self.assertIs(expectations.compare(self.slow, self.fast, "mean").holds, False)
-        self.assertTrue(expectations.compare(self.fast, self.same, "mean").alike)
+        self.assertIs(verdicts.compare(self.fast, self.slow, "mean").holds, True)
+        self.assertIs(verdicts.compare(self.slow, self.fast, "mean").holds, False)
+        self.assertTrue(verdicts.compare(self.fast, self.same, "mean").alike)
         wide = combination("sctp-16", numpy.random.default_rng(2).normal(21, 30, 3000))
-        self.assertIsNone(expectations.compare(self.fast, wide, "mean").holds)
-        self.assertIs(expectations.compare(self.fast, self.slow, "mean", factor=0.5).holds, False)
+        self.assertIsNone(verdicts.compare(self.fast, wide, "mean").holds)
+        self.assertIs(verdicts.compare(self.fast, self.slow, "mean", factor=0.5).holds, False)
 
     def test_an_aborted_curve_loses(self):
         aborted = combination("tcp", [20.0, math.inf], aborted=True)
-        self.assertIs(expectations.compare(self.fast, aborted, "mean").holds, True)
-        self.assertIs(expectations.compare(aborted, self.fast, "mean").holds, False)
+        self.assertIs(verdicts.compare(self.fast, aborted, "mean").holds, True)
+        self.assertIs(verdicts.compare(aborted, self.fast, "mean").holds, False)
 
     def test_monotone(self):
         falling = self.results([combination("sctp-1", self.slow.times[0]), combination("sctp-4", self.fast.times[0])])
-        self.assertTrue(expectations.check_monotone(falling, {})[0].holds)
+        self.assertTrue(figures(falling).never_worse_with_more_streams()[0].holds)
         rising = self.results([combination("sctp-1", self.fast.times[0]), combination("sctp-4", self.slow.times[0])])
-        self.assertFalse(expectations.check_monotone(rising, {})[0].holds)
+        self.assertFalse(figures(rising).never_worse_with_more_streams()[0].holds)
 
     def test_streams_that_were_aborted_leave_it_open(self):
         times = self.fast.times[0]
         for slow, expected in ((self.slow, False), (self.fast, None)):
             results = self.results([combination("sctp-1", times), combination("sctp-2", times, aborted=True),
                                      combination("sctp-4", slow.times[0])])
-            [verdict] = expectations.check_monotone(results, {})
+            [verdict] = figures(results).never_worse_with_more_streams()
             self.assertIs(verdict.holds, expected)
             self.assertIn("sctp-2 was aborted", verdict.detail)
 
     def test_streams_of_each_transport_are_compared_with_its_own(self):
         both = self.results([combination("quic-1", self.fast.times[0]), combination("sctp-2", self.slow.times[0]),
                              combination("quic-16", self.fast.times[0]), combination("sctp-4", self.slow.times[0])])
-        verdicts = expectations.check_monotone(both, {})
-        self.assertEqual([verdict.holds for verdict in verdicts], [True, True])
-        self.assertEqual([verdict.where.rpartition(": ")[2] for verdict in verdicts], ["QUIC", "SCTP"])
+        found = figures(both).never_worse_with_more_streams()
+        self.assertEqual([verdict.holds for verdict in found], [True, True])
+        self.assertEqual([verdict.where.rpartition(": ")[2] for verdict in found], ["QUIC", "SCTP"])
 
     def test_model(self):
         # equation 5 at 1 %, 100/s, 20 ms and many streams: 21.5 ms
         near = combination("sctp-16", numpy.random.default_rng(2).normal(21.4, 1, 3000), loss_percent=1.0)
         far = combination("sctp-16", numpy.random.default_rng(2).normal(25, 1, 3000), loss_percent=1.0)
-        self.assertTrue(expectations.check_model(self.results([near]), {"percent": 5})[0].holds)
-        self.assertFalse(expectations.check_model(self.results([far]), {"percent": 5})[0].holds)
+        self.assertTrue(figures(self.results([near])).near_model(percent=5)[0].holds)
+        self.assertFalse(figures(self.results([far])).near_model(percent=5)[0].holds)
         below = combination("sctp-16", numpy.random.default_rng(2).normal(20.1, 0.1, 3000), loss_percent=1.0)
-        self.assertFalse(expectations.check_model(self.results([below]), {"percent": 5})[0].holds)
-        self.assertTrue(expectations.check_model(self.results([below]), {"percent": 5, "side": "above"})[0].holds)
+        self.assertFalse(figures(self.results([below])).near_model(percent=5)[0].holds)
+        self.assertTrue(figures(self.results([below])).at_most_above_model(percent=5)[0].holds)
 
     def test_marks(self):
         plot = {"x": "connections", "model": True}

@@ -8,21 +8,11 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from simco_lab import errors, results, runner, scenario
+from simco_lab import errors, results, runner
+from trial import points
 
-TEXT = """
-title = "Trial"
-workload = "echo"
-[matrix]
-variant = ["tcp", "sctp-1"]
-profile = ["modern", "2006", "tuned"]
-loss_percent = [1]
-rate = [100, 1000]
-[quick]
-count = 100
-[full]
-count = 200
-"""
+TRIAL = dict(workload="echo", quick=dict(count=100), full=dict(count=200),
+             matrix=dict(variant=["tcp", "sctp-1"], profile=["modern", "2006", "tuned"], loss_percent=[1], rate=[100, 1000]))
 
 
 class Sharing(unittest.TestCase):
@@ -30,8 +20,7 @@ class Sharing(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.out = Path(folder.name)
-        (self.out / "trial.toml").write_text(TEXT)
-        self.points = list(scenario.read(self.out / "trial.toml").points("quick"))
+        self.points = points(TRIAL)
         self.ran = []
         self.fail = set()
         self.abort = set()
