@@ -98,14 +98,9 @@ def message_octets(point):
     return point.setup.invite_size if workload.sip else workload.octets
 
 
-def captured(point):
-    """Returns whether packets are captured."""
-    return point.setup.capture and point.variant.transport.messages in parts.MATCHING
-
-
 def captures(point, network):
     """Returns the programs that capture the requests where they leave and where they arrive."""
-    if not captured(point):
+    if not parts.captured(point):
         return []
     kept = parts.KEPT[point.variant.transport.messages]
     return [(f"capture.{end.name}", "listening", end.name,
@@ -175,7 +170,7 @@ class Job:
         }
         ends = end_commands(point, network) + cross.end_commands(point, network, traffic)
         collected = networks.collect(point, network)
-        if captured(point):
+        if parts.captured(point):
             collected["timers"] = "agent", "cat /proc/timer_list"
         return {
             "settings": "".join(f"{key}={shlex.quote(value)}\n" for key, value in settings.items()),

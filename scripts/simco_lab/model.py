@@ -11,8 +11,6 @@ import math
 from dataclasses import dataclass
 
 DELTA_MS = 0.5  # the paper's processing time in the end systems
-RTO_SCTP_MS = 1000.0  # RFC 2960's RTO.Min, which the paper uses
-RTO_TCP_EXTRA_MS = 200.0  # Linux: RTT + 200 ms
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 import itertools
 
-from . import parts, sizes
+from . import sizes
 from .catalogue import PROFILES, WORKLOADS, default, words
 from .conditions import DEFAULTS, FORMS_OF
 from .cross import KINDS, Cross
@@ -59,7 +59,7 @@ def check_capture(octets, dimensions):
     if any(dimensions["large_size"]):
         refuse("'capture' needs messages of one size: leave 'large_size' out")
     for variant, mtu in itertools.product(dimensions["variant"], dimensions["mtu_to"]):
-        if why := parts.refusal(variant.transport, variant.connections, octets, mtu):
+        if why := sizes.capture_fault(variant.transport, variant.connections, octets, mtu):
             refuse(f"variant '{variant}': 'capture' {why}")
 
 

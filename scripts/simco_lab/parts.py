@@ -44,18 +44,9 @@ MATCHING: dict[str, Callable] = {"stream": stream, "chunks": user_messages, "dat
 KEPT = {"stream": 128, "chunks": 1600, "datagrams": 400}
 
 
-CHUNK_OCTETS_MAX = 1452  # of a message in one chunk: a packet of 1500 octets without the headers of IP, SCTP and the chunk
-
-
-def refusal(transport, connections, octets, mtu):
-    """Returns why the parts of the delay of such messages cannot be told, or an empty text. `mtu` is that of a link that
-    shrinks, 0 if none does."""
-    if transport.messages == "stream" and connections > 1:
-        return "cannot tell messages of several TCP connections apart: take one"
-    room = min(CHUNK_OCTETS_MAX, mtu - (1500 - CHUNK_OCTETS_MAX)) if mtu else CHUNK_OCTETS_MAX
-    if transport.messages == "chunks" and octets > room:
-        return f"needs an SCTP message in one packet: 'invite_size' must be {room:g} at most"
-    return ""
+def captured(point):
+    """Returns whether packets are captured."""
+    return point.setup.capture and point.variant.transport.messages in MATCHING
 
 
 @dataclass(frozen=True)

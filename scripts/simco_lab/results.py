@@ -14,7 +14,6 @@ import numpy
 from . import costs, deliveries, parts, pattern, schedule, statistics
 from .catalogue import WORKLOADS
 from .errors import BadRun
-from .job import captured
 from .networks import counters_of
 from .quantities import PERCENTILES, QUANTITIES
 from .conditions import Conditions
@@ -116,7 +115,7 @@ def with_arrivals(folder, point, samples, load, changes):
         result["goodput"] = {"octets_s": deliveries.goodput(arrived, point.setup.invite_size, start, window),
                              "offered_octets_s": deliveries.offered(samples, point.setup.invite_size, window),
                              "cross_octets_s": deliveries.cross_goodput(sum(crossing, []), start, seconds)}
-    if captured(point):
+    if parts.captured(point):
         result["parts"] = split_delays(folder, point, samples, arrived, start)
     return joined, result
 

@@ -6,6 +6,7 @@ DATAGRAM_MAX = 65507
 UDP_REQUEST_MAX = 1300  # RFC 3261 18.1.1: longer ones not over UDP
 INVITE_LEAST = 392  # the header of an INVITE, without the transport's name in it
 RESPONSE_LEAST = {"100": 263, "180": 298}  # by what is waited for
+CHUNK_OCTETS_MAX = 1452  # of a message in one chunk: a packet of 1500 octets without the headers of IP, SCTP and the chunk
 
 
 def invite_fault(transport, octets, over_udp):
@@ -33,3 +34,14 @@ def response_fault(transport, response, octets):
     response = response_of(transport, response)
     least = RESPONSE_LEAST.get(response, 0)
     return f"a {response} response has at least {least} octets" if octets < least else ""
+
+
+def capture_fault(transport, connections, octets, mtu):
+    """Returns why the parts of the delay of such messages cannot be told, or an empty text. `mtu` is that of a link that
+    shrinks, 0 if none does."""
+    if transport.messages == "stream" and connections > 1:
+        return "cannot tell messages of several TCP connections apart: take one"
+    room = min(CHUNK_OCTETS_MAX, mtu - (1500 - CHUNK_OCTETS_MAX)) if mtu else CHUNK_OCTETS_MAX
+    if transport.messages == "chunks" and octets > room:
+        return f"needs an SCTP message in one packet: 'invite_size' must be {room:g} at most"
+    return ""
