@@ -1,6 +1,6 @@
 """Camarillo, Schulzrinne, Kantola 2003, figures 4 and 5: one packet is lost."""
 
-from simco_lab.claims import increasing
+from simco_lab.judge.claims import increasing
 from simco_lab.scenario import Scenario, paper, plot
 
 lab = Scenario(

@@ -1,7 +1,7 @@
 """Lulling and Vaughan 2005, 3.1, figures 4 to 6: 1 to 10 consecutive messages are lost. The papers' simulators had a packet
 carry one message: profile ns2."""
 
-from simco_lab.claims import increasing
+from simco_lab.judge.claims import increasing
 from simco_lab.scenario import Scenario, plot
 
 lab = Scenario(

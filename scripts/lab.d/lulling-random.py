@@ -1,6 +1,6 @@
 """Lulling and Vaughan 2005, 3.2, figures 7 and 8: random loss of messages."""
 
-from simco_lab.claims import increasing
+from simco_lab.judge.claims import increasing
 from simco_lab.scenario import Scenario, plot
 
 lab = Scenario(

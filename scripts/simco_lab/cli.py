@@ -11,12 +11,14 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from . import archive, guest, job, native, proxies, runner
-from .catalogue import PROGRAMS
+from . import archive
 from .errors import LabError, ScenarioError
-from .guest import ROOT
-from .conditions import DIMENSIONS, shown
-from .scenario import SCALES, available, find, read
+from .run import guest, job, native, runner
+from .run.guest import ROOT
+from .scenario import proxies
+from .scenario.catalogue import PROGRAMS
+from .scenario.conditions import DIMENSIONS, shown
+from .scenario.files import SCALES, available, find, read
 
 BIN = ROOT / "build" / "release" / "bin"
 OUT = Path("lab-results")
@@ -134,7 +136,7 @@ def able(points, lacking):
 
 def results_in(folder):
     """Returns the Results in a folder, and the sentence that says how they were measured."""
-    from . import results
+    from .measure import results
     about = json.loads((folder / archive.ABOUT).read_text())
     scenario = read(folder / archive.SCENARIO)
     scenario.name = about["scenario"]
@@ -149,8 +151,9 @@ def write_full(folder, figure_formats):
     """Writes the full report on the results in a folder, with all tables and figures. Returns these Results, and the Sample for
     the short report."""
     # The drawing library takes a second to load: not for `list`.
-    from . import claims, plots, summary
-    from . import report as reports
+    from .draw import plots, summary
+    from .judge import claims
+    from .draw import report as reports
     found, about = results_in(folder)
     found.write_ccdfs(folder / "ccdf")
     judged = claims.judged(found)
@@ -162,7 +165,7 @@ def write_full(folder, figure_formats):
 def report(folder, figure_formats=FORMATS):
     """Writes the reports, tables and figures of a scenario's results. Folders in it that are named as larger samples are join the
     short report. Returns the ids of the claims that do not hold for some combination."""
-    from . import summary, values
+    from .draw import summary, values
     folders = {values.FIRST: folder} | {name: folder / name for name in values.FURTHER if archive.is_result(folder / name)}
     written = {name: write_full(path, figure_formats) for name, path in folders.items()}
     values.write(folder / "results.csv", {name: found for name, (found, _) in written.items()})
@@ -181,7 +184,7 @@ def remember(folder, scenario, about):
 
 
 def run(arguments):
-    from . import claims
+    from .judge import claims
     if not 0 < arguments.fraction <= 1:
         raise ScenarioError("--fraction must be above 0 and at most 1")
     if arguments.jobs < 1:
@@ -213,7 +216,7 @@ def run(arguments):
 
 
 def draw_figures(found, folder, where, arguments):
-    from . import plots
+    from .draw import plots
     look, base = (plots.PAPER, "paper") if arguments.paper else (plots.REPORT, "plots")
     drawn = plots.draw(found, folder / base / where, look, arguments.formats)
     print(f"{folder / base / where}: {len(drawn)} figures")
@@ -221,7 +224,7 @@ def draw_figures(found, folder, where, arguments):
 
 def draw_from_table(folder, arguments):
     """Draws what results.csv suffices for: those of a larger sample in a folder of its name."""
-    from . import values
+    from .draw import values
     for name, found in values.tables_of(folder / "results.csv", find(folder.resolve().name)).items():
         draw_figures(found, folder, "" if name == values.FIRST else name, arguments)
 

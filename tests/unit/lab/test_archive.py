@@ -14,7 +14,8 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from simco_lab import archive, cli, results, scenario
+from simco_lab import archive, cli, scenario
+from simco_lab.measure import results
 
 PUBLISHED = Path(__file__).resolve().parents[3] / "doc" / "results"
 TRANSACTIONS = 120

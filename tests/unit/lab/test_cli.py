@@ -7,7 +7,10 @@ import unittest
 from pathlib import Path
 
 import trial
-from simco_lab import cli, errors, guest, report, results, scenario
+from simco_lab import cli, errors, scenario
+from simco_lab.draw import report
+from simco_lab.measure import results
+from simco_lab.run import guest
 
 NAME = "kiesel-exp1"
 

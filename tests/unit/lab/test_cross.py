@@ -2,8 +2,8 @@
 
 import unittest
 
-from simco_lab import job
-from simco_lab.cross import Cross
+from simco_lab.run import job
+from simco_lab.scenario.cross import Cross
 from trial import points
 
 TRIAL = dict(workload="echo", network="dumbbell", quick=dict(count=100), full=dict(count=200),

@@ -5,8 +5,9 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from simco_lab import job, networks
 from simco_lab.errors import BadRun
+from simco_lab.run import job
+from simco_lab.scenario import networks
 from trial import points
 
 TRIAL = dict(workload="echo", network="dumbbell", mtu_at_s=7, quick=dict(count=1000), full=dict(count=2000),

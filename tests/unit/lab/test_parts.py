@@ -8,10 +8,11 @@ from types import SimpleNamespace
 
 import numpy
 
-from simco_lab import capture, parts, report, results
-from simco_lab.conditions import Conditions
+from simco_lab.draw import report
 from simco_lab.errors import BadRun
-from simco_lab.variant import Variant
+from simco_lab.measure import capture, parts, results
+from simco_lab.scenario.conditions import Conditions
+from simco_lab.scenario.variant import Variant
 
 TIMERS = """ clock 1:
   .base:       pending

@@ -6,9 +6,11 @@ import unittest
 from pathlib import Path
 
 import numpy
-from simco_lab import plots, results, scenario, traces, values
-from simco_lab.conditions import Conditions
-from simco_lab.variant import Variant
+from simco_lab import scenario
+from simco_lab.draw import plots, traces, values
+from simco_lab.measure import results
+from simco_lab.scenario.conditions import Conditions
+from simco_lab.scenario.variant import Variant
 
 PUBLISHED = Path(__file__).resolve().parents[3] / "doc" / "results"
 

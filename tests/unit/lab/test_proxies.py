@@ -4,7 +4,9 @@ import unittest
 from unittest import mock
 
 import trial
-from simco_lab import errors, job, proxies
+from simco_lab import errors
+from simco_lab.run import job
+from simco_lab.scenario import proxies
 
 TRIAL = dict(workload="sip", quick=dict(count=100), full=dict(count=100),
              matrix=dict(variant=["udp", "sctp-1"], delay_ms=[20], proxy=["none", "kamailio", "kamailio-tm"]))

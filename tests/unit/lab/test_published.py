@@ -7,7 +7,7 @@ import unittest
 from pathlib import Path
 
 from simco_lab import scenario
-from simco_lab.values import FIRST, FURTHER
+from simco_lab.draw.values import FIRST, FURTHER
 
 DOC = Path(__file__).resolve().parents[3] / "doc"
 PUBLISHED = DOC / "results"

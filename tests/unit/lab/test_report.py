@@ -6,11 +6,13 @@ from pathlib import Path
 
 import numpy
 
-from simco_lab import report, results, scenario
-from simco_lab.conditions import Conditions
+from simco_lab import scenario
+from simco_lab.draw import report
+from simco_lab.judge.verdicts import Verdict
+from simco_lab.measure import results
 from simco_lab.scenario import Claim
-from simco_lab.variant import Variant
-from simco_lab.verdicts import Verdict
+from simco_lab.scenario.conditions import Conditions
+from simco_lab.scenario.variant import Variant
 
 TCP, UDP = Variant.parse("tcp"), Variant.parse("udp")
 

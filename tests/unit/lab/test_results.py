@@ -8,10 +8,14 @@ import unittest
 from pathlib import Path
 
 import numpy
-from simco_lab import claims, errors, job, pattern, prediction, points, results, verdicts
-from simco_lab.catalogue import TRANSPORTS
-from simco_lab.conditions import Conditions
-from simco_lab.variant import Variant
+from simco_lab import errors
+from simco_lab.judge import claims, prediction, verdicts
+from simco_lab.measure import results
+from simco_lab.run import job
+from simco_lab.scenario import pattern, points
+from simco_lab.scenario.catalogue import TRANSPORTS
+from simco_lab.scenario.conditions import Conditions
+from simco_lab.scenario.variant import Variant
 
 SAMPLES = """\
 index,tid,stream,scheduled_ns,sent_ns,received_ns,outcome

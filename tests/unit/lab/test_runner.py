@@ -8,7 +8,9 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from simco_lab import errors, results, runner
+from simco_lab import errors
+from simco_lab.measure import results
+from simco_lab.run import runner
 from trial import points
 
 TRIAL = dict(workload="echo", quick=dict(count=100), full=dict(count=200),

@@ -7,8 +7,11 @@ from pathlib import Path
 from unittest import mock
 
 import trial
-from simco_lab import catalogue, claims, job, prediction, scenario, sizes, variant
-from simco_lab.quantities import QUANTITIES
+from simco_lab import scenario
+from simco_lab.judge import claims, prediction
+from simco_lab.measure.quantities import QUANTITIES
+from simco_lab.run import job
+from simco_lab.scenario import catalogue, sizes, variant
 
 TRIAL = dict(workload="echo", quick=dict(count=100, variant=["sctp-16"]), full=dict(count={0.1: 50, 10: 4000}, replications=3),
              matrix=dict(variant=["tcp-4", "sctp-16", "sctp-unordered"], loss_percent=[0, 1], rate=[1, 100]))

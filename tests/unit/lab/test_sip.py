@@ -9,7 +9,9 @@ from unittest import mock
 import numpy
 
 import trial
-from simco_lab import deliveries, errors, job, results, tls
+from simco_lab import errors
+from simco_lab.measure import deliveries, results
+from simco_lab.run import job, tls
 
 TRIAL = dict(workload="sip", measure="one-way", response="none", invite_size=512, capture=True, skip_s=2, quick=dict(count=1000),
              full=dict(count=2000), matrix=dict(variant=["tcp", "udp", "sctp-1", "tls"], profile=["ns2"], delay_ms=[45], rate=[100]))

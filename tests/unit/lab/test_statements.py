@@ -7,14 +7,16 @@ from types import SimpleNamespace
 import numpy
 
 import trial
-from simco_lab import report, statements, statistics
-from simco_lab.claims import Figures, increasing, rehearse
-from simco_lab.conditions import Conditions, values_of
+from simco_lab.draw import report
 from simco_lab.errors import ScenarioError
-from simco_lab.results import Combination, Selectable
+from simco_lab.judge import statements
+from simco_lab.judge.claims import Figures, increasing, rehearse
+from simco_lab.judge.verdicts import Verdict
+from simco_lab.measure import statistics
+from simco_lab.measure.results import Combination, Selectable
 from simco_lab.scenario import Claim
-from simco_lab.variant import Variant
-from simco_lab.verdicts import Verdict
+from simco_lab.scenario.conditions import Conditions, values_of
+from simco_lab.scenario.variant import Variant
 
 CLAIM = Claim("X", "x", {}, None)
 TCP, SCTP, UNORDERED = (Variant.parse(name) for name in ("tcp", "sctp-1", "sctp-unordered"))

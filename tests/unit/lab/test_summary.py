@@ -4,9 +4,10 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from simco_lab import scenario, summary
-from simco_lab.summary import Judgement, Sample
-from simco_lab.verdicts import Verdict
+from simco_lab import scenario
+from simco_lab.draw import summary
+from simco_lab.draw.summary import Judgement, Sample
+from simco_lab.judge.verdicts import Verdict
 
 HOLDS = Verdict(True, "modern, 1 %", "1.0 against 2.0 ms (-1.0 ± 0.1)")
 TURNED = Verdict(False, "modern, 5 %", "4.0 against 3.0 ms (+1.0 ± 0.1)")

@@ -3,13 +3,14 @@
 import math
 from collections import Counter
 
-from . import statistics, wording
-from .prediction import marks_of
-from .conditions import label_of, shown
-from .quantities import MEASURED, QUANTITIES
-from .tests_of_runs import LEVEL
+from ..judge import wording
+from ..judge.prediction import marks_of
+from ..judge.verdicts import ALIKE_SHARE, by_pairs, pairs
+from ..measure import statistics
+from ..measure.quantities import MEASURED, QUANTITIES
+from ..measure.tests_of_runs import LEVEL
+from ..scenario.conditions import label_of, shown
 from .values import model_cell, modelled
-from .verdicts import ALIKE_SHARE, by_pairs, pairs
 
 NAMED = 3  # points that were not measured
 BETWEEN = " · "  # places of a line

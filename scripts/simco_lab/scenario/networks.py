@@ -5,9 +5,9 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ..errors import BadRun
 from . import drd, pattern, queues
 from .catalogue import table
-from .errors import BadRun
 
 MESSAGE_OCTETS = 256  # of an IP packet: what is shorter acknowledges only
 MIDDLE = "middle"  # the interfaces of the dumbbell's middle link

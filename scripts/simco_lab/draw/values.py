@@ -4,13 +4,14 @@ import csv
 import math
 from dataclasses import dataclass
 
-from . import schedule, statistics, wording
-from .catalogue import WORKLOADS
-from .conditions import Conditions, conditions_of, shown
-from .parts import NAMES
-from .prediction import predicted
-from .quantities import PERCENTILES
-from .results import Selectable, UnderConditions
+from ..judge import wording
+from ..judge.prediction import predicted
+from ..measure import schedule, statistics
+from ..measure.parts import NAMES
+from ..measure.quantities import PERCENTILES
+from ..measure.results import Selectable, UnderConditions
+from ..scenario.catalogue import WORKLOADS
+from ..scenario.conditions import Conditions, conditions_of, shown
 
 FIRST = "first"  # the sample in the scenario's own folder
 FURTHER = ("larger", "full")  # samples in folders of these names within it

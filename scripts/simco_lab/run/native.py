@@ -5,10 +5,10 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from .catalogue import PROFILES
-from .errors import LabError
-from .proxies import proxied
-from .queues import Queue
+from ..errors import LabError
+from ..scenario.catalogue import PROFILES
+from ..scenario.proxies import proxied
+from ..scenario.queues import Queue
 
 HERE = Path(__file__).resolve().parent
 

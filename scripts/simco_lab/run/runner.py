@@ -14,8 +14,8 @@ import time
 import traceback
 from pathlib import Path
 
-from . import results
-from .errors import LabError
+from ..errors import LabError
+from ..measure import results
 from .job import Job
 
 START_COST, COST = 4.0, 0.005  # seconds for a point, and for a transaction: for the time left only

@@ -11,12 +11,13 @@ from pathlib import Path
 
 import numpy
 
-from . import costs, deliveries, parts, pattern, schedule, statistics
-from .catalogue import WORKLOADS
-from .errors import BadRun
-from .networks import counters_of
+from ..errors import BadRun
+from ..scenario import pattern
+from ..scenario.catalogue import WORKLOADS
+from ..scenario.conditions import Conditions
+from ..scenario.networks import counters_of
+from . import costs, deliveries, parts, schedule, statistics
 from .quantities import PERCENTILES, QUANTITIES
-from .conditions import Conditions
 
 LAG_FLOOR_MS = 0.1
 CAPTURE_DROPS = re.compile(r"^(\d+) packets? dropped by (?:kernel|interface)", re.MULTILINE)

@@ -2,7 +2,7 @@
 
 import re
 
-from .networks import counters_of, messages
+from ..scenario.networks import counters_of, messages
 
 NOW = re.compile(r"^now at (\d+) nsecs", re.MULTILINE)
 IDLE = re.compile(r"^\s*\.idle_sleeptime\s*:\s*(\d+) nsecs", re.MULTILINE)

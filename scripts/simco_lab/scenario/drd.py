@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from .errors import BadRun
+from ..errors import BadRun
 
 OBJECT = "drd.o"
 FOLDER = "/run/bpf/drd"  # where the guest has its programs and their map

@@ -13,10 +13,12 @@ import numpy  # noqa: E402
 from matplotlib.lines import Line2D  # noqa: E402
 from matplotlib.ticker import FixedFormatter, FixedLocator, LogLocator, NullFormatter, NullLocator  # noqa: E402
 
-from . import cross, statistics, svg, traces  # noqa: E402
-from .prediction import marks_of, predicted  # noqa: E402
-from .conditions import FORMS_OF, axis_value, label_of, shown  # noqa: E402
-from .quantities import MEASURED, QUANTITIES  # noqa: E402
+from ..judge.prediction import marks_of, predicted  # noqa: E402
+from ..measure import statistics  # noqa: E402
+from ..measure.quantities import MEASURED, QUANTITIES  # noqa: E402
+from ..scenario import cross  # noqa: E402
+from ..scenario.conditions import FORMS_OF, axis_value, label_of, shown  # noqa: E402
+from . import svg, traces  # noqa: E402
 from .strokes import style, widen  # noqa: E402
 
 LABELS = {"loss_percent": "Packet loss (%)", "rate": "Load (transactions/s)", "streams": "Streams",

@@ -5,8 +5,8 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..errors import LabError
 from .catalogue import TRANSPORTS, default, table, words
-from .errors import LabError
 
 SERVER_PORT = 5061  # of the server behind a proxy, which has the usual one
 CONFIG, SCRIPT = "proxy.cfg", "serve"  # files of a job

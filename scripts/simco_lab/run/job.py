@@ -7,10 +7,12 @@ import tarfile
 from dataclasses import dataclass
 from functools import cached_property
 
-from . import cross, networks, parts, pattern, proxies, sizes, tls
-from .catalogue import BACKENDS, CONGESTION, PROFILES, WORKLOADS
-from .networks import NETWORKS
-from .queues import Queue
+from ..measure import parts
+from ..scenario import cross, networks, pattern, proxies, sizes
+from ..scenario.catalogue import BACKENDS, CONGESTION, PROFILES, WORKLOADS
+from ..scenario.networks import NETWORKS
+from ..scenario.queues import Queue
+from . import tls
 
 # A PER transaction takes at most two packets each way, SACKs included; a pattern that is shorter than the run
 # repeats.

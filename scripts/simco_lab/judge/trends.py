@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from .conditions import DIMENSIONS, axis_value, curves_along, shown
+from ..scenario.conditions import DIMENSIONS, axis_value, curves_along, shown
 from .verdicts import Verdict, compare
 
 

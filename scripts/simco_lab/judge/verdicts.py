@@ -5,9 +5,10 @@ from dataclasses import dataclass, replace
 
 import numpy
 
-from . import schedule, statistics, tests_of_runs, wording
-from .conditions import NUMBERS
-from .quantities import PERCENTILES, QUANTITIES
+from ..measure import schedule, statistics, tests_of_runs
+from ..measure.quantities import PERCENTILES, QUANTITIES
+from ..scenario.conditions import NUMBERS
+from . import wording
 
 NEGLIGIBLE_MS = 0.1  # a difference of instructions, not of waiting
 ALIKE_SHARE = 0.01  # of the greater: a difference within this share of it is of no consequence

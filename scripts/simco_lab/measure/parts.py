@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy
 
+from ..errors import BadRun
 from . import capture
-from .errors import BadRun
 
 # /proc/timer_list: CLOCK_REALTIME, that of captures, is so far ahead of CLOCK_MONOTONIC.
 OFFSET = re.compile(r"ktime_get_real\s+\.offset:\s+(\d+) nsecs")

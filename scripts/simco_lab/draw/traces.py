@@ -2,8 +2,8 @@
 message, deliveries over time, and stacked bars of the parts."""
 
 import numpy
-from .conditions import label_of
-from .parts import NAMES
+from ..measure.parts import NAMES
+from ..scenario.conditions import label_of
 from .strokes import COLOURS, style, widen
 
 COLUMNS = 180  # of a figure: of more messages, the least and the greatest value in each column are drawn

@@ -13,12 +13,12 @@ import tempfile
 import time
 from pathlib import Path
 
-from . import drd, queues
-from .catalogue import BACKENDS, CONGESTION, PROFILES, PROGRAMS, TRANSPORTS, modules
-from .errors import LabError
+from ..errors import LabError
+from ..scenario import drd, queues
+from ..scenario.catalogue import BACKENDS, CONGESTION, PROFILES, PROGRAMS, TRANSPORTS, modules
 from .job import archive
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+ROOT = Path(__file__).resolve().parents[3]
 HERE = Path(__file__).resolve().parent
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "simco" / "lab"
 SNAPSHOTS_KEPT = 3

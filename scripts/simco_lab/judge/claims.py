@@ -4,13 +4,13 @@ A comparison gives verdicts, one for each place, and each of them holds, does no
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 
+from ..measure.quantities import QUANTITIES
+from ..measure.results import Selectable
+from ..measure.tests_of_runs import LEVEL, ks_probability
+from ..scenario.catalogue import WORKLOADS, words
+from ..scenario.conditions import DIMENSIONS, axis_value, curves_along, shown, values_of
+from ..scenario.files import AXES_KNOWN, SCALES, mistakes_in
 from . import statements, trends
-from .catalogue import WORKLOADS, words
-from .conditions import DIMENSIONS, axis_value, curves_along, shown, values_of
-from .quantities import QUANTITIES
-from .results import Selectable
-from .scenario import AXES_KNOWN, SCALES, mistakes_in
-from .tests_of_runs import LEVEL, ks_probability
 from .verdicts import PAIRS_MIN
 
 

@@ -3,8 +3,8 @@ or drd-10-20, which is taken apart here only."""
 
 from dataclasses import dataclass
 
+from ..errors import BadRun
 from .catalogue import table, words
-from .errors import BadRun
 
 LENGTH_MAX = 100000  # packets
 DELAY_LINE = "limit 100000"  # of netem: room for all that is under way

@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from .errors import LabError
+from ..errors import LabError
 
 FOLDER = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "simco" / "lab-tls"
 CERTIFICATE, KEY = "certificate.pem", "key.pem"

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy
 
+from ..scenario.catalogue import table
 from . import statistics
-from .catalogue import table
 
 PERCENTILES = {"p50": 50.0, "p95": 95.0, "p99": 99.0, "p999": 99.9}
 AFFECTED_MS = 1.0  # a delay so much above that of the same message in the run without loss is one

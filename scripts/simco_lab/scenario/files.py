@@ -8,14 +8,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..errors import ScenarioError
 from . import obstacles
 from .catalogue import WORKLOADS, default, words
 from .conditions import AXES, DIMENSIONS, FORMS_OF, NUMBERS, value_of, values_of
-from .errors import ScenarioError
 from .networks import NETWORKS
 from .points import SIP, Point, Setup, check_setting, complete
 
-FOLDER = Path(__file__).resolve().parent.parent / "lab.d"
+FOLDER = Path(__file__).resolve().parents[2] / "lab.d"
 SCALES = ("quick", "full")
 FEWEST = 1000  # transactions of a point, however small the fraction, if it has so many
 AXES_KNOWN = (*sorted(NUMBERS), *AXES)

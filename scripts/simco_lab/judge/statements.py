@@ -7,10 +7,11 @@ from functools import partial
 
 import numpy
 
-from . import statistics, tests_of_runs, wording
-from .conditions import axis_value, curves_along
+from ..measure import statistics, tests_of_runs
+from ..measure.quantities import QUANTITIES
+from ..scenario.conditions import axis_value, curves_along
+from . import wording
 from .prediction import predicted
-from .quantities import QUANTITIES
 from .verdicts import (NEGLIGIBLE_MS, PAIRS_MIN, Comparison, Verdict, aborted_ones, below, by_pairs, compare, could_turn, joined,
                        left_out, named, pairs, runs_of, unless_turned, without_consequence)
 
