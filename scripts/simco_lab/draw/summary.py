@@ -50,11 +50,9 @@ def ranged(numbers):
     return least if float(least) == float(most) else f"{least} to {most}"
 
 
-def in_short(verdicts):
-    """Returns the numbers of several verdicts in one phrase, each the range of what the places have."""
-    heads = [INTERVAL.sub("", verdict.detail).split(", ")[0].split("; ")[0] for verdict in verdicts if verdict.detail]
-    if not heads:
-        return ""
+def in_short(details):
+    """Returns the numbers of several places in one phrase, each the range of what they have."""
+    heads = [INTERVAL.sub("", detail).split(", ")[0].split("; ")[0] for detail in details]
     form = Counter(NUMBER.sub("#", head) for head in heads).most_common(1)[0][0]
     columns = zip(*(NUMBER.findall(head) for head in heads if NUMBER.sub("#", head) == form))
     ranges = iter([ranged(column) for column in columns])
@@ -69,15 +67,20 @@ def here(judgement):
     if not verdicts:
         return "in results.csv" if " at " in judgement.summary else ""
     partly = "holds at" in judgement.summary and not any(verdict.holds for verdict in verdicts)
-    return "at the other places: " * partly + in_short(verdicts)
+    return "at the other places: " * partly + in_short([verdict.detail for verdict in verdicts])
 
 
-def paper_rows(paper):
-    """Returns the papers' numbers, a row for each: (what, the paper's value, ours by place)."""
+def numbers_of(paper):
+    """Returns the papers' numbers: {(what, the paper's value): [(place, ours)]}."""
     found = {}
     for what, value, place, ours in paper:
-        found.setdefault((what, value), []).append(": ".join(filter(None, (place, ours))))
-    return [(what, value, BETWEEN.join(places)) for (what, value), places in found.items()]
+        found.setdefault((what, value), []).append((place, ours))
+    return found
+
+
+def beside(places):
+    """Returns our numbers beside a paper's one."""
+    return ": ".join(filter(None, places[0])) if len(places) == 1 else in_short([ours for _, ours in places])
 
 
 def ordered(samples):
@@ -89,7 +92,8 @@ def ordered(samples):
 def claim_rows(samples):
     """Returns the rows of the claims, and then those of the papers' numbers."""
     rows = [[one.id, one.claim, sample.name, "", here(one), one.summary.removesuffix(".")] for sample, one in ordered(samples)]
-    return rows + [["", what, sample.name, value, ours, ""] for sample in samples for what, value, ours in paper_rows(sample.paper)]
+    return rows + [["", what, sample.name, value, beside(places), ""] for sample in samples
+                   for (what, value), places in numbers_of(sample.paper).items()]
 
 
 def claim_table(samples):
@@ -106,9 +110,11 @@ def places_of(judgement):
 
 
 def place_lines(samples):
-    """Returns a line for each claim of each sample."""
-    return [f"- **{one.id}**{f' {sample.name}' * (len(samples) > 1)}: {places_of(one)}" for sample, one in ordered(samples)
-            if one.verdicts]
+    """Returns a line for each claim of each sample, and for each of the papers' numbers that is measured at several places."""
+    claims = [(sample, f"**{one.id}**", places_of(one)) for sample, one in ordered(samples) if one.verdicts]
+    numbers = [(sample, f"{what}, {value} in the paper", BETWEEN.join(f"{place}: {ours}" for place, ours in places))
+               for sample in samples for (what, value), places in numbers_of(sample.paper).items() if len(places) > 1]
+    return [f"- {name}{f' {sample.name}' * (len(samples) > 1)}: {said}" for sample, name, said in [*claims, *numbers]]
 
 
 def of_samples(samples, lines_of):

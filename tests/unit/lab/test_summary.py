@@ -39,8 +39,9 @@ class Table(unittest.TestCase):
                          ["| A1 | it is faster |  | 1.0 against 2.0 ms (-1.0 ± 0.1) | holds at 1 |"])
 
     def test_a_claim_at_several_has_their_range(self):
-        self.assertEqual(summary.in_short([HOLDS, TURNED, OPEN]), "1.0 to 4.0 against 2.0 to 3.0 ms")
-        self.assertEqual(summary.in_short([HOLDS, HOLDS]), "1.0 against 2.0 ms")
+        details = [verdict.detail for verdict in (HOLDS, TURNED, OPEN)]
+        self.assertEqual(summary.in_short(details), "1.0 to 4.0 against 2.0 to 3.0 ms")
+        self.assertEqual(summary.in_short(details[:1] * 2), "1.0 against 2.0 ms")
 
     def test_numbers_that_the_full_report_alone_has(self):
         self.assertIn("| in results.csv | holds at 24 |", self.rows(sample("first", [], "holds at 24."))[0])
@@ -54,7 +55,8 @@ class Table(unittest.TestCase):
     def test_the_papers_numbers_follow(self):
         paper = [("the mean", "20", "modern", "21.0 ± 0.1"), ("the mean", "20", "tuned", "20.5 ± 0.1"), ("the mean", "30", "", "-")]
         self.assertEqual(self.rows(sample("first", [HOLDS], paper=paper))[1:],
-                         ["|  | the mean | 20 | modern: 21.0 ± 0.1 · tuned: 20.5 ± 0.1 |  |", "|  | the mean | 30 | - |  |"])
+                         ["|  | the mean | 20 | 20.5 to 21.0 |  |", "|  | the mean | 30 | - |  |"])
+        self.assertIn("\n- the mean, 20 in the paper: modern: 21.0 ± 0.1 · tuned: 20.5 ± 0.1\n", written(sample("first", [HOLDS], paper=paper)))
 
 
 class Rest(unittest.TestCase):
