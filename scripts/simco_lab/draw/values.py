@@ -9,7 +9,8 @@ from ..judge.prediction import predicted
 from ..measure import schedule, statistics
 from ..measure.parts import NAMES
 from ..measure.quantities import PERCENTILES
-from ..measure.results import Selectable, UnderConditions
+from ..measure.combination import UnderConditions
+from ..measure.results import Selectable
 from ..scenario.catalogue import WORKLOADS
 from ..scenario.conditions import Conditions, conditions_of, shown
 

@@ -16,7 +16,7 @@ MEASURED = {"response": "response time", "one-way": "one-way delay"}  # what a s
 
 @dataclass(frozen=True)
 class Quantity:
-    """`of_run` takes a run (results.Run) and returns a number, nan if the run does not have it."""
+    """`of_run` takes a run (combination.Run) and returns a number, nan if the run does not have it."""
 
     name: str
     label: str  # of an axis; {} stands for what the scenario measures

@@ -15,7 +15,7 @@ import traceback
 from pathlib import Path
 
 from ..errors import LabError
-from ..measure import results
+from ..measure import run_record
 from .job import Job
 
 START_COST, COST = 4.0, 0.005  # seconds for a point, and for a transaction: for the time left only
@@ -157,7 +157,7 @@ class Runner:
         progress.end()
         for original, point in twins:
             if self.done(original):  # else it failed, or its curve was aborted
-                results.take_over(self.folder(original), self.folder(point), point)
+                run_record.take_over(self.folder(original), self.folder(point), point)
         for point, reason in self.failures:
             print(f"lab: {point.scenario}/{point.name}: {reason}", file=sys.stderr)
         return not self.failures
@@ -173,7 +173,7 @@ class Runner:
                 self._note(point, run)
                 first[run["fingerprint"]] = point
                 if "programs" not in run:  # of an older laboratory; its fingerprint is of these programs
-                    results.write_run(self.folder(point), {**run, "programs": self.programs})
+                    run_record.write_run(self.folder(point), {**run, "programs": self.programs})
         waiting, twins = [], []
         for point in missing:
             original = first.setdefault(self.fingerprint(self._job(point)), point)
@@ -218,8 +218,8 @@ class Runner:
         self.execute(job.files, folder, processor, LIMIT_S + LIMIT_PER_TRANSACTION_S * point.count)
         with self.lock:
             before, self.noted_s = self.noted_s, children_s()
-        run = {**results.finish(folder, job, self.fingerprint(job)), "programs": self.programs,
+        run = {**run_record.finish(folder, job, self.fingerprint(job)), "programs": self.programs,
                "processor_s": self.noted_s - before}
-        results.write_run(folder, run)
+        run_record.write_run(folder, run)
         with self.lock:
             self._note(point, run)

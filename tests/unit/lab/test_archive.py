@@ -15,7 +15,7 @@ import unittest
 from pathlib import Path
 
 from simco_lab import archive, cli, scenario
-from simco_lab.measure import results
+from simco_lab.measure import run_record
 
 PUBLISHED = Path(__file__).resolve().parents[3] / "doc" / "results"
 TRANSACTIONS = 120
@@ -52,7 +52,7 @@ def leave_run(folder, point):
         packed.write(samples(point).encode())
     (folder / "load.log").write_text("connected\n")
     packets = {direction: {"seen": 200, "lost": 2} for direction in ("request", "reply")}
-    results.write_run(folder, {"fingerprint": "f", "point": results.identity(point), "aborted": False,
+    run_record.write_run(folder, {"fingerprint": "f", "point": run_record.identity(point), "aborted": False,
                                "abort_reason": "", "valid": True, "generator_lag_p99_ms": 0.0, "packets": packets,
                                "counters": {}})
 

@@ -10,7 +10,7 @@ import numpy
 
 from simco_lab.measure import costs
 from simco_lab.measure.quantities import QUANTITIES
-from simco_lab.measure.results import Run
+from simco_lab.measure.combination import Run
 from simco_lab.scenario.points import Point
 from simco_lab.scenario.variant import Variant
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy
 from simco_lab import scenario
 from simco_lab.draw import plots, traces, values
-from simco_lab.measure import results
+from simco_lab.measure.combination import Combination
 from simco_lab.scenario.conditions import Conditions
 from simco_lab.scenario.variant import Variant
 
@@ -17,7 +17,7 @@ PUBLISHED = Path(__file__).resolve().parents[3] / "doc" / "results"
 
 def combination(variant, times, aborted=False, **values):
     conditions = Conditions(variant=Variant.parse(variant), **values)
-    return results.Combination(conditions, [{"aborted": aborted, "valid": True}], [numpy.asarray(times, dtype=float)])
+    return Combination(conditions, [{"aborted": aborted, "valid": True}], [numpy.asarray(times, dtype=float)])
 
 
 def mean_plot(**values):

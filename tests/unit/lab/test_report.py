@@ -10,6 +10,7 @@ from simco_lab import scenario
 from simco_lab.draw import report
 from simco_lab.judge.verdicts import Verdict
 from simco_lab.measure import results
+from simco_lab.measure.combination import Combination
 from simco_lab.scenario import Claim
 from simco_lab.scenario.conditions import Conditions
 from simco_lab.scenario.variant import Variant
@@ -19,7 +20,7 @@ TCP, UDP = Variant.parse("tcp"), Variant.parse("udp")
 
 def combination(times, variant=TCP, **conditions):
     run = {"aborted": False, "valid": True}
-    return results.Combination(Conditions(variant=variant, **conditions), [run], [numpy.asarray(times, dtype=float)])
+    return Combination(Conditions(variant=variant, **conditions), [run], [numpy.asarray(times, dtype=float)])
 
 
 def written(name, *combinations):

@@ -10,7 +10,9 @@ from pathlib import Path
 import numpy
 from simco_lab import errors
 from simco_lab.judge import claims, prediction, verdicts
-from simco_lab.measure import results
+from simco_lab.measure import results, run_record
+from simco_lab.measure.combination import Combination
+from simco_lab.measure.samples import response_times
 from simco_lab.run import job
 from simco_lab.scenario import pattern, points
 from simco_lab.scenario.catalogue import TRANSPORTS
@@ -35,23 +37,23 @@ SctpT3RtxExpireds               \t{expired}
 def combination(variant, times, aborted=False, **values):
     run = {"aborted": aborted, "valid": True}
     conditions = Conditions(variant=Variant.parse(variant), **values)
-    return results.Combination(conditions, [run], [numpy.asarray(times, dtype=float)])
+    return Combination(conditions, [run], [numpy.asarray(times, dtype=float)])
 
 
 class Reading(unittest.TestCase):
     def test_an_unanswered_transaction_takes_infinitely_long(self):
-        times = results.response_times(io.StringIO(SAMPLES))
+        times = response_times(io.StringIO(SAMPLES))
         self.assertEqual(list(times), [20.5, math.inf, math.inf])
 
     def test_a_window_is_in_octets_whatever_it_was_counted_in(self):
         for figures, octets in (({"cwnd_segments": 10.0, "mss_octets": 1448.0, "rtt_ms": 40.0}, 14480.0),
                                 ({"cwnd_octets": 4380.0}, 4380.0), ({"sent_datagrams": 3.0}, None)):
-            self.assertEqual(results.window_at_the_end(figures).get("cwnd_octets"), octets)
+            self.assertEqual(run_record.window_at_the_end(figures).get("cwnd_octets"), octets)
 
     def test_a_refused_transaction_has_no_answer(self):
         samples = SAMPLES.replace("timed_out", "refused").replace("3000100,,", "3000100,4000000,")
         self.assertIn("4000000,refused", samples)
-        self.assertEqual(list(results.response_times(io.StringIO(samples))), [20.5, math.inf, math.inf])
+        self.assertEqual(list(response_times(io.StringIO(samples))), [20.5, math.inf, math.inf])
 
     def test_counters_of_both_shapes(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -59,8 +61,8 @@ class Reading(unittest.TestCase):
                 for when, timeouts, expired in (("before", 1, 2), ("after", 5, 2)):
                     path = Path(folder) / f"counters.{end}.{when}"
                     path.write_text(NETSTAT.format(timeouts=timeouts, expired=expired))
-            self.assertEqual(results.counter_changes(Path(folder), TRANSPORTS["tcp"])["agent"], {"TCPTimeouts": 4})
-            self.assertEqual(results.counter_changes(Path(folder), TRANSPORTS["sctp"])["box"], {})
+            self.assertEqual(run_record.counter_changes(Path(folder), TRANSPORTS["tcp"])["agent"], {"TCPTimeouts": 4})
+            self.assertEqual(run_record.counter_changes(Path(folder), TRANSPORTS["sctp"])["box"], {})
 
     def test_losses_that_differ_from_the_pattern(self):
         point = points.Point(variant=Variant.parse("tcp"), loss_percent=10.0, scenario="trial", count=400,
@@ -72,11 +74,11 @@ class Reading(unittest.TestCase):
             counts[f"lost-{direction}"] = pattern.expected_losses(700, packets, lost)
         with tempfile.TemporaryDirectory() as folder:
             self.write(folder, counts)
-            self.assertEqual(results.check_losses(Path(folder), patterns)["reply"][0], 700)
+            self.assertEqual(run_record.check_losses(Path(folder), patterns)["reply"][0], 700)
             counts["lost-reply"] += 1
             self.write(folder, counts)
             with self.assertRaisesRegex(errors.BadRun, "direction 'reply'"):
-                results.check_losses(Path(folder), patterns)
+                run_record.check_losses(Path(folder), patterns)
 
     @staticmethod
     def write(folder, counts):

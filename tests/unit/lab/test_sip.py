@@ -10,7 +10,8 @@ import numpy
 
 import trial
 from simco_lab import errors
-from simco_lab.measure import deliveries, results
+from simco_lab.measure import deliveries, run_record
+from simco_lab.measure.samples import response_times
 from simco_lab.run import job, tls
 
 TRIAL = dict(workload="sip", measure="one-way", response="none", invite_size=512, capture=True, skip_s=2, quick=dict(count=1000),
@@ -119,7 +120,7 @@ class Deliveries(unittest.TestCase):
         self.assertEqual(joined.splitlines()[1:], ["0,0,0,1000000,1000100,,completed,,",
                                                    "1,1,0,2000000,2000100,,completed,3000000,2",
                                                    "2,0,0,3000000,,,unanswered,,"])
-        self.assertEqual(list(results.response_times(joined.splitlines(), "one-way")),
+        self.assertEqual(list(response_times(joined.splitlines(), "one-way")),
                          [float("inf"), 1.0, float("inf")])
 
     def test_only_calls_of_the_run_have_arrived(self):
@@ -145,8 +146,8 @@ class Deliveries(unittest.TestCase):
 
     def test_copies_without_need(self):
         server = {"copies": 2, "transport_stats": {"a": {"received_duplicate_chunks": 3}}}
-        self.assertEqual(results.wasted(server, {"transport_stats": None}, {"agent": {"TCPDSACKRecv": 4}, "box": {}}), 9)
-        self.assertEqual(results.wasted({"copies": 0, "transport_stats": {}}, {}, {"agent": {}, "box": {"TCPDSACKRecv": 1}}), 1)
+        self.assertEqual(run_record.wasted(server, {"transport_stats": None}, {"agent": {"TCPDSACKRecv": 4}, "box": {}}), 9)
+        self.assertEqual(run_record.wasted({"copies": 0, "transport_stats": {}}, {}, {"agent": {}, "box": {"TCPDSACKRecv": 1}}), 1)
 
     def test_window(self):
         schedule = "header\n" + "".join(f"{n},{n},0,{n * 10**9 // 2},{n},,unanswered\n" for n in range(25))

@@ -13,7 +13,8 @@ from simco_lab.judge import statements
 from simco_lab.judge.claims import Figures, increasing, rehearse
 from simco_lab.judge.verdicts import Verdict
 from simco_lab.measure import statistics
-from simco_lab.measure.results import Combination, Selectable
+from simco_lab.measure.combination import Combination
+from simco_lab.measure.results import Selectable
 from simco_lab.scenario import Claim
 from simco_lab.scenario.conditions import Conditions, values_of
 from simco_lab.scenario.variant import Variant

@@ -6,7 +6,7 @@ import unittest
 import numpy
 
 from simco_lab.judge import statements, verdicts, wording
-from simco_lab.measure.results import Combination
+from simco_lab.measure.combination import Combination
 from simco_lab.measure.statistics import Estimate
 from simco_lab.scenario.conditions import Conditions
 from simco_lab.scenario.variant import Variant
