@@ -181,7 +181,8 @@ def beside(results, number):
     quantity = number.get("quantity", "mean")
     if "less" in number:
         shared = results.scenario.setup.seeds == "shared"
-        return [(a.conditions.place, apart(a, b, quantity, shared) + mark(a) + mark(b)) for a, b in pairs(results, number["less"], number["than"], number["where"])]
+        return [(a.conditions.place, apart(a, b, quantity, shared) + mark(a) + mark(b))
+                for a, b in pairs(results, number["less"], number["than"], number["where"])]
     return [(f"{combination.conditions.place}: {combination.conditions.variant}",
              with_interval(found) + ratio_to(number, found) + (mark(combination) if QUANTITIES[quantity].answered else ""))
             for combination in results.select(number.get("where", {})) for found in [combination.quantity(quantity)]]

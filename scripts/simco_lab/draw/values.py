@@ -16,8 +16,8 @@ from ..scenario.conditions import Conditions, conditions_of, shown
 
 FIRST = "first"  # the sample in the scenario's own folder
 FURTHER = ("larger", "full")  # samples in folders of these names within it
-FIGURES = ("replications", "transactions", "unanswered", "aborted", "valid", "mean_ms", "ci95_ms", "ci95_independent_ms", "p50_ms", "p90_ms",
-           "p95_ms", "p95_low_ms", "p95_high_ms", "p99_ms", "p99_low_ms", "p99_high_ms", "p999_ms", "max_ms", "lost_requests_percent",
+FIGURES = ("replications", "transactions", "unanswered", "aborted", "valid", "mean_ms", "ci95_ms", "ci95_independent_ms",
+           "p50_ms", "p90_ms", "p95_ms", "p95_low_ms", "p95_high_ms", "p99_ms", "p99_low_ms", "p99_high_ms", "p999_ms", "max_ms", "lost_requests_percent",
            "lost_replies_percent", "grows")
 
 

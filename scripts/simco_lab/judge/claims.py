@@ -8,7 +8,7 @@ from ..measure.quantities import QUANTITIES
 from ..measure.results import Selectable
 from ..measure.tests_of_runs import LEVEL, ks_probability
 from ..scenario.catalogue import WORKLOADS, words
-from ..scenario.conditions import DIMENSIONS, axis_value, curves_along, shown, values_of
+from ..scenario.conditions import axis_value, curves_along, shown, values_of
 from ..scenario.files import AXES_KNOWN, SCALES, mistakes_in
 from . import statements, trends
 from .verdicts import PAIRS_MIN

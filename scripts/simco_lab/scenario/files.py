@@ -11,7 +11,7 @@ from pathlib import Path
 from ..errors import ScenarioError
 from . import obstacles
 from .catalogue import WORKLOADS, default, words
-from .conditions import AXES, DIMENSIONS, FORMS_OF, NUMBERS, value_of, values_of
+from .conditions import AXES, DIMENSIONS, FORMS_OF, NUMBERS, values_of
 from .networks import NETWORKS
 from .points import SIP, Point, Setup, check_setting, complete
 

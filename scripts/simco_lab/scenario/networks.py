@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..errors import BadRun
-from . import drd, pattern, queues
+from . import drd, queues
 from .catalogue import table
 
 MESSAGE_OCTETS = 256  # of an IP packet: what is shorter acknowledges only

@@ -11,7 +11,8 @@ from .networks import NETWORKS
 
 
 WORDS = {"network": tuple(NETWORKS), "seeds": ("shared", "own"), "measure": ("response", "one-way"), "response": ("180", "100", "none")}
-SIP = ("measure", "capture", "invite_size", "response", "response_size", "drain_s", "large_over_udp", "skip_s", "large_every")  # of SIP only
+SIP = ("measure", "capture", "invite_size", "response", "response_size", "drain_s", "large_over_udp", "skip_s",
+       "large_every")  # of the workload sip only
 
 
 def check_setting(name, default_value, value):

@@ -15,6 +15,8 @@ def invite_fault(transport, octets, over_udp):
     least = INVITE_LEAST + len(transport.label)
     if octets < least:
         return f"an INVITE over {transport.label} has at least {least} octets"
+    if octets > MESSAGE_MAX:
+        return f"a message has at most {MESSAGE_MAX} octets"
     if transport.reliable:
         return ""
     if octets > DATAGRAM_MAX:
@@ -33,7 +35,9 @@ def response_fault(transport, response, octets):
     """Returns why responses of that size do not go over the transport, or nothing."""
     response = response_of(transport, response)
     least = RESPONSE_LEAST.get(response, 0)
-    return f"a {response} response has at least {least} octets" if octets < least else ""
+    if octets < least:
+        return f"a {response} response has at least {least} octets"
+    return f"a response has at most {RESPONSE_MAX} octets" if octets > RESPONSE_MAX else ""
 
 
 def capture_fault(transport, connections, octets, mtu):

@@ -190,6 +190,8 @@ class Wrong(unittest.TestCase):
         over = dict(large_over_udp=True)
         for changes, words in ((dict(invite_size=100), "an INVITE over TCP has at least 395 octets"),
                                (dict(invite_size=395, matrix=dict(variant=["sctp-1"])), "an INVITE over SCTP has at least 396 octets"),
+                               (dict(invite_size=70000), "a message has at most 65536 octets"),
+                               (dict(response_size=8193), "a response has at most 8192 octets"),
                                (dict(invite_size=2000), "INVITEs of more than 1300 octets over UDP need 'large_over_udp'"),
                                (dict(invite_size=65508, **over), "a datagram carries at most 65507"),
                                (dict(response_size=10), "a 180 response has at least 298 octets"),

@@ -9,7 +9,6 @@ from unittest import mock
 import numpy
 
 import trial
-from simco_lab import errors
 from simco_lab.measure import deliveries, run_record
 from simco_lab.measure.samples import response_times
 from simco_lab.run import job, tls
