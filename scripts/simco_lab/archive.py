@@ -41,6 +41,8 @@ Compute the tables and draw the figures again, from a source tree of simco-middl
 
     scripts/lab plot PATH-TO-THIS-FOLDER
 
+This runs the scenarios, which are Python files: read those of an archive that you do not trust before.
+
 Tables come out the same. Figures may differ from {sums} in their markup under another version of matplotlib.
 doc/lab.md and doc/measuring.md of the source tree explain the measurements and the definitions, and CITATION.cff
 says how to cite them. The data have the licence of the source tree, Apache-2.0.

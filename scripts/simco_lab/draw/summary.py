@@ -11,8 +11,8 @@ from .report import BETWEEN, WORDS, table
 FULL = "full-report.md"
 NUMBER = re.compile(r"(?<![\w.-])[-+]?\d+(?:\.\d+)?(?![\w.])")
 INTERVAL = re.compile(r" ± [\d.]+| \([^()]*\)")
-REST = (f"[results.csv](results.csv) has the values of every point. All tables and figures are in `{FULL}` and `plots/` of the archive that"
-        " `scripts/lab archive` makes ([doc/lab.md](../../lab.md#publishing-results)).")
+REST = (f"[results.csv](results.csv) has the values of every point. `{FULL}`, with all tables and figures, is beside the samples: where"
+        " `scripts/lab run` has left them, and in the archive that `scripts/lab archive` makes.")
 
 
 @dataclass(frozen=True)
