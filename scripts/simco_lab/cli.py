@@ -151,26 +151,28 @@ def write_full(folder, figure_formats):
     """Writes the full report on the results in a folder, with all tables and figures. Returns these Results, and the Sample for
     the short report."""
     # The drawing library takes a second to load: not for `list`.
-    from .draw import plots, summary
-    from .judge import claims
+    from .draw import account, plots
     from .draw import report as reports
+    from .judge import claims
     found, about = results_in(folder)
     found.write_ccdfs(folder / "ccdf")
     judged = claims.judged(found)
     drawn = plots.draw(found, folder / "plots", plots.REPORT, figure_formats)
-    reports.write(found, folder / summary.FULL, judged, drawn, about)
-    return found, summary.sample_of(folder.name, found, judged, about)
+    every = account.sample_of(folder.name, found, judged, about, choose=list)
+    reports.write_full(folder / reports.FULL, found, every, drawn)
+    return found, account.sample_of(folder.name, found, judged, about)
 
 
 def report(folder, figure_formats=FORMATS):
     """Writes the reports, tables and figures of a scenario's results. Folders in it that are named as larger samples are join the
     short report. Returns the ids of the claims that do not hold for some combination."""
-    from .draw import summary, values
+    from .draw import report as reports
+    from .draw import values
     folders = {values.FIRST: folder} | {name: folder / name for name in values.FURTHER if archive.is_result(folder / name)}
     written = {name: write_full(path, figure_formats) for name, path in folders.items()}
     values.write(folder / "results.csv", {name: found for name, (found, _) in written.items()})
     first, _ = written[values.FIRST]
-    summary.write(folder / "report.md", first.scenario, [replace(sample, name=name) for name, (_, sample) in written.items()])
+    reports.write(folder / "report.md", first.scenario, [replace(sample, name=name) for name, (_, sample) in written.items()])
     print(f"{folder}/report.md")
     _, own = written[values.FIRST]
     return [one.id for one in own.judgements if any(verdict.holds is False for verdict in one.verdicts)]

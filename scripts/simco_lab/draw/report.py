@@ -1,303 +1,117 @@
-"""The full report: the measurements, beside the papers' statements."""
+"""report.md as it is published: one table of claims and of the papers' numbers, then every place that was judged. The full report
+has all tables and figures besides."""
 
-import math
+import re
 from collections import Counter
 
-from ..judge import wording
-from ..judge.prediction import marks_of
-from ..judge.verdicts import ALIKE_SHARE, by_pairs, pairs
-from ..measure import statistics
-from ..measure.quantities import MEASURED, QUANTITIES
-from ..measure.tests_of_runs import LEVEL
-from ..scenario.conditions import label_of, shown
-from .values import model_cell, modelled
+from . import tables
+from .account import BETWEEN, WORDS
+from .tables import table
 
-NAMED = 3  # points that were not measured
-BETWEEN = " · "  # places of a line
-LISTED = 12  # verdicts on a claim whose numbers are given even if all hold
-WORDS = {True: "holds", False: "does not hold", None: "inconclusive"}
+FULL = "full-report.md"
+NUMBER = re.compile(r"(?<![\w.-])[-+]?\d+(?:\.\d+)?(?![\w.])")
+INTERVAL = re.compile(r" ± [\d.]+| \([^()]*\)")
+REST = (f"[results.csv](results.csv) has the values of every point. `{FULL}`, with all tables and figures, is beside the samples: where"
+        " `scripts/lab run` has left them, and in the archive that `scripts/lab archive` makes.")
 
 
-def figure(value, digits=1):
-    return "-" if math.isnan(value) else wording.figure(value, digits)
+def ranged(numbers):
+    """Returns the ends of what numbers, as texts, span: "41.1 to 45.2"."""
+    least, most = min(numbers, key=float), max(numbers, key=float)
+    return least if float(least) == float(most) else f"{least} to {most}"
 
 
-def with_interval(estimate, digits=1):
-    return "-" if math.isnan(estimate.value) else wording.with_interval(estimate, digits)
+def in_short(details):
+    """Returns the numbers of several places in one phrase, each the range of what they have."""
+    heads = [INTERVAL.sub("", detail).split(", ")[0].split("; ")[0] for detail in details]
+    form = Counter(NUMBER.sub("#", head) for head in heads).most_common(1)[0][0]
+    columns = zip(*(NUMBER.findall(head) for head in heads if NUMBER.sub("#", head) == form))
+    ranges = iter([ranged(column) for column in columns])
+    return re.sub("#", lambda _: next(ranges), form)
 
 
-def table(header, rows):
-    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
-    return lines + ["| " + " | ".join(row) + " |" for row in rows]
+def here(judgement):
+    """Returns our numbers for a claim. Of many places the full report alone has those at which it holds."""
+    verdicts = judgement.verdicts
+    if len(verdicts) == 1 and judgement.summary.count(" at ") == 1:
+        return verdicts[0].detail.split("; ")[0]
+    if not verdicts:
+        return "in results.csv" if " at " in judgement.summary else ""
+    partly = "holds at" in judgement.summary and not any(verdict.holds for verdict in verdicts)
+    return "at the other places: " * partly + in_short([verdict.detail for verdict in verdicts])
 
 
-def swept(results):
-    """Dimensions that differ, without variant and profile."""
-    values = {}
-    for combination in results.combinations:
-        for key, value in combination.conditions.items():
-            values.setdefault(key, set()).add(value)
-    return [key for key, found in values.items() if len(found) > 1 and key not in ("variant", "profile")]
-
-
-def mark(combination):
-    """Returns what a reader of a mean must know: it leaves out what was never answered."""
-    said = ["aborted"] * bool(combination.aborted) + [f"{combination.unanswered} unanswered"] * bool(combination.unanswered)
-    return f" ({', '.join(said)})" if said else ""
-
-
-def quantity_table(results, profile, sweep, quantity="mean"):
-    """Returns a table of a quantity: a column for each variant."""
-    measured = results.select({"profile": [profile]})
-    variants = list(dict.fromkeys(combination.conditions.variant for combination in measured))
-    rows = {}
-    for combination in measured:
-        place = tuple(getattr(combination.conditions, key) for key in sweep)
-        cells = rows.setdefault(place, {})
-        cells[combination.conditions.variant] = with_interval(combination.quantity(quantity)) + mark(combination)
-    return table([*sweep, *map(label_of, variants)],
-                 [[*map(shown, place), *(cells.get(variant, "") for variant in variants)]
-                  for place, cells in rows.items()])
-
-
-def detail_row(combination, sweep, with_model):
-    conditions, times = combination.conditions, combination.all_times
-    return [*(shown(getattr(conditions, key)) for key in sweep), label_of(conditions.variant), str(len(times)),
-            with_interval(combination.mean, 2) + mark(combination),
-            figure(statistics.mean_independent(times).half_width, 2), *([model_cell(conditions)] if with_model else []),
-            *(with_interval(combination.quantity(q)) for q in ("p50", "p95", "p99", "p999")),
-            figure(float(times.max())), str(combination.unanswered)]
-
-
-def detail_table(results, profile, sweep):
-    with_model = modelled(results)
-    return table([*sweep, "variant", "transactions", "mean, 95 %", "± assuming independence",
-                  *(["equation 5"] if with_model else []), "p50", "p95", "p99", "p99.9", "max", "unanswered"],
-                 [detail_row(combination, sweep, with_model) for combination in results.select({"profile": [profile]})])
-
-
-def by_chance(verdicts):
-    """Returns how many of a family of tests reject by chance, if there is such a family."""
-    tests = sum(verdict.tests for verdict in verdicts)
-    return f" (Of {tests} tests at 5 %, {LEVEL * tests:.1f} reject by chance.)" if tests > 1 else ""
-
-
-def words_of(verdicts):
-    """Returns what verdicts are called. A test that does not tell two apart does not show that they are alike."""
-    return {**WORDS, True: "holds (no difference shown)"} if any(verdict.by_test for verdict in verdicts) else WORDS
-
-
-def summary_of(verdicts):
-    """Returns at how many places a claim has which verdict, in words."""
-    counts = {word: sum(1 for v in verdicts if v.holds is holds) for holds, word in words_of(verdicts).items()}
-    summary = ", ".join(f"{word} at {count}" for word, count in counts.items() if count) or "not measured"
-    if alike := sum(verdict.alike for verdict in verdicts):
-        summary += f"; alike within {100 * ALIKE_SHARE:g} % at {alike} of these"
-    return f"{summary}.{by_chance(verdicts)}"
-
-
-def listed(verdicts):
-    """Returns the verdicts whose numbers are given: of many only those that do not hold."""
-    return [verdict for verdict in verdicts if verdict.holds is not True or len(verdicts) <= LISTED]
-
-
-def claim_lines(judged):
-    lines = []
-    for claim, verdicts in judged:
-        lines += [f"**{claim.id}** {claim.text}: {summary_of(verdicts)}", ""]
-        lines += [f"- {verdict.where}: {WORDS[verdict.holds]}; {verdict.detail}" for verdict in listed(verdicts)]
-        lines.append("")
-    return lines
-
-
-def model_points(results):
-    """Returns the reference points of the model, and the numbers of connections that were best in fact."""
+def numbers_of(paper):
+    """Returns the papers' numbers: {(what, the paper's value): [(place, ours)]}."""
     found = {}
-    for plot in results.scenario.plots:
-        for _, symbol, meaning in marks_of(results.select(plot.get("where", {})), plot):
-            found[symbol, meaning] = None
-    lines = [f"{symbol}: {meaning}" for symbol, meaning in found]
-    if any(plot.get("model") and plot.get("x") == "connections" for plot in results.scenario.plots):
-        curves = {}
-        for combination in results.combinations:
-            if not combination.aborted and math.isfinite(combination.mean.value):
-                key = combination.conditions.profile, combination.conditions.rate
-                curves.setdefault(key, []).append(combination)
-        for (profile, rate), curve in curves.items():
-            best = min(curve, key=lambda combination: combination.mean.value)
-            alike = [label_of(combination.conditions.variant) for combination in curve
-                     if abs(combination.mean.value - best.mean.value) <=
-                     statistics.difference(combination.mean, best.mean).half_width]
-            lines.append(f"{profile}, {rate:g}/s: the lowest mean was measured with"
-                         f" {label_of(best.conditions.variant)} ({with_interval(best.mean, 2)} ms);"
-                         " not significantly different:"
-                         f" {', '.join(alike)}")
-    return lines
-
-
-def model_lines(results):
-    points = [f"- {point}" for point in model_points(results)]
-    return ["## Reference points of the model", "", *points, ""] if points else []
-
-
-def told(combination):
-    """Returns of how many messages of all the parts are known."""
-    return f"{combination.messages_split} of {len(combination.all_times)}"
-
-
-def parts_lines(results):
-    """The table of where delays come from, of combinations whose packets were captured."""
-    rows = [[f"{combination.conditions.place}", label_of(combination.conditions.variant),
-             *(with_interval(combination.quantity(name), 2) for name in ("sender", "network", "behind")), told(combination)]
-            for combination in results.combinations if math.isfinite(combination.quantity("network").value)]
-    if not rows:
-        return []
-    return ["## Where the delay comes from (ms)", "", "Means: a message waits for its sender's window, is under way (with the"
-            " recovery of lost packets), and waits at the receiver for those before it.", "",
-            *table(["where", "variant", "sender's wait", "network", "behind others", "messages"], rows), ""]
-
-
-def ratio_to(number, measured):
-    """Returns " (x 0.9)" if the paper's value is a number."""
-    value = number["value"]
-    if isinstance(value, str) or not value or not math.isfinite(measured.value):
-        return ""
-    ratio = measured.value / value
-    return f" (x {ratio:.2f})" if ratio >= 0.1 else f" (x {ratio:.2g})"
-
-
-def apart(a, b, quantity, shared):
-    """Returns by how much a quantity of `a` is more than that of `b`, with its interval, and b's as a multiple of a's."""
-    left, right = a.quantity(quantity), b.quantity(quantity)
-    paired = by_pairs(a, b, quantity) if shared else None
-    found = paired[0] if paired else statistics.difference(left, right)
-    times = right.value / left.value if left.value else math.nan
-    return (f"{wording.figure(found.value, 2, '+')} ({wording.ends(found, 2)}), x {wording.figure(times, 4)}"
-            + ", by pairs" * bool(paired))
-
-
-def beside(results, number):
-    """Returns [(place, what was measured there)] for a number of a paper."""
-    quantity = number.get("quantity", "mean")
-    if "less" in number:
-        shared = results.scenario.setup.seeds == "shared"
-        return [(a.conditions.place, apart(a, b, quantity, shared) + mark(a) + mark(b))
-                for a, b in pairs(results, number["less"], number["than"], number["where"])]
-    return [(f"{combination.conditions.place}: {combination.conditions.variant}",
-             with_interval(found) + ratio_to(number, found) + (mark(combination) if QUANTITIES[quantity].answered else ""))
-            for combination in results.select(number.get("where", {})) for found in [combination.quantity(quantity)]]
-
-
-def paper_rows(results):
-    """Returns the papers' numbers, a row for each place that was measured."""
-    return [[number["what"], str(number["value"]), *cells] for number in results.scenario.papers
-            for cells in beside(results, number) or [("not measured", "-")]]
-
-
-def paper_lines(results):
-    rows = paper_rows(results)
-    return ["## The paper's numbers", "", *table(["what", "paper", "where", "here (times in ms)"], rows), ""] if rows else []
-
-
-def grouped(found):
-    """Returns a line for each caveat of pairs (caveat, place), with its places."""
-    places = {}
-    for caveat, place in found:
-        places.setdefault(caveat, []).append(place)
-    return [f"{caveat}: {BETWEEN.join(named)}" for caveat, named in places.items()]
-
-
-def of_combination(results, combination):
-    """Returns the caveats of a combination, [(caveat, place)]."""
-    place = f"{label_of(combination.conditions.variant)}, {combination.conditions.place}"
-    found = []
-    for run in combination.runs:
-        if run["aborted"]:
-            found.append(("aborted", f"{place}: {run['abort_reason']}"))
-        if not run["valid"]:
-            found.append(("not valid, as the generator was late (p99)", f"{place}: {run['generator_lag_p99_ms']:.2f} ms"))
-    steady = combination.conditions.steady and not results.scenario.setup.changes
-    if steady and any(statistics.grows(times) for times in combination.times):
-        measured = MEASURED[results.scenario.setup.measure]
-        found.append((f"{measured}s rise during the run, so the mean depends on its length", place))
+    for what, value, place, ours in paper:
+        found.setdefault((what, value), []).append((place, ours))
     return found
 
 
-def left_out(results):
-    """Returns lines about the points that were not run."""
-    lines = []
-    broken = [combination.conditions for combination in results.combinations if combination.aborted]
-    beyond = [point for point in results.missing if any(
-        conditions.rate < point.rate and conditions.without("rate") == point.without("rate")
-        for conditions in broken)]
-    if beyond:
-        lines.append(f"not run: {len(beyond)} points at rates above the one at which their curve was aborted")
-    others = [point.name for point in results.missing if point not in beyond]
-    if others:
-        some = ", ".join(others[:NAMED])
-        lines.append(f"not measured: {len(others)} points: {some}" + (", ..." if len(others) > NAMED else ""))
-    return lines
+def beside(places):
+    """Returns our numbers beside a paper's one."""
+    return ": ".join(filter(None, places[0])) if len(places) == 1 else in_short([ours for _, ours in places])
 
 
-def caveats(results):
-    """Returns what a reader must know of the runs, a line for each kind."""
-    found = [pair for combination in results.combinations for pair in of_combination(results, combination)]
-    runs = [run for combination in results.combinations for run in combination.runs]
-    return grouped(found) + left_out(results) + mixed_programs(runs)
+def ordered(samples):
+    """Returns [(sample, judgement)], the samples of each claim together."""
+    ids = dict.fromkeys(one.id for sample in samples for one in sample.judgements)
+    return [(sample, one) for name in ids for sample in samples for one in sample.judgements if one.id == name]
 
 
-def caveat_lines(results):
-    lines = [f"- {caveat}" for caveat in caveats(results)]
-    return ["## Caveats", "", *lines, ""] if lines else []
+def claim_rows(samples):
+    """Returns the rows of the claims, and then those of the papers' numbers."""
+    rows = [[one.id, one.claim, sample.name, "", here(one), one.summary.removesuffix(".")] for sample, one in ordered(samples)]
+    return rows + [["", what, sample.name, value, beside(places), ""] for sample in samples
+                   for (what, value), places in numbers_of(sample.paper).items()]
 
 
-def mixed_programs(runs):
-    """Returns a caveat if not all runs are by the same programs; those that most are by come first."""
-    counts = Counter(run.get("programs", "unknown") for run in runs).most_common()
-    if len(counts) < 2:
-        return []
-    (most, _), *others = counts
-    which = ", ".join(f"{name} ({count})" for name, count in others)
-    return [f"{sum(count for _, count in others)} of {len(runs)} runs by other programs, or other settings of the guest, than"
-            f" most ({most}): {which}; run the scenario again to measure all by the same"]
+def claim_table(samples):
+    header = ["id", "claim", "sample", "paper", "here (times in ms)", "verdict"]
+    drop = header.index("sample") if len(samples) == 1 else len(header)
+    return table([*header[:drop], *header[drop + 1:]], [row[:drop] + row[drop + 1:] for row in claim_rows(samples)])
 
 
-def size(results):
-    """Returns a sentence about how much was measured, and what that took."""
-    runs = [run for combination in results.combinations for run in combination.runs]
-    transactions = sum(len(combination.all_times) for combination in results.combinations)
-    minutes = sum(run.get("processor_s", math.nan) for run in runs) / 60
-    cost = "" if math.isnan(minutes) else f", minutes of a processor: {minutes:.1f}"
-    return f"Runs: {len(runs)}, transactions: {transactions:,}{cost}."
+def places_of(judgement):
+    """Returns the places of a claim by their verdicts, in one line."""
+    groups = {word: [f"{verdict.where}: {verdict.detail}" for verdict in judgement.verdicts if verdict.holds is holds]
+              for holds, word in WORDS.items()}
+    return " ".join(f"*{word}*: {BETWEEN.join(places)}." for word, places in groups.items() if places)
 
 
-def note_lines(scenario):
-    return ["## Notes", "", *(f"- {note}" for note in scenario.notes), ""] if scenario.notes else []
+def place_lines(samples):
+    """Returns a line for each claim of each sample, and for each of the papers' numbers that is measured at several places."""
+    claims = [(sample, f"**{one.id}**", places_of(one)) for sample, one in ordered(samples) if one.verdicts]
+    numbers = [(sample, f"{what}, {value} in the paper", BETWEEN.join(f"{place}: {ours}" for place, ours in places))
+               for sample in samples for (what, value), places in numbers_of(sample.paper).items() if len(places) > 1]
+    return [f"- {name}{f' {sample.name}' * (len(samples) > 1)}: {said}" for sample, name, said in [*claims, *numbers]]
 
 
-def write(results, path, judged, drawn, about):
-    """Writes the report. `judged` are the scenario's claims with their verdicts; `drawn` its figures."""
-    scenario = results.scenario
-    sweep = swept(results)
-    source = f"Source: {scenario.source}. " if scenario.source else ""
-    lines = [f"# {scenario.name}: {scenario.title}", "", f"{source}{about} {size(results)}", "", *note_lines(scenario)]
-    measure = scenario.setup.measure
-    for profile in results.profiles():
-        lines += [f"## Mean {MEASURED[measure]}, profile {profile} (ms)", "", *quantity_table(results, profile, sweep), ""]
-        for name in scenario.tables:
-            lines += [f"## {QUANTITIES[name].title(measure)}, profile {profile}", "",
-                      *quantity_table(results, profile, sweep, name), ""]
-    if judged:
-        lines += ["## Claims", "", *claim_lines(judged)]
-    lines += parts_lines(results)
-    lines += paper_lines(results)
-    lines += model_lines(results)
-    if drawn:
-        explained = ("Thick pale lines show equation 5 with the papers' timeouts (SCTP 1 s, TCP RTT + 200 ms) in its valid"
-                     " range, dotted lines outside it. " if modelled(results) else "")
-        lines += ["## Figures", "", f"{explained}A cross marks an aborted run.", ""]
-        lines += [f"![{title}](plots/{name}.svg)" for name, title in drawn] + [""]
-    for profile in results.profiles():
-        lines += [f"## All values, profile {profile} (ms)", "", *detail_table(results, profile, sweep), ""]
-    lines += caveat_lines(results)
-    path.write_text("\n".join(lines).rstrip() + "\n")
+def of_samples(samples, lines_of):
+    """Returns the lines of every sample, each with the name of the sample if there are several."""
+    return [f"- {sample.name}: {line}" if len(samples) > 1 else f"- {line}" for sample in samples for line in lines_of(sample)]
+
+
+def section(title, lines):
+    return [f"## {title}", "", *lines, ""] if lines else []
+
+
+def lines_of(scenario, samples, more=()):
+    """Returns the lines of a report on all samples of a scenario; `more` stand before its notes."""
+    source = [f"Source: {scenario.source}.", ""] if scenario.source else []
+    return [f"# {scenario.name}: {scenario.title}", "", *claim_table(samples), "", *source,
+            *of_samples(samples, lambda sample: [sample.about]), "", *more,
+            *section("Notes", [f"- {note}" for note in scenario.notes]), *section("Places", place_lines(samples)),
+            *section("Reference points of the model", of_samples(samples, lambda sample: sample.model)),
+            *section("Caveats", of_samples(samples, lambda sample: sample.caveats))]
+
+
+def write(path, scenario, samples):
+    """Writes the short report on all samples of a scenario."""
+    path.write_text("\n".join(lines_of(scenario, samples, [REST, ""])).rstrip() + "\n")
+
+
+def write_full(path, results, sample, drawn):
+    """Writes the full report on one sample; `drawn` are its figures."""
+    path.write_text("\n".join(lines_of(results.scenario, [sample]) + tables.lines_of(results, drawn)).rstrip() + "\n")

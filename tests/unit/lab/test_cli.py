@@ -8,7 +8,7 @@ from pathlib import Path
 
 import trial
 from simco_lab import cli, errors, scenario
-from simco_lab.draw import report
+from simco_lab.draw import account, report
 from simco_lab.measure import results
 from simco_lab.run import guest
 
@@ -76,7 +76,8 @@ class Report(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             scene = scenario.find(NAME)
             scene.source, scene.papers, scene.plots = source, [], []
-            report.write(results.Results(folder, scene, "quick"), Path(folder) / "report.md", [], [], "Here.")
+            sample = account.sample_of("first", results.Results(folder, scene, "quick"), [], "Here.")
+            report.write(Path(folder) / "report.md", scene, [sample])
             return (Path(folder) / "report.md").read_text()
 
     def test_what_is_missing_is_counted(self):
@@ -84,7 +85,7 @@ class Report(unittest.TestCase):
         lines = [line for line in text.splitlines() if "not measured" in line]
         self.assertEqual(len(lines), 1)
         self.assertRegex(lines[0], r"not measured: 40 points: (\S+, ){3}\.\.\.$")
-        self.assertIn("Source: A paper. Here. Runs: 0, transactions: 0", text)
+        self.assertIn("\nSource: A paper.\n\n- Here. Runs: 0, transactions: 0", text)
 
     def test_without_a_source_none_is_named(self):
         self.assertNotIn("Source", self.text(""))

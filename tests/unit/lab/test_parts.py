@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import numpy
 
-from simco_lab.draw import report
+from simco_lab.draw import tables
 from simco_lab.errors import BadRun
 from simco_lab.measure import capture, parts, run_record
 from simco_lab.measure.combination import Combination
@@ -111,7 +111,7 @@ class Reports(unittest.TestCase):
     def test_of_how_many_messages_they_are(self):
         record = {"parts": {"sender": 1.0, "network": 45.0, "behind": 0.5, "messages": 3}}
         made = Combination(Conditions(variant=Variant.parse("tcp")), [record, record], [numpy.ones(4)] * 2)
-        lines = report.parts_lines(SimpleNamespace(combinations=[made]))
+        lines = tables.parts_lines(SimpleNamespace(combinations=[made]))
         self.assertTrue(any(line.endswith("| 6 of 8 |") for line in lines), lines)
 
     def test_a_capture_that_missed_packets(self):

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy
 
 import trial
-from simco_lab.draw import report
+from simco_lab.draw import account
 from simco_lab.errors import ScenarioError
 from simco_lab.judge import statements
 from simco_lab.judge.claims import Figures, increasing, rehearse
@@ -15,11 +15,9 @@ from simco_lab.judge.verdicts import Verdict
 from simco_lab.measure import statistics
 from simco_lab.measure.combination import Combination
 from simco_lab.measure.results import Selectable
-from simco_lab.scenario import Claim
 from simco_lab.scenario.conditions import Conditions, values_of
 from simco_lab.scenario.variant import Variant
 
-CLAIM = Claim("X", "x", {}, None)
 TCP, SCTP, UNORDERED = (Variant.parse(name) for name in ("tcp", "sctp-1", "sctp-unordered"))
 
 
@@ -143,13 +141,12 @@ class Tests(unittest.TestCase):
 class Families(unittest.TestCase):
     def test_what_chance_does_is_said(self):
         rejected, untold, few = Verdict(True, "here", "", tests=1), Verdict(None, "there", "", tests=1), Verdict(None, "there", "")
-        self.assertEqual(report.by_chance([rejected] * 15 + [untold] * 5 + [few]), " (Of 20 tests at 5 %, 1.0 reject by chance.)")
-        self.assertEqual(report.by_chance([Verdict(True, "all places", "", tests=28)]), " (Of 28 tests at 5 %, 1.4 reject by chance.)")
-        self.assertEqual(report.by_chance([rejected, few]), "")
+        self.assertEqual(account.by_chance([rejected] * 15 + [untold] * 5 + [few]), " (Of 20 tests at 5 %, 1.0 reject by chance.)")
+        self.assertEqual(account.by_chance([Verdict(True, "all places", "", tests=28)]), " (Of 28 tests at 5 %, 1.4 reject by chance.)")
+        self.assertEqual(account.by_chance([rejected, few]), "")
 
     def test_places_without_a_difference_are_called_so(self):
-        self.assertEqual(report.claim_lines([(CLAIM, [Verdict(True, "here", "", by_test=True)])])[0],
-                         "**X** x: holds (no difference shown) at 1.")
+        self.assertEqual(account.summary_of([Verdict(True, "here", "", by_test=True)]), "holds (no difference shown) at 1.")
 
 
 class Bounds(unittest.TestCase):
@@ -684,8 +681,7 @@ class Alike(unittest.TestCase):
 
     def test_the_report_counts_them(self):
         verdicts = [Verdict(False, "here", "", alike=True), Verdict(True, "there", "")]
-        lines = report.claim_lines([(CLAIM, verdicts)])
-        self.assertEqual(lines[0], "**X** x: holds at 1, does not hold at 1; alike within 1 % at 1 of these.")
+        self.assertEqual(account.summary_of(verdicts), "holds at 1, does not hold at 1; alike within 1 % at 1 of these.")
 
 
 class EveryRun(unittest.TestCase):
