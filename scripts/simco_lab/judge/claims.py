@@ -62,14 +62,22 @@ class Figures:
         return [one for one in self.results.select(self.where) if one.fits(sides)]
 
     def selected(self):
+        """Returns the combinations of the figures by themselves."""
+        if self.factor != 1:
+            raise ValueError("only figures that are compared with others have a factor")
         return self.select(self.sides)
 
     def _rehearse(self, check):
         if isinstance(self.results, Rehearsal):
             check(self.results)
 
-    def _beside(self, other, *, of_runs=0, of_intervals=False):
-        """Checks that it can be compared with `other`, by tests that need so many runs, or by intervals."""
+    def comparable(self, other, *, of_runs=0, of_intervals=False, factor=False):
+        """Checks that it can be compared with `other`, by tests that need so many runs, or by intervals. With `factor` the other may
+        have one. Returns it."""
+        if not isinstance(other, Figures) or other.quantity != self.quantity:
+            raise TypeError("figures are compared with those of the same quantity, or by < and > with numbers")
+        if self.factor != 1 or (other.factor != 1 and not factor):
+            raise ValueError("only the greater side can have a factor: a < 2 * b")
         if self.sides == other.sides:
             raise ValueError("the two sides are the same; give different ones")
         if of_runs or of_intervals and not QUANTITIES[self.quantity].within_run:
@@ -86,10 +94,10 @@ class Figures:
     def __lt__(self, other):
         if not isinstance(other, Figures):
             return self.within(below=other)
-        return Verdicts(statements.less(self, self._beside(other, of_intervals=True)))
+        return Verdicts(statements.less(self, self.comparable(other, of_intervals=True, factor=True)))
 
     def __le__(self, other):
-        return Verdicts(statements.less(self, self._beside(other, of_intervals=True), or_alike=True))
+        return Verdicts(statements.less(self, self.comparable(other, of_intervals=True, factor=True), or_alike=True))
 
     def __gt__(self, other):
         return other < self if isinstance(other, Figures) else self.within(above=other)
@@ -117,20 +125,20 @@ class Figures:
 
     def faster_than(self, other):
         """A test of the runs tells the two apart, and these are less."""
-        return Verdicts(statements.faster_than(self, self._beside(other, of_runs=RUNS_OF_TESTS)))
+        return Verdicts(statements.faster_than(self, self.comparable(other, of_runs=RUNS_OF_TESTS)))
 
     def like(self, other):
         """A test of the runs does not tell the two apart."""
-        return Verdicts(statements.like(self, self._beside(other, of_runs=0 if self.quantity == "mean" else RUNS_OF_TESTS)))
+        return Verdicts(statements.like(self, self.comparable(other, of_runs=0 if self.quantity == "mean" else RUNS_OF_TESTS)))
 
     def identical_to(self, other):
         """Each run has the samples of its counterpart, and no queue dropped a packet."""
-        return Verdicts(statements.identical(self, self._beside(other)))
+        return Verdicts(statements.identical(self, self.comparable(other)))
 
     def flatter_than(self, other, axis, start, end, *, added=False):
         """They rise by a smaller factor than the others from one place of the axis to another; with `added`, by less."""
         self._along(axis, start, end)
-        return Verdicts(statements.flatter_than(self, self._beside(other, of_intervals=True), axis, (start, end), added))
+        return Verdicts(statements.flatter_than(self, self.comparable(other, of_intervals=True), axis, (start, end), added))
 
     def never_worse_with_more_streams(self):
         return Verdicts(statements.never_worse_with_more_streams(self))
@@ -159,7 +167,7 @@ class Figures:
 def increasing(*groups):
     """Each of the figures is below the next."""
     for one, other in zip(groups, groups[1:]):
-        one._beside(other)
+        one.comparable(other)
     return Verdicts(statements.increasing(groups))
 
 
@@ -225,7 +233,9 @@ def rehearse(scenario):
                 rehearsal.check_places(entry.get(key, {}))
         for name in scenario.tables:
             check_quantity(scenario, name)
-        judged(rehearsal)
+        for claim, verdicts in judged(rehearsal):
+            if not isinstance(verdicts, Verdicts):
+                raise TypeError(f"claim {claim.id} returns {verdicts!r}; it must return a comparison of figures")
 
 
 def judged(results):

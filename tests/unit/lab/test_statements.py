@@ -738,6 +738,15 @@ class Rehearsals(unittest.TestCase):
                    lambda r: r.p95("tcp").flatter_than(r.p95("sctp-1"), "loss_percent", 1, 9), loss_percent=[1, 2])
         self.wrong("verdicts are neither true nor false", lambda r: 1 < r.p95() < 2)
 
+    def test_what_is_not_compared(self):
+        self.wrong("figures are compared with those of the same quantity", lambda r: r.p95("tcp") < r.mean("sctp-1"))
+        self.wrong("or by < and > with numbers", lambda r: r.p95("tcp") <= 5)
+        self.wrong("only the greater side can have a factor", lambda r: 2 * r.p95("tcp") < r.p95("sctp-1"))
+        self.wrong("only the greater side can have a factor", lambda r: r.p95("tcp").like(2 * r.p95("sctp-1")))
+        self.wrong("only figures that are compared with others have a factor", lambda r: 2 * r.p95("tcp") < 5)
+        self.wrong("claim <lambda> returns False; it must return a comparison", lambda r: r.p95("tcp") == r.p95("sctp-1"))
+        self.trial(lambda r: r.p95("tcp") < 2 * r.p95("sctp-1"))
+
     def test_few_runs(self):
         self.wrong("p95 cannot be told with 3 runs: give 'replications' of 4", lambda r: r.p95("tcp").like(r.p95("sctp-1")), replications=3)
         self.wrong("p95 cannot be told with 3 runs", lambda r: r.p95("tcp").faster_than(r.p95("sctp-1")), replications=3)
