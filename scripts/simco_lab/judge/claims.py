@@ -1,28 +1,17 @@
 """What the claims of scenarios are written in: figures of what was measured, which are compared with each other or with numbers.
 A comparison gives verdicts, one for each place, and each of them holds, does not hold, or cannot be told."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import partialmethod
 from types import SimpleNamespace
 
 from ..measure.quantities import QUANTITIES
 from ..measure.results import Selectable
-from ..measure.tests_of_runs import LEVEL, ks_probability
 from ..scenario.catalogue import WORKLOADS, words
-from ..scenario.conditions import axis_value, curves_along, shown, values_of
-from ..scenario.files import AXES_KNOWN, SCALES, mistakes_in
+from ..scenario.conditions import axis_value, check_axis_name, curves_along, shown, values_of
+from ..scenario.files import SCALES, mistakes_in
 from . import statements, trends
-from .verdicts import PAIRS_MIN
-
-
-class Verdicts(list):
-    """The verdicts on a claim, one for each place."""
-
-    def __bool__(self):
-        raise TypeError("verdicts are neither true nor false: write within(above=..., below=...) instead of two comparisons")
-
-    def at_more_than(self, share):
-        """Returns one verdict: whether the claim holds at more than that share of all places."""
-        return Verdicts(statements.at_more_than(list(self), share))
+from .verdicts import PAIRS_MIN, Verdicts
 
 
 class View:
@@ -48,7 +37,7 @@ class Figures:
     where: dict
     quantity: str
     sides: dict
-    factor: float = field(default=1.0)
+    factor: float = 1.0
 
     def __post_init__(self):
         self._rehearse(lambda rehearsal: rehearsal.check_places({**self.where, **self.sides}))
@@ -73,7 +62,7 @@ class Figures:
 
     def comparable(self, other, *, of_runs=0, of_intervals=False, factor=False):
         """Checks that it can be compared with `other`, by tests that need so many runs, or by intervals. With `factor` the other may
-        have one. Returns it."""
+        have one."""
         if not isinstance(other, Figures) or other.quantity != self.quantity:
             raise TypeError("figures are compared with those of the same quantity, or by < and > with numbers")
         if self.factor != 1 or (other.factor != 1 and not factor):
@@ -82,98 +71,41 @@ class Figures:
             raise ValueError("the two sides are the same; give different ones")
         if of_runs or of_intervals and not QUANTITIES[self.quantity].within_run:
             self._rehearse(lambda rehearsal: rehearsal.check_runs(self.quantity, of_runs or PAIRS_MIN))
-        return other
 
-    def _along(self, axis, *ends):
+    def check_axis(self, axis, *ends):
         self._rehearse(lambda rehearsal: rehearsal.check_axis(self, axis, ends))
-        return axis
 
     def __rmul__(self, factor):
         return replace(self, factor=factor * self.factor)
 
     def __lt__(self, other):
-        if not isinstance(other, Figures):
-            return self.within(below=other)
-        return Verdicts(statements.less(self, self.comparable(other, of_intervals=True, factor=True)))
+        return statements.less(self, other) if isinstance(other, Figures) else self.within(below=other)
 
     def __le__(self, other):
-        return Verdicts(statements.less(self, self.comparable(other, of_intervals=True, factor=True), or_alike=True))
+        return statements.less(self, other, or_alike=True)
 
     def __gt__(self, other):
-        return other < self if isinstance(other, Figures) else self.within(above=other)
+        return statements.less(other, self) if isinstance(other, Figures) else self.within(above=other)
 
-    def within(self, *, below=None, above=None, rtts=0):
-        """They are on that side of the limits, or between them; `rtts` round-trip times are added to these."""
-        return Verdicts(statements.bound(self, below, above, rtts))
-
-    def in_every_run(self, *, below=None, above=None):
-        return Verdicts(statements.bound(self, below, above, runs="every"))
-
-    def in_some_run(self, *, below=None, above=None):
-        return Verdicts(statements.bound(self, below, above, runs="some"))
-
-    def equal(self, *, within_ms):
-        """All variants differ by no more than that."""
-        return Verdicts(statements.equal(self, within_ms))
-
-    def near_model(self, *, percent):
-        """Each is within that share of equation 5."""
-        return Verdicts(statements.near_model(self, percent))
-
-    def at_most_above_model(self, *, percent):
-        return Verdicts(statements.near_model(self, percent, above_only=True))
-
-    def faster_than(self, other):
-        """A test of the runs tells the two apart, and these are less."""
-        return Verdicts(statements.faster_than(self, self.comparable(other, of_runs=RUNS_OF_TESTS)))
-
-    def like(self, other):
-        """A test of the runs does not tell the two apart."""
-        return Verdicts(statements.like(self, self.comparable(other, of_runs=0 if self.quantity == "mean" else RUNS_OF_TESTS)))
-
-    def identical_to(self, other):
-        """Each run has the samples of its counterpart, and no queue dropped a packet."""
-        return Verdicts(statements.identical(self, self.comparable(other)))
-
-    def flatter_than(self, other, axis, start, end, *, added=False):
-        """They rise by a smaller factor than the others from one place of the axis to another; with `added`, by less."""
-        self._along(axis, start, end)
-        return Verdicts(statements.flatter_than(self, self.comparable(other, of_intervals=True), axis, (start, end), added))
-
-    def never_worse_with_more_streams(self):
-        return Verdicts(statements.never_worse_with_more_streams(self))
-
-    def rises_along(self, axis):
-        return Verdicts(trends.moves_along(self, self._along(axis), rises=True))
-
-    def falls_along(self, axis):
-        return Verdicts(trends.moves_along(self, self._along(axis), rises=False))
-
-    def never_falls_along(self, axis):
-        return Verdicts(trends.moves_along(self, self._along(axis), rises=True, or_alike=True))
-
-    def never_rises_along(self, axis):
-        return Verdicts(trends.moves_along(self, self._along(axis), rises=False, or_alike=True))
-
-    def independent_of(self, axis, *, on):
-        """By least squares on the axes `on`, the first has no influence."""
-        for name in (axis, *on):
-            check_axis_name(name)
-        if axis not in on:
-            raise ValueError(f"'{axis}' must be one of 'on'")
-        return Verdicts(statements.independent_of(self, axis, on))
+    within = statements.within
+    in_every_run = partialmethod(statements.within, runs="every")
+    in_some_run = partialmethod(statements.within, runs="some")
+    equal = statements.equal
+    near_model = statements.near_model
+    at_most_above_model = partialmethod(statements.near_model, above_only=True)
+    faster_than = statements.faster_than
+    like = statements.like
+    identical_to = statements.identical_to
+    flatter_than = statements.flatter_than
+    never_worse_with_more_streams = statements.never_worse_with_more_streams
+    independent_of = statements.independent_of
+    rises_along = partialmethod(trends.moves_along, rises=True)
+    falls_along = partialmethod(trends.moves_along, rises=False)
+    never_falls_along = partialmethod(trends.moves_along, rises=True, or_alike=True)
+    never_rises_along = partialmethod(trends.moves_along, rises=False, or_alike=True)
 
 
-def increasing(*groups):
-    """Each of the figures is below the next."""
-    for one, other in zip(groups, groups[1:]):
-        one.comparable(other)
-    return Verdicts(statements.increasing(groups))
-
-
-def check_axis_name(name):
-    if name not in AXES_KNOWN:
-        raise ValueError(f"unknown axis '{name}'; known are {', '.join(AXES_KNOWN)}")
+increasing = statements.increasing
 
 
 def check_quantity(scenario, name):
@@ -188,9 +120,6 @@ def check_quantity(scenario, name):
     runs = {value for scale in SCALES for dimensions in scenario.dimensions(scale) for value in dimensions["lose_run"]}
     if quantity.twin and (0 not in runs or len(runs) < 2):
         raise ValueError(f"'{name}' compares with the run without losses: give 'lose_run' 0 and others")
-
-
-RUNS_OF_TESTS = next(runs for runs in range(1, 9) if ks_probability(runs, runs, runs * runs) < LEVEL)  # that can reject at all
 
 
 class Rehearsal(Selectable):

@@ -1,5 +1,5 @@
-"""Statements about figures (claims.Figures), judged place by place: which are less, differ or do not, bounds, orders, steps, what
-a quantity depends on, and what the model says."""
+"""Statements about figures, judged place by place: which are less, differ or do not, bounds, orders, steps, what a quantity depends
+on, and what the model says. Most are methods of claims.Figures."""
 
 import itertools
 import math
@@ -9,13 +9,15 @@ import numpy
 
 from ..measure import statistics, tests_of_runs
 from ..measure.quantities import QUANTITIES
-from ..scenario.conditions import axis_value, curves_along
+from ..scenario.conditions import axis_value, check_axis_name, curves_along
 from . import wording
 from .prediction import predicted
-from .verdicts import (NEGLIGIBLE_MS, PAIRS_MIN, Comparison, Verdict, aborted_ones, below, by_pairs, compare, could_turn, joined,
+from .verdicts import (NEGLIGIBLE_MS, PAIRS_MIN, Comparison, Verdict, Verdicts, aborted_ones, below, by_pairs, compare, could_turn, joined,
                        left_out, named, pairs, runs_of, unless_turned, without_consequence)
 
 SIDES = {"below": 1, "above": -1}
+RUNS_OF_TESTS = next(runs for runs in range(1, 9)
+                     if tests_of_runs.ks_probability(runs, runs, runs * runs) < tests_of_runs.LEVEL)  # that can reject at all
 CERTAIN = {True: "", False: "not ", None: "not certainly "}
 OF_RUNS = {"every": lambda good, count: good == count, "some": lambda good, count: good > 0}
 
@@ -50,7 +52,8 @@ def pairs_of(lesser, greater):
 
 def less(lesser, greater, or_alike=False):
     """The first are less; with `or_alike`, or alike."""
-    verdicts = []
+    lesser.comparable(greater, of_intervals=True, factor=True)
+    verdicts = Verdicts()
     for a, b, where in pairs_of(lesser, greater):
         found = compare(a, b, lesser.quantity, greater.factor, lesser.shared)
         alike = found.alike and not found.holds
@@ -58,12 +61,12 @@ def less(lesser, greater, or_alike=False):
     return verdicts
 
 
-def equal(figures, tolerance_ms):
+def equal(figures, *, within_ms):
     """All variants at a place differ by no more than that."""
     groups, quantity = {}, figures.quantity
     for combination in figures.selected():
         groups.setdefault(combination.conditions.without("variant"), []).append(combination)
-    verdicts = []
+    verdicts = Verdicts()
     for group in groups.values():
         whole = [combination for combination in group if not combination.aborted]
         values = [combination.quantity(quantity).value for combination in whole]
@@ -71,15 +74,21 @@ def equal(figures, tolerance_ms):
             continue
         spread = max(values) - min(values)
         unknown = not all(map(math.isfinite, values)) or any(combination.leaves_out(quantity) for combination in whole)
-        verdicts.append(Verdict(None if unknown else spread <= tolerance_ms, group[0].conditions.place,
+        verdicts.append(Verdict(None if unknown else spread <= within_ms, group[0].conditions.place,
                                 f"they differ by {wording.figure(spread, 2)} ms{left_out(*whole, quantity=quantity)}"))
     return verdicts
 
 
-def near_model(figures, percent, above_only=False):
+def check_means(figures):
+    if figures.quantity != "mean":
+        raise ValueError("this is a statement about means: write r.mean()")
+
+
+def near_model(figures, *, percent, above_only=False):
     """The mean differs from equation 5, in its valid range, by at most `percent` (or is at most that far above it) or by no more
     than its interval."""
-    verdicts = []
+    check_means(figures)
+    verdicts = Verdicts()
     for combination in figures.selected():
         prediction = predicted(combination.conditions)
         if prediction is None or not prediction[1] or combination.aborted:
@@ -98,6 +107,7 @@ def near_model(figures, percent, above_only=False):
 
 def never_worse_with_more_streams(figures):
     """More streams of a transport are never worse by more than the interval."""
+    check_means(figures)
     groups = {}
     for combination in figures.selected():
         variant = combination.conditions.variant
@@ -105,7 +115,7 @@ def never_worse_with_more_streams(figures):
             key = variant.transport.name, combination.conditions.without("variant")
             groups.setdefault(key, []).append((variant.streams, combination))
     curves = [[one for _, one in sorted(group, key=lambda pair: pair[0])] for group in groups.values() if len(group) > 1]
-    return [more_streams(curve) for curve in curves]
+    return Verdicts(more_streams(curve) for curve in curves)
 
 
 def more_streams(curve):
@@ -120,17 +130,6 @@ def more_streams(curve):
     conditions = curve[0].conditions
     return Verdict(False if worse else None if unknown else True, f"{conditions.place}: {conditions.variant.transport.label}",
                    "; ".join(worse + unknown) or "never worse")
-
-
-def at_more_than(verdicts, share):
-    """Returns one verdict on a share of the places: whether more of all of them hold."""
-    if not verdicts:
-        return []
-    needed = share * len(verdicts)
-    good, unknown = (sum(verdict.holds is holds for verdict in verdicts) for holds in (True, None))
-    holds = True if good > needed else False if good + unknown <= needed else None
-    return [Verdict(holds, "all places", f"{good} of {len(verdicts)}; {unknown} cannot be told",
-                    tests=sum(verdict.tests for verdict in verdicts), by_test=verdicts[0].by_test)]
 
 
 def faster(a, b, quantity, shared):
@@ -149,7 +148,8 @@ def faster(a, b, quantity, shared):
 
 def faster_than(lesser, greater):
     """The first are faster: the test rejects that both are the same, and the median of their runs is less."""
-    verdicts = []
+    lesser.comparable(greater, of_runs=RUNS_OF_TESTS)
+    verdicts = Verdicts()
     for a, b, where in pairs_of(lesser, greater):
         holds, detail, tests = faster(a, b, lesser.quantity, lesser.shared)
         verdicts.append(Verdict(holds, where("<"), detail, tests=tests))
@@ -184,16 +184,18 @@ def alike(a, b, quantity, shared):
 
 def like(one, other):
     """The test does not reject that both are the same; for means, 0 is within the interval of the difference."""
-    verdicts = []
+    one.comparable(other, of_runs=0 if one.quantity == "mean" else RUNS_OF_TESTS)
+    verdicts = Verdicts()
     for a, b, where in pairs_of(one, other):
         holds, detail = alike(a, b, one.quantity, one.shared)
         verdicts.append(Verdict(holds, where("="), detail, tests=int(holds is not None), by_test=True))
     return verdicts
 
 
-def identical(one, other):
+def identical_to(one, other):
     """Every run has the very samples of the other one, and no queue dropped anything."""
-    verdicts = []
+    one.comparable(other)
+    verdicts = Verdicts()
     for a, b, where in pairs_of(one, other):
         if aborted := aborted_ones(a, b):
             verdicts.append(Verdict(None, where("="), aborted))
@@ -209,7 +211,7 @@ def identical(one, other):
     return verdicts
 
 
-def within(found, sign, limit):
+def on_side(found, sign, limit):
     """Returns whether an estimate, with its interval, is below (sign 1) or above (-1) a limit; None if that cannot be told."""
     if math.isnan(found.value):
         return None
@@ -234,10 +236,12 @@ def amount(found, unit, limits=()):
     return f"{wording.with_interval(found, wording.digits(found.value, limits))} {unit}".rstrip()
 
 
-def bound(figures, below=None, above=None, rtts=0, runs=""):
+def within(figures, *, below=None, above=None, rtts=0, runs=""):
     """The quantity, with its interval, is below or above a number; with `rtts`, of so many round-trip times more. With `runs`, that
     of "every" run is, or of "some"."""
-    quantity, verdicts = figures.quantity, []
+    if below is None and above is None or None not in (below, above) and above >= below:
+        raise ValueError("give 'below' or 'above', or both with 'above' less than 'below'")
+    quantity, verdicts = figures.quantity, Verdicts()
     for combination in figures.selected():
         where = f"{combination.conditions.place}: {combination.conditions.variant}"
         if aborted := aborted_ones(combination):
@@ -259,7 +263,7 @@ def bound_of_estimate(combination, quantity, limits, words, _):
             here, said = by_signs(values, side, limit)
             signs += said
         else:
-            here = within(found, SIDES[side], limit)
+            here = on_side(found, SIDES[side], limit)
         if could_turn(combination, quantity, is_below=here is (side == "below")):
             here = None
         holds = False if False in (holds, here) else None if None in (holds, here) else True
@@ -278,10 +282,11 @@ def bound_of_runs(combination, quantity, limits, words, which):
     return holds, f"{good} of {len(values)} runs are {words} {QUANTITIES[quantity].unit}".rstrip()
 
 
-def increasing(groups):
+def increasing(*groups):
     """Each is below the next, beyond the intervals; of one run each that has none, simply below it."""
-    verdicts = []
+    verdicts = Verdicts()
     for lesser, greater in zip(groups, groups[1:]):
+        lesser.comparable(greater)
         for a, b, where in pairs_of(lesser, greater):
             found = by_value(a, b, lesser.quantity) or compare(a, b, lesser.quantity, shared=lesser.shared)
             verdicts.append(Verdict(found.holds, where("<"), found.detail))
@@ -338,14 +343,16 @@ def risen(found, added, quantity):
     return f"x {wording.figure(found.value, 2)}"
 
 
-def flatter_than(lesser, greater, axis, ends, added=False):
+def flatter_than(lesser, greater, axis, start, end, *, added=False):
     """From one value of an axis to another, the second curve rises by a greater factor than the first; with `added`, by more."""
+    lesser.comparable(greater, of_intervals=True)
+    lesser.check_axis(axis, start, end)
     quantity, curves = lesser.quantity, curves_along(lesser.select({}), axis)
     begin = [(a, b) for a, b, _ in pairs_of(lesser, greater)
-             if all(axis_value(one.conditions, axis) == float(ends[0]) for one in (a, b))]
+             if all(axis_value(one.conditions, axis) == float(start) for one in (a, b))]
     dimensions = list(dict.fromkeys((*lesser.sides, *greater.sides)))
-    verdicts = []
-    for corners in itertools.chain.from_iterable(steps_of(curves, a, b, axis, float(ends[1]), dimensions) for a, b in begin):
+    verdicts = Verdicts()
+    for corners in itertools.chain.from_iterable(steps_of(curves, a, b, axis, float(end), dimensions) for a, b in begin):
         where = place(corners[0], corners[2], dimensions, "flatter than")
         if aborted := aborted_ones(*corners):
             verdicts.append(Verdict(None, where, aborted))
@@ -353,19 +360,23 @@ def flatter_than(lesser, greater, axis, ends, added=False):
         flat, steep, gap = (rises if added else factors)(corners, quantity, lesser.shared)
         unknown = any(corner.leaves_out(quantity) for corner in corners)
         verdicts.append(Verdict(None if unknown else below(gap), where,
-                                f"from {ends[0]} to {ends[1]}: {risen(flat, added, quantity)} against"
+                                f"from {start} to {end}: {risen(flat, added, quantity)} against"
                                 f" {risen(steep, added, quantity)} ({wording.gap(gap, 2)}){left_out(*corners, quantity=quantity)}"))
     return verdicts
 
 
-def independent_of(figures, axis, on):
+def independent_of(figures, axis, *, on):
     """By least squares on the axes `on`, the quantity of a run does not depend on `axis`: its coefficient may be 0. What has the same
     value everywhere is left out, as the constant term already stands for it; so are places that are not on one of the axes."""
+    if axis not in on:
+        raise ValueError(f"'{axis}' must be one of 'on'")
+    for name in on:
+        check_axis_name(name)
     columns, y, chosen = {name: [] for name in on}, [], figures.selected()
     placed = [combination for combination in chosen
               if not any(math.isnan(axis_value(combination.conditions, name)) for name in columns)]
     if aborted := aborted_ones(*placed):
-        return [Verdict(None, axis, aborted)]
+        return Verdicts([Verdict(None, axis, aborted)])
     for combination in placed:
         for value in runs_of(combination, figures.quantity):
             y.append(value)
@@ -375,12 +386,12 @@ def independent_of(figures, axis, on):
     off = f"; {missing} of {len(chosen)} places are not on each axis of 'on', and left out" if missing else ""
     same = [name for name, values in columns.items() if len(set(values)) < 2]
     if axis in same:
-        return [Verdict(None, axis, f"{axis} has {'one' if placed else 'no'} value here: so few points cannot tell{off}")]
+        return Verdicts([Verdict(None, axis, f"{axis} has {'one' if placed else 'no'} value here: so few points cannot tell{off}")])
     ranks = "" if all(map(math.isfinite, y)) else " of the ranks"
     left = f"; left out, of one value here: {', '.join(same)}" if same else ""
     try:
         found = tests_of_runs.regression({name: columns[name] for name in columns if name not in same}, y)[axis]
     except ValueError as error:
-        return [Verdict(None, axis, f"{error}{left}{off}")]
-    return [Verdict(found.p >= tests_of_runs.LEVEL, axis,
-                    f"coefficient {found.value:.3g}{ranks}, t = {found.t:.2f}, p = {found.p:.3g}, {len(y)} runs{left}{off}")]
+        return Verdicts([Verdict(None, axis, f"{error}{left}{off}")])
+    return Verdicts([Verdict(found.p >= tests_of_runs.LEVEL, axis,
+                             f"coefficient {found.value:.3g}{ranks}, t = {found.t:.2f}, p = {found.p:.3g}, {len(y)} runs{left}{off}")])

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from ..scenario.conditions import DIMENSIONS, axis_value, curves_along, shown
-from .verdicts import Verdict, compare
+from .verdicts import Verdict, Verdicts, compare
 
 
 @dataclass(frozen=True)
@@ -80,9 +80,10 @@ def along(group, axis, quantity, shared, rises, or_alike):
     return Verdict(holds, where, "; ".join(said))
 
 
-def moves_along(figures, axis, rises, or_alike=False):
+def moves_along(figures, axis, *, rises, or_alike=False):
     """The quantity rises along the axis (or falls): on the whole way certainly, and at no step certainly the other
     way. With `or_alike` it does not fall (rise): at no step, nor on the whole way, by more than what is of no consequence,
     even at the ends of the intervals. What was aborted or lacks the quantity leaves it open."""
-    return [along(curve, axis, figures.quantity, figures.shared, rises, or_alike)
-            for curve in curves_along(figures.selected(), axis) if len(curve) > 1]
+    figures.check_axis(axis)
+    return Verdicts(along(curve, axis, figures.quantity, figures.shared, rises, or_alike)
+                    for curve in curves_along(figures.selected(), axis) if len(curve) > 1)

@@ -24,6 +24,23 @@ class Verdict:
     by_test: bool = False  # that it holds means that a test shows no difference
 
 
+class Verdicts(list):
+    """The verdicts on a claim, one for each place."""
+
+    def __bool__(self):
+        raise TypeError("verdicts are neither true nor false: write within(above=..., below=...) instead of two comparisons")
+
+    def at_more_than(self, share):
+        """Returns one verdict: whether the claim holds at more than that share of all places."""
+        if not len(self):
+            return self
+        needed = share * len(self)
+        good, unknown = (sum(verdict.holds is holds for verdict in self) for holds in (True, None))
+        holds = True if good > needed else False if good + unknown <= needed else None
+        return Verdicts([Verdict(holds, "all places", f"{good} of {len(self)}; {unknown} cannot be told",
+                                 tests=sum(verdict.tests for verdict in self), by_test=self[0].by_test)])
+
+
 PAIRS_MIN = 3  # runs of an interval
 SCHEDULE_MS = 0.001  # by which the times of the same schedule may differ
 

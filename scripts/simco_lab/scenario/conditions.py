@@ -162,6 +162,7 @@ AXES = {
     "queue": Axis("queue", lambda of: (Queue.parse(of.queue).numbers or (math.nan,))[0], lambda of: Queue.parse(of.queue).kind.name),
     "cross": Axis("cross", lambda of: Cross.parse(of.cross).number, rest_of_cross),
 }
+AXES_KNOWN = (*sorted(NUMBERS), *AXES)
 PARSERS = {"queue": Queue.parse, "cross": Cross.parse}  # of words that have parts; they raise ValueError
 
 
@@ -193,6 +194,12 @@ def values_of(given):
 def label_of(value):
     """Returns a dimension's value as figures and reports show it."""
     return value.label if isinstance(value, Variant) else shown(value)
+
+
+def check_axis_name(name):
+    """Raises ValueError unless there is such an axis."""
+    if name not in AXES_KNOWN:
+        raise ValueError(f"unknown axis '{name}'; known are {', '.join(AXES_KNOWN)}")
 
 
 def axis_value(conditions, axis):

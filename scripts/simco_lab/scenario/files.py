@@ -11,14 +11,13 @@ from pathlib import Path
 from ..errors import ScenarioError
 from . import obstacles
 from .catalogue import WORKLOADS, default, words
-from .conditions import AXES, DIMENSIONS, FORMS_OF, NUMBERS, values_of
+from .conditions import AXES_KNOWN, DIMENSIONS, FORMS_OF, values_of
 from .networks import NETWORKS
 from .points import SIP, Point, Setup, check_setting, complete
 
 FOLDER = Path(__file__).resolve().parents[2] / "lab.d"
 SCALES = ("quick", "full")
 FEWEST = 1000  # transactions of a point, however small the fraction, if it has so many
-AXES_KNOWN = (*sorted(NUMBERS), *AXES)
 PLOTS = {"mean": AXES_KNOWN, "over": AXES_KNOWN, "ccdf": AXES_KNOWN, "trace": ("message", "time"), "delivery": AXES_KNOWN,
          "parts": AXES_KNOWN}  # the axes that each kind can have
 

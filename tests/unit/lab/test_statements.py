@@ -744,6 +744,10 @@ class Rehearsals(unittest.TestCase):
         self.wrong("only the greater side can have a factor", lambda r: 2 * r.p95("tcp") < r.p95("sctp-1"))
         self.wrong("only the greater side can have a factor", lambda r: r.p95("tcp").like(2 * r.p95("sctp-1")))
         self.wrong("only figures that are compared with others have a factor", lambda r: 2 * r.p95("tcp") < 5)
+        for claim in (lambda r: r.p95().within(), lambda r: r.p95().within(below=1, above=2)):
+            self.wrong("give 'below' or 'above', or both with", claim)
+        for claim in (lambda r: r.p95().near_model(percent=5), lambda r: r.p95().never_worse_with_more_streams()):
+            self.wrong("this is a statement about means", claim)
         self.wrong("claim <lambda> returns False; it must return a comparison", lambda r: r.p95("tcp") == r.p95("sctp-1"))
         self.trial(lambda r: r.p95("tcp") < 2 * r.p95("sctp-1"))
 
