@@ -15,7 +15,8 @@ from .errors import LabError
 TOP = "simco-lab-results"  # the folder that an archive unpacks to
 SUMS = "SHA256SUMS"
 ABOUT = "run.json"  # of a result: which scenario, at which scale, measured where
-RESULT = (ABOUT, "scenario.toml")  # the files that tell the folder of a result from others
+SCENARIO = "scenario.py"
+RESULT = (ABOUT, SCENARIO)  # the files that tell the folder of a result from others
 TIME = 1767225600  # 2026-01-01, as in the guest; tar warns of files from 1970
 XZ_PRESET = 9
 ZSTD_LEVEL = 19
@@ -25,8 +26,9 @@ README = """\
 
 {results}
 
-Each folder holds the scenario (scenario.toml), the report (report.md), a table with a row per combination
-(results.csv), the distributions (ccdf/), the figures (plots/), and a folder per run (points/) with
+Each folder holds the scenario (scenario.py), the short report (report.md) and the full one with all tables and
+figures (full-report.md, plots/), a table with a row per combination (results.csv), the distributions (ccdf/), larger
+samples of the scenario, if there are any, in folders of the same form (larger/, full/), and a folder per run (points/) with
 simco-loadgen's parameters and results (load.json), every transaction (samples.csv.gz), the transport's counters
 before and after, the packets that the router counted and dropped (drops.json), the programs' logs, and the
 fingerprint of the programs, options and losses (run.json).
@@ -39,15 +41,21 @@ Compute the tables and draw the figures again, from a source tree of simco-middl
 
     scripts/lab plot PATH-TO-THIS-FOLDER
 
+This runs the scenarios, which are Python files: read those of an archive that you do not trust before.
+
 Tables come out the same. Figures may differ from {sums} in their markup under another version of matplotlib.
 doc/lab.md and doc/measuring.md of the source tree explain the measurements and the definitions, and CITATION.cff
 says how to cite them. The data have the licence of the source tree, Apache-2.0.
 """
 
 
+def is_result(folder):
+    return all((folder / name).exists() for name in RESULT)
+
+
 def result_folders(folder):
     """Returns the folders with results of a scenario: `folder` itself, or those in it. Raises LabError."""
-    found = [path for path in (folder, *sorted(folder.glob("*"))) if all((path / name).exists() for name in RESULT)]
+    found = [folder] if is_result(folder) else list(filter(is_result, sorted(folder.glob("*"))))
     if not found:
         raise LabError(f"{folder} has no results: 'scripts/lab run' writes them; the reports in doc/results are kept"
                        " without their samples")

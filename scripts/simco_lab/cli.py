@@ -8,14 +8,17 @@ import signal
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
-from . import archive, guest, job, native, proxies, runner
-from .catalogue import PROGRAMS
+from . import archive
 from .errors import LabError, ScenarioError
-from .guest import ROOT
-from .conditions import DIMENSIONS, shown
-from .scenario import SCALES, available, find, read
+from .run import guest, job, native, runner
+from .run.guest import ROOT
+from .scenario import proxies
+from .scenario.catalogue import PROGRAMS
+from .scenario.conditions import DIMENSIONS, shown
+from .scenario.files import SCALES, available, find, read
 
 BIN = ROOT / "build" / "release" / "bin"
 OUT = Path("lab-results")
@@ -28,7 +31,7 @@ def parser():
     verbs = top.add_subparsers(dest="verb", required=True)
     verbs.add_parser("list", help="list the scenarios")
     run = verbs.add_parser("run", help="run scenarios; points that have results are not run again")
-    run.add_argument("scenario", nargs="+", help="name, or a TOML file")
+    run.add_argument("scenario", nargs="+", help="name, or a Python file")
     scale = run.add_mutually_exclusive_group()
     scale.add_argument("--quick", dest="scale", action="store_const", const="quick", help="few samples (default)")
     scale.add_argument("--full", dest="scale", action="store_const", const="full", help="as many samples as the papers")
@@ -37,7 +40,7 @@ def parser():
     run.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), metavar="N",
                      help="guests that run in parallel; default: one per processor, %(default)s")
     run.add_argument("--native", action="store_true", help="run in network namespaces of this host, in real time")
-    run.add_argument("--strict", action="store_true", help="exit with 1 if an expectation does not hold")
+    run.add_argument("--strict", action="store_true", help="exit with 1 if a claim does not hold")
     run.add_argument("--fraction", type=float, default=1.0, metavar="F",
                      help="run this share of each point's transactions, at least 1000")
     run.add_argument("--only", action="append", default=[], metavar="KEY=VALUE[,VALUE]",
@@ -131,39 +134,66 @@ def able(points, lacking):
     return [point for point in points if not needed[point.scenario]]
 
 
-def report(folder, scenario, scale, about, figure_formats=FORMATS):
-    """Writes the tables, CCDFs, figures and report of a scenario's results. Returns the ids of the expectations
-    that do not hold for some combination."""
-    # The drawing library takes a second to load: not for `list`.
-    from . import expectations, plots, results
-    from . import report as reports
-    found = results.Results(folder, scenario, scale)
+def results_in(folder):
+    """Returns the Results in a folder, and the sentence that says how they were measured."""
+    from .measure import results
+    about = json.loads((folder / archive.ABOUT).read_text())
+    scenario = read(folder / archive.SCENARIO)
+    scenario.name = about["scenario"]
+    scenario.take(about["fraction"])
+    found = results.Results(folder, scenario, about["scale"])
     if not found.combinations:
         raise LabError(f"{folder} has no results: no run of the scenario's points has finished")
-    found.write_table(folder / "results.csv")
+    return found, about["about"]
+
+
+def write_full(folder, figure_formats):
+    """Writes the full report on the results in a folder, with all tables and figures. Returns these Results, and the Sample for
+    the short report."""
+    # The drawing library takes a second to load: not for `list`.
+    from .draw import account, plots
+    from .draw import report as reports
+    from .judge import claims
+    found, about = results_in(folder)
     found.write_ccdfs(folder / "ccdf")
-    judged = expectations.check(found)
-    reports.write(found, folder / "report.md", judged,
-                  plots.draw(found, folder / "plots", plots.REPORT, figure_formats), about)
+    judged = claims.judged(found)
+    drawn = plots.draw(found, folder / "plots", plots.REPORT, figure_formats)
+    every = account.sample_of(folder.name, found, judged, about, choose=list)
+    reports.write_full(folder / reports.FULL, found, every, drawn)
+    return found, account.sample_of(folder.name, found, judged, about)
+
+
+def report(folder, figure_formats=FORMATS):
+    """Writes the reports, tables and figures of a scenario's results. Folders in it that are named as larger samples are join the
+    short report. Returns the ids of the claims that do not hold for some combination."""
+    from .draw import report as reports
+    from .draw import values
+    folders = {values.FIRST: folder} | {name: folder / name for name in values.FURTHER if archive.is_result(folder / name)}
+    written = {name: write_full(path, figure_formats) for name, path in folders.items()}
+    values.write(folder / "results.csv", {name: found for name, (found, _) in written.items()})
+    first, _ = written[values.FIRST]
+    reports.write(folder / "report.md", first.scenario, [replace(sample, name=name) for name, (_, sample) in written.items()])
     print(f"{folder}/report.md")
-    return [expectation["id"] for expectation, verdicts in judged
-            if any(verdict.holds is False for verdict in verdicts)]
+    _, own = written[values.FIRST]
+    return [one.id for one in own.judgements if any(verdict.holds is False for verdict in one.verdicts)]
 
 
 def remember(folder, scenario, about):
     """Writes what `plot` needs beside the points."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "scenario.toml").write_text(scenario.path.read_text())
+    (folder / archive.SCENARIO).write_text(scenario.path.read_text())
     (folder / archive.ABOUT).write_text(json.dumps(about, indent=1) + "\n")
 
 
 def run(arguments):
+    from .judge import claims
     if not 0 < arguments.fraction <= 1:
         raise ScenarioError("--fraction must be above 0 and at most 1")
     if arguments.jobs < 1:
         raise ScenarioError("--jobs must be at least 1")
     scenarios = [find(name) for name in arguments.scenario]
     for scenario in scenarios:
+        claims.rehearse(scenario)
         scenario.take(arguments.fraction)
     points = chosen([point for scenario in scenarios for point in scenario.points(arguments.scale)], arguments.only)
     execute, identity, where, lacking = prepare(arguments, points)
@@ -180,36 +210,37 @@ def run(arguments):
             about += f" Trial with `{arguments.options.strip()}`."
         remember(folder, scenario, {"scenario": scenario.name, "scale": arguments.scale,
                                     "fraction": arguments.fraction, "about": about})
-        disproved = report(folder, scenario, arguments.scale, about)
+        disproved = report(folder)
         if arguments.strict and disproved:
-            print(f"lab: {scenario.name}: expectations that do not hold: {', '.join(disproved)}", file=sys.stderr)
+            print(f"lab: {scenario.name}: claims that do not hold: {', '.join(disproved)}", file=sys.stderr)
             good = False
     return 0 if good else 1
 
 
-def draw_figures(found, folder, arguments):
-    from . import plots
-    look, where = (plots.PAPER, "paper") if arguments.paper else (plots.REPORT, "plots")
-    drawn = plots.draw(found, folder / where, look, arguments.formats)
-    print(f"{folder / where}: {len(drawn)} figures")
+def draw_figures(found, folder, where, arguments):
+    from .draw import plots
+    look, base = (plots.PAPER, "paper") if arguments.paper else (plots.REPORT, "plots")
+    drawn = plots.draw(found, folder / base / where, look, arguments.formats)
+    print(f"{folder / base / where}: {len(drawn)} figures")
+
+
+def draw_from_table(folder, arguments):
+    """Draws what results.csv suffices for: those of a larger sample in a folder of its name."""
+    from .draw import values
+    for name, found in values.tables_of(folder / "results.csv", find(folder.resolve().name)).items():
+        draw_figures(found, folder, "" if name == values.FIRST else name, arguments)
 
 
 def plot(arguments):
     tables = [path.parent for path in (arguments.dir / "results.csv", *sorted(arguments.dir.glob("*/results.csv")))
               if path.exists() and not (path.parent / archive.ABOUT).exists()]
     for folder in tables:
-        from . import results
-        draw_figures(results.Table(folder / "results.csv", find(folder.resolve().name)), folder, arguments)
+        draw_from_table(folder, arguments)
     for folder in archive.result_folders(arguments.dir) if not tables else []:
-        about = json.loads((folder / archive.ABOUT).read_text())
-        scenario = read(folder / "scenario.toml")
-        scenario.name = about["scenario"]
-        scenario.take(about["fraction"])
         if arguments.paper:
-            from . import results
-            draw_figures(results.Results(folder, scenario, about["scale"]), folder, arguments)
+            draw_figures(results_in(folder)[0], folder, "", arguments)
         else:
-            report(folder, scenario, about["scale"], about["about"], arguments.formats)
+            report(folder, arguments.formats)
     return 0
 
 

@@ -7,43 +7,31 @@ import io
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import tempfile
 import unittest
 from pathlib import Path
 
-from simco_lab import archive, cli, results, scenario
+from simco_lab import archive, cli, scenario
+from simco_lab.measure import run_record
 
+PUBLISHED = Path(__file__).resolve().parents[3] / "doc" / "results"
 TRANSACTIONS = 120
 SCENARIO = f"""
-title = "Trial"
-workload = "echo"
-[matrix]
-variant = ["tcp", "sctp-4"]
-loss_percent = [1, 2]
-[quick]
-count = {TRANSACTIONS}
-[full]
-count = {TRANSACTIONS}
-[[plot]]
-name = "mean"
-title = "Mean"
-kind = "mean"
-model = true
-[[plot]]
-name = "ccdf"
-title = "CCDF"
-kind = "ccdf"
-where = {{ loss_percent = 1 }}
-[[expect]]
-id = "X"
-claim = "SCTP is faster"
-kind = "less"
-less = {{ variant = "sctp-4" }}
-than = {{ variant = "tcp" }}
+from simco_lab.scenario import Scenario, plot
+
+lab = Scenario("Trial", workload="echo", matrix=dict(variant=["tcp", "sctp-4"], loss_percent=[1, 2]), quick=dict(count={TRANSACTIONS}),
+               full=dict(count={TRANSACTIONS}),
+               plots=[plot("mean", "Mean", "mean", model=True), plot("ccdf", "CCDF", "ccdf", where=dict(loss_percent=1))])
+
+
+@lab.claim("SCTP is faster")
+def X(r):
+    return r.mean("sctp-4") < r.mean("tcp")
 """
-WRITTEN = ("report.md", "results.csv", "plots/mean-modern.svg", "plots/ccdf-modern.svg",
+WRITTEN = ("report.md", "full-report.md", "results.csv", "plots/mean-modern.svg", "plots/ccdf-modern.svg",
            "ccdf/modern_tcp_loss1.csv")  # by a report, from the samples
 
 
@@ -64,7 +52,7 @@ def leave_run(folder, point):
         packed.write(samples(point).encode())
     (folder / "load.log").write_text("connected\n")
     packets = {direction: {"seen": 200, "lost": 2} for direction in ("request", "reply")}
-    results.write_run(folder, {"fingerprint": "f", "point": results.identity(point), "aborted": False,
+    run_record.write_run(folder, {"fingerprint": "f", "point": run_record.identity(point), "aborted": False,
                                "abort_reason": "", "valid": True, "generator_lag_p99_ms": 0.0, "packets": packets,
                                "counters": {}})
 
@@ -72,10 +60,10 @@ def leave_run(folder, point):
 def leave_results(folder):
     """The results of a scenario, as `scripts/lab run` leaves them."""
     folder.mkdir(parents=True)
-    (folder / "scenario.toml").write_text(SCENARIO)
+    (folder / "scenario.py").write_text(SCENARIO)
     (folder / "run.json").write_text(json.dumps({"scenario": "trial", "scale": "quick", "fraction": 1.0,
                                                  "about": "Made by hand."}))
-    for point in scenario.read(folder / "scenario.toml").points("quick"):
+    for point in scenario.read(folder / "scenario.py").points("quick"):
         leave_run(folder / "points" / point.name, point)
 
 
@@ -144,12 +132,38 @@ class Archives(unittest.TestCase):
         top = self.unpack(self.work / "a.tar.zst")
         for name in ("ccdf", "plots"):
             shutil.rmtree(top / "trial" / name)
-        for name in ("report.md", "results.csv"):
+        for name in ("report.md", "full-report.md", "results.csv"):
             (top / "trial" / name).unlink()
         code, said, _ = lab("plot", top)
         self.assertEqual((code, said), (0, f"{top}/trial/report.md\n"))
         for name in WRITTEN:
             self.assertEqual((top / "trial" / name).read_bytes(), (self.made / name).read_bytes(), name)
+
+    def test_an_archive_has_the_full_report_with_its_figures(self):
+        lab("archive", self.work / "runs", "-o", self.work / "a.tar.xz")
+        folder = self.unpack(self.work / "a.tar.xz") / "trial"
+        shown = re.findall(r"!\[.*?\]\((.*?)\)", (folder / "full-report.md").read_text())
+        self.assertEqual(shown, ["plots/mean-modern.svg", "plots/ccdf-modern.svg"])
+        for name in shown:
+            self.assertTrue((folder / name).exists(), name)
+
+    def test_a_larger_sample_joins_the_report(self):
+        folder = self.work / "runs" / "trial"
+        shutil.copytree(self.made, folder / "larger")
+        self.assertEqual(lab("plot", self.work / "runs"), (0, f"{folder}/report.md\n", ""))
+        rows = [line for line in (folder / "report.md").read_text().splitlines() if line.startswith("| X |")]
+        self.assertEqual([row.split(" | ")[2] for row in rows], ["first", "larger"])
+        table = (folder / "results.csv").read_text().splitlines()
+        self.assertEqual([line.split(",")[0] for line in table], ["sample", *["first"] * 4, *["larger"] * 4])
+        self.assertEqual(lab("archive", self.work / "runs", "-o", self.work / "a.tar.xz")[0], 0)
+        self.assertTrue((self.unpack(self.work / "a.tar.xz") / "trial" / "larger" / "full-report.md").exists())
+
+    def test_figures_of_means_come_out_of_the_table_alone(self):
+        folder = self.work / "doc" / "jitter"
+        folder.mkdir(parents=True)
+        shutil.copy(PUBLISHED / "jitter" / "results.csv", folder)
+        code, said, _ = lab("plot", folder.parent, "--formats", "svg")
+        self.assertEqual((code, said), (0, f"{folder}/plots: 1 figures\n"))
 
     def test_no_results(self):
         (self.work / "empty").mkdir()

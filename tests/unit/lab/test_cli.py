@@ -6,7 +6,11 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from simco_lab import cli, errors, guest, report, results, scenario
+import trial
+from simco_lab import cli, errors, scenario
+from simco_lab.draw import account, report
+from simco_lab.measure import results
+from simco_lab.run import guest
 
 NAME = "kiesel-exp1"
 
@@ -35,23 +39,11 @@ class Only(unittest.TestCase):
 
 class Modules(unittest.TestCase):
     def test_a_scenario_that_needs_what_is_not_there_is_left_out(self):
-        text = """title = "T"
-workload = "echo"
-network = "dumbbell"
-[matrix]
-variant = ["tcp", "tcp@vegas"]
-queue = ["pie"]
-link_mbit = [2]
-[quick]
-count = 100
-[full]
-count = 100
-"""
         points = list(scenario.find(NAME).points("quick"))
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "other.toml"
-            path.write_text(text)
-            others = list(scenario.read(path).points("quick"))
+        other = trial.made(dict(workload="echo", network="dumbbell", quick=dict(count=100), full=dict(count=100),
+                                matrix=dict(variant=["tcp", "tcp@vegas"], queue=["pie"], link_mbit=[2])))
+        other.name = "other"
+        others = list(other.points("quick"))
         said = io.StringIO()
         with contextlib.redirect_stderr(said):
             self.assertEqual(cli.able(points + others, ["sch_pie", "tcp_vegas", "sch_red"]), points)
@@ -83,8 +75,9 @@ class Report(unittest.TestCase):
         """The report of a run in which nothing was measured."""
         with tempfile.TemporaryDirectory() as folder:
             scene = scenario.find(NAME)
-            scene.source, scene.paper, scene.plots = source, [], []
-            report.write(results.Results(folder, scene, "quick"), Path(folder) / "report.md", [], [], "Here.")
+            scene.source, scene.papers, scene.plots = source, [], []
+            sample = account.sample_of("first", results.Results(folder, scene, "quick"), [], "Here.")
+            report.write(Path(folder) / "report.md", scene, [sample])
             return (Path(folder) / "report.md").read_text()
 
     def test_what_is_missing_is_counted(self):
@@ -92,7 +85,7 @@ class Report(unittest.TestCase):
         lines = [line for line in text.splitlines() if "not measured" in line]
         self.assertEqual(len(lines), 1)
         self.assertRegex(lines[0], r"not measured: 40 points: (\S+, ){3}\.\.\.$")
-        self.assertIn("Source: A paper. Here. Runs: 0, transactions: 0", text)
+        self.assertIn("\nSource: A paper.\n\n- Here. Runs: 0, transactions: 0", text)
 
     def test_without_a_source_none_is_named(self):
         self.assertNotIn("Source", self.text(""))

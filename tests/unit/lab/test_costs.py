@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy
 
-from simco_lab import costs
-from simco_lab.points import Point
-from simco_lab.quantities import QUANTITIES
-from simco_lab.results import Run
-from simco_lab.variant import Variant
+from simco_lab.measure import costs
+from simco_lab.measure.quantities import QUANTITIES
+from simco_lab.measure.combination import Run
+from simco_lab.scenario.points import Point
+from simco_lab.scenario.variant import Variant
 
 TIMERS = """\
 Timer List Version: v0.9

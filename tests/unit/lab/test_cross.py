@@ -1,35 +1,17 @@
 """Competing traffic: its names, its programs, and the TCP of its ends."""
 
-import tempfile
 import unittest
-from pathlib import Path
 
-from simco_lab import job, scenario
-from simco_lab.cross import Cross
+from simco_lab.run import job
+from simco_lab.scenario.cross import Cross
+from trial import points
 
-TEXT = """\
-title = "Trial"
-workload = "echo"
-network = "dumbbell"
-[matrix]
-variant = ["tcp"]
-profile = ["2006"]
-delay_ms = [20]
-queue = ["pfifo-50"]
-link_mbit = [2]
-cross = ["CROSS"]
-[quick]
-count = 100
-[full]
-count = 200
-"""
+TRIAL = dict(workload="echo", network="dumbbell", quick=dict(count=100), full=dict(count=200),
+             matrix=dict(variant=["tcp"], profile=["2006"], delay_ms=[20], queue=["pfifo-50"], link_mbit=[2]))
 
 
-def files(cross, extra=""):
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "trial.toml"
-        path.write_text(extra + TEXT.replace("CROSS", cross))
-        return job.Job(next(scenario.read(path).points("quick"))).files
+def files(cross, matrix=None, **changes):
+    return job.Job(points(TRIAL, matrix={"cross": [cross], **(matrix or {})}, **changes)[0]).files
 
 
 class Names(unittest.TestCase):
@@ -54,7 +36,7 @@ class Programs(unittest.TestCase):
         self.assertIn("lead=10\n", found["settings"])
 
     def test_or_is_part_of_the_run(self):
-        found = files("tcp-1", "cross_from_s = 20\ncross_for_s = 15\n")
+        found = files("tcp-1", cross_from_s=20, cross_for_s=15)
         self.assertIn("--from 20 --for 15\n", found["background"])
         self.assertIn("lead=0\n", found["settings"])
 
@@ -83,10 +65,7 @@ class Ends(unittest.TestCase):
 
     def test_window(self):
         self.maxDiff = None
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "trial.toml"
-            path.write_text(TEXT.replace("CROSS", "tcp-1").replace("[quick]", "cross_window = [20]\n[quick]"))
-            setup = job.Job(next(scenario.read(path).points("quick"))).files["setup"]
+        setup = files("tcp-1", matrix=dict(cross_window=[20]))["setup"]
         self.assertIn("sink sysctl -q -w 'net.ipv4.tcp_rmem=38400 38400 38400'\n", setup)
         self.assertIn("sink ip route change default via 10.72.4.2 dev sink initcwnd 3 advmss 960\n", setup)
         self.assertIn("source ip route change default via 10.72.3.2 dev source initcwnd 3\n", setup)

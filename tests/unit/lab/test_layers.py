@@ -6,25 +6,13 @@ import unittest
 from pathlib import Path
 
 import simco_lab
-from simco_lab import catalogue
+from simco_lab.scenario import catalogue
 
 FOLDER = Path(simco_lab.__file__).parent
-# From the bottom up: a module imports only from earlier rows.
-LAYERS = (
-    ("errors", "model", "pattern", "statistics", "strokes", "svg", "wording"),
-    ("archive", "capture", "catalogue", "tls", "deliveries", "drd", "schedule", "tests_of_runs"),
-    ("variant", "queues", "cross", "quantities", "parts", "proxies", "shapes", "sizes"),
-    ("conditions", "networks"),
-    ("costs", "points", "prediction", "verdicts"),
-    ("keys",),
-    ("checks",),
-    ("scenario",),
-    ("job", "statements", "traces", "trends"),
-    ("guest", "native", "results"),
-    ("runner", "expectations", "plots", "report"),
-    ("cli",),
-)
-DRAWING = {"plots"}  # loads matplotlib: nothing that judges or tabulates may need it
+# A module imports only from its own room and from earlier ones; "" is the laboratory's folder, of which all may import the errors.
+ROOMS = ("scenario", "measure", "run", "judge", "draw", "")
+EVERYWHERE = {"errors"}
+DRAWING = {("draw", "plots")}  # loads matplotlib: nothing that judges or tabulates may need it
 TABLES = (catalogue.TRANSPORTS, catalogue.WORKLOADS, catalogue.BACKENDS, catalogue.PROFILES)
 NAMES = {*(name for table in TABLES for name in table), *catalogue.PROGRAMS} - {"simco-loadgen"}
 # The tool's own key in what `nft -j` prints; the name of a kind of competing traffic.
@@ -33,20 +21,24 @@ OTHERS = {"networks": {"nftables"}, "cross": {"tcp"}}
 SPELLING = re.compile(f"({'|'.join(map(re.escape, sorted(NAMES)))})(-.*)?")
 
 
-def imports(source):
-    """Returns the names of the package's modules that `source` imports."""
+def imports(room, source):
+    """Returns the package's modules that `source`, in a room, imports: {(room, module)}."""
     found = set()
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.ImportFrom) and node.level == 1:
-            found |= {node.module} if node.module else {alias.name for alias in node.names}
+        if isinstance(node, ast.ImportFrom) and node.level:
+            words = [room] * (node.level == 1) + (node.module.split(".") if node.module else [])
+            if not words or words[-1] in ROOMS:
+                found |= {(words[-1] if words else "", alias.name) for alias in node.names}
+            else:
+                found.add((words[-2] if len(words) > 1 else "", words[-1]))
     return found
 
 
-def upward(layers, module, source):
-    """Returns the imports of `module` that are not below it."""
-    row = next(i for i, names in enumerate(layers) if module in names)
-    below = {name for names in layers[:row] for name in names}
-    return imports(source) - below
+def upward(room, source):
+    """Returns the imports of a module in a room that are of a later one."""
+    allowed = ROOMS[: ROOMS.index(room) + 1]
+    return {f"{other}/{module}" for other, module in imports(room, source)
+            if other not in allowed and (other, module) not in {("", name) for name in EVERYWHERE}}
 
 
 def spelt(source):
@@ -58,26 +50,29 @@ def spelt(source):
 
 class Layers(unittest.TestCase):
     def modules(self):
-        return {path.stem: path.read_text() for path in FOLDER.glob("*.py") if path.stem != "__init__"}
+        """Returns {(room, name): source}."""
+        paths = {path: path.parent.relative_to(FOLDER).as_posix().replace(".", "") for path in FOLDER.rglob("*.py")}
+        return {(room, path.stem): path.read_text() for path, room in paths.items()}
 
-    def test_every_module_has_its_layer(self):
-        self.assertEqual(set(self.modules()), {name for names in LAYERS for name in names})
+    def test_every_module_is_in_a_room(self):
+        self.assertEqual({room for room, _ in self.modules()}, set(ROOMS))
 
-    def test_imports_run_down(self):
-        for module, source in self.modules().items():
-            self.assertEqual(upward(LAYERS, module, source), set(), module)
+    def test_arrows_lead_to_earlier_rooms(self):
+        for (room, module), source in self.modules().items():
+            self.assertEqual(upward(room, source), set(), (room, module))
 
     def test_only_the_command_line_draws(self):
-        users = {module for module, source in self.modules().items() if imports(source) & DRAWING}
+        users = {module for (room, module), source in self.modules().items() if imports(room, source) & DRAWING}
         self.assertEqual(users, {"cli"})
 
-    def test_an_import_that_runs_up_is_found(self):
-        self.assertEqual(upward(LAYERS, "model", "from .report import table"), {"report"})
-        self.assertEqual(upward(LAYERS, "results", "from . import guest, pattern"), {"guest"})
-        self.assertEqual(upward(LAYERS, "report", "from .expectations import check"), {"expectations"})
+    def test_an_arrow_to_a_later_room_is_found(self):
+        self.assertEqual(upward("measure", "from ..judge.claims import judged"), {"judge/claims"})
+        self.assertEqual(upward("run", "from ..draw import plots, svg\nfrom . import job\nfrom .guest import ROOT"), {"draw/plots", "draw/svg"})
+        self.assertEqual(upward("draw", "from .. import cli, errors"), {"/cli"})
+        self.assertEqual(upward("scenario", "from ..errors import LabError\nfrom .files import read"), set())
 
     def test_what_is_measured_is_named_in_one_place(self):
-        for module, source in self.modules().items():
+        for (_, module), source in self.modules().items():
             if module != "catalogue":
                 self.assertEqual(spelt(source) - OTHERS.get(module, set()), set(), module)
 

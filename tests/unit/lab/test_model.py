@@ -2,7 +2,7 @@
 
 import unittest
 
-from simco_lab import model
+from simco_lab.judge import model
 
 RTT20 = dict(rtt_ms=20.0, rto_ms=1000.0)
 

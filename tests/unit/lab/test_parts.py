@@ -8,10 +8,12 @@ from types import SimpleNamespace
 
 import numpy
 
-from simco_lab import capture, parts, report, results
-from simco_lab.conditions import Conditions
+from simco_lab.draw import tables
 from simco_lab.errors import BadRun
-from simco_lab.variant import Variant
+from simco_lab.measure import capture, parts, run_record
+from simco_lab.measure.combination import Combination
+from simco_lab.scenario.conditions import Conditions
+from simco_lab.scenario.variant import Variant
 
 TIMERS = """ clock 1:
   .base:       pending
@@ -108,18 +110,18 @@ class Broken(unittest.TestCase):
 class Reports(unittest.TestCase):
     def test_of_how_many_messages_they_are(self):
         record = {"parts": {"sender": 1.0, "network": 45.0, "behind": 0.5, "messages": 3}}
-        made = results.Combination(Conditions(variant=Variant.parse("tcp")), [record, record], [numpy.ones(4)] * 2)
-        lines = report.parts_lines(SimpleNamespace(combinations=[made]))
+        made = Combination(Conditions(variant=Variant.parse("tcp")), [record, record], [numpy.ones(4)] * 2)
+        lines = tables.parts_lines(SimpleNamespace(combinations=[made]))
         self.assertTrue(any(line.endswith("| 6 of 8 |") for line in lines), lines)
 
     def test_a_capture_that_missed_packets(self):
         with tempfile.TemporaryDirectory() as folder:
             log = Path(folder) / "capture.box.log"
             log.write_text("listening on right\n800 packets captured\n0 packets dropped by kernel\n")
-            results.check_capture(log)
+            run_record.check_capture(log)
             log.write_text("790 packets captured\n10 packets dropped by kernel\n")
             with self.assertRaisesRegex(BadRun, "capture.box.log: tcpdump missed 10 packets"):
-                results.check_capture(log)
+                run_record.check_capture(log)
 
 
 if __name__ == "__main__":

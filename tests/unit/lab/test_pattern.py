@@ -2,7 +2,7 @@
 
 import unittest
 
-from simco_lab import pattern
+from simco_lab.scenario import pattern
 
 
 class Drawing(unittest.TestCase):

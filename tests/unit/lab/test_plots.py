@@ -6,16 +6,18 @@ import unittest
 from pathlib import Path
 
 import numpy
-from simco_lab import plots, results, scenario, traces
-from simco_lab.conditions import Conditions
-from simco_lab.variant import Variant
+from simco_lab import scenario
+from simco_lab.draw import plots, traces, values
+from simco_lab.measure.combination import Combination
+from simco_lab.scenario.conditions import Conditions
+from simco_lab.scenario.variant import Variant
 
 PUBLISHED = Path(__file__).resolve().parents[3] / "doc" / "results"
 
 
 def combination(variant, times, aborted=False, **values):
     conditions = Conditions(variant=Variant.parse(variant), **values)
-    return results.Combination(conditions, [{"aborted": aborted, "valid": True}], [numpy.asarray(times, dtype=float)])
+    return Combination(conditions, [{"aborted": aborted, "valid": True}], [numpy.asarray(times, dtype=float)])
 
 
 def mean_plot(**values):
@@ -86,7 +88,7 @@ class Figures(unittest.TestCase):
             self.assertTrue(low < min(values) and max(values) < high, (low, high))
         low, high = self.figure(mean_plot(), self.curve("tcp", {1: 20, 2: 60})).axes[0].get_ylim()
         self.assertTrue(15 < low < 20 and 60 < high < 65, (low, high))
-        share = self.figure(mean_plot(kind="over", quantity="over_2s"), self.curve("tcp", {1: 20, 2: 20})).axes[0].get_ylim()
+        share = self.figure(mean_plot(kind="over", quantity="unanswered"), self.curve("tcp", {1: 20, 2: 20})).axes[0].get_ylim()
         self.assertLess(share[1] - share[0], 1.0)
         trace = combination("tcp", [40.152, 40.160])
         trace.scheduled.append(numpy.arange(2.0))
@@ -98,7 +100,7 @@ class Figures(unittest.TestCase):
         found.scheduled.append(numpy.array([10.0, 20.0, 30.0, 40.0]))
         for kind, x, points in (("trace", "message", ([1, 3], [7, 6])), ("trace", "time", ([20, 40], [7, 6])),
                                 ("delivery", None, ([20, 40], [27, 46]))):
-            axes = self.figure({"kind": kind, "x": x, "from": 1}, [found]).axes[0]
+            axes = self.figure({"kind": kind, "x": x, "first": 1}, [found]).axes[0]
             self.assertEqual(tuple(list(values) for values in axes.get_lines()[0].get_data()), points)
 
     def test_of_many_messages_the_extremes_are_left(self):
@@ -219,7 +221,7 @@ class Files(unittest.TestCase):
 
     def test_means_are_drawn_again_from_a_table(self):
         name = "kiesel-exp1"
-        table = results.Table(PUBLISHED / name / "results.csv", scenario.find(name))
+        table = values.tables_of(PUBLISHED / name / "results.csv", scenario.find(name))[values.FIRST]
         drawn = plots.draw(table, self.folder, plots.REPORT, ("svg",))
         self.assertEqual(len(drawn), 4)
         for name, _ in drawn:
@@ -227,7 +229,7 @@ class Files(unittest.TestCase):
             self.assertIn("equation 5", (self.folder / f"{name}.svg").read_text())
 
     def test_formats(self):
-        table = results.Table(PUBLISHED / "jitter" / "results.csv", scenario.find("jitter"))
+        table = values.tables_of(PUBLISHED / "jitter" / "results.csv", scenario.find("jitter"))[values.FIRST]
         (name, _), = plots.draw(table, self.folder, plots.PAPER, ("png", "pdf"))
         self.assertEqual(sorted(path.suffix for path in self.folder.iterdir()), [".pdf", ".png"])
         pdf = (self.folder / f"{name}.pdf").read_bytes()

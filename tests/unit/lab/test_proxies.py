@@ -1,32 +1,20 @@
 """SIP proxies before the server: the files of a job, what the guest needs, and who may not have one."""
 
-import tempfile
 import unittest
-from pathlib import Path
 from unittest import mock
 
-from simco_lab import errors, job, proxies, scenario
+import trial
+from simco_lab import errors
+from simco_lab.run import job
+from simco_lab.scenario import proxies
 
-TEXT = """\
-title = "Trial"
-workload = "sip"
-[matrix]
-variant = ["udp", "sctp-1"]
-delay_ms = [20]
-proxy = ["none", "kamailio", "kamailio-tm"]
-[quick]
-count = 100
-[full]
-count = 100
-"""
+TRIAL = dict(workload="sip", quick=dict(count=100), full=dict(count=100),
+             matrix=dict(variant=["udp", "sctp-1"], delay_ms=[20], proxy=["none", "kamailio", "kamailio-tm"]))
 
 
-def points(text=TEXT):
+def points(**changes):
     """Returns {(variant, proxy): point}."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "trial.toml"
-        path.write_text(text)
-        return {(str(point.variant), point.proxy): point for point in scenario.read(path).points("quick")}
+    return {(str(point.variant), point.proxy): point for point in trial.points(TRIAL, **changes)}
 
 
 class Files(unittest.TestCase):
@@ -55,7 +43,7 @@ class Files(unittest.TestCase):
     def test_all_meet_the_same_arrivals_and_losses(self):
         found = points()
         self.assertEqual(found["udp", "none"].seed("request"), found["udp", "kamailio"].seed("request"))
-        own = points('seeds = "own"\n' + TEXT)
+        own = points(seeds="own")
         self.assertNotEqual(own["udp", "none"].seed("request"), own["udp", "kamailio"].seed("request"))
         # As before there was this dimension: results of long ago go on.
         self.assertEqual(own["udp", "none"].seed("request"), 34538492142783)
@@ -71,10 +59,10 @@ class Needs(unittest.TestCase):
                 proxies.programs(points().values())
 
     def test_tls_and_other_workloads_have_none(self):
-        for old, new, words in (('"udp", ', '"tls", ', "'tls': proxies have TCP, SCTP or UDP only"),
-                                ('"sip"', '"echo"', "trial.toml:")):
-            with self.assertRaisesRegex(errors.ScenarioError, words):
-                points(TEXT.replace(old, new))
+        for words, changes in (("'tls': proxies have TCP, SCTP or UDP only", dict(matrix=dict(variant=["tls"]))),
+                               ("the echo workload needs a reliable transport", dict(workload="echo"))):
+            with self.assertRaisesRegex(ValueError, words):
+                points(**changes)
 
 
 if __name__ == "__main__":

@@ -1,106 +1,102 @@
-"""doc/results holds a report, its table and its figures for each scenario, and nothing else. Samples and logs
-belong in an archive (`scripts/lab archive`)."""
+"""doc/results holds for each scenario a short report, its table, and the figures that a page shows, and nothing else. The rest
+belongs in an archive (`scripts/lab archive`)."""
 
 import re
-import shutil
 import tempfile
 import unittest
 from pathlib import Path
 
 from simco_lab import scenario
+from simco_lab.draw.values import FIRST, FURTHER
 
 DOC = Path(__file__).resolve().parents[3] / "doc"
 PUBLISHED = DOC / "results"
-TOTAL_MAX = 5_000_000  # octets of all results
-FIGURE_MAX = 40_000  # of one figure
-LARGER = ("larger", "full")  # of a result: the reports of larger samples of some of its points, and of the papers' full ones
-ALLOWED = re.compile(rf"[\w-]+/(?:(?:{'|'.join(LARGER)})/)?(report\.md|results\.csv|plots/[\w.@-]+\.svg|[\w-]+\.patch)")
-FIGURE = re.compile(r"!\[.*?\]\((plots/[^)]*)\)")
-STATEMENT = re.compile(r"^\*\*(\S+)\*\* ", re.MULTILINE)
-SUMMARY = re.compile(r"^\*\*\S+\*\* .*?: ((?:holds|does not hold|inconclusive)\b.*)$", re.MULTILINE)
+LINES_MAX = 8000  # of all results
+REPORT_LINES_MAX = 150
+BEGIN = re.compile(r"# .*\n\n\| id \| claim \|(?: sample \|)? paper \| here \(times in ms\) \| verdict \|\n")
+ALLOWED = re.compile(r"README\.md|[\w-]+/(report\.md|results\.csv|[\w.@-]+\.svg|[\w-]+\.patch)")
+FIGURE = re.compile(r"!\[.*?\]\((?:results/)?([^)]*\.svg)\)")
+ROW = re.compile(r"^\| (.*) \|$", re.MULTILINE)
 AT = re.compile(r"(holds(?: \(no difference shown\))?|does not hold|inconclusive) at (\d+)")
-DECIDED = re.compile(r"(\d+ of \d+)\]\(results/([^)]*/report\.md)\)|"
-                     r"^\| \[[\w-]+\]\(results/([^)]*/report\.md)\) \| (\d+ of \d+) \|", re.MULTILINE)
+DECIDED = re.compile(r"^\| \[([\w-]+)\]\(results/[^)]*/report\.md\) \| (.*) \|$", re.MULTILINE)
 NO_NUMBER = re.compile(r"\bnan\b|\binf\b")
 LINK = re.compile(r"\]\((results/[^)#]*)")
 
 
-def complaints(folder):
-    """Returns a sentence for each file that is not as it should be."""
+def complaints(folder, shown=()):
+    """Returns a sentence for each file that is not as it should be. `shown` are the figures that pages show."""
     files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
     found = [f"{name}: not a report, a table, a figure or a patch" for name in files if not ALLOWED.fullmatch(name)]
-    found += [f"{name}: {path.stat().st_size} octets" for name, path in files.items()
-              if path.suffix == ".svg" and path.stat().st_size > FIGURE_MAX]
-    total = sum(path.stat().st_size for path in files.values())
-    if total > TOTAL_MAX:
-        found.append(f"{total} octets in all")
-    for result in sorted(path for path in folder.iterdir() if path.is_dir()):
-        found += incomplete(result.name, files)
-        for part in LARGER:
-            if (result / part).is_dir():
-                found += incomplete(f"{result.name}/{part}", files)
-    return found
+    found += [f"{name}: no page shows it" for name in files if name.endswith(".svg") and name not in shown]
+    total = sum(path.read_bytes().count(b"\n") for path in files.values())
+    if total > LINES_MAX:
+        found.append(f"{total} lines in all")
+    for result in sorted(path.name for path in folder.iterdir() if path.is_dir()):
+        found += [f"{result}/{name}: missing" for name in ("report.md", "results.csv") if f"{result}/{name}" not in files]
+    return found + [f"{name}: {one}" for name, path in files.items() if name.endswith("/report.md") for one in misshapen(path.read_text())]
 
 
-def incomplete(part, files):
-    """Returns a sentence for each missing file of a report's folder, and for each figure that the report does not show."""
-    lacking = [f"{part}/{name}: missing" for name in ("report.md", "results.csv") if f"{part}/{name}" not in files]
-    if lacking:
-        return lacking
-    shown = {f"{part}/{name}" for name in FIGURE.findall(files[f"{part}/report.md"].read_text())}
-    there = {name for name in files if name.startswith(f"{part}/plots/")}
-    return [f"{name}: missing" for name in sorted(shown - there)] + \
-        [f"{name}: not in the report" for name in sorted(there - shown)]
+def misshapen(report):
+    lines = report.count("\n")
+    return ["does not begin with the table of its claims"] * (not BEGIN.match(report)) + [f"{lines} lines"] * (lines > REPORT_LINES_MAX)
 
 
-def stale(report, expectations, paper):
+def rows_of(report):
+    """Returns the rows of a report's first table, {column: cell} each."""
+    header, *rows = [line.split(" | ") for line in ROW.findall(report.split("\n\n")[1])]
+    return [dict(zip(header, row, strict=True)) for row in rows]
+
+
+def stale(report, claims, paper):
     """Returns what a report lacks of a scenario's statements and of the paper's numbers, what the scenario no longer states, and
     numbers that are none."""
-    stated = [(one["id"], one["claim"]) for one in expectations]
-    judged = STATEMENT.findall(report)
-    found = [f"{one} {claim}: not judged" for one, claim in stated if f"**{one}** {claim}: " not in report]
-    found += [f"{one}: not in the scenario" for one in judged if one not in dict(stated)]
-    found += [f"{number['what']}: no row" for number in paper if f"| {number['what']} | {number['value']} |" not in report]
+    rows, stated = rows_of(report), {one.id: one.text for one in claims}
+    judged = {(row["id"], row["claim"]) for row in rows}
+    printed = {(row["claim"], row["paper"]) for row in rows}
+    found = [f"{one} {claim}: not judged" for one, claim in stated.items() if (one, claim) not in judged]
+    found += [f"{row['id']}: not in the scenario" for row in rows if row["id"] and row["id"] not in stated]
+    found += [f"{number['what']}: no row" for number in paper if (number["what"], str(number["value"])) not in printed]
     return found + [f"{word}: no number" for word in NO_NUMBER.findall(report)]
 
 
 def decided(report):
-    """Returns of how many places a report's statements are decided: "24 of 26"."""
-    counts = [(word, int(count)) for summary in SUMMARY.findall(report) for word, count in AT.findall(summary)]
-    total = sum(count for _, count in counts)
-    return f"{total - sum(count for word, count in counts if word == 'inconclusive')} of {total}"
+    """Returns of how many places the statements of each sample of a report are decided: ["24 of 26"]."""
+    counts = {}
+    for row in rows_of(report):
+        found = [(word, int(count)) for word, count in AT.findall(row["verdict"])]
+        total, open_ones = counts.get(row.get("sample", FIRST), (0, 0))
+        counts[row.get("sample", FIRST)] = (total + sum(count for _, count in found),
+                                            open_ones + sum(count for word, count in found if word == "inconclusive"))
+    return {name: f"{total - open_ones} of {total}" for name, (total, open_ones) in counts.items()}
 
 
 class Published(unittest.TestCase):
-    def test_nothing_but_reports_tables_figures_and_patches(self):
-        self.assertEqual(complaints(PUBLISHED), [])
+    def reports(self):
+        return {path.parent.name: path.read_text() for path in PUBLISHED.glob("*/report.md")}
+
+    def test_nothing_but_short_reports_tables_and_what_pages_show(self):
+        shown = {name for page in DOC.glob("*.md") for name in FIGURE.findall(page.read_text())}
+        self.assertEqual(complaints(PUBLISHED, shown), [])
 
     def test_each_is_of_a_scenario(self):
-        names = {path.name for path in PUBLISHED.iterdir()}
-        self.assertLessEqual(names, {path.stem for path in scenario.available()})
+        self.assertLessEqual(set(self.reports()), {path.stem for path in scenario.available()})
 
     def test_reports_have_the_notes_of_their_scenarios(self):
-        for path in PUBLISHED.glob("*/report.md"):
-            said = path.read_text().splitlines()
-            for note in scenario.find(path.parent.name).notes:
-                self.assertIn(f"- {note}", said, path)
+        for name, report in self.reports().items():
+            for note in scenario.find(name).notes:
+                self.assertIn(f"- {note}", report.splitlines(), name)
 
     def test_reports_judge_every_statement_of_their_scenarios(self):
-        for path in PUBLISHED.glob("*/report.md"):
-            told = scenario.find(path.parent.name)
-            self.assertEqual(stale(path.read_text(), told.expectations, told.paper), [], path)
-
-    def test_figures_are_text_and_paths(self):
-        for path in PUBLISHED.glob("*/plots/*.svg"):
-            text = path.read_text()
-            self.assertIn("</text>", text, path)
-            self.assertNotIn("<image", text, path)
+        for name, report in self.reports().items():
+            told = scenario.find(name)
+            self.assertEqual(stale(report, told.claims, told.papers), [], name)
 
     def test_the_page_says_how_many_places_are_decided(self):
-        told = {report or first: count or first_count
-                for count, report, first, first_count in DECIDED.findall((DOC / "results.md").read_text())}
-        self.assertEqual(told, {path.relative_to(PUBLISHED).as_posix(): decided(path.read_text())
-                                for path in PUBLISHED.rglob("report.md")})
+        told = {name: cells.split("|") for name, cells in DECIDED.findall((DOC / "results.md").read_text())}
+        self.assertEqual(set(told), set(self.reports()))
+        for name, report in self.reports().items():
+            found = decided(report)
+            self.assertEqual([cell.strip() for cell in told[name]], [found.get(sample, "") for sample in (FIRST, *FURTHER)], name)
 
     def test_links_to_results_lead_somewhere(self):
         links = LINK.findall((DOC / "results.md").read_text())
@@ -110,26 +106,31 @@ class Published(unittest.TestCase):
 
 
 class Stale(unittest.TestCase):
-    EXPECTATIONS = [{"id": "A1", "claim": "it is faster"}]
+    CLAIMS = [scenario.Claim("A1", "it is faster", {}, None)]
     PAPER = [{"what": "the mean", "value": 20}]
-    REPORT = "**A1** it is faster: holds at 1.\n| the mean | 20 | here | 21 |\n"
+    REPORT = ("# a\n\n| id | claim | paper | here (times in ms) | verdict |\n|---|---|---|---|---|\n"
+              "| A1 | it is faster |  | 1 ms | holds at 1 |\n|  | the mean | 20 | 21 |  |\n")
 
     def test_a_present_report(self):
-        self.assertEqual(stale(self.REPORT, self.EXPECTATIONS, self.PAPER), [])
+        self.assertEqual(stale(self.REPORT, self.CLAIMS, self.PAPER), [])
+        self.assertEqual(misshapen(self.REPORT), [])
 
     def test_another_claim(self):
-        self.assertEqual(stale(self.REPORT.replace("faster", "slower"), self.EXPECTATIONS, self.PAPER),
+        self.assertEqual(stale(self.REPORT.replace("faster", "slower"), self.CLAIMS, self.PAPER),
                          ["A1 it is faster: not judged"])
 
     def test_a_statement_that_is_gone(self):
-        self.assertEqual(stale(self.REPORT + "**A2** it is alike: holds at 1.\n", self.EXPECTATIONS, self.PAPER),
+        self.assertEqual(stale(self.REPORT + "| A2 | it is alike |  |  | holds at 1 |\n", self.CLAIMS, self.PAPER),
                          ["A2: not in the scenario"])
 
     def test_another_number_of_the_paper(self):
-        self.assertEqual(stale(self.REPORT.replace("20", "22"), self.EXPECTATIONS, self.PAPER), ["the mean: no row"])
+        self.assertEqual(stale(self.REPORT.replace("20", "22"), self.CLAIMS, self.PAPER), ["the mean: no row"])
 
     def test_values_that_are_no_numbers(self):
-        self.assertEqual(stale(self.REPORT + "± nan, inf", self.EXPECTATIONS, self.PAPER), ["nan: no number", "inf: no number"])
+        self.assertEqual(stale(self.REPORT + "\n± nan, inf\n", self.CLAIMS, self.PAPER), ["nan: no number", "inf: no number"])
+
+    def test_what_is_decided(self):
+        self.assertEqual(decided(self.REPORT.replace("holds at 1", "holds at 1, inconclusive at 2")), {FIRST: "1 of 3"})
 
 
 class Complaints(unittest.TestCase):
@@ -137,42 +138,41 @@ class Complaints(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
-        self.leave("trial/report.md", "![A](plots/a.svg)\n")
+        self.leave("trial/report.md", Stale.REPORT)
         self.leave("trial/results.csv", "profile\n")
-        self.leave("trial/plots/a.svg", "<svg/>")
+        self.leave("trial/a.svg", "<svg/>")
 
     def leave(self, name, text):
         (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
         (self.folder / name).write_text(text)
 
+    def complaints(self):
+        return complaints(self.folder, {"trial/a.svg"})
+
     def test_a_good_folder(self):
-        self.assertEqual(complaints(self.folder), [])
+        self.assertEqual(self.complaints(), [])
 
     def test_other_files(self):
-        for name in ("trial/plots/a.png", "trial/points/p/samples.csv.gz", "trial/ccdf/a.csv", "notes.md"):
+        for name in ("trial/a.png", "trial/points/p/samples.csv.gz", "trial/larger/results.csv", "notes.md"):
             self.leave(name, "")
-            self.assertEqual(complaints(self.folder)[0], f"{name}: not a report, a table, a figure or a patch")
+            self.assertEqual(self.complaints()[0], f"{name}: not a report, a table, a figure or a patch")
             (self.folder / name).unlink()
 
-    def test_a_large_figure(self):
-        self.leave("trial/plots/a.svg", "x" * (FIGURE_MAX + 1))
-        self.assertEqual(complaints(self.folder), [f"trial/plots/a.svg: {FIGURE_MAX + 1} octets"])
+    def test_a_figure_that_no_page_shows(self):
+        self.assertEqual(complaints(self.folder), ["trial/a.svg: no page shows it"])
+
+    def test_a_long_report_and_one_without_its_table(self):
+        self.leave("trial/report.md", "# a\n" + "\n" * REPORT_LINES_MAX)
+        self.assertEqual(self.complaints(), ["trial/report.md: does not begin with the table of its claims",
+                                             f"trial/report.md: {REPORT_LINES_MAX + 1} lines"])
 
     def test_much_in_all(self):
-        self.leave("trial/results.csv", "x" * TOTAL_MAX)
-        self.assertEqual(len(complaints(self.folder)), 1)
-        self.assertIn("octets in all", complaints(self.folder)[0])
+        self.leave("trial/results.csv", "x\n" * LINES_MAX)
+        self.assertIn("lines in all", self.complaints()[0])
 
     def test_what_is_missing(self):
-        (self.folder / "trial/plots/a.svg").rename(self.folder / "trial/plots/b.svg")
-        self.assertEqual(complaints(self.folder),
-                         ["trial/plots/a.svg: missing", "trial/plots/b.svg: not in the report"])
-        self.leave("trial/larger/report.md", "![C](plots/c.svg)\n")
-        self.leave("trial/larger/results.csv", "profile\n")
-        self.assertEqual(complaints(self.folder)[2:], ["trial/larger/plots/c.svg: missing"])
-        shutil.rmtree(self.folder / "trial/larger")
         (self.folder / "trial/results.csv").unlink()
-        self.assertEqual(complaints(self.folder), ["trial/results.csv: missing"])
+        self.assertEqual(self.complaints(), ["trial/results.csv: missing"])
 
 
 if __name__ == "__main__":

@@ -2,9 +2,9 @@
 
 import unittest
 
-from simco_lab import drd, queues
 from simco_lab.errors import BadRun
-from simco_lab.queues import Queue
+from simco_lab.scenario import drd, queues
+from simco_lab.scenario.queues import Queue
 
 
 class Names(unittest.TestCase):

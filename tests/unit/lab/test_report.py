@@ -1,145 +1,74 @@
-"""What a report says besides the numbers: what a mean leaves out, which verdicts it lists, and which caveats it has."""
+"""The short report: claims with their numbers in one table, and every place that was judged."""
 
 import tempfile
 import unittest
 from pathlib import Path
 
-import numpy
+from simco_lab import scenario
+from simco_lab.draw import report
+from simco_lab.draw.account import Judgement, Sample
+from simco_lab.judge.verdicts import Verdict
 
-from simco_lab import report, results, scenario
-from simco_lab.conditions import Conditions
-from simco_lab.variant import Variant
-from simco_lab.verdicts import Verdict
-
-TCP, UDP = Variant.parse("tcp"), Variant.parse("udp")
-
-
-def combination(times, variant=TCP, **conditions):
-    run = {"aborted": False, "valid": True}
-    return results.Combination(Conditions(variant=variant, **conditions), [run], [numpy.asarray(times, dtype=float)])
+HOLDS = Verdict(True, "modern, 1 %", "1.0 against 2.0 ms (-1.0 ± 0.1)")
+TURNED = Verdict(False, "modern, 5 %", "4.0 against 3.0 ms (+1.0 ± 0.1)")
+OPEN = Verdict(None, "tuned, 5 %", "tcp was aborted")
 
 
-def written(name, *combinations):
-    """The report of the scenario `name` with these combinations only."""
+def written(*samples):
+    """The report on these samples of a scenario."""
     with tempfile.TemporaryDirectory() as folder:
-        found = results.Results(folder, scenario.find(name), "quick")
-        found.combinations, found.missing = list(combinations), []
         path = Path(folder) / "report.md"
-        report.write(found, path, [], [("p", "A figure")], "Here.")
+        report.write(path, scenario.find("jitter"), samples)
         return path.read_text()
 
 
-class Means(unittest.TestCase):
-    def test_what_they_leave_out(self):
-        self.assertEqual(report.mark(combination([1.0, 2.0])), "")
-        self.assertEqual(report.mark(combination([1.0, numpy.inf, numpy.inf])), " (2 unanswered)")
-        self.assertIn("1.0 ± 0.0 (1 unanswered)", written("sip-mtu", combination([1.0] * 99 + [numpy.inf], mtu_to=1000)))
+def sample(name, verdicts, told="holds at 1.", paper=()):
+    return Sample(name, f"Measured {name}.", [Judgement("A1", "it is faster", told, verdicts)], list(paper), [], [f"late {name}"])
 
 
-class Notes(unittest.TestCase):
-    def test_what_a_paper_does_not_give_comes_first(self):
-        text = written("sip-burst", combination([1.0, 2.0]))
-        notes = "\n".join(f"- {note}" for note in scenario.find("sip-burst").notes)
-        self.assertIn(f"\n## Notes\n\n{notes}\n\n## Mean", text)
-        self.assertNotIn("## Notes", written("sip-storm", combination([1.0, 2.0])))
+class Table(unittest.TestCase):
+    def rows(self, *samples):
+        return [line for line in written(*samples).split("\n\n")[1].splitlines()[2:]]
+
+    def test_it_comes_first(self):
+        self.assertTrue(written(sample("first", [HOLDS])).startswith(
+            f"# jitter: {scenario.find('jitter').title}\n\n| id | claim | paper | here (times in ms) | verdict |\n|---|"))
+
+    def test_a_claim_at_one_place_has_its_numbers(self):
+        self.assertEqual(self.rows(sample("first", [HOLDS])),
+                         ["| A1 | it is faster |  | 1.0 against 2.0 ms (-1.0 ± 0.1) | holds at 1 |"])
+
+    def test_a_claim_at_several_has_their_range(self):
+        details = [verdict.detail for verdict in (HOLDS, TURNED, OPEN)]
+        self.assertEqual(report.in_short(details), "1.0 to 4.0 against 2.0 to 3.0 ms")
+        self.assertEqual(report.in_short(details[:1] * 2), "1.0 against 2.0 ms")
+
+    def test_numbers_that_the_full_report_alone_has(self):
+        self.assertIn("| in results.csv | holds at 24 |", self.rows(sample("first", [], "holds at 24."))[0])
+        self.assertIn("| at the other places: 4.0 against 3.0 ms |",
+                      self.rows(sample("first", [TURNED], "holds at 24, does not hold at 1."))[0])
+
+    def test_samples_are_beside_each_other(self):
+        self.assertEqual([row.split(" | ")[2] for row in self.rows(sample("first", [HOLDS]), sample("larger", [TURNED]))],
+                         ["first", "larger"])
+
+    def test_the_papers_numbers_follow(self):
+        paper = [("the mean", "20", "modern", "21.0 ± 0.1"), ("the mean", "20", "tuned", "20.5 ± 0.1"), ("the mean", "30", "", "-")]
+        self.assertEqual(self.rows(sample("first", [HOLDS], paper=paper))[1:],
+                         ["|  | the mean | 20 | 20.5 to 21.0 |  |", "|  | the mean | 30 | - |  |"])
+        self.assertIn("\n- the mean, 20 in the paper: modern: 21.0 ± 0.1 · tuned: 20.5 ± 0.1\n", written(sample("first", [HOLDS], paper=paper)))
 
 
-class Size(unittest.TestCase):
-    def test_what_was_measured_and_what_it_took(self):
-        known, older = combination([1.0] * 1500), combination([1.0] * 1000, mtu_to=1000)
-        known.runs[0]["processor_s"] = 90.0
-        self.assertIn("Runs: 1, transactions: 1,500, minutes of a processor: 1.5.", written("sip-mtu", known))
-        self.assertIn("Runs: 2, transactions: 2,500.\n", written("sip-mtu", known, older))
+class Rest(unittest.TestCase):
+    def test_every_place_is_under_its_verdict(self):
+        self.assertIn("\n- **A1**: *holds*: modern, 1 %: 1.0 against 2.0 ms (-1.0 ± 0.1). *does not hold*: modern, 5 %: 4.0 against"
+                      " 3.0 ms (+1.0 ± 0.1). *inconclusive*: tuned, 5 %: tcp was aborted.\n", written(sample("first", [HOLDS, TURNED, OPEN])))
 
-
-class Numbers(unittest.TestCase):
-    """The papers' numbers, beside what was measured."""
-
-    def lines(self, name, *combinations):
-        return [line for line in written(name, *combinations).splitlines() if line.startswith("| ")]
-
-    def test_each_place_has_a_line(self):
-        lost = [combination([50.0] * 999 + [late], variant=UDP, lose_run=1, rate=rate) for rate, late in ((109, 551), (330, 1102))]
-        found = [line for line in self.lines("camarillo03-oneloss", *lost) if line.startswith("| the lost message, UDP")]
-        self.assertEqual([line.split(" | ", 2)[2] for line in found],
-                         ["modern, 10 ms, 0 %, 109/s, 1 lost in a row: udp | 551.0 (x 1.00) |",
-                          "modern, 10 ms, 0 %, 330/s, 1 lost in a row: udp | 1102.0 (x 2.00) |"])
-
-    def test_what_was_not_measured_is_said(self):
-        self.assertIn("| the lost message, SCTP | 176 | not measured | - |",
-                      self.lines("camarillo03-oneloss", combination([1.0], variant=UDP)))
-
-    def test_variances(self):
-        two = [combination(times, variant=Variant.parse("sctp-1"), rate=330, loss_percent=0) for times in
-               ([0.0, 538.2096, numpy.inf], [5.0])]
-        rows = [line for line in self.lines("camarillo03-hol", *two) if line.startswith("| table 1, 85 % of the link: variance")]
-        self.assertEqual([row.split(" | ", 1)[1] for row in rows],
-                         ["72735.5 | not measured | - |",
-                          "72416.9 | modern, 10 ms, 0 %, 330/s: sctp-1 | 144834.8 (x 2.00) (1 unanswered) |",
-                          "72416.9 | modern, 10 ms, 0 %, 330/s: sctp-1 | - |"])
-
-    def test_a_small_ratio_is_not_nothing(self):
-        number, measured = {"value": 72735.5}, results.statistics.Estimate(160.8)
-        self.assertEqual(report.ratio_to(number, measured), " (x 0.0022)")
-
-    def test_two_variants_apart(self):
-        two = [combination([50.0] * 900, variant=Variant.parse(name), rate=330, loss_percent=0) for name in
-               ("sctp-1", "sctp-unordered")]
-        two[0].times = [numpy.full(900, 52.0)]
-        found = [line for line in self.lines("camarillo03-hol", *two) if "less in order" in line and "not measured" not in line]
-        self.assertEqual(found, ["| table 1, 85 % of the link: unordered less in order | -3.4 (-6.95 to 0.15), x 1.0085 |"
-                                 " modern, 10 ms, 0 %, 330/s | -2.00 (-2.00 to -2.00), x 1.0400, by pairs |"])
-
-
-class Verdicts(unittest.TestCase):
-    def lines(self, verdicts):
-        found = report.expectation_lines([({"id": "X", "claim": "x", "kind": "bound"}, verdicts)])
-        return [line for line in found if line.startswith("- ")]
-
-    def test_few_are_listed_and_of_many_those_that_do_not_hold(self):
-        held = [Verdict(True, f"place {i}", "1 ms, below 2") for i in range(report.LISTED + 1)]
-        self.assertEqual(self.lines(held[:1]), ["- place 0: holds; 1 ms, below 2"])
-        self.assertEqual(self.lines(held), [])
-        self.assertEqual(self.lines([*held, Verdict(False, "here", "3 ms, not below 2")]),
-                         ["- here: does not hold; 3 ms, not below 2"])
-
-
-class Sections(unittest.TestCase):
-    def test_a_table_for_each_quantity_that_the_scenario_names(self):
-        measured = combination([1.0] * 99)
-        measured.runs[0]["cost"] = {"busy_us": 86.25, "packets": 2.5, "octets": 300.0}
-        text = written("cost", measured)
-        for label, value in (("Processor time per transaction (µs)", "86.2"), ("Packets per transaction", "2.5"),
-                             ("Octets per transaction", "300.0")):
-            self.assertIn(f"## {label}, profile modern\n\n| TCP |\n|---|\n| {value} |\n", text)
-        self.assertNotIn("Packets per", written("kiesel-exp1", measured))
-
-    def test_the_model_is_of_requests_with_replies(self):
-        self.assertIn("equation 5", written("kiesel-exp1", combination([1.0] * 99, loss_percent=1)))
-        self.assertNotIn("equation 5", written("sip-mtu", combination([1.0] * 99, loss_percent=1)))
-
-    def test_rising_times_are_a_caveat_if_nothing_changes_in_a_run(self):
-        rising = numpy.linspace(1, 1000, 1000)
-        self.assertIn(": one-way delays rise during the run: the mean depends on its length\n", written("sip-aqm", combination(rising)))
-        self.assertIn(": response times rise during the run: the mean depends on its length\n", written("jitter", combination(rising)))
-        self.assertNotIn("rise during the run", written("sip-mtu", combination(rising, mtu_to=1000)))
-        self.assertNotIn("rise during the run", written("camarillo03-oneloss", combination(rising, lose_run=1)))
-        for name in ("sip-burst", "lulling-ftp"):
-            self.assertNotIn("rise during the run", written(name, combination(rising)))
-
-    def test_runs_by_other_programs(self):
-        ours, older = combination([1.0] * 99), combination([1.0] * 99, mtu_to=1000)
-        ours.runs *= 3
-        ours.times *= 3
-        self.assertNotIn("other programs", written("sip-mtu", ours, older))  # neither is known
-        ours.runs = [{**run, "programs": "5eed"} for run in ours.runs]
-        self.assertIn("\n- 1 of 4 runs by other programs, or other settings of the guest, than most (5eed): unknown (1); run",
-                      written("sip-mtu", ours, older))
-        older.runs[0]["programs"] = "5eed"
-        self.assertNotIn("other programs", written("sip-mtu", ours, older))
-
-    def test_places_name_the_correlation(self):
-        self.assertIn("1 %, correlation 0.8, ", combination([1], loss_percent=1, loss_correlation=0.8).conditions.place)
+    def test_samples_are_named_if_there_are_several(self):
+        self.assertIn("\n- late first\n", written(sample("first", [HOLDS])))
+        both = written(sample("first", [HOLDS]), sample("larger", [HOLDS]))
+        for line in ("- first: Measured first.", "- **A1** larger: *holds*: ", "- larger: late larger"):
+            self.assertIn(f"\n{line}", both)
 
 
 if __name__ == "__main__":

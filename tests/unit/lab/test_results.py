@@ -1,4 +1,4 @@
-"""Reading the files of runs, and checking expectations against them."""
+"""Reading the files of runs, and judging them."""
 
 import io
 import json
@@ -8,10 +8,16 @@ import unittest
 from pathlib import Path
 
 import numpy
-from simco_lab import errors, expectations, job, pattern, prediction, points, results, scenario
-from simco_lab.catalogue import TRANSPORTS
-from simco_lab.conditions import Conditions
-from simco_lab.variant import Variant
+from simco_lab import errors
+from simco_lab.judge import claims, prediction, verdicts
+from simco_lab.measure import results, run_record
+from simco_lab.measure.combination import Combination
+from simco_lab.measure.samples import response_times
+from simco_lab.run import job
+from simco_lab.scenario import pattern, points
+from simco_lab.scenario.catalogue import TRANSPORTS
+from simco_lab.scenario.conditions import Conditions
+from simco_lab.scenario.variant import Variant
 
 SAMPLES = """\
 index,tid,stream,scheduled_ns,sent_ns,received_ns,outcome
@@ -31,23 +37,23 @@ SctpT3RtxExpireds               \t{expired}
 def combination(variant, times, aborted=False, **values):
     run = {"aborted": aborted, "valid": True}
     conditions = Conditions(variant=Variant.parse(variant), **values)
-    return results.Combination(conditions, [run], [numpy.asarray(times, dtype=float)])
+    return Combination(conditions, [run], [numpy.asarray(times, dtype=float)])
 
 
 class Reading(unittest.TestCase):
     def test_an_unanswered_transaction_takes_infinitely_long(self):
-        times = results.response_times(io.StringIO(SAMPLES))
+        times = response_times(io.StringIO(SAMPLES))
         self.assertEqual(list(times), [20.5, math.inf, math.inf])
 
     def test_a_window_is_in_octets_whatever_it_was_counted_in(self):
         for figures, octets in (({"cwnd_segments": 10.0, "mss_octets": 1448.0, "rtt_ms": 40.0}, 14480.0),
                                 ({"cwnd_octets": 4380.0}, 4380.0), ({"sent_datagrams": 3.0}, None)):
-            self.assertEqual(results.window_at_the_end(figures).get("cwnd_octets"), octets)
+            self.assertEqual(run_record.window_at_the_end(figures).get("cwnd_octets"), octets)
 
     def test_a_refused_transaction_has_no_answer(self):
         samples = SAMPLES.replace("timed_out", "refused").replace("3000100,,", "3000100,4000000,")
         self.assertIn("4000000,refused", samples)
-        self.assertEqual(list(results.response_times(io.StringIO(samples))), [20.5, math.inf, math.inf])
+        self.assertEqual(list(response_times(io.StringIO(samples))), [20.5, math.inf, math.inf])
 
     def test_counters_of_both_shapes(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -55,8 +61,8 @@ class Reading(unittest.TestCase):
                 for when, timeouts, expired in (("before", 1, 2), ("after", 5, 2)):
                     path = Path(folder) / f"counters.{end}.{when}"
                     path.write_text(NETSTAT.format(timeouts=timeouts, expired=expired))
-            self.assertEqual(results.counter_changes(Path(folder), TRANSPORTS["tcp"])["agent"], {"TCPTimeouts": 4})
-            self.assertEqual(results.counter_changes(Path(folder), TRANSPORTS["sctp"])["box"], {})
+            self.assertEqual(run_record.counter_changes(Path(folder), TRANSPORTS["tcp"])["agent"], {"TCPTimeouts": 4})
+            self.assertEqual(run_record.counter_changes(Path(folder), TRANSPORTS["sctp"])["box"], {})
 
     def test_losses_that_differ_from_the_pattern(self):
         point = points.Point(variant=Variant.parse("tcp"), loss_percent=10.0, scenario="trial", count=400,
@@ -68,16 +74,20 @@ class Reading(unittest.TestCase):
             counts[f"lost-{direction}"] = pattern.expected_losses(700, packets, lost)
         with tempfile.TemporaryDirectory() as folder:
             self.write(folder, counts)
-            self.assertEqual(results.check_losses(Path(folder), patterns)["reply"][0], 700)
+            self.assertEqual(run_record.check_losses(Path(folder), patterns)["reply"][0], 700)
             counts["lost-reply"] += 1
             self.write(folder, counts)
             with self.assertRaisesRegex(errors.BadRun, "direction 'reply'"):
-                results.check_losses(Path(folder), patterns)
+                run_record.check_losses(Path(folder), patterns)
 
     @staticmethod
     def write(folder, counts):
         entries = [{"counter": {"name": name, "packets": value}} for name, value in counts.items()]
         (Path(folder) / "drops.json").write_text(json.dumps({"nftables": [{"metainfo": {}}, *entries]}))
+
+
+def figures(measured):
+    return claims.Figures(measured, {}, "mean", {})
 
 
 class Judging(unittest.TestCase):
@@ -88,49 +98,49 @@ class Judging(unittest.TestCase):
         self.same = combination("tcp", rng.normal(21, 1, 3000))
 
     def test_less(self):
-        self.assertIs(expectations.compare(self.fast, self.slow, "mean").holds, True)
-        self.assertIs(expectations.compare(self.slow, self.fast, "mean").holds, False)
-        self.assertTrue(expectations.compare(self.fast, self.same, "mean").alike)
+        self.assertIs(verdicts.compare(self.fast, self.slow, "mean").holds, True)
+        self.assertIs(verdicts.compare(self.slow, self.fast, "mean").holds, False)
+        self.assertTrue(verdicts.compare(self.fast, self.same, "mean").alike)
         wide = combination("sctp-16", numpy.random.default_rng(2).normal(21, 30, 3000))
-        self.assertIsNone(expectations.compare(self.fast, wide, "mean").holds)
-        self.assertIs(expectations.compare(self.fast, self.slow, "mean", factor=0.5).holds, False)
+        self.assertIsNone(verdicts.compare(self.fast, wide, "mean").holds)
+        self.assertIs(verdicts.compare(self.fast, self.slow, "mean", factor=0.5).holds, False)
 
     def test_an_aborted_curve_loses(self):
         aborted = combination("tcp", [20.0, math.inf], aborted=True)
-        self.assertIs(expectations.compare(self.fast, aborted, "mean").holds, True)
-        self.assertIs(expectations.compare(aborted, self.fast, "mean").holds, False)
+        self.assertIs(verdicts.compare(self.fast, aborted, "mean").holds, True)
+        self.assertIs(verdicts.compare(aborted, self.fast, "mean").holds, False)
 
     def test_monotone(self):
         falling = self.results([combination("sctp-1", self.slow.times[0]), combination("sctp-4", self.fast.times[0])])
-        self.assertTrue(expectations.check_monotone(falling, {})[0].holds)
+        self.assertTrue(figures(falling).never_worse_with_more_streams()[0].holds)
         rising = self.results([combination("sctp-1", self.fast.times[0]), combination("sctp-4", self.slow.times[0])])
-        self.assertFalse(expectations.check_monotone(rising, {})[0].holds)
+        self.assertFalse(figures(rising).never_worse_with_more_streams()[0].holds)
 
     def test_streams_that_were_aborted_leave_it_open(self):
         times = self.fast.times[0]
         for slow, expected in ((self.slow, False), (self.fast, None)):
             results = self.results([combination("sctp-1", times), combination("sctp-2", times, aborted=True),
                                      combination("sctp-4", slow.times[0])])
-            [verdict] = expectations.check_monotone(results, {})
+            [verdict] = figures(results).never_worse_with_more_streams()
             self.assertIs(verdict.holds, expected)
             self.assertIn("sctp-2 was aborted", verdict.detail)
 
     def test_streams_of_each_transport_are_compared_with_its_own(self):
         both = self.results([combination("quic-1", self.fast.times[0]), combination("sctp-2", self.slow.times[0]),
                              combination("quic-16", self.fast.times[0]), combination("sctp-4", self.slow.times[0])])
-        verdicts = expectations.check_monotone(both, {})
-        self.assertEqual([verdict.holds for verdict in verdicts], [True, True])
-        self.assertEqual([verdict.where.rpartition(": ")[2] for verdict in verdicts], ["QUIC", "SCTP"])
+        found = figures(both).never_worse_with_more_streams()
+        self.assertEqual([verdict.holds for verdict in found], [True, True])
+        self.assertEqual([verdict.where.rpartition(": ")[2] for verdict in found], ["QUIC", "SCTP"])
 
     def test_model(self):
         # equation 5 at 1 %, 100/s, 20 ms and many streams: 21.5 ms
         near = combination("sctp-16", numpy.random.default_rng(2).normal(21.4, 1, 3000), loss_percent=1.0)
         far = combination("sctp-16", numpy.random.default_rng(2).normal(25, 1, 3000), loss_percent=1.0)
-        self.assertTrue(expectations.check_model(self.results([near]), {"percent": 5})[0].holds)
-        self.assertFalse(expectations.check_model(self.results([far]), {"percent": 5})[0].holds)
+        self.assertTrue(figures(self.results([near])).near_model(percent=5)[0].holds)
+        self.assertFalse(figures(self.results([far])).near_model(percent=5)[0].holds)
         below = combination("sctp-16", numpy.random.default_rng(2).normal(20.1, 0.1, 3000), loss_percent=1.0)
-        self.assertFalse(expectations.check_model(self.results([below]), {"percent": 5})[0].holds)
-        self.assertTrue(expectations.check_model(self.results([below]), {"percent": 5, "side": "above"})[0].holds)
+        self.assertFalse(figures(self.results([below])).near_model(percent=5)[0].holds)
+        self.assertTrue(figures(self.results([below])).at_most_above_model(percent=5)[0].holds)
 
     def test_marks(self):
         plot = {"x": "connections", "model": True}

@@ -8,21 +8,13 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from simco_lab import errors, results, runner, scenario
+from simco_lab import errors
+from simco_lab.measure import run_record
+from simco_lab.run import runner
+from trial import points
 
-TEXT = """
-title = "Trial"
-workload = "echo"
-[matrix]
-variant = ["tcp", "sctp-1"]
-profile = ["modern", "2006", "tuned"]
-loss_percent = [1]
-rate = [100, 1000]
-[quick]
-count = 100
-[full]
-count = 200
-"""
+TRIAL = dict(workload="echo", quick=dict(count=100), full=dict(count=200),
+             matrix=dict(variant=["tcp", "sctp-1"], profile=["modern", "2006", "tuned"], loss_percent=[1], rate=[100, 1000]))
 
 
 class Sharing(unittest.TestCase):
@@ -30,8 +22,7 @@ class Sharing(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.out = Path(folder.name)
-        (self.out / "trial.toml").write_text(TEXT)
-        self.points = list(scenario.read(self.out / "trial.toml").points("quick"))
+        self.points = points(TRIAL)
         self.ran = []
         self.fail = set()
         self.abort = set()
@@ -43,15 +34,15 @@ class Sharing(unittest.TestCase):
             if point.name in self.faults:
                 raise self.faults[point.name]
             if point.name in self.fail:
-                raise results.BadRun("refused")
+                raise errors.BadRun("refused")
             self.ran.append((point.profile, str(point.variant), point.rate))
             (folder / "samples").write_text(point.name)
-            run = {"fingerprint": fingerprint, "point": results.identity(point),
+            run = {"fingerprint": fingerprint, "point": run_record.identity(point),
                    "aborted": point.name in self.abort}
-            results.write_run(folder, run)
+            run_record.write_run(folder, run)
             return run
 
-        patch = mock.patch.object(results, "finish", finish)
+        patch = mock.patch.object(run_record, "finish", finish)
         patch.start()
         self.addCleanup(patch.stop)
 
@@ -78,7 +69,7 @@ class Sharing(unittest.TestCase):
         self.assertEqual(len(self.ran), 8)
         for point in self.points:
             run = json.loads((work.folder(point) / "run.json").read_text())
-            self.assertEqual(run["point"], results.identity(point))
+            self.assertEqual(run["point"], run_record.identity(point))
             self.assertTrue((work.folder(point) / "samples").exists())
             if (point.profile, str(point.variant)) not in kinds:
                 self.assertEqual(run["processor_s"], 0.0)
@@ -117,7 +108,7 @@ class Sharing(unittest.TestCase):
         older = work.folder(self.points[0])
         run = json.loads((older / "run.json").read_text())
         del run["programs"]
-        results.write_run(older, run)
+        run_record.write_run(older, run)
         self.run_all("other programs")
         self.assertEqual((self.ran, names(work)), ([], {second}))
 

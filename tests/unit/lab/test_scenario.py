@@ -1,4 +1,4 @@
-"""Scenario files: the points of a correct file, and the line at which an incorrect file is wrong."""
+"""Scenarios: the points of a correct one, and what is said of an incorrect one."""
 
 import dataclasses
 import tempfile
@@ -6,45 +6,38 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from simco_lab import catalogue, job, keys, prediction, scenario, variant
+import trial
+from simco_lab import scenario
+from simco_lab.judge import claims, prediction
+from simco_lab.measure.quantities import QUANTITIES
+from simco_lab.run import job
+from simco_lab.scenario import catalogue, sizes, variant
 
-GOOD = """\
-title = "A trial"
-workload = "echo"
+TRIAL = dict(workload="echo", quick=dict(count=100, variant=["sctp-16"]), full=dict(count={0.1: 50, 10: 4000}, replications=3),
+             matrix=dict(variant=["tcp-4", "sctp-16", "sctp-unordered"], loss_percent=[0, 1], rate=[1, 100]))
+SIP = dict(workload="sip", lose_at=10, quick=dict(count=100), full=dict(count=1000),
+           matrix=dict(variant=["tcp", "udp"], delay_ms=[20], lose_run=[0, 2], rate=[10, 40]))
+TEXT = """\
+from simco_lab.scenario import Scenario, paper, plot
 
-[matrix]
-variant = ["tcp-4", "sctp-16", "sctp-unordered"]
-loss_percent = [0, 1]
-rate = [1, 100]
+lab = Scenario(
+    "A trial", workload="echo", matrix=dict(variant=["tcp-4", "sctp-16"], rate=[1, 100]), quick=dict(count=100), full=dict(count=200),
+    plots=[plot("p", "P", "mean", where=dict(rate=100))],
+    papers=[paper("mean", 20, rate=100)],
+)
 
-[quick]
-count = 100
-variant = ["sctp-16"]
 
-[full]
-count = { "0.1" = 50, "10" = 4000 }
-replications = 3
-
-[[plot]]
-name = "p"
-title = "P"
-kind = "mean"
-where = { rate = 100 }
+@lab.claim("SCTP is faster", rate=100)
+def X(r):
+    return r.mean("sctp-16") < r.mean("tcp-4")
 """
 
 
-def parse(text):
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "trial.toml"
-        path.write_text(text)
-        return scenario.read(path)
-
-
-class Reading(unittest.TestCase):
+class Points(unittest.TestCase):
     def test_points(self):
-        trial = parse(GOOD)
-        self.assertEqual(len(list(trial.points("quick"))), 1 * 2 * 2)
-        full = list(trial.points("full"))
+        made = trial.made(TRIAL)
+        self.assertEqual(len(list(made.points("quick"))), 1 * 2 * 2)
+        full = list(made.points("full"))
         self.assertEqual(len(full), 3 * 2 * 2 * 3)
         self.assertEqual({point.count for point in full if point.rate == 1}, {50})
         self.assertEqual({point.count for point in full if point.rate == 100}, {4000})
@@ -67,7 +60,7 @@ class Reading(unittest.TestCase):
         row = dataclasses.replace(catalogue.TRANSPORTS["tcp"], name="dccp", label="DCCP", number="connections", number_max=2,
                                   minimum_rto_ms=None, rto_over_rtt_ms=None)
         with mock.patch.dict(catalogue.TRANSPORTS, dccp=row):
-            points = list(parse(GOOD.replace('"tcp-4"', '"dccp-2"').replace('"sctp-unordered"', '"dccp"')).points("full"))
+            points = list(trial.made(TRIAL, matrix=dict(variant=["dccp-2", "sctp-16", "dccp"])).points("full"))
             with self.assertRaises(ValueError):
                 variant.Variant.parse("dccp-3")
         self.assertEqual({str(point.variant) for point in points}, {"dccp-2", "sctp-16", "dccp"})
@@ -77,127 +70,164 @@ class Reading(unittest.TestCase):
         self.assertIsNone(prediction.predicted(lossy))
         self.assertEqual(prediction.marks(lossy, "rate"), [])
 
-    def test_each_kind_of_expectation_is_of_a_scenario(self):
-        used = {expectation["kind"] for path in scenario.available() for expectation in scenario.read(path).expectations}
-        self.assertEqual(set(keys.EXPECT_KINDS) - used, set())
-
-    def test_every_shipped_scenario(self):
-        self.assertTrue(scenario.available())
-        for path in scenario.available():
-            shipped = scenario.read(path)
-            for scale in scenario.SCALES:
-                self.assertTrue(list(shipped.points(scale)), path)
-
-    def wrong(self, text, line, words):
-        with self.assertRaises(scenario.ScenarioError) as caught:
-            parse(text)
-        self.assertIn(f"trial.toml:{line}: ", str(caught.exception))
-        self.assertIn(words, str(caught.exception))
-
-    def test_unknown_keys_are_named_with_their_line(self):
-        self.wrong(GOOD.replace("workload", "workbench"), 2, "unknown key 'workbench'")
-        self.wrong(GOOD.replace("rate = [1, 100]", "rat = [1]"), 7, "unknown key 'rat' in [matrix]")
-        self.wrong(GOOD + 'colour = "red"\n', 22, "unknown key 'colour' in [plot]")
-        self.wrong('tables = ["colour"]\n' + GOOD, 1, "'tables' must be a list with some of ")
-        self.wrong(GOOD.replace("{ rate = 100 }", "{ rats = 1 }"), 21, "unknown dimension 'rats'")
-
-    def test_second_table_of_a_name(self):
-        self.wrong(GOOD + '[[plot]]\nname = "q"\ntitle = "Q"\nkind = "mean"\ncolour = 1\n', 26, "'colour'")
-
-    def test_bad_values(self):
-        self.wrong(GOOD.replace('"tcp-4"', '"dccp"'), 5, "unknown variant 'dccp'")
-        self.wrong(GOOD.replace("[0, 1]", '[0, "much"]'), 6, "must be a number")
-        self.wrong(GOOD.replace("[0, 1]", "[0, 101]"), 6, "'loss_percent' must be a number from 0 to below 100, not 101")
-        self.wrong(GOOD.replace("rate = [1, 100]", "rate = [0]"), 7, "'rate' must be a number from 0.000001 to 10,000,000, not 0")
-        self.wrong(GOOD.replace("count = 100", "count = 0"), 10, "'count' must be transactions, from 1")
-        self.wrong(GOOD.replace('kind = "mean"', 'kind = "pie"'), 20, "'kind' must be one of")
-        self.wrong(GOOD.replace('kind = "mean"', 'kind = "mean"\nx = "losses"'), 21, "'x' must be one of")
-        self.wrong(GOOD.replace('kind = "mean"', 'kind = "mean"\ncurves = "colour"'), 21, "'curves' must be one of")
-        self.wrong(GOOD.replace("replications = 3", "replications = 0"), 15, "'replications' must be a whole number from 1")
-
     def test_several_matrices(self):
-        matrix = GOOD[GOOD.index("[matrix]"):GOOD.index("[quick]")].replace("[matrix]", "[[matrix]]")
-        other = '[[matrix]]\nvariant = ["tcp"]\nloss_percent = [1, 5]\n'
-        text = GOOD.replace(matrix.replace("[[matrix]]", "[matrix]"), matrix + other + matrix)
-        quick, full = (list(parse(text).points(scale)) for scale in scenario.SCALES)
+        one, other = TRIAL["matrix"], dict(variant=["tcp"], loss_percent=[1, 5])
+
+        def points(*matrices):
+            made = scenario.Scenario("Trial", **{**TRIAL, "matrix": [one, other, one, *matrices]})
+            return [list(made.points(scale)) for scale in scenario.SCALES]
+
+        quick, full = points()
         # A scale narrows each: the second has no SCTP. A point that two of them have is there once.
         self.assertEqual({(str(p.variant), p.rate) for p in quick}, {("sctp-16", 1.0), ("sctp-16", 100.0)})
         self.assertEqual(len(full), 3 * (3 * 2 * 2 + 2))
         # One that is of a scale only has no points at the other.
         for scale, counts in (("quick", [len(quick) + 2, len(full)]), ("full", [len(quick), len(full) + 6])):
-            further = f'[[matrix]]\nscale = "{scale}"\nvariant = ["sctp-16"]\nloss_percent = [5, 7]\nrate = [100]\n'
-            scenario_of = parse(text.replace("[quick]", further + "[quick]"))
-            self.assertEqual([len(list(scenario_of.points(name))) for name in scenario.SCALES], counts)
-        self.wrong(text.replace("[quick]", '[[matrix]]\nvariant = ["tcp"]\nscale = "some"\n[quick]'), 19, "'scale' must be quick or full")
-        self.wrong(text.replace('"tcp"]', '"dccp"]'), 10, "unknown variant 'dccp'")
-        self.wrong(text.replace('[quick]', '[quick]\nrate = [7]'), 17, "[quick] leaves no point of any matrix")
+            further = dict(scale=scale, variant=["sctp-16"], loss_percent=[5, 7], rate=[100])
+            self.assertEqual(list(map(len, points(further))), counts)
+
+
+class Shipped(unittest.TestCase):
+    def shipped(self):
+        return [scenario.read(path) for path in (*scenario.available(), *Path(__file__).parents[2].glob("lab/*.py"))]
+
+    def test_each_can_be_run(self):
+        for one in self.shipped():
+            claims.rehearse(one)
+            for scale in scenario.SCALES:
+                self.assertTrue(list(one.points(scale)), one.path)
+
+    def test_each_quantity_serves_one(self):
+        asked = set()
+        with mock.patch.object(claims, "check_quantity", lambda _, name: asked.add(name)):
+            for one in self.shipped():
+                claims.rehearse(one)
+        self.assertEqual(set(QUANTITIES) - asked, set())
+
+
+class Files(unittest.TestCase):
+    """What is wrong in a file is said with its name and the line."""
+
+    def read(self, text):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "trial.py"
+            path.write_bytes(text if isinstance(text, bytes) else text.encode())
+            found = scenario.read(path)
+            claims.rehearse(found)
+            return found
+
+    def wrong(self, words, line, *change):
+        text = TEXT
+        for old, new in zip(change[::2], change[1::2]):
+            self.assertIn(old, text)
+            text = text.replace(old, new)
+        with self.assertRaises(scenario.ScenarioError) as caught:
+            self.read(text)
+        self.assertIn(f"trial.py:{line}: ", str(caught.exception))
+        self.assertIn(words, str(caught.exception))
+
+    def test_a_good_one(self):
+        found = self.read(TEXT)
+        self.assertEqual((found.name, [claim.id for claim in found.claims]), ("trial", ["X"]))
+
+    def test_unknown_keys(self):
+        self.wrong("unknown key 'workbench' of Scenario(); known are source, ", 3, "workload=", "workbench=")
+        self.wrong("unknown dimension 'rat'; known are profile, ", 3, "rate=[1, 100]", "rat=[1]")
+        self.wrong("unknown key 'colour' of plot(); known are x, ", 5, '"mean", where', '"mean", colour=1, where')
+        self.wrong("unknown dimension 'rats'", 6, "20, rate", "20, rats")
+        self.wrong("unknown dimension 'rats'", 10, '"SCTP is faster", rate', '"SCTP is faster", rats')
+
+    def test_unknown_values(self):
+        self.wrong("unknown variant 'dccp'", 3, '"tcp-4", "sctp-16"]', '"dccp", "sctp-16"]')
+        self.wrong("unknown variant 'dccp'", 12, 'r.mean("tcp-4")', 'r.mean("dccp")')
+        self.wrong("no point has variant tcp-5; they have sctp-16, tcp-4", 12, 'r.mean("tcp-4")', 'r.mean("tcp-5")')
+        self.wrong("unknown quantity 'average'", 12, 'r.mean("tcp-4")', 'r.average("tcp-4")')
+        self.wrong("'kind' must be one of mean, over", 5, '"P", "mean"', '"P", "pie"')
+        self.wrong("'x' must be one of", 5, '"mean", where', '"mean", x="losses", where')
+        self.wrong("'workload' must be one of per, echo, sip", 3, '"echo"', '"ping"')
+
+    def test_what_is_no_scenario(self):
+        self.wrong("closing parenthesis ']' does not match", 5, "rate=100))]", "rate=100)]")
+        self.wrong("two claims are named X", 15, "tcp-4\")\n", "tcp-4\")\n\n\n@lab.claim(\"y\")\ndef X(r):\n    return []\n")
+        for text, words in (("x = 1\n", "it must make one Scenario"), (b"\xe9", "not in UTF-8: octet 0xe9")):
+            with self.assertRaisesRegex(scenario.ScenarioError, f"trial.py: {words}"):
+                self.read(text)
+
+
+class Wrong(unittest.TestCase):
+    def wrong(self, words, given=TRIAL, **changes):
+        with self.assertRaises(ValueError) as caught:
+            trial.made(given, **changes)
+        self.assertIn(words, str(caught.exception))
+
+    def test_values(self):
+        for key, value, words in (("t1_ms", 0, "a whole number from 1 to 60,000"), ("t1_ms", 0.5, "a whole number"),
+                                  ("mtu_to", 10, "0 or a whole number from 68 to 1,500"), ("jitter_ms", float("nan"), "a number"),
+                                  ("loss_percent", "much", "a number"), ("loss_percent", 100, "a number from 0 to below 100"),
+                                  ("rate", 0, "a number from 0.000001 to 10,000,000, not 0")):
+            self.wrong(f"'{key}' must be {words}", SIP, matrix={key: [value]})
+        self.wrong("'rate' has no value", matrix=dict(rate=[]))
+        self.wrong("quick: 'count' and 'replications' must be whole numbers of 1 or more, not 0", quick=dict(count=0))
+        for key, value, words in (("warmup", -5, "a whole number of 0 or more"), ("abort_lag_s", "x", "a number of 0 or more"),
+                                  ("response", "RINGING", "180, 100 or none"), ("capture", 1, "True or False")):
+            self.wrong(f"'{key}' must be {words}", SIP, **{key: value})
+
+    def test_names_of_figures(self):
+        for name in ("../../x", "/x", ".", ".x", "", "a b"):
+            with self.assertRaisesRegex(ValueError, "the name of a figure must be letters"):
+                scenario.plot(name, "P", "mean")
 
     def test_what_does_not_go_with_the_workload(self):
-        self.wrong(GOOD.replace('"tcp-4"', '"udp"'), 5, "variant 'udp': the echo workload needs a reliable transport")
-        self.wrong(GOOD.replace('[matrix]', 'invite_size = 500\n[matrix]'), 4, "'invite_size' is of the sip workload")
-        self.wrong(GOOD.replace('rate = [1, 100]', 'rate = [1]\nprofile = ["ns2"]').replace('"echo"', '"per"').replace(
-            '"sctp-unordered"', '"sctp-4"'), 8, "profile 'ns2' needs messages of one size; those of per vary")
+        self.wrong("variant 'udp': the echo workload needs a reliable transport", matrix=dict(variant=["udp"]))
+        self.wrong("'invite_size' is of the sip workload", invite_size=500)
+        self.wrong("profile 'ns2' needs messages of one size", workload="per", matrix=dict(variant=["tcp"], profile=["ns2"]))
+        self.wrong("profile 'ns2' needs messages of one size", SIP, matrix=dict(profile=["ns2"], variant=["tcp"], large_size=[0, 1200]))
+        self.wrong("unordered variants are for the echo or sip workload", workload="per")
+        for key, value, words in (("lose", "messages", "lose = messages"), ("lose_run", 3, "lose_run")):
+            self.wrong(f"'{words}' is of the sip workload", network="dumbbell", matrix={key: [value]})
 
-    def test_losses_of_messages_need_messages_that_are_told_from_acknowledgements(self):
-        for given in ('lose = ["messages"]', "lose_run = [0, 3]"):
-            text = GOOD.replace('"echo"', '"echo"\nnetwork = "dumbbell"').replace("rate = [1, 100]", given + "\nrate = [1]")
-            self.wrong(text, 8, "losses of messages only are of the sip workload")
+    def test_sizes(self):
+        over = dict(large_over_udp=True)
+        for changes, words in ((dict(invite_size=100), "an INVITE over TCP has at least 395 octets"),
+                               (dict(invite_size=395, matrix=dict(variant=["sctp-1"])), "an INVITE over SCTP has at least 396 octets"),
+                               (dict(invite_size=70000), "a message has at most 65536 octets"),
+                               (dict(response_size=8193), "a response has at most 8192 octets"),
+                               (dict(invite_size=2000), "INVITEs of more than 1300 octets over UDP need 'large_over_udp'"),
+                               (dict(invite_size=65508, **over), "a datagram carries at most 65507"),
+                               (dict(response_size=10), "a 180 response has at least 298 octets"),
+                               (dict(response_size=10, response="none"), "variant 'udp': a 100 response has at least 263 octets"),
+                               (dict(matrix=dict(large_size=[100])), "an INVITE over TCP has at least 395 octets"),
+                               (dict(matrix=dict(large_size=[0, 16000])), "INVITEs of more than 1300 octets over UDP")):
+            self.wrong(words, SIP, **changes)
 
-    def test_quantities_that_runs_do_not_have(self):
-        for quantity, why in (("lost_share", "'lost_share' is of the sip workload"), ("sender", "'sender' needs 'capture'")):
-            self.wrong(GOOD.replace('kind = "mean"', f'kind = "over"\nquantity = "{quantity}"'), 21, why)
-            bound = f'[[expect]]\nid = "X"\nclaim = "x"\nkind = "bound"\nbelow = 1\nquantity = "{quantity}"\n'
-            self.wrong(GOOD + bound, 27, why)
+    def test_the_least_invite_has_a_place_for_every_transport(self):
+        for transport in catalogue.TRANSPORTS.values():
+            least = sizes.INVITE_LEAST + len(transport.label)
+            self.assertEqual(sizes.invite_fault(transport, least, False), "")
+            self.assertNotEqual(sizes.invite_fault(transport, least - 1, False), "")
 
-    def test_sip(self):
-        text = GOOD.replace('"echo"', '"sip"').replace('[matrix]', 'response = "RINGING"\n[matrix]')
-        self.wrong(text, 4, "'response' must be 180, 100 or none")
-        self.wrong(text.replace('"RINGING"', '"none"\ncapture = 1'), 5, "'capture' must be true or false")
+    def test_losses(self):
+        self.wrong("'lose_at' must be below the count, 100", SIP, lose_at=100, matrix=dict(lose_run=None))
+        self.wrong("'lose_run' goes beyond the count", SIP, lose_at=99)
+        for runs in ([0], [2]):
+            with self.assertRaisesRegex(ValueError, "'affected' compares with the run without losses"):
+                claims.check_quantity(trial.made(SIP, matrix=dict(lose_run=runs)), "affected")
 
-    def test_expectations_say_what_they_compare(self):
-        self.wrong(GOOD + '[[expect]]\nid = "X"\nclaim = "x"\nkind = "less"\n', 25, "needs 'less'")
-        self.wrong(GOOD.replace('workload = "echo"', 'seed = "one"'), 2, "'seed' must be a whole number")
+    def test_competing_traffic_in_a_part_of_the_run(self):
+        self.wrong("'cross_from_s' needs 'cross_for_s'", SIP, cross_from_s=20)
+        self.wrong("'cross_for_s' is of tcp-N: web-3 runs all the time", SIP, cross_for_s=5, matrix=dict(cross=["none", "tcp-1", "web-3"]))
 
-    def test_numbers_of_a_paper(self):
-        def text(lines):
-            return GOOD + f'[[paper]]\nwhat = "mean"\n{lines}\nwhere = {{ rate = 100 }}\n'
 
-        several = parse(text('values = { sctp-16 = 4.5, "tcp-4" = 7 }')).paper
+class Papers(unittest.TestCase):
+    def test_a_number_for_each_variant(self):
+        several = scenario.paper("mean", {"sctp-16": 4.5, "tcp-4": 7}, rate=100)
         self.assertEqual([(number["value"], list(map(str, number["where"]["variant"])), number["where"]["rate"])
                           for number in several], [(4.5, ["sctp-16"], [100.0]), (7, ["tcp-4"], [100.0])])
-        for lines, line, words in (("", 22, "needs one of 'value' and 'values'"),
-                                   ("value = 1\nvalues = { sctp-16 = 1 }", 22, "needs one of 'value' and 'values'"),
-                                   ("value = 1\nless = { rate = 1 }", 22, "needs both of 'less' and 'than'"),
-                                   ("values = { dccp-2 = 1 }", 24, "unknown variant 'dccp-2'")):
-            self.wrong(text(lines), line, words)
-
-    def test_notes(self):
-        self.assertEqual(parse('notes = ["A.", "B."]\n' + GOOD).notes, ["A.", "B."])
-        self.assertEqual(parse(GOOD).notes, [])
-        for wrong in ('"A."', "[1]", '[""]'):
-            self.wrong(f"notes = {wrong}\n" + GOOD, 1, "'notes' must be a list of sentences")
-
-    def test_broken_syntax(self):
-        self.wrong(GOOD.replace("[0, 1]", "[0, 1"), 7, "")
-
-    def test_repeated_requests(self):
-        text = GOOD.replace('"echo"', '"per"').replace('["tcp-4", "sctp-16", "sctp-unordered"]', '["sctp-16"]')
-        text = text.replace("rate = [1, 100]", "repeat_after = [0, 1.5]\nrate = [100]")
-        never, once = (point for point in parse(text).points("quick") if point.loss_percent)
-        self.assertNotIn("repl", job.Job(never).files["settings"])
-        self.assertIn(f"--keep-replies {job.KEPT_REPLIES} ", job.Job(once).files["settings"])
-        self.assertIn("--repeat-after 1.5'", job.Job(once).files["settings"])
-        self.wrong(text.replace("1.5]", "0.5]"), 7, "'repeat_after' must be more than 1")
-        self.wrong(text.replace('"per"', '"echo"'), 7, "'repeat_after' is of the per workload")
-        self.wrong(text.replace('["sctp-16"]', '["tcp"]', 1), 5, "variant 'tcp': 'repeat_after' needs a transport with streams")
-
-    def test_unordered_is_for_echo(self):
-        self.wrong(GOOD.replace('"echo"', '"per"'), 5, "unordered variants are for the echo or sip workload")
 
 
 class Jobs(unittest.TestCase):
     def setUp(self):
-        self.points = {(str(p.variant), p.loss_percent, p.rate, p.replication): p for p in parse(GOOD).points("full")}
+        self.points = {(str(p.variant), p.loss_percent, p.rate, p.replication): p for p in trial.made(TRIAL).points("full")}
 
     def test_every_variant_meets_the_same_losses_and_arrivals(self):
         tcp, sctp = self.points["tcp-4", 1, 100, 0], self.points["sctp-16", 1, 100, 0]

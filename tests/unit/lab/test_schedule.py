@@ -5,7 +5,7 @@ import unittest
 
 import numpy
 
-from simco_lab import schedule
+from simco_lab.measure import schedule
 
 
 class Means(unittest.TestCase):

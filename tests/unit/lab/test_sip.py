@@ -8,33 +8,17 @@ from unittest import mock
 
 import numpy
 
-from simco_lab import deliveries, errors, job, results, scenario, tls
+import trial
+from simco_lab.measure import deliveries, run_record
+from simco_lab.measure.samples import response_times
+from simco_lab.run import job, tls
 
-TEXT = """\
-title = "Trial"
-workload = "sip"
-measure = "one-way"
-response = "none"
-invite_size = 512
-capture = true
-skip_s = 2
-[matrix]
-variant = ["tcp", "udp", "sctp-1", "tls"]
-profile = ["ns2"]
-delay_ms = [45]
-rate = [100]
-[quick]
-count = 1000
-[full]
-count = 2000
-"""
+TRIAL = dict(workload="sip", measure="one-way", response="none", invite_size=512, capture=True, skip_s=2, quick=dict(count=1000),
+             full=dict(count=2000), matrix=dict(variant=["tcp", "udp", "sctp-1", "tls"], profile=["ns2"], delay_ms=[45], rate=[100]))
 
 
 def points():
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "trial.toml"
-        path.write_text(TEXT)
-        return {str(point.variant): point for point in scenario.read(path).points("quick")}
+    return {str(point.variant): point for point in trial.points(TRIAL)}
 
 
 class Programs(unittest.TestCase):
@@ -83,17 +67,11 @@ class Programs(unittest.TestCase):
 
 
 class Schedules(unittest.TestCase):
-    def read(self, **changed):
-        text = TEXT.replace("capture = true\n", "")
-        for old, new in changed.values():
-            text = text.replace(old, new)
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "trial.toml"
-            path.write_text(text)
-            return next(scenario.read(path).points("quick"))
+    def read(self, **changes):
+        return trial.points(TRIAL, **{"capture": None, **changes})[0]
 
     def test_a_burst_at_the_end(self):
-        files = job.Job(self.read(burst=("skip_s", "burst = 300\nskip_s"))).files
+        files = job.Job(self.read(burst=300)).files
         times = [float(line) for line in files["due"].splitlines()]
         self.assertEqual((len(times), times), (1000, sorted(times)))
         self.assertEqual(times[-300:], [times[-1]] * 300)
@@ -102,36 +80,30 @@ class Schedules(unittest.TestCase):
         self.assertIn("--arrivals-file $job/due --warmup", files["settings"])
 
     def test_a_point_may_stop_before_the_burst(self):
-        burst = ("skip_s", "burst = 300\nskip_s")
-        whole, quiet = (self.read(burst=burst, stop=("[quick]", f"stop = ['{stop}']\n[quick]")) for stop in ("end", "burst"))
+        whole, quiet = (self.read(burst=300, matrix=dict(stop=[stop])) for stop in ("end", "burst"))
         both = [job.Job(point).files["due"].splitlines() for point in (whole, quiet)]
         self.assertEqual((len(both[1]), both[1]), (700, both[0][:700]), "the same arrivals up to there")
         self.assertEqual((whole.sent, quiet.sent), (1000, 700))
         self.assertNotEqual(whole.name, quiet.name)
         self.assertIn("stops before the burst", quiet.place)
-        with self.assertRaisesRegex(errors.ScenarioError, "'stop' burst needs 'burst'"):
-            self.read(stop=("[quick]", "stop = ['burst']\n[quick]"))
+        with self.assertRaisesRegex(ValueError, "'stop' burst needs 'burst'"):
+            self.read(matrix=dict(stop=["burst"]))
 
     def test_large_messages(self):
-        point = self.read(size=("[quick]", "large_size = [16000]\n[quick]"), profile=('"ns2"', '"modern"'),
-                          over=("skip_s", "large_over_udp = true\nskip_s"))
+        large = dict(large_size=[16000], profile=["modern"])
+        point = self.read(matrix=large, large_over_udp=True)
         self.assertIn("--large-size 16000 --large-every 50", job.Job(point).files["settings"])
-        for text, words in ((("[quick]", "large_size = [16000]\n[quick]"), "'capture' needs messages of one size"),):
-            with self.assertRaisesRegex(errors.ScenarioError, words):
-                self.read(size=text, profile=('"ns2"', '"modern"'), capture=("skip_s", "capture = true\nskip_s"))
-        with self.assertRaisesRegex(errors.ScenarioError, "trial.toml:6: 'burst' must be below the count, 1000"):
-            self.read(burst=("skip_s", "burst = 1000\nskip_s"))
+        with self.assertRaisesRegex(ValueError, "'capture' needs messages of one size"):
+            self.read(matrix=large, capture=True)
+        with self.assertRaisesRegex(ValueError, "'burst' must be below the count, 1000"):
+            self.read(burst=1000)
 
     def test_what_captures_cannot_tell_apart_is_refused(self):
-        for change, words in ((('"tcp", ', '"tcp-2", '), "variant 'tcp-2': 'capture' cannot tell messages of several"),
-                              (("invite_size = 512", "invite_size = 1453"), "variant 'sctp-1': .* must be 1452 at most"),
-                              (("rate = [100]", "rate = [100]\nmtu_to = [500]"), "variant 'sctp-1': .* 452 at most")):
-            text = TEXT.replace(*change)
-            with tempfile.TemporaryDirectory() as folder:
-                path = Path(folder) / "trial.toml"
-                path.write_text(text)
-                with self.assertRaisesRegex(errors.ScenarioError, f"trial.toml:9: {words}"):
-                    scenario.read(path)
+        for words, changes in (("variant 'tcp-2': 'capture' cannot tell messages of several", dict(matrix=dict(variant=["tcp-2"]))),
+                               ("variant 'sctp-1': .* must be 1452 at most", dict(invite_size=1453)),
+                               ("variant 'sctp-1': .* 452 at most", dict(matrix=dict(mtu_to=[500])))):
+            with self.assertRaisesRegex(ValueError, words):
+                trial.points(TRIAL, **changes)
 
 
 SAMPLES = """index,tid,stream,scheduled_ns,sent_ns,received_ns,outcome
@@ -147,7 +119,7 @@ class Deliveries(unittest.TestCase):
         self.assertEqual(joined.splitlines()[1:], ["0,0,0,1000000,1000100,,completed,,",
                                                    "1,1,0,2000000,2000100,,completed,3000000,2",
                                                    "2,0,0,3000000,,,unanswered,,"])
-        self.assertEqual(list(results.response_times(joined.splitlines(), "one-way")),
+        self.assertEqual(list(response_times(joined.splitlines(), "one-way")),
                          [float("inf"), 1.0, float("inf")])
 
     def test_only_calls_of_the_run_have_arrived(self):
@@ -173,8 +145,8 @@ class Deliveries(unittest.TestCase):
 
     def test_copies_without_need(self):
         server = {"copies": 2, "transport_stats": {"a": {"received_duplicate_chunks": 3}}}
-        self.assertEqual(results.wasted(server, {"transport_stats": None}, {"agent": {"TCPDSACKRecv": 4}, "box": {}}), 9)
-        self.assertEqual(results.wasted({"copies": 0, "transport_stats": {}}, {}, {"agent": {}, "box": {"TCPDSACKRecv": 1}}), 1)
+        self.assertEqual(run_record.wasted(server, {"transport_stats": None}, {"agent": {"TCPDSACKRecv": 4}, "box": {}}), 9)
+        self.assertEqual(run_record.wasted({"copies": 0, "transport_stats": {}}, {}, {"agent": {}, "box": {"TCPDSACKRecv": 1}}), 1)
 
     def test_window(self):
         schedule = "header\n" + "".join(f"{n},{n},0,{n * 10**9 // 2},{n},,unanswered\n" for n in range(25))

@@ -1,19 +1,22 @@
-"""Statements about several runs, on results made for the purpose; and what a scenario may not say."""
+"""Statements about several runs, on results made for the purpose; and what a claim may not say."""
 
 import math
-import tempfile
 import unittest
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy
 
-from simco_lab import expectations, report, scenario, statements, statistics
-from simco_lab.conditions import Conditions
+import trial
+from simco_lab.draw import account
 from simco_lab.errors import ScenarioError
-from simco_lab.results import Combination, Selectable
-from simco_lab.variant import Variant
-from simco_lab.verdicts import Verdict
+from simco_lab.judge import statements
+from simco_lab.judge.claims import Figures, increasing, rehearse
+from simco_lab.judge.verdicts import Verdict
+from simco_lab.measure import statistics
+from simco_lab.measure.combination import Combination
+from simco_lab.measure.results import Selectable
+from simco_lab.scenario.conditions import Conditions, values_of
+from simco_lab.scenario.variant import Variant
 
 TCP, SCTP, UNORDERED = (Variant.parse(name) for name in ("tcp", "sctp-1", "sctp-unordered"))
 
@@ -21,7 +24,7 @@ TCP, SCTP, UNORDERED = (Variant.parse(name) for name in ("tcp", "sctp-1", "sctp-
 class Results(Selectable):
     def __init__(self, combinations, seeds="shared"):
         self.combinations = combinations
-        self.scenario = SimpleNamespace(setup=SimpleNamespace(seeds=seeds), expectations=[])
+        self.scenario = SimpleNamespace(setup=SimpleNamespace(seeds=seeds))
 
 
 def combination(variant, levels, record=None, **conditions):
@@ -31,11 +34,25 @@ def combination(variant, levels, record=None, **conditions):
     return Combination(Conditions(variant=variant, **conditions), [run] * len(times), times)
 
 
-def judged(results, kind, **expectation):
-    for key in ("less", "than"):
-        if key in expectation:
-            expectation[key] = {name: [value] for name, value in expectation[key].items()}
-    return expectations.CHECKS[kind](results, {"kind": kind, **expectation})
+def judged(results, kind, *, less=None, than=None, order=(), quantity="", factor=1.0, share=None, axis="", on=(), falls=False,
+           or_alike=False, tolerance_ms=0.0, **more):
+    """Returns the verdicts of that kind on what the sides have."""
+    def of(sides):
+        return Figures(results, {}, quantity or ("mean" if kind in ("less", "equal") else "p95"), values_of(sides or {}))
+
+    one, other = of(less), factor * of(than)
+    moves = {(False, False): one.rises_along, (True, False): one.falls_along, (False, True): one.never_falls_along,
+             (True, True): one.never_rises_along}[falls, or_alike]
+    found = {"less": lambda: one <= other if or_alike else one < other, "equal": lambda: one.equal(within_ms=tolerance_ms),
+             "differs": lambda: one.faster_than(other), "alike": lambda: one.like(other),
+             "identical": lambda: one.identical_to(other), "order": lambda: increasing(*map(of, order)), "monotone": lambda: moves(axis),
+             "step": lambda: one.flatter_than(other, axis, more["from"], more["to"], added=more.get("added", False)),
+             "regression": lambda: one.independent_of(axis, on=on), "bound": lambda: bound(one, **more)}[kind]()
+    return found if share is None else found.at_more_than(share)
+
+
+def bound(one, runs="", **limits):
+    return {"": one.within, "every": one.in_every_run, "some": one.in_some_run}[runs](**limits)
 
 
 def holds(results, kind, **expectation):
@@ -124,14 +141,12 @@ class Tests(unittest.TestCase):
 class Families(unittest.TestCase):
     def test_what_chance_does_is_said(self):
         rejected, untold, few = Verdict(True, "here", "", tests=1), Verdict(None, "there", "", tests=1), Verdict(None, "there", "")
-        self.assertEqual(report.by_chance([rejected] * 15 + [untold] * 5 + [few]), " (Of 20 tests at 5 %, 1.0 reject by chance.)")
-        self.assertEqual(report.by_chance([Verdict(True, "all places", "", tests=28)]), " (Of 28 tests at 5 %, 1.4 reject by chance.)")
-        self.assertEqual(report.by_chance([rejected, few]), "")
+        self.assertEqual(account.by_chance([rejected] * 15 + [untold] * 5 + [few]), " (Of 20 tests at 5 %, 1.0 reject by chance.)")
+        self.assertEqual(account.by_chance([Verdict(True, "all places", "", tests=28)]), " (Of 28 tests at 5 %, 1.4 reject by chance.)")
+        self.assertEqual(account.by_chance([rejected, few]), "")
 
     def test_places_without_a_difference_are_called_so(self):
-        expectation = {"id": "X", "claim": "x", "kind": "alike"}
-        self.assertEqual(report.expectation_lines([(expectation, [Verdict(True, "here", "")])])[0],
-                         "**X** x: holds (no difference shown) at 1.")
+        self.assertEqual(account.summary_of([Verdict(True, "here", "", by_test=True)]), "holds (no difference shown) at 1.")
 
 
 class Bounds(unittest.TestCase):
@@ -666,8 +681,7 @@ class Alike(unittest.TestCase):
 
     def test_the_report_counts_them(self):
         verdicts = [Verdict(False, "here", "", alike=True), Verdict(True, "there", "")]
-        lines = report.expectation_lines([({"id": "X", "claim": "x", "kind": "less"}, verdicts)])
-        self.assertEqual(lines[0], "**X** x: holds at 1, does not hold at 1; alike within 1 % at 1 of these.")
+        self.assertEqual(account.summary_of(verdicts), "holds at 1, does not hold at 1; alike within 1 % at 1 of these.")
 
 
 class EveryRun(unittest.TestCase):
@@ -692,71 +706,56 @@ class EveryRun(unittest.TestCase):
         self.assertEqual((verdict.holds, verdict.detail), (None, "cannot be told, without 5 unanswered messages"))
 
 
-GOOD = """\
-title = "Trial"
-workload = "echo"
-[matrix]
-variant = ["sctp-1", "sctp-unordered"]
-[quick]
-count = 100
-replications = 4
-[full]
-count = 100
-replications = 4
-[[expect]]
-id = "X"
-claim = "x"
-kind = "differs"
-less = { variant = "sctp-unordered" }
-than = { variant = "sctp-1" }
-"""
+class Rehearsals(unittest.TestCase):
+    """What a claim says of things that are not measured is found before a run."""
 
+    def trial(self, claim, *, replications=4, **matrix):
+        made = trial.made(dict(workload="echo", matrix=dict(variant=["sctp-1", "sctp-unordered", "tcp"], **matrix),
+                               quick=dict(count=100, replications=replications), full=dict(count=100, replications=4)))
+        made.claim("x")(claim)
+        rehearse(made)
 
-MONOTONE, BOUND, REGRESSION = (GOOD.replace("differs", kind).split("less = ")[0] for kind in ("monotone", "bound", "regression"))
+    def wrong(self, words, claim, **more):
+        with self.assertRaisesRegex(ScenarioError, words):
+            self.trial(claim, **more)
 
-
-class Wrong(unittest.TestCase):
-    def wrong(self, text, line, words):
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "trial.toml"
-            path.write_text(text)
-            with self.assertRaises(ScenarioError) as caught:
-                scenario.read(path)
-        self.assertIn(f"trial.toml:{line}: ", str(caught.exception))
-        self.assertIn(words, str(caught.exception))
-
-    def test_few_runs_of_a_quantity_without_an_interval_within_a_run(self):
-        text = GOOD.replace("replications = 4", "replications = 2", 1).replace('"differs"', '"less"')
-        self.wrong(text + 'quantity = "goodput"\n', 14, "'less' of goodput, which has no interval within a run, cannot be told")
-
-    def test_few_runs(self):
-        self.wrong(GOOD.replace("replications = 4", "replications = 3", 1), 14, "'differs' cannot be told with 3 runs")
+    def test_what_is_measured_is_good(self):
+        self.trial(lambda r: r.p95("sctp-unordered").faster_than(r.p95("sctp-1")))
 
     def test_unknown_things(self):
-        self.wrong(GOOD + 'quantity = "p96"\n', 17, "'quantity' must be one of")
-        self.wrong(GOOD.replace('"differs"', '"differ"'), 14, "'kind' must be one of")
-        self.wrong(GOOD.replace('"differs"', '"bound"'), 14, "needs 'below' or 'above'")
-        self.wrong(GOOD.replace('"differs"', '"order"'), 14, "needs 'order'")
-        self.wrong(GOOD + 'runs = "every"\n', 17, "'runs' is of the kind 'bound'")
-        self.wrong(GOOD + "or_alike = true\n", 17, "'or_alike' is of the kind 'less' or 'monotone'")
-        self.wrong(MONOTONE + "or_alike = true\n", 15, "'or_alike' of 'monotone' needs 'axis'")
-        self.wrong(GOOD.replace('"differs"', '"less"') + "or_alike = 1.5\n", 17, "'or_alike' must be true or false")
-        self.wrong(MONOTONE + 'axis = "colour"\n', 15, "'axis' must be one of")
-        self.wrong(GOOD.replace('"differs"', '"less"') + "share = 0.5\n", 17, "'share' is of the kind 'differs' or 'alike' or 'bound'")
-        self.wrong(MONOTONE + "falls = true\n", 15, "'falls' of 'monotone' needs 'axis'")
-        self.wrong(MONOTONE + 'axis = "loss_percent"\n', 15, "'monotone' along loss_percent: no curve has two places or more")
-        self.wrong(GOOD.replace('"differs"', '"step"') + 'axis = "streams"\nfrom = 1\nto = 9\n', 17,
-                   "'step' along streams: no curve has two places or more")
-        swept = GOOD.replace("[quick]", "loss_percent = [1, 2]\n[quick]").replace('"differs"', '"step"')
-        self.wrong(swept + 'axis = "loss_percent"\nfrom = 1\nto = 9\n', 20, "'to': no curve has loss_percent 9; they have 1, 2")
-        self.wrong(swept + 'axis = "loss_percent"\nfrom = 1\nto = 1\n', 20, "'from' and 'to' must differ")
-        self.wrong(GOOD.replace("sctp-unordered\" }", "sctp-1\" }"), 16, "'than': two sides are the same")
-        self.wrong(GOOD.replace("replications = 4", "replications = 3", 1).replace('"differs"', '"alike"'), 14,
-                   "'alike' cannot be told with 3 runs")
-        self.wrong(BOUND + "below = 100\nabove = 200\n", 16, "'above' must be less than 'below'")
-        self.wrong(GOOD + '[[plot]]\nname = "x"\ntitle = "X"\nkind = "trace"\nfrom = 900\nto = 100\n', 21, "'from' must be less than 'to'")
-        self.wrong(REGRESSION + 'axis = "rate"\non = ["loss_percent"]\n', 15,
-                   "'axis' must be one of 'on'")
+        self.wrong("unknown quantity 'p96'; known are mean", lambda r: r.p96() < 1)
+        self.wrong("unknown dimension 'colour'", lambda r: r.p95(colour=1) < 1)
+        self.wrong("unknown variant 'dccp'", lambda r: r.p95("dccp") < 1)
+        self.wrong("unknown axis 'colour'", lambda r: r.p95().rises_along("colour"))
+        self.wrong("no point has variant sctp-4; they have sctp-1, sctp-unordered, tcp", lambda r: r.p95("sctp-4") < 1)
+        self.wrong("'carried' is of the sip workload", lambda r: r.carried() > 1)
+        self.wrong("'axis|rate' must be one of 'on'", lambda r: r.p95().independent_of("rate", on=["loss_percent"]))
+
+    def test_sides_and_places(self):
+        self.wrong("the two sides are the same", lambda r: r.p95("tcp") < r.p95("tcp"))
+        self.wrong("no curve along loss_percent has two places", lambda r: r.p95().rises_along("loss_percent"))
+        self.wrong("no curve along loss_percent has 1 and 9; they have 1, 2",
+                   lambda r: r.p95("tcp").flatter_than(r.p95("sctp-1"), "loss_percent", 1, 9), loss_percent=[1, 2])
+        self.wrong("verdicts are neither true nor false", lambda r: 1 < r.p95() < 2)
+
+    def test_what_is_not_compared(self):
+        self.wrong("figures are compared with those of the same quantity", lambda r: r.p95("tcp") < r.mean("sctp-1"))
+        self.wrong("or by < and > with numbers", lambda r: r.p95("tcp") <= 5)
+        self.wrong("only the greater side can have a factor", lambda r: 2 * r.p95("tcp") < r.p95("sctp-1"))
+        self.wrong("only the greater side can have a factor", lambda r: r.p95("tcp").like(2 * r.p95("sctp-1")))
+        self.wrong("only figures that are compared with others have a factor", lambda r: 2 * r.p95("tcp") < 5)
+        for claim in (lambda r: r.p95().within(), lambda r: r.p95().within(below=1, above=2)):
+            self.wrong("give 'below' or 'above', or both with", claim)
+        for claim in (lambda r: r.p95().near_model(percent=5), lambda r: r.p95().never_worse_with_more_streams()):
+            self.wrong("this is a statement about means", claim)
+        self.wrong("claim <lambda> returns False; it must return a comparison", lambda r: r.p95("tcp") == r.p95("sctp-1"))
+        self.trial(lambda r: r.p95("tcp") < 2 * r.p95("sctp-1"))
+
+    def test_few_runs(self):
+        self.wrong("p95 cannot be told with 3 runs: give 'replications' of 4", lambda r: r.p95("tcp").like(r.p95("sctp-1")), replications=3)
+        self.wrong("p95 cannot be told with 3 runs", lambda r: r.p95("tcp").faster_than(r.p95("sctp-1")), replications=3)
+        self.wrong("max cannot be told with 2 runs: give 'replications' of 3", lambda r: r.max("tcp") < r.max("sctp-1"), replications=2)
+        self.trial(lambda r: r.mean("tcp").like(r.mean("sctp-1")), replications=3)
 
 
 if __name__ == "__main__":

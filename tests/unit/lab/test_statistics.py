@@ -4,7 +4,7 @@ import math
 import unittest
 
 import numpy
-from simco_lab import statistics
+from simco_lab.measure import statistics
 
 
 class Student(unittest.TestCase):

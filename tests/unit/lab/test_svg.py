@@ -3,7 +3,7 @@
 import unittest
 from xml.etree import ElementTree
 
-from simco_lab import svg
+from simco_lab.draw import svg
 
 NAMESPACES = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
 DRAWING = f"""<?xml version="1.0"?>

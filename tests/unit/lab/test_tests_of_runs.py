@@ -6,8 +6,8 @@ import random
 import unittest
 from fractions import Fraction
 
-from simco_lab import tests_of_runs as tests
-from simco_lab.statistics import Estimate
+from simco_lab.measure import tests_of_runs as tests
+from simco_lab.measure.statistics import Estimate
 
 
 def brute_force(n, m, distance):

@@ -5,11 +5,11 @@ import unittest
 
 import numpy
 
-from simco_lab import statements, verdicts, wording
-from simco_lab.conditions import Conditions
-from simco_lab.results import Combination
-from simco_lab.statistics import Estimate
-from simco_lab.variant import Variant
+from simco_lab.judge import statements, verdicts, wording
+from simco_lab.measure.combination import Combination
+from simco_lab.measure.statistics import Estimate
+from simco_lab.scenario.conditions import Conditions
+from simco_lab.scenario.variant import Variant
 
 
 def combination(variant, levels):

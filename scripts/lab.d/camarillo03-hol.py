@@ -1,0 +1,112 @@
+"""Camarillo et al. 2003, tables 1 to 3: does head-of-line blocking matter? 85 % of the link without other traffic, 50 % with
+random loss, 39 and 28 % beside bulk TCP."""
+
+from simco_lab.scenario import Scenario, paper, plot
+
+lab = Scenario(
+    "SIP: head-of-line blocking",
+    source="Evaluation of transport protocols for SIP, 2003, tables 1 to 3",
+    notes=[
+        "The paper does not give the size of the router's buffer, the length of its runs, and the window of the bulk "
+        "connections. At full scale buffer and window are swept.",
+        "What the paper calls TCP is SCTP in order.",
+        "Profile ns2 acknowledges every packet, and the same packets leave and arrive at the same times in order and not. With "
+        "delayed acknowledgements (modern) they do so until the first hole closes: messages that waited for it are read together "
+        "then, and the kernel at once tells how much room it has again, which acknowledges them. Unordered messages have been "
+        "read by then, and the acknowledgement waits for the next packet, up to 200 ms. From there on the sender's windows "
+        "differ: its wait by up to 2.3 ms on average in a run, in either direction; behind 10 packets the queue then drops other "
+        "packets, too, and the time under way differs by 0.3 ms.",
+    ],
+    workload="sip", measure="one-way", warmup=500, response="none", invite_size=500, abort_lag_s=0, capture=True,
+    matrix=[
+        dict(profile=["ns2", "modern"], variant=["sctp-1", "sctp-unordered", "tcp"], delay_ms=[45], link_mbit=[1.7],
+             queue=["pfifo-10", "pfifo-20", "pfifo-50"], rate=[330]),
+        dict(profile=["ns2", "modern"], variant=["sctp-1", "sctp-unordered", "tcp"], delay_ms=[45], link_mbit=[1.7],
+             queue=["pfifo-50"], loss_percent=[0.2, 0.3], lose=["messages"], rate=[194]),
+        dict(scale="full", profile=["ns2", "modern"], variant=["sctp-1", "sctp-unordered", "tcp"], delay_ms=[45],
+             link_mbit=[1.7], queue=["pfifo-50"], cross=["tcp-1"], cross_window=[0, 20, 30], rate=[151]),
+        dict(scale="full", profile=["ns2", "modern"], variant=["sctp-1", "sctp-unordered", "tcp"], delay_ms=[45],
+             link_mbit=[1.7], queue=["pfifo-50"], cross=["tcp-2"], cross_window=[0, 20, 30], rate=[109]),
+        dict(scale="quick", profile=["ns2", "modern"], variant=["sctp-1", "sctp-unordered"], delay_ms=[45], link_mbit=[1.7],
+             queue=["pfifo-50"], cross=["tcp-1"], cross_window=[0, 20], rate=[151]),
+        dict(scale="quick", profile=["ns2"], variant=["sctp-1", "sctp-unordered"], delay_ms=[45], link_mbit=[1.7],
+             queue=["pfifo-50"], cross=["tcp-1"], cross_window=[30], rate=[151]),
+        dict(scale="quick", profile=["ns2"], variant=["sctp-1", "sctp-unordered"], delay_ms=[45], link_mbit=[1.7],
+             queue=["pfifo-50"], cross=["tcp-2"], cross_window=[20, 30], rate=[109]),
+    ],
+    quick=dict(count=6000, replications=3, variant=["sctp-1", "sctp-unordered"], queue=["pfifo-10", "pfifo-50"]),
+    full=dict(count=44200, replications=10),
+    plots=[
+        plot("parts-loss", "Where the delay comes from, 0.3 %", "parts", where=dict(loss_percent=0.3)),
+    ],
+    papers=[
+        paper("table 1, 85 % of the link: mean", {"sctp-unordered": 397.4, "sctp-1": 400.8}, rate=330),
+        paper("table 1, 85 % of the link: variance (ms²)", {"sctp-unordered": 72735.5, "sctp-1": 72416.9}, quantity="variance",
+              rate=330),
+        paper("table 1, 85 % of the link: unordered less in order", "-3.4 (-6.95 to 0.15), x 1.0085",
+              less=dict(variant="sctp-unordered"), than=dict(variant="sctp-1"), rate=330),
+        paper("table 2, 0.2 %: mean", {"sctp-unordered": 455.9, "sctp-1": 459.3}, rate=194, loss_percent=0.2),
+        paper("table 2, 0.2 %: variance (ms²)", {"sctp-unordered": 382063, "sctp-1": 382171}, quantity="variance", rate=194,
+              loss_percent=0.2),
+        paper("table 2, 0.2 %: unordered less in order", "-3.4 (-11.58 to 4.71), x 1.0074", less=dict(variant="sctp-unordered"),
+              than=dict(variant="sctp-1"), rate=194, loss_percent=0.2),
+        paper("table 2, 0.3 %: mean", {"sctp-unordered": 840.8, "sctp-1": 844.8}, rate=194, loss_percent=0.3),
+        paper("table 2, 0.3 %: variance (ms²)", {"sctp-unordered": 862894, "sctp-1": 862563}, quantity="variance", rate=194,
+              loss_percent=0.3),
+        paper("table 2, 0.3 %: unordered less in order", "-4.0 (-16.18 to 8.30), x 1.0047", less=dict(variant="sctp-unordered"),
+              than=dict(variant="sctp-1"), rate=194, loss_percent=0.3),
+        paper("table 3, 1 bulk TCP: mean", {"sctp-unordered": 757.2, "sctp-1": 771.2}, cross="tcp-1"),
+        paper("table 3, 1 bulk TCP: variance (ms²)", {"sctp-unordered": 361544, "sctp-1": 361980}, quantity="variance",
+              cross="tcp-1"),
+        paper("table 3, 1 bulk TCP: unordered less in order", "-14.0 (-21.92 to -6.06), x 1.0184",
+              less=dict(variant="sctp-unordered"), than=dict(variant="sctp-1"), cross="tcp-1"),
+        paper("table 3, 1 bulk TCP: P95", 1633.4, quantity="p95", cross="tcp-1", variant="sctp-unordered"),
+        paper("table 3, 2 bulk TCP: mean", {"sctp-unordered": 589.1, "sctp-1": 606.9}, cross="tcp-2"),
+        paper("table 3, 2 bulk TCP: variance (ms²)", {"sctp-unordered": 582583, "sctp-1": 598105}, quantity="variance",
+              cross="tcp-2"),
+        paper("table 3, 2 bulk TCP: unordered less in order", "-17.8 (-27.89 to -7.63), x 1.0302",
+              less=dict(variant="sctp-unordered"), than=dict(variant="sctp-1"), cross="tcp-2"),
+        paper("table 3, 2 bulk TCP: P95", 2196.4, quantity="p95", cross="tcp-2", variant="sctp-unordered"),
+    ],
+)
+
+
+@lab.claim("head-of-line blocking has no effect on the mean, with losses of its own and random ones", cross="none")
+def E4(r):
+    return r.mean("sctp-unordered").like(r.mean("sctp-1"))
+
+
+@lab.claim("it has one beside bulk TCP", cross=["tcp-1", "tcp-2"])
+def E5(r):
+    return r.mean("sctp-unordered") < r.mean("sctp-1")
+
+
+@lab.claim("what it costs grows with the losses", variant="sctp-1", cross="none", lose="messages")
+def E6(r):
+    return r.behind().rises_along("loss_percent")
+
+
+@lab.claim("beside bulk TCP P95 is above 1 s even without it", cross=["tcp-1", "tcp-2"], variant="sctp-unordered")
+def E7(r):
+    return r.p95() > 1000
+
+
+@lab.claim("unordered messages never wait behind others", variant="sctp-unordered")
+def P1(r):
+    return r.behind() < 0.1
+
+
+@lab.claim("in order or not, messages wait for the same windows", profile="ns2", cross="none",
+           variant=["sctp-1", "sctp-unordered"])
+def P2(r):
+    return r.sender().equal(within_ms=0.1)
+
+
+@lab.claim("with delayed acknowledgements, too", profile="modern", cross="none", variant=["sctp-1", "sctp-unordered"])
+def P2d(r):
+    return r.sender().equal(within_ms=0.1)
+
+
+@lab.claim("in order or not, they are under way for the same time", cross="none", variant=["sctp-1", "sctp-unordered"])
+def P3(r):
+    return r.network().equal(within_ms=0.1)

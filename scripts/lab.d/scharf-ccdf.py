@@ -1,0 +1,30 @@
+"""Figure 6 of the Globecom 2006 paper of Scharf and Kiesel: distributions at 1 % loss."""
+
+from simco_lab.scenario import Scenario, paper, plot
+
+lab = Scenario(
+    "Echo: distributions at 1 % loss",
+    source="Globecom 2006, figure 6",
+    workload="echo",
+    matrix=dict(profile=["modern", "2006", "tuned"],
+                variant=["tcp", "sctp-1", "sctp-2", "sctp-4", "sctp-16", "sctp-unordered", "quic-1", "quic-16"], delay_ms=[10],
+                loss_percent=[1], rate=[100]),
+    quick=dict(count=5000, profile=["2006", "tuned"]),
+    full=dict(count=100000),
+    plots=[
+        plot("ccdf", "CCDF at 1 % loss, 100/s", "ccdf", paper_figure="figure 6"),
+    ],
+    papers=[
+        paper("99th percentile, Linux 2.6.15 TCP", "about 200", quantity="p99", variant="tcp"),
+    ],
+)
+
+
+@lab.claim("TCP's 99th percentile is above that of SCTP with one stream")
+def E5(r):
+    return r.p99("sctp-1") < r.p99("tcp")
+
+
+@lab.claim("TCP's 99th percentile is above that of SCTP with 16 streams")
+def E5b(r):
+    return r.p99("sctp-16") < r.p99("tcp")

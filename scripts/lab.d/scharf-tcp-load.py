@@ -1,0 +1,23 @@
+"""Figure 8 of the Globecom 2006 paper of Scharf and Kiesel: load on parallel TCP connections at 1 % loss."""
+
+from simco_lab.scenario import Scenario, plot
+
+lab = Scenario(
+    "Echo over TCP: connections and load",
+    source="Globecom 2006, figures 8 and 9",
+    workload="echo",
+    matrix=dict(profile=["modern", "2006", "tuned"], variant=["tcp", "tcp-2", "tcp-4", "tcp-8", "tcp-16"], delay_ms=[10],
+                loss_percent=[1], rate=[1, 3, 10, 30, 100, 300, 1000, 2000, 3000, 5000]),
+    quick=dict(count={1: 300, 10: 1000, 100: 2000, 1000: 5000}, profile=["2006", "tuned"], variant=["tcp", "tcp-4", "tcp-16"],
+               rate=[10, 100, 1000]),
+    full=dict(count={1: 2000, 10: 10000, 100: 100000, 1000: 200000}),
+    plots=[
+        plot("mean-over-load-per-connection", "TCP over load per connection, 1 % loss", "mean", x="rate_per_connection",
+             log_x=True, model=True, paper_figure="figure 8"),
+    ],
+)
+
+
+@lab.claim("four connections at 400/s and more are better than one", rate=[1000, 2000, 3000])
+def E6(r):
+    return r.mean("tcp-4") < r.mean("tcp")

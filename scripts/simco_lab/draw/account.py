@@ -1,0 +1,210 @@
+"""What is said of a sample of a scenario: its verdicts, numbers beside the papers', and caveats, as texts."""
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+
+from ..judge import wording
+from ..judge.prediction import marks_of
+from ..judge.verdicts import ALIKE_SHARE, by_pairs, pairs
+from ..measure import statistics
+from ..measure.quantities import MEASURED, QUANTITIES
+from ..measure.tests_of_runs import LEVEL
+from ..scenario.conditions import label_of
+
+NAMED = 3  # points that were not measured
+BETWEEN = " · "  # places of a line
+LISTED = 12  # verdicts on a claim whose numbers are given even if all hold
+WORDS = {True: "holds", False: "does not hold", None: "inconclusive"}
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A claim with the verdicts on its places, and these in words."""
+
+    id: str
+    claim: str
+    summary: str
+    verdicts: list
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What is said of one sample of a scenario. `paper` are rows (what, the paper's value, place, ours)."""
+
+    name: str
+    about: str
+    judgements: list
+    paper: list
+    model: list
+    caveats: list
+
+
+def with_interval(estimate, digits=1):
+    return "-" if math.isnan(estimate.value) else wording.with_interval(estimate, digits)
+
+
+def mark(combination):
+    """Returns what a reader of a mean must know: it leaves out what was never answered."""
+    said = ["aborted"] * bool(combination.aborted) + [f"{combination.unanswered} unanswered"] * bool(combination.unanswered)
+    return f" ({', '.join(said)})" if said else ""
+
+
+def by_chance(verdicts):
+    """Returns how many of a family of tests reject by chance, if there is such a family."""
+    tests = sum(verdict.tests for verdict in verdicts)
+    return f" (Of {tests} tests at 5 %, {LEVEL * tests:.1f} reject by chance.)" if tests > 1 else ""
+
+
+def words_of(verdicts):
+    """Returns what verdicts are called. A test that does not tell two apart does not show that they are alike."""
+    return {**WORDS, True: "holds (no difference shown)"} if any(verdict.by_test for verdict in verdicts) else WORDS
+
+
+def summary_of(verdicts):
+    """Returns at how many places a claim has which verdict, in words."""
+    counts = {word: sum(1 for v in verdicts if v.holds is holds) for holds, word in words_of(verdicts).items()}
+    summary = ", ".join(f"{word} at {count}" for word, count in counts.items() if count) or "not measured"
+    if alike := sum(verdict.alike for verdict in verdicts):
+        summary += f"; alike within {100 * ALIKE_SHARE:g} % at {alike} of these"
+    return f"{summary}.{by_chance(verdicts)}"
+
+
+def listed(verdicts):
+    """Returns the verdicts whose numbers are given: of many only those that do not hold."""
+    return [verdict for verdict in verdicts if verdict.holds is not True or len(verdicts) <= LISTED]
+
+
+def model_points(results):
+    """Returns the reference points of the model, and the numbers of connections that were best in fact."""
+    found = {}
+    for plot in results.scenario.plots:
+        for _, symbol, meaning in marks_of(results.select(plot.get("where", {})), plot):
+            found[symbol, meaning] = None
+    lines = [f"{symbol}: {meaning}" for symbol, meaning in found]
+    if any(plot.get("model") and plot.get("x") == "connections" for plot in results.scenario.plots):
+        curves = {}
+        for combination in results.combinations:
+            if not combination.aborted and math.isfinite(combination.mean.value):
+                key = combination.conditions.profile, combination.conditions.rate
+                curves.setdefault(key, []).append(combination)
+        for (profile, rate), curve in curves.items():
+            best = min(curve, key=lambda combination: combination.mean.value)
+            alike = [label_of(combination.conditions.variant) for combination in curve
+                     if abs(combination.mean.value - best.mean.value) <=
+                     statistics.difference(combination.mean, best.mean).half_width]
+            lines.append(f"{profile}, {rate:g}/s: the lowest mean was measured with"
+                         f" {label_of(best.conditions.variant)} ({with_interval(best.mean, 2)} ms);"
+                         " not significantly different:"
+                         f" {', '.join(alike)}")
+    return lines
+
+
+def ratio_to(number, measured):
+    """Returns " (x 0.9)" if the paper's value is a number."""
+    value = number["value"]
+    if isinstance(value, str) or not value or not math.isfinite(measured.value):
+        return ""
+    ratio = measured.value / value
+    return f" (x {ratio:.2f})" if ratio >= 0.1 else f" (x {ratio:.2g})"
+
+
+def apart(a, b, quantity, shared):
+    """Returns by how much a quantity of `a` is more than that of `b`, with its interval, and b's as a multiple of a's."""
+    left, right = a.quantity(quantity), b.quantity(quantity)
+    paired = by_pairs(a, b, quantity) if shared else None
+    found = paired[0] if paired else statistics.difference(left, right)
+    times = right.value / left.value if left.value else math.nan
+    return (f"{wording.figure(found.value, 2, '+')} ({wording.ends(found, 2)}), x {wording.figure(times, 4)}"
+            + ", by pairs" * bool(paired))
+
+
+def beside(results, number):
+    """Returns [(place, what was measured there)] for a number of a paper."""
+    quantity = number.get("quantity", "mean")
+    if "less" in number:
+        shared = results.scenario.setup.seeds == "shared"
+        return [(a.conditions.place, apart(a, b, quantity, shared) + mark(a) + mark(b))
+                for a, b in pairs(results, number["less"], number["than"], number["where"])]
+    return [(f"{combination.conditions.place}: {combination.conditions.variant}",
+             with_interval(found) + ratio_to(number, found) + (mark(combination) if QUANTITIES[quantity].answered else ""))
+            for combination in results.select(number.get("where", {})) for found in [combination.quantity(quantity)]]
+
+
+def paper_rows(results):
+    """Returns the papers' numbers, a row for each place that was measured."""
+    return [[number["what"], str(number["value"]), *cells] for number in results.scenario.papers
+            for cells in beside(results, number) or [("not measured", "-")]]
+
+
+def grouped(found):
+    """Returns a line for each caveat of pairs (caveat, place), with its places."""
+    places = {}
+    for caveat, place in found:
+        places.setdefault(caveat, []).append(place)
+    return [f"{caveat}: {BETWEEN.join(named)}" for caveat, named in places.items()]
+
+
+def of_combination(results, combination):
+    """Returns the caveats of a combination, [(caveat, place)]."""
+    place = f"{label_of(combination.conditions.variant)}, {combination.conditions.place}"
+    found = []
+    for run in combination.runs:
+        if run["aborted"]:
+            found.append(("aborted", f"{place}: {run['abort_reason']}"))
+        if not run["valid"]:
+            found.append(("not valid, as the generator was late (p99)", f"{place}: {run['generator_lag_p99_ms']:.2f} ms"))
+    steady = combination.conditions.steady and not results.scenario.setup.changes
+    if steady and any(statistics.grows(times) for times in combination.times):
+        measured = MEASURED[results.scenario.setup.measure]
+        found.append((f"{measured}s rise during the run, so the mean depends on its length", place))
+    return found
+
+
+def left_out(results):
+    """Returns lines about the points that were not run."""
+    lines = []
+    broken = [combination.conditions for combination in results.combinations if combination.aborted]
+    beyond = [point for point in results.missing if any(
+        conditions.rate < point.rate and conditions.without("rate") == point.without("rate")
+        for conditions in broken)]
+    if beyond:
+        lines.append(f"not run: {len(beyond)} points at rates above the one at which their curve was aborted")
+    others = [point.name for point in results.missing if point not in beyond]
+    if others:
+        some = ", ".join(others[:NAMED])
+        lines.append(f"not measured: {len(others)} points: {some}" + (", ..." if len(others) > NAMED else ""))
+    return lines
+
+
+def mixed_programs(runs):
+    """Returns a caveat if not all runs are by the same programs; those that most are by come first."""
+    counts = Counter(run.get("programs", "unknown") for run in runs).most_common()
+    if len(counts) < 2:
+        return []
+    (most, _), *others = counts
+    which = ", ".join(f"{name} ({count})" for name, count in others)
+    return [f"{sum(count for _, count in others)} of {len(runs)} runs by other programs, or other settings of the guest, than"
+            f" most ({most}): {which}; run the scenario again to measure all by the same"]
+
+
+def caveats(results):
+    """Returns what a reader must know of the runs, a line for each kind."""
+    found = [pair for combination in results.combinations for pair in of_combination(results, combination)]
+    runs = [run for combination in results.combinations for run in combination.runs]
+    return grouped(found) + left_out(results) + mixed_programs(runs)
+
+
+def size(results):
+    """Returns a sentence about how much was measured, and what that took."""
+    runs = [run for combination in results.combinations for run in combination.runs]
+    transactions = sum(len(combination.all_times) for combination in results.combinations)
+    minutes = sum(run.get("processor_s", math.nan) for run in runs) / 60
+    cost = "" if math.isnan(minutes) else f", minutes of a processor: {minutes:.1f}"
+    return f"Runs: {len(runs)}, transactions: {transactions:,}{cost}."
+
+
+def sample_of(name, results, judged, about, choose=listed):
+    """Returns the Sample of results; `choose` returns the verdicts on a claim whose places are named."""
+    judgements = [Judgement(claim.id, claim.text, summary_of(verdicts), choose(verdicts)) for claim, verdicts in judged]
+    return Sample(name, f"{about} {size(results)}", judgements, paper_rows(results), model_points(results), caveats(results))

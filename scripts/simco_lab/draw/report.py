@@ -1,0 +1,117 @@
+"""report.md as it is published: one table of claims and of the papers' numbers, then every place that was judged. The full report
+has all tables and figures besides."""
+
+import re
+from collections import Counter
+
+from . import tables
+from .account import BETWEEN, WORDS
+from .tables import table
+
+FULL = "full-report.md"
+NUMBER = re.compile(r"(?<![\w.-])[-+]?\d+(?:\.\d+)?(?![\w.])")
+INTERVAL = re.compile(r" ± [\d.]+| \([^()]*\)")
+REST = (f"[results.csv](results.csv) has the values of every point. `{FULL}`, with all tables and figures, is beside the samples: where"
+        " `scripts/lab run` has left them, and in the archive that `scripts/lab archive` makes.")
+
+
+def ranged(numbers):
+    """Returns the ends of what numbers, as texts, span: "41.1 to 45.2"."""
+    least, most = min(numbers, key=float), max(numbers, key=float)
+    return least if float(least) == float(most) else f"{least} to {most}"
+
+
+def in_short(details):
+    """Returns the numbers of several places in one phrase, each the range of what they have."""
+    heads = [INTERVAL.sub("", detail).split(", ")[0].split("; ")[0] for detail in details]
+    form = Counter(NUMBER.sub("#", head) for head in heads).most_common(1)[0][0]
+    columns = zip(*(NUMBER.findall(head) for head in heads if NUMBER.sub("#", head) == form))
+    ranges = iter([ranged(column) for column in columns])
+    return re.sub("#", lambda _: next(ranges), form)
+
+
+def here(judgement):
+    """Returns our numbers for a claim. Of many places the full report alone has those at which it holds."""
+    verdicts = judgement.verdicts
+    if len(verdicts) == 1 and judgement.summary.count(" at ") == 1:
+        return verdicts[0].detail.split("; ")[0]
+    if not verdicts:
+        return "in results.csv" if " at " in judgement.summary else ""
+    partly = "holds at" in judgement.summary and not any(verdict.holds for verdict in verdicts)
+    return "at the other places: " * partly + in_short([verdict.detail for verdict in verdicts])
+
+
+def numbers_of(paper):
+    """Returns the papers' numbers: {(what, the paper's value): [(place, ours)]}."""
+    found = {}
+    for what, value, place, ours in paper:
+        found.setdefault((what, value), []).append((place, ours))
+    return found
+
+
+def beside(places):
+    """Returns our numbers beside a paper's one."""
+    return ": ".join(filter(None, places[0])) if len(places) == 1 else in_short([ours for _, ours in places])
+
+
+def ordered(samples):
+    """Returns [(sample, judgement)], the samples of each claim together."""
+    ids = dict.fromkeys(one.id for sample in samples for one in sample.judgements)
+    return [(sample, one) for name in ids for sample in samples for one in sample.judgements if one.id == name]
+
+
+def claim_rows(samples):
+    """Returns the rows of the claims, and then those of the papers' numbers."""
+    rows = [[one.id, one.claim, sample.name, "", here(one), one.summary.removesuffix(".")] for sample, one in ordered(samples)]
+    return rows + [["", what, sample.name, value, beside(places), ""] for sample in samples
+                   for (what, value), places in numbers_of(sample.paper).items()]
+
+
+def claim_table(samples):
+    header = ["id", "claim", "sample", "paper", "here (times in ms)", "verdict"]
+    drop = header.index("sample") if len(samples) == 1 else len(header)
+    return table([*header[:drop], *header[drop + 1:]], [row[:drop] + row[drop + 1:] for row in claim_rows(samples)])
+
+
+def places_of(judgement):
+    """Returns the places of a claim by their verdicts, in one line."""
+    groups = {word: [f"{verdict.where}: {verdict.detail}" for verdict in judgement.verdicts if verdict.holds is holds]
+              for holds, word in WORDS.items()}
+    return " ".join(f"*{word}*: {BETWEEN.join(places)}." for word, places in groups.items() if places)
+
+
+def place_lines(samples):
+    """Returns a line for each claim of each sample, and for each of the papers' numbers that is measured at several places."""
+    claims = [(sample, f"**{one.id}**", places_of(one)) for sample, one in ordered(samples) if one.verdicts]
+    numbers = [(sample, f"{what}, {value} in the paper", BETWEEN.join(f"{place}: {ours}" for place, ours in places))
+               for sample in samples for (what, value), places in numbers_of(sample.paper).items() if len(places) > 1]
+    return [f"- {name}{f' {sample.name}' * (len(samples) > 1)}: {said}" for sample, name, said in [*claims, *numbers]]
+
+
+def of_samples(samples, lines_of):
+    """Returns the lines of every sample, each with the name of the sample if there are several."""
+    return [f"- {sample.name}: {line}" if len(samples) > 1 else f"- {line}" for sample in samples for line in lines_of(sample)]
+
+
+def section(title, lines):
+    return [f"## {title}", "", *lines, ""] if lines else []
+
+
+def lines_of(scenario, samples, more=()):
+    """Returns the lines of a report on all samples of a scenario; `more` stand before its notes."""
+    source = [f"Source: {scenario.source}.", ""] if scenario.source else []
+    return [f"# {scenario.name}: {scenario.title}", "", *claim_table(samples), "", *source,
+            *of_samples(samples, lambda sample: [sample.about]), "", *more,
+            *section("Notes", [f"- {note}" for note in scenario.notes]), *section("Places", place_lines(samples)),
+            *section("Reference points of the model", of_samples(samples, lambda sample: sample.model)),
+            *section("Caveats", of_samples(samples, lambda sample: sample.caveats))]
+
+
+def write(path, scenario, samples):
+    """Writes the short report on all samples of a scenario."""
+    path.write_text("\n".join(lines_of(scenario, samples, [REST, ""])).rstrip() + "\n")
+
+
+def write_full(path, results, sample, drawn):
+    """Writes the full report on one sample; `drawn` are its figures."""
+    path.write_text("\n".join(lines_of(results.scenario, [sample]) + tables.lines_of(results, drawn)).rstrip() + "\n")

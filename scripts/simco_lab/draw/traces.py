@@ -1,0 +1,105 @@
+"""Figures of single messages, and of what their delays consist of: the delay over the time or the number of each
+message, deliveries over time, and stacked bars of the parts."""
+
+import numpy
+from ..measure.parts import NAMES
+from ..scenario.conditions import label_of
+from .strokes import COLOURS, style, widen
+
+COLUMNS = 180  # of a figure: of more messages, the least and the greatest value in each column are drawn
+MARKED_MAX = 150  # points of a curve that have a marker each; of more, every so many'th has one
+MARKERS = 12  # of a curve then
+PART_LABELS = {"sender": "waits for the sender's window", "network": "network and recovery",
+               "behind": "waits behind others"}
+
+
+def window(combination, plot):
+    """Returns (message, handed over in ms, delay in ms) of the first run, of the messages from `from` to `to`."""
+    times, scheduled = combination.times[0], combination.scheduled[0]
+    chosen = slice(int(plot.get("first", 0)), int(plot.get("last", len(times))))
+    number = numpy.arange(len(times))[chosen]
+    return number, scheduled[chosen], times[chosen]
+
+
+def thinned(x, y):
+    """Returns the points of a curve that can be told apart: none is above or below those that are left."""
+    if len(x) <= 2 * COLUMNS:
+        return x, y
+    columns = numpy.searchsorted(numpy.linspace(x[0], x[-1], COLUMNS + 1)[1:-1], x, side="right")
+    starts = numpy.flatnonzero(numpy.diff(columns, prepend=-1))
+    kept = {start + int(end(y[start:stop])) for start, stop in zip(starts, [*starts[1:], len(y)])
+            for end in (numpy.argmin, numpy.argmax)}
+    kept = sorted(kept | {0, len(x) - 1})
+    return x[kept], y[kept]
+
+
+def markers(number, points):
+    """Returns where the curve of that number has markers, and how it looks."""
+    line = style(number)
+    if points <= MARKED_MAX:
+        return {**line, "markersize": 2, "linewidth": 0.5}
+    every = points // MARKERS
+    return {**line, "linewidth": 0.7, "markevery": (number * every // len(COLOURS) % every, every)}
+
+
+def lost_in(combination, plot):
+    """Returns how many of the messages from `from` to `to` of the first run were never delivered."""
+    times = combination.times[0]
+    return int(numpy.isinf(times[int(plot.get("first", 0)):int(plot.get("last", len(times)))]).sum())
+
+
+def draw_points(axes, combinations, plot, of_window, labels):
+    """Draws a curve of points for each combination. Returns [], or None if there is nothing to draw."""
+    drawn = 0
+    for number, combination in enumerate(combinations):
+        x, y = of_window(*window(combination, plot))
+        finite = numpy.isfinite(y)
+        if finite.any():
+            lost = lost_in(combination, plot)
+            x, y = thinned(x[finite], y[finite])
+            axes.plot(x, y, label=label_of(getattr(combination.conditions, plot.get("curves", "variant")))
+                      + (f" ({lost} not delivered)" if lost else ""), **markers(number, len(x)))
+            drawn += 1
+    axes.set_xlabel(labels[0])
+    axes.set_ylabel(labels[1])
+    return [] if drawn else None
+
+
+def draw_trace(axes, combinations, plot, _):
+    """The delay of each message over its number, or over the time at which it was handed over."""
+    if plot.get("x") == "time":
+        entries = draw_points(axes, combinations, plot, lambda _, at, delay: (at, delay), ("Handed over at (ms)", "Delay (ms)"))
+    else:
+        entries = draw_points(axes, combinations, plot, lambda number, _, delay: (number, delay), ("Message", "Delay (ms)"))
+    widen(axes)
+    return entries
+
+
+def draw_delivery(axes, combinations, plot, _):
+    """The time of delivery over the time at which a message was handed over."""
+    return draw_points(axes, combinations, plot, lambda _, at, delay: (at, at + delay),
+                       ("Handed over at (ms)", "Delivered at (ms)"))
+
+
+def draw_parts(axes, combinations, plot, _):
+    """Stacked bars: the mean of each part of the delay."""
+    with_parts = [combination for combination in combinations
+                  if all(numpy.isfinite(combination.quantity(name).value) for name in NAMES)]
+    if not with_parts:
+        return None
+    bottom = numpy.zeros(len(with_parts))
+    for number, name in enumerate(NAMES):
+        heights = numpy.array([combination.quantity(name).value for combination in with_parts])
+        axes.bar(range(len(with_parts)), heights, bottom=bottom, color=COLOURS[number + 1], edgecolor="black",
+                 linewidth=0.4, hatch=("", "//", "xx")[number], label=PART_LABELS[name])
+        bottom += heights
+    names = [label_of(getattr(combination.conditions, plot.get("curves", "variant"))) for combination in with_parts]
+    axes.set_xticks(range(len(with_parts)), names, rotation=30, ha="right")
+    axes.set_ylabel("Mean one-way delay (ms)")
+    for name, combination in zip(names, with_parts):
+        if unsplit := len(combination.all_times) - combination.messages_split:
+            axes.plot([], [], linestyle="", label=f"{name}: without {unsplit} of {len(combination.all_times)} messages")
+    return []
+
+
+KINDS = {"trace": draw_trace, "delivery": draw_delivery, "parts": draw_parts}

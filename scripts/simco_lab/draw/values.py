@@ -1,0 +1,129 @@
+"""results.csv: a row for each combination of each sample of a scenario, and what can be read from it without samples."""
+
+import csv
+import math
+from dataclasses import dataclass
+
+from ..judge import wording
+from ..judge.prediction import predicted
+from ..measure import schedule, statistics
+from ..measure.parts import NAMES
+from ..measure.quantities import PERCENTILES
+from ..measure.combination import UnderConditions
+from ..measure.results import Selectable
+from ..scenario.catalogue import WORKLOADS
+from ..scenario.conditions import Conditions, conditions_of, shown
+
+FIRST = "first"  # the sample in the scenario's own folder
+FURTHER = ("larger", "full")  # samples in folders of these names within it
+FIGURES = ("replications", "transactions", "unanswered", "aborted", "valid", "mean_ms", "ci95_ms", "ci95_independent_ms",
+           "p50_ms", "p90_ms", "p95_ms", "p95_low_ms", "p95_high_ms", "p99_ms", "p99_low_ms", "p99_high_ms", "p999_ms", "max_ms", "lost_requests_percent",
+           "lost_replies_percent", "grows")
+
+
+def modelled(results):
+    """Returns whether the model is about the scenario's workload: a request and its reply, each lost with a packet."""
+    return not WORKLOADS[results.scenario.workload].sip
+
+
+def model_cell(conditions):
+    """Returns what equation 5 predicts, in words."""
+    prediction = predicted(conditions)
+    if prediction is None:
+        return ""
+    value, valid = prediction
+    return wording.figure(value) + ("" if valid else " (outside)")
+
+
+def lost_shares(combination):
+    """Returns the shares of the packets that were lost, in percent, of requests and of replies."""
+    counts = [[sum(run["packets"][direction][what] for run in combination.runs) for what in ("lost", "seen")]
+              for direction in ("request", "reply")]
+    return [100.0 * lost / max(seen, 1) for lost, seen in counts]
+
+
+def figures_of(combination):
+    """Returns the cells of FIGURES: percentiles are those of all runs together."""
+    times = combination.all_times
+    mean, independent = combination.mean, statistics.mean_independent(times)
+    interval95, interval99 = (schedule.percentile_interval(combination.times, q) for q in (95, 99))
+    p50, p90, p95, p99, p999 = map(combination.quantile, (50, 90, 95, 99, 99.9))
+    figures = [mean.value, mean.half_width, independent.half_width, p50, p90, p95, *interval95, p99, *interval99, p999,
+               float(times.max()), *lost_shares(combination)]
+    return [len(combination.times), len(times), combination.unanswered, int(combination.aborted),
+            int(all(run["valid"] for run in combination.runs)), *("" if math.isnan(figure) else f"{figure:.3f}" for figure in figures),
+            int(any(statistics.grows(times) for times in combination.times))]
+
+
+def estimates_of(results):
+    """Returns {column: function of a combination}: estimates with their intervals, as the full report prints them."""
+    def estimate(name, digits=1):
+        return lambda combination: wording.with_interval(combination.quantity(name), digits)
+
+    columns = {name: estimate(name) for name in (*PERCENTILES, *results.scenario.tables)}
+    if modelled(results):
+        columns["equation_5"] = lambda combination: model_cell(combination.conditions)
+    if any(combination.messages_split for combination in results.combinations):
+        columns |= {name: estimate(name, 2) for name in NAMES} | {"messages_split": lambda combination: combination.messages_split}
+    return columns
+
+
+def rows_of(name, results):
+    """Returns the rows of a sample, {column: cell} each."""
+    estimates = estimates_of(results)
+    for combination in results.combinations:
+        conditions = {column: shown(getattr(combination.conditions, column)) for column in results.scenario.columns}
+        yield {"sample": name, **conditions, **dict(zip(FIGURES, figures_of(combination), strict=True)),
+               **{column: of(combination) for column, of in estimates.items()}}
+
+
+def write_rows(path, rows):
+    """Writes rows as results.csv. Of one sample it has no name."""
+    several = len({row["sample"] for row in rows}) > 1
+    columns = dict.fromkeys(["sample"] * several + [column for row in rows for column in row if column != "sample"])
+    with open(path, "w", newline="") as file:
+        writer = csv.DictWriter(file, columns, restval="", extrasaction="ignore", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def write(path, samples):
+    """Writes results.csv of the samples, {name: results}."""
+    write_rows(path, [row for name, results in samples.items() for row in rows_of(name, results)])
+
+
+@dataclass
+class Row(UnderConditions):
+    """What results.csv says of a combination."""
+
+    conditions: Conditions
+    mean: statistics.Estimate
+    aborted: bool
+    unanswered: int = 0
+
+    def leaves_out(self, _):
+        return self.unanswered
+
+
+class Table(Selectable):
+    """What results.csv says of one sample of a scenario, for results whose samples are elsewhere."""
+
+    has_samples = False
+
+    def __init__(self, rows, scenario):
+        self.scenario = scenario
+        self.combinations = [self._row(row) for row in rows]
+
+    @staticmethod
+    def _row(row):
+        mean = statistics.Estimate(*(float(row[name] or math.nan) for name in ("mean_ms", "ci95_ms")))
+        return Row(conditions_of(row), mean, row["aborted"] == "1", int(row["unanswered"] or 0))
+
+
+def tables_of(path, scenario):
+    """Returns {name of the sample: Table} of results.csv."""
+    found = {}
+    with open(path, newline="") as file:
+        for row in csv.DictReader(file):
+            found.setdefault(row.get("sample", FIRST), []).append(row)
+    return {name: Table(rows, scenario) for name, rows in found.items()}

@@ -1,0 +1,397 @@
+"""Statements about figures, judged place by place: which are less, differ or do not, bounds, orders, steps, what a quantity depends
+on, and what the model says. Most are methods of claims.Figures."""
+
+import itertools
+import math
+from functools import partial
+
+import numpy
+
+from ..measure import statistics, tests_of_runs
+from ..measure.quantities import QUANTITIES
+from ..scenario.conditions import axis_value, check_axis_name, curves_along
+from . import wording
+from .prediction import predicted
+from .verdicts import (NEGLIGIBLE_MS, PAIRS_MIN, Comparison, Verdict, Verdicts, aborted_ones, below, by_pairs, compare, could_turn, joined,
+                       left_out, named, pairs, runs_of, unless_turned, without_consequence)
+
+SIDES = {"below": 1, "above": -1}
+RUNS_OF_TESTS = next(runs for runs in range(1, 9)
+                     if tests_of_runs.ks_probability(runs, runs, runs * runs) < tests_of_runs.LEVEL)  # that can reject at all
+CERTAIN = {True: "", False: "not ", None: "not certainly "}
+OF_RUNS = {"every": lambda good, count: good == count, "some": lambda good, count: good > 0}
+
+
+def tested(a, b, quantity):
+    """Returns the test of Kolmogorov and Smirnov on what each run of `a` and of `b` has, and its words; or None, and
+    why."""
+    if aborted := aborted_ones(a, b):
+        return None, aborted
+    left, right = runs_of(a, quantity), runs_of(b, quantity)
+    if not left or not right:
+        return None, "not measured"
+    result = tests_of_runs.ks_test(left, right)
+    unit = QUANTITIES[quantity].unit
+    medians = " against ".join(wording.figure(float(numpy.median(values))) for values in (left, right))
+    shown = (f"{medians} {unit} (medians of the runs), D = {result.statistic:.2f}, p = {result.p:.3g}, {len(left)} and"
+             f" {len(right)} runs")
+    if not result.can_reject:
+        return None, f"{shown}: so few runs cannot tell"
+    return result, shown if result.rejects else f"{shown}: no difference shown, as D of {result.least:.2f} or more would be"
+
+
+def place(a, b, dimensions, sign):
+    return f"{a.conditions.place}: {named(a, dimensions)} {sign} {named(b, dimensions)}"
+
+
+def pairs_of(lesser, greater):
+    """Returns [(a, b, where with a sign)] of the places of two figures."""
+    dimensions = list(dict.fromkeys((*lesser.sides, *greater.sides)))
+    return [(a, b, partial(place, a, b, dimensions)) for a, b in pairs(lesser, lesser.sides, greater.sides)]
+
+
+def less(lesser, greater, or_alike=False):
+    """The first are less; with `or_alike`, or alike."""
+    lesser.comparable(greater, of_intervals=True, factor=True)
+    verdicts = Verdicts()
+    for a, b, where in pairs_of(lesser, greater):
+        found = compare(a, b, lesser.quantity, greater.factor, lesser.shared)
+        alike = found.alike and not found.holds
+        verdicts.append(Verdict(True if alike and or_alike else found.holds, where("<"), found.detail, alike))
+    return verdicts
+
+
+def equal(figures, *, within_ms):
+    """All variants at a place differ by no more than that."""
+    groups, quantity = {}, figures.quantity
+    for combination in figures.selected():
+        groups.setdefault(combination.conditions.without("variant"), []).append(combination)
+    verdicts = Verdicts()
+    for group in groups.values():
+        whole = [combination for combination in group if not combination.aborted]
+        values = [combination.quantity(quantity).value for combination in whole]
+        if len(values) < 2:
+            continue
+        spread = max(values) - min(values)
+        unknown = not all(map(math.isfinite, values)) or any(combination.leaves_out(quantity) for combination in whole)
+        verdicts.append(Verdict(None if unknown else spread <= within_ms, group[0].conditions.place,
+                                f"they differ by {wording.figure(spread, 2)} ms{left_out(*whole, quantity=quantity)}"))
+    return verdicts
+
+
+def check_means(figures):
+    if figures.quantity != "mean":
+        raise ValueError("this is a statement about means: write r.mean()")
+
+
+def near_model(figures, *, percent, above_only=False):
+    """The mean differs from equation 5, in its valid range, by at most `percent` (or is at most that far above it) or by no more
+    than its interval."""
+    check_means(figures)
+    verdicts = Verdicts()
+    for combination in figures.selected():
+        prediction = predicted(combination.conditions)
+        if prediction is None or not prediction[1] or combination.aborted:
+            continue
+        mean = combination.mean
+        off = mean.value - prediction[0]
+        share = 100.0 * off / prediction[0]
+        close = (above_only and off < 0) or abs(share) <= percent
+        holds = close or (None if math.isfinite(mean.half_width) and abs(off) <= mean.half_width else False)
+        if math.isnan(mean.value) or (combination.leaves_out("mean") and (holds or off < 0)):
+            holds = None
+        verdicts.append(Verdict(holds, f"{combination.conditions.place}: {combination.conditions.variant}",
+                                f"{mean.value:.1f} ms, model {prediction[0]:.1f} ms ({share:+.1f} %)"))
+    return verdicts
+
+
+def never_worse_with_more_streams(figures):
+    """More streams of a transport are never worse by more than the interval."""
+    check_means(figures)
+    groups = {}
+    for combination in figures.selected():
+        variant = combination.conditions.variant
+        if variant.sweeps_streams:
+            key = variant.transport.name, combination.conditions.without("variant")
+            groups.setdefault(key, []).append((variant.streams, combination))
+    curves = [[one for _, one in sorted(group, key=lambda pair: pair[0])] for group in groups.values() if len(group) > 1]
+    return Verdicts(more_streams(curve) for curve in curves)
+
+
+def more_streams(curve):
+    worse, unknown = [], [f"{one.conditions.variant} was aborted" for one in curve if one.aborted]
+    whole = [one for one in curve if not one.aborted]
+    for few, many in zip(whole, whole[1:]):
+        gap = statistics.difference(many.mean, few.mean)
+        if math.isnan(gap.value) or few.leaves_out("mean") or many.leaves_out("mean"):
+            unknown.append(f"{few.conditions.variant} to {many.conditions.variant}: cannot be told{left_out(few, many, quantity='mean')}")
+        elif math.isfinite(gap.half_width) and gap.value > max(gap.half_width, NEGLIGIBLE_MS):
+            worse.append(f"{many.conditions.variant} is worse than {few.conditions.variant} by {gap.value:.1f} ± {gap.half_width:.1f} ms")
+    conditions = curve[0].conditions
+    return Verdict(False if worse else None if unknown else True, f"{conditions.place}: {conditions.variant.transport.label}",
+                   "; ".join(worse + unknown) or "never worse")
+
+
+def faster(a, b, quantity, shared):
+    """Returns a Verdict's holds, words and tests: whether the test tells `a` from `b` and a's median is less. If it does not tell
+    them apart, that does not show that they are alike; an interval can."""
+    result, detail = tested(a, b, quantity)
+    detail += left_out(a, b, quantity=quantity)
+    if result is None:
+        return None, detail, 0
+    if result.rejects:
+        left, right = (float(numpy.median(runs_of(side, quantity))) for side in (a, b))
+        return (None if left == right else left < right), detail, 1
+    found = compare(a, b, quantity, shared=shared)
+    return (False, f"{detail}; {found.detail}: of no consequence", 1) if found.alike else (None, detail, 1)
+
+
+def faster_than(lesser, greater):
+    """The first are faster: the test rejects that both are the same, and the median of their runs is less."""
+    lesser.comparable(greater, of_runs=RUNS_OF_TESTS)
+    verdicts = Verdicts()
+    for a, b, where in pairs_of(lesser, greater):
+        holds, detail, tests = faster(a, b, lesser.quantity, lesser.shared)
+        verdicts.append(Verdict(holds, where("<"), detail, tests=tests))
+    return verdicts
+
+
+def alike_means(a, b, shared):
+    """Returns whether 0 is within the interval of the difference of the means, or this is what instructions take; and words."""
+    paired = by_pairs(a, b, "mean") if shared else None
+    gap = paired[0] if paired else statistics.difference(a.mean, b.mean)
+    detail = f"they differ by {wording.figure(gap.value, 2, '+')} ms ({wording.ends(gap, 2)})" + (" by pairs" if paired else "")
+    detail += left_out(a, b, quantity="mean")
+    if math.isnan(gap.low) or a.leaves_out("mean") or b.leaves_out("mean"):
+        return None, detail
+    if max(abs(gap.low), abs(gap.high)) <= NEGLIGIBLE_MS:
+        return True, f"{detail}: certainly at most {NEGLIGIBLE_MS:g} ms, which counts as alike"
+    if gap.low <= 0 <= gap.high:
+        return True, (f"{detail}: no difference shown by {len(a.each)} and {len(b.each)} runs, as one of"
+                      f" {(gap.high - gap.low) / 2:.2f} ms or more would be")
+    small = abs(gap.value) <= NEGLIGIBLE_MS
+    return small, detail + f": at most {NEGLIGIBLE_MS:g} ms, which counts as alike" * small
+
+
+def alike(a, b, quantity, shared):
+    if aborted := aborted_ones(a, b):
+        return None, aborted
+    if quantity == "mean":
+        return alike_means(a, b, shared)
+    result, detail = tested(a, b, quantity)
+    return result and not result.rejects, detail
+
+
+def like(one, other):
+    """The test does not reject that both are the same; for means, 0 is within the interval of the difference."""
+    one.comparable(other, of_runs=0 if one.quantity == "mean" else RUNS_OF_TESTS)
+    verdicts = Verdicts()
+    for a, b, where in pairs_of(one, other):
+        holds, detail = alike(a, b, one.quantity, one.shared)
+        verdicts.append(Verdict(holds, where("="), detail, tests=int(holds is not None), by_test=True))
+    return verdicts
+
+
+def identical_to(one, other):
+    """Every run has the very samples of the other one, and no queue dropped anything."""
+    one.comparable(other)
+    verdicts = Verdicts()
+    for a, b, where in pairs_of(one, other):
+        if aborted := aborted_ones(a, b):
+            verdicts.append(Verdict(None, where("="), aborted))
+            continue
+        both = joined(a, b)
+        same = sum(numpy.array_equal(x.times, y.times) for x, y in both)
+        dropped = sum(sum(run.record.get("queue", {}).get("dropped", {}).values()) for run in (*a.each, *b.each))
+        alone = len(a.each) + len(b.each) - 2 * len(both)  # runs whose counterpart was not measured
+        holds = False if same < len(both) or dropped else None if alone else True
+        verdicts.append(Verdict(holds, where("="),
+                                f"{same} of {len(both)} runs have the same samples; the queues dropped {dropped} packets"
+                                + (f"; {alone} runs have no counterpart" if alone else "")))
+    return verdicts
+
+
+def on_side(found, sign, limit):
+    """Returns whether an estimate, with its interval, is below (sign 1) or above (-1) a limit; None if that cannot be told."""
+    if math.isnan(found.value):
+        return None
+    ends = (found.value,) if math.isnan(found.low) or math.isnan(found.high) else (found.low, found.high)
+    off = [sign * (end - limit) for end in ends]
+    return True if max(off) < 0 else False if min(off) > 0 else None
+
+
+def by_signs(values, side, limit):
+    """Returns whether the runs are on a side of a limit, and words; None if the sign test leaves it open. It takes the place
+    of an interval, which a mean that is not finite has not."""
+    gaps = [SIDES[side] * (limit - value) for value in values]
+    p, good = tests_of_runs.sign_test(gaps), sum(gap > 0 for gap in gaps)
+    holds = 2 * good > sum(gap != 0 for gap in gaps) if p < tests_of_runs.LEVEL else None
+    return holds, f"; {good} of {len(values)} runs are {side} {limit:g}, by their signs p = {p:.3g}"
+
+
+def amount(found, unit, limits=()):
+    """Returns an estimate in words, with its interval if it has one, and with digits that tell it from the limits."""
+    if math.isnan(found.value):
+        return wording.figure(found.value)
+    return f"{wording.with_interval(found, wording.digits(found.value, limits))} {unit}".rstrip()
+
+
+def within(figures, *, below=None, above=None, rtts=0, runs=""):
+    """The quantity, with its interval, is below or above a number; with `rtts`, of so many round-trip times more. With `runs`, that
+    of "every" run is, or of "some"."""
+    if below is None and above is None or None not in (below, above) and above >= below:
+        raise ValueError("give 'below' or 'above', or both with 'above' less than 'below'")
+    quantity, verdicts = figures.quantity, Verdicts()
+    for combination in figures.selected():
+        where = f"{combination.conditions.place}: {combination.conditions.variant}"
+        if aborted := aborted_ones(combination):
+            verdicts.append(Verdict(None, where, aborted))
+            continue
+        more = rtts * 2 * combination.conditions.delay_ms
+        limits = {side: limit + more for side, limit in (("below", below), ("above", above)) if limit is not None}
+        words = " and ".join(f"{side} {limit:g}" for side, limit in limits.items())
+        judge = bound_of_runs if runs else bound_of_estimate
+        holds, detail = judge(combination, quantity, limits, words, runs)
+        verdicts.append(Verdict(holds, where, detail + left_out(combination, quantity=quantity)))
+    return verdicts
+
+
+def bound_of_estimate(combination, quantity, limits, words, _):
+    found, values, holds, signs = combination.quantity(quantity), runs_of(combination, quantity), True, ""
+    for side, limit in limits.items():
+        if math.isinf(found.value) and len(values) > 1:  # one of them may be the only one that never ends
+            here, said = by_signs(values, side, limit)
+            signs += said
+        else:
+            here = on_side(found, SIDES[side], limit)
+        if could_turn(combination, quantity, is_below=here is (side == "below")):
+            here = None
+        holds = False if False in (holds, here) else None if None in (holds, here) else True
+    return holds, f"{amount(found, QUANTITIES[quantity].unit, limits.values())}, {CERTAIN[holds]}{words}{signs}"
+
+
+def bound_of_runs(combination, quantity, limits, words, which):
+    """Counts the runs on that side: a statement about every run, or about some, needs no interval."""
+    values = runs_of(combination, quantity)
+    if not values:
+        return None, "not measured"
+    if combination.leaves_out(quantity):
+        return None, "cannot be told"
+    good = sum(all(SIDES[side] * (limit - value) > 0 for side, limit in limits.items()) for value in values)
+    holds = OF_RUNS[which](good, len(values))
+    return holds, f"{good} of {len(values)} runs are {words} {QUANTITIES[quantity].unit}".rstrip()
+
+
+def increasing(*groups):
+    """Each is below the next, beyond the intervals; of one run each that has none, simply below it."""
+    verdicts = Verdicts()
+    for lesser, greater in zip(groups, groups[1:]):
+        lesser.comparable(greater)
+        for a, b, where in pairs_of(lesser, greater):
+            found = by_value(a, b, lesser.quantity) or compare(a, b, lesser.quantity, shared=lesser.shared)
+            verdicts.append(Verdict(found.holds, where("<"), found.detail))
+    return verdicts
+
+
+def by_value(a, b, quantity):
+    """Returns the Comparison of one run each without an interval, or None if there are more or they have one."""
+    left, right = a.quantity(quantity), b.quantity(quantity)
+    no_interval = math.isnan(left.half_width) or math.isnan(right.half_width)
+    if len(a.each) > 1 or len(b.each) > 1 or not no_interval or aborted_ones(a, b):
+        return None
+    unit, known = QUANTITIES[quantity].unit, left.value != right.value and not math.isnan(left.value + right.value)
+    shown = (f"{wording.figure(left.value)} against {wording.figure(right.value)} {unit}".rstrip() + left_out(a, b, quantity=quantity)
+             + ", one run each")
+    if math.isfinite(left.value) and math.isfinite(right.value) and not (a.leaves_out(quantity) or b.leaves_out(quantity)):
+        margin = without_consequence(left, right, unit)
+        if abs(left.value - right.value) <= margin:
+            return Comparison(False, f"{shown}, alike within {margin:.2g} {unit}".rstrip(), not_above=True, not_below=True)
+    return Comparison(unless_turned(left.value < right.value if known else None, a, b, quantity), shown)
+
+
+def steps_of(curves, a, b, axis, end, dimensions):
+    """Returns [(a, a's end, b, b's end)]: the combinations at the `end` of the curves that `a` and `b` are on, if these differ in
+    the `dimensions` only."""
+    ends = [[one for curve in curves if any(start is one for one in curve) for one in curve
+             if axis_value(one.conditions, axis) == end] for start in (a, b)]
+    return [(a, left, b, right) for left, right in itertools.product(*ends)
+            if left.conditions.without(*dimensions) == right.conditions.without(*dimensions)]
+
+
+def factors(corners, quantity, _):
+    """Returns the factor from the first corner to the second, that from the third to the fourth, and their difference."""
+    at = [corner.quantity(quantity) for corner in corners]
+    flat, steep = tests_of_runs.ratio(at[1], at[0]), tests_of_runs.ratio(at[3], at[2])
+    return flat, steep, statistics.difference(flat, steep)
+
+
+def rises(corners, quantity, shared):
+    """Returns the same of differences: by pairs of runs if the seeds are `shared`."""
+    at = [corner.quantity(quantity) for corner in corners]
+    flat, steep = statistics.difference(at[1], at[0]), statistics.difference(at[3], at[2])
+    runs = [dict(zip(corner.numbers, corner.per_run(quantity))) for corner in corners]
+    same = shared and len(runs[0]) >= PAIRS_MIN and all(one.keys() == runs[0].keys() for one in runs)
+    if not same or not all(math.isfinite(value) for one in runs for value in one.values()):
+        return flat, steep, statistics.difference(flat, steep)
+    both = [[after[number] - before[number] for number in before] for before, after in (runs[:2], runs[2:])]
+    return flat, steep, tests_of_runs.paired(*both)
+
+
+def risen(found, added, quantity):
+    if added:
+        return f"{wording.figure(found.value, 2, '+')} {QUANTITIES[quantity].unit}".rstrip()
+    return f"x {wording.figure(found.value, 2)}"
+
+
+def flatter_than(lesser, greater, axis, start, end, *, added=False):
+    """From one value of an axis to another, the second curve rises by a greater factor than the first; with `added`, by more."""
+    lesser.comparable(greater, of_intervals=True)
+    lesser.check_axis(axis, start, end)
+    quantity, curves = lesser.quantity, curves_along(lesser.select({}), axis)
+    begin = [(a, b) for a, b, _ in pairs_of(lesser, greater)
+             if all(axis_value(one.conditions, axis) == float(start) for one in (a, b))]
+    dimensions = list(dict.fromkeys((*lesser.sides, *greater.sides)))
+    verdicts = Verdicts()
+    for corners in itertools.chain.from_iterable(steps_of(curves, a, b, axis, float(end), dimensions) for a, b in begin):
+        where = place(corners[0], corners[2], dimensions, "flatter than")
+        if aborted := aborted_ones(*corners):
+            verdicts.append(Verdict(None, where, aborted))
+            continue
+        flat, steep, gap = (rises if added else factors)(corners, quantity, lesser.shared)
+        unknown = any(corner.leaves_out(quantity) for corner in corners)
+        verdicts.append(Verdict(None if unknown else below(gap), where,
+                                f"from {start} to {end}: {risen(flat, added, quantity)} against"
+                                f" {risen(steep, added, quantity)} ({wording.gap(gap, 2)}){left_out(*corners, quantity=quantity)}"))
+    return verdicts
+
+
+def independent_of(figures, axis, *, on):
+    """By least squares on the axes `on`, the quantity of a run does not depend on `axis`: its coefficient may be 0. What has the same
+    value everywhere is left out, as the constant term already stands for it; so are places that are not on one of the axes."""
+    if axis not in on:
+        raise ValueError(f"'{axis}' must be one of 'on'")
+    for name in on:
+        check_axis_name(name)
+    columns, y, chosen = {name: [] for name in on}, [], figures.selected()
+    placed = [combination for combination in chosen
+              if not any(math.isnan(axis_value(combination.conditions, name)) for name in columns)]
+    if aborted := aborted_ones(*placed):
+        return Verdicts([Verdict(None, axis, aborted)])
+    for combination in placed:
+        for value in runs_of(combination, figures.quantity):
+            y.append(value)
+            for name in columns:
+                columns[name].append(axis_value(combination.conditions, name))
+    missing = len(chosen) - len(placed)
+    off = f"; {missing} of {len(chosen)} places are not on each axis of 'on', and left out" if missing else ""
+    same = [name for name, values in columns.items() if len(set(values)) < 2]
+    if axis in same:
+        return Verdicts([Verdict(None, axis, f"{axis} has {'one' if placed else 'no'} value here: so few points cannot tell{off}")])
+    ranks = "" if all(map(math.isfinite, y)) else " of the ranks"
+    left = f"; left out, of one value here: {', '.join(same)}" if same else ""
+    try:
+        found = tests_of_runs.regression({name: columns[name] for name in columns if name not in same}, y)[axis]
+    except ValueError as error:
+        return Verdicts([Verdict(None, axis, f"{error}{left}{off}")])
+    return Verdicts([Verdict(found.p >= tests_of_runs.LEVEL, axis,
+                             f"coefficient {found.value:.3g}{ranks}, t = {found.t:.2f}, p = {found.p:.3g}, {len(y)} runs{left}{off}")])

@@ -1,0 +1,157 @@
+"""The quantities that claims, figures and tables of papers name: a row of a table each."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy
+
+from ..scenario.catalogue import table
+from . import statistics
+
+PERCENTILES = {"p50": 50.0, "p95": 95.0, "p99": 99.0, "p999": 99.9}
+AFFECTED_MS = 1.0  # a delay so much above that of the same message in the run without loss is one
+MEASURED = {"response": "response time", "one-way": "one-way delay"}  # what a scenario measures, in words
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """`of_run` takes a run (combination.Run) and returns a number, nan if the run does not have it."""
+
+    name: str
+    label: str  # of an axis; {} stands for what the scenario measures
+    of_run: Callable
+    unit: str = "ms"
+    within_run: bool = False  # one run gives an interval, too
+    sip: bool = False  # of the workload sip only: its server's arrivals, or its large packets, are counted
+    captured: bool = False  # from captures of the packets: of messages that were delivered only
+    twin: bool = False  # compared with the run without a run of losses
+    answered: bool = False  # of messages with an answer only: the others would make it infinite
+
+    def title(self, measure):
+        """Returns the label in a scenario that measures that."""
+        return self.label.format(MEASURED[measure])
+
+    @property
+    def omitted(self):
+        """Which messages it leaves out."""
+        return "undelivered" if self.captured else "unanswered"
+
+
+def percentile(q):
+    return lambda run: statistics.percentile(run.times, q)
+
+
+def spread(run):
+    high = statistics.percentile(run.times, 95.0)
+    return high if math.isinf(high) else high - statistics.percentile(run.times, 50.0)
+
+
+def others(run):
+    """Returns the 95th percentile of the messages that are not large; without large ones it is that of all."""
+    if run.record["point"]["large_size"]:
+        return run.record.get("others_p95_ms", math.nan)
+    return statistics.percentile(run.times, 95.0)
+
+
+def second(run):
+    return float(numpy.sort(run.times)[-2]) if len(run.times) > 1 else math.nan
+
+
+def at_the_end(run):
+    """Returns the median of the last tenth of the messages."""
+    return statistics.percentile(run.times[-max(len(run.times) // 10, 1):], 50.0)
+
+
+def variance(run):
+    answered = run.times[numpy.isfinite(run.times)]
+    return float(answered.var(ddof=1)) if len(answered) > 1 else math.nan
+
+
+def part(name):
+    return lambda run: run.record.get("parts", {}).get(name, math.nan)
+
+
+def cost(name):
+    return lambda run: run.record.get("cost", {}).get(name, math.nan)
+
+
+def lost_share(run):
+    """Returns the share of the packets with requests in them that the queue dropped: acknowledgements are not counted."""
+    messages = (run.record.get("queue") or {}).get("messages")
+    return 100.0 * messages["lost"] / messages["entered"] if messages and messages["entered"] else math.nan
+
+
+def goodput(run):
+    return run.record.get("goodput", {}).get("octets_s", math.nan)
+
+
+def share(run):
+    """Returns the share of the flow that is measured in what passed the middle link."""
+    return 100.0 * goodput(run) / total(run) if total(run) else math.nan
+
+
+def total(run):
+    """Returns what passed the middle link of both flows."""
+    goodputs = run.record.get("goodput", {})
+    return goodputs.get("octets_s", math.nan) + goodputs.get("cross_octets_s", math.nan)
+
+
+def carried(run):
+    """Returns the throughput as a share of what was offered in the same time."""
+    goodputs = run.record.get("goodput", {})
+    offered = goodputs.get("offered_octets_s", math.nan)
+    return 100.0 * goodputs.get("octets_s", math.nan) / offered if offered else math.nan
+
+
+def sender_over_behind(run):
+    return part("sender")(run) - part("behind")(run)
+
+
+def repeated(count):
+    """Returns how many INVITEs were sent again over UDP, by that count of simco-loadgen, as a share of the messages."""
+    return lambda run: 100.0 * run.record.get(count, math.nan) / len(run.times)
+
+
+def affected(run):
+    """Returns how many messages were later than in the run of the same seed without loss."""
+    if run.twin is None or len(run.twin) != len(run.times):
+        return math.nan
+    with numpy.errstate(invalid="ignore"):
+        return float((run.times - run.twin > AFFECTED_MS).sum())
+
+
+QUANTITIES = table(
+    Quantity("mean", "Mean {} (ms)", lambda run: statistics.mean_independent(run.times).value, within_run=True,
+             answered=True),
+    Quantity("variance", "Variance of the {} (ms²)", variance, unit="ms²", answered=True),
+    Quantity("p50", "Median (ms)", percentile(50.0), within_run=True),
+    Quantity("p95", "95 % are faster than (ms)", percentile(95.0), within_run=True),
+    Quantity("p99", "99 % are faster than (ms)", percentile(99.0), within_run=True),
+    Quantity("p999", "99.9 % are faster than (ms)", percentile(99.9), within_run=True),
+    Quantity("min", "Shortest (ms)", lambda run: float(run.times.min())),
+    Quantity("max", "Longest (ms)", lambda run: float(run.times.max())),
+    Quantity("second", "Second longest (ms)", second),
+    Quantity("spread", "95 % minus median (ms)", spread),
+    Quantity("others", "95 % of the messages that are not large are faster than (ms)", others, sip=True),
+    Quantity("affected", "Messages affected", affected, unit="", twin=True),
+    Quantity("goodput", "Throughput (octets/s)", goodput, sip=True, unit="octets/s"),
+    Quantity("share", "Share of the throughput (%)", share, sip=True, unit="%"),
+    Quantity("total", "Throughput, with that of competing traffic (octets/s)", total, sip=True, unit="octets/s"),
+    Quantity("cwnd", "Congestion window at the end (octets)", lambda run: run.record.get("cwnd_octets", math.nan), sip=True,
+             unit="octets"),
+    Quantity("sent_again", "Sent again (% of the messages)", repeated("retransmissions"), unit="%", sip=True),
+    Quantity("further", "Sent a third time or later (% of the messages)", repeated("further_retransmissions"), sip=True, unit="%"),
+    Quantity("carried", "Throughput (% of what is offered)", carried, sip=True, unit="%"),
+    Quantity("wasted", "Copies beyond the first", lambda run: run.record.get("wasted", math.nan), sip=True, unit=""),
+    Quantity("lost_share", "Requests' packets lost in the queue (%)", lost_share, sip=True, unit="%"),
+    Quantity("busy", "Processor time per transaction (µs)", cost("busy_us"), unit="µs"),
+    Quantity("packets", "Packets per transaction", cost("packets"), unit=""),
+    Quantity("octets", "Octets per transaction", cost("octets"), unit="octets"),
+    Quantity("unanswered", "Without an answer", lambda run: float(numpy.isinf(run.times).sum()), unit=""),
+    Quantity("end", "Median of the last tenth of the messages (ms)", at_the_end),
+    Quantity("sender", "Sender's wait (ms)", part("sender"), captured=True),
+    Quantity("network", "Network (ms)", part("network"), captured=True),
+    Quantity("behind", "Behind others (ms)", part("behind"), captured=True),
+    Quantity("sender_over_behind", "Sender's wait minus that behind others (ms)", sender_over_behind, captured=True),
+)

@@ -1,0 +1,202 @@
+"""Jobs: a point as a folder of small files, for the guest or for namespaces of the host."""
+
+import io
+import random
+import shlex
+import tarfile
+from dataclasses import dataclass
+from functools import cached_property
+
+from ..measure import parts
+from ..scenario import cross, networks, pattern, proxies, sizes
+from ..scenario.catalogue import BACKENDS, CONGESTION, PROFILES, WORKLOADS
+from ..scenario.networks import NETWORKS
+from ..scenario.queues import Queue
+from . import tls
+
+# A PER transaction takes at most two packets each way, SACKs included; a pattern that is shorter than the run
+# repeats.
+PACKETS_PER_TRANSACTION = 2.5
+CHUNK_HEADERS = 48  # octets of IP's, SCTP's and a chunk's headers
+RUN_PERIOD = 1000000  # packets after which a run of losses would repeat
+TIMEOUT_S = 60.0
+# Both ends have the same certificate, which is its own authority.
+TLS_WORDS = ["--tls-ca", f"$job/{tls.CERTIFICATE}", "--tls-certificate", f"$job/{tls.CERTIFICATE}",
+             "--tls-key", f"$job/{tls.KEY}"]
+
+
+def random_losses(point, direction):
+    loss = point.loss_percent / 100.0
+    packets = pattern.length(loss, int(point.count * PACKETS_PER_TRANSACTION))
+    if point.lose not in ("both", direction) and not (point.lose == "messages" and direction == "request"):
+        loss = 0.0
+    return packets, pattern.draw(loss, packets, point.seed(direction), point.loss_correlation)
+
+
+def patterns(point):
+    """Returns {direction: (length, lost)} of a point."""
+    result = {direction: random_losses(point, direction) for direction in ("request", "reply")}
+    if point.lose_run:
+        first = point.setup.lose_at + point.warmup
+        result["request"] = RUN_PERIOD, list(range(first, first + int(point.lose_run)))
+    return result
+
+
+def due_times(point):
+    """Returns a file of the seconds at which transactions are due if the last of them are due at once: a second after
+    the one before them. A point that stops before them has the same others."""
+    rng, now, times = random.Random(point.seed("arrivals")), 0.0, []
+    for _ in range(point.warmup + point.count - point.setup.burst):
+        now += 1 / point.rate if point.arrivals == "constant" else rng.expovariate(point.rate)
+        times.append(now)
+    times += [now + 1] * point.setup.burst
+    return "".join(f"{time:.9f}\n" for time in times[:point.warmup + point.sent])
+
+
+def sip_words(point, *, of_server):
+    """Returns the options of the workload's programs."""
+    setup = point.setup
+    response = sizes.response_of(point.variant.transport, setup.response)
+    words = ["--response", response, "--t1", f"{point.t1_ms:g}"]
+    if of_server:
+        return [*words, "--response-size", str(setup.response_size)]
+    words += ["--invite-size", str(setup.invite_size), *(["--large-over-udp"] if setup.large_over_udp else [])]
+    if point.large_size:
+        words += ["--large-size", f"{point.large_size:g}", "--large-every", str(setup.large_every)]
+    return words + ["--drain", f"{setup.drain_s:g}"] if response == "none" else words
+
+
+def load_command(point, network, sctp_options):
+    variant = point.variant
+    schedule = ["--rate", f"{point.rate:g}", "--arrivals", point.arrivals, "--count", str(point.count)]
+    words = ["simco-loadgen", *variant.options(), "--connect", network.server, "--workload", point.workload,
+             *(["--arrivals-file", "$job/due"] if point.setup.burst else schedule),
+             "--warmup", str(point.warmup), "--connections", str(variant.connections),
+             "--seed", str(point.seed("arrivals")), "--abort-lag", f"{point.setup.abort_lag_s:g}",
+             "--timeout", f"{TIMEOUT_S:g}", *sctp_options]
+    if WORKLOADS[point.workload].sip:
+        words += sip_words(point, of_server=False)
+    if variant.transport.tls:
+        words += TLS_WORDS
+    return words + ["--unordered"] if variant.unordered else words
+
+
+def server_command(point, network, sctp_options):
+    workload = WORKLOADS[point.workload]
+    words = [workload.server, *point.variant.options(), "--listen", network.server, *sctp_options,
+             *workload.server_options]
+    if workload.sip:
+        words += sip_words(point, of_server=True)
+    if point.variant.transport.tls:
+        words += TLS_WORDS
+    if proxies.proxied(point):
+        words += ["--port", str(proxies.SERVER_PORT)]
+    return words + ["--backend", point.backend, *BACKENDS[point.backend].options] if workload.backend else words
+
+
+def message_octets(point):
+    """Returns the octets of each message that is measured; 0: they vary."""
+    workload = WORKLOADS[point.workload]
+    return point.setup.invite_size if workload.sip else workload.octets
+
+
+def captures(point, network):
+    """Returns the programs that capture the requests where they leave and where they arrive."""
+    if not parts.captured(point):
+        return []
+    kept = parts.KEPT[point.variant.transport.messages]
+    return [(f"capture.{end.name}", "listening", end.name,
+             f"tcpdump -Z root --nano -n -s {kept} -B 8192 -i {end.device} -w $out/{end.name}.pcap"
+             f" 'ip and dst host {network.server}'") for end in (network.agent, network.box)]
+
+
+def end_commands(point, network):
+    """Returns the commands that set up the end systems that are measured."""
+    profile, transport = PROFILES[point.profile], point.variant.transport
+    sysctls = {key: value for key, value in profile.sysctls if key.startswith(transport.sysctl_prefix)}
+    if point.variant.congestion:
+        sysctls |= dict(CONGESTION[point.variant.congestion].sysctls)
+    ends = {end.name: end for end in (network.agent, network.box)}
+    commands = [end.sysctl(key, value) for end in ends.values() for key, value in sysctls.items()]
+    octets = message_octets(point)
+    sizes = {"octets": octets, "chunk_packet": octets + CHUNK_HEADERS}
+    return commands + [ends[name].route(route.words.format(**sizes)) for route in profile.routes
+                       if route.name == transport.routes for name in route.ends]
+
+
+def lines(commands):
+    """Returns a file of commands, a line each, with their words in front."""
+    return "".join(" ".join(word if isinstance(word, str) else f"{word:g}" for word in words) + "\n"
+                   for words in commands)
+
+
+def modules(point):
+    """Returns the modules of the kernel that a point needs, of those that a kernel may lack."""
+    controls = {point.variant.congestion, cross.Cross.parse(point.cross).congestion} - {""}
+    rows = [point.variant.transport, BACKENDS[point.backend], PROFILES[point.profile],
+            Queue.parse(point.queue).kind, *(CONGESTION[name] for name in controls)]
+    return {name for row in rows for name in row.guest_modules}
+
+
+@dataclass(frozen=True)
+class Job:
+    """The files that run a point. `extra_options` are SCTP options for both programs, for trials."""
+
+    point: object
+    extra_options: str = ""
+
+    @cached_property
+    def patterns(self):
+        """{direction: (length, lost)}: drawn once, for the kernel and for checking its counts."""
+        return patterns(self.point)
+
+    @property
+    def network(self):
+        return NETWORKS[self.point.setup.network]
+
+    @cached_property
+    def files(self):
+        """{name: text}"""
+        point, network, transport = self.point, self.network, self.point.variant.transport
+        sctp_options = f"{PROFILES[point.profile].sctp_options} {self.extra_options}".split() if transport.options else []
+        traffic = cross.Cross.parse(point.cross)
+        server = " ".join(server_command(point, network, sctp_options))
+        proxied = proxies.proxied(point)
+        settings = {
+            "network": network.name,
+            "transport": transport.program_name,
+            "server_command": f"sh $job/{proxies.SCRIPT} $job $out" if proxied else server,
+            "load_command": " ".join(load_command(point, network, sctp_options)),
+            "lead": f"{traffic.lead_s(point):g}",
+            "settle": f"{network.settle_s:g}",
+        }
+        ends = end_commands(point, network) + cross.end_commands(point, network, traffic)
+        collected = networks.collect(point, network)
+        if parts.captured(point):
+            collected["timers"] = "agent", "cat /proc/timer_list"
+        return {
+            "settings": "".join(f"{key}={shlex.quote(value)}\n" for key, value in settings.items()),
+            "setup": lines(ends + network.setup(point)),
+            "background": lines(captures(point, network) + traffic.programs(point, network)),
+            "arm": lines(network.arm(point)),
+            "events": lines(network.events(point)),
+            "collect": lines((file, *command) for file, command in collected.items()),
+            "loss.nft": pattern.ruleset(self.patterns),
+            "arm.nft": pattern.arming(networks.conditions(point, network)),
+            "entropy": str(point.seed("entropy")) + "\n",
+            **network.files(point),
+            **({"due": due_times(point)} if point.setup.burst else {}),
+            **(proxies.files(point, network.server, server) if proxied else {}),
+            **(tls.files([other.server for other in NETWORKS.values()]) if transport.tls else {}),
+        }
+
+
+def archive(files):
+    """Returns a job's files as a tar file, identical for the same job."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+        for name, text in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(text.encode())
+            tar.addfile(entry, io.BytesIO(text.encode()))
+    return buffer.getvalue()

@@ -1,0 +1,244 @@
+"""What the laboratory can measure: transports, workloads, the middlebox's backends, and profiles of the end systems.
+Each is a row of a table here; no other module spells their names."""
+
+from dataclasses import dataclass
+
+
+def table(*rows):
+    """Returns {name: row}; the first row is the default."""
+    return {row.name: row for row in rows}
+
+
+def default(rows):
+    return next(iter(rows))
+
+
+def words(names):
+    """Returns "a, b or c"."""
+    *most, last = names
+    return f"{', '.join(most)} or {last}" if most else last
+
+
+def modules(tables):
+    """Returns the modules of the kernel that the rows of these tables need."""
+    return tuple(module for rows in tables for row in rows.values() for module in row.guest_modules)
+
+# The timeouts that the papers' model takes:
+RTO_SCTP_MS = 1000.0  # RFC 2960's RTO.Min, which the paper uses
+RTO_TCP_EXTRA_MS = 200.0  # Linux: RTT + 200 ms
+
+
+@dataclass(frozen=True)
+class Transport:
+    """The properties of a transport that the laboratory needs."""
+
+    name: str  # of variants and, unless `option` has it, of the programs' --transport
+    label: str  # in figures and reports
+    number: str  # what N in the variant NAME-N counts: streams or connections
+    number_max: int
+    plain: bool  # whether NAME alone is a variant, with N = 1
+    unordered: bool  # whether NAME-unordered is
+    sysctl_prefix: str  # sysctls of a profile that concern it
+    counters: tuple  # of the kernel, reported if they moved
+    options: bool  # whether a profile's SCTP options concern it
+    routes: str  # which of a profile's routes do
+    messages: str  # how it carries messages (parts.py)
+    option: str = ""  # of the programs' --transport
+    tls: bool = False  # whether the programs need a certificate
+    own_tls: bool = False  # whether TLS is a part of it, so that all workloads have it
+    proxied: bool = True  # whether it leads through proxies, too
+    congestion: bool = False  # whether NAME@CC is a variant
+    reliable: bool = True  # else the workload sends again
+    minimum_rto_ms: float | None = None  # the papers' retransmission timeout: at least this,
+    rto_over_rtt_ms: float | None = None  # or this much above the RTT
+    module: str | None = None  # of the kernel, which may lack it; None: it never does
+    config: str = ""  # the kernel's option for it
+    guest_modules: tuple = ()  # that the guest loads for it
+
+    @property
+    def program_name(self):
+        """Its name in the programs' options and output."""
+        return self.option or self.name
+
+    @property
+    def modelled(self):
+        """Whether the papers' model knows it."""
+        return self.minimum_rto_ms is not None or self.rto_over_rtt_ms is not None
+
+    def rto_ms(self, rtt_ms):
+        """Returns the timeout that the papers assume, of a transport that they model."""
+        return self.minimum_rto_ms if self.rto_over_rtt_ms is None else rtt_ms + self.rto_over_rtt_ms
+
+    @property
+    def forms(self):
+        """The forms of its variants' names."""
+        return [*([self.name] if self.plain else []), *([f"{self.name}-N"] if self.number_max else []),
+                *([f"{self.name}-unordered"] if self.unordered else [])]
+
+
+TCP_COUNTERS = ("RetransSegs", "TCPTimeouts", "TCPLossProbes", "TCPFastRetrans", "TCPSlowStartRetrans",
+                "TCPLostRetransmit", "TCPSpuriousRTOs", "TCPDSACKRecv")
+TRANSPORTS = table(
+    Transport(
+        name="tcp", label="TCP", number="connections", number_max=9999, plain=True, unordered=False,
+        sysctl_prefix="net.ipv4.tcp_", options=False, routes="tcp", messages="stream", congestion=True,
+        rto_over_rtt_ms=RTO_TCP_EXTRA_MS,
+        counters=TCP_COUNTERS),
+    Transport(
+        name="sctp", label="SCTP", number="streams", number_max=99999, plain=False, unordered=True,
+        sysctl_prefix="net.sctp.", options=True, routes="sctp", messages="chunks", minimum_rto_ms=RTO_SCTP_MS,
+        counters=("SctpT3RtxExpireds", "SctpT3Retransmits", "SctpFastRetransmits", "SctpDelaySackExpireds",
+                  "SctpInPktBacklog", "SctpInDataChunkDiscards"),
+        module="sctp", config="CONFIG_IP_SCTP",
+        guest_modules=("crc32c_generic", "sctp", "sctp_diag", "udp_tunnel", "ip6_udp_tunnel")),
+    Transport(
+        name="tls", label="TLS", option="tcp", tls=True, proxied=False, number="connections", number_max=0, plain=True, unordered=False,
+        sysctl_prefix="net.ipv4.tcp_", options=False, routes="tcp", messages="records", congestion=True,
+        counters=TCP_COUNTERS),
+    Transport(
+        name="quic", label="QUIC", tls=True, own_tls=True, proxied=False, number="streams", number_max=1024, plain=False,
+        unordered=False,
+        sysctl_prefix="net.ipv4.udp_", options=False, routes="udp", messages="packets",
+        counters=("RcvbufErrors", "SndbufErrors")),
+    Transport(
+        name="udp", label="UDP", number="connections", number_max=0, plain=True, unordered=False,
+        sysctl_prefix="net.ipv4.udp_", options=False, routes="udp", messages="datagrams", reliable=False,
+        counters=("NoPorts", "RcvbufErrors", "SndbufErrors")),
+)
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What simco-loadgen sends, and the program that answers."""
+
+    name: str  # of simco-loadgen's --workload
+    server: str  # a program
+    server_options: tuple = ()
+    backend: bool = False  # whether the server has --backend
+    network: str = "line"  # unless a scenario says otherwise
+    octets: int = 0  # of a message; 0: they vary
+    # Whether it is SIP: a scenario's keys for SIP concern it, it sends again what gets lost, its server notes arrivals.
+    sip: bool = False
+    always_ordered: str = ""  # why there are no unordered variants; empty: there are
+
+
+WORKLOADS = table(
+    Workload("per", server="simco-middlebox", server_options=("--allow-anonymous",), backend=True,
+             always_ordered="SIMCO's messages are ordered"),
+    Workload("echo", server="simco-echo", octets=64),
+    Workload("sip", server="simco-sip", server_options=("--samples", "$out/arrived.csv", "--json", "$out/server.json"),
+             network="dumbbell", sip=True),
+)
+
+
+@dataclass(frozen=True)
+class Backend:
+    """A backend of the middlebox."""
+
+    name: str  # of simco-middlebox's --backend
+    options: tuple = ()
+    guest_modules: tuple = ()
+
+
+BACKENDS = table(
+    Backend("null"),
+    Backend("nftables", options=("--internal-if", "inner", "--external-if", "right", "--keep-rules=false"),
+            guest_modules=("nft_objref", "nft_ct", "nf_conntrack")),
+)
+
+
+@dataclass(frozen=True)
+class Route:
+    """Words of `ip route` for the ways of these end systems, for transports that name it: with {octets} of a message,
+    and {chunk_packet} of a packet of SCTP with one message."""
+
+    name: str
+    words: str
+    ends: tuple = ("agent", "box")
+    cross: bool = False  # whether it is one of the ends of competing traffic, too
+
+
+@dataclass(frozen=True)
+class Congestion:
+    """A congestion control of TCP."""
+
+    name: str
+    label: str
+    sysctls: tuple  # (key, value)
+    guest_modules: tuple = ()
+
+
+def congestion(algorithm, sack):
+    return (("net.ipv4.tcp_congestion_control", algorithm), ("net.ipv4.tcp_sack", str(int(sack))))
+
+
+# Reno and Vegas without selective acknowledgements, as the simulators have them; sack is Reno with them.
+CONGESTION = table(
+    Congestion("reno", "Reno", congestion("reno", sack=False)),
+    Congestion("sack", "SACK", congestion("reno", sack=True)),
+    Congestion("vegas", "Vegas", congestion("vegas", sack=False), guest_modules=("tcp_vegas",)),
+    Congestion("cubic", "CUBIC", congestion("cubic", sack=True)),
+    Congestion("bbr", "BBR", congestion("bbr", sack=True), guest_modules=("tcp_bbr",)),
+    Congestion("bic", "BIC", congestion("bic", sack=True), guest_modules=("tcp_bic",)),
+)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Settings of the end systems. A job leaves out those that do not concern its transport."""
+
+    name: str
+    sysctls: tuple = ()  # (key, value)
+    routes: tuple = ()
+    sctp_options: str = ""  # of both programs
+    needs: tuple = ()  # (command that works if the kernel has it, what that is)
+    guest_modules: tuple = ()
+    one_size: bool = False  # whether its routes need messages of one size
+    cross_sysctls: tuple = ()  # of the ends of competing traffic, besides `sysctls`
+
+
+# The kernel's SCTP parameters: what a program gets that sets none of its own.
+KERNEL_SCTP = ("--sctp-rto-initial 3000 --sctp-rto-min 1000 --sctp-sack-delay 200"
+               " --sctp-heartbeat 30000 --sctp-buffer 106496 --sctp-i-bit false")
+PROFILES = table(
+    # The distribution's defaults.
+    Profile("modern", sctp_options=KERNEL_SCTP),
+    # The same, with another scheduler of SCTP's streams.
+    Profile("round-robin", sctp_options=f"{KERNEL_SCTP} --sctp-scheduler rr"),
+    # As close to Linux 2.6.16 as this kernel gets: no RACK, no tail-loss probe, BIC.
+    Profile(
+        "2006",
+        sysctls=(("net.ipv4.tcp_recovery", "0"),
+                 ("net.ipv4.tcp_early_retrans", "0"),
+                 ("net.ipv4.tcp_frto", "0"),
+                 ("net.ipv4.tcp_autocorking", "0"),
+                 ("net.ipv4.tcp_ecn", "0"),
+                 ("net.ipv4.tcp_no_metrics_save", "1"),
+                 ("net.ipv4.tcp_slow_start_after_idle", "1"),
+                 ("net.ipv4.tcp_congestion_control", "bic")),
+        routes=(Route("tcp", "initcwnd 3", cross=True),),
+        cross_sysctls=(("net.ipv4.tcp_rmem", "4096 87380 174760"), ("net.ipv4.tcp_wmem", "4096 16384 131072")),
+        sctp_options=KERNEL_SCTP, guest_modules=("tcp_bic",),
+        needs=(("sysctl -w net.ipv4.tcp_congestion_control=bic", "BIC (CONFIG_TCP_CONG_BIC)"),)),
+    # As near to the simulators ns and ns-2 as this kernel gets: a packet carries one message, and has a SACK of its own.
+    Profile(
+        "ns2",
+        sysctls=(("net.ipv4.tcp_recovery", "0"),
+                 ("net.ipv4.tcp_early_retrans", "0"),
+                 ("net.ipv4.tcp_frto", "0"),
+                 ("net.ipv4.tcp_autocorking", "0"),
+                 ("net.ipv4.tcp_timestamps", "0"),
+                 ("net.ipv4.tcp_no_metrics_save", "1")),
+        routes=(Route("tcp", "advmss {octets} initcwnd 2 quickack 1", ends=("agent",)),
+                Route("tcp", "advmss {octets} quickack 1", ends=("box",)),
+                Route("sctp", "mtu lock {chunk_packet}")),
+        sctp_options=KERNEL_SCTP.replace("--sctp-sack-delay 200", "--sctp-sack-delay 0"), one_size=True),
+    # Our programs' defaults, with the sysctls that doc/sctp.md recommends.
+    Profile("tuned", sysctls=(("net.sctp.rto_alpha_exp_divisor", "1"), ("net.sctp.rto_beta_exp_divisor", "0"))),
+    # The like for TCP: a least RTO of 40 ms instead of 200, and one packet beyond a hole makes it a loss.
+    Profile("tuned-tcp", sysctls=(("net.ipv4.tcp_reordering", "1"),), routes=(Route("tcp", "rto_min 40ms"),),
+            sctp_options=KERNEL_SCTP),
+)
+
+CROSS_PROGRAM = "simco-cross"  # competing traffic
+PROGRAMS = ("simco-loadgen", *(workload.server for workload in WORKLOADS.values()), "simcoctl", CROSS_PROGRAM)

@@ -1,0 +1,85 @@
+"""Derivative random drop, the queue of NIST Net, as vm/drd.c has it: its commands, its counts, and a model of it."""
+
+from dataclasses import dataclass
+
+from ..errors import BadRun
+
+OBJECT = "drd.o"
+FOLDER = "/run/bpf/drd"  # where the guest has its programs and their map
+MOST_PERCENT = 95
+FIELDS = ("min", "max", "state", "in", "out", "dropped", "deepest")
+DIRECTIONS = ("request", "reply")
+# Where each direction's packets enter and leave the delay line.
+ENDS = {"request": ("router", "far"), "reply": ("far", "router")}
+
+
+def octets(values):
+    """Returns 64-bit numbers as `bpftool` takes them."""
+    return " ".join(f"{octet:02x}" for value in values for octet in value.to_bytes(8, "little"))
+
+
+def commands(low, high, seeds, device):
+    """Returns [(namespace, command)] that put it before the delay line of `device`. `seeds` are numbers above 0,
+    {direction: seed}."""
+    result = []
+    for key, direction in enumerate(DIRECTIONS):
+        before, behind = ENDS[direction]
+        values = octets((low, high, seeds[direction] or 1, 0, 0, 0, 0))
+        result.append(("router", f"bpftool map update pinned {FOLDER}/lines key {key} 0 0 0 value hex {values}"))
+        result += [(before, f"tc filter add dev {device} egress bpf da object-pinned {FOLDER}/enter_{direction}"),
+                   (behind, f"tc filter add dev {device} ingress bpf da object-pinned {FOLDER}/leave_{direction}")]
+    return [*((name, f"tc qdisc add dev {device} clsact") for name in ("router", "far")), *result]
+
+
+def dump_command():
+    return f"bpftool -j map dump pinned {FOLDER}/lines"
+
+
+def counts(dumped):
+    """Returns {direction: {field: number}} of what `bpftool -j map dump` printed."""
+    return {direction: {name: int(dumped[key]["formatted"]["value"][name]) for name in FIELDS}
+            for key, direction in enumerate(DIRECTIONS)}
+
+
+def check_counts(counted, low, high):
+    """Raises BadRun if what the programs counted is not what was asked."""
+    for direction, line in counted.items():
+        if (line["min"], line["max"]) != (low, high):
+            raise BadRun(f"the thresholds of '{direction}' were {line['min']}-{line['max']}, not {low}-{high}")
+        if line["out"] != line["in"]:
+            raise BadRun(f"{line['in']} packets of '{direction}' entered the delay line, but {line['out']} left it")
+        if line["dropped"] and line["deepest"] <= low:
+            raise BadRun(f"{line['dropped']} packets of '{direction}' were dropped from a queue of {line['deepest']},"
+                         f" below {low}")
+
+
+@dataclass
+class Model:
+    """The same queue for a list of arrivals: to check the kernel's against."""
+
+    low: int
+    high: int
+    state: int
+    delay_ns: int
+
+    def random32(self):
+        x = self.state
+        x ^= x >> 12
+        x = (x ^ (x << 25)) & 0xFFFFFFFFFFFFFFFF
+        x ^= x >> 27
+        self.state = x
+        return ((x * 2685821657736338717) & 0xFFFFFFFFFFFFFFFF) >> 32
+
+    def drops(self, arrivals):
+        """Returns the numbers of the dropped among packets that arrive at these times (ns)."""
+        leaving, gone, lost = [], 0, []
+        for number, now in enumerate(arrivals):
+            while gone < len(leaving) and leaving[gone] <= now:
+                gone += 1
+            length = len(leaving) - gone
+            above = min(length, self.high) - self.low
+            if above > 0 and self.random32() * (self.high - self.low) * 100 < (above * MOST_PERCENT) << 32:
+                lost.append(number)
+            else:
+                leaving.append(now + self.delay_ns)
+        return lost

@@ -1,0 +1,211 @@
+"""Scenarios: Python files such as those in scripts/lab.d. Matrix and figures are data, and each claim of the paper is a
+function over what was measured (claims.py)."""
+
+import contextlib
+import itertools
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import ScenarioError
+from . import obstacles
+from .catalogue import WORKLOADS, default, words
+from .conditions import AXES_KNOWN, DIMENSIONS, FORMS_OF, values_of
+from .networks import NETWORKS
+from .points import SIP, Point, Setup, check_setting, complete
+
+FOLDER = Path(__file__).resolve().parents[2] / "lab.d"
+SCALES = ("quick", "full")
+FEWEST = 1000  # transactions of a point, however small the fraction, if it has so many
+PLOTS = {"mean": AXES_KNOWN, "over": AXES_KNOWN, "ccdf": AXES_KNOWN, "trace": ("message", "time"), "delivery": AXES_KNOWN,
+         "parts": AXES_KNOWN}  # the axes that each kind can have
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a paper states, or we do: `judge` takes the results (claims.View) of the conditions `where`, and returns verdicts."""
+
+    id: str
+    text: str
+    where: dict
+    judge: Callable
+
+
+def one_of(name, value, known):
+    if value not in known:
+        raise ValueError(f"'{name}' must be one of {', '.join(known)}, not {value!r}")
+
+
+def known_key(function, key, known):
+    if key not in known:
+        raise ValueError(f"unknown key '{key}' of {function}(); known are {', '.join(known)}")
+
+
+def plot(name, title, kind, *, where=None, **more):
+    """Returns a figure of a scenario. `more` are x, curves, panels, quantity, model, log_x, y_max, paper_figure, and of a trace
+    `first` and `last`."""
+    for key in more:
+        known_key("plot", key, ("x", "curves", "panels", "quantity", "model", "log_x", "y_max", "paper_figure", "first", "last"))
+    one_of("kind", kind, PLOTS)
+    one_of("x", more.get("x", PLOTS[kind][0]), PLOTS[kind])
+    for dimension in (more.get("curves", "variant"), *more.get("panels", [])):
+        one_of("curves or panels", dimension, DIMENSIONS)
+    if not name.replace("-", "").replace("_", "").replace(".", "").isalnum() or name.startswith("."):
+        raise ValueError(f"the name of a figure must be letters, digits, '-', '_' and '.', not {name!r}")
+    return {"name": name, "title": title, "kind": kind, "where": values_of(where or {}), **more}
+
+
+def paper(what, value, *, quantity="mean", less=None, than=None, **where):
+    """Returns numbers that a paper prints, each beside ours where conditions are these: one, or {variant: number}. With `less` and
+    `than` they are differences of the two."""
+    sides = {"less": values_of(less), "than": values_of(than)} if less else {}
+    numbers = [(one, {**where, "variant": variant}) for variant, one in value.items()] if isinstance(value, dict) else [(value, where)]
+    return [{"what": what, "value": one, "quantity": quantity, "where": values_of(places), **sides} for one, places in numbers]
+
+
+class Scenario:
+    """What is measured, drawn and claimed. Raises ValueError for what is not known or does not go together."""
+
+    def __init__(self, title, *, matrix, quick, full, source="", notes=(), workload=default(WORKLOADS), arrivals="poisson", warmup=0,
+                 seed=1, tables=(), plots=(), papers=(), **setup):
+        one_of("workload", workload, WORKLOADS)
+        one_of("arrivals", arrivals, ("poisson", "constant"))
+        check_setting("warmup", 0, warmup)
+        self.name, self.path = "", None
+        self.title, self.source, self.notes, self.tables, self.plots = title, source, list(notes), list(tables), list(plots)
+        self.workload, self.arrivals, self.warmup, self.seed = workload, arrivals, warmup, seed
+        self.setup = self._setup(setup)
+        self.matrices = [self._matrix(given) for given in (matrix if isinstance(matrix, list) else [matrix])]
+        self.scales = {"quick": self._scale("quick", quick), "full": self._scale("full", full)}
+        self.papers = list(itertools.chain.from_iterable(papers))
+        self.claims = []
+        obstacles.check(self)
+
+    def _setup(self, given):
+        for key in given:
+            known_key("Scenario", key, (*Scenario.__init__.__kwdefaults__, *Setup.__dataclass_fields__))
+            if key in SIP and not WORKLOADS[self.workload].sip:
+                raise ValueError(f"'{key}' is of the {words([row.name for row in WORKLOADS.values() if row.sip])} workload")
+        return Setup(**{"network": WORKLOADS[self.workload].network, **given})
+
+    @staticmethod
+    def _matrix(given):
+        """Returns {dimension: values}, with "scale" if it is of one scale only."""
+        scale = {"scale": given["scale"]} if "scale" in given else {}
+        for name in scale.values():
+            one_of("scale", name, SCALES)
+        return {**values_of({name: value for name, value in given.items() if name != "scale"}), **scale}
+
+    @staticmethod
+    def _scale(name, given):
+        """Returns {"count": ..., "replications": ..., dimension: values}. The count is of each point, or {from that rate on: count}."""
+        count, replications = given.get("count"), given.get("replications", 1)
+        for number in (replications, *(count.values() if isinstance(count, dict) else [count])):
+            if not isinstance(number, int) or number < 1:
+                raise ValueError(f"{name}: 'count' and 'replications' must be whole numbers of 1 or more, not {number!r}")
+        own = {key: value for key, value in given.items() if key not in ("count", "replications")}
+        return {**values_of(own), "replications": replications, "count": count}
+
+    def claim(self, text, **where):
+        """Makes a function a claim, whose id is its name. It is about the points with these conditions."""
+        def add(judge):
+            if any(known.id == judge.__name__ for known in self.claims):
+                raise ValueError(f"two claims are named {judge.__name__}")
+            self.claims.append(Claim(judge.__name__, text, values_of(where), judge))
+            return judge
+        return add
+
+    def dimensions(self, scale):
+        """Returns {dimension: values} with every dimension, for each matrix that has points at `scale`. If there is one
+        matrix, the values of the scale replace its own; else they narrow those of each."""
+        own = {name: values for name, values in self.scales[scale].items() if name in DIMENSIONS}
+        if len(self.matrices) == 1:
+            return [complete({**self.matrices[0], **own})]
+        narrowed = [{name: [value for value in values if value in own.get(name, values)]
+                     for name, values in complete(matrix).items()}
+                    for matrix in self.matrices if matrix.get("scale", scale) == scale]
+        return [matrix for matrix in narrowed if all(matrix.values())]
+
+    def count_at(self, scale, rate):
+        """Returns the transactions of a point: a fixed number, or that of the greatest key of the table that does
+        not exceed the rate."""
+        count = self.scales[scale]["count"]
+        if isinstance(count, int):
+            return count
+        fitting = [bound for bound in count if bound <= rate]
+        return count[max(fitting)] if fitting else count[min(count)]
+
+    def take(self, fraction):
+        """Reduces the transactions of every point to this share."""
+        def part(count):
+            return min(count, max(FEWEST, round(count * fraction)))
+
+        for scale in self.scales.values():
+            count = scale["count"]
+            scale["count"] = {rate: part(n) for rate, n in count.items()} if isinstance(count, dict) else part(count)
+
+    def points(self, scale):
+        combinations = (values for dimensions in self.dimensions(scale)
+                        for values in itertools.product(*dimensions.values()))
+        for values in dict.fromkeys(combinations):
+            conditions = dict(zip(DIMENSIONS, values))
+            count = self.count_at(scale, conditions["rate"])
+            for replication in range(self.scales[scale]["replications"]):
+                yield Point(**conditions, scenario=self.name, count=count, replication=replication,
+                            workload=self.workload, arrivals=self.arrivals, warmup=self.warmup,
+                            base_seed=self.seed, setup=self.setup)
+
+    @property
+    def columns(self):
+        """The dimensions that its tables have: those of the dumbbell only if it is the network."""
+        everywhere = self.setup.network != default(NETWORKS)
+        return [name for name in DIMENSIONS if everywhere or name not in FORMS_OF]
+
+
+@contextlib.contextmanager
+def mistakes_in(path):
+    """Makes a ScenarioError, with the file's name and the line, of an exception from a scenario."""
+    try:
+        yield
+    except SyntaxError as error:
+        raise ScenarioError(f"{path}:{error.lineno or 1}: {error.msg}") from error
+    except Exception as error:
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+        raise ScenarioError(f"{path}:{lines[-1] if lines else 1}: {error}") from error
+
+
+def text_of(path):
+    """Returns the text of a file. Raises ScenarioError."""
+    try:
+        return path.read_bytes().decode()
+    except OSError as error:
+        raise ScenarioError(f"{path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ScenarioError(f"{path}: not in UTF-8: octet 0x{error.object[error.start]:02x}") from error
+
+
+def read(path):
+    """Returns the scenario of a file, which is run. Raises ScenarioError."""
+    path, names = Path(path), {}
+    text = text_of(path)
+    with mistakes_in(path):
+        exec(compile(text, str(path), "exec"), names)  # noqa: S102 - it is a program
+    found = [value for value in names.values() if isinstance(value, Scenario)]
+    if len(found) != 1:
+        raise ScenarioError(f"{path}: it must make one Scenario(), not {len(found)}")
+    found[0].name, found[0].path = path.stem, path
+    return found[0]
+
+
+def available():
+    return sorted(FOLDER.glob("*.py"))
+
+
+def find(name):
+    """Returns the scenario of that name, or of that file. Raises ScenarioError."""
+    path = Path(name) if name.endswith(".py") else FOLDER / f"{name}.py"
+    if not path.exists():
+        known = ", ".join(path.stem for path in available())
+        raise ScenarioError(f"unknown scenario '{name}'; known are {known}")
+    return read(path)

@@ -1,0 +1,202 @@
+"""The laboratory's two networks: what a point's conditions do to them, as commands in their namespaces, and what their
+routers count. The script `network` creates them."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..errors import BadRun
+from . import drd, queues
+from .catalogue import table
+
+MESSAGE_OCTETS = 256  # of an IP packet: what is shorter acknowledges only
+MIDDLE = "middle"  # the interfaces of the dumbbell's middle link
+ROUTERS = ("router", "far")
+# Agent's and source's packets leave towards the other side through these; theirs come in through the edges.
+EDGES = {"router": ("left", "source"), "far": ("right", "sink")}
+
+
+@dataclass(frozen=True)
+class End:
+    """An end system's namespace, and its way to the others."""
+
+    name: str
+    gateway: str
+    device: str
+
+    def route(self, words):
+        return self.name, f"ip route change default via {self.gateway} dev {self.device} {words}"
+
+    def sysctl(self, key, value):
+        return self.name, f"sysctl -q -w '{key}={value}'"
+
+
+@dataclass(frozen=True)
+class Network:
+    """One of the networks. The functions take a point and return [(namespace, command)]."""
+
+    name: str  # of the script `network`
+    server: str  # the address at which the box listens
+    agent: End
+    box: End
+    directions: dict  # {direction: what its packets have in common as they come to the router}
+    setup: Callable
+    arm: Callable
+    events: Callable  # [(seconds, namespace, command)]
+    files: Callable  # {name: text} that the commands use
+    collect: dict  # {file: (namespace, command)}
+    check: Callable  # (folder, point, losses): what the network counted, as run.json keeps it. Raises BadRun
+    settle_s: float = 0.0  # until nothing is under way
+    source: End | None = None  # of competing traffic
+    sink: End | None = None
+    source_address: str = ""
+    sink_address: str = ""
+
+
+def messages(point):
+    """Returns the condition that leaves out what acknowledges only, if just messages are lost."""
+    return f" meta length >= {MESSAGE_OCTETS}" if point.lose == "messages" or point.lose_run else ""
+
+
+def nothing(*_):
+    return []
+
+
+def netem(point):
+    if point.delay_ms == 0 and point.jitter_ms == 0:
+        return ""
+    return f"netem delay {point.delay_ms:g}ms" + (f" {point.jitter_ms:g}ms" if point.jitter_ms else "")
+
+
+def line_setup(point):
+    """Both directions are delayed as they leave the router, so that no sender sees the queue as its own."""
+    delay = netem(point)
+    return [("router", f"tc qdisc add dev {side} root {delay} {queues.DELAY_LINE}")
+            for side in ("left", "right") if delay] + [("router", "nft -f $job/loss.nft")]
+
+
+def arm(_):
+    return [("router", "nft -f $job/arm.nft")]
+
+
+def dumbbell_setup(point):
+    """The delay is on the edges, with the time that a packet takes to leave a link of that rate; or it is on the middle
+    link, if the packets under way there are the queue."""
+    queue = queues.Queue.parse(point.queue)
+    delay = netem(point)
+    rate = f" rate {point.link_mbit:g}mbit" if point.link_mbit else ""
+    devices = {router: (MIDDLE,) for router in ROUTERS} if queue.kind.delay_line else EDGES
+    commands = [(router, f"tc qdisc add dev {device} root {delay or 'netem'}{rate} {queues.DELAY_LINE}")
+                for router in ROUTERS for device in devices[router] if delay or rate]
+    commands += [(router, command) for router in ROUTERS for command in queue.commands(MIDDLE, point.link_mbit)]
+    if queue.kind.delay_line:
+        seeds = {direction: point.seed(f"queue-{direction}") for direction in drd.DIRECTIONS}
+        commands += drd.commands(*queue.numbers, seeds, MIDDLE)
+    return [*commands, ("router", "nft -f $job/loss.nft"), ("far", "nft -f $job/far.nft")]
+
+
+def dumbbell_arm(point):
+    return [*arm(point), ("router", "nft -f $job/arm-messages.nft"), ("far", "nft -f $job/arm-far.nft")]
+
+
+def dumbbell_events(point):
+    return [(point.setup.mtu_at_s, router, f"ip link set {MIDDLE} mtu {point.mtu_to:g}")
+            for router in ROUTERS if point.mtu_to]
+
+
+# What the far router counts of the flow that is measured: requests that have passed the queue, and replies before it.
+FAR = {"request": 'iifname "middle" oifname "right"', "reply": 'iifname "right" oifname "middle"'}
+
+
+def far_ruleset(fragments):
+    rules = ["    ip frag-off & 0x1fff != 0 counter name fragments drop"] if fragments == "drop" else []
+    return "\n".join(["table ip lab {", *(f"  counter {name} {{ }}" for name in (*FAR, "fragments", "messages")),
+                      "  chain forward {", "    type filter hook forward priority 0", *rules, "  }", "}"]) + "\n"
+
+
+def dumbbell_files(point):
+    counting = "".join(f"add rule ip lab forward {what}{messages(point)} counter name {direction}\n"
+                       for direction, what in FAR.items())
+    # Packets with requests in them, before the queue and after it; the pattern of losses has dropped its own before these.
+    long = f"meta length >= {MESSAGE_OCTETS} counter name messages\n"
+    before = f'add counter ip lab messages\nadd rule ip lab forward iifname "left" {long}'
+    return {"far.nft": far_ruleset(point.fragments), "arm-messages.nft": before,
+            "arm-far.nft": f"{counting}add rule ip lab forward {FAR['request']} {long}"}
+
+
+def counters_of(path, what="packets"):
+    """Returns {name: packets} of what `nft -j list counters` printed, or {name: octets}."""
+    key = {"packets": "packets", "octets": "bytes"}[what]
+    return {entry["counter"]["name"]: entry["counter"][key]
+            for entry in json.loads(path.read_text())[NFT_KEY] if "counter" in entry}
+
+
+NFT_KEY = "nftables"  # the tool's own
+
+
+def dumbbell_check(folder, point, losses):
+    """Returns what the queue did to the flow that is measured, and what it did in all."""
+    queue = queues.Queue.parse(point.queue)
+    far = counters_of(folder / "drops.far.json")
+    entered = {"request": losses["request"][0] - losses["request"][1], "reply": far["reply"]}
+    passed = {"request": far["request"], "reply": losses["reply"][0]}
+    own = {direction: entered[direction] - passed[direction] for direction in FAR}
+    own["request"] -= far["fragments"]
+    dropped = {direction: queues.check_counts(queue, json.loads((folder / f"qdisc.{router}.json").read_text()), MIDDLE)
+               for direction, router in zip(FAR, ROUTERS)}
+    deepest = {}
+    if queue.kind.delay_line:
+        lines = drd.counts(json.loads((folder / "drd.json").read_text()))
+        drd.check_counts(lines, *queue.numbers)
+        dropped = {direction: line["dropped"] for direction, line in lines.items()}
+        deepest = {direction: line["deepest"] for direction, line in lines.items()}
+    for direction, lost in own.items():
+        if not 0 <= lost <= dropped[direction]:
+            raise BadRun(f"{lost} packets of '{direction}' did not pass the queue, which dropped {dropped[direction]}")
+    found = {"entered": entered, "lost": own, "dropped": dropped, "deepest": deepest, "fragments": far["fragments"]}
+    if point.mtu_to:  # a message's packet that the link cuts is several after it
+        return found
+    before = counters_of(folder / "drops.json")["messages"]
+    lost = before - far["messages"]
+    if not 0 <= lost <= dropped["request"]:
+        raise BadRun(f"{lost} packets with requests did not pass the queue, which dropped {dropped['request']}")
+    return {**found, "messages": {"entered": before, "lost": lost}}
+
+
+def counting(router):
+    return router, "nft -j list counters"
+
+
+def qdiscs(router):
+    return router, "tc -s -j qdisc show"
+
+
+NETWORKS = table(
+    Network(
+        "line", server="10.71.2.1",
+        agent=End("agent", "10.71.1.2", "left"), box=End("box", "10.71.2.2", "right"),
+        directions={"request": 'iifname "left"', "reply": 'iifname "right"'},
+        setup=line_setup, arm=arm, events=nothing, files=lambda _: {}, check=lambda *_: None,
+        collect={"drops.json": counting("router"), "qdisc.txt": ("router", "tc -s qdisc show")}),
+    Network(
+        "dumbbell", server="10.72.2.1",
+        agent=End("agent", "10.72.1.2", "left"), box=End("box", "10.72.2.2", "right"),
+        source=End("source", "10.72.3.2", "source"), sink=End("sink", "10.72.4.2", "sink"),
+        source_address="10.72.3.1", sink_address="10.72.4.1",
+        directions={"request": 'iifname "left"', "reply": f'iifname "{MIDDLE}" ip daddr 10.72.1.0/24'},
+        setup=dumbbell_setup, arm=dumbbell_arm, events=dumbbell_events, files=dumbbell_files, check=dumbbell_check,
+        settle_s=5.0,
+        collect={"drops.json": counting("router"), "drops.far.json": counting("far"),
+                 "qdisc.router.json": qdiscs("router"), "qdisc.far.json": qdiscs("far")}),
+)
+
+
+def collect(point, network):
+    """Returns {file: (namespace, command)} of what the network counted."""
+    more = {"drd.json": ("router", drd.dump_command())} if queues.Queue.parse(point.queue).kind.delay_line else {}
+    return {**network.collect, **more}
+
+
+def conditions(point, network):
+    """Returns {direction: what the packets that the losses count have in common}."""
+    return {direction: what + messages(point) for direction, what in network.directions.items()}
