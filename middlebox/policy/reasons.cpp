@@ -1,3 +1,4 @@
+// One function for each kind of cause; subject_of() makes requests of all kinds alike.
 #include "middlebox/policy/reasons.hpp"
 
 #include <tuple>

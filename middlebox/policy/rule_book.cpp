@@ -1,3 +1,4 @@
+// Creation and removal keep owners, groups, quotas and identifiers in step.
 #include "middlebox/policy/rule_book.hpp"
 
 #include "middlebox/policy/traffic.hpp"

@@ -1,3 +1,4 @@
+// Each change leaves the rules, their groups, addresses and lifetimes as what has become of it demands.
 #include "middlebox/policy/settlement.hpp"
 
 #include <utility>
