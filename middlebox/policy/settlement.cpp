@@ -1,4 +1,4 @@
-// Each change leaves the rules, their groups, addresses and lifetimes as what has become of it demands.
+// What has become of a change decides what becomes of the rule, its group, addresses and lifetime.
 #include "middlebox/policy/settlement.hpp"
 
 #include <utility>
