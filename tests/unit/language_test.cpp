@@ -86,7 +86,7 @@ bool is_text(const fs::path& path) {
 std::vector<fs::path> texts() {
   std::vector<fs::path> result = {"README.md", "CONTRIBUTING.md", "SECURITY.md",
                                   "tests/campaigns/README.md", "tests/vectors/README.md"};
-  for (const char* top : {"simco", "agent", "middlebox", "loadgen", "cross", "doc", "scripts"}) {
+  for (const char* top : {"simco", "agent", "middlebox", "loadgen", "doc", "scripts"}) {
     for (const auto& entry : fs::recursive_directory_iterator(kRoot / top)) {
       const auto path = fs::relative(entry.path(), kRoot);
       const bool generated = path.generic_string().starts_with("doc/results/");

@@ -20,7 +20,7 @@ struct Source {
 inline std::vector<Source> sources() {
   namespace fs = std::filesystem;
   std::vector<Source> result;
-  for (const char* top : {"simco", "agent", "middlebox", "loadgen", "cross", "tests"}) {
+  for (const char* top : {"simco", "agent", "middlebox", "loadgen", "tests"}) {
     for (const auto& entry : fs::recursive_directory_iterator(kRoot / top)) {
       const auto extension = entry.path().extension();
       if (extension != ".cpp" && extension != ".hpp") continue;

@@ -91,7 +91,7 @@ const std::set<std::string> kClocks = {
     "agent/ng/server.cpp",
     "agent/simcoctl/print.cpp",
     "agent/simcoctl/top.cpp",
-    "cross/journal.cpp",
+    "loadgen/cross/journal.cpp",
     "loadgen/generator.cpp",
     "loadgen/sip/sip_client.cpp",
     "loadgen/sip/sip_server.cpp",

@@ -1,5 +1,5 @@
 // The competing traffic against peers and a system that do not play along.
-#include "cross/traffic.hpp"
+#include "loadgen/cross/traffic.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,8 +1,8 @@
-#include "cross/options.hpp"
+#include "loadgen/cross/options.hpp"
 
 #include <CLI/CLI.hpp>
 
-#include "cross/limits.hpp"
+#include "loadgen/cross/limits.hpp"
 #include "simco/cli/values.hpp"
 
 namespace simco::cross {

@@ -1,5 +1,5 @@
 // A coroutine for each connection of bulk and web traffic, at both ends, and for datagrams.
-#include "cross/traffic.hpp"
+#include "loadgen/cross/traffic.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ostream.h>
@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-#include "cross/limits.hpp"
+#include "loadgen/cross/limits.hpp"
 
 namespace simco::cross {
 namespace {

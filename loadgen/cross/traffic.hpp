@@ -5,8 +5,8 @@
 
 #include <boost/asio/io_context.hpp>
 
-#include "cross/journal.hpp"
-#include "cross/options.hpp"
+#include "loadgen/cross/journal.hpp"
+#include "loadgen/cross/options.hpp"
 
 namespace simco::cross {
 

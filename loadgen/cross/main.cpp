@@ -5,9 +5,9 @@
 #include <boost/asio/signal_set.hpp>
 #include <exception>
 
-#include "cross/journal.hpp"
-#include "cross/options.hpp"
-#include "cross/traffic.hpp"
+#include "loadgen/cross/journal.hpp"
+#include "loadgen/cross/options.hpp"
+#include "loadgen/cross/traffic.hpp"
 
 int main(int argc, char** argv) {
   const auto settings = simco::cross::parse_settings(argc, argv);

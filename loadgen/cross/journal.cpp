@@ -1,4 +1,4 @@
-#include "cross/journal.hpp"
+#include "loadgen/cross/journal.hpp"
 
 #include <fmt/format.h>
 #include <netinet/in.h>
