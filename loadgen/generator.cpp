@@ -15,26 +15,15 @@ namespace simco::loadgen {
 using boost::system::error_code;
 using Clock = std::chrono::steady_clock;
 
-double schedule_length_s(const GeneratorOptions& options) {
-  const auto counted = static_cast<double>(options.warmup + options.count.value_or(0));
-  return counted / options.rate + (options.count ? 0 : options.duration_s);
-}
-
 Generator::Generator(boost::asio::io_context& io, const GeneratorOptions& options,
                      Recorder& recorder, std::uint32_t connections, const MakeClient& make_client)
     : io_(io),
       options_(options),
       recorder_(recorder),
-      schedule_(options.due.empty() ? Schedule(options.arrivals, options.rate, options.seed)
-                                    : Schedule(options.due)),
+      offer_(options),
       schedule_timer_(io),
       watch_timer_(io),
-      slots_(connections) {
-  for (std::size_t i = 0; i < slots_.size(); ++i) {
-    slots_[i].client = make_client(*this);
-    slot_index_.emplace(slots_[i].client.get(), i);
-  }
-}
+      slots_(connections, [&] { return make_client(*this); }) {}
 
 void Generator::run(std::function<void(const Progress&)> progress) {
   progress_ = std::move(progress);
@@ -44,76 +33,34 @@ void Generator::run(std::function<void(const Progress&)> progress) {
   io_.run();
 }
 
-Housekeeping Generator::housekeeping() const {
-  Housekeeping sum;
-  for (const ClientSlot& slot : slots_) {
-    const Housekeeping part = slot.client->housekeeping();
-    sum.done += part.done;
-    sum.refused += part.refused;
-  }
-  return sum;
-}
-
-std::vector<Tally> Generator::tallies() const {
-  std::vector<Tally> sum;
-  for (const ClientSlot& slot : slots_) {
-    const auto part = slot.client->tallies();
-    sum.resize(part.size());
-    for (std::size_t i = 0; i < part.size(); ++i) {
-      sum[i] = {part[i].name, sum[i].count + part[i].count};
-    }
-  }
-  return sum;
-}
-
 std::int64_t Generator::now_ns() const {
   return std::chrono::nanoseconds(Clock::now() - start_).count();
-}
-
-Generator::ClientSlot& Generator::slot_of(Client& client) {
-  return slots_[slot_index_.at(&client)];
 }
 
 // --- Sending -----------------------------------------------------------------------------------
 
 void Generator::on_ready(Client& client) {
-  slot_of(client).ready = true;
-  if (++ready_ != slots_.size()) return;
+  slots_.mark_ready(client);
+  if (!slots_.all_ready()) return;
   if (on_hold_) return on_hold_();
   begin();
 }
 
 void Generator::release() {
-  if (running_ || finishing_ || ready_ != slots_.size()) return;
+  if (phase_ != Phase::kOpening || !slots_.all_ready()) return;
   begin();
 }
 
 void Generator::begin() {
-  outbound_streams_ = slots_.front().client->channel()->outbound_streams();
-  inbound_streams_ = slots_.front().client->channel()->inbound_streams();
-  running_ = true;
+  streams_ = {slots_.first_channel().outbound_streams(), slots_.first_channel().inbound_streams()};
+  phase_ = Phase::kRunning;
   start_ = Clock::now() + kStartDelay;
   arm_schedule();
 }
 
-bool Generator::schedule_over() const {
-  if (options_.count) return next_index_ >= options_.warmup + *options_.count;
-  if (measure_from_ns_ < 0) return false;
-  return static_cast<double>(schedule_.next_ns() - measure_from_ns_) >= options_.duration_s * 1e9;
-}
-
-double Generator::left_s(std::int64_t now) const {
-  // What is not offered yet, in transactions or, after the warm-up, in time.
-  const std::uint64_t planned = options_.warmup + options_.count.value_or(0);
-  const auto to_offer = static_cast<double>(planned - std::min(planned, next_index_));
-  if (options_.count) return to_offer / options_.rate;
-  if (measure_from_ns_ < 0) return to_offer / options_.rate + options_.duration_s;
-  return std::max(options_.duration_s - static_cast<double>(now - measure_from_ns_) / 1e9, 0.0);
-}
-
 void Generator::arm_schedule() {
-  if (finishing_ || schedule_over()) return end_of_schedule();
-  schedule_timer_.expires_at(start_ + std::chrono::nanoseconds(schedule_.next_ns()));
+  if (phase_ == Phase::kFinishing || offer_.over()) return end_of_schedule();
+  schedule_timer_.expires_at(start_ + std::chrono::nanoseconds(offer_.next_ns()));
   schedule_timer_.async_wait([this](const error_code& error) {
     if (!error) tick();
   });
@@ -121,19 +68,11 @@ void Generator::arm_schedule() {
 
 void Generator::tick() {
   const std::int64_t now = now_ns();
-  while (!schedule_over() && schedule_.next_ns() <= now) {
-    Sample sample;
-    sample.index = next_index_++;
-    sample.scheduled_ns = schedule_.next_ns();
-    sample.tried_ns = now;
-    last_scheduled_ns_ = sample.scheduled_ns;
-    if (measured(sample.index)) {
-      if (measure_from_ns_ < 0) measure_from_ns_ = sample.scheduled_ns;
-      recorder_.offered();
-    }
-    slots_[sample.index % slots_.size()].waiting.push_back(sample);
+  while (!offer_.over() && offer_.next_ns() <= now) {
+    const Sample sample = offer_.take(now);
+    if (offer_.measured(sample)) recorder_.offered();
+    slots_.for_transaction(sample.index).waiting.push_back(sample);
     ++in_flight_;
-    schedule_.advance();
   }
   for (ClientSlot& slot : slots_) {
     if (!slot.waiting.empty()) pump(slot);
@@ -180,7 +119,7 @@ void Generator::mark_sent(ClientSlot& slot) {
 // --- Replies -----------------------------------------------------------------------------------
 
 void Generator::on_ended(Client& client, TransactionKey key, Ending ending) {
-  ClientSlot& slot = slot_of(client);
+  ClientSlot& slot = slots_.of(client);
   const auto found = slot.in_flight.find(key);
   if (found == slot.in_flight.end()) return;  // timed out before
   Sample sample = found->second;
@@ -191,15 +130,15 @@ void Generator::on_ended(Client& client, TransactionKey key, Ending ending) {
 
 void Generator::finish_sample(Sample sample, Ending ending) {
   --in_flight_;
-  if (!measured(sample.index)) return;
+  if (!offer_.measured(sample)) return;
   sample.index -= options_.warmup;
   sample.outcome = ending.outcome;
   recorder_.finished(sample, ending.code);
 }
 
 void Generator::on_turn(Client& client) {
-  ClientSlot& slot = slot_of(client);
-  if (running_ && !finishing_) pump(slot);
+  ClientSlot& slot = slots_.of(client);
+  if (phase_ == Phase::kRunning) pump(slot);
   // Answered transactions cannot time out any longer.
   while (!slot.order.empty() && !slot.in_flight.contains(slot.order.front()))
     slot.order.pop_front();
@@ -207,19 +146,20 @@ void Generator::on_turn(Client& client) {
 }
 
 void Generator::on_down(Client& client, const error_code& reason) {
-  ClientSlot& slot = slot_of(client);
+  ClientSlot& slot = slots_.of(client);
   slot.down = true;
-  if (!finishing_) {
-    abort((running_ ? "connection lost: " : "cannot open a session: ") + reason.message());
+  if (phase_ != Phase::kFinishing) {
+    abort((phase_ == Phase::kRunning ? "connection lost: " : "cannot open a session: ") +
+          reason.message());
   }
-  if (std::ranges::all_of(slots_, &ClientSlot::down)) io_.stop();
+  if (slots_.all_down()) io_.stop();
 }
 
 // --- Watching ----------------------------------------------------------------------------------
 
 void Generator::watch() {
   const std::int64_t now = now_ns();
-  if (running_ && !finishing_) {
+  if (phase_ == Phase::kRunning) {
     for (ClientSlot& slot : slots_) {
       mark_sent(slot);
       check_timeouts(slot, now);
@@ -228,7 +168,8 @@ void Generator::watch() {
     if (progress_) {
       const auto& counts = recorder_.counts();
       progress_({static_cast<double>(now) / 1e9, counts.offered,
-                 counts.completed + counts.refused + counts.timed_out, in_flight_, left_s(now)});
+                 counts.completed + counts.refused + counts.timed_out, in_flight_,
+                 offer_.left_s(now)});
     }
     stop_if_done();
   }
@@ -276,7 +217,7 @@ void Generator::check_lag(const ClientSlot& slot, std::int64_t now) {
 // --- The end -----------------------------------------------------------------------------------
 
 void Generator::abort(std::string reason) {
-  if (finishing_) return;
+  if (phase_ == Phase::kFinishing) return;
   abort_reason_ = std::move(reason);
   give_up_rest();
   finish();
@@ -295,11 +236,11 @@ void Generator::give_up_rest() {
 }
 
 void Generator::end_of_schedule() {
-  if (finishing_ || !options_.drain_s) return stop_if_done();
+  if (phase_ == Phase::kFinishing || !options_.drain_s) return stop_if_done();
   const auto drain = static_cast<std::int64_t>(*options_.drain_s * 1e9);
-  schedule_timer_.expires_at(start_ + std::chrono::nanoseconds(last_scheduled_ns_ + drain));
+  schedule_timer_.expires_at(start_ + std::chrono::nanoseconds(offer_.last_ns() + drain));
   schedule_timer_.async_wait([this](const error_code& error) {
-    if (error || finishing_) return;
+    if (error || phase_ == Phase::kFinishing) return;
     for (ClientSlot& slot : slots_) mark_sent(slot);
     give_up_rest();
     finish();
@@ -308,13 +249,13 @@ void Generator::end_of_schedule() {
 
 void Generator::stop_if_done() {
   if (options_.drain_s) return;  // end_of_schedule() decides
-  if (running_ && !finishing_ && schedule_over() && in_flight_ == 0) finish();
+  if (phase_ == Phase::kRunning && offer_.over() && in_flight_ == 0) finish();
 }
 
 void Generator::finish() {
-  finishing_ = true;
+  phase_ = Phase::kFinishing;
   schedule_timer_.cancel();
-  collect_transport_statistics();
+  transport_statistics_ = slots_.transport_statistics();
   for (ClientSlot& slot : slots_) {
     if (!slot.down) slot.client->finish();
   }
@@ -323,25 +264,6 @@ void Generator::finish() {
   watch_timer_.async_wait([this](const error_code& error) {
     if (!error) io_.stop();
   });
-}
-
-void Generator::collect_transport_statistics() {
-  std::size_t connections = 0;
-  for (const ClientSlot& slot : slots_) {
-    if (slot.client->channel() == nullptr) continue;
-    const auto figures = slot.client->channel()->statistics();
-    if (figures.empty()) continue;
-    ++connections;
-    transport_statistics_.resize(figures.size());
-    for (std::size_t i = 0; i < figures.size(); ++i) {
-      const double sum = transport_statistics_[i].value;
-      transport_statistics_[i] = figures[i];
-      transport_statistics_[i].value += sum;
-    }
-  }
-  for (net::TransportFigure& figure : transport_statistics_) {
-    if (!figure.total) figure.value /= static_cast<double>(connections);
-  }
 }
 
 }  // namespace simco::loadgen

@@ -16,30 +16,20 @@
 #include <vector>
 
 #include "loadgen/client.hpp"
+#include "loadgen/client_slots.hpp"
+#include "loadgen/offer.hpp"
 #include "loadgen/recorder.hpp"
-#include "loadgen/schedule.hpp"
 
 namespace simco::loadgen {
 
 /// The load, and the limits of a run.
-struct GeneratorOptions {
-  Arrivals arrivals = Arrivals::kPoisson;
-  std::vector<std::int64_t>
-      due;            ///< of read_due_times(), instead of process and rate; empty: those
-  double rate = 100;  ///< transactions per second, over all connections
-  std::uint64_t seed = 1;
-  std::optional<std::uint64_t> count;  ///< transactions to measure; nullopt: by duration
-  double duration_s = 10;
-  std::uint64_t warmup = 0;  ///< transactions to send first, without measuring them
-  double abort_lag_s = 1;    ///< 0: a message may wait for the transport however long
+struct GeneratorOptions : OfferOptions {
+  double abort_lag_s = 1;  ///< 0: a message may wait for the transport however long
   double timeout_s = 60;
   /// If transactions have no replies: they end when they are handed to the transport, and the run
   /// so long after the last one was due, seconds.
   std::optional<double> drain_s;
 };
-
-/// Returns how long the schedule is, seconds; with Poisson arrivals and a count, on average.
-double schedule_length_s(const GeneratorOptions& options);
 
 /// Runs the load. Belongs to one event loop.
 class Generator final : private Client::Observer {
@@ -76,29 +66,20 @@ class Generator final : private Client::Observer {
   const std::optional<std::string>& abort_reason() const { return abort_reason_; }
   /// Returns the transport statistics at the end, summed or averaged over the connections.
   const net::TransportStatistics& transport_statistics() const { return transport_statistics_; }
-  std::uint16_t outbound_streams() const { return outbound_streams_; }
-  std::uint16_t inbound_streams() const { return inbound_streams_; }
+  std::uint16_t outbound_streams() const { return streams_.outbound; }
+  std::uint16_t inbound_streams() const { return streams_.inbound; }
   /// Returns what the clients did by themselves, summed.
-  Housekeeping housekeeping() const;
+  Housekeeping housekeeping() const { return slots_.housekeeping(); }
   /// Returns what the clients counted, summed.
-  std::vector<Tally> tallies() const;
+  std::vector<Tally> tallies() const { return slots_.tallies(); }
   /// Returns the start of the schedule on the machine's monotonic clock.
   std::chrono::steady_clock::time_point start() const { return start_; }
 
  private:
-  struct ClientSlot {
-    std::unique_ptr<Client> client;
-    bool ready = false;
-    bool down = false;
-    std::deque<Sample> waiting;  ///< due, but not yet queued
-    std::unordered_map<TransactionKey, Sample> in_flight;
-    struct Unsent {
-      TransactionKey key;
-      std::uint64_t end;  ///< octets queued since the start, up to its last one
-    };
-    std::deque<Unsent> unsent;  ///< queued, but not yet accepted by the transport
-    std::uint64_t queued_total = 0;
-    std::deque<TransactionKey> order;  ///< in the order of sending, to find timeouts
+  enum class Phase : std::uint8_t { kOpening, kRunning, kFinishing };
+  struct Streams {
+    std::uint16_t outbound = 0;
+    std::uint16_t inbound = 0;
   };
 
   void on_ready(Client& client) override;
@@ -107,9 +88,6 @@ class Generator final : private Client::Observer {
   void on_down(Client& client, const boost::system::error_code& reason) override;
 
   std::int64_t now_ns() const;
-  bool measured(std::uint64_t index) const { return index >= options_.warmup; }
-  bool schedule_over() const;
-  double left_s(std::int64_t now) const;
   void begin();
   void tick();
   void arm_schedule();
@@ -125,31 +103,22 @@ class Generator final : private Client::Observer {
   void abort(std::string reason);
   void stop_if_done();
   void finish();
-  void collect_transport_statistics();
-  ClientSlot& slot_of(Client& client);
 
   boost::asio::io_context& io_;
   GeneratorOptions options_;
   Recorder& recorder_;
-  Schedule schedule_;
+  Offer offer_;
   boost::asio::steady_timer schedule_timer_;
   boost::asio::steady_timer watch_timer_;
-  std::vector<ClientSlot> slots_;
-  std::unordered_map<Client*, std::size_t> slot_index_;
+  ClientSlots slots_;
   std::function<void(const Progress&)> progress_;
   std::function<void()> on_hold_;
   std::chrono::steady_clock::time_point start_;
-  std::uint64_t next_index_ = 0;
   std::uint64_t in_flight_ = 0;
-  std::int64_t last_scheduled_ns_ = 0;
-  std::int64_t measure_from_ns_ = -1;  ///< scheduled time of the first measured transaction
-  std::size_t ready_ = 0;
   std::optional<std::string> abort_reason_;
   net::TransportStatistics transport_statistics_;
-  std::uint16_t outbound_streams_ = 0;
-  std::uint16_t inbound_streams_ = 0;
-  bool running_ = false;
-  bool finishing_ = false;
+  Streams streams_;
+  Phase phase_ = Phase::kOpening;
 };
 
 }  // namespace simco::loadgen
