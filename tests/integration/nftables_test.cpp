@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "middlebox/backend/nftables/dump.hpp"
+#include "middlebox/backend/nftables/flows/dump.hpp"
 #include "middlebox/backend/nftables/limits.hpp"
 #include "tests/integration/backend_fixture.hpp"
 

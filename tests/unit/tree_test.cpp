@@ -336,9 +336,9 @@ std::vector<std::string> kernel_in_pure_parts(const std::vector<Source>& tree) {
 }
 
 TEST(Tree, WhatDecidesAboutElementsKnowsNoKernel) {
-  const std::vector<std::string> words = {"#include <libmnl/libmnl.h>",
-                                          "#include \"middlebox/backend/nftables/netlink.hpp\"",
-                                          "#include \"middlebox/backend/nftables/drift.hpp\""};
+  const std::vector<std::string> words = {
+      "#include <libmnl/libmnl.h>", "#include \"middlebox/backend/nftables/netlink.hpp\"",
+      "#include \"middlebox/backend/nftables/elements/drift.hpp\""};
   EXPECT_EQ(kernel_in_pure_parts({{kNftables + "element_planner.cpp", words}}).size(), 2U);
   EXPECT_EQ(kernel_in_pure_parts({{"middlebox/backend/match/mask.hpp", words}}).size(), 3U);
   EXPECT_EQ(kernel_in_pure_parts({{kNftables + "table.cpp", words}}).size(), 0U);

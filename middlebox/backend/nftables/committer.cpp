@@ -5,8 +5,8 @@
 #include <chrono>
 #include <utility>
 
-#include "middlebox/backend/nftables/drift.hpp"
-#include "middlebox/backend/nftables/element_reader.hpp"
+#include "middlebox/backend/nftables/elements/drift.hpp"
+#include "middlebox/backend/nftables/elements/element_reader.hpp"
 #include "middlebox/backend/nftables/limits.hpp"
 
 namespace simco::backend::nftables {

@@ -14,10 +14,10 @@
 #include <string>
 #include <vector>
 
-#include "middlebox/backend/nftables/element_writer.hpp"
+#include "middlebox/backend/nftables/elements/element_writer.hpp"
+#include "middlebox/backend/nftables/elements/operation.hpp"
 #include "middlebox/backend/nftables/error_attribution.hpp"
 #include "middlebox/backend/nftables/netlink.hpp"
-#include "middlebox/backend/nftables/operation.hpp"
 #include "middlebox/backend/nftables/options.hpp"
 #include "middlebox/backend/nftables/retry_rule.hpp"
 #include "middlebox/rule/rule_traffic.hpp"

@@ -11,7 +11,7 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "middlebox/backend/nftables/drop_counters.hpp"
+#include "middlebox/backend/nftables/counters/drop_counters.hpp"
 
 namespace simco::backend::nftables {
 namespace {

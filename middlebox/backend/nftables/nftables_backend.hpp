@@ -17,13 +17,13 @@
 
 #include "middlebox/backend/backend.hpp"
 #include "middlebox/backend/nftables/committer.hpp"
-#include "middlebox/backend/nftables/conntrack.hpp"
-#include "middlebox/backend/nftables/counter_ledger.hpp"
-#include "middlebox/backend/nftables/counter_reader.hpp"
-#include "middlebox/backend/nftables/element_planner.hpp"
+#include "middlebox/backend/nftables/counters/counter_ledger.hpp"
+#include "middlebox/backend/nftables/counters/counter_reader.hpp"
+#include "middlebox/backend/nftables/elements/element_planner.hpp"
+#include "middlebox/backend/nftables/flows/conntrack.hpp"
 #include "middlebox/backend/nftables/options.hpp"
 #include "middlebox/backend/nftables/reconciler.hpp"
-#include "middlebox/backend/nftables/table.hpp"
+#include "middlebox/backend/nftables/table/table.hpp"
 
 namespace simco::backend::nftables {
 

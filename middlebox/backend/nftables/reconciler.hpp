@@ -14,11 +14,11 @@
 #include <span>
 
 #include "middlebox/backend/nftables/committer.hpp"
-#include "middlebox/backend/nftables/counter_ledger.hpp"
-#include "middlebox/backend/nftables/drift.hpp"
-#include "middlebox/backend/nftables/element_planner.hpp"
-#include "middlebox/backend/nftables/inspection.hpp"
-#include "middlebox/backend/nftables/table.hpp"
+#include "middlebox/backend/nftables/counters/counter_ledger.hpp"
+#include "middlebox/backend/nftables/elements/drift.hpp"
+#include "middlebox/backend/nftables/elements/element_planner.hpp"
+#include "middlebox/backend/nftables/elements/inspection.hpp"
+#include "middlebox/backend/nftables/table/table.hpp"
 
 namespace simco::backend::nftables {
 

@@ -1,5 +1,5 @@
 // What elements have counted in all, whatever becomes of the kernel's counters.
-#include "middlebox/backend/nftables/counter_ledger.hpp"
+#include "middlebox/backend/nftables/counters/counter_ledger.hpp"
 
 #include <gtest/gtest.h>
 

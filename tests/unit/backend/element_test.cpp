@@ -9,7 +9,7 @@
 
 #include "middlebox/backend/match/element_builder.hpp"
 #include "middlebox/backend/match/key_layout.hpp"
-#include "middlebox/backend/nftables/set_name.hpp"
+#include "middlebox/backend/nftables/table/set_name.hpp"
 #include "simco/wire/tuple_text.hpp"
 
 namespace simco::backend::match {

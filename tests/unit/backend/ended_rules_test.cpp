@@ -1,5 +1,5 @@
 // Which flows are those of rules that have ended.
-#include "middlebox/backend/nftables/ended_rules.hpp"
+#include "middlebox/backend/nftables/flows/ended_rules.hpp"
 
 #include <gtest/gtest.h>
 

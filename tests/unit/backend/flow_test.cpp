@@ -1,5 +1,5 @@
 // Which flows belong to a rule, and which to the pools of a NAT.
-#include "middlebox/backend/nftables/flow.hpp"
+#include "middlebox/backend/nftables/flows/flow.hpp"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include <set>
 #include <string>
 
-#include "middlebox/backend/nftables/element_planner.hpp"
+#include "middlebox/backend/nftables/elements/element_planner.hpp"
 #include "middlebox/backend/nftables/limits.hpp"
 #include "simco/wire/tuple_text.hpp"
 #include "tests/unit/backend/planner_model.hpp"

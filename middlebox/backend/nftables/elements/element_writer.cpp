@@ -1,0 +1,161 @@
+// Writes elements as netlink attributes. Consecutive elements of one set share a message, unless
+// each change needs messages of its own.
+#include "middlebox/backend/nftables/elements/element_writer.hpp"
+
+#include <endian.h>
+#include <netinet/in.h>
+// The kernel's headers go after the C library's.
+#include <libnftnl/udata.h>
+#include <linux/netfilter.h>
+#include <linux/netfilter/nf_tables.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <numeric>
+
+#include "middlebox/backend/match/key_layout.hpp"
+#include "middlebox/backend/nftables/limits.hpp"
+
+namespace simco::backend::nftables {
+namespace {
+
+void put_value(nlmsghdr* message, std::uint16_t attribute, const void* octets, std::size_t size) {
+  const auto nest = begin_nest(message, attribute);
+  put_attribute(message, NFTA_DATA_VALUE, octets, size);
+  end_nest(message, nest);
+}
+
+/// A comment that nft prints: "pid 4711".
+void put_comment(nlmsghdr* message, PolicyRuleId pid) {
+  std::array<char, 24> text = {
+      static_cast<char>(NFTNL_UDATA_SET_ELEM_COMMENT), 0, 'p', 'i', 'd', ' '};
+  const auto end = std::to_chars(text.data() + 6, text.data() + text.size() - 1, pid.value).ptr;
+  *end = '\0';
+  const auto size = static_cast<std::size_t>(end + 1 - text.data());
+  text[1] = static_cast<char>(size - 2);
+  put_attribute(message, NFTA_SET_ELEM_USERDATA, text.data(), size);
+}
+
+}  // namespace
+
+void put_key(nlmsghdr* message, const Mask& mask, const Key& key) {
+  const auto first = key_octets(mask, key);
+  put_value(message, NFTA_SET_ELEM_KEY, first.octets.data(), first.size);
+  if (!mask.intervals) return;
+  const auto last = key_octets(mask, key, true);
+  put_value(message, NFTA_SET_ELEM_KEY_END, last.octets.data(), last.size);
+}
+
+void ElementWriter::write(std::span<const Operation> operations, Instant now,
+                          std::vector<ChangeMessage>* messages) {
+  messages_ = messages;
+  // Elements of one set share a message. What happens to one element keeps its order.
+  if (messages != nullptr || std::ranges::is_sorted(operations, {}, &Operation::store)) {
+    for (const auto& operation : operations) write(operation, now);
+  } else {
+    order_.resize(operations.size());
+    std::iota(order_.begin(), order_.end(), 0U);
+    std::ranges::stable_sort(order_, {}, [&](std::uint32_t i) { return operations[i].store; });
+    for (const auto index : order_) write(operations[index], now);
+  }
+  close();
+}
+
+void ElementWriter::write(const Operation& operation, Instant now) {
+  const auto& before = operation.before;
+  const auto& after = operation.after;
+  const Instant ended = last_end(before);
+  const Instant ends = last_end(after);
+  if (!before.empty() && ended == ends) return;
+  // Deleting and adding in one commit leaves no gap for packets, and is the one way to change a
+  // timeout that Linux 6.1 knows too.
+  if (!before.empty() && now < ended + slack_) {
+    // An element that may have ended already (its time began with the kernel's tick) is made sure
+    // to be there: deleting one that is not would fail the whole batch.
+    if (now + kKernelTick >= ended || operation.uncertain)
+      add(operation, before.front().pid, kPlaceholderLifetime);
+    remove(operation);
+  }
+  if (!after.empty()) add(operation, after.front().pid, ends - now);
+}
+
+void ElementWriter::add(const Operation& operation, PolicyRuleId pid,
+                        std::chrono::nanoseconds lifetime) {
+  const Mask& mask = operation.store->mask();
+  auto* message = open_for(operation, false);
+  const auto element = begin_nest(message, NFTA_LIST_ELEM);
+  put_key(message, mask, operation.key);
+  if (mask.translates()) {
+    const auto target = target_octets(mask, operation.target);
+    put_value(message, NFTA_SET_ELEM_DATA, target.octets.data(), target.size);
+  }
+  const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(lifetime).count();
+  // 0 would mean no timeout.
+  const auto timeout = static_cast<std::uint64_t>(std::max<std::int64_t>(milliseconds, 1));
+  const std::uint64_t big_endian = htobe64(timeout);
+  put_attribute(message, NFTA_SET_ELEM_TIMEOUT, &big_endian, sizeof big_endian);
+  put_comment(message, pid);
+  end_nest(message, element);
+}
+
+void ElementWriter::remove(const Operation& operation) {
+  auto* message = open_for(operation, true);
+  listed_.expires_at = std::min(listed_.expires_at, last_end(operation.before));
+  const auto element = begin_nest(message, NFTA_LIST_ELEM);
+  put_key(message, operation.store->mask(), operation.key);
+  end_nest(message, element);
+}
+
+void ElementWriter::write_removal(const Mask& mask, const std::string& key,
+                                  const std::string& key_end) {
+  messages_ = nullptr;
+  open(mask, true);
+  const auto element = begin_nest(message_, NFTA_LIST_ELEM);
+  put_value(message_, NFTA_SET_ELEM_KEY, key.data(), key.size());
+  if (!key_end.empty()) {
+    put_value(message_, NFTA_SET_ELEM_KEY_END, key_end.data(), key_end.size());
+  }
+  end_nest(message_, element);
+  close();
+}
+
+nlmsghdr* ElementWriter::open_for(const Operation& operation, bool removal) {
+  const bool fits = message_ != nullptr && store_ == operation.store &&
+                    listed_.removal == removal &&
+                    (messages_ == nullptr || listed_.change == operation.change) &&
+                    message_->nlmsg_len < kListOctets;
+  if (fits) return message_;
+  close();
+  open(operation.store->mask(), removal);
+  store_ = operation.store;
+  listed_ = {0, operation.change, removal, Instant::max(), operation.uncertain};
+  return message_;
+}
+
+void ElementWriter::open(const Mask& mask, bool removal) {
+  const int type = removal ? NFT_MSG_DELSETELEM : NFT_MSG_NEWSETELEM;
+  const int flags = removal ? (echo_ ? NLM_F_ECHO : 0) : NLM_F_CREATE;
+  message_ = batch_.begin_inet(type, static_cast<std::uint16_t>(flags));
+  mnl_attr_put_strz(message_, NFTA_SET_ELEM_LIST_TABLE, options_.table.c_str());
+  mnl_attr_put_strz(message_, NFTA_SET_ELEM_LIST_SET, name_of(mask).c_str());
+  list_ = begin_nest(message_, NFTA_SET_ELEM_LIST_ELEMENTS);
+}
+
+void ElementWriter::close() {
+  if (message_ == nullptr) return;
+  end_nest(message_, list_);
+  listed_.sequence = batch_.end();
+  if (messages_ != nullptr) messages_->push_back(listed_);
+  message_ = nullptr;
+  store_ = nullptr;
+}
+
+const std::string& ElementWriter::name_of(const Mask& mask) {
+  const auto known = names_.find(mask);
+  if (known != names_.end()) return known->second;
+  if (names_.size() >= kSetNamesMax) names_.clear();
+  return names_.emplace(mask, set_in_kernel(options_, mask)).first->second;
+}
+
+}  // namespace simco::backend::nftables

@@ -1,0 +1,65 @@
+// Turns operations on elements into messages. Every request takes this path, so the octets are
+// written directly, without a library's objects in between.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "middlebox/backend/nftables/elements/operation.hpp"
+#include "middlebox/backend/nftables/error_attribution.hpp"
+#include "middlebox/backend/nftables/netlink.hpp"
+#include "middlebox/backend/nftables/table/set_name.hpp"
+
+namespace simco::backend::nftables {
+
+/// Appends the key of an element of the set of `mask` to the open attribute.
+void put_key(nlmsghdr* message, const Mask& mask, const Key& key);
+
+class ElementWriter {
+ public:
+  /// Messages go into `batch`.
+  ElementWriter(const Options& options, MessageBuffer& batch) : options_(options), batch_(batch) {}
+
+  /// Whether the kernel is asked to say what is removed, with what it has counted.
+  void set_echo(bool echo) { echo_ = echo; }
+  /// The kernel may be late by `slack` in ending an element.
+  void set_slack(std::chrono::nanoseconds slack) { slack_ = slack; }
+  std::chrono::nanoseconds slack() const { return slack_; }
+
+  /// Writes `operations` as of `now`. With `messages`, none is for two changes, and each is listed
+  /// there.
+  void write(std::span<const Operation> operations, Instant now,
+             std::vector<ChangeMessage>* messages = nullptr);
+  /// Writes the removal of an element of the set of `mask` that is not one of ours.
+  void write_removal(const Mask& mask, const std::string& key, const std::string& key_end);
+  /// Returns the name that the kernel knows the set of `mask` by.
+  const std::string& name_of(const Mask& mask);
+
+ private:
+  void write(const Operation& operation, Instant now);
+  void add(const Operation& operation, PolicyRuleId pid, std::chrono::nanoseconds lifetime);
+  void remove(const Operation& operation);
+  /// Makes the open message one for such an operation.
+  nlmsghdr* open_for(const Operation& operation, bool removal);
+  void open(const Mask& mask, bool removal);
+  void close();
+
+  const Options& options_;
+  MessageBuffer& batch_;
+  std::chrono::nanoseconds slack_{};
+  bool echo_ = false;
+  std::vector<ChangeMessage>* messages_ = nullptr;
+  std::map<Mask, std::string> names_;  ///< of sets, as far as they were needed lately
+  std::vector<std::uint32_t> order_;   ///< scratch
+  // The open message
+  nlmsghdr* message_ = nullptr;
+  std::uint32_t list_ = 0;  ///< where its list of elements begins
+  const ElementStore* store_ = nullptr;
+  ChangeMessage listed_;
+};
+
+}  // namespace simco::backend::nftables

@@ -1,0 +1,77 @@
+// Ends the flows of rules that have ended: the entries that they made in the kernel's connection
+// tracking. The sets that packets are looked up in no longer let them pass, but a translated
+// flow would keep its translation.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "middlebox/backend/match/tuple_space.hpp"
+#include "middlebox/backend/nftables/flows/dump.hpp"
+#include "middlebox/backend/nftables/flows/ended_rules.hpp"
+#include "middlebox/backend/nftables/flows/flow_remover.hpp"
+#include "middlebox/backend/nftables/options.hpp"
+#include "middlebox/rule/rule_change.hpp"
+#include "simco/wire/instant.hpp"
+
+namespace simco::backend::nftables {
+
+class Conntrack {
+ public:
+  /// `elements`: of the rules that are in force.
+  Conntrack(boost::asio::io_context& io, const Options& options, const match::TupleSpace& elements);
+
+  /// Deletes the flows of an enable rule that has ended: before end_batch() returns those that are
+  /// known by their addresses and ports, unless there are very many; the others, and those of a
+  /// rule with wildcards, within kSweepInterval and the time that it takes to read the table, piece
+  /// by piece. Flows that another rule lets pass stay: a TCP connection would not find its
+  /// direction again.
+  void forget(const RuleRecord& ended);
+  /// An enable rule has been added: deletes what flows of other times would stand in its way.
+  void make_way(const RuleRecord& added);
+  /// The changes of a batch are in: carries out what they asked for.
+  void end_batch();
+  /// Deletes all translated flows of the pools except those that `rules` would let
+  /// pass with the same translation; and flows to the pools that are not translated, because they
+  /// began while no middlebox ran: they would never be. At the start: waits for the end.
+  void forget_translated_but_for(std::span<const RuleChange> rules);
+  /// Deletes flows to the pools that are not translated, piece by piece.
+  void forget_untranslated();
+
+ private:
+  /// Deletes the flows that have the ends of `rule`, which is exact and has ended or been added;
+  /// false if that is too many for now.
+  bool remove_exact(const RuleRecord& rule, bool added);
+  /// Begins to look for the flows of the pending rules.
+  void sweep();
+  void end_sweep();
+  void arm();
+  /// Returns whether the flow is not translated although it goes to a pool, or to what a rule
+  /// translates now.
+  bool lacks_translation(const Flow& flow) const;
+  /// Returns whether the flow, begun on that side, belongs to a rule that is swept and to no other.
+  bool ended(const Flow& flow, bool begun_outside) const;
+
+  const Options& options_;
+  const match::TupleSpace& elements_;
+  FlowRemover remover_;
+  std::size_t removals_left_ = kRemovalsPerBatch;  ///< of this batch
+  EndedRules pending_;                             ///< rules whose flows must be looked for
+  EndedRules sweeping_;                            ///< those that the sweep under way looks for
+  bool untranslated_ = false;  ///< flows to the pools that are not translated, too
+  bool hurry_ = false;         ///< a new rule waits for the flows to go
+  bool sweeping_untranslated_ = false;
+  std::vector<IpAddress> local_;  ///< the router's own addresses, as of this sweep
+  Instant sweep_began_{};
+  std::chrono::nanoseconds sweep_took_{};
+  Dump dump_;
+  boost::asio::steady_timer timer_;
+  bool armed_ = false;
+  bool hurrying_ = false;  ///< armed for as soon as possible
+};
+
+}  // namespace simco::backend::nftables

@@ -1,0 +1,286 @@
+// Writes messages that create, change and remove the table, its chains and its sets. The rules in
+// the chains are written by write_rules().
+#include "middlebox/backend/nftables/table/ruleset.hpp"
+
+#include <netinet/in.h>
+// The kernel's headers go after the C library's.
+#include <libnftnl/chain.h>
+#include <libnftnl/set.h>
+#include <libnftnl/udata.h>
+#include <linux/netfilter.h>
+#include <linux/netfilter/nf_tables.h>
+#include <unistd.h>
+
+#include <array>
+#include <memory>
+#include <span>
+
+#include "middlebox/backend/match/key_layout.hpp"
+#include "middlebox/backend/nftables/counters/drop_counters.hpp"
+#include "middlebox/backend/nftables/table/rule.hpp"
+#include "middlebox/backend/nftables/table/rule_writer.hpp"
+
+namespace simco::backend::nftables {
+namespace {
+
+using match::Field;
+
+// --- Objects -------------------------------------------------------------------------------------
+
+/// Owner and persist; the kernel's header may be older than the kernel.
+constexpr std::uint32_t kClaimFlags = kTableOwned | 4;
+
+/// A claimed table cannot be loaded while its owner runs, and nft 1.0.6 saves it without "persist".
+constexpr const char* kBeforeSaving = "; before you save it, see doc/nftables.md";
+
+struct Hook {
+  const char* chain;
+  const char* type;
+  std::uint32_t number;
+  std::int32_t priority;
+  bool (*wanted)(const Options& options);
+};
+bool always(const Options& /*options*/) { return true; }
+bool translates(const Options& options) { return options.nat; }
+bool untracks(const Options& options) {
+  return !tracks_all(options) && options.tracking == Tracking::kNotrack;
+}
+constexpr std::int32_t kPriorityRaw = -300;
+constexpr std::int32_t kPriorityDstNat = -100;
+constexpr std::int32_t kPriorityFilter = 0;
+constexpr std::int32_t kPrioritySrcNat = 100;
+constexpr std::array<Hook, 5> kHooks = {{
+    {"forward", "filter", NF_INET_FORWARD, kPriorityFilter, always},
+    {"untracked", "filter", NF_INET_PRE_ROUTING, kPriorityRaw, untracks},
+    {"prerouting", "nat", NF_INET_PRE_ROUTING, kPriorityDstNat, translates},
+    {"postrouting", "nat", NF_INET_POST_ROUTING, kPrioritySrcNat, translates},
+    {"input", "filter", NF_INET_LOCAL_IN, kPriorityFilter, translates},
+}};
+constexpr std::array<const char*, 9> kInner = {
+    "from-outside4",   "from-outside6",  "from-inside4",   "from-inside6", "errors-outside4",
+    "errors-outside6", "errors-inside4", "errors-inside6", "fragments"};
+
+/// The numbers by which nft knows its types, so that it can print our sets.
+std::uint32_t field_type(Field field, IpVersion version) {
+  constexpr std::uint32_t kNfProto = 2;
+  constexpr std::uint32_t kIpv4Address = 7;
+  constexpr std::uint32_t kIpv6Address = 8;
+  constexpr std::uint32_t kInetProto = 12;
+  constexpr std::uint32_t kInetService = 13;
+  switch (field) {
+    case Field::kVersion: return kNfProto;
+    case Field::kProtocol: return kInetProto;
+    case Field::kInternalAddress:
+    case Field::kExternalAddress: return version == IpVersion::kIpv4 ? kIpv4Address : kIpv6Address;
+    case Field::kInternalPort:
+    case Field::kExternalPort: return kInetService;
+  }
+  return 0;
+}
+
+/// The number by which nft knows the type of such a key, so that it can print our sets.
+std::uint32_t key_type(std::span<const Field> fields, IpVersion version) {
+  std::uint32_t type = 0;
+  for (const Field field : fields) type = type << 6 | field_type(field, version);
+  return type;
+}
+
+void put_text(nlmsghdr* message, std::uint16_t attribute, const std::string& text) {
+  mnl_attr_put_strz(message, attribute, text.c_str());
+}
+
+void add_chain(const Options& options, const std::string& name, const Hook* hook,
+               MessageBuffer& batch) {
+  auto* message = batch.begin_inet(NFT_MSG_NEWCHAIN, NLM_F_CREATE);
+  const std::unique_ptr<nftnl_chain, decltype(&nftnl_chain_free)> chain(nftnl_chain_alloc(),
+                                                                        &nftnl_chain_free);
+  nftnl_chain_set_str(chain.get(), NFTNL_CHAIN_TABLE, options.table.c_str());
+  nftnl_chain_set_str(chain.get(), NFTNL_CHAIN_NAME, name.c_str());
+  if (hook != nullptr) {
+    nftnl_chain_set_str(chain.get(), NFTNL_CHAIN_TYPE, hook->type);
+    nftnl_chain_set_u32(chain.get(), NFTNL_CHAIN_HOOKNUM, hook->number);
+    nftnl_chain_set_s32(chain.get(), NFTNL_CHAIN_PRIO, hook->priority);
+    nftnl_chain_set_u32(chain.get(), NFTNL_CHAIN_POLICY, NF_ACCEPT);
+  }
+  nftnl_chain_nlmsg_build_payload(message, chain.get());
+  batch.end();
+}
+
+/// Every element of the set gets a counter. Not also the kernel's `last`, when it was used last:
+/// nft 1.0.6 (Debian 12) crashes when it lists a set with it, and whenever it looks for one.
+void put_counter(nlmsghdr* message) {
+  auto* expression = mnl_attr_nest_start(message, NFTA_SET_EXPR);
+  mnl_attr_put_strz(message, NFTA_EXPR_NAME, "counter");
+  mnl_attr_nest_end(message, mnl_attr_nest_start(message, NFTA_EXPR_DATA));
+  mnl_attr_nest_end(message, expression);
+}
+
+}  // namespace
+
+std::vector<std::string> Ruleset::entry_chains() const {
+  std::vector<std::string> names;
+  for (const auto& hook : kHooks) {
+    if (!hook.wanted(options_)) continue;
+    // The site's own input chain is the site's.
+    if (hook.number == NF_INET_LOCAL_IN && !options_.own_table) continue;
+    names.push_back(name_in_kernel(options_, hook.chain));
+  }
+  return names;
+}
+
+std::vector<std::string> Ruleset::chains() const {
+  auto names = entry_chains();
+  for (const char* inner : kInner) names.push_back(name_in_kernel(options_, inner));
+  return names;
+}
+
+void Ruleset::add_frame(bool claimed, MessageBuffer& batch) const {
+  if (options_.own_table) {
+    auto* message = batch.begin_inet(NFT_MSG_NEWTABLE, NLM_F_CREATE);
+    put_text(message, NFTA_TABLE_NAME, options_.table);
+    if (claimed) mnl_attr_put_u32(message, NFTA_TABLE_FLAGS, htonl(kClaimFlags));
+    std::string comment = kTableComment;
+    if (claimed) comment += kBeforeSaving;
+    std::string userdata = {static_cast<char>(NFTNL_UDATA_TABLE_COMMENT),
+                            static_cast<char>(comment.size() + 1)};
+    userdata += comment + '\0';
+    mnl_attr_put(message, NFTA_TABLE_USERDATA, userdata.size(), userdata.data());
+    batch.end();
+    for (const auto& hook : kHooks) {
+      if (hook.wanted(options_))
+        add_chain(options_, name_in_kernel(options_, hook.chain), &hook, batch);
+    }
+  }
+  for (const char* inner : kInner)
+    add_chain(options_, name_in_kernel(options_, inner), nullptr, batch);
+  add_drop_counters(options_, batch);
+}
+
+void Ruleset::add_set(const Mask& mask, MessageBuffer& batch) const {
+  auto* message = batch.begin_inet(NFT_MSG_NEWSET, NLM_F_CREATE);
+  const std::unique_ptr<nftnl_set, decltype(&nftnl_set_free)> set(nftnl_set_alloc(),
+                                                                  &nftnl_set_free);
+  const auto fields = fields_of(mask);
+  std::uint32_t flags = NFT_SET_TIMEOUT;
+  if (mask.intervals) flags |= NFT_SET_INTERVAL | NFT_SET_CONCAT;
+  if (mask.translates()) flags |= NFT_SET_MAP;
+  nftnl_set_set_str(set.get(), NFTNL_SET_TABLE, options_.table.c_str());
+  nftnl_set_set_str(set.get(), NFTNL_SET_NAME, set_in_kernel(options_, mask).c_str());
+  static std::uint32_t id = 0;
+  nftnl_set_set_u32(set.get(), NFTNL_SET_ID, ++id);
+  nftnl_set_set_u32(set.get(), NFTNL_SET_FAMILY, NFPROTO_INET);
+  nftnl_set_set_u32(set.get(), NFTNL_SET_KEY_TYPE, key_type(fields, mask.version));
+  nftnl_set_set_u32(set.get(), NFTNL_SET_KEY_LEN, key_size(mask));
+  if (mask.translates()) {
+    constexpr std::array kTarget = {Field::kInternalAddress, Field::kInternalPort};
+    const auto data = std::span(kTarget).first(mask.target_port ? 2 : 1);
+    nftnl_set_set_u32(set.get(), NFTNL_SET_DATA_TYPE, key_type(data, mask.version));
+    nftnl_set_set_u32(set.get(), NFTNL_SET_DATA_LEN, target_octets(mask, {}).size);
+  }
+  nftnl_set_set_u32(set.get(), NFTNL_SET_FLAGS, flags);
+  if (mask.intervals) {
+    std::array<std::uint8_t, 8> lengths{};
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+      lengths[i] = static_cast<std::uint8_t>(octets_of(fields[i], mask.version));
+    }
+    nftnl_set_set_data(set.get(), NFTNL_SET_DESC_CONCAT, lengths.data(),
+                       static_cast<std::uint32_t>(fields.size()));
+  }
+  nftnl_set_nlmsg_build_payload(message, set.get());
+  if (options_.counters && !mask.translates()) put_counter(message);
+  batch.end();
+}
+
+void Ruleset::remove_set(const Mask& mask, MessageBuffer& batch) const {
+  auto* message = batch.begin_inet(NFT_MSG_DELSET, 0);
+  put_text(message, NFTA_SET_TABLE, options_.table);
+  put_text(message, NFTA_SET_NAME, set_in_kernel(options_, mask));
+  batch.end();
+}
+
+void Ruleset::flush_chain(const std::string& name, MessageBuffer& batch) const {
+  auto* message = batch.begin_inet(NFT_MSG_DELRULE, 0);
+  put_text(message, NFTA_RULE_TABLE, options_.table);
+  put_text(message, NFTA_RULE_CHAIN, name);
+  batch.end();
+}
+
+void Ruleset::replace_rules(const std::vector<Mask>& masks, MessageBuffer& batch) const {
+  for (const auto& name : chains()) flush_chain(name, batch);
+  write_rules(options_, masks, batch);
+}
+
+void Ruleset::try_to_claim(MessageBuffer& batch) const {
+  add_trial_table(kClaimFlags, batch);
+  remove_trial_table(batch);
+}
+
+void Ruleset::try_to_check_sources(MessageBuffer& batch) const {
+  try_rule([](Rule& rule) -> Rule& { return rule.unroutable_source(); }, batch);
+}
+
+void Ruleset::try_to_defragment(MessageBuffer& batch) const {
+  try_rule([](Rule& rule) -> Rule& { return rule.protocol(IPPROTO_UDP).defragment(); }, batch);
+}
+
+void Ruleset::try_rule(Rule& (*add)(Rule&), MessageBuffer& batch) const {
+  add_trial_table(0, batch);
+  Options trial;
+  trial.table = trial_table();
+  add_chain(trial, "trial", nullptr, batch);
+  Rule rule(trial.table, "trial");
+  add(rule).add_to(batch);
+  remove_trial_table(batch);
+}
+
+// A name that no other program uses: if one does, the trial fails and that table stays.
+std::string Ruleset::trial_table() const { return "simco-trial-" + std::to_string(::getpid()); }
+
+void Ruleset::add_trial_table(std::uint32_t flags, MessageBuffer& batch) const {
+  auto* message = batch.begin_inet(NFT_MSG_NEWTABLE, NLM_F_CREATE | NLM_F_EXCL);
+  put_text(message, NFTA_TABLE_NAME, trial_table());
+  if (flags != 0) mnl_attr_put_u32(message, NFTA_TABLE_FLAGS, htonl(flags));
+  batch.end();
+}
+
+void Ruleset::remove_trial_table(MessageBuffer& batch) const {
+  auto* message = batch.begin_inet(NFT_MSG_DELTABLE, 0);
+  put_text(message, NFTA_TABLE_NAME, trial_table());
+  batch.end();
+}
+
+void Ruleset::remove_table(MessageBuffer& batch) const {
+  auto* message = batch.begin_inet(NFT_MSG_DELTABLE, 0);
+  put_text(message, NFTA_TABLE_NAME, options_.table);
+  batch.end();
+}
+
+void Ruleset::remove_any_table(MessageBuffer& batch) const {
+  auto* message = batch.begin_inet(NFT_MSG_NEWTABLE, NLM_F_CREATE);
+  put_text(message, NFTA_TABLE_NAME, options_.table);
+  batch.end();
+  remove_table(batch);
+}
+
+void Ruleset::clear_site_table(const TableState& state, MessageBuffer& batch) const {
+  for (const auto& name : chains()) {
+    if (state.chains.contains(name)) flush_chain(name, batch);
+  }
+  for (const char* inner : kInner) {
+    if (!state.chains.contains(name_in_kernel(options_, inner))) continue;
+    auto* message = batch.begin_inet(NFT_MSG_DELCHAIN, 0);
+    put_text(message, NFTA_CHAIN_TABLE, options_.table);
+    put_text(message, NFTA_CHAIN_NAME, name_in_kernel(options_, inner));
+    batch.end();
+  }
+  for (const auto& set : state.sets) {
+    if (!set.starts_with(kSitePrefix)) continue;
+    auto* message = batch.begin_inet(NFT_MSG_DELSET, 0);
+    put_text(message, NFTA_SET_TABLE, options_.table);
+    put_text(message, NFTA_SET_NAME, set);
+    batch.end();
+  }
+  remove_drop_counters(options_, batch);
+}
+
+}  // namespace simco::backend::nftables

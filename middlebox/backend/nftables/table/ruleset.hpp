@@ -1,0 +1,69 @@
+// The fixed part of the data path: table, chains, sets and the rules that look packets up in them.
+// Messages for the kernel are made here with libnftnl; nothing is sent.
+//
+// The chains:
+//   forward              packets between the two interfaces, by direction and IP version, to
+//   from-outside4/6      what comes from the external network
+//   from-inside4/6       what comes from the internal network
+//   errors-outside4/6    ICMP errors that come from outside, judged by the flow they are about
+//   errors-inside4/6     the same from inside
+//   fragments            has the kernel put fragments together; no packet meets it
+//   untracked            keeps UDP out of connection tracking (kNotrack)
+//   prerouting           translates destinations (NAT)
+//   postrouting          translates sources (NAT)
+//   input                keeps packets to unbound ports of the NAT's pools from the router (NAT)
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "middlebox/backend/nftables/netlink.hpp"
+#include "middlebox/backend/nftables/options.hpp"
+#include "middlebox/backend/nftables/table/rule.hpp"
+#include "middlebox/backend/nftables/table/set_name.hpp"
+#include "middlebox/backend/nftables/table/table_state.hpp"
+
+namespace simco::backend::nftables {
+
+/// By which the middlebox knows that a table is its own: the table's comment begins with it.
+inline constexpr const char* kTableComment = "made by simco-middlebox";
+
+/// Makes messages. Those of one batch go into one MessageBuffer.
+class Ruleset {
+ public:
+  explicit Ruleset(const Options& options) : options_(options) {}
+
+  /// The table if it is ours, all chains, empty, and the counters. A claimed table belongs to the
+  /// socket that the batch is sent by.
+  void add_frame(bool claimed, MessageBuffer& batch) const;
+  // Batches that do nothing, if the kernel can do what they try:
+  void try_to_claim(MessageBuffer& batch) const;
+  void try_to_check_sources(MessageBuffer& batch) const;
+  void try_to_defragment(MessageBuffer& batch) const;
+  /// The set of `mask`, empty.
+  void add_set(const Mask& mask, MessageBuffer& batch) const;
+  void remove_set(const Mask& mask, MessageBuffer& batch) const;
+  /// Replaces the rules of all chains by those that look up `masks`.
+  void replace_rules(const std::vector<Mask>& masks, MessageBuffer& batch) const;
+  void remove_table(MessageBuffer& batch) const;
+  /// The same whether there is such a table or not.
+  void remove_any_table(MessageBuffer& batch) const;
+  /// Removes what is ours from a site's table that looks like `state`.
+  void clear_site_table(const TableState& state, MessageBuffer& batch) const;
+
+  /// Chains that the site's chains jump to, by their names in the kernel.
+  std::vector<std::string> entry_chains() const;
+  /// Every chain's name in the kernel.
+  std::vector<std::string> chains() const;
+
+ private:
+  void try_rule(Rule& (*add)(Rule&), MessageBuffer& batch) const;
+  std::string trial_table() const;
+  void add_trial_table(std::uint32_t flags, MessageBuffer& batch) const;
+  void remove_trial_table(MessageBuffer& batch) const;
+  void flush_chain(const std::string& name, MessageBuffer& batch) const;
+
+  const Options& options_;
+};
+
+}  // namespace simco::backend::nftables

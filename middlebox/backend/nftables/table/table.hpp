@@ -1,0 +1,77 @@
+// Our table in the kernel: created at the start or after others have destroyed it, extended by
+// sets, and removed at the end. It writes elements only when it creates the whole table.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "middlebox/backend/match/tuple_space.hpp"
+#include "middlebox/backend/nftables/committer.hpp"
+#include "middlebox/backend/nftables/table/ruleset.hpp"
+#include "middlebox/backend/nftables/table/table_lock.hpp"
+#include "middlebox/backend/nftables/table/table_state.hpp"
+
+namespace simco::backend::nftables {
+
+/// Throws std::system_error if the kernel cannot be asked.
+class Table {
+ public:
+  /// `elements`: what the sets should have. Takes the table's lock: throws std::runtime_error if
+  /// another middlebox has it.
+  Table(Options& options, Committer& committer, const match::TupleSpace& elements);
+  Table(const Table&) = delete;
+  Table& operator=(const Table&) = delete;
+
+  /// Finds out what the kernel supports, and decides whether to claim the table. Throws
+  /// std::system_error if we lack the rights.
+  void probe_kernel();
+  /// Replaces what the kernel has with our table and all elements. Throws
+  /// std::runtime_error if that is not ours to replace, or others keep changing the ruleset.
+  void install();
+  /// Removes the table or, from a site's, what is ours. Throws as install() does.
+  void remove();
+
+  /// Creates another set, empty, and the rules that look packets up in it.
+  Outcome add_set(const Mask& mask);
+  /// Removes sets; they must be empty, and are no longer among elements() afterwards.
+  Outcome remove_sets(std::span<const Mask> idle);
+  /// Remembers the table as it is now as ours, unless others have changed it in between.
+  void remember();
+
+  /// What the kernel has under our name, elements aside.
+  TableState look();
+  /// Returns true if `found` is the table as we made it.
+  bool is_ours(const TableState& found) const { return found.same_frame(frame_); }
+  /// Returns false if others may have changed the table or its elements since our last commit.
+  bool untouched();
+
+  /// Releases those that have asked who holds the lock.
+  void drain_lock() { lock_.drain(); }
+
+ private:
+  using Trial = void (Ruleset::*)(MessageBuffer&) const;
+  /// How far the elements of all sets have been written.
+  struct ElementCursor {
+    match::TupleSpace::Stores::const_iterator store;
+    std::size_t done = 0;  ///< of that store
+  };
+
+  bool kernel_takes(Trial trial);
+  void decide_on_tracking();
+  void check(const TableState& found) const;
+  /// One attempt: false if others came in between.
+  bool install_once(bool whatever_there_is);
+  void write_frame(const TableState& found, bool whatever_there_is, MessageBuffer& batch);
+  /// Every element that lives, from `cursor` on, into the open commit until that is large enough.
+  void write_elements(ElementCursor& cursor);
+
+  Options& options_;
+  Committer& committer_;
+  const match::TupleSpace& elements_;
+  Ruleset ruleset_;
+  TableLock lock_;
+  TableState frame_;        ///< as we left it
+  bool installed_ = false;  ///< the table is in the kernel, or was
+};
+
+}  // namespace simco::backend::nftables
