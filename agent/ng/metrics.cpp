@@ -5,9 +5,7 @@
 #include <prometheus/histogram.h>
 #include <prometheus/registry.h>
 
-#include <optional>
-
-#include "simco/metrics/server.hpp"
+#include "simco/metrics/page.hpp"
 
 namespace simco::ng {
 namespace {
@@ -23,13 +21,13 @@ const Histogram::BucketBoundaries kReplySeconds = {1e-5, 2e-5, 5e-5, 1e-4, 2e-4,
 }  // namespace
 
 struct Metrics::Figures {
-  std::shared_ptr<prometheus::Registry> registry = std::make_shared<prometheus::Registry>();
+  prometheus::Registry registry;
   /// For each command and for what is none, errors and successes.
   std::array<std::array<Counter*, 2>, kCommands + 1> requests{};
   Histogram& times = prometheus::BuildHistogram()
                          .Name("simco_ng_reply_seconds")
                          .Help("Time from a request to its reply.")
-                         .Register(*registry)
+                         .Register(registry)
                          .Add({}, kReplySeconds);
   Counter& repetitions =
       counter("simco_ng_repetitions_total", "Requests that repeat an earlier one.");
@@ -40,13 +38,12 @@ struct Metrics::Figures {
   Gauge& calls = gauge("simco_ng_calls", "Calls.");
   Gauge& rules = gauge("simco_ng_rules", "Rules and reservations of calls.");
   Gauge& session = gauge("simco_ng_session", "1 if a session with the middlebox is open.");
-  std::optional<metrics::Server> server;  ///< the first to go: it reads the others
 
   Figures() {
     auto& family = prometheus::BuildCounter()
                        .Name("simco_ng_requests_total")
                        .Help("Requests replied to, by command and result.")
-                       .Register(*registry);
+                       .Register(registry);
     for (std::size_t i = 0; i < requests.size(); ++i) {
       const std::string name(i < kCommands ? name_of(static_cast<Command>(i)) : "other");
       requests[i][0] = &family.Add({{"command", name}, {"result", "error"}});
@@ -54,19 +51,17 @@ struct Metrics::Figures {
     }
   }
   Gauge& gauge(const char* name, const char* help) {
-    return prometheus::BuildGauge().Name(name).Help(help).Register(*registry).Add({});
+    return prometheus::BuildGauge().Name(name).Help(help).Register(registry).Add({});
   }
   Counter& counter(const char* name, const char* help) {
-    return prometheus::BuildCounter().Name(name).Help(help).Register(*registry).Add({});
+    return prometheus::BuildCounter().Name(name).Help(help).Register(registry).Add({});
   }
 };
 
 Metrics::Metrics() : figures_(std::make_unique<Figures>()) {}
 Metrics::~Metrics() = default;
 
-void Metrics::serve(const std::string& endpoint) {
-  figures_->server.emplace(endpoint, "simco-ng " SIMCO_VERSION, figures_->registry);
-}
+std::string Metrics::text() const { return metrics::to_text(figures_->registry.Collect()); }
 
 void Metrics::replied(std::optional<Command> command, bool ok,
                       std::chrono::steady_clock::duration time) {

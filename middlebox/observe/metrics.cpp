@@ -3,19 +3,16 @@
 #include "middlebox/observe/metrics.hpp"
 
 #include <fmt/format.h>
-#include <prometheus/collectable.h>
 #include <prometheus/counter.h>
 #include <prometheus/gauge.h>
 #include <prometheus/histogram.h>
 #include <prometheus/registry.h>
-#include <prometheus/text_serializer.h>
 
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <utility>
 
-#include "simco/metrics/server.hpp"
+#include "simco/metrics/page.hpp"
 
 namespace simco::middlebox {
 namespace {
@@ -43,32 +40,24 @@ const Histogram::BucketBoundaries kSeconds = {1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5
                                               5e-2, 0.1,  0.2,  0.5,  1};
 const Histogram::BucketBoundaries kBatch = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};
 
-constexpr std::array<const char*, rule::kDropReasons> kDropNames = {"no-rule", "disable-rule",
-                                                                    "forged-source", "no-binding"};
-constexpr std::array<const char*, rule::kFastPathWays> kFastPathNames = {"forwarded", "shown",
-                                                                         "unfinished", "no-way"};
-
 std::size_t index(auto value) { return static_cast<std::size_t>(value); }
 
-/// Reads a registry, after something else has been done.
-class Refreshed final : public prometheus::Collectable {
- public:
-  Refreshed(std::shared_ptr<prometheus::Registry> registry, std::function<void()> refresh)
-      : registry_(std::move(registry)), refresh_(std::move(refresh)) {}
-  std::vector<prometheus::MetricFamily> Collect() const override {
-    if (refresh_) refresh_();
-    return registry_->Collect();
+/// Appends `figures` to `families`, each name as one family.
+void append(const backend::Figures& figures, std::vector<prometheus::MetricFamily>& families) {
+  for (const auto& figure : figures) {
+    if (families.empty() || families.back().name != figure.name) {
+      families.push_back({figure.name, figure.help, prometheus::MetricType::Counter, {}});
+    }
+    auto& metric = families.back().metric.emplace_back();
+    for (const auto& [name, value] : figure.labels) metric.label.push_back({name, value});
+    metric.counter.value = static_cast<double>(figure.value);
   }
-
- private:
-  std::shared_ptr<prometheus::Registry> registry_;
-  std::function<void()> refresh_;
-};
+}
 
 }  // namespace
 
 struct Metrics::Figures {
-  std::shared_ptr<prometheus::Registry> registry = std::make_shared<prometheus::Registry>();
+  prometheus::Registry registry;
 
   Gauge& connections = gauge("simco_connections", "Open connections and associations.");
   Gauge& sessions = gauge("simco_sessions", "Open sessions.");
@@ -81,16 +70,16 @@ struct Metrics::Figures {
   prometheus::Family<Counter>& sessions_refused = prometheus::BuildCounter()
                                                       .Name("simco_sessions_refused_total")
                                                       .Help("Sessions refused, by reply code.")
-                                                      .Register(*registry);
+                                                      .Register(registry);
   prometheus::Family<Counter>& transactions =
       prometheus::BuildCounter()
           .Name("simco_transactions_total")
           .Help("Policy rule transactions answered, by type and reply (ok or the reply code).")
-          .Register(*registry);
+          .Register(registry);
   Histogram& batches = prometheus::BuildHistogram()
                            .Name("simco_batch_changes")
                            .Help("Rule changes per batch sent to the backend.")
-                           .Register(*registry)
+                           .Register(registry)
                            .Add({}, kBatch);
   Counter& store_failures =
       counter("simco_store_failures_total", "Batches that could not be stored.");
@@ -103,9 +92,6 @@ struct Metrics::Figures {
   /// Made when first needed.
   std::array<std::array<Counter*, kReplies>, policy::kTransactions> replies{};
   std::array<Counter*, kReplies> refusals{};
-  rule::DroppedPackets dropped;           ///< as it was when it was last known
-  rule::FastPathPackets fast_path;        ///< the same
-  std::optional<metrics::Server> server;  ///< the first to go: it reads the others
 
   Figures() {
     fill(rules, "simco_rules", "Policy rules in force, by state.", "state", kRuleStates);
@@ -113,7 +99,7 @@ struct Metrics::Figures {
     auto& times = prometheus::BuildHistogram()
                       .Name("simco_transaction_seconds")
                       .Help("Time that policy rule transactions spend in the middlebox, by phase.")
-                      .Register(*registry);
+                      .Register(registry);
     for (std::size_t i = 0; i < kPhases; ++i) {
       phases[i] = &times.Add({{"phase", kPhaseNames[i]}}, kSeconds);
     }
@@ -122,32 +108,32 @@ struct Metrics::Figures {
     prometheus::BuildGauge()
         .Name("simco_build_info")
         .Help("Version of the middlebox.")
-        .Register(*registry)
+        .Register(registry)
         .Add({{"version", SIMCO_VERSION}})
         .Set(1);
   }
 
   Gauge& gauge(const char* name, const char* help) {
-    return prometheus::BuildGauge().Name(name).Help(help).Register(*registry).Add({});
+    return prometheus::BuildGauge().Name(name).Help(help).Register(registry).Add({});
   }
   Counter& counter(const char* name, const char* help) {
-    return prometheus::BuildCounter().Name(name).Help(help).Register(*registry).Add({});
+    return prometheus::BuildCounter().Name(name).Help(help).Register(registry).Add({});
   }
   template <std::size_t N>
   void fill(std::array<Gauge*, N>& gauges, const char* name, const char* help, const char* label,
             const std::array<const char*, N>& values) {
-    auto& family = prometheus::BuildGauge().Name(name).Help(help).Register(*registry);
+    auto& family = prometheus::BuildGauge().Name(name).Help(help).Register(registry);
     for (std::size_t i = 0; i < N; ++i) gauges[i] = &family.Add({{label, values[i]}});
   }
   template <std::size_t N>
   void fill(std::array<Counter*, N>& counters, const char* name, const char* help,
             const char* label, const std::array<const char*, N>& values) {
-    auto& family = prometheus::BuildCounter().Name(name).Help(help).Register(*registry);
+    auto& family = prometheus::BuildCounter().Name(name).Help(help).Register(registry);
     for (std::size_t i = 0; i < N; ++i) counters[i] = &family.Add({{label, values[i]}});
   }
   void fill_pools() {
     const auto add = [&](std::array<Gauge*, 4>& gauges, const char* name, const char* help) {
-      auto& family = prometheus::BuildGauge().Name(name).Help(help).Register(*registry);
+      auto& family = prometheus::BuildGauge().Name(name).Help(help).Register(registry);
       for (std::size_t i = 0; i < 4; ++i) {
         const Labels labels{{"pool", i < 2 ? "outside" : "inside"}, {"ip", i % 2 ? "6" : "4"}};
         gauges[i] = &family.Add(labels);
@@ -162,11 +148,6 @@ struct Metrics::Figures {
 Metrics::Metrics() : figures_(std::make_unique<Figures>()) {}
 Metrics::~Metrics() = default;
 
-void Metrics::serve(const std::string& endpoint, std::function<void()> refresh) {
-  figures_->server.emplace(endpoint, "simco-middlebox " SIMCO_VERSION,
-                           std::make_shared<Refreshed>(figures_->registry, std::move(refresh)));
-}
-
 void Metrics::set(const Levels& levels) {
   figures_->connections.Set(static_cast<double>(levels.connections));
   figures_->sessions.Set(static_cast<double>(levels.sessions));
@@ -177,43 +158,6 @@ void Metrics::set(const Levels& levels) {
     figures_->pool_used[i]->Set(pool.addresses_in_use);
     figures_->pool_ports[i]->Set(static_cast<double>(pool.ports_in_use));
   }
-}
-
-void Metrics::set(const rule::DroppedPackets& dropped) {
-  auto& family = prometheus::BuildCounter()
-                     .Name("simco_dropped_packets_total")
-                     .Help("Packets that the backend has dropped, by direction and reason.")
-                     .Register(*figures_->registry);
-  const auto count = [&](const char* direction, const rule::DropCounts& now,
-                         rule::DropCounts& before) {
-    for (std::size_t i = 0; i < now.size(); ++i) {
-      family.Add({{"direction", direction}, {"reason", kDropNames[i]}})
-          .Increment(static_cast<double>(now[i] - before[i]));
-    }
-    before = now;
-  };
-  count("inbound", dropped.inbound, figures_->dropped.inbound);
-  count("outbound", dropped.outbound, figures_->dropped.outbound);
-}
-
-void Metrics::set(const rule::FastPathPackets& met) {
-  auto& registry = *figures_->registry;
-  auto& packets = prometheus::BuildCounter()
-                      .Name("simco_fast_path_packets_total")
-                      .Help("Packets of rules that the fast path knows, by what became of them.")
-                      .Register(registry);
-  auto& before = figures_->fast_path;
-  for (std::size_t i = 0; i < rule::kFastPathWays; ++i) {
-    packets.Add({{"way", kFastPathNames[i]}})
-        .Increment(static_cast<double>(met.packets[i] - before.packets[i]));
-  }
-  prometheus::BuildCounter()
-      .Name("simco_fast_path_octets_total")
-      .Help("Octets that the fast path has forwarded, from the IP header on.")
-      .Register(registry)
-      .Add({})
-      .Increment(static_cast<double>(met.octets - before.octets));
-  before = met;
 }
 
 void Metrics::session_opened() { figures_->sessions_opened.Increment(); }
@@ -290,8 +234,10 @@ void Metrics::flushed() {
   replied_at_.clear();
 }
 
-std::string Metrics::text() const {
-  return prometheus::TextSerializer().Serialize(figures_->registry->Collect());
+std::string Metrics::text(const backend::Figures& figures) const {
+  auto families = figures_->registry.Collect();
+  append(figures, families);
+  return metrics::to_text(families);
 }
 
 }  // namespace simco::middlebox
