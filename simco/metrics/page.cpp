@@ -1,14 +1,8 @@
 #include "simco/metrics/page.hpp"
 
-#include <prometheus/text_serializer.h>
-
 #include <utility>
 
 namespace simco::metrics {
-
-std::string to_text(const std::vector<prometheus::MetricFamily>& families) {
-  return prometheus::TextSerializer().Serialize(families);
-}
 
 std::unique_ptr<http::Server> serve(boost::asio::io_context& io, const std::string& endpoint,
                                     std::string about, std::function<std::string()> text) {
