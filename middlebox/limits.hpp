@@ -63,17 +63,8 @@ inline constexpr std::size_t kTableNameMax = 64;
 inline constexpr std::uint32_t kAuditRateDefault = 100;
 /// Longest time that an orderly stop waits for the last replies to leave.
 inline constexpr std::chrono::seconds kStopTimeout{3};
-/// Longest time that a reader of the metrics waits for the loop to ask the backend; then it gets
-/// what was known.
-inline constexpr std::chrono::milliseconds kRefreshPatience{1000};
 /// Rules that one request to --inspect may name.
 inline constexpr std::size_t kInspectedRulesMax = 256;
-/// Connections to --inspect, the longest time that each takes, and octets of the head of a request.
-inline constexpr std::size_t kInspectorConnectionsMax = 64;
-inline constexpr std::chrono::seconds kInspectorPatience{5};
-inline constexpr std::uint32_t kInspectorHeaderMax = 8192;
-/// Pause before the next connection when the process has no more descriptors.
-inline constexpr std::chrono::milliseconds kInspectorPause{100};
 /// Signs of life in each interval of the service manager's watchdog.
 inline constexpr int kBeatsPerInterval = 4;
 /// The lowest identifier that a middlebox without stored rules may begin with: a number of seven

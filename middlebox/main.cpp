@@ -28,11 +28,12 @@
 #include "middlebox/process/privileges.hpp"
 #include "middlebox/process/service_manager.hpp"
 #include "middlebox/serve/inspector.hpp"
-#include "middlebox/serve/loop_call.hpp"
 #include "middlebox/serve/server.hpp"
 #include "middlebox/store/make_store.hpp"
 #include "simco/cli/command_line.hpp"
+#include "simco/http/server.hpp"
 #include "simco/log/log.hpp"
+#include "simco/metrics/page.hpp"
 
 namespace {
 
@@ -112,26 +113,22 @@ int run(middlebox::Settings& settings, int argc, char** argv) {
     backend->clear();
     return 0;
   }
-  std::optional<middlebox::LoopCall> count_drops;  // for the threads of the metrics
   std::optional<middlebox::Metrics> metrics;
   if (!settings.metrics.empty()) metrics.emplace();
   const auto store = make_store(settings);
   settings.server.first_ids = random_ids();
   middlebox::Server server(io, settings.server, *backend, metrics ? &*metrics : nullptr,
                            store.get());
+  std::unique_ptr<http::Server> scraped;
   if (metrics) {
-    count_drops.emplace(io, [&] {
-      if (const auto dropped = backend->dropped()) metrics->set(*dropped);
-      if (const auto met = backend->fast_path()) metrics->set(*met);
-    });
-    middlebox::run_without_privileges([&] {
-      metrics->serve(settings.metrics, [&] { count_drops->call(middlebox::kRefreshPatience); });
-    });
+    scraped = metrics::serve(io, settings.metrics, "simco-middlebox " SIMCO_VERSION,
+                             [&] { return metrics->text(backend->figures()); });
     spdlog::info("serving metrics at http://{}/metrics", settings.metrics);
   }
-  std::optional<middlebox::Inspector> inspector;
+  std::optional<http::Server> inspected;
   if (!settings.inspect.empty()) {
-    inspector.emplace(io, settings.inspect, [&](auto pids) { return server.count(pids); });
+    inspected.emplace(io, settings.inspect, "--inspect",
+                      middlebox::inspector([&](auto pids) { return server.count(pids); }));
     spdlog::info("telling what rules have counted at http://{}/rules/PID", settings.inspect);
   }
   // Nothing else can fail: replace the kernel's table.

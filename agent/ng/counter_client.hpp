@@ -5,7 +5,6 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <deque>
 #include <functional>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "agent/ng/controller.hpp"
+#include "simco/net/endpoint.hpp"
 
 namespace simco::ng {
 
@@ -21,8 +21,8 @@ class CounterClient {
  public:
   using Handler = std::function<void(const CallController::Counted&)>;
 
-  /// `where`: the middlebox's --inspect.
-  CounterClient(boost::asio::io_context& io, boost::asio::ip::tcp::endpoint where)
+  /// `where`: the middlebox's --inspect, an address.
+  CounterClient(boost::asio::io_context& io, net::HostPort where)
       : io_(io), where_(std::move(where)) {}
 
   /// Asks what the rules have counted. Calls `handler` once, from the loop and never from inside
@@ -53,7 +53,7 @@ class CounterClient {
   void answer(Part part, const CallController::Counted& counted);
 
   boost::asio::io_context& io_;
-  boost::asio::ip::tcp::endpoint where_;
+  net::HostPort where_;
   std::deque<QuestionPtr> waiting_;
   bool working_ = false;
 };

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <optional>
 
 #include "agent/ng/metrics.hpp"
@@ -15,6 +16,7 @@
 #include "agent/ng/server.hpp"
 #include "simco/cli/command_line.hpp"
 #include "simco/log/log.hpp"
+#include "simco/metrics/page.hpp"
 
 namespace {
 
@@ -50,9 +52,11 @@ void run(const ng::Settings& settings, int argc, char** argv) {
   boost::asio::io_context io;
   boost::asio::signal_set signals(io, SIGTERM, SIGINT, SIGHUP);
   std::optional<ng::Metrics> metrics;
+  std::unique_ptr<http::Server> page;
   if (!settings.metrics.empty()) {
     metrics.emplace();
-    metrics->serve(settings.metrics);
+    page = metrics::serve(io, settings.metrics, "simco-ng " SIMCO_VERSION,
+                          [&] { return metrics->text(); });
     spdlog::info("serving metrics at http://{}/metrics", settings.metrics);
   }
   ng::Server server(io, settings, metrics ? &*metrics : nullptr);

@@ -1,4 +1,4 @@
-// The metrics of simco-ng, for Prometheus (exposition format 0.0.4 over HTTP). Label values come
+// The metrics of simco-ng, for Prometheus (exposition format 0.0.4). Label values come
 // from fixed sets, whatever is received.
 #pragma once
 
@@ -13,15 +13,14 @@
 
 namespace simco::ng {
 
-/// Counters, gauges and a histogram. For the loop's thread; the server's own threads read.
+/// Counters, gauges and a histogram.
 class Metrics {
  public:
   Metrics();
   ~Metrics();
 
-  /// Serves the metrics at http://ADDRESS:PORT/metrics. Throws std::runtime_error with a sentence
-  /// on failure.
-  void serve(const std::string& endpoint);
+  /// Returns the metrics in Prometheus's format.
+  std::string text() const;
 
   /// A request was replied to. `command`: nullopt if it was none.
   void replied(std::optional<Command> command, bool ok, std::chrono::steady_clock::duration time);

@@ -76,8 +76,7 @@ Server::Server(asio::io_context& io, const Settings& settings, Metrics* metrics)
     cookies_ = fresh_cookies();
   }
   if (settings.inspect) {
-    counters_.emplace(io, asio::ip::tcp::endpoint(asio::ip::make_address(settings.inspect->host),
-                                                  settings.inspect->port));
+    counters_.emplace(io, *settings.inspect);
   }
   if (settings.state.empty()) return;
   state_.emplace(settings.state);

@@ -1,11 +1,10 @@
 #include "agent/simcoctl/inspect.hpp"
 
 #include <algorithm>
-#include <boost/system/system_error.hpp>
-#include <exception>
 
 #include "agent/limits.hpp"
-#include "agent/simcoctl/http_get.hpp"
+#include "agent/simcoctl/limits.hpp"
+#include "simco/http/client.hpp"
 
 namespace simco::ctl {
 
@@ -18,15 +17,12 @@ std::expected<agent::RuleTraffics, std::string> ask_what_is_counted(
   while (!pids.empty()) {
     const auto some = pids.first(std::min(pids.size(), agent::kInspectedRulesMax));
     pids = pids.subspan(some.size());
-    try {
-      auto read = agent::read_inspection(http_get(where, agent::inspection_path(some)));
-      if (!read) return failed(read.error());
-      result.merge(*read);
-    } catch (const boost::system::system_error& failure) {
-      return failed(failure.code().message());
-    } catch (const std::exception& failure) {
-      return failed(failure.what());
-    }
+    const auto body =
+        http::get(where, agent::inspection_path(some), {kHttpPatience, kHttpAnswerMax});
+    if (!body) return failed(body.error());
+    auto read = agent::read_inspection(*body);
+    if (!read) return failed(read.error());
+    result.merge(*read);
   }
   return result;
 }

@@ -5,15 +5,16 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <boost/system/system_error.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <stdexcept>
 #include <thread>
 
-#include "agent/simcoctl/http_get.hpp"
+#include "agent/simcoctl/limits.hpp"
+#include "simco/http/client.hpp"
 #include "simco/wire/reply_code.hpp"
 
 namespace simco::ctl {
@@ -34,6 +35,12 @@ int complain(const std::string& where, const std::string& why) {
              "running with --metrics {}?\n",
              where, why, where);
   return 1;
+}
+
+Exposition read_metrics(const net::HostPort& from) {
+  const auto text = http::get(from, "/metrics", {kHttpPatience, kHttpAnswerMax});
+  if (!text) throw std::runtime_error(text.error());
+  return Exposition(*text);
 }
 
 void add_pools(const Exposition& now, View& view) {
@@ -184,14 +191,14 @@ int run_top(const Top& top, bool json) {
   const auto where = fmt::format("{}:{}", top.metrics.host, top.metrics.port);
   try {
     auto read_at = Clock::now();
-    std::optional<Exposition> before(http_get(top.metrics, "/metrics"));
+    std::optional before(read_metrics(top.metrics));
     if (!before->has("simco_build_info")) {
       throw std::runtime_error("not the metrics of a simco-middlebox");
     }
     for (std::uint64_t shown = 0; top.count == 0 || shown < top.count; ++shown) {
       std::this_thread::sleep_until(read_at + top.interval);
       const auto now_at = Clock::now();
-      Exposition now(http_get(top.metrics, "/metrics"));
+      auto now = read_metrics(top.metrics);
       const auto view =
           compare(*before, now, std::chrono::duration<double>(now_at - read_at).count());
       read_at = now_at;
@@ -205,8 +212,6 @@ int run_top(const Top& top, bool json) {
       std::fflush(stdout);
     }
     return 0;
-  } catch (const boost::system::system_error& failure) {
-    return complain(where, failure.code().message());
   } catch (const std::exception& failure) {
     return complain(where, failure.what());
   }

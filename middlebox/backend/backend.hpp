@@ -7,8 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "middlebox/rule/dropped_packets.hpp"
-#include "middlebox/rule/fast_path_packets.hpp"
+#include "middlebox/backend/figure.hpp"
 #include "middlebox/rule/rule_change.hpp"
 #include "middlebox/rule/rule_traffic.hpp"
 #include "simco/wire/attributes.hpp"
@@ -51,12 +50,8 @@ class Backend {
   virtual Capabilities capabilities() const = 0;
   /// Makes sure that it can reach what enforces the rules, by asking it: false if it cannot.
   virtual bool alive() { return true; }
-  /// Returns how many packets have been dropped since begin(): nothing if it drops none, or cannot
-  /// say at the moment. Takes some microseconds.
-  virtual std::optional<rule::DroppedPackets> dropped() { return std::nullopt; }
-  /// Returns what a fast path has met since begin(): nothing if there is none. Takes some
-  /// microseconds.
-  virtual std::optional<rule::FastPathPackets> fast_path() { return std::nullopt; }
+  /// Returns what it has counted since begin(), beside traffic(). Takes some microseconds.
+  virtual Figures figures() { return {}; }
   /// Whether it counts what each rule lets pass.
   virtual bool counts() const { return false; }
   /// Returns what each of `rules`, which are in force, has let pass or blocked; nullopt for a rule

@@ -9,7 +9,6 @@
 #include <map>
 #include <utility>
 
-#include "middlebox/backend/fastpath/fast_path.hpp"
 #include "middlebox/backend/nftables/nftables_backend.hpp"
 #include "middlebox/config/options.hpp"
 #include "middlebox/limits.hpp"
@@ -82,17 +81,6 @@ void NftablesType::declare(CLI::App& app) {
                "Let flows from internal to external pass without rules, with their replies");
   app.add_flag("--counters", options_.counters,
                "Count the packets and octets that each rule lets pass or blocks; --inspect tells");
-  app.add_option("--fast-path", fast_path_,
-                 "xdp (an XDP program on both interfaces forwards UDP and UDP-Lite of rules "
-                 "between two endpoints, unseen by the site's nftables, tcpdump and connection "
-                 "tracking) or none")
-      ->check(cli::one_of({"none", "xdp"}))
-      ->capture_default_str();
-  app.add_option("--fast-path-entries", fast_path_entries_,
-                 "Room of the fast path for each IP version: ports of rules, twice as many with a "
-                 "NAT")
-      ->check(cli::whole_number(1, backend::fastpath::kEntriesMax))
-      ->capture_default_str();
   app.add_flag_function(
       "--keep-rules", [this](std::int64_t count) { keep_rules_ = count > 0; },
       "nftables: an orderly stop leaves the table in the kernel, so that a restart has no gap: "
@@ -103,7 +91,6 @@ void NftablesType::declare(CLI::App& app) {
 std::optional<std::string> NftablesType::check(bool chosen, const Settings& settings) {
   if (!chosen) {
     if (options_.counters) return "--counters requires --backend nftables";
-    if (fast_path_ == "xdp") return "--fast-path xdp requires --backend nftables";
     return std::nullopt;
   }
   options_.internal_if = settings.internal_if;
@@ -115,7 +102,6 @@ std::optional<std::string> NftablesType::check(bool chosen, const Settings& sett
   options_.claim_table = claim_table_ == "auto";
   if (auto fault = choose_tracking(settings.server.nat.mode != policy::Mode::kFirewall))
     return fault;
-  if (auto fault = check_fast_path()) return fault;
   // A restart must not open what was closed.
   options_.keep_on_stop = keep_rules_;
   return std::nullopt;
@@ -137,21 +123,9 @@ std::optional<std::string> NftablesType::choose_tracking(bool nat) {
   return {};
 }
 
-std::optional<std::string> NftablesType::check_fast_path() const {
-  if (fast_path_ == "none") return {};
-  if (!backend::fastpath::is_built_in())
-    return "--fast-path xdp: this build has none, since clang, bpftool or libbpf was missing";
-  if (!options_.own_table)
-    return "--fast-path xdp requires --table-mode own: the site's chains would not see its packets";
-  return {};
-}
-
 std::vector<Finding> NftablesType::findings() const {
   std::vector<Finding> result;
   for (const auto& sentence : missing_forwarding()) result.push_back({false, sentence});
-  if (fast_path_ == "none") return result;
-  if (const auto why = backend::fastpath::obstacle(options_.internal_if, options_.external_if))
-    result.push_back({false, "the fast path would be off: " + *why});
   return result;
 }
 
@@ -171,12 +145,7 @@ std::unique_ptr<backend::Backend> NftablesType::make(boost::asio::io_context& io
   for (const auto& sentence : missing_forwarding()) spdlog::warn(sentence);
   spdlog::info("backend nftables: table inet {}, internal {}, external {}", options.table,
                options.internal_if, options.external_if);
-  if (fast_path_ == "none" || settings.remove_rules) return backend;
-  return backend::fastpath::accelerate(
-      io, std::move(backend),
-      {options.internal_if, options.external_if, fast_path_entries_, options.now});
+  return backend;
 }
-
-std::unique_ptr<BackendType> make_nftables_type() { return std::make_unique<NftablesType>(); }
 
 }  // namespace simco::middlebox

@@ -1,18 +1,16 @@
 // --backend nftables: its table, and what of it outlives the process.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 
-#include "middlebox/backend/fastpath/limits.hpp"
 #include "middlebox/backend/nftables/options.hpp"
 #include "middlebox/config/backend_type.hpp"
 
 namespace simco::middlebox {
 
-class NftablesType final : public BackendType {
+class NftablesType : public BackendType {
  public:
   void declare(CLI::App& app) override;
   std::optional<std::string> check(bool chosen, const Settings& settings) override;
@@ -26,18 +24,11 @@ class NftablesType final : public BackendType {
   /// Returns a sentence if --tracking does not go with the rest.
   std::optional<std::string> choose_tracking(bool nat);
 
-  /// Returns a sentence if --fast-path does not go with the rest.
-  std::optional<std::string> check_fast_path() const;
-
   backend::nftables::Options options_;
   std::string table_mode_ = "own";
   std::string claim_table_ = "auto";
   std::string tracking_ = "all";
   bool keep_rules_ = true;
-  std::string fast_path_ = "none";
-  std::uint32_t fast_path_entries_ = backend::fastpath::kEntriesDefault;
 };
-
-std::unique_ptr<BackendType> make_nftables_type();
 
 }  // namespace simco::middlebox

@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "middlebox/backends/nftables_type.hpp"
+#include "middlebox/backends/fast_path_type.hpp"
 #include "middlebox/backends/null_type.hpp"
 
 namespace simco::middlebox {
@@ -13,7 +13,7 @@ BackendTable backend_table() {
   static constexpr std::array kNetAdmin = {CAP_NET_ADMIN};
   static constexpr std::array kRows = {
       BackendRow{"null", make_null_type},
-      BackendRow{"nftables", make_nftables_type, kNetAdmin, true},
+      BackendRow{"nftables", make_nftables_with_fast_path, kNetAdmin, true},
   };
   return kRows;
 }

@@ -3,27 +3,18 @@
 #include "middlebox/observe/metrics.hpp"
 
 #include <fmt/format.h>
-#include <prometheus/collectable.h>
-#include <prometheus/counter.h>
-#include <prometheus/gauge.h>
-#include <prometheus/histogram.h>
-#include <prometheus/registry.h>
-#include <prometheus/text_serializer.h>
 
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <utility>
 
-#include "simco/metrics/server.hpp"
+#include "simco/metrics/registry.hpp"
 
 namespace simco::middlebox {
 namespace {
 
-using prometheus::Counter;
-using prometheus::Gauge;
-using prometheus::Histogram;
-using prometheus::Labels;
+using metrics::Histogram;
+using metrics::Labels;
 using rule::ChangeResult;
 using rule::RuleChange;
 using rule::RuleKind;
@@ -38,199 +29,106 @@ constexpr std::array<const char*, 3> kResults = {"done", "refused", "no-resource
 constexpr std::size_t kReplies = 256;  ///< low octets of 0x03NN; 0 stands for a positive reply
 
 /// From 1 us, which a decision takes, to 1 s, which nothing should.
-const Histogram::BucketBoundaries kSeconds = {1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4,
-                                              2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2,
-                                              5e-2, 0.1,  0.2,  0.5,  1};
-const Histogram::BucketBoundaries kBatch = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};
-
-constexpr std::array<const char*, rule::kDropReasons> kDropNames = {"no-rule", "disable-rule",
-                                                                    "forged-source", "no-binding"};
-constexpr std::array<const char*, rule::kFastPathWays> kFastPathNames = {"forwarded", "shown",
-                                                                         "unfinished", "no-way"};
+constexpr auto kSeconds =
+    std::to_array<double>({1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3,
+                           1e-2, 2e-2, 5e-2, 0.1, 0.2, 0.5, 1});
+constexpr auto kBatch = std::to_array<double>({1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024});
 
 std::size_t index(auto value) { return static_cast<std::size_t>(value); }
-
-/// Reads a registry, after something else has been done.
-class Refreshed final : public prometheus::Collectable {
- public:
-  Refreshed(std::shared_ptr<prometheus::Registry> registry, std::function<void()> refresh)
-      : registry_(std::move(registry)), refresh_(std::move(refresh)) {}
-  std::vector<prometheus::MetricFamily> Collect() const override {
-    if (refresh_) refresh_();
-    return registry_->Collect();
-  }
-
- private:
-  std::shared_ptr<prometheus::Registry> registry_;
-  std::function<void()> refresh_;
-};
 
 }  // namespace
 
 struct Metrics::Figures {
-  std::shared_ptr<prometheus::Registry> registry = std::make_shared<prometheus::Registry>();
+  metrics::Registry registry;
 
-  Gauge& connections = gauge("simco_connections", "Open connections and associations.");
-  Gauge& sessions = gauge("simco_sessions", "Open sessions.");
-  Gauge& groups = gauge("simco_groups", "Groups of policy rules.");
-  Counter& sessions_opened = counter("simco_sessions_opened_total", "Sessions opened.");
-  Counter& authentication_failures =
-      counter("simco_authentication_failures_total", "Authentication tokens rejected.");
-  Counter& expirations =
-      counter("simco_expirations_total", "Rules ended because their lifetime expired.");
-  prometheus::Family<Counter>& sessions_refused = prometheus::BuildCounter()
-                                                      .Name("simco_sessions_refused_total")
-                                                      .Help("Sessions refused, by reply code.")
-                                                      .Register(*registry);
-  prometheus::Family<Counter>& transactions =
-      prometheus::BuildCounter()
-          .Name("simco_transactions_total")
-          .Help("Policy rule transactions answered, by type and reply (ok or the reply code).")
-          .Register(*registry);
-  Histogram& batches = prometheus::BuildHistogram()
-                           .Name("simco_batch_changes")
-                           .Help("Rule changes per batch sent to the backend.")
-                           .Register(*registry)
-                           .Add({}, kBatch);
-  Counter& store_failures =
-      counter("simco_store_failures_total", "Batches that could not be stored.");
-  std::array<Gauge*, kRuleStates.size()> rules{};
-  std::array<Counter*, kResults.size()> changes{};
+  double& connections = registry.gauge("simco_connections", "Open connections and associations.");
+  double& sessions = registry.gauge("simco_sessions", "Open sessions.");
+  double& groups = registry.gauge("simco_groups", "Groups of policy rules.");
+  double& sessions_opened = registry.counter("simco_sessions_opened_total", "Sessions opened.");
+  double& authentication_failures =
+      registry.counter("simco_authentication_failures_total", "Authentication tokens rejected.");
+  double& expirations =
+      registry.counter("simco_expirations_total", "Rules ended because their lifetime expired.");
+  Histogram& batches = registry.histogram("simco_batch_changes",
+                                          "Rule changes per batch sent to the backend.", kBatch);
+  double& store_failures =
+      registry.counter("simco_store_failures_total", "Batches that could not be stored.");
+  std::array<double*, kRuleStates.size()> rules{};
+  std::array<double*, kResults.size()> changes{};
   std::array<Histogram*, kPhases> phases{};
-  std::array<Gauge*, 4> pool_addresses{};  ///< outside IPv4, IPv6, inside IPv4, IPv6
-  std::array<Gauge*, 4> pool_used{};
-  std::array<Gauge*, 4> pool_ports{};
+  std::array<double*, 4> pool_addresses{};  ///< outside IPv4, IPv6, inside IPv4, IPv6
+  std::array<double*, 4> pool_used{};
+  std::array<double*, 4> pool_ports{};
   /// Made when first needed.
-  std::array<std::array<Counter*, kReplies>, policy::kTransactions> replies{};
-  std::array<Counter*, kReplies> refusals{};
-  rule::DroppedPackets dropped;           ///< as it was when it was last known
-  rule::FastPathPackets fast_path;        ///< the same
-  std::optional<metrics::Server> server;  ///< the first to go: it reads the others
+  std::array<std::array<double*, kReplies>, policy::kTransactions> replies{};
+  std::array<double*, kReplies> refusals{};
 
   Figures() {
-    fill(rules, "simco_rules", "Policy rules in force, by state.", "state", kRuleStates);
-    fill_pools();
-    auto& times = prometheus::BuildHistogram()
-                      .Name("simco_transaction_seconds")
-                      .Help("Time that policy rule transactions spend in the middlebox, by phase.")
-                      .Register(*registry);
-    for (std::size_t i = 0; i < kPhases; ++i) {
-      phases[i] = &times.Add({{"phase", kPhaseNames[i]}}, kSeconds);
+    for (std::size_t i = 0; i < kRuleStates.size(); ++i) {
+      rules[i] = &registry.gauge("simco_rules", "Policy rules in force, by state.",
+                                 {{"state", kRuleStates[i]}});
     }
-    fill(changes, "simco_backend_changes_total",
-         "Rule changes requested from the backend, by result.", "result", kResults);
-    prometheus::BuildGauge()
-        .Name("simco_build_info")
-        .Help("Version of the middlebox.")
-        .Register(*registry)
-        .Add({{"version", SIMCO_VERSION}})
-        .Set(1);
+    fill_pools();
+    for (std::size_t i = 0; i < kPhases; ++i) {
+      phases[i] = &registry.histogram(
+          "simco_transaction_seconds",
+          "Time that policy rule transactions spend in the middlebox, by phase.", kSeconds,
+          {{"phase", kPhaseNames[i]}});
+    }
+    for (std::size_t i = 0; i < kResults.size(); ++i) {
+      changes[i] = &registry.counter("simco_backend_changes_total",
+                                     "Rule changes requested from the backend, by result.",
+                                     {{"result", kResults[i]}});
+    }
+    registry.gauge("simco_build_info", "Version of the middlebox.", {{"version", SIMCO_VERSION}}) =
+        1;
   }
 
-  Gauge& gauge(const char* name, const char* help) {
-    return prometheus::BuildGauge().Name(name).Help(help).Register(*registry).Add({});
-  }
-  Counter& counter(const char* name, const char* help) {
-    return prometheus::BuildCounter().Name(name).Help(help).Register(*registry).Add({});
-  }
-  template <std::size_t N>
-  void fill(std::array<Gauge*, N>& gauges, const char* name, const char* help, const char* label,
-            const std::array<const char*, N>& values) {
-    auto& family = prometheus::BuildGauge().Name(name).Help(help).Register(*registry);
-    for (std::size_t i = 0; i < N; ++i) gauges[i] = &family.Add({{label, values[i]}});
-  }
-  template <std::size_t N>
-  void fill(std::array<Counter*, N>& counters, const char* name, const char* help,
-            const char* label, const std::array<const char*, N>& values) {
-    auto& family = prometheus::BuildCounter().Name(name).Help(help).Register(*registry);
-    for (std::size_t i = 0; i < N; ++i) counters[i] = &family.Add({{label, values[i]}});
-  }
   void fill_pools() {
-    const auto add = [&](std::array<Gauge*, 4>& gauges, const char* name, const char* help) {
-      auto& family = prometheus::BuildGauge().Name(name).Help(help).Register(*registry);
-      for (std::size_t i = 0; i < 4; ++i) {
-        const Labels labels{{"pool", i < 2 ? "outside" : "inside"}, {"ip", i % 2 ? "6" : "4"}};
-        gauges[i] = &family.Add(labels);
-      }
-    };
-    add(pool_addresses, "simco_pool_addresses", "Addresses in the NAT pool.");
-    add(pool_used, "simco_pool_addresses_in_use", "Pool addresses with at least one port in use.");
-    add(pool_ports, "simco_pool_ports_in_use", "Pool ports in use, all protocols.");
+    for (std::size_t i = 0; i < 4; ++i) {
+      const Labels labels{{"ip", i % 2 ? "6" : "4"}, {"pool", i < 2 ? "outside" : "inside"}};
+      pool_addresses[i] =
+          &registry.gauge("simco_pool_addresses", "Addresses in the NAT pool.", labels);
+      pool_used[i] = &registry.gauge("simco_pool_addresses_in_use",
+                                     "Pool addresses with at least one port in use.", labels);
+      pool_ports[i] =
+          &registry.gauge("simco_pool_ports_in_use", "Pool ports in use, all protocols.", labels);
+    }
   }
 };
 
 Metrics::Metrics() : figures_(std::make_unique<Figures>()) {}
 Metrics::~Metrics() = default;
 
-void Metrics::serve(const std::string& endpoint, std::function<void()> refresh) {
-  figures_->server.emplace(endpoint, "simco-middlebox " SIMCO_VERSION,
-                           std::make_shared<Refreshed>(figures_->registry, std::move(refresh)));
-}
-
 void Metrics::set(const Levels& levels) {
-  figures_->connections.Set(static_cast<double>(levels.connections));
-  figures_->sessions.Set(static_cast<double>(levels.sessions));
-  figures_->groups.Set(static_cast<double>(levels.groups));
+  figures_->connections = static_cast<double>(levels.connections);
+  figures_->sessions = static_cast<double>(levels.sessions);
+  figures_->groups = static_cast<double>(levels.groups);
   for (std::size_t i = 0; i < levels.nat.pools.size(); ++i) {
     const auto& pool = levels.nat.pools[i];
-    figures_->pool_addresses[i]->Set(pool.addresses);
-    figures_->pool_used[i]->Set(pool.addresses_in_use);
-    figures_->pool_ports[i]->Set(static_cast<double>(pool.ports_in_use));
+    *figures_->pool_addresses[i] = pool.addresses;
+    *figures_->pool_used[i] = pool.addresses_in_use;
+    *figures_->pool_ports[i] = static_cast<double>(pool.ports_in_use);
   }
 }
 
-void Metrics::set(const rule::DroppedPackets& dropped) {
-  auto& family = prometheus::BuildCounter()
-                     .Name("simco_dropped_packets_total")
-                     .Help("Packets that the backend has dropped, by direction and reason.")
-                     .Register(*figures_->registry);
-  const auto count = [&](const char* direction, const rule::DropCounts& now,
-                         rule::DropCounts& before) {
-    for (std::size_t i = 0; i < now.size(); ++i) {
-      family.Add({{"direction", direction}, {"reason", kDropNames[i]}})
-          .Increment(static_cast<double>(now[i] - before[i]));
-    }
-    before = now;
-  };
-  count("inbound", dropped.inbound, figures_->dropped.inbound);
-  count("outbound", dropped.outbound, figures_->dropped.outbound);
-}
-
-void Metrics::set(const rule::FastPathPackets& met) {
-  auto& registry = *figures_->registry;
-  auto& packets = prometheus::BuildCounter()
-                      .Name("simco_fast_path_packets_total")
-                      .Help("Packets of rules that the fast path knows, by what became of them.")
-                      .Register(registry);
-  auto& before = figures_->fast_path;
-  for (std::size_t i = 0; i < rule::kFastPathWays; ++i) {
-    packets.Add({{"way", kFastPathNames[i]}})
-        .Increment(static_cast<double>(met.packets[i] - before.packets[i]));
-  }
-  prometheus::BuildCounter()
-      .Name("simco_fast_path_octets_total")
-      .Help("Octets that the fast path has forwarded, from the IP header on.")
-      .Register(registry)
-      .Add({})
-      .Increment(static_cast<double>(met.octets - before.octets));
-  before = met;
-}
-
-void Metrics::session_opened() { figures_->sessions_opened.Increment(); }
+void Metrics::session_opened() { ++figures_->sessions_opened; }
 
 void Metrics::session_refused(NegativeReplyCode code) {
   auto*& counter = figures_->refusals[index(code)];
   if (counter == nullptr) {
-    counter = &figures_->sessions_refused.Add({{"code", fmt::format("0x03{:02x}", index(code))}});
+    counter = &figures_->registry.counter("simco_sessions_refused_total",
+                                          "Sessions refused, by reply code.",
+                                          {{"code", fmt::format("0x03{:02x}", index(code))}});
   }
-  counter->Increment();
+  ++*counter;
 }
 
-void Metrics::authentication_failed() { figures_->authentication_failures.Increment(); }
+void Metrics::authentication_failed() { ++figures_->authentication_failures; }
 
 void Metrics::took(Phase phase, Clock::duration time, std::size_t count) {
   const double seconds = std::chrono::duration<double>(time).count();
-  for (std::size_t i = 0; i < count; ++i) figures_->phases[index(phase)]->Observe(seconds);
+  figures_->phases[index(phase)]->observe(seconds, count);
 }
 
 void Metrics::batch_took(Clock::duration time, std::size_t count) {
@@ -241,30 +139,31 @@ void Metrics::batch_took(Clock::duration time, std::size_t count) {
 
 void Metrics::stored(Clock::duration time, bool kept) {
   store_time_ += time;
-  if (!kept) figures_->store_failures.Increment();
+  if (!kept) ++figures_->store_failures;
 }
 
-void Metrics::restored(RuleKind kind) { figures_->rules[index(kind)]->Increment(); }
+void Metrics::restored(RuleKind kind) { ++*figures_->rules[index(kind)]; }
 
 void Metrics::batch(std::size_t changes) {
   store_time_ = {};  // what was written between batches held up none of them
-  figures_->batches.Observe(static_cast<double>(changes));
+  figures_->batches.observe(static_cast<double>(changes));
 }
 
 void Metrics::decided(const rule::Decision& decision) {
-  figures_->changes[index(decision.result)]->Increment();
+  ++*figures_->changes[index(decision.result)];
   if (decision.result != ChangeResult::kDone) return;
   auto& rules = figures_->rules;
   switch (decision.change.kind) {
-    case RuleChange::Kind::kAdd: return rules[index(decision.change.rule().kind)]->Increment();
+    case RuleChange::Kind::kAdd: ++*rules[index(decision.change.rule().kind)]; return;
     case RuleChange::Kind::kReplace:
-      rules[index(RuleKind::kReserve)]->Decrement();
-      return rules[index(RuleKind::kEnable)]->Increment();
+      --*rules[index(RuleKind::kReserve)];
+      ++*rules[index(RuleKind::kEnable)];
+      return;
     case RuleChange::Kind::kSetLifetime: return;
     case RuleChange::Kind::kRemove:
-      rules[index(decision.change.rule().kind)]->Decrement();
+      --*rules[index(decision.change.rule().kind)];
       if (decision.by.empty() && decision.ended_by == PolicyRuleId{}) {
-        figures_->expirations.Increment();
+        ++figures_->expirations;
       }
       return;
   }
@@ -275,11 +174,13 @@ void Metrics::replied(policy::Transaction transaction, const Body& reply) {
   const std::size_t code = negative == nullptr ? 0 : index(negative->code);
   auto*& counter = figures_->replies[index(transaction)][code];
   if (counter == nullptr) {
-    counter = &figures_->transactions.Add(
-        {{"type", kTransactionNames[index(transaction)]},
-         {"reply", negative == nullptr ? "ok" : fmt::format("0x03{:02x}", code)}});
+    counter = &figures_->registry.counter(
+        "simco_transactions_total",
+        "Policy rule transactions answered, by type and reply (ok or the reply code).",
+        {{"reply", negative == nullptr ? "ok" : fmt::format("0x03{:02x}", code)},
+         {"type", kTransactionNames[index(transaction)]}});
   }
-  counter->Increment();
+  ++*counter;
   replied_at_.push_back(Clock::now());
 }
 
@@ -290,8 +191,16 @@ void Metrics::flushed() {
   replied_at_.clear();
 }
 
-std::string Metrics::text() const {
-  return prometheus::TextSerializer().Serialize(figures_->registry->Collect());
+std::string Metrics::text(const backend::Figures& figures) const {
+  auto result = figures_->registry.text();
+  std::string_view name;
+  for (const auto& figure : figures) {
+    if (std::exchange(name, figure.name) != figure.name) {
+      metrics::write_head(figure.name, figure.help, "counter", result);
+    }
+    metrics::write_sample(figure.name, figure.labels, static_cast<double>(figure.value), result);
+  }
+  return result;
 }
 
 }  // namespace simco::middlebox

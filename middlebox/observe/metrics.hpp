@@ -1,20 +1,16 @@
-// The metrics of the middlebox, for Prometheus (exposition format 0.0.4 over HTTP).
-//
-// The loop's thread counts; the values are atomic, and the server's own threads read them. Label
-// values come from fixed sets, whatever peers send.
+// The metrics of the middlebox, for Prometheus (exposition format 0.0.4). Label values come
+// from fixed sets, whatever peers send.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "middlebox/backend/figure.hpp"
 #include "middlebox/policy/authorization.hpp"
 #include "middlebox/policy/nat.hpp"
-#include "middlebox/rule/dropped_packets.hpp"
-#include "middlebox/rule/fast_path_packets.hpp"
 #include "middlebox/rule/rule_change.hpp"
 #include "simco/wire/messages.hpp"
 
@@ -30,19 +26,13 @@ enum class Phase : std::uint8_t {
 };
 inline constexpr std::size_t kPhases = 5;
 
-/// Counters, gauges and histograms. All members except serve() and text() are for the loop's
-/// thread.
+/// Counters, gauges and histograms.
 class Metrics {
  public:
   using Clock = std::chrono::steady_clock;
 
   Metrics();
   ~Metrics();
-
-  /// Serves the metrics at http://ADDRESS:PORT/metrics from threads of its own, which have the
-  /// caller's privileges. They call `refresh`, if it is not empty, before they read the metrics.
-  /// Throws std::runtime_error with a sentence on failure.
-  void serve(const std::string& endpoint, std::function<void()> refresh = {});
 
   /// Values of the gauges; must be set whenever they may have changed.
   struct Levels {
@@ -52,11 +42,6 @@ class Metrics {
     policy::NatTable::Usage nat;
   };
   void set(const Levels& levels);
-
-  /// What the backend has dropped so far.
-  void set(const rule::DroppedPackets& dropped);
-  /// What its fast path has met so far.
-  void set(const rule::FastPathPackets& met);
 
   void session_opened();
   void session_refused(NegativeReplyCode code);
@@ -79,8 +64,8 @@ class Metrics {
   /// The replies of this turn have been sent.
   void flushed();
 
-  /// Returns the text that is served.
-  std::string text() const;
+  /// Returns the metrics in Prometheus's format, and `figures` after them.
+  std::string text(const backend::Figures& figures = {}) const;
 
  private:
   struct Figures;

@@ -12,13 +12,11 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <memory>
 #include <system_error>
-#include <thread>
 #include <vector>
 
 namespace simco::middlebox {
@@ -96,19 +94,6 @@ std::optional<std::string> become(const std::string& name) {
     return std::nullopt;
   }
   return "cannot become the user '" + name + "': " + std::strerror(errno);
-}
-
-void run_without_privileges(const std::function<void()>& work) {
-  std::exception_ptr failure;
-  std::thread([&] {
-    try {
-      drop_privileges();
-      work();
-    } catch (...) {
-      failure = std::current_exception();
-    }
-  }).join();
-  if (failure) std::rethrow_exception(failure);
 }
 
 }  // namespace simco::middlebox

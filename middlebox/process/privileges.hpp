@@ -1,7 +1,6 @@
 // Drops privileges after the start.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,10 +11,6 @@ namespace simco::middlebox {
 /// get none. Applies to the calling thread and the threads that it starts later. Throws
 /// std::system_error.
 void drop_privileges(std::span<const int> kept = {});
-
-/// Runs `work` on a thread without privileges, as are the threads that it starts, and waits for it.
-/// Rethrows its exceptions.
-void run_without_privileges(const std::function<void()>& work);
 
 /// Returns the user of the installed service: User= of its unit and the unit's drop-in files; empty
 /// if there is none.

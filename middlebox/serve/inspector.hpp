@@ -10,13 +10,8 @@
 // another number after each start: counts begin at 0 then.
 #pragma once
 
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -25,6 +20,7 @@
 #include <vector>
 
 #include "middlebox/rule/rule_traffic.hpp"
+#include "simco/http/server.hpp"
 #include "simco/wire/ids.hpp"
 
 namespace simco::middlebox {
@@ -43,26 +39,10 @@ std::string to_json(const CountedRules& counted);
 /// names more than kInspectedRulesMax.
 std::optional<std::vector<PolicyRuleId>> rules_in(std::string_view path);
 
-/// Serves on the loop of `io`, one request for each connection.
-class Inspector {
- public:
-  using Ask = std::function<CountedRules(std::span<const PolicyRuleId>)>;
+/// Counts the rules that a request names.
+using Inspect = std::function<CountedRules(std::span<const PolicyRuleId>)>;
 
-  /// Listens at `endpoint`, ADDRESS:PORT. Throws std::runtime_error with a sentence if it cannot.
-  Inspector(boost::asio::io_context& io, const std::string& endpoint, Ask ask);
-  Inspector(const Inspector&) = delete;
-  Inspector& operator=(const Inspector&) = delete;
-
- private:
-  class Connection;
-
-  void accept();
-
-  boost::asio::ip::tcp::acceptor acceptor_;
-  boost::asio::steady_timer pause_;
-  Ask ask_;
-  /// Of open connections, at most kInspectorConnectionsMax; further ones are closed at once.
-  std::shared_ptr<std::size_t> open_ = std::make_shared<std::size_t>(0);
-};
+/// Returns what answers requests of the form above; `inspect` is called on the loop.
+http::Handler inspector(Inspect inspect);
 
 }  // namespace simco::middlebox

@@ -64,7 +64,7 @@ class Server final : private Core::Host, private Journal::Monitor {
   /// when all are gone, after kStopTimeout at the latest.
   void stop(std::function<void()> stopped);
 
-  /// Returns what the rules of `pids` have counted, for Inspector.
+  /// Returns what the rules of `pids` have counted, for inspector().
   CountedRules count(std::span<const PolicyRuleId> pids);
 
   std::size_t connection_count() const { return core_.connection_count(); }

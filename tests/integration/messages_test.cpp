@@ -127,8 +127,7 @@ TEST(Messages, HaveNoInternalsOfLibraries) {
       {"simco-ng", "--internal", "10.0.0.0/8", "--listen", "127.0.0.1:0", "--metrics", elsewhere});
   EXPECT_EQ(metrics.wait(), 1);
   EXPECT_EQ(metrics.err(), "simco-ng: cannot serve metrics at " + elsewhere +
-                               ": the port is in use, or it is below 1024, or the address is not "
-                               "of this host\n");
+                               ": Cannot assign requested address\n");
 }
 
 TEST(Messages, OfAConnectionNameWhatIsMissing) {

@@ -1,4 +1,4 @@
-// The little of HTTP that reading metrics in a test takes.
+// Pages of our own servers, as a test reads them.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,8 @@
 
 namespace simco::test {
 
-/// What an HTTP server on the loopback interface answers to a GET, header and all. Waits for the
-/// end of it; throws boost::system::system_error if nobody listens.
+/// Returns the page `path` of the HTTP server on the loopback interface. Throws std::runtime_error
+/// if there is none.
 std::string http_get(std::uint16_t port, const std::string& path);
 
 }  // namespace simco::test

@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "middlebox/backend/fastpath/figures.hpp"
 #include "middlebox/backend/fastpath/links.hpp"
 #include "middlebox/backend/fastpath/own_addresses.hpp"
 #include "middlebox/backend/fastpath/premises.hpp"
@@ -32,11 +33,10 @@ class AcceleratedBackend final : public Backend, private Backend::Client {
   std::string_view name() const override { return inner_->name(); }
   Capabilities capabilities() const override { return inner_->capabilities(); }
   bool alive() override { return inner_->alive(); }
-  std::optional<rule::DroppedPackets> dropped() override { return inner_->dropped(); }
-  std::optional<rule::FastPathPackets> fast_path() override {
-    const auto counts = program_->counts();
-    return rule::FastPathPackets{
-        {counts.packets, counts.shown, counts.unfinished, counts.elsewhere}, counts.octets};
+  Figures figures() override {
+    auto result = inner_->figures();
+    add_figures(program_->counts(), result);
+    return result;
   }
   bool counts() const override { return inner_->counts(); }
   std::vector<std::optional<rule::RuleTraffic>> traffic(

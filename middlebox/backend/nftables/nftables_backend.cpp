@@ -8,10 +8,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <functional>
 #include <stdexcept>
 #include <system_error>
-
-#include "middlebox/backend/nftables/counters/drop_counters.hpp"
 
 namespace simco::backend::nftables {
 namespace {
@@ -88,7 +87,7 @@ NftablesBackend::NftablesBackend(boost::asio::io_context& io, const Options& opt
       counter_reader_(io, options_, committer_.socket(), ledger_),
       reconciler_(io, options_, planner_, committer_, table_, ledger_, [this] {
         if (options_.counters) ledger_.restart(planner_.elements(), options_.now());
-        dropped_before_ = dropped_;  // the new table counts from 0
+        dropped_before_ = dropped_.value_or(DropCounts());  // the new table counts from 0
         if (options_.nat) conntrack_.forget_untranslated();
       }) {
 } catch (const std::system_error& failure) {
@@ -141,17 +140,17 @@ bool NftablesBackend::alive() {
   }
 }
 
-std::optional<rule::DroppedPackets> NftablesBackend::dropped() {
+/// While the kernel cannot be asked, its last answer counts.
+Figures NftablesBackend::figures() {
   try {
-    const auto counted = read_drop_counters(options_, committer_.socket());
-    if (!counted) return std::nullopt;
-    dropped_ = dropped_before_;
-    dropped_ += *counted;
-    return dropped_;
+    if (auto counted = read_drop_counters(options_, committer_.socket())) {
+      std::ranges::transform(*counted, dropped_before_, counted->begin(), std::plus());
+      dropped_ = counted;
+    }
   } catch (const std::system_error& failure) {
     spdlog::error("nftables: {}", failure.what());
-    return std::nullopt;
   }
+  return dropped_ ? drop_figures(*dropped_) : Figures();
 }
 
 // --- A batch -------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@
 #include "middlebox/backend/nftables/committer.hpp"
 #include "middlebox/backend/nftables/counters/counter_ledger.hpp"
 #include "middlebox/backend/nftables/counters/counter_reader.hpp"
+#include "middlebox/backend/nftables/counters/drop_counters.hpp"
 #include "middlebox/backend/nftables/elements/element_planner.hpp"
 #include "middlebox/backend/nftables/flows/conntrack.hpp"
 #include "middlebox/backend/nftables/options.hpp"
@@ -43,7 +44,7 @@ class NftablesBackend final : public Backend {
   std::vector<ChangeResult> begin(std::span<const RuleChange> rules) override;
   void apply(std::span<const RuleChange> batch, Client& client) override;
   void clear() override;
-  std::optional<rule::DroppedPackets> dropped() override;
+  Figures figures() override;
   bool counts() const override { return options_.counters; }
   std::vector<std::optional<rule::RuleTraffic>> traffic(
       std::span<const rule::RuleRecord> rules) override;
@@ -75,8 +76,8 @@ class NftablesBackend final : public Backend {
   CounterReader counter_reader_;
   Reconciler reconciler_;
   bool begun_ = false;
-  rule::DroppedPackets dropped_;         ///< when we last asked
-  rule::DroppedPackets dropped_before_;  ///< by then, by tables that others have removed
+  std::optional<DropCounts> dropped_;  ///< when we last asked; nullopt: never yet
+  DropCounts dropped_before_{};        ///< by then, by tables that others have removed
 };
 
 }  // namespace simco::backend::nftables

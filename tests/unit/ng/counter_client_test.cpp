@@ -30,7 +30,7 @@ class Middlebox {
       : acceptor_(io, Tcp::endpoint(asio::ip::address_v4::loopback(), 0)) {
     accept();
   }
-  Tcp::endpoint endpoint() const { return acceptor_.local_endpoint(); }
+  net::HostPort endpoint() const { return {"127.0.0.1", acceptor_.local_endpoint().port()}; }
 
   /// Answers the requests that wait because of `silent`.
   void answer_late() {

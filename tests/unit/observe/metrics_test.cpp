@@ -6,6 +6,8 @@
 #include <regex>
 #include <sstream>
 
+#include "middlebox/backend/fastpath/figures.hpp"
+#include "middlebox/backend/nftables/drop_counters.hpp"
 #include "tests/support/pipeline_fixture.hpp"
 
 namespace simco::middlebox {
@@ -103,46 +105,23 @@ TEST_F(Counted, LevelsAndSessions) {
   EXPECT_EQ(value("simco_authentication_failures_total"), 1);
 }
 
-TEST_F(Counted, WhatAFastPathHasMet) {
-  EXPECT_EQ(metrics.text().find("simco_fast_path"), std::string::npos) << "there is none";
-  rule::FastPathPackets met;
-  met.packets = {7, 3, 2, 1};
-  met.octets = 1400;
-  metrics.set(met);
-  met.packets[0] = 10;
-  metrics.set(met);
-  EXPECT_EQ(value("simco_fast_path_packets_total{way=\"forwarded\"}"), 10);
-  EXPECT_EQ(value("simco_fast_path_packets_total{way=\"shown\"}"), 3);
-  EXPECT_EQ(value("simco_fast_path_packets_total{way=\"unfinished\"}"), 2);
-  EXPECT_EQ(value("simco_fast_path_packets_total{way=\"no-way\"}"), 1);
-  EXPECT_EQ(value("simco_fast_path_octets_total"), 1400);
-}
-
-TEST_F(Counted, DroppedPacketsOfABackendThatCountsThem) {
-  const std::string no_rule =
-      R"(simco_dropped_packets_total{direction="inbound",reason="no-rule"})";
-  const std::string blocked =
-      R"(simco_dropped_packets_total{direction="outbound",reason="disable-rule"})";
-  EXPECT_EQ(value(no_rule), std::nullopt) << "of a backend that counts nothing";
-  rule::DroppedPackets dropped;
-  dropped.inbound[static_cast<std::size_t>(rule::DropReason::kNoRule)] = 5;
-  metrics.set(dropped);
-  EXPECT_EQ(value(no_rule), 5);
-  EXPECT_EQ(value(blocked), 0);
-  dropped.inbound[static_cast<std::size_t>(rule::DropReason::kNoRule)] = 8;
-  dropped.outbound[static_cast<std::size_t>(rule::DropReason::kDisableRule)] = 2;
-  metrics.set(dropped);
-  metrics.set(dropped);
-  EXPECT_EQ(value(no_rule), 8);
-  EXPECT_EQ(value(blocked), 2);
+TEST_F(Counted, FiguresOfABackendAreCounters) {
+  const auto text = metrics.text({{"a_total", {{"x", "1"}, {"b", "2"}}, 5, "Some."},
+                                  {"a_total", {{"x", "2"}, {"b", "2"}}, 0, "Some."},
+                                  {"b_total", {}, 4'000'000'000'000, "Others."}});
+  EXPECT_TRUE(
+      text.ends_with("# HELP a_total Some.\n# TYPE a_total counter\n"
+                     "a_total{x=\"1\",b=\"2\"} 5\na_total{x=\"2\",b=\"2\"} 0\n"
+                     "# HELP b_total Others.\n# TYPE b_total counter\nb_total 4000000000000\n"))
+      << text;
 }
 
 TEST_F(Counted, WhatIsDocumentedAndDrawnIsThere) {
-  metrics.set(rule::DroppedPackets{});
-  metrics.set(rule::FastPathPackets{});
+  auto figures = backend::nftables::drop_figures({});
+  backend::fastpath::add_figures({}, figures);
   metrics.session_refused(NegativeReplyCode::kNoAuthorization);
   box.ask(agent, pinhole(1));
-  const auto text = metrics.text();
+  const auto text = metrics.text(figures);
   for (const char* path : {"/doc/operating.md", "/doc/grafana/simco-middlebox.json",
                            "/doc/prometheus/simco-middlebox.rules.yml"}) {
     std::stringstream page;
@@ -156,11 +135,6 @@ TEST_F(Counted, WhatIsDocumentedAndDrawnIsThere) {
     }
     EXPECT_GT(names, 8U) << path;
   }
-}
-
-TEST(Metrics, SaysWhereItCannotServe) {
-  Metrics one;
-  EXPECT_THROW(one.serve("192.0.2.1:9"), std::runtime_error);
 }
 
 }  // namespace

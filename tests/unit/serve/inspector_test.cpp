@@ -6,6 +6,7 @@
 #include "agent/limits.hpp"
 #include "agent/rule_traffic.hpp"
 #include "middlebox/limits.hpp"
+#include "simco/http/limits.hpp"
 
 namespace simco::middlebox {
 namespace {
@@ -25,7 +26,7 @@ TEST(Inspection, PathsNameRules) {
   static_assert(agent::kInspectedRulesMax == kInspectedRulesMax);
   const auto most = pids(kInspectedRulesMax);
   EXPECT_EQ(rules_in(agent::inspection_path(most)), most);
-  EXPECT_LT(agent::inspection_path(most).size() + 1024, kInspectorHeaderMax);
+  EXPECT_LT(agent::inspection_path(most).size() + 1024, http::kHeadMax);
   EXPECT_FALSE(rules_in(agent::inspection_path(pids(kInspectedRulesMax + 1))));
   for (const auto* path : {"", "/", "/rules", "/rules/", "/rules/x", "/rules/1,", "/rules/,1",
                            "/rules/-1", "/rules/1 ", "/rules/4294967296", "/metrics"}) {

@@ -13,14 +13,14 @@
 namespace simco::backend::nftables {
 namespace {
 
-constexpr std::array<const char*, rule::kDropReasons> kReasonNames = {
-    "no-rule", "disable-rule", "forged-source", "no-binding"};
+constexpr std::array<const char*, kDropReasons> kReasonNames = {"no-rule", "disable-rule",
+                                                                "forged-source", "no-binding"};
 
 /// Calls `act(inbound, reason)` for each counter.
 template <typename Act>
 void for_each_counter(Act&& act) {
   for (const bool inbound : {true, false}) {
-    for (std::size_t i = 0; i < rule::kDropReasons; ++i) act(inbound, static_cast<DropReason>(i));
+    for (std::size_t i = 0; i < kDropReasons; ++i) act(inbound, static_cast<DropReason>(i));
   }
 }
 
@@ -67,22 +67,31 @@ void remove_drop_counters(const Options& options, MessageBuffer& batch) {
   });
 }
 
-std::optional<rule::DroppedPackets> read_drop_counters(const Options& options,
-                                                       NetlinkSocket& socket) {
+std::optional<DropCounts> read_drop_counters(const Options& options, NetlinkSocket& socket) {
   // By name: a dump would list the site's own counters in a shared table as well.
   MessageBuffer& ask = socket.question();
   for_each_counter([&](bool inbound, DropReason reason) {
     put_counter(options, NFT_MSG_GETOBJ, 0, inbound, reason, ask);
   });
-  rule::DroppedPackets counts;
+  DropCounts counts{};
   std::size_t index = 0;
-  const int error = socket.request(ask, [&](const nlmsghdr* message) {
-    auto& way = index < rule::kDropReasons ? counts.inbound : counts.outbound;
-    way[index++ % rule::kDropReasons] = packets_in(message);
-  });
+  const int error = socket.request(
+      ask, [&](const nlmsghdr* message) { counts.at(index++) = packets_in(message); });
   if (error == ENOENT) return std::nullopt;
   if (error != 0) throw std::system_error(error, std::generic_category(), "nf_tables counters");
   return counts;
+}
+
+Figures drop_figures(const DropCounts& counts) {
+  Figures result;
+  for_each_counter([&](bool inbound, DropReason reason) {
+    result.push_back({"simco_dropped_packets_total",
+                      {{"direction", inbound ? "inbound" : "outbound"},
+                       {"reason", kReasonNames[static_cast<std::size_t>(reason)]}},
+                      counts[result.size()],
+                      "Packets that the backend has dropped, by direction and reason."});
+  });
+  return result;
 }
 
 }  // namespace simco::backend::nftables

@@ -2,16 +2,29 @@
 // reason. Only a packet that is dropped meets them.
 #pragma once
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 
+#include "middlebox/backend/figure.hpp"
 #include "middlebox/backend/nftables/netlink.hpp"
 #include "middlebox/backend/nftables/options.hpp"
-#include "middlebox/rule/dropped_packets.hpp"
 
 namespace simco::backend::nftables {
 
-using rule::DropReason;
+/// Why a packet was dropped.
+enum class DropReason : std::uint8_t {
+  kNoRule,        ///< no enable rule allows it
+  kDisableRule,   ///< a disable rule blocks it
+  kForgedSource,  ///< from outside, with a source that no route expects there
+  kNoBinding,     ///< NAT: to or from an address or port that is not translated
+};
+inline constexpr auto kDropReasons = static_cast<std::size_t>(DropReason::kNoBinding) + 1;
+
+/// Packets dropped, by direction (first inbound, then outbound) and reason.
+using DropCounts = std::array<std::uint64_t, 2 * kDropReasons>;
 
 /// The name that the kernel knows the counter of packets by which are dropped for `reason`, on
 /// their way in or out.
@@ -24,7 +37,9 @@ void remove_drop_counters(const Options& options, MessageBuffer& batch);
 
 /// Asks the kernel what they count: nothing if they are not there, because others have removed the
 /// table. Throws std::system_error if the kernel cannot be asked.
-std::optional<rule::DroppedPackets> read_drop_counters(const Options& options,
-                                                       NetlinkSocket& socket);
+std::optional<DropCounts> read_drop_counters(const Options& options, NetlinkSocket& socket);
+
+/// Returns the counts as metrics.
+Figures drop_figures(const DropCounts& counts);
 
 }  // namespace simco::backend::nftables
