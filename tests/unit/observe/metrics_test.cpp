@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "middlebox/backend/fastpath/figures.hpp"
-#include "middlebox/backend/nftables/drop_counters.hpp"
+#include "middlebox/backend/nftables/counters/drop_counters.hpp"
 #include "tests/support/pipeline_fixture.hpp"
 
 namespace simco::middlebox {
