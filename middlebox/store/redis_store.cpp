@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "middlebox/store/limits.hpp"
 #include "simco/wire/number.hpp"
@@ -141,10 +142,14 @@ void RedisStore::send(const std::vector<std::string>& words) {
   }
 }
 
-RedisStore::Reply RedisStore::next() {
+RedisStore::Reply RedisStore::next_or_error() {
   void* raw = nullptr;
   if (redisGetReply(context_.get(), &raw) != REDIS_OK) lose(context_->errstr);
-  Reply reply(static_cast<redisReply*>(raw));
+  return Reply(static_cast<redisReply*>(raw));
+}
+
+RedisStore::Reply RedisStore::next() {
+  Reply reply = next_or_error();
   // With more replies on their way, the connection could not be used again.
   if (reply->type == REDIS_REPLY_ERROR) lose(std::string(text_of(reply.get())));
   return reply;
@@ -198,25 +203,35 @@ Contents RedisStore::open() {
     if (!pid) lose("expected a PID as field name, got '" + std::string(name) + "'");
     contents.entries.push_back({PolicyRuleId{*pid}, std::string(text_of(all->element[i + 1]))});
   }
+  rules_ = static_cast<std::int64_t>(contents.entries.size());
   return contents;
 }
 
 void RedisStore::require_ownership(bool all) {
-  ask({"WATCH", key("about")});
-  const auto owner = ask({"HGET", key("about"), "owner"});
-  const bool emptied = owner->type == REDIS_REPLY_NIL;
-  if (!emptied && text_of(owner.get()) != token_) {
+  send({"WATCH", key("about"), key("rules")});
+  send({"HMGET", key("about"), "owner", "batch"});
+  send({"HLEN", key("rules")});
+  next();
+  const auto about = next_or_error();
+  const auto rules = next_or_error();  // fails if the key has another type
+  if (about->type == REDIS_REPLY_ERROR) lose(std::string(text_of(about.get())));
+  const auto owner = text_of(about->element[0]);
+  const bool emptied = about->element[0]->type == REDIS_REPLY_NIL;
+  if (!emptied && owner != token_) {
     context_.reset();
     throw StoreTaken(place() +
                      ": another middlebox has taken over these rules; this one must stop");
   }
   if (all) return;
-  const auto batch = ask({"HGET", key("about"), "batch"});
-  if (!emptied && parse_number<std::uint64_t>(text_of(batch.get()), stored_)) return;
-  if (!emptied && stored_ == 0) return;
+  const auto batch = text_of(about->element[1]);
+  const bool earlier = stored_ != 0 && !parse_number<std::uint64_t>(batch, stored_);
+  const bool evicted = rules->type != REDIS_REPLY_INTEGER || rules->integer < rules_;
+  if (!emptied && !earlier && !evicted) return;
   context_.reset();
   throw StoreLost(place() +
-                  (emptied ? ": the rules are gone" : ": Redis has gone back to an earlier state") +
+                  (emptied   ? ": the rules are gone"
+                   : earlier ? ": Redis has gone back to an earlier state"
+                             : ": Redis has lost rules") +
                   "; writing them all again");
 }
 
@@ -241,10 +256,13 @@ void RedisStore::write(const Batch& batch) {
   queue({"HSET", key("about"), "schema", kKeysVersion, "owner", token_, "batch",
          std::to_string(++tried_), "next_pid", std::to_string(batch.counters.next_pid), "next_gid",
          std::to_string(batch.counters.next_gid)});
+  queue({"HLEN", rules});
   send({"EXEC"});
+  const auto before = std::exchange(rules_, 0);  // unless we learn more
   for (; queued > 0; --queued) next();
   const auto done = next();
   if (done->type == REDIS_REPLY_NIL) {
+    rules_ = before;
     require_ownership(batch.all);  // Another middlebox may have been that client.
     lose("another client changed the keys meanwhile");
   }
@@ -255,6 +273,7 @@ void RedisStore::write(const Batch& batch) {
     throw StoreLost(place() + ": " + std::string(text_of(done->element[i])) +
                     "; writing all rules again");
   }
+  rules_ = done->element[done->elements - 1]->integer;
   stored_ = tried_;
   if (address_.replicas == 0) return;
   const auto have =

@@ -52,6 +52,8 @@ class RedisStore final : public Store {
   /// Queues a command; its reply is read by next().
   void send(const std::vector<std::string>& words);
   Reply next();
+  /// The reply may also be an error of that command.
+  Reply next_or_error();
   Reply ask(const std::vector<std::string>& words);
   /// Throws unless the keys are ours and as we left them, which does not matter if `all` will be
   /// written. Watches them.
@@ -64,6 +66,7 @@ class RedisStore final : public Store {
   // Batches are numbered. One whose connection was lost may be stored or not.
   std::uint64_t tried_ = 0;   ///< the last one
   std::uint64_t stored_ = 0;  ///< the last one that was acknowledged
+  std::int64_t rules_ = 0;    ///< least number of rules in Redis
 };
 
 }  // namespace simco::store
