@@ -67,9 +67,15 @@ std::vector<std::string> links_in(const fs::path& document) {
   return result;
 }
 
+/// The READMEs of the products' folders.
+const std::vector<fs::path> kDoors = {"agent/README.md",     "loadgen/README.md",
+                                      "middlebox/README.md", "scripts/simco_lab/README.md",
+                                      "simco/README.md",     "tests/README.md"};
+
 TEST(Links, LeadSomewhere) {
   std::vector<fs::path> documents = {"README.md", "CONTRIBUTING.md", "SECURITY.md",
                                      "tests/campaigns/README.md", "tests/vectors/README.md"};
+  documents.insert(documents.end(), kDoors.begin(), kDoors.end());
   for (const auto& entry : fs::recursive_directory_iterator(kRoot / "doc")) {
     if (entry.path().extension() == ".md") documents.push_back(fs::relative(entry, kRoot));
   }
@@ -92,6 +98,23 @@ TEST(Links, DeadOnesAreFound) {
   for (const char* link : {"doc/none.md", "#none", "doc/rfc4540.md#none", "doc/none.md#license"}) {
     EXPECT_FALSE(leads_somewhere(link, document)) << link;
   }
+}
+
+TEST(Links, ReadmesNameFilesThatExist) {
+  static const std::regex kFile(R"(`([\w./-]+/[\w.-]+\.(?:cpp|hpp|h|py))`)");
+  std::size_t named = 0;
+  for (const auto& door : kDoors) {
+    for (const auto& line : lines_of(kRoot / door)) {
+      for (std::sregex_iterator at(line.begin(), line.end(), kFile), end; at != end;
+           ++at, ++named) {
+        const std::string file = (*at)[1];
+        const bool there =
+            fs::exists(kRoot / file) || fs::exists((kRoot / door).parent_path() / file);
+        EXPECT_TRUE(there) << door.string() << ": " << file;
+      }
+    }
+  }
+  EXPECT_GT(named, 50U);
 }
 
 }  // namespace
