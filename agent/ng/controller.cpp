@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "simco/wire/assert.hpp"
+
 namespace simco::ng {
 namespace {
 
@@ -121,8 +123,13 @@ void CallController::start(Entry& entry, Waiting asked) {
   switch (asked.request.command) {
     case Command::kOffer: return start_offer(entry, std::move(asked));
     case Command::kAnswer: return start_answer(entry, std::move(asked));
-    default: return start_delete(entry, std::move(asked));
+    case Command::kDelete: return start_delete(entry, std::move(asked));
+    case Command::kPing:
+    case Command::kQuery:
+    case Command::kList:
+    case Command::kStatistics: break;  // on_request() answers them
   }
+  SIMCO_ASSERT(false);
 }
 
 void CallController::end(Entry& entry, Waiting& asked) {
