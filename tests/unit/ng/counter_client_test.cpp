@@ -115,8 +115,8 @@ TEST(NgCounterClient, ABurstOfQuestionsIsFewRequests) {
   constexpr std::size_t kCalls = 1000;
   for (std::uint32_t i = 0; i < kCalls; ++i) asked.ask(from_to(2 * i + 1, 2 * i + 2));
   EXPECT_TRUE(asked.loop.run_until([&] { return asked.good == kCalls; }));
-  EXPECT_EQ(asked.middlebox.most_open, 1U);
-  if (asked.answers == kCalls) {
+  if (asked.answers == kCalls) {  // no request was given up as too slow
+    EXPECT_EQ(asked.middlebox.most_open, 1U);
     constexpr auto kRules = 2 * kCalls;
     EXPECT_EQ(asked.middlebox.requests,
               (kRules + agent::kInspectedRulesMax - 1) / agent::kInspectedRulesMax);
