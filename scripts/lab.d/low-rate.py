@@ -28,16 +28,4 @@ def E8(r):
     return r.mean("tcp") < r.mean("sctp-1")
 
 
-@lab.claim("QUIC with 16 streams has a lower mean than TCP and SCTP with 16 streams", profile="tuned")
-def Q1(r):
-    return r.mean("quic-16") < r.mean("tcp", "sctp-16")
-
-
-@lab.claim("QUIC with 16 streams has a lower 99th percentile than TCP and SCTP with 16 streams", profile="tuned")
-def Q2(r):
-    return r.p99("quic-16") < r.p99("tcp", "sctp-16")
-
-
-@lab.claim("QUIC with 16 streams has a lower 99.9th percentile than TCP and SCTP with 16 streams", profile="tuned")
-def Q3(r):
-    return r.p999("quic-16") < r.p999("tcp", "sctp-16")
+lab.claims_of("kiesel-exp5", "Q1", "Q2", "Q3")

@@ -116,6 +116,14 @@ class Scenario:
             return judge
         return add
 
+    def claims_of(self, name, *ids):
+        """Takes over the claims of another scenario: those with these ids, or all."""
+        known = {claim.id: claim for claim in find(name).claims}
+        for one in ids or known:
+            if one not in known:
+                raise ValueError(f"scenario '{name}' has no claim '{one}'; it has {', '.join(known)}")
+            self.claim(known[one].text, **known[one].where)(known[one].judge)
+
     def dimensions(self, scale):
         """Returns {dimension: values} with every dimension, for each matrix that has points at `scale`. If there is one
         matrix, the values of the scale replace its own; else they narrow those of each."""

@@ -130,6 +130,12 @@ class Files(unittest.TestCase):
         found = self.read(TEXT)
         self.assertEqual((found.name, [claim.id for claim in found.claims]), ("trial", ["X"]))
 
+    def test_claims_of_another(self):
+        text = TEXT.replace('variant=["tcp-4"', 'profile=["tuned"], variant=["tcp", "tcp-4"')
+        found = self.read(text + '\nlab.claims_of("low-rate", "R1")\n')
+        self.assertEqual([(claim.id, claim.where) for claim in found.claims][1:], [("R1", {"profile": ["tuned"]})])
+        self.wrong("scenario 'low-rate' has no claim 'Q9'; it has R1", 14, 'tcp-4")\n', 'tcp-4")\n\nlab.claims_of("low-rate", "Q9")\n')
+
     def test_unknown_keys(self):
         self.wrong("unknown key 'workbench' of Scenario(); known are source, ", 3, "workload=", "workbench=")
         self.wrong("unknown dimension 'rat'; known are profile, ", 3, "rate=[1, 100]", "rat=[1]")
