@@ -110,7 +110,7 @@ class PolicyEngine {
   /// rule.
   void resume_ids(const rule::IdPositions& positions);
   /// Returns the current positions of the identifiers.
-  rule::IdPositions ids() const { return {book_.pids.position(), book_.groups.id_position()}; }
+  rule::IdPositions ids() const { return book_.ids(); }
   /// Plans the re-creation of a rule from before a restart, for settle(). Rights and limits of its
   /// owner are not checked. Returns the reason if it cannot be re-created. Must be called for the
   /// rules in the order of their creation.

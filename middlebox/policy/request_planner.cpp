@@ -38,7 +38,7 @@ Plan RequestPlanner::plan(const RequestContext& context, const Body& request, In
   Plan plan;
   plan.charged_to = context.agent;
   plan.verdict = decide(context, request, now, plan);
-  plan.ids = {book_.pids.position(), book_.groups.id_position()};
+  plan.ids = book_.ids();
   return plan;
 }
 

@@ -1,5 +1,5 @@
 // The state that all transactions share: rules with their owners, groups, addresses, lifetimes and
-// limits. What is done with it is up to RequestPlanner, Settlement and Recovery.
+// limits. RequestPlanner, Settlement and recover() change it.
 #pragma once
 
 #include <cstddef>
@@ -48,6 +48,8 @@ class RuleBook {
   bool may_change(AgentId agent, AgentId owner) const;
   /// Returns the rule with that PID if it is not pending, or kNoSlot.
   RuleSlot find_visible(PolicyRuleId pid) const;
+  /// Returns the current positions of the identifiers.
+  rule::IdPositions ids() const { return {pids.position(), groups.id_position()}; }
   /// Returns the number of elements that an enable rule with these tuples takes.
   std::uint16_t elements_for(const AddressTuple& internal, const AddressTuple& external) const;
 
