@@ -20,25 +20,24 @@
 // sessions, except for a change of the rule that it is about.
 #pragma once
 
-#include <deque>
-#include <memory>
+#include <cstddef>
 #include <optional>
-#include <span>
-#include <unordered_map>
-#include <vector>
 
 #include "middlebox/backend/backend.hpp"
+#include "middlebox/commit/batch_run.hpp"
 #include "middlebox/commit/change_queue.hpp"
 #include "middlebox/commit/journal.hpp"
+#include "middlebox/commit/request_lines.hpp"
 #include "middlebox/commit/requester.hpp"
 #include "middlebox/commit/stage_times.hpp"
+#include "middlebox/commit/waiting_pdrs.hpp"
 #include "middlebox/limits.hpp"
 #include "middlebox/policy/engine.hpp"
 
 namespace simco::middlebox {
 
 /// Belongs to one thread. The caller passes the time.
-class CommitPipeline final : private backend::Backend::Client, private Journal::Client {
+class CommitPipeline {
  public:
   /// A request that gets a negative reply. Valid during a call.
   struct Refusal {
@@ -96,38 +95,12 @@ class CommitPipeline final : private backend::Backend::Client, private Journal::
   bool idle() const;
 
  private:
-  enum class Stage : std::uint8_t { kIdle, kJournal, kEnforce, kTakeBack };
-  struct Waiting {
-    TransactionId tid;
-    Body request;
-  };
-  /// Undecided requests of one session, in their order: the first one waits, and the others queue
-  /// behind it.
-  struct Line {
-    std::deque<Waiting> requests;
-    bool for_changes =
-        false;  ///< the first waits for the session's own changes, otherwise for a rule
-  };
-  /// A PDR whose rule is in force while the enable rules that it overlaps are being removed.
-  struct Disabling {
-    Requester* requester;
-    TransactionId tid;
-    Body reply;
-  };
-
   // Plan
   /// While true, expired rules wait until the batch under way is done.
-  bool backlog_full() const { return stage_ != Stage::kIdle && queue_.size() >= kBacklogMax; }
+  bool backlog_full() const { return !run_.idle() && queue_.size() >= kBacklogMax; }
   /// Replies to the request, or queues its change. Returns false if it must wait.
   bool decide(Requester& requester, TransactionId tid, const Body& request, Instant now);
   void queue(const policy::Plan& plan, ChangeOrigin origin);
-  /// Goes on looking for what disable rules hit, for one requester at a time. Counts what it costs
-  /// in `looks`; `found_all` is the disable rule whose search is over, if one is. Returns false if
-  /// there is nothing to look for now.
-  bool look_for_disabled(std::uint32_t& looks, PolicyRuleId& found_all, Instant now);
-  /// Returns until when the ends that a requester's first search would cause must wait, because it
-  /// does not take their events as fast.
-  Instant held_until(const Requester& requester) const;
   /// The change of a rule is settled: resumes the lines that waited for it.
   void wake_rule(PolicyRuleId pid, Instant now);
   /// One of its changes is settled.
@@ -135,18 +108,11 @@ class CommitPipeline final : private backend::Backend::Client, private Journal::
   /// Decides the requests in a line up to the next one that must wait.
   void resume(Requester& requester, Instant now);
 
-  // Journal, enforce
+  // Carry out
   /// Takes the next batch from the queue and begins it. Returns false if nothing of it is left.
   bool begin_batch(Instant now);
   /// Refuses the enable rules of the batch that a disable rule has overtaken and blocks.
   void refuse_overridden(Instant now);
-  void on_journaled(const Journal::Failure& failure) override;
-  /// Passes the remaining changes of the batch to the backend.
-  void enforce();
-  void enforce_removals();
-  void on_applied(std::span<const rule::ChangeResult> results) override;
-  /// Removes from the store what the backend refused.
-  void take_back();
 
   // Settle
   void settle_batch(Instant now);
@@ -161,30 +127,14 @@ class CommitPipeline final : private backend::Backend::Client, private Journal::
   void complete_disable(PolicyRuleId pid, Instant now);
 
   policy::PolicyEngine& engine_;
-  Journal* journal_;
-  backend::Backend& backend_;
   Observer& observer_;
   StageTimes times_;
-
-  // Requests that cannot be decided yet
-  std::unordered_map<Requester*, Line> lines_;
-  std::unordered_map<PolicyRuleId, std::deque<Requester*>> after_rule_;
-
+  RequestLines lines_;
+  WaitingPdrs pdrs_{engine_, lines_};
   ChangeQueue queue_;
   rule::IdPositions ids_;  ///< as of the last plan
-
-  // The batch under way
-  Stage stage_ = Stage::kIdle;
-  bool stage_done_ = false;  ///< its answer has come
-  ChangeBatch batch_;
-  std::vector<rule::ChangeResult> results_;  ///< one for each change
-  Journal::Failure journal_failure_;
-  std::vector<rule::RuleChange> removals_;  ///< all that is carried out when the store fails
-  std::vector<std::size_t> removals_at_;    ///< where they are in the batch
-
-  std::unordered_map<PolicyRuleId, Disabling> disabling_;
-  /// Those with disable rules that are looking for what they hit, in turn.
-  std::deque<Requester*> searchers_;
+  ChangeBatch batch_;      ///< under way
+  BatchRun run_;
 };
 
 }  // namespace simco::middlebox

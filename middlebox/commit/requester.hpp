@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <list>
 #include <string_view>
 
 #include "middlebox/rule/rule_record.hpp"
@@ -36,13 +35,9 @@ class Requester {
   ~Requester() = default;
 
  private:
-  friend class CommitPipeline;
+  friend class RequestLines;
   /// Changes that it asked for and that are not settled; a PDR's is when its victims have ended.
   std::uint32_t unsettled_ = 0;
-  /// Its disable rules that are looking for the enable rules that they hit.
-  std::list<PolicyRuleId> searches_;
-  /// Enable rules that its disable rules are ending: it may hear of each.
-  std::uint32_t ending_ = 0;
 };
 
 }  // namespace simco::middlebox
