@@ -26,15 +26,17 @@ Candidate candidate_of(const net::MessageChannel& channel, Require require) {
 }  // namespace
 
 Connection::Connection(std::uint64_t number, Owner& owner, AdmissionControl& admission,
-                       CommitPipeline& pipeline, std::shared_ptr<net::MessageChannel> channel,
-                       Require require, const MiddleboxSession::Options& options)
+                       CommitPipeline& pipeline, OutputBudget& output,
+                       std::shared_ptr<net::MessageChannel> channel, Require require,
+                       const MiddleboxSession::Options& options)
     : number_(number),
       owner_(owner),
       admission_(admission),
       pipeline_(pipeline),
       channel_(std::move(channel)),
       candidate_(candidate_of(*channel_, require)),
-      session_(options, *this, owner.now()) {}
+      session_(options, *this, owner.now()),
+      output_(output) {}
 
 Connection::~Connection() { channel_->detach(); }
 
@@ -50,16 +52,10 @@ net::Flow Connection::on_message(std::span<const std::byte> message, net::Delive
   take_turn();
   session_.on_message(message);
   if (session_.leaving()) return net::Flow::kStop;
-  if (!must_yield(message) && !held_up()) return net::Flow::kContinue;
-  paused_ = true;
+  const bool must_yield = input_.must_look(message) && owner_.turn_used_up();
+  if (!must_yield && !held_up()) return net::Flow::kContinue;
+  input_.pause();
   return net::Flow::kPause;
-}
-
-// The clock is read after what may have taken long, and now and then.
-bool Connection::must_yield(std::span<const std::byte> message) {
-  const auto type = static_cast<SubType>(message[1]);
-  const bool heavy = type == SubType::kPrl || type == SubType::kPdr;
-  return (heavy || ++messages_ % kMessagesPerLook == 0) && owner_.turn_used_up();
 }
 
 void Connection::on_malformed(net::FramingError error) {
@@ -84,8 +80,8 @@ bool Connection::held_up() const {
 }
 
 void Connection::resume_if_possible() {
-  if (!paused_ || held_up()) return;
-  paused_ = false;
+  if (!input_.paused() || held_up()) return;
+  input_.resume();
   channel_->resume_input();
 }
 
@@ -110,19 +106,13 @@ void Connection::give_up(std::string_view why) {
   session_.cut_off();
 }
 
-void Connection::count_output(std::size_t queued) {
-  if (queued == output_) return;
-  owner_.output_changed(static_cast<std::ptrdiff_t>(queued) - static_cast<std::ptrdiff_t>(output_));
-  output_ = queued;
-}
-
 void Connection::flush() {
   flush_wanted_ = false;
   // What a channel that is closed has left in its queue counts no more.
   if (over_) return;
   channel_->flush();
-  count_output(channel_->queued());
-  if (output_ > kOutputShare && owner_.too_much_output()) {
+  output_.set(channel_->queued());
+  if (output_.too_large()) {
     give_up("output queues of all peers full: this peer does not read and exceeds its share");
   }
   if (close_wanted_) return channel_->close();
@@ -131,7 +121,7 @@ void Connection::flush() {
 
 void Connection::on_output_drained() {
   const Turn turn(owner_);
-  count_output(0);
+  output_.set(0);
   resume_if_possible();
 }
 
@@ -171,9 +161,9 @@ MiddleboxSession::AuthResult Connection::verify(const std::optional<ChallengeOct
 Capabilities Connection::opened() {
   channel_->set_hold_limit(kMessageSizeMax);
   const auto& name = candidate_.name;
-  agent_ = owner_.acquire(name.empty() ? policy::anonymous_name(candidate_.peer) : name);
+  agent_ = {owner_.acquire(name.empty() ? policy::anonymous_name(candidate_.peer) : name), 0};
   const auto told = owner_.session_opened(*this);
-  lifetime_max_s_ = told.lifetime_max_s;
+  agent_->lifetime_max_s = told.lifetime_max_s;
   return told;
 }
 
@@ -211,7 +201,7 @@ void Connection::on_closed(const boost::system::error_code& reason) {
   take_turn();
   if (reason && !session_.leaving()) log_once(reason.message());
   session_.connection_lost();
-  count_output(0);
+  output_.set(0);
   over_ = true;
   owner_.connection_over(*this);
   end_turn();

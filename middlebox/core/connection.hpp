@@ -11,6 +11,8 @@
 
 #include "middlebox/commit/pipeline.hpp"
 #include "middlebox/core/admission_control.hpp"
+#include "middlebox/core/input_pace.hpp"
+#include "middlebox/core/output_budget.hpp"
 #include "middlebox/core/turn.hpp"
 #include "simco/net/message_channel.hpp"
 #include "simco/session/middlebox_session.hpp"
@@ -45,10 +47,6 @@ class Connection final : private net::ChannelHandler,
     virtual void flush_later(Connection& connection) = 0;
     /// on_deadline() must be called at `at` at the latest.
     virtual void wake_at(Connection& connection, Instant at) = 0;
-    /// The size of its output queue has changed by this many octets.
-    virtual void output_changed(std::ptrdiff_t octets) = 0;
-    /// True if all output queues together are too large.
-    virtual bool too_much_output() const = 0;
     /// The connection has ended; it may be destroyed once it is idle() and the turn has ended.
     virtual void connection_over(Connection& connection) = 0;
 
@@ -59,10 +57,9 @@ class Connection final : private net::ChannelHandler,
   /// `number` counts the connections in order of creation. All but the channel must outlive this.
   /// Must be created and started within a turn.
   Connection(std::uint64_t number, Owner& owner, AdmissionControl& admission,
-             CommitPipeline& pipeline, std::shared_ptr<net::MessageChannel> channel,
-             Require require, const MiddleboxSession::Options& options);
-  Connection(const Connection&) = delete;
-  Connection& operator=(const Connection&) = delete;
+             CommitPipeline& pipeline, OutputBudget& output,
+             std::shared_ptr<net::MessageChannel> channel, Require require,
+             const MiddleboxSession::Options& options);
   ~Connection();
 
   void start();
@@ -84,19 +81,27 @@ class Connection final : private net::ChannelHandler,
   /// True if all its requests are decided.
   bool idle() const { return session_.in_flight() == 0; }
   /// Returns its agent, if it has or had an open session.
-  std::optional<rule::AgentId> session_agent() const { return agent_; }
+  std::optional<rule::AgentId> session_agent() const {
+    return agent_ ? std::optional(agent_->number) : std::nullopt;
+  }
 
   // Requester
-  rule::AgentId agent() const override { return *agent_; }
-  std::string_view agent_name() const override { return owner_.name_of(*agent_); }
+  rule::AgentId agent() const override { return agent_->number; }
+  std::string_view agent_name() const override { return owner_.name_of(agent()); }
   std::string_view peer() const override { return candidate_.peer; }
   std::string_view peer_endpoint() const override { return candidate_.endpoint; }
-  std::uint32_t lifetime_max_s() const override { return lifetime_max_s_; }
+  std::uint32_t lifetime_max_s() const override { return agent_->lifetime_max_s; }
   void reply(TransactionId tid, const Body& body) override;
   void notify(const policy::RuleEvent& event) override;
   bool output_full() const override;
 
  private:
+  /// The agent of its session, and what that was told.
+  struct Agent {
+    rule::AgentId number;
+    std::uint32_t lifetime_max_s;
+  };
+
   // net::ChannelHandler
   net::Flow on_message(std::span<const std::byte> message, net::Delivery delivery) override;
   void on_malformed(net::FramingError error) override;
@@ -122,14 +127,10 @@ class Connection final : private net::ChannelHandler,
   }
   void end_turn() { const auto ended = std::exchange(turn_, std::nullopt); }
   bool held_up() const;
-  /// True if other connections must have their turn after this message.
-  bool must_yield(std::span<const std::byte> message);
   void resume_if_possible();
   void arm();
   void log_once(std::string_view what);
   void flush_later();
-  /// Tells the owner how the output queue has changed since the last call.
-  void count_output(std::size_t queued);
   /// Cuts off a peer that does not read.
   void give_up(std::string_view why);
 
@@ -141,12 +142,10 @@ class Connection final : private net::ChannelHandler,
   Candidate candidate_;
   MiddleboxSession session_;
   std::optional<Turn> turn_;
-  std::optional<rule::AgentId> agent_;
-  std::uint32_t lifetime_max_s_ = 0;
-  std::uint32_t messages_ = 0;
-  std::size_t output_ = 0;  ///< as reported to the owner
-  bool over_ = false;       ///< the channel is closed, and its output no longer counts
-  bool paused_ = false;
+  std::optional<Agent> agent_;
+  InputPace input_;
+  OutputShare output_;
+  bool over_ = false;  ///< the channel is closed, and its output no longer counts
   bool close_wanted_ = false;
   bool flush_wanted_ = false;  ///< reported to the owner
   bool replying_ = false;      ///< the pipeline does, and has said what it refuses

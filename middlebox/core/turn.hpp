@@ -5,6 +5,10 @@
 
 #include <utility>
 
+#include "middlebox/clock.hpp"
+#include "middlebox/limits.hpp"
+#include "simco/wire/assert.hpp"
+
 namespace simco::middlebox {
 
 /// Has turns; see Turn.
@@ -15,6 +19,34 @@ class Turns {
 
  protected:
   ~Turns() = default;
+};
+
+/// The turn in progress and its time.
+class TurnClock {
+ public:
+  explicit TurnClock(const Clock& clock) : clock_(clock) {}
+
+  void begin() {
+    if (depth_++ == 0) now_ = clock_.now();
+  }
+  void end() {
+    SIMCO_ASSERT(depth_ > 0);
+    --depth_;
+  }
+  bool in_progress() const { return depth_ > 0; }
+  /// True in a turn that is no part of another.
+  bool outermost() const { return depth_ == 1; }
+  Instant now() const {
+    SIMCO_ASSERT(in_progress());
+    return now_;
+  }
+  /// True if the turn has lasted for kTurnMax.
+  bool used_up() const { return clock_.now() - now() > kTurnMax; }
+
+ private:
+  const Clock& clock_;
+  int depth_ = 0;
+  Instant now_;
 };
 
 /// Makes its scope a turn, or a part of the turn in progress: turns nest, and the outermost counts.

@@ -31,8 +31,6 @@ const std::map<std::string, Size> kToBeDivided = {
     {"agent/ng/controller.hpp: CallController", {67, 21}},
     {"agent/ng/server.hpp: Server", {35, 28}},
     {"middlebox/backend/nftables/flows/conntrack.hpp: Conntrack", {12, 16}},
-    {"middlebox/core/connection.hpp: Connection", {48, 18}},
-    {"middlebox/core/core.hpp: Core", {51, 29}},
     {"simco/net/quic/channel.hpp: Channel", {45, 23}},
     {"simco/net/quic/connection.hpp: Connection", {47, 33}},
     {"simco/net/quic/endpoint.hpp: Endpoint", {26, 17}},

@@ -64,16 +64,12 @@ class Owner final : public Connection::Owner, public AdmissionControl::Host {
   void warn_about(std::string_view, std::string_view) override {}
   void flush_later(Connection&) override {}
   void wake_at(Connection&, Instant) override {}
-  void output_changed(std::ptrdiff_t octets) override { output += octets; }
-  bool too_much_output() const override { return too_much; }
   void connection_over(Connection&) override {}
   std::size_t sessions_of(std::string_view) const override { return 0; }
   void on_authentication_failed(const Candidate&, std::string_view) override {}
 
   int turns = 0;
-  std::ptrdiff_t output = 0;
   bool used_up = false;
-  bool too_much = false;
 
  private:
   policy::PolicyEngine& engine_;
@@ -100,7 +96,9 @@ struct Fixture {
   AdmissionControl admission{policy::AgentDirectory::open_to_all(), "", kAuthenticationPenalty,
                              owner};
   std::shared_ptr<Channel> channel = std::make_shared<Channel>();
-  Connection connection{1, owner, admission, box.pipeline, channel, Require::kNone, {}};
+  OutputBudget output{2 * kOutputShare};
+  OutputShare others{output};
+  Connection connection{1, owner, admission, box.pipeline, output, channel, Require::kNone, {}};
 };
 
 TEST(Connection, LetsOthersHaveTheirTurnWhenItsOwnIsUsedUp) {
@@ -125,20 +123,20 @@ TEST(Connection, IsEndedWhenAllQueuesTogetherAreTooMuchAndItsOwnIsLong) {
   Fixture f;
   f.channel->waiting = kOutputShare;
   f.connection.flush();
-  EXPECT_EQ(f.owner.output, static_cast<std::ptrdiff_t>(kOutputShare));
-  f.owner.too_much = true;
+  f.others.set(2 * kOutputShare);
   f.connection.flush();
   EXPECT_EQ(f.channel->closed, 0);
   f.channel->waiting += 1;
-  f.owner.too_much = false;
+  f.others.set(0);
   f.connection.flush();
   EXPECT_EQ(f.channel->closed, 0);
-  f.owner.too_much = true;
+  f.others.set(2 * kOutputShare);
   f.connection.flush();
   EXPECT_EQ(f.channel->closed, 1);
   f.channel->user->on_closed({});
   f.channel->user = nullptr;
-  EXPECT_EQ(f.owner.output, 0);
+  f.others.set(2 * kOutputShare);
+  EXPECT_FALSE(f.output.exceeded());
 }
 
 }  // namespace
