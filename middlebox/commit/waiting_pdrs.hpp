@@ -16,8 +16,8 @@
 
 namespace simco::middlebox {
 
-/// A PDR whose disable rule is in force. Those from before a restart are not here: nobody waits for
-/// them.
+/// A PDR whose disable rule is in force. Those from before a restart are not here: no session waits
+/// for them.
 class WaitingPdrs {
  public:
   struct Pdr {

@@ -1,4 +1,4 @@
-// Connections without a session: too many of them must keep nobody out.
+// Connections without a session: however many there are, a newcomer gets in.
 #pragma once
 
 #include <cstddef>

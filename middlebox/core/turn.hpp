@@ -34,7 +34,7 @@ class TurnClock {
     --depth_;
   }
   bool in_progress() const { return depth_ > 0; }
-  /// True in a turn that is no part of another.
+  /// True if the turn in progress is not within another.
   bool outermost() const { return depth_ == 1; }
   Instant now() const {
     SIMCO_ASSERT(in_progress());

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <boost/asio/steady_timer.hpp>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -12,9 +11,10 @@
 
 #include "simco/net/channel_state.hpp"
 #include "simco/net/datagram_port.hpp"
-#include "simco/net/frame_splitter.hpp"
 #include "simco/net/message_channel.hpp"
 #include "simco/net/quic/connection.hpp"
+#include "simco/net/quic/expiry_timer.hpp"
+#include "simco/net/quic/stream_inputs.hpp"
 
 namespace simco::net::quic {
 
@@ -64,7 +64,7 @@ class Channel final : public MessageChannel,
   void ended(const boost::system::error_code& reason);
   bool up() const { return connection_ != nullptr && connection_->up(); }
   /// As Connection has them.
-  bool proven() const { return connection_ != nullptr ? connection_->proven() : proven_; }
+  bool proven() const { return connection_ != nullptr ? connection_->proven() : past_.proven; }
   bool wants_proof() const { return connection_ != nullptr && connection_->wants_proof(); }
   const std::vector<ConnectionId>& ids() const { return ids_; }
   /// Packets to `id` are for this channel, too.
@@ -74,30 +74,30 @@ class Channel final : public MessageChannel,
   void mark_heard() { heard_ = true; }
 
  private:
-  /// A stream that the peer sends on.
-  struct Input {
-    std::optional<FrameSplitter> splitter;  ///< from start() on
-    std::vector<std::byte> octets;          ///< not delivered yet, from `from` on
-    std::size_t from = 0;
-    std::size_t held = 0;  ///< octets of an unfinished message, which count against the window
-    Time heard{0};         ///< when its last octets came, and later by pauses since then
-    bool waiting = false;  ///< among waiting_
-    bool fin = false;      ///< nothing follows
+  /// What is known of the connection when it is over.
+  struct Past {
+    TransportStatistics statistics;
+    bool proven = false;
+  };
+  /// What is over, until the loop destroys it.
+  struct Spent {
+    std::unique_ptr<Connection> connection;
+    std::shared_ptr<Endpoint> endpoint;
   };
 
   void on_id(const ConnectionId& id) override;
   void on_id_retired(const ConnectionId& id) override;
   ResetToken reset_token(const ConnectionId& id) override;
-  void on_input(StreamNumber stream, std::span<const std::byte> octets, bool fin) override;
+  void on_input(StreamNumber stream, std::span<const std::byte> octets, bool fin) override {
+    inputs_.add(stream, octets, fin);
+  }
   void on_output(const Connection::Way& way, std::span<const std::byte> packet) override;
 
   Connection::Way way_of(const Path& path) const;
   void tell_up();
+  /// From the loop.
+  void turn_later();
   void deliver();
-  void deliver(StreamNumber number, Input& input);
-  /// As ChannelHandler::on_input_done() has it.
-  std::optional<std::chrono::nanoseconds> unfinished() const;
-  static void forget_delivered(Input& input);
   /// Sends what may leave now, and looks whether anything has changed with it.
   void write();
   void look_for_end();
@@ -106,29 +106,17 @@ class Channel final : public MessageChannel,
   std::shared_ptr<Endpoint> endpoint_;  ///< null: over
   std::unique_ptr<Connection> connection_;
   OnUp on_up_;
-  boost::asio::any_io_executor executor_;
-  boost::asio::steady_timer timer_;
+  ExpiryTimer timer_;
   boost::asio::steady_timer close_timer_;
-  Time armed_ = Time::max();
   ChannelState state_;
   std::vector<ConnectionId> ids_;
-  const Framer* framer_ = nullptr;  ///< from start() on
-  std::vector<Input> inputs_;
-  std::deque<StreamNumber> waiting_;  ///< streams with input to deliver, as it came
-  Time paused_at_{0};                 ///< the last time
-  std::size_t mid_message_ = 0;       ///< streams that have a part of a message
-  std::size_t fins_ = 0;
+  StreamInputs inputs_;
   std::uint16_t streams_ = 0;
   std::optional<std::vector<std::string>> names_;
   Connection::Udp::endpoint peer_;
-  TransportStatistics last_statistics_;  ///< when the connection is over
-  /// What is over, until the loop destroys it.
-  struct Spent {
-    std::unique_ptr<Connection> connection;
-    std::shared_ptr<Endpoint> endpoint;
-  } spent_;
+  Past past_;
+  Spent spent_;
   bool had_to_wait_ = false;  ///< a flush() left something behind
-  bool proven_ = false;       ///< when the connection is over
   bool heard_ = false;        ///< the endpoint will call turn()
 };
 

@@ -1,5 +1,5 @@
-// Streams, ends and figures: what the user of a connection does with ngtcp2. Setting it up is in
-// connection_set_up.cpp.
+// Packets, time, the end and figures: a connection's use of ngtcp2. Setting that up is in
+// connection_library.cpp.
 #include "simco/net/quic/connection.hpp"
 
 #include <gnutls/gnutls.h>
@@ -9,12 +9,13 @@
 #include <array>
 #include <boost/asio/error.hpp>
 #include <cstring>
-#include <new>
 #include <utility>
 
 #include "simco/net/error.hpp"
 #include "simco/net/quic/library.hpp"
+#include "simco/net/quic/library_memory.hpp"
 #include "simco/net/quic/limits.hpp"
+#include "simco/net/quic/tls_session.hpp"
 
 namespace simco::net::quic {
 
@@ -45,6 +46,21 @@ void Connection::Free::operator()(ngtcp2_conn* connection) const { ngtcp2_conn_d
 
 thread_local Connection* Connection::receiving_ = nullptr;
 
+Connection::Connection(User& user, std::shared_ptr<const Credentials> credentials,
+                       const QuicOptions& options, const Way& way, const Call* call,
+                       const Gate::Welcome* welcome, Time now)
+    : user_(user),
+      side_(credentials->side()),
+      tls_(std::make_unique<TlsSession>(std::move(credentials),
+                                        call != nullptr ? &call->name : nullptr)),
+      memory_(std::make_unique<LibraryMemory>(options.streams)),
+      wanted_streams_(options.streams),
+      keep_alive_(call != nullptr ? options.keep_alive : std::chrono::milliseconds(0)),
+      proof_(welcome) {
+  library_.reset(Library::make(*this, way, options, welcome, now));
+  tls_->attach(library_.get());
+}
+
 Connection::~Connection() = default;
 
 Connection::Way Connection::way() const { return way_of(*ngtcp2_conn_get_path(library_.get())); }
@@ -52,46 +68,37 @@ Connection::Way Connection::way() const { return way_of(*ngtcp2_conn_get_path(li
 // --- What happens --------------------------------------------------------------------------------
 
 void Connection::receive(const Way& way, std::span<const std::byte> packet, Time now) {
-  if (over_) return;
+  if (over()) return;
   ++received_;
-  // RFC 9000 8.1: it uses an identifier that only we can have told it.
-  if (!proven_) proven_ = destination_of(packet) != first_id_;
+  proof_.look_at(packet);
   PathOf path(way);
   const ngtcp2_pkt_info info{};
   receiving_ = this;
   const int why = ngtcp2_conn_read_pkt(library_.get(), path.get(), &info,
                                        reinterpret_cast<const std::uint8_t*>(packet.data()),
                                        packet.size(), timestamp(now));
-  if (refused_ && ngtcp2_err_is_fatal(why) == 0) {
-    send_close(static_cast<std::uint64_t>(*refused_), false, now);
-    return set_over(NetError::kQuicViolation);
+  if (end_.refused() && ngtcp2_err_is_fatal(why) == 0) {
+    return break_off(static_cast<std::uint64_t>(*end_.refused()), NetError::kQuicViolation, now);
   }
   if (why != 0) return fail(why, now);
-  if (broken_) {
+  if (end_.broken() || memory_->exceeded()) {
     end(Goodbye::kDropped, now);
-    return set_over(boost::asio::error::connection_reset);
+    return end_.set(end_.broken() ? error_code(boost::asio::error::connection_reset)
+                                  : NetError::kQuicMemory);
   }
-  if (memory_->used > memory_max()) {
-    end(Goodbye::kDropped, now);
-    return set_over(NetError::kQuicMemory);
-  }
-  came_up(now);
-  unblock();
-}
-
-std::size_t Connection::memory_max() const {
-  return (window_open_ ? kMemoryMax : kGuestMemoryMax) + wanted_streams_ * kStreamMemoryMax;
+  come_up(now);
+  send_.unblock();
 }
 
 Time Connection::expiry() const {
-  if (over_) return Time::max();
+  if (over()) return Time::max();
   const auto at = ngtcp2_conn_get_expiry(library_.get());
   constexpr auto kNever = static_cast<ngtcp2_tstamp>(Time::max().count());
   return at >= kNever ? Time::max() : Time(static_cast<Time::rep>(at));
 }
 
 void Connection::expire(Time now) {
-  if (over_) return;
+  if (over()) return;
   probing_ = true;
   handle_expiry(now);
 }
@@ -102,41 +109,29 @@ void Connection::handle_expiry(Time now) {
   }
 }
 
-void Connection::came_up(Time now) {
-  if (!handshake_done_ || up_ || over_) return;
-  try {
-    open_streams(now);
-  } catch (const std::bad_alloc&) {
-    set_over(boost::asio::error::no_memory);
+void Connection::come_up(Time now) {
+  if (stage_ != Stage::kHandshakeDone || over()) return;
+  const auto* theirs = ngtcp2_conn_get_remote_transport_params(library_.get());
+  if (!tls_->agreed() || theirs == nullptr || theirs->initial_max_streams_uni == 0) {
+    return break_off(kAlertBase | GNUTLS_A_NO_APPLICATION_PROTOCOL,
+                     tls_alert(GNUTLS_A_NO_APPLICATION_PROTOCOL), now);
   }
+  peer_names_ = tls_->peer_names();
+  tls_->detach();
+  tls_.reset();
+  open_streams(std::min<std::uint64_t>(wanted_streams_, theirs->initial_max_streams_uni), now);
+  if (over()) return;
+  keep_alive(duration(theirs->max_idle_timeout));
+  stage_ = Stage::kUp;
 }
 
-void Connection::open_streams(Time now) {
-  gnutls_datum_t protocol{};
-  const bool agreed =
-      gnutls_alpn_get_selected_protocol(tls_->session, &protocol) == 0 &&
-      std::string_view(reinterpret_cast<const char*>(protocol.data), protocol.size) == kAlpn;
-  const auto* theirs = ngtcp2_conn_get_remote_transport_params(library_.get());
-  if (!agreed || theirs == nullptr || theirs->initial_max_streams_uni == 0) {
-    send_close(NGTCP2_CRYPTO_ERROR | GNUTLS_A_NO_APPLICATION_PROTOCOL, false, now);
-    return set_over(tls_alert(GNUTLS_A_NO_APPLICATION_PROTOCOL));
+void Connection::open_streams(std::uint64_t count, Time now) {
+  while (send_.streams() < count) {
+    std::int64_t id = -1;
+    const int why = ngtcp2_conn_open_uni_stream(library_.get(), &id, nullptr);
+    if (why != 0) return fail(why, now);
+    send_.add(id);
   }
-  const auto count = static_cast<std::size_t>(
-      std::min<std::uint64_t>(wanted_streams_, theirs->initial_max_streams_uni));
-  // Each is in them once at most, so that nothing later fails for want of memory.
-  ready_.reserve(count);
-  touched_.reserve(count);
-  outputs_.resize(count);
-  end_tls();
-  for (auto& output : outputs_) {
-    if (const int why = ngtcp2_conn_open_uni_stream(library_.get(), &output.id, nullptr);
-        why != 0) {
-      return fail(why, now);
-    }
-  }
-  open_outputs_ = outputs_.size();
-  keep_alive(duration(theirs->max_idle_timeout));
-  up_ = true;
 }
 
 // The peer's idle timeout may be shorter than ours, and half of it leaves time for a lost packet.
@@ -149,80 +144,39 @@ void Connection::keep_alive(std::chrono::nanoseconds peers_idle_timeout) {
 
 // --- Output --------------------------------------------------------------------------------------
 
-std::span<std::byte> Connection::allocate(StreamNumber stream, std::size_t size) {
-  auto& output = outputs_.at(stream);
-  const auto room = output.octets.allocate(size);
-  if (!std::exchange(output.touched, true)) touched_.push_back(stream);
-  queued_ += size;
-  unacknowledged_ += size;
-  return room;
-}
-
-void Connection::commit() {
-  for (const auto number : touched_) {
-    outputs_[number].touched = false;
-    outputs_[number].octets.commit();
-    make_ready(number);
-  }
-  touched_.clear();
-}
-
-void Connection::finish() {
-  commit();
-  finishing_ = true;
-  for (StreamNumber number = 0; number < outputs_.size(); ++number) {
-    outputs_[number].fin_due = true;
-    make_ready(number);
-  }
-}
-
-void Connection::make_ready(StreamNumber number) {
-  auto& output = outputs_[number];
-  if (output.blocked || std::exchange(output.ready, true)) return;
-  // A message that has been sent in part goes first: the peer gives room back for whole ones only,
-  // and parts of many would take all there is.
-  ready_.insert(output.octets.mid_message() ? ready_.begin() : ready_.end(), number);
-}
-
-// The peer may have opened its windows; if not, the library says so again.
-void Connection::unblock() {
-  if (std::exchange(blocked_, 0) == 0) return;
-  for (StreamNumber number = 0; number < outputs_.size(); ++number) {
-    if (std::exchange(outputs_[number].blocked, false)) make_ready(number);
-  }
-}
-
 void Connection::write(Time now) {
-  if (over_) return;
-  auto sent = write_burst(now);
+  if (over()) return;
+  auto [sent, cut_off] = write_burst(now);
   // Timers are late in a busy loop. What they find lost goes out now: nothing else may be due when
   // a pause is forgotten below.
   if (sent != 0 && expiry() <= now) {
     expire(now);
-    sent += write_burst(now);
+    const auto more = write_burst(now);
+    sent += more.packets;
+    cut_off = more.cut_off;
   }
-  if (over_) return;
-  if (sent == 0) return came_up(now);
+  if (over()) return;
+  if (sent == 0) return come_up(now);
   // Few packets are not a burst (RFC 9002 7.7): a flow of short messages does not wait for the
   // rate that was estimated from so little.
   // What the end of a burst has left behind needs a timer.
-  const bool paced = sent > kUnpaced || cut_off_;
+  const bool paced = sent > kUnpaced || cut_off;
   ngtcp2_conn_update_pkt_tx_time(library_.get(), timestamp(paced ? now : Time(0)));
   if (!paced) handle_expiry(now);  // which forgets a pause that is over
-  came_up(now);
+  come_up(now);
 }
 
-std::size_t Connection::write_burst(Time now) {
-  const auto burst = std::clamp<std::size_t>(
+Connection::Burst Connection::write_burst(Time now) {
+  const auto most = std::clamp<std::size_t>(
       ngtcp2_conn_get_send_quantum(library_.get()) / kPacketSize, 1, kBurstMax);
-  std::size_t sent = 0;
-  for (cut_off_ = true; cut_off_ && sent < burst && !over_;) {
+  Burst burst{0, true};
+  while (burst.cut_off && burst.packets < most && !over()) {
     const auto before = sent_;
-    cut_off_ = write_packet(now);
-    sent += sent_ - before;
+    burst.cut_off = write_packet(now);
+    burst.packets += sent_ - before;
   }
   probing_ = false;
-  return sent;
+  return burst;
 }
 
 bool Connection::write_packet(Time now) {
@@ -231,41 +185,37 @@ bool Connection::write_packet(Time now) {
   ngtcp2_path_storage_zero(&path);
   ngtcp2_pkt_info info{};
   for (;;) {
-    Output* const output = ready_.empty() ? nullptr : &outputs_[ready_.front()];
-    const auto piece = output == nullptr ? std::span<const std::byte>() : output->octets.next();
-    const bool fin =
-        output != nullptr && output->fin_due && piece.size() == output->octets.unsent();
+    const bool any = send_.ready();
+    const auto piece = send_.next();
     const ngtcp2_vec part{
-        const_cast<std::uint8_t*>(reinterpret_cast<const std::uint8_t*>(piece.data())),
-        piece.size()};
+        const_cast<std::uint8_t*>(reinterpret_cast<const std::uint8_t*>(piece.octets.data())),
+        piece.octets.size()};
     std::uint32_t flags = NGTCP2_WRITE_STREAM_FLAG_NONE;
-    const bool last = ready_.size() == 1 && piece.size() == output->octets.unsent();
-    if (output != nullptr && !last) flags |= NGTCP2_WRITE_STREAM_FLAG_MORE;
-    if (fin) flags |= NGTCP2_WRITE_STREAM_FLAG_FIN;
+    if (any && !piece.last) flags |= NGTCP2_WRITE_STREAM_FLAG_MORE;
+    if (piece.fin) flags |= NGTCP2_WRITE_STREAM_FLAG_FIN;
     ngtcp2_ssize count = -1;
-    const auto size = ngtcp2_conn_writev_stream(
-        library_.get(), &path.path, &info, packet.data(), packet.size(), &count, flags,
-        output == nullptr ? -1 : output->id, &part, piece.empty() ? 0 : 1, timestamp(now));
-    if (output != nullptr && count >= 0) {
-      taken(*output, static_cast<std::size_t>(count), fin && std::cmp_equal(count, piece.size()));
+    const auto size = ngtcp2_conn_writev_stream(library_.get(), &path.path, &info, packet.data(),
+                                                packet.size(), &count, flags, piece.id, &part,
+                                                piece.octets.empty() ? 0 : 1, timestamp(now));
+    if (any && count >= 0) {
+      const auto taken = static_cast<std::size_t>(count);
+      send_.take(taken, piece.fin && taken == piece.octets.size());
     }
-    if (size == NGTCP2_ERR_WRITE_MORE) continue;
-    if (size == NGTCP2_ERR_STREAM_DATA_BLOCKED) {
-      output->blocked = true;
-      ++blocked_;
-      pop_ready();
-      continue;
-    }
-    if (size == NGTCP2_ERR_STREAM_SHUT_WR || size == NGTCP2_ERR_STREAM_NOT_FOUND) {
-      pop_ready();  // given up by the peer, which ends the connection
-      continue;
+    switch (size) {
+      case NGTCP2_ERR_WRITE_MORE: continue;
+      case NGTCP2_ERR_STREAM_DATA_BLOCKED: send_.block(); continue;
+      case NGTCP2_ERR_STREAM_SHUT_WR:
+      case NGTCP2_ERR_STREAM_NOT_FOUND:
+        send_.drop();  // given up by the peer, which ends the connection
+        continue;
+      default: break;
     }
     if (size < 0) fail(static_cast<int>(size), now);
     if (size <= 0) return false;
     ++sent_;
     hand_out(path.path, std::as_bytes(std::span(packet).first(static_cast<std::size_t>(size))));
     // One with room left has all that there was, except for what has a packet of its own.
-    return !up_ || probing_ || !ready_.empty() || std::cmp_greater(size, kFullPacket);
+    return !up() || probing_ || send_.ready() || std::cmp_greater(size, kFullPacket);
   }
 }
 
@@ -273,56 +223,94 @@ void Connection::hand_out(const ngtcp2_path& path, std::span<const std::byte> pa
   user_.on_output(way_of(path), packet);
 }
 
-void Connection::taken(Output& output, std::size_t count, bool fin) {
-  output.octets.sent(count);
-  queued_ -= count;
-  if (fin) output.fin_due = false;
-  if (output.octets.unsent() == 0 && !output.fin_due) return pop_ready();
-  // Another stream's turn, unless that would leave a message unfinished.
-  if (count != 0 && !output.octets.mid_message()) {
-    std::ranges::rotate(ready_, ready_.begin() + 1);
-  }
-}
-
-void Connection::pop_ready() {
-  outputs_[ready_.front()].ready = false;
-  ready_.erase(ready_.begin());
-}
-
 // --- Input ---------------------------------------------------------------------------------------
 
 void Connection::consumed(StreamNumber stream, std::size_t count) {
-  if (over_) return;
+  if (over()) return;
   // A stream that has ended needs no window; that of the connection counts on.
   ngtcp2_conn_extend_max_stream_offset(library_.get(), incoming_id(stream), count);
   ngtcp2_conn_extend_max_offset(library_.get(), count);
 }
 
 void Connection::open_window() {
-  if (over_ || std::exchange(window_open_, true)) return;
+  if (over() || std::exchange(window_open_, true)) return;
+  memory_->widen();
   ngtcp2_conn_extend_max_offset(library_.get(), kWindow - kGuestWindow);
 }
 
 std::int64_t Connection::incoming_id(StreamNumber number) const {
   constexpr std::int64_t kAgents = 2;  // RFC 9000 2.1
   constexpr std::int64_t kMiddleboxs = 3;
-  const bool middlebox = credentials_->side() == TlsSide::kMiddlebox;
+  const bool middlebox = side_ == TlsSide::kMiddlebox;
   return 4 * std::int64_t{number} + (middlebox ? kAgents : kMiddleboxs);
+}
+
+// --- The end -------------------------------------------------------------------------------------
+
+void Connection::end(Goodbye goodbye, Time now) {
+  if (!over()) send_close(static_cast<std::uint64_t>(goodbye), true, now);
+}
+
+void Connection::break_off(std::uint64_t code, const error_code& reason, Time now) {
+  send_close(code, false, now);
+  end_.set(reason);
+}
+
+void Connection::fail(int why, Time now) {
+  switch (why) {
+    case NGTCP2_ERR_DRAINING: return end_.set_closed_by_peer(library_.get());
+    case NGTCP2_ERR_RETRY: proof_.want(); [[fallthrough]];
+    case NGTCP2_ERR_CLOSING:
+    case NGTCP2_ERR_DROP_CONN: return end_.set(boost::asio::error::connection_aborted);
+    case NGTCP2_ERR_IDLE_CLOSE:
+    case NGTCP2_ERR_HANDSHAKE_TIMEOUT: return end_.set(boost::asio::error::timed_out);
+    case NGTCP2_ERR_RECV_VERSION_NEGOTIATION:
+    case NGTCP2_ERR_VERSION_NEGOTIATION_FAILURE: return end_.set(NetError::kQuicVersion);
+    case NGTCP2_ERR_CRYPTO: {
+      const auto alert = ngtcp2_conn_get_tls_alert(library_.get());
+      const bool rejected = tls_ && tls_->rejected();
+      return break_off(kAlertBase | alert,
+                       rejected ? tls_error(*tls_->rejected()) : tls_alert(alert), now);
+    }
+    default: break;
+  }
+  // The library has found no memory, and must not be called again: the peer hears of the end by
+  // a stateless reset, if this end gives any.
+  if (ngtcp2_err_is_fatal(why) != 0) return end_.set(boost::asio::error::no_memory);
+  break_off(ngtcp2_err_infer_quic_transport_error_code(why), NetError::kQuicViolation, now);
+}
+
+void Connection::send_close(std::uint64_t code, bool application, Time now) {
+  ngtcp2_connection_close_error error;
+  ngtcp2_connection_close_error_default(&error);
+  if (application) {
+    ngtcp2_connection_close_error_set_application_error(&error, code, nullptr, 0);
+  } else {
+    ngtcp2_connection_close_error_set_transport_error(&error, code, nullptr, 0);
+  }
+  std::array<std::uint8_t, kPacketSize> packet;
+  ngtcp2_path_storage path;
+  ngtcp2_path_storage_zero(&path);
+  ngtcp2_pkt_info info{};
+  const auto size = ngtcp2_conn_write_connection_close(
+      library_.get(), &path.path, &info, packet.data(), packet.size(), &error, timestamp(now));
+  if (size <= 0) return;
+  const auto made = std::as_bytes(std::span(packet).first(static_cast<std::size_t>(size)));
+  end_.set_farewell(made);
+  hand_out(path.path, made);
 }
 
 Connection::Figures Connection::figures() const {
   ngtcp2_conn_stat state{};
   ngtcp2_conn_get_conn_stat(library_.get(), &state);
-  std::uint64_t memory = 0;
-  for (const auto& output : outputs_) memory += output.octets.held();
   return {.rtt = duration(state.smoothed_rtt),
           .rttvar = duration(state.rttvar),
           .congestion_window = state.cwnd,
           .in_flight = state.bytes_in_flight,
           .sent = sent_,
           .received = received_,
-          .output_memory = memory,
-          .library_memory = memory_->used};
+          .output_memory = send_.held(),
+          .library_memory = memory_->used()};
 }
 
 }  // namespace simco::net::quic

@@ -4,8 +4,9 @@
 #include <gnutls/gnutls.h>
 #include <gnutls/x509.h>
 
-#include <new>
 #include <string_view>
+
+#include "simco/wire/assert.hpp"
 
 namespace simco::net::quic {
 namespace {
@@ -35,7 +36,8 @@ void Credentials::Free::operator()(gnutls_certificate_credentials_st* credential
 std::expected<std::shared_ptr<const Credentials>, std::string> Credentials::load(
     TlsSide side, const TlsFiles& files) {
   gnutls_certificate_credentials_t raw = nullptr;
-  if (gnutls_certificate_allocate_credentials(&raw) != 0) throw std::bad_alloc();
+  const int made = gnutls_certificate_allocate_credentials(&raw);
+  SIMCO_ASSERT(made == 0);
   std::shared_ptr<Credentials> result(new Credentials(side));
   result->credentials_.reset(raw);
   const auto fault = [](const std::string& file, int why) {

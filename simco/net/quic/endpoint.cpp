@@ -5,7 +5,6 @@
 #include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
 #include <chrono>
-#include <new>
 #include <utility>
 
 #include "simco/net/error.hpp"
@@ -22,8 +21,7 @@ Endpoint::Endpoint(const boost::asio::any_io_executor& executor,
       credentials_(std::move(credentials)),
       gate_({}, random_secret()),
       serves_(listens),
-      listens_(listens),
-      crowd_(kQuicHandshakesMax) {
+      listens_(listens) {
   DatagramPort::User& user = *this;
   port_ = std::make_shared<DatagramPort>(
       executor, batch_, DatagramPort::Options::over_udp(local, port, listens), user);
@@ -36,9 +34,8 @@ Endpoint::~Endpoint() { port_->stop(); }
 Time Endpoint::now() { return std::chrono::steady_clock::now().time_since_epoch(); }
 
 void Endpoint::listen(Audience audience) {
-  handshakes_max_ = std::min(audience.handshakes_max, kQuicHandshakesMax);
+  handshakes_.set_max(audience.handshakes_max);
   audience_ = std::make_shared<const Audience>(std::move(audience));
-  crowd_ = Crowd<Channel*>(handshakes_max_);
   port_->start();
 }
 
@@ -52,7 +49,7 @@ void Endpoint::set_credentials(std::shared_ptr<const Credentials> credentials) {
 void Endpoint::stop_listening() {
   listens_ = false;
   audience_.reset();
-  for (const auto& [channel, guest] : std::exchange(guests_, {})) crowd_.leave(channel);
+  handshakes_.clear();
 }
 
 std::shared_ptr<Channel> Endpoint::connect(const Path& path, const std::string& name,
@@ -77,23 +74,14 @@ void Endpoint::remove(const ConnectionId& id, Channel& channel) {
 
 void Endpoint::leave(Channel& channel, const std::optional<std::vector<std::byte>>& farewell) {
   for (const auto& id : channel.ids()) remove(id, channel);
-  crowd_.leave(&channel);
-  if (!serves_ || !farewell) return;
-  try {
-    farewells_.keep(channel.ids(), *farewell, now());
-  } catch (const std::bad_alloc&) {
-    // Late packets are answered with a stateless reset.
-  }
+  handshakes_.leave(channel);
+  if (serves_ && farewell) farewells_.keep(channel.ids(), *farewell, now());
 }
 
 void Endpoint::send(const Path& path, std::span<const std::byte> packet) {
   // A socket that is bound to an address sends from there without being told.
   const bool tell = serves_ && local().is_unspecified();
-  try {
-    port_->send(tell ? path : Path{path.remote, path.remote_port, {}}, packet);
-  } catch (const std::bad_alloc&) {
-    // Lost, as any packet may be.
-  }
+  port_->send(tell ? path : Path{path.remote, path.remote_port, {}}, packet);
 }
 
 void Endpoint::flush() {
@@ -112,14 +100,6 @@ void Endpoint::on_packet(DatagramPort&, const Path& path, std::span<const std::b
   // The batch that packets are read from is the one that they leave by: none leaves before the last
   // one is read.
   in_turn_ = true;
-  try {
-    take(path, packet);
-  } catch (const std::bad_alloc&) {
-    // Lost, as any packet may be: what comes from outside stops nothing here.
-  }
-}
-
-void Endpoint::take(const Path& path, std::span<const std::byte> packet) {
   const auto destination = destination_of(packet);
   auto found = destination ? channels_.find(*destination) : channels_.end();
   // A stateless reset looks as if it were for another connection, but an agent has only this one.
@@ -137,8 +117,7 @@ void Endpoint::take(const Path& path, std::span<const std::byte> packet) {
 void Endpoint::judge(const Path& path, std::span<const std::byte> packet) {
   if (!serves_) return;
   const Connection::Udp::endpoint remote(path.remote, path.remote_port);
-  const bool proof = crowd_.size() >= handshakes_max_ / kRetryFromPart;
-  const auto verdict = gate_.judge(packet, remote, proof, now());
+  const auto verdict = gate_.judge(packet, remote, handshakes_.need_proof(), now());
   answer(path, verdict);
   const auto* welcome = std::get_if<Gate::Welcome>(&verdict);
   if (welcome != nullptr && listens_) begin(path, packet, *welcome);
@@ -157,47 +136,25 @@ void Endpoint::begin(const Path& path, std::span<const std::byte> packet,
   *itself = channel.get();
   channel->begin(credentials_, options_, path, nullptr, &welcome);
   channel->add_id(welcome.destination);
-  std::optional<Channel*> last;
-  try {
-    guests_.emplace(channel.get(), channel);
-    last = crowd_.enter(remote_of(path), channel.get());
-    hear(*channel);  // which gives it a timer
-  } catch (const std::bad_alloc&) {
-    forget(*channel);
-    throw;
-  }
+  const auto last = handshakes_.enter(remote_of(path), channel);
+  hear(*channel);  // which gives it a timer
   channel->receive(path, packet);
   if (channel->wants_proof()) {
-    forget(*channel);
+    handshakes_.take(*channel);
     answer(path, gate_.judge(packet, {path.remote, path.remote_port}, true, now()));
   }
-  if (!last) return;
-  const auto crowded_out = guests_.find(*last);
-  if (crowded_out != guests_.end()) crowded_out->second->ended(NetError::kCrowdedOut);
-}
-
-void Endpoint::forget(Channel& channel) {
-  crowd_.leave(&channel);
-  guests_.erase(&channel);
+  if (last) last->ended(NetError::kCrowdedOut);
 }
 
 void Endpoint::decided(Channel& channel, const boost::system::error_code& error) {
-  crowd_.leave(&channel);
-  const auto found = guests_.find(&channel);
-  if (found == guests_.end()) return;
-  const auto guest = std::move(found->second);
-  guests_.erase(found);
-  if (!listens_) return;
+  const auto guest = handshakes_.take(channel);
+  if (!guest || !listens_) return;
   // It may stop the listener, and with it the audience.
   const auto audience = audience_;
   if (!error) return audience->on_accept(guest);
   // Anyone can send in another's name.
   const auto* doubt = guest->proven() ? "" : " (address not verified)";
-  try {
-    audience->on_refused(guest->peer_address() + doubt, error);
-  } catch (const std::bad_alloc&) {
-    // It stays unsaid.
-  }
+  audience->on_refused(guest->peer_address() + doubt, error);
 }
 
 void Endpoint::on_batch_done() {

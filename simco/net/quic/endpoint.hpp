@@ -11,12 +11,11 @@
 #include <string>
 #include <vector>
 
-#include "simco/net/crowd.hpp"
 #include "simco/net/datagram_port.hpp"
 #include "simco/net/quic/channel.hpp"
 #include "simco/net/quic/farewells.hpp"
 #include "simco/net/quic/gate.hpp"
-#include "simco/net/quic/limits.hpp"
+#include "simco/net/quic/handshakes.hpp"
 
 namespace simco::net::quic {
 
@@ -61,19 +60,16 @@ class Endpoint final : public std::enable_shared_from_this<Endpoint>, private Da
   void send(const Path& path, std::span<const std::byte> packet);
   /// What was sent leaves, at the end of a turn at the latest.
   void flush();
-  /// `farewell` as Connection::farewell(). Without memory for it the peer hears a stateless reset.
+  /// `farewell` as Connection::farewell().
   void leave(Channel& channel, const std::optional<std::vector<std::byte>>& farewell);
 
  private:
   void on_packet(DatagramPort& port, const Path& path, std::span<const std::byte> packet) override;
   void on_unreachable(DatagramPort& port, const Path& path) override;
   void on_batch_done() override;
-  void take(const Path& path, std::span<const std::byte> packet);
   void judge(const Path& path, std::span<const std::byte> packet);
   void answer(const Path& path, const Gate::Verdict& verdict);
   void begin(const Path& path, std::span<const std::byte> packet, const Gate::Welcome& welcome);
-  /// Nothing is left of a guest that the audience has not heard of.
-  void forget(Channel& channel);
   void decided(Channel& channel, const boost::system::error_code& error);
   void hear(Channel& channel);
 
@@ -90,9 +86,7 @@ class Endpoint final : public std::enable_shared_from_this<Endpoint>, private Da
   std::shared_ptr<DatagramPort> port_;
   std::uint16_t local_port_;
   std::map<ConnectionId, Channel*, std::less<>> channels_;
-  std::map<Channel*, std::shared_ptr<Channel>> guests_;  ///< whose handshake is under way
-  std::size_t handshakes_max_ = kQuicHandshakesMax;
-  Crowd<Channel*> crowd_;
+  Handshakes handshakes_;
   std::vector<std::weak_ptr<Channel>> heard_;  ///< in this turn
 };
 

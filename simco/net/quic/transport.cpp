@@ -2,7 +2,6 @@
 #include "simco/net/quic/transport.hpp"
 
 #include <boost/system/system_error.hpp>
-#include <new>
 #include <stdexcept>
 #include <utility>
 
@@ -63,8 +62,6 @@ class QuicDialer final : public Dialer {
                                    });
     } catch (const boost::system::system_error& failure) {
       finish(Result::kFailed, failure.code());
-    } catch (const std::bad_alloc&) {
-      finish(Result::kFailed, make_error_code(boost::system::errc::not_enough_memory));
     }
   }
   void stop() override { channel_.reset(); }

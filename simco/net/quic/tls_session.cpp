@@ -1,17 +1,22 @@
-// The TLS session of a connection, and which certificates are good.
+// GnuTLS makes the handshake with the certificates of the credentials, and verifies the peer here.
+#include "simco/net/quic/tls_session.hpp"
+
 #include <arpa/inet.h>
 #include <gnutls/x509.h>
 #include <ngtcp2/ngtcp2_crypto_gnutls.h>
 
 #include <array>
-#include <new>
+#include <span>
+#include <string_view>
 #include <utility>
 
-#include "simco/net/quic/connection.hpp"
-#include "simco/net/quic/library.hpp"
+#include "simco/wire/assert.hpp"
 
 namespace simco::net::quic {
 namespace {
+
+/// What both ends must agree on (RFC 7301).
+constexpr std::string_view kAlpn = "simco";
 
 // TLS 1.3 with the cipher suites and groups that QUIC can use (RFC 9001 5.3).
 constexpr const char* kPriorities =
@@ -23,7 +28,8 @@ constexpr const char* kPriorities =
 gnutls_priority_t priorities() {
   static const gnutls_priority_t made = [] {
     gnutls_priority_t result = nullptr;
-    if (gnutls_priority_init(&result, kPriorities, nullptr) != 0) throw std::bad_alloc();
+    const int why = gnutls_priority_init(&result, kPriorities, nullptr);
+    SIMCO_ASSERT(why == 0);
     return result;
   }();
   return made;
@@ -52,58 +58,59 @@ CertificateFault fault_of(unsigned status) {
 
 }  // namespace
 
-ngtcp2_conn* Connection::Tls::connection_of(ngtcp2_crypto_conn_ref* back) {
-  return static_cast<Connection*>(back->user_data)->library_.get();
-}
-
-int Connection::Tls::verify(gnutls_session_t session) {
-  auto* back = static_cast<ngtcp2_crypto_conn_ref*>(gnutls_session_get_ptr(session));
-  try {
-    return static_cast<Connection*>(back->user_data)->peer_is_valid()
-               ? 0
-               : GNUTLS_E_CERTIFICATE_VERIFICATION_ERROR;
-  } catch (const std::bad_alloc&) {
-    return GNUTLS_E_MEMORY_ERROR;
-  }
-}
-
-int Connection::Tls::keep_secret(gnutls_session_t, const char*, const gnutls_datum_t*) { return 0; }
-
-void Connection::set_up_tls(const Call* call) {
+TlsSession::TlsSession(std::shared_ptr<const Credentials> credentials, const std::string* name)
+    : credentials_(std::move(credentials)), expected_name_(name == nullptr ? "" : *name) {
   const bool agent = credentials_->side() == TlsSide::kAgent;
   // No tickets: each connection presents its certificates, and there is no 0-RTT, whose requests
   // could be replayed.
   const unsigned flags =
       agent ? unsigned{GNUTLS_CLIENT} | GNUTLS_FORCE_CLIENT_CERT
             : unsigned{GNUTLS_SERVER} | GNUTLS_NO_TICKETS | GNUTLS_NO_AUTO_SEND_TICKET;
-  if (gnutls_init(&tls_->session, flags) != 0) throw std::bad_alloc();
-  auto* session = tls_->session;
-  if (gnutls_priority_set(session, priorities()) != 0 ||
-      gnutls_credentials_set(session, GNUTLS_CRD_CERTIFICATE, credentials_->get()) != 0) {
-    throw std::bad_alloc();
-  }
+  const bool made =
+      gnutls_init(&session_, flags) == 0 && gnutls_priority_set(session_, priorities()) == 0 &&
+      gnutls_credentials_set(session_, GNUTLS_CRD_CERTIFICATE, credentials_->get()) == 0;
+  SIMCO_ASSERT(made);
   // GnuTLS would write its secrets to SSLKEYLOGFILE.
-  gnutls_session_set_keylog_function(session, Tls::keep_secret);
-  tls_->back = {Tls::connection_of, this};
-  gnutls_session_set_ptr(session, &tls_->back);
-  gnutls_session_set_verify_function(session, Tls::verify);
-  std::string name(kAlpn);
-  const gnutls_datum_t protocol{reinterpret_cast<unsigned char*>(name.data()),
-                                static_cast<unsigned>(name.size())};
-  gnutls_alpn_set_protocols(session, &protocol, 1, GNUTLS_ALPN_MANDATORY);
+  gnutls_session_set_keylog_function(session_, keep_secret);
+  gnutls_session_set_ptr(session_, &back_);
+  gnutls_session_set_verify_function(session_, verify);
+  std::string alpn(kAlpn);
+  const gnutls_datum_t protocol{reinterpret_cast<unsigned char*>(alpn.data()),
+                                static_cast<unsigned>(alpn.size())};
+  gnutls_alpn_set_protocols(session_, &protocol, 1, GNUTLS_ALPN_MANDATORY);
   if (!agent) {
-    gnutls_certificate_server_set_request(session, GNUTLS_CERT_REQUIRE);
-    ngtcp2_crypto_gnutls_configure_server_session(session);
+    gnutls_certificate_server_set_request(session_, GNUTLS_CERT_REQUIRE);
+    ngtcp2_crypto_gnutls_configure_server_session(session_);
     return;
   }
-  expected_name_ = call->name;
   if (address_octets(expected_name_).empty()) {
-    gnutls_server_name_set(session, GNUTLS_NAME_DNS, expected_name_.data(), expected_name_.size());
+    gnutls_server_name_set(session_, GNUTLS_NAME_DNS, expected_name_.data(), expected_name_.size());
   }
-  ngtcp2_crypto_gnutls_configure_client_session(session);
+  ngtcp2_crypto_gnutls_configure_client_session(session_);
 }
 
-bool Connection::peer_is_valid() {
+// --- For the library -----------------------------------------------------------------------------
+
+void TlsSession::attach(ngtcp2_conn* connection) {
+  connection_ = connection;
+  ngtcp2_conn_set_tls_native_handle(connection, session_);
+}
+
+void TlsSession::detach() { ngtcp2_conn_set_tls_native_handle(connection_, nullptr); }
+
+ngtcp2_conn* TlsSession::connection_of(ngtcp2_crypto_conn_ref* back) {
+  return static_cast<TlsSession*>(back->user_data)->connection_;
+}
+
+int TlsSession::verify(gnutls_session_t session) noexcept {
+  auto* back = static_cast<ngtcp2_crypto_conn_ref*>(gnutls_session_get_ptr(session));
+  const bool valid = static_cast<TlsSession*>(back->user_data)->peer_is_valid();
+  return valid ? 0 : GNUTLS_E_CERTIFICATE_VERIFICATION_ERROR;
+}
+
+// --- The peer ------------------------------------------------------------------------------------
+
+bool TlsSession::peer_is_valid() {
   const bool agent = credentials_->side() == TlsSide::kAgent;
   std::string purpose = agent ? GNUTLS_KP_TLS_WWW_SERVER : GNUTLS_KP_TLS_WWW_CLIENT;
   std::string address = address_octets(expected_name_);
@@ -117,21 +124,23 @@ bool Connection::peer_is_valid() {
                                                      : item(GNUTLS_DT_IP_ADDRESS, address)};
   unsigned status = 0;
   const int result =
-      gnutls_certificate_verify_peers(tls_->session, wanted.data(), agent ? 2 : 1, &status);
+      gnutls_certificate_verify_peers(session_, wanted.data(), agent ? 2 : 1, &status);
   if (result == 0 && status == 0) return true;
   rejected_ = result == 0 ? fault_of(status) : CertificateFault::kOther;
   return false;
 }
 
-void Connection::end_tls() {
+bool TlsSession::agreed() const {
+  gnutls_datum_t protocol{};
+  return gnutls_alpn_get_selected_protocol(session_, &protocol) == 0 &&
+         std::string_view(reinterpret_cast<const char*>(protocol.data), protocol.size) == kAlpn;
+}
+
+std::vector<std::string> TlsSession::peer_names() const {
   unsigned count = 0;
-  const auto* certificates = gnutls_certificate_get_peers(tls_->session, &count);
-  if (certificates != nullptr && count != 0) {
-    peer_names_ =
-        names_in_certificate(std::as_bytes(std::span(certificates[0].data, certificates[0].size)));
-  }
-  ngtcp2_conn_set_tls_native_handle(library_.get(), nullptr);
-  tls_.reset();
+  const auto* certificates = gnutls_certificate_get_peers(session_, &count);
+  if (certificates == nullptr || count == 0) return {};
+  return names_in_certificate(std::as_bytes(std::span(certificates[0].data, certificates[0].size)));
 }
 
 }  // namespace simco::net::quic

@@ -1,16 +1,15 @@
-// How a connection begins: ngtcp2's settings and the calls that it makes. TLS is in
-// connection_tls.cpp.
+// How ngtcp2 is set up for a connection: its settings and the calls that it makes.
 #include <gnutls/crypto.h>
-#include <ngtcp2/ngtcp2_crypto_gnutls.h>
+#include <gnutls/gnutls.h>
+#include <ngtcp2/ngtcp2_crypto.h>
 
 #include <algorithm>
 #include <iterator>
-#include <new>
-#include <utility>
 
 #include "simco/net/limits.hpp"
 #include "simco/net/quic/connection.hpp"
 #include "simco/net/quic/library.hpp"
+#include "simco/net/quic/library_memory.hpp"
 #include "simco/net/quic/limits.hpp"
 #include "simco/net/quic/ngtcp2_guard.hpp"
 #include "simco/wire/assert.hpp"
@@ -32,19 +31,43 @@ ngtcp2_duration library_time(std::chrono::nanoseconds time) {
   return static_cast<ngtcp2_duration>(time.count());
 }
 
+ngtcp2_settings settings_of(const QuicOptions& options, Time now) {
+  ngtcp2_settings settings;
+  ngtcp2_settings_default(&settings);
+  settings.initial_ts = timestamp(now);
+  settings.initial_rtt = library_time(options.initial_rtt);
+  settings.cc_algo =
+      options.congestion == QuicCongestion::kBbr ? NGTCP2_CC_ALGO_BBR : NGTCP2_CC_ALGO_CUBIC;
+  settings.max_tx_udp_payload_size = kPacketSize;
+  settings.no_tx_udp_payload_size_shaping = 1;
+  // With this size nothing is probed. Some versions of the library stop the program if probing is
+  // switched off and a peer comes back to an earlier path.
+  settings.no_pmtud = 0;
+  settings.handshake_timeout = library_time(kHandshakeTimeout);
+  return settings;
+}
+
+ngtcp2_transport_params params_of(const QuicOptions& options) {
+  ngtcp2_transport_params params;
+  ngtcp2_transport_params_default(&params);
+  params.initial_max_streams_bidi = 0;
+  params.initial_max_streams_uni = options.streams;
+  // Only the window of the connection limits: a stream that had to wait for its own could leave a
+  // message unfinished that others then follow.
+  params.initial_max_stream_data_uni = kWindow;
+  params.initial_max_data = kGuestWindow;
+  params.max_idle_timeout = library_time(options.idle_timeout);
+  params.max_ack_delay = library_time(options.ack_delay);
+  params.active_connection_id_limit = kIdsMax;
+  return params;
+}
+
 }  // namespace
 
-/// What ngtcp2 calls. A callback only notes things and hands octets on; 0 means success.
-struct Connection::Library {
+/// What ngtcp2 calls. A callback only notes things and hands octets on; 0 means success. None
+/// throws: no exception may pass through a library in C.
+struct Connection::Library::Callbacks {
   static Connection& self(void* user) { return *static_cast<Connection*>(user); }
-  static bool is_own(Connection& connection, std::int64_t id) {
-    return ngtcp2_conn_is_local_stream(connection.library_.get(), id) != 0;
-  }
-  static Output* output(Connection& connection, std::int64_t id) {
-    const auto number = static_cast<std::size_t>(id >> 2);
-    if (!is_own(connection, id) || number >= connection.outputs_.size()) return nullptr;
-    return &connection.outputs_[number];
-  }
 
   /// Opens a packet. If the library does not bear its frames, they are wiped, and the packet is to
   /// it as one that cannot be opened, which it drops; receive() then ends the connection. An
@@ -60,11 +83,11 @@ struct Connection::Library {
     constexpr std::uint8_t kLongType = 0x30;    // 0: Initial
     const auto form = (header[0] & kLongHeader) != 0 ? PacketForm::kLong : PacketForm::kShort;
     const auto frames = std::as_writable_bytes(std::span(room, size - aead->max_overhead));
-    const auto refusal = guard(frames, form, receiving_->credentials_->side());
+    const auto refusal = guard(frames, form, receiving_->side_);
     if (!refusal) return 0;
     std::ranges::fill(frames, std::byte{0});
     const bool initial = form == PacketForm::kLong && (header[0] & kLongType) == 0;
-    if (!initial) receiving_->refused_ = refusal;
+    if (!initial) receiving_->end_.refuse(*refusal);
     return NGTCP2_ERR_DECRYPT;
   }
   static void random(std::uint8_t* room, std::size_t size, const ngtcp2_rand_ctx*) {
@@ -74,67 +97,52 @@ struct Connection::Library {
   /// When the connection is up, TLS is over: nothing of it is kept.
   static int handshake(ngtcp2_conn* connection, ngtcp2_crypto_level level, std::uint64_t offset,
                        const std::uint8_t* octets, std::size_t size, void* user) {
-    if (self(user).up_) return NGTCP2_ERR_PROTO;
+    if (self(user).up()) return NGTCP2_ERR_PROTO;
     return ngtcp2_crypto_recv_crypto_data_cb(connection, level, offset, octets, size, user);
   }
   static int handshake_completed(ngtcp2_conn*, void* user) {
-    self(user).handshake_done_ = true;
+    self(user).stage_ = Stage::kHandshakeDone;
     return 0;
   }
-  /// Does `work`, which may find no memory: that ends the connection, and nothing else.
-  template <class Work>
-  static int guarded(Work work) {
-    try {
-      work();
-      return 0;
-    } catch (const std::bad_alloc&) {
-      return NGTCP2_ERR_CALLBACK_FAILURE;
-    }
-  }
   static int new_id(ngtcp2_conn*, ngtcp2_cid* id, std::uint8_t* token, std::size_t size,
-                    void* user) {
-    return guarded([&] {
-      const auto made = random_id();
-      SIMCO_ASSERT(size == made.size());
-      *id = library_id(made);
-      std::ranges::copy(self(user).user_.reset_token(made), token);
-      self(user).user_.on_id(made);
-    });
+                    void* user) noexcept {
+    const auto made = random_id();
+    SIMCO_ASSERT(size == made.size());
+    *id = library_id(made);
+    std::ranges::copy(self(user).user_.reset_token(made), token);
+    self(user).user_.on_id(made);
+    return 0;
   }
-  static int retired_id(ngtcp2_conn*, const ngtcp2_cid* id, void* user) {
-    return guarded([&] { self(user).user_.on_id_retired(own_id(*id)); });
+  static int retired_id(ngtcp2_conn*, const ngtcp2_cid* id, void* user) noexcept {
+    self(user).user_.on_id_retired(own_id(*id));
+    return 0;
   }
   static int received(ngtcp2_conn*, std::uint32_t flags, std::int64_t id, std::uint64_t,
-                      const std::uint8_t* octets, std::size_t size, void* user, void*) {
-    return guarded([&] {
-      self(user).user_.on_input(static_cast<StreamNumber>(id >> 2),
-                                std::as_bytes(std::span(octets, size)),
-                                (flags & NGTCP2_STREAM_DATA_FLAG_FIN) != 0);
-    });
+                      const std::uint8_t* octets, std::size_t size, void* user, void*) noexcept {
+    self(user).user_.on_input(static_cast<StreamNumber>(id >> 2),
+                              std::as_bytes(std::span(octets, size)),
+                              (flags & NGTCP2_STREAM_DATA_FLAG_FIN) != 0);
+    return 0;
   }
   static int acknowledged(ngtcp2_conn*, std::int64_t id, std::uint64_t offset, std::uint64_t size,
-                          void* user, void*) {
-    auto& connection = self(user);
-    if (auto* const stream = output(connection, id)) {
-      connection.unacknowledged_ -= stream->octets.acknowledged(offset + size);
-    }
+                          void* user, void*) noexcept {
+    self(user).send_.acknowledged(id, offset + size);
     return 0;
   }
   /// If there is a code, the peer refuses what comes on the stream (STOP_SENDING), or ends its own
   /// before all of it has come (RESET_STREAM).
   static int closed(ngtcp2_conn*, std::uint32_t flags, std::int64_t id, std::uint64_t, void* user,
                     void*) {
-    if ((flags & NGTCP2_STREAM_CLOSE_FLAG_APP_ERROR_CODE_SET) != 0) self(user).broken_ = true;
-    auto* const stream = output(self(user), id);
-    if (stream != nullptr && !std::exchange(stream->closed, true)) --self(user).open_outputs_;
+    if ((flags & NGTCP2_STREAM_CLOSE_FLAG_APP_ERROR_CODE_SET) != 0) self(user).end_.note_broken();
+    self(user).send_.closed(id);
     return 0;
   }
   static int given_up(ngtcp2_conn*, std::int64_t, std::uint64_t, std::uint64_t, void* user, void*) {
-    self(user).broken_ = true;
+    self(user).end_.note_broken();
     return 0;
   }
   static int reset(ngtcp2_conn*, const ngtcp2_pkt_stateless_reset*, void* user) {
-    self(user).reset_seen_ = true;
+    self(user).end_.note_reset();
     return 0;
   }
 
@@ -165,76 +173,38 @@ struct Connection::Library {
   }
 };
 
-Connection::Connection(User& user, std::shared_ptr<const Credentials> credentials,
-                       const QuicOptions& options, const Way& way, const Call* call,
-                       const Gate::Welcome* welcome, Time now)
-    : user_(user),
-      credentials_(std::move(credentials)),
-      tls_(std::make_unique<Tls>()),
-      memory_(std::make_unique<Memory>()),
-      wanted_streams_(options.streams),
-      keep_alive_(call != nullptr ? options.keep_alive : std::chrono::milliseconds(0)),
-      first_id_(welcome != nullptr ? welcome->destination : ConnectionId()),
-      proven_(welcome != nullptr && !welcome->token.empty()) {
-  set_up_tls(call);
-  set_up_library(way, options, welcome, now);
-}
-
-void Connection::set_up_library(const Way& way, const QuicOptions& options,
-                                const Gate::Welcome* welcome, Time now) {
-  ngtcp2_settings settings;
-  ngtcp2_settings_default(&settings);
-  settings.initial_ts = timestamp(now);
-  settings.initial_rtt = library_time(options.initial_rtt);
-  settings.cc_algo =
-      options.congestion == QuicCongestion::kBbr ? NGTCP2_CC_ALGO_BBR : NGTCP2_CC_ALGO_CUBIC;
-  settings.max_tx_udp_payload_size = kPacketSize;
-  settings.no_tx_udp_payload_size_shaping = 1;
-  // With this size nothing is probed. Some versions of the library stop the program if probing is
-  // switched off and a peer comes back to an earlier path.
-  settings.no_pmtud = 0;
-  settings.handshake_timeout = library_time(kHandshakeTimeout);
-
-  ngtcp2_transport_params params;
-  ngtcp2_transport_params_default(&params);
-  params.initial_max_streams_bidi = 0;
-  params.initial_max_streams_uni = options.streams;
-  // Only the window of the connection limits: a stream that had to wait for its own could leave a
-  // message unfinished that others then follow.
-  params.initial_max_stream_data_uni = kWindow;
-  params.initial_max_data = kGuestWindow;
-  params.max_idle_timeout = library_time(options.idle_timeout);
-  params.max_ack_delay = library_time(options.ack_delay);
-  params.active_connection_id_limit = kIdsMax;
-
+ngtcp2_conn* Connection::Library::make(Connection& connection, const Way& way,
+                                       const QuicOptions& options, const Gate::Welcome* welcome,
+                                       Time now) {
+  auto settings = settings_of(options, now);
+  auto params = params_of(options);
   // Copied by the library, which then takes the path for validated (RFC 9000 8.1.1).
   std::vector<std::uint8_t> token;
   const PathOf path(way);
   const auto id = random_id();
   const auto own = library_id(id);
-  const auto callbacks = Library::callbacks();
+  const auto callbacks = Callbacks::callbacks();
   ngtcp2_conn* made = nullptr;
   int why = 0;
   if (welcome == nullptr) {
     const auto theirs = library_id(random_id());
     why = ngtcp2_conn_client_new(&made, &theirs, &own, path.get(), NGTCP2_PROTO_VER_V1, &callbacks,
-                                 &settings, &params, &memory_->functions, this);
+                                 &settings, &params, connection.memory_->functions(), &connection);
   } else {
     params.original_dcid = library_id(welcome->original);
     params.retry_scid = library_id(welcome->destination);
-    params.retry_scid_present = proven_ ? 1 : 0;
+    params.retry_scid_present = connection.proven() ? 1 : 0;
     std::ranges::copy(welcome->token, std::back_inserter(token));
     settings.token = {token.data(), token.size()};
     params.stateless_reset_token_present = 1;
-    std::ranges::copy(user_.reset_token(id), std::begin(params.stateless_reset_token));
+    std::ranges::copy(connection.user_.reset_token(id), std::begin(params.stateless_reset_token));
     const auto theirs = library_id(welcome->peer);
     why = ngtcp2_conn_server_new(&made, &theirs, &own, path.get(), NGTCP2_PROTO_VER_V1, &callbacks,
-                                 &settings, &params, &memory_->functions, this);
+                                 &settings, &params, connection.memory_->functions(), &connection);
   }
-  if (why != 0) throw std::bad_alloc();
-  library_.reset(made);
-  ngtcp2_conn_set_tls_native_handle(made, tls_->session);
-  user_.on_id(id);
+  SIMCO_ASSERT(why == 0);
+  connection.user_.on_id(id);
+  return made;
 }
 
 }  // namespace simco::net::quic

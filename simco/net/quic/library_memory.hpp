@@ -1,0 +1,59 @@
+// Peers that leave holes: what ngtcp2 keeps of a connection for what they leave out and do not
+// acknowledge.
+#pragma once
+
+#include <malloc.h>
+#include <ngtcp2/ngtcp2.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+
+#include "simco/net/quic/limits.hpp"
+
+namespace simco::net::quic {
+
+/// The memory that ngtcp2 has allocated for a connection. It is counted and never refused: without
+/// memory some versions stop the program while they write.
+class LibraryMemory {
+ public:
+  explicit LibraryMemory(std::uint16_t streams)
+      : max_(kGuestMemoryMax + streams * kStreamMemoryMax) {}
+  LibraryMemory(const LibraryMemory&) = delete;
+  LibraryMemory& operator=(const LibraryMemory&) = delete;
+
+  const ngtcp2_mem* functions() const { return &functions_; }
+  std::size_t used() const { return used_; }
+  /// True if the connection has more than a peer may make it take.
+  bool exceeded() const { return used_ > max_; }
+  /// The peer has a session: see kMemoryMax.
+  void widen() { max_ += kMemoryMax - kGuestMemoryMax; }
+
+ private:
+  static LibraryMemory& self(void* user) { return *static_cast<LibraryMemory*>(user); }
+  static void* counted(void* room, void* user) {
+    self(user).used_ += ::malloc_usable_size(room);
+    return room;
+  }
+  static void* allocate(std::size_t size, void* user) { return counted(std::malloc(size), user); }
+  static void* allocate_zeros(std::size_t count, std::size_t size, void* user) {
+    return counted(std::calloc(count, size), user);
+  }
+  static void* reallocate(void* room, std::size_t size, void* user) {
+    const auto before = ::malloc_usable_size(room);
+    void* const moved = std::realloc(room, size);
+    if (moved == nullptr && size != 0) return nullptr;
+    self(user).used_ -= before;
+    return counted(moved, user);
+  }
+  static void release(void* room, void* user) {
+    self(user).used_ -= ::malloc_usable_size(room);
+    std::free(room);
+  }
+
+  std::size_t max_;       ///< octets
+  std::size_t used_ = 0;  ///< octets
+  const ngtcp2_mem functions_{this, allocate, release, allocate_zeros, reallocate};
+};
+
+}  // namespace simco::net::quic
