@@ -29,10 +29,7 @@ bool too_large(const Size& size) {
 const std::map<std::string, Size> kToBeDivided = {
     {"agent/driver.hpp: Driver", {33, 23}},
     {"agent/ng/controller.hpp: CallController", {67, 21}},
-    {"agent/ng/server.hpp: Server", {35, 28}},
-    {"middlebox/backend/nftables/flows/conntrack.hpp: Conntrack", {12, 16}},
-    {"simco/net/sctp/channel.hpp: Channel", {27, 21}},
-    {"simco/net/sctp/userland_stack.hpp: UserlandStack", {34, 18}}};
+    {"agent/ng/server.hpp: Server", {35, 28}}};
 
 /// Replaces what `pattern` matches until it matches nothing more.
 std::string without(std::string text, const std::regex& pattern, const char* by = "") {

@@ -16,15 +16,12 @@ using boost::system::error_code;
 Channel::Channel(std::unique_ptr<Socket> socket, ReadBuffer& read_buffer,
                  const SctpOptions& options, OnRestart on_restart)
     : socket_(std::move(socket)),
-      executor_(socket_->get_executor()),
-      close_timer_(executor_),
+      close_timer_(socket_->get_executor()),
       read_buffer_(read_buffer),
       on_restart_(std::move(on_restart)),
-      outbound_streams_(socket_->outbound_streams()),
-      inbound_streams_(socket_->inbound_streams()),
-      peer_address_(socket_->peer_address()),
-      peer_endpoint_(socket_->peer_endpoint()),
-      use_i_bit_(options.i_bit) {}
+      ends_{socket_->outbound_streams(), socket_->inbound_streams(), socket_->peer_address(),
+            socket_->peer_endpoint()},
+      thin_(options.i_bit) {}
 
 void Channel::start(ChannelHandler& handler, const Framing& framing) {
   state_.start(handler);
@@ -66,7 +63,7 @@ void Channel::on_readable() {
     octets += input.size;
     if (!take(input)) break;
   }
-  keep_statistics();
+  if (kept_.due()) kept_.keep(statistics());
   state_.input_done(messages_->mid_message());
   if (!state_.paused()) wait_readable();
 }
@@ -81,7 +78,7 @@ bool Channel::take(const Input& input) {
     case Input::Kind::kPeerShutdown:
       // The session is interrupted (7.6). The stack completes the end; we wait for that.
       shut_down_ = true;
-      last_statistics_ = statistics();  // before the stack forgets them
+      kept_.keep(statistics());  // before the stack forgets them
       wait_for_end();
       state_.ended({});
       return true;
@@ -107,7 +104,7 @@ void Channel::take_data(std::span<const std::byte> octets, const Input& input) {
 void Channel::resume_input() {
   if (!state_.resume()) return;
   // Never from inside a delivery or a send: the loop brings us back with a clean stack.
-  boost::asio::post(executor_, [self = shared_from_this()] {
+  boost::asio::post(close_timer_.get_executor(), [self = shared_from_this()] {
     if (!self->state_.paused()) self->on_readable();
   });
 }
@@ -119,22 +116,14 @@ std::span<std::byte> Channel::allocate(std::size_t size, Delivery delivery, std:
   return out_.allocate(size, delivery, limit);
 }
 
-// In a fast flow every second packet has its SACK at once anyway; in a thin one the peer would wait
-// for another that does not come.
-Socket::Sending Channel::sending(bool more) {
-  Socket::Sending result{.more = more, .payload_protocol = payload_protocol_};
-  if (!use_i_bit_ || more) return result;
-  const auto now = std::chrono::steady_clock::now();
-  const auto gap = now - std::exchange(last_sent_, now);
-  result.i_bit = gap >= kSctpThinFlowGap;
-  return result;
-}
-
 void Channel::flush() {
   if (waiting_writable_ || shut_down_ || !socket_) return;
   while (!out_.empty()) {
     const auto message = out_.front();
-    const auto error = socket_->send(message.octets, message.delivery, sending(message.more));
+    const Socket::Sending sending{.more = message.more,
+                                  .payload_protocol = payload_protocol_,
+                                  .i_bit = thin_.ask(message.more)};
+    const auto error = socket_->send(message.octets, message.delivery, sending);
     if (error == boost::asio::error::would_block) {
       out_.compact();
       socket_->flush();
@@ -147,7 +136,7 @@ void Channel::flush() {
     }
     if (error) {
       // Reported from the loop, because the caller is in the middle of its work.
-      return boost::asio::post(executor_,
+      return boost::asio::post(close_timer_.get_executor(),
                                [self = shared_from_this(), error] { self->ended(error); });
     }
     out_.pop();
@@ -196,25 +185,17 @@ void Channel::ended(const error_code& reason) {
   close_timer_.cancel();
   // Destroyed from the loop: we may have been called by it. What has not ended is aborted.
   if (socket_) {
-    last_statistics_ = statistics();
+    kept_.keep(statistics());
     socket_->abort();
-    boost::asio::post(executor_, [socket = std::move(socket_)] {});
+    boost::asio::post(close_timer_.get_executor(), [socket = std::move(socket_)] {});
   }
   state_.ended(reason);
 }
 
 TransportStatistics Channel::statistics() const {
-  if (!socket_) return last_statistics_;
+  if (!socket_) return kept_.last();
   auto figures = socket_->statistics();  // none if the association is over
-  return figures.empty() ? last_statistics_ : figures;
-}
-
-// An association that a peer or a timer aborts takes its figures with it.
-void Channel::keep_statistics() {
-  const auto now = std::chrono::steady_clock::now();
-  if (!last_statistics_.empty() && now - kept_at_ < kSctpStatisticsAge) return;
-  kept_at_ = now;
-  last_statistics_ = statistics();
+  return figures.empty() ? kept_.last() : figures;
 }
 
 }  // namespace simco::net::sctp

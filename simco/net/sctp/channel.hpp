@@ -3,7 +3,6 @@
 #pragma once
 
 #include <boost/asio/steady_timer.hpp>
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -14,7 +13,9 @@
 #include "simco/net/message_channel.hpp"
 #include "simco/net/output_queue.hpp"
 #include "simco/net/read_buffer.hpp"
+#include "simco/net/sctp/kept_statistics.hpp"
 #include "simco/net/sctp/socket.hpp"
+#include "simco/net/sctp/thin_flow.hpp"
 #include "simco/net/transport.hpp"
 #include "simco/net/user_message.hpp"
 
@@ -41,43 +42,43 @@ class Channel final : public MessageChannel, public std::enable_shared_from_this
   void close() override;
   Transport transport() const override { return Transport::kSctp; }
   bool costly() const override { return true; }
-  std::uint16_t outbound_streams() const override { return outbound_streams_; }
-  std::uint16_t inbound_streams() const override { return inbound_streams_; }
-  std::string peer_address() const override { return peer_address_; }
-  std::string peer_endpoint() const override { return peer_endpoint_; }
+  std::uint16_t outbound_streams() const override { return ends_.outbound_streams; }
+  std::uint16_t inbound_streams() const override { return ends_.inbound_streams; }
+  std::string peer_address() const override { return ends_.peer_address; }
+  std::string peer_endpoint() const override { return ends_.peer_endpoint; }
   TransportStatistics statistics() const override;
 
  private:
+  /// What the two ends have agreed on, which outlives the association.
+  struct Ends {
+    std::uint16_t outbound_streams;
+    std::uint16_t inbound_streams;
+    std::string peer_address;
+    std::string peer_endpoint;
+  };
+
   void wait_readable();
   void on_readable();
   /// Handles `input`. Returns false if there is nothing more to read.
   bool take(const Input& input);
   void take_data(std::span<const std::byte> octets, const Input& input);
-  Socket::Sending sending(bool more);
   void begin_shutdown();
   void wait_for_end();
   void restarted();
   void ended(const boost::system::error_code& reason);
-  void keep_statistics();
 
   std::unique_ptr<Socket> socket_;  ///< null: over
-  boost::asio::any_io_executor executor_;
   boost::asio::steady_timer close_timer_;
   ReadBuffer& read_buffer_;
   OnRestart on_restart_;
   ChannelState state_;
-  std::uint16_t outbound_streams_;
-  std::uint16_t inbound_streams_;
-  std::string peer_address_;
-  std::string peer_endpoint_;
+  const Ends ends_;
   std::optional<UserMessageReader> messages_;  ///< from start() on
   std::size_t message_max_ = kUserMessageMax;
   std::uint32_t payload_protocol_ = 0;
   OutputQueue out_{OutputQueue::Boundaries::kKeep};
-  std::chrono::steady_clock::time_point last_sent_;
-  TransportStatistics last_statistics_;  ///< for when the association is over
-  std::chrono::steady_clock::time_point kept_at_;
-  bool use_i_bit_;
+  ThinFlow thin_;
+  KeptStatistics kept_;
   bool waiting_readable_ = false;
   bool waiting_writable_ = false;
   bool shut_down_ = false;  ///< the shutdown has been requested by either side

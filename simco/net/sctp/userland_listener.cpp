@@ -81,14 +81,14 @@ void UserlandListener::accept() {
       return;
     }
     const PeerId peer{number_of(from.sconn_addr), sctp_port_, ntohs(from.sconn_port)};
-    if (!stack_->knows(peer)) {
+    if (!stack_->peers().knows(peer)) {
       // The peer has gone in the meantime.
       const linger at_once{1, 0};
       usrsctp_setsockopt(socket, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
       usrsctp_close(socket);
       continue;
     }
-    stack_->hold(peer);
+    stack_->peers().hold(peer);
     accepted_.push_back(
         std::make_unique<UserlandSocket>(*stack_, socket, peer, receive_buffer(options_)));
   }
@@ -127,7 +127,8 @@ std::expected<std::unique_ptr<Socket>, error_code> connect_userland(
   any.sconn_family = AF_CONN;
   std::optional<PeerId> peer;
   if (usrsctp_bind(socket, reinterpret_cast<sockaddr*>(&any), sizeof any) == 0) {
-    peer = (*stack)->hold(way, {remote, options.udp_encaps, {}}, local_sctp_port(socket), port);
+    peer = (*stack)->peers().hold(way, {remote, options.udp_encaps, {}}, local_sctp_port(socket),
+                                  port);
   }
   if (!peer) {
     usrsctp_close(socket);

@@ -212,7 +212,7 @@ void UserlandSocket::on_ready() {
 }
 
 void UserlandSocket::on_unreachable(const DatagramPort& port, const Path& path) {
-  if (!connecting_ || client_port_ != &port || !(stack_->path(peer_) == path)) return;
+  if (!connecting_ || client_port_ != &port || !(stack_->peers().path(peer_) == path)) return;
   unreachable_ = true;
   upcall(socket_, this, 0);
 }
@@ -248,7 +248,7 @@ void UserlandSocket::let_go() {
   if (stack_ == nullptr) return;
   if (client_port_ != nullptr) stack_->remove_sctp_port(peer_.local_port);
   stack_->remove(*this);
-  stack_->release(peer_);
+  stack_->peers().release(peer_);
   stack_->flush();
   stack_ = nullptr;
 }
@@ -256,7 +256,7 @@ void UserlandSocket::let_go() {
 void UserlandSocket::lose_stack() {
   auto* stack = std::exchange(stack_, nullptr);
   abort();
-  stack->release(peer_);
+  stack->peers().release(peer_);
 }
 
 // --- What there is to know ---------------------------------------------------------------------
@@ -270,8 +270,8 @@ std::uint16_t UserlandSocket::inbound_streams() const {
 }
 
 std::string UserlandSocket::peer_address() const {
-  if (stack_ == nullptr || !stack_->knows(peer_)) return "unknown";
-  return stack_->path(peer_).remote.to_string();
+  if (stack_ == nullptr || !stack_->peers().knows(peer_)) return "unknown";
+  return stack_->peers().path(peer_).remote.to_string();
 }
 
 std::string UserlandSocket::peer_endpoint() const {
@@ -291,7 +291,7 @@ TransportStatistics UserlandSocket::statistics() const {
           {"peer_rwnd_octets", number(status.sstat_rwnd)},
           {"unacked_chunks", number(status.sstat_unackdata)},
           {"pending_chunks", number(status.sstat_penddata)},
-          {"retransmitted_chunks", number(stack_->retransmissions(peer_)), true}};
+          {"retransmitted_chunks", number(stack_->peers().retransmissions(peer_)), true}};
 }
 
 }  // namespace simco::net::sctp

@@ -1,4 +1,4 @@
-// In this order: the start of usrsctp, ports and peers, packets in both directions, and the turns
+// In this order: the start of usrsctp, ports, packets in both directions, and the turns
 // in which sockets learn that they are ready.
 #include "simco/net/sctp/userland_stack.hpp"
 
@@ -11,7 +11,6 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/query.hpp>
 #include <boost/system/system_error.hpp>
-#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -26,26 +25,9 @@ namespace {
 
 namespace asio = boost::asio;
 using boost::system::error_code;
-using Clock = std::chrono::steady_clock;
 
 /// usrsctp exists once per process, and so does what its packets go to.
 std::atomic<UserlandStack*> g_stack = nullptr;
-
-/// Numbers that usrsctp knows: they are never unregistered.
-std::uint16_t g_registered = 0;
-
-void register_up_to(std::uint16_t number) {
-  for (; g_registered <= number; ++g_registered) usrsctp_register_address(address_of(g_registered));
-}
-
-/// As std::hash, which Boost before 1.76 does not have for addresses.
-std::size_t hash_of(const asio::ip::address& address) {
-  const auto hash = [](const auto& octets) {
-    return std::hash<std::string_view>{}(
-        {reinterpret_cast<const char*>(octets.data()), octets.size()});
-  };
-  return address.is_v4() ? hash(address.to_v4().to_bytes()) : hash(address.to_v6().to_bytes());
-}
 
 using Output = int (*)(void*, void*, std::size_t, std::uint8_t, std::uint8_t);
 
@@ -74,26 +56,9 @@ void initialise(Output output) {
   register_up_to(0);
 }
 
-/// Calls `use(tsn)` for each DATA chunk (RFC 9260 3.3.1).
-template <class Use>
-void for_each_tsn(std::span<const std::byte> packet, Use use) {
-  for_each_chunk(packet, [&](std::span<const std::byte> chunk) {
-    if (chunk[0] != std::byte{0} || chunk.size() < kChunkHeader + 4) return;
-    use(be32(chunk.subspan(kChunkHeader)));
-  });
-}
-
 }  // namespace
 
 asio::execution_context::id UserlandStack::id;
-
-void* address_of(std::uint16_t number) {
-  return reinterpret_cast<void*>(std::uintptr_t{1} + number);
-}
-
-std::uint16_t number_of(const void* address) {
-  return static_cast<std::uint16_t>(reinterpret_cast<std::uintptr_t>(address) - 1);
-}
 
 UserlandStack::UserlandStack(asio::execution_context& context)
     : asio::execution_context::service(context) {}
@@ -110,8 +75,8 @@ std::expected<UserlandStack*, error_code> UserlandStack::of(const asio::any_io_e
     static_cast<void>(initialised);
     g_stack = &stack;
     stack.executor_ = executor;
-    stack.timer_.emplace(executor);
-    stack.ticked_at_ = Clock::now();
+    stack.ticker_.emplace(executor,
+                          [&stack](std::uint32_t elapsed_ms) { return stack.on_tick(elapsed_ms); });
   }
   if (g_stack != &stack || *stack.executor_ != executor) {
     return std::unexpected(make_error_code(NetError::kOtherEventLoop));
@@ -121,7 +86,6 @@ std::expected<UserlandStack*, error_code> UserlandStack::of(const asio::any_io_e
 
 void UserlandStack::shutdown() {
   if (g_stack != this) return;
-  ticking_ = false;
   in_turn_ = false;
   for (auto* socket : std::exchange(sockets_, {})) socket->lose_stack();
   for (auto* listener : std::exchange(listeners_, {})) listener->lose_stack();
@@ -129,14 +93,12 @@ void UserlandStack::shutdown() {
   g_stack = nullptr;
   ready_.clear();
   running_.clear();
-  ids_.clear();
-  for (auto& [name, peer] : peers_) peer.port->stop();
   peers_.clear();
   unflushed_.clear();
-  timer_.reset();
+  ticker_.reset();
 }
 
-// --- Ports and peers ---------------------------------------------------------------------------
+// --- Ports -------------------------------------------------------------------------------------
 
 std::shared_ptr<DatagramPort> UserlandStack::open_port(const DatagramPort::Options& options) {
   DatagramPort::User& user = *this;
@@ -157,51 +119,6 @@ std::shared_ptr<DatagramPort> UserlandStack::client_port(const asio::ip::address
   auto port = open_port(options);
   known = port;
   return port;
-}
-
-std::size_t UserlandStack::Hash::operator()(const Key& way) const {
-  std::size_t hash = hash_of(way.path.remote);
-  hash = hash * 31 + hash_of(way.path.local);
-  hash = hash * 31 + std::hash<const void*>{}(way.port);
-  const std::uint64_t ports = std::uint64_t{way.path.remote_port} << 32 |
-                              std::uint64_t{way.local_port} << 16 | way.remote_port;
-  return hash * 31 + std::hash<std::uint64_t>{}(ports);
-}
-
-std::size_t UserlandStack::Hash::operator()(PeerId peer) const {
-  return std::hash<std::uint64_t>{}(std::uint64_t{peer.number} << 32 |
-                                    std::uint64_t{peer.local_port} << 16 | peer.remote_port);
-}
-
-std::optional<PeerId> UserlandStack::hold(const std::shared_ptr<DatagramPort>& port,
-                                          const Path& path, std::uint16_t local_port,
-                                          std::uint16_t remote_port) {
-  const Key way{port.get(), path, local_port, remote_port};
-  auto found = ids_.find(way);
-  if (found == ids_.end()) {
-    // Not all begin with the first, so that two INITs at once rarely get the same.
-    auto number = static_cast<std::uint16_t>(Hash{}(way) % kUserlandNumbersFirst);
-    while (peers_.contains({number, local_port, remote_port})) ++number;
-    if (number >= kUserlandNumbersMax) return std::nullopt;
-    register_up_to(number);
-    const PeerId fresh{number, local_port, remote_port};
-    found = ids_.emplace(way, fresh).first;
-    peers_.emplace(fresh, Peer{port, path});
-  }
-  hold(found->second);
-  return found->second;
-}
-
-void UserlandStack::release(PeerId peer) {
-  const auto found = peers_.find(peer);
-  if (found == peers_.end() || --found->second.holders != 0) return;
-  ids_.erase({found->second.port.get(), found->second.path, peer.local_port, peer.remote_port});
-  peers_.erase(found);
-}
-
-std::uint64_t UserlandStack::retransmissions(PeerId peer) const {
-  const auto found = peers_.find(peer);
-  return found == peers_.end() ? 0 : found->second.retransmissions;
 }
 
 void UserlandStack::remove_sctp_port(std::uint16_t port) {
@@ -225,40 +142,20 @@ void UserlandStack::on_packet(DatagramPort& port, const Path& path,
     const auto genuine =
         has_cookie ? cookies_.open(path, peer.number, packet) : std::optional(packet);
     if (!genuine) return;
-    if (auto& known_tag = peers_.at(peer).tag; known_tag == 0) known_tag = tag;
+    peers_.note_tag(peer, tag);
     usrsctp_conninput(address_of(peer.number), genuine->data(), genuine->size(), 0);
   };
-  const auto known = ids_.find({&port, path, local_port, remote_port});
-  if (known != ids_.end()) return input(known->second);
+  if (const auto known = peers_.find(port, path, local_port, remote_port)) return input(*known);
   if (!has_cookie) {
-    const auto moved = find_moved(port, path, local_port, remote_port, tag);
+    const auto moved = peers_.find_moved(port, path, local_port, remote_port, tag);
     if (moved) return input(*moved);
   }
   // An unknown peer may get an answer, but only an accepted association makes it known.
-  const auto guest = hold(port.shared_from_this(), path, local_port, remote_port);
+  const auto guest = peers_.hold(port.shared_from_this(), path, local_port, remote_port);
   if (!guest) return;
   input(*guest);
   for (auto* listener : listeners_) listener->accept();
-  release(*guest);
-}
-
-// A NAT on the way may give the peer another UDP port (RFC 6951 5.4).
-std::optional<PeerId> UserlandStack::find_moved(DatagramPort& port, const Path& path,
-                                                std::uint16_t local_port, std::uint16_t remote_port,
-                                                std::uint32_t tag) {
-  for (std::uint16_t number = 0; number < g_registered && tag != 0; ++number) {
-    const PeerId peer{number, local_port, remote_port};
-    const auto found = peers_.find(peer);
-    if (found == peers_.end()) continue;
-    Path& old = found->second.path;
-    const bool same_host = old.remote == path.remote && old.local == path.local;
-    if (found->second.port.get() != &port || !same_host || found->second.tag != tag) continue;
-    ids_.erase({&port, old, local_port, remote_port});
-    old = path;
-    ids_.emplace(Key{&port, path, local_port, remote_port}, peer);
-    return peer;
-  }
-  return std::nullopt;
+  peers_.release(*guest);
 }
 
 void UserlandStack::on_unreachable(DatagramPort& port, const Path& path) {
@@ -268,7 +165,7 @@ void UserlandStack::on_unreachable(DatagramPort& port, const Path& path) {
 
 void UserlandStack::on_batch_done() {
   if (!in_turn_) return;
-  note_traffic();
+  ticker_->note_traffic();
   end_turn();
 }
 
@@ -282,37 +179,28 @@ int UserlandStack::output(void* address, void* packet, std::size_t size, std::ui
 
 void UserlandStack::send(std::uint16_t number, std::span<const std::byte> packet) {
   if (packet.size() < kCommonHeader) return;
-  const auto found = peers_.find({number, be16(packet), be16(packet.subspan(2))});
+  const PeerId peer{number, be16(packet), be16(packet.subspan(2))};
   // An association that we have let go of may still want to say something: too late.
-  if (found == peers_.end()) return;
-  Peer& peer = found->second;
-  for_each_tsn(packet, [&](std::uint32_t tsn) {
-    const bool again = peer.has_sent && static_cast<std::int32_t>(tsn - peer.highest_tsn) <= 0;
-    if (again) {
-      ++peer.retransmissions;
-    } else {
-      peer.highest_tsn = tsn;
-      peer.has_sent = true;
-    }
-  });
-  peer.port->send(peer.path, cookies_.seal(peer.path, number, packet));
-  if (std::ranges::find(unflushed_, peer.port) == unflushed_.end()) {
-    unflushed_.push_back(peer.port);
-  }
+  if (!peers_.knows(peer)) return;
+  peers_.note_sent(peer, packet);
+  auto& port = peers_.port(peer);
+  port.send(peers_.path(peer), cookies_.seal(peers_.path(peer), number, packet));
+  const auto is_port = [&port](const auto& other) { return other.get() == &port; };
+  if (std::ranges::none_of(unflushed_, is_port)) unflushed_.push_back(port.shared_from_this());
 }
 
 void UserlandStack::flush() {
   if (in_turn_ || unflushed_.empty()) return;
   for (const auto& port : unflushed_) port->flush();
   unflushed_.clear();
-  note_traffic();
+  ticker_->note_traffic();
 }
 
 // --- Turns of the loop -------------------------------------------------------------------------
 
 void UserlandStack::add(UserlandSocket& socket) {
   sockets_.push_back(&socket);
-  arm_timer();
+  ticker_->start();
 }
 
 void UserlandStack::remove(UserlandSocket& socket) {
@@ -323,7 +211,7 @@ void UserlandStack::remove(UserlandSocket& socket) {
 
 void UserlandStack::add(UserlandListener& listener) {
   listeners_.push_back(&listener);
-  arm_timer();
+  ticker_->start();
 }
 
 void UserlandStack::make_ready(UserlandSocket& socket) {
@@ -361,37 +249,11 @@ void UserlandStack::end_turn() {
   if (!ready_.empty()) post_turn();
 }
 
-// usrsctp cannot tell when it wants to be called next, so it is called often.
-void UserlandStack::arm_timer() {
-  if (ticking_ || (sockets_.empty() && listeners_.empty())) return;
-  ticking_ = true;
-  ticked_at_ = Clock::now();
-  wait_for_tick();
-}
-
-void UserlandStack::wait_for_tick() {
-  timer_->expires_after(Clock::now() < busy_until_ ? kUserlandTick : kUserlandIdleTick);
-  timer_->async_wait([this](const error_code& error) {
-    if (!error && g_stack == this) on_tick();
-  });
-}
-
-void UserlandStack::on_tick() {
-  const auto elapsed =
-      std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - ticked_at_);
-  ticked_at_ += elapsed;
+bool UserlandStack::on_tick(std::uint32_t elapsed_ms) {
   in_turn_ = true;
-  usrsctp_handle_timers(static_cast<std::uint32_t>(elapsed.count()));
+  usrsctp_handle_timers(elapsed_ms);
   end_turn();
-  ticking_ = !sockets_.empty() || !listeners_.empty();
-  if (ticking_) wait_for_tick();
-}
-
-void UserlandStack::note_traffic() {
-  const auto now = Clock::now();
-  const bool was_idle = now >= busy_until_;
-  busy_until_ = now + kUserlandIdleAfter;
-  if (was_idle && ticking_) wait_for_tick();  // sooner than it was to be
+  return wanted();
 }
 
 }  // namespace simco::net::sctp

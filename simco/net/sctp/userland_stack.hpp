@@ -1,16 +1,8 @@
 // usrsctp on an event loop: packets in and out, timers, and notifications.
-//
-// usrsctp knows our peers by SCTP ports and an AF_CONN "address", a pointer that it never follows.
-// Every address has to be registered, is searched for in a list with each packet, and cannot be
-// given back without usrsctp's own thread. So few of them serve all: two peers need different ones
-// only where their ports are the same. An INIT leaves nothing here: the address comes back with the
-// COOKIE ECHO, and only an association that is up keeps its path.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/execution_context.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
@@ -22,23 +14,13 @@
 
 #include "simco/net/datagram_port.hpp"
 #include "simco/net/sctp/cookie_guard.hpp"
+#include "simco/net/sctp/userland_peers.hpp"
+#include "simco/net/sctp/userland_ticker.hpp"
 
 namespace simco::net::sctp {
 
 class UserlandSocket;
 class UserlandListener;
-
-/// A peer as usrsctp sees it.
-struct PeerId {
-  std::uint16_t number = 0;  ///< as AF_CONN address: address_of()
-  std::uint16_t local_port = 0;
-  std::uint16_t remote_port = 0;
-  friend bool operator==(const PeerId&, const PeerId&) = default;
-};
-
-/// The AF_CONN address of number `number`, and back.
-void* address_of(std::uint16_t number);
-std::uint16_t number_of(const void* address);
 
 class UserlandStack final : public boost::asio::execution_context::service,
                             private DatagramPort::User {
@@ -61,16 +43,7 @@ class UserlandStack final : public boost::asio::execution_context::service,
   /// The port from which agents of this process reach `remote`; throws likewise.
   std::shared_ptr<DatagramPort> client_port(const boost::asio::ip::address& remote, bool over_ip);
 
-  /// The peer at the end of `path` with these SCTP ports, kept until release() has been called as
-  /// often as both hold(). Nothing where kUserlandNumbersMax others have the same ports.
-  std::optional<PeerId> hold(const std::shared_ptr<DatagramPort>& port, const Path& path,
-                             std::uint16_t local_port, std::uint16_t remote_port);
-  void hold(PeerId peer) { ++peers_.at(peer).holders; }
-  void release(PeerId peer);
-  bool knows(PeerId peer) const { return peers_.contains(peer); }
-  const Path& path(PeerId peer) const { return peers_.at(peer).path; }
-  /// Data chunks sent again to that peer.
-  std::uint64_t retransmissions(PeerId peer) const;
+  UserlandPeers& peers() { return peers_; }
 
   /// Over IP, packets to other SCTP ports than these are not ours.
   void add_sctp_port(std::uint16_t port) { ++sctp_ports_[port]; }
@@ -87,27 +60,6 @@ class UserlandStack final : public boost::asio::execution_context::service,
   void flush();
 
  private:
-  struct Peer {
-    std::shared_ptr<DatagramPort> port;
-    Path path;
-    std::size_t holders = 0;
-    std::uint32_t tag = 0;  ///< that its packets carry; 0: not known yet
-    bool has_sent = false;
-    std::uint32_t highest_tsn = 0;
-    std::uint64_t retransmissions = 0;
-  };
-  struct Key {
-    const DatagramPort* port;
-    Path path;
-    std::uint16_t local_port;
-    std::uint16_t remote_port;
-    friend bool operator==(const Key&, const Key&) = default;
-  };
-  struct Hash {
-    std::size_t operator()(const Key& key) const;
-    std::size_t operator()(PeerId peer) const;
-  };
-
   void shutdown() override;  // of the service
   void on_packet(DatagramPort& port, const Path& path, std::span<const std::byte> packet) override;
   void on_unreachable(DatagramPort& port, const Path& path) override;
@@ -116,28 +68,20 @@ class UserlandStack final : public boost::asio::execution_context::service,
   static int output(void* address, void* packet, std::size_t size, std::uint8_t tos,
                     std::uint8_t set_df);
   void send(std::uint16_t number, std::span<const std::byte> packet);
-  /// The peer that now comes on `path`, if its packet proves that it is one we know.
-  std::optional<PeerId> find_moved(DatagramPort& port, const Path& path, std::uint16_t local_port,
-                                   std::uint16_t remote_port, std::uint32_t tag);
   void run_ready();
   void end_turn();
   void post_turn();
-  void arm_timer();
-  void wait_for_tick();
-  void on_tick();
-  void note_traffic();
+  bool wanted() const { return !sockets_.empty() || !listeners_.empty(); }
+  bool on_tick(std::uint32_t elapsed_ms);
 
   std::optional<boost::asio::any_io_executor> executor_;
-  std::optional<boost::asio::steady_timer> timer_;
-  std::chrono::steady_clock::time_point ticked_at_;
-  std::chrono::steady_clock::time_point busy_until_;
+  std::optional<UserlandTicker> ticker_;
   DatagramBatch batch_;
   CookieGuard cookies_;
   /// For IPv4 and IPv6, over UDP and over IP.
   std::map<std::pair<bool, bool>, std::weak_ptr<DatagramPort>> client_ports_;
   std::vector<std::shared_ptr<DatagramPort>> unflushed_;
-  std::unordered_map<PeerId, Peer, Hash> peers_;
-  std::unordered_map<Key, PeerId, Hash> ids_;
+  UserlandPeers peers_;
   std::unordered_map<std::uint16_t, std::size_t> sctp_ports_;
   std::vector<UserlandSocket*> sockets_;
   std::vector<UserlandSocket*> ready_;
@@ -145,7 +89,6 @@ class UserlandStack final : public boost::asio::execution_context::service,
   std::vector<UserlandListener*> listeners_;
   bool in_turn_ = false;
   bool turn_posted_ = false;
-  bool ticking_ = false;
 };
 
 }  // namespace simco::net::sctp

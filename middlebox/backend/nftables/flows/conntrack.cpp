@@ -116,16 +116,7 @@ void Conntrack::end_batch() {
 
 void Conntrack::arm() {
   if (dump_.busy() || (pending_.empty() && !untranslated_)) return;
-  if (armed_ && (!hurry_ || hurrying_)) return;
-  armed_ = true;
-  hurrying_ = hurry_;
-  const auto pause = kSweepPause * sweep_took_;
-  timer_.expires_after(hurry_ ? pause : std::max<std::chrono::nanoseconds>(kSweepInterval, pause));
-  timer_.async_wait([this](const boost::system::error_code& error) {
-    if (error) return;
-    armed_ = false;
-    sweep();
-  });
+  timer_.arm(hurry_, [this] { sweep(); });
 }
 
 void Conntrack::sweep() {
@@ -133,7 +124,7 @@ void Conntrack::sweep() {
   sweeping_untranslated_ = std::exchange(untranslated_, false);
   hurry_ = false;
   local_ = local_addresses();
-  sweep_began_ = options_.now();
+  timer_.begin(options_.now());
   dump_.start(
       FlowRemover::dump_request(),
       [this](const nlmsghdr* message) {
@@ -148,7 +139,7 @@ void Conntrack::sweep() {
 void Conntrack::end_sweep() {
   sweeping_.clear();
   remover_.flush();
-  sweep_took_ = options_.now() - sweep_began_;
+  timer_.end(options_.now());
   arm();
 }
 

@@ -4,8 +4,6 @@
 #pragma once
 
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <chrono>
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -14,9 +12,9 @@
 #include "middlebox/backend/nftables/flows/dump.hpp"
 #include "middlebox/backend/nftables/flows/ended_rules.hpp"
 #include "middlebox/backend/nftables/flows/flow_remover.hpp"
+#include "middlebox/backend/nftables/flows/sweep_timer.hpp"
 #include "middlebox/backend/nftables/options.hpp"
 #include "middlebox/rule/rule_change.hpp"
-#include "simco/wire/instant.hpp"
 
 namespace simco::backend::nftables {
 
@@ -66,12 +64,8 @@ class Conntrack {
   bool hurry_ = false;         ///< a new rule waits for the flows to go
   bool sweeping_untranslated_ = false;
   std::vector<IpAddress> local_;  ///< the router's own addresses, as of this sweep
-  Instant sweep_began_{};
-  std::chrono::nanoseconds sweep_took_{};
   Dump dump_;
-  boost::asio::steady_timer timer_;
-  bool armed_ = false;
-  bool hurrying_ = false;  ///< armed for as soon as possible
+  SweepTimer timer_;
 };
 
 }  // namespace simco::backend::nftables
