@@ -4,9 +4,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <list>
 #include <map>
-#include <new>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -28,18 +28,17 @@ class Crowd {
  public:
   explicit Crowd(std::size_t max) : max_(max) {}
 
-  /// Adds `guest`. Returns the guest that must go instead, if any: it has been removed. Throws
-  /// std::bad_alloc, and then nothing has changed.
+  /// Adds `guest`. Returns the guest that must go instead, if any: it has been removed.
   std::optional<Guest> enter(const IpAddress& address, Guest guest) {
     const auto source = source_of(address);
-    Queue entry;
-    entry.push_back({guest, ++arrivals_});
-    const auto place = places_.emplace(guest, std::pair{source, entry.begin()}).first;
-    try {
-      add(source, entry);
-    } catch (const std::bad_alloc&) {
-      places_.erase(place);
-      throw;
+    auto& queue = sources_[source];
+    auto node = queue.empty() ? RankNode() : ranks_.extract(rank(queue));
+    queue.push_back({guest, ++arrivals_});
+    places_.emplace(guest, std::pair{source, std::prev(queue.end())});
+    if (node) {
+      rank_again(std::move(node), queue);
+    } else {
+      ranks_.emplace(rank(queue), source);
     }
     if (places_.size() <= max_) return std::nullopt;
     const Guest last = sources_.at(ranks_.rbegin()->second).front().guest;
@@ -74,20 +73,10 @@ class Crowd {
   using Queue = std::list<Entry>;
   /// Size, then age of the oldest.
   using Rank = std::pair<std::size_t, std::uint64_t>;
+  using RankNode = typename std::map<Rank, IpAddress>::node_type;
 
   static Rank rank(const Queue& queue) { return {queue.size(), ~queue.front().arrival}; }
-  /// Puts `entry`, which has one guest, behind the others of its source.
-  void add(const IpAddress& source, Queue& entry) {
-    auto& queue = sources_[source];  // without memory, an empty one may stay, which does no harm
-    if (queue.empty()) {
-      ranks_.emplace(rank(entry), source);
-      return queue.splice(queue.end(), entry);
-    }
-    auto node = ranks_.extract(rank(queue));
-    queue.splice(queue.end(), entry);
-    rank_again(std::move(node), queue);
-  }
-  void rank_again(typename std::map<Rank, IpAddress>::node_type node, const Queue& queue) {
+  void rank_again(RankNode node, const Queue& queue) {
     node.key() = rank(queue);
     ranks_.insert(std::move(node));
   }

@@ -13,11 +13,11 @@
 #include <cerrno>
 #include <cstring>
 #include <limits>
-#include <new>
 #include <utility>
 
 #include "simco/net/quic/credentials.hpp"
 #include "simco/net/system_error.hpp"
+#include "simco/wire/assert.hpp"
 
 namespace simco::net {
 
@@ -95,7 +95,7 @@ BIO* make_bio(int socket) {
     return made;
   }();
   BIO* bio = BIO_new(method);
-  if (bio == nullptr) throw std::bad_alloc();
+  SIMCO_ASSERT(bio != nullptr);
   BIO_set_data(bio, reinterpret_cast<void*>(static_cast<std::intptr_t>(socket)));
   BIO_set_init(bio, 1);
   return bio;
@@ -234,7 +234,7 @@ void TlsStream::Free::operator()(ssl_st* stream) const { SSL_free(stream); }
 
 TlsStream::TlsStream(std::shared_ptr<const TlsContext> context, int socket, const std::string& name)
     : context_(std::move(context)), socket_(socket), stream_(SSL_new(context_->get())) {
-  if (!stream_) throw std::bad_alloc();
+  SIMCO_ASSERT(stream_ != nullptr);
   BIO* bio = make_bio(socket_);
   SSL_set_bio(stream_.get(), bio, bio);
   if (context_->side() == TlsSide::kMiddlebox) {

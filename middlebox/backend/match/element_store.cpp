@@ -1,5 +1,4 @@
-// An entry has the key and its first holder, the table of places says which entry a key has. Both
-// must agree whatever fails, so what may fail comes first in each change.
+// An entry has the key and its first holder; the table of places says which entry a key has.
 #include "middlebox/backend/match/element_store.hpp"
 
 #include <algorithm>
@@ -19,11 +18,15 @@ const ElementStore::Entry* ElementStore::entry_of(const Key& key) const {
   return place == places_.end() ? nullptr : &entries_[place->entry];
 }
 
-void ElementStore::provide_entry() {
-  if (!free_.empty()) return;
-  free_.reserve(1);
-  entries_.emplace_back();
-  free_.push_back(static_cast<std::uint32_t>(entries_.size() - 1));
+std::uint32_t ElementStore::fill_entry(const Entry& contents) {
+  if (free_.empty()) {
+    entries_.push_back(contents);
+    return static_cast<std::uint32_t>(entries_.size() - 1);
+  }
+  const auto entry = free_.back();
+  free_.pop_back();
+  entries_[entry] = contents;
+  return entry;
 }
 
 void ElementStore::erase(const Key& key) {
@@ -61,16 +64,11 @@ std::size_t ElementStore::count_of(rule::AgentId owner) const {
 
 Holders ElementStore::hold(const Key& key, const Holder& holder) {
   SIMCO_ASSERT(holder.pid != PolicyRuleId{});
-  // The table has a place for the key once it asks for the contents, which must not fail then.
-  provide_entry();
   bool is_new = false;
   const Wanted place = wanted(key);
   places_.lazy_emplace(place, [&](const auto& construct) {
     is_new = true;
-    const auto entry = free_.back();
-    free_.pop_back();
-    entries_[entry] = {key, holder};
-    construct(Place{place.hash, entry});
+    construct(Place{place.hash, fill_entry({key, holder})});
   });
   if (is_new) return {};
   Holders before = find(key);

@@ -30,7 +30,8 @@ using Holders = absl::InlinedVector<Holder, 1>;
 /// Returns the latest end; Instant::min() if there are no holders.
 Instant last_end(const Holders& holders);
 
-/// The elements of one mask.
+/// The elements of one mask. One that has one rule takes 79 to 89 octets; in one map of Key to
+/// Holders it would take 83 to 163, and the map would move all elements whenever it grows.
 class ElementStore {
  public:
   /// `introduced_by`: the owner of the rule that was the first to need this mask.
@@ -112,8 +113,8 @@ class ElementStore {
   /// Returns the entry of `key`, null if there is none.
   const Entry* entry_of(const Key& key) const;
   Entry* entry_of(const Key& key) { return const_cast<Entry*>(std::as_const(*this).entry_of(key)); }
-  /// Makes sure that there is a free entry.
-  void provide_entry();
+  /// Returns the entry that now has these contents.
+  std::uint32_t fill_entry(const Entry& contents);
   void erase(const Key& key);
 
   Mask mask_;

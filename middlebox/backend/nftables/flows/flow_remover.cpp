@@ -11,10 +11,10 @@
 #include <spdlog/spdlog.h>
 
 #include <cstring>
-#include <new>
 #include <system_error>
 
 #include "middlebox/backend/nftables/limits.hpp"
+#include "simco/wire/assert.hpp"
 
 namespace simco::backend::nftables {
 namespace {
@@ -60,9 +60,7 @@ Flow flow_of(const nf_conntrack* raw) {
 
 void FlowRemover::Free::operator()(nf_conntrack* flow) const { nfct_destroy(flow); }
 
-FlowRemover::FlowRemover() : scratch_(nfct_new()) {
-  if (!scratch_) throw std::bad_alloc();
-}
+FlowRemover::FlowRemover() : scratch_(nfct_new()) { SIMCO_ASSERT(scratch_ != nullptr); }
 
 FlowRemover::~FlowRemover() = default;
 

@@ -12,7 +12,8 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <new>
+
+#include "simco/wire/assert.hpp"
 
 namespace simco::backend::nftables {
 namespace {
@@ -21,7 +22,7 @@ std::uint32_t number_of(std::uint32_t reg) { return NFT_REG32_00 + reg; }
 
 nftnl_expr* add(nftnl_rule* rule, const char* name) {
   auto* expression = nftnl_expr_alloc(name);
-  if (expression == nullptr) throw std::bad_alloc();
+  SIMCO_ASSERT(expression != nullptr);
   nftnl_rule_add_expr(rule, expression);
   return expression;
 }
@@ -35,7 +36,7 @@ void set_data(nftnl_expr* expression, std::uint16_t attribute, std::span<const s
 void Rule::Free::operator()(nftnl_rule* rule) const { nftnl_rule_free(rule); }
 
 Rule::Rule(const std::string& table, const std::string& chain) : rule_(nftnl_rule_alloc()) {
-  if (!rule_) throw std::bad_alloc();
+  SIMCO_ASSERT(rule_ != nullptr);
   nftnl_rule_set_str(rule_.get(), NFTNL_RULE_TABLE, table.c_str());
   nftnl_rule_set_str(rule_.get(), NFTNL_RULE_CHAIN, chain.c_str());
   nftnl_rule_set_u32(rule_.get(), NFTNL_RULE_FAMILY, NFPROTO_INET);
