@@ -81,7 +81,7 @@ void CommitPipeline::expire(Instant now) {
       queue(*plan, {});
     }
     // What waited for it now waits for the rules that it ends.
-    if (step && step->found_all) wake_rule(step->pid, now);
+    if (step && step->found_all && lines_.any_wait_for_rules()) wake_rule(step->pid, now);
     if (planned >= policy::kExpiryBatchMax || looks >= kDisableLooksMax) return;
     step = pdrs_.search(now);
     if (!step) return;
@@ -98,7 +98,7 @@ std::optional<Instant> CommitPipeline::next_expiry() const {
 }
 
 void CommitPipeline::wake_rule(PolicyRuleId pid, Instant now) {
-  while (lines_.any_wait_for_rules() && !engine_.under_way(pid)) {
+  while (!engine_.under_way(pid)) {
     Requester* const first = lines_.take_waiting(pid);
     if (first == nullptr) return;
     resume(*first, now);
@@ -175,7 +175,7 @@ void CommitPipeline::settle(const RuleChange& change, const ChangeOrigin& origin
                             ChangeResult result, Instant now) {
   conclude(change, origin, result, now);
   // At once: what waits for this change must not see the later ones of the batch.
-  wake_rule(change.rule().pid, now);
+  if (lines_.any_wait_for_rules()) wake_rule(change.rule().pid, now);
 }
 
 void CommitPipeline::conclude(const RuleChange& change, const ChangeOrigin& origin,

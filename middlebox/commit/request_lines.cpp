@@ -3,8 +3,6 @@
 
 #include <utility>
 
-#include "simco/wire/assert.hpp"
-
 namespace simco::middlebox {
 
 void RequestLines::push(Requester& requester, Request request) {
@@ -36,9 +34,7 @@ void RequestLines::wait_for_changes(Requester& requester) {
   lines_[&requester].for_changes = true;
 }
 
-bool RequestLines::note_settled(Requester& requester) {
-  SIMCO_ASSERT(requester.unsettled_ > 0);
-  if (--requester.unsettled_ != 0 || lines_.empty()) return false;
+bool RequestLines::waited_for_changes(Requester& requester) {
   const auto line = lines_.find(&requester);
   return line != lines_.end() && std::exchange(line->second.for_changes, false);
 }

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "middlebox/commit/requester.hpp"
+#include "simco/wire/assert.hpp"
 
 namespace simco::middlebox {
 
@@ -47,9 +48,15 @@ class RequestLines {
   /// The first request of the session waits until all its changes are settled.
   void wait_for_changes(Requester& requester);
   /// One of its changes is settled. Returns true if its line waited for that.
-  bool note_settled(Requester& requester);
+  bool note_settled(Requester& requester) {
+    SIMCO_ASSERT(requester.unsettled_ > 0);
+    return --requester.unsettled_ == 0 && !lines_.empty() && waited_for_changes(requester);
+  }
 
  private:
+  /// Its line waits for them no longer.
+  bool waited_for_changes(Requester& requester);
+
   struct Line {
     std::deque<Request> requests;
     bool for_changes = false;  ///< the first waits for the session's own changes
