@@ -1,11 +1,9 @@
 // Peers that mean ill, with packets of their own making, against a listener over the loopback
 // interface.
-#include <gnutls/gnutls.h>
 #include <gtest/gtest.h>
 
 #include <boost/asio/error.hpp>
 #include <boost/asio/ip/udp.hpp>
-#include <cstdlib>
 #include <random>
 #include <set>
 
@@ -233,42 +231,6 @@ TEST_F(QuicHostileTest, AFirstWordInPiecesIsAskedForAgain) {
     return !got.empty() && is_retry(got.front());
   }));
   EXPECT_TRUE(refused_.empty());
-}
-
-int sessions_without_memory = 0;
-void* calloc_or_not(std::size_t count, std::size_t size) {
-  return sessions_without_memory != 0 && sessions_without_memory-- != 0 ? nullptr
-                                                                        : std::calloc(count, size);
-}
-
-// The first thing that a connection needs, at either end.
-TEST_F(QuicHostileTest, WithoutMemoryAConnectionFailsAndNothingElse) {
-  const auto before = std::exchange(gnutls_calloc, calloc_or_not);
-  const Caller caller(*agent_.tls->quic(), server_, std::chrono::seconds(1));
-  sessions_without_memory = 1;
-  ASSERT_TRUE(loop_.run_until([&] {
-    send(caller.first_packet());
-    loop_.watch(std::chrono::milliseconds(1));
-    return sessions_without_memory == 0;
-  }));
-  EXPECT_FALSE(connect());
-  ASSERT_TRUE(loop_.run_until([&] { return accepted_.size() == 1; }));
-  connected_->detach();
-  sessions_without_memory = 1;
-  EXPECT_EQ(connect(), boost::system::errc::not_enough_memory);
-  // An agent goes on with the next address, from inside the failure of the last one.
-  sessions_without_memory = 1;
-  bool answered = false;
-  HostPort target("127.0.0.1", server_.port());
-  target.further_hosts = {"127.0.0.1"};
-  net::connect(loop_.io().get_executor(), agent_, target, test::kPatience, read_buffer_,
-               [&](const error_code& error, auto channel) {
-                 EXPECT_FALSE(error) << error.message();
-                 if (channel) channel->detach();
-                 answered = true;
-               });
-  EXPECT_TRUE(loop_.run_until([&] { return answered; }));
-  gnutls_calloc = before;
 }
 
 constexpr std::byte kStopSending{0x05};  // RFC 9000 19.5
