@@ -108,8 +108,7 @@ void Connection::give_up(std::string_view why) {
 
 void Connection::flush() {
   flush_wanted_ = false;
-  // What a channel that is closed has left in its queue counts no more.
-  if (over_) return;
+  if (output_.ended()) return;
   channel_->flush();
   output_.set(channel_->queued());
   if (output_.too_large()) {
@@ -136,7 +135,7 @@ void Connection::notify(const policy::RuleEvent& event) {
 }
 
 bool Connection::output_full() const {
-  return !over_ && !session_.leaving() && channel_->queued() > net::kOutputHighWater;
+  return !output_.ended() && !session_.leaving() && channel_->queued() > net::kOutputHighWater;
 }
 
 // --- Session -----------------------------------------------------------------------------------
@@ -201,8 +200,7 @@ void Connection::on_closed(const boost::system::error_code& reason) {
   take_turn();
   if (reason && !session_.leaving()) log_once(reason.message());
   session_.connection_lost();
-  output_.set(0);
-  over_ = true;
+  output_.end();
   owner_.connection_over(*this);
   end_turn();
 }

@@ -145,7 +145,6 @@ class Connection final : private net::ChannelHandler,
   std::optional<Agent> agent_;
   InputPace input_;
   OutputShare output_;
-  bool over_ = false;  ///< the channel is closed, and its output no longer counts
   bool close_wanted_ = false;
   bool flush_wanted_ = false;  ///< reported to the owner
   bool replying_ = false;      ///< the pipeline does, and has said what it refuses

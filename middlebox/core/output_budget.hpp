@@ -31,12 +31,19 @@ class OutputShare {
     budget_.exchange(octets_, octets);
     octets_ = octets;
   }
+  /// The connection is over: what is left in its queue counts no more.
+  void end() {
+    set(0);
+    ended_ = true;
+  }
+  bool ended() const { return ended_; }
   /// True if the budget is exceeded, and this by more than its share.
   bool too_large() const { return octets_ > kOutputShare && budget_.exceeded(); }
 
  private:
   OutputBudget& budget_;
   std::size_t octets_ = 0;
+  bool ended_ = false;
 };
 
 }  // namespace simco::middlebox

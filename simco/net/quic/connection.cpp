@@ -233,8 +233,7 @@ void Connection::consumed(StreamNumber stream, std::size_t count) {
 }
 
 void Connection::open_window() {
-  if (over() || std::exchange(window_open_, true)) return;
-  memory_->widen();
+  if (over() || !memory_->widen()) return;
   ngtcp2_conn_extend_max_offset(library_.get(), kWindow - kGuestWindow);
 }
 

@@ -178,7 +178,6 @@ class Connection {
   std::uint64_t sent_ = 0;
   std::uint64_t received_ = 0;
   Stage stage_ = Stage::kHandshake;
-  bool window_open_ = false;
   bool probing_ = false;  ///< a timer was due, after which more than one packet may be short
 };
 

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <utility>
 
 #include "simco/net/quic/limits.hpp"
 
@@ -26,8 +27,12 @@ class LibraryMemory {
   std::size_t used() const { return used_; }
   /// True if the connection has more than a peer may make it take.
   bool exceeded() const { return used_ > max_; }
-  /// The peer has a session: see kMemoryMax.
-  void widen() { max_ += kMemoryMax - kGuestMemoryMax; }
+  /// The peer has a session: see kMemoryMax. Returns false if that was known.
+  bool widen() {
+    if (std::exchange(wide_, true)) return false;
+    max_ += kMemoryMax - kGuestMemoryMax;
+    return true;
+  }
 
  private:
   static LibraryMemory& self(void* user) { return *static_cast<LibraryMemory*>(user); }
@@ -53,6 +58,7 @@ class LibraryMemory {
 
   std::size_t max_;       ///< octets
   std::size_t used_ = 0;  ///< octets
+  bool wide_ = false;
   const ngtcp2_mem functions_{this, allocate, release, allocate_zeros, reallocate};
 };
 
