@@ -70,43 +70,20 @@ lab = Scenario(
     ],
 )
 
-
-@lab.claim("head-of-line blocking has no effect on the mean, with losses of its own and random ones", cross="none")
-def E4(r):
-    return r.mean("sctp-unordered").like(r.mean("sctp-1"))
-
-
-@lab.claim("it has one beside bulk TCP", cross=["tcp-1", "tcp-2"])
-def E5(r):
-    return r.mean("sctp-unordered") < r.mean("sctp-1")
-
-
-@lab.claim("what it costs grows with the losses", variant="sctp-1", cross="none", lose="messages")
-def E6(r):
-    return r.behind().rises_along("loss_percent")
-
-
-@lab.claim("beside bulk TCP P95 is above 1 s even without it", cross=["tcp-1", "tcp-2"], variant="sctp-unordered")
-def E7(r):
-    return r.p95() > 1000
-
-
-@lab.claim("unordered messages never wait behind others", variant="sctp-unordered")
-def P1(r):
-    return r.behind() < 0.1
-
-
-@lab.claim("in order or not, messages wait for the same windows", profile="ns2", cross="none",
-           variant=["sctp-1", "sctp-unordered"])
-def P2(r):
-    return r.sender().equal(within_ms=0.1)
-
-
-@lab.claim("with delayed acknowledgements, too", profile="modern", cross="none", variant=["sctp-1", "sctp-unordered"])
-def P2d(r):
-    return r.sender().equal(within_ms=0.1)
-
-
-@lab.claim("in order or not, they are under way for the same time", cross="none", variant=["sctp-1", "sctp-unordered"])
-def P3(r):
-    return r.network().equal(within_ms=0.1)
+lab.claim("E4", "head-of-line blocking has no effect on the mean, with losses of its own and random ones",
+          lambda r: r.mean("sctp-unordered").like(r.mean("sctp-1")), cross="none")
+lab.claim("E5", "it has one beside bulk TCP",
+          lambda r: r.mean("sctp-unordered") < r.mean("sctp-1"), cross=["tcp-1", "tcp-2"])
+lab.claim("E6", "what it costs grows with the losses",
+          lambda r: r.behind().rises_along("loss_percent"), variant="sctp-1", cross="none", lose="messages")
+lab.claim("E7", "beside bulk TCP P95 is above 1 s even without it",
+          lambda r: r.p95() > 1000, cross=["tcp-1", "tcp-2"], variant="sctp-unordered")
+lab.claim("P1", "unordered messages never wait behind others",
+          lambda r: r.behind() < 0.1, variant="sctp-unordered")
+lab.claim("P2", "in order or not, messages wait for the same windows",
+          lambda r: r.sender().equal(within_ms=0.1), profile="ns2", cross="none", variant=["sctp-1", "sctp-unordered"])
+lab.claim("P2d", "with delayed acknowledgements, too",
+          lambda r: r.sender().equal(within_ms=0.1), profile="modern", cross="none",
+          variant=["sctp-1", "sctp-unordered"])
+lab.claim("P3", "in order or not, they are under way for the same time",
+          lambda r: r.network().equal(within_ms=0.1), cross="none", variant=["sctp-1", "sctp-unordered"])

@@ -33,32 +33,15 @@ lab = Scenario(
     ],
 )
 
-
-@lab.claim("without bulk TCP ordered delivery is slower", cross="none", delay_ms=35)
-def D1(r):
-    return r.p95("sctp-unordered").faster_than(r.p95("sctp-1"))
-
-
-@lab.claim("beside two bulk connections it is not", cross="tcp-2", delay_ms=35)
-def D1t(r):
-    return r.p95("sctp-unordered").like(r.p95("sctp-1"))
-
-
-@lab.claim("nor on the longer path", cross="tcp-2", delay_ms=60)
-def D1u(r):
-    return r.p95("sctp-unordered").like(r.p95("sctp-1"))
-
-
-@lab.claim("without bulk TCP, on the longer path ordered delivery is slower at 40/s", cross="none", delay_ms=60, rate=40)
-def D1n(r):
-    return r.p95("sctp-unordered").faster_than(r.p95("sctp-1"))
-
-
-@lab.claim("and not at 20/s", cross="none", delay_ms=60, rate=20)
-def D1m(r):
-    return r.p95("sctp-unordered").like(r.p95("sctp-1"))
-
-
-@lab.claim("beside two bulk connections P95 is above 4 s", cross="tcp-2", variant=["sctp-1", "sctp-unordered"])
-def D2(r):
-    return r.p95() > 4000
+lab.claim("D1", "without bulk TCP ordered delivery is slower",
+          lambda r: r.p95("sctp-unordered").faster_than(r.p95("sctp-1")), cross="none", delay_ms=35)
+lab.claim("D1t", "beside two bulk connections it is not",
+          lambda r: r.p95("sctp-unordered").like(r.p95("sctp-1")), cross="tcp-2", delay_ms=35)
+lab.claim("D1u", "nor on the longer path",
+          lambda r: r.p95("sctp-unordered").like(r.p95("sctp-1")), cross="tcp-2", delay_ms=60)
+lab.claim("D1n", "without bulk TCP, on the longer path ordered delivery is slower at 40/s",
+          lambda r: r.p95("sctp-unordered").faster_than(r.p95("sctp-1")), cross="none", delay_ms=60, rate=40)
+lab.claim("D1m", "and not at 20/s",
+          lambda r: r.p95("sctp-unordered").like(r.p95("sctp-1")), cross="none", delay_ms=60, rate=20)
+lab.claim("D2", "beside two bulk connections P95 is above 4 s",
+          lambda r: r.p95() > 4000, cross="tcp-2", variant=["sctp-1", "sctp-unordered"])

@@ -27,28 +27,15 @@ lab = Scenario(
     ],
 )
 
-
-@lab.claim("with the longer queue it is as in the empty network", queue="drd-50-60")
-def C1(r):
-    return r.p95().within(below=2, rtts=1)
-
-
+lab.claim("C1", "with the longer queue it is as in the empty network",
+          lambda r: r.p95().within(below=2, rtts=1), queue="drd-50-60")
 # Of the P95 the test of the runs would tell the microseconds apart that instructions take.
-@lab.claim("nor does the mean differ from that there", queue="drd-50-60")
-def C1m(r):
-    return r.mean(cross="none").like(r.mean(cross=["web-1", "web-2", "web-3"]))
-
-
-@lab.claim("with the shorter queue ordered delivery is slower", queue="drd-10-20", cross=["web-1", "web-2", "web-3"])
-def C2(r):
-    return r.p95("sctp-unordered").faster_than(r.p95("sctp-1"))
-
-
-@lab.claim("the delay rises with the number of sessions", queue="drd-10-20")
-def C3(r):
-    return r.p95().rises_along("cross")
-
-
-@lab.claim("40 calls/s are faster than 20", queue="drd-10-20", cross=["web-1", "web-2", "web-3"])
-def C4(r):
-    return r.p95(rate=40) < r.p95(rate=20)
+lab.claim("C1m", "nor does the mean differ from that there",
+          lambda r: r.mean(cross="none").like(r.mean(cross=["web-1", "web-2", "web-3"])), queue="drd-50-60")
+lab.claim("C2", "with the shorter queue ordered delivery is slower",
+          lambda r: r.p95("sctp-unordered").faster_than(r.p95("sctp-1")), queue="drd-10-20",
+          cross=["web-1", "web-2", "web-3"])
+lab.claim("C3", "the delay rises with the number of sessions",
+          lambda r: r.p95().rises_along("cross"), queue="drd-10-20")
+lab.claim("C4", "40 calls/s are faster than 20",
+          lambda r: r.p95(rate=40) < r.p95(rate=20), queue="drd-10-20", cross=["web-1", "web-2", "web-3"])

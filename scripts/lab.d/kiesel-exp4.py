@@ -22,12 +22,7 @@ lab = Scenario(
     ],
 )
 
-
-@lab.claim("without loss all variants have the same mean up to 1000/s", rate=[0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000])
-def E1(r):
-    return r.mean().equal(within_ms=0.2)
-
-
-@lab.claim("SCTP with 16 streams carries what TCP carries", rate=[2000, 3000, 5000, 10000])
-def E9(r):
-    return r.mean("sctp-16") <= r.mean("tcp")
+lab.claim("E1", "without loss all variants have the same mean up to 1000/s",
+          lambda r: r.mean().equal(within_ms=0.2), rate=[0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000])
+lab.claim("E9", "SCTP with 16 streams carries what TCP carries",
+          lambda r: r.mean("sctp-16") <= r.mean("tcp"), rate=[2000, 3000, 5000, 10000])

@@ -23,17 +23,9 @@ lab = Scenario(
     ],
 )
 
-
-@lab.claim("Vegas' delays rise without end", profile="ns2", variant="tcp@vegas")
-def F7v(r):
-    return r.end() > 2000
-
-
-@lab.claim("Reno's peak is above 2 s", profile="ns2", variant="tcp@reno")
-def F7r(r):
-    return r.max() > 2000
-
-
-@lab.claim("the others' are below", profile="ns2", variant=["udp", "tcp@sack", "sctp-unordered"])
-def F7(r):
-    return r.max() < 2000
+lab.claim("F7v", "Vegas' delays rise without end",
+          lambda r: r.end() > 2000, profile="ns2", variant="tcp@vegas")
+lab.claim("F7r", "Reno's peak is above 2 s",
+          lambda r: r.max() > 2000, profile="ns2", variant="tcp@reno")
+lab.claim("F7", "the others' are below",
+          lambda r: r.max() < 2000, profile="ns2", variant=["udp", "tcp@sack", "sctp-unordered"])

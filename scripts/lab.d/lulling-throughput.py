@@ -103,58 +103,29 @@ lab = Scenario(
     ],
 )
 
-
-@lab.claim("Reno, SACK and SCTP carry less the shorter the buffer is", profile="ns2",
-           variant=["tcp@reno", "tcp@sack", "sctp-unordered"])
-def F8(r):
-    return r.goodput().rises_along("queue")
-
-
-@lab.claim("UDP carries all that is offered", variant="udp")
-def F8u(r):
-    return r.carried() > 99
-
-
-@lab.claim("its share rises as the buffer shrinks", profile="ns2", variant="udp")
-def F8s(r):
-    return r.share().falls_along("queue")
-
-
-@lab.claim("Vegas has a small share, whatever the buffer", profile="ns2", variant="tcp@vegas", cross=["tcp-1@reno", "tcp-1@sack"])
-def F8v(r):
-    return r.share() < 10
-
-
-@lab.claim("which does not fall as the buffer grows", profile="ns2", variant="tcp@vegas", cross=["tcp-1@reno", "tcp-1@sack"])
-def F8c(r):
-    return r.share().never_falls_along("queue")
-
-
-@lab.claim("and does not rise", profile="ns2", variant="tcp@vegas", cross=["tcp-1@reno", "tcp-1@sack"])
-def F8d(r):
-    return r.share().never_rises_along("queue")
-
-
-@lab.claim("SACK carries more than Reno and SCTP", profile="ns2", cross=["tcp-1@reno", "tcp-1@sack"])
-def F9(r):
-    return r.goodput("tcp@reno", "sctp-unordered") < r.goodput("tcp@sack")
-
-
-@lab.claim("its lead is greater behind 50 packets than behind 5", profile="ns2", cross=["tcp-1@reno", "tcp-1@sack"])
-def F9m(r):
-    return r.goodput("tcp@reno", "sctp-unordered").flatter_than(r.goodput("tcp@sack"), "queue", 5, 50)
-
-
-@lab.claim("and than behind 250", profile="ns2", cross=["tcp-1@reno", "tcp-1@sack"])
-def F9n(r):
-    return r.goodput("tcp@sack").flatter_than(r.goodput("tcp@reno", "sctp-unordered"), "queue", 50, 250)
-
-
-@lab.claim("two Vegas flows carry less in all than two of SACK", profile="ns2")
-def F10(r):
-    return r.total("tcp@vegas", cross="tcp-1@vegas") < r.total("tcp@sack", cross="tcp-1@sack")
-
-
-@lab.claim("today's TCP carries all that is offered, too", profile="modern", variant="tcp")
-def O2(r):
-    return r.carried() > 95
+lab.claim("F8", "Reno, SACK and SCTP carry less the shorter the buffer is",
+          lambda r: r.goodput().rises_along("queue"), profile="ns2", variant=["tcp@reno", "tcp@sack", "sctp-unordered"])
+lab.claim("F8u", "UDP carries all that is offered", lambda r: r.carried() > 99, variant="udp")
+lab.claim("F8s", "its share rises as the buffer shrinks",
+          lambda r: r.share().falls_along("queue"), profile="ns2", variant="udp")
+lab.claim("F8v", "Vegas has a small share, whatever the buffer",
+          lambda r: r.share() < 10, profile="ns2", variant="tcp@vegas", cross=["tcp-1@reno", "tcp-1@sack"])
+lab.claim("F8c", "which does not fall as the buffer grows",
+          lambda r: r.share().never_falls_along("queue"), profile="ns2", variant="tcp@vegas",
+          cross=["tcp-1@reno", "tcp-1@sack"])
+lab.claim("F8d", "and does not rise",
+          lambda r: r.share().never_rises_along("queue"), profile="ns2", variant="tcp@vegas",
+          cross=["tcp-1@reno", "tcp-1@sack"])
+lab.claim("F9", "SACK carries more than Reno and SCTP",
+          lambda r: r.goodput("tcp@reno", "sctp-unordered") < r.goodput("tcp@sack"), profile="ns2",
+          cross=["tcp-1@reno", "tcp-1@sack"])
+lab.claim("F9m", "its lead is greater behind 50 packets than behind 5",
+          lambda r: r.goodput("tcp@reno", "sctp-unordered").flatter_than(r.goodput("tcp@sack"), "queue", 5, 50),
+          profile="ns2", cross=["tcp-1@reno", "tcp-1@sack"])
+lab.claim("F9n", "and than behind 250",
+          lambda r: r.goodput("tcp@sack").flatter_than(r.goodput("tcp@reno", "sctp-unordered"), "queue", 50, 250),
+          profile="ns2", cross=["tcp-1@reno", "tcp-1@sack"])
+lab.claim("F10", "two Vegas flows carry less in all than two of SACK",
+          lambda r: r.total("tcp@vegas", cross="tcp-1@vegas") < r.total("tcp@sack", cross="tcp-1@sack"), profile="ns2")
+lab.claim("O2", "today's TCP carries all that is offered, too",
+          lambda r: r.carried() > 95, profile="modern", variant="tcp")

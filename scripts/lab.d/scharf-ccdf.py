@@ -19,12 +19,7 @@ lab = Scenario(
     ],
 )
 
-
-@lab.claim("TCP's 99th percentile is above that of SCTP with one stream")
-def E5(r):
-    return r.p99("sctp-1") < r.p99("tcp")
-
-
-@lab.claim("TCP's 99th percentile is above that of SCTP with 16 streams")
-def E5b(r):
-    return r.p99("sctp-16") < r.p99("tcp")
+lab.claim("E5", "TCP's 99th percentile is above that of SCTP with one stream",
+          lambda r: r.p99("sctp-1") < r.p99("tcp"))
+lab.claim("E5b", "TCP's 99th percentile is above that of SCTP with 16 streams",
+          lambda r: r.p99("sctp-16") < r.p99("tcp"))

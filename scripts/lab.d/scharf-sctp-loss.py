@@ -18,18 +18,9 @@ lab = Scenario(
     ],
 )
 
-
-@lab.claim("the mean is within 5 % of equation 5", loss_percent=[0.1, 0.2, 0.5, 1])
-def E4(r):
-    return r.mean().near_model(percent=5)
-
-
-@lab.claim("more streams are never worse")
-def E3(r):
-    return r.mean().never_worse_with_more_streams()
-
-
-@lab.claim("16 streams and unordered delivery have the same mean up to 2 %", variant=["sctp-16", "sctp-unordered"],
-           loss_percent=[0, 0.1, 0.2, 0.5, 1, 2])
-def E3b(r):
-    return r.mean().equal(within_ms=0.5)
+lab.claim("E4", "the mean is within 5 % of equation 5",
+          lambda r: r.mean().near_model(percent=5), loss_percent=[0.1, 0.2, 0.5, 1])
+lab.claim("E3", "more streams are never worse", lambda r: r.mean().never_worse_with_more_streams())
+lab.claim("E3b", "16 streams and unordered delivery have the same mean up to 2 %",
+          lambda r: r.mean().equal(within_ms=0.5), variant=["sctp-16", "sctp-unordered"],
+          loss_percent=[0, 0.1, 0.2, 0.5, 1, 2])

@@ -18,8 +18,5 @@ lab = Scenario(
     ],
 )
 
-
-@lab.claim("TCP's mean is within 5 % of equation 5 (the paper: Linux is about 10 ms above it)", variant="tcp",
-           loss_percent=[0.5, 1, 2])
-def G5(r):
-    return r.mean().near_model(percent=5)
+lab.claim("G5", "TCP's mean is within 5 % of equation 5 (the paper: Linux is about 10 ms above it)",
+          lambda r: r.mean().near_model(percent=5), variant="tcp", loss_percent=[0.5, 1, 2])

@@ -18,12 +18,7 @@ lab = Scenario(
     ],
 )
 
-
-@lab.claim("beside one bulk connection, fq_codel gives TCP a lower P95 than drop-tail", variant="tcp", cross="tcp-1")
-def Q1(r):
-    return r.p95(queue="fq_codel") < r.p95(queue="pfifo-50")
-
-
-@lab.claim("with fq_codel, P95 is below 100 ms whatever the transport", queue="fq_codel", cross=["none", "tcp-1"])
-def Q2(r):
-    return r.p95() < 100
+lab.claim("Q1", "beside one bulk connection, fq_codel gives TCP a lower P95 than drop-tail",
+          lambda r: r.p95(queue="fq_codel") < r.p95(queue="pfifo-50"), variant="tcp", cross="tcp-1")
+lab.claim("Q2", "with fq_codel, P95 is below 100 ms whatever the transport",
+          lambda r: r.p95() < 100, queue="fq_codel", cross=["none", "tcp-1"])

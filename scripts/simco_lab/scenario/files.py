@@ -107,14 +107,11 @@ class Scenario:
         own = {key: value for key, value in given.items() if key not in ("count", "replications")}
         return {**values_of(own), "replications": replications, "count": count}
 
-    def claim(self, text, **where):
-        """Makes a function a claim, whose id is its name. It is about the points with these conditions."""
-        def add(judge):
-            if any(known.id == judge.__name__ for known in self.claims):
-                raise ValueError(f"two claims are named {judge.__name__}")
-            self.claims.append(Claim(judge.__name__, text, values_of(where), judge))
-            return judge
-        return add
+    def claim(self, name, text, judge, /, **where):
+        """Adds a claim about the points with these conditions."""
+        if any(known.id == name for known in self.claims):
+            raise ValueError(f"two claims are named {name}")
+        self.claims.append(Claim(name, text, values_of(where), judge))
 
     def claims_of(self, name, *ids):
         """Takes over the claims of another scenario: those with these ids, or all."""
@@ -122,7 +119,7 @@ class Scenario:
         for one in ids or known:
             if one not in known:
                 raise ValueError(f"scenario '{name}' has no claim '{one}'; it has {', '.join(known)}")
-            self.claim(known[one].text, **known[one].where)(known[one].judge)
+            self.claim(one, known[one].text, known[one].judge, **known[one].where)
 
     def dimensions(self, scale):
         """Returns {dimension: values} with every dimension, for each matrix that has points at `scale`. If there is one

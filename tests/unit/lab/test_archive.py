@@ -25,11 +25,7 @@ from simco_lab.scenario import Scenario, plot
 lab = Scenario("Trial", workload="echo", matrix=dict(variant=["tcp", "sctp-4"], loss_percent=[1, 2]), quick=dict(count={TRANSACTIONS}),
                full=dict(count={TRANSACTIONS}),
                plots=[plot("mean", "Mean", "mean", model=True), plot("ccdf", "CCDF", "ccdf", where=dict(loss_percent=1))])
-
-
-@lab.claim("SCTP is faster")
-def X(r):
-    return r.mean("sctp-4") < r.mean("tcp")
+lab.claim("X", "SCTP is faster", lambda r: r.mean("sctp-4") < r.mean("tcp"))
 """
 WRITTEN = ("report.md", "full-report.md", "results.csv", "plots/mean-modern.svg", "plots/ccdf-modern.svg",
            "ccdf/modern_tcp_loss1.csv")  # by a report, from the samples

@@ -712,7 +712,7 @@ class Rehearsals(unittest.TestCase):
     def trial(self, claim, *, replications=4, **matrix):
         made = trial.made(dict(workload="echo", matrix=dict(variant=["sctp-1", "sctp-unordered", "tcp"], **matrix),
                                quick=dict(count=100, replications=replications), full=dict(count=100, replications=4)))
-        made.claim("x")(claim)
+        made.claim("X", "x", claim)
         rehearse(made)
 
     def wrong(self, words, claim, **more):
@@ -748,7 +748,7 @@ class Rehearsals(unittest.TestCase):
             self.wrong("give 'below' or 'above', or both with", claim)
         for claim in (lambda r: r.p95().near_model(percent=5), lambda r: r.p95().never_worse_with_more_streams()):
             self.wrong("this is a statement about means", claim)
-        self.wrong("claim <lambda> returns False; it must return a comparison", lambda r: r.p95("tcp") == r.p95("sctp-1"))
+        self.wrong("claim X returns False; it must return a comparison", lambda r: r.p95("tcp") == r.p95("sctp-1"))
         self.trial(lambda r: r.p95("tcp") < 2 * r.p95("sctp-1"))
 
     def test_few_runs(self):
