@@ -3,6 +3,10 @@ random loss, 39 and 28 % beside bulk TCP."""
 
 from simco_lab.scenario import Scenario, paper, plot
 
+BOTH = ["sctp-1", "sctp-unordered"]
+ALL = [*BOTH, "tcp"]
+LINK = dict(delay_ms=[45], link_mbit=[1.7], queue=["pfifo-50"])
+
 lab = Scenario(
     "SIP: head-of-line blocking",
     source="Evaluation of transport protocols for SIP, 2003, tables 1 to 3",
@@ -19,22 +23,15 @@ lab = Scenario(
     ],
     workload="sip", measure="one-way", warmup=500, response="none", invite_size=500, abort_lag_s=0, capture=True,
     matrix=[
-        dict(profile=["ns2", "modern"], variant=["sctp-1", "sctp-unordered", "tcp"], delay_ms=[45], link_mbit=[1.7],
-             queue=["pfifo-10", "pfifo-20", "pfifo-50"], rate=[330]),
-        dict(profile=["ns2", "modern"], variant=["sctp-1", "sctp-unordered", "tcp"], delay_ms=[45], link_mbit=[1.7],
-             queue=["pfifo-50"], loss_percent=[0.2, 0.3], lose=["messages"], rate=[194]),
-        dict(scale="full", profile=["ns2", "modern"], variant=["sctp-1", "sctp-unordered", "tcp"], delay_ms=[45],
-             link_mbit=[1.7], queue=["pfifo-50"], cross=["tcp-1"], cross_window=[0, 20, 30], rate=[151]),
-        dict(scale="full", profile=["ns2", "modern"], variant=["sctp-1", "sctp-unordered", "tcp"], delay_ms=[45],
-             link_mbit=[1.7], queue=["pfifo-50"], cross=["tcp-2"], cross_window=[0, 20, 30], rate=[109]),
-        dict(scale="quick", profile=["ns2", "modern"], variant=["sctp-1", "sctp-unordered"], delay_ms=[45], link_mbit=[1.7],
-             queue=["pfifo-50"], cross=["tcp-1"], cross_window=[0, 20], rate=[151]),
-        dict(scale="quick", profile=["ns2"], variant=["sctp-1", "sctp-unordered"], delay_ms=[45], link_mbit=[1.7],
-             queue=["pfifo-50"], cross=["tcp-1"], cross_window=[30], rate=[151]),
-        dict(scale="quick", profile=["ns2"], variant=["sctp-1", "sctp-unordered"], delay_ms=[45], link_mbit=[1.7],
-             queue=["pfifo-50"], cross=["tcp-2"], cross_window=[20, 30], rate=[109]),
+        dict(LINK, profile=["ns2", "modern"], variant=ALL, queue=["pfifo-10", "pfifo-20", "pfifo-50"], rate=[330]),
+        dict(LINK, profile=["ns2", "modern"], variant=ALL, loss_percent=[0.2, 0.3], lose=["messages"], rate=[194]),
+        dict(LINK, scale="full", profile=["ns2", "modern"], variant=ALL, cross=["tcp-1"], cross_window=[0, 20, 30], rate=[151]),
+        dict(LINK, scale="full", profile=["ns2", "modern"], variant=ALL, cross=["tcp-2"], cross_window=[0, 20, 30], rate=[109]),
+        dict(LINK, scale="quick", profile=["ns2", "modern"], variant=BOTH, cross=["tcp-1"], cross_window=[0, 20], rate=[151]),
+        dict(LINK, scale="quick", profile=["ns2"], variant=BOTH, cross=["tcp-1"], cross_window=[30], rate=[151]),
+        dict(LINK, scale="quick", profile=["ns2"], variant=BOTH, cross=["tcp-2"], cross_window=[20, 30], rate=[109]),
     ],
-    quick=dict(count=6000, replications=3, variant=["sctp-1", "sctp-unordered"], queue=["pfifo-10", "pfifo-50"]),
+    quick=dict(count=6000, replications=3, variant=BOTH, queue=["pfifo-10", "pfifo-50"]),
     full=dict(count=44200, replications=10),
     plots=[
         plot("parts-loss", "Where the delay comes from, 0.3 %", "parts", where=dict(loss_percent=0.3)),
@@ -81,9 +78,8 @@ lab.claim("E7", "beside bulk TCP P95 is above 1 s even without it",
 lab.claim("P1", "unordered messages never wait behind others",
           lambda r: r.behind() < 0.1, variant="sctp-unordered")
 lab.claim("P2", "in order or not, messages wait for the same windows",
-          lambda r: r.sender().equal(within_ms=0.1), profile="ns2", cross="none", variant=["sctp-1", "sctp-unordered"])
+          lambda r: r.sender().equal(within_ms=0.1), profile="ns2", cross="none", variant=BOTH)
 lab.claim("P2d", "with delayed acknowledgements, too",
-          lambda r: r.sender().equal(within_ms=0.1), profile="modern", cross="none",
-          variant=["sctp-1", "sctp-unordered"])
+          lambda r: r.sender().equal(within_ms=0.1), profile="modern", cross="none", variant=BOTH)
 lab.claim("P3", "in order or not, they are under way for the same time",
-          lambda r: r.network().equal(within_ms=0.1), cross="none", variant=["sctp-1", "sctp-unordered"])
+          lambda r: r.network().equal(within_ms=0.1), cross="none", variant=BOTH)

@@ -3,6 +3,8 @@
 from simco_lab.judge.claims import increasing
 from simco_lab.scenario import Scenario, paper, plot
 
+BOTH = ["sctp-1", "sctp-unordered"]
+
 lab = Scenario(
     "SIP: one lost packet",
     source="Evaluation of transport protocols for SIP, 2003, figures 4 and 5",
@@ -19,7 +21,7 @@ lab = Scenario(
         plot("delay", "One packet is lost", "trace", x="time", panels=["rate"], paper_figure="figure 4",
              where=dict(lose_run=1, variant=["udp", "sctp-unordered"]), first=450, last=750),
         plot("delivery", "One packet is lost", "delivery", panels=["rate"], paper_figure="figure 5",
-             where=dict(lose_run=1, variant=["sctp-1", "sctp-unordered"]), first=480, last=600),
+             where=dict(lose_run=1, variant=BOTH), first=480, last=600),
     ],
     papers=[
         paper("a message without loss (figure 4: below)", 49, quantity="p50", lose_run=0, variant=["udp", "sctp-unordered"]),
@@ -27,7 +29,7 @@ lab = Scenario(
         paper("the lost message, SCTP", 176, quantity="max", lose_run=1, variant="sctp-unordered"),
         paper("the slowest message after it, SCTP", 125, quantity="second", lose_run=1, variant="sctp-unordered"),
         paper("the slowest message after it, UDP", 49, quantity="second", lose_run=1, variant="udp"),
-        paper("the lost message of figure 5", 311, quantity="max", lose_run=1, variant=["sctp-1", "sctp-unordered"]),
+        paper("the lost message of figure 5", 311, quantity="max", lose_run=1, variant=BOTH),
     ],
 )
 
@@ -49,7 +51,7 @@ lab.claim("E3u", "and UDP's stay around 49 ms (10 % more or less)",
 lab.claim("E3n", "UDP delays none but the lost one",
           lambda r: r.affected() < 1.5, lose_run=1, variant="udp")
 lab.claim("E3f", "in order or not, the lost message arrives at the same time",
-          lambda r: r.max().equal(within_ms=1), lose_run=1, variant=["sctp-1", "sctp-unordered"])
+          lambda r: r.max().equal(within_ms=1), lose_run=1, variant=BOTH)
 lab.claim("E3g", "but in order more messages are late",
           lambda r: increasing(r.affected("sctp-unordered"), r.affected("sctp-1")), lose_run=1)
 lab.claim("P1", "unordered messages never wait behind others",

@@ -2,6 +2,10 @@
 
 from simco_lab.scenario import Scenario, paper, plot
 
+BOTH = ["sctp-1", "sctp-unordered"]
+SHORT = dict(scale="quick", profile=["2006"], delay_ms=[20], rate=[40])
+LONG = dict(scale="quick", profile=["2006"], delay_ms=[60], queue=["drd-10-20"], rate=[20, 40])
+
 lab = Scenario(
     "SIP: beside bulk TCP",
     source="JCN 2009, table 2, figures 5 and 6",
@@ -12,19 +16,14 @@ lab = Scenario(
     ],
     workload="sip", seeds="own", abort_lag_s=0,
     matrix=[
-        dict(scale="full", profile=["2006", "modern"], variant=["sctp-1", "sctp-unordered", "tcp", "udp"], delay_ms=[20, 60],
+        dict(scale="full", profile=["2006", "modern"], variant=[*BOTH, "tcp", "udp"], delay_ms=[20, 60],
              queue=["drd-10-20", "drd-50-60"], cross=["tcp-1", "tcp-2", "tcp-4", "tcp-6"], rate=[20, 40]),
-        dict(scale="quick", profile=["2006"], variant=["sctp-1", "sctp-unordered", "tcp"], delay_ms=[20], queue=["drd-10-20"],
-             cross=["tcp-1", "tcp-2", "tcp-4"], rate=[40]),
-        dict(scale="quick", profile=["2006"], variant=["sctp-1", "sctp-unordered"], delay_ms=[20], queue=["drd-10-20"],
-             cross=["tcp-6"], rate=[40]),
-        dict(scale="quick", profile=["2006"], variant=["sctp-1", "sctp-unordered"], delay_ms=[20], queue=["drd-50-60"],
-             cross=["tcp-1", "tcp-2"], rate=[40]),
+        dict(SHORT, variant=[*BOTH, "tcp"], queue=["drd-10-20"], cross=["tcp-1", "tcp-2", "tcp-4"]),
+        dict(SHORT, variant=BOTH, queue=["drd-10-20"], cross=["tcp-6"]),
+        dict(SHORT, variant=BOTH, queue=["drd-50-60"], cross=["tcp-1", "tcp-2"]),
         # The longer path, at both rates.
-        dict(scale="quick", profile=["2006"], variant=["sctp-1", "sctp-unordered"], delay_ms=[60], queue=["drd-10-20"],
-             cross=["tcp-1"], rate=[20, 40]),
-        dict(scale="quick", profile=["2006"], variant=["sctp-unordered"], delay_ms=[60], queue=["drd-10-20"], cross=["tcp-2"],
-             rate=[20, 40]),
+        dict(LONG, variant=BOTH, cross=["tcp-1"]),
+        dict(LONG, variant=["sctp-unordered"], cross=["tcp-2"]),
     ],
     quick=dict(count={20: 600, 40: 1200}, replications=6),  # 30 s
     full=dict(count={20: 1200, 40: 2400}, replications=10),
@@ -41,22 +40,20 @@ lab = Scenario(
 )
 
 lab.claim("B1", "in most places the longer queue is faster",
-          lambda r: r.p95(queue="drd-50-60").faster_than(r.p95(queue="drd-10-20")).at_more_than(0.5),
-          variant=["sctp-1", "sctp-unordered"])
+          lambda r: r.p95(queue="drd-50-60").faster_than(r.p95(queue="drd-10-20")).at_more_than(0.5), variant=BOTH)
 lab.claim("B2", "the delay rises with the number of TCP connections",
-          lambda r: r.p95().rises_along("cross"), variant=["sctp-1", "sctp-unordered"])
+          lambda r: r.p95().rises_along("cross"), variant=BOTH)
 lab.claim("B3", "ordered delivery is slower",
           lambda r: r.p95("sctp-unordered").faster_than(r.p95("sctp-1")), queue="drd-10-20")
 lab.claim("B3l", "and with the longer queue, beyond one connection",
           lambda r: r.p95("sctp-unordered").faster_than(r.p95("sctp-1")), queue="drd-50-60",
           cross=["tcp-2", "tcp-4", "tcp-6"])
 lab.claim("B3e", "with the longer queue and one connection both are near the round-trip time",
-          lambda r: r.p95().within(below=5, rtts=1), variant=["sctp-1", "sctp-unordered"], queue="drd-50-60",
-          cross="tcp-1")
+          lambda r: r.p95().within(below=5, rtts=1), variant=BOTH, queue="drd-50-60", cross="tcp-1")
 lab.claim("B3a", "where ordered delivery is not slower",
           lambda r: r.p95("sctp-unordered").like(r.p95("sctp-1")), queue="drd-50-60", cross="tcp-1")
 lab.claim("B4", "as many connections cost more with the shorter queue",
-          lambda r: r.p95(queue="drd-50-60") < r.p95(queue="drd-10-20"), variant=["sctp-1", "sctp-unordered"])
+          lambda r: r.p95(queue="drd-50-60") < r.p95(queue="drd-10-20"), variant=BOTH)
 lab.claim("B5", "with the shorter queue, from one to two connections unordered delivery slows down more than ordered",
           lambda r: r.p95("sctp-1").flatter_than(r.p95("sctp-unordered"), "cross", 1, 2), queue="drd-10-20")
 lab.claim("B5l", "and less from two to four",
@@ -68,20 +65,17 @@ lab.claim("B5q", "with the longer queue unordered delivery slows down more than 
           lambda r: r.p95("sctp-1").flatter_than(r.p95("sctp-unordered"), "cross", 4, 6), queue="drd-50-60",
           delay_ms=20)
 lab.claim("B6a", "less than 5 % is lost beside one connection, on the shorter path",
-          lambda r: r.lost_share() < 5, variant=["sctp-1", "sctp-unordered"], queue="drd-10-20", cross="tcp-1",
-          delay_ms=20)
+          lambda r: r.lost_share() < 5, variant=BOTH, queue="drd-10-20", cross="tcp-1", delay_ms=20)
 lab.claim("B6l", "and on the longer one with 20 calls/s",
-          lambda r: r.lost_share() < 5, variant=["sctp-1", "sctp-unordered"], queue="drd-10-20", cross="tcp-1",
-          delay_ms=60, rate=20)
+          lambda r: r.lost_share() < 5, variant=BOTH, queue="drd-10-20", cross="tcp-1", delay_ms=60, rate=20)
 lab.claim("B6e", "but more with 40 calls/s there",
-          lambda r: r.lost_share() > 5, variant=["sctp-1", "sctp-unordered"], queue="drd-10-20", cross="tcp-1",
-          delay_ms=60, rate=40)
+          lambda r: r.lost_share() > 5, variant=BOTH, queue="drd-10-20", cross="tcp-1", delay_ms=60, rate=40)
 lab.claim("B6b", "more than 5 % is lost beside two",
-          lambda r: r.lost_share() > 5, variant=["sctp-1", "sctp-unordered"], queue="drd-10-20", cross="tcp-2")
+          lambda r: r.lost_share() > 5, variant=BOTH, queue="drd-10-20", cross="tcp-2")
 lab.claim("B7", "SCTP sends some chunks again without need",
-          lambda r: r.wasted().in_some_run(above=0), variant=["sctp-1", "sctp-unordered"], queue="drd-10-20")
+          lambda r: r.wasted().in_some_run(above=0), variant=BOTH, queue="drd-10-20")
 lab.claim("B8", "40 calls/s are faster than 20",
-          lambda r: r.p95(rate=40) < r.p95(rate=20), variant=["sctp-1", "sctp-unordered"])
+          lambda r: r.p95(rate=40) < r.p95(rate=20), variant=BOTH)
 lab.claim("B9o", "in order beside one connection takes about 200 ms (10 % more or less)",
           lambda r: r.p95().within(below=220, above=180), variant="sctp-1", queue="drd-10-20", cross="tcp-1",
           delay_ms=20, rate=40)

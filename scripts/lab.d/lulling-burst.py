@@ -4,6 +4,8 @@ carry one message: profile ns2."""
 from simco_lab.judge.claims import increasing
 from simco_lab.scenario import Scenario, plot
 
+PATH = dict(delay_ms=[45], link_mbit=[2], queue=["pfifo-50"], rate=[160], lose_run=list(range(11)))
+
 lab = Scenario(
     "SIP: a burst of losses",
     source="Lulling, Vaughan 2005, figures 4 to 6",
@@ -13,10 +15,8 @@ lab = Scenario(
     ],
     workload="sip", measure="one-way", response="none", invite_size=512, abort_lag_s=0, warmup=500, lose_at=200, capture=True,
     matrix=[
-        dict(profile=["ns2"], variant=["udp", "tcp@reno", "tcp@sack", "tcp@vegas", "sctp-unordered"], delay_ms=[45],
-             link_mbit=[2], queue=["pfifo-50"], rate=[160], lose_run=[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]),
-        dict(profile=["modern", "tuned"], variant=["tcp", "tcp@bbr", "sctp-unordered"], delay_ms=[45], link_mbit=[2],
-             queue=["pfifo-50"], rate=[160], lose_run=[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]),
+        dict(PATH, profile=["ns2"], variant=["udp", "tcp@reno", "tcp@sack", "tcp@vegas", "sctp-unordered"]),
+        dict(PATH, profile=["modern", "tuned"], variant=["tcp", "tcp@bbr", "sctp-unordered"]),
     ],
     quick=dict(count=1000, lose_run=[0, 1, 3, 5, 10], profile=["ns2", "modern"]),
     full=dict(count=1000),

@@ -2,6 +2,8 @@
 
 from simco_lab.scenario import Scenario, plot
 
+PATH = dict(delay_ms=[45], link_mbit=[2], queue=["pfifo-50"], rate=[160], cross=["tcp-1@reno"])
+
 lab = Scenario(
     "SIP: a bulk connection for a time",
     source="Lulling, Vaughan 2005, figure 9",
@@ -11,10 +13,8 @@ lab = Scenario(
     ],
     workload="sip", measure="one-way", response="none", invite_size=512, abort_lag_s=0, cross_from_s=20, cross_for_s=20,
     matrix=[
-        dict(profile=["ns2"], variant=["udp", "tcp@reno", "tcp@sack", "tcp@vegas", "sctp-unordered"], delay_ms=[45],
-             link_mbit=[2], queue=["pfifo-50"], rate=[160], cross=["tcp-1@reno"]),
-        dict(profile=["modern", "tuned"], variant=["tcp", "tcp@bbr", "sctp-unordered"], delay_ms=[45], link_mbit=[2],
-             queue=["pfifo-50"], rate=[160], cross=["tcp-1@reno"]),
+        dict(PATH, profile=["ns2"], variant=["udp", "tcp@reno", "tcp@sack", "tcp@vegas", "sctp-unordered"]),
+        dict(PATH, profile=["modern", "tuned"], variant=["tcp", "tcp@bbr", "sctp-unordered"]),
     ],
     quick=dict(count=9600),  # 60 s
     full=dict(count=9600, replications=5),

@@ -3,6 +3,9 @@
 from simco_lab.judge.claims import increasing
 from simco_lab.scenario import Scenario, plot
 
+PATH = dict(delay_ms=[45], link_mbit=[2], queue=["pfifo-50"], rate=[160], lose=["messages"],
+            loss_percent=[0.1, 0.2, 0.3, 0.4, 0.5])
+
 lab = Scenario(
     "SIP: random loss of messages",
     source="Lulling, Vaughan 2005, figures 7 and 8",
@@ -11,10 +14,8 @@ lab = Scenario(
     ],
     workload="sip", measure="one-way", warmup=500, response="none", invite_size=512, abort_lag_s=0, capture=True,
     matrix=[
-        dict(profile=["ns2"], variant=["udp", "tcp@reno", "tcp@sack", "tcp@vegas", "sctp-unordered"], delay_ms=[45],
-             link_mbit=[2], queue=["pfifo-50"], rate=[160], lose=["messages"], loss_percent=[0.1, 0.2, 0.3, 0.4, 0.5]),
-        dict(profile=["modern", "tuned"], variant=["tcp", "tcp@reno", "tcp@bbr", "sctp-unordered"], delay_ms=[45],
-             link_mbit=[2], queue=["pfifo-50"], rate=[160], lose=["messages"], loss_percent=[0.1, 0.2, 0.3, 0.4, 0.5]),
+        dict(PATH, profile=["ns2"], variant=["udp", "tcp@reno", "tcp@sack", "tcp@vegas", "sctp-unordered"]),
+        dict(PATH, profile=["modern", "tuned"], variant=["tcp", "tcp@reno", "tcp@bbr", "sctp-unordered"]),
     ],
     quick=dict(count=8000, profile=["ns2", "modern"], loss_percent=[0.1, 0.3, 0.5]),
     full=dict(count=32000, replications=5),
