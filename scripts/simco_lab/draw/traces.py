@@ -14,7 +14,7 @@ PART_LABELS = {"sender": "waits for the sender's window", "network": "network an
 
 
 def window(combination, plot):
-    """Returns (message, handed over in ms, delay in ms) of the first run, of the messages from `from` to `to`."""
+    """Returns (message, handed over in ms, delay in ms) of the first run, of the messages from `first` to `last`."""
     times, scheduled = combination.times[0], combination.scheduled[0]
     chosen = slice(int(plot.get("first", 0)), int(plot.get("last", len(times))))
     number = numpy.arange(len(times))[chosen]
@@ -42,12 +42,6 @@ def markers(number, points):
     return {**line, "linewidth": 0.7, "markevery": (number * every // len(COLOURS) % every, every)}
 
 
-def lost_in(combination, plot):
-    """Returns how many of the messages from `from` to `to` of the first run were never delivered."""
-    times = combination.times[0]
-    return int(numpy.isinf(times[int(plot.get("first", 0)):int(plot.get("last", len(times)))]).sum())
-
-
 def draw_points(axes, combinations, plot, of_window, labels):
     """Draws a curve of points for each combination. Returns [], or None if there is nothing to draw."""
     drawn = 0
@@ -55,7 +49,7 @@ def draw_points(axes, combinations, plot, of_window, labels):
         x, y = of_window(*window(combination, plot))
         finite = numpy.isfinite(y)
         if finite.any():
-            lost = lost_in(combination, plot)
+            lost = len(y) - finite.sum()
             x, y = thinned(x[finite], y[finite])
             axes.plot(x, y, label=label_of(getattr(combination.conditions, plot.get("curves", "variant")))
                       + (f" ({lost} not delivered)" if lost else ""), **markers(number, len(x)))

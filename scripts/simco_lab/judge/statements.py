@@ -321,7 +321,7 @@ def steps_of(curves, a, b, axis, end, dimensions):
 def factors(corners, quantity, _):
     """Returns the factor from the first corner to the second, that from the third to the fourth, and their difference."""
     at = [corner.quantity(quantity) for corner in corners]
-    flat, steep = tests_of_runs.ratio(at[1], at[0]), tests_of_runs.ratio(at[3], at[2])
+    flat, steep = statistics.ratio(at[1], at[0]), statistics.ratio(at[3], at[2])
     return flat, steep, statistics.difference(flat, steep)
 
 

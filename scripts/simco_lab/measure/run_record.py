@@ -110,8 +110,8 @@ def split_delays(folder, point, samples, arrived, start_ns):
     for end in ("agent", "box"):
         check_capture(folder / f"capture.{end}.log")
     pcaps = [folder / f"{end}.pcap" for end in ("agent", "box")]
-    ends = parts.Ends(*(path.read_bytes() for path in pcaps), (folder / "timers").read_text())
-    left, there = ends.times(point.variant.transport.messages, point.setup.invite_size)
+    left, there = parts.times_of(*(path.read_bytes() for path in pcaps), (folder / "timers").read_text(),
+                                 point.variant.transport.messages, point.setup.invite_size)
     calls = {call: start_ns + scheduled for _, call, scheduled in deliveries.sent(samples) if call is not None}
     # The captures number messages in the order in which they left, which is that of the calls; the first warm up.
     order = {call: point.warmup + number for number, call in enumerate(calls)}

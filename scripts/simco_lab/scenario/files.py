@@ -84,7 +84,6 @@ class Scenario:
 
     def _setup(self, given):
         for key in given:
-            known_key("Scenario", key, (*Scenario.__init__.__kwdefaults__, *Setup.__dataclass_fields__))
             if key in SIP and not WORKLOADS[self.workload].sip:
                 raise ValueError(f"'{key}' is of the {words([row.name for row in WORKLOADS.values() if row.sip])} workload")
         return Setup(**{"network": WORKLOADS[self.workload].network, **given})
@@ -180,22 +179,11 @@ def mistakes_in(path):
         raise ScenarioError(f"{path}:{lines[-1] if lines else 1}: {error}") from error
 
 
-def text_of(path):
-    """Returns the text of a file. Raises ScenarioError."""
-    try:
-        return path.read_bytes().decode()
-    except OSError as error:
-        raise ScenarioError(f"{path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise ScenarioError(f"{path}: not in UTF-8: octet 0x{error.object[error.start]:02x}") from error
-
-
 def read(path):
     """Returns the scenario of a file, which is run. Raises ScenarioError."""
     path, names = Path(path), {}
-    text = text_of(path)
     with mistakes_in(path):
-        exec(compile(text, str(path), "exec"), names)  # noqa: S102 - it is a program
+        exec(compile(path.read_bytes(), str(path), "exec"), names)  # noqa: S102 - it is a program
     found = [value for value in names.values() if isinstance(value, Scenario)]
     if len(found) != 1:
         raise ScenarioError(f"{path}: it must make one Scenario(), not {len(found)}")

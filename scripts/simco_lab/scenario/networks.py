@@ -10,6 +10,8 @@ from . import drd, queues
 from .catalogue import table
 
 MESSAGE_OCTETS = 256  # of an IP packet: what is shorter acknowledges only
+NFT_KEY = "nftables"  # in what `nft -j` prints
+COUNTERS, QDISCS = "nft -j list counters", "tc -s -j qdisc show"
 MIDDLE = "middle"  # the interfaces of the dumbbell's middle link
 ROUTERS = ("router", "far")
 # Agent's and source's packets leave towards the other side through these; theirs come in through the edges.
@@ -131,9 +133,6 @@ def counters_of(path, what="packets"):
             for entry in json.loads(path.read_text())[NFT_KEY] if "counter" in entry}
 
 
-NFT_KEY = "nftables"  # the tool's own
-
-
 def dumbbell_check(folder, point, losses):
     """Returns what the queue did to the flow that is measured, and what it did in all."""
     queue = queues.Queue.parse(point.queue)
@@ -163,21 +162,13 @@ def dumbbell_check(folder, point, losses):
     return {**found, "messages": {"entered": before, "lost": lost}}
 
 
-def counting(router):
-    return router, "nft -j list counters"
-
-
-def qdiscs(router):
-    return router, "tc -s -j qdisc show"
-
-
 NETWORKS = table(
     Network(
         "line", server="10.71.2.1",
         agent=End("agent", "10.71.1.2", "left"), box=End("box", "10.71.2.2", "right"),
         directions={"request": 'iifname "left"', "reply": 'iifname "right"'},
         setup=line_setup, arm=arm, events=nothing, files=lambda _: {}, check=lambda *_: None,
-        collect={"drops.json": counting("router"), "qdisc.txt": ("router", "tc -s qdisc show")}),
+        collect={"drops.json": ("router", COUNTERS), "qdisc.txt": ("router", "tc -s qdisc show")}),
     Network(
         "dumbbell", server="10.72.2.1",
         agent=End("agent", "10.72.1.2", "left"), box=End("box", "10.72.2.2", "right"),
@@ -186,8 +177,8 @@ NETWORKS = table(
         directions={"request": 'iifname "left"', "reply": f'iifname "{MIDDLE}" ip daddr 10.72.1.0/24'},
         setup=dumbbell_setup, arm=dumbbell_arm, events=dumbbell_events, files=dumbbell_files, check=dumbbell_check,
         settle_s=5.0,
-        collect={"drops.json": counting("router"), "drops.far.json": counting("far"),
-                 "qdisc.router.json": qdiscs("router"), "qdisc.far.json": qdiscs("far")}),
+        collect={"drops.json": ("router", COUNTERS), "drops.far.json": ("far", COUNTERS),
+                 "qdisc.router.json": ("router", QDISCS), "qdisc.far.json": ("far", QDISCS)}),
 )
 
 

@@ -46,8 +46,8 @@ def udp(branch):
 
 def times(kind, out, inn, size=100):
     offset = 10**6
-    return parts.Ends(file([(time + offset, what) for time, what in out]),
-                      file([(time + offset, what) for time, what in inn]), TIMERS).times(kind, size)
+    out, inn = (file([(time + offset, what) for time, what in packets]) for packets in (out, inn))
+    return parts.times_of(out, inn, TIMERS, kind, size)
 
 
 class Tcp(unittest.TestCase):
@@ -102,9 +102,9 @@ class Split(unittest.TestCase):
 class Broken(unittest.TestCase):
     def test_what_is_not_a_capture(self):
         with self.assertRaisesRegex(BadRun, "no capture with nanoseconds"):
-            parts.Ends(b"", b"", TIMERS).times("chunks", 1)
+            parts.times_of(b"", b"", TIMERS, "chunks", 1)
         with self.assertRaisesRegex(BadRun, "offset of the clocks"):
-            parts.Ends(file([]), file([]), "").times("chunks", 1)
+            parts.times_of(file([]), file([]), "", "chunks", 1)
 
 
 class Reports(unittest.TestCase):

@@ -54,7 +54,7 @@ class Percentiles(unittest.TestCase):
 
     def test_without_an_end_in_both_they_are_alike(self):
         b = numpy.full(600, math.inf)
-        self.assertEqual(schedule.percentile_difference([(b, b)], 99.0), schedule.Interval(0.0, 0.0, 0.0))
+        self.assertEqual(schedule.percentile_difference([(b, b)], 99.0), schedule.Estimate(0.0, 0.0, (0.0, 0.0)))
         self.assertEqual(schedule.percentile_difference([(numpy.full(600, 5.0), b)], 99.0).high, -math.inf)
 
     def test_a_tail_of_four_tells_nothing(self):
