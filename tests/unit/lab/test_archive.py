@@ -74,16 +74,12 @@ def lab(*words):
 class Archives(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(folder.cleanup)
-        cls.made = Path(folder.name) / "trial"
+        cls.made = Path(cls.enterClassContext(tempfile.TemporaryDirectory())) / "trial"
         leave_results(cls.made)
         cls.reported = lab("plot", cls.made)
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.work = Path(folder.name)
+        self.work = Path(self.enterContext(tempfile.TemporaryDirectory()))
         shutil.copytree(self.made, self.work / "runs" / "trial")
 
     def unpack(self, file):
@@ -185,7 +181,3 @@ class Archives(unittest.TestCase):
         for suffix in archive.COMPRESSIONS:
             self.assertIn("run.json", self.refused(self.work / "runs", "-o", self.work / f"a{suffix}"))
         self.assertEqual([path.name for path in self.work.iterdir()], ["runs"])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -79,7 +79,3 @@ class Layers(unittest.TestCase):
     def test_a_name_elsewhere_is_found(self):
         self.assertEqual(spelt('if name.startswith("tcp-") or point.backend == "null": "a tcp"'), {"tcp-", "null"})
         self.assertEqual(spelt("'sctp-unordered'; 'simco-echo'; f'{x}2006'"), {"sctp-unordered", "simco-echo", "2006"})
-
-
-if __name__ == "__main__":
-    unittest.main()

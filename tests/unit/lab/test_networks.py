@@ -134,7 +134,3 @@ class Counts(unittest.TestCase):
         point = points(TRIAL)[0]
         with self.assertRaisesRegex(BadRun, "10 packets of 'request' did not pass the queue, which dropped 3"):
             self.check(point, {"request": (100, 10), "reply": (70, 5)}, {"request": 80, "reply": 72}, 3)
-
-
-if __name__ == "__main__":
-    unittest.main()

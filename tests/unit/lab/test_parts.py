@@ -8,12 +8,10 @@ from types import SimpleNamespace
 
 import numpy
 
+import trial
 from simco_lab.draw import tables
 from simco_lab.errors import BadRun
 from simco_lab.measure import capture, parts, run_record
-from simco_lab.measure.combination import Combination
-from simco_lab.scenario.conditions import Conditions
-from simco_lab.scenario.variant import Variant
 
 TIMERS = """ clock 1:
   .base:       pending
@@ -110,7 +108,7 @@ class Broken(unittest.TestCase):
 class Reports(unittest.TestCase):
     def test_of_how_many_messages_they_are(self):
         record = {"parts": {"sender": 1.0, "network": 45.0, "behind": 0.5, "messages": 3}}
-        made = Combination(Conditions(variant=Variant.parse("tcp")), [record, record], [numpy.ones(4)] * 2)
+        made = trial.combination("tcp", *[numpy.ones(4)] * 2, record=record)
         lines = tables.parts_lines(SimpleNamespace(combinations=[made]))
         self.assertTrue(any(line.endswith("| 6 of 8 |") for line in lines), lines)
 
@@ -122,7 +120,3 @@ class Reports(unittest.TestCase):
             log.write_text("790 packets captured\n10 packets dropped by kernel\n")
             with self.assertRaisesRegex(BadRun, "capture.box.log: tcpdump missed 10 packets"):
                 run_record.check_capture(log)
-
-
-if __name__ == "__main__":
-    unittest.main()

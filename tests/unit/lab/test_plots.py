@@ -6,18 +6,11 @@ import unittest
 from pathlib import Path
 
 import numpy
+from trial import combination
 from simco_lab import scenario
 from simco_lab.draw import plots, traces, values
-from simco_lab.measure.combination import Combination
-from simco_lab.scenario.conditions import Conditions
-from simco_lab.scenario.variant import Variant
 
 PUBLISHED = Path(__file__).resolve().parents[3] / "doc" / "results"
-
-
-def combination(variant, times, aborted=False, **values):
-    conditions = Conditions(variant=Variant.parse(variant), **values)
-    return Combination(conditions, [{"aborted": aborted, "valid": True}], [numpy.asarray(times, dtype=float)])
 
 
 def mean_plot(**values):
@@ -157,7 +150,7 @@ class Figures(unittest.TestCase):
     def test_the_legend_explains_what_is_drawn_and_nothing_else(self):
         plain = self.figure(mean_plot(), self.curve("tcp", {1: 20, 2: 22}))
         self.assertEqual(labels_of(plain), ["TCP"])
-        curve = [combination("sctp-16", numpy.linspace(20, 30, 90), aborted=loss == 1, loss_percent=loss)
+        curve = [combination("sctp-16", numpy.linspace(20, 30, 90), record={"aborted": loss == 1}, loss_percent=loss)
                  for loss in (0.2, 0.5, 1.0)]
         full = self.figure(mean_plot(model=True), curve)
         self.assertEqual(labels_of(full)[1:], ["bars: 95 % interval", "equation 5", "aborted"])
@@ -215,9 +208,7 @@ class Figures(unittest.TestCase):
 
 class Files(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name) / "plots"
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory())) / "plots"
 
     def test_means_are_drawn_again_from_a_table(self):
         name = "kiesel-exp1"
@@ -238,7 +229,3 @@ class Files(unittest.TestCase):
         self.assertEqual((self.folder / f"{name}.pdf").read_bytes(), pdf, "the same values are the same file")
         height, width = plots.plt.imread(self.folder / f"{name}.png").shape[:2]
         self.assertGreater(width, 3 * plots.PNG_DPI)
-
-
-if __name__ == "__main__":
-    unittest.main()

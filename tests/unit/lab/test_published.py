@@ -135,9 +135,7 @@ class Stale(unittest.TestCase):
 
 class Complaints(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
         self.leave("trial/report.md", Stale.REPORT)
         self.leave("trial/results.csv", "profile\n")
         self.leave("trial/a.svg", "<svg/>")
@@ -173,7 +171,3 @@ class Complaints(unittest.TestCase):
     def test_what_is_missing(self):
         (self.folder / "trial/results.csv").unlink()
         self.assertEqual(self.complaints(), ["trial/results.csv: missing"])
-
-
-if __name__ == "__main__":
-    unittest.main()

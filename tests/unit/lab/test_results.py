@@ -8,15 +8,14 @@ import unittest
 from pathlib import Path
 
 import numpy
+from trial import combination
 from simco_lab import errors
 from simco_lab.judge import claims, prediction, verdicts
 from simco_lab.measure import results, run_record
-from simco_lab.measure.combination import Combination
 from simco_lab.measure.samples import response_times
 from simco_lab.run import job
 from simco_lab.scenario import pattern, points
 from simco_lab.scenario.catalogue import TRANSPORTS
-from simco_lab.scenario.conditions import Conditions
 from simco_lab.scenario.variant import Variant
 
 SAMPLES = """\
@@ -32,12 +31,6 @@ Tcp: RetransSegs
 Tcp: 7
 SctpT3RtxExpireds               \t{expired}
 """
-
-
-def combination(variant, times, aborted=False, **values):
-    run = {"aborted": aborted, "valid": True}
-    conditions = Conditions(variant=Variant.parse(variant), **values)
-    return Combination(conditions, [run], [numpy.asarray(times, dtype=float)])
 
 
 class Reading(unittest.TestCase):
@@ -106,7 +99,7 @@ class Judging(unittest.TestCase):
         self.assertIs(verdicts.compare(self.fast, self.slow, "mean", factor=0.5).holds, False)
 
     def test_an_aborted_curve_loses(self):
-        aborted = combination("tcp", [20.0, math.inf], aborted=True)
+        aborted = combination("tcp", [20.0, math.inf], record={"aborted": True})
         self.assertIs(verdicts.compare(self.fast, aborted, "mean").holds, True)
         self.assertIs(verdicts.compare(aborted, self.fast, "mean").holds, False)
 
@@ -119,7 +112,7 @@ class Judging(unittest.TestCase):
     def test_streams_that_were_aborted_leave_it_open(self):
         times = self.fast.times[0]
         for slow, expected in ((self.slow, False), (self.fast, None)):
-            results = self.results([combination("sctp-1", times), combination("sctp-2", times, aborted=True),
+            results = self.results([combination("sctp-1", times), combination("sctp-2", times, record={"aborted": True}),
                                      combination("sctp-4", slow.times[0])])
             [verdict] = figures(results).never_worse_with_more_streams()
             self.assertIs(verdict.holds, expected)
@@ -158,7 +151,3 @@ class Judging(unittest.TestCase):
         found = results.Results.__new__(results.Results)
         found.combinations = combinations
         return found
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -19,15 +19,12 @@ TRIAL = dict(workload="echo", quick=dict(count=100), full=dict(count=200),
 
 class Sharing(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.out = Path(folder.name)
+        self.out = Path(self.enterContext(tempfile.TemporaryDirectory()))
         self.points = points(TRIAL)
         self.ran = []
         self.fail = set()
         self.abort = set()
-
-        self.faults = {}  # name of a point: what its files make of finish()
+        self.faults = {}  # name of a point: the exception that its files cause in finish()
 
         def finish(folder, job, fingerprint):
             point = job.point
@@ -42,9 +39,7 @@ class Sharing(unittest.TestCase):
             run_record.write_run(folder, run)
             return run
 
-        patch = mock.patch.object(run_record, "finish", finish)
-        patch.start()
-        self.addCleanup(patch.stop)
+        self.enterContext(mock.patch.object(run_record, "finish", finish))
 
     def run_all(self, identity="programs"):
         self.ran = []
@@ -146,7 +141,3 @@ class Sharing(unittest.TestCase):
         missing = {(point.profile, str(point.variant), point.rate) for point in self.points
                    if work.done(point) is None}
         self.assertEqual(missing, {("modern", "sctp-1", 1000), ("2006", "sctp-1", 1000)})
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -246,7 +246,3 @@ class Jobs(unittest.TestCase):
         point = self.points["sctp-unordered", 1, 100, 2]
         self.assertEqual(job.archive(job.Job(point).files), job.archive(job.Job(point).files))
         self.assertIn("--unordered", job.Job(point).files["settings"])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -89,7 +89,3 @@ class Percentiles(unittest.TestCase):
             found = schedule.percentile_difference([(bursts(), bursts())], 99.0)
             rejected += found.low > 0 or found.high < 0
         self.assertTrue(3 <= rejected <= 20, rejected)
-
-
-if __name__ == "__main__":
-    unittest.main()

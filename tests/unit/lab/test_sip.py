@@ -23,11 +23,8 @@ def points():
 
 class Programs(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        patch = mock.patch.object(tls, "FOLDER", Path(folder.name) / "tls")
-        patch.start()
-        self.addCleanup(patch.stop)
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+        self.enterContext(mock.patch.object(tls, "FOLDER", Path(folder) / "tls"))
         self.files = {name: job.Job(point).files for name, point in points().items()}
 
     def test_without_response(self):
@@ -153,7 +150,3 @@ class Deliveries(unittest.TestCase):
         window = deliveries.window_of(points()["tcp"], schedule)
         self.assertEqual(window, (2, 12), "from skip_s to the last message's time")
         self.assertEqual(deliveries.offered(schedule, 500, window), 500 * 20 / 10)
-
-
-if __name__ == "__main__":
-    unittest.main()

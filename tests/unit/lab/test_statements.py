@@ -13,9 +13,8 @@ from simco_lab.judge import statements
 from simco_lab.judge.claims import Figures, increasing, rehearse
 from simco_lab.judge.verdicts import Verdict
 from simco_lab.measure import statistics
-from simco_lab.measure.combination import Combination
 from simco_lab.measure.results import Selectable
-from simco_lab.scenario.conditions import Conditions, values_of
+from simco_lab.scenario.conditions import values_of
 from simco_lab.scenario.variant import Variant
 
 TCP, SCTP, UNORDERED = (Variant.parse(name) for name in ("tcp", "sctp-1", "sctp-unordered"))
@@ -29,9 +28,7 @@ class Results(Selectable):
 
 def combination(variant, levels, record=None, **conditions):
     """Runs whose samples are all the same: one for each of `levels`."""
-    times = [numpy.full(100, float(level)) for level in levels]
-    run = {"aborted": False, **(record or {})}
-    return Combination(Conditions(variant=variant, **conditions), [run] * len(times), times)
+    return trial.combination(variant, *(numpy.full(100, level) for level in levels), record=record, **conditions)
 
 
 def judged(results, kind, *, less=None, than=None, order=(), quantity="", factor=1.0, share=None, axis="", on=(), falls=False,
@@ -756,7 +753,3 @@ class Rehearsals(unittest.TestCase):
         self.wrong("p95 cannot be told with 3 runs", lambda r: r.p95("tcp").faster_than(r.p95("sctp-1")), replications=3)
         self.wrong("max cannot be told with 2 runs: give 'replications' of 3", lambda r: r.max("tcp") < r.max("sctp-1"), replications=2)
         self.trial(lambda r: r.mean("tcp").like(r.mean("sctp-1")), replications=3)
-
-
-if __name__ == "__main__":
-    unittest.main()

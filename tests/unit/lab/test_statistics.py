@@ -88,7 +88,3 @@ class Course(unittest.TestCase):
         noise = numpy.random.default_rng(4).normal(0, 1, 3000)
         self.assertFalse(statistics.grows(20 + noise))
         self.assertTrue(statistics.grows(20 + noise + numpy.arange(3000) / 300))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -72,7 +72,3 @@ class Compact(unittest.TestCase):
     def test_text_stays(self):
         self.assertEqual(self.elements("text")[0].text, "N = 1.23456")
         self.assertNotIn("Matplotlib", self.text)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -137,7 +137,3 @@ class Endless(unittest.TestCase):
         found = tests.regression({"x": [1, 2, 3, 4]}, [1.0, 2.0, math.inf, 4.0])["x"]
         self.assertAlmostEqual(found.value, 0.8)
         self.assertAlmostEqual(found.t, 0.8 / (0.9 / 5) ** 0.5)
-
-
-if __name__ == "__main__":
-    unittest.main()
