@@ -1,7 +1,6 @@
 """Figures with the papers' axes: mean over loss, streams or load, and CCDFs. Curves differ in colour, marker
 and line style, so they can be told apart in greyscale print and by colour-blind readers."""
 
-import io
 import math
 from dataclasses import dataclass
 
@@ -18,7 +17,7 @@ from ..measure import statistics  # noqa: E402
 from ..measure.quantities import MEASURED, QUANTITIES  # noqa: E402
 from ..scenario import cross  # noqa: E402
 from ..scenario.conditions import FORMS_OF, axis_value, label_of, shown  # noqa: E402
-from . import svg, traces  # noqa: E402
+from . import traces  # noqa: E402
 from .strokes import style, widen  # noqa: E402
 
 LABELS = {"loss_percent": "Packet loss (%)", "rate": "Load (transactions/s)", "streams": "Streams",
@@ -39,8 +38,9 @@ AXES_SHARE = 0.775  # of a figure's width is that of its axes
 DIGIT = 0.7  # width of a digit of an axis' label, as a share of the font's size
 TRANSITION = 0.5  # decades between 0 and the least value of a logarithmic axis that has 0
 POINTS_PER_INCH = 72
-SVG_DPI = POINTS_PER_INCH  # a pixel is a point
 PNG_DPI = 300
+# A format's dots per inch (in SVG a pixel is a point), and what makes its files differ from one drawing to the next.
+FORMATS = {"svg": (POINTS_PER_INCH, "Date"), "png": (PNG_DPI, "Software"), "pdf": (PNG_DPI, "CreationDate")}
 GREY = "#606060"
 
 matplotlib.rcParams.update({"svg.hashsalt": "simco", "axes.grid": True, "grid.alpha": 0.3, "savefig.bbox": "tight",
@@ -303,13 +303,8 @@ def draw_ccdf(axes, combinations, plot, look):
 def save(figure, path, formats):
     """Writes `path` with a suffix for each of the formats."""
     for name in formats:
-        file = path.with_name(f"{path.name}.{name}")
-        if name == "svg":
-            text = io.StringIO()
-            figure.savefig(text, format="svg", dpi=SVG_DPI, metadata={"Date": None})
-            file.write_text(svg.compact(text.getvalue()))
-        else:
-            figure.savefig(file, dpi=PNG_DPI, metadata={"CreationDate": None} if name == "pdf" else {"Software": None})
+        dpi, dated = FORMATS[name]
+        figure.savefig(path.with_name(f"{path.name}.{name}"), dpi=dpi, metadata={dated: None})
 
 
 KINDS = {"mean": draw_means, "over": draw_means, "ccdf": draw_ccdf, **traces.KINDS}

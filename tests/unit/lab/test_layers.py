@@ -67,7 +67,7 @@ class Layers(unittest.TestCase):
 
     def test_an_arrow_to_a_later_room_is_found(self):
         self.assertEqual(upward("measure", "from ..judge.claims import judged"), {"judge/claims"})
-        self.assertEqual(upward("run", "from ..draw import plots, svg\nfrom . import job\nfrom .guest import ROOT"), {"draw/plots", "draw/svg"})
+        self.assertEqual(upward("run", "from ..draw import plots, traces\nfrom . import job\nfrom .guest import ROOT"), {"draw/plots", "draw/traces"})
         self.assertEqual(upward("draw", "from .. import cli, errors"), {"/cli"})
         self.assertEqual(upward("scenario", "from ..errors import LabError\nfrom .files import read"), set())
 
