@@ -129,11 +129,6 @@ class Deliveries(unittest.TestCase):
         self.assertEqual(list(deliveries.others(SAMPLES, numpy.array([1.0, 2.0, 3.0]), 2)), [1.0, 3.0])
         self.assertEqual(list(deliveries.others(SAMPLES, numpy.array([1.0, 2.0, 3.0]), 3)), [1.0, 2.0, 3.0])
 
-    def test_what_was_never_sent_has_no_call(self):
-        joined = deliveries.join(SAMPLES, {0: (501000000, 1)}, 500000000)
-        self.assertTrue(joined.splitlines()[1].endswith(",1000000,1"))
-        self.assertTrue(joined.splitlines()[3].endswith(",unanswered,,"))
-
     def test_goodput(self):
         arrived = {0: (10**9, 1), 1: (3 * 10**9, 1), 2: (4 * 10**9, 3), 3: (12 * 10**9, 1)}
         self.assertEqual(deliveries.goodput(arrived, 500, 10**9, (2, 10)), 500 * 2 / 8)
