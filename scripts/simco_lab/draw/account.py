@@ -79,10 +79,10 @@ def model_points(results):
     """Returns the reference points of the model, and the numbers of connections that were best in fact."""
     found = {}
     for plot in results.scenario.plots:
-        for _, symbol, meaning in marks_of(results.select(plot.get("where", {})), plot):
+        for _, symbol, meaning in marks_of(results.select(plot.where), plot):
             found[symbol, meaning] = None
     lines = [f"{symbol}: {meaning}" for symbol, meaning in found]
-    if any(plot.get("model") and plot.get("x") == "connections" for plot in results.scenario.plots):
+    if any(plot.model and plot.x == "connections" for plot in results.scenario.plots):
         curves = {}
         for combination in results.combinations:
             if not combination.aborted and math.isfinite(combination.mean.value):

@@ -156,10 +156,13 @@ def rehearse(scenario):
     """Raises ScenarioError if a claim, figure, table or paper's number is of what is not measured."""
     rehearsal = Rehearsal(scenario)
     with mistakes_in(scenario.path):
-        for entry in (*scenario.plots, *scenario.papers):
-            check_quantity(scenario, entry.get("quantity", "mean"))
+        for plot in scenario.plots:
+            check_quantity(scenario, plot.quantity)
+            rehearsal.check_places(plot.where)
+        for number in scenario.papers:
+            check_quantity(scenario, number["quantity"])
             for key in ("where", "less", "than"):
-                rehearsal.check_places(entry.get(key, {}))
+                rehearsal.check_places(number.get(key, {}))
         for name in scenario.tables:
             check_quantity(scenario, name)
         for claim, verdicts in judged(rehearsal):

@@ -42,8 +42,7 @@ def marks(conditions, axis):
 
 def marks_of(combinations, plot):
     """Returns the reference points of all curves of a plot, each once."""
-    if not plot.get("model"):
+    if not plot.model:
         return []
-    axis = plot.get("x", "loss_percent")
     return list(dict.fromkeys(mark for combination in combinations if combination.conditions.loss_percent > 0
-                              for mark in marks(combination.conditions, axis)))
+                              for mark in marks(combination.conditions, plot.axis)))

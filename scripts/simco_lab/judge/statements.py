@@ -52,13 +52,13 @@ def pairs_of(lesser, greater):
 
 def less(lesser, greater, or_alike=False):
     """The first are less; with `or_alike`, or alike."""
-    def judge(a, b, where):
+    lesser.comparable(greater, of_intervals=True, factor=True)
+    verdicts = Verdicts()
+    for a, b, where in pairs_of(lesser, greater):
         found = compare(a, b, lesser.quantity, greater.factor, lesser.shared)
         alike = found.alike and not found.holds
-        return Verdict(True if alike and or_alike else found.holds, where("<"), found.detail, alike)
-
-    lesser.comparable(greater, of_intervals=True, factor=True)
-    return Verdicts(itertools.starmap(judge, pairs_of(lesser, greater)))
+        verdicts.append(Verdict(True if alike and or_alike else found.holds, where("<"), found.detail, alike))
+    return verdicts
 
 
 def equal(figures, *, within_ms):

@@ -3,9 +3,10 @@ function over what was measured (claims.py)."""
 
 import contextlib
 import itertools
+import re
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..errors import ScenarioError
@@ -37,23 +38,43 @@ def one_of(name, value, known):
         raise ValueError(f"'{name}' must be one of {', '.join(known)}, not {value!r}")
 
 
-def known_key(function, key, known):
-    if key not in known:
-        raise ValueError(f"unknown key '{key}' of {function}(); known are {', '.join(known)}")
+@dataclass(frozen=True)
+class Plot:
+    """A figure of a scenario."""
+
+    name: str
+    title: str
+    kind: str
+    where: dict
+    x: str = ""  # the axis; of a trace, time instead of the number of the message
+    curves: str = "variant"  # the dimension by which curves differ
+    panels: list = field(default_factory=list)  # dimensions: a figure for each combination of their values
+    quantity: str = "mean"
+    model: bool = False
+    log_x: bool = False
+    y_max: float | None = None
+    paper_figure: str = ""
+    first: int = 0  # message of a trace
+    last: int | None = None
+    measure: str = "response"  # the scenario's
+
+    def __post_init__(self):
+        one_of("kind", self.kind, PLOTS)
+        if self.x:
+            one_of("x", self.x, PLOTS[self.kind])
+        for dimension in (self.curves, *self.panels):
+            one_of("curves or panels", dimension, DIMENSIONS)
+        if not re.fullmatch(r"[\w-][\w.-]*", self.name):
+            raise ValueError(f"the name of a figure must be letters, digits, '-', '_' and '.', not {self.name!r}")
+
+    @property
+    def axis(self):
+        return self.x or "loss_percent"
 
 
 def plot(name, title, kind, *, where=None, **more):
-    """Returns a figure of a scenario. `more` are x, curves, panels, quantity, model, log_x, y_max, paper_figure, and of a trace
-    `first` and `last`."""
-    for key in more:
-        known_key("plot", key, ("x", "curves", "panels", "quantity", "model", "log_x", "y_max", "paper_figure", "first", "last"))
-    one_of("kind", kind, PLOTS)
-    one_of("x", more.get("x", PLOTS[kind][0]), PLOTS[kind])
-    for dimension in (more.get("curves", "variant"), *more.get("panels", [])):
-        one_of("curves or panels", dimension, DIMENSIONS)
-    if not name.replace("-", "").replace("_", "").replace(".", "").isalnum() or name.startswith("."):
-        raise ValueError(f"the name of a figure must be letters, digits, '-', '_' and '.', not {name!r}")
-    return {"name": name, "title": title, "kind": kind, "where": values_of(where or {}), **more}
+    """Returns a figure of a scenario; `more` are fields of Plot."""
+    return Plot(name, title, kind, values_of(where or {}), **more)
 
 
 def paper(what, value, *, quantity="mean", less=None, than=None, **where):
@@ -73,9 +94,10 @@ class Scenario:
         one_of("arrivals", arrivals, ("poisson", "constant"))
         check_setting("warmup", 0, warmup)
         self.name, self.path = "", None
-        self.title, self.source, self.notes, self.tables, self.plots = title, source, list(notes), list(tables), list(plots)
+        self.title, self.source, self.notes, self.tables = title, source, list(notes), list(tables)
         self.workload, self.arrivals, self.warmup, self.seed = workload, arrivals, warmup, seed
         self.setup = self._setup(setup)
+        self.plots = [replace(one, measure=self.setup.measure) for one in plots]
         self.matrices = [self._matrix(given) for given in (matrix if isinstance(matrix, list) else [matrix])]
         self.scales = {"quick": self._scale("quick", quick), "full": self._scale("full", full)}
         self.papers = list(itertools.chain.from_iterable(papers))

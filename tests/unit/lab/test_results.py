@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy
 from trial import combination
-from simco_lab import errors
+from simco_lab import errors, scenario
 from simco_lab.judge import claims, prediction, verdicts
 from simco_lab.measure import results, run_record
 from simco_lab.measure.samples import response_times
@@ -136,15 +136,17 @@ class Judging(unittest.TestCase):
         self.assertTrue(figures(self.results([below])).at_most_above_model(percent=5)[0].holds)
 
     def test_marks(self):
-        plot = {"x": "connections", "model": True}
+        def plot(x, model=True):
+            return scenario.plot("trial", "Trial", "mean", x=x, model=model)
+
         measured = [combination(variant, [20.0], loss_percent=1.0, rate=rate)
                 for variant in ("tcp", "tcp-4") for rate in (300.0, 1000.0)]
-        self.assertEqual([round(x, 2) for x, _, _ in prediction.marks_of(measured, plot)], [1.73, 5.77])
-        self.assertEqual([x for x, _, _ in prediction.marks_of(measured, {**plot, "x": "streams"})], [9, 23])
-        by_rate = prediction.marks_of(measured, {**plot, "x": "rate_per_connection"})
+        self.assertEqual([round(x, 2) for x, _, _ in prediction.marks_of(measured, plot("connections"))], [1.73, 5.77])
+        self.assertEqual([x for x, _, _ in prediction.marks_of(measured, plot("streams"))], [9, 23])
+        by_rate = prediction.marks_of(measured, plot("rate_per_connection"))
         self.assertEqual([round(x, 1) for x, _, _ in by_rate], [13.6, 173.2])
-        self.assertEqual(prediction.marks_of(measured, {"x": "connections"}), [])
-        self.assertEqual(prediction.marks_of([combination("tcp", [20.0])], plot), [])
+        self.assertEqual(prediction.marks_of(measured, plot("connections", model=False)), [])
+        self.assertEqual(prediction.marks_of([combination("tcp", [20.0])], plot("connections")), [])
 
     @staticmethod
     def results(combinations):

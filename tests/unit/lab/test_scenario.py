@@ -136,7 +136,7 @@ class Files(unittest.TestCase):
     def test_unknown_keys(self):
         self.wrong("unexpected keyword argument 'workbench'", 3, "workload=", "workbench=")
         self.wrong("unknown dimension 'rat'; known are profile, ", 3, "rate=[1, 100]", "rat=[1]")
-        self.wrong("unknown key 'colour' of plot(); known are x, ", 5, '"mean", where', '"mean", colour=1, where')
+        self.wrong("unexpected keyword argument 'colour'", 5, '"mean", where', '"mean", colour=1, where')
         self.wrong("unknown dimension 'rats'", 6, "20, rate", "20, rats")
         self.wrong("unknown dimension 'rats'", 8, 'r.mean("tcp-4"), rate', 'r.mean("tcp-4"), rats')
 
