@@ -33,9 +33,7 @@ lab = Scenario(
     ],
     quick=dict(count=6000, replications=3, variant=BOTH, queue=["pfifo-10", "pfifo-50"]),
     full=dict(count=44200, replications=10),
-    plots=[
-        plot("parts-loss", "Where the delay comes from, 0.3 %", "parts", where=dict(loss_percent=0.3)),
-    ],
+    plots=[plot("parts-loss", "Where the delay comes from, 0.3 %", "parts", where=dict(loss_percent=0.3))],
     papers=[
         paper("table 1, 85 % of the link: mean", {"sctp-unordered": 397.4, "sctp-1": 400.8}, rate=330),
         paper("table 1, 85 % of the link: variance (ms²)", {"sctp-unordered": 72735.5, "sctp-1": 72416.9}, quantity="variance",

@@ -27,10 +27,8 @@ lab = Scenario(
     ],
     quick=dict(count={20: 600, 40: 1200}, replications=6),  # 30 s
     full=dict(count={20: 1200, 40: 2400}, replications=10),
-    plots=[
-        plot("p95", "Beside bulk TCP", "over", quantity="p95", x="cross", panels=["queue", "delay_ms", "rate"],
-             paper_figure="figures 5 and 6"),
-    ],
+    plots=[plot("p95", "Beside bulk TCP", "over", quantity="p95", x="cross", panels=["queue", "delay_ms", "rate"],
+                paper_figure="figures 5 and 6")],
     papers=[
         paper("P95 in order beside 1 TCP", 200, quantity="p95", variant="sctp-1", queue="drd-10-20", cross="tcp-1", delay_ms=20,
               rate=40),

@@ -26,9 +26,7 @@ lab = Scenario(
         plot("p95", "Across the Internet, approximated", "over", quantity="p95", x="cross", panels=["delay_ms", "rate"],
              paper_figure="figure 9"),
     ],
-    papers=[
-        paper("P95 beside 2 TCP (figure 9: above)", 4000, quantity="p95", variant=BOTH, cross="tcp-2"),
-    ],
+    papers=[paper("P95 beside 2 TCP (figure 9: above)", 4000, quantity="p95", variant=BOTH, cross="tcp-2")],
 )
 
 lab.claim("D1", "without bulk TCP ordered delivery is slower",

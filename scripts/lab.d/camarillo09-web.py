@@ -24,10 +24,8 @@ lab = Scenario(
     ],
     quick=dict(count={20: 600, 40: 1200}, replications=4),  # 30 s
     full=dict(count={20: 1200, 40: 2400}, replications=10),
-    plots=[
-        plot("p95", "Beside web sessions", "over", quantity="p95", x="cross", panels=["queue", "delay_ms", "rate"],
-             paper_figure="figure 8"),
-    ],
+    plots=[plot("p95", "Beside web sessions", "over", quantity="p95", x="cross", panels=["queue", "delay_ms", "rate"],
+                paper_figure="figure 8")],
 )
 
 lab.claim("C1", "with the longer queue it is as in the empty network",

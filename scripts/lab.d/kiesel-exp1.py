@@ -25,9 +25,7 @@ lab = Scenario(
         plot("ccdf-2.5", "Experiment 1: CCDF at 2.5 % loss", "ccdf", where=dict(profile=["2006", "tuned"], loss_percent=2.5)),
         plot("ccdf-5", "Experiment 1: CCDF at 5 % loss", "ccdf", where=dict(profile=["2006", "tuned"], loss_percent=5)),
     ],
-    papers=[
-        paper("mean without loss (axis of figure 4)", 20, variant="tcp", loss_percent=0),
-    ],
+    papers=[paper("mean without loss (axis of figure 4)", 20, variant="tcp", loss_percent=0)],
 )
 
 lab.claim("E1", "without loss all variants have the same mean",

@@ -1,6 +1,4 @@
-"""Experiment 2 of Kiesel, Scharf, Beutel and Ruschival, "Performance Measurements of SIMCO over TCP
-and SCTP", IKR internal report 53, 2006. The report gives the range of losses and the special
-values 0, 2.5 and 5 % in its text; the other points of the figures are ours."""
+"""Experiment 2 of IKR report 53, as kiesel-exp1 over a longer path."""
 
 from simco_lab.scenario import Scenario, paper, plot
 
@@ -23,9 +21,7 @@ lab = Scenario(
         plot("ccdf-1", "Experiment 2: CCDF at 1 % loss", "ccdf", where=dict(profile=["2006", "tuned"], loss_percent=1)),
         plot("ccdf-5", "Experiment 2: CCDF at 5 % loss", "ccdf", where=dict(profile=["2006", "tuned"], loss_percent=5)),
     ],
-    papers=[
-        paper("mean without loss (axis of figure 12)", 40, variant="tcp", loss_percent=0),
-    ],
+    papers=[paper("mean without loss (axis of figure 12)", 40, variant="tcp", loss_percent=0)],
 )
 
 lab.claims_of("kiesel-exp1")

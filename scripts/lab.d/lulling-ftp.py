@@ -18,9 +18,7 @@ lab = Scenario(
     ],
     quick=dict(count=9600),  # 60 s
     full=dict(count=9600, replications=5),
-    plots=[
-        plot("delay", "A bulk connection from 20 to 40 s", "trace", paper_figure="figure 9"),
-    ],
+    plots=[plot("delay", "A bulk connection from 20 to 40 s", "trace", paper_figure="figure 9")],
 )
 
 lab.claim("F7v", "Vegas' delays rise without end",

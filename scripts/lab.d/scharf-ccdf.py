@@ -11,12 +11,8 @@ lab = Scenario(
                 loss_percent=[1], rate=[100]),
     quick=dict(count=5000, profile=["2006", "tuned"]),
     full=dict(count=100000),
-    plots=[
-        plot("ccdf", "CCDF at 1 % loss, 100/s", "ccdf", paper_figure="figure 6"),
-    ],
-    papers=[
-        paper("99th percentile, Linux 2.6.15 TCP", "about 200", quantity="p99", variant="tcp"),
-    ],
+    plots=[plot("ccdf", "CCDF at 1 % loss, 100/s", "ccdf", paper_figure="figure 6")],
+    papers=[paper("99th percentile, Linux 2.6.15 TCP", "about 200", quantity="p99", variant="tcp")],
 )
 
 lab.claim("E5", "TCP's 99th percentile is above that of SCTP with one stream",

@@ -15,9 +15,7 @@ lab = Scenario(
     plots=[
         plot("mean-over-load", "SCTP over load, 1 % loss", "mean", x="rate", log_x=True, model=True, paper_figure="figure 7"),
     ],
-    papers=[
-        paper("highest rate, Linux SCTP (see where the curves end)", "about 2000/s"),
-    ],
+    papers=[paper("highest rate, Linux SCTP (see where the curves end)", "about 2000/s")],
 )
 
 lab.claim("E4", "the mean is within 10 % of equation 5",

@@ -13,9 +13,7 @@ lab = Scenario(
     quick=dict(count=3000, profile=["2006", "tuned"], variant=["sctp-1", "sctp-4", "sctp-16", "sctp-unordered", "quic-16"],
                loss_percent=[0, 1, 2, 5]),
     full=dict(count=100000),
-    plots=[
-        plot("mean-over-loss", "SCTP over loss", "mean", x="loss_percent", model=True, paper_figure="figure 4"),
-    ],
+    plots=[plot("mean-over-loss", "SCTP over loss", "mean", x="loss_percent", model=True, paper_figure="figure 4")],
 )
 
 lab.claim("E4", "the mean is within 5 % of equation 5",

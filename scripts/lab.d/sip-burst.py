@@ -16,9 +16,7 @@ lab = Scenario(
                 link_mbit=[2], queue=["pfifo-50"], rate=[10], stop=["end", "burst"]),
     quick=dict(count=600),
     full=dict(count=600, replications=5),
-    plots=[
-        plot("delay", "300 INVITEs at once", "trace", where=dict(stop="end"), first=280),
-    ],
+    plots=[plot("delay", "300 INVITEs at once", "trace", where=dict(stop="end"), first=280)],
 )
 
 lab.claim("E8w", "before the burst the window has room for all of it",

@@ -19,9 +19,7 @@ lab = Scenario(
     ],
     quick=dict(count=1200, replications=3, profile=["modern", "round-robin"], large_size=[0, 16000]),
     full=dict(count=9600, replications=3),
-    plots=[
-        plot("p95", "Every 50th message is large", "over", quantity="others", x="large_size"),
-    ],
+    plots=[plot("p95", "Every 50th message is large", "over", quantity="others", x="large_size")],
 )
 
 lab.claim("G1", "large messages delay the others more with one stream than with 16",

@@ -18,9 +18,7 @@ lab = Scenario(
     matrix=dict(variant=["udp", "tcp", "sctp-unordered"], delay_ms=[20], mtu_to=[1000], fragments=["pass", "drop"], rate=[40]),
     quick=dict(count=800),
     full=dict(count=800),
-    plots=[
-        plot("delay", "The MTU falls after 10 s", "trace", x="time", panels=["fragments"]),
-    ],
+    plots=[plot("delay", "The MTU falls after 10 s", "trace", x="time", panels=["fragments"])],
 )
 
 lab.claim("E9", "behind a filter of fragments an SCTP association can collapse",
