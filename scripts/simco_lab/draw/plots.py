@@ -39,7 +39,7 @@ DIGIT = 0.7  # width of a digit of an axis' label, as a share of the font's size
 TRANSITION = 0.5  # decades between 0 and the least value of a logarithmic axis that has 0
 POINTS_PER_INCH = 72
 PNG_DPI = 300
-# A format's dots per inch (in SVG a pixel is a point), and what makes its files differ from one drawing to the next.
+# A format's dots per inch (in SVG a pixel is a point), and the entry that makes its files differ from one drawing to the next.
 FORMATS = {"svg": (POINTS_PER_INCH, "Date"), "png": (PNG_DPI, "Software"), "pdf": (PNG_DPI, "CreationDate")}
 GREY = "#606060"
 
@@ -51,7 +51,7 @@ matplotlib.rcParams.update({"svg.hashsalt": "simco", "axes.grid": True, "grid.al
 
 @dataclass(frozen=True)
 class Style:
-    """What a figure is for: a report, or a column of a paper, whose caption says what a title would."""
+    """The style of a figure for a report, or for a column of a paper, whose caption takes the place of the title."""
 
     size: tuple  # inches, without the legend
     font: int  # points
@@ -73,7 +73,7 @@ def x_of(combination, axis):
 
 
 def estimate(combination, plot):
-    """Returns what a plot shows of a combination: the mean, or another quantity."""
+    """Returns the plot's quantity of a combination."""
     return combination.mean if plot.quantity == "mean" else combination.quantity(plot.quantity)
 
 

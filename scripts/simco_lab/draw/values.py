@@ -1,4 +1,4 @@
-"""results.csv: a row for each combination of each sample of a scenario, and what can be read from it without samples."""
+"""results.csv: a row for each combination of each sample of a scenario; and results read from it without samples."""
 
 import csv
 import math
@@ -27,7 +27,7 @@ def modelled(results):
 
 
 def model_cell(conditions):
-    """Returns what equation 5 predicts, in words."""
+    """Returns the prediction of equation 5, in words."""
     prediction = predicted(conditions)
     if prediction is None:
         return ""
@@ -94,7 +94,7 @@ def write(path, samples):
 
 @dataclass
 class Row(UnderConditions):
-    """What results.csv says of a combination."""
+    """A combination by its row of results.csv."""
 
     conditions: Conditions
     mean: statistics.Estimate
@@ -106,7 +106,7 @@ class Row(UnderConditions):
 
 
 class Table(Selectable):
-    """What results.csv says of one sample of a scenario, for results whose samples are elsewhere."""
+    """One sample of a scenario by results.csv, for results whose samples are elsewhere."""
 
     has_samples = False
 

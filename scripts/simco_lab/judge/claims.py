@@ -1,4 +1,4 @@
-"""What the claims of scenarios are written in: figures of what was measured, which are compared with each other or with numbers.
+"""The language of the claims of scenarios: figures of measurements, which are compared with each other or with numbers.
 A comparison gives verdicts, one for each place, and each of them holds, does not hold, or cannot be told."""
 
 from dataclasses import dataclass, replace
@@ -153,7 +153,7 @@ class Rehearsal(Selectable):
 
 
 def rehearse(scenario):
-    """Raises ScenarioError if a claim, figure, table or paper's number is of what is not measured."""
+    """Raises ScenarioError if a claim, figure, table or paper's number is of a quantity or place that is not measured."""
     rehearsal = Rehearsal(scenario)
     with mistakes_in(scenario.path):
         for plot in scenario.plots:

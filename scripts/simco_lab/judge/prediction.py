@@ -1,5 +1,4 @@
-"""What the papers' model (model.py) predicts for the conditions of a point, and its reference
-points on an axis."""
+"""The prediction of the papers' model (model.py) for the conditions of a point, and its reference points on an axis."""
 
 from . import model
 

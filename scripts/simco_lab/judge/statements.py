@@ -1,5 +1,5 @@
-"""Statements about figures, judged place by place: which are less, differ or do not, bounds, orders, steps, what a quantity depends
-on, and what the model says. Most are methods of claims.Figures."""
+"""Statements about figures, judged place by place: less, different or alike, bounds, orders, steps, dependences, and the model.
+Most are methods of claims.Figures."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""Packets that tcpdump captured: a file of pcap with nanoseconds, and what carries messages in it."""
+"""Packets that tcpdump captured: a file of pcap with nanoseconds, and the parts of it that carry messages."""
 
 import re
 import struct
@@ -11,7 +11,7 @@ BRANCH = re.compile(rb"branch=([^;,\s]+)")
 
 
 class BrokenCapture(ValueError):
-    """Why a file is not what tcpdump writes."""
+    """A file that tcpdump has not written."""
 
 
 def packets(octets):

@@ -1,4 +1,4 @@
-"""All runs under the same conditions, and what they have of each quantity."""
+"""All runs under the same conditions, and their quantities."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -52,7 +52,7 @@ class Combination(UnderConditions):
                 for number, times, record, scheduled in zip(self.numbers, self.times, self.runs, schedules)]
 
     def per_run(self, quantity):
-        """Returns what each run has of a quantity of quantities.py, nan if it has none."""
+        """Returns the value of a quantity of quantities.py in each run, nan if it has none."""
         return [QUANTITIES[quantity].of_run(run) for run in self.each]
 
     @property

@@ -38,7 +38,7 @@ def datagrams(out, inn, _):
 # a capture, such as the records of TLS, which may have several.
 MATCHING: dict[str, Callable] = {"stream": stream, "chunks": user_messages, "datagrams": datagrams}
 
-# How much of a packet a capture keeps: of chunks all, because several share a packet.
+# The octets of a packet that a capture keeps: of chunks all, because several share a packet.
 KEPT = {"stream": 128, "chunks": 1600, "datagrams": 400}
 
 

@@ -42,7 +42,7 @@ class Estimate:
         return self.ends[1] if self.ends else self.value + self.half_width
 
     def times(self, factor):
-        """Returns the estimate of what is `factor` times as large."""
+        """Returns the estimate of a value that is `factor` times as large."""
         return Estimate(self.value * factor, self.half_width * factor, self.ends and tuple(end * factor for end in self.ends))
 
 

@@ -1,5 +1,5 @@
 """Tests of figures that each of several runs has, such as its P95: whether two sets of runs differ (Kolmogorov and
-Smirnov's, exact), by how much runs with the same seeds do, and what a figure depends on (least squares)."""
+Smirnov's, exact), the difference of runs with the same seeds, and the dependences of a figure (least squares)."""
 
 import math
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from mpmath import mp
 from .statistics import CONFIDENCE, over_replications
 
 LEVEL = 1 - CONFIDENCE
-EXACT = 1e-9  # of what y spans: a column that moves it by less does so by rounding only
+EXACT = 1e-9  # of the span of y: a column that moves it by less does so by rounding only
 
 
 @dataclass(frozen=True)

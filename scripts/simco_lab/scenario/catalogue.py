@@ -1,4 +1,4 @@
-"""What the laboratory can measure: transports, workloads, the middlebox's backends, and profiles of the end systems.
+"""The catalogue of the laboratory: transports, workloads, the middlebox's backends, and profiles of the end systems.
 Each is a row of a table here; no other module spells their names."""
 
 from dataclasses import dataclass
@@ -103,7 +103,7 @@ TRANSPORTS = table(
 
 @dataclass(frozen=True)
 class Workload:
-    """What simco-loadgen sends, and the program that answers."""
+    """The traffic of simco-loadgen, and the program that answers."""
 
     name: str  # of simco-loadgen's --workload
     server: str  # a program

@@ -36,13 +36,13 @@ def dump_command():
 
 
 def counts(dumped):
-    """Returns {direction: {field: number}} of what `bpftool -j map dump` printed."""
+    """Returns {direction: {field: number}} of the output of `bpftool -j map dump`."""
     return {direction: {name: int(dumped[key]["formatted"]["value"][name]) for name in FIELDS}
             for key, direction in enumerate(DIRECTIONS)}
 
 
 def check_counts(counted, low, high):
-    """Raises BadRun if what the programs counted is not what was asked."""
+    """Raises BadRun if the counts of the programs contradict the settings."""
     for direction, line in counted.items():
         if (line["min"], line["max"]) != (low, high):
             raise BadRun(f"the thresholds of '{direction}' were {line['min']}-{line['max']}, not {low}-{high}")

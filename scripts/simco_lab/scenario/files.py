@@ -25,7 +25,7 @@ PLOTS = {"mean": AXES_KNOWN, "over": AXES_KNOWN, "ccdf": AXES_KNOWN, "trace": ("
 
 @dataclass(frozen=True)
 class Claim:
-    """What a paper states, or we do: `judge` takes the results (claims.View) of the conditions `where`, and returns verdicts."""
+    """A statement of a paper, or ours: `judge` takes the results (claims.View) of the conditions `where`, and returns verdicts."""
 
     id: str
     text: str
@@ -86,7 +86,7 @@ def paper(what, value, *, quantity="mean", less=None, than=None, **where):
 
 
 class Scenario:
-    """What is measured, drawn and claimed. Raises ValueError for what is not known or does not go together."""
+    """A measurement with its figures and claims. Raises ValueError for unknown names, and for a combination that is impossible."""
 
     def __init__(self, title, *, matrix, quick, full, source="", notes=(), workload=default(WORKLOADS), arrivals="poisson", warmup=0,
                  seed=1, tables=(), plots=(), papers=(), **setup):

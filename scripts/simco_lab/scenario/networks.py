@@ -1,5 +1,5 @@
-"""The laboratory's two networks: what a point's conditions do to them, as commands in their namespaces, and what their
-routers count. The script `network` creates them."""
+"""The laboratory's two networks: the effects of a point's conditions as commands in their namespaces, and the counts of
+their routers. The script `network` creates them."""
 
 import json
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from ..errors import BadRun
 from . import drd, queues
 from .catalogue import table
 
-MESSAGE_OCTETS = 256  # of an IP packet: what is shorter acknowledges only
+MESSAGE_OCTETS = 256  # of an IP packet: a shorter one acknowledges only
 NFT_KEY = "nftables"  # in what `nft -j` prints
 COUNTERS, QDISCS = "nft -j list counters", "tc -s -j qdisc show"
 MIDDLE = "middle"  # the interfaces of the dumbbell's middle link
@@ -56,7 +56,7 @@ class Network:
 
 
 def messages(point):
-    """Returns the condition that leaves out what acknowledges only, if just messages are lost."""
+    """Returns the condition that leaves out mere acknowledgements, if just messages are lost."""
     return f" meta length >= {MESSAGE_OCTETS}" if point.lose == "messages" or point.lose_run else ""
 
 
@@ -106,7 +106,7 @@ def dumbbell_events(point):
             for router in ROUTERS if point.mtu_to]
 
 
-# What the far router counts of the flow that is measured: requests that have passed the queue, and replies before it.
+# The far router's counts of the flow that is measured: requests that have passed the queue, and replies before it.
 FAR = {"request": 'iifname "middle" oifname "right"', "reply": 'iifname "right" oifname "middle"'}
 
 
@@ -127,14 +127,14 @@ def dumbbell_files(point):
 
 
 def counters_of(path, what="packets"):
-    """Returns {name: packets} of what `nft -j list counters` printed, or {name: octets}."""
+    """Returns {name: packets} of the output of `nft -j list counters`, or {name: octets}."""
     key = {"packets": "packets", "octets": "bytes"}[what]
     return {entry["counter"]["name"]: entry["counter"][key]
             for entry in json.loads(path.read_text())[NFT_KEY] if "counter" in entry}
 
 
 def dumbbell_check(folder, point, losses):
-    """Returns what the queue did to the flow that is measured, and what it did in all."""
+    """Returns the packets of the measured flow that the queue took and dropped, and all that it dropped."""
     queue = queues.Queue.parse(point.queue)
     far = counters_of(folder / "drops.far.json")
     entered = {"request": losses["request"][0] - losses["request"][1], "reply": far["reply"]}
@@ -183,7 +183,7 @@ NETWORKS = table(
 
 
 def collect(point, network):
-    """Returns {file: (namespace, command)} of what the network counted."""
+    """Returns {file: (namespace, command)} of the network's counts."""
     more = {"drd.json": ("router", drd.dump_command())} if queues.Queue.parse(point.queue).kind.delay_line else {}
     return {**network.collect, **more}
 

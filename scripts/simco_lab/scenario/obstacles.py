@@ -1,4 +1,4 @@
-"""What does not go together in the matrix of a scenario. Each function raises ValueError that says why."""
+"""Contradictions in the matrix of a scenario. Each function raises ValueError with the reason."""
 
 import itertools
 

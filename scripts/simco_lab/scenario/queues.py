@@ -90,7 +90,7 @@ def check_link(queue, mbit):
 
 
 def check_counts(queue, listed, device):
-    """Returns the packets that the queue dropped, by what `tc -s -j qdisc show` listed of its router. Raises BadRun if
+    """Returns the packets that the queue dropped, by the output of `tc -s -j qdisc show` on its router. Raises BadRun if
     another one is there, or another one dropped packets."""
     found = [entry for entry in listed if entry["dev"] == device]
     own = [entry for entry in found if entry.get("handle") == QUEUE_HANDLE]
