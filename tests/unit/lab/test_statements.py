@@ -42,7 +42,7 @@ def judged(results, kind, *, less=None, than=None, order=(), quantity="", factor
              (True, True): one.never_rises_along}[falls, or_alike]
     found = {"less": lambda: one <= other if or_alike else one < other, "equal": lambda: one.equal(within_ms=tolerance_ms),
              "differs": lambda: one.faster_than(other), "alike": lambda: one.like(other),
-             "identical": lambda: one.identical_to(other), "order": lambda: increasing(*map(of, order)), "monotone": lambda: moves(axis),
+             "identical": lambda: one.identical_to(other), "order": lambda: increasing(*(of({"variant": variant}) for variant in order)), "monotone": lambda: moves(axis),
              "step": lambda: one.flatter_than(other, axis, more["from"], more["to"], added=more.get("added", False)),
              "regression": lambda: one.independent_of(axis, on=on), "bound": lambda: bound(one, **more)}[kind]()
     return found if share is None else found.at_more_than(share)
@@ -57,6 +57,7 @@ def holds(results, kind, **expectation):
 
 
 SIDES = {"less": {"variant": UNORDERED}, "than": {"variant": SCTP}}
+SWAPPED = {"less": SIDES["than"], "than": SIDES["less"]}
 
 
 class Tests(unittest.TestCase):
@@ -247,31 +248,27 @@ class Orders(unittest.TestCase):
     def test_each_below_the_next(self):
         results = Results([combination(variant, levels) for variant, levels in
                            ((TCP, [1, 1.1, 0.9]), (SCTP, [5, 5.1, 4.9]), (UNORDERED, [4, 5, 6]))])
-        groups = [{"variant": [TCP]}, {"variant": [SCTP]}, {"variant": [UNORDERED]}]
-        self.assertEqual(holds(results, "order", order=groups), [True, None])
+        self.assertEqual(holds(results, "order", order=(TCP, SCTP, UNORDERED)), [True, None])
 
     def test_one_run_has_no_interval(self):
-        groups = [{"variant": [TCP]}, {"variant": [SCTP]}]
         results = Results([combination(TCP, [1]), combination(SCTP, [5])])
-        self.assertEqual(holds(results, "order", order=groups, quantity="max"), [True])
-        self.assertEqual(holds(results, "order", order=groups[::-1], quantity="max"), [False])
+        self.assertEqual(holds(results, "order", order=(TCP, SCTP), quantity="max"), [True])
+        self.assertEqual(holds(results, "order", order=(SCTP, TCP), quantity="max"), [False])
 
     def test_one_run_each_is_alike_within_what_is_of_no_consequence(self):
-        groups = [{"variant": [TCP]}, {"variant": [SCTP]}]
         for low, high, quantity, margin in ((535.4, 535.4, "max", "5.4 ms"), (535.41, 535.42, "max", "5.4 ms"),
                                             (0.03, 0.1, "max", "0.1 ms"), (100, 100.5, "max", "1 ms")):
             results = Results([combination(TCP, [low]), combination(SCTP, [high])])
-            [verdict] = judged(results, "order", order=groups, quantity=quantity)
+            [verdict] = judged(results, "order", order=(TCP, SCTP), quantity=quantity)
             self.assertIs(verdict.holds, False, low)
             self.assertTrue(verdict.detail.endswith(f", one run each, alike within {margin}"), verdict.detail)
         apart = Results([combination(TCP, [100]), combination(SCTP, [102])])
-        self.assertEqual(holds(apart, "order", order=groups, quantity="max"), [True])
+        self.assertEqual(holds(apart, "order", order=(TCP, SCTP), quantity="max"), [True])
 
     def test_a_step(self):
         results = Results([combination(variant, [level, level, level], loss_percent=loss) for variant, loss, level in
                            ((UNORDERED, 2.0, 40), (UNORDERED, 3.0, 120), (SCTP, 2.0, 150), (SCTP, 3.0, 200))])
-        sides = {"less": {"variant": SCTP}, "than": {"variant": UNORDERED}}
-        self.assertEqual(holds(results, "step", axis="loss_percent", **{"from": 2, "to": 3}, **sides), [True])
+        self.assertEqual(holds(results, "step", axis="loss_percent", **{"from": 2, "to": 3}, **SWAPPED), [True])
 
     def test_one_run_that_may_be_much_longer_is_not_shorter(self):
         results = Results([combination(UNORDERED, [1]), combination(SCTP, [1])], "own")
@@ -472,25 +469,24 @@ class Undelivered(unittest.TestCase):
 
     def test_less_and_order(self):
         low, high = [1, 2, 3, 4, 5, 6], [7, 8, 9, 10, 11, self.INF]
-        groups = [{"variant": [UNORDERED]}, {"variant": [SCTP]}]
         for seeds in ("shared", "own"):
             for runs, expected in (((low, high), [True]), ((high, low), [False])):
                 results = Results(self.two(*runs).combinations, seeds)
                 self.assertEqual(holds(results, "less", quantity="p95", **SIDES), expected)
-                self.assertEqual(holds(results, "order", order=groups), expected)
+                self.assertEqual(holds(results, "order", order=(UNORDERED, SCTP)), expected)
             # One run that never ends turns nothing.
             once = Results(self.two([50] * 5 + [self.INF], range(400, 406)).combinations, seeds)
             self.assertEqual(holds(once, "less", quantity="p95", **SIDES), [None])
-            self.assertEqual(holds(once, "order", order=groups), [None])
+            self.assertEqual(holds(once, "order", order=(UNORDERED, SCTP)), [None])
         self.assertEqual(holds(self.two([1, 2, 3], [5, 6, self.INF]), "less", quantity="p95", **SIDES), [None])
         [verdict] = judged(self.two([1, 2], [self.INF] * 2), "less", quantity="p95", **SIDES)
         self.assertIsNone(verdict.holds)
         self.assertIn("so few runs cannot tell", verdict.detail)
-        self.assertEqual(holds(self.two([1], [self.INF]), "order", order=groups, quantity="max"), [True])  # the values themselves
-        self.assertEqual(holds(self.two([self.INF], [1]), "order", order=groups, quantity="max"), [False])
-        self.assertEqual(holds(self.two([self.INF] * 3, [self.INF] * 3), "order", order=groups), [None])
-        self.assertEqual(holds(self.two([self.INF], [self.INF]), "order", order=groups, quantity="max"), [None])
-        self.assertEqual(holds(self.two([1], [2]), "order", order=groups, quantity="goodput"), [None])
+        self.assertEqual(holds(self.two([1], [self.INF]), "order", order=(UNORDERED, SCTP), quantity="max"), [True])  # the values themselves
+        self.assertEqual(holds(self.two([self.INF], [1]), "order", order=(UNORDERED, SCTP), quantity="max"), [False])
+        self.assertEqual(holds(self.two([self.INF] * 3, [self.INF] * 3), "order", order=(UNORDERED, SCTP)), [None])
+        self.assertEqual(holds(self.two([self.INF], [self.INF]), "order", order=(UNORDERED, SCTP), quantity="max"), [None])
+        self.assertEqual(holds(self.two([1], [2]), "order", order=(UNORDERED, SCTP), quantity="goodput"), [None])
 
     def test_along_an_axis(self):
         def results(*levels):
@@ -506,8 +502,7 @@ class Undelivered(unittest.TestCase):
         corners = [combination(variant, levels, loss_percent=loss) for variant, loss, levels in
                    ((SCTP, 2.0, [150] * 6), (SCTP, 3.0, [200] * 6), (UNORDERED, 2.0, [40] * 6),
                     (UNORDERED, 3.0, [39] * 5 + [self.INF]))]
-        sides = {"less": {"variant": SCTP}, "than": {"variant": UNORDERED}}
-        self.assertEqual(holds(Results(corners), "step", axis="loss_percent", **{"from": 2, "to": 3}, **sides), [None])
+        self.assertEqual(holds(Results(corners), "step", axis="loss_percent", **{"from": 2, "to": 3}, **SWAPPED), [None])
 
     def test_a_mean_without_them_is_a_lower_bound(self):
         results = Results([self.with_loss(TCP, [40, 41, 42], 5)])
@@ -571,8 +566,7 @@ class Aborted(unittest.TestCase):
                                        loss_percent=loss)
                            for variant, loss, level in ((UNORDERED, 2.0, 40), (UNORDERED, 3.0, 120), (SCTP, 2.0, 150),
                                                         (SCTP, 3.0, 200))])
-        sides = {"less": {"variant": SCTP}, "than": {"variant": UNORDERED}}
-        self.assertEqual(holds(results, "step", axis="loss_percent", **{"from": 2, "to": 3}, **sides), [None])
+        self.assertEqual(holds(results, "step", axis="loss_percent", **{"from": 2, "to": 3}, **SWAPPED), [None])
 
 
 class Replications(unittest.TestCase):
@@ -599,8 +593,7 @@ class Replications(unittest.TestCase):
         [verdict] = judged(less, "less", quantity="p95", **SIDES)
         self.assertTrue(verdict.holds)
         self.assertIn("(-1.0 ± 35.1), -1.0 ± 0.1 by pairs of runs", verdict.detail)
-        groups = [{"variant": [UNORDERED]}, {"variant": [SCTP]}]
-        self.assertEqual(holds(less, "order", order=groups), [True])
+        self.assertEqual(holds(less, "order", order=(UNORDERED, SCTP)), [True])
         self.assertEqual(holds(Results(less.combinations, "own"), "less", quantity="p95", **SIDES), [None])
         self.assertEqual(holds(self.two([10, 20, 30], [11, 21.1, 31], [0, 1, 3]), "less", quantity="p95", **SIDES), [None])
 
@@ -609,8 +602,7 @@ class Replications(unittest.TestCase):
         wide = numpy.random.default_rng(1)
         for made, centre in zip(results.combinations, (500, 501)):
             made.times[0] = centre + wide.normal(0, 50, 2000)
-        groups = [{"variant": [UNORDERED]}, {"variant": [SCTP]}]
-        self.assertEqual(holds(results, "order", order=groups, quantity="p95"), [None])
+        self.assertEqual(holds(results, "order", order=(UNORDERED, SCTP), quantity="p95"), [None])
 
 
 class Blocks(unittest.TestCase):
