@@ -121,14 +121,14 @@ def apart(a, b, quantity, shared):
 
 def beside(results, number):
     """Returns [(place, what was measured there)] for a number of a paper."""
-    quantity = number.get("quantity", "mean")
+    quantity = number["quantity"]
     if "less" in number:
         shared = results.scenario.setup.seeds == "shared"
         return [(a.conditions.place, apart(a, b, quantity, shared) + mark(a) + mark(b))
                 for a, b in pairs(results, number["less"], number["than"], number["where"])]
     return [(f"{combination.conditions.place}: {combination.conditions.variant}",
              with_interval(found) + ratio_to(number, found) + (mark(combination) if QUANTITIES[quantity].answered else ""))
-            for combination in results.select(number.get("where", {})) for found in [combination.quantity(quantity)]]
+            for combination in results.select(number["where"]) for found in [combination.quantity(quantity)]]
 
 
 def paper_rows(results):

@@ -77,19 +77,15 @@ def rows_of(name, results):
                **{column: of(combination) for column, of in estimates.items()}}
 
 
-def write_rows(path, rows):
-    """Writes rows as results.csv. Of one sample it has no name."""
+def write(path, samples):
+    """Writes results.csv of the samples, {name: results}. Of one sample it has no name."""
+    rows = [row for name, results in samples.items() for row in rows_of(name, results)]
     several = len({row["sample"] for row in rows}) > 1
     columns = dict.fromkeys(["sample"] * several + [column for row in rows for column in row if column != "sample"])
     with open(path, "w", newline="") as file:
         writer = csv.DictWriter(file, columns, restval="", extrasaction="ignore", lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
-
-
-def write(path, samples):
-    """Writes results.csv of the samples, {name: results}."""
-    write_rows(path, [row for name, results in samples.items() for row in rows_of(name, results)])
 
 
 @dataclass

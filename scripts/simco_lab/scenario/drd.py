@@ -7,6 +7,7 @@ from ..errors import BadRun
 OBJECT = "drd.o"
 FOLDER = "/run/bpf/drd"  # where the guest has its programs and their map
 MOST_PERCENT = 95
+DUMP = f"bpftool -j map dump pinned {FOLDER}/lines"  # command that prints the map
 FIELDS = ("min", "max", "state", "in", "out", "dropped", "deepest")
 DIRECTIONS = ("request", "reply")
 # Where each direction's packets enter and leave the delay line.
@@ -29,10 +30,6 @@ def commands(low, high, seeds, device):
         result += [(before, f"tc filter add dev {device} egress bpf da object-pinned {FOLDER}/enter_{direction}"),
                    (behind, f"tc filter add dev {device} ingress bpf da object-pinned {FOLDER}/leave_{direction}")]
     return [*((name, f"tc qdisc add dev {device} clsact") for name in ("router", "far")), *result]
-
-
-def dump_command():
-    return f"bpftool -j map dump pinned {FOLDER}/lines"
 
 
 def counts(dumped):

@@ -60,10 +60,6 @@ def messages(point):
     return f" meta length >= {MESSAGE_OCTETS}" if point.lose == "messages" or point.lose_run else ""
 
 
-def nothing(*_):
-    return []
-
-
 def netem(point):
     if point.delay_ms == 0 and point.jitter_ms == 0:
         return ""
@@ -167,7 +163,7 @@ NETWORKS = table(
         "line", server="10.71.2.1",
         agent=End("agent", "10.71.1.2", "left"), box=End("box", "10.71.2.2", "right"),
         directions={"request": 'iifname "left"', "reply": 'iifname "right"'},
-        setup=line_setup, arm=arm, events=nothing, files=lambda _: {}, check=lambda *_: None,
+        setup=line_setup, arm=arm, events=lambda _: [], files=lambda _: {}, check=lambda *_: None,
         collect={"drops.json": ("router", COUNTERS), "qdisc.txt": ("router", "tc -s qdisc show")}),
     Network(
         "dumbbell", server="10.72.2.1",
@@ -184,7 +180,7 @@ NETWORKS = table(
 
 def collect(point, network):
     """Returns {file: (namespace, command)} of the network's counts."""
-    more = {"drd.json": ("router", drd.dump_command())} if queues.Queue.parse(point.queue).kind.delay_line else {}
+    more = {"drd.json": ("router", drd.DUMP)} if queues.Queue.parse(point.queue).kind.delay_line else {}
     return {**network.collect, **more}
 
 
