@@ -39,7 +39,7 @@ class Transport:
     counters: tuple  # of the kernel, reported if they moved
     routes: str  # those of a profile that concern it
     messages: str  # how it carries messages (parts.py)
-    number_max: int = 0  # 0: NAME-N is no variant
+    number_max: int = 0  # 0: NAME-N is not a variant
     plain: bool = True  # whether NAME alone is a variant, with N = 1
     unordered: bool = False  # whether NAME-unordered is
     options: bool = False  # whether a profile's SCTP options concern it
