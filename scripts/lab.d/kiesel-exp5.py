@@ -16,10 +16,8 @@ lab = Scenario(
     plots=[
         plot("mean-over-load", "Experiment 5: delay over load, 1 % loss", "mean", x="rate", log_x=True, model=True,
              where=dict(profile=["2006", "tuned"], variant=["tcp", "sctp-1", "sctp-2", "sctp-4", "sctp-16", "sctp-1024", "quic-16"])),
-        plot("ccdf-1", "Experiment 5: CCDF at 1/s", "ccdf", where=dict(profile=["2006", "tuned"], rate=1)),
-        plot("ccdf-10", "Experiment 5: CCDF at 10/s", "ccdf", where=dict(profile=["2006", "tuned"], rate=10)),
-        plot("ccdf-100", "Experiment 5: CCDF at 100/s", "ccdf", where=dict(profile=["2006", "tuned"], rate=100)),
-        plot("ccdf-1000", "Experiment 5: CCDF at 1000/s", "ccdf", where=dict(profile=["2006", "tuned"], rate=1000)),
+        plot("ccdf", "Experiment 5: CCDF", "ccdf", panels=["rate"],
+             where=dict(profile=["2006", "tuned"], rate=[1, 10, 100, 1000])),
     ],
 )
 
