@@ -19,9 +19,16 @@ def words(names):
     return f"{', '.join(most)} or {last}" if most else last
 
 
+def number(text, most):
+    """Returns the number from 1 to `most` that `text` spells without leading zeros, or None."""
+    good = text.isascii() and text.isdigit() and text[0] != "0" and int(text) <= most
+    return int(text) if good else None
+
+
 def modules(tables):
     """Returns the modules of the kernel that the rows of these tables need."""
     return tuple(module for rows in tables for row in rows.values() for module in row.guest_modules)
+
 
 # The timeouts that the papers' model takes:
 RTO_SCTP_MS = 1000.0  # RFC 2960's RTO.Min, which the paper uses
