@@ -83,8 +83,7 @@ class Combination(UnderConditions):
         if q is None or len(self.times) >= 3:
             found = statistics.over_replications(self.per_run(name))
             return found if len(self.times) >= 3 else statistics.Estimate(found.value)
-        low, high = schedule.percentile_interval(self.times, q)
-        return statistics.Estimate(self.quantile(q), (high - low) / 2, (low, high))
+        return statistics.Estimate.between(self.quantile(q), *schedule.percentile_interval(self.times, q))
 
     def leaves_out(self, quantity):
         """Returns how many messages a quantity leaves out because they had no answer, or were not delivered. If there are any, it

@@ -88,5 +88,4 @@ def percentile_difference(pairs, q, factor=1.0):
     sides = [[part for times in side for part in blocks(times)] for side in zip(*pairs)]
     weights = resamples(len(sides[0]))
     left, right = (resampled_percentiles(side, weights, q) for side in sides)
-    low, high = ends_of(gap(left, factor * right))
-    return Estimate(value, (high - low) / 2, (low, high))
+    return Estimate.between(value, *ends_of(gap(left, factor * right)))

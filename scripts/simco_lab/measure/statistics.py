@@ -33,6 +33,10 @@ class Estimate:
     half_width: float = math.nan
     ends: tuple | None = None
 
+    @classmethod
+    def between(cls, value, low, high):
+        return cls(value, (high - low) / 2, (low, high))
+
     @property
     def low(self):
         return self.ends[0] if self.ends else self.value - self.half_width
@@ -107,8 +111,7 @@ def combined(value, a, b, low, high):
     the two moves it down and up at most: their squares add up, on each side."""
     if not a.ends and not b.ends:
         return Estimate(value, math.hypot(*high))
-    ends = value - math.hypot(*low), value + math.hypot(*high)
-    return Estimate(value, (ends[1] - ends[0]) / 2, ends)
+    return Estimate.between(value, value - math.hypot(*low), value + math.hypot(*high))
 
 
 def difference(a, b):
