@@ -1,4 +1,5 @@
-// One coroutine accepts connections; each connection has one that reads a request and answers it.
+// One coroutine accepts connections; each connection has its own, which reads a request and answers
+// it.
 #include "simco/http/server.hpp"
 
 #include <fmt/format.h>

@@ -34,7 +34,7 @@ class Listener {
 
   /// Accepts no further connections and makes no further callback; existing connections continue.
   virtual void stop() = 0;
-  /// Sets TLS for connections accepted from now on; existing ones do not change.
+  /// Sets TLS for connections accepted from now on; existing connections do not change.
   virtual void set_tls(std::shared_ptr<const TlsContext>) {}
   virtual Transport transport() const = 0;
   virtual std::uint16_t port() const = 0;
@@ -44,9 +44,9 @@ class Listener {
 
 struct ListenOptions {
   std::vector<Transport> transports{Transport::kTcp};
-  /// For TCP a listener each, for the kernel's SCTP all of one endpoint (multi-homing).
+  /// For TCP a listener each, for the kernel's SCTP addresses of an endpoint (multi-homing).
   std::vector<std::string> addresses{"127.0.0.1"};
-  std::uint16_t port = kSimcoPort;  ///< 0: any free one
+  std::uint16_t port = kSimcoPort;  ///< 0: any free port
   TransportSettings settings = {};
   /// TCP: connections that begin with a TLS handshake use TLS, others do not. Null: none do.
   std::shared_ptr<const TlsContext> tls = {};
@@ -57,7 +57,7 @@ struct ListenOptions {
 struct Listening {
   std::vector<std::unique_ptr<Listener>> listeners;
   std::vector<std::string> notes;     ///< information for the operator, a sentence each
-  std::vector<std::string> warnings;  ///< what the operator should change
+  std::vector<std::string> warnings;  ///< advice for the operator
 };
 
 /// Binds and listens. `on_error` gets the failures of accept(), each of which is followed by a
