@@ -6,7 +6,7 @@
 
 namespace simco::middlebox {
 
-/// One listener of the configuration.
+/// A listener of the configuration.
 struct ListenerSettings {
   net::ListenOptions listen;
   Require require = Require::kNone;
