@@ -64,8 +64,8 @@ std::optional<std::string> Links::obstacle() {
 }
 
 std::optional<std::string> Links::link() {
-  // Linking may interrupt a network card, which must not happen again and again because of the
-  // other one.
+  // Linking may interrupt a network card, which must not happen repeatedly because of the other
+  // card.
   for (const Side side : {first_, other(first_)}) {
     if (const auto refused = program_.link(side, ::if_nametoindex(name_of(side).c_str()))) {
       first_ = side;
