@@ -1,5 +1,4 @@
-// Compares a packet with the rules that the middlebox listed, and writes what that means as
-// sentences.
+// Compares a packet with the rules that the middlebox listed, and writes the result as sentences.
 #include "agent/simcoctl/explain.hpp"
 
 #include <fmt/format.h>
@@ -49,8 +48,8 @@ void translate(const AddressTuple& binding, const AddressTuple& real, IpAddress&
   }
 }
 
-/// Looks for a binding: what comes in is sent to outside addresses, and on a twice NAT what goes
-/// out to inside ones.
+/// Looks for a binding: incoming packets go to outside addresses, and on a twice NAT outgoing
+/// packets go to inside addresses.
 std::optional<Translated> find_binding(const Explain& wanted,
                                        const std::vector<RuleStatus>& rules) {
   for (const auto& rule : rules) {
@@ -84,7 +83,7 @@ std::string partner(const packet::Ports& from, const packet::Ports& to, std::uin
   return std::to_string(to.first + (port - from.first));
 }
 
-/// The one point in which a packet differs from a rule.
+/// The point in which a packet differs from a rule.
 std::string difference(const RuleStatus& rule, const packet::Agreement& agreement,
                        const Packet& packet) {
   const auto [inner, outer] = packet::pairing_of(*rule.internal, *rule.external);

@@ -201,7 +201,6 @@ Outcome Table::remove_sets(std::span<const Mask> idle) {
 }
 
 // --- The kernel's contents -----------------------------------------------------------------------
-// -------------------------------------------------------------------------
 
 TableState Table::look() {
   return look_at_table(committer_.socket(), options_.table, ruleset_.chains());
