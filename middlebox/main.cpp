@@ -129,7 +129,7 @@ int run(middlebox::Settings& settings, int argc, char** argv) {
   if (!settings.inspect.empty()) {
     inspected.emplace(io, settings.inspect, "--inspect",
                       middlebox::inspector([&](auto pids) { return server.count(pids); }));
-    spdlog::info("telling what rules have counted at http://{}/rules/PID", settings.inspect);
+    spdlog::info("serving rule counters at http://{}/rules/PID", settings.inspect);
   }
   // Nothing else can fail: replace the kernel's table.
   server.start();

@@ -171,14 +171,14 @@ Explanation explain(const Explain& wanted, const std::vector<RuleStatus>& rules)
   decide_by_enable_rules(real, translated.has_value(), rules, result);
   if (result.verdict == Explanation::Verdict::kPasses) return result;
   const auto& packet = real.packet;
-  result.reason = fmt::format(
-      "no rule lets {} from {} {}; this agent may see {}", protocol_name(packet.protocol),
-      wanted.inbound ? end_text(packet.external, packet.external_port)
-                     : end_text(packet.internal, packet.internal_port),
-      wanted.inbound ? "in to " + end_text(packet.internal, packet.internal_port)
-                     : "out to " + end_text(packet.external, packet.external_port),
-      rules.size());
-  result.not_known.push_back("rules of agents whom 'see' in the configuration does not name");
+  result.reason = fmt::format("no rule lets {} pass from {} to {}; this agent may see {}",
+                              protocol_name(packet.protocol),
+                              wanted.inbound ? end_text(packet.external, packet.external_port)
+                                             : end_text(packet.internal, packet.internal_port),
+                              wanted.inbound ? end_text(packet.internal, packet.internal_port)
+                                             : end_text(packet.external, packet.external_port),
+                              rules.size());
+  result.not_known.push_back("rules of agents that are not listed in 'see'");
   result.not_known.push_back(
       "whether the middlebox has --allow-outbound, which lets flows out, and their replies in");
   if (packet.protocol == kProtocolTcp) {

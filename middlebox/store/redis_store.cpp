@@ -220,7 +220,7 @@ void RedisStore::require_ownership(bool all) {
   if (!emptied && owner != token_) {
     context_.reset();
     throw StoreTaken(place() +
-                     ": another middlebox has taken over these rules; this one must stop");
+                     ": another middlebox has taken over these rules; this process must stop");
   }
   if (all) return;
   const auto batch = text_of(about->element[1]);

@@ -15,7 +15,7 @@ enum class FramingError : std::uint8_t {
   kImpossibleLength,  ///< the header gives a length that no message has
   kTruncated,         ///< a user message ends before the message that it begins with
   kTrailingOctets,    ///< a user message goes on after the message that it begins with
-  kUnknownLength,     ///< the beginning does not say how long the message is
+  kUnknownLength,     ///< the beginning does not give the message's length
 };
 
 /// Returns a sentence for `error`.
@@ -24,7 +24,7 @@ constexpr const char* to_string(FramingError error) {
     case FramingError::kImpossibleLength: return "message length is impossible";
     case FramingError::kTruncated: return "message is shorter than its header says";
     case FramingError::kTrailingOctets: return "data does not end with the message";
-    case FramingError::kUnknownLength: return "message does not say how long it is";
+    case FramingError::kUnknownLength: return "message does not give its length";
   }
   return "malformed message";
 }

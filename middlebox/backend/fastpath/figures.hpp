@@ -12,7 +12,7 @@ inline void add_figures(const fp_counts& counts, Figures& figures) {
     figures.push_back({"simco_fast_path_packets_total",
                        {{"way", way}},
                        count,
-                       "Packets of rules that the fast path knows, by what became of them."});
+                       "Packets of rules that the fast path knows, by outcome."});
   };
   packets("forwarded", counts.packets);
   packets("shown", counts.shown);  // to the stack once in a while, so that it knows the flow

@@ -18,7 +18,7 @@ Side other(Side side) { return side == Side::kInternal ? Side::kExternal : Side:
 void Links::look(const std::optional<std::string>& more) {
   for (const Side side : kSides) {
     if (!on_ || !is_lost(side)) continue;
-    spdlog::warn("fast path: interface {} is gone, or another one now, and the link with it",
+    spdlog::warn("fast path: interface {} is gone or replaced, and its link with it",
                  name_of(side));
     program_.unlink();
     on_ = false;

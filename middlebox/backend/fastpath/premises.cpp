@@ -170,7 +170,7 @@ std::optional<std::string> cannot_send(const std::string& interface) {
     return "the driver of " + interface + " sends no redirected packets";
   }
   if (!features && veth)
-    return interface + " is a veth, of which Linux before 6.3 does not say what its peer takes";
+    return interface + " is a veth: before Linux 6.3 its peer may take no redirected packets";
   return std::nullopt;
 }
 

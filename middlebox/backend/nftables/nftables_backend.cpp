@@ -47,8 +47,8 @@ const Options& checked(const Options& options) {
           failure.what() + ")");
     case EMSGSIZE:
       throw std::runtime_error(
-          "--backend nftables: --state has too many rules for one commit; use another one to "
-          "start without them");
+          "--backend nftables: --state has too many rules for one commit; use another "
+          "--state to start without them");
     default: throw std::runtime_error(std::string("--backend nftables: ") + failure.what());
   }
 }
