@@ -1,4 +1,4 @@
-// What calls have carried, as simco-ng tells it, and calls whose media are silent: with packets.
+// The traffic of calls, as simco-ng tells it, and calls whose media are silent: with packets.
 #include <gtest/gtest.h>
 
 #include <memory>

@@ -247,7 +247,7 @@ class Takeover : public testing::Test {
     ASSERT_TRUE(eventually([&] { return second.follows(); })) << second.said();
     EXPECT_FALSE(second.serves());
   }
-  /// A session with whoever has the address.
+  /// A session with the box that has the address.
   static std::unique_ptr<agent::Agent> open_session(Loop& loop,
                                                     const agent::AgentOptions& options = {}) {
     auto agent = std::make_unique<agent::Agent>(loop.executor(), options);

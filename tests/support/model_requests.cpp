@@ -1,4 +1,4 @@
-// What the model makes of requests.
+// The model's verdicts about requests.
 #include <algorithm>
 
 #include "tests/support/figures.hpp"
@@ -150,7 +150,7 @@ Model::Code Model::refuse_prs(const std::string& who, const PrsRequest& request)
   return sees(who, found->second.owner) ? Code() : kRuleAccessDenied;
 }
 
-// --- What the middlebox has chosen ---------------------------------------------------------------
+// --- The middlebox's choices ---------------------------------------------------------------------
 
 std::optional<std::string> Model::fault_in(const std::string& who, const Body& request,
                                            const Given& given) const {
@@ -247,7 +247,7 @@ std::optional<std::string> Model::fault_in_tuple(const AddressTuple& given, bool
   return parity ? std::nullopt : std::optional("the parity is wrong");
 }
 
-// --- What comes of it ----------------------------------------------------------------------------
+// --- The consequences ----------------------------------------------------------------------------
 
 void Model::add(const std::string& who, const Given& given, RuleKind kind, ModelRule rule,
                 std::vector<Happened>& happened) {
