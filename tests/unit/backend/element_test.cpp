@@ -209,7 +209,7 @@ TEST(Elements, KeysAreWhatTheKernelLoads) {
   }
 }
 
-// What the chains load and what elements have is made separately.
+// The keys of chains and of elements are made separately.
 TEST(Elements, KeysHaveTheFieldsThatPacketsAreLookedUpBy) {
   Key key;
   key.internal.fill(std::byte{1});

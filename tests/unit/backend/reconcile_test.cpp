@@ -1,4 +1,4 @@
-// What is made of the kernel's errors, and of what it has in its sets.
+// The treatment of the kernel's errors, and of the contents of its sets.
 #include <gtest/gtest.h>
 
 #include <cerrno>

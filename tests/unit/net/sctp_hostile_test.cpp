@@ -1,4 +1,4 @@
-// What peers may send that no agent's stack would.
+// Packets of peers that no agent's stack would send.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -221,7 +221,7 @@ TEST_P(SctpHostileTest, APeerMayChangeItsUdpPort) {
   peer->send_data(0, 1, hello_);
   EXPECT_TRUE(has_messages(0, 2));
   EXPECT_TRUE(answered(*peer, Chunk::kSack));
-  // Who does not know the tag gets no packet of it.
+  // A peer without the tag gets no packet of it.
   const auto stranger = make_peer();
   stranger->peer_tag = peer->peer_tag + 1;
   stranger->send_data(0, 2, hello_);
@@ -254,7 +254,7 @@ TEST_P(SctpHostileTest, HalfOpenAssociationsLeaveNothing) {
   EXPECT_TRUE(has_messages(0, 1));
 }
 
-// What comes behind a gap has to be kept; before there is a session, little of it.
+// Data behind a gap has to be kept; before there is a session, little of it.
 TEST_P(SctpHostileTest, AnAssociationWithoutASessionCostsLittle) {
   if (GetParam() == SctpStack::kKernel) return;  // it keeps that in memory of its own
   without_session_ = true;
@@ -328,7 +328,7 @@ TEST_P(SctpHostileTest, ACookieCountsOnlyOnThePathOfItsInitAck) {
     other.peer_tag = owner->peer_tag;
     other.send_cookie_echo();
   }
-  // Nor behind another chunk, changed, cut, or with what it is not.
+  // Nor behind another chunk, changed, cut, or of another type.
   auto& liar = steal(1);
   test::Octets behind = test::from_hex("04 00 0008 0001 0004  0a 00 0000");
   behind[10] = static_cast<std::byte>((4 + owner->cookie.size()) >> 8);

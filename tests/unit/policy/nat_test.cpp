@@ -1,4 +1,4 @@
-// What a NAT gives to reservations and enable rules, and what they share.
+// The bindings of reservations and enable rules, and their sharing.
 #include <gtest/gtest.h>
 
 #include "tests/unit/policy/requests.hpp"
@@ -142,7 +142,7 @@ TEST(Nat, RulesOfOneOwnerShareTheBindingOfAnEndpoint) {
   EXPECT_EQ(std::get<PesReply>(box.ask(agent, PrsRequest{two.pid})).outside, early.outside);
   EXPECT_EQ(open(agent, 3).outside, early.outside);
   EXPECT_EQ(box.engine.nat_usage().pools[0].ports_in_use, 6U);
-  // The parity is what it is.
+  // The parity does not change.
   auto odd = pinhole(5004);
   odd.parameters.parity = PortParity::kSame;
   odd.internal.port_range = odd.external.port_range = 1;
@@ -178,7 +178,7 @@ TEST(Nat, ATwiceNatSharesOnBothSides) {
   EXPECT_NE(other.inside, one.inside);
 }
 
-// 8.4.3 lets PEA have what PRR has reserved, also for an endpoint that is bound already.
+// 8.4.3 gives PEA the reservation of PRR, also for an endpoint that is bound already.
 TEST(Nat, AnEnabledReservationIsSharedFromThenOn) {
   PipelineFixture box(nat());
   auto& agent = box.agent("a");

@@ -210,7 +210,7 @@ TEST(AgentSession, RubbishFromTheMiddleboxEndsIt) {
   EXPECT_EQ(f.host.end, SessionEnd::kProtocolError);
 }
 
-// What others, or a later version, may send is no reason to end a session with all its rules.
+// Messages of others, or of a later version, are not a reason to end a session with all its rules.
 TEST(AgentSession, TakesWhatItNeedNotUnderstand) {
   AgentFixture f;
   f.open();
