@@ -1,5 +1,5 @@
 // The table of transports: name, abilities, and functions that open it. A further transport is a
-// row in transport_type.cpp; only this file and its own files name it.
+// row in transport_type.cpp; only that file and its own files name it.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
