@@ -1,5 +1,5 @@
 """A call of two SIP phones through Kamailio on the router, with the configuration that its package has, simco-ng and
-the middlebox: the packets that arrive before, during and after it."""
+the middlebox: what arrives before, during and after it."""
 
 import pathlib
 import re
@@ -203,7 +203,7 @@ class Call:
         self.packets("after the call", PACKETS, phone_at, arrive=False)
 
     def rules(self, port, condition):
-        """Shows the rules of the middlebox, once `condition` holds for simcoctl's list of them."""
+        """Shows the rules of the middlebox, once `condition` holds for what simcoctl prints of them."""
         words = [f"{self.programs}/simcoctl", "--connect", f"127.0.0.1:{port}", "list", "--full"]
         end = time.monotonic() + GUARD
         while True:
@@ -217,7 +217,7 @@ class Call:
         self.screen.write(done.stdout)
 
     def log(self, ng, first):
-        """Shows simco-ng's log of the call, from line `first` on. Returns the number of lines."""
+        """Shows what simco-ng says of the call, from line `first` on. Returns the number of lines."""
         lines = [line for line in ng.text().splitlines() if " call " in line]
         for line in lines[first:]:
             self.screen.say("log: ... call " + line.partition(" call ")[2], "faint")

@@ -40,7 +40,7 @@ class Exchange:
                 one.recv(2048)
 
     def run(self, count):
-        """Sends `count` packets of each flow, and takes arrivals until the next would be due."""
+        """Sends `count` packets of each flow, and takes what arrives until the next would be due."""
         due = time.monotonic()
         for number in range(count):
             for source, flow in enumerate(self.flows):

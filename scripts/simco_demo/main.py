@@ -81,7 +81,7 @@ def show(screen, options, network):
 
 
 def show_sip(screen, options, network):
-    """A call cannot be shown without its programs. Throws Failure with the packages to install."""
+    """A call cannot be shown without its programs. Throws Failure, which says what to install."""
     if packages := call.missing():
         raise Failure("a call takes Kamailio and SIPp: sudo apt install " + " ".join(packages))
     if not isinstance(network, Network):
@@ -90,7 +90,7 @@ def show_sip(screen, options, network):
 
 
 def keep(screen, options):
-    """Writes the output as a text, and the first part of the packets as a picture that moves."""
+    """Leaves what was shown as a text, and the first part of the packets as a picture that moves."""
     if options.sip:
         (options.out / "sip.txt").write_text(screen.text)
         return
@@ -99,7 +99,7 @@ def keep(screen, options):
 
 
 def written(options):
-    """Returns the names of the files left in the folder."""
+    """Returns the names of what is left in the folder."""
     if options.sip:
         return ["sip.txt"]
     plots = [] if options.no_load else ["response-times.svg", "response-times.png"]

@@ -15,7 +15,7 @@ class Middlebox(Process):
                          folder=folder)
 
     def ports(self):
-        """Returns {transport: port} of its listeners so far. Throws Failure if it has ended."""
+        """Returns {transport: port} of what it listens on so far. Throws Failure if it has ended."""
         self.expect_running()
         words = [line.split() for line in self.text().splitlines() if " listening on " in line]
         return {line[-2]: int(line[-1].rpartition(":")[2]) for line in words}

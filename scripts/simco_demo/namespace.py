@@ -1,4 +1,4 @@
-"""Network namespaces without names: they vanish with the process that made them, however it ends."""
+"""Network namespaces without names: they vanish with the process that made them, whatever becomes of it."""
 
 import ctypes
 import os
@@ -41,7 +41,7 @@ class Namespace:
         self.path = f"/proc/{os.getpid()}/fd/{self.descriptor}"
 
     def run(self, work):
-        """Returns the result of `work()`, called by a thread in the namespace."""
+        """Returns what `work()` returns, called by a thread that is in the namespace."""
         result = []
 
         def enter():
@@ -64,7 +64,7 @@ class Namespace:
         return ["nsenter", f"--net={self.path}", *command]
 
     def shell(self, command, check=True):
-        """Runs `command` and returns its output. Throws Failure if it failed and `check` is set."""
+        """Runs `command` and returns what it printed. Throws Failure if it failed and `check` is set."""
         done = subprocess.run(self.words("sh", "-c", command), capture_output=True, text=True)
         if check and done.returncode != 0:
             raise Failure(f"failed: {command}\n{done.stderr}")

@@ -42,7 +42,7 @@ class Network:
 
 
 class Story:
-    """The part of the demonstration with one middlebox on the router."""
+    """What is shown of one middlebox on the router."""
 
     def __init__(self, screen, programs, network):
         self.screen, self.programs, self.network = screen, programs, network
@@ -52,7 +52,7 @@ class Story:
         return Middlebox(self.programs, self.network.router, *ROUTER, *options, folder=folder)
 
     def simcoctl(self, port, *words, beside=None):
-        """Runs simcoctl while the stream `beside` goes on, shows its output, and returns it."""
+        """Runs simcoctl while the stream `beside` goes on, shows what it prints, and returns it."""
         self.screen.command(" ".join(("simcoctl", *words)))
         command = [f"{self.programs}/simcoctl", "--connect", f"127.0.0.1:{port}", *words]
         process = subprocess.Popen(self.network.router.words(*command), stdin=subprocess.DEVNULL,
@@ -132,7 +132,7 @@ class Story:
         return rule["address"], rule["port"]
 
     def ask(self, port, *command):
-        """Returns the JSON output of simcoctl."""
+        """Returns what simcoctl says as JSON."""
         words = [f"{self.programs}/simcoctl", "--connect", f"127.0.0.1:{port}", "--json", *command]
         done = subprocess.run(self.network.router.words(*words), capture_output=True, text=True)
         if done.returncode != 0:

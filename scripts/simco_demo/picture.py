@@ -24,7 +24,7 @@ def bar(level, x, y, colour, delay):
 
 
 def text(part, x, y, kind, delay):
-    # The length keeps columns in line with any font.
+    # The length keeps columns in line whatever font there is.
     bold = ' class="c"' if kind == "command" else ""
     return (f'<text xml:space="preserve"{bold} x="{x:.1f}" y="{y}" fill="{COLOURS[kind]}" textLength="{len(part) * COLUMN:.1f}" '
             f'style="{delay}">{escape(part)}</text>')

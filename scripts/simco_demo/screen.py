@@ -1,4 +1,4 @@
-"""The output of the demonstration, as it happens; and a record of it, for the picture and the documents."""
+"""What the demonstration shows, as it happens; and a record of it, for the picture and the documents."""
 
 import os
 import time
@@ -51,7 +51,7 @@ class Screen:
         self.write(self.levels[level], "good" if arrived == sent else "bad")
 
     def end_of_picture(self):
-        """The picture shows the output until now."""
+        """The picture shows what was printed until now."""
         self.picture = list(self.pieces)
 
     @property

@@ -31,7 +31,7 @@ class Stream:
         """Sends the next packet when it is due."""
         while (wait := self.due - time.monotonic()) > 0:
             self.receive(wait)
-        # After a pause, the rate is kept; missed packets are not made up for.
+        # After a pause, the rate is kept; what was missed is not made up for.
         self.due = max(self.due, time.monotonic() - INTERVAL) + INTERVAL
         payload = bytes([0xFF]) * SAMPLES  # silence
         header = _HEADER.pack(_VERSION, _PCMU, self.sent & 0xFFFF, self.sent * SAMPLES, _SOURCE)
@@ -39,7 +39,7 @@ class Stream:
         self.sent += 1
 
     def receive(self, wait):
-        """Takes packets that have arrived, or arrive within `wait` seconds."""
+        """Takes what has arrived, or arrives within `wait` seconds."""
         ready, _, _ = select.select([self.receiver, self.sender], [], [], max(wait, 0))
         for socket in ready:
             packet, source = socket.recvfrom(2048)
