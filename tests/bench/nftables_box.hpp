@@ -1,5 +1,4 @@
-// What the benchmarks of a middlebox on a router share: the middlebox, and how much it is given to
-// do.
+// The common part of the benchmarks of a middlebox on a router: the middlebox, and its load.
 #pragma once
 
 #include <algorithm>
@@ -93,7 +92,7 @@ inline Speed run_box(const std::string& backend, std::uint32_t count, std::uint3
   return run<Box>(count, window, backend, more);
 }
 
-/// Packets that the fast path takes, and what it costs; tells about it.
+/// Packets that the fast path takes, and their cost; prints both.
 void bench_fast_path();
 
 }  // namespace simco::bench

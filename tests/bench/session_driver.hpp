@@ -1,5 +1,5 @@
-// What the benchmarks of whole programs share: servers as processes, and a client that keeps a
-// number of PERs in flight on one session.
+// The common part of the benchmarks of whole programs: servers as processes, and a client that
+// keeps a number of PERs in flight on one session.
 #pragma once
 
 #include <arpa/inet.h>

@@ -57,7 +57,7 @@ class Box {
     all.insert(all.end(), command.begin(), command.end());
     return all;
   }
-  /// Identifiers in what is said, and #1, #2... in `command`, are as PlainIds has them.
+  /// Identifiers in the output, and #1, #2... in `command`, are as PlainIds has them.
   Outcome ask(Words command, const std::string& secret = "proxy.secret") {
     for (auto& word : command) {
       if (word.starts_with('#')) word = ids_.real(word.substr(1));

@@ -15,7 +15,7 @@ namespace simco::test {
 namespace {
 
 const Endpoint kProxy{"10.0.0.1", 5060};
-/// What a scenario writes when it has the other one's SDP.
+/// The line that a scenario writes when it has the other's SDP.
 constexpr const char* kHasSdp = "the other one has";
 constexpr std::uint16_t kNgPort = 2223;  ///< as the configuration has it
 

@@ -1,4 +1,4 @@
-// What is special to the nftables backend, inside one process.
+// Properties of the nftables backend alone, inside one process.
 #include <gtest/gtest.h>
 #include <linux/netfilter/nfnetlink.h>
 #include <linux/netfilter/nfnetlink_conntrack.h>
@@ -116,7 +116,7 @@ TEST_F(Nftables, OneAgentsMasksLeaveRoomForOthers) {
     }
   }
   EXPECT_EQ(sets("proto"), "16\n") << "2, 1 and 1; the sixth agent's are intervals";
-  // What most rules are like finds its set whatever there is.
+  // Rules of the common kinds always find their set.
   std::vector<RuleChange> calls;
   for (int i = 0; i < 400; ++i) {
     calls.push_back(

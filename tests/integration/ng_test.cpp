@@ -129,7 +129,7 @@ TEST(NgUpstream, OpensThePortsOfRtpengine) {
   const auto for_a = endpoint_of(ng.answer("a", "b", sdp(kV4.peer2, 8000)));
   EXPECT_EQ(for_a.address, "10.0.0.3");
   EXPECT_NE(for_a, for_b);
-  // What looks like RTP is passed on.
+  // Packets that look like RTP are passed on.
   const std::string rtp = std::string("\x80\0", 2) + std::string(170, 'x');
   const auto passes = [&](const Udp& from, const Endpoint& at, const Udp& to) {
     return eventually([&] {

@@ -103,7 +103,7 @@ TEST(Programs, TheMiddleboxDoesNotWaitForStandardError) {
     ASSERT_TRUE(std::holds_alternative<PerReply>(
         agent.ask(test::pinhole(static_cast<std::uint16_t>(1 + i), test::kLongLifetimeS))));
   }
-  // What is lost is said as soon as somebody reads again, and something is logged.
+  // Lost lines are reported as soon as standard error is read again, and something is logged.
   std::atomic<bool> heard = false;
   std::thread reader([&] {
     pipe.read_until("log lines were lost");
@@ -123,7 +123,7 @@ TEST(Programs, TheMiddleboxDoesNotWaitForStandardError) {
   EXPECT_EQ(middlebox.wait(), 0);
 }
 
-// What a middlebox that has lost its rules to another promises would not be kept by the other.
+// The other middlebox would not keep the promises of a middlebox that has lost its rules.
 TEST(Programs, TheMiddleboxEndsWhenAnotherHasTakenItsRulesOver) {
   const test::RedisServer redis;
   const std::vector<std::string> words{"simco-middlebox", "--port", "0", "--state",
@@ -315,7 +315,7 @@ TEST(Programs, LoadgenReportsWhatItHasWhenInterrupted) {
   EXPECT_GT(json["transactions"]["completed"], 0);
 }
 
-// A peer that accepts and never reads: what cannot be handed over in time ends the run.
+// A peer that accepts and never reads: a message that cannot be handed over in time ends the run.
 TEST(Programs, LoadgenStopsWhenTheTransportTakesNothing) {
   boost::asio::io_context io;
   boost::asio::ip::tcp::acceptor acceptor(io);
@@ -391,7 +391,7 @@ TEST(Programs, TenThousandConnectionsThatSendNothing) {
     silent.back().connect({boost::asio::ip::address_v4::loopback(), port});
   }
   EXPECT_TRUE(std::holds_alternative<PrlReply>(agent.ask(PrlRequest{})));
-  // Sanitizers keep much beside what the program asks for.
+  // Sanitizers keep much beside the program's own memory.
   constexpr std::size_t kOctetsEach = test::kSanitized ? 40'000 : 4096;
   EXPECT_LT(resident_octets(middlebox.pid()), before + kCount * kOctetsEach);
   // No session in time: each is closed, or reset if that was long ago, and the agent does not

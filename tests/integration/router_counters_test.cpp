@@ -1,5 +1,5 @@
-// What rules count, with real packets: how many pass, both ways together, and what becomes of the
-// counts when rules are renewed and when others change the table.
+// The counts of rules with real packets: both ways together, and after renewals and others' changes
+// of the table.
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -234,7 +234,7 @@ TEST_P(Counters, GoOnAfterAReload) {
   EXPECT_TRUE(counts(rule.pid, kInPackets + kOutPackets));
 }
 
-// The kernel's counters are gone; what was read before is not.
+// The kernel's counters are gone, earlier readings are not.
 TEST_P(Counters, GoOnFromWhatWasReadAfterOthersHaveFlushedTheTable) {
   RouterBox box(net.router, counting({"--claim-table", "no"}));
   const Udp host(net.inside, {a().host, 5004});
@@ -278,7 +278,7 @@ TEST_P(Counters, BeginAgainAfterARestart) {
   EXPECT_TRUE(counts(rule.pid, 1));
 }
 
-// Debian 12's nft shows them, and loads what it has saved.
+// Debian 12's nft shows them, and loads its own output.
 TEST_P(Counters, NftKnowsThem) {
   RouterBox box(net.router, counting({"--claim-table", "no"}));
   const Udp host(net.inside, {a().host, 5004});

@@ -64,7 +64,7 @@ class FastPath : public Router {
 INSTANTIATE_TEST_SUITE_P(All, FastPath, testing::Values("IPv4", "IPv6", "IPv4Cards", "IPv6Cards"),
                          [](const auto& version) { return std::string(version.param); });
 
-/// What veths alone do.
+/// Behaviour of veths alone.
 class FastPathVeth : public FastPath {};
 INSTANTIATE_TEST_SUITE_P(Both, FastPathVeth, testing::Values("IPv4", "IPv6"),
                          [](const auto& version) { return std::string(version.param); });

@@ -55,7 +55,7 @@ TEST_P(Router, NatPoolThatIsRoutedToTheRouter) {
   const std::string pool = ipv4 ? "198.51.100.1/32" : "2001:db8:5::1/128";
   net.outside.shell((ipv4 ? "ip addr add " : "ip -6 addr add ") + pool + " dev eth0");
   RouterBox box(net.router, nat("30000-30009"));
-  // Whoever sends to the pool here sends it through the router, and would see it come back.
+  // A sender to the pool here sends through the router, and would see the packet come back.
   const Udp peer(net.outside, {a().peer, 6004});
   net.outside.shell((ipv4 ? "ip addr del " : "ip -6 addr del ") + pool + " dev eth0");
   const Udp host(net.inside, {a().host, 5004});
@@ -80,7 +80,7 @@ TEST_P(Router, ForgedInternalSources) {
   box.agent().enable(at(a().host, 5004), "any", kProtocolUdp, Direction::kInbound);
   EXPECT_TRUE(host.gets(peer, {a().host, 5004}));
   EXPECT_TRUE(host.misses(liar, {a().host, 5004}));
-  // Whoever asks for that very host has it.
+  // A rule for that very host has it.
   box.agent().enable(at(a().host, 5004), at(forged, 6004), kProtocolUdp, Direction::kInbound);
   EXPECT_FALSE(host.misses(liar, {a().host, 5004}));
 }
@@ -97,7 +97,7 @@ TEST_P(Router, NatOneWayAndWithAnUnknownPeer) {
   EXPECT_TRUE(host.gets(peer2, bound));
   EXPECT_TRUE(peer.misses(host, {a().peer, 6004}));
   agent.remove(in.pid);
-  // The ports go to another host, and with them what the same peer sends.
+  // The ports go to another host, and with them the packets of the same peer.
   const Udp host2(net.inside, {a().host2, 5004});
   const auto other = agent.enable(at(a().host2, 5004), "any", kProtocolUdp, Direction::kInbound);
   ASSERT_EQ(endpoint_of(other.outside), bound);
@@ -167,7 +167,7 @@ TEST_P(Router, NatIcmpErrorsAreTranslated) {
   EXPECT_TRUE(nobody_listens());
 }
 
-// The router's own address as pool: what arrives before the rule must not spoil what comes after.
+// The router's own address as pool: packets before the rule must not prevent its use.
 TEST_P(Router, NatOnTheRoutersOwnAddress) {
   const bool ipv4 = a().host == kV4.host;
   const std::string own = ipv4 ? "192.0.2.1" : "2001:db8:2::1";

@@ -1,5 +1,5 @@
-// Real packets through a router whose middlebox enforces rules with nftables: what each kind of
-// rule lets through.
+// Real packets through a router whose middlebox enforces rules with nftables: the packets that each
+// kind of rule lets through.
 #include <gtest/gtest.h>
 
 #include "tests/integration/router.hpp"
@@ -163,7 +163,7 @@ TEST_P(Router, LargeRangesOfOneSideAreIntervals) {
     box.agent().remove(rule.pid);
     EXPECT_TRUE(host.misses(peer, {a().host, 20000}));
   }
-  // What cannot be enforced is refused: pairs of ports that no set can hold.
+  // Rules that cannot be enforced are refused: pairs of ports that no set can hold.
   EXPECT_EQ(
       box.agent().refusal(BoxAgent::request(at(a().host, 20000, 20000), at(a().peer, 20000, 20000),
                                             kProtocolUdp, Direction::kBidirectional)),

@@ -32,7 +32,7 @@ TEST_P(Tracking, NothingIsTrackedWithoutNeed) {
   EXPECT_EQ(flows("udp", 5004), "");
   EXPECT_TRUE(nobody_listens()) << "the error that says so comes back";
   EXPECT_EQ(flows("udp", 6004), "");
-  // Who began a connection is known by tracking alone: it begins with such a rule.
+  // Tracking alone knows the side that began a connection: it begins with such a rule.
   box.agent().enable(at(a().host, 8080), at(a().peer, 9090), kProtocolTcp, Direction::kInbound);
   const TcpListener host(net.inside, {a().host, 8080});
   const Tcp client(net.outside, {a().peer, 9090});
@@ -40,7 +40,7 @@ TEST_P(Tracking, NothingIsTrackedWithoutNeed) {
   EXPECT_NE(flows("tcp", 8080), "");
 }
 
-// nft reads back what it prints of the rules for all packets only.
+// nft reads back its own output only with the rules for all packets.
 TEST_P(Tracking, AllIsTrackedByDefault) {
   RouterBox box(net.router);
   EXPECT_TRUE(passes_both_ways(box));

@@ -1,4 +1,4 @@
-// The middlebox under a service manager: what it tells, and what its unit file promises.
+// The middlebox under a service manager: its notifications, and the promises of its unit file.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -81,7 +81,7 @@ TEST(Service, IsNotAliveWithoutItsBackend) {
   EXPECT_EQ(manager.next(), "WATCHDOG=1");
 }
 
-/// What the unit file assigns to `key`, in seconds.
+/// The value of `key` in the unit file, in seconds.
 std::chrono::seconds seconds_in_unit(const std::string& key) {
   std::ifstream unit(SIMCO_SOURCE_DIR "/middlebox/systemd/simco-middlebox.service");
   for (std::string line; std::getline(unit, line);) {
@@ -91,8 +91,8 @@ std::chrono::seconds seconds_in_unit(const std::string& key) {
   return {};
 }
 
-// Time is virtual: at whatever moment all processors are taken away for so long, systemd hears of
-// the service before its patience is over.
+// Time is virtual: if all processors are taken away for so long at any moment, systemd hears of the
+// service before its patience is over.
 TEST(Service, AWatchdogDoesNotShootAServiceThatStarves) {
   constexpr auto kStarved = 30s;
   const std::chrono::microseconds patience = seconds_in_unit("WatchdogSec");

@@ -164,7 +164,7 @@ TEST(Simcoctl, WatchesUntilToldToStop) {
   Box box(kNat);
   Program watch(box.words({"--json", "watch"}, ""));
   Program two(box.words({"watch", "--count", "2"}, ""));
-  // It hears of what comes after its session is open: rules are made until it has heard of one.
+  // It hears of changes after its session is open: rules are made until it has heard of one.
   int next = 5000;
   EXPECT_TRUE(eventually([&] {
     const auto port = std::to_string(next++);
@@ -204,7 +204,7 @@ TEST(Configuration, IsReadAgainOnSighup) {
   EXPECT_TRUE(box.says("box.toml:12: 'max-rule' is not a valid key for an agent"));
   EXPECT_EQ(box.ask({"list"}).out, "1\n");
   EXPECT_TRUE(watch.running());
-  // proxy is gone, somebody else may see its rules; what takes a restart is said.
+  // proxy is gone, somebody else may see its rules; options that need a restart are logged.
   auto changed = kNat;
   changed.replace(changed.find("\"proxy\""), 7, "\"other\"");
   changed.replace(changed.find("mode"), 0, "max-lifetime = 77\n");
@@ -233,7 +233,7 @@ TEST(Log, HasALineForEachChangeOfARule) {
   const auto log = box.program().err();
   std::size_t lines = 0;
   for (auto at = log.find("audit "); at != log.npos; at = log.find("audit ", at + 1)) ++lines;
-  EXPECT_EQ(lines, 4U) << log;  // nothing for what changes nothing
+  EXPECT_EQ(lines, 4U) << log;  // nothing without a change
 }
 
 TEST(Log, IsTheJournalsWhereItGoesThere) {

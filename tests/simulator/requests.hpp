@@ -1,4 +1,4 @@
-// What requests ask for, and how they are named in the report of a fault.
+// Requests, and their names in the report of a fault.
 #pragma once
 
 #include <cstdint>

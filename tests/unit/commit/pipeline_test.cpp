@@ -54,7 +54,7 @@ TEST(CommitPipeline, BatchesAreBounded) {
   EXPECT_EQ(agent.replies.size(), 3000U);
 }
 
-// What one agent has asked for may take the kernel seconds: another waits for its share of a batch.
+// An agent's requests may take the kernel seconds: another waits for its share of a batch.
 TEST(CommitPipeline, EachAgentHasItsShareOfABatch) {
   Slow box;
   auto& greedy = box.agent("greedy");
@@ -174,7 +174,7 @@ TEST(CommitPipeline, ARuleUnderWayIsSeenByNobodyAndAListWaitsForIt) {
   box.backend.finish();
 }
 
-// The order of requests is that of a session: what others have under way keeps nobody waiting.
+// The order of requests is that of a session: others' pending changes delay no request.
 TEST(CommitPipeline, AListAndARefusalWaitForNobodyElsesChanges) {
   Slow box(2);
   auto& greedy = box.agent("greedy");
@@ -255,7 +255,7 @@ TEST(CommitPipeline, AStatusRequestFindsTheRuleAsTheRequestBeforeItLeftIt) {
   EXPECT_EQ(refusal(agent.replies.at(gone)), kNoSuchRule);
 }
 
-// RFC 5189 2.1.4: on one session, what comes later is decided as if it had been sent later.
+// RFC 5189 2.1.4: on one session, a later request is decided as if it had been sent later.
 TEST(CommitPipeline, ARefusalWaitsForTheChangesThatCameBefore) {
   for (const bool ends : {true, false}) {
     Slow box{1};
@@ -344,7 +344,7 @@ TEST(CommitPipeline, NobodysChangesHoldUpAnother) {
   EXPECT_TRUE(box.commit.idle());
 }
 
-// Whoever may see it is told, by a name that nothing else keeps any longer.
+// Agents that may see it are told, by a name that nothing else keeps any longer.
 TEST(CommitPipeline, TheLastRuleOfAnAgentThatHasGoneEnds) {
   PipelineFixture::Options options;
   policy::AgentPolicy watcher;

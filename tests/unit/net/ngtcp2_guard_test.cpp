@@ -14,7 +14,7 @@ namespace {
 
 const std::string kToken = "00112233445566778899aabbccddeeff";
 
-/// What guard() makes of `hex`; why it is refused if it is.
+/// The result of guard() for `hex`, or the reason of its refusal.
 std::string guarded(std::string_view hex, PacketForm form = PacketForm::kShort,
                     TlsSide side = TlsSide::kMiddlebox) {
   auto frames = test::from_hex(hex);
@@ -166,7 +166,7 @@ TEST(QuicGuard, TicketsOfAMiddleboxAreTakenOut) {
   EXPECT_EQ(at_agent("06 80010000 01 61"), "crypto buffer");
 }
 
-/// The agent has keys and says what it likes.
+/// The agent has keys and sends anything.
 class QuicPeerTest : public QuicTwoEnds {
  protected:
   QuicPeerTest() { elsewhere_ = here_; }
@@ -201,7 +201,7 @@ class QuicPeerTest : public QuicTwoEnds {
   }
 
   Connection::Udp::endpoint elsewhere_;
-  bool hears_ = true;  ///< the agent, what the middlebox answers
+  bool hears_ = true;  ///< the agent, the middlebox's answers
 };
 
 // ngtcp2 0.12.1 would retire number 1 twice, which it takes for a mistake of its own.
@@ -269,7 +269,7 @@ TEST_F(QuicPeerTest, HolesTakeNoMoreThanTheMemoryOfAConnection) {
   EXPECT_LE(most, bound + 64 * kStreamMemoryMax);
 }
 
-// What is under way when a path fails has as many records.
+// Packets under way when a path fails have as many records.
 TEST_F(QuicPeerTest, APathThatStallsTakesLessThanTheMemoryOfAConnection) {
   open();
   run_for(1s);

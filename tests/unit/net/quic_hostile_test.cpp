@@ -40,7 +40,7 @@ class Caller final : public Connection::User {
     connection_->write(now);
   }
   const Octets& first_packet() const { return packets_.front(); }
-  /// What it says to `packet`.
+  /// Its answer to `packet`.
   std::vector<Octets> answer(const Octets& packet) {
     packets_.clear();
     connection_->receive(way_, packet, now_);
@@ -113,7 +113,7 @@ class QuicHostileTest : public testing::Test {
     error_code ignored;
     socket.send_to(boost::asio::buffer(packet), server_, 0, ignored);
   }
-  /// What the listener has answered since the last call.
+  /// The listener's answers since the last call.
   std::vector<Octets> answers() { return answers(socket_); }
   std::vector<Octets> answers(Udp::socket& socket) {
     std::vector<Octets> result;
@@ -220,7 +220,7 @@ TEST_F(QuicHostileTest, AHandshakeThatStallsEndsAndItsAddressIsDoubted) {
   EXPECT_EQ(names_, std::set<std::string>{"127.0.0.1 (address not verified)"});
 }
 
-// What it asks for must be asked for again with a proof of the address, not just forgotten.
+// Its request must be repeated with a proof of the address, not just forgotten.
 TEST_F(QuicHostileTest, AFirstWordInPiecesIsAskedForAgain) {
   const auto credentials = *agent_.tls->quic();
   ASSERT_TRUE(loop_.run_until([&] {

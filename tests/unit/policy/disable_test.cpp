@@ -42,7 +42,7 @@ TEST(Disable, AgainstNatRulesByTheirInternalAndExternalTuples) {
   PipelineFixture box(nat(Mode::kTwiceNat));
   auto& agent = box.agent("a");
   const auto per = std::get<PerReply>(box.ask(agent, pinhole()));
-  // What the NAT has given stands for nobody: it can be blocked without harm to the rule.
+  // The NAT's tuple stands for no host: it can be blocked without harm to the rule.
   auto request = block();
   request.external = per.outside;
   request.external.location = Location::kExternal;
@@ -189,7 +189,7 @@ TEST(Disable, ManyRulesEndInBoundedSteps) {
     EXPECT_LE(step.looked, std::max(kLooks, kDisableScanMax));
     EXPECT_FALSE(step.completed);
     found_all = step.found_all;
-    // Whatever it says of itself, this is what it has done.
+    // This is its effect, whatever it reports.
     std::uint32_t due = 0;
     for (; auto due_rule = box.engine.plan_expiry(box.now()); ++due) {
       plan = std::move(*due_rule);

@@ -30,7 +30,7 @@ struct Expected {
   bool closed;
 };
 
-/// What the RFC (as doc/rfc4540.md reads it) wants for a well-formed message of `type` in `state`.
+/// The RFC's reply (as doc/rfc4540.md reads it) to a well-formed message of `type` in `state`.
 Expected expected(SessionState state, MessageType type) {
   const auto refused = [&](const char* code) {
     const bool open = state == SessionState::kOpen;

@@ -60,7 +60,7 @@ TEST(Codec, EveryTruncationIsTruncated) {
   }
 }
 
-// With the header's length made to fit what is left, a truncation is missing or damaged attributes.
+// With the header's length made to fit the rest, a truncation is missing or damaged attributes.
 TEST(Codec, EveryShorterPayloadIsRefusedOrAnotherValidMessage) {
   for (const auto& figure : figure_cases()) {
     SCOPED_TRACE(figure.name);
@@ -92,7 +92,7 @@ TEST(Codec, OneOctetTooManyIsNoMessage) {
 
 /// Bits that the RFC reserves: ignored when received, sent as 0.
 bool reserved_bits_only(std::span<const std::byte> a, std::span<const std::byte> b) {
-  // Both decode to equal messages, so whatever differs was ignored.
+  // Both decode to equal messages, so all differences were ignored.
   const auto first = decode(a);
   const auto second = decode(b);
   return first && second && *first == *second;
