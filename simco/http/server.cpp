@@ -1,5 +1,4 @@
-// One coroutine accepts connections; each connection has its own, which reads a request and answers
-// it.
+// A coroutine accepts connections; another per connection reads a request and answers it.
 #include "simco/http/server.hpp"
 
 #include <fmt/format.h>
