@@ -1,10 +1,8 @@
-// The middlebox over real TCP connections: section 6 and 7 as a peer sees them, and peers that do
-// not behave.
+// The middlebox over real TCP connections: when sessions end, and peers that do not behave.
+// Messages and replies are in tests/vectors/transcripts.
 #include <gtest/gtest.h>
 
 #include <fstream>
-#include <random>
-#include <set>
 
 #include "simco/net/limits.hpp"
 #include "tests/support/figures.hpp"
@@ -22,60 +20,6 @@ using test::ServerThread;
 
 bool is_refused(const Body& body, NegativeReplyCode code) {
   return body == Body{NegativeReply{code, {}}};
-}
-
-TEST(Server, ASessionFromBeginningToEnd) {
-  ServerThread server;
-  RawAgent agent(server.port());
-  agent.open();
-  const auto reply = agent.ask(pinhole(5004));
-  const auto pid = std::get<PerReply>(reply).pid;
-  const auto status = agent.ask(PrsRequest{pid});
-  EXPECT_EQ(std::get<PesReply>(status).owner.text(), "anonymous@127.0.0.1");
-  EXPECT_EQ(std::get<PrlReply>(agent.ask(PrlRequest{})).pids, std::vector{pid});
-  EXPECT_EQ(std::get<PlcReply>(agent.ask(PlcRequest{pid, {5}})).lifetime, Lifetime{5});
-  EXPECT_TRUE(std::holds_alternative<PrdReply>(agent.ask(PlcRequest{pid, {0}})));
-  EXPECT_TRUE(std::holds_alternative<StReply>(agent.ask(StRequest{})));
-  EXPECT_TRUE(agent.at_end());
-}
-
-TEST(Server, ManyRequestsInOneSegmentGetTheirReplies) {
-  ServerThread server;
-  RawAgent agent(server.port());
-  agent.open();
-  test::Octets burst;
-  for (std::uint32_t i = 0; i < 5000; ++i) {
-    const auto one = test::encoded({{1000 + i}, pinhole(static_cast<std::uint16_t>(i + 1), 3600)});
-    burst.insert(burst.end(), one.begin(), one.end());
-  }
-  std::thread sender([&] { agent.send(burst); });
-  std::set<std::uint32_t> pids;
-  for (std::uint32_t i = 0; i < 5000; ++i) {
-    const auto reply = agent.receive();
-    ASSERT_TRUE(reply);
-    ASSERT_EQ(reply->tid.value, 1000 + i);
-    ASSERT_TRUE(pids.insert(std::get<PerReply>(reply->body).pid.value).second);
-  }
-  sender.join();
-  EXPECT_EQ(server.rules(), 5000U);
-}
-
-TEST(Server, RulesExpireAndTheOtherSessionsOfTheOwnerHear) {
-  ServerThread server;
-  RawAgent one(server.port());
-  RawAgent two(server.port());
-  one.open();
-  two.open();
-  const auto pid = std::get<PerReply>(one.ask(pinhole(1, 1))).pid;
-  auto heard = two.receive();
-  ASSERT_TRUE(heard);
-  EXPECT_EQ(heard->body, (Body{AreNotification{pid, {1}}}));
-  for (RawAgent* agent : {&one, &two}) {
-    heard = agent->receive();
-    ASSERT_TRUE(heard);
-    EXPECT_EQ(heard->body, (Body{AreNotification{pid, {0}}}));
-  }
-  EXPECT_TRUE(is_refused(one.ask(PrsRequest{pid}), NegativeReplyCode::kNoSuchRule));
 }
 
 TEST(Server, RulesOutliveABrokenConnection) {
@@ -141,31 +85,6 @@ TEST(Server, AnAgentHasALimitOfSessions) {
   EXPECT_TRUE(is_refused(one_more.ask(SeRequest{}), NegativeReplyCode::kLackOfResources));
 }
 
-// --- Section 6 over the wire -------------------------------------------------------------------
-
-TEST(Server, InconsistentHeaders) {
-  ServerThread server;
-  for (const char* hex :
-       {"01 22 0001 00000009", "01 22 0003 00000009 000000", "01 22 fff9 00000009"}) {
-    RawAgent stranger(server.port());
-    stranger.send(hex);
-    auto reply = stranger.receive();
-    ASSERT_TRUE(reply);
-    EXPECT_EQ(reply->body, Body{BfmNotification{}});
-    EXPECT_TRUE(stranger.at_end());
-    RawAgent agent(server.port());
-    agent.open();
-    agent.send(hex);
-    reply = agent.receive();
-    ASSERT_TRUE(reply);
-    EXPECT_EQ(reply->body, Body{BfmNotification{}});
-    reply = agent.receive();
-    ASSERT_TRUE(reply);
-    EXPECT_EQ(reply->body, Body{AstNotification{}});
-    EXPECT_TRUE(agent.at_end());
-  }
-}
-
 TEST(Server, HalfAMessageAndThenSilence) {
   middlebox::ServerOptions options;
   options.message_timeout = 300ms;
@@ -186,42 +105,6 @@ TEST(Server, HalfAMessageAndThenSilence) {
   ASSERT_TRUE(reply);
   EXPECT_EQ(reply->body, Body{AstNotification{}});
   EXPECT_TRUE(agent.at_end());
-}
-
-TEST(Server, WrongTypesAndBadAttributes) {
-  ServerThread server;
-  const std::pair<const char*, NegativeReplyCode> cases[] = {
-      {"02 01 0000 00000001", NegativeReplyCode::kWrongBasicType},
-      {"01 16 0000 00000001", NegativeReplyCode::kWrongSubType},
-      {"01 23 0000 00000001", NegativeReplyCode::kWrongSubType},
-      {"01 99 0000 00000001", NegativeReplyCode::kWrongSubType},
-      {"01 15 0008 00000001 0005 0004 00000011", NegativeReplyCode::kBadlyFormedRequest},
-  };
-  RawAgent agent(server.port());
-  agent.open();
-  for (const auto& [hex, code] : cases) {
-    agent.send(hex);
-    const auto reply = agent.receive();
-    ASSERT_TRUE(reply);
-    EXPECT_EQ(reply->tid.value, 1U);
-    EXPECT_TRUE(is_refused(reply->body, code));
-  }
-  EXPECT_TRUE(std::holds_alternative<PrlReply>(agent.ask(PrlRequest{})));
-  const std::pair<const char*, NegativeReplyCode> without_session[] = {
-      {"02 01 0000 00000001", NegativeReplyCode::kWrongBasicType},
-      {"01 12 0000 00000001", NegativeReplyCode::kWrongSubType},
-      {"01 02 0000 00000001", NegativeReplyCode::kWrongSubType},
-      {"01 03 0000 00000001", NegativeReplyCode::kWrongSubType},
-      {"01 01 0000 00000001", NegativeReplyCode::kBadlyFormedRequest},
-  };
-  for (const auto& [hex, code] : without_session) {
-    RawAgent stranger(server.port());
-    stranger.send(hex);
-    const auto reply = stranger.receive();
-    ASSERT_TRUE(reply);
-    EXPECT_TRUE(is_refused(reply->body, code));
-    EXPECT_TRUE(stranger.at_end());
-  }
 }
 
 TEST(Server, RefusalsComeBeforeTheCloseHoweverMuchIsUnread) {
@@ -292,44 +175,6 @@ TEST(Server, ALongMessageBeforeAuthenticationIsRefusedWithoutBeingKept) {
   EXPECT_TRUE(stranger.at_end());
 }
 
-TEST(Server, EveryTruncationOfEveryMessageLeavesTheOthersUnharmed) {
-  ServerThread server;
-  RawAgent witness(server.port());
-  witness.open();
-  for (const auto& figure : test::figure_cases()) {
-    const auto octets = test::from_hex(figure.hex);
-    for (std::size_t size = 1; size < octets.size(); size += 1 + size / 4) {
-      RawAgent agent(server.port());
-      agent.open();
-      agent.send(std::span(octets).first(size));
-      agent.reset();
-    }
-  }
-  EXPECT_TRUE(std::holds_alternative<PrlReply>(witness.ask(PrlRequest{})));
-}
-
-TEST(Server, RandomOctetsGetAReplyOrAClose) {
-  ServerThread server;
-  RawAgent witness(server.port());
-  witness.open();
-  std::mt19937 random(99);
-  for (int i = 0; i < 200; ++i) {
-    RawAgent agent(server.port());
-    if (i % 2 == 0) agent.open();
-    test::Octets noise(random() % 3000 + 1);
-    for (auto& octet : noise) octet = static_cast<std::byte>(random());
-    if (i % 4 < 2) noise[0] = std::byte{1};  // get past the first check
-    agent.send(noise);
-    // Noise may be the beginning of a long message, so nothing more must be waited for.
-    boost::system::error_code closed;
-    agent.socket().shutdown(boost::asio::ip::tcp::socket::shutdown_send, closed);
-    while (agent.receive()) {
-    }
-  }
-  EXPECT_TRUE(std::holds_alternative<PrlReply>(witness.ask(PrlRequest{})));
-  EXPECT_TRUE(eventually([&] { return server.connections() == 1; }));
-}
-
 // --- Peers that cost ---------------------------------------------------------------------------
 
 std::size_t resident_octets() {
@@ -376,38 +221,6 @@ TEST(Server, APeerThatNeverReadsCostsNoMoreThanItsBound) {
     // 80,000 octets of requests ask for 640 MB of replies.
     EXPECT_LT(resident_octets(), before + 30'000'000);
   }
-}
-
-// Notifications cannot be held back: a session that does not take them is ended.
-TEST(Server, APeerThatDoesNotTakeItsNotificationsIsCutOff) {
-  ServerThread server;
-  RawAgent deaf(server.port());
-  const int small = 4096;
-  ::setsockopt(deaf.socket().native_handle(), SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
-  deaf.open();
-  RawAgent busy(server.port());
-  busy.open();
-  const auto pid = std::get<PerReply>(busy.ask(pinhole(1, test::kLongLifetimeS))).pid;
-  // Replies to `busy` are read and thrown away elsewhere, so that its requests never wait.
-  std::thread reader([&] {
-    std::array<std::byte, 65536> replies;
-    while (::recv(busy.socket().native_handle(), replies.data(), replies.size(), 0) > 0) {
-    }
-  });
-  test::Octets burst;
-  for (std::uint32_t tid = 1000; tid < 5000; ++tid) {
-    const auto one = test::encoded({{tid}, PlcRequest{pid, {60}}});
-    burst.insert(burst.end(), one.begin(), one.end());
-  }
-  const auto cut_off = [&] { return server.sessions() == 1; };
-  for (int round = 0; round < 500 && !cut_off(); ++round) busy.send(burst);
-  EXPECT_TRUE(eventually(cut_off));
-  // Core.WhoDoesNotReadIsCutOffAndFindsAstBehindItsMessages reads what it has been sent.
-  busy.socket().shutdown(boost::asio::ip::tcp::socket::shutdown_send);
-  reader.join();
-  RawAgent another(server.port());
-  another.open();
-  EXPECT_TRUE(std::holds_alternative<PlcReply>(another.ask(PlcRequest{pid, {60}})));
 }
 
 }  // namespace

@@ -192,19 +192,6 @@ TEST_F(Tls, PlainAgentsAreServedAtTheSamePort) {
   EXPECT_EQ(certified.open(server.port()), error_code());
 }
 
-TEST_F(Tls, TheMiddleboxProvesItselfAsWell) {
-  auto known = options(Require::kTls);
-  known.secret = "box";
-  ServerThread server(known);
-  auto way = with(authority.issue("proxy1"));
-  way.middlebox_secret = "box";
-  Caller caller(way);
-  EXPECT_EQ(caller.open(server.port()), error_code());
-  way.middlebox_secret = "other";
-  Caller doubtful(way);
-  EXPECT_EQ(doubtful.open(server.port()), agent::AgentError::kMiddleboxNotAuthentic);
-}
-
 TEST_F(Tls, ACertificateThatIsNotGoodIsRefused) {
   ServerThread server(options(Require::kTls));
   const auto why = [&](const agent::Agent::Options& way) {
@@ -261,23 +248,6 @@ TEST_F(Tls, ManyTransactionsAndLongReplies) {
   for (int i = 0; i < kRules; ++i) {
     EXPECT_EQ(pids.erase(watcher->next_event(use_future).get().pid), 1U);
   }
-}
-
-TEST_F(Tls, AReloadChangesConnectionsToCome) {
-  ServerThread server(options(Require::kTls));
-  Caller before(with(authority.issue("proxy1")));
-  ASSERT_EQ(before.open(server.port()), error_code());
-  const Authority other("other");
-  const auto renewed = load_tls(TlsSide::kMiddlebox, other.issue("box", "IP:127.0.0.1"));
-  server.ask([&](middlebox::Server& box) {
-    box.set_tls(renewed);
-    return true;
-  });
-  EXPECT_EQ(before.owner(), "proxy1");
-  Caller after(with(other.issue("proxy1")));
-  EXPECT_EQ(after.open(server.port()), error_code());
-  Caller late(with(authority.files("proxy1")));
-  EXPECT_NE(late.open(server.port()), error_code());
 }
 
 TEST_F(Tls, OldVersionsAreRefused) {
