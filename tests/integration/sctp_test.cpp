@@ -326,24 +326,6 @@ TEST_P(SctpOrderTest, NoMessageAboutARuleOvertakesAnother) {
 
 INSTANTIATE_TEST_SUITE_P(Userland, SctpOrderTest, testing::Values(1, 2, 3));
 
-// A PLC may come before the PER reply has gone out, but it cannot know the PID; one that names a
-// rule that does not exist is answered, not kept waiting.
-TEST(UserlandSctp, ARequestForAnUnknownRuleIsAnsweredAtOnce) {
-  UserlandMiddlebox box;
-  auto& [loop, backend, options, server] = box;
-  agent::Agent::Options agent_options;
-  agent_options.transport = {net::Transport::kSctp, options.listen.settings, {}};
-  agent::Agent agent(loop.io().get_executor(), agent_options);
-  std::optional<error_code> answer;
-  agent.open({"127.0.0.1", server.ports().front()}, [&](error_code error, const Capabilities&) {
-    ASSERT_FALSE(error) << error.message();
-    agent.enable(pinhole(1), [](error_code, const agent::EnabledRule&) {});
-    agent.change_lifetime({1}, Lifetime{5},
-                          [&](error_code failure, Lifetime) { answer = failure; });
-  });
-  ASSERT_TRUE(loop.run_until([&] { return answer.has_value(); }));
-}
-
 // usrsctp is one per process: a second loop is told so, and gets it when the first is gone.
 TEST(UserlandSctp, OneEventLoopPerProcess) {
   const auto udp_port = test::free_port();
