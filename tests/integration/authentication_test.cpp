@@ -34,15 +34,6 @@ ServerOptions one_proxy() {
   return options;
 }
 
-/// The proxy, and the anonymous agent of the loopback addresses, which may see so much.
-ServerOptions with_anonymous(const std::vector<std::string>& may_see = {}) {
-  auto options = one_proxy();
-  auto anonymous = named("anonymous@127.0.0.0/8");
-  anonymous.may_see = may_see;
-  options.directory.add(anonymous);
-  return options;
-}
-
 /// Has a session opened up to the middlebox's challenge, which it returns.
 test::Octets challenge_of(RawAgent& agent) {
   const auto reply = agent.ask(SeRequest{});
@@ -153,7 +144,9 @@ TEST(Authentication, WhatFollowsATokenThatWaitsIsAnswered) {
 }
 
 TEST(Authentication, ANewDirectoryEndsSessionsOfThoseItDoesNotHave) {
-  ServerThread server(with_anonymous());
+  auto options = one_proxy();
+  options.directory.add(named("anonymous@127.0.0.0/8"));
+  ServerThread server(options);
   RawAgent proxy(server.port());
   authenticate(proxy);
   RawAgent anonymous(server.port());
@@ -185,18 +178,6 @@ TEST(Authentication, WhoHasNotAuthenticatedTakesNoPlace) {
   EXPECT_TRUE(std::holds_alternative<SeReply>(two.receive()->body));
   prove(one, first, "sesame");
   EXPECT_EQ(refusal(one.receive()->body), kLackOfResources);
-}
-
-TEST(Authentication, AgentsHearOfTheRulesThatTheyMaySee) {
-  ServerThread server(with_anonymous({"proxy"}));
-  RawAgent watcher(server.port());
-  watcher.open();
-  RawAgent proxy(server.port());
-  authenticate(proxy);
-  const auto pid = add(proxy);
-  const auto heard = watcher.receive();
-  ASSERT_TRUE(heard);
-  EXPECT_EQ(std::get<AreNotification>(heard->body), (AreNotification{pid, {test::kLongLifetimeS}}));
 }
 
 }  // namespace

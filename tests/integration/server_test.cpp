@@ -2,10 +2,6 @@
 // Messages and replies are in tests/vectors/transcripts.
 #include <gtest/gtest.h>
 
-#include <fstream>
-
-#include "simco/net/limits.hpp"
-#include "tests/support/figures.hpp"
 #include "tests/support/patience.hpp"
 #include "tests/support/server_thread.hpp"
 
@@ -14,27 +10,11 @@ namespace {
 
 using namespace std::chrono_literals;
 using test::eventually;
-using test::pinhole;
 using test::RawAgent;
 using test::ServerThread;
 
 bool is_refused(const Body& body, NegativeReplyCode code) {
   return body == Body{NegativeReply{code, {}}};
-}
-
-TEST(Server, RulesOutliveABrokenConnection) {
-  ServerThread server;
-  PolicyRuleId pid;
-  {
-    RawAgent agent(server.port());
-    agent.open();
-    pid = std::get<PerReply>(agent.ask(pinhole(1, test::kLongLifetimeS))).pid;
-    agent.reset();
-  }
-  ASSERT_TRUE(eventually([&] { return server.connections() == 0; }));
-  RawAgent agent(server.port());
-  agent.open();
-  EXPECT_TRUE(std::holds_alternative<PesReply>(agent.ask(PrsRequest{pid})));
 }
 
 TEST(Server, StopSaysAstToOpenSessionsAndClosesTheOthers) {
@@ -53,24 +33,6 @@ TEST(Server, StopSaysAstToOpenSessionsAndClosesTheOthers) {
   silent.socket().close();
   stopper.join();
   EXPECT_TRUE(eventually([&] { return server.connections() == 0; }));
-}
-
-TEST(Server, SessionsAreLimited) {
-  middlebox::ServerOptions options;
-  options.sessions_max = 2;
-  ServerThread server(options);
-  RawAgent one(server.port());
-  one.open();
-  {
-    RawAgent two(server.port());
-    two.open();
-    RawAgent three(server.port());
-    EXPECT_TRUE(is_refused(three.ask(SeRequest{}), NegativeReplyCode::kLackOfResources));
-    EXPECT_TRUE(three.at_end());
-  }
-  ASSERT_TRUE(eventually([&] { return server.sessions() == 1; }));
-  RawAgent four(server.port());
-  four.open();
 }
 
 // Each of them hears of each change of its agent's rules.
@@ -132,13 +94,6 @@ bool refuses_the_longest(RawAgent& stranger, test::Octets octets) {
   return reply && is_refused(reply->body, NegativeReplyCode::kBadlyFormedRequest);
 }
 
-TEST(Server, ALongMessageBeforeTheSessionIsRefusedWithoutBeingKept) {
-  ServerThread server;
-  RawAgent stranger(server.port());
-  const auto octets = test::from_hex("01 01 fff8 00000001");
-  EXPECT_TRUE(refuses_the_longest(stranger, octets));
-}
-
 // However many say nothing, who comes next gets in; the oldest of them goes.
 TEST(Server, SilentConnectionsKeepNobodyOut) {
   middlebox::ServerOptions options;
@@ -160,7 +115,7 @@ TEST(Server, SilentConnectionsKeepNobodyOut) {
   last.open();
 }
 
-TEST(Server, ALongMessageBeforeAuthenticationIsRefusedWithoutBeingKept) {
+TEST(Server, ALongMessageWithoutASessionIsRefusedWithoutBeingKept) {
   middlebox::ServerOptions options;
   options.directory = {};
   policy::AgentPolicy proxy;
@@ -168,59 +123,12 @@ TEST(Server, ALongMessageBeforeAuthenticationIsRefusedWithoutBeingKept) {
   proxy.secret = "sesame";
   options.directory.add(proxy);
   ServerThread server(options);
+  RawAgent first(server.port());
+  EXPECT_TRUE(refuses_the_longest(first, test::from_hex("01 01 fff8 00000001")));
   RawAgent stranger(server.port());
   EXPECT_TRUE(std::holds_alternative<SaReply>(stranger.ask(SeRequest{})));
-  const auto octets = test::from_hex("01 02 fff8 00000002 0003 fff4");
-  EXPECT_TRUE(refuses_the_longest(stranger, octets));
+  EXPECT_TRUE(refuses_the_longest(stranger, test::from_hex("01 02 fff8 00000002 0003 fff4")));
   EXPECT_TRUE(stranger.at_end());
-}
-
-// --- Peers that cost ---------------------------------------------------------------------------
-
-std::size_t resident_octets() {
-  std::ifstream statm("/proc/self/statm");
-  std::size_t total = 0;
-  std::size_t resident = 0;
-  statm >> total >> resident;
-  return resident * 4096;
-}
-
-// An agent asks for 64 KiB lists without end and never reads one.
-TEST(Server, APeerThatNeverReadsCostsNoMoreThanItsBound) {
-  ServerThread server;
-  RawAgent witness(server.port());
-  witness.open();
-  test::Octets setup;
-  for (std::uint32_t i = 0; i < 8000; ++i) {
-    const auto one = test::encoded({{i}, pinhole(static_cast<std::uint16_t>(i + 1), 3600)});
-    setup.insert(setup.end(), one.begin(), one.end());
-  }
-  std::thread sender([&] { witness.send(setup); });
-  for (int i = 0; i < 8000; ++i) ASSERT_TRUE(witness.receive());
-  sender.join();
-  const auto before = resident_octets();
-  {
-    RawAgent greedy(server.port());
-    greedy.open();
-    test::Octets lists;
-    for (std::uint32_t i = 0; i < 10'000; ++i) {
-      const auto one = test::encoded({{i}, PrlRequest{}});
-      lists.insert(lists.end(), one.begin(), one.end());
-    }
-    greedy.socket().non_blocking(true);
-    // Until nothing more is taken, however often the server had its turn.
-    std::size_t at = 0;
-    for (int refused = 0; refused < 20; ++refused) {
-      boost::system::error_code full;
-      const auto taken = greedy.socket().write_some(
-          boost::asio::buffer(lists.data() + at, lists.size() - at), full);
-      at = (at + taken) % lists.size();
-      if (taken != 0) refused = 0;
-      EXPECT_TRUE(std::holds_alternative<PesReply>(witness.ask(PrsRequest{{1}})));
-    }
-    // 80,000 octets of requests ask for 640 MB of replies.
-    EXPECT_LT(resident_octets(), before + 30'000'000);
-  }
 }
 
 }  // namespace
