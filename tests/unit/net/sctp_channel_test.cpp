@@ -188,23 +188,27 @@ TEST_P(SctpChannelTest, TellsTheStacksFigures) {
 }
 
 TEST_P(SctpChannelTest, AnEndedAssociationHasItsFigures) {
+  listen();
   for (const auto end : {&MessageChannel::close, &MessageChannel::detach}) {
-    ASSERT_TRUE(open());
+    accepted_.reset();
+    ASSERT_FALSE(connect());
+    ASSERT_TRUE(loop_.run_until([&] { return accepted_ != nullptr; }));
+    RecordingHandler theirs;
+    RecordingHandler ours;
+    accepted_->start(theirs, {kMessageFramer});
+    connected_->start(ours, {kMessageFramer});
     send(*connected_, {1}, PrlRequest{});
     connected_->flush();
-    ASSERT_TRUE(loop_.run_until([&] { return theirs_.messages.size() == 1; }));
+    ASSERT_TRUE(loop_.run_until([&] { return theirs.messages.size() == 1; }));
     (*connected_.*end)();
-    ASSERT_TRUE(loop_.run_until([&] { return theirs_.closed == 1; }));
+    ASSERT_TRUE(loop_.run_until([&] { return theirs.closed == 1; }));
     loop_.watch();  // until the stack has forgotten it, too
     std::map<std::string, double> figures;
     for (const auto& figure : accepted_->statistics()) figures[figure.name] = figure.value;
     EXPECT_GE(figures["rto_ms"], static_cast<double>(SctpOptions{}.rto_min.count()));
     EXPECT_TRUE(figures.contains("retransmitted_chunks"));
     accepted_->detach();
-    accepted_.reset();
-    connected_.reset();
-    theirs_ = {};
-    ours_ = {};
+    connected_->detach();
   }
 }
 
