@@ -12,8 +12,7 @@ namespace simco::bench {
 /// The work of a run, and its time.
 struct Speed {
   double per_second = 0;
-  double cpu_us = 0;      ///< processor time for each, of the process that did it
-  double latency_us = 0;  ///< median; 0 if they were not done one at a time
+  double cpu_us = 0;  ///< processor time for each, of the process that did it
 };
 
 /// The processor time that `clock` counts.

@@ -24,27 +24,12 @@ class Kamailio {
  public:
   explicit Kamailio(const NetworkNamespace& router) : folder_("kamailio") {
     program_ = router.run([&] {
-      return std::make_unique<Program>(std::vector<std::string>{"/usr/sbin/kamailio",
-                                                                "-f",
-                                                                "/etc/kamailio/kamailio.cfg",
-                                                                "-A",
-                                                                "WITH_NAT",
-                                                                "-A",
-                                                                "WITH_RTPENGINE",
-                                                                "-DD",
-                                                                "-E",
-                                                                "-l",
-                                                                "udp:" + kProxy.address + ":5060",
-                                                                "-n",
-                                                                "2",
-                                                                "-m",
-                                                                "64",
-                                                                "-M",
-                                                                "8",
-                                                                "-Y",
-                                                                folder_.path,
-                                                                "-P",
-                                                                folder_.path + "/pid"});
+      return std::make_unique<Program>(std::vector<std::string>{
+          "/bin/sh", "-c",
+          "exec /usr/sbin/kamailio -f /etc/kamailio/kamailio.cfg -A WITH_NAT -A WITH_RTPENGINE "
+          "-DD -E -l udp:" +
+              kProxy.address + ":5060 -n 2 -m 64 -M 8 -Y " + folder_.path + " -P " + folder_.path +
+              "/pid"});
     });
   }
   /// It ends its processes itself.

@@ -83,17 +83,6 @@ TEST_P(NgCounting, ACallWithoutMediaIsEnded) {
             std::string::npos);
 }
 
-TEST_P(NgCounting, NoCallIsEndedForSilenceWithoutCounters) {
-  RouterBox box(net.router, {"--inspect", "127.0.0.1:9466"});  // it does not count
-  NgBox ng(net, box.port(), {"--inspect", "127.0.0.1:9466", "--media-timeout", "1"});
-  ng.offer("a", sdp(a().host, 6000));
-  ng.answer("a", "b", sdp(a().peer, 7000));
-  EXPECT_TRUE(ng.program().says("no call is ended for silence: 127.0.0.1:9466: "));
-  const auto reply = ng.ask({{"command", "query"}});
-  EXPECT_TRUE(reply.contains("warning"));
-  EXPECT_EQ(ng.ask({{"command", "delete"}, {"from-tag", "a"}}).at("result"), "ok");
-}
-
 INSTANTIATE_TEST_SUITE_P(Versions, NgCounting, testing::Values("IPv4", "IPv6"));
 
 }  // namespace

@@ -38,8 +38,7 @@ class Drops : public Router {
 
 TEST_P(Drops, WithoutARuleAndByADisableRule) {
   RouterBox box(net.router, with_metrics());
-  const Udp host(net.inside, {a().host, 5004});
-  const Udp peer(net.outside, {a().peer, 6004});
+  const auto [host, peer] = udp();
   EXPECT_TRUE(counts("inbound", "no-rule", 0));
   send(peer, {a().host, 5004});
   EXPECT_TRUE(counts("inbound", "no-rule", kPackets));

@@ -18,8 +18,7 @@ class Tracking : public Router {
   /// A packet in each direction passes.
   bool passes_both_ways(RouterBox& box) const {
     box.agent().enable(at(a().host, 5004), at(a().peer, 6004));
-    const Udp host(net.inside, {a().host, 5004});
-    const Udp peer(net.outside, {a().peer, 6004});
+    const auto [host, peer] = udp();
     return host.gets(peer, {a().host, 5004}) && peer.gets(host, {a().peer, 6004});
   }
 };

@@ -140,24 +140,6 @@ TEST(Simcoctl, ErrorsAreInWordsWithTheCode) {
   const auto fake = box.ask({"--middlebox-secret-file", box.path("wrong.secret"), "list"});
   EXPECT_EQ(fake.code, 1);
   EXPECT_NE(fake.err.find("failed to authenticate itself"), std::string::npos);
-  for (const Words& words : {Words{},
-                             {"list", "extra"},
-                             {"enable"},
-                             {"enable", "--internal", "10.0.0.5:1"},
-                             {"enable", "--internal", "10.0.0.300", "--udp"},
-                             {"enable", "--udp", "--tcp"},
-                             {"reserve", "--ports", "some"},
-                             {"status"},
-                             {"delete", "x"},
-                             {"lifetime", "#1"}}) {
-    const auto usage = box.ask(words);
-    EXPECT_EQ(usage.code, 2);
-    EXPECT_TRUE(usage.err.starts_with("simcoctl: ")) << usage.err;
-    EXPECT_EQ(std::ranges::count(usage.err, '\n'), 1) << usage.err;
-  }
-  Program nobody({"simcoctl", "--connect", "127.0.0.1:1", "list"});
-  EXPECT_EQ(nobody.wait(), 1);
-  EXPECT_TRUE(nobody.err().starts_with("simcoctl: connect to 127.0.0.1:1: ")) << nobody.err();
 }
 
 TEST(Simcoctl, WatchesUntilToldToStop) {
@@ -358,14 +340,6 @@ TEST(Top, ShowsWhatTheMiddleboxDoes) {
   EXPECT_EQ(text.wait(), 0) << text.err();
   EXPECT_NE(text.out().find("transactions"), std::string::npos);
   EXPECT_EQ(text.out().find('\033'), std::string::npos);  // not a terminal
-
-  load.signal(SIGTERM);
-  load.wait();
-  box.signal(SIGTERM);
-  box.wait();
-  Program nobody({"simcoctl", "top", "--metrics", metrics});
-  EXPECT_EQ(nobody.wait(), 1);
-  EXPECT_NE(nobody.err().find("is simco-middlebox running with --metrics"), std::string::npos);
 }
 
 }  // namespace

@@ -7,10 +7,10 @@
 #include <string>
 
 #include "tests/simulator/fault.hpp"
+#include "tests/simulator/model.hpp"
 #include "tests/simulator/sim_backend.hpp"
 #include "tests/simulator/sim_store.hpp"
 #include "tests/simulator/wall_clock.hpp"
-#include "tests/support/model.hpp"
 #include "tests/support/virtual_time.hpp"
 
 namespace simco::simulator {

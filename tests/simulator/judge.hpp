@@ -1,5 +1,5 @@
 // Says of everything that the middlebox does whether it may: each reply, each ARE, and the rules
-// that are enforced and stored, compared with the plain model of tests/support/model.hpp.
+// that are enforced and stored, compared with the plain model of tests/simulator/model.hpp.
 //
 // One session, the auditor's, belongs to an agent that sees all rules and asks for nothing, on a
 // path without faults. It hears of each change of a rule at the moment at which the middlebox

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "simco/wire/messages.hpp"
-#include "tests/support/model.hpp"
+#include "tests/simulator/model.hpp"
 
 namespace simco::simulator {
 

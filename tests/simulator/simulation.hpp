@@ -16,9 +16,9 @@
 #include "tests/simulator/judge.hpp"
 #include "tests/simulator/life.hpp"
 #include "tests/simulator/random.hpp"
+#include "tests/simulator/request_generator.hpp"
 #include "tests/simulator/sim_backend.hpp"
 #include "tests/simulator/sim_store.hpp"
-#include "tests/support/request_generator.hpp"
 
 namespace simco::simulator {
 

@@ -228,7 +228,8 @@ Findings dangling_references(const std::vector<Source>& tree, const std::set<std
 
 std::vector<Source> documents() {
   std::vector<Source> result;
-  for (const char* folder : {"", "doc"}) {
+  for (const char* folder :
+       {"", "doc", "agent", "loadgen", "middlebox", "scripts/simco_lab", "simco", "tests"}) {
     for (const auto& entry : fs::directory_iterator(kRoot / folder)) {
       if (entry.path().extension() != ".md" || entry.path().filename() == "CHANGELOG.md") continue;
       Source source{fs::relative(entry.path(), kRoot).generic_string(), {}};

@@ -169,57 +169,6 @@ struct Memory {
 constexpr Instant kStart{std::chrono::hours(1)};
 constexpr std::chrono::nanoseconds kRest{FP_REST_NS};
 
-TEST(FastPathTable, AnEntryLivesFromItsBeginningToItsEnd) {
-  Memory<fp_slot4> memory(64);
-  const auto entry =
-      entries_of(flow_rule("10.0.0.2:5004", "192.0.2.2:6004", Direction::kInbound))[0];
-  auto* const cell = memory.table.prepare(entry, PolicyRuleId{7}, kStart);
-  ASSERT_NE(cell, nullptr);
-  EXPECT_EQ(memory.find(entry, FP_INBOUND, kStart), nullptr);
-  const auto until = kStart + std::chrono::seconds(10);
-  memory.table.begin(cell, until);
-  EXPECT_NE(memory.find(entry, FP_INBOUND, kStart), nullptr);
-  EXPECT_EQ(memory.find(entry, FP_OUTBOUND, kStart), nullptr);
-  EXPECT_EQ(memory.find(entry, FP_INBOUND, until), nullptr) << "without anyone doing anything";
-  EXPECT_EQ(memory.table.prepare(entry, PolicyRuleId{7}, kStart), cell) << "a renewal";
-  memory.table.begin(cell, until + std::chrono::seconds(10));
-  EXPECT_NE(memory.find(entry, FP_INBOUND, until), nullptr);
-  memory.table.end(entry, PolicyRuleId{7}, kStart);
-  EXPECT_EQ(memory.find(entry, FP_INBOUND, kStart), nullptr);
-}
-
-TEST(FastPathTable, AnEvenPortAndTheNextShareASlotAndNothingElse) {
-  Memory<fp_slot6> memory(64);
-  const auto entries = entries_of(flow_rule("[2001:db8::1]:4/2", "[2001:db8::2]:8/2"));
-  const auto until = kStart + std::chrono::seconds(10);
-  for (const auto& entry : entries)
-    memory.table.begin(memory.table.prepare(entry, PolicyRuleId{1}, kStart), until);
-  const auto* const both = memory.find(entries[0], FP_INBOUND, kStart);
-  ASSERT_NE(both, nullptr);
-  EXPECT_EQ(memory.find(entries[1], FP_OUTBOUND, kStart), both);
-  memory.table.end(entries[0], PolicyRuleId{1}, kStart);
-  EXPECT_EQ(memory.find(entries[0], FP_INBOUND, kStart), nullptr);
-  EXPECT_EQ(memory.find(entries[1], FP_INBOUND, kStart), both);
-  auto crossed = entries[1];
-  crossed.external.port = 8;
-  EXPECT_EQ(memory.find(crossed, FP_INBOUND, kStart), nullptr);
-}
-
-TEST(FastPathTable, ARuleTakesNothingFromAnother) {
-  Memory<fp_slot4> memory(64);
-  const auto entry = entries_of(flow_rule("10.0.0.2:5004", "192.0.2.2:6004"))[0];
-  const auto until = kStart + std::chrono::seconds(10);
-  memory.table.begin(memory.table.prepare(entry, PolicyRuleId{1}, kStart), until);
-  EXPECT_EQ(memory.table.prepare(entry, PolicyRuleId{2}, kStart), nullptr);
-  memory.table.end(entry, PolicyRuleId{2}, kStart);
-  EXPECT_NE(memory.find(entry, FP_INBOUND, kStart), nullptr);
-  auto* const second = memory.table.prepare(entry, PolicyRuleId{2}, until);
-  ASSERT_NE(second, nullptr) << "the first is over";
-  memory.table.begin(second, until + std::chrono::seconds(10));
-  memory.table.end(entry, PolicyRuleId{1}, until);
-  EXPECT_NE(memory.find(entry, FP_INBOUND, until), nullptr);
-}
-
 // A packet that found the slot before must not get half of another translation.
 TEST(FastPathTable, ASlotRestsBeforeItMeansSomethingElse) {
   Memory<fp_slot4> memory(1);

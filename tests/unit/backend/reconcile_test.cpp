@@ -74,14 +74,6 @@ TEST(Attribution, AnElementThatHasEndedByItselfRaisesNoAlarm) {
   }
 }
 
-TEST(Attribution, ElementsThatAreGoneFromSeveralSetsRefuseNothing) {
-  const std::vector messages = {removal(7, 4, kLater), removal(8, 4, kLater)};
-  const std::vector<MessageError> errors = {{7, ENOENT}, {8, ENOENT}};
-  const auto found = attribute_errors(errors, messages, kNow);
-  EXPECT_TRUE(found.any());
-  EXPECT_TRUE(found.refused.empty());
-}
-
 TEST(Attribution, ARemovalThatFailsAlthoughItWasMadeSureIsRefused) {
   auto again = removal(7, 4, kLater);
   again.uncertain = true;

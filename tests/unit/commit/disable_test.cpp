@@ -137,10 +137,12 @@ TEST(CommitPipeline, ARuleThatADisableRuleHasEndedCannotBeExtended) {
   Slow box;
   auto& agent = box.agent("a");
   const auto pid = box.enable(agent, pinhole(1));
-  box.submit(agent, disabling_one(1));
+  const auto disable = box.submit(agent, disabling_one(1));
   box.commit.dispatch();
   box.backend.finish();
   box.backend.finish({ChangeResult::kRefused});
+  EXPECT_TRUE(std::holds_alternative<PdrReply>(agent.replies.at(disable))) << "it is in force";
+  EXPECT_EQ(box.expiry_failures, std::vector{pid});
   ASSERT_EQ(box.engine.rule_count(), 2U);
   EXPECT_EQ(refusal(box.ask(agent, PlcRequest{pid, {60}})), kNoSuchRule);
   box.advance(2s);

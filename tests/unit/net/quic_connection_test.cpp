@@ -41,15 +41,6 @@ TEST_F(QuicConnectionTest, OctetsArriveOnTheirStreams) {
   ASSERT_TRUE(run_until([&] { return agent_.connection->figures().output_memory == 0; }));
 }
 
-TEST_F(QuicConnectionTest, WhatIsNotCommittedDoesNotLeave) {
-  open();
-  static_cast<void>(agent_.connection->allocate(0, 10));
-  pump(agent_);
-  run_for(1s);
-  EXPECT_EQ(middlebox_.received, 0U);
-  EXPECT_EQ(agent_.connection->queued(), 10U);
-}
-
 TEST_F(QuicConnectionTest, ALostPacketDelaysOnlyItsOwnStreams) {
   open();
   lose_the_first_of_two();
@@ -335,14 +326,6 @@ TEST_F(QuicConnectionTest, ADamagedHandshakeNeverComesUpWrong) {
     if (!agent_.connection->up()) continue;
     EXPECT_EQ(agent_.connection->peer_names(), std::vector<std::string>({"box"}));
   }
-}
-
-TEST_F(QuicConnectionTest, APeerMayNotOpenMoreThanItsStreams) {
-  options_.streams = 2;
-  middlebox_options_.streams = 1;
-  call();
-  ASSERT_TRUE(run_until([&] { return agent_.connection->up(); }));
-  EXPECT_EQ(agent_.connection->streams(), 1);
 }
 
 }  // namespace

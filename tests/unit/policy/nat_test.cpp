@@ -31,17 +31,6 @@ TEST(Nat, TellsTheBackendWhatItHasGiven) {
   EXPECT_EQ(pes.internal, request.internal);
 }
 
-TEST(Nat, ATraditionalOneReportsExternalAsInside) {
-  PipelineFixture box(nat());
-  auto& agent = box.agent("a");
-  const auto request = pinhole();
-  const auto per = std::get<PerReply>(box.ask(agent, request));
-  EXPECT_FALSE(per.inside);
-  auto inside = request.external;
-  inside.location = Location::kInside;
-  EXPECT_EQ(std::get<PesReply>(box.ask(agent, PrsRequest{per.pid})).inside, inside);
-}
-
 TEST(Nat, ARefusedRuleGivesBackWhatItTook) {
   auto options = nat();
   options.nat.outside[0].count = 1;
@@ -101,19 +90,6 @@ TEST(Nat, Ipv6) {
   block.external.protocol = 0;
   EXPECT_TRUE(is<PdrReply>(box.ask(agent, block)));
   EXPECT_EQ(refusal(box.ask(agent, PrsRequest{prr.pid})), kNoSuchRule);
-}
-
-TEST(Nat, OneHostHasOneOutsideAddress) {
-  PipelineFixture box(nat());
-  auto& agent = box.agent("a");
-  const auto outside = [&](int host, std::uint16_t port) {
-    auto request = pinhole(port);
-    request.internal.address[3] = static_cast<std::byte>(host);
-    return std::get<PerReply>(box.ask(agent, request)).outside.address;
-  };
-  const auto first = outside(1, 5004);
-  EXPECT_NE(outside(2, 5004), first);
-  for (std::uint16_t port = 5006; port < 5030; port += 2) EXPECT_EQ(outside(1, port), first);
 }
 
 // RFC 5189 2.3.9: an internal endpoint is not bound to two places, by the rules of one owner.

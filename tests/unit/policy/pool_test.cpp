@@ -206,16 +206,6 @@ TEST(AddressPool, SaysWhatIsMissing) {
   EXPECT_EQ(one.take({17, kAnyPortRange, Parity::kAny, {}}).error(), kLackOfAddresses);
 }
 
-TEST(AddressPool, AllPortsOfAnAddress) {
-  AddressPool pool(options("198.51.100.1", 2, 5000, 5009));
-  const auto single = *pool.take({17, 1, Parity::kAny, {}});
-  const auto all = *pool.take({17, kAnyPortRange, Parity::kOdd, {}});
-  EXPECT_NE(all.address, single.address);
-  EXPECT_EQ(all.port, 5000);
-  EXPECT_EQ(all.ports, 10);
-  EXPECT_EQ(pool.take({6, 1, Parity::kAny, {}}).has_value(), true);
-}
-
 /// No two bindings ever overlap, and none is missing, over a long random run.
 TEST(AddressPool, NoTwoBindingsOverlap) {
   std::mt19937 random(8);

@@ -49,14 +49,6 @@ TEST(MiddleboxSession, ChallengesTheAgentAndOpensOnItsProof) {
   EXPECT_EQ(f.host.verifications, 1);
 }
 
-TEST(MiddleboxSession, RefusesBeforeAuthenticationWhoeverIsNotWelcome) {
-  Fixture f;
-  f.host.admission.refusal = NegativeReplyCode::kNoAuthorization;
-  f.receive({{9}, SeRequest{}});
-  EXPECT_EQ(f.refusal(), NegativeReplyCode::kNoAuthorization);
-  EXPECT_EQ(f.host.closings, 1);
-}
-
 TEST(MiddleboxSession, AWrongProofIsRefusedLateAndEndsTheSession) {
   Fixture f;
   f.host.admission.challenge = true;

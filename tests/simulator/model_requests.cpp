@@ -1,8 +1,8 @@
 // The model's verdicts about requests.
 #include <algorithm>
 
+#include "tests/simulator/model.hpp"
 #include "tests/support/figures.hpp"
-#include "tests/support/model.hpp"
 
 namespace simco::test {
 
@@ -209,10 +209,6 @@ std::optional<std::string> Model::fault_in_reservation(const PrrRequest& request
   const Need need = need_of(request);
   const auto fault = fault_in_tuple(given.outside, true, protocol, need);
   return fault || !given.inside ? fault : fault_in_tuple(*given.inside, false, protocol, need);
-}
-
-bool Model::shares_a_binding(const std::string& who, const PerRequest& request) const {
-  return !bindings_of(who, true, request).empty();
 }
 
 std::optional<std::string> Model::fault_in_binding(const std::string& who,

@@ -6,7 +6,7 @@
 #include <optional>
 #include <random>
 
-#include "tests/support/model.hpp"
+#include "tests/simulator/model.hpp"
 
 namespace simco::test {
 

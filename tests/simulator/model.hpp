@@ -105,7 +105,6 @@ class Model {
   static Lifetime grant(const std::string& who, Lifetime wish) {
     return {std::min(wish.seconds, lifetime_max(who))};
   }
-  bool shares_a_binding(const std::string& who, const PerRequest& request) const;
 
   // --- Rights and rules ---
 
