@@ -64,7 +64,7 @@ ngtcp2_transport_params params_of(const QuicOptions& options) {
 
 }  // namespace
 
-/// What ngtcp2 calls. A callback only notes things and hands octets on; 0 means success. None
+/// Callbacks of ngtcp2. A callback only notes things and hands octets on; 0 means success. None
 /// throws: no exception may pass through a library in C.
 struct Connection::Library::Callbacks {
   static Connection& self(void* user) { return *static_cast<Connection*>(user); }
@@ -129,8 +129,8 @@ struct Connection::Library::Callbacks {
     self(user).send_.acknowledged(id, offset + size);
     return 0;
   }
-  /// If there is a code, the peer refuses what comes on the stream (STOP_SENDING), or ends its own
-  /// before all of it has come (RESET_STREAM).
+  /// If there is a code, the peer refuses the stream (STOP_SENDING), or ends its own before all of
+  /// it has come (RESET_STREAM).
   static int closed(ngtcp2_conn*, std::uint32_t flags, std::int64_t id, std::uint64_t, void* user,
                     void*) {
     if ((flags & NGTCP2_STREAM_CLOSE_FLAG_APP_ERROR_CODE_SET) != 0) self(user).end_.note_broken();

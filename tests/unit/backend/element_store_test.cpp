@@ -16,25 +16,6 @@ Key key_at(std::uint16_t port) {
 
 Instant ends_at(std::uint16_t port) { return Instant{std::chrono::seconds(port)}; }
 
-TEST(ElementStore, SharedElementsLiveAsLongAsTheLongest) {
-  const Key key = key_at(5004);
-  ElementStore store(Mask{});
-  const Instant early{std::chrono::seconds(10)};
-  const Instant late{std::chrono::seconds(20)};
-  EXPECT_TRUE(store.hold(key, {PolicyRuleId{1}, {}, late}).empty());
-  EXPECT_EQ(store.hold(key, {PolicyRuleId{2}, {}, early}).size(), 1U);
-  EXPECT_EQ(last_end(store.find(key)), late);
-  EXPECT_TRUE(store.holds(key, PolicyRuleId{1}));
-  EXPECT_TRUE(store.holds(key, PolicyRuleId{2}));
-  EXPECT_EQ(store.size(), 1U);
-  store.set(key, {Holder{PolicyRuleId{2}, {}, early}});
-  EXPECT_FALSE(store.holds(key, PolicyRuleId{1}));
-  EXPECT_EQ(last_end(store.find(key)), early);
-  store.set(key, {});
-  EXPECT_TRUE(store.empty());
-  EXPECT_TRUE(store.find(key).empty());
-}
-
 // What is freed is used for others, and those that went are not met again.
 TEST(ElementStore, PlacesAreUsedAgain) {
   ElementStore store(Mask{});
