@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "middlebox/serve/listener_settings.hpp"
+#include "middlebox/serve/options.hpp"
 #include "simco/cli/toml.hpp"
 
 namespace simco::middlebox {
