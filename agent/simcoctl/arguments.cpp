@@ -97,10 +97,8 @@ void declare_pids(cli::Options& command, Arguments& arguments) {
 void declare_rules(cli::Options& options, Arguments& arguments) {
   auto& lifetime = options.command("lifetime", "Change the lifetime of a rule (PLC)");
   lifetime.whole("PID", arguments.pid, "Policy rule", 1).required = true;
-  auto& seconds =
-      lifetime.whole("SECONDS", arguments.lifetime_s, "New lifetime, from now; 0 ends the rule");
-  seconds.required = true;
-  seconds.default_text.clear();
+  lifetime.whole("SECONDS", arguments.lifetime_s, "New lifetime, from now; 0 ends the rule")
+      .required = true;
   auto& remove = options.command("delete", "End rules (PLC with lifetime 0)");
   declare_pids(remove, arguments);
   auto& status = options.command("status", "Show rules (PRS)");

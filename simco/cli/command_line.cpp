@@ -104,7 +104,8 @@ void declare_rows(CLI::App& app, Options& options) {
       return true;
     };
     auto* option = app.add_option(row.name, take, row.help);
-    option->group(row.group)->type_name(row.type)->default_str(row.default_text);
+    option->group(row.group)->type_name(row.type);
+    if (!row.required) option->default_str(row.default_text);
     if (row.kind == Option::Kind::kFlag) {
       option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)->expected(0);
     } else if (row.kind == Option::Kind::kList) {

@@ -105,10 +105,12 @@ void TransportArguments::declare_row(Options& options, const net::TransportType&
                                      const net::TransportOption& row) {
   using Kind = net::TransportOption::Kind;
   const bool tunes = row.ability == nullptr;
-  const Words choices = row.kind == Kind::kFlag ? Words{"false", "true"}
+  const Words choices = row.kind == Kind::kFlag ? Words{"true", "false"}
                                                 : Words(row.choices.begin(), row.choices.end());
   const auto read =
       [&row, choices](const std::string& text) -> std::expected<std::uint64_t, std::string> {
+    if (row.kind == Kind::kFlag && text == "true") return 1;
+    if (row.kind == Kind::kFlag && text == "false") return 0;
     if (row.kind != Kind::kNumber) return read_choice(text, choices);
     if (row.or_zero && text == "0") return 0;
     return read_whole(text, row.min, row.max);
