@@ -21,9 +21,10 @@ void SipWorkload::declare(cli::Options& options) {
                  "Response to wait for, 180 or 100 (a final one will do as well); none: only send",
                  {"100", "180", "none"});
   options.whole("--invite-size", invite_size_, "Size of an INVITE, octets", 1, sip::kMessageMax);
-  options.whole("--large-every", large_every_,
-                "Every so many INVITEs, one has --large-size octets instead", 1,
-                sip::kLargeEveryMax);
+  options
+      .whole("--large-every", large_every_,
+             "Every so many INVITEs, one has --large-size octets instead", 1, sip::kLargeEveryMax)
+      .default_text.clear();
   options.whole("--large-size", large_size_, "Size of those INVITEs, octets", 1, sip::kMessageMax);
   options.whole("--t1", t1_, "Timer T1 of RFC 3261, milliseconds", sip::kT1Min_ms, sip::kT1Max_ms);
   options
