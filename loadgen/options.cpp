@@ -152,7 +152,7 @@ std::optional<std::string> misplaced(const cli::Options& options, const Argument
   return std::nullopt;
 }
 
-/// Checks what the options say together, and takes it over.
+/// Checks the options against each other, and takes them over.
 std::optional<std::string> complete(const cli::Options& options, Arguments& arguments,
                                     Settings& settings) {
   if (auto fault = arguments.transport.fault()) return fault;

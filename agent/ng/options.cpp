@@ -1,4 +1,4 @@
-// The options, their checks, and what of them a file may have.
+// The options and their checks.
 #include "agent/ng/options.hpp"
 
 #include <fmt/format.h>
@@ -115,7 +115,7 @@ void declare(cli::Options& options, Arguments& arguments) {
                  {"trace", "debug", "info", "warn", "error", "off"});
 }
 
-/// Checks what the options say together, and takes it over.
+/// Checks the options against each other, and takes them over.
 cli::Fault complete(Arguments& arguments) {
   auto& settings = arguments.settings;
   auto& calls = settings.calls;

@@ -11,7 +11,7 @@
 namespace simco::middlebox {
 namespace {
 
-constexpr std::uint64_t kMost = 0xFFFF'FFFF;  ///< of what is counted
+constexpr std::uint64_t kMost = 0xFFFF'FFFF;  ///< of rules, elements and sessions
 
 std::vector<std::string> names_of(BackendTable backends) {
   std::vector<std::string> result;

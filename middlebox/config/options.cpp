@@ -151,7 +151,7 @@ cli::UsageExit wrong(const cli::Options& options, const std::string& what,
   return cli::wrong(options, what, of_file ? "see simco-middlebox.toml(5)" : nullptr);
 }
 
-/// Sets what takes more than one option. Returns what is wrong.
+/// Sets the parts that depend on several options. Returns a complaint, or nothing.
 std::optional<std::string> set(Arguments& arguments, FileParts& parts) {
   auto& server = arguments.settings.server;
   server.directory = std::move(parts.agents.directory);

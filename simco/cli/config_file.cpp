@@ -55,7 +55,7 @@ std::string unknown_key(const std::string& name, const Options& options,
   return fmt::format("unknown option '{}'{}", name, did_you_mean(name, names));
 }
 
-/// Sets the option `name`, unless the command line has. Returns what is wrong with it, if anything.
+/// Sets the option `name`, unless the command line has. Returns a complaint, or nothing.
 Fault take(const std::string& name, const toml::node& node, Options& options,
            const ConfigReader& reader) {
   auto* row = options.find("--" + name);

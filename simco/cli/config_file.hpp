@@ -14,7 +14,7 @@ namespace simco::cli {
 
 class Options;
 
-/// What a file may have besides options.
+/// The keys of a file besides options.
 struct ConfigReader {
   std::vector<std::string> own_keys{};  ///< the program reads them itself
   /// Returns where an unknown key belongs, if it belongs elsewhere in the file; may be empty.

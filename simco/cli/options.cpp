@@ -1,4 +1,4 @@
-// The rows, and messages about wrong values: each says what is expected.
+// The rows, and messages about wrong values, which list the right ones.
 #include "simco/cli/options.hpp"
 
 #include <algorithm>

@@ -35,7 +35,7 @@ struct Option {
   bool only_in_help_all = false;      ///< --help does not show it
   bool only_on_command_line = false;  ///< a configuration file must not have it
   Words excludes = {};                ///< options that must not be given with it
-  /// Sets the value: one word, or several of a list. Returns what is wrong with them.
+  /// Sets the value: one word, or several of a list. Returns a complaint, or nothing.
   std::function<Fault(const Words&)> set = {};
   Words given = {};  ///< the words that set it
 
@@ -45,7 +45,7 @@ struct Option {
 };
 
 /// The table: rows with references to the variables that they set, which have to exist as long.
-/// What a variable is beforehand is its default.
+/// A variable's earlier value is the default.
 class Options {
  public:
   /// `program` is its name, `about` and `examples` are for the help.
@@ -108,7 +108,7 @@ class Options {
   void choose() { chosen_ = true; }
   /// Returns the name of the command that the user has given.
   const std::string& chosen_command() const;
-  /// Returns what the user has given, by the options' names without dashes; of the others nothing.
+  /// Returns the given words of each option, by its name without dashes; empty: it has its default.
   std::map<std::string, std::string> values() const;
 
  private:
@@ -126,11 +126,11 @@ class Options {
   bool chosen_ = false;
 };
 
-/// Reads a number from `least` to `most`; the error says what is expected.
+/// Reads a number from `least` to `most`; the error says which.
 std::expected<std::uint64_t, std::string> read_whole(const std::string& text, std::uint64_t least,
                                                      std::uint64_t most);
 std::expected<double, std::string> read_number(const std::string& text, double least, double most);
-/// Returns the position of `text` in `choices`, or what is expected instead.
+/// Returns the position of `text` in `choices`, or a list of them as the error.
 std::expected<std::size_t, std::string> read_choice(const std::string& text, const Words& choices);
 /// Returns the shortest text that is read as `number`.
 std::string number_text(double number);
