@@ -2,6 +2,7 @@
 // secret.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 
@@ -11,14 +12,14 @@
 
 namespace simco::agent {
 
-/// The values of the options. Must exist as long as the CLI::App to which they were declared.
+/// The values of the options. Must exist as long as the cli::Options to which they were declared.
 class AgentArguments {
  public:
-  /// `connect`: the name of the option for the middlebox's address. `timeout_s`: the default.
-  AgentArguments(std::string connect, double timeout_s)
-      : connect_name_(std::move(connect)), timeout_s_(timeout_s) {}
+  /// `connect`: the name of the option for the middlebox's address. `timeout`: the default.
+  AgentArguments(std::string connect, std::chrono::milliseconds timeout)
+      : connect_name_("--" + connect), timeout_(timeout) {}
 
-  void declare(CLI::App& app);
+  void declare(cli::Options& options);
   /// Reads the options after parsing, and the files that they name. Returns an error message, or
   /// nullopt.
   std::optional<std::string> read(net::HostPort& target, AgentOptions& options);
@@ -30,7 +31,7 @@ class AgentArguments {
   std::string name_;
   std::string secret_file_;
   std::string middlebox_secret_file_;
-  double timeout_s_;
+  std::chrono::milliseconds timeout_;
 };
 
 }  // namespace simco::agent

@@ -3,16 +3,12 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <limits>
-#include <utility>
-#include <vector>
 
 #include "loadgen/limits.hpp"
-#include "simco/cli/command_line.hpp"
+#include "simco/cli/options.hpp"
 #include "simco/cli/transport_arguments.hpp"
-#include "simco/cli/values.hpp"
 #include "simco/net/transport_type.hpp"
 
 namespace simco::loadgen {
@@ -21,34 +17,28 @@ namespace {
 /// For the rate of arrivals that are all due at once, seconds.
 constexpr double kShortest_s = 1e-9;
 
-CLI::Validator positive() { return cli::number(std::numeric_limits<double>::min(), kSecondsMax); }
+/// The shortest of times that are not 0, seconds.
+constexpr double kPositive_s = std::numeric_limits<double>::min();
 
-/// When transactions are due, and how many. Returns the option whose value is `count`.
-const CLI::Option* declare_schedule(CLI::App& app, Settings& settings, std::uint64_t& count) {
+/// When transactions are due, and how many.
+void declare_schedule(cli::Options& options, Settings& settings) {
   GeneratorOptions& run = settings.generator;
-  auto* by_rate = app.add_option("--rate", run.rate, "Offered load, transactions per second")
-                      ->check(cli::number(1e-6, kRateMax))
-                      ->capture_default_str();
-  auto* by_process =
-      app.add_option("--arrivals", settings.arrivals, "Arrival process: poisson or constant")
-          ->check(cli::one_of({"poisson", "constant"}))
-          ->capture_default_str();
-  auto* by_count = app.add_option("--count", count, "Number of transactions to measure")
-                       ->check(cli::whole_number(1, std::uint64_t{1} << 32));
-  auto* by_duration =
-      app.add_option("--duration", run.duration_s, "Duration of the measurement, seconds")
-          ->check(positive())
-          ->excludes(by_count)
-          ->capture_default_str();
-  app.add_option("--warmup", run.warmup,
-                 "Number of transactions to send first, without counting them")
-      ->capture_default_str();
-  app.add_option(
-         "--arrivals-file", settings.arrivals_file,
-         "File with the times at which transactions are due, seconds after the start, one a "
-         "line in ascending order")
-      ->excludes(by_rate, by_process, by_count, by_duration);
-  return by_count;
+  options.number("--rate", run.rate, "Offered load, transactions per second", 1e-6, kRateMax);
+  options.choice("--arrivals", settings.arrivals, "Arrival process: poisson or constant",
+                 {"poisson", "constant"});
+  options.whole("--count", run.count, "Number of transactions to measure", 1,
+                std::uint64_t{1} << 32);
+  options
+      .number("--duration", run.duration_s, "Duration of the measurement, seconds", kPositive_s,
+              kSecondsMax)
+      .excludes = {"--count"};
+  options.whole("--warmup", run.warmup,
+                "Number of transactions to send first, without counting them");
+  options
+      .text("--arrivals-file", settings.arrivals_file,
+            "File with the times at which transactions are due, seconds after the start, one a "
+            "line in ascending order")
+      .excludes = {"--rate", "--arrivals", "--count", "--duration"};
 }
 
 /// Reads --arrivals-file, if it is given. Returns what is wrong with it.
@@ -75,24 +65,22 @@ constexpr const char* kExamples =
     "      with results and every transaction in files";
 
 /// How long it waits, and for what.
-void declare_patience(CLI::App& app, GeneratorOptions& run) {
-  app.add_option("--abort-lag", run.abort_lag_s,
+void declare_patience(cli::Options& options, GeneratorOptions& run) {
+  options.number("--abort-lag", run.abort_lag_s,
                  "Stop if a message cannot be handed to the transport within this time after its "
-                 "scheduled time, seconds; 0: never")
-      ->check(cli::number(0, kSecondsMax))
-      ->capture_default_str();
-  app.add_option("--timeout", run.timeout_s, "Maximum time to wait for a reply, seconds")
-      ->check(positive())
-      ->capture_default_str();
+                 "scheduled time, seconds; 0: never",
+                 0, kSecondsMax);
+  options.number("--timeout", run.timeout_s, "Maximum time to wait for a reply, seconds",
+                 kPositive_s, kSecondsMax);
 }
 
-void declare_output(CLI::App& app, Settings& settings) {
-  app.option_defaults()->group("Output");
-  app.add_flag("--hold", settings.hold,
+void declare_output(cli::Options& options, Settings& settings) {
+  options.group("Output");
+  options.flag("--hold", settings.hold,
                "When all connections are open, print 'connected' on standard error and wait for "
                "a line on standard input");
-  app.add_option("--json", settings.json, "File to write results to; -: standard output");
-  app.add_option("--samples", settings.samples, "CSV file to write one line per transaction to");
+  options.text("--json", settings.json, "File to write results to; -: standard output");
+  options.text("--samples", settings.samples, "CSV file to write one line per transaction to");
 }
 
 /// Checks what the workload can do over this transport, and the options of all workloads.
@@ -114,27 +102,72 @@ std::optional<std::string> workload_fault(const Settings& settings) {
   return settings.workloads[settings.chosen]->fault(settings.transport);
 }
 
-/// Options that a workload has declared, and its position in the table.
-using WorkloadOptions = std::vector<std::pair<std::size_t, const CLI::Option*>>;
+/// The values of options that need further reading.
+struct Arguments {
+  std::string connect = "127.0.0.1";
+  std::string workload = workload_types().front().name;
+  cli::TransportArguments transport;
+  /// Where in the table the options of each workload end; they begin where those of the one before
+  /// end.
+  std::vector<std::size_t> ends;
+};
 
-WorkloadOptions declare_workloads(CLI::App& app, const Settings& settings) {
-  WorkloadOptions result;
-  for (std::size_t i = 0; i < settings.workloads.size(); ++i) {
-    const auto before = app.get_options().size();
-    settings.workloads[i]->declare(app);
-    const auto all = app.get_options();
-    for (auto at = before; at < all.size(); ++at) result.emplace_back(i, all[at]);
+void declare(cli::Options& options, Arguments& arguments, Settings& settings) {
+  options.group(cli::kConnectionGroup);
+  options.text("--connect", arguments.connect, "Middlebox or server: HOST[,HOST...][:PORT]")
+      .default_text = fmt::format("{}:{}", arguments.connect, settings.type().port);
+  arguments.transport.declare(options, net::Need::kAny);
+  arguments.transport.declare_tls(options);
+  options.flag("--unordered", settings.unordered,
+               fmt::format("With --transport {}: send {} messages unordered, even within a stream",
+                           net::transport_names(" or ", &net::TransportType::unordered),
+                           workloads_without(&WorkloadType::no_unordered)));
+  options.whole("--connections", settings.connections,
+                "Number of parallel connections or associations", 1, kConnectionsMax);
+  options.group("Workload");
+  options.choice("--workload", arguments.workload, workload_summaries(), workload_names());
+  arguments.ends = {options.rows().size()};
+  for (const auto& workload : settings.workloads) {
+    workload->declare(options);
+    arguments.ends.push_back(options.rows().size());
   }
-  return result;
+  options.group("Load");
+  declare_schedule(options, settings);
+  declare_patience(options, settings.generator);
+  options.whole("--seed", settings.generator.seed, "Seed of the arrival process");
+  declare_output(options, settings);
+  options.group("Other");
 }
 
 /// Returns a complaint about an option of a workload that was not chosen, if one is given.
-std::optional<std::string> misplaced(const WorkloadOptions& options, std::size_t chosen) {
-  for (const auto& [workload, option] : options) {
-    if (workload == chosen || option->count() == 0) continue;
-    return fmt::format("{} requires --workload {}", option->get_name(),
-                       workload_types()[workload].name);
+std::optional<std::string> misplaced(const cli::Options& options, const Arguments& arguments,
+                                     std::size_t chosen) {
+  for (std::size_t i = 0; i + 1 < arguments.ends.size(); ++i) {
+    for (auto at = arguments.ends[i]; i != chosen && at < arguments.ends[i + 1]; ++at) {
+      const auto& row = options.rows()[at];
+      if (row.given.empty()) continue;
+      return fmt::format("{} requires --workload {}", row.name, workload_types()[i].name);
+    }
   }
+  return std::nullopt;
+}
+
+/// Checks the options against each other, and takes them over.
+std::optional<std::string> complete(const cli::Options& options, Arguments& arguments,
+                                    Settings& settings) {
+  if (auto fault = arguments.transport.fault()) return fault;
+  if (const auto remark = arguments.transport.remark()) cli::complain(kProgram, *remark);
+  settings.transport = arguments.transport.options();
+  settings.chosen = *find_workload(arguments.workload);
+  if (auto fault = misplaced(options, arguments, settings.chosen)) return fault;
+  if (auto fault = workload_fault(settings)) return fault;
+  const auto target = net::parse_host_port(arguments.connect, settings.type().port);
+  if (!target) return "--connect: " + target.error();
+  settings.target = *target;
+  GeneratorOptions& run = settings.generator;
+  run.arrivals = settings.arrivals == "poisson" ? Arrivals::kPoisson : Arrivals::kConstant;
+  if (auto fault = read_schedule(settings)) return fault;
+  run.drain_s = settings.workload().drain_s();
   return std::nullopt;
 }
 
@@ -142,58 +175,15 @@ std::optional<std::string> misplaced(const WorkloadOptions& options, std::size_t
 
 std::expected<Settings, cli::UsageExit> parse_settings(int argc, const char* const* argv) {
   Settings settings;
-  GeneratorOptions& run = settings.generator;
+  Arguments arguments;
   for (const auto& type : workload_types()) settings.workloads.push_back(type.make());
-  std::string connect = "127.0.0.1";
-  std::string workload = settings.type().name;
-  std::uint64_t count = 0;
-  CLI::App app("Open-loop load generator for SIMCO (RFC 4540) and SIP", kProgram);
-  cli::set_layout(app, kExamples);
-  app.option_defaults()->group(cli::kConnectionGroup);
-  app.add_option("--connect", connect, "Middlebox or server: HOST[,HOST...][:PORT]")
-      ->default_str(fmt::format("{}:{}", connect, settings.type().port));
-  cli::TransportArguments transport;
-  transport.declare(app, cli::Role::kAgent, net::Need::kAny);
-  transport.declare_tls(app);
-  app.add_flag("--unordered", settings.unordered,
-               fmt::format("With --transport {}: send {} messages unordered, even within a stream",
-                           net::transport_names(" or ", &net::TransportType::unordered),
-                           workloads_without(&WorkloadType::no_unordered)));
-  app.add_option("--connections", settings.connections,
-                 "Number of parallel connections or associations")
-      ->check(cli::whole_number(1, kConnectionsMax))
-      ->capture_default_str();
-  app.option_defaults()->group("Workload");
-  app.add_option("--workload", workload, workload_summaries())
-      ->check(cli::one_of(workload_names()))
-      ->capture_default_str();
-  const auto of_workloads = declare_workloads(app, settings);
-  app.option_defaults()->group("Load");
-  const auto* by_count = declare_schedule(app, settings, count);
-  declare_patience(app, run);
-  app.add_option("--seed", run.seed, "Seed of the arrival process")->capture_default_str();
-  declare_output(app, settings);
-  app.option_defaults()->group("Other");
-  cli::declare_help(app);
-  if (const auto exit = cli::parse(app, argc, argv)) return std::unexpected(*exit);
-
-  if (const auto fault = transport.fault()) return std::unexpected(cli::wrong(app, *fault));
-  if (const auto remark = transport.remark()) cli::complain(kProgram, *remark);
-  settings.transport = transport.options();
-  settings.chosen = *find_workload(workload);
-  if (const auto fault = misplaced(of_workloads, settings.chosen)) {
-    return std::unexpected(cli::wrong(app, *fault));
+  cli::Options options(kProgram, "Open-loop load generator for SIMCO (RFC 4540) and SIP",
+                       kExamples);
+  declare(options, arguments, settings);
+  if (const auto exit = cli::parse(options, argc, argv)) return std::unexpected(*exit);
+  if (const auto fault = complete(options, arguments, settings)) {
+    return std::unexpected(cli::wrong(options, *fault));
   }
-  if (const auto fault = workload_fault(settings)) return std::unexpected(cli::wrong(app, *fault));
-  const auto target = net::parse_host_port(connect, settings.type().port);
-  if (!target) return std::unexpected(cli::wrong(app, "--connect: " + target.error()));
-  settings.target = *target;
-  run.arrivals = settings.arrivals == "poisson" ? Arrivals::kPoisson : Arrivals::kConstant;
-  if (by_count->count() != 0) run.count = count;
-  if (const auto fault = read_schedule(settings)) {
-    return std::unexpected(cli::wrong(app, *fault));
-  }
-  run.drain_s = settings.workload().drain_s();
   return settings;
 }
 

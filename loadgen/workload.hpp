@@ -12,8 +12,8 @@
 #include "loadgen/client.hpp"
 #include "simco/net/read_buffer.hpp"
 
-namespace CLI {
-class App;
+namespace simco::cli {
+class Options;
 }
 
 namespace simco::loadgen {
@@ -33,8 +33,8 @@ class Workload {
   virtual ~Workload() = default;
 
   /// Declares the options that only this workload has. Their values are kept here, so this must
-  /// exist as long as `app`.
-  virtual void declare(CLI::App& app);
+  /// exist as long as `options`.
+  virtual void declare(cli::Options& options);
   /// Checks the options after parsing, also against the transport, and reads the files that they
   /// name. Returns an error message, or nullopt. Called for the workload that was chosen; options
   /// of others are refused.

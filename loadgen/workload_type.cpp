@@ -45,7 +45,7 @@ constexpr WorkloadType kTypes[] = {
 }  // namespace
 
 // A workload without options, refusals and housekeeping.
-void Workload::declare(CLI::App&) {}
+void Workload::declare(cli::Options&) {}
 std::optional<std::string> Workload::fault(const net::TransportOptions&) { return std::nullopt; }
 void Workload::write_parameters(nlohmann::ordered_json&, std::uint64_t) const {}
 std::string Workload::remark(const Housekeeping&) const { return {}; }

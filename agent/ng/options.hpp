@@ -15,7 +15,7 @@ namespace simco::ng {
 
 /// Everything that main needs to build the program.
 struct Settings {
-  net::HostPort listen;           ///< an address
+  net::HostPort listen{"127.0.0.1", kNgPortDefault};  ///< an address
   std::vector<IpPrefix> allowed;  ///< senders of requests, in addition to this host
   net::HostPort middlebox;
   agent::AgentOptions agent;

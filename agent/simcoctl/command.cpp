@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-
 #include "simco/net/endpoint.hpp"
 #include "simco/wire/number.hpp"
 #include "simco/wire/tuple_text.hpp"
@@ -86,8 +84,8 @@ Fault set_enable(const Arguments& arguments, Command& command) {
                         direction_of(arguments, request.internal, request.external)};
   if (auto fault = judge_pair(arguments, request.internal, request.external)) return fault;
   request.lifetime = {arguments.lifetime_s};
-  if (arguments.group != 0) request.group = GroupId{arguments.group};
-  if (arguments.after == 0) {
+  if (arguments.group) request.group = GroupId{*arguments.group};
+  if (!arguments.after) {
     command = request;
     return std::nullopt;
   }
@@ -95,7 +93,7 @@ Fault set_enable(const Arguments& arguments, Command& command) {
     return "--group cannot be used with --after: the reservation already has a group";
   }
   command = PeaRequest{request.parameters, request.internal, request.external, request.lifetime,
-                       PolicyRuleId{arguments.after}};
+                       PolicyRuleId{*arguments.after}};
   return std::nullopt;
 }
 
@@ -118,7 +116,7 @@ Fault set_reserve(const Arguments& arguments, Command& command) {
   if (!ports) return "--ports: expected a number or 'all', got '" + arguments.ports + "'";
   parameters.port_range = *ports;
   request.lifetime = {arguments.lifetime_s};
-  if (arguments.group != 0) request.group = GroupId{arguments.group};
+  if (arguments.group) request.group = GroupId{*arguments.group};
   command = request;
   return std::nullopt;
 }
@@ -165,41 +163,32 @@ Fault set_explain(const Arguments& arguments, Command& command) {
   return std::nullopt;
 }
 
-std::vector<PolicyRuleId> pids_of(const Arguments& arguments) {
-  std::vector<PolicyRuleId> pids;
-  for (const auto pid : arguments.pids) pids.push_back({pid});
-  return pids;
-}
-
 }  // namespace
 
-Fault set_command(const Arguments& arguments, const Commands& commands, Command& command) {
-  if (commands.enable->parsed()) return set_enable(arguments, command);
-  if (commands.explain->parsed()) return set_explain(arguments, command);
-  if (commands.reserve->parsed()) return set_reserve(arguments, command);
-  if (commands.disable->parsed()) {
+Fault set_command(const Arguments& arguments, const std::string& name, Command& command) {
+  if (name == "enable") return set_enable(arguments, command);
+  if (name == "explain") return set_explain(arguments, command);
+  if (name == "reserve") return set_reserve(arguments, command);
+  if (name == "disable") {
     PdrRequest request;
     if (auto fault = set_tuples(arguments, request.internal, request.external)) return fault;
     request.lifetime = {arguments.lifetime_s};
     command = request;
   }
-  if (commands.lifetime->parsed()) command = Lifetimes{{arguments.pid}, {arguments.lifetime_s}};
-  if (commands.remove->parsed()) command = Delete{pids_of(arguments)};
-  if (commands.status->parsed()) command = Status{pids_of(arguments)};
-  if (commands.list->parsed()) command = List{arguments.in_full};
-  if (commands.watch->parsed()) command = Watch{arguments.in_full, arguments.count};
+  if (name == "lifetime") command = Lifetimes{{arguments.pid}, {arguments.lifetime_s}};
+  if (name == "delete") command = Delete{arguments.pids};
+  if (name == "status") command = Status{arguments.pids};
+  if (name == "list") command = List{arguments.in_full};
+  if (name == "watch") command = Watch{arguments.in_full, arguments.count};
   return std::nullopt;
 }
 
-Fault set_top(const Arguments& arguments, const Commands& commands, std::optional<Top>& top) {
-  if (!commands.top->parsed()) return std::nullopt;
+Fault set_top(const Arguments& arguments, std::optional<Top>& top) {
   const auto where = net::parse_host_port(arguments.metrics, 9464);
   if (!where || !where->further_hosts.empty()) {
     return "--metrics: expected HOST:PORT, got '" + arguments.metrics + "'";
   }
-  const auto interval =
-      std::chrono::milliseconds(static_cast<std::int64_t>(arguments.interval_s * 1000));
-  top = Top{*where, interval, arguments.count};
+  top = Top{*where, arguments.interval, arguments.count};
   return std::nullopt;
 }
 

@@ -9,14 +9,12 @@
 
 namespace simco::ctl {
 
-/// What is wrong with the arguments, if anything.
-using Fault = std::optional<std::string>;
+using cli::Fault;
 
-/// Sets `command` to the one that was given, if it needs a session.
-Fault set_command(const Arguments& arguments, const Commands& commands, Command& command);
+/// Sets `command` to the one called `name`, which needs a session.
+Fault set_command(const Arguments& arguments, const std::string& name, Command& command);
 
-/// Sets `top` if it was given.
-Fault set_top(const Arguments& arguments, const Commands& commands, std::optional<Top>& top);
+Fault set_top(const Arguments& arguments, std::optional<Top>& top);
 
 /// Sets `inspect` to where the middlebox tells what rules have counted, if that was given.
 Fault set_inspect(const Arguments& arguments, std::optional<net::HostPort>& inspect);

@@ -1,71 +1,58 @@
 #include "loadgen/cross/options.hpp"
 
-#include <CLI/CLI.hpp>
-
 #include "loadgen/cross/limits.hpp"
-#include "simco/cli/values.hpp"
+#include "simco/cli/options.hpp"
 
 namespace simco::cross {
 namespace {
 
-/// The commands, and the text of the address that each of them takes.
-struct Declared {
-  CLI::App* listen;
-  CLI::App* bulk;
-  CLI::App* web;
-  CLI::App* datagrams;
-};
+std::expected<boost::asio::ip::address, std::string> read_address(const std::string& text) {
+  boost::system::error_code error;
+  const auto address = boost::asio::ip::make_address(text, error);
+  if (error) return std::unexpected("expected an IP address, got '" + text + "'");
+  return address;
+}
 
-Declared declare(CLI::App& app, Settings& settings, std::string& address) {
-  Declared result{
-      app.add_subcommand("listen",
-                         "Serves the other commands: discards, or sends what is asked for"),
-      app.add_subcommand("bulk", "Connections that always have data to send"),
-      app.add_subcommand("web", "Sessions that ask for three pages of 85,000 octets, 10 s apart"),
-      app.add_subcommand("datagrams", "UDP at a constant rate")};
-  result.listen->add_option("--listen", address, "Address to listen at")->required();
-  for (auto* command : {result.bulk, result.web, result.datagrams}) {
-    command->add_option("--connect", address, "Address of the listener")->required();
-  }
-  for (auto* command : {result.listen, result.bulk, result.web, result.datagrams}) {
-    command->add_option("--port", settings.port, "Its port, TCP and UDP")->capture_default_str();
-  }
-  result.bulk->add_option("--connections", settings.connections, "Number of connections")
-      ->check(cli::whole_number(1, kConnectionsMax))
-      ->capture_default_str();
-  result.bulk->add_option("--from", settings.from_s, "Seconds after the start to begin at")
-      ->check(cli::number(0, kSecondsMax))
-      ->capture_default_str();
-  result.bulk->add_option("--for", settings.for_s, "Seconds to send for")
-      ->check(cli::number(0, kSecondsMax));
-  result.web->add_option("--sessions", settings.rate, "Sessions that begin each second")
-      ->check(cli::number(1e-6, kRateMax))
-      ->capture_default_str();
-  result.datagrams->add_option("--rate", settings.rate, "Datagrams each second")
-      ->check(cli::number(1e-6, kRateMax))
-      ->capture_default_str();
-  result.datagrams->add_option("--octets", settings.octets, "Octets of their payload")
-      ->check(cli::whole_number(0, kDatagramMax))
-      ->capture_default_str();
-  return result;
+/// Adds a command with the options for its address and port.
+cli::Options& add_command(cli::Options& options, Settings& settings, const char* name,
+                          const char* about) {
+  auto& command = options.command(name, about);
+  const bool listens = std::string_view(name) == "listen";
+  command
+      .parsed(listens ? "--listen" : "--connect", settings.address,
+              listens ? "Address to listen at" : "Address of the listener", read_address)
+      .required = true;
+  command.whole("--port", settings.port, "Its port, TCP and UDP");
+  return command;
+}
+
+void declare(cli::Options& options, Settings& settings) {
+  add_command(options, settings, "listen",
+              "Serves the other commands: discards, or sends what is asked for");
+  auto& bulk = add_command(options, settings, "bulk", "Connections that always have data to send");
+  bulk.whole("--connections", settings.connections, "Number of connections", 1, kConnectionsMax);
+  bulk.number("--from", settings.from_s, "Seconds after the start to begin at", 0, kSecondsMax);
+  bulk.number("--for", settings.for_s, "Seconds to send for", 0, kSecondsMax);
+  add_command(options, settings, "web",
+              "Sessions that ask for three pages of 85,000 octets, 10 s apart")
+      .number("--sessions", settings.rate, "Sessions that begin each second", 1e-6, kRateMax);
+  auto& datagrams = add_command(options, settings, "datagrams", "UDP at a constant rate");
+  datagrams.number("--rate", settings.rate, "Datagrams each second", 1e-6, kRateMax);
+  datagrams.whole("--octets", settings.octets, "Octets of their payload", 0, kDatagramMax);
 }
 
 }  // namespace
 
 std::expected<Settings, cli::UsageExit> parse_settings(int argc, const char* const* argv) {
   Settings settings;
-  std::string address;
-  CLI::App app("Competing traffic for the laboratory: what else a network carries", "simco-cross");
-  const auto declared = declare(app, settings, address);
-  app.require_subcommand(1);
-  cli::declare_help(app);
-  if (const auto exit = cli::parse(app, argc, argv)) return std::unexpected(*exit);
-  if (*declared.bulk) settings.role = Role::kBulk;
-  if (*declared.web) settings.role = Role::kWeb;
-  if (*declared.datagrams) settings.role = Role::kDatagrams;
-  boost::system::error_code error;
-  settings.address = boost::asio::ip::make_address(address, error);
-  if (error) return std::unexpected(cli::wrong(app, "'" + address + "' is not an IP address"));
+  cli::Options options("simco-cross",
+                       "Competing traffic for the laboratory: what else a network carries");
+  declare(options, settings);
+  if (const auto exit = cli::parse(options, argc, argv)) return std::unexpected(*exit);
+  const auto& command = options.chosen_command();
+  if (command == "bulk") settings.role = Role::kBulk;
+  if (command == "web") settings.role = Role::kWeb;
+  if (command == "datagrams") settings.role = Role::kDatagrams;
   return settings;
 }
 

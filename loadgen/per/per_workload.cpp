@@ -2,19 +2,19 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "agent/credentials.hpp"
 #include "loadgen/per/per_client.hpp"
+#include "simco/cli/options.hpp"
 #include "simco/wire/reply_code.hpp"
 
 namespace simco::loadgen {
 
-void PerWorkload::declare(CLI::App& app) {
-  app.add_option("--rules", rules_, "Rules to keep; older ones are deleted; 0: keep all");
-  app.add_option("--name", name_, "Name of this agent, if the middlebox requires authentication");
-  app.add_option("--secret-file", secret_file_, "File with this agent's secret");
+void PerWorkload::declare(cli::Options& options) {
+  options.whole("--rules", rules_, "Rules to keep; older ones are deleted; 0: keep all");
+  options.text("--name", name_, "Name of this agent, if the middlebox requires authentication");
+  options.text("--secret-file", secret_file_, "File with this agent's secret");
 }
 
 std::optional<std::string> PerWorkload::fault(const net::TransportOptions&) {

@@ -9,7 +9,7 @@ namespace simco::loadgen {
 /// Policy enable rule transactions with a middlebox.
 class PerWorkload final : public Workload {
  public:
-  void declare(CLI::App& app) override;
+  void declare(cli::Options& options) override;
   std::optional<std::string> fault(const net::TransportOptions& transport) override;
   void write_parameters(nlohmann::ordered_json& parameters, std::uint64_t seed) const override;
   std::unique_ptr<Client> make_client(const boost::asio::any_io_executor& executor,

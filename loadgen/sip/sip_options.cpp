@@ -3,14 +3,11 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "simco/cli/command_line.hpp"
+#include "simco/cli/options.hpp"
 #include "simco/cli/transport_arguments.hpp"
-#include "simco/cli/values.hpp"
-#include "simco/net/endpoint.hpp"
 
 namespace simco::loadgen {
 namespace {
@@ -18,27 +15,15 @@ namespace {
 constexpr sip::ResponseKind kTrying{100, "Trying"};
 constexpr sip::ResponseKind kRinging{180, "Ringing", "Contact: <sip:b@b.example>\r\n"};
 
-constexpr const char* kExamples =
-    "  simco-sip --listen 192.0.2.1 --response 180\n"
-    "  simco-sip --port 5070 --json counts.json --samples arrivals.csv";
-
 /// Checks what the options say together, and takes it over.
 std::optional<std::string> complete(SipSettings& settings, cli::TransportArguments& transport) {
   if (const auto fault = transport.fault()) return fault;
   SipServerOptions& server = settings.server;
-  server.listen.transports = transport.transports();
-  server.listen.settings = transport.settings();
-  server.listen.tls = transport.tls();
   const bool over_tls = std::ranges::any_of(
       server.listen.transports, [](net::Transport one) { return net::type_of(one).tls; });
   if (server.listen.tls && !over_tls) {
     return "--tls-ca, --tls-certificate and --tls-key require --transport " +
            net::transport_names(" or ", &net::TransportType::tls);
-  }
-  for (auto& address : server.listen.addresses) {
-    auto parsed = net::parse_listen_address(address);
-    if (!parsed) return "--listen: " + parsed.error();
-    address = std::move(*parsed);
   }
   if (settings.response != "none") {
     server.response = settings.response == "100" ? kTrying : kRinging;
@@ -58,38 +43,25 @@ std::expected<SipSettings, cli::UsageExit> parse_sip_settings(int argc, const ch
   SipSettings settings;
   SipServerOptions& server = settings.server;
   server.listen.port = kSipPort;
-  auto t1 = static_cast<std::uint64_t>(sip::kT1.count());
   cli::TransportArguments transport;
-  CLI::App app("SIP server for simco-loadgen --workload sip: answers INVITEs", "simco-sip");
-  cli::set_layout(app, kExamples);
-  transport.declare(app, cli::Role::kListener, net::Need::kAny);
-  transport.declare_tls(app);
-  app.add_option("--listen", server.listen.addresses, "Addresses to listen on, comma-separated")
-      ->delimiter(',')
-      ->capture_default_str();
-  app.add_option("--port", server.listen.port, "Port to listen on; 0: any free port")
-      ->check(cli::whole_number(0, 65'535))
-      ->capture_default_str();
-  app.option_defaults()->group("SIP");
-  app.add_option("--response", settings.response, "Response to an INVITE: 100, 180 or none")
-      ->check(cli::one_of({"100", "180", "none"}))
-      ->capture_default_str();
-  app.add_option("--response-size", server.response_size, "Size of a response, octets")
-      ->check(cli::whole_number(1, sip::kResponseMax))
-      ->capture_default_str();
-  app.add_option("--t1", t1, "Timer T1 of the clients (RFC 3261), milliseconds")
-      ->check(cli::whole_number(sip::kT1Min_ms, sip::kT1Max_ms))
-      ->capture_default_str();
-  app.add_option("--samples", settings.samples,
-                 "CSV file to write the arrival of each call of simco-loadgen to, at the end");
-  app.add_option("--json", settings.json,
-                 "File to write counts to, at the end; -: standard output");
-  app.option_defaults()->group("Other");
-  cli::declare_help(app);
-  if (const auto exit = cli::parse(app, argc, argv)) return std::unexpected(*exit);
-  server.t1 = std::chrono::milliseconds(t1);
+  cli::Options options("simco-sip", "SIP server for simco-loadgen --workload sip: answers INVITEs",
+                       "  simco-sip --listen 192.0.2.1 --response 180\n"
+                       "  simco-sip --port 5070 --json counts.json --samples arrivals.csv");
+  transport.declare_listener(options, server.listen, net::Need::kAny);
+  options.group("SIP");
+  options.choice("--response", settings.response, "Response to an INVITE: 100, 180 or none",
+                 {"100", "180", "none"});
+  options.whole("--response-size", server.response_size, "Size of a response, octets", 1,
+                sip::kResponseMax);
+  options.whole("--t1", server.t1, "Timer T1 of the clients (RFC 3261), milliseconds",
+                sip::kT1Min_ms, sip::kT1Max_ms);
+  options.text("--samples", settings.samples,
+               "CSV file to write the arrival of each call of simco-loadgen to, at the end");
+  options.text("--json", settings.json, "File to write counts to, at the end; -: standard output");
+  options.group("Other");
+  if (const auto exit = cli::parse(options, argc, argv)) return std::unexpected(*exit);
   if (const auto fault = complete(settings, transport)) {
-    return std::unexpected(cli::wrong(app, *fault));
+    return std::unexpected(cli::wrong(options, *fault));
   }
   if (const auto remark = transport.remark()) cli::complain("simco-sip", *remark);
   return settings;

@@ -3,10 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "simco/cli/values.hpp"
+#include "simco/cli/options.hpp"
 #include "simco/net/transport_type.hpp"
 
 namespace simco::loadgen {
@@ -17,28 +16,26 @@ constexpr double kDrainUsual_s = 2;
 
 }  // namespace
 
-void SipWorkload::declare(CLI::App& app) {
-  app.add_option("--response", response_,
-                 "Response to wait for, 180 or 100 (a final one will do as well); none: only send")
-      ->check(cli::one_of({"100", "180", "none"}));
-  app.add_option("--invite-size", invite_size_, "Size of an INVITE, octets")
-      ->check(cli::whole_number(1, sip::kMessageMax));
-  app.add_option("--large-every", large_every_,
-                 "Every so many INVITEs, one has --large-size octets instead")
-      ->check(cli::whole_number(1, sip::kLargeEveryMax));
-  app.add_option("--large-size", large_size_, "Size of those INVITEs, octets")
-      ->check(cli::whole_number(1, sip::kMessageMax));
-  app.add_option("--t1", t1_ms_, "Timer T1 of RFC 3261, milliseconds")
-      ->check(cli::whole_number(sip::kT1Min_ms, sip::kT1Max_ms));
-  app.add_option("--drain", drain_s_,
-                 "With --response none: time for what is under way after the last INVITE, seconds")
-      ->check(cli::number(0, sip::kDrainMax_s))
-      ->default_str("2");
-  app.add_flag(
-      "--large-over-udp", large_over_udp_,
-      fmt::format("Send INVITEs of more than {} octets over a transport for which RFC 3261 "
-                  "forbids them",
-                  sip::kUdpRequestMax));
+void SipWorkload::declare(cli::Options& options) {
+  options.choice("--response", response_,
+                 "Response to wait for, 180 or 100 (a final one will do as well); none: only send",
+                 {"100", "180", "none"});
+  options.whole("--invite-size", invite_size_, "Size of an INVITE, octets", 1, sip::kMessageMax);
+  options
+      .whole("--large-every", large_every_,
+             "Every so many INVITEs, one has --large-size octets instead", 1, sip::kLargeEveryMax)
+      .default_text.clear();
+  options.whole("--large-size", large_size_, "Size of those INVITEs, octets", 1, sip::kMessageMax);
+  options.whole("--t1", t1_, "Timer T1 of RFC 3261, milliseconds", sip::kT1Min_ms, sip::kT1Max_ms);
+  options
+      .number("--drain", drain_s_,
+              "With --response none: time for what is under way after the last INVITE, seconds", 0,
+              sip::kDrainMax_s)
+      .default_text = cli::number_text(kDrainUsual_s);
+  options.flag("--large-over-udp", large_over_udp_,
+               fmt::format("Send INVITEs of more than {} octets over a transport for which RFC "
+                           "3261 forbids them",
+                           sip::kUdpRequestMax));
 }
 
 SipResponse SipWorkload::response() const {
@@ -94,7 +91,7 @@ void SipWorkload::write_parameters(nlohmann::ordered_json& parameters, std::uint
   parameters["invite_size"] = invite_size_;
   parameters["large_every"] = large_every_;
   parameters["large_size"] = large_size_ ? nlohmann::ordered_json(*large_size_) : nullptr;
-  parameters["t1"] = t1_ms_;
+  parameters["t1"] = t1_.count();
   parameters["drain"] = drain_s() ? nlohmann::ordered_json(*drain_s()) : nullptr;
   parameters["large_over_udp"] = large_over_udp_;
 }
@@ -106,7 +103,7 @@ std::unique_ptr<Client> SipWorkload::make_client(const boost::asio::any_io_execu
   return std::make_unique<SipClient>(
       executor, read_buffer, options,
       SipClient::Options{invite_size_, large_every_, large_size_.value_or(invite_size_), response(),
-                         std::chrono::milliseconds(t1_ms_)},
+                         t1_},
       observer);
 }
 

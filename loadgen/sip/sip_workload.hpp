@@ -10,7 +10,7 @@ namespace simco::loadgen {
 /// INVITEs to a SIP server.
 class SipWorkload final : public Workload {
  public:
-  void declare(CLI::App& app) override;
+  void declare(cli::Options& options) override;
   std::optional<std::string> fault(const net::TransportOptions& transport) override;
   std::optional<double> drain_s() const override;
   void write_parameters(nlohmann::ordered_json& parameters, std::uint64_t seed) const override;
@@ -30,7 +30,7 @@ class SipWorkload final : public Workload {
   std::uint64_t large_every_ = 0;
   std::optional<std::uint64_t> large_size_;
   bool large_over_udp_ = false;
-  std::uint64_t t1_ms_ = sip::kT1.count();
+  std::chrono::milliseconds t1_ = sip::kT1;
   std::optional<double> drain_s_;
 };
 

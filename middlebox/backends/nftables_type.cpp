@@ -3,19 +3,19 @@
 
 #include <spdlog/spdlog.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <fstream>
-#include <map>
 #include <utility>
 
 #include "middlebox/backend/nftables/nftables_backend.hpp"
 #include "middlebox/config/options.hpp"
 #include "middlebox/limits.hpp"
-#include "simco/cli/values.hpp"
+#include "simco/cli/options.hpp"
 
 namespace simco::middlebox {
 namespace {
+
+using backend::nftables::Tracking;
 
 bool begins_with_zero(const char* path) {
   std::ifstream file(path);
@@ -46,43 +46,44 @@ std::vector<std::string> missing_forwarding() {
   return result;
 }
 
-bool is_plain(const std::string& name) {
-  return !name.empty() && name.size() <= kTableNameMax &&
-         name.find_first_not_of(
-             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQR"
-             "STUVWXYZ0123456789_-") == std::string::npos;
+std::expected<std::string, std::string> read_table_name(const std::string& text) {
+  const bool plain = !text.empty() && text.size() <= kTableNameMax &&
+                     text.find_first_not_of(
+                         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQR"
+                         "STUVWXYZ0123456789_-") == std::string::npos;
+  if (plain) return text;
+  return std::unexpected("expected a name of letters, digits, - and _, got '" + text + "'");
 }
 
 }  // namespace
 
-void NftablesType::declare(CLI::App& app) {
-  app.option_defaults()->group("Enforcement by nftables");
-  app.add_option("--table", options_.table, "Name of the table (family inet)")
-      ->capture_default_str();
-  app.add_option(
-         "--table-mode", table_mode_,
-         "own (the middlebox has a table of its own) or shared (it uses the site's "
-         "table, whose chains jump to simco-forward, simco-prerouting and simco-postrouting)")
-      ->check(cli::one_of({"own", "shared"}))
-      ->capture_default_str();
-  app.add_option("--claim-table", claim_table_,
+void NftablesType::declare(cli::Options& options) {
+  options.group("Enforcement by nftables");
+  options.parsed("--table", options_.table, "Name of the table (family inet)", read_table_name)
+      .default_text = options_.table;
+  options.choice(
+      "--table-mode", options_.own_table,
+      "own (the middlebox has a table of its own) or shared (it uses the site's "
+      "table, whose chains jump to simco-forward, simco-prerouting and simco-postrouting)",
+      {{"own", true}, {"shared", false}});
+  options.choice("--claim-table", options_.claim_table,
                  "auto (from Linux 6.9 on, prevent other programs from changing or "
                  "flushing the middlebox's own table while it runs) or no (allow it, and repair "
-                 "the table afterwards)")
-      ->check(cli::one_of({"auto", "no"}))
-      ->capture_default_str();
-  app.add_option("--tracking", tracking_,
-                 "Firewall: all (connection tracking follows every packet), needed (only if the "
-                 "site's rules want it, or rules about TCP in one direction; nft cannot load a "
-                 "saved ruleset then) or notrack (besides, never UDP)")
-      ->check(cli::one_of({"all", "needed", "notrack"}))
-      ->capture_default_str();
-  app.add_flag("--allow-outbound", options_.allow_outbound,
+                 "the table afterwards)",
+                 {{"auto", true}, {"no", false}});
+  options.choice(
+      "--tracking", options_.tracking,
+      "Firewall: all (connection tracking follows every packet), needed (only if the "
+      "site's rules want it, or rules about TCP in one direction; nft cannot load a "
+      "saved ruleset then) or notrack (besides, never UDP)",
+      {{"all", Tracking::kAll}, {"needed", Tracking::kNeeded}, {"notrack", Tracking::kNotrack}});
+  options.flag("--allow-outbound", options_.allow_outbound,
                "Let flows from internal to external pass without rules, with their replies");
-  app.add_flag("--counters", options_.counters,
+  options.flag("--counters", options_.counters,
                "Count the packets and octets that each rule lets pass or blocks; --inspect tells");
-  app.add_flag_function(
-      "--keep-rules", [this](std::int64_t count) { keep_rules_ = count > 0; },
+  options_.keep_on_stop = true;  // a restart must not open what was closed
+  options.flag(
+      "--keep-rules", options_.keep_on_stop,
       "nftables: an orderly stop leaves the table in the kernel, so that a restart has no gap: "
       "rules stay in force until they expire, all other traffic stays blocked (default; "
       "--keep-rules=false turns it off)");
@@ -95,30 +96,18 @@ std::optional<std::string> NftablesType::check(bool chosen, const Settings& sett
   }
   options_.internal_if = settings.internal_if;
   options_.external_if = settings.external_if;
-  if (!is_plain(options_.table)) {
-    return "--table: expected a name of letters, digits, - and _, got '" + options_.table + "'";
-  }
-  options_.own_table = table_mode_ == "own";
-  options_.claim_table = claim_table_ == "auto";
-  if (auto fault = choose_tracking(settings.server.nat.mode != policy::Mode::kFirewall))
-    return fault;
-  // A restart must not open what was closed.
-  options_.keep_on_stop = keep_rules_;
-  return std::nullopt;
+  return tracking_fault(settings.server.nat.mode != policy::Mode::kFirewall);
 }
 
-std::optional<std::string> NftablesType::choose_tracking(bool nat) {
-  using backend::nftables::Tracking;
-  static const std::map<std::string, Tracking> kValues = {
-      {"needed", Tracking::kNeeded}, {"notrack", Tracking::kNotrack}, {"all", Tracking::kAll}};
-  options_.tracking = kValues.at(tracking_);
+std::optional<std::string> NftablesType::tracking_fault(bool nat) const {
   if (options_.tracking == Tracking::kAll) return {};
-  if (nat) return "--tracking " + tracking_ + ": a NAT needs connection tracking for all packets";
+  const bool notrack = options_.tracking == Tracking::kNotrack;
+  const std::string option = notrack ? "--tracking notrack" : "--tracking needed";
+  if (nat) return option + ": a NAT needs connection tracking for all packets";
   if (options_.allow_outbound) {
-    return "--tracking " + tracking_ +
-           ": --allow-outbound needs connection tracking for all packets";
+    return option + ": --allow-outbound needs connection tracking for all packets";
   }
-  if (options_.tracking == Tracking::kNotrack && !options_.own_table)
+  if (notrack && !options_.own_table)
     return "--tracking notrack requires --table-mode own: what is tracked is the site's to say";
   return {};
 }

@@ -12,7 +12,7 @@ namespace simco::middlebox {
 
 class NftablesType : public BackendType {
  public:
-  void declare(CLI::App& app) override;
+  void declare(cli::Options& options) override;
   std::optional<std::string> check(bool chosen, const Settings& settings) override;
   std::vector<Finding> findings() const override;
   std::unique_ptr<backend::Backend> make(boost::asio::io_context& io,
@@ -22,13 +22,9 @@ class NftablesType : public BackendType {
 
  private:
   /// Returns a sentence if --tracking does not go with the rest.
-  std::optional<std::string> choose_tracking(bool nat);
+  std::optional<std::string> tracking_fault(bool nat) const;
 
   backend::nftables::Options options_;
-  std::string table_mode_ = "own";
-  std::string claim_table_ = "auto";
-  std::string tracking_ = "all";
-  bool keep_rules_ = true;
 };
 
 }  // namespace simco::middlebox

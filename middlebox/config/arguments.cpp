@@ -1,24 +1,17 @@
 // Declares the options of simco-middlebox, with their help texts and the ranges of their values.
 #include "middlebox/config/arguments.hpp"
 
-#include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
-#include "middlebox/limits.hpp"
+#include "middlebox/config/listeners.hpp"
+#include "middlebox/config/nat_options.hpp"
 #include "middlebox/store/make_store.hpp"
-#include "simco/cli/command_line.hpp"
-#include "simco/cli/values.hpp"
-#include "simco/net/transport_type.hpp"
+#include "simco/net/endpoint.hpp"
 
 namespace simco::middlebox {
 namespace {
 
-constexpr const char* kExamples =
-    "  simco-middlebox\n"
-    "      for trials: no authentication, loopback only, enforces nothing\n"
-    "  simco-middlebox --backend nftables --internal-if lan0 --external-if wan0\n"
-    "      a firewall between two interfaces (root, or CAP_NET_ADMIN)\n"
-    "  simco-middlebox --config /etc/simco/middlebox.toml --check\n"
-    "      what is wrong with a configuration, see simco-middlebox.toml(5)";
+constexpr std::uint64_t kMost = 0xFFFF'FFFF;  ///< of rules, elements and sessions
 
 std::vector<std::string> names_of(BackendTable backends) {
   std::vector<std::string> result;
@@ -26,118 +19,119 @@ std::vector<std::string> names_of(BackendTable backends) {
   return result;
 }
 
-void declare_limits(CLI::App& app, Arguments& arguments) {
-  app.option_defaults()->group("Limits");
-  auto& server = arguments.settings.server;
-  app.add_option("--max-lifetime", server.lifetime_max_s,
-                 "Maximum lifetime granted to a rule, seconds")
-      ->check(cli::whole_number(1, 0xFFFF'FFFF))
-      ->capture_default_str();
-  app.add_option("--max-rules", server.rules_max, "Maximum number of policy rules")
-      ->check(cli::whole_number(0, 0xFFFF'FFFF))
-      ->capture_default_str();
-  app.add_option(
-         "--max-elements", server.elements_max,
-         "Maximum number of kernel elements for all rules together: one per port of a rule (one "
-         "for more than 1,024 ports); with NAT, three")
-      ->check(cli::whole_number(0, 0xFFFF'FFFF))
-      ->capture_default_str();
-  app.add_option("--max-sessions", server.sessions_max, "Maximum number of open sessions")
-      ->check(cli::whole_number(0, 0xFFFF'FFFF))
-      ->capture_default_str();
+/// A text that `read` makes something of, and that is kept as it is.
+template <class Read>
+auto if_read(Read read) {
+  return [read](const std::string& text) -> std::expected<std::string, std::string> {
+    if (text.empty()) return text;
+    const auto value = read(text);
+    return value ? std::expected<std::string, std::string>(text) : std::unexpected(value.error());
+  };
 }
 
-void declare_listening(CLI::App& app, Arguments& arguments) {
-  auto& server = arguments.settings.server;
-  arguments.transport.declare(app, cli::Role::kListener);
-  arguments.transport.declare_tls(app);
-  app.add_option("--require", arguments.require,
-                 "Security that a session requires, refused with 0x0326 otherwise: none (as "
-                 "configured for each agent), sa (authentication by SA or TLS) or tls")
-      ->check(cli::one_of({"none", "sa", "tls"}))
-      ->capture_default_str();
-  app.add_option("--listen", server.listen.addresses,
-                 "Addresses to listen on, comma-separated" + net::several_addresses_note())
-      ->delimiter(',')
-      ->capture_default_str();
-  app.add_option("--port", server.listen.port, "Port to listen on; 0: any free port")
-      ->check(cli::whole_number(0, 65'535))
-      ->capture_default_str();
-  app.add_flag("--allow-anonymous", arguments.allow_anonymous,
-               "Listen on non-loopback addresses even if agents need not authenticate");
+void declare_rules(cli::Options& options, Arguments& arguments) {
+  auto& nat = arguments.settings.server.nat;
+  options.group("Enforcement");
+  options.choice("--backend", arguments.backend, "What enforces the rules",
+                 names_of(arguments.backends));
+  options.text("--internal-if", arguments.settings.internal_if,
+               "Interface towards the internal network");
+  options.text("--external-if", arguments.settings.external_if,
+               "Interface towards the external network");
+  for (const auto& type : arguments.types) type->declare(options);
+  options.group("Firewall and NAT");
+  options.choice("--mode", nat.mode, "Type of middlebox: firewall, traditional NAT or twice NAT",
+                 {{"firewall", policy::Mode::kFirewall},
+                  {"nat", policy::Mode::kTraditionalNat},
+                  {"twice-nat", policy::Mode::kTwiceNat}});
+  options.parsed_list(
+      "--outside", nat.outside,
+      "Outside address pool of a NAT: ADDR, ADDR-ADDR or PREFIX/LEN, comma-separated", parse_pool);
+  options.parsed_list("--inside", nat.inside, "Inside address pool of a twice NAT", parse_pool);
+  options.add({.name = "--ports",
+               .help = "Ports of the pools, LOW-HIGH",
+               .default_text = fmt::format("{}-{}", nat.first_port, nat.last_port),
+               .set = [&nat](const cli::Words& words) {
+                 return parse_port_pool(words.front(), nat)
+                            ? std::nullopt
+                            : cli::Fault("expected LOW-HIGH, got '" + words.front() + "'");
+               }});
+  options.choice("--address-pooling", nat.paired,
+                 "paired (RFC 4787: one outside address per internal host) or arbitrary",
+                 {{"paired", true}, {"arbitrary", false}});
 }
 
-void declare_rules(CLI::App& app, Arguments& arguments) {
-  app.option_defaults()->group("Enforcement");
-  app.add_option("--backend", arguments.backend, "What enforces the rules")
-      ->check(cli::one_of(names_of(arguments.backends)))
-      ->capture_default_str();
-  app.add_option("--internal-if", arguments.settings.internal_if,
-                 "Interface towards the internal network");
-  app.add_option("--external-if", arguments.settings.external_if,
-                 "Interface towards the external network");
-  for (const auto& type : arguments.types) type->declare(app);
-  app.option_defaults()->group("Firewall and NAT");
-  app.add_option("--mode", arguments.mode,
-                 "Type of middlebox: firewall, traditional NAT or twice NAT")
-      ->check(cli::one_of({"firewall", "nat", "twice-nat"}))
-      ->capture_default_str();
-  app.add_option("--outside", arguments.outside,
-                 "Outside address pool of a NAT: ADDR, ADDR-ADDR or PREFIX/LEN, comma-separated")
-      ->delimiter(',');
-  app.add_option("--inside", arguments.inside, "Inside address pool of a twice NAT")
-      ->delimiter(',');
-  app.add_option("--ports", arguments.ports, "Ports of the pools, LOW-HIGH")->capture_default_str();
-  app.add_option("--address-pooling", arguments.pooling,
-                 "paired (RFC 4787: one outside address per internal host) or arbitrary")
-      ->check(cli::one_of({"paired", "arbitrary"}))
-      ->capture_default_str();
-  declare_limits(app, arguments);
-  app.add_option("--message-timeout", arguments.message_timeout_s,
-                 "Maximum silence within a message and before a session is open, seconds")
-      ->check(cli::number(0.01, 86'400.0))
-      ->capture_default_str();
+void declare_limits(cli::Options& options, ServerOptions& server) {
+  options.group("Limits");
+  options.whole("--max-lifetime", server.lifetime_max_s,
+                "Maximum lifetime granted to a rule, seconds", 1);
+  options.whole("--max-rules", server.rules_max, "Maximum number of policy rules", 0, kMost);
+  options.whole(
+      "--max-elements", server.elements_max,
+      "Maximum number of kernel elements for all rules together: one per port of a rule (one for "
+      "more than 1,024 ports); with NAT, three",
+      0, kMost);
+  options.whole("--max-sessions", server.sessions_max, "Maximum number of open sessions", 0, kMost);
+  options.seconds("--message-timeout", server.message_timeout,
+                  "Maximum silence within a message and before a session is open, seconds", 0.01,
+                  86'400.0);
+}
+
+void declare_operation(cli::Options& options, Arguments& arguments) {
+  auto& settings = arguments.settings;
+  const auto address = if_read([](const auto& text) { return net::parse_address_port(text); });
+  options.group("Configuration and log");
+  options
+      .text("--config", arguments.config,
+            "TOML file: long option names as keys, and the agents; reread on SIGHUP")
+      .only_on_command_line = true;
+  options.whole(
+      "--audit-rate", settings.server.audit_rate,
+      "Maximum number of rule changes to log per second, excess ones are only counted; 0: log none",
+      0, kMost);
+  options.parsed(
+      "--state", settings.state,
+      "Where to store rules so that they survive a restart: " + store::store_forms(),
+      if_read([](const auto& text) { return store::make_store(text, store::Sync::kDisk); }));
+  options.choice(
+      "--state-sync", settings.state_on_disk,
+      "State file: when a rule counts as stored and its reply may be sent: disk (survives a power "
+      "failure) or system (survives a crash of the process)",
+      {{"disk", true}, {"system", false}});
+  options.parsed("--metrics", settings.metrics,
+                 "ADDRESS:PORT to serve Prometheus metrics on, at /metrics", address);
+  options.parsed(
+      "--inspect", settings.inspect,
+      "ADDRESS:PORT to tell the operator at what rules have counted (--counters), by HTTP",
+      address);
+  options
+      .flag("--check", settings.check_only,
+            "Check the options and the configuration file, then exit")
+      .only_on_command_line = true;
+  options.flag("--remove-rules", settings.remove_rules,
+               "Remove from the kernel what an earlier run with these options has left, then exit");
+  options.choice("--log-level", settings.log_level, "Lowest level to log",
+                 {"trace", "debug", "info", "warn", "error", "off"});
+  options
+      .text("--check-user", arguments.check_user,
+            "With --check as root: check as this user (default: User= of the service)")
+      .only_on_command_line = true;
 }
 
 }  // namespace
 
-void declare(CLI::App& app, Arguments& arguments) {
+void declare(cli::Options& options, Arguments& arguments) {
   auto& server = arguments.settings.server;
-  declare_listening(app, arguments);
-  declare_rules(app, arguments);
-  app.option_defaults()->group("Configuration and log");
-  app.add_option("--config", arguments.config,
-                 "TOML file: long option names as keys, and the agents; reread on SIGHUP");
-  app.add_option(
-         "--audit-rate", server.audit_rate,
-         "Maximum number of rule changes to log per second, excess ones are only counted; 0: "
-         "log none")
-      ->check(cli::whole_number(0, 0xFFFF'FFFF))
-      ->capture_default_str();
-  app.add_option("--state", arguments.settings.state,
-                 "Where to store rules so that they survive a restart: " + store::store_forms());
-  app.add_option(
-         "--state-sync", arguments.state_sync,
-         "State file: when a rule counts as stored and its reply may be sent: disk (survives a "
-         "power failure) or system (survives a crash of the process)")
-      ->check(cli::one_of({"disk", "system"}))
-      ->capture_default_str();
-  app.add_option("--metrics", arguments.settings.metrics,
-                 "ADDRESS:PORT to serve Prometheus metrics on, at /metrics");
-  app.add_option("--inspect", arguments.settings.inspect,
-                 "ADDRESS:PORT to tell the operator at what rules have counted (--counters), by "
-                 "HTTP");
-  app.add_flag("--check", arguments.settings.check_only,
-               "Check the options and the configuration file, then exit");
-  app.add_flag("--remove-rules", arguments.settings.remove_rules,
-               "Remove from the kernel what an earlier run with these options has left, then exit");
-  app.add_option("--log-level", arguments.settings.log_level, "Lowest level to log")
-      ->check(cli::one_of({"trace", "debug", "info", "warn", "error", "off"}))
-      ->capture_default_str();
-  app.add_option("--check-user", arguments.check_user,
-                 "With --check as root: check as this user (default: User= of the service)");
-  cli::declare_help(app);
-  cli::set_layout(app, kExamples);
+  arguments.transport.declare_listener(options, server.listen);
+  options.choice("--require", server.require,
+                 "Security that a session requires, refused with 0x0326 otherwise: none (as "
+                 "configured for each agent), sa (authentication by SA or TLS) or tls",
+                 require_values());
+  options.flag("--allow-anonymous", arguments.allow_anonymous,
+               "Listen on non-loopback addresses even if agents need not authenticate");
+  declare_rules(options, arguments);
+  declare_limits(options, server);
+  declare_operation(options, arguments);
 }
 
 }  // namespace simco::middlebox

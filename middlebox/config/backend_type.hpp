@@ -12,8 +12,8 @@
 
 #include "middlebox/backend/backend.hpp"
 
-namespace CLI {
-class App;
+namespace simco::cli {
+class Options;
 }
 
 namespace simco::middlebox {
@@ -35,7 +35,7 @@ class BackendType {
   virtual ~BackendType() = default;
 
   /// Declares the options that only this kind has; the configuration file has them as well.
-  virtual void declare(CLI::App&) {}
+  virtual void declare(cli::Options&) {}
   /// Returns a complaint about its options, if any. `chosen`: --backend names this kind. Called
   /// once, after parsing and before make().
   virtual std::optional<std::string> check(bool chosen, const Settings& settings) = 0;

@@ -55,21 +55,21 @@ Fault read_key(std::string_view key, const toml::node& node, ListenerSettings& s
     return std::nullopt;
   }
   if (key == "require") {
-    const auto require = parse_require(node.value<std::string>().value_or(""));
-    if (!require) return "must be \"none\", \"sa\" or \"tls\"";
-    settings.require = *require;
-    return std::nullopt;
+    const auto text = node.value<std::string>().value_or("");
+    for (const auto& [name, require] : require_values()) {
+      if (text != name) continue;
+      settings.require = require;
+      return std::nullopt;
+    }
+    return "must be \"none\", \"sa\" or \"tls\"";
   }
   return "is not a valid key for a listener";
 }
 
 }  // namespace
 
-std::optional<Require> parse_require(std::string_view text) {
-  if (text == "none") return Require::kNone;
-  if (text == "sa") return Require::kSa;
-  if (text == "tls") return Require::kTls;
-  return std::nullopt;
+std::vector<std::pair<std::string, Require>> require_values() {
+  return {{"none", Require::kNone}, {"sa", Require::kSa}, {"tls", Require::kTls}};
 }
 
 std::expected<std::vector<ListenerSettings>, std::string> read_listeners(

@@ -2,9 +2,8 @@
 #pragma once
 
 #include <expected>
-#include <optional>
 #include <string>
-#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "middlebox/serve/options.hpp"
@@ -17,7 +16,7 @@ namespace simco::middlebox {
 std::expected<std::vector<ListenerSettings>, std::string> read_listeners(
     const toml::table& table, const std::string& path, const ListenerSettings& like);
 
-/// Parses "none", "sa" or "tls".
-std::optional<Require> parse_require(std::string_view text);
+/// The values of --require by their names.
+std::vector<std::pair<std::string, Require>> require_values();
 
 }  // namespace simco::middlebox

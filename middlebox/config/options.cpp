@@ -1,17 +1,14 @@
-// The options are one table: CLI11 reads the command line, toml++ the file, and a file's key is an
-// option's long name. What the command line says wins.
+// The command line sets options first, then the file those that are left; what takes several
+// options is checked and set at the end.
 #include "middlebox/config/options.hpp"
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <boost/asio/ip/address.hpp>
 
 #include "middlebox/config/agents.hpp"
 #include "middlebox/config/arguments.hpp"
 #include "middlebox/config/listeners.hpp"
-#include "middlebox/config/nat_options.hpp"
-#include "middlebox/store/make_store.hpp"
 #include "simco/cli/command_line.hpp"
 #include "simco/cli/config_file.hpp"
 #include "simco/net/transport_type.hpp"
@@ -19,7 +16,13 @@
 namespace simco::middlebox {
 namespace {
 
-constexpr const char* kProgram = "simco-middlebox";
+constexpr const char* kExamples =
+    "  simco-middlebox\n"
+    "      for trials: no authentication, loopback only, enforces nothing\n"
+    "  simco-middlebox --backend nftables --internal-if lan0 --external-if wan0\n"
+    "      a firewall between two interfaces (root, or CAP_NET_ADMIN)\n"
+    "  simco-middlebox --config /etc/simco/middlebox.toml --check\n"
+    "      what is wrong with a configuration, see simco-middlebox.toml(5)";
 
 /// The parts of a configuration file that are not options.
 struct FileParts {
@@ -33,24 +36,16 @@ std::optional<std::string> misplaced(const std::string& name) {
   return fmt::format("'{}' belongs below an [[agent]] line, with the agent's name", name);
 }
 
-/// Appends each option of the file that is not on the command line to `words`, and reads the rest.
-std::optional<std::string> read_file(const std::string& path, const CLI::App& app,
-                                     BackendTable backends, std::vector<std::string>& words,
+/// Sets each option of the file that is not on the command line, and reads the rest.
+std::optional<std::string> read_file(const std::string& path, cli::Options& options,
                                      FileParts& parts) {
-  const auto check = [backends](const std::string& word) {
-    CLI::App probe;
-    Arguments scratch(backends);
-    declare(probe, scratch);
-    return cli::word_fault(probe, word);
-  };
-  auto file = cli::read_config_file(
-      path, app, {{"agent", "listener", "secret", "secret-file"}, check, misplaced});
+  auto file = cli::read_config_file(path, options,
+                                    {{"agent", "listener", "secret", "secret-file"}, misplaced});
   if (!file) return file.error();
-  words.insert(words.end(), file->words.begin(), file->words.end());
-  auto read = read_agents(file->table, path);
+  auto read = read_agents(*file, path);
   if (!read) return read.error();
   parts.agents = std::move(*read);
-  parts.table = std::move(file->table);
+  parts.table = std::move(*file);
   return std::nullopt;
 }
 
@@ -85,10 +80,6 @@ std::optional<std::string> judge_listener(const Arguments& arguments, net::Liste
 /// Sets all listeners, including those of the file.
 std::optional<std::string> set_listeners(Arguments& arguments, const FileParts& parts) {
   auto& server = arguments.settings.server;
-  server.listen.transports = arguments.transport.transports();
-  server.listen.settings = arguments.transport.settings();
-  server.listen.tls = arguments.transport.tls();
-  server.require = *parse_require(arguments.require);
   if (const auto error = judge_listener(arguments, server.listen, server.require)) return error;
   auto further = read_listeners(parts.table, arguments.config, {server.listen, server.require});
   if (!further) return further.error();
@@ -101,38 +92,12 @@ std::optional<std::string> set_listeners(Arguments& arguments, const FileParts& 
   return std::nullopt;
 }
 
-std::optional<std::string> judge_http(const std::string& option, const std::string& endpoint) {
-  if (endpoint.empty()) return std::nullopt;
-  const auto parsed = net::parse_address_port(endpoint);
-  return parsed ? std::nullopt : std::optional(option + ": " + parsed.error());
-}
-
-std::optional<std::string> judge_state(Arguments& arguments) {
-  auto& settings = arguments.settings;
-  settings.state_on_disk = arguments.state_sync == "disk";
-  if (settings.state.empty()) return std::nullopt;
-  const auto store = store::make_store(settings.state, store::Sync::kDisk);
-  return store ? std::nullopt : std::optional("--state: " + store.error());
-}
-
-std::optional<std::string> set_nat(const Arguments& arguments, policy::NatTable::Options& nat) {
-  const auto outside = parse_pool(arguments.outside);
-  if (!outside) return "--outside: " + outside.error();
-  const auto inside = parse_pool(arguments.inside);
-  if (!inside) return "--inside: " + inside.error();
-  if (!parse_port_pool(arguments.ports, nat)) {
-    return "--ports: expected LOW-HIGH, got '" + arguments.ports + "'";
-  }
-  nat.outside = *outside;
-  nat.inside = *inside;
-  nat.paired = arguments.pooling == "paired";
-  nat.mode = arguments.mode == "nat"         ? policy::Mode::kTraditionalNat
-             : arguments.mode == "twice-nat" ? policy::Mode::kTwiceNat
-                                             : policy::Mode::kFirewall;
+/// Checks whether the options about NAT go together.
+std::optional<std::string> judge_nat(const policy::NatTable::Options& nat) {
   const bool translates = nat.mode != policy::Mode::kFirewall;
   const bool twice = nat.mode == policy::Mode::kTwiceNat;
   if (translates && nat.outside.empty()) {
-    return "--mode " + arguments.mode + " requires --outside ADDRESSES";
+    return fmt::format("--mode {} requires --outside ADDRESSES", twice ? "twice-nat" : "nat");
   }
   if (twice && nat.inside.empty()) return "--mode twice-nat requires --inside ADDRESSES";
   if (!translates && !nat.outside.empty()) return "--outside requires --mode nat or twice-nat";
@@ -180,12 +145,13 @@ std::optional<std::string> choose_backend(Arguments& arguments) {
 }
 
 /// A mistake of the file is explained in its manual page, others in the help.
-cli::UsageExit wrong(const CLI::App& app, const std::string& what, const std::string& file) {
+cli::UsageExit wrong(const cli::Options& options, const std::string& what,
+                     const std::string& file) {
   const bool of_file = !file.empty() && what.starts_with(file + ":");
-  return cli::wrong(app, what, of_file ? "see simco-middlebox.toml(5)" : nullptr);
+  return cli::wrong(options, what, of_file ? "see simco-middlebox.toml(5)" : nullptr);
 }
 
-/// Sets what takes more than one option. Returns what is wrong.
+/// Sets the parts that depend on several options. Returns a complaint, or nothing.
 std::optional<std::string> set(Arguments& arguments, FileParts& parts) {
   auto& server = arguments.settings.server;
   server.directory = std::move(parts.agents.directory);
@@ -193,12 +159,7 @@ std::optional<std::string> set(Arguments& arguments, FileParts& parts) {
   arguments.settings.secret_files = std::move(parts.agents.secret_files);
   if (auto error = arguments.transport.fault()) return error;
   if (auto error = set_listeners(arguments, parts)) return error;
-  if (auto error = judge_http("--metrics", arguments.settings.metrics)) return error;
-  if (auto error = judge_http("--inspect", arguments.settings.inspect)) return error;
-  if (auto error = judge_state(arguments)) return error;
-  server.message_timeout =
-      std::chrono::milliseconds(static_cast<std::int64_t>(arguments.message_timeout_s * 1000));
-  if (auto error = set_nat(arguments, server.nat)) return error;
+  if (auto error = judge_nat(server.nat)) return error;
   return choose_backend(arguments);  // its options may not go with the rest
 }
 
@@ -206,27 +167,21 @@ std::optional<std::string> set(Arguments& arguments, FileParts& parts) {
 
 std::expected<Settings, cli::UsageExit> parse_settings(int argc, const char* const* argv,
                                                        BackendTable backends) {
-  std::vector<std::string> words(argv + 1, argv + argc);
+  Arguments arguments(backends);
+  cli::Options options("simco-middlebox", "SIMCO (RFC 4540) middlebox", kExamples);
+  declare(options, arguments);
+  if (const auto exit = cli::parse(options, argc, argv)) return std::unexpected(*exit);
   FileParts parts;
-  std::string file;
-  {
-    Arguments first(backends);
-    CLI::App app("SIMCO (RFC 4540) middlebox", kProgram);
-    declare(app, first);
-    if (const auto exit = cli::parse(app, words)) return std::unexpected(*exit);
-    file = first.config;
-    if (!file.empty()) {
-      if (const auto error = read_file(file, app, backends, words, parts)) {
-        return std::unexpected(wrong(app, *error, file));
-      }
+  const auto& file = arguments.config;
+  if (!file.empty()) {
+    if (const auto error = read_file(file, options, parts)) {
+      return std::unexpected(wrong(options, *error, file));
     }
   }
-  Arguments arguments(backends);
-  CLI::App app("", kProgram);
-  declare(app, arguments);
-  if (const auto exit = cli::parse(app, words)) return std::unexpected(*exit);
-  if (const auto error = set(arguments, parts)) return std::unexpected(wrong(app, *error, file));
-  arguments.settings.options = cli::effective_options(app);
+  if (const auto error = set(arguments, parts)) {
+    return std::unexpected(wrong(options, *error, file));
+  }
+  arguments.settings.options = options.values();
   return std::move(arguments.settings);
 }
 

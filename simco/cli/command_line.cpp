@@ -1,23 +1,19 @@
-// The layout of --help, and messages about wrong usage: which option, what is wrong with it, and
-// the nearest name that exists.
+// The command line, read by CLI11, which no other unit includes: the layout of --help, and messages
+// about wrong usage: which option, what is wrong with it, and the nearest name that exists.
 #include "simco/cli/command_line.hpp"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
-#include <charconv>
-#include <cmath>
 #include <cstdio>
 #include <optional>
 
-#include "simco/cli/values.hpp"
-#include "simco/net/transport_type.hpp"
-#include "simco/wire/number.hpp"
+#include "simco/cli/options.hpp"
 
 namespace simco::cli {
 namespace {
 
-/// Types by names that say something to people, and defaults in words.
+/// Types and defaults as the rows have them.
 class Layout : public CLI::Formatter {
  public:
   Layout() { column_width(28); }
@@ -31,28 +27,15 @@ class Layout : public CLI::Formatter {
   }
 
   std::string make_option_opts(const CLI::Option* option) const override {
-    if (option->get_type_size() == 0) return {};
-    std::string type = option->get_type_name();
-    const auto values = type.find(":{");
-    if (values != std::string::npos) {
-      type = type.substr(values + 2, type.size() - values - 3);
-      std::ranges::replace(type, ',', '|');
-    } else if (type == "UINT" || type == "INT" || type == "FLOAT") {
-      type = "NUMBER";
-    } else if (type == "BOOLEAN") {
-      type = "true|false";
-    }
-    return " " + type + (option->get_required() && !option->get_positional() ? " (required)" : "");
+    const auto type = option->get_type_name();
+    if (type.empty()) return {};
+    const bool required = option->get_required() && !option->get_positional();
+    return " " + type + (required ? " (required)" : "");
   }
 
   std::string make_option_desc(const CLI::Option* option) const override {
-    auto text = option->get_description();
-    auto value = option->get_default_str();
-    if (value.starts_with('[') && value.ends_with(']')) value = value.substr(1, value.size() - 2);
-    if (option->get_type_name() == "BOOLEAN")
-      value = value == "1" || value == "true" ? "true" : "false";
-    if (!value.empty()) text += " (default " + value + ")";
-    return text;
+    const auto value = option->get_default_str();
+    return option->get_description() + (value.empty() ? "" : " (default " + value + ")");
   }
 };
 
@@ -93,12 +76,6 @@ std::vector<std::string> options_of(const CLI::App& app) {
   return names;
 }
 
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const auto& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
-}
-
 /// A word that nothing has a use for.
 std::optional<std::string> stray_word(const CLI::App& app) {
   const auto words = app.remaining(true);
@@ -115,34 +92,70 @@ std::optional<std::string> stray_word(const CLI::App& app) {
   return "no command '" + first + "'" + did_you_mean(first, commands);
 }
 
-std::string text_of(double number) {
-  std::string text(32, ' ');
-  const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), number);
-  text.resize(static_cast<std::size_t>(end - text.data()));
-  return text;
-}
-
-std::string unlike(const std::string& expected, const std::string& got) {
-  return "expected " + expected + ", got '" + got + "'";
-}
-
 std::string without_newline(std::string text) {
   while (text.ends_with('\n')) text.pop_back();
   return text;
 }
 
-/// The help: of `app` and, with `all`, of everything below it.
-std::string help_of(CLI::App& app, bool all = false) {
-  for (auto* command : app.get_subcommands([](const CLI::App*) { return true; })) {
-    command->group("Commands");
-  }
-  if (all) return app.help("", CLI::AppFormatMode::All);
-  if (app.get_help_all_ptr() == nullptr) return app.help();
-  for (const auto& type : net::transport_types()) {
-    const auto group = transport_group(type.name);
-    for (auto* option : app.get_options()) {
-      if (option->get_group() == group) option->group("");
+void declare_rows(CLI::App& app, Options& options) {
+  for (auto& row : options.rows()) {
+    const auto take = [&row](const Words& words) {
+      if (const auto fault = row.take(words)) throw CLI::ValidationError(row.name, *fault);
+      return true;
+    };
+    auto* option = app.add_option(row.name, take, row.help);
+    option->group(row.group)->type_name(row.type);
+    if (!row.required) option->default_str(row.default_text);
+    if (row.kind == Option::Kind::kFlag) {
+      option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)->expected(0);
+    } else if (row.kind == Option::Kind::kList) {
+      option->expected(CLI::detail::expected_max_vector_size);
     }
+    option->required(row.required);
+    for (const auto& other : row.excludes) option->excludes(app.get_option(other));
+  }
+}
+
+/// Declares the options for help, in the last group.
+void declare_help(CLI::App& app, const Options& options) {
+  const bool commands = !options.commands().empty();
+  app.option_defaults()->group(options.current_group());
+  app.set_help_flag("-h,--help", commands ? "Print this help, and that of a command after it"
+                                          : "Print this help");
+  if (std::ranges::any_of(options.rows(), &Option::only_in_help_all)) {
+    app.set_help_all_flag("--help-all", commands
+                                            ? "Print all options, and the help of every command"
+                                            : "Print this help, with what tunes a transport");
+  }
+  app.set_version_flag("-V,--version", app.get_name() + " " SIMCO_VERSION, "Print the version");
+  app.option_defaults()->group("Options");
+}
+
+void declare_commands(CLI::App& app, Options& options) {
+  if (options.commands().empty()) return;
+  app.require_subcommand(1)->fallthrough();
+  for (auto& command : options.commands()) {
+    auto* declared = app.add_subcommand(command.program(), command.about())->group("Commands");
+    if (!command.examples().empty()) declared->footer("Examples:\n" + command.examples());
+    declared->callback([&command] { command.choose(); });
+    declare_rows(*declared, command);
+  }
+}
+
+void declare(CLI::App& app, Options& options) {
+  app.formatter(std::make_shared<Layout>());
+  app.get_formatter()->label("SUBCOMMAND", "COMMAND");
+  if (!options.examples().empty()) app.footer("Examples:\n" + options.examples());
+  declare_rows(app, options);
+  declare_help(app, options);
+  declare_commands(app, options);
+}
+
+/// The help: of `app` and, with `all`, of everything below it.
+std::string help_of(CLI::App& app, const Options& options, bool all = false) {
+  if (all) return app.help("", CLI::AppFormatMode::All);
+  for (const auto& row : options.rows()) {
+    if (row.only_in_help_all) app.get_option(row.name)->group("");
   }
   return app.help();
 }
@@ -154,79 +167,16 @@ std::string usage_fault(const CLI::App& app, const CLI::Error& error) {
   const std::string what = error.what();
   if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && app.get_subcommands().empty() &&
       !commands_of(app).empty()) {
-    return "give a command: " + joined(commands_of(app));
+    return "give a command: " + joined(commands_of(app), ", ");
   }
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
     const auto name = what.substr(0, what.find(':'));
     return name + ": the value is missing, or there is one too many";
   }
-  if (dynamic_cast<const CLI::ConversionError*>(&error) != nullptr) {
-    const auto equals = what.find(" = ");
-    const std::string_view before = "Could not convert: ";
-    if (what.starts_with(before) && equals != std::string::npos) {
-      return what.substr(before.size(), equals - before.size()) + ": " +
-             unlike("another kind of value", what.substr(equals + 3));
-    }
-  }
   return what;
 }
 
 }  // namespace
-
-CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
-  return CLI::Validator(
-      [least, most](std::string& text) {
-        if (parse_number<std::uint64_t>(text, least, most)) return std::string();
-        return unlike(
-            "a whole number from " + std::to_string(least) + " to " + std::to_string(most), text);
-      },
-      "");
-}
-
-CLI::Validator number(double least, double most) {
-  return CLI::Validator(
-      [least, most](std::string& text) {
-        if (parse_number<double>(text, least, most)) return std::string();
-        return unlike("a number from " + text_of(least) + " to " + text_of(most), text);
-      },
-      "");
-}
-
-CLI::Validator one_of(std::vector<std::string> values) {
-  const auto list = "{" + CLI::detail::join(values, ",") + "}";
-  return CLI::Validator(
-      [values](std::string& text) {
-        if (std::ranges::find(values, text) != values.end()) return std::string();
-        std::string expected;
-        for (std::size_t i = 0; i < values.size(); ++i) {
-          expected += (i == 0 ? "" : i + 1 == values.size() ? " or " : ", ") + values[i];
-        }
-        return unlike(expected, text);
-      },
-      list);
-}
-
-CLI::Validator either(const CLI::Validator& first, const CLI::Validator& second) {
-  return CLI::Validator(
-      [first, second](std::string& text) {
-        const auto fault = first(text);
-        return fault.empty() || second(text).empty() ? std::string() : fault;
-      },
-      "");
-}
-
-std::string transport_group(std::string_view transport) {
-  std::string name(transport);
-  std::ranges::transform(name, name.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  return name;
-}
-
-void set_layout(CLI::App& app, const std::string& examples) {
-  app.formatter(std::make_shared<Layout>());
-  app.get_formatter()->label("SUBCOMMAND", "COMMAND");
-  if (!examples.empty()) app.footer("Examples:\n" + examples);
-}
 
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& names) {
   const std::string* best = nullptr;
@@ -240,12 +190,12 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
   return best == nullptr ? "" : "; did you mean " + *best + "?";
 }
 
-UsageExit wrong(const CLI::App& app, const std::string& what, const char* hint) {
+UsageExit wrong(const Options& options, const std::string& what, const char* hint) {
   if (hint == nullptr) {
-    hint = commands_of(app).empty() ? "--help lists the options"
-                                    : "--help lists the commands, COMMAND --help its options";
+    hint = options.commands().empty() ? "--help lists the options"
+                                      : "--help lists the commands, COMMAND --help its options";
   }
-  return {app.get_name() + ": " + what + " (" + hint + ")"};
+  return {options.program() + ": " + what + " (" + hint + ")"};
 }
 
 int leave(const UsageExit& exit) {
@@ -257,40 +207,21 @@ void complain(const std::string& program, const std::string& what) {
   std::fputs((program + ": " + what + "\n").c_str(), stderr);
 }
 
-void declare_help(CLI::App& app, const std::string& help, const std::string& help_all) {
-  app.set_help_flag("-h,--help", help);
-  if (app.get_option_no_throw("--transport") != nullptr) {
-    app.set_help_all_flag("--help-all", help_all);
-  }
-  app.set_version_flag("-V,--version", app.get_name() + " " SIMCO_VERSION, "Print the version");
-}
-
-std::optional<UsageExit> parse(CLI::App& app, std::vector<std::string> words) {
+std::optional<UsageExit> parse(Options& options, int argc, const char* const* argv) {
+  CLI::App app(options.about(), options.program());
+  declare(app, options);
   try {
-    std::ranges::reverse(words);
-    app.parse(std::move(words));
+    app.parse(std::vector<std::string>(std::reverse_iterator(argv + argc),
+                                       std::reverse_iterator(argv + 1)));
     return std::nullopt;
   } catch (const CLI::CallForHelp&) {
-    return UsageExit{without_newline(help_of(app)), 0};  // of the command, after one
+    return UsageExit{without_newline(help_of(app, options)), 0};  // of the command, after one
   } catch (const CLI::CallForAllHelp&) {
-    return UsageExit{without_newline(help_of(app, true)), 0};
+    return UsageExit{without_newline(help_of(app, options, true)), 0};
   } catch (const CLI::CallForVersion& version) {
     return UsageExit{version.what(), 0};
   } catch (const CLI::Error& error) {
-    return wrong(app, usage_fault(app, error));
-  }
-}
-
-std::optional<UsageExit> parse(CLI::App& app, int argc, const char* const* argv) {
-  return parse(app, std::vector<std::string>(argv + 1, argv + argc));
-}
-
-std::optional<std::string> word_fault(CLI::App& app, const std::string& word) {
-  try {
-    app.parse(std::vector<std::string>{word});
-    return std::nullopt;
-  } catch (const CLI::Error& error) {
-    return usage_fault(app, error);
+    return wrong(options, usage_fault(app, error));
   }
 }
 

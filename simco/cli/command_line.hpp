@@ -7,11 +7,9 @@
 #include <string_view>
 #include <vector>
 
-namespace CLI {
-class App;
-}
-
 namespace simco::cli {
+
+class Options;
 
 /// Exit status after wrong usage.
 inline constexpr int kWrongUsage = 2;
@@ -23,34 +21,17 @@ struct UsageExit {
   int code = kWrongUsage;
 };
 
-/// Returns what is said about a wrong command line of the program that has the name of `app`.
-/// `hint` says where to read on; by default, in --help.
-UsageExit wrong(const CLI::App& app, const std::string& what, const char* hint = nullptr);
+/// Returns what is said about a wrong command line. `hint` says where to read on; by default, in
+/// --help.
+UsageExit wrong(const Options& options, const std::string& what, const char* hint = nullptr);
 /// Prints what to print instead of running. Returns the exit status.
 int leave(const UsageExit& exit);
 /// Prints a line on standard error: `program` and what is wrong.
 void complain(const std::string& program, const std::string& what);
 
-/// Group of the options of a transport that all programs share.
-inline constexpr const char* kConnectionGroup = "Connection";
-/// Returns the group of the options that tune a transport: its name in capitals. --help-all shows
-/// these groups, --help does not.
-std::string transport_group(std::string_view transport);
-
-/// Sets the layout of the help, with `examples` at its end.
-void set_layout(CLI::App& app, const std::string& examples);
-/// Declares --version, --help and, if a transport is declared, --help-all of the program that has
-/// the name of `app`, with what they print.
-void declare_help(CLI::App& app, const std::string& help = "Print this help",
-                  const std::string& help_all = "Print this help, with what tunes a transport");
-
-/// Parses `words`, what follows the program's name, into what was declared to `app`. Returns what
-/// to print instead of running, or nullopt.
-std::optional<UsageExit> parse(CLI::App& app, std::vector<std::string> words);
-/// The same for the arguments of main().
-std::optional<UsageExit> parse(CLI::App& app, int argc, const char* const* argv);
-/// Returns what is wrong with `word` as the only one that `app` is given.
-std::optional<std::string> word_fault(CLI::App& app, const std::string& word);
+/// Sets the options from the arguments of main(); --help, --help-all (if there is more to show) and
+/// --version need no rows. Returns what to print instead of running, or nullopt.
+std::optional<UsageExit> parse(Options& options, int argc, const char* const* argv);
 
 /// Returns "; did you mean X?" for the one of `names` that `word` is most likely meant to be, or
 /// nothing.

@@ -1,36 +1,35 @@
-// Reads options from a TOML file into the declared options of a program. Complaints name the file
+// Reads options from a TOML file into the options of a program. Complaints name the file
 // and the line.
 #include "simco/cli/config_file.hpp"
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
+#include <algorithm>
 #include <regex>
-#include <set>
 #include <sstream>
 
 #include "simco/cli/command_line.hpp"
+#include "simco/cli/options.hpp"
 #include "simco/cli/text_file.hpp"
 
 namespace simco::cli {
 namespace {
 
-/// Returns a TOML value in the form of the command line.
-std::optional<std::string> as_text(const toml::node& node) {
-  if (const auto* text = node.as_string()) return text->get();
-  if (const auto* number = node.as_integer()) return std::to_string(number->get());
-  if (const auto* number = node.as_floating_point()) return fmt::format("{}", number->get());
-  if (const auto* flag = node.as_boolean()) return flag->get() ? "true" : "false";
-  if (const auto* list = node.as_array()) {
-    std::string joined;
-    for (const auto& item : *list) {
-      const auto text = item.is_array() ? std::nullopt : as_text(item);
-      if (!text) return std::nullopt;
-      joined += (joined.empty() ? "" : ",") + *text;
-    }
-    return joined;
+/// Returns a TOML value in the form of the command line: a word, or those of a list.
+std::optional<Words> words_of(const toml::node& node) {
+  if (const auto* text = node.as_string()) return Words{text->get()};
+  if (const auto* number = node.as_integer()) return Words{std::to_string(number->get())};
+  if (const auto* number = node.as_floating_point()) return Words{number_text(number->get())};
+  if (const auto* flag = node.as_boolean()) return Words{flag->get() ? "true" : "false"};
+  const auto* list = node.as_array();
+  if (list == nullptr) return std::nullopt;
+  Words result;
+  for (const auto& item : *list) {
+    const auto word = item.is_array() ? std::nullopt : words_of(item);
+    if (!word) return std::nullopt;
+    result.push_back(word->front());
   }
-  return std::nullopt;
+  return result;
 }
 
 /// What is wrong with a line that is not TOML: mostly a text without quotes.
@@ -44,39 +43,39 @@ std::string syntax_fault(const std::string& text, std::size_t line, std::string_
   return fmt::format("text needs quotes: {} = \"{}\"", match[1].str(), match[2].str());
 }
 
-/// Options that are for the command line only.
-bool is_for_command_line(const std::string& name) {
-  static const std::set<std::string> names{"config",  "help",  "help-all",
-                                           "version", "check", "check-user"};
-  return names.contains(name);
-}
-
-std::string unknown_key(const std::string& name, const CLI::App& app, const ConfigReader& reader) {
+std::string unknown_key(const std::string& name, const Options& options,
+                        const ConfigReader& reader) {
   if (reader.misplaced) {
     if (const auto fault = reader.misplaced(name)) return *fault;
   }
   auto names = reader.own_keys;
-  for (const auto* option : app.get_options()) names.push_back(option->get_single_name());
+  for (const auto& row : options.rows()) {
+    if (!row.only_on_command_line) names.push_back(row.name.substr(2));
+  }
   return fmt::format("unknown option '{}'{}", name, did_you_mean(name, names));
 }
 
-/// Returns what is wrong with the option `name` of the file, if anything.
-std::optional<std::string> key_fault(const std::string& name, const toml::node& node,
-                                     const CLI::App& app, const ConfigReader& reader) {
-  const auto* option = app.get_option_no_throw("--" + name);
-  if (option == nullptr || is_for_command_line(name)) return unknown_key(name, app, reader);
-  if (option->get_expected_max() == 0 && !node.is_boolean()) {
+/// Sets the option `name`, unless the command line has. Returns a complaint, or nothing.
+Fault take(const std::string& name, const toml::node& node, Options& options,
+           const ConfigReader& reader) {
+  auto* row = options.find("--" + name);
+  if (row == nullptr || row->only_on_command_line) return unknown_key(name, options, reader);
+  if (row->kind == Option::Kind::kFlag && !node.is_boolean()) {
     return fmt::format("'{}' must be true or false, without quotes", name);
   }
-  if (as_text(node)) return std::nullopt;
-  return fmt::format("'{}' must be a string, number, true, false or a list of these", name);
+  const auto words = words_of(node);
+  if (!words) {
+    return fmt::format("'{}' must be a string, number, true, false or a list of these", name);
+  }
+  if (!row->given.empty()) return std::nullopt;
+  const auto fault = row->take(*words);
+  return fault ? Fault(row->name + ": " + *fault) : std::nullopt;
 }
 
 }  // namespace
 
-std::expected<ConfigFile, std::string> read_config_file(const std::string& path,
-                                                        const CLI::App& app,
-                                                        const ConfigReader& reader) {
+std::expected<toml::table, std::string> read_config_file(const std::string& path, Options& options,
+                                                         const ConfigReader& reader) {
   const auto text = read_text_file(path);
   if (!text) {
     return std::unexpected(
@@ -88,31 +87,14 @@ std::expected<ConfigFile, std::string> read_config_file(const std::string& path,
     return std::unexpected(fmt::format("{}:{}: {}", path, line,
                                        syntax_fault(*text, line, parsed.error().description())));
   }
-  ConfigFile result;
   for (const auto& [key, node] : parsed.table()) {
     const std::string name(key.str());
     if (std::ranges::find(reader.own_keys, name) != reader.own_keys.end()) continue;
-    const auto line = node.source().begin.line;
-    if (const auto fault = key_fault(name, node, app, reader)) {
-      return std::unexpected(fmt::format("{}:{}: {}", path, line, *fault));
+    if (const auto fault = take(name, node, options, reader)) {
+      return std::unexpected(fmt::format("{}:{}: {}", path, node.source().begin.line, *fault));
     }
-    if (app.get_option("--" + name)->count() != 0) continue;  // the command line wins
-    auto word = "--" + name + "=" + *as_text(node);
-    if (const auto fault = reader.check(word)) {
-      return std::unexpected(fmt::format("{}:{}: {}", path, line, *fault));
-    }
-    result.words.push_back(std::move(word));
   }
-  result.table = std::move(parsed).table();
-  return result;
-}
-
-std::map<std::string, std::string> effective_options(const CLI::App& app) {
-  std::map<std::string, std::string> result;
-  for (const auto* option : app.get_options()) {
-    result[option->get_single_name()] = fmt::format("{}", fmt::join(option->results(), ","));
-  }
-  return result;
+  return std::move(parsed).table();
 }
 
 }  // namespace simco::cli

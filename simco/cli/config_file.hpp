@@ -4,42 +4,26 @@
 
 #include <expected>
 #include <functional>
-#include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "simco/cli/toml.hpp"
 
-namespace CLI {
-class App;
-}
-
 namespace simco::cli {
 
-/// A configuration file, read.
-struct ConfigFile {
-  std::vector<std::string> words;  ///< "--name=value" for each option that `app` was not given
-  toml::table table;               ///< all of it
-};
+class Options;
 
-/// How a program reads its file.
+/// The keys of a file besides options.
 struct ConfigReader {
-  std::vector<std::string> own_keys;  ///< that are not options; the program reads them itself
-  /// Parses one word like "--name=value". Returns what is wrong with it.
-  std::function<std::optional<std::string>(const std::string& word)> check;
+  std::vector<std::string> own_keys{};  ///< the program reads them itself
   /// Returns where an unknown key belongs, if it belongs elsewhere in the file; may be empty.
   std::function<std::optional<std::string>(const std::string& key)> misplaced{};
 };
 
-/// Reads the file `path`; `app` has parsed the command line. Returns the error as "path:line: what
-/// is wrong".
-std::expected<ConfigFile, std::string> read_config_file(const std::string& path,
-                                                        const CLI::App& app,
-                                                        const ConfigReader& reader);
-
-/// Returns the value of every option of `app` by its name, as text.
-std::map<std::string, std::string> effective_options(const CLI::App& app);
+/// Sets the options that the file `path` has and the command line, which was parsed before, has
+/// not. Returns the file, or the error as "path:line: what is wrong".
+std::expected<toml::table, std::string> read_config_file(const std::string& path, Options& options,
+                                                         const ConfigReader& reader = {});
 
 }  // namespace simco::cli

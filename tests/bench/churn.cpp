@@ -17,7 +17,6 @@
 #include <churn.skel.h>
 #include <sys/mman.h>
 
-#include <CLI/CLI.hpp>
 #include <atomic>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -33,6 +32,8 @@
 #include <vector>
 
 #include "agent/agent.hpp"
+#include "simco/cli/command_line.hpp"
+#include "simco/cli/options.hpp"
 #include "tests/bench/forwarding.hpp"
 #include "tests/bench/packet_source.hpp"
 #include "tests/bench/session_driver.hpp"
@@ -304,12 +305,12 @@ bool run(const Choice& choice, const std::string& mode, std::vector<std::string>
 
 int main(int argc, char** argv) {
   simco::bench::Choice choice;
-  CLI::App app("Rules come and go under packets");
-  app.add_option("middlebox", choice.program, "Path to simco-middlebox")->required();
-  app.add_option("--seconds", choice.seconds, "How long both runs take together");
-  app.add_option("--flows", choice.flows, "Flows, whose rules come and go")
-      ->check(CLI::Range(2, 1 << 16));
-  CLI11_PARSE(app, argc, argv);
+  namespace cli = simco::cli;
+  cli::Options options("fast-path-churn", "Rules come and go under packets");
+  options.text("middlebox", choice.program, "Path to simco-middlebox").required = true;
+  options.whole("--seconds", choice.seconds, "How long both runs take together");
+  options.whole("--flows", choice.flows, "Flows, whose rules come and go", 2, 1 << 16);
+  if (const auto exit = cli::parse(options, argc, argv)) return cli::leave(*exit);
   choice.seconds /= 2;
   const bool firewall = simco::bench::run(choice, "firewall", {});
   const bool nat = simco::bench::run(choice, "NAT", {"--mode", "nat", "--outside", "198.51.100.1"});

@@ -1,12 +1,14 @@
 // simulation: runs the middlebox in virtual time, from seeds.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
+#include "simco/cli/command_line.hpp"
+#include "simco/cli/options.hpp"
 #include "tests/simulator/simulation.hpp"
 
 namespace {
@@ -73,14 +75,19 @@ unsigned run(std::uint32_t first, std::uint32_t count, bool trace) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Runs the middlebox with simulated agents, network, kernel, store and crashes.");
-  std::uint32_t seed = 1;
+  namespace cli = simco::cli;
+  cli::Options options(
+      "simulation",
+      "Runs the middlebox with simulated agents, network, kernel, store and crashes.");
+  std::optional<std::uint32_t> seed;
+  std::uint32_t first = 1;
   std::uint32_t count = 1000;
   bool trace = false;
-  auto* one = app.add_option("--seed", seed, "Run this seed and no other");
-  app.add_option("--from", seed, "First seed")->excludes(one)->capture_default_str();
-  app.add_option("--seeds", count, "How many seeds to run")->excludes(one)->capture_default_str();
-  app.add_flag("--trace", trace, "Say what happens, step by step")->needs(one);
-  CLI11_PARSE(app, argc, argv);
-  return run(seed, one->count() != 0 ? 1 : count, trace) == 0 ? 0 : 1;
+  options.whole("--seed", seed, "Run this seed and no other");
+  options.whole("--from", first, "First seed").excludes = {"--seed"};
+  options.whole("--seeds", count, "How many seeds to run").excludes = {"--seed"};
+  options.flag("--trace", trace, "With --seed: say what happens, step by step");
+  if (const auto exit = cli::parse(options, argc, argv)) return cli::leave(*exit);
+  if (trace && !seed) return cli::leave(cli::wrong(options, "--trace requires --seed"));
+  return run(seed.value_or(first), seed ? 1 : count, trace) == 0 ? 0 : 1;
 }
