@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "agent/ng/call_codec.hpp"
-#include "agent/ng/codec.hpp"
-#include "agent/ng/controller.hpp"
+#include "agent/ng/call/call_codec.hpp"
+#include "agent/ng/call/controller.hpp"
+#include "agent/ng/protocol/codec.hpp"
 #include "simco/wire/assert.hpp"
 
 namespace {

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "agent/ng/call_codec.hpp"
-#include "agent/ng/controller.hpp"
+#include "agent/ng/call/call_codec.hpp"
+#include "agent/ng/call/controller.hpp"
 #include "tests/support/pipeline_fixture.hpp"
 #include "tests/unit/ng/families.hpp"
 

@@ -1,7 +1,7 @@
 // Calls in front of a media proxy.
 #include <gtest/gtest.h>
 
-#include "agent/ng/limits.hpp"
+#include "agent/ng/call/limits.hpp"
 #include "tests/unit/ng/calls.hpp"
 
 namespace simco::test {

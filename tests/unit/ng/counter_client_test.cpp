@@ -1,5 +1,5 @@
 // Questions for counters, to a server on this loop.
-#include "agent/ng/counter_client.hpp"
+#include "agent/ng/serve/counter_client.hpp"
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "agent/limits.hpp"
-#include "agent/ng/limits.hpp"
+#include "agent/ng/call/limits.hpp"
 #include "tests/support/loop.hpp"
 
 namespace simco::test {
