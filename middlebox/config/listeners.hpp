@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "middlebox/serve/listener_settings.hpp"
+#include "middlebox/serve/options.hpp"
 #include "simco/cli/toml.hpp"
 
 namespace simco::middlebox {

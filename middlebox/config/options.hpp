@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "middlebox/config/backend_type.hpp"
-#include "middlebox/serve/server.hpp"
+#include "middlebox/serve/options.hpp"
 #include "simco/cli/command_line.hpp"
 
 namespace simco::middlebox {

@@ -23,6 +23,7 @@
 #include "middlebox/core/admission_control.hpp"
 #include "middlebox/core/connection.hpp"
 #include "middlebox/core/notifier.hpp"
+#include "middlebox/core/options.hpp"
 #include "middlebox/limits.hpp"
 #include "middlebox/observe/audit_log.hpp"
 #include "middlebox/observe/line_budget.hpp"
@@ -31,31 +32,6 @@
 #include "simco/net/crowd.hpp"
 
 namespace simco::middlebox {
-
-/// Options of the middlebox that do not concern I/O.
-struct CoreOptions {
-  std::chrono::milliseconds message_timeout{60'000};
-  std::uint32_t lifetime_max_s = policy::kLifetimeMaxDefault;
-  std::uint32_t rules_max = policy::kRulesMaxDefault;
-  std::uint32_t elements_max = policy::kElementsMaxDefault;
-  std::uint32_t sessions_max = kSessionsMaxDefault;
-  policy::NatTable::Options nat;  ///< mode and pools
-  /// The agents and their rights.
-  policy::AgentDirectory directory = policy::AgentDirectory::open_to_all();
-  /// Maximum number of audit lines per second; 0: none.
-  std::uint32_t audit_rate = kAuditRateDefault;
-  /// Maximum number of connections and of associations without a session, see kGuestsMax.
-  std::size_t guests_max = kGuestsMax;
-  std::size_t association_guests_max = kAssociationGuestsMax;
-  /// See kAuthenticationPenalty.
-  std::chrono::seconds authentication_pause{kAuthenticationPenalty};
-  /// Maximum size of all output queues together, octets; see kOutputTotalMax.
-  std::size_t output_max = kOutputTotalMax;
-  std::string secret;  ///< the middlebox's own; empty: it cannot authenticate
-  /// The first PID and GID of a middlebox that has no stored rules. A random place keeps agents
-  /// from taking a PID of the time before a restart for one of their rules.
-  rule::IdPositions first_ids = {};
-};
 
 /// Belongs to one thread.
 class Core final : private Connection::Owner,

@@ -16,18 +16,11 @@
 #include "middlebox/commit/store_thread.hpp"
 #include "middlebox/core/core.hpp"
 #include "middlebox/serve/inspector.hpp"
-#include "middlebox/serve/listener_settings.hpp"
+#include "middlebox/serve/options.hpp"
 #include "simco/net/listener.hpp"
 #include "simco/net/read_buffer.hpp"
 
 namespace simco::middlebox {
-
-/// Options of the core, and where to listen.
-struct ServerOptions : CoreOptions {
-  net::ListenOptions listen;  ///< port 0: any free port, see Server::ports()
-  Require require = Require::kNone;
-  std::vector<ListenerSettings> further_listeners;
-};
 
 /// Belongs to one io_context with one thread.
 class Server final : private Core::Host, private Journal::Monitor {

@@ -10,12 +10,11 @@
 #include <vector>
 
 #include "simco/net/endpoint.hpp"
-#include "simco/net/limits.hpp"
+#include "simco/net/listen_options.hpp"
 #include "simco/net/message_channel.hpp"
 #include "simco/net/read_buffer.hpp"
 #include "simco/net/tls.hpp"
 #include "simco/net/transport.hpp"
-#include "simco/wire/limits.hpp"
 
 namespace simco::net {
 
@@ -24,8 +23,7 @@ class Listener {
  public:
   using OnAccept = std::function<void(std::shared_ptr<MessageChannel>)>;
   using OnError = std::function<void(const boost::system::error_code&)>;
-  /// The TLS handshake of a connection from that address has failed.
-  using OnRefused = std::function<void(const std::string&, const boost::system::error_code&)>;
+  using OnRefused = ListenOptions::OnRefused;
 
   Listener() = default;
   Listener(const Listener&) = delete;
@@ -40,18 +38,6 @@ class Listener {
   virtual std::uint16_t port() const = 0;
   /// Returns `ADDRESS:PORT` for each local address.
   virtual std::vector<std::string> endpoints() const = 0;
-};
-
-struct ListenOptions {
-  std::vector<Transport> transports{Transport::kTcp};
-  /// For TCP a listener each, for the kernel's SCTP all of one endpoint (multi-homing).
-  std::vector<std::string> addresses{"127.0.0.1"};
-  std::uint16_t port = kSimcoPort;  ///< 0: any free one
-  TransportSettings settings = {};
-  /// TCP: connections that begin with a TLS handshake use TLS, others do not. Null: none do.
-  std::shared_ptr<const TlsContext> tls = {};
-  std::size_t handshakes_max = kHandshakesMax;  ///< TLS handshakes of a listener at a time
-  Listener::OnRefused on_refused = [](const std::string&, const boost::system::error_code&) {};
 };
 
 struct Listening {
