@@ -2,6 +2,7 @@
 #include "agent/ng/call/call.hpp"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "agent/ng/call/limits.hpp"
 
@@ -184,6 +185,21 @@ std::vector<PolicyRuleId> Call::release() {
     return true;
   });
   return released;
+}
+
+std::vector<PolicyRuleId> Call::pids() const {
+  std::vector<PolicyRuleId> result;
+  for (const auto& [rule, made] : rules) result.push_back(made.pid);
+  return result;
+}
+
+std::optional<NeededRule> Call::forget(PolicyRuleId pid) {
+  tally.end(pid);
+  const auto is_it = [pid](const auto& item) { return item.second.pid == pid; };
+  std::erase_if(reservations, is_it);
+  const auto found = std::ranges::find_if(rules, is_it);
+  if (found == rules.end()) return std::nullopt;
+  return rules.extract(found).key();
 }
 
 json summary_of(const Call& call) {

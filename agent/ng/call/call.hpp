@@ -4,7 +4,7 @@
 
 #include <chrono>
 #include <map>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <set>
 #include <string>
@@ -110,7 +110,14 @@ struct Call {
   /// Takes the rules and reservations that nothing needs any longer out of the call. What rules
   /// have counted stays in the tally.
   std::vector<PolicyRuleId> release();
+  std::vector<PolicyRuleId> pids() const;  ///< of its rules, without reservations
+  /// The middlebox no longer has this rule or reservation. Returns it, if it is a rule.
+  std::optional<NeededRule> forget(PolicyRuleId pid);
   bool over() const { return legs.empty() && offers.empty(); }
+  void end_all() {
+    legs.clear();
+    offers.clear();
+  }
 };
 
 /// Returns what query and delete tell of a call: `created`, `last signal`, `tags`, `totals`. Totals

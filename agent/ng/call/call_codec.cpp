@@ -1,6 +1,7 @@
 // Values are arrays and calls are objects; moments are kept as seconds of the calendar.
 #include "agent/ng/call/call_codec.hpp"
 
+#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 namespace simco::ng {

@@ -1,7 +1,7 @@
 // Calls as JSON, for --state.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "agent/ng/call/call.hpp"
 

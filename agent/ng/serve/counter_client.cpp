@@ -25,7 +25,7 @@ std::unexpected<std::string> failed(const net::HostPort& where, const std::strin
   return std::unexpected(net::endpoint_text(where.host, where.port) + ": " + why);
 }
 
-asio::awaitable<CallController::Counted> ask_once(const net::HostPort& where,
+asio::awaitable<Counted> ask_once(const net::HostPort& where,
                                                   std::span<const PolicyRuleId> pids, Instant due) {
   const auto patience = due - std::chrono::steady_clock::now();
   const auto body =
@@ -103,7 +103,7 @@ std::vector<CounterClient::Part> CounterClient::take_parts() {
   return parts;
 }
 
-void CounterClient::answer(Part part, const CallController::Counted& counted) {
+void CounterClient::answer(Part part, const Counted& counted) {
   auto& [question, count] = part;
   if (!question->handler) return;
   if (counted) {

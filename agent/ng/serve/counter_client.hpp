@@ -11,7 +11,7 @@
 #include <memory>
 #include <vector>
 
-#include "agent/ng/call/controller.hpp"
+#include "agent/ng/call/call_host.hpp"
 #include "simco/net/endpoint.hpp"
 
 namespace simco::ng {
@@ -19,7 +19,7 @@ namespace simco::ng {
 /// Lives on one loop, and must be destroyed after the loop has stopped.
 class CounterClient {
  public:
-  using Handler = std::function<void(const CallController::Counted&)>;
+  using Handler = std::function<void(const Counted&)>;
 
   /// `where`: the middlebox's --inspect, an address.
   CounterClient(boost::asio::io_context& io, net::HostPort where)
@@ -50,7 +50,7 @@ class CounterClient {
   std::vector<Part> take_parts();
   void wait_for_answer(const QuestionPtr& question);
   void give_up(Question& question) const;
-  void answer(Part part, const CallController::Counted& counted);
+  void answer(Part part, const Counted& counted);
 
   boost::asio::io_context& io_;
   net::HostPort where_;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/ng/call/controller.hpp"
+#include "agent/ng/call/call_options.hpp"
 #include "agent/options.hpp"
 #include "simco/cli/command_line.hpp"
 #include "simco/net/endpoint.hpp"
@@ -20,7 +20,7 @@ struct Settings {
   net::HostPort middlebox;
   agent::AgentOptions agent;
   std::optional<net::HostPort> upstream;  ///< a media proxy to pass requests on to: an address
-  CallController::Options calls;
+  CallOptions calls;
   /// Where the middlebox tells what rules have counted: an address.
   std::optional<net::HostPort> inspect;
   std::string state;    ///< file to store calls in; empty: none

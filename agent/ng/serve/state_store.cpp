@@ -1,6 +1,7 @@
 // Calls are CBOR, as call_codec.hpp has them; rules that must end are SIMCO messages.
 #include "agent/ng/serve/state_store.hpp"
 
+#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "simco/wire/codec.hpp"

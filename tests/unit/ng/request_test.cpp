@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "agent/ng/protocol/limits.hpp"
 
 namespace simco::ng {
