@@ -3,6 +3,18 @@ random loss, 39 and 28 % beside bulk TCP."""
 
 from simco_lab.scenario import Scenario, paper, plot
 
+BOTH = ["sctp-1", "sctp-unordered"]
+ALL = [*BOTH, "tcp"]
+LINK = dict(delay_ms=[45], link_mbit=[1.7], queue=["pfifo-50"])
+
+
+def compared(words, means, variances, apart, **where):
+    """Returns a row of the paper's tables: means and variances (ms²) without order and in order, and their difference."""
+    return [paper(f"{words}: mean", dict(zip(BOTH[::-1], means)), **where),
+            paper(f"{words}: variance (ms²)", dict(zip(BOTH[::-1], variances)), quantity="variance", **where),
+            paper(f"{words}: unordered less in order", apart, less=dict(variant=BOTH[1]), than=dict(variant=BOTH[0]), **where)]
+
+
 lab = Scenario(
     "SIP: head-of-line blocking",
     source="Evaluation of transport protocols for SIP, 2003, tables 1 to 3",
@@ -19,94 +31,43 @@ lab = Scenario(
     ],
     workload="sip", measure="one-way", warmup=500, response="none", invite_size=500, abort_lag_s=0, capture=True,
     matrix=[
-        dict(profile=["ns2", "modern"], variant=["sctp-1", "sctp-unordered", "tcp"], delay_ms=[45], link_mbit=[1.7],
-             queue=["pfifo-10", "pfifo-20", "pfifo-50"], rate=[330]),
-        dict(profile=["ns2", "modern"], variant=["sctp-1", "sctp-unordered", "tcp"], delay_ms=[45], link_mbit=[1.7],
-             queue=["pfifo-50"], loss_percent=[0.2, 0.3], lose=["messages"], rate=[194]),
-        dict(scale="full", profile=["ns2", "modern"], variant=["sctp-1", "sctp-unordered", "tcp"], delay_ms=[45],
-             link_mbit=[1.7], queue=["pfifo-50"], cross=["tcp-1"], cross_window=[0, 20, 30], rate=[151]),
-        dict(scale="full", profile=["ns2", "modern"], variant=["sctp-1", "sctp-unordered", "tcp"], delay_ms=[45],
-             link_mbit=[1.7], queue=["pfifo-50"], cross=["tcp-2"], cross_window=[0, 20, 30], rate=[109]),
-        dict(scale="quick", profile=["ns2", "modern"], variant=["sctp-1", "sctp-unordered"], delay_ms=[45], link_mbit=[1.7],
-             queue=["pfifo-50"], cross=["tcp-1"], cross_window=[0, 20], rate=[151]),
-        dict(scale="quick", profile=["ns2"], variant=["sctp-1", "sctp-unordered"], delay_ms=[45], link_mbit=[1.7],
-             queue=["pfifo-50"], cross=["tcp-1"], cross_window=[30], rate=[151]),
-        dict(scale="quick", profile=["ns2"], variant=["sctp-1", "sctp-unordered"], delay_ms=[45], link_mbit=[1.7],
-             queue=["pfifo-50"], cross=["tcp-2"], cross_window=[20, 30], rate=[109]),
+        dict(LINK, profile=["ns2", "modern"], variant=ALL, queue=["pfifo-10", "pfifo-20", "pfifo-50"], rate=[330]),
+        dict(LINK, profile=["ns2", "modern"], variant=ALL, loss_percent=[0.2, 0.3], lose=["messages"], rate=[194]),
+        dict(LINK, scale="full", profile=["ns2", "modern"], variant=ALL, cross=["tcp-1"], cross_window=[0, 20, 30], rate=[151]),
+        dict(LINK, scale="full", profile=["ns2", "modern"], variant=ALL, cross=["tcp-2"], cross_window=[0, 20, 30], rate=[109]),
+        dict(LINK, scale="quick", profile=["ns2", "modern"], variant=BOTH, cross=["tcp-1"], cross_window=[0, 20], rate=[151]),
+        dict(LINK, scale="quick", profile=["ns2"], variant=BOTH, cross=["tcp-1"], cross_window=[30], rate=[151]),
+        dict(LINK, scale="quick", profile=["ns2"], variant=BOTH, cross=["tcp-2"], cross_window=[20, 30], rate=[109]),
     ],
-    quick=dict(count=6000, replications=3, variant=["sctp-1", "sctp-unordered"], queue=["pfifo-10", "pfifo-50"]),
+    quick=dict(count=6000, replications=3, variant=BOTH, queue=["pfifo-10", "pfifo-50"]),
     full=dict(count=44200, replications=10),
-    plots=[
-        plot("parts-loss", "Where the delay comes from, 0.3 %", "parts", where=dict(loss_percent=0.3)),
-    ],
+    plots=[plot("parts-loss", "Where the delay comes from, 0.3 %", "parts", where=dict(loss_percent=0.3))],
     papers=[
-        paper("table 1, 85 % of the link: mean", {"sctp-unordered": 397.4, "sctp-1": 400.8}, rate=330),
-        paper("table 1, 85 % of the link: variance (ms²)", {"sctp-unordered": 72735.5, "sctp-1": 72416.9}, quantity="variance",
-              rate=330),
-        paper("table 1, 85 % of the link: unordered less in order", "-3.4 (-6.95 to 0.15), x 1.0085",
-              less=dict(variant="sctp-unordered"), than=dict(variant="sctp-1"), rate=330),
-        paper("table 2, 0.2 %: mean", {"sctp-unordered": 455.9, "sctp-1": 459.3}, rate=194, loss_percent=0.2),
-        paper("table 2, 0.2 %: variance (ms²)", {"sctp-unordered": 382063, "sctp-1": 382171}, quantity="variance", rate=194,
-              loss_percent=0.2),
-        paper("table 2, 0.2 %: unordered less in order", "-3.4 (-11.58 to 4.71), x 1.0074", less=dict(variant="sctp-unordered"),
-              than=dict(variant="sctp-1"), rate=194, loss_percent=0.2),
-        paper("table 2, 0.3 %: mean", {"sctp-unordered": 840.8, "sctp-1": 844.8}, rate=194, loss_percent=0.3),
-        paper("table 2, 0.3 %: variance (ms²)", {"sctp-unordered": 862894, "sctp-1": 862563}, quantity="variance", rate=194,
-              loss_percent=0.3),
-        paper("table 2, 0.3 %: unordered less in order", "-4.0 (-16.18 to 8.30), x 1.0047", less=dict(variant="sctp-unordered"),
-              than=dict(variant="sctp-1"), rate=194, loss_percent=0.3),
-        paper("table 3, 1 bulk TCP: mean", {"sctp-unordered": 757.2, "sctp-1": 771.2}, cross="tcp-1"),
-        paper("table 3, 1 bulk TCP: variance (ms²)", {"sctp-unordered": 361544, "sctp-1": 361980}, quantity="variance",
-              cross="tcp-1"),
-        paper("table 3, 1 bulk TCP: unordered less in order", "-14.0 (-21.92 to -6.06), x 1.0184",
-              less=dict(variant="sctp-unordered"), than=dict(variant="sctp-1"), cross="tcp-1"),
+        *compared("table 1, 85 % of the link", (397.4, 400.8), (72735.5, 72416.9), "-3.4 (-6.95 to 0.15), x 1.0085", rate=330),
+        *compared("table 2, 0.2 %", (455.9, 459.3), (382063, 382171), "-3.4 (-11.58 to 4.71), x 1.0074", rate=194,
+                  loss_percent=0.2),
+        *compared("table 2, 0.3 %", (840.8, 844.8), (862894, 862563), "-4.0 (-16.18 to 8.30), x 1.0047", rate=194,
+                  loss_percent=0.3),
+        *compared("table 3, 1 bulk TCP", (757.2, 771.2), (361544, 361980), "-14.0 (-21.92 to -6.06), x 1.0184", cross="tcp-1"),
         paper("table 3, 1 bulk TCP: P95", 1633.4, quantity="p95", cross="tcp-1", variant="sctp-unordered"),
-        paper("table 3, 2 bulk TCP: mean", {"sctp-unordered": 589.1, "sctp-1": 606.9}, cross="tcp-2"),
-        paper("table 3, 2 bulk TCP: variance (ms²)", {"sctp-unordered": 582583, "sctp-1": 598105}, quantity="variance",
-              cross="tcp-2"),
-        paper("table 3, 2 bulk TCP: unordered less in order", "-17.8 (-27.89 to -7.63), x 1.0302",
-              less=dict(variant="sctp-unordered"), than=dict(variant="sctp-1"), cross="tcp-2"),
+        *compared("table 3, 2 bulk TCP", (589.1, 606.9), (582583, 598105), "-17.8 (-27.89 to -7.63), x 1.0302", cross="tcp-2"),
         paper("table 3, 2 bulk TCP: P95", 2196.4, quantity="p95", cross="tcp-2", variant="sctp-unordered"),
     ],
 )
 
-
-@lab.claim("head-of-line blocking has no effect on the mean, with losses of its own and random ones", cross="none")
-def E4(r):
-    return r.mean("sctp-unordered").like(r.mean("sctp-1"))
-
-
-@lab.claim("it has one beside bulk TCP", cross=["tcp-1", "tcp-2"])
-def E5(r):
-    return r.mean("sctp-unordered") < r.mean("sctp-1")
-
-
-@lab.claim("what it costs grows with the losses", variant="sctp-1", cross="none", lose="messages")
-def E6(r):
-    return r.behind().rises_along("loss_percent")
-
-
-@lab.claim("beside bulk TCP P95 is above 1 s even without it", cross=["tcp-1", "tcp-2"], variant="sctp-unordered")
-def E7(r):
-    return r.p95() > 1000
-
-
-@lab.claim("unordered messages never wait behind others", variant="sctp-unordered")
-def P1(r):
-    return r.behind() < 0.1
-
-
-@lab.claim("in order or not, messages wait for the same windows", profile="ns2", cross="none",
-           variant=["sctp-1", "sctp-unordered"])
-def P2(r):
-    return r.sender().equal(within_ms=0.1)
-
-
-@lab.claim("with delayed acknowledgements, too", profile="modern", cross="none", variant=["sctp-1", "sctp-unordered"])
-def P2d(r):
-    return r.sender().equal(within_ms=0.1)
-
-
-@lab.claim("in order or not, they are under way for the same time", cross="none", variant=["sctp-1", "sctp-unordered"])
-def P3(r):
-    return r.network().equal(within_ms=0.1)
+lab.claim("E4", "head-of-line blocking has no effect on the mean, with losses of its own and random ones",
+          lambda r: r.mean("sctp-unordered").like(r.mean("sctp-1")), cross="none")
+lab.claim("E5", "it has one beside bulk TCP",
+          lambda r: r.mean("sctp-unordered") < r.mean("sctp-1"), cross=["tcp-1", "tcp-2"])
+lab.claim("E6", "what it costs grows with the losses",
+          lambda r: r.behind().rises_along("loss_percent"), variant="sctp-1", cross="none", lose="messages")
+lab.claim("E7", "beside bulk TCP P95 is above 1 s even without it",
+          lambda r: r.p95() > 1000, cross=["tcp-1", "tcp-2"], variant="sctp-unordered")
+lab.claim("P1", "unordered messages never wait behind others",
+          lambda r: r.behind() < 0.1, variant="sctp-unordered")
+lab.claim("P2", "in order or not, messages wait for the same windows",
+          lambda r: r.sender().equal(within_ms=0.1), profile="ns2", cross="none", variant=BOTH)
+lab.claim("P2d", "with delayed acknowledgements, too",
+          lambda r: r.sender().equal(within_ms=0.1), profile="modern", cross="none", variant=BOTH)
+lab.claim("P3", "in order or not, they are under way for the same time",
+          lambda r: r.network().equal(within_ms=0.1), cross="none", variant=BOTH)

@@ -3,6 +3,8 @@
 from simco_lab.judge.claims import increasing
 from simco_lab.scenario import Scenario, paper, plot
 
+BOTH = ["sctp-1", "sctp-unordered"]
+
 lab = Scenario(
     "SIP: one lost packet",
     source="Evaluation of transport protocols for SIP, 2003, figures 4 and 5",
@@ -19,7 +21,7 @@ lab = Scenario(
         plot("delay", "One packet is lost", "trace", x="time", panels=["rate"], paper_figure="figure 4",
              where=dict(lose_run=1, variant=["udp", "sctp-unordered"]), first=450, last=750),
         plot("delivery", "One packet is lost", "delivery", panels=["rate"], paper_figure="figure 5",
-             where=dict(lose_run=1, variant=["sctp-1", "sctp-unordered"]), first=480, last=600),
+             where=dict(lose_run=1, variant=BOTH), first=480, last=600),
     ],
     papers=[
         paper("a message without loss (figure 4: below)", 49, quantity="p50", lose_run=0, variant=["udp", "sctp-unordered"]),
@@ -27,66 +29,30 @@ lab = Scenario(
         paper("the lost message, SCTP", 176, quantity="max", lose_run=1, variant="sctp-unordered"),
         paper("the slowest message after it, SCTP", 125, quantity="second", lose_run=1, variant="sctp-unordered"),
         paper("the slowest message after it, UDP", 49, quantity="second", lose_run=1, variant="udp"),
-        paper("the lost message of figure 5", 311, quantity="max", lose_run=1, variant=["sctp-1", "sctp-unordered"]),
+        paper("the lost message of figure 5", 311, quantity="max", lose_run=1, variant=BOTH),
     ],
 )
 
-
-@lab.claim("the base delay is below 49 ms", lose_run=0, rate=109)
-def E1(r):
-    return r.p50() < 49
-
-
-@lab.claim("that of a message that meets no other is, at any load", lose_run=0)
-def E1m(r):
-    return r.min() < 49
-
-
-@lab.claim("SCTP recovers earlier than UDP", lose_run=1)
-def E2(r):
-    return increasing(r.max("sctp-unordered"), r.max("udp"))
-
-
-@lab.claim("the lost message takes 551 ms over UDP (10 % more or less)", lose_run=1, variant="udp")
-def E2u(r):
-    return r.max().within(below=606, above=496)
-
-
-@lab.claim("and 176 ms over SCTP (10 % more or less)", lose_run=1, variant="sctp-unordered")
-def E2s(r):
-    return r.max().within(below=194, above=158)
-
-
-@lab.claim("then SCTP's messages take up to about 125 ms (10 % more or less)", lose_run=1, variant="sctp-unordered")
-def E3(r):
-    return r.second().within(below=137.5, above=112.5)
-
-
-@lab.claim("SCTP delays more messages than the lost one", lose_run=1, variant="sctp-unordered")
-def E3d(r):
-    return r.affected() > 1.5
-
-
-@lab.claim("and UDP's stay around 49 ms (10 % more or less)", lose_run=1, variant="udp")
-def E3u(r):
-    return r.second() < 53.9
-
-
-@lab.claim("UDP delays none but the lost one", lose_run=1, variant="udp")
-def E3n(r):
-    return r.affected() < 1.5
-
-
-@lab.claim("in order or not, the lost message arrives at the same time", lose_run=1, variant=["sctp-1", "sctp-unordered"])
-def E3f(r):
-    return r.max().equal(within_ms=1)
-
-
-@lab.claim("but in order more messages are late", lose_run=1)
-def E3g(r):
-    return increasing(r.affected("sctp-unordered"), r.affected("sctp-1"))
-
-
-@lab.claim("unordered messages never wait behind others", variant=["udp", "sctp-unordered"])
-def P1(r):
-    return r.behind() < 0.1
+lab.claim("E1", "the base delay is below 49 ms", lambda r: r.p50() < 49, lose_run=0, rate=109)
+lab.claim("E1m", "that of a message that meets no other is, at any load",
+          lambda r: r.min() < 49, lose_run=0)
+lab.claim("E2", "SCTP recovers earlier than UDP",
+          lambda r: increasing(r.max("sctp-unordered"), r.max("udp")), lose_run=1)
+lab.claim("E2u", "the lost message takes 551 ms over UDP (10 % more or less)",
+          lambda r: r.max().within(below=606, above=496), lose_run=1, variant="udp")
+lab.claim("E2s", "and 176 ms over SCTP (10 % more or less)",
+          lambda r: r.max().within(below=194, above=158), lose_run=1, variant="sctp-unordered")
+lab.claim("E3", "then SCTP's messages take up to about 125 ms (10 % more or less)",
+          lambda r: r.second().within(below=137.5, above=112.5), lose_run=1, variant="sctp-unordered")
+lab.claim("E3d", "SCTP delays more messages than the lost one",
+          lambda r: r.affected() > 1.5, lose_run=1, variant="sctp-unordered")
+lab.claim("E3u", "and UDP's stay around 49 ms (10 % more or less)",
+          lambda r: r.second() < 53.9, lose_run=1, variant="udp")
+lab.claim("E3n", "UDP delays none but the lost one",
+          lambda r: r.affected() < 1.5, lose_run=1, variant="udp")
+lab.claim("E3f", "in order or not, the lost message arrives at the same time",
+          lambda r: r.max().equal(within_ms=1), lose_run=1, variant=BOTH)
+lab.claim("E3g", "but in order more messages are late",
+          lambda r: increasing(r.affected("sctp-unordered"), r.affected("sctp-1")), lose_run=1)
+lab.claim("P1", "unordered messages never wait behind others",
+          lambda r: r.behind() < 0.1, variant=["udp", "sctp-unordered"])

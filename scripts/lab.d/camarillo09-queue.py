@@ -17,7 +17,5 @@ lab = Scenario(
     full=dict(count={20: 1200, 40: 2400}),  # 60 s
 )
 
-
-@lab.claim("the two queues are the same under random loss, message by message")
-def A3i(r):
-    return r.mean(queue="drd-10-20").identical_to(r.mean(queue="drd-50-60"))
+lab.claim("A3i", "the two queues are the same under random loss, message by message",
+          lambda r: r.mean(queue="drd-10-20").identical_to(r.mean(queue="drd-50-60")))

@@ -3,6 +3,8 @@ with random loss in both directions."""
 
 from simco_lab.scenario import Scenario, paper, plot
 
+BOTH = ["sctp-1", "sctp-unordered"]
+
 lab = Scenario(
     "SIP: random loss",
     source="JCN 2009, table 1, figure 4",
@@ -18,16 +20,14 @@ lab = Scenario(
     ],
     workload="sip", seeds="own", abort_lag_s=0,
     matrix=[
-        dict(scale="full", variant=["sctp-1", "sctp-unordered", "tcp", "tls", "udp"], delay_ms=[20, 60],
+        dict(scale="full", variant=[*BOTH, "tcp", "tls", "udp"], delay_ms=[20, 60],
              loss_percent=[0.5, 1, 2, 3, 4, 6, 8], loss_correlation=[0, 0.5, 0.8], queue=["drd-10-20", "drd-50-60"],
              rate=[20, 40]),
-        dict(scale="quick", variant=["sctp-1", "sctp-unordered", "tcp"], delay_ms=[20], loss_percent=[1, 2, 3, 4],
+        dict(scale="quick", variant=[*BOTH, "tcp"], delay_ms=[20], loss_percent=[1, 2, 3, 4],
              loss_correlation=[0, 0.8], queue=["drd-10-20"], rate=[40]),
         # The other queue, and the other rate, at two losses.
-        dict(scale="quick", variant=["sctp-1", "sctp-unordered"], delay_ms=[20], loss_percent=[2, 3], queue=["drd-50-60"],
-             rate=[40]),
-        dict(scale="quick", variant=["sctp-1", "sctp-unordered"], delay_ms=[20], loss_percent=[2, 3], queue=["drd-10-20"],
-             rate=[20]),
+        dict(scale="quick", variant=BOTH, delay_ms=[20], loss_percent=[2, 3], queue=["drd-50-60"], rate=[40]),
+        dict(scale="quick", variant=BOTH, delay_ms=[20], loss_percent=[2, 3], queue=["drd-10-20"], rate=[20]),
     ],
     quick=dict(count={20: 600, 40: 1200}, replications=6),  # 30 s
     full=dict(count={20: 1200, 40: 2400}, replications=10),  # 60 s
@@ -47,80 +47,41 @@ lab = Scenario(
     ],
 )
 
-
-@lab.claim("ordered delivery is slower at every loss rate", queue="drd-10-20", loss_correlation=[0, 0.8])
-def A1(r):
-    return r.p95("sctp-unordered").faster_than(r.p95("sctp-1"))
-
-
-@lab.claim("the correlation of losses has no influence, in order", variant="sctp-1")
-def A2o(r):
-    return r.p95().independent_of("loss_correlation", on=["loss_percent", "loss_correlation", "queue", "delay_ms", "rate"])
-
-
-@lab.claim("the correlation of losses has no influence, unordered", variant="sctp-unordered")
-def A2u(r):
-    return r.p95().independent_of("loss_correlation", on=["loss_percent", "loss_correlation", "queue", "delay_ms", "rate"])
-
-
-@lab.claim("the two queues are the same under random loss", variant=["sctp-1", "sctp-unordered"], loss_correlation=[0, 0.8])
-def A3(r):
-    return r.p95(queue="drd-10-20").like(r.p95(queue="drd-50-60"))
-
-
-@lab.claim("the queue drops nothing")
-def A3d(r):
-    return r.lost_share().in_every_run(below=0.001)
-
-
-@lab.claim("unordered, up to 2 %, 95 % of the calls are near the round-trip time", variant="sctp-unordered",
-           loss_percent=[0.5, 1, 2], loss_correlation=[0, 0.8])
-def A4(r):
-    return r.p95().within(below=5, rtts=1)
-
-
-@lab.claim("between 2 and 3 % unordered delivery jumps, ordered does not", loss_correlation=[0, 0.8])
-def A4s(r):
-    return r.p95("sctp-1").flatter_than(r.p95("sctp-unordered"), "loss_percent", 2, 3)
-
-
-@lab.claim("beyond the jump it is another round-trip time", variant="sctp-unordered", loss_percent=3, loss_correlation=[0, 0.8])
-def A5(r):
-    return r.p95().within(above=0, rtts=2)
-
-
-@lab.claim("40 calls/s are faster than 20", variant=["sctp-1", "sctp-unordered"])
-def A6(r):
-    return r.p95(rate=40) < r.p95(rate=20)
-
-
-@lab.claim("2 % in order takes slightly less than 200 ms", variant="sctp-1", loss_percent=2, loss_correlation=[0, 0.8],
-           delay_ms=20, rate=40, queue="drd-10-20")
-def A7o(r):
-    return r.p95().within(below=200, above=180)
-
-
-@lab.claim("and so does 4 % unordered", variant="sctp-unordered", loss_percent=4, loss_correlation=[0, 0.8], delay_ms=20,
-           rate=40, queue="drd-10-20")
-def A7u(r):
-    return r.p95().within(below=200, above=180)
-
-
-@lab.claim("1 % in order is slower than 2 % unordered", loss_correlation=[0, 0.8], queue="drd-10-20")
-def A8(r):
-    return r.p95("sctp-unordered", loss_percent=2).faster_than(r.p95("sctp-1", loss_percent=1))
-
-
-@lab.claim("2 % in order is like 4 % unordered", loss_correlation=[0, 0.8], queue="drd-10-20")
-def A8e(r):
-    return r.p95("sctp-unordered", loss_percent=4).like(r.p95("sctp-1", loss_percent=2))
-
-
-@lab.claim("without head-of-line blocking the delay is more predictable")
-def D3(r):
-    return r.spread("sctp-unordered") < r.spread("sctp-1")
-
-
-@lab.claim("today's TCP, in order, is faster than unordered SCTP")
-def O1(r):
-    return r.p95("tcp") < r.p95("sctp-unordered")
+lab.claim("A1", "ordered delivery is slower at every loss rate",
+          lambda r: r.p95("sctp-unordered").faster_than(r.p95("sctp-1")), queue="drd-10-20", loss_correlation=[0, 0.8])
+lab.claim("A2o", "the correlation of losses has no influence, in order",
+          lambda r: r.p95().independent_of("loss_correlation", on=["loss_percent", "loss_correlation", "queue", "delay_ms", "rate"]),
+          variant="sctp-1")
+lab.claim("A2u", "the correlation of losses has no influence, unordered",
+          lambda r: r.p95().independent_of("loss_correlation", on=["loss_percent", "loss_correlation", "queue", "delay_ms", "rate"]),
+          variant="sctp-unordered")
+lab.claim("A3", "the two queues are the same under random loss",
+          lambda r: r.p95(queue="drd-10-20").like(r.p95(queue="drd-50-60")), variant=BOTH, loss_correlation=[0, 0.8])
+lab.claim("A3d", "the queue drops nothing", lambda r: r.lost_share().in_every_run(below=0.001))
+lab.claim("A4", "unordered, up to 2 %, 95 % of the calls are near the round-trip time",
+          lambda r: r.p95().within(below=5, rtts=1), variant="sctp-unordered", loss_percent=[0.5, 1, 2],
+          loss_correlation=[0, 0.8])
+lab.claim("A4s", "between 2 and 3 % unordered delivery jumps, ordered does not",
+          lambda r: r.p95("sctp-1").flatter_than(r.p95("sctp-unordered"), "loss_percent", 2, 3),
+          loss_correlation=[0, 0.8])
+lab.claim("A5", "beyond the jump it is another round-trip time",
+          lambda r: r.p95().within(above=0, rtts=2), variant="sctp-unordered", loss_percent=3,
+          loss_correlation=[0, 0.8])
+lab.claim("A6", "40 calls/s are faster than 20",
+          lambda r: r.p95(rate=40) < r.p95(rate=20), variant=BOTH)
+lab.claim("A7o", "2 % in order takes slightly less than 200 ms",
+          lambda r: r.p95().within(below=200, above=180), variant="sctp-1", loss_percent=2, loss_correlation=[0, 0.8],
+          delay_ms=20, rate=40, queue="drd-10-20")
+lab.claim("A7u", "and so does 4 % unordered",
+          lambda r: r.p95().within(below=200, above=180), variant="sctp-unordered", loss_percent=4,
+          loss_correlation=[0, 0.8], delay_ms=20, rate=40, queue="drd-10-20")
+lab.claim("A8", "1 % in order is slower than 2 % unordered",
+          lambda r: r.p95("sctp-unordered", loss_percent=2).faster_than(r.p95("sctp-1", loss_percent=1)),
+          loss_correlation=[0, 0.8], queue="drd-10-20")
+lab.claim("A8e", "2 % in order is like 4 % unordered",
+          lambda r: r.p95("sctp-unordered", loss_percent=4).like(r.p95("sctp-1", loss_percent=2)),
+          loss_correlation=[0, 0.8], queue="drd-10-20")
+lab.claim("D3", "without head-of-line blocking the delay is more predictable",
+          lambda r: r.spread("sctp-unordered") < r.spread("sctp-1"))
+lab.claim("O1", "today's TCP, in order, is faster than unordered SCTP",
+          lambda r: r.p95("tcp") < r.p95("sctp-unordered"))

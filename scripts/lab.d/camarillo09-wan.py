@@ -2,6 +2,9 @@
 
 from simco_lab.scenario import Scenario, paper, plot
 
+BOTH = ["sctp-1", "sctp-unordered"]
+LINK = dict(link_mbit=[2], queue=["pfifo-264"])
+
 lab = Scenario(
     "SIP: across the Internet, approximated",
     source="JCN 2009, table 4, figure 9",
@@ -11,16 +14,11 @@ lab = Scenario(
     ],
     workload="sip", seeds="own", abort_lag_s=0,
     matrix=[
-        dict(scale="full", variant=["sctp-1", "sctp-unordered", "tcp"], delay_ms=[35, 60], link_mbit=[2], queue=["pfifo-264"],
-             loss_percent=[0.5], rate=[20, 40]),
-        dict(scale="full", variant=["sctp-1", "sctp-unordered", "tcp"], delay_ms=[35, 60], link_mbit=[2], queue=["pfifo-264"],
-             cross=["tcp-2"], rate=[20, 40]),
-        dict(scale="quick", variant=["sctp-1", "sctp-unordered"], delay_ms=[35, 60], link_mbit=[2], queue=["pfifo-264"],
-             loss_percent=[0.5], rate=[40]),
-        dict(scale="quick", variant=["sctp-1", "sctp-unordered"], delay_ms=[60], link_mbit=[2], queue=["pfifo-264"],
-             loss_percent=[0.5], rate=[20]),
-        dict(scale="quick", variant=["sctp-1", "sctp-unordered"], delay_ms=[35, 60], link_mbit=[2], queue=["pfifo-264"],
-             cross=["tcp-2"], rate=[40]),
+        dict(LINK, scale="full", variant=[*BOTH, "tcp"], delay_ms=[35, 60], loss_percent=[0.5], rate=[20, 40]),
+        dict(LINK, scale="full", variant=[*BOTH, "tcp"], delay_ms=[35, 60], cross=["tcp-2"], rate=[20, 40]),
+        dict(LINK, scale="quick", variant=BOTH, delay_ms=[35, 60], loss_percent=[0.5], rate=[40]),
+        dict(LINK, scale="quick", variant=BOTH, delay_ms=[60], loss_percent=[0.5], rate=[20]),
+        dict(LINK, scale="quick", variant=BOTH, delay_ms=[35, 60], cross=["tcp-2"], rate=[40]),
     ],
     quick=dict(count={20: 600, 40: 1200}, replications=8),  # 30 s
     full=dict(count={20: 1200, 40: 2400}, replications=10),
@@ -28,37 +26,18 @@ lab = Scenario(
         plot("p95", "Across the Internet, approximated", "over", quantity="p95", x="cross", panels=["delay_ms", "rate"],
              paper_figure="figure 9"),
     ],
-    papers=[
-        paper("P95 beside 2 TCP (figure 9: above)", 4000, quantity="p95", variant=["sctp-1", "sctp-unordered"], cross="tcp-2"),
-    ],
+    papers=[paper("P95 beside 2 TCP (figure 9: above)", 4000, quantity="p95", variant=BOTH, cross="tcp-2")],
 )
 
-
-@lab.claim("without bulk TCP ordered delivery is slower", cross="none", delay_ms=35)
-def D1(r):
-    return r.p95("sctp-unordered").faster_than(r.p95("sctp-1"))
-
-
-@lab.claim("beside two bulk connections it is not", cross="tcp-2", delay_ms=35)
-def D1t(r):
-    return r.p95("sctp-unordered").like(r.p95("sctp-1"))
-
-
-@lab.claim("nor on the longer path", cross="tcp-2", delay_ms=60)
-def D1u(r):
-    return r.p95("sctp-unordered").like(r.p95("sctp-1"))
-
-
-@lab.claim("without bulk TCP, on the longer path ordered delivery is slower at 40/s", cross="none", delay_ms=60, rate=40)
-def D1n(r):
-    return r.p95("sctp-unordered").faster_than(r.p95("sctp-1"))
-
-
-@lab.claim("and not at 20/s", cross="none", delay_ms=60, rate=20)
-def D1m(r):
-    return r.p95("sctp-unordered").like(r.p95("sctp-1"))
-
-
-@lab.claim("beside two bulk connections P95 is above 4 s", cross="tcp-2", variant=["sctp-1", "sctp-unordered"])
-def D2(r):
-    return r.p95() > 4000
+lab.claim("D1", "without bulk TCP ordered delivery is slower",
+          lambda r: r.p95("sctp-unordered").faster_than(r.p95("sctp-1")), cross="none", delay_ms=35)
+lab.claim("D1t", "beside two bulk connections it is not",
+          lambda r: r.p95("sctp-unordered").like(r.p95("sctp-1")), cross="tcp-2", delay_ms=35)
+lab.claim("D1u", "nor on the longer path",
+          lambda r: r.p95("sctp-unordered").like(r.p95("sctp-1")), cross="tcp-2", delay_ms=60)
+lab.claim("D1n", "without bulk TCP, on the longer path ordered delivery is slower at 40/s",
+          lambda r: r.p95("sctp-unordered").faster_than(r.p95("sctp-1")), cross="none", delay_ms=60, rate=40)
+lab.claim("D1m", "and not at 20/s",
+          lambda r: r.p95("sctp-unordered").like(r.p95("sctp-1")), cross="none", delay_ms=60, rate=20)
+lab.claim("D2", "beside two bulk connections P95 is above 4 s",
+          lambda r: r.p95() > 4000, cross="tcp-2", variant=BOTH)

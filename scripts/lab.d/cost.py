@@ -11,12 +11,8 @@ lab = Scenario(
                 rate=[10, 100, 1000, 3000]),
     quick=dict(count={100: 1000, 1000: 4000}, replications=3, variant=["tcp", "sctp-16", "quic-16"], rate=[100, 1000]),
     full=dict(count={10: 2000, 100: 10000, 1000: 40000}, replications=3),
-    plots=[
-        plot("busy", "Processor time over load", "over", quantity="busy", x="rate", log_x=True),
-    ],
+    plots=[plot("busy", "Processor time over load", "over", quantity="busy", x="rate", log_x=True)],
 )
 
-
-@lab.claim("a transaction over QUIC takes at most 2.1 times the instructions of one over TCP at 100/s", rate=100)
-def C1(r):
-    return r.busy("quic-16") < 2.1 * r.busy("tcp")
+lab.claim("C1", "a transaction over QUIC takes at most 2.1 times the instructions of one over TCP at 100/s",
+          lambda r: r.busy("quic-16") < 2.1 * r.busy("tcp"), rate=100)

@@ -1,6 +1,4 @@
-"""Experiment 3 of Kiesel, Scharf, Beutel and Ruschival, "Performance Measurements of SIMCO over TCP
-and SCTP", IKR internal report 53, 2006. The report gives the range of losses and the special
-values 0, 2.5 and 5 % in its text; the other points of the figures are ours."""
+"""Experiment 3 of IKR report 53, as kiesel-exp1 over a longer path."""
 
 from simco_lab.scenario import Scenario, paper, plot
 
@@ -20,12 +18,10 @@ lab = Scenario(
         plot("mean-over-streams", "Experiment 3: delay over streams", "mean", x="streams", curves="loss_percent", log_x=True,
              model=True,
              where=dict(profile=["2006", "tuned"], variant=["sctp-1", "sctp-2", "sctp-4", "sctp-8", "sctp-16", "sctp-1024"])),
-        plot("ccdf-1", "Experiment 3: CCDF at 1 % loss", "ccdf", where=dict(profile=["2006", "tuned"], loss_percent=1)),
-        plot("ccdf-5", "Experiment 3: CCDF at 5 % loss", "ccdf", where=dict(profile=["2006", "tuned"], loss_percent=5)),
+        plot("ccdf", "Experiment 3: CCDF", "ccdf", panels=["loss_percent"],
+             where=dict(profile=["2006", "tuned"], loss_percent=[1, 5])),
     ],
-    papers=[
-        paper("mean without loss (axis of figure 20)", 80, variant="tcp", loss_percent=0),
-    ],
+    papers=[paper("mean without loss (axis of figure 20)", 80, variant="tcp", loss_percent=0)],
 )
 
 lab.claims_of("kiesel-exp1")

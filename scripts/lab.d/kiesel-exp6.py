@@ -16,9 +16,8 @@ lab = Scenario(
     plots=[
         plot("mean-over-load", "Experiment 6: delay over load, 2 % loss", "mean", x="rate", log_x=True, model=True,
              where=dict(profile=["2006", "tuned"])),
-        plot("ccdf-10", "Experiment 6: CCDF at 10/s", "ccdf", where=dict(profile=["2006", "tuned"], rate=10)),
-        plot("ccdf-100", "Experiment 6: CCDF at 100/s", "ccdf", where=dict(profile=["2006", "tuned"], rate=100)),
-        plot("ccdf-1000", "Experiment 6: CCDF at 1000/s", "ccdf", where=dict(profile=["2006", "tuned"], rate=1000)),
+        plot("ccdf", "Experiment 6: CCDF", "ccdf", panels=["rate"],
+             where=dict(profile=["2006", "tuned"], rate=[10, 100, 1000])),
     ],
 )
 

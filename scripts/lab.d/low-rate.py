@@ -17,15 +17,8 @@ lab = Scenario(
     ],
 )
 
-
-@lab.claim("tuned, SCTP with 16 streams has a lower mean than TCP", profile="tuned")
-def R1(r):
-    return r.mean("sctp-16") < r.mean("tcp")
-
-
-@lab.claim("TCP has a lower mean than SCTP with one stream", profile=["modern", "2006"])
-def E8(r):
-    return r.mean("tcp") < r.mean("sctp-1")
-
-
+lab.claim("R1", "tuned, SCTP with 16 streams has a lower mean than TCP",
+          lambda r: r.mean("sctp-16") < r.mean("tcp"), profile="tuned")
+lab.claim("E8", "TCP has a lower mean than SCTP with one stream",
+          lambda r: r.mean("tcp") < r.mean("sctp-1"), profile=["modern", "2006"])
 lab.claims_of("kiesel-exp5", "Q1", "Q2", "Q3")

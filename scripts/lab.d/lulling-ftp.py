@@ -2,6 +2,8 @@
 
 from simco_lab.scenario import Scenario, plot
 
+PATH = dict(delay_ms=[45], link_mbit=[2], queue=["pfifo-50"], rate=[160], cross=["tcp-1@reno"])
+
 lab = Scenario(
     "SIP: a bulk connection for a time",
     source="Lulling, Vaughan 2005, figure 9",
@@ -11,29 +13,17 @@ lab = Scenario(
     ],
     workload="sip", measure="one-way", response="none", invite_size=512, abort_lag_s=0, cross_from_s=20, cross_for_s=20,
     matrix=[
-        dict(profile=["ns2"], variant=["udp", "tcp@reno", "tcp@sack", "tcp@vegas", "sctp-unordered"], delay_ms=[45],
-             link_mbit=[2], queue=["pfifo-50"], rate=[160], cross=["tcp-1@reno"]),
-        dict(profile=["modern", "tuned"], variant=["tcp", "tcp@bbr", "sctp-unordered"], delay_ms=[45], link_mbit=[2],
-             queue=["pfifo-50"], rate=[160], cross=["tcp-1@reno"]),
+        dict(PATH, profile=["ns2"], variant=["udp", "tcp@reno", "tcp@sack", "tcp@vegas", "sctp-unordered"]),
+        dict(PATH, profile=["modern", "tuned"], variant=["tcp", "tcp@bbr", "sctp-unordered"]),
     ],
     quick=dict(count=9600),  # 60 s
     full=dict(count=9600, replications=5),
-    plots=[
-        plot("delay", "A bulk connection from 20 to 40 s", "trace", paper_figure="figure 9"),
-    ],
+    plots=[plot("delay", "A bulk connection from 20 to 40 s", "trace", paper_figure="figure 9")],
 )
 
-
-@lab.claim("Vegas' delays rise without end", profile="ns2", variant="tcp@vegas")
-def F7v(r):
-    return r.end() > 2000
-
-
-@lab.claim("Reno's peak is above 2 s", profile="ns2", variant="tcp@reno")
-def F7r(r):
-    return r.max() > 2000
-
-
-@lab.claim("the others' are below", profile="ns2", variant=["udp", "tcp@sack", "sctp-unordered"])
-def F7(r):
-    return r.max() < 2000
+lab.claim("F7v", "Vegas' delays rise without end",
+          lambda r: r.end() > 2000, profile="ns2", variant="tcp@vegas")
+lab.claim("F7r", "Reno's peak is above 2 s",
+          lambda r: r.max() > 2000, profile="ns2", variant="tcp@reno")
+lab.claim("F7", "the others' are below",
+          lambda r: r.max() < 2000, profile="ns2", variant=["udp", "tcp@sack", "sctp-unordered"])

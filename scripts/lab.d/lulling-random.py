@@ -3,6 +3,9 @@
 from simco_lab.judge.claims import increasing
 from simco_lab.scenario import Scenario, plot
 
+PATH = dict(delay_ms=[45], link_mbit=[2], queue=["pfifo-50"], rate=[160], lose=["messages"],
+            loss_percent=[0.1, 0.2, 0.3, 0.4, 0.5])
+
 lab = Scenario(
     "SIP: random loss of messages",
     source="Lulling, Vaughan 2005, figures 7 and 8",
@@ -11,10 +14,8 @@ lab = Scenario(
     ],
     workload="sip", measure="one-way", warmup=500, response="none", invite_size=512, abort_lag_s=0, capture=True,
     matrix=[
-        dict(profile=["ns2"], variant=["udp", "tcp@reno", "tcp@sack", "tcp@vegas", "sctp-unordered"], delay_ms=[45],
-             link_mbit=[2], queue=["pfifo-50"], rate=[160], lose=["messages"], loss_percent=[0.1, 0.2, 0.3, 0.4, 0.5]),
-        dict(profile=["modern", "tuned"], variant=["tcp", "tcp@reno", "tcp@bbr", "sctp-unordered"], delay_ms=[45],
-             link_mbit=[2], queue=["pfifo-50"], rate=[160], lose=["messages"], loss_percent=[0.1, 0.2, 0.3, 0.4, 0.5]),
+        dict(PATH, profile=["ns2"], variant=["udp", "tcp@reno", "tcp@sack", "tcp@vegas", "sctp-unordered"]),
+        dict(PATH, profile=["modern", "tuned"], variant=["tcp", "tcp@reno", "tcp@bbr", "sctp-unordered"]),
     ],
     quick=dict(count=8000, profile=["ns2", "modern"], loss_percent=[0.1, 0.3, 0.5]),
     full=dict(count=32000, replications=5),
@@ -25,64 +26,33 @@ lab = Scenario(
     ],
 )
 
-
-@lab.claim("up to 0.3 % no message takes 2 s", profile="ns2", loss_percent=[0.1, 0.2, 0.3])
-def F4a(r):
-    return r.max() < 2000
-
-
-@lab.claim("beyond, SACK, Reno and SCTP take longer", profile="ns2", loss_percent=[0.4, 0.5],
-           variant=["tcp@sack", "tcp@reno", "sctp-unordered"])
-def F4b(r):
-    return r.max() > 2000
-
-
-@lab.claim("Reno's mean is above 2 s at 0.5 %", profile="ns2", loss_percent=0.5, variant="tcp@reno")
-def F5r(r):
-    return r.mean() > 2000
-
-
-@lab.claim("all others' means are below it", profile="ns2", variant=["udp", "tcp@sack", "tcp@vegas", "sctp-unordered"])
-def F5(r):
-    return r.mean() < 2000
-
-
-@lab.claim("UDP and Vegas have the lowest means", profile="ns2", loss_percent=[0.3, 0.4, 0.5])
-def F6(r):
-    return increasing(r.mean("udp", "tcp@vegas"), r.mean("sctp-unordered", "tcp@sack"), r.mean("tcp@reno"))
-
-
-@lab.claim("and the lowest peaks", profile="ns2", loss_percent=[0.3, 0.4, 0.5])
-def F6p(r):
-    return increasing(r.max("udp", "tcp@vegas"), r.max("sctp-unordered", "tcp@sack"), r.max("tcp@reno"))
-
-
-@lab.claim("loss leaves UDP's mean alone (a tenth more at most)", profile="ns2")
-def F6a(r):
-    return r.mean("udp", loss_percent=[0.2, 0.3, 0.4, 0.5]) < 1.1 * r.mean("udp", loss_percent=0.1)
-
-
-@lab.claim("and Vegas' (a tenth more at most)", profile="ns2")
-def F6v(r):
-    return r.mean("tcp@vegas", loss_percent=[0.2, 0.3, 0.4, 0.5]) < 1.1 * r.mean("tcp@vegas", loss_percent=0.1)
-
-
-@lab.claim("UDP rarely sends a message a third time", profile="ns2", variant="udp")
-def F6u(r):
-    return r.further() < 1
-
-
-@lab.claim("the sender's wait costs more than head-of-line blocking", profile="ns2", loss_percent=0.5,
-           variant=["tcp@reno", "tcp@sack", "tcp@vegas", "sctp-unordered"])
-def F11(r):
-    return r.sender_over_behind() > 0
-
-
-@lab.claim("which costs little", profile="ns2", loss_percent=0.5)
-def F11h(r):
-    return r.behind() < 20
-
-
-@lab.claim("with segments of the usual size the same Reno has a fraction of the delay", loss_percent=[0.3, 0.4, 0.5])
-def O3(r):
-    return r.mean("tcp@reno", profile="modern") < 0.5 * r.mean("tcp@reno", profile="ns2")
+lab.claim("F4a", "up to 0.3 % no message takes 2 s",
+          lambda r: r.max() < 2000, profile="ns2", loss_percent=[0.1, 0.2, 0.3])
+lab.claim("F4b", "beyond, SACK, Reno and SCTP take longer",
+          lambda r: r.max() > 2000, profile="ns2", loss_percent=[0.4, 0.5],
+          variant=["tcp@sack", "tcp@reno", "sctp-unordered"])
+lab.claim("F5r", "Reno's mean is above 2 s at 0.5 %",
+          lambda r: r.mean() > 2000, profile="ns2", loss_percent=0.5, variant="tcp@reno")
+lab.claim("F5", "all others' means are below it",
+          lambda r: r.mean() < 2000, profile="ns2", variant=["udp", "tcp@sack", "tcp@vegas", "sctp-unordered"])
+lab.claim("F6", "UDP and Vegas have the lowest means",
+          lambda r: increasing(r.mean("udp", "tcp@vegas"), r.mean("sctp-unordered", "tcp@sack"), r.mean("tcp@reno")),
+          profile="ns2", loss_percent=[0.3, 0.4, 0.5])
+lab.claim("F6p", "and the lowest peaks",
+          lambda r: increasing(r.max("udp", "tcp@vegas"), r.max("sctp-unordered", "tcp@sack"), r.max("tcp@reno")),
+          profile="ns2", loss_percent=[0.3, 0.4, 0.5])
+lab.claim("F6a", "loss leaves UDP's mean alone (a tenth more at most)",
+          lambda r: r.mean("udp", loss_percent=[0.2, 0.3, 0.4, 0.5]) < 1.1 * r.mean("udp", loss_percent=0.1),
+          profile="ns2")
+lab.claim("F6v", "and Vegas' (a tenth more at most)",
+          lambda r: r.mean("tcp@vegas", loss_percent=[0.2, 0.3, 0.4, 0.5]) < 1.1 * r.mean("tcp@vegas", loss_percent=0.1),
+          profile="ns2")
+lab.claim("F6u", "UDP rarely sends a message a third time",
+          lambda r: r.further() < 1, profile="ns2", variant="udp")
+lab.claim("F11", "the sender's wait costs more than head-of-line blocking",
+          lambda r: r.sender_over_behind() > 0, profile="ns2", loss_percent=0.5,
+          variant=["tcp@reno", "tcp@sack", "tcp@vegas", "sctp-unordered"])
+lab.claim("F11h", "which costs little", lambda r: r.behind() < 20, profile="ns2", loss_percent=0.5)
+lab.claim("O3", "with segments of the usual size the same Reno has a fraction of the delay",
+          lambda r: r.mean("tcp@reno", profile="modern") < 0.5 * r.mean("tcp@reno", profile="ns2"),
+          loss_percent=[0.3, 0.4, 0.5])

@@ -3,6 +3,31 @@ count."""
 
 from simco_lab.scenario import Scenario, paper, plot
 
+PATH = dict(delay_ms=[45], link_mbit=[2], rate=[160])
+FLOWS, TODAY = ["udp", "tcp@reno", "tcp@sack", "tcp@vegas", "sctp-unordered"], ["tcp", "tcp@bbr", "sctp-unordered"]
+BUFFERS = [f"pfifo-{packets}" for packets in (5, 20, 50, 100, 150, 200, 250)]
+OTHERS = [f"tcp-1@{control}" for control in ("reno", "sack", "cubic", "bbr")]
+# Tables 1 and 2: octets/s of these flows, by the packets that the buffer takes.
+COLUMNS = ("tcp@vegas", "tcp@reno", "tcp@sack", "udp", "sctp-unordered")
+BESIDE_SACK = {
+    5: (1845, 5082, 4826, 82015, 6559),
+    20: (6359, 6353, 12925, 82008, 16474),
+    50: (5480, 11710, 18186, 82013, 21994),
+    100: (4871, 16999, 22632, 82011, 23915),
+    150: (4871, 44044, 53375, 82015, 44611),
+    200: (4871, 80098, 80098, 82014, 65495),
+    250: (4871, 80098, 80098, 82015, 82015),
+}
+BESIDE_VEGAS = {
+    5: (21321, 4161, 14195, 82015, 13808),
+    20: (50849, 81834, 81834, 82015, 82015),
+    50: (50849, 81833, 81833, 82015, 82015),
+    100: (50849, 81833, 81833, 82015, 82015),
+    150: (50849, 81833, 81833, 82015, 82015),
+    200: (50849, 81833, 81833, 82015, 82015),
+    250: (50849, 81833, 81833, 82015, 82015),
+}
+
 lab = Scenario(
     "SIP: share of the link beside a bulk connection",
     source="Lulling, Vaughan 2005, figure 10, tables 1 and 2",
@@ -29,27 +54,17 @@ lab = Scenario(
     ],
     workload="sip", measure="one-way", response="none", invite_size=512, abort_lag_s=0, skip_s=20,
     matrix=[
-        dict(profile=["ns2"], variant=["udp", "tcp@reno", "tcp@sack", "tcp@vegas", "sctp-unordered"], delay_ms=[45],
-             link_mbit=[2], queue=["pfifo-5", "pfifo-20", "pfifo-50", "pfifo-100", "pfifo-150", "pfifo-200", "pfifo-250"],
-             rate=[160], cross=["tcp-1@reno", "tcp-1@sack", "tcp-1@cubic", "tcp-1@bbr"]),
-        dict(scale="full", profile=["modern", "tuned"], variant=["tcp", "tcp@bbr", "sctp-unordered"], delay_ms=[45],
-             link_mbit=[2], queue=["pfifo-5", "pfifo-20", "pfifo-50", "pfifo-100", "pfifo-150", "pfifo-200", "pfifo-250"],
-             rate=[160], cross=["tcp-1@reno", "tcp-1@sack", "tcp-1@cubic", "tcp-1@bbr"]),
-        dict(scale="quick", profile=["modern"], variant=["tcp", "sctp-unordered"], delay_ms=[45], link_mbit=[2],
-             queue=["pfifo-5", "pfifo-50", "pfifo-250"], rate=[160], cross=["tcp-1@sack"]),
+        dict(PATH, profile=["ns2"], variant=FLOWS, queue=BUFFERS, cross=OTHERS),
+        dict(PATH, scale="full", profile=["modern", "tuned"], variant=TODAY, queue=BUFFERS, cross=OTHERS),
+        dict(PATH, scale="quick", profile=["modern"], variant=["tcp", "sctp-unordered"],
+             queue=["pfifo-5", "pfifo-50", "pfifo-250"], cross=["tcp-1@sack"]),
         # Table 2 at one buffer; at full scale at each.
-        dict(profile=["ns2"], variant=["udp", "tcp@reno", "tcp@sack", "tcp@vegas", "sctp-unordered"], delay_ms=[45],
-             link_mbit=[2], queue=["pfifo-50"], rate=[160], cross=["tcp-1@vegas"]),
-        dict(scale="full", profile=["ns2"], variant=["udp", "tcp@reno", "tcp@sack", "tcp@vegas", "sctp-unordered"],
-             delay_ms=[45], link_mbit=[2],
-             queue=["pfifo-5", "pfifo-20", "pfifo-50", "pfifo-100", "pfifo-150", "pfifo-200", "pfifo-250"], rate=[160],
-             cross=["tcp-1@vegas"]),
-        dict(scale="full", profile=["modern", "tuned"], variant=["tcp", "tcp@bbr", "sctp-unordered"], delay_ms=[45],
-             link_mbit=[2], queue=["pfifo-5", "pfifo-20", "pfifo-50", "pfifo-100", "pfifo-150", "pfifo-200", "pfifo-250"],
-             rate=[160], cross=["tcp-1@vegas"]),
+        dict(PATH, profile=["ns2"], variant=FLOWS, queue=["pfifo-50"], cross=["tcp-1@vegas"]),
+        dict(PATH, scale="full", profile=["ns2"], variant=FLOWS, queue=BUFFERS, cross=["tcp-1@vegas"]),
+        dict(PATH, scale="full", profile=["modern", "tuned"], variant=TODAY, queue=BUFFERS, cross=["tcp-1@vegas"]),
     ],
     quick=dict(count=4800, replications=3, profile=["ns2", "modern"],  # 30 s, of which the second half counts
-               variant=["udp", "tcp@reno", "tcp@sack", "tcp@vegas", "sctp-unordered", "tcp"],
+               variant=[*FLOWS, "tcp"],
                queue=["pfifo-5", "pfifo-20", "pfifo-50", "pfifo-150", "pfifo-250"], cross=["tcp-1@sack", "tcp-1@vegas"]),
     full=dict(count=32000, replications=3),  # 200 s
     plots=[
@@ -58,103 +73,35 @@ lab = Scenario(
         plot("throughput", "Throughput", "over", quantity="goodput", x="queue", panels=["cross"], paper_figure="figure 10 b"),
     ],
     papers=[
-        paper("table 1, beside SACK, 5 packets: octets/s",
-              {"tcp@vegas": 1845, "tcp@reno": 5082, "tcp@sack": 4826, "udp": 82015, "sctp-unordered": 6559}, quantity="goodput",
-              profile="ns2", queue="pfifo-5", cross="tcp-1@sack"),
-        paper("table 1, beside SACK, 20 packets: octets/s",
-              {"tcp@vegas": 6359, "tcp@reno": 6353, "tcp@sack": 12925, "udp": 82008, "sctp-unordered": 16474},
-              quantity="goodput", profile="ns2", queue="pfifo-20", cross="tcp-1@sack"),
-        paper("table 1, beside SACK, 50 packets: octets/s",
-              {"tcp@vegas": 5480, "tcp@reno": 11710, "tcp@sack": 18186, "udp": 82013, "sctp-unordered": 21994},
-              quantity="goodput", profile="ns2", queue="pfifo-50", cross="tcp-1@sack"),
-        paper("table 1, beside SACK, 100 packets: octets/s",
-              {"tcp@vegas": 4871, "tcp@reno": 16999, "tcp@sack": 22632, "udp": 82011, "sctp-unordered": 23915},
-              quantity="goodput", profile="ns2", queue="pfifo-100", cross="tcp-1@sack"),
-        paper("table 1, beside SACK, 150 packets: octets/s",
-              {"tcp@vegas": 4871, "tcp@reno": 44044, "tcp@sack": 53375, "udp": 82015, "sctp-unordered": 44611},
-              quantity="goodput", profile="ns2", queue="pfifo-150", cross="tcp-1@sack"),
-        paper("table 1, beside SACK, 200 packets: octets/s",
-              {"tcp@vegas": 4871, "tcp@reno": 80098, "tcp@sack": 80098, "udp": 82014, "sctp-unordered": 65495},
-              quantity="goodput", profile="ns2", queue="pfifo-200", cross="tcp-1@sack"),
-        paper("table 1, beside SACK, 250 packets: octets/s",
-              {"tcp@vegas": 4871, "tcp@reno": 80098, "tcp@sack": 80098, "udp": 82015, "sctp-unordered": 82015},
-              quantity="goodput", profile="ns2", queue="pfifo-250", cross="tcp-1@sack"),
-        paper("table 2, beside Vegas, 5 packets: octets/s",
-              {"tcp@vegas": 21321, "tcp@reno": 4161, "tcp@sack": 14195, "udp": 82015, "sctp-unordered": 13808},
-              quantity="goodput", profile="ns2", queue="pfifo-5", cross="tcp-1@vegas"),
-        paper("table 2, beside Vegas, 20 packets: octets/s",
-              {"tcp@vegas": 50849, "tcp@reno": 81834, "tcp@sack": 81834, "udp": 82015, "sctp-unordered": 82015},
-              quantity="goodput", profile="ns2", queue="pfifo-20", cross="tcp-1@vegas"),
-        paper("table 2, beside Vegas, 50 packets: octets/s",
-              {"tcp@vegas": 50849, "tcp@reno": 81833, "tcp@sack": 81833, "udp": 82015, "sctp-unordered": 82015},
-              quantity="goodput", profile="ns2", queue="pfifo-50", cross="tcp-1@vegas"),
-        paper("table 2, beside Vegas, 100 packets: octets/s",
-              {"tcp@vegas": 50849, "tcp@reno": 81833, "tcp@sack": 81833, "udp": 82015, "sctp-unordered": 82015},
-              quantity="goodput", profile="ns2", queue="pfifo-100", cross="tcp-1@vegas"),
-        paper("table 2, beside Vegas, 150 packets: octets/s",
-              {"tcp@vegas": 50849, "tcp@reno": 81833, "tcp@sack": 81833, "udp": 82015, "sctp-unordered": 82015},
-              quantity="goodput", profile="ns2", queue="pfifo-150", cross="tcp-1@vegas"),
-        paper("table 2, beside Vegas, 200 packets: octets/s",
-              {"tcp@vegas": 50849, "tcp@reno": 81833, "tcp@sack": 81833, "udp": 82015, "sctp-unordered": 82015},
-              quantity="goodput", profile="ns2", queue="pfifo-200", cross="tcp-1@vegas"),
-        paper("table 2, beside Vegas, 250 packets: octets/s",
-              {"tcp@vegas": 50849, "tcp@reno": 81833, "tcp@sack": 81833, "udp": 82015, "sctp-unordered": 82015},
-              quantity="goodput", profile="ns2", queue="pfifo-250", cross="tcp-1@vegas"),
+        paper(f"table {table}, beside {other}, {packets} packets: octets/s", dict(zip(COLUMNS, octets)), quantity="goodput",
+              profile="ns2", queue=f"pfifo-{packets}", cross=f"tcp-1@{other.lower()}")
+        for table, other, rows in ((1, "SACK", BESIDE_SACK), (2, "Vegas", BESIDE_VEGAS)) for packets, octets in rows.items()
     ],
 )
 
-
-@lab.claim("Reno, SACK and SCTP carry less the shorter the buffer is", profile="ns2",
-           variant=["tcp@reno", "tcp@sack", "sctp-unordered"])
-def F8(r):
-    return r.goodput().rises_along("queue")
-
-
-@lab.claim("UDP carries all that is offered", variant="udp")
-def F8u(r):
-    return r.carried() > 99
-
-
-@lab.claim("its share rises as the buffer shrinks", profile="ns2", variant="udp")
-def F8s(r):
-    return r.share().falls_along("queue")
-
-
-@lab.claim("Vegas has a small share, whatever the buffer", profile="ns2", variant="tcp@vegas", cross=["tcp-1@reno", "tcp-1@sack"])
-def F8v(r):
-    return r.share() < 10
-
-
-@lab.claim("which does not fall as the buffer grows", profile="ns2", variant="tcp@vegas", cross=["tcp-1@reno", "tcp-1@sack"])
-def F8c(r):
-    return r.share().never_falls_along("queue")
-
-
-@lab.claim("and does not rise", profile="ns2", variant="tcp@vegas", cross=["tcp-1@reno", "tcp-1@sack"])
-def F8d(r):
-    return r.share().never_rises_along("queue")
-
-
-@lab.claim("SACK carries more than Reno and SCTP", profile="ns2", cross=["tcp-1@reno", "tcp-1@sack"])
-def F9(r):
-    return r.goodput("tcp@reno", "sctp-unordered") < r.goodput("tcp@sack")
-
-
-@lab.claim("its lead is greater behind 50 packets than behind 5", profile="ns2", cross=["tcp-1@reno", "tcp-1@sack"])
-def F9m(r):
-    return r.goodput("tcp@reno", "sctp-unordered").flatter_than(r.goodput("tcp@sack"), "queue", 5, 50)
-
-
-@lab.claim("and than behind 250", profile="ns2", cross=["tcp-1@reno", "tcp-1@sack"])
-def F9n(r):
-    return r.goodput("tcp@sack").flatter_than(r.goodput("tcp@reno", "sctp-unordered"), "queue", 50, 250)
-
-
-@lab.claim("two Vegas flows carry less in all than two of SACK", profile="ns2")
-def F10(r):
-    return r.total("tcp@vegas", cross="tcp-1@vegas") < r.total("tcp@sack", cross="tcp-1@sack")
-
-
-@lab.claim("today's TCP carries all that is offered, too", profile="modern", variant="tcp")
-def O2(r):
-    return r.carried() > 95
+lab.claim("F8", "Reno, SACK and SCTP carry less the shorter the buffer is",
+          lambda r: r.goodput().rises_along("queue"), profile="ns2", variant=["tcp@reno", "tcp@sack", "sctp-unordered"])
+lab.claim("F8u", "UDP carries all that is offered", lambda r: r.carried() > 99, variant="udp")
+lab.claim("F8s", "its share rises as the buffer shrinks",
+          lambda r: r.share().falls_along("queue"), profile="ns2", variant="udp")
+lab.claim("F8v", "Vegas has a small share, whatever the buffer",
+          lambda r: r.share() < 10, profile="ns2", variant="tcp@vegas", cross=["tcp-1@reno", "tcp-1@sack"])
+lab.claim("F8c", "which does not fall as the buffer grows",
+          lambda r: r.share().never_falls_along("queue"), profile="ns2", variant="tcp@vegas",
+          cross=["tcp-1@reno", "tcp-1@sack"])
+lab.claim("F8d", "and does not rise",
+          lambda r: r.share().never_rises_along("queue"), profile="ns2", variant="tcp@vegas",
+          cross=["tcp-1@reno", "tcp-1@sack"])
+lab.claim("F9", "SACK carries more than Reno and SCTP",
+          lambda r: r.goodput("tcp@reno", "sctp-unordered") < r.goodput("tcp@sack"), profile="ns2",
+          cross=["tcp-1@reno", "tcp-1@sack"])
+lab.claim("F9m", "its lead is greater behind 50 packets than behind 5",
+          lambda r: r.goodput("tcp@reno", "sctp-unordered").flatter_than(r.goodput("tcp@sack"), "queue", 5, 50),
+          profile="ns2", cross=["tcp-1@reno", "tcp-1@sack"])
+lab.claim("F9n", "and than behind 250",
+          lambda r: r.goodput("tcp@sack").flatter_than(r.goodput("tcp@reno", "sctp-unordered"), "queue", 50, 250),
+          profile="ns2", cross=["tcp-1@reno", "tcp-1@sack"])
+lab.claim("F10", "two Vegas flows carry less in all than two of SACK",
+          lambda r: r.total("tcp@vegas", cross="tcp-1@vegas") < r.total("tcp@sack", cross="tcp-1@sack"), profile="ns2")
+lab.claim("O2", "today's TCP carries all that is offered, too",
+          lambda r: r.carried() > 95, profile="modern", variant="tcp")

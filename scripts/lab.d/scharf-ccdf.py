@@ -11,20 +11,11 @@ lab = Scenario(
                 loss_percent=[1], rate=[100]),
     quick=dict(count=5000, profile=["2006", "tuned"]),
     full=dict(count=100000),
-    plots=[
-        plot("ccdf", "CCDF at 1 % loss, 100/s", "ccdf", paper_figure="figure 6"),
-    ],
-    papers=[
-        paper("99th percentile, Linux 2.6.15 TCP", "about 200", quantity="p99", variant="tcp"),
-    ],
+    plots=[plot("ccdf", "CCDF at 1 % loss, 100/s", "ccdf", paper_figure="figure 6")],
+    papers=[paper("99th percentile, Linux 2.6.15 TCP", "about 200", quantity="p99", variant="tcp")],
 )
 
-
-@lab.claim("TCP's 99th percentile is above that of SCTP with one stream")
-def E5(r):
-    return r.p99("sctp-1") < r.p99("tcp")
-
-
-@lab.claim("TCP's 99th percentile is above that of SCTP with 16 streams")
-def E5b(r):
-    return r.p99("sctp-16") < r.p99("tcp")
+lab.claim("E5", "TCP's 99th percentile is above that of SCTP with one stream",
+          lambda r: r.p99("sctp-1") < r.p99("tcp"))
+lab.claim("E5b", "TCP's 99th percentile is above that of SCTP with 16 streams",
+          lambda r: r.p99("sctp-16") < r.p99("tcp"))

@@ -18,12 +18,7 @@ lab = Scenario(
     ],
 )
 
-
-@lab.claim("at 1000/s six connections are better than one", rate=1000)
-def N1(r):
-    return r.mean("tcp-6") < r.mean("tcp")
-
-
-@lab.claim("at 300/s two connections are better than six", rate=300)
-def N2(r):
-    return r.mean("tcp-2") < r.mean("tcp-6")
+lab.claim("N1", "at 1000/s six connections are better than one",
+          lambda r: r.mean("tcp-6") < r.mean("tcp"), rate=1000)
+lab.claim("N2", "at 300/s two connections are better than six",
+          lambda r: r.mean("tcp-2") < r.mean("tcp-6"), rate=300)

@@ -15,17 +15,10 @@ lab = Scenario(
     plots=[
         plot("mean-over-load", "SCTP over load, 1 % loss", "mean", x="rate", log_x=True, model=True, paper_figure="figure 7"),
     ],
-    papers=[
-        paper("highest rate, Linux SCTP (see where the curves end)", "about 2000/s"),
-    ],
+    papers=[paper("highest rate, Linux SCTP (see where the curves end)", "about 2000/s")],
 )
 
-
-@lab.claim("the mean is within 10 % of equation 5", rate=[10, 30, 100])
-def E4(r):
-    return r.mean().near_model(percent=10)
-
-
-@lab.claim("more streams are never worse", rate=[10, 30, 100, 300, 1000])
-def E3(r):
-    return r.mean().never_worse_with_more_streams()
+lab.claim("E4", "the mean is within 10 % of equation 5",
+          lambda r: r.mean().near_model(percent=10), rate=[10, 30, 100])
+lab.claim("E3", "more streams are never worse",
+          lambda r: r.mean().never_worse_with_more_streams(), rate=[10, 30, 100, 300, 1000])

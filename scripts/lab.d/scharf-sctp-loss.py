@@ -13,23 +13,12 @@ lab = Scenario(
     quick=dict(count=3000, profile=["2006", "tuned"], variant=["sctp-1", "sctp-4", "sctp-16", "sctp-unordered", "quic-16"],
                loss_percent=[0, 1, 2, 5]),
     full=dict(count=100000),
-    plots=[
-        plot("mean-over-loss", "SCTP over loss", "mean", x="loss_percent", model=True, paper_figure="figure 4"),
-    ],
+    plots=[plot("mean-over-loss", "SCTP over loss", "mean", x="loss_percent", model=True, paper_figure="figure 4")],
 )
 
-
-@lab.claim("the mean is within 5 % of equation 5", loss_percent=[0.1, 0.2, 0.5, 1])
-def E4(r):
-    return r.mean().near_model(percent=5)
-
-
-@lab.claim("more streams are never worse")
-def E3(r):
-    return r.mean().never_worse_with_more_streams()
-
-
-@lab.claim("16 streams and unordered delivery have the same mean up to 2 %", variant=["sctp-16", "sctp-unordered"],
-           loss_percent=[0, 0.1, 0.2, 0.5, 1, 2])
-def E3b(r):
-    return r.mean().equal(within_ms=0.5)
+lab.claim("E4", "the mean is within 5 % of equation 5",
+          lambda r: r.mean().near_model(percent=5), loss_percent=[0.1, 0.2, 0.5, 1])
+lab.claim("E3", "more streams are never worse", lambda r: r.mean().never_worse_with_more_streams())
+lab.claim("E3b", "16 streams and unordered delivery have the same mean up to 2 %",
+          lambda r: r.mean().equal(within_ms=0.5), variant=["sctp-16", "sctp-unordered"],
+          loss_percent=[0, 0.1, 0.2, 0.5, 1, 2])

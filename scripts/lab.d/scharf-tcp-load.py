@@ -17,7 +17,5 @@ lab = Scenario(
     ],
 )
 
-
-@lab.claim("four connections at 400/s and more are better than one", rate=[1000, 2000, 3000])
-def E6(r):
-    return r.mean("tcp-4") < r.mean("tcp")
+lab.claim("E6", "four connections at 400/s and more are better than one",
+          lambda r: r.mean("tcp-4") < r.mean("tcp"), rate=[1000, 2000, 3000])

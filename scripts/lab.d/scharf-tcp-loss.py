@@ -10,16 +10,9 @@ lab = Scenario(
                 loss_percent=[0, 0.1, 0.2, 0.5, 1, 2, 3, 4, 5, 7, 8, 10], rate=[100]),
     quick=dict(count=3000, profile=["2006", "tuned"], variant=["tcp"], loss_percent=[0, 1, 2, 5, 10]),
     full=dict(count=100000),
-    plots=[
-        plot("mean-over-loss", "TCP over loss", "mean", x="loss_percent", model=True, paper_figure="figure 5"),
-    ],
-    papers=[
-        paper("99th percentile at 1 %, Linux 2.6.15", "about 200", quantity="p99", variant="tcp", loss_percent=1),
-    ],
+    plots=[plot("mean-over-loss", "TCP over loss", "mean", x="loss_percent", model=True, paper_figure="figure 5")],
+    papers=[paper("99th percentile at 1 %, Linux 2.6.15", "about 200", quantity="p99", variant="tcp", loss_percent=1)],
 )
 
-
-@lab.claim("TCP's mean is within 5 % of equation 5 (the paper: Linux is about 10 ms above it)", variant="tcp",
-           loss_percent=[0.5, 1, 2])
-def G5(r):
-    return r.mean().near_model(percent=5)
+lab.claim("G5", "TCP's mean is within 5 % of equation 5 (the paper: Linux is about 10 ms above it)",
+          lambda r: r.mean().near_model(percent=5), variant="tcp", loss_percent=[0.5, 1, 2])

@@ -12,18 +12,11 @@ lab = Scenario(
     # One run's interval says nothing of how much runs beside a bulk connection differ.
     quick=dict(count=4800, queue=["pfifo-50", "red", "codel", "pie", "fq_codel", "cake"], cross=["tcp-1"], replications=3),
     full=dict(count=9600, replications=3),
-    plots=[
-        plot("p95", "Beside bulk TCP", "over", quantity="p95", x="cross", panels=["variant"], curves="queue",
-             where=dict(cross=["none", "tcp-1", "tcp-2", "tcp-6"])),
-    ],
+    plots=[plot("p95", "Beside bulk TCP", "over", quantity="p95", x="cross", panels=["variant"], curves="queue",
+                where=dict(cross=["none", "tcp-1", "tcp-2", "tcp-6"]))],
 )
 
-
-@lab.claim("beside one bulk connection, fq_codel gives TCP a lower P95 than drop-tail", variant="tcp", cross="tcp-1")
-def Q1(r):
-    return r.p95(queue="fq_codel") < r.p95(queue="pfifo-50")
-
-
-@lab.claim("with fq_codel, P95 is below 100 ms whatever the transport", queue="fq_codel", cross=["none", "tcp-1"])
-def Q2(r):
-    return r.p95() < 100
+lab.claim("Q1", "beside one bulk connection, fq_codel gives TCP a lower P95 than drop-tail",
+          lambda r: r.p95(queue="fq_codel") < r.p95(queue="pfifo-50"), variant="tcp", cross="tcp-1")
+lab.claim("Q2", "with fq_codel, P95 is below 100 ms whatever the transport",
+          lambda r: r.p95() < 100, queue="fq_codel", cross=["none", "tcp-1"])

@@ -16,22 +16,11 @@ lab = Scenario(
                 link_mbit=[2], queue=["pfifo-50"], rate=[10], stop=["end", "burst"]),
     quick=dict(count=600),
     full=dict(count=600, replications=5),
-    plots=[
-        plot("delay", "300 INVITEs at once", "trace", where=dict(stop="end"), first=280),
-    ],
+    plots=[plot("delay", "300 INVITEs at once", "trace", where=dict(stop="end"), first=280)],
 )
 
-
-@lab.claim("before the burst the window has room for all of it", stop="burst")
-def E8w(r):
-    return r.cwnd() > 153600  # 300 messages
-
-
-@lab.claim("the burst, which is half of the messages, loses massively", stop="end")
-def E8(r):
-    return r.lost_share() > 5
-
-
-@lab.claim("all arrive", stop="end")
-def E8d(r):
-    return r.unanswered() < 0.5
+lab.claim("E8w", "before the burst the window has room for all of it",
+          lambda r: r.cwnd() > 153600, stop="burst")  # 300 messages
+lab.claim("E8", "the burst, which is half of the messages, loses massively",
+          lambda r: r.lost_share() > 5, stop="end")
+lab.claim("E8d", "all arrive", lambda r: r.unanswered() < 0.5, stop="end")

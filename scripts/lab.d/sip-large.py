@@ -19,23 +19,13 @@ lab = Scenario(
     ],
     quick=dict(count=1200, replications=3, profile=["modern", "round-robin"], large_size=[0, 16000]),
     full=dict(count=9600, replications=3),
-    plots=[
-        plot("p95", "Every 50th message is large", "over", quantity="others", x="large_size"),
-    ],
+    plots=[plot("p95", "Every 50th message is large", "over", quantity="others", x="large_size")],
 )
 
-
-@lab.claim("large messages delay the others more with one stream than with 16")
-def G1(r):
-    return r.others("sctp-16").flatter_than(r.others("sctp-1"), "large_size", 0, 16000, added=True)
-
-
-@lab.claim("over UDP, fragments make losses more likely", variant="udp")
-def G2(r):
-    return r.p99(large_size=0) < r.p99(large_size=[16000, 60000])
-
-
-@lab.claim("a scheduler that serves the streams in turn delays the others less than first come, first served", variant="sctp-16",
-           large_size=[16000, 60000])
-def G3(r):
-    return r.others(profile="round-robin") < r.others(profile="modern")
+lab.claim("G1", "large messages delay the others more with one stream than with 16",
+          lambda r: r.others("sctp-16").flatter_than(r.others("sctp-1"), "large_size", 0, 16000, added=True))
+lab.claim("G2", "over UDP, fragments make losses more likely",
+          lambda r: r.p99(large_size=0) < r.p99(large_size=[16000, 60000]), variant="udp")
+lab.claim("G3", "a scheduler that serves the streams in turn delays the others less than first come, first served",
+          lambda r: r.others(profile="round-robin") < r.others(profile="modern"), variant="sctp-16",
+          large_size=[16000, 60000])

@@ -18,27 +18,12 @@ lab = Scenario(
     matrix=dict(variant=["udp", "tcp", "sctp-unordered"], delay_ms=[20], mtu_to=[1000], fragments=["pass", "drop"], rate=[40]),
     quick=dict(count=800),
     full=dict(count=800),
-    plots=[
-        plot("delay", "The MTU falls after 10 s", "trace", x="time", panels=["fragments"]),
-    ],
+    plots=[plot("delay", "The MTU falls after 10 s", "trace", x="time", panels=["fragments"])],
 )
 
-
-@lab.claim("behind a filter of fragments an SCTP association can collapse", fragments="drop", variant="sctp-unordered")
-def E9(r):
-    return r.unanswered() > 100
-
-
-@lab.claim("TCP delivers all", variant="tcp")
-def E9t(r):
-    return r.unanswered() < 1
-
-
-@lab.claim("UDP loses what is fragmented", fragments="drop", variant="udp")
-def E9u(r):
-    return r.unanswered() > 300
-
-
-@lab.claim("where fragments pass, all go on", fragments="pass")
-def E9p(r):
-    return r.unanswered() < 1
+lab.claim("E9", "behind a filter of fragments an SCTP association can collapse",
+          lambda r: r.unanswered() > 100, fragments="drop", variant="sctp-unordered")
+lab.claim("E9t", "TCP delivers all", lambda r: r.unanswered() < 1, variant="tcp")
+lab.claim("E9u", "UDP loses what is fragmented",
+          lambda r: r.unanswered() > 300, fragments="drop", variant="udp")
+lab.claim("E9p", "where fragments pass, all go on", lambda r: r.unanswered() < 1, fragments="pass")

@@ -18,12 +18,6 @@ lab = Scenario(
     ],
 )
 
-
-@lab.claim("UDP's retransmissions do not congest: they are a tenth of the messages at most", variant="udp")
-def F12(r):
-    return r.sent_again() < 10
-
-
-@lab.claim("TCP wastes next to nothing", variant="tcp")
-def S1(r):
-    return r.wasted() < 100
+lab.claim("F12", "UDP's retransmissions do not congest: they are a tenth of the messages at most",
+          lambda r: r.sent_again() < 10, variant="udp")
+lab.claim("S1", "TCP wastes next to nothing", lambda r: r.wasted() < 100, variant="tcp")

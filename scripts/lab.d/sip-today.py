@@ -21,34 +21,18 @@ lab = Scenario(
     ],
 )
 
-
-@lab.claim("unordered messages never wait behind others", variant=["udp", "sctp-unordered"], jitter_ms=0)
-def T1(r):
-    return r.behind() < 0.1
-
-
-@lab.claim("TCP is faster than SCTP in order as the kernel has it", profile="modern")
-def T2(r):
-    return r.p99("tcp") < r.p99("sctp-1")
-
-
-@lab.claim("a least RTO of 40 ms makes TCP faster", variant=["tcp", "tls"], jitter_ms=0, loss_percent=[1, 2, 3, 4])
-def T2t(r):
-    return r.p99(profile="tuned-tcp") < r.p99(profile="modern")
-
-
-@lab.claim("over UDP one lost message in a hundred costs T1", variant="udp", loss_percent=[2, 3, 4])
-def T3(r):
-    return r.p99() > 500
-
-
+lab.claim("T1", "unordered messages never wait behind others",
+          lambda r: r.behind() < 0.1, variant=["udp", "sctp-unordered"], jitter_ms=0)
+lab.claim("T2", "TCP is faster than SCTP in order as the kernel has it",
+          lambda r: r.p99("tcp") < r.p99("sctp-1"), profile="modern")
+lab.claim("T2t", "a least RTO of 40 ms makes TCP faster",
+          lambda r: r.p99(profile="tuned-tcp") < r.p99(profile="modern"), variant=["tcp", "tls"], jitter_ms=0,
+          loss_percent=[1, 2, 3, 4])
+lab.claim("T3", "over UDP one lost message in a hundred costs T1",
+          lambda r: r.p99() > 500, variant="udp", loss_percent=[2, 3, 4])
 # Of Camarillo et al. 2003, whose own experiments have either one rate of loss or no loss of acknowledgements.
-@lab.claim("what head-of-line blocking costs grows with the losses", variant="sctp-1", jitter_ms=0)
-def E6(r):
-    return r.behind().rises_along("loss_percent")
-
-
-@lab.claim("SCTP's window is larger than TCP's after losses of data and acknowledgements", profile="modern",
-           loss_percent=[1, 2, 3, 4], jitter_ms=0)
-def E10(r):
-    return r.cwnd("tcp") < r.cwnd("sctp-1", "sctp-unordered")
+lab.claim("E6", "what head-of-line blocking costs grows with the losses",
+          lambda r: r.behind().rises_along("loss_percent"), variant="sctp-1", jitter_ms=0)
+lab.claim("E10", "SCTP's window is larger than TCP's after losses of data and acknowledgements",
+          lambda r: r.cwnd("tcp") < r.cwnd("sctp-1", "sctp-unordered"), profile="modern", loss_percent=[1, 2, 3, 4],
+          jitter_ms=0)

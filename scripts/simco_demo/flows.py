@@ -8,8 +8,14 @@ from .namespace import Failure
 
 INTERVAL = 0.02  # seconds between packets, as of a telephone with G.711
 PATIENCE = 60.0  # seconds until a packet that must arrive counts as lost
-_HEADER = struct.Struct("!BBHII")
-_VERSION, _PCMU, _SAMPLES = 0x80, 0, 160
+SAMPLES = 160  # in a packet
+HEADER = struct.Struct("!BBHII")  # of RTP
+VERSION, PCMU = 0x80, 0
+
+
+def rtp(number, source):
+    """Returns an RTP packet with silence."""
+    return HEADER.pack(VERSION, PCMU, number & 0xFFFF, number * SAMPLES, source) + bytes([0xFF]) * SAMPLES
 
 
 class Flow:
@@ -44,8 +50,7 @@ class Exchange:
         due = time.monotonic()
         for number in range(count):
             for source, flow in enumerate(self.flows):
-                header = _HEADER.pack(_VERSION, _PCMU, number, number * _SAMPLES, source)
-                flow.sender.sendto(header + bytes([0xFF]) * _SAMPLES, flow.target)  # silence
+                flow.sender.sendto(rtp(number, source), flow.target)
                 flow.sent += 1
             due = max(due, time.monotonic() - INTERVAL) + INTERVAL
             self._receive_until(due)
@@ -67,6 +72,6 @@ class Exchange:
     def _receive_until(self, end):
         while (wait := end - time.monotonic()) > 0:
             for one in select.select(list(self.sockets), [], [], wait)[0]:
-                _, _, number, _, source = _HEADER.unpack_from(one.recv(2048))
+                _, _, number, _, source = HEADER.unpack_from(one.recv(2048))
                 if source < len(self.flows) and self.flows[source].receiver is one:
                     self.flows[source].arrived.add(number)

@@ -81,7 +81,7 @@ def show(screen, options, network):
 
 
 def show_sip(screen, options, network):
-    """A call cannot be shown without its programs. Throws Failure, which says what to install."""
+    """A call cannot be shown without its programs. Throws Failure, which names the packages to install."""
     if packages := call.missing():
         raise Failure("a call takes Kamailio and SIPp: sudo apt install " + " ".join(packages))
     if not isinstance(network, Network):

@@ -41,7 +41,7 @@ class Namespace:
         self.path = f"/proc/{os.getpid()}/fd/{self.descriptor}"
 
     def run(self, work):
-        """Returns what `work()` returns, called by a thread that is in the namespace."""
+        """Returns the result of `work()`, called by a thread that is in the namespace."""
         result = []
 
         def enter():

@@ -42,7 +42,7 @@ class Network:
 
 
 class Story:
-    """What is shown of one middlebox on the router."""
+    """The scenes with one middlebox on the router."""
 
     def __init__(self, screen, programs, network):
         self.screen, self.programs, self.network = screen, programs, network
@@ -132,7 +132,7 @@ class Story:
         return rule["address"], rule["port"]
 
     def ask(self, port, *command):
-        """Returns what simcoctl says as JSON."""
+        """Returns the JSON of simcoctl."""
         words = [f"{self.programs}/simcoctl", "--connect", f"127.0.0.1:{port}", "--json", *command]
         done = subprocess.run(self.network.router.words(*words), capture_output=True, text=True)
         if done.returncode != 0:

@@ -1,4 +1,4 @@
-"""What the demonstration shows, as it happens; and a record of it, for the picture and the documents."""
+"""The output of the demonstration, as it happens; and a record of it, for the picture and the documents."""
 
 import os
 import time

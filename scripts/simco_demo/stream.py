@@ -1,17 +1,13 @@
 """An RTP stream: 50 packets a second from one socket to another, each of which is accounted for."""
 
 import select
-import struct
 import time
 
+from .flows import HEADER, INTERVAL, PATIENCE, rtp
 from .namespace import Failure
 
-INTERVAL = 0.02  # seconds between packets, as of a telephone with G.711
-SAMPLES = 160  # in a packet
 GROUP = 5  # packets of a bar
-PATIENCE = 60.0  # seconds until a packet that must arrive counts as lost
-_HEADER = struct.Struct("!BBHII")
-_VERSION, _PCMU, _SOURCE = 0x80, 0, 0x51AC0
+SOURCE = 0x51AC0
 
 
 class Stream:
@@ -33,9 +29,7 @@ class Stream:
             self.receive(wait)
         # After a pause, the rate is kept; what was missed is not made up for.
         self.due = max(self.due, time.monotonic() - INTERVAL) + INTERVAL
-        payload = bytes([0xFF]) * SAMPLES  # silence
-        header = _HEADER.pack(_VERSION, _PCMU, self.sent & 0xFFFF, self.sent * SAMPLES, _SOURCE)
-        self.sender.sendto(header + payload, self.target)
+        self.sender.sendto(rtp(self.sent, SOURCE), self.target)
         self.sent += 1
 
     def receive(self, wait):
@@ -52,7 +46,7 @@ class Stream:
 
     def _number(self, packet):
         """Returns the number of the packet: the latest with its 16 bits."""
-        bits = _HEADER.unpack_from(packet)[2]
+        bits = HEADER.unpack_from(packet)[2]
         return self.sent - 1 - ((self.sent - 1 - bits) & 0xFFFF)
 
     def count(self, first, end):

@@ -123,7 +123,7 @@ def prepare(arguments, points):
 
 
 def able(points, lacking):
-    """Returns the points of the scenarios that do without the modules in `lacking`; says what the others need."""
+    """Returns the points of the scenarios that do without the modules in `lacking`; names the modules that the others need."""
     needed = {}
     for point in points:
         needed.setdefault(point.scenario, set()).update(job.modules(point) & set(lacking))

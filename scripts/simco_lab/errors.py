@@ -2,7 +2,7 @@
 
 
 class LabError(Exception):
-    """What went wrong, and what to do about it."""
+    """A failure, with its remedy."""
 
 
 class ScenarioError(LabError):
@@ -10,4 +10,4 @@ class ScenarioError(LabError):
 
 
 class BadRun(LabError):
-    """Why the results of a run cannot be believed."""
+    """A reason to discard the results of a run."""

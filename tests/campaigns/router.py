@@ -221,3 +221,13 @@ def tuples_of(reply):
 
 def readable(one, seconds):
     return bool(select.select([one], [], [], seconds)[0])
+
+
+def outcome(name, run, arguments):
+    """Runs a campaign. Returns its exit status; a failure is printed with the seed that repeats it."""
+    try:
+        run(arguments)
+    except Failure as failure:
+        print(f"{name}: {failure} (seed {arguments.seed})", file=sys.stderr)
+        return 1
+    return 0

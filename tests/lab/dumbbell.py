@@ -17,12 +17,5 @@ lab = Scenario(
     full=dict(count={1: 200, 40: 4000}),
 )
 
-
-@lab.claim("the queue costs the flow packets", cross="tcp-1")
-def D1(r):
-    return r.lost_share() > 0.5
-
-
-@lab.claim("the path takes 40 ms")
-def D2(r):
-    return r.p50() > 39.9
+lab.claim("D1", "the queue costs the flow packets", lambda r: r.lost_share() > 0.5, cross="tcp-1")
+lab.claim("D2", "the path takes 40 ms", lambda r: r.p50() > 39.9)

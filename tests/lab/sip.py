@@ -13,57 +13,22 @@ lab = Scenario(
     full=dict(count=2000),
 )
 
-
-@lab.claim("without loss the delay is that of the path", lose_run=0)
-def L1(r):
-    return r.network().within(below=49, above=44.9)
-
-
-@lab.claim("the delay without loss is below 49 ms, as in the paper", lose_run=0)
-def L1e(r):
-    return r.p50() < 49
-
-
-@lab.claim("without loss nothing waits at the sender", lose_run=0)
-def L2(r):
-    return r.sender() < 0.1
-
-
-@lab.claim("without loss nothing waits behind others", lose_run=0)
-def L3(r):
-    return r.behind() < 0.1
-
-
-@lab.claim("nor do messages without an order", variant=["udp", "sctp-unordered"])
-def L4(r):
-    return r.behind() < 0.1
-
-
-@lab.claim("in order they do", variant=["tcp", "sctp-1"], lose_run=3)
-def L5(r):
-    return r.behind() > 0.5
-
-
-@lab.claim("the lost messages are late over every transport", lose_run=3)
-def L6(r):
-    return r.max() > 100
-
-
-@lab.claim("all arrive")
-def L7(r):
-    return r.unanswered() < 0.5
-
-
-@lab.claim("few messages are affected without an order", lose_run=3, variant=["udp", "sctp-unordered"])
-def L8(r):
-    return r.affected().within(below=10, above=0)
-
-
-@lab.claim("in order or not, the same packets leave at the same times", variant=["sctp-1", "sctp-unordered"])
-def L9(r):
-    return r.sender().equal(within_ms=0.1)
-
-
-@lab.claim("and arrive at the same times", variant=["sctp-1", "sctp-unordered"])
-def L10(r):
-    return r.network().equal(within_ms=0.1)
+lab.claim("L1", "without loss the delay is that of the path",
+          lambda r: r.network().within(below=49, above=44.9), lose_run=0)
+lab.claim("L1e", "the delay without loss is below 49 ms, as in the paper",
+          lambda r: r.p50() < 49, lose_run=0)
+lab.claim("L2", "without loss nothing waits at the sender", lambda r: r.sender() < 0.1, lose_run=0)
+lab.claim("L3", "without loss nothing waits behind others", lambda r: r.behind() < 0.1, lose_run=0)
+lab.claim("L4", "nor do messages without an order",
+          lambda r: r.behind() < 0.1, variant=["udp", "sctp-unordered"])
+lab.claim("L5", "in order they do",
+          lambda r: r.behind() > 0.5, variant=["tcp", "sctp-1"], lose_run=3)
+lab.claim("L6", "the lost messages are late over every transport",
+          lambda r: r.max() > 100, lose_run=3)
+lab.claim("L7", "all arrive", lambda r: r.unanswered() < 0.5)
+lab.claim("L8", "few messages are affected without an order",
+          lambda r: r.affected().within(below=10, above=0), lose_run=3, variant=["udp", "sctp-unordered"])
+lab.claim("L9", "in order or not, the same packets leave at the same times",
+          lambda r: r.sender().equal(within_ms=0.1), variant=["sctp-1", "sctp-unordered"])
+lab.claim("L10", "and arrive at the same times",
+          lambda r: r.network().equal(within_ms=0.1), variant=["sctp-1", "sctp-unordered"])

@@ -15,12 +15,6 @@ lab = Scenario(
     ],
 )
 
-
-@lab.claim("without loss all variants have the same mean", loss_percent=0)
-def S1(r):
-    return r.mean().equal(within_ms=0.2)
-
-
-@lab.claim("losses cost time")
-def S2(r):
-    return r.mean(loss_percent=0) < r.mean(loss_percent=2.5)
+lab.claim("S1", "without loss all variants have the same mean",
+          lambda r: r.mean().equal(within_ms=0.2), loss_percent=0)
+lab.claim("S2", "losses cost time", lambda r: r.mean(loss_percent=0) < r.mean(loss_percent=2.5))

@@ -50,7 +50,3 @@ class Codec(unittest.TestCase):
                     with self.assertRaises(codec.FormatError) as caught:
                         codec.decode(octets[:size])
                     self.assertEqual(caught.exception.step, 2)
-
-
-if __name__ == "__main__":
-    unittest.main()

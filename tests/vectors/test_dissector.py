@@ -139,7 +139,3 @@ class Dissector(unittest.TestCase):
                 self.assertIn("simco.tid", names)
                 if vector["step"] < 5:  # no such message
                     self.assertIn("simco.malformed", names)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -105,7 +105,3 @@ class Malformed(unittest.TestCase):
                 self.assertEqual(session.receive(), b"")
 
             self.each(self.inconsistent, opened, check)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,1 +1,1 @@
-"""What is written: tables, figures, and reports."""
+"""The output: tables, figures, and reports."""

@@ -1,4 +1,4 @@
-"""What is said of a sample of a scenario: its verdicts, numbers beside the papers', and caveats, as texts."""
+"""The account of a sample of a scenario: its verdicts, numbers beside the papers', and caveats, as texts."""
 
 import math
 from collections import Counter
@@ -30,7 +30,7 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Sample:
-    """What is said of one sample of a scenario. `paper` are rows (what, the paper's value, place, ours)."""
+    """The account of one sample of a scenario. `paper` are rows (what, the paper's value, place, ours)."""
 
     name: str
     about: str
@@ -45,7 +45,7 @@ def with_interval(estimate, digits=1):
 
 
 def mark(combination):
-    """Returns what a reader of a mean must know: it leaves out what was never answered."""
+    """Returns the remark on a mean, which leaves unanswered messages out."""
     said = ["aborted"] * bool(combination.aborted) + [f"{combination.unanswered} unanswered"] * bool(combination.unanswered)
     return f" ({', '.join(said)})" if said else ""
 
@@ -57,7 +57,7 @@ def by_chance(verdicts):
 
 
 def words_of(verdicts):
-    """Returns what verdicts are called. A test that does not tell two apart does not show that they are alike."""
+    """Returns the words for verdicts. A test that does not tell two apart does not show that they are alike."""
     return {**WORDS, True: "holds (no difference shown)"} if any(verdict.by_test for verdict in verdicts) else WORDS
 
 
@@ -79,10 +79,10 @@ def model_points(results):
     """Returns the reference points of the model, and the numbers of connections that were best in fact."""
     found = {}
     for plot in results.scenario.plots:
-        for _, symbol, meaning in marks_of(results.select(plot.get("where", {})), plot):
+        for _, symbol, meaning in marks_of(results.select(plot.where), plot):
             found[symbol, meaning] = None
     lines = [f"{symbol}: {meaning}" for symbol, meaning in found]
-    if any(plot.get("model") and plot.get("x") == "connections" for plot in results.scenario.plots):
+    if any(plot.model and plot.x == "connections" for plot in results.scenario.plots):
         curves = {}
         for combination in results.combinations:
             if not combination.aborted and math.isfinite(combination.mean.value):
@@ -121,14 +121,14 @@ def apart(a, b, quantity, shared):
 
 def beside(results, number):
     """Returns [(place, what was measured there)] for a number of a paper."""
-    quantity = number.get("quantity", "mean")
+    quantity = number["quantity"]
     if "less" in number:
         shared = results.scenario.setup.seeds == "shared"
         return [(a.conditions.place, apart(a, b, quantity, shared) + mark(a) + mark(b))
                 for a, b in pairs(results, number["less"], number["than"], number["where"])]
     return [(f"{combination.conditions.place}: {combination.conditions.variant}",
              with_interval(found) + ratio_to(number, found) + (mark(combination) if QUANTITIES[quantity].answered else ""))
-            for combination in results.select(number.get("where", {})) for found in [combination.quantity(quantity)]]
+            for combination in results.select(number["where"]) for found in [combination.quantity(quantity)]]
 
 
 def paper_rows(results):
@@ -189,14 +189,14 @@ def mixed_programs(runs):
 
 
 def caveats(results):
-    """Returns what a reader must know of the runs, a line for each kind."""
+    """Returns the caveats of the runs, a line for each kind."""
     found = [pair for combination in results.combinations for pair in of_combination(results, combination)]
     runs = [run for combination in results.combinations for run in combination.runs]
     return grouped(found) + left_out(results) + mixed_programs(runs)
 
 
 def size(results):
-    """Returns a sentence about how much was measured, and what that took."""
+    """Returns a sentence with the size of the sample and its cost."""
     runs = [run for combination in results.combinations for run in combination.runs]
     transactions = sum(len(combination.all_times) for combination in results.combinations)
     minutes = sum(run.get("processor_s", math.nan) for run in runs) / 60

@@ -1,7 +1,6 @@
 """Figures with the papers' axes: mean over loss, streams or load, and CCDFs. Curves differ in colour, marker
 and line style, so they can be told apart in greyscale print and by colour-blind readers."""
 
-import io
 import math
 from dataclasses import dataclass
 
@@ -18,7 +17,7 @@ from ..measure import statistics  # noqa: E402
 from ..measure.quantities import MEASURED, QUANTITIES  # noqa: E402
 from ..scenario import cross  # noqa: E402
 from ..scenario.conditions import FORMS_OF, axis_value, label_of, shown  # noqa: E402
-from . import svg, traces  # noqa: E402
+from . import traces  # noqa: E402
 from .strokes import style, widen  # noqa: E402
 
 LABELS = {"loss_percent": "Packet loss (%)", "rate": "Load (transactions/s)", "streams": "Streams",
@@ -39,8 +38,9 @@ AXES_SHARE = 0.775  # of a figure's width is that of its axes
 DIGIT = 0.7  # width of a digit of an axis' label, as a share of the font's size
 TRANSITION = 0.5  # decades between 0 and the least value of a logarithmic axis that has 0
 POINTS_PER_INCH = 72
-SVG_DPI = POINTS_PER_INCH  # a pixel is a point
 PNG_DPI = 300
+# A format's dots per inch (in SVG a pixel is a point), and the entry that makes its files differ from one drawing to the next.
+FORMATS = {"svg": (POINTS_PER_INCH, "Date"), "png": (PNG_DPI, "Software"), "pdf": (PNG_DPI, "CreationDate")}
 GREY = "#606060"
 
 matplotlib.rcParams.update({"svg.hashsalt": "simco", "axes.grid": True, "grid.alpha": 0.3, "savefig.bbox": "tight",
@@ -51,7 +51,7 @@ matplotlib.rcParams.update({"svg.hashsalt": "simco", "axes.grid": True, "grid.al
 
 @dataclass(frozen=True)
 class Style:
-    """What a figure is for: a report, or a column of a paper, whose caption says what a title would."""
+    """The style of a figure for a report, or for a column of a paper, whose caption takes the place of the title."""
 
     size: tuple  # inches, without the legend
     font: int  # points
@@ -73,32 +73,28 @@ def x_of(combination, axis):
 
 
 def estimate(combination, plot):
-    """Returns what a plot shows of a combination: the mean, or another quantity."""
-    name = plot.get("quantity", "mean")
-    return combination.mean if name == "mean" else combination.quantity(name)
+    """Returns the plot's quantity of a combination."""
+    return combination.mean if plot.quantity == "mean" else combination.quantity(plot.quantity)
 
 
 def curves_of(combinations, plot):
     """Returns {label: combinations in the order of x} of a plot of a quantity, without those that have none."""
-    by = plot.get("curves", "variant")
-    axis = plot.get("x", "loss_percent")
     found = {}
     for combination in combinations:
-        if math.isfinite(x_of(combination, axis)) and math.isfinite(estimate(combination, plot).value):
-            found.setdefault(getattr(combination.conditions, by), []).append(combination)
-    return {name: sorted(curve, key=lambda combination: x_of(combination, axis)) for name, curve in found.items()}
+        if math.isfinite(x_of(combination, plot.axis)) and math.isfinite(estimate(combination, plot).value):
+            found.setdefault(getattr(combination.conditions, plot.curves), []).append(combination)
+    return {name: sorted(curve, key=lambda combination: x_of(combination, plot.axis)) for name, curve in found.items()}
 
 
 def curve_label(plot, value):
     """Returns the legend's words for the curve of this value."""
-    return in_words(plot["curves"], value) if isinstance(value, float) else label_of(value)
+    return in_words(plot.curves, value) if isinstance(value, float) else label_of(value)
 
 
 def naming(text, combinations, plot):
     """Returns the legend's entry that says `text` of these combinations; none if there are none."""
-    axis, by = plot.get("x", "loss_percent"), plot.get("curves", "variant")
-    named = [f"{curve_label(plot, getattr(combination.conditions, by))} at {x_of(combination, axis):g}"
-             for combination in combinations if math.isfinite(x_of(combination, axis))]
+    named = [f"{curve_label(plot, getattr(combination.conditions, plot.curves))} at {x_of(combination, plot.axis):g}"
+             for combination in combinations if math.isfinite(x_of(combination, plot.axis))]
     if not named:
         return []
     some = ", ".join(named[:NAMED]) + (f" and {len(named) - NAMED} more" if len(named) > NAMED else "")
@@ -109,11 +105,10 @@ def undelivered(combinations, plot):
     """Returns the legend's entries that name what is beyond every axis, because a message was never delivered, and what is
     drawn without the messages that were not."""
     values = [(combination, estimate(combination, plot).value) for combination in combinations]
-    quantity = plot.get("quantity", "mean")
     partly = [combination for combination, value in values
-              if math.isfinite(value) and combination.leaves_out(quantity)]
+              if math.isfinite(value) and combination.leaves_out(plot.quantity)]
     return (naming("not delivered", [combination for combination, value in values if math.isinf(value)], plot)
-            + naming(f"without {QUANTITIES[quantity].omitted} messages", partly, plot))
+            + naming(f"without {QUANTITIES[plot.quantity].omitted} messages", partly, plot))
 
 
 def x_label(combinations, axis):
@@ -204,7 +199,7 @@ def scale_y(axes, curves, plot):
     shorter than what counts."""
     means = [estimate(combination, plot).value for curve in curves.values() for combination in curve]
     if min(means) <= 0 or max(means) < WIDE_RANGE * min(means):
-        if QUANTITIES[plot.get("quantity", "mean")].unit == "ms":
+        if QUANTITIES[plot.quantity].unit == "ms":
             widen(axes)
         return
     axes.set_yscale("log")
@@ -223,7 +218,7 @@ def draw_marks(axes, marks):
 
 def draw_means(axes, combinations, plot, look):
     """Draws a plot of a quantity, the mean unless it names another, over an axis. Returns the legend's further entries, or None if there is nothing to draw."""
-    axis = plot.get("x", "loss_percent")
+    axis = plot.axis
     curves = curves_of(combinations, plot)
     if not curves:
         return None
@@ -236,19 +231,19 @@ def draw_means(axes, combinations, plot, look):
         for place, mean, combination in zip(x, y, curve):
             if combination.aborted:  # IKR report 53's rule: the curve ends here
                 axes.plot(place, mean, marker="x", color=line["color"], markersize=11, linestyle="", label="_end")
-        if plot.get("model"):
+        if plot.model:
             modelled.append(draw_model(axes, curve, axis, line))
-    if plot.get("log_x"):
+    if plot.log_x:
         scale_x(axes, sorted({x_of(combination, axis) for curve in curves.values() for combination in curve}), look)
     elif axis in WHOLE:
         axes.xaxis.get_major_locator().set_params(integer=True)
-    if "y_max" in plot:
-        axes.set_ylim(0, plot["y_max"])
+    if plot.y_max is not None:
+        axes.set_ylim(0, plot.y_max)
     else:
         scale_y(axes, curves, plot)
     draw_marks(axes, marks_of(combinations, plot))
     axes.set_xlabel(x_label(combinations, axis))
-    axes.set_ylabel(QUANTITIES[plot.get("quantity", "mean")].title(plot["measure"]))
+    axes.set_ylabel(QUANTITIES[plot.quantity].title(plot.measure))
     return explanations(curves, modelled, plot) + undelivered(combinations, plot)
 
 
@@ -277,12 +272,11 @@ def draw_ccdf(axes, combinations, plot, look):
     """Draws distributions. Returns the legend's further entries, or None if there is nothing to draw."""
     if not any(numpy.isfinite(combination.all_times).any() for combination in combinations):
         return None
-    by = plot.get("curves", "variant")
     left, right, bottom = ccdf_limits(combinations)
     for number, combination in enumerate(combinations):
         # Markers start at different places, so that curves that coincide show theirs side by side.
         places = (CCDF_MARKERS * number / max(len(combinations), 1), CCDF_MARKERS)
-        axes.plot(*ccdf_of(combination, right), label=label_of(getattr(combination.conditions, by)),
+        axes.plot(*ccdf_of(combination, right), label=label_of(getattr(combination.conditions, plot.curves)),
                   markevery=places, **style(number))
     axes.set_xscale("log")
     axes.set_yscale("log")
@@ -295,7 +289,7 @@ def draw_ccdf(axes, combinations, plot, look):
     axes.xaxis.set_major_locator(LogLocator(subs=subs))
     axes.xaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_minor_formatter(NullFormatter())
-    axes.set_xlabel(f"{MEASURED[plot['measure']].capitalize()} (ms)")
+    axes.set_xlabel(f"{MEASURED[plot.measure].capitalize()} (ms)")
     axes.set_ylabel("Share of transactions that take longer")
     return []
 
@@ -303,13 +297,8 @@ def draw_ccdf(axes, combinations, plot, look):
 def save(figure, path, formats):
     """Writes `path` with a suffix for each of the formats."""
     for name in formats:
-        file = path.with_name(f"{path.name}.{name}")
-        if name == "svg":
-            text = io.StringIO()
-            figure.savefig(text, format="svg", dpi=SVG_DPI, metadata={"Date": None})
-            file.write_text(svg.compact(text.getvalue()))
-        else:
-            figure.savefig(file, dpi=PNG_DPI, metadata={"CreationDate": None} if name == "pdf" else {"Software": None})
+        dpi, dated = FORMATS[name]
+        figure.savefig(path.with_name(f"{path.name}.{name}"), dpi=dpi, metadata={dated: None})
 
 
 KINDS = {"mean": draw_means, "over": draw_means, "ccdf": draw_ccdf, **traces.KINDS}
@@ -324,18 +313,17 @@ def panels_of(plot, combinations):
     """Returns {suffix of the name and title: combinations} of a plot: one figure for each of its panels."""
     found = {}
     for combination in combinations:
-        values = [(name, getattr(combination.conditions, name)) for name in plot.get("panels", [])]
+        values = [(name, getattr(combination.conditions, name)) for name in plot.panels]
         key = tuple((f"{name}-{shown(value)}", in_words(name, value)) for name, value in values)
         found.setdefault(key, []).append(combination)
     return found
 
 
-def figure_of(plot, combinations, look, title, measure="response"):
-    """Returns the figure of a plot, or None if there is nothing to draw. `measure` is what the scenario measures."""
-    plot = {**plot, "measure": measure}
+def figure_of(plot, combinations, look, title):
+    """Returns the figure of a plot, or None if there is nothing to draw."""
     with matplotlib.rc_context({"font.size": look.font, "legend.fontsize": look.legend}):
         figure, axes = plt.subplots(figsize=look.size)
-        entries = KINDS[plot["kind"]](axes, combinations, plot, look)
+        entries = KINDS[plot.kind](axes, combinations, plot, look)
         if entries is None:
             plt.close(figure)
             return None
@@ -353,19 +341,19 @@ def draw(results, folder, look, formats):
     folder.mkdir(exist_ok=True)
     drawn = []
     for plot in results.scenario.plots:
-        if not results.has_samples and (plot["kind"] != "mean" or "quantity" in plot):
+        if not results.has_samples and (plot.kind != "mean" or plot.quantity != "mean"):
             continue
         for profile in results.profiles():
-            chosen = [combination for combination in results.select(plot.get("where", {}))
+            chosen = [combination for combination in results.select(plot.where)
                       if combination.fits({"profile": [profile]})]
             for panel, part in panels_of(plot, chosen).items():
-                like = f"; the paper's {plot['paper_figure']}" if "paper_figure" in plot else ""
+                like = f"; the paper's {plot.paper_figure}" if plot.paper_figure else ""
                 words = ", ".join([profile, *(text for _, text in panel)])
-                title = f"{plot['title']} ({words}{like})"
-                figure = figure_of(plot, part, look, title, results.scenario.setup.measure)
+                title = f"{plot.title} ({words}{like})"
+                figure = figure_of(plot, part, look, title)
                 if figure is None:
                     continue
-                name = "-".join([plot["name"], profile, *(suffix for suffix, _ in panel)])
+                name = "-".join([plot.name, profile, *(suffix for suffix, _ in panel)])
                 save(figure, folder / name, formats)
                 plt.close(figure)
                 drawn.append((name, title))

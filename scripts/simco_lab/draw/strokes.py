@@ -1,4 +1,4 @@
-"""How curves look: no two of the first 32 alike, in colour and in greyscale; and how short an axis of times may be."""
+"""The looks of curves: no two of the first 32 are alike, in colour and in greyscale; and the least length of an axis of times."""
 
 # Okabe and Ito's palette, which colour-blind people can tell apart.
 COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6D00")

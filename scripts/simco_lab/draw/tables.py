@@ -4,6 +4,7 @@ import math
 
 from ..judge import wording
 from ..measure import statistics
+from ..measure.parts import NAMES
 from ..measure.quantities import MEASURED, QUANTITIES
 from ..scenario.conditions import label_of, shown
 from .account import mark, with_interval
@@ -58,15 +59,11 @@ def detail_table(results, profile, sweep):
                  [detail_row(combination, sweep, with_model) for combination in results.select({"profile": [profile]})])
 
 
-def told(combination):
-    """Returns of how many messages of all the parts are known."""
-    return f"{combination.messages_split} of {len(combination.all_times)}"
-
-
 def parts_lines(results):
     """The table of where delays come from, of combinations whose packets were captured."""
     rows = [[f"{combination.conditions.place}", label_of(combination.conditions.variant),
-             *(with_interval(combination.quantity(name), 2) for name in ("sender", "network", "behind")), told(combination)]
+             *(with_interval(combination.quantity(name), 2) for name in NAMES),
+             f"{combination.messages_split} of {len(combination.all_times)}"]
             for combination in results.combinations if math.isfinite(combination.quantity("network").value)]
     if not rows:
         return []

@@ -14,9 +14,9 @@ PART_LABELS = {"sender": "waits for the sender's window", "network": "network an
 
 
 def window(combination, plot):
-    """Returns (message, handed over in ms, delay in ms) of the first run, of the messages from `from` to `to`."""
+    """Returns (message, handed over in ms, delay in ms) of the first run, of the messages from `first` to `last`."""
     times, scheduled = combination.times[0], combination.scheduled[0]
-    chosen = slice(int(plot.get("first", 0)), int(plot.get("last", len(times))))
+    chosen = slice(plot.first, plot.last)
     number = numpy.arange(len(times))[chosen]
     return number, scheduled[chosen], times[chosen]
 
@@ -42,12 +42,6 @@ def markers(number, points):
     return {**line, "linewidth": 0.7, "markevery": (number * every // len(COLOURS) % every, every)}
 
 
-def lost_in(combination, plot):
-    """Returns how many of the messages from `from` to `to` of the first run were never delivered."""
-    times = combination.times[0]
-    return int(numpy.isinf(times[int(plot.get("first", 0)):int(plot.get("last", len(times)))]).sum())
-
-
 def draw_points(axes, combinations, plot, of_window, labels):
     """Draws a curve of points for each combination. Returns [], or None if there is nothing to draw."""
     drawn = 0
@@ -55,9 +49,9 @@ def draw_points(axes, combinations, plot, of_window, labels):
         x, y = of_window(*window(combination, plot))
         finite = numpy.isfinite(y)
         if finite.any():
-            lost = lost_in(combination, plot)
+            lost = len(y) - finite.sum()
             x, y = thinned(x[finite], y[finite])
-            axes.plot(x, y, label=label_of(getattr(combination.conditions, plot.get("curves", "variant")))
+            axes.plot(x, y, label=label_of(getattr(combination.conditions, plot.curves))
                       + (f" ({lost} not delivered)" if lost else ""), **markers(number, len(x)))
             drawn += 1
     axes.set_xlabel(labels[0])
@@ -67,7 +61,7 @@ def draw_points(axes, combinations, plot, of_window, labels):
 
 def draw_trace(axes, combinations, plot, _):
     """The delay of each message over its number, or over the time at which it was handed over."""
-    if plot.get("x") == "time":
+    if plot.x == "time":
         entries = draw_points(axes, combinations, plot, lambda _, at, delay: (at, delay), ("Handed over at (ms)", "Delay (ms)"))
     else:
         entries = draw_points(axes, combinations, plot, lambda number, _, delay: (number, delay), ("Message", "Delay (ms)"))
@@ -93,7 +87,7 @@ def draw_parts(axes, combinations, plot, _):
         axes.bar(range(len(with_parts)), heights, bottom=bottom, color=COLOURS[number + 1], edgecolor="black",
                  linewidth=0.4, hatch=("", "//", "xx")[number], label=PART_LABELS[name])
         bottom += heights
-    names = [label_of(getattr(combination.conditions, plot.get("curves", "variant"))) for combination in with_parts]
+    names = [label_of(getattr(combination.conditions, plot.curves)) for combination in with_parts]
     axes.set_xticks(range(len(with_parts)), names, rotation=30, ha="right")
     axes.set_ylabel("Mean one-way delay (ms)")
     for name, combination in zip(names, with_parts):

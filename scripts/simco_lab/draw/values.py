@@ -1,4 +1,4 @@
-"""results.csv: a row for each combination of each sample of a scenario, and what can be read from it without samples."""
+"""results.csv: a row for each combination of each sample of a scenario; and results read from it without samples."""
 
 import csv
 import math
@@ -27,7 +27,7 @@ def modelled(results):
 
 
 def model_cell(conditions):
-    """Returns what equation 5 predicts, in words."""
+    """Returns the prediction of equation 5, in words."""
     prediction = predicted(conditions)
     if prediction is None:
         return ""
@@ -77,8 +77,9 @@ def rows_of(name, results):
                **{column: of(combination) for column, of in estimates.items()}}
 
 
-def write_rows(path, rows):
-    """Writes rows as results.csv. Of one sample it has no name."""
+def write(path, samples):
+    """Writes results.csv of the samples, {name: results}. Of one sample it has no name."""
+    rows = [row for name, results in samples.items() for row in rows_of(name, results)]
     several = len({row["sample"] for row in rows}) > 1
     columns = dict.fromkeys(["sample"] * several + [column for row in rows for column in row if column != "sample"])
     with open(path, "w", newline="") as file:
@@ -87,14 +88,9 @@ def write_rows(path, rows):
         writer.writerows(rows)
 
 
-def write(path, samples):
-    """Writes results.csv of the samples, {name: results}."""
-    write_rows(path, [row for name, results in samples.items() for row in rows_of(name, results)])
-
-
 @dataclass
 class Row(UnderConditions):
-    """What results.csv says of a combination."""
+    """A combination by its row of results.csv."""
 
     conditions: Conditions
     mean: statistics.Estimate
@@ -106,7 +102,7 @@ class Row(UnderConditions):
 
 
 class Table(Selectable):
-    """What results.csv says of one sample of a scenario, for results whose samples are elsewhere."""
+    """One sample of a scenario by results.csv, for results whose samples are elsewhere."""
 
     has_samples = False
 

@@ -1,1 +1,1 @@
-"""What the measurements say: the papers' model, comparisons, and the claims of scenarios."""
+"""Verdicts on measurements: the papers' model, comparisons, and the claims of scenarios."""

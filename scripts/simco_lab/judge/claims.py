@@ -1,4 +1,4 @@
-"""What the claims of scenarios are written in: figures of what was measured, which are compared with each other or with numbers.
+"""The language of the claims of scenarios: figures of measurements, which are compared with each other or with numbers.
 A comparison gives verdicts, one for each place, and each of them holds, does not hold, or cannot be told."""
 
 from dataclasses import dataclass, replace
@@ -153,13 +153,16 @@ class Rehearsal(Selectable):
 
 
 def rehearse(scenario):
-    """Raises ScenarioError if a claim, figure, table or paper's number is of what is not measured."""
+    """Raises ScenarioError if a claim, figure, table or paper's number is of a quantity or place that is not measured."""
     rehearsal = Rehearsal(scenario)
     with mistakes_in(scenario.path):
-        for entry in (*scenario.plots, *scenario.papers):
-            check_quantity(scenario, entry.get("quantity", "mean"))
+        for plot in scenario.plots:
+            check_quantity(scenario, plot.quantity)
+            rehearsal.check_places(plot.where)
+        for number in scenario.papers:
+            check_quantity(scenario, number["quantity"])
             for key in ("where", "less", "than"):
-                rehearsal.check_places(entry.get(key, {}))
+                rehearsal.check_places(number.get(key, {}))
         for name in scenario.tables:
             check_quantity(scenario, name)
         for claim, verdicts in judged(rehearsal):

@@ -1,5 +1,4 @@
-"""What the papers' model (model.py) predicts for the conditions of a point, and its reference
-points on an axis."""
+"""The prediction of the papers' model (model.py) for the conditions of a point, and its reference points on an axis."""
 
 from . import model
 
@@ -42,8 +41,7 @@ def marks(conditions, axis):
 
 def marks_of(combinations, plot):
     """Returns the reference points of all curves of a plot, each once."""
-    if not plot.get("model"):
+    if not plot.model:
         return []
-    axis = plot.get("x", "loss_percent")
     return list(dict.fromkeys(mark for combination in combinations if combination.conditions.loss_percent > 0
-                              for mark in marks(combination.conditions, axis)))
+                              for mark in marks(combination.conditions, plot.axis)))

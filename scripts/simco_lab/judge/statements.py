@@ -1,5 +1,5 @@
-"""Statements about figures, judged place by place: which are less, differ or do not, bounds, orders, steps, what a quantity depends
-on, and what the model says. Most are methods of claims.Figures."""
+"""Statements about figures, judged place by place: less, different or alike, bounds, orders, steps, dependences, and the model.
+Most are methods of claims.Figures."""
 
 import itertools
 import math
@@ -321,7 +321,7 @@ def steps_of(curves, a, b, axis, end, dimensions):
 def factors(corners, quantity, _):
     """Returns the factor from the first corner to the second, that from the third to the fourth, and their difference."""
     at = [corner.quantity(quantity) for corner in corners]
-    flat, steep = tests_of_runs.ratio(at[1], at[0]), tests_of_runs.ratio(at[3], at[2])
+    flat, steep = statistics.ratio(at[1], at[0]), statistics.ratio(at[3], at[2])
     return flat, steep, statistics.difference(flat, steep)
 
 

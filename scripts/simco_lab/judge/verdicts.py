@@ -19,7 +19,7 @@ class Verdict:
     holds: bool | None  # None: inconclusive
     where: str
     detail: str
-    alike: bool = False  # the two do not differ by more than what is of no consequence
+    alike: bool = False  # the two differ by no more than the margin of no consequence
     tests: int = 0  # at 5 % that it stands on, of a family in which some reject by chance
     by_test: bool = False  # that it holds means that a test shows no difference
 
@@ -46,7 +46,7 @@ SCHEDULE_MS = 0.001  # by which the times of the same schedule may differ
 
 
 def runs_of(combination, quantity):
-    """Returns what each run has of a quantity, without those that do not have it."""
+    """Returns the values of a quantity in all runs that have it."""
     return [value for value in combination.per_run(quantity) if not math.isnan(value)]
 
 
@@ -147,7 +147,7 @@ def left_out(*combinations, quantity):
 @dataclass(frozen=True)
 class Comparison:
     """Whether one quantity is below another one (None if that cannot be told), the numbers in words, and whether it is
-    certainly not above, or not below, the other one by more than what is of no consequence."""
+    certainly not above, or not below, the other one by more than the margin of no consequence."""
 
     holds: bool | None
     detail: str

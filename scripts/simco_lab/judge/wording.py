@@ -1,4 +1,4 @@
-"""Numbers as reports print them: what never ends, and what has no interval, in words."""
+"""Numbers as reports print them: infinite ones, and those without an interval, in words."""
 
 import math
 

@@ -1,1 +1,1 @@
-"""What a run left: reading and checking its files, the quantities of runs, and their statistics."""
+"""The files of runs: reading and checking them, quantities, and statistics."""

@@ -1,8 +1,7 @@
-"""Packets that tcpdump captured: a file of pcap with nanoseconds, and what carries messages in it."""
+"""Packets that tcpdump captured: a file of pcap with nanoseconds, and the parts of it that carry messages."""
 
 import re
 import struct
-from dataclasses import dataclass
 
 MAGIC = 0xA1B23C4D  # pcap with nanoseconds, of a little-endian host
 FILE_HEADER, RECORD_HEADER = 24, 16
@@ -12,7 +11,7 @@ BRANCH = re.compile(rb"branch=([^;,\s]+)")
 
 
 class BrokenCapture(ValueError):
-    """Why a file is not what tcpdump writes."""
+    """A file that tcpdump has not written."""
 
 
 def packets(octets):
@@ -35,15 +34,16 @@ def payload(packet):
     return None if offset & 0x1FFF else (packet[header:], total - header)
 
 
+def payloads(captured):
+    """Returns [(time, what is behind the IPv4 header, its length on the wire)], without fragments after the first."""
+    return [(time, *part) for time, packet in captured if (part := payload(packet))]
+
+
 def segments(captured, base=None):
     """Returns the sequence number of octet 0, the first that was captured unless `base` says which, and [(time, first
     octet, octet behind the last)] of the TCP segments with data. Sequence numbers wrap around."""
     found = []
-    for time, packet in captured:
-        part = payload(packet)
-        if part is None:
-            continue
-        octets, length = part
+    for time, octets, length in payloads(captured):
         number = struct.unpack_from("!I", octets, 4)[0]
         size = length - (octets[12] >> 4) * 4
         if size <= 0:
@@ -60,11 +60,8 @@ def chunks(captured, base=None):
     """Returns the TSN of chunk 0, the first that was captured unless `base` says which, and [(time, chunk)] of the DATA
     chunks of SCTP."""
     found = []
-    for time, packet in captured:
-        part = payload(packet)
-        if part is None:
-            continue
-        octets, at = part[0], SCTP_COMMON
+    for time, octets, _ in payloads(captured):
+        at = SCTP_COMMON
         while at + DATA_HEADER <= len(octets):
             kind, _, size, number = struct.unpack_from("!BBHI", octets, at)
             if kind == DATA:
@@ -78,38 +75,26 @@ def chunks(captured, base=None):
 
 def branches(captured):
     """Returns [(time, branch)] of the datagrams with SIP."""
-    found = []
-    for time, packet in captured:
-        part = payload(packet)
-        branch = part and BRANCH.search(part[0])
-        if branch:
-            found.append((time, branch[1]))
-    return found
+    return [(time, branch[1]) for time, octets, _ in payloads(captured) if (branch := BRANCH.search(octets))]
 
 
-@dataclass
-class Stream:
-    """When each message of `size` octets of a byte stream was complete at a place."""
-
-    size: int
-
-    def completed(self, found):
-        """Returns {message: time} from the segments of segments()."""
-        missing, times = {}, {}
-        for time, first, last in found:
-            for message in range(max(first, 0) // self.size, (last - 1) // self.size + 1):
-                if message in times:
-                    continue
-                begin = message * self.size
-                holes = missing.get(message, [(begin, begin + self.size)])
-                holes = [hole for low, high in holes for hole in ((low, min(high, first)), (max(low, last), high))
-                         if hole[0] < hole[1]]
-                if holes:
-                    missing[message] = holes
-                else:
-                    missing.pop(message, None)
-                    times[message] = time
-        return times
+def completed(found, size):
+    """Returns {message: time} at which each message of `size` octets was complete, from the segments of segments()."""
+    missing, times = {}, {}
+    for time, first, last in found:
+        for message in range(max(first, 0) // size, (last - 1) // size + 1):
+            if message in times:
+                continue
+            begin = message * size
+            holes = missing.get(message, [(begin, begin + size)])
+            holes = [hole for low, high in holes for hole in ((low, min(high, first)), (max(low, last), high))
+                     if hole[0] < hole[1]]
+            if holes:
+                missing[message] = holes
+            else:
+                missing.pop(message, None)
+                times[message] = time
+    return times
 
 
 def first_times(found):

@@ -1,4 +1,4 @@
-"""All runs under the same conditions, and what they have of each quantity."""
+"""All runs under the same conditions, and their quantities."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -52,7 +52,7 @@ class Combination(UnderConditions):
                 for number, times, record, scheduled in zip(self.numbers, self.times, self.runs, schedules)]
 
     def per_run(self, quantity):
-        """Returns what each run has of a quantity of quantities.py, nan if it has none."""
+        """Returns the value of a quantity of quantities.py in each run, nan if it has none."""
         return [QUANTITIES[quantity].of_run(run) for run in self.each]
 
     @property
@@ -83,8 +83,7 @@ class Combination(UnderConditions):
         if q is None or len(self.times) >= 3:
             found = statistics.over_replications(self.per_run(name))
             return found if len(self.times) >= 3 else statistics.Estimate(found.value)
-        low, high = schedule.percentile_interval(self.times, q)
-        return statistics.Estimate(self.quantile(q), (high - low) / 2, (low, high))
+        return statistics.Estimate.between(self.quantile(q), *schedule.percentile_interval(self.times, q))
 
     def leaves_out(self, quantity):
         """Returns how many messages a quantity leaves out because they had no answer, or were not delivered. If there are any, it

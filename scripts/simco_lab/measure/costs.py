@@ -1,4 +1,4 @@
-"""What a transaction costs: packets, octets, and processor time of everything that the guest does for it."""
+"""The cost of a transaction: packets, octets, and processor time of everything that the guest does for it."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What the server of one-way measurements saw: when each call arrived, and how often; and how many octets passed."""
+"""Arrivals at the server of one-way measurements: the time and the copies of each call, and the octets that passed."""
 
 import csv
 import json
@@ -43,7 +43,7 @@ def goodput(arrived, octets, start_ns, window_s):
 
 
 def cross_goodput(lines, start_ns, window_s):
-    """Returns the octets/s of competing traffic, by what simco-cross wrote every second: of the seconds that end within
+    """Returns the octets/s of competing traffic, by the output of simco-cross, a line a second: of the seconds that end within
     the window."""
     begin, end = (start_ns + second * 1e9 for second in window_s)
     entries = [json.loads(line) for line in lines]
@@ -51,7 +51,7 @@ def cross_goodput(lines, start_ns, window_s):
 
 
 def window_of(point, samples):
-    """Returns (begin, end) of what is counted, in seconds: the schedule of the samples without its beginning, to the last
+    """Returns (begin, end) of the time that counts, in seconds: the schedule of the samples without its beginning, to the last
     of them."""
     warm, length = point.warmup / point.rate, point.count / point.rate
     begin = warm + min(point.setup.skip_s, length / 2)

@@ -3,7 +3,6 @@ under way or lost and sent again (network), and waits at the receiver for messag
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy
 
@@ -17,9 +16,8 @@ NAMES = ("sender", "network", "behind")
 
 def stream(out, inn, size):
     """Returns ({message: time it left}, {message: time it was there}) of two captures of a TCP connection."""
-    messages = capture.Stream(size)
     base, left = capture.segments(out)
-    return messages.completed(left), messages.completed(capture.segments(inn, base)[1])
+    return capture.completed(left, size), capture.completed(capture.segments(inn, base)[1], size)
 
 
 def user_messages(out, inn, _):
@@ -40,7 +38,7 @@ def datagrams(out, inn, _):
 # a capture, such as the records of TLS, which may have several.
 MATCHING: dict[str, Callable] = {"stream": stream, "chunks": user_messages, "datagrams": datagrams}
 
-# How much of a packet a capture keeps: of chunks all, because several share a packet.
+# The octets of a packet that a capture keeps: of chunks all, because several share a packet.
 KEPT = {"stream": 128, "chunks": 1600, "datagrams": 400}
 
 
@@ -49,25 +47,18 @@ def captured(point):
     return point.setup.capture and point.variant.transport.messages in MATCHING
 
 
-@dataclass(frozen=True)
-class Ends:
-    """What both ends captured, as files of tcpdump, and the offset of its clock."""
-
-    out: bytes
-    inn: bytes
-    timers: str
-
-    def times(self, kind, size):
-        """Returns ({message: ns it left the sender}, {message: ns it was at the receiver}) on CLOCK_MONOTONIC."""
-        found = OFFSET.search(self.timers)
-        if not found:
-            raise BadRun("/proc/timer_list does not tell the offset of the clocks")
-        offset = int(found[1])
-        try:
-            both = MATCHING[kind](capture.packets(self.out), capture.packets(self.inn), size)
-        except capture.BrokenCapture as error:
-            raise BadRun(f"capture: {error}") from error
-        return tuple({number: time - offset for number, time in times.items()} for times in both)
+def times_of(out, inn, timers, kind, size):
+    """Returns ({message: ns it left the sender}, {message: ns it was at the receiver}) on CLOCK_MONOTONIC, by the files
+    of tcpdump at both ends and by /proc/timer_list."""
+    found = OFFSET.search(timers)
+    if not found:
+        raise BadRun("/proc/timer_list does not tell the offset of the clocks")
+    offset = int(found[1])
+    try:
+        both = MATCHING[kind](capture.packets(out), capture.packets(inn), size)
+    except capture.BrokenCapture as error:
+        raise BadRun(f"capture: {error}") from error
+    return tuple({number: time - offset for number, time in times.items()} for times in both)
 
 
 def split(scheduled, delivered, left, there):

@@ -34,7 +34,7 @@ class Quantity:
 
     @property
     def omitted(self):
-        """Which messages it leaves out."""
+        """The kind of messages that it leaves out."""
         return "undelivered" if self.captured else "unanswered"
 
 
@@ -92,13 +92,13 @@ def share(run):
 
 
 def total(run):
-    """Returns what passed the middle link of both flows."""
+    """Returns the octets/s of both flows that passed the middle link."""
     goodputs = run.record.get("goodput", {})
     return goodputs.get("octets_s", math.nan) + goodputs.get("cross_octets_s", math.nan)
 
 
 def carried(run):
-    """Returns the throughput as a share of what was offered in the same time."""
+    """Returns the throughput as a share of the load in the same time."""
     goodputs = run.record.get("goodput", {})
     offered = goodputs.get("offered_octets_s", math.nan)
     return 100.0 * goodputs.get("octets_s", math.nan) / offered if offered else math.nan

@@ -1,4 +1,4 @@
-"""What a run left, checked and completed: run.json, which says that the folder of a run is complete."""
+"""The files of a run, checked and completed: run.json says that the folder of a run is complete."""
 
 import gzip
 import json
@@ -66,14 +66,14 @@ def wasted(server, load, changes):
 
 
 def window_at_the_end(figures):
-    """Returns {"cwnd_octets": ...} of what a transport counted; empty if it has no congestion window."""
+    """Returns {"cwnd_octets": ...} of a transport's counts; empty if it has no congestion window."""
     if "cwnd_segments" in figures:
         return {"cwnd_octets": figures["cwnd_segments"] * figures["mss_octets"]}
     return {name: value for name, value in figures.items() if name == "cwnd_octets"}
 
 
 def with_arrivals(folder, point, samples, load, changes):
-    """Returns the samples with what the server saw, and what follows from it for run.json: copies beyond the first,
+    """Returns the samples with the server's arrivals, and the figures that follow for run.json: copies beyond the first,
     throughput, and the parts of the delay if packets were captured. Removes the captures."""
     arrived = deliveries.arrivals(folder / "arrived.csv", load["parameters"].get("run"))
     start, window = load["start_ns"], deliveries.window_of(point, samples)
@@ -98,7 +98,7 @@ def with_arrivals(folder, point, samples, load, changes):
 
 
 def check_capture(log):
-    """Raises BadRun if tcpdump, by what it said at its end, missed packets."""
+    """Raises BadRun if tcpdump, by its last words, missed packets."""
     for count in CAPTURE_DROPS.findall(log.read_text() if log.exists() else ""):
         if int(count):
             raise BadRun(f"{log.name}: tcpdump missed {count} packets: the parts of the delay cannot be told; run again on a"
@@ -110,8 +110,8 @@ def split_delays(folder, point, samples, arrived, start_ns):
     for end in ("agent", "box"):
         check_capture(folder / f"capture.{end}.log")
     pcaps = [folder / f"{end}.pcap" for end in ("agent", "box")]
-    ends = parts.Ends(*(path.read_bytes() for path in pcaps), (folder / "timers").read_text())
-    left, there = ends.times(point.variant.transport.messages, point.setup.invite_size)
+    left, there = parts.times_of(*(path.read_bytes() for path in pcaps), (folder / "timers").read_text(),
+                                 point.variant.transport.messages, point.setup.invite_size)
     calls = {call: start_ns + scheduled for _, call, scheduled in deliveries.sent(samples) if call is not None}
     # The captures number messages in the order in which they left, which is that of the calls; the first warm up.
     order = {call: point.warmup + number for number, call in enumerate(calls)}

@@ -2,24 +2,15 @@
 stretch of consecutive transactions, long enough that what one of them waits for rarely reaches the next block."""
 
 import math
-from dataclasses import dataclass
 
 import numpy
 
 from . import statistics
+from .statistics import Estimate
 
 RESAMPLES = 999
 SEED = 1  # the same samples always give the same interval
 TAIL_MIN = 5  # transactions beyond a percentile: with fewer, single ones decide
-
-
-@dataclass(frozen=True)
-class Interval:
-    """A value and the ends of its 95 % interval, nan if it has none."""
-
-    value: float
-    low: float = math.nan
-    high: float = math.nan
 
 
 def blocks(times):
@@ -38,7 +29,7 @@ def mean_difference(pairs, factor=1.0):
     a, b = (numpy.concatenate(side) for side in zip(*pairs))
     value = answered_mean(a) - factor * answered_mean(b)
     spread = statistics.over_replications(gaps)
-    return Interval(value, value - spread.half_width, value + spread.half_width)
+    return Estimate(value, spread.half_width, (value - spread.half_width, value + spread.half_width))
 
 
 def resampled_percentiles(parts, weights, q):
@@ -93,8 +84,8 @@ def percentile_difference(pairs, q, factor=1.0):
     a, b = (numpy.concatenate(side) for side in zip(*pairs))
     value = float(gap(statistics.percentile(a, q), factor * statistics.percentile(b, q)))
     if too_few(len(a), q):
-        return Interval(value)
+        return Estimate(value)
     sides = [[part for times in side for part in blocks(times)] for side in zip(*pairs)]
     weights = resamples(len(sides[0]))
     left, right = (resampled_percentiles(side, weights, q) for side in sides)
-    return Interval(value, *ends_of(gap(left, factor * right)))
+    return Estimate.between(value, *ends_of(gap(left, factor * right)))

@@ -1,6 +1,7 @@
 """Statistics of response times, as doc/measuring.md defines them. Times are milliseconds; that of a transaction
 without a reply is infinity, so that every order statistic counts it."""
 
+import itertools
 import math
 from dataclasses import dataclass
 from functools import lru_cache
@@ -10,7 +11,6 @@ from mpmath import mp
 
 BATCHES = 30
 CONFIDENCE = 0.95
-PERCENTILES = (50.0, 90.0, 95.0, 99.0, 99.9)
 CCDF_POINTS = 400
 
 
@@ -33,6 +33,10 @@ class Estimate:
     half_width: float = math.nan
     ends: tuple | None = None
 
+    @classmethod
+    def between(cls, value, low, high):
+        return cls(value, (high - low) / 2, (low, high))
+
     @property
     def low(self):
         return self.ends[0] if self.ends else self.value - self.half_width
@@ -42,32 +46,37 @@ class Estimate:
         return self.ends[1] if self.ends else self.value + self.half_width
 
     def times(self, factor):
-        """Returns the estimate of what is `factor` times as large."""
+        """Returns the estimate of a value that is `factor` times as large."""
         return Estimate(self.value * factor, self.half_width * factor, self.ends and tuple(end * factor for end in self.ends))
+
+
+def mean_of(values):
+    """Returns the mean with Student's interval over independent values."""
+    n = len(values)
+    if n < 2:
+        return Estimate(float(values[0]) if n else math.nan)
+    return Estimate(float(values.mean()), student_t(n - 1) * float(values.std(ddof=1)) / math.sqrt(n))
 
 
 def mean_independent(times):
     """Returns the mean with the papers' interval, which assumes independent transactions. Head-of-line blocking
     makes neighbours alike, so it is too narrow under loss."""
-    answered = times[numpy.isfinite(times)]
-    n = len(answered)
-    if n == 0:
-        return Estimate(math.nan)
-    if n == 1:
-        return Estimate(float(answered[0]))
-    half = student_t(n - 1) * float(answered.std(ddof=1)) / math.sqrt(n)
-    return Estimate(float(answered.mean()), half)
+    return mean_of(times[numpy.isfinite(times)])
 
 
-def mean_batches(times, batches=BATCHES):
+def batch_means(answered):
+    """Returns the means of batches of consecutive transactions; none if there are too few."""
+    size = len(answered) // BATCHES
+    return answered[: size * BATCHES].reshape(BATCHES, size).mean(axis=1) if size > 1 else []
+
+
+def mean_batches(times):
     """Returns the mean with the interval of the means of batches of consecutive transactions."""
     answered = times[numpy.isfinite(times)]
-    if len(answered) < 2 * batches:
+    means = batch_means(answered)
+    if not len(means):
         return Estimate(mean_independent(times).value)
-    size = len(answered) // batches
-    means = answered[: size * batches].reshape(batches, size).mean(axis=1)
-    half = student_t(batches - 1) * float(means.std(ddof=1)) / math.sqrt(batches)
-    return Estimate(float(answered.mean()), half)
+    return Estimate(float(answered.mean()), mean_of(means).half_width)
 
 
 def over_replications(values):
@@ -75,14 +84,9 @@ def over_replications(values):
     infinite if that of any run is."""
     values = numpy.asarray([value for value in values if not math.isnan(value)])
     endless = {float(value) for value in values if math.isinf(value)}
-    if len(values) == 0 or len(endless) == 2:
+    if len(endless) == 2:
         return Estimate(math.nan)
-    if endless:
-        return Estimate(endless.pop(), math.inf)
-    if len(values) == 1:
-        return Estimate(float(values[0]))
-    half = student_t(len(values) - 1) * float(values.std(ddof=1)) / math.sqrt(len(values))
-    return Estimate(float(values.mean()), half)
+    return Estimate(endless.pop(), math.inf) if endless else mean_of(values)
 
 
 def percentile(times, q):
@@ -102,32 +106,39 @@ def ccdf(times):
     return x, 1.0 - upto / len(times)
 
 
+def combined(value, a, b, low, high):
+    """Returns the Estimate of a value that follows from two independent estimates. `low` and `high` are how far each of
+    the two moves it down and up at most: their squares add up, on each side."""
+    if not a.ends and not b.ends:
+        return Estimate(value, math.hypot(*high))
+    return Estimate.between(value, value - math.hypot(*low), value + math.hypot(*high))
+
+
 def difference(a, b):
-    """Returns a - b of two independent estimates; the squares of the intervals add up, on each side of the value."""
+    """Returns a - b of two independent estimates."""
     value = a.value - b.value
     if math.isnan(a.half_width) or math.isnan(b.half_width):
         return Estimate(value)
-    if not a.ends and not b.ends:
-        return Estimate(value, math.hypot(a.half_width, b.half_width))
-    low, high = value - math.hypot(a.value - a.low, b.high - b.value), value + math.hypot(a.high - a.value, b.value - b.low)
-    return Estimate(value, (high - low) / 2, (low, high))
+    return combined(value, a, b, (a.value - a.low, b.high - b.value), (a.high - a.value, b.value - b.low))
 
 
-def grows(times, batches=BATCHES):
+def ratio(a, b):
+    """Returns a / b of two independent estimates, of which the intervals are relative. It is nan if b is 0."""
+    value = a.value / b.value if b.value else math.nan
+    if math.isnan(value) or math.isnan(a.half_width) or math.isnan(b.half_width) or a.value == 0:
+        return Estimate(value)
+    one, other = abs(value) / a.value, abs(value) / b.value
+    return combined(value, a, b, (one * (a.value - a.low), other * (b.high - b.value)),
+                    (one * (a.high - a.value), other * (b.value - b.low)))
+
+
+def grows(times):
     """Returns whether response times rise significantly during the run, by the Mann-Kendall test on batch means:
     then the mean depends on the length of the run. The load may exceed the capacity, or a queue or window may still be
     filling."""
-    answered = times[numpy.isfinite(times)]
-    if len(answered) < 2 * batches:
-        return False
-    size = len(answered) // batches
-    means = answered[: size * batches].reshape(batches, size).mean(axis=1)
-    score = sum(
-        float(numpy.sign(means[later] - means[earlier]))
-        for earlier in range(batches)
-        for later in range(earlier + 1, batches)
-    )
-    deviation = math.sqrt(batches * (batches - 1) * (2 * batches + 5) / 18.0)
+    means = batch_means(times[numpy.isfinite(times)])
+    score = sum(float(numpy.sign(later - earlier)) for earlier, later in itertools.combinations(means, 2))
+    deviation = math.sqrt(BATCHES * (BATCHES - 1) * (2 * BATCHES + 5) / 18.0)
     return score / deviation > 2.576  # 1 %, two-sided
 
 

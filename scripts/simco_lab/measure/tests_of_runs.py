@@ -1,5 +1,5 @@
 """Tests of figures that each of several runs has, such as its P95: whether two sets of runs differ (Kolmogorov and
-Smirnov's, exact), by how much runs with the same seeds do, and what a figure depends on (least squares)."""
+Smirnov's, exact), the difference of runs with the same seeds, and the dependences of a figure (least squares)."""
 
 import math
 from dataclasses import dataclass
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy
 from mpmath import mp
 
-from .statistics import CONFIDENCE, Estimate, over_replications
+from .statistics import CONFIDENCE, over_replications
 
 LEVEL = 1 - CONFIDENCE
-EXACT = 1e-9  # of what y spans: a column that moves it by less does so by rounding only
+EXACT = 1e-9  # of the span of y: a column that moves it by less does so by rounding only
 
 
 @dataclass(frozen=True)
@@ -159,18 +159,3 @@ def regression(columns, y):
         t = float(value / error) if error > 0 else math.inf if value else 0.0
         result[name] = Coefficient(float(value), t, student_p(t, degrees) if math.isfinite(t) else 0.0)
     return result
-
-
-def ratio(a, b):
-    """Returns a / b of two independent estimates; the squares of the relative intervals add up, on each side of the value. It is nan
-    if b is 0."""
-    if b.value == 0:
-        return Estimate(math.nan)
-    value = a.value / b.value
-    if math.isnan(a.half_width) or math.isnan(b.half_width) or a.value == 0:
-        return Estimate(value)
-    if not a.ends and not b.ends:
-        return Estimate(value, abs(value) * math.hypot(a.half_width / a.value, b.half_width / b.value))
-    low = value - abs(value) * math.hypot((a.value - a.low) / a.value, (b.high - b.value) / b.value)
-    high = value + abs(value) * math.hypot((a.high - a.value) / a.value, (b.value - b.low) / b.value)
-    return Estimate(value, (high - low) / 2, (low, high))

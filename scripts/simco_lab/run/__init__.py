@@ -1,1 +1,1 @@
-"""How a point is run: its job, the guest or the namespaces of this host, and which points are run in which order."""
+"""Runs of points: jobs, the guest or the namespaces of this host, and the order of the points."""

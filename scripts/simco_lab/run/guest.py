@@ -138,7 +138,7 @@ class Guest:
     """Saves the machine's state unless that has been done before, and runs points from it."""
 
     def __init__(self, programs, shift=0, further=()):
-        """`further`: paths of what the points need besides the usual programs."""
+        """`further`: paths of files that the points need besides the usual programs."""
         self.programs = Path(programs)
         self.further = further
         self.shift = shift

@@ -172,8 +172,6 @@ class Runner:
             else:
                 self._note(point, run)
                 first[run["fingerprint"]] = point
-                if "programs" not in run:  # of an older laboratory; its fingerprint is of these programs
-                    run_record.write_run(self.folder(point), {**run, "programs": self.programs})
         waiting, twins = [], []
         for point in missing:
             original = first.setdefault(self.fingerprint(self._job(point)), point)

@@ -1,4 +1,4 @@
-"""What the laboratory can measure: transports, workloads, the middlebox's backends, and profiles of the end systems.
+"""The catalogue of the laboratory: transports, workloads, the middlebox's backends, and profiles of the end systems.
 Each is a row of a table here; no other module spells their names."""
 
 from dataclasses import dataclass
@@ -19,9 +19,16 @@ def words(names):
     return f"{', '.join(most)} or {last}" if most else last
 
 
+def number(text, most):
+    """Returns the number from 1 to `most` that `text` spells without leading zeros, or None."""
+    good = text.isascii() and text.isdigit() and text[0] != "0" and int(text) <= most
+    return int(text) if good else None
+
+
 def modules(tables):
     """Returns the modules of the kernel that the rows of these tables need."""
     return tuple(module for rows in tables for row in rows.values() for module in row.guest_modules)
+
 
 # The timeouts that the papers' model takes:
 RTO_SCTP_MS = 1000.0  # RFC 2960's RTO.Min, which the paper uses
@@ -34,15 +41,15 @@ class Transport:
 
     name: str  # of variants and, unless `option` has it, of the programs' --transport
     label: str  # in figures and reports
-    number: str  # what N in the variant NAME-N counts: streams or connections
-    number_max: int
-    plain: bool  # whether NAME alone is a variant, with N = 1
-    unordered: bool  # whether NAME-unordered is
+    number: str  # counted by N in the variant NAME-N: streams or connections
     sysctl_prefix: str  # sysctls of a profile that concern it
     counters: tuple  # of the kernel, reported if they moved
-    options: bool  # whether a profile's SCTP options concern it
-    routes: str  # which of a profile's routes do
+    routes: str  # those of a profile that concern it
     messages: str  # how it carries messages (parts.py)
+    number_max: int = 0  # 0: NAME-N is not a variant
+    plain: bool = True  # whether NAME alone is a variant, with N = 1
+    unordered: bool = False  # whether NAME-unordered is
+    options: bool = False  # whether a profile's SCTP options concern it
     option: str = ""  # of the programs' --transport
     tls: bool = False  # whether the programs need a certificate
     own_tls: bool = False  # whether TLS is a part of it, so that all workloads have it
@@ -80,36 +87,30 @@ TCP_COUNTERS = ("RetransSegs", "TCPTimeouts", "TCPLossProbes", "TCPFastRetrans",
                 "TCPLostRetransmit", "TCPSpuriousRTOs", "TCPDSACKRecv")
 TRANSPORTS = table(
     Transport(
-        name="tcp", label="TCP", number="connections", number_max=9999, plain=True, unordered=False,
-        sysctl_prefix="net.ipv4.tcp_", options=False, routes="tcp", messages="stream", congestion=True,
-        rto_over_rtt_ms=RTO_TCP_EXTRA_MS,
-        counters=TCP_COUNTERS),
+        name="tcp", label="TCP", number="connections", number_max=9999, sysctl_prefix="net.ipv4.tcp_", routes="tcp",
+        messages="stream", congestion=True, rto_over_rtt_ms=RTO_TCP_EXTRA_MS, counters=TCP_COUNTERS),
     Transport(
-        name="sctp", label="SCTP", number="streams", number_max=99999, plain=False, unordered=True,
-        sysctl_prefix="net.sctp.", options=True, routes="sctp", messages="chunks", minimum_rto_ms=RTO_SCTP_MS,
+        name="sctp", label="SCTP", number="streams", number_max=99999, plain=False, unordered=True, options=True,
+        sysctl_prefix="net.sctp.", routes="sctp", messages="chunks", minimum_rto_ms=RTO_SCTP_MS,
         counters=("SctpT3RtxExpireds", "SctpT3Retransmits", "SctpFastRetransmits", "SctpDelaySackExpireds",
                   "SctpInPktBacklog", "SctpInDataChunkDiscards"),
         module="sctp", config="CONFIG_IP_SCTP",
         guest_modules=("crc32c_generic", "sctp", "sctp_diag", "udp_tunnel", "ip6_udp_tunnel")),
     Transport(
-        name="tls", label="TLS", option="tcp", tls=True, proxied=False, number="connections", number_max=0, plain=True, unordered=False,
-        sysctl_prefix="net.ipv4.tcp_", options=False, routes="tcp", messages="records", congestion=True,
-        counters=TCP_COUNTERS),
+        name="tls", label="TLS", option="tcp", tls=True, proxied=False, number="connections", sysctl_prefix="net.ipv4.tcp_",
+        routes="tcp", messages="records", congestion=True, counters=TCP_COUNTERS),
     Transport(
         name="quic", label="QUIC", tls=True, own_tls=True, proxied=False, number="streams", number_max=1024, plain=False,
-        unordered=False,
-        sysctl_prefix="net.ipv4.udp_", options=False, routes="udp", messages="packets",
-        counters=("RcvbufErrors", "SndbufErrors")),
+        sysctl_prefix="net.ipv4.udp_", routes="udp", messages="packets", counters=("RcvbufErrors", "SndbufErrors")),
     Transport(
-        name="udp", label="UDP", number="connections", number_max=0, plain=True, unordered=False,
-        sysctl_prefix="net.ipv4.udp_", options=False, routes="udp", messages="datagrams", reliable=False,
-        counters=("NoPorts", "RcvbufErrors", "SndbufErrors")),
+        name="udp", label="UDP", number="connections", sysctl_prefix="net.ipv4.udp_", routes="udp", messages="datagrams",
+        reliable=False, counters=("NoPorts", "RcvbufErrors", "SndbufErrors")),
 )
 
 
 @dataclass(frozen=True)
 class Workload:
-    """What simco-loadgen sends, and the program that answers."""
+    """The traffic of simco-loadgen, and the program that answers."""
 
     name: str  # of simco-loadgen's --workload
     server: str  # a program

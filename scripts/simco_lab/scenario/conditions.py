@@ -115,7 +115,7 @@ class Range:
 
 
 RATES = (1e-6, 1e7)  # as simco-loadgen takes them
-# What values that are numbers must be; at the ends of the two losses nothing arrives.
+# The ranges of numbers; at the ends of the two losses nothing arrives.
 RANGES = {
     "delay_ms": Range(0, LONGEST_MS), "jitter_ms": Range(0, LONGEST_MS),
     "loss_percent": Range(0, below=100), "loss_correlation": Range(0, below=1),
@@ -139,8 +139,8 @@ WORDS = {
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis that is a number in the name of a `dimension`: that number of conditions, and what the rest of the name says, the
-    same on all of a curve. It is None for what is on every curve, as no competing traffic is on those of each kind."""
+    """An axis that is a number in the name of a `dimension`: that number of conditions, and the rest of the name, the
+    same on all of a curve. It is None for a value that is on every curve, as no competing traffic is on those of each kind."""
 
     dimension: str
     number: Callable
@@ -182,7 +182,7 @@ def value_of(name, given):
 
 
 def values_of(given):
-    """Returns {dimension: list of values} of what a scenario gives: a value or a list of them for each. Raises ValueError."""
+    """Returns {dimension: list of values} of a scenario's conditions: a value or a list of them for each. Raises ValueError."""
     for name, value in given.items():
         if name not in DIMENSIONS:
             raise ValueError(f"unknown dimension '{name}'; known are {', '.join(DIMENSIONS)}")

@@ -4,7 +4,7 @@ a word such as tcp-2, tcp-1@reno or web-3, which is taken apart here only."""
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .catalogue import CONGESTION, CROSS_PROGRAM, PROFILES, default, table, words
+from .catalogue import CONGESTION, CROSS_PROGRAM, PROFILES, default, number, table, words
 
 NUMBER_MAX = 1000
 WINDOW_SEGMENT = 960  # octets of a segment, if the window is limited
@@ -71,11 +71,11 @@ class Cross:
                 return cls(KINDS[name])
             plain, at, control = name.partition("@")
             word, _, rest = plain.partition("-")
-            if at and word in KINDS and control not in CONGESTION:
+            kind = KINDS.get(word)
+            if at and kind and control not in CONGESTION:
                 raise ValueError(f"{name!r}: unknown congestion control {control!r}; expected {words(CONGESTION)}")
-            good = rest.isascii() and rest.isdigit() and rest[0] != "0" and int(rest) <= NUMBER_MAX
-            if good and word in KINDS and word != default(KINDS) and (KINDS[word].congestion or not at):
-                return cls(KINDS[word], int(rest), control)
+            if kind and word != default(KINDS) and (kind.congestion or not at) and (count := number(rest, NUMBER_MAX)):
+                return cls(kind, count, control)
         raise ValueError(f"unknown cross traffic {name!r}; expected {FORMS}")
 
     def lead_s(self, point):

@@ -7,6 +7,7 @@ from ..errors import BadRun
 OBJECT = "drd.o"
 FOLDER = "/run/bpf/drd"  # where the guest has its programs and their map
 MOST_PERCENT = 95
+DUMP = f"bpftool -j map dump pinned {FOLDER}/lines"  # command that prints the map
 FIELDS = ("min", "max", "state", "in", "out", "dropped", "deepest")
 DIRECTIONS = ("request", "reply")
 # Where each direction's packets enter and leave the delay line.
@@ -31,18 +32,14 @@ def commands(low, high, seeds, device):
     return [*((name, f"tc qdisc add dev {device} clsact") for name in ("router", "far")), *result]
 
 
-def dump_command():
-    return f"bpftool -j map dump pinned {FOLDER}/lines"
-
-
 def counts(dumped):
-    """Returns {direction: {field: number}} of what `bpftool -j map dump` printed."""
+    """Returns {direction: {field: number}} of the output of `bpftool -j map dump`."""
     return {direction: {name: int(dumped[key]["formatted"]["value"][name]) for name in FIELDS}
             for key, direction in enumerate(DIRECTIONS)}
 
 
 def check_counts(counted, low, high):
-    """Raises BadRun if what the programs counted is not what was asked."""
+    """Raises BadRun if the counts of the programs contradict the settings."""
     for direction, line in counted.items():
         if (line["min"], line["max"]) != (low, high):
             raise BadRun(f"the thresholds of '{direction}' were {line['min']}-{line['max']}, not {low}-{high}")

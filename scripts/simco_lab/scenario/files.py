@@ -3,9 +3,10 @@ function over what was measured (claims.py)."""
 
 import contextlib
 import itertools
+import re
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..errors import ScenarioError
@@ -24,7 +25,7 @@ PLOTS = {"mean": AXES_KNOWN, "over": AXES_KNOWN, "ccdf": AXES_KNOWN, "trace": ("
 
 @dataclass(frozen=True)
 class Claim:
-    """What a paper states, or we do: `judge` takes the results (claims.View) of the conditions `where`, and returns verdicts."""
+    """A statement of a paper, or ours: `judge` takes the results (claims.View) of the conditions `where`, and returns verdicts."""
 
     id: str
     text: str
@@ -37,23 +38,43 @@ def one_of(name, value, known):
         raise ValueError(f"'{name}' must be one of {', '.join(known)}, not {value!r}")
 
 
-def known_key(function, key, known):
-    if key not in known:
-        raise ValueError(f"unknown key '{key}' of {function}(); known are {', '.join(known)}")
+@dataclass(frozen=True)
+class Plot:
+    """A figure of a scenario."""
+
+    name: str
+    title: str
+    kind: str
+    where: dict
+    x: str = ""  # the axis; of a trace, time instead of the number of the message
+    curves: str = "variant"  # the dimension by which curves differ
+    panels: list = field(default_factory=list)  # dimensions: a figure for each combination of their values
+    quantity: str = "mean"
+    model: bool = False
+    log_x: bool = False
+    y_max: float | None = None
+    paper_figure: str = ""
+    first: int = 0  # message of a trace
+    last: int | None = None
+    measure: str = "response"  # the scenario's
+
+    def __post_init__(self):
+        one_of("kind", self.kind, PLOTS)
+        if self.x:
+            one_of("x", self.x, PLOTS[self.kind])
+        for dimension in (self.curves, *self.panels):
+            one_of("curves or panels", dimension, DIMENSIONS)
+        if not re.fullmatch(r"[\w-][\w.-]*", self.name):
+            raise ValueError(f"the name of a figure must be letters, digits, '-', '_' and '.', not {self.name!r}")
+
+    @property
+    def axis(self):
+        return self.x or "loss_percent"
 
 
 def plot(name, title, kind, *, where=None, **more):
-    """Returns a figure of a scenario. `more` are x, curves, panels, quantity, model, log_x, y_max, paper_figure, and of a trace
-    `first` and `last`."""
-    for key in more:
-        known_key("plot", key, ("x", "curves", "panels", "quantity", "model", "log_x", "y_max", "paper_figure", "first", "last"))
-    one_of("kind", kind, PLOTS)
-    one_of("x", more.get("x", PLOTS[kind][0]), PLOTS[kind])
-    for dimension in (more.get("curves", "variant"), *more.get("panels", [])):
-        one_of("curves or panels", dimension, DIMENSIONS)
-    if not name.replace("-", "").replace("_", "").replace(".", "").isalnum() or name.startswith("."):
-        raise ValueError(f"the name of a figure must be letters, digits, '-', '_' and '.', not {name!r}")
-    return {"name": name, "title": title, "kind": kind, "where": values_of(where or {}), **more}
+    """Returns a figure of a scenario; `more` are fields of Plot."""
+    return Plot(name, title, kind, values_of(where or {}), **more)
 
 
 def paper(what, value, *, quantity="mean", less=None, than=None, **where):
@@ -65,7 +86,7 @@ def paper(what, value, *, quantity="mean", less=None, than=None, **where):
 
 
 class Scenario:
-    """What is measured, drawn and claimed. Raises ValueError for what is not known or does not go together."""
+    """A measurement with its figures and claims. Raises ValueError for unknown names, and for a combination that is impossible."""
 
     def __init__(self, title, *, matrix, quick, full, source="", notes=(), workload=default(WORKLOADS), arrivals="poisson", warmup=0,
                  seed=1, tables=(), plots=(), papers=(), **setup):
@@ -73,9 +94,10 @@ class Scenario:
         one_of("arrivals", arrivals, ("poisson", "constant"))
         check_setting("warmup", 0, warmup)
         self.name, self.path = "", None
-        self.title, self.source, self.notes, self.tables, self.plots = title, source, list(notes), list(tables), list(plots)
+        self.title, self.source, self.notes, self.tables = title, source, list(notes), list(tables)
         self.workload, self.arrivals, self.warmup, self.seed = workload, arrivals, warmup, seed
         self.setup = self._setup(setup)
+        self.plots = [replace(one, measure=self.setup.measure) for one in plots]
         self.matrices = [self._matrix(given) for given in (matrix if isinstance(matrix, list) else [matrix])]
         self.scales = {"quick": self._scale("quick", quick), "full": self._scale("full", full)}
         self.papers = list(itertools.chain.from_iterable(papers))
@@ -84,7 +106,6 @@ class Scenario:
 
     def _setup(self, given):
         for key in given:
-            known_key("Scenario", key, (*Scenario.__init__.__kwdefaults__, *Setup.__dataclass_fields__))
             if key in SIP and not WORKLOADS[self.workload].sip:
                 raise ValueError(f"'{key}' is of the {words([row.name for row in WORKLOADS.values() if row.sip])} workload")
         return Setup(**{"network": WORKLOADS[self.workload].network, **given})
@@ -107,14 +128,11 @@ class Scenario:
         own = {key: value for key, value in given.items() if key not in ("count", "replications")}
         return {**values_of(own), "replications": replications, "count": count}
 
-    def claim(self, text, **where):
-        """Makes a function a claim, whose id is its name. It is about the points with these conditions."""
-        def add(judge):
-            if any(known.id == judge.__name__ for known in self.claims):
-                raise ValueError(f"two claims are named {judge.__name__}")
-            self.claims.append(Claim(judge.__name__, text, values_of(where), judge))
-            return judge
-        return add
+    def claim(self, name, text, judge, /, **where):
+        """Adds a claim about the points with these conditions."""
+        if any(known.id == name for known in self.claims):
+            raise ValueError(f"two claims are named {name}")
+        self.claims.append(Claim(name, text, values_of(where), judge))
 
     def claims_of(self, name, *ids):
         """Takes over the claims of another scenario: those with these ids, or all."""
@@ -122,7 +140,7 @@ class Scenario:
         for one in ids or known:
             if one not in known:
                 raise ValueError(f"scenario '{name}' has no claim '{one}'; it has {', '.join(known)}")
-            self.claim(known[one].text, **known[one].where)(known[one].judge)
+            self.claim(one, known[one].text, known[one].judge, **known[one].where)
 
     def dimensions(self, scale):
         """Returns {dimension: values} with every dimension, for each matrix that has points at `scale`. If there is one
@@ -183,22 +201,11 @@ def mistakes_in(path):
         raise ScenarioError(f"{path}:{lines[-1] if lines else 1}: {error}") from error
 
 
-def text_of(path):
-    """Returns the text of a file. Raises ScenarioError."""
-    try:
-        return path.read_bytes().decode()
-    except OSError as error:
-        raise ScenarioError(f"{path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise ScenarioError(f"{path}: not in UTF-8: octet 0x{error.object[error.start]:02x}") from error
-
-
 def read(path):
     """Returns the scenario of a file, which is run. Raises ScenarioError."""
     path, names = Path(path), {}
-    text = text_of(path)
     with mistakes_in(path):
-        exec(compile(text, str(path), "exec"), names)  # noqa: S102 - it is a program
+        exec(compile(path.read_bytes(), str(path), "exec"), names)  # noqa: S102 - it is a program
     found = [value for value in names.values() if isinstance(value, Scenario)]
     if len(found) != 1:
         raise ScenarioError(f"{path}: it must make one Scenario(), not {len(found)}")

@@ -1,5 +1,5 @@
-"""The laboratory's two networks: what a point's conditions do to them, as commands in their namespaces, and what their
-routers count. The script `network` creates them."""
+"""The laboratory's two networks: the effects of a point's conditions as commands in their namespaces, and the counts of
+their routers. The script `network` creates them."""
 
 import json
 from collections.abc import Callable
@@ -9,7 +9,9 @@ from ..errors import BadRun
 from . import drd, queues
 from .catalogue import table
 
-MESSAGE_OCTETS = 256  # of an IP packet: what is shorter acknowledges only
+MESSAGE_OCTETS = 256  # of an IP packet: a shorter one acknowledges only
+NFT_KEY = "nftables"  # in what `nft -j` prints
+COUNTERS, QDISCS = "nft -j list counters", "tc -s -j qdisc show"
 MIDDLE = "middle"  # the interfaces of the dumbbell's middle link
 ROUTERS = ("router", "far")
 # Agent's and source's packets leave towards the other side through these; theirs come in through the edges.
@@ -54,12 +56,8 @@ class Network:
 
 
 def messages(point):
-    """Returns the condition that leaves out what acknowledges only, if just messages are lost."""
+    """Returns the condition that leaves out mere acknowledgements, if just messages are lost."""
     return f" meta length >= {MESSAGE_OCTETS}" if point.lose == "messages" or point.lose_run else ""
-
-
-def nothing(*_):
-    return []
 
 
 def netem(point):
@@ -104,7 +102,7 @@ def dumbbell_events(point):
             for router in ROUTERS if point.mtu_to]
 
 
-# What the far router counts of the flow that is measured: requests that have passed the queue, and replies before it.
+# The far router's counts of the flow that is measured: requests that have passed the queue, and replies before it.
 FAR = {"request": 'iifname "middle" oifname "right"', "reply": 'iifname "right" oifname "middle"'}
 
 
@@ -125,17 +123,14 @@ def dumbbell_files(point):
 
 
 def counters_of(path, what="packets"):
-    """Returns {name: packets} of what `nft -j list counters` printed, or {name: octets}."""
+    """Returns {name: packets} of the output of `nft -j list counters`, or {name: octets}."""
     key = {"packets": "packets", "octets": "bytes"}[what]
     return {entry["counter"]["name"]: entry["counter"][key]
             for entry in json.loads(path.read_text())[NFT_KEY] if "counter" in entry}
 
 
-NFT_KEY = "nftables"  # the tool's own
-
-
 def dumbbell_check(folder, point, losses):
-    """Returns what the queue did to the flow that is measured, and what it did in all."""
+    """Returns the packets of the measured flow that the queue took and dropped, and all that it dropped."""
     queue = queues.Queue.parse(point.queue)
     far = counters_of(folder / "drops.far.json")
     entered = {"request": losses["request"][0] - losses["request"][1], "reply": far["reply"]}
@@ -163,21 +158,13 @@ def dumbbell_check(folder, point, losses):
     return {**found, "messages": {"entered": before, "lost": lost}}
 
 
-def counting(router):
-    return router, "nft -j list counters"
-
-
-def qdiscs(router):
-    return router, "tc -s -j qdisc show"
-
-
 NETWORKS = table(
     Network(
         "line", server="10.71.2.1",
         agent=End("agent", "10.71.1.2", "left"), box=End("box", "10.71.2.2", "right"),
         directions={"request": 'iifname "left"', "reply": 'iifname "right"'},
-        setup=line_setup, arm=arm, events=nothing, files=lambda _: {}, check=lambda *_: None,
-        collect={"drops.json": counting("router"), "qdisc.txt": ("router", "tc -s qdisc show")}),
+        setup=line_setup, arm=arm, events=lambda _: [], files=lambda _: {}, check=lambda *_: None,
+        collect={"drops.json": ("router", COUNTERS), "qdisc.txt": ("router", "tc -s qdisc show")}),
     Network(
         "dumbbell", server="10.72.2.1",
         agent=End("agent", "10.72.1.2", "left"), box=End("box", "10.72.2.2", "right"),
@@ -186,14 +173,14 @@ NETWORKS = table(
         directions={"request": 'iifname "left"', "reply": f'iifname "{MIDDLE}" ip daddr 10.72.1.0/24'},
         setup=dumbbell_setup, arm=dumbbell_arm, events=dumbbell_events, files=dumbbell_files, check=dumbbell_check,
         settle_s=5.0,
-        collect={"drops.json": counting("router"), "drops.far.json": counting("far"),
-                 "qdisc.router.json": qdiscs("router"), "qdisc.far.json": qdiscs("far")}),
+        collect={"drops.json": ("router", COUNTERS), "drops.far.json": ("far", COUNTERS),
+                 "qdisc.router.json": ("router", QDISCS), "qdisc.far.json": ("far", QDISCS)}),
 )
 
 
 def collect(point, network):
-    """Returns {file: (namespace, command)} of what the network counted."""
-    more = {"drd.json": ("router", drd.dump_command())} if queues.Queue.parse(point.queue).kind.delay_line else {}
+    """Returns {file: (namespace, command)} of the network's counts."""
+    more = {"drd.json": ("router", drd.DUMP)} if queues.Queue.parse(point.queue).kind.delay_line else {}
     return {**network.collect, **more}
 
 

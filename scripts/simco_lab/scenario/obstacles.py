@@ -1,4 +1,4 @@
-"""What does not go together in the matrix of a scenario. Each function raises ValueError that says why."""
+"""Contradictions in the matrix of a scenario. Each function raises ValueError with the reason."""
 
 import itertools
 
@@ -11,23 +11,19 @@ from .proxies import PROXIES, obstacle
 from .queues import Queue, check_link
 
 
-def refuse(reason):
-    raise ValueError(reason)
-
-
 def check(scenario):
     """Checks the points of both scales."""
     for scale in scenario.scales:
         points = list(scenario.points(scale))
         if not points:
-            refuse(f"{scale} leaves no point of any matrix")
+            raise ValueError(f"{scale} leaves no point of any matrix")
         for key in ("burst", "lose_at"):
             if getattr(scenario.setup, key) >= (fewest := min(point.count for point in points)):
-                refuse(f"'{key}' must be below the count, {fewest}")
+                raise ValueError(f"'{key}' must be below the count, {fewest}")
         for dimensions in scenario.dimensions(scale):
             check_dimensions(scenario, dimensions)
     if scenario.setup.cross_from_s and not scenario.setup.cross_for_s:
-        refuse("'cross_from_s' needs 'cross_for_s', the seconds from then on")
+        raise ValueError("'cross_from_s' needs 'cross_for_s', the seconds from then on")
 
 
 def check_dimensions(scenario, dimensions):
@@ -39,61 +35,61 @@ def check_dimensions(scenario, dimensions):
     if row.sip:
         check_sizes(setup, dimensions)
     if "burst" in dimensions["stop"] and not setup.burst:
-        refuse("'stop' burst needs 'burst', the number of requests at the end that are due at once")
+        raise ValueError("'stop' burst needs 'burst', the number of requests at the end that are due at once")
     longest = max(dimensions["lose_run"])
     fewest = min(scenario.count_at(scale, rate) for scale in scenario.scales for rate in dimensions["rate"])
     if longest and setup.lose_at + longest > fewest:
-        refuse(f"'lose_run' goes beyond the count: 'lose_at' is {setup.lose_at}, and a point has {fewest} transactions")
+        raise ValueError(f"'lose_run' goes beyond the count: 'lose_at' is {setup.lose_at}, and a point has {fewest} transactions")
 
 
 def check_sizes(setup, dimensions):
     for variant, large in itertools.product(dimensions["variant"], dimensions["large_size"]):
         for key, octets in (("invite_size", setup.invite_size), ("large_size", int(large))):
             if (octets or key == "invite_size") and (why := sizes.invite_fault(variant.transport, octets, setup.large_over_udp)):
-                refuse(f"'{key}' {octets}, variant '{variant}': {why}")
+                raise ValueError(f"'{key}' {octets}, variant '{variant}': {why}")
         if why := sizes.response_fault(variant.transport, setup.response, setup.response_size):
-            refuse(f"'response_size' {setup.response_size}, variant '{variant}': {why}")
+            raise ValueError(f"'response_size' {setup.response_size}, variant '{variant}': {why}")
 
 
 def check_capture(octets, dimensions):
     if any(dimensions["large_size"]):
-        refuse("'capture' needs messages of one size: leave 'large_size' out")
+        raise ValueError("'capture' needs messages of one size: leave 'large_size' out")
     for variant, mtu in itertools.product(dimensions["variant"], dimensions["mtu_to"]):
         if why := sizes.capture_fault(variant.transport, variant.connections, octets, mtu):
-            refuse(f"variant '{variant}': 'capture' {why}")
+            raise ValueError(f"variant '{variant}': 'capture' {why}")
 
 
 def check_workload(row, dimensions):
     for variant in dimensions["variant"]:
         if variant.unordered and row.always_ordered:
             able = words([other.name for other in WORKLOADS.values() if not other.always_ordered])
-            refuse(f"variant '{variant}': unordered variants are for the {able} workload: {row.always_ordered}")
+            raise ValueError(f"variant '{variant}': unordered variants are for the {able} workload: {row.always_ordered}")
         if not variant.transport.reliable and not row.sip:
-            refuse(f"variant '{variant}': the {row.name} workload needs a reliable transport")
+            raise ValueError(f"variant '{variant}': the {row.name} workload needs a reliable transport")
         if variant.transport.tls and not variant.transport.own_tls and not row.sip:
-            refuse(f"variant '{variant}': the {row.name} workload is measured without TLS")
+            raise ValueError(f"variant '{variant}': the {row.name} workload is measured without TLS")
     for profile in dimensions["profile"]:
         if PROFILES[profile].one_size and (not (row.sip or row.octets) or any(dimensions["large_size"])):
-            refuse(f"profile '{profile}' needs messages of one size; those of {row.name} vary, and so do those with 'large_size'")
+            raise ValueError(f"profile '{profile}' needs messages of one size; those of {row.name} vary, and so do those with 'large_size'")
     for variant, proxy in itertools.product(dimensions["variant"], dimensions["proxy"]):
         if why := obstacle(PROXIES[proxy], variant):
-            refuse(f"proxy '{proxy}', variant '{variant}': {why}")
+            raise ValueError(f"proxy '{proxy}', variant '{variant}': {why}")
     # Requests are told from acknowledgements by their size; the other workloads' are too small for that.
     of_sip = {**{key: dimensions[key] != [DEFAULTS[key]] for key in ("t1_ms", "large_size", "proxy")},
               "lose = messages": "messages" in dimensions["lose"], "lose_run": any(dimensions["lose_run"])}
     for key, given in of_sip.items():
         if given and not row.sip:
-            refuse(f"'{key}' is of the {words([other.name for other in WORKLOADS.values() if other.sip])} workload")
+            raise ValueError(f"'{key}' is of the {words([other.name for other in WORKLOADS.values() if other.sip])} workload")
 
 
 def check_network(scenario, dimensions):
     for key in FORMS_OF:
         if key not in scenario.columns and dimensions[key] != [DEFAULTS[key]]:
-            refuse(f"'{key}' is of network {words([name for name in NETWORKS if name != default(NETWORKS)])}")
+            raise ValueError(f"'{key}' is of network {words([name for name in NETWORKS if name != default(NETWORKS)])}")
     for name in dimensions["cross"] if scenario.setup.cross_for_s else []:
         traffic = Cross.parse(name)
         if traffic.number and not traffic.kind.part:
             able = words([f"{kind.name}-N" for kind in KINDS.values() if kind.part])
-            refuse(f"'cross_for_s' is of {able}: {name} runs all the time")
+            raise ValueError(f"'cross_for_s' is of {able}: {name} runs all the time")
     for queue, mbit in itertools.product(dimensions["queue"], dimensions["link_mbit"]):
         check_link(Queue.parse(queue), mbit)

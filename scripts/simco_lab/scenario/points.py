@@ -31,7 +31,7 @@ def check_setting(name, default_value, value):
 
 @dataclass(frozen=True)
 class Setup:
-    """What a scenario says once for all of its points."""
+    """The settings of a scenario that all of its points share."""
 
     network: str = default(NETWORKS)
     seeds: str = "shared"  # shared: all variants meet the same arrivals and losses; own: each point has its own
@@ -86,7 +86,7 @@ class Point(Conditions):
 
     @property
     def sent(self):
-        """How many transactions are measured: the burst is left out of `count` if the point stops before it."""
+        """The number of transactions that are measured: the burst is left out of `count` if the point stops before it."""
         return self.count - (self.setup.burst if self.stop == "burst" else 0)
 
     def seed(self, purpose):

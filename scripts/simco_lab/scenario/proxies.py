@@ -74,7 +74,7 @@ def files(point, server, server_command):
 
 
 def programs(points):
-    """Returns what the guest needs for these points besides its usual programs. Raises LabError if it is not here."""
+    """Returns the files that the guest needs for these points besides its usual programs. Raises LabError if one is missing."""
     rows = {PROXIES[point.proxy] for point in points if proxied(point)}
     result = []
     for name in sorted({row.program for row in rows}):

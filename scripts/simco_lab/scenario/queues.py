@@ -4,7 +4,7 @@ or drd-10-20, which is taken apart here only."""
 from dataclasses import dataclass
 
 from ..errors import BadRun
-from .catalogue import table, words
+from .catalogue import number, table, words
 
 LENGTH_MAX = 100000  # packets
 DELAY_LINE = "limit 100000"  # of netem: room for all that is under way
@@ -58,11 +58,11 @@ class Queue:
         if isinstance(name, str):
             word, *rest = name.split("-")
             kind = KINDS.get(word)
-            good = [int(text) for text in rest if text.isascii() and text.isdigit() and text[0] != "0"]
-            if kind and len(rest) == len(good) == kind.numbers and all(number <= LENGTH_MAX for number in good):
-                if good != sorted(set(good)):
+            numbers = [number(text, LENGTH_MAX) for text in rest]
+            if kind and len(numbers) == kind.numbers and all(numbers):
+                if numbers != sorted(set(numbers)):
                     raise ValueError(f"the thresholds of queue {name!r} must rise")
-                return cls(kind, tuple(good))
+                return cls(kind, tuple(numbers))
         raise ValueError(f"unknown queue {name!r}; expected {FORMS}")
 
     def __str__(self):
@@ -90,7 +90,7 @@ def check_link(queue, mbit):
 
 
 def check_counts(queue, listed, device):
-    """Returns the packets that the queue dropped, by what `tc -s -j qdisc show` listed of its router. Raises BadRun if
+    """Returns the packets that the queue dropped, by the output of `tc -s -j qdisc show` on its router. Raises BadRun if
     another one is there, or another one dropped packets."""
     found = [entry for entry in listed if entry["dev"] == device]
     own = [entry for entry in found if entry.get("handle") == QUEUE_HANDLE]

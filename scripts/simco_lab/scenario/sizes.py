@@ -1,11 +1,11 @@
-"""How long SIP's messages can be: as the programs take their sizes, whose texts these numbers are (loadgen/sip)."""
+"""The sizes that SIP's messages can have; the numbers are those of the programs' texts (loadgen/sip)."""
 
 MESSAGE_MAX = 65536
 RESPONSE_MAX = 8192
 DATAGRAM_MAX = 65507
 UDP_REQUEST_MAX = 1300  # RFC 3261 18.1.1: longer ones not over UDP
 INVITE_LEAST = 392  # the header of an INVITE, without the transport's name in it
-RESPONSE_LEAST = {"100": 263, "180": 298}  # by what is waited for
+RESPONSE_LEAST = {"100": 263, "180": 298}  # by the response that ends a transaction
 CHUNK_OCTETS_MAX = 1452  # of a message in one chunk: a packet of 1500 octets without the headers of IP, SCTP and the chunk
 
 

@@ -3,18 +3,12 @@ tcp-4 or sctp-16, which is taken apart and put together here only."""
 
 from dataclasses import dataclass
 
-from .catalogue import CONGESTION, TRANSPORTS, Transport, words
+from .catalogue import CONGESTION, TRANSPORTS, Transport, number, words
 
 UNORDERED = "unordered"
 WITH = "@"  # between a variant and its congestion control
 FORMS = words([form for transport in TRANSPORTS.values() for form in transport.forms])
 CONTROLLED = words([transport.label for transport in TRANSPORTS.values() if transport.congestion])
-
-
-def number(text, most):
-    """Returns the number from 1 to `most` that `text` spells without leading zeros, or None."""
-    good = text.isascii() and text.isdigit() and text[0] != "0" and int(text) <= most
-    return int(text) if good else None
 
 
 def checked_congestion(name, transport, control):

@@ -211,7 +211,3 @@ class CcdfTest(unittest.TestCase):
                                "1,2,0,0,5,0,timed out\n"
                                "2,3,0,1000000,1000005,2000000,completed\n")
             self.assertEqual(ccdf(samples), ["1.0000 1.000000", "2.0000 0.500000"])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -6,21 +6,16 @@ from pathlib import Path
 
 import numpy
 
+import trial
 from simco_lab import scenario
 from simco_lab.draw import account, report
 from simco_lab.judge.verdicts import Verdict
 from simco_lab.measure import results
-from simco_lab.measure.combination import Combination
 from simco_lab.scenario import Claim
-from simco_lab.scenario.conditions import Conditions
-from simco_lab.scenario.variant import Variant
-
-TCP, UDP = Variant.parse("tcp"), Variant.parse("udp")
 
 
-def combination(times, variant=TCP, **conditions):
-    run = {"aborted": False, "valid": True}
-    return Combination(Conditions(variant=variant, **conditions), [run], [numpy.asarray(times, dtype=float)])
+def combination(times, variant="tcp", **conditions):
+    return trial.combination(variant, times, **conditions)
 
 
 def of(name, *combinations):
@@ -70,7 +65,7 @@ class Numbers(unittest.TestCase):
         return ["| " + " | ".join(row) + " |" for row in account.paper_rows(of(name, *combinations))]
 
     def test_each_place_has_a_line(self):
-        lost = [combination([50.0] * 999 + [late], variant=UDP, lose_run=1, rate=rate) for rate, late in ((109, 551), (330, 1102))]
+        lost = [combination([50.0] * 999 + [late], variant="udp", lose_run=1, rate=rate) for rate, late in ((109, 551), (330, 1102))]
         found = [line for line in self.lines("camarillo03-oneloss", *lost) if line.startswith("| the lost message, UDP")]
         self.assertEqual([line.split(" | ", 2)[2] for line in found],
                          ["modern, 10 ms, 0 %, 109/s, 1 lost in a row: udp | 551.0 (x 1.00) |",
@@ -78,10 +73,10 @@ class Numbers(unittest.TestCase):
 
     def test_what_was_not_measured_is_said(self):
         self.assertIn("| the lost message, SCTP | 176 | not measured | - |",
-                      self.lines("camarillo03-oneloss", combination([1.0], variant=UDP)))
+                      self.lines("camarillo03-oneloss", combination([1.0], variant="udp")))
 
     def test_variances(self):
-        two = [combination(times, variant=Variant.parse("sctp-1"), rate=330, loss_percent=0) for times in
+        two = [combination(times, variant="sctp-1", rate=330, loss_percent=0) for times in
                ([0.0, 538.2096, numpy.inf], [5.0])]
         rows = [line for line in self.lines("camarillo03-hol", *two) if line.startswith("| table 1, 85 % of the link: variance")]
         self.assertEqual([row.split(" | ", 1)[1] for row in rows],
@@ -94,7 +89,7 @@ class Numbers(unittest.TestCase):
         self.assertEqual(account.ratio_to(number, measured), " (x 0.0022)")
 
     def test_two_variants_apart(self):
-        two = [combination([50.0] * 900, variant=Variant.parse(name), rate=330, loss_percent=0) for name in
+        two = [combination([50.0] * 900, variant=name, rate=330, loss_percent=0) for name in
                ("sctp-1", "sctp-unordered")]
         two[0].times = [numpy.full(900, 52.0)]
         found = [line for line in self.lines("camarillo03-hol", *two) if "less in order" in line and "not measured" not in line]
@@ -152,7 +147,3 @@ class Sections(unittest.TestCase):
 
     def test_places_name_the_correlation(self):
         self.assertIn("1 %, correlation 0.8, ", combination([1], loss_percent=1, loss_correlation=0.8).conditions.place)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -25,11 +25,7 @@ from simco_lab.scenario import Scenario, plot
 lab = Scenario("Trial", workload="echo", matrix=dict(variant=["tcp", "sctp-4"], loss_percent=[1, 2]), quick=dict(count={TRANSACTIONS}),
                full=dict(count={TRANSACTIONS}),
                plots=[plot("mean", "Mean", "mean", model=True), plot("ccdf", "CCDF", "ccdf", where=dict(loss_percent=1))])
-
-
-@lab.claim("SCTP is faster")
-def X(r):
-    return r.mean("sctp-4") < r.mean("tcp")
+lab.claim("X", "SCTP is faster", lambda r: r.mean("sctp-4") < r.mean("tcp"))
 """
 WRITTEN = ("report.md", "full-report.md", "results.csv", "plots/mean-modern.svg", "plots/ccdf-modern.svg",
            "ccdf/modern_tcp_loss1.csv")  # by a report, from the samples
@@ -78,16 +74,12 @@ def lab(*words):
 class Archives(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(folder.cleanup)
-        cls.made = Path(folder.name) / "trial"
+        cls.made = Path(cls.enterClassContext(tempfile.TemporaryDirectory())) / "trial"
         leave_results(cls.made)
         cls.reported = lab("plot", cls.made)
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.work = Path(folder.name)
+        self.work = Path(self.enterContext(tempfile.TemporaryDirectory()))
         shutil.copytree(self.made, self.work / "runs" / "trial")
 
     def unpack(self, file):
@@ -189,7 +181,3 @@ class Archives(unittest.TestCase):
         for suffix in archive.COMPRESSIONS:
             self.assertIn("run.json", self.refused(self.work / "runs", "-o", self.work / f"a{suffix}"))
         self.assertEqual([path.name for path in self.work.iterdir()], ["runs"])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -89,7 +89,3 @@ class Report(unittest.TestCase):
 
     def test_without_a_source_none_is_named(self):
         self.assertNotIn("Source", self.text(""))
-
-
-if __name__ == "__main__":
-    unittest.main()

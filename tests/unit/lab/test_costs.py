@@ -32,9 +32,7 @@ cpu: 0
 
 class OfATransaction(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
         counted = {"seen-request": (150, 15000), "lost-request": (7, 700), "seen-reply": (100, 9000)}
         entries = [{"counter": {"name": name, "packets": packets, "bytes": octets}}
                    for name, (packets, octets) in counted.items()]
@@ -66,7 +64,3 @@ class OfATransaction(unittest.TestCase):
         for name, value in (("busy", 100.0), ("packets", 5.0), ("octets", 480.0)):
             self.assertEqual(QUANTITIES[name].of_run(known), value)
             self.assertTrue(math.isnan(QUANTITIES[name].of_run(older)))
-
-
-if __name__ == "__main__":
-    unittest.main()

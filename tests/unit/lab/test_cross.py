@@ -69,7 +69,3 @@ class Ends(unittest.TestCase):
         self.assertIn("sink sysctl -q -w 'net.ipv4.tcp_rmem=38400 38400 38400'\n", setup)
         self.assertIn("sink ip route change default via 10.72.4.2 dev sink initcwnd 3 advmss 960\n", setup)
         self.assertIn("source ip route change default via 10.72.3.2 dev source initcwnd 3\n", setup)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -67,7 +67,7 @@ class Layers(unittest.TestCase):
 
     def test_an_arrow_to_a_later_room_is_found(self):
         self.assertEqual(upward("measure", "from ..judge.claims import judged"), {"judge/claims"})
-        self.assertEqual(upward("run", "from ..draw import plots, svg\nfrom . import job\nfrom .guest import ROOT"), {"draw/plots", "draw/svg"})
+        self.assertEqual(upward("run", "from ..draw import plots, traces\nfrom . import job\nfrom .guest import ROOT"), {"draw/plots", "draw/traces"})
         self.assertEqual(upward("draw", "from .. import cli, errors"), {"/cli"})
         self.assertEqual(upward("scenario", "from ..errors import LabError\nfrom .files import read"), set())
 
@@ -79,7 +79,3 @@ class Layers(unittest.TestCase):
     def test_a_name_elsewhere_is_found(self):
         self.assertEqual(spelt('if name.startswith("tcp-") or point.backend == "null": "a tcp"'), {"tcp-", "null"})
         self.assertEqual(spelt("'sctp-unordered'; 'simco-echo'; f'{x}2006'"), {"sctp-unordered", "simco-echo", "2006"})
-
-
-if __name__ == "__main__":
-    unittest.main()

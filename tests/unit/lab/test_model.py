@@ -85,7 +85,3 @@ class Derived(unittest.TestCase):
         self.assertTrue(model.valid(path(100, 0.01)))
         self.assertFalse(model.valid(path(100, 0.10)))
         self.assertTrue(model.valid(path(100, 0.09), streams=16))
-
-
-if __name__ == "__main__":
-    unittest.main()

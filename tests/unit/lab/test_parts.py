@@ -8,12 +8,10 @@ from types import SimpleNamespace
 
 import numpy
 
+import trial
 from simco_lab.draw import tables
 from simco_lab.errors import BadRun
 from simco_lab.measure import capture, parts, run_record
-from simco_lab.measure.combination import Combination
-from simco_lab.scenario.conditions import Conditions
-from simco_lab.scenario.variant import Variant
 
 TIMERS = """ clock 1:
   .base:       pending
@@ -46,8 +44,8 @@ def udp(branch):
 
 def times(kind, out, inn, size=100):
     offset = 10**6
-    return parts.Ends(file([(time + offset, what) for time, what in out]),
-                      file([(time + offset, what) for time, what in inn]), TIMERS).times(kind, size)
+    out, inn = (file([(time + offset, what) for time, what in packets]) for packets in (out, inn))
+    return parts.times_of(out, inn, TIMERS, kind, size)
 
 
 class Tcp(unittest.TestCase):
@@ -102,15 +100,15 @@ class Split(unittest.TestCase):
 class Broken(unittest.TestCase):
     def test_what_is_not_a_capture(self):
         with self.assertRaisesRegex(BadRun, "no capture with nanoseconds"):
-            parts.Ends(b"", b"", TIMERS).times("chunks", 1)
+            parts.times_of(b"", b"", TIMERS, "chunks", 1)
         with self.assertRaisesRegex(BadRun, "offset of the clocks"):
-            parts.Ends(file([]), file([]), "").times("chunks", 1)
+            parts.times_of(file([]), file([]), "", "chunks", 1)
 
 
 class Reports(unittest.TestCase):
     def test_of_how_many_messages_they_are(self):
         record = {"parts": {"sender": 1.0, "network": 45.0, "behind": 0.5, "messages": 3}}
-        made = Combination(Conditions(variant=Variant.parse("tcp")), [record, record], [numpy.ones(4)] * 2)
+        made = trial.combination("tcp", *[numpy.ones(4)] * 2, record=record)
         lines = tables.parts_lines(SimpleNamespace(combinations=[made]))
         self.assertTrue(any(line.endswith("| 6 of 8 |") for line in lines), lines)
 
@@ -122,7 +120,3 @@ class Reports(unittest.TestCase):
             log.write_text("790 packets captured\n10 packets dropped by kernel\n")
             with self.assertRaisesRegex(BadRun, "capture.box.log: tcpdump missed 10 packets"):
                 run_record.check_capture(log)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -44,7 +44,3 @@ class Checking(unittest.TestCase):
         text = pattern.ruleset({"request": (10, [1, 3]), "reply": (10, [])})
         self.assertIn("numgen inc mod 10 vmap { 1 : goto lost-request, 3 : goto lost-request }", text)
         self.assertEqual(text.count("numgen"), 1)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -6,22 +6,19 @@ import unittest
 from pathlib import Path
 
 import numpy
+from trial import combination
 from simco_lab import scenario
 from simco_lab.draw import plots, traces, values
-from simco_lab.measure.combination import Combination
-from simco_lab.scenario.conditions import Conditions
-from simco_lab.scenario.variant import Variant
 
 PUBLISHED = Path(__file__).resolve().parents[3] / "doc" / "results"
 
 
-def combination(variant, times, aborted=False, **values):
-    conditions = Conditions(variant=Variant.parse(variant), **values)
-    return Combination(conditions, [{"aborted": aborted, "valid": True}], [numpy.asarray(times, dtype=float)])
+def plot(kind, **values):
+    return scenario.plot("trial", "Trial", kind, **values)
 
 
-def mean_plot(**values):
-    return {"name": "mean", "title": "Trial", "kind": "mean", "x": "loss_percent", **values}
+def mean_plot(kind="mean", **values):
+    return plot(kind, **{"x": "loss_percent", **values})
 
 
 def labels_of(figure):
@@ -29,8 +26,8 @@ def labels_of(figure):
 
 
 class Figures(unittest.TestCase):
-    def figure(self, plot, combinations, look=plots.REPORT):
-        figure = plots.figure_of(plot, combinations, look, "A title")
+    def figure(self, one, combinations, look=plots.REPORT):
+        figure = plots.figure_of(one, combinations, look, "A title")
         if figure is not None:
             self.addCleanup(plots.plt.close, figure)
         return figure
@@ -61,11 +58,11 @@ class Figures(unittest.TestCase):
         self.assertEqual((axes.get_xlabel(), axes.get_ylabel()), ("Competing TCP connections", "Longest (ms)"))
 
     def test_axes_say_what_is_measured(self):
-        figure = plots.figure_of(mean_plot(), self.curve("tcp", {1: 20}), plots.REPORT, "", "one-way")
+        figure = plots.figure_of(mean_plot(measure="one-way"), self.curve("tcp", {1: 20}), plots.REPORT, "")
         self.addCleanup(plots.plt.close, figure)
         self.assertEqual(figure.axes[0].get_ylabel(), "Mean one-way delay (ms)")
         self.assertEqual(self.figure(mean_plot(), self.curve("tcp", {1: 20})).axes[0].get_ylabel(), "Mean response time (ms)")
-        figure = plots.figure_of({"kind": "ccdf"}, self.curve("tcp", {1: 20}), plots.REPORT, "", "one-way")
+        figure = plots.figure_of(plot("ccdf", measure="one-way"), self.curve("tcp", {1: 20}), plots.REPORT, "")
         self.addCleanup(plots.plt.close, figure)
         self.assertEqual(figure.axes[0].get_xlabel(), "One-way delay (ms)")
 
@@ -92,15 +89,15 @@ class Figures(unittest.TestCase):
         self.assertLess(share[1] - share[0], 1.0)
         trace = combination("tcp", [40.152, 40.160])
         trace.scheduled.append(numpy.arange(2.0))
-        low, high = self.figure({"kind": "trace"}, [trace]).axes[0].get_ylim()
+        low, high = self.figure(plot("trace"), [trace]).axes[0].get_ylim()
         self.assertGreaterEqual(high - low, 1.0)
 
     def test_single_messages(self):
         found = combination("tcp", [5, 7, math.inf, 6])
         found.scheduled.append(numpy.array([10.0, 20.0, 30.0, 40.0]))
         for kind, x, points in (("trace", "message", ([1, 3], [7, 6])), ("trace", "time", ([20, 40], [7, 6])),
-                                ("delivery", None, ([20, 40], [27, 46]))):
-            axes = self.figure({"kind": kind, "x": x, "first": 1}, [found]).axes[0]
+                                ("delivery", "", ([20, 40], [27, 46]))):
+            axes = self.figure(plot(kind, x=x, first=1), [found]).axes[0]
             self.assertEqual(tuple(list(values) for values in axes.get_lines()[0].get_data()), points)
 
     def test_of_many_messages_the_extremes_are_left(self):
@@ -120,23 +117,23 @@ class Figures(unittest.TestCase):
     def test_parts_are_stacked(self):
         found = combination("tcp", [9])
         found.runs[0]["parts"] = {"sender": 1.0, "network": 5.0, "behind": 3.0, "messages": 1}
-        axes = self.figure({"kind": "parts"}, [found, combination("sctp-1", [9])]).axes[0]
+        axes = self.figure(plot("parts"), [found, combination("sctp-1", [9])]).axes[0]
         self.assertEqual([(bar.get_y(), bar.get_height()) for bar in axes.patches], [(0, 1), (1, 5), (6, 3)])
-        self.assertIsNone(self.figure({"kind": "parts"}, [combination("sctp-1", [9])]))
+        self.assertIsNone(self.figure(plot("parts"), [combination("sctp-1", [9])]))
 
     def test_bars_say_which_messages_they_leave_out(self):
         parts = {"sender": 1.0, "network": 5.0, "behind": 3.0, "messages": 2}
         found = [combination("tcp", [9.0, 9.0]), combination("sctp-1", [9.0, 9.0, math.inf])]
         for one in found:
             one.runs[0]["parts"] = parts
-        self.assertEqual([label for label in labels_of(self.figure({"kind": "parts"}, found)) if "without" in label],
+        self.assertEqual([label for label in labels_of(self.figure(plot("parts"), found)) if "without" in label],
                          ["SCTP-1: without 1 of 3 messages"])
 
     def test_panels(self):
         found = [combination("tcp", [1], rate=rate) for rate in (20.0, 40.0)]
-        panels = plots.panels_of({"panels": ["rate"]}, found)
+        panels = plots.panels_of(plot("over", panels=["rate"]), found)
         self.assertEqual([key for key in panels], [(("rate-20", "20/s"),), (("rate-40", "40/s"),)])
-        self.assertEqual(list(plots.panels_of({}, found)), [()])
+        self.assertEqual(list(plots.panels_of(plot("over"), found)), [()])
 
     def test_labels_do_not_collide(self):
         values = [0.1, 0.3, 1, 3, 10, 30, 1000, 2000, 3000, 5000]
@@ -157,7 +154,7 @@ class Figures(unittest.TestCase):
     def test_the_legend_explains_what_is_drawn_and_nothing_else(self):
         plain = self.figure(mean_plot(), self.curve("tcp", {1: 20, 2: 22}))
         self.assertEqual(labels_of(plain), ["TCP"])
-        curve = [combination("sctp-16", numpy.linspace(20, 30, 90), aborted=loss == 1, loss_percent=loss)
+        curve = [combination("sctp-16", numpy.linspace(20, 30, 90), record={"aborted": loss == 1}, loss_percent=loss)
                  for loss in (0.2, 0.5, 1.0)]
         full = self.figure(mean_plot(model=True), curve)
         self.assertEqual(labels_of(full)[1:], ["bars: 95 % interval", "equation 5", "aborted"])
@@ -181,7 +178,7 @@ class Figures(unittest.TestCase):
                          "not delivered: TCP at 1, TCP at 2, TCP at 3 and 2 more")
         found = combination("tcp", [5, 7, math.inf, 6])
         found.scheduled.append(numpy.arange(4.0))
-        self.assertEqual(labels_of(self.figure({"kind": "trace"}, [found])), ["TCP (1 not delivered)"])
+        self.assertEqual(labels_of(self.figure(plot("trace"), [found])), ["TCP (1 not delivered)"])
 
     def test_what_a_mean_leaves_out_is_named(self):
         found = [combination("tcp", [20.0, 25.0, math.inf if loss > 1 else 30.0], loss_percent=float(loss)) for loss in (1, 2)]
@@ -202,12 +199,12 @@ class Figures(unittest.TestCase):
     def test_without_values_there_is_no_figure(self):
         self.assertIsNone(self.figure(mean_plot(x="streams"), self.curve("tcp", {1: 20})))
         lost = [combination("tcp", [math.inf] * 3)]
-        for plot in (mean_plot(), {"kind": "ccdf"}):
-            self.assertIsNone(self.figure(plot, lost))
+        for one in (mean_plot(), plot("ccdf")):
+            self.assertIsNone(self.figure(one, lost))
 
     def test_the_axes_of_a_distribution_fit_its_values(self):
         times = numpy.linspace(21.0, 115.0, 2000)
-        axes = self.figure({"kind": "ccdf"}, [combination("tcp", [*times, math.inf])]).axes[0]
+        axes = self.figure(plot("ccdf"), [combination("tcp", [*times, math.inf])]).axes[0]
         left, right = axes.get_xlim()
         self.assertTrue(15 < left < 21 and 115 < right < 150, (left, right))
         self.assertEqual(axes.get_ylim(), (1e-4, 1))
@@ -215,9 +212,7 @@ class Figures(unittest.TestCase):
 
 class Files(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name) / "plots"
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory())) / "plots"
 
     def test_means_are_drawn_again_from_a_table(self):
         name = "kiesel-exp1"
@@ -238,7 +233,3 @@ class Files(unittest.TestCase):
         self.assertEqual((self.folder / f"{name}.pdf").read_bytes(), pdf, "the same values are the same file")
         height, width = plots.plt.imread(self.folder / f"{name}.png").shape[:2]
         self.assertGreater(width, 3 * plots.PNG_DPI)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -63,7 +63,3 @@ class Needs(unittest.TestCase):
                                ("the echo workload needs a reliable transport", dict(workload="echo"))):
             with self.assertRaisesRegex(ValueError, words):
                 points(**changes)
-
-
-if __name__ == "__main__":
-    unittest.main()

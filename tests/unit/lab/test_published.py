@@ -111,33 +111,21 @@ class Stale(unittest.TestCase):
     REPORT = ("# a\n\n| id | claim | paper | here (times in ms) | verdict |\n|---|---|---|---|---|\n"
               "| A1 | it is faster |  | 1 ms | holds at 1 |\n|  | the mean | 20 | 21 |  |\n")
 
-    def test_a_present_report(self):
-        self.assertEqual(stale(self.REPORT, self.CLAIMS, self.PAPER), [])
-        self.assertEqual(misshapen(self.REPORT), [])
+    def test_a_report_that_does_not_fit_its_scenario(self):
+        other = self.REPORT.replace
+        for report, found in ((self.REPORT, []), (other("faster", "slower"), ["A1 it is faster: not judged"]),
+                              (self.REPORT + "| A2 | it is alike |  |  | holds at 1 |\n", ["A2: not in the scenario"]),
+                              (other("20", "22"), ["the mean: no row"]),
+                              (self.REPORT + "\n± nan, inf\n", ["nan: no number", "inf: no number"])):
+            self.assertEqual(stale(report, self.CLAIMS, self.PAPER), found)
 
-    def test_another_claim(self):
-        self.assertEqual(stale(self.REPORT.replace("faster", "slower"), self.CLAIMS, self.PAPER),
-                         ["A1 it is faster: not judged"])
-
-    def test_a_statement_that_is_gone(self):
-        self.assertEqual(stale(self.REPORT + "| A2 | it is alike |  |  | holds at 1 |\n", self.CLAIMS, self.PAPER),
-                         ["A2: not in the scenario"])
-
-    def test_another_number_of_the_paper(self):
-        self.assertEqual(stale(self.REPORT.replace("20", "22"), self.CLAIMS, self.PAPER), ["the mean: no row"])
-
-    def test_values_that_are_no_numbers(self):
-        self.assertEqual(stale(self.REPORT + "\n± nan, inf\n", self.CLAIMS, self.PAPER), ["nan: no number", "inf: no number"])
-
-    def test_what_is_decided(self):
+    def test_how_much_is_decided(self):
         self.assertEqual(decided(self.REPORT.replace("holds at 1", "holds at 1, inconclusive at 2")), {FIRST: "1 of 3"})
 
 
 class Complaints(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
         self.leave("trial/report.md", Stale.REPORT)
         self.leave("trial/results.csv", "profile\n")
         self.leave("trial/a.svg", "<svg/>")
@@ -146,34 +134,22 @@ class Complaints(unittest.TestCase):
         (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
         (self.folder / name).write_text(text)
 
-    def complaints(self):
-        return complaints(self.folder, {"trial/a.svg"})
-
-    def test_a_good_folder(self):
-        self.assertEqual(self.complaints(), [])
-
-    def test_other_files(self):
-        for name in ("trial/a.png", "trial/points/p/samples.csv.gz", "trial/larger/results.csv", "notes.md"):
-            self.leave(name, "")
-            self.assertEqual(self.complaints()[0], f"{name}: not a report, a table, a figure or a patch")
-            (self.folder / name).unlink()
-
-    def test_a_figure_that_no_page_shows(self):
-        self.assertEqual(complaints(self.folder), ["trial/a.svg: no page shows it"])
+    def test_files_that_do_not_belong(self):
+        for name, text, found in (
+                ("trial/report.md", Stale.REPORT, []), ("notes.md", "", ["notes.md: not a report, a table, a figure or a patch"]),
+                ("trial/larger/results.csv", "", ["trial/larger/results.csv: not a report, a table, a figure or a patch"]),
+                ("trial/b.svg", "", ["trial/b.svg: no page shows it"]),
+                ("trial/c.patch", "x\n" * LINES_MAX, [f"{LINES_MAX + 7} lines in all"])):
+            self.leave(name, text)
+            self.assertEqual(complaints(self.folder, {"trial/a.svg"}), found)
+            if found:
+                (self.folder / name).unlink()
 
     def test_a_long_report_and_one_without_its_table(self):
         self.leave("trial/report.md", "# a\n" + "\n" * REPORT_LINES_MAX)
-        self.assertEqual(self.complaints(), ["trial/report.md: does not begin with the table of its claims",
-                                             f"trial/report.md: {REPORT_LINES_MAX + 1} lines"])
+        self.assertEqual(complaints(self.folder, {"trial/a.svg"}),
+                         ["trial/report.md: does not begin with the table of its claims", f"trial/report.md: {REPORT_LINES_MAX + 1} lines"])
 
-    def test_much_in_all(self):
-        self.leave("trial/results.csv", "x\n" * LINES_MAX)
-        self.assertIn("lines in all", self.complaints()[0])
-
-    def test_what_is_missing(self):
+    def test_a_result_without_its_table(self):
         (self.folder / "trial/results.csv").unlink()
-        self.assertEqual(self.complaints(), ["trial/results.csv: missing"])
-
-
-if __name__ == "__main__":
-    unittest.main()
+        self.assertEqual(complaints(self.folder, {"trial/a.svg"}), ["trial/results.csv: missing"])

@@ -101,7 +101,3 @@ class Drd(unittest.TestCase):
                                ({"deepest": 10, "dropped": 1}, "from a queue of 10")):
             with self.assertRaisesRegex(BadRun, words):
                 drd.check_counts({"request": line(**changed)}, 10, 20)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -69,7 +69,3 @@ class Rest(unittest.TestCase):
         both = written(sample("first", [HOLDS]), sample("larger", [HOLDS]))
         for line in ("- first: Measured first.", "- **A1** larger: *holds*: ", "- larger: late larger"):
             self.assertIn(f"\n{line}", both)
-
-
-if __name__ == "__main__":
-    unittest.main()

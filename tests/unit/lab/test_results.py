@@ -8,15 +8,14 @@ import unittest
 from pathlib import Path
 
 import numpy
-from simco_lab import errors
+from trial import combination
+from simco_lab import errors, scenario
 from simco_lab.judge import claims, prediction, verdicts
 from simco_lab.measure import results, run_record
-from simco_lab.measure.combination import Combination
 from simco_lab.measure.samples import response_times
 from simco_lab.run import job
 from simco_lab.scenario import pattern, points
 from simco_lab.scenario.catalogue import TRANSPORTS
-from simco_lab.scenario.conditions import Conditions
 from simco_lab.scenario.variant import Variant
 
 SAMPLES = """\
@@ -32,12 +31,6 @@ Tcp: RetransSegs
 Tcp: 7
 SctpT3RtxExpireds               \t{expired}
 """
-
-
-def combination(variant, times, aborted=False, **values):
-    run = {"aborted": aborted, "valid": True}
-    conditions = Conditions(variant=Variant.parse(variant), **values)
-    return Combination(conditions, [run], [numpy.asarray(times, dtype=float)])
 
 
 class Reading(unittest.TestCase):
@@ -106,7 +99,7 @@ class Judging(unittest.TestCase):
         self.assertIs(verdicts.compare(self.fast, self.slow, "mean", factor=0.5).holds, False)
 
     def test_an_aborted_curve_loses(self):
-        aborted = combination("tcp", [20.0, math.inf], aborted=True)
+        aborted = combination("tcp", [20.0, math.inf], record={"aborted": True})
         self.assertIs(verdicts.compare(self.fast, aborted, "mean").holds, True)
         self.assertIs(verdicts.compare(aborted, self.fast, "mean").holds, False)
 
@@ -119,7 +112,7 @@ class Judging(unittest.TestCase):
     def test_streams_that_were_aborted_leave_it_open(self):
         times = self.fast.times[0]
         for slow, expected in ((self.slow, False), (self.fast, None)):
-            results = self.results([combination("sctp-1", times), combination("sctp-2", times, aborted=True),
+            results = self.results([combination("sctp-1", times), combination("sctp-2", times, record={"aborted": True}),
                                      combination("sctp-4", slow.times[0])])
             [verdict] = figures(results).never_worse_with_more_streams()
             self.assertIs(verdict.holds, expected)
@@ -143,22 +136,20 @@ class Judging(unittest.TestCase):
         self.assertTrue(figures(self.results([below])).at_most_above_model(percent=5)[0].holds)
 
     def test_marks(self):
-        plot = {"x": "connections", "model": True}
+        def plot(x, model=True):
+            return scenario.plot("trial", "Trial", "mean", x=x, model=model)
+
         measured = [combination(variant, [20.0], loss_percent=1.0, rate=rate)
                 for variant in ("tcp", "tcp-4") for rate in (300.0, 1000.0)]
-        self.assertEqual([round(x, 2) for x, _, _ in prediction.marks_of(measured, plot)], [1.73, 5.77])
-        self.assertEqual([x for x, _, _ in prediction.marks_of(measured, {**plot, "x": "streams"})], [9, 23])
-        by_rate = prediction.marks_of(measured, {**plot, "x": "rate_per_connection"})
+        self.assertEqual([round(x, 2) for x, _, _ in prediction.marks_of(measured, plot("connections"))], [1.73, 5.77])
+        self.assertEqual([x for x, _, _ in prediction.marks_of(measured, plot("streams"))], [9, 23])
+        by_rate = prediction.marks_of(measured, plot("rate_per_connection"))
         self.assertEqual([round(x, 1) for x, _, _ in by_rate], [13.6, 173.2])
-        self.assertEqual(prediction.marks_of(measured, {"x": "connections"}), [])
-        self.assertEqual(prediction.marks_of([combination("tcp", [20.0])], plot), [])
+        self.assertEqual(prediction.marks_of(measured, plot("connections", model=False)), [])
+        self.assertEqual(prediction.marks_of([combination("tcp", [20.0])], plot("connections")), [])
 
     @staticmethod
     def results(combinations):
         found = results.Results.__new__(results.Results)
         found.combinations = combinations
         return found
-
-
-if __name__ == "__main__":
-    unittest.main()

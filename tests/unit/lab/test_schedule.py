@@ -54,7 +54,7 @@ class Percentiles(unittest.TestCase):
 
     def test_without_an_end_in_both_they_are_alike(self):
         b = numpy.full(600, math.inf)
-        self.assertEqual(schedule.percentile_difference([(b, b)], 99.0), schedule.Interval(0.0, 0.0, 0.0))
+        self.assertEqual(schedule.percentile_difference([(b, b)], 99.0), schedule.Estimate(0.0, 0.0, (0.0, 0.0)))
         self.assertEqual(schedule.percentile_difference([(numpy.full(600, 5.0), b)], 99.0).high, -math.inf)
 
     def test_a_tail_of_four_tells_nothing(self):
@@ -89,7 +89,3 @@ class Percentiles(unittest.TestCase):
             found = schedule.percentile_difference([(bursts(), bursts())], 99.0)
             rejected += found.low > 0 or found.high < 0
         self.assertTrue(3 <= rejected <= 20, rejected)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -13,9 +13,8 @@ from simco_lab.judge import statements
 from simco_lab.judge.claims import Figures, increasing, rehearse
 from simco_lab.judge.verdicts import Verdict
 from simco_lab.measure import statistics
-from simco_lab.measure.combination import Combination
 from simco_lab.measure.results import Selectable
-from simco_lab.scenario.conditions import Conditions, values_of
+from simco_lab.scenario.conditions import values_of
 from simco_lab.scenario.variant import Variant
 
 TCP, SCTP, UNORDERED = (Variant.parse(name) for name in ("tcp", "sctp-1", "sctp-unordered"))
@@ -29,9 +28,7 @@ class Results(Selectable):
 
 def combination(variant, levels, record=None, **conditions):
     """Runs whose samples are all the same: one for each of `levels`."""
-    times = [numpy.full(100, float(level)) for level in levels]
-    run = {"aborted": False, **(record or {})}
-    return Combination(Conditions(variant=variant, **conditions), [run] * len(times), times)
+    return trial.combination(variant, *(numpy.full(100, level) for level in levels), record=record, **conditions)
 
 
 def judged(results, kind, *, less=None, than=None, order=(), quantity="", factor=1.0, share=None, axis="", on=(), falls=False,
@@ -45,7 +42,7 @@ def judged(results, kind, *, less=None, than=None, order=(), quantity="", factor
              (True, True): one.never_rises_along}[falls, or_alike]
     found = {"less": lambda: one <= other if or_alike else one < other, "equal": lambda: one.equal(within_ms=tolerance_ms),
              "differs": lambda: one.faster_than(other), "alike": lambda: one.like(other),
-             "identical": lambda: one.identical_to(other), "order": lambda: increasing(*map(of, order)), "monotone": lambda: moves(axis),
+             "identical": lambda: one.identical_to(other), "order": lambda: increasing(*(of({"variant": variant}) for variant in order)), "monotone": lambda: moves(axis),
              "step": lambda: one.flatter_than(other, axis, more["from"], more["to"], added=more.get("added", False)),
              "regression": lambda: one.independent_of(axis, on=on), "bound": lambda: bound(one, **more)}[kind]()
     return found if share is None else found.at_more_than(share)
@@ -60,6 +57,7 @@ def holds(results, kind, **expectation):
 
 
 SIDES = {"less": {"variant": UNORDERED}, "than": {"variant": SCTP}}
+SWAPPED = {"less": SIDES["than"], "than": SIDES["less"]}
 
 
 class Tests(unittest.TestCase):
@@ -250,31 +248,27 @@ class Orders(unittest.TestCase):
     def test_each_below_the_next(self):
         results = Results([combination(variant, levels) for variant, levels in
                            ((TCP, [1, 1.1, 0.9]), (SCTP, [5, 5.1, 4.9]), (UNORDERED, [4, 5, 6]))])
-        groups = [{"variant": [TCP]}, {"variant": [SCTP]}, {"variant": [UNORDERED]}]
-        self.assertEqual(holds(results, "order", order=groups), [True, None])
+        self.assertEqual(holds(results, "order", order=(TCP, SCTP, UNORDERED)), [True, None])
 
     def test_one_run_has_no_interval(self):
-        groups = [{"variant": [TCP]}, {"variant": [SCTP]}]
         results = Results([combination(TCP, [1]), combination(SCTP, [5])])
-        self.assertEqual(holds(results, "order", order=groups, quantity="max"), [True])
-        self.assertEqual(holds(results, "order", order=groups[::-1], quantity="max"), [False])
+        self.assertEqual(holds(results, "order", order=(TCP, SCTP), quantity="max"), [True])
+        self.assertEqual(holds(results, "order", order=(SCTP, TCP), quantity="max"), [False])
 
     def test_one_run_each_is_alike_within_what_is_of_no_consequence(self):
-        groups = [{"variant": [TCP]}, {"variant": [SCTP]}]
         for low, high, quantity, margin in ((535.4, 535.4, "max", "5.4 ms"), (535.41, 535.42, "max", "5.4 ms"),
                                             (0.03, 0.1, "max", "0.1 ms"), (100, 100.5, "max", "1 ms")):
             results = Results([combination(TCP, [low]), combination(SCTP, [high])])
-            [verdict] = judged(results, "order", order=groups, quantity=quantity)
+            [verdict] = judged(results, "order", order=(TCP, SCTP), quantity=quantity)
             self.assertIs(verdict.holds, False, low)
             self.assertTrue(verdict.detail.endswith(f", one run each, alike within {margin}"), verdict.detail)
         apart = Results([combination(TCP, [100]), combination(SCTP, [102])])
-        self.assertEqual(holds(apart, "order", order=groups, quantity="max"), [True])
+        self.assertEqual(holds(apart, "order", order=(TCP, SCTP), quantity="max"), [True])
 
     def test_a_step(self):
         results = Results([combination(variant, [level, level, level], loss_percent=loss) for variant, loss, level in
                            ((UNORDERED, 2.0, 40), (UNORDERED, 3.0, 120), (SCTP, 2.0, 150), (SCTP, 3.0, 200))])
-        sides = {"less": {"variant": SCTP}, "than": {"variant": UNORDERED}}
-        self.assertEqual(holds(results, "step", axis="loss_percent", **{"from": 2, "to": 3}, **sides), [True])
+        self.assertEqual(holds(results, "step", axis="loss_percent", **{"from": 2, "to": 3}, **SWAPPED), [True])
 
     def test_one_run_that_may_be_much_longer_is_not_shorter(self):
         results = Results([combination(UNORDERED, [1]), combination(SCTP, [1])], "own")
@@ -475,25 +469,24 @@ class Undelivered(unittest.TestCase):
 
     def test_less_and_order(self):
         low, high = [1, 2, 3, 4, 5, 6], [7, 8, 9, 10, 11, self.INF]
-        groups = [{"variant": [UNORDERED]}, {"variant": [SCTP]}]
         for seeds in ("shared", "own"):
             for runs, expected in (((low, high), [True]), ((high, low), [False])):
                 results = Results(self.two(*runs).combinations, seeds)
                 self.assertEqual(holds(results, "less", quantity="p95", **SIDES), expected)
-                self.assertEqual(holds(results, "order", order=groups), expected)
+                self.assertEqual(holds(results, "order", order=(UNORDERED, SCTP)), expected)
             # One run that never ends turns nothing.
             once = Results(self.two([50] * 5 + [self.INF], range(400, 406)).combinations, seeds)
             self.assertEqual(holds(once, "less", quantity="p95", **SIDES), [None])
-            self.assertEqual(holds(once, "order", order=groups), [None])
+            self.assertEqual(holds(once, "order", order=(UNORDERED, SCTP)), [None])
         self.assertEqual(holds(self.two([1, 2, 3], [5, 6, self.INF]), "less", quantity="p95", **SIDES), [None])
         [verdict] = judged(self.two([1, 2], [self.INF] * 2), "less", quantity="p95", **SIDES)
         self.assertIsNone(verdict.holds)
         self.assertIn("so few runs cannot tell", verdict.detail)
-        self.assertEqual(holds(self.two([1], [self.INF]), "order", order=groups, quantity="max"), [True])  # the values themselves
-        self.assertEqual(holds(self.two([self.INF], [1]), "order", order=groups, quantity="max"), [False])
-        self.assertEqual(holds(self.two([self.INF] * 3, [self.INF] * 3), "order", order=groups), [None])
-        self.assertEqual(holds(self.two([self.INF], [self.INF]), "order", order=groups, quantity="max"), [None])
-        self.assertEqual(holds(self.two([1], [2]), "order", order=groups, quantity="goodput"), [None])
+        self.assertEqual(holds(self.two([1], [self.INF]), "order", order=(UNORDERED, SCTP), quantity="max"), [True])  # the values themselves
+        self.assertEqual(holds(self.two([self.INF], [1]), "order", order=(UNORDERED, SCTP), quantity="max"), [False])
+        self.assertEqual(holds(self.two([self.INF] * 3, [self.INF] * 3), "order", order=(UNORDERED, SCTP)), [None])
+        self.assertEqual(holds(self.two([self.INF], [self.INF]), "order", order=(UNORDERED, SCTP), quantity="max"), [None])
+        self.assertEqual(holds(self.two([1], [2]), "order", order=(UNORDERED, SCTP), quantity="goodput"), [None])
 
     def test_along_an_axis(self):
         def results(*levels):
@@ -509,8 +502,7 @@ class Undelivered(unittest.TestCase):
         corners = [combination(variant, levels, loss_percent=loss) for variant, loss, levels in
                    ((SCTP, 2.0, [150] * 6), (SCTP, 3.0, [200] * 6), (UNORDERED, 2.0, [40] * 6),
                     (UNORDERED, 3.0, [39] * 5 + [self.INF]))]
-        sides = {"less": {"variant": SCTP}, "than": {"variant": UNORDERED}}
-        self.assertEqual(holds(Results(corners), "step", axis="loss_percent", **{"from": 2, "to": 3}, **sides), [None])
+        self.assertEqual(holds(Results(corners), "step", axis="loss_percent", **{"from": 2, "to": 3}, **SWAPPED), [None])
 
     def test_a_mean_without_them_is_a_lower_bound(self):
         results = Results([self.with_loss(TCP, [40, 41, 42], 5)])
@@ -574,8 +566,7 @@ class Aborted(unittest.TestCase):
                                        loss_percent=loss)
                            for variant, loss, level in ((UNORDERED, 2.0, 40), (UNORDERED, 3.0, 120), (SCTP, 2.0, 150),
                                                         (SCTP, 3.0, 200))])
-        sides = {"less": {"variant": SCTP}, "than": {"variant": UNORDERED}}
-        self.assertEqual(holds(results, "step", axis="loss_percent", **{"from": 2, "to": 3}, **sides), [None])
+        self.assertEqual(holds(results, "step", axis="loss_percent", **{"from": 2, "to": 3}, **SWAPPED), [None])
 
 
 class Replications(unittest.TestCase):
@@ -602,8 +593,7 @@ class Replications(unittest.TestCase):
         [verdict] = judged(less, "less", quantity="p95", **SIDES)
         self.assertTrue(verdict.holds)
         self.assertIn("(-1.0 ± 35.1), -1.0 ± 0.1 by pairs of runs", verdict.detail)
-        groups = [{"variant": [UNORDERED]}, {"variant": [SCTP]}]
-        self.assertEqual(holds(less, "order", order=groups), [True])
+        self.assertEqual(holds(less, "order", order=(UNORDERED, SCTP)), [True])
         self.assertEqual(holds(Results(less.combinations, "own"), "less", quantity="p95", **SIDES), [None])
         self.assertEqual(holds(self.two([10, 20, 30], [11, 21.1, 31], [0, 1, 3]), "less", quantity="p95", **SIDES), [None])
 
@@ -612,8 +602,7 @@ class Replications(unittest.TestCase):
         wide = numpy.random.default_rng(1)
         for made, centre in zip(results.combinations, (500, 501)):
             made.times[0] = centre + wide.normal(0, 50, 2000)
-        groups = [{"variant": [UNORDERED]}, {"variant": [SCTP]}]
-        self.assertEqual(holds(results, "order", order=groups, quantity="p95"), [None])
+        self.assertEqual(holds(results, "order", order=(UNORDERED, SCTP), quantity="p95"), [None])
 
 
 class Blocks(unittest.TestCase):
@@ -712,7 +701,7 @@ class Rehearsals(unittest.TestCase):
     def trial(self, claim, *, replications=4, **matrix):
         made = trial.made(dict(workload="echo", matrix=dict(variant=["sctp-1", "sctp-unordered", "tcp"], **matrix),
                                quick=dict(count=100, replications=replications), full=dict(count=100, replications=4)))
-        made.claim("x")(claim)
+        made.claim("X", "x", claim)
         rehearse(made)
 
     def wrong(self, words, claim, **more):
@@ -748,7 +737,7 @@ class Rehearsals(unittest.TestCase):
             self.wrong("give 'below' or 'above', or both with", claim)
         for claim in (lambda r: r.p95().near_model(percent=5), lambda r: r.p95().never_worse_with_more_streams()):
             self.wrong("this is a statement about means", claim)
-        self.wrong("claim <lambda> returns False; it must return a comparison", lambda r: r.p95("tcp") == r.p95("sctp-1"))
+        self.wrong("claim X returns False; it must return a comparison", lambda r: r.p95("tcp") == r.p95("sctp-1"))
         self.trial(lambda r: r.p95("tcp") < 2 * r.p95("sctp-1"))
 
     def test_few_runs(self):
@@ -756,7 +745,3 @@ class Rehearsals(unittest.TestCase):
         self.wrong("p95 cannot be told with 3 runs", lambda r: r.p95("tcp").faster_than(r.p95("sctp-1")), replications=3)
         self.wrong("max cannot be told with 2 runs: give 'replications' of 3", lambda r: r.max("tcp") < r.max("sctp-1"), replications=2)
         self.trial(lambda r: r.mean("tcp").like(r.mean("sctp-1")), replications=3)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -56,6 +56,12 @@ class Means(unittest.TestCase):
         self.assertEqual(statistics.difference(high, low).low, -gap.high)
         self.assertEqual(low.times(2), statistics.Estimate(94, 501, (94, 1094)))
 
+    def test_relative_intervals_of_a_ratio_add_up(self):
+        found = statistics.ratio(statistics.Estimate(30.0, 3.0), statistics.Estimate(10.0, 0.0))
+        self.assertAlmostEqual(found.value, 3.0)
+        self.assertAlmostEqual(found.half_width, 0.3)
+        self.assertTrue(math.isnan(statistics.ratio(statistics.Estimate(1.0), statistics.Estimate(0.0)).value))
+
 
 class Orders(unittest.TestCase):
     def test_nearest_rank(self):
@@ -82,7 +88,3 @@ class Course(unittest.TestCase):
         noise = numpy.random.default_rng(4).normal(0, 1, 3000)
         self.assertFalse(statistics.grows(20 + noise))
         self.assertTrue(statistics.grows(20 + noise + numpy.arange(3000) / 300))
-
-
-if __name__ == "__main__":
-    unittest.main()

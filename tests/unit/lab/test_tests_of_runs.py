@@ -7,7 +7,6 @@ import unittest
 from fractions import Fraction
 
 from simco_lab.measure import tests_of_runs as tests
-from simco_lab.measure.statistics import Estimate
 
 
 def brute_force(n, m, distance):
@@ -132,23 +131,9 @@ class Regression(unittest.TestCase):
             tests.regression({"x": [1, 2, math.nan, 4]}, [1, 2, 4, 3])
 
 
-class Ratio(unittest.TestCase):
-    def test_relative_intervals_add_up(self):
-        found = tests.ratio(Estimate(30.0, 3.0), Estimate(10.0, 0.0))
-        self.assertAlmostEqual(found.value, 3.0)
-        self.assertAlmostEqual(found.half_width, 0.3)
-
-
 class Endless(unittest.TestCase):
     def test_ranks_take_the_place_of_values_without_an_end(self):
         # Ranks 1 2 4 3 at x = 1 2 3 4: slope 0.8, residual variance 0.9, sum of squares of x 5.
         found = tests.regression({"x": [1, 2, 3, 4]}, [1.0, 2.0, math.inf, 4.0])["x"]
         self.assertAlmostEqual(found.value, 0.8)
         self.assertAlmostEqual(found.t, 0.8 / (0.9 / 5) ** 0.5)
-
-    def test_no_ratio_to_nothing(self):
-        self.assertTrue(math.isnan(tests.ratio(Estimate(1.0), Estimate(0.0)).value))
-
-
-if __name__ == "__main__":
-    unittest.main()

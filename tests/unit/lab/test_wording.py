@@ -5,16 +5,13 @@ import unittest
 
 import numpy
 
+import trial
 from simco_lab.judge import statements, verdicts, wording
-from simco_lab.measure.combination import Combination
 from simco_lab.measure.statistics import Estimate
-from simco_lab.scenario.conditions import Conditions
-from simco_lab.scenario.variant import Variant
 
 
 def combination(variant, levels):
-    runs = [{"aborted": False}] * len(levels)
-    return Combination(Conditions(variant=Variant.parse(variant)), runs, [numpy.full(100, float(level)) for level in levels])
+    return trial.combination(variant, *(numpy.full(100, level) for level in levels))
 
 
 class Numbers(unittest.TestCase):
@@ -45,7 +42,3 @@ class Sentences(unittest.TestCase):
     def test_one_run_has_no_interval(self):
         found = verdicts.compare(combination("tcp", [1]), combination("sctp-1", [3]), "max", shared=True)
         self.assertEqual(found.detail, "1.0 against 3.0 ms (-2.0, without an interval)")
-
-
-if __name__ == "__main__":
-    unittest.main()

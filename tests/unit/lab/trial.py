@@ -1,6 +1,11 @@
-"""Scenarios for tests: keys of Scenario(), changed for each case."""
+"""Scenarios and results for tests, changed for each case."""
 
+import numpy
+
+from simco_lab.measure.combination import Combination
 from simco_lab.scenario import Scenario
+from simco_lab.scenario.conditions import Conditions
+from simco_lab.scenario.variant import Variant
 
 
 def present(keys):
@@ -17,3 +22,10 @@ def made(given, *, matrix=None, **changes):
 
 def points(given, **changes):
     return list(made(given, **changes).points("quick"))
+
+
+def combination(variant, *runs, record=None, **conditions):
+    """Returns the Combination of runs with these times."""
+    records = [{"aborted": False, "valid": True, **(record or {})} for _ in runs]
+    return Combination(Conditions(variant=Variant.parse(str(variant)), **conditions), records,
+                       [numpy.asarray(times, dtype=float) for times in runs])
