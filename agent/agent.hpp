@@ -22,10 +22,10 @@
 // refused; see agent/error.hpp. After kConnectionLost or kMiddleboxTerminated call open() again, or
 // have it done (AgentOptions::reconnect): rules outlive sessions (RFC 5189).
 //
-// Bounds: up to kAgentPendingMax (1,048,576) calls may be open. What the middlebox does not take
-// yet waits for its turn, in the order of the calls, for at most AgentOptions::timeout; so a caller
-// need not pace itself, and sees the load as later completions. A call that is not sent in the end
-// fails with kOverloaded, or kNotOpen if there was no session.
+// Bounds: up to kAgentPendingMax (1,048,576) calls may be open. Requests that the middlebox does
+// not take yet wait for their turn, in the order of the calls, for at most AgentOptions::timeout;
+// so a caller need not pace itself, and sees the load as later completions. A call that is not sent
+// in the end fails with kOverloaded, or kNotOpen if there was no session.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -97,7 +97,7 @@ using simco::RuleEvent;
 class Driver;
 class Pinhole;
 
-/// One session with a middlebox at a time.
+/// A single session with a middlebox at a time.
 class Agent {
  public:
   using Options = AgentOptions;
@@ -139,7 +139,7 @@ class Agent {
                                  std::forward<Token>(token));
   }
 
-  /// PRR transaction (8.2): reserves what an enable rule will need. Signature:
+  /// PRR transaction (8.2): reserves addresses and ports for an enable rule. Signature:
   /// void(error_code, ReservedRule).
   template <class Token>
   auto reserve(const PrrRequest& request, Token&& token) {
@@ -194,7 +194,7 @@ class Agent {
 
   /// Completes with the next ARE notification (8.9), or fails with the reason of the session's end
   /// if it is over and is not opened again. One call at a time. Until they are taken, up to
-  /// kAgentEventsMax events are kept; what happens between two sessions is not notified. Signature:
+  /// kAgentEventsMax events are kept; changes between two sessions are not notified. Signature:
   /// void(error_code, RuleEvent).
   template <class Token>
   auto next_event(Token&& token) {
@@ -255,8 +255,8 @@ class Agent {
     using Type = void(boost::system::error_code, Result);
   };
 
-  /// Starts an operation of the driver `weak`, whose executor is `agent_executor`. Weak: a
-  /// coroutine keeps the lambda as long as it waits, and the driver keeps what it waits for.
+  /// Starts an operation of the driver `weak`, whose executor is `agent_executor`. Weak: a waiting
+  /// coroutine keeps the lambda, and the driver keeps the operation that it waits for.
   template <class Result, class Initiate, class Convert, class Token>
   static auto start_on(std::weak_ptr<Driver> weak, boost::asio::any_io_executor agent_executor,
                        Initiate initiate, Convert convert, Token&& token) {

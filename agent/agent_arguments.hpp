@@ -1,4 +1,5 @@
-// The options of programs that are agents: how to connect to a middlebox, and who they are.
+// The options of programs that are agents: the connection to a middlebox, and the agent's name and
+// secret.
 #pragma once
 
 #include <optional>

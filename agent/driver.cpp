@@ -193,7 +193,7 @@ void Driver::next_event(Completion done) {
   if (waiting_for_event_) return done(AgentError::kOverloaded, {});
   const auto event = transactions_.take_event();
   if (event) return done({}, Outcome{.event = &*event});
-  // Who asks between two events has not heard of the end of the session.
+  // A caller between two events has not heard of the end of the session.
   if (!link_ && !reconnection_.under_way()) {
     return done(end_reason_ ? end_reason_ : make_error_code(AgentError::kNotOpen), {});
   }

@@ -1,6 +1,6 @@
-// Transactions over a connection on an Asio executor: what the C++ agent and the C client have in
-// common. Opening, ending and reopening a session, requests that wait for their turn, and the one
-// timer that all deadlines share.
+// Transactions over a connection on an Asio executor: the common part of the C++ agent and the C
+// client. Opening, ending and reopening a session, requests that wait for their turn, and the timer
+// that all deadlines share.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -35,8 +35,8 @@ class Driver final : public std::enable_shared_from_this<Driver>, private Link::
   /// Ends the session with ST after the replies that are due, or the attempts to reconnect. While
   /// it is being opened: gives up, and open() fails with AgentError::kTerminated.
   void close(Completion done);
-  /// Sends a policy rule request, or keeps it until there is room or a session again. `rule`: the
-  /// one that it is about, if that exists already.
+  /// Sends a policy rule request, or keeps it until there is room or a session again. `rule`: its
+  /// subject, if it exists already.
   void transact(const Body& request, std::optional<PolicyRuleId> rule, Completion done);
   /// A PER or PEA request whose rule is held from then on; Outcome::held says as which.
   void enable_and_hold(const PerRequest& request, Completion done);
@@ -74,7 +74,7 @@ class Driver final : public std::enable_shared_from_this<Driver>, private Link::
   void on_down(const boost::system::error_code& reason) override { end(reason); }
 
   bool is_open() const { return link_.is_open(); }
-  /// There is no session, or the one that there is ends, and another one will be opened.
+  /// There is no session, or the session ends and another will be opened.
   bool will_reopen() const {
     return reconnection_.under_way() || (reconnection_.enabled() && link_.established());
   }
@@ -85,9 +85,9 @@ class Driver final : public std::enable_shared_from_this<Driver>, private Link::
   void send(Waiting request);
   /// Sends as many of the waiting requests as there is room for.
   void send_waiting();
-  /// Requests of one turn of the loop leave in one write.
+  /// Requests of a turn of the loop leave in one write.
   void flush_soon();
-  /// The session is over: everything that waits learns why, unless another one will be opened.
+  /// The session is over: everything that waits learns the reason, unless another will be opened.
   void end(const boost::system::error_code& reason, bool may_reopen = true);
   /// Everything that waits for a session learns that there will be none.
   void give_up(const boost::system::error_code& reason);

@@ -39,7 +39,7 @@ std::string_view to_string(AgentError error) {
     case AgentError::kMiddleboxNotAuthentic: return "the middlebox failed to authenticate itself";
     case AgentError::kProtocolError: return "the middlebox violated the protocol";
     case AgentError::kOverloaded:
-      return "too many requests wait for the middlebox: this one was not sent";
+      return "too many requests wait for the middlebox: this request was not sent";
     case AgentError::kTidsExhausted: return "the session has no transaction identifiers left";
   }
   return "undefined agent error";

@@ -27,7 +27,7 @@ enum class AgentError : std::uint8_t {
   kProtocolError,          ///< the middlebox violated the protocol
   kOverloaded,     ///< not sent: kAgentPendingMax calls are open, or the timeout passed before its
                    ///< turn
-  kTidsExhausted,  ///< the session has used up its transaction identifiers: open a new one
+  kTidsExhausted,  ///< the session has used up its transaction identifiers: open a new session
 };
 
 /// Returns a sentence for `error`.
@@ -42,7 +42,7 @@ const boost::system::error_category& reply_category();
 boost::system::error_code make_error_code(AgentError error);
 boost::system::error_code make_reply_error(NegativeReplyCode code);
 
-/// Returns the negative reply of `error`, or nullopt if it is not one.
+/// Returns the negative reply of `error`, or nullopt for other errors.
 std::optional<NegativeReplyCode> negative_reply(const boost::system::error_code& error);
 
 /// Returns the error with which the end of a session completes its transactions.

@@ -1,4 +1,4 @@
-// Asks the RuleKeeper after each event and at its deadline, and sends its requests.
+// Asks the RuleKeeper after each event and at its deadline, and passes on its requests and losses.
 #include "agent/keeper.hpp"
 
 #include <utility>

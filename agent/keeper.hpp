@@ -43,7 +43,7 @@ class Keeper {
     Completion waiting;
   };
 
-  /// Sends what is due, and reports losses.
+  /// Sends due requests, and reports losses.
   void send_due();
   void send(const RuleKeeper::Request& request);
   void report(PolicyRuleId pid, RuleLoss why);

@@ -5,7 +5,7 @@
 
 namespace simco::agent {
 
-/// Rules that one question for counters may name, which is what a middlebox takes; more are several
+/// Rules that a question for counters may name, the middlebox's own limit; more are several
 /// questions.
 inline constexpr std::size_t kInspectedRulesMax = 256;
 

@@ -53,7 +53,7 @@ class Link final : private net::ChannelHandler, private AgentSession::Host {
   /// does, or if the output queue is full().
   std::optional<TransactionId> request(const Body& body,
                                        std::optional<TransactionId> same_stream_as = std::nullopt);
-  /// Sends what was queued.
+  /// Sends the queue.
   void flush();
   /// Ends the session with ST; on_down() follows.
   void close();

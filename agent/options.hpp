@@ -15,7 +15,7 @@ namespace simco::agent {
 
 /// How an agent opens its session again after it was lost.
 struct Reconnect {
-  /// Before the first attempt; doubled before each further one. Half of each delay is random.
+  /// Before the first attempt; doubled before each further attempt. Half of each delay is random.
   std::chrono::milliseconds delay_first = kReconnectDelayFirst;
   std::chrono::milliseconds delay_max = kReconnectDelayMax;
   /// Called on the agent's executor when the session was lost and after each attempt that failed,
@@ -33,8 +33,8 @@ struct AgentOptions {
   /// Requires the middlebox to authenticate with this secret; if it fails, open() fails with
   /// AgentError::kMiddleboxNotAuthentic.
   std::optional<std::string> middlebox_secret = {};
-  /// How to connect. With the userland SCTP stack all agents of a process share one
-  /// executor, see NetError::kOtherEventLoop.
+  /// How to connect. With the userland SCTP stack all agents of a process share an executor, see
+  /// NetError::kOtherEventLoop.
   net::TransportOptions transport = {};
   /// Opens the session again whenever it ends other than by close(), until close(); the first
   /// open() is not repeated. Requests made meanwhile wait for the session, up to `timeout`; those

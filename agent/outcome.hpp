@@ -1,4 +1,4 @@
-// What an agent's operations come to, before it has its type.
+// The outcomes of an agent's operations, before they have their types.
 #pragma once
 
 #include <boost/system/error_code.hpp>
@@ -15,7 +15,7 @@ namespace simco::agent {
 /// A rule that a Keeper holds.
 using HeldRule = StrongId<struct HeldRuleTag, std::uint64_t>;
 
-/// What an operation comes to before it has its type: one of these, unless it failed. Valid during
+/// The outcome of an operation before it has its type: one of these, unless it failed. Valid during
 /// the call that hands it over.
 struct Outcome {
   const Body* body = nullptr;                  ///< positive reply to a request

@@ -1,4 +1,4 @@
-// Passes what a pinhole wants to the driver of its agent, on that agent's executor.
+// Passes a pinhole's operations to the driver of its agent, on that agent's executor.
 #include "agent/pinhole.hpp"
 
 #include "agent/driver.hpp"

@@ -20,7 +20,7 @@
 
 namespace simco::agent {
 
-/// One enable rule. Movable; an object that was moved from, or made without a rule, holds none, and
+/// An enable rule. Movable; an object that was moved from, or made without a rule, holds none, and
 /// can only be assigned to or destroyed. Members may be called from any thread if the agent's may,
 /// but one at a time.
 class Pinhole {
@@ -46,8 +46,8 @@ class Pinhole {
     return *this;
   }
 
-  /// PER transaction (8.3). `request`: its lifetime is also what renewals ask for.
-  /// Signature: void(error_code, Pinhole).
+  /// PER transaction (8.3). `request`: renewals ask for the same lifetime. Signature:
+  /// void(error_code, Pinhole).
   template <class Token>
   static auto open(Agent& agent, const PerRequest& request, Token&& token) {
     return start_open(agent, request, std::forward<Token>(token));
@@ -61,7 +61,7 @@ class Pinhole {
 
   /// Whether the object holds a rule, be it lost or closed.
   explicit operator bool() const { return held_ != HeldRule{}; }
-  /// What the middlebox granted when the pinhole was opened.
+  /// The middlebox's grant when the pinhole was opened.
   const EnabledRule& rule() const { return rule_; }
 
   /// Completes when the rule is lost, or at once if it is, with the reason. Fails with

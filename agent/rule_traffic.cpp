@@ -54,7 +54,7 @@ std::expected<RuleTraffics, std::string> read_inspection(std::string_view answer
     }
     return result;
   } catch (const json::exception&) {
-    return std::unexpected("what answers is not a middlebox's --inspect");
+    return std::unexpected("the server there is not a middlebox's --inspect");
   }
 }
 

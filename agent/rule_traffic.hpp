@@ -1,4 +1,4 @@
-// What rules have counted, as a middlebox with --counters tells it at its --inspect address (doc/
+// The counts of rules, from the --inspect address of a middlebox with --counters (doc/
 // operating.md): RFC 4540 has no attribute for it. Values and their reading; no I/O.
 #pragma once
 
@@ -18,8 +18,8 @@
 
 namespace simco::agent {
 
-/// What a rule has let pass, or a disable rule has blocked, in both directions together. Times are
-/// ages at the time of the answer.
+/// The traffic that a rule has let pass, or a disable rule has blocked, in both directions
+/// together. Times are ages at the time of the answer.
 struct RuleTraffic {
   using Age = std::chrono::milliseconds;
 
@@ -30,7 +30,7 @@ struct RuleTraffic {
     Age until{};  ///< of the reading that had it
   };
   std::optional<LastPacket> last_packet;
-  Age complete{};  ///< everything since then is counted; of what passed before, some may be missing
+  Age complete{};  ///< everything since then is counted; earlier packets may be missing
   Age read{};      ///< of the readings, or less
   /// Which run of the middlebox has counted it: each begins at 0.
   std::uint32_t run = 0;

@@ -64,7 +64,7 @@ std::span<const std::byte> StreamAgent::output() const {
 void StreamAgent::consume(std::size_t count) {
   SIMCO_ASSERT(count <= output_.size() - consumed_);
   consumed_ += count;
-  // Moving what is left pays once that is less than what is gone.
+  // Moving the rest pays once it is smaller than the part before it.
   if (consumed_ < output_.size() - consumed_) return;
   output_.erase(output_.begin(), output_.begin() + static_cast<std::ptrdiff_t>(consumed_));
   consumed_ = 0;
@@ -85,7 +85,7 @@ void StreamAgent::on_deadline(Instant now) {
   transactions_.on_deadline(now);
 }
 
-// --- What the session says -----------------------------------------------------------------------
+// --- Outputs of the session --------------------------------------------------------------------
 
 void StreamAgent::on_open(const Capabilities& capabilities) {
   control_deadline_.reset();

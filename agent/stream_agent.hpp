@@ -1,6 +1,6 @@
-// An agent over one byte stream, without I/O: octets and times go in; octets, completions and a
+// An agent over a byte stream, without I/O: octets and times go in; octets, completions and a
 // deadline come out. For programs with an event loop of their own; the C library's first level is
-// this class. TLS, if wanted, is the caller's: the octets are what it protects.
+// this class. TLS, if wanted, is the caller's: it protects the octets.
 //
 // Threads: none of its own; use one object from one thread at a time.
 #pragma once
@@ -21,7 +21,7 @@ namespace simco::agent {
 
 class StreamAgent final : private AgentSession::Host {
  public:
-  /// Receives what happens to the session. No call may destroy the agent.
+  /// Receives the events of the session. No call may destroy the agent.
   class Observer {
    public:
     /// The session is OPEN (RFC 4540 section 7.2).
@@ -46,9 +46,9 @@ class StreamAgent final : private AgentSession::Host {
   /// `observer` must outlive the agent.
   StreamAgent(Observer& observer, const Options& options, Instant now);
 
-  /// Sends a policy rule request. `rule`: the one that it is about, if that exists already. Returns
-  /// success, or why nothing was sent and `done` will not be called: AgentError::kNotOpen,
-  /// kOverloaded or kTidsExhausted.
+  /// Sends a policy rule request. `rule`: its subject, if it exists already. Returns success, or
+  /// why nothing was sent and `done` will not be called: AgentError::kNotOpen, kOverloaded or
+  /// kTidsExhausted.
   boost::system::error_code request(const Body& body, std::optional<PolicyRuleId> rule, Instant now,
                                     AgentTransactions::Completion done);
   /// Ends the session with ST (7.4); replies that are due still come.

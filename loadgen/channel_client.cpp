@@ -50,7 +50,7 @@ void ChannelClient::finish() {
     if (*alive == nullptr) return;
     ChannelClient& self = **alive;
     if (!self.up()) return self.down({});
-    self.channel_->close();  // what it has taken still arrives; on_closed() follows
+    self.channel_->close();  // accepted messages still arrive; on_closed() follows
   });
 }
 

@@ -1,4 +1,4 @@
-// What clients have in common whose transactions are messages on a channel, without a session: the
+// The common part of clients whose transactions are messages on a channel, without a session: the
 // connection from its beginning to its end.
 #pragma once
 
@@ -35,7 +35,7 @@ class ChannelClient : public Client, protected net::ChannelHandler {
   net::MessageChannel& connection() { return *channel_; }
   /// Ends the connection; the observer hears of it once.
   void down(const boost::system::error_code& reason);
-  /// The same for a peer that breaks the protocol. Returns what on_message() then does.
+  /// The same for a peer that breaks the protocol. Returns the action of on_message().
   net::Flow refuse();
 
  private:

@@ -1,4 +1,4 @@
-// One connection of the load generator, for any workload.
+// A connection of the load generator, for any workload.
 #pragma once
 
 #include <boost/system/error_code.hpp>
@@ -34,13 +34,13 @@ struct Ending {
   std::optional<RefusalCode> code = {};  ///< with kRefused
 };
 
-/// The part of the command line that concerns every client, whatever it sends.
+/// The part of the command line that concerns every client, for any workload.
 struct ConnectionOptions {
   net::HostPort target;
   std::chrono::milliseconds timeout{60'000};
   net::TransportOptions transport = {};
   bool unordered = false;         ///< SCTP: unordered delivery, even within a stream
-  std::uint32_t connections = 1;  ///< of the run, which share what is limited in sum
+  std::uint32_t connections = 1;  ///< of the run, which share sums that are limited
   std::uint64_t seed = 1;         ///< of the run
 };
 

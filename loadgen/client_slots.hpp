@@ -24,7 +24,7 @@ struct ClientSlot {
   std::unordered_map<TransactionKey, Sample> in_flight;
   struct Unsent {
     TransactionKey key;
-    std::uint64_t end;  ///< octets queued since the start, up to its last one
+    std::uint64_t end;  ///< octets queued since the start, its own included
   };
   std::deque<Unsent> unsent;  ///< queued, but not yet accepted by the transport
   std::uint64_t queued_total = 0;
@@ -49,9 +49,9 @@ class ClientSlots {
 
   /// Returns the channel of the first connection; it must be ready.
   const net::MessageChannel& first_channel() const { return *slots_.front().client->channel(); }
-  /// Returns what the clients did by themselves, summed.
+  /// Returns the clients' own actions, summed.
   Housekeeping housekeeping() const;
-  /// Returns what the clients counted, summed.
+  /// Returns the clients' counts, summed.
   std::vector<Tally> tallies() const;
   /// Returns the statistics of the transport, summed or averaged over the connections that are up.
   net::TransportStatistics transport_statistics() const;

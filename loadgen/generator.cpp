@@ -180,7 +180,7 @@ void Generator::watch() {
 }
 
 void Generator::check_timeouts(ClientSlot& slot, std::int64_t now) {
-  if (options_.drain_s) return;  // the end of the schedule is what bounds the run
+  if (options_.drain_s) return;  // the end of the schedule bounds the run
   const auto timeout = static_cast<std::int64_t>(options_.timeout_s * 1e9);
   while (!slot.order.empty()) {
     const auto found = slot.in_flight.find(slot.order.front());
@@ -193,7 +193,7 @@ void Generator::check_timeouts(ClientSlot& slot, std::int64_t now) {
     }
     slot.order.pop_front();
   }
-  // What the transport does not even take: only without --abort-lag does it wait so long.
+  // Transactions that the transport does not accept: they wait so long only without --abort-lag.
   while (!slot.waiting.empty() && slot.waiting.front().scheduled_ns + timeout <= now) {
     finish_sample(slot.waiting.front(), {Outcome::kTimedOut});
     slot.waiting.pop_front();

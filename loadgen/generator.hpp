@@ -1,7 +1,7 @@
-// One run: offers transactions by the schedule, over all connections round robin, and records them.
+// A run: offers transactions by the schedule, over all connections round robin, and records them.
 //
-// Open loop: a transaction that is due goes to its connection whatever happened to earlier ones. A
-// connection that accepts no data delays only its own transactions.
+// Open loop: a transaction that is due goes to its connection without regard to earlier
+// transactions. A connection that accepts no data delays only its own transactions.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -27,7 +27,7 @@ struct GeneratorOptions : OfferOptions {
   double abort_lag_s = 1;  ///< 0: a message may wait for the transport however long
   double timeout_s = 60;
   /// If transactions have no replies: they end when they are handed to the transport, and the run
-  /// so long after the last one was due, seconds.
+  /// so many seconds after the last was due.
   std::optional<double> drain_s;
 };
 
@@ -68,9 +68,9 @@ class Generator final : private Client::Observer {
   const net::TransportStatistics& transport_statistics() const { return transport_statistics_; }
   std::uint16_t outbound_streams() const { return streams_.outbound; }
   std::uint16_t inbound_streams() const { return streams_.inbound; }
-  /// Returns what the clients did by themselves, summed.
+  /// Returns the clients' own actions, summed.
   Housekeeping housekeeping() const { return slots_.housekeeping(); }
-  /// Returns what the clients counted, summed.
+  /// Returns the clients' counts, summed.
   std::vector<Tally> tallies() const { return slots_.tallies(); }
   /// Returns the start of the schedule on the machine's monotonic clock.
   std::chrono::steady_clock::time_point start() const { return start_; }
@@ -98,7 +98,7 @@ class Generator final : private Client::Observer {
   void check_lag(const ClientSlot& slot, std::int64_t now);
   void finish_sample(Sample sample, Ending ending);
   void end_of_schedule();
-  /// What is not over yet stays unanswered.
+  /// Open transactions stay unanswered.
   void give_up_rest();
   void abort(std::string reason);
   void stop_if_done();

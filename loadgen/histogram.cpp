@@ -11,7 +11,7 @@ constexpr std::uint64_t kBuckets = std::uint64_t{1} << kPrecisionBits;
 }  // namespace
 
 // Values below 2 * kBuckets have a bucket each. Above, a value is shifted right until it has 12
-// significant bits; the shift and the 11 bits below the leading one make the index.
+// significant bits; the shift and the 11 bits below the leading bit make the index.
 std::size_t Histogram::index_of(std::uint64_t value) {
   const auto width = static_cast<unsigned>(std::bit_width(value));
   const unsigned shift = width > kPrecisionBits + 1 ? width - (kPrecisionBits + 1) : 0;

@@ -12,7 +12,7 @@ class Histogram {
  public:
   Histogram();
 
-  /// Adds a value; negative ones count as 0, larger ones than kValueMax as kValueMax.
+  /// Adds a value; negative values count as 0, values above kValueMax as kValueMax.
   void add(std::int64_t value_ns);
   std::uint64_t count() const { return count_; }
 

@@ -1,4 +1,4 @@
-// simco-loadgen: parses the options, creates the clients and the generator, runs the load on one
+// simco-loadgen: parses the options, creates the clients and the generator, runs the load on an
 // event loop, and writes the table, the JSON document and the samples.
 #include <fmt/format.h>
 #include <sys/prctl.h>
@@ -48,7 +48,7 @@ void show_progress(const Generator::Progress& progress) {
   std::fflush(stderr);
 }
 
-/// Prints the error, if there is one. Returns whether there is none.
+/// Prints the error, if any. Returns whether there is none.
 bool good(const std::expected<void, std::string>& done) {
   if (!done) cli::complain(kProgram, done.error());
   return done.has_value();

@@ -31,7 +31,7 @@ Sample Offer::take(std::int64_t now) {
 }
 
 double Offer::left_s(std::int64_t now) const {
-  // What is not offered yet, in transactions or, after the warm-up, in time.
+  // The remaining offer, in transactions or, after the warm-up, in time.
   const std::uint64_t planned = options_.warmup + options_.count.value_or(0);
   const auto to_offer = static_cast<double>(planned - std::min(planned, next_index_));
   if (options_.count) return to_offer / options_.rate;

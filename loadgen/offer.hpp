@@ -1,4 +1,4 @@
-// The load of a run: when its transactions are due, which of them are measured, and what is left.
+// The load of a run: the due times of its transactions, the measured ones, and the remaining offer.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct OfferOptions {
 /// Returns how long the schedule is, seconds; with Poisson arrivals and a count, on average.
 double schedule_length_s(const OfferOptions& options);
 
-/// The transactions, one after the other. Times are nanoseconds from the start of the schedule.
+/// The transactions, in sequence. Times are nanoseconds from the start of the schedule.
 class Offer {
  public:
   explicit Offer(const OfferOptions& options);
@@ -34,13 +34,13 @@ class Offer {
   bool over() const;
   /// Returns when the next transaction is due.
   std::int64_t next_ns() const { return schedule_.next_ns(); }
-  /// Returns when the last one that was taken was due.
+  /// Returns the due time of the last transaction taken.
   std::int64_t last_ns() const { return last_ns_; }
   /// Takes the next transaction, at `now`.
   Sample take(std::int64_t now);
   /// False for those of the warm-up.
   bool measured(const Sample& sample) const { return sample.index >= options_.warmup; }
-  /// Returns what is left of the schedule, seconds.
+  /// Returns the rest of the schedule, seconds.
   double left_s(std::int64_t now) const;
 
  private:

@@ -6,7 +6,7 @@
 
 namespace simco::loadgen {
 
-/// Checks before a run what would be a pity to learn after it. Creates the file; "" and "-" are
+/// Finds before a run the mistakes that would lose its results. Creates the file; "" and "-" are
 /// always fine.
 std::expected<void, std::string> can_write(const std::string& path);
 

@@ -1,4 +1,4 @@
-// What a run says of itself on a terminal: how long it will take, how far it is, what is left.
+// The progress of a run on a terminal: its duration, its state, the remaining time.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@ namespace simco::loadgen {
 
 /// Returns a time for people, to the second: "8 s", "2 min 5 s", "3 h 20 min".
 std::string duration_text(double seconds);
-/// Returns what a run with `options` will do: transactions, rate and time.
+/// Returns the plan of a run with `options`: transactions, rate and time.
 std::string plan_text(const GeneratorOptions& options);
-/// Returns the line of `progress`, which is as long as the previous one or longer.
+/// Returns the line of `progress`, at least as long as the previous line.
 std::string progress_text(const Generator::Progress& progress);
 
 }  // namespace simco::loadgen

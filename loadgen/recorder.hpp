@@ -13,7 +13,7 @@
 
 namespace simco::loadgen {
 
-/// One transaction. Times are nanoseconds after the start of the schedule; negative: never.
+/// A transaction. Times are nanoseconds after the start of the schedule; negative: never.
 struct Sample {
   std::uint64_t index = 0;
   TransactionKey key;

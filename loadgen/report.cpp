@@ -1,5 +1,5 @@
-// Formats the results: a table with one row per distribution, notes about refusals and lateness,
-// and the JSON document of doc/measuring.md.
+// Formats the results: a table with a row per distribution, notes about refusals and lateness, and
+// the JSON document of doc/measuring.md.
 #include "loadgen/report.hpp"
 
 #include <fmt/format.h>
@@ -84,7 +84,7 @@ ordered_json to_json(const Summary& s) {
           {"batches", s.batches}};
 }
 
-/// Adds what was chosen about every transport, by the names of the options.
+/// Adds the settings of every transport, by the names of the options.
 void write_options(const net::TransportSettings& settings, ordered_json& values) {
   using Kind = net::TransportOption::Kind;
   for (const auto& type : net::transport_types()) {
@@ -183,7 +183,7 @@ std::string json(const Results& results) {
                              {"refused", c.refused},
                              {"timed_out", c.timed_out}}},
                            {"refusals", refusals}};
-  // The document has the same members whatever the workload.
+  // The document has the same members for every workload.
   for (const WorkloadType& type : workload_types()) {
     if (type.housekeeping == nullptr) continue;
     const bool chosen = &type == &results.settings.type();

@@ -10,8 +10,8 @@
 
 namespace simco::loadgen {
 
-/// Reads a file with a number of seconds in each line, none less than the one before it, and
-/// returns them in nanoseconds. The error is a phrase that names file and line.
+/// Reads a file with a number of seconds in each line, in ascending order, and returns them in
+/// nanoseconds. The error is a phrase that names file and line.
 std::expected<std::vector<std::int64_t>, std::string> read_due_times(const std::string& path);
 
 /// The arrival process.
@@ -22,7 +22,7 @@ class Schedule {
  public:
   /// `rate`: transactions per second, above 0.
   Schedule(Arrivals arrivals, double rate, std::uint64_t seed);
-  /// The times of read_due_times(), at least one. After the last one it stays there.
+  /// The times of read_due_times(), which are not empty. It stays at the last.
   explicit Schedule(std::vector<std::int64_t> due);
 
   /// Returns when the next transaction is due, nanoseconds after the start.

@@ -8,7 +8,7 @@
 
 namespace simco::loadgen {
 
-/// Prints on standard error what there is to say of `listening`, a line `listening on TRANSPORT
+/// Prints on standard error the warnings of `listening`, a line `listening on TRANSPORT
 /// ADDRESS:PORT` for each listener, and runs the loop of `io` until SIGTERM or SIGINT.
 void serve(boost::asio::io_context& io, const net::Listening& listening);
 

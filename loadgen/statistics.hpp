@@ -1,6 +1,6 @@
 // Mean, standard deviation, percentiles, and a confidence interval that accounts for correlation.
 //
-// Successive response times are not independent: one retransmission delays all that wait behind it.
+// Successive response times are not independent: a retransmission delays all that wait behind it.
 // The usual interval, t * s / sqrt(n) over single values, is then far too narrow. The method of
 // batch means corrects this: neighbouring values are averaged in batches that are long enough for
 // the averages to be nearly independent, and the interval is computed from those

@@ -1,5 +1,5 @@
-// What a workload is to the generator: clients that send its transactions, options that only it
-// has, and words for its results. A workload is a folder here and a row in workload_type.cpp.
+// The generator's view of a workload: clients that send its transactions, options that only it has,
+// and words for its results. A workload is a folder here and a row in workload_type.cpp.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -39,11 +39,11 @@ class Workload {
   /// name. Returns an error message, or nullopt. Called for the workload that was chosen; options
   /// of others are refused.
   virtual std::optional<std::string> fault(const net::TransportOptions& transport);
-  /// If its transactions have no replies and end when they are handed to the transport: how long
-  /// what is under way may take after the last one was due, seconds. Otherwise nullopt.
+  /// If its transactions have no replies and end when they are handed to the transport: the time
+  /// for messages under way after the last was due, seconds. Otherwise nullopt.
   virtual std::optional<double> drain_s() const { return std::nullopt; }
-  /// Adds the options, and what messages have of the run's `seed`, to the `parameters` of the JSON
-  /// document.
+  /// Adds the options, and the part of the run's `seed` in messages, to the `parameters` of the
+  /// JSON document.
   virtual void write_parameters(nlohmann::ordered_json& parameters, std::uint64_t seed) const;
 
   /// Returns a client that is not open yet. `read_buffer` and `observer` must outlive it.
@@ -54,7 +54,7 @@ class Workload {
 
   /// Returns the meaning of a code that a client has given to Observer::on_ended().
   virtual RefusalText describe(RefusalCode code) const;
-  /// Returns what the table says of the clients' housekeeping, such as "3 rules deleted", or an
+  /// Returns the table's text about the clients' housekeeping, such as "3 rules deleted", or an
   /// empty text.
   virtual std::string remark(const Housekeeping& sum) const;
 };

@@ -44,7 +44,7 @@ constexpr WorkloadType kTypes[] = {
 
 }  // namespace
 
-// What a workload does that has no options, no refusals and no housekeeping.
+// A workload without options, refusals and housekeeping.
 void Workload::declare(CLI::App&) {}
 std::optional<std::string> Workload::fault(const net::TransportOptions&) { return std::nullopt; }
 void Workload::write_parameters(nlohmann::ordered_json&, std::uint64_t) const {}

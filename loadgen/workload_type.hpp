@@ -1,5 +1,5 @@
-// The table of workloads: what each is called, what it can do, and how it is made. Only the folder
-// of a workload and this table name it.
+// The table of workloads: name, abilities, and the function that makes it. Only the folder of a
+// workload and this table name it.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace simco::loadgen {
 /// A row of the table.
 struct WorkloadType {
   const char* name;     ///< of `--workload`, in the table and the JSON document
-  const char* summary;  ///< for `--help`: what its transactions are
+  const char* summary;  ///< its transactions, for `--help`
   std::uint16_t port;   ///< to connect to if the user names none
   /// Why it cannot go over a transport that loses messages; null if it can.
   const char* no_loss;
@@ -28,7 +28,7 @@ struct WorkloadType {
   std::unique_ptr<Workload> (*make)();
 };
 
-/// All workloads; the first one is the default.
+/// All workloads; the first is the default.
 std::span<const WorkloadType> workload_types();
 /// Returns the position of the workload that is called `name`, or nothing.
 std::optional<std::size_t> find_workload(std::string_view name);

@@ -15,8 +15,8 @@ inline constexpr std::size_t kBatchMax = 1024;
 inline constexpr std::uint64_t kBatchWeight = 2048;
 /// Notifications that take as long as the kernel takes for an element.
 inline constexpr std::uint32_t kDeliveriesPerWeight = 4;
-/// Rules that disable rules may look at for what they hit, about a millisecond's work, before other
-/// events of the loop are handled; and how many one of them looks at before it is another's turn.
+/// Rules that disable rules may look at, about a millisecond's work, before other events of the
+/// loop are handled; and how many a single disable rule looks at before the next has its turn.
 inline constexpr std::uint32_t kDisableLooksMax = 8192;
 inline constexpr std::uint32_t kDisableLooksStep = 1024;
 /// Enable rules that the disable rules of one session may be ending before they look for more. The
@@ -39,11 +39,11 @@ inline constexpr std::size_t kAssociationGuestsMax = 1024;
 /// Back-off after a wrong authentication token: before it is refused, and before further tokens for
 /// that name from that source are verified.
 inline constexpr std::chrono::seconds kAuthenticationPenalty{1};
-/// Names at sources whose wrong tokens are remembered, and whose right ones are.
+/// Names at sources whose wrong tokens are remembered, and whose right tokens are.
 inline constexpr std::size_t kAuthPausesMax = 65'536;
 inline constexpr std::size_t kAuthTrustedMax = 65'536;
-/// What a connection may do in a turn of the loop before others have theirs, and how many messages
-/// pass between two looks at the clock.
+/// The time of a connection in a turn of the loop before others have theirs, and the number of
+/// messages between two looks at the clock.
 inline constexpr std::chrono::milliseconds kTurnMax{1};
 inline constexpr std::uint32_t kMessagesPerLook = 8;
 /// Output of all connections together that waits for peers to read. When there is more, connections
@@ -58,12 +58,11 @@ inline constexpr std::uint32_t kRefusalLinesPerSecond = 10;
 inline constexpr std::chrono::seconds kStoreRetry{1};
 /// Octets of a table's name.
 inline constexpr std::size_t kTableNameMax = 64;
-/// Audit lines in a second, unless configured otherwise: a third of what journald takes from a
-/// service.
+/// Audit lines in a second, unless configured otherwise: a third of journald's limit for a service.
 inline constexpr std::uint32_t kAuditRateDefault = 100;
 /// Longest time that an orderly stop waits for the last replies to leave.
 inline constexpr std::chrono::seconds kStopTimeout{3};
-/// Rules that one request to --inspect may name.
+/// Rules that a request to --inspect may name.
 inline constexpr std::size_t kInspectedRulesMax = 256;
 /// Signs of life in each interval of the service manager's watchdog.
 inline constexpr int kBeatsPerInterval = 4;

@@ -129,7 +129,7 @@ int run(middlebox::Settings& settings, int argc, char** argv) {
   if (!settings.inspect.empty()) {
     inspected.emplace(io, settings.inspect, "--inspect",
                       middlebox::inspector([&](auto pids) { return server.count(pids); }));
-    spdlog::info("telling what rules have counted at http://{}/rules/PID", settings.inspect);
+    spdlog::info("serving rule counters at http://{}/rules/PID", settings.inspect);
   }
   // Nothing else can fail: replace the kernel's table.
   server.start();
@@ -163,7 +163,7 @@ int run(middlebox::Settings& settings, int argc, char** argv) {
   return code;
 }
 
-/// --check: what does not work is found with the rights of the service. Returns what is wrong.
+/// --check, with the rights of the service. Returns the findings.
 std::optional<std::string> become_service(int argc, char** argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
   if (std::ranges::find(words, "--check") == words.end() || ::geteuid() != 0) return std::nullopt;
@@ -179,7 +179,7 @@ std::optional<std::string> become_service(int argc, char** argv) {
   return middlebox::become(user);
 }
 
-/// Prints what --check has found. Returns the exit status.
+/// Prints the findings of --check. Returns the exit status.
 int report_findings(const middlebox::Settings& settings) {
   bool good = true;
   for (const auto& [is_error, text] : middlebox::examine(settings)) {

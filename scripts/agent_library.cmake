@@ -1,4 +1,4 @@
-# What is installed of the agent library, for programs in C++ and C.
+# The installed files of the agent library, for programs in C++ and C.
 include(GNUInstallDirs)
 
 # The agent library in C++, with everything it is made of. `#include "agent/agent.hpp"` is below simco/, and so are the

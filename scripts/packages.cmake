@@ -1,4 +1,4 @@
-# What is installed where, and the Debian packages: `cpack --config build/release/CPackConfig.cmake`.
+# Installed files, and the Debian packages: `cpack --config build/release/CPackConfig.cmake`.
 # Packing does not build the tests first.
 set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
 
@@ -29,7 +29,7 @@ foreach(program simco-middlebox simcoctl simco-ng simco-loadgen simco-echo simco
     RENAME ${program}.fish COMPONENT ${component})
 endforeach()
 
-# The documents, with the dashboard and what else is for Prometheus; figures of results are in the repository.
+# The documents, with the dashboard and the alerts for Prometheus; figures of results are in the repository.
 install(DIRECTORY doc/ DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/simco-middlebox COMPONENT middlebox
   PATTERN man EXCLUDE PATTERN results EXCLUDE)
 install(FILES README.md SECURITY.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/simco-middlebox COMPONENT middlebox)
@@ -42,7 +42,7 @@ foreach(package simco-middlebox simco-ng simco-tools libsimco-agent0 libsimco-ag
   install(FILES scripts/packages/copyright DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${package} COMPONENT ${component})
 endforeach()
 
-# Manual pages: what the programs say of their options, and what doc/man says beside.
+# Manual pages: the programs' --help, and the texts of doc/man.
 find_program(HELP2MAN help2man)
 if(NOT HELP2MAN)
   message(STATUS "no help2man: packages will have no manual pages")

@@ -1,4 +1,4 @@
-// Level one of simco/agent.h, and what both levels share.
+// Level one of simco/agent.h, and code that both levels share.
 #include <chrono>
 #include <cstring>
 
@@ -27,7 +27,7 @@ const char* own_error_text(int error) {
 
 }  // namespace
 
-/// The C handle: a StreamAgent that tells C callbacks what it hears.
+/// The C handle: a StreamAgent that passes its events to C callbacks.
 struct simco_agent final : private StreamAgent::Observer {
  public:
   simco_agent(const StreamAgent::Options& options, const simco_callbacks& callbacks, void* user,
@@ -54,7 +54,7 @@ struct simco_agent final : private StreamAgent::Observer {
   void* user_;
 
  public:
-  /// Does `work`. If memory is exhausted meanwhile, the session is over: what it knows of its
+  /// Does `work`. If memory is exhausted meanwhile, the session is over: its view of its
   /// transactions may be incomplete.
   template <class Work>
   void run(Work work) {

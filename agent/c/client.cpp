@@ -1,5 +1,5 @@
-// Level two of the C library. Each client runs a Driver on the library's one thread; completions
-// and events are queued, and a descriptor becomes readable, until the caller dispatches them.
+// Level two of the C library. Each client runs a Driver on the library's thread; completions and
+// events are queued, and a descriptor becomes readable, until the caller dispatches them.
 #include "agent/c/client.hpp"
 
 #include <signal.h>
@@ -132,7 +132,7 @@ simco_client::simco_client(const agent::AgentOptions& options, const simco_callb
       driver_(std::make_shared<agent::Driver>(loop_->io().get_executor(), options)) {}
 
 simco_client::~simco_client() {
-  // What was posted before has run when this has; afterwards nothing on the loop knows us.
+  // Earlier posted handlers have run before this one; afterwards nothing on the loop refers to us.
   std::promise<void> down;
   boost::asio::post(loop_->io(), [this, &down] {
     driver_->shut_down();

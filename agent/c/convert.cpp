@@ -1,5 +1,5 @@
 // Conversions between the structures of simco/agent.h and the library's own types. Values from C
-// are checked; invalid ones yield no request.
+// are checked; invalid values yield no request.
 #include "agent/c/convert.hpp"
 
 #include <algorithm>
@@ -188,7 +188,7 @@ Reply::Reply(const Body& body) {
 }
 
 const simco_tuple* Reply::keep(const AddressTuple& tuple) {
-  // By its place in the reply: what location it says is the middlebox's choice.
+  // By its place in the reply: its location attribute is the middlebox's choice.
   auto& place = tuples_[kept_++];
   place = to_c(tuple);
   return &place;

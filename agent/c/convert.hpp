@@ -35,7 +35,7 @@ std::optional<Request> from_c(const simco_request& request);
 /// Nothing if a name comes without a secret.
 std::optional<AgentSession::Authentication> authentication_of(const simco_agent_config& config);
 
-/// A positive reply as C sees it. Owns what simco_reply points to; must not be moved.
+/// A positive reply as C sees it. Owns the objects that simco_reply points to; must not be moved.
 class Reply {
  public:
   explicit Reply(const Body& body);
@@ -56,7 +56,7 @@ class Reply {
   template <class Other>
   void fill(const Other&) {}
 
-  /// What PRR, PER and PRS replies have in common.
+  /// The common part of PRR, PER and PRS replies.
   template <class Made>
   void fill_made(const Made& reply);
   void set_owner(const Owner& owner);

@@ -1,4 +1,4 @@
-// No exception leaves the library: a C program cannot catch one.
+// No exception leaves the library: a C program cannot catch it.
 #pragma once
 
 #include <exception>
@@ -6,8 +6,8 @@
 
 namespace simco::agent::c {
 
-/// Returns what `work` returns, or `failed` if it throws: then memory is exhausted, or another
-/// resource of the process. `tell` gets a sentence that says which.
+/// Returns the result of `work`, or `failed` if it throws: then memory is exhausted, or another
+/// resource of the process. `tell` gets a sentence that names it.
 template <class Result, class Work, class Tell>
 Result guarded(Result failed, Work work, Tell tell) {
   try {

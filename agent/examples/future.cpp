@@ -1,5 +1,5 @@
 // Reserves two ports for the media of a call before the other end is known, and enables them later:
-// with futures, from a thread that waits, while another one runs the event loop.
+// with futures, from a thread that waits, while another runs the event loop.
 //
 //     c++ -std=c++23 future.cpp $(pkg-config --cflags --libs simco-agent-cpp) -o future
 //     ./future 127.0.0.1:7626 10.0.0.5:5004/2 192.0.2.7:6000/2

@@ -1,5 +1,5 @@
-// Keeps a pinhole open until SIGINT or SIGTERM, whatever becomes of the connection: reconnects,
-// finds the rule again, and opens another one if it was lost.
+// Keeps a pinhole open until SIGINT or SIGTERM, even if connections break: reconnects, finds the
+// rule again, and opens another if it was lost.
 //
 //     c++ -std=c++23 reconnect.cpp $(pkg-config --cflags --libs simco-agent-cpp) -o reconnect
 //     ./reconnect 127.0.0.1:7626 10.0.0.5:5004/2 192.0.2.7:6000/2

@@ -1,5 +1,4 @@
-// Compares a packet with the rules that the middlebox listed, and writes what that means as
-// sentences.
+// Compares a packet with the rules that the middlebox listed, and writes the result as sentences.
 #include "agent/simcoctl/explain.hpp"
 
 #include <fmt/format.h>
@@ -49,8 +48,8 @@ void translate(const AddressTuple& binding, const AddressTuple& real, IpAddress&
   }
 }
 
-/// Looks for a binding: what comes in is sent to outside addresses, and on a twice NAT what goes
-/// out to inside ones.
+/// Looks for a binding: incoming packets go to outside addresses, and on a twice NAT outgoing
+/// packets go to inside addresses.
 std::optional<Translated> find_binding(const Explain& wanted,
                                        const std::vector<RuleStatus>& rules) {
   for (const auto& rule : rules) {
@@ -84,7 +83,7 @@ std::string partner(const packet::Ports& from, const packet::Ports& to, std::uin
   return std::to_string(to.first + (port - from.first));
 }
 
-/// The one point in which a packet differs from a rule.
+/// The point in which a packet differs from a rule.
 std::string difference(const RuleStatus& rule, const packet::Agreement& agreement,
                        const Packet& packet) {
   const auto [inner, outer] = packet::pairing_of(*rule.internal, *rule.external);
@@ -172,14 +171,14 @@ Explanation explain(const Explain& wanted, const std::vector<RuleStatus>& rules)
   decide_by_enable_rules(real, translated.has_value(), rules, result);
   if (result.verdict == Explanation::Verdict::kPasses) return result;
   const auto& packet = real.packet;
-  result.reason = fmt::format(
-      "no rule lets {} from {} {}; this agent may see {}", protocol_name(packet.protocol),
-      wanted.inbound ? end_text(packet.external, packet.external_port)
-                     : end_text(packet.internal, packet.internal_port),
-      wanted.inbound ? "in to " + end_text(packet.internal, packet.internal_port)
-                     : "out to " + end_text(packet.external, packet.external_port),
-      rules.size());
-  result.not_known.push_back("rules of agents whom 'see' in the configuration does not name");
+  result.reason = fmt::format("no rule lets {} pass from {} to {}; this agent may see {}",
+                              protocol_name(packet.protocol),
+                              wanted.inbound ? end_text(packet.external, packet.external_port)
+                                             : end_text(packet.internal, packet.internal_port),
+                              wanted.inbound ? end_text(packet.internal, packet.internal_port)
+                                             : end_text(packet.external, packet.external_port),
+                              rules.size());
+  result.not_known.push_back("rules of agents that are not listed in 'see'");
   result.not_known.push_back(
       "whether the middlebox has --allow-outbound, which lets flows out, and their replies in");
   if (packet.protocol == kProtocolTcp) {

@@ -1,5 +1,5 @@
-// simcoctl explain: what the middlebox does with a packet, and why, from the rules that the agent
-// may see. No I/O.
+// simcoctl explain: the middlebox's treatment of a packet, and the reason, from the rules that the
+// agent may see. No I/O.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ struct Explain {
   bool inbound = true;  ///< it comes from the external side
 };
 
-/// What becomes of a packet.
+/// The verdict for a packet.
 struct Explanation {
   enum class Verdict : std::uint8_t {
     kPasses,   ///< an enable rule lets it pass
@@ -27,8 +27,8 @@ struct Explanation {
   Verdict verdict = Verdict::kDropped;
   std::optional<PolicyRuleId> rule;      ///< that decides
   std::string reason;                    ///< a sentence
-  std::vector<std::string> near_misses;  ///< rules that differ in one point, and in which
-  std::vector<std::string> not_known;    ///< what could make it otherwise, and cannot be seen
+  std::vector<std::string> near_misses;  ///< rules that differ in a single point, and that point
+  std::vector<std::string> not_known;    ///< unknown facts that could change the verdict
 };
 
 /// Explains `wanted` by `rules`, which are those that the agent may see.

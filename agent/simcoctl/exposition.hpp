@@ -8,7 +8,7 @@
 
 namespace simco::ctl {
 
-/// One sample: a value, and the labels that distinguish it from others of the same name.
+/// A sample: a value, and the labels that distinguish it from others of the same name.
 struct Sample {
   std::map<std::string, std::string> labels;
   double value = 0;
@@ -16,7 +16,7 @@ struct Sample {
   std::string label(const std::string& name) const;
 };
 
-/// All samples of one response, by name.
+/// All samples of a response, by name.
 class Exposition {
  public:
   /// Parses `text`; lines that are not in the format are ignored.

@@ -1,4 +1,4 @@
-// What to do about an error, for people.
+// Remedies for errors, for people.
 #pragma once
 
 #include <boost/system/error_code.hpp>
@@ -8,11 +8,11 @@
 
 namespace simco::ctl {
 
-/// Returns whom simcoctl connects to, and how.
+/// Returns the peer that simcoctl connects to, and the transport.
 std::string connecting(const Options& options);
-/// Returns what to do about `error` before the session is open, or nothing.
+/// Returns the remedy for `error` before the session is open, or nothing.
 std::string hint_about_connecting(const boost::system::error_code& error, const Options& options);
-/// Returns what to do about `error` at any time, or nothing.
+/// Returns the remedy for `error` at any time, or nothing.
 std::string hint(const boost::system::error_code& error, const Options& options);
 
 }  // namespace simco::ctl

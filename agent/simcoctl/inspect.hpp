@@ -1,4 +1,4 @@
-// Asks a middlebox what rules have counted.
+// Asks a middlebox for the counts of rules.
 #pragma once
 
 #include <expected>
@@ -10,8 +10,8 @@
 
 namespace simco::ctl {
 
-/// Returns what the middlebox that tells it at `where` (its --inspect) says of `pids`. Blocks. The
-/// error names the address and says what is wrong.
+/// Returns the counts of `pids` from a middlebox's address `where` (its --inspect). Blocks. The
+/// error has the address and the reason.
 std::expected<agent::RuleTraffics, std::string> ask_what_is_counted(
     const net::HostPort& where, std::span<const PolicyRuleId> pids);
 

@@ -11,7 +11,8 @@ inline constexpr std::chrono::seconds kHttpPatience{5};
 /// Maximum size of an HTTP response, bytes.
 inline constexpr std::size_t kHttpAnswerMax = 16 * 1024 * 1024;
 
-/// Maximum number of rules that `explain` names because they differ from a packet in one point.
+/// Maximum number of rules that `explain` names because they differ from a packet in a single
+/// point.
 inline constexpr std::size_t kNearMissesMax = 5;
 
 }  // namespace simco::ctl

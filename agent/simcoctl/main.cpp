@@ -1,5 +1,5 @@
-// simcoctl: opens a session, runs one command, prints the result, and closes the session. `top`
-// reads the metrics instead and needs no session.
+// simcoctl: opens a session, runs a command, prints the result, and closes the session. `top` reads
+// the metrics instead and needs no session.
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -25,7 +25,7 @@ using boost::asio::awaitable;
 using boost::system::error_code;
 constexpr auto kToken = boost::asio::as_tuple(boost::asio::use_awaitable);
 
-/// Runs one command. Each step prints its result or error and returns whether it succeeded.
+/// Runs a command. Each step prints its result or error and returns whether it succeeded.
 class Runner {
  public:
   Runner(agent::Agent& agent, const ctl::Options& options, const ctl::Printer& printer)
@@ -113,7 +113,7 @@ class Runner {
     if (!error) printer_.print_lifetime(pid, Lifetime{0});
     co_return ok(error, about("delete", pid));
   }
-  /// Asks for the status of listed rules; one that has ended since is skipped.
+  /// Asks for the status of listed rules; a rule that has ended since is skipped.
   awaitable<bool> collect(std::vector<PolicyRuleId> pids, std::vector<agent::RuleStatus>& rules) {
     for (const auto pid : pids) {
       auto [error, rule] = co_await agent_.status(pid, kToken);
@@ -123,7 +123,7 @@ class Runner {
     }
     co_return true;
   }
-  /// Asks what rules have counted, if that is wanted and possible.
+  /// Asks for the counts of rules, if wanted and possible.
   std::optional<agent::RuleTraffics> count(const std::vector<agent::RuleStatus>& rules) {
     if (!options_.inspect) return std::nullopt;
     std::vector<PolicyRuleId> pids;

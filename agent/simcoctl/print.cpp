@@ -1,4 +1,4 @@
-// Prints the result of each command: as one line of text, or as one line of JSON.
+// Prints the result of each command: as a line of text, or as a line of JSON.
 #include "agent/simcoctl/print.hpp"
 
 #include <fmt/format.h>

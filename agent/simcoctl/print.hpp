@@ -18,11 +18,11 @@ class Printer {
   explicit Printer(bool json) : json_(json) {}
 
   void print(const agent::ReservedRule& rule) const;
-  /// `internal`, `external`: as requested. What a NAT has made of them is printed if it differs.
+  /// `internal`, `external`: as requested. Translated tuples are printed if they differ.
   void print(const agent::EnabledRule& rule, const AddressTuple& internal,
              const AddressTuple& external) const;
   void print(const agent::DisableRule& rule) const;
-  /// `traffic`: what rules have counted; null if that is not known.
+  /// `traffic`: the counts of rules; null if unknown.
   void print(const agent::RuleStatus& rule, const agent::RuleTraffics* traffic = nullptr) const;
   /// A line for each rule below a heading; JSON: the lines of print().
   void print_table(const std::vector<agent::RuleStatus>& rules,
@@ -33,7 +33,7 @@ class Printer {
   void print(const Explanation& explanation) const;
   void print_lifetime(PolicyRuleId pid, Lifetime lifetime) const;
   /// Prints an error on standard error and, in JSON mode, also as JSON on standard output, where
-  /// scripts look for it. `hint`: what to do about it, or empty.
+  /// scripts look for it. `hint`: the remedy, or empty.
   void print_error(const boost::system::error_code& error, const std::string& doing,
                    const std::string& hint) const;
 

@@ -52,7 +52,7 @@ void add_pools(const Exposition& now, View& view) {
   }
 }
 
-/// What requests are refused with, as far as any is.
+/// The reasons of refusals, if any.
 void add_refusals(const Exposition& before, const Exposition& now, double seconds, View& view) {
   std::map<std::string, View::Refusals> by_reply;
   for (const auto& sample : now.all("simco_transactions_total")) {

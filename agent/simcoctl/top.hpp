@@ -44,7 +44,7 @@ struct View {
   double reserved = 0, enabled = 0, disable = 0;
   std::vector<Transactions> transactions;  ///< by type
   std::vector<Refusals> refusals;          ///< by code, if there were any
-  std::vector<Phase> phases;               ///< with at least one observation
+  std::vector<Phase> phases;               ///< with observations
   double batch_mean = 0, batch_p99 = 0;
   double expired_per_s = 0;
   double backend_refused_per_s = 0, backend_no_resources_per_s = 0;
@@ -57,7 +57,7 @@ struct View {
 View compare(const Exposition& before, const Exposition& now, double seconds);
 /// Returns the view as text.
 std::string to_text(const View& view);
-/// Returns the view as one line of JSON.
+/// Returns the view as a line of JSON.
 std::string to_json(const View& view);
 
 /// Prints views until `top.count` is reached or the program is interrupted. Returns the exit

@@ -1,4 +1,4 @@
-// What simco-cross writes: for each flow and second, the octets that passed, as lines of JSON.
+// The output of simco-cross: for each flow and second, the octets that passed, as lines of JSON.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -23,7 +23,7 @@ class Flow {
 
  private:
   friend class Journal;
-  /// Writes a line if octets have passed since the last one.
+  /// Writes a line if octets have passed since the last line.
   void write();
 
   Journal& journal_;
@@ -40,7 +40,7 @@ class Journal {
  public:
   /// Writes every second, until its executor stops.
   boost::asio::awaitable<void> run();
-  /// Writes what has not been written.
+  /// Writes the rest.
   void finish();
 
  private:

@@ -9,7 +9,7 @@
 
 namespace simco::cross {
 
-/// What this end does.
+/// The task of this end.
 enum class Role : std::uint8_t { kListen, kBulk, kWeb, kDatagrams };
 
 /// The options as given.

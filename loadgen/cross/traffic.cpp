@@ -99,7 +99,7 @@ auto or_say(const char* what, const End& end, Action action) {
 
 // --- Listening ---------------------------------------------------------------------------------
 
-/// Serves one connection until its end.
+/// Serves a connection until its end.
 asio::awaitable<void> serve(tcp::socket socket, Journal& journal, std::size_t& served) {
   Flow flow(journal, socket.native_handle());
   for (;;) {
@@ -151,7 +151,7 @@ asio::awaitable<void> bulk(tcp::socket socket, Journal& journal, double from_s, 
   Flow flow(journal, socket.native_handle());
   timer.expires_after(of(for_s));
   timer.async_wait([&socket](const error_code& error) {
-    if (!error) socket.close();  // what the kernel has taken still goes out
+    if (!error) socket.close();  // octets that the kernel has taken still go out
   });
   if (co_await say(socket, 0)) co_await send(socket, flow, UINT64_MAX);
 }
@@ -200,7 +200,7 @@ asio::awaitable<void> datagrams(udp::socket socket, Journal& journal, double rat
   asio::steady_timer timer(socket.get_executor(), std::chrono::nanoseconds(0));
   const auto begin = timer.expiry();
   for (std::uint64_t number = 1;; ++number) {
-    error_code ignored;  // like one that gets lost
+    error_code ignored;  // like a lost datagram
     flow.count(socket.send(asio::buffer(chunk(), octets), 0, ignored));
     timer.expires_at(begin + of(static_cast<double>(number) / rate));
     co_await timer.async_wait(use_awaitable);

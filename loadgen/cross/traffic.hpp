@@ -10,7 +10,7 @@
 
 namespace simco::cross {
 
-/// Starts what `settings` ask for on `io`; prints on standard error "listening", "connected" or
+/// Starts the traffic of `settings` on `io`; prints on standard error "listening", "connected" or
 /// "ready" when it has begun. Throws std::runtime_error with a sentence if it cannot listen or
 /// connect.
 void start(boost::asio::io_context& io, Journal& journal, const Settings& settings);

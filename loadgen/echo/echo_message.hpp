@@ -45,7 +45,7 @@ inline void write_echo(std::uint32_t number, std::span<std::byte> out) {
   std::ranges::fill(out.subspan(kEchoHeaderSize), kEchoFiller);
 }
 
-/// Returns the number of an echo message; nothing if it is not one or was damaged.
+/// Returns the number of an echo message; nothing if it is another or damaged.
 inline std::optional<std::uint32_t> read_echo(std::span<const std::byte> message) {
   if (message.size() != kEchoSize) return std::nullopt;
   ByteReader reader(message);

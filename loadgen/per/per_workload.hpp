@@ -20,7 +20,7 @@ class PerWorkload final : public Workload {
   std::string remark(const Housekeeping& sum) const override;
 
  private:
-  std::uint64_t rules_ = 0;  ///< live ones to keep, over all connections; 0: no limit
+  std::uint64_t rules_ = 0;  ///< live rules to keep, over all connections; 0: no limit
   std::string name_;
   std::string secret_file_;
   std::optional<Credentials> credentials_;  ///< if the middlebox requires authentication

@@ -1,4 +1,4 @@
-// When INVITEs of a run arrived at simco-sip: what the one-way delay needs of the far side.
+// The arrival times of a run's INVITEs at simco-sip, for the one-way delay.
 #pragma once
 
 #include <chrono>
@@ -12,7 +12,7 @@
 
 namespace simco::loadgen::sip {
 
-/// One entry per call.
+/// An entry per call.
 class Arrivals {
  public:
   /// Notes a copy of a call's INVITE. Of more than kArrivalsMax calls nothing is noted.

@@ -1,4 +1,4 @@
-// What identifies a call of ours: the seed of its run, and a number. Branch and Call-ID spell both,
+// The identity of a call of ours: the seed of its run, and a number. Branch and Call-ID spell both,
 // so that the two ends of a run can be joined without asking.
 #pragma once
 
@@ -18,7 +18,7 @@ struct CallId {
   friend bool operator==(const CallId&, const CallId&) = default;
 };
 
-/// Returns what of a run's seed is in its messages.
+/// Returns the part of a run's seed in its messages.
 constexpr std::uint32_t run_of(std::uint64_t seed) {
   return static_cast<std::uint32_t>((seed * 0x9E3779B97F4A7C15) >> 32);
 }
@@ -32,7 +32,7 @@ inline constexpr std::size_t kCallTextSize = 16;
 std::string run_text(std::uint32_t run);
 /// Writes `call` to the kCallTextSize octets at `out`.
 void write_call(CallId call, char* out);
-/// Reads what write_call() has written, all of `text`.
+/// Reads the output of write_call(), all of `text`.
 std::optional<CallId> read_call(std::string_view text);
 
 }  // namespace simco::loadgen::sip

@@ -30,7 +30,7 @@ class ClientTransactions {
   /// The transaction is over. Returns false if there is no such transaction.
   bool end(std::uint32_t number);
 
-  /// What is due.
+  /// The due actions.
   struct Due {
     std::uint32_t number;
     /// Timer B: the transaction is over. Otherwise Timer A: its INVITE must be sent once more.

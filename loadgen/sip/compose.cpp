@@ -44,7 +44,7 @@ std::string invite_head(std::string_view transport, std::uint32_t run) {
 }
 
 /// Returns `head`, the length of the body, an empty line and a body, `size` octets together. A
-/// space fills up where one more octet of body would take one more digit.
+/// space fills up if a further octet of body would take a further digit.
 std::string with_body(std::string head, std::size_t size) {
   const std::size_t fixed = head.size() + kHeaderEnd.size();
   std::size_t body = size - fixed;

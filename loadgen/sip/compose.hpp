@@ -15,7 +15,7 @@
 
 namespace simco::loadgen::sip {
 
-/// Makes the INVITEs of a run, which differ only in what identifies their call.
+/// Makes the INVITEs of a run, which differ only in the identity of their call.
 class InviteWriter {
  public:
   /// `transport`: as Via names it, such as "UDP". `size`: octets of the whole message; at least
@@ -36,13 +36,13 @@ class InviteWriter {
 };
 
 /// Returns the call of a response to one of our INVITEs, by its branch (RFC 3261 17.1.3); nothing
-/// if it is none.
+/// for other responses.
 std::optional<CallId> call_of_response(const Message& response);
 /// Returns the call that a request of ours belongs to, by its Call-ID, which proxies leave alone.
 std::optional<CallId> call_of_request(const Message& request);
 
 /// Returns the ACK for a final response to an INVITE: of the same transaction for 300 and above
-/// (17.1.1.3), otherwise one of its own, to the Contact along the Record-Route (13.2.2.4).
+/// (17.1.1.3), otherwise of its own transaction, to the Contact along the Record-Route (13.2.2.4).
 std::string make_ack(const Message& response, std::string_view transport);
 
 /// Where a request came from, as its response must say (RFC 3261 18.2.1, RFC 3581).
@@ -51,7 +51,7 @@ struct Source {
   std::uint16_t port = 0;
 };
 
-/// A response, without what it repeats of its request.
+/// A response, without the fields that it repeats of its request.
 struct ResponseKind {
   std::uint16_t status;
   std::string_view reason;

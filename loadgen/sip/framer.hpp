@@ -16,7 +16,7 @@ class SipFramer final : public net::Framer {
   std::expected<std::size_t, net::FramingError> size_of(
       std::span<const std::byte> octets) const override;
   std::size_t lookahead() const override { return kLookahead; }
-  /// The parser says what is wrong with it.
+  /// The parser finds its errors.
   std::optional<net::FramingError> fault_in(std::span<const std::byte> octets,
                                             std::size_t received) const override;
   std::size_t size_max() const override { return kMessageMax; }

@@ -15,7 +15,7 @@ inline constexpr std::uint16_t kSipPort = 5060;
 
 namespace simco::loadgen::sip {
 
-/// The longest message, octets: what a channel carries.
+/// The longest message, octets: the maximum of channels.
 inline constexpr std::size_t kMessageMax = 64 * 1024;
 /// The longest start line with header, up to and with the empty line, octets.
 inline constexpr std::size_t kHeaderMax = 8 * 1024;
@@ -48,14 +48,14 @@ inline constexpr std::size_t kSourceTransactionsMax = kServerTransactionsMax / 2
 /// Octets of the responses that a server keeps for them, and of those for one host.
 inline constexpr std::size_t kKeptResponsesMax = 128 * 1024 * 1024;
 inline constexpr std::size_t kSourceResponsesMax = kKeptResponsesMax / 2;
-/// Octets of what identifies a transaction, of those that a peer chooses.
+/// Octets of a transaction's identity, if a peer chooses it.
 inline constexpr std::size_t kTransactionIdMax = 512;
 /// Connections and associations of a server; peers over UDP are bounded by their socket.
 inline constexpr std::size_t kServerConnectionsMax = 4096;
 /// Calls whose arrival a server notes for its samples.
 inline constexpr std::size_t kArrivalsMax = 16 * 1024 * 1024;
 
-/// Longest time that what is under way may take after the last INVITE, seconds.
+/// Longest time for messages under way after the last INVITE, seconds.
 inline constexpr double kDrainMax_s = 86'400;
 /// Greatest --large-every, INVITEs.
 inline constexpr std::uint64_t kLargeEveryMax = 1'000'000'000;

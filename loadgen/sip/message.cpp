@@ -1,4 +1,4 @@
-// One pass over the lines of the header. Each line is a field or continues the one before it; only
+// A single pass over the lines of the header. Each line is a field or continues the previous; only
 // fields that the workload needs are taken apart further.
 #include "loadgen/sip/message.hpp"
 
@@ -41,7 +41,8 @@ FieldName field_name(std::string_view word) {
   return found == std::end(kFieldWords) ? FieldName::kOther : found->name;
 }
 
-/// Takes the next line with its continuation lines; without its line end. `text` ends with one.
+/// Takes the next line with its continuation lines; without its line end. `text` ends with a line
+/// end.
 std::string_view take_line(std::string_view& text) {
   std::size_t end = text.find(kLineEnd);
   while (end != std::string_view::npos && end + 2 < text.size() &&
@@ -54,7 +55,7 @@ std::string_view take_line(std::string_view& text) {
   return line;
 }
 
-/// True if every line end in `line` folds it: others would make a line of what we repeat.
+/// True if every line end in `line` folds it: others would break the fields that we repeat.
 bool folds_well(std::string_view line) {
   for (auto at = line.find_first_of(kLineEnd); at != std::string_view::npos;
        at = line.find_first_of(kLineEnd, at + kLineEnd.size())) {
@@ -176,7 +177,7 @@ std::optional<Via> read_via(std::string_view value) {
   return via;
 }
 
-/// Fills a Message; each step returns what is wrong, or nothing.
+/// Fills a Message; each step returns a complaint, or nothing.
 class MessageParser {
  public:
   std::expected<Message, Fault> parse(std::string_view text) {
@@ -242,7 +243,7 @@ class MessageParser {
   }
 
   std::optional<Fault> use_via(std::string_view value) {
-    if (!message_.via.text.empty()) return std::nullopt;  // not the topmost one
+    if (!message_.via.text.empty()) return std::nullopt;  // not the topmost
     const auto via = read_via(value);
     if (!via) return Fault::kBadField;
     message_.via = *via;

@@ -61,11 +61,11 @@ struct Message {
   std::uint16_t status = 0;      ///< of a response, 100 to 699
   std::uint32_t cseq = 0;        ///< number of the CSeq
   std::string_view cseq_method;  ///< of a request, the same as its own
-  Via via;                       ///< the topmost one
+  Via via;                       ///< the topmost
   std::string_view from;
   std::string_view to;
   std::string_view call_id;
-  std::string_view contact;  ///< the first one; empty without
+  std::string_view contact;  ///< the first; empty without
   std::string_view body;
 
   bool is_request() const { return status == 0; }
@@ -78,15 +78,14 @@ struct Message {
   std::size_t field_count_ = 0;
 };
 
-/// Reads a message that came whole: what is behind its body is dropped (18.3). Line ends before it
+/// Reads a message that came whole: octets behind its body are dropped (18.3). Line ends before it
 /// are skipped (7.5).
 std::expected<Message, Fault> parse_message(std::string_view text);
 
 /// Returns the number of octets up to and with the empty line, or nothing if there is none.
 std::optional<std::size_t> header_size(std::string_view text);
 
-/// Returns what Content-Length says in `header`, which ends with the empty line; nothing if it is
-/// not there.
+/// Returns the Content-Length of `header`, which ends with the empty line; nothing without it.
 std::expected<std::optional<std::size_t>, Fault> content_length(std::string_view header);
 
 /// Reads the topmost element of a Via field.

@@ -1,5 +1,5 @@
 // The INVITE server transactions of simco-sip (RFC 3261 17.2.1) in their state Proceeding: a copy
-// of an INVITE that is known gets the response that the first one got. No I/O, no clock.
+// of a known INVITE gets the response of the first. No I/O, no clock.
 #pragma once
 
 #include <chrono>
@@ -17,19 +17,18 @@
 
 namespace simco::loadgen::sip {
 
-/// Returns what identifies the transaction of an INVITE among those of its peer (17.2.3): the
-/// branch and sent-by of the topmost Via or, from clients as old as RFC 2543, the fields that a
-/// copy repeats.
+/// Returns the identity of an INVITE's transaction among those of its peer (17.2.3): the branch and
+/// sent-by of the topmost Via or, from clients as old as RFC 2543, the fields that a copy repeats.
 std::string transaction_id(const Message& invite);
 
-/// Who sends INVITEs.
+/// A sender of INVITEs.
 struct Peer {
   std::string endpoint;  ///< address and port: the same when it comes back after it was forgotten
-  IpAddress source;      ///< its host, whose peers share what one host may take
+  IpAddress source;      ///< its host, whose peers share the host's limits
 };
 
-/// Responses by transaction. A peer cannot name the transactions of another one, and a host cannot
-/// take the room of all.
+/// Responses by transaction. A peer cannot name the transactions of another, and a host cannot take
+/// the room of all.
 class ServerTransactions {
  public:
   /// A transaction is known for `lifetime` after its first INVITE.

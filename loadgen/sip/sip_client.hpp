@@ -14,8 +14,8 @@ namespace simco::loadgen {
 
 /// Which responses the workload waits for.
 enum class SipResponse : std::uint8_t {
-  kRinging,  ///< 180, or any other one but 100
-  kTrying,   ///< 100, or any other one
+  kRinging,  ///< 180, or any other except 100
+  kTrying,   ///< 100, or any other
   kNone,     ///< none: a transaction ends when its INVITE has been handed over
 };
 
@@ -24,7 +24,7 @@ class SipClient final : public ChannelClient {
  public:
   struct Options {
     std::size_t invite_size;  ///< octets
-    /// Every so many INVITEs, one of `large_size` octets; 0: none.
+    /// Every so many INVITEs, an INVITE of `large_size` octets; 0: none.
     std::uint64_t large_every;
     std::size_t large_size;
     SipResponse response;

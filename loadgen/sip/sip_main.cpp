@@ -1,4 +1,4 @@
-// simco-sip: listens until told to stop, then writes what it has counted.
+// simco-sip: listens until told to stop, then writes its counts.
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <exception>

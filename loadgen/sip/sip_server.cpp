@@ -1,5 +1,5 @@
-// A connection reads requests and answers them at once; what identifies transactions, and the
-// responses that copies get, are in ServerTransactions, of all connections together.
+// A connection reads requests and answers them at once; the identities of transactions, and the
+// responses to copies, are in ServerTransactions, for all connections together.
 #include "loadgen/sip/sip_server.hpp"
 
 #include <algorithm>
@@ -71,7 +71,7 @@ class SipServer::Connection final : public std::enable_shared_from_this<Connecti
     const auto now = std::chrono::steady_clock::now();
     const auto call = sip::call_of_request(invite);
     auto& counts = server_.counts_;
-    // What is sent again by its client is known again; a reliable transport leaves nothing to do.
+    // Retransmissions of the client are recognised; a reliable transport leaves nothing to do.
     const auto id = reliable_ ? std::string() : sip::transaction_id(invite);
     if (!reliable_) {
       if (const auto* known = server_.transactions_.find(peer_, id, now)) {

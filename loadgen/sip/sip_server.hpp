@@ -1,5 +1,5 @@
-// simco-sip: answers each INVITE with one provisional response, and a copy of it with the same one
-// again (RFC 3261 17.2.1). Responses take the stream on which the request came.
+// simco-sip: answers each INVITE with a provisional response, and a copy of it with the same
+// response (RFC 3261 17.2.1). Responses take the stream on which the request came.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -19,7 +19,7 @@
 
 namespace simco::loadgen {
 
-/// What simco-sip is told.
+/// The settings of simco-sip.
 struct SipServerOptions {
   net::ListenOptions listen;
   std::optional<sip::ResponseKind> response;  ///< nullopt: INVITEs get none
@@ -28,7 +28,7 @@ struct SipServerOptions {
   bool keep_arrivals = false;
 };
 
-/// What simco-sip counts.
+/// The counts of simco-sip.
 struct SipServerCounts {
   std::uint64_t invites = 0;              ///< without copies
   std::uint64_t copies = 0;               ///< of INVITEs that are known
@@ -53,7 +53,7 @@ class SipServer {
   const net::Listening& listening() const { return listening_; }
   const SipServerCounts& counts() const { return counts_; }
   const sip::Arrivals& arrivals() const { return arrivals_; }
-  /// Returns what the transports counted since they were opened, summed over all connections; by
+  /// Returns the transports' counts since they were opened, summed over all connections; by
   /// transport, by figure.
   std::map<std::string, std::map<std::string, double>> transport_totals() const;
 

@@ -9,7 +9,7 @@
 namespace simco::loadgen::sip {
 
 inline constexpr std::string_view kLineEnd = "\r\n";
-/// Ends a header: the end of the last line, and an empty one.
+/// Ends a header: the end of the last line, and an empty line.
 inline constexpr std::string_view kHeaderEnd = "\r\n\r\n";
 
 /// True for linear white space; in a folded value the line end belongs to it (7.3.1).

@@ -17,7 +17,7 @@ namespace simco::backend {
 using rule::ChangeResult;
 using rule::RuleChange;
 
-/// What a packet filter that knows both IP versions and every wildcard can do.
+/// The abilities of a packet filter with both IP versions and every wildcard.
 inline Capabilities full_packet_filter() {
   Capabilities all;
   all.packet_filter = true;
@@ -31,7 +31,7 @@ class Backend {
   /// Told when a batch is done.
   class Client {
    public:
-    /// One result per change of the batch, in its order.
+    /// A result per change of the batch, in its order.
     virtual void on_applied(std::span<const ChangeResult> results) = 0;
 
    protected:
@@ -45,37 +45,35 @@ class Backend {
 
   /// Name as --backend has it.
   virtual std::string_view name() const = 0;
-  /// What it can enforce: filtering, wildcards, IP versions. What the middlebox does with it (NAT,
-  /// lifetimes) is not its business.
+  /// Its abilities: filtering, wildcards, IP versions. NAT and lifetimes are the middlebox's.
   virtual Capabilities capabilities() const = 0;
-  /// Makes sure that it can reach what enforces the rules, by asking it: false if it cannot.
+  /// Asks the enforcing system for an answer: false if there is none.
   virtual bool alive() { return true; }
-  /// Returns what it has counted since begin(), beside traffic(). Takes some microseconds.
+  /// Returns its counts since begin(), except traffic(). Takes some microseconds.
   virtual Figures figures() { return {}; }
-  /// Whether it counts what each rule lets pass.
+  /// Whether it counts the traffic of each rule.
   virtual bool counts() const { return false; }
-  /// Returns what each of `rules`, which are in force, has let pass or blocked; nullopt for a rule
-  /// that it cannot say that of, because it enforces nothing of it or is not counts(). At most
-  /// kTrafficRulesMax rules; takes some microseconds for each.
+  /// Returns the traffic that each of `rules`, which are in force, has let pass or blocked; nullopt
+  /// for a rule of which it enforces nothing, and without counts(). At most kTrafficRulesMax rules;
+  /// takes some microseconds for each.
   virtual std::vector<std::optional<rule::RuleTraffic>> traffic(
       std::span<const rule::RuleRecord> rules) {
     return std::vector<std::optional<rule::RuleTraffic>>(rules.size());
   }
-  /// Begins to enforce: `rules`, all to be added, in place of what a previous process left
-  /// behind, so that traffic which they let pass before and after sees no gap. One result for each.
-  /// To be called once, before apply(). Throws std::runtime_error with a sentence that says what to
-  /// do if it cannot enforce anything, and has then changed nothing.
+  /// Begins to enforce: `rules`, all to be added, in place of the rules of a previous process, so
+  /// that traffic which both let pass sees no gap. A result for each. To be called once, before
+  /// apply(). If it cannot enforce anything, it changes nothing and throws std::runtime_error with
+  /// a sentence that names the remedy.
   virtual std::vector<ChangeResult> begin(std::span<const RuleChange> rules) = 0;
   /// Carries out `batch` and then calls client.on_applied() exactly once, on the same thread, from
   /// inside this call or later. `batch` stays valid until then. One batch at a time. Each change is
   /// atomic and fails alone.
   virtual void apply(std::span<const RuleChange> batch, Client& client) = 0;
-  /// Gives up what a previous process left enforced. To be called in place of begin(), and throws
-  /// as that does.
+  /// Removes the rules of a previous process. To be called in place of begin(), and throws as that
+  /// does.
   virtual void clear() {}
-  /// Orderly end: gives up what it enforces, unless told to keep it. The last call. Without it,
-  /// after an exception for example, what is enforced stays as after a kill: closed, until the next
-  /// start.
+  /// Orderly end: removes its rules, unless told to keep them. The last call. Without it, after an
+  /// exception for example, the rules stay as after a kill: closed, until the next start.
   virtual void end() {}
 };
 

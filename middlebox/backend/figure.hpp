@@ -1,4 +1,4 @@
-// What a backend counts beside rules, for metrics.
+// The counts of a backend for metrics, except those of rules.
 #pragma once
 
 #include <cstdint>

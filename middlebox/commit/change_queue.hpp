@@ -19,7 +19,7 @@ struct ChangeOrigin {
   TransactionId tid;
   policy::Transaction transaction{};  ///< of the request, if there is one
   policy::RuleSlot slot;
-  std::uint32_t weight = 0;  ///< policy::Plan::weight, and what it takes to notify sessions
+  std::uint32_t weight = 0;  ///< policy::Plan::weight, and the cost of notifying sessions
   rule::AgentId agent;       ///< agent whose share of a batch it takes
   Instant planned_at{};      ///< for the metrics
 };

@@ -26,7 +26,7 @@ class Now {
   store::Entry entry(const rule::RuleRecord& record) const {
     return {record.pid, encode_rule(record, monotonic_, wall_ms_)};
   }
-  /// What the store is to have of the rule of `change`.
+  /// The store's entry for the rule of `change`.
   store::Entry entry(const RuleChange& change, State state) const {
     const auto& record = state == State::kAfter ? change.after : change.before;
     if (record.pid == PolicyRuleId{}) return {change.rule().pid, {}};

@@ -56,7 +56,7 @@ class Journal {
     /// Another middlebox has claimed the store. No further change is possible, not even the end of
     /// a rule, because the new owner would not learn of it.
     virtual void on_store_taken() = 0;
-    /// The store has lost what was written to it: owe() it all rules.
+    /// The store has lost data: owe() it all rules.
     virtual void on_store_lost() = 0;
 
    protected:

@@ -24,7 +24,7 @@ class StoreThread final : public Journal::Writer {
   StoreThread(boost::asio::io_context& io, store::Store& store);
   StoreThread(const StoreThread&) = delete;
   StoreThread& operator=(const StoreThread&) = delete;
-  /// Writes what is queued, without further callbacks.
+  /// Writes the queue, without further callbacks.
   ~StoreThread();
 
   /// Calls `done` from the loop.

@@ -1,4 +1,4 @@
-// Reads `[[agent]]` tables key by key. Each reader returns what is wrong with a value, to which the
+// Reads `[[agent]]` tables key by key. Each reader returns a complaint about a value, to which the
 // file, the line and the key are added.
 #include "middlebox/config/agents.hpp"
 
@@ -21,7 +21,7 @@ namespace {
 
 using policy::AgentPolicy;
 using policy::PortRange;
-/// What is wrong, or nothing.
+/// A complaint, or nothing.
 using Fault = std::optional<std::string>;
 
 std::optional<std::string> text_of(const toml::node& node) {
@@ -211,7 +211,7 @@ Fault read_key(std::string_view key, const toml::node& node, const std::string& 
   return "is not a valid key for an agent" + cli::did_you_mean(key, agent_keys());
 }
 
-/// What is wrong with an agent as a whole.
+/// Complaints about an agent as a whole.
 Fault judge(const toml::table& table, const AgentPolicy& agent) {
   if (agent.name.empty()) return "agent without a name";
   if (table.contains("secret") && table.contains("secret-file")) {

@@ -21,7 +21,7 @@ struct Agents {
 bool is_agent_key(std::string_view key);
 
 /// Reads the agents of the file `path`, parsed as `table`. Without any `[[agent]]`, every agent may
-/// do everything. Returns the error as "path:line: what is wrong".
+/// do everything. Returns the error as "path:line: complaint".
 std::expected<Agents, std::string> read_agents(const toml::table& table, const std::string& path);
 
 }  // namespace simco::middlebox

@@ -23,7 +23,7 @@ struct Arguments {
 
   Settings settings;
   BackendTable backends;
-  std::vector<std::unique_ptr<BackendType>> types;  ///< one for each row
+  std::vector<std::unique_ptr<BackendType>> types;  ///< for each row
   std::string backend;
   cli::TransportArguments transport;
   double message_timeout_s = 60;

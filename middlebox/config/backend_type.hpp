@@ -20,13 +20,13 @@ namespace simco::middlebox {
 
 struct Settings;
 
-/// What --check has to say about a configuration: a sentence.
+/// A finding of --check: a sentence.
 struct Finding {
   bool is_error = false;  ///< the service would not start, or no agent could use it
   std::string text;
 };
 
-/// The options of one kind of backend, and what they make.
+/// The options of a kind of backend, and the function that makes it.
 class BackendType {
  public:
   BackendType() = default;
@@ -36,10 +36,10 @@ class BackendType {
 
   /// Declares the options that only this kind has; the configuration file has them as well.
   virtual void declare(CLI::App&) {}
-  /// Returns what is wrong with its options, if anything. `chosen`: --backend names this kind.
-  /// Called once, after parsing and before make().
+  /// Returns a complaint about its options, if any. `chosen`: --backend names this kind. Called
+  /// once, after parsing and before make().
   virtual std::optional<std::string> check(bool chosen, const Settings& settings) = 0;
-  /// Returns what its options lack on this host, and what has no effect. After check().
+  /// Returns obstacles of this host, and options without effect. After check().
   virtual std::vector<Finding> findings() const { return {}; }
   /// Returns the backend, which enforces nothing yet. Throws std::runtime_error with a sentence
   /// that says what to do.
@@ -57,7 +57,7 @@ struct BackendRow {
   bool has_interfaces = false;
 };
 
-/// All kinds; the first one is the default.
+/// All kinds; the first is the default.
 using BackendTable = std::span<const BackendRow>;
 
 }  // namespace simco::middlebox

@@ -1,4 +1,4 @@
-// Each function looks at one part of the settings and adds what it finds.
+// Each function checks a part of the settings and adds its findings.
 #include "middlebox/config/findings.hpp"
 
 #include <fmt/format.h>

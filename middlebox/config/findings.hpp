@@ -1,5 +1,5 @@
-// What --check finds beyond mistakes in the configuration itself: what will not work on this host,
-// and what has no effect.
+// The findings of --check beyond mistakes in the configuration itself: obstacles of this host, and
+// options without effect.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@ namespace simco::middlebox {
 
 struct Settings;
 
-/// Returns what there is to say about settings that parse_settings() has accepted.
+/// Returns the findings about settings that parse_settings() has accepted.
 std::vector<Finding> examine(const Settings& settings);
 
 }  // namespace simco::middlebox

@@ -11,7 +11,7 @@ namespace {
 
 using Fault = std::optional<std::string>;
 
-/// One text, or a list of them.
+/// A text, or a list of texts.
 std::optional<std::vector<std::string>> texts_of(const toml::node& node) {
   if (const auto* text = node.as_string()) return std::vector{text->get()};
   const auto* list = node.as_array();

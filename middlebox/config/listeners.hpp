@@ -13,7 +13,7 @@
 namespace simco::middlebox {
 
 /// Reads the `[[listener]]` tables of the file `path`, parsed as `table`; keys that they omit are
-/// as in `like`. Returns the error as "path:line: what is wrong".
+/// as in `like`. Returns the error as "path:line: complaint".
 std::expected<std::vector<ListenerSettings>, std::string> read_listeners(
     const toml::table& table, const std::string& path, const ListenerSettings& like);
 

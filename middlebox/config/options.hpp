@@ -25,9 +25,9 @@ struct Settings {
   bool state_on_disk = true;  ///< a state file must be on disk before a reply is sent
   std::string log_level = "info";
   bool check_only = false;    ///< check the options, then exit
-  bool remove_rules = false;  ///< remove what an earlier run has left in the kernel, then exit
+  bool remove_rules = false;  ///< remove the table of an earlier run from the kernel, then exit
   std::string metrics;        ///< ADDRESS:PORT to serve metrics at; empty: none
-  std::string inspect;        ///< ADDRESS:PORT to tell at what rules have counted; empty: none
+  std::string inspect;        ///< ADDRESS:PORT to serve counts of rules on; empty: none
   /// Each option by its name, as text: to detect changes on a reload.
   std::map<std::string, std::string> options;
   std::vector<std::string> secret_files;  ///< that have secrets, among them the configuration file

@@ -27,7 +27,7 @@ NegativeReplyCode because(Candidate& candidate, std::string why, NegativeReplyCo
 
 std::string agent_text(std::string_view name) { return "agent " + words::quoted(name); }
 
-/// What is known of a candidate that no agent without authentication stands for.
+/// The state of a candidate that must authenticate.
 std::string unknown(const Candidate& candidate) {
   if (!candidate.certified_names) return "no [[agent]] without a secret is for this address";
   if (candidate.certified_names->empty()) return "it has no certificate, or one without a name";
@@ -50,7 +50,7 @@ std::unique_ptr<policy::AgentDirectory> AdmissionControl::exchange(policy::Agent
   return std::exchange(directory_, std::make_unique<policy::AgentDirectory>(std::move(directory)));
 }
 
-// --- Who it is -----------------------------------------------------------------------------------
+// --- Identity ------------------------------------------------------------------------------------
 
 const policy::AgentPolicy* AdmissionControl::anonymous_policy(const IpAddress& address) const {
   const auto* policy = directory_->find_anonymous(address);

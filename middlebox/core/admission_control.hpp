@@ -1,5 +1,5 @@
-// Decides who gets a session (RFC 4540 sections 7.2 and 7.3), by what the listener requires, how
-// the agent has authenticated, and what the configuration allows. No I/O, no clock.
+// Decides which agent gets a session (RFC 4540 sections 7.2 and 7.3), by the listener's
+// requirement, the agent's authentication, and the configuration. No I/O, no clock.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ struct Candidate {
   std::string peer;                  ///< address without port, as text
   std::string endpoint;              ///< address and port, for the log
   IpAddress address;                 ///< the same as a value, without a zone
-  Require require = Require::kNone;  ///< what its listener requires
+  Require require = Require::kNone;  ///< the requirement of its listener
   /// Names in its certificate; nullopt without TLS.
   std::optional<std::vector<std::string>> certified_names;
   std::string name;         ///< name under which it has authenticated; empty: not authenticated
@@ -38,7 +38,7 @@ inline constexpr std::string_view kSessionsFull = "--max-sessions is reached";
 /// Admission and authentication. Not thread-safe.
 class AdmissionControl {
  public:
-  /// What AdmissionControl needs from its owner.
+  /// The owner of AdmissionControl.
   class Host {
    public:
     /// True if there is room for one more session.

@@ -21,7 +21,7 @@ class Connection final : private net::ChannelHandler,
                          private MiddleboxSession::Host,
                          public Requester {
  public:
-  /// What a connection needs from the core in addition to admission and pipeline.
+  /// The core's functions for a connection, in addition to admission and pipeline.
   class Owner : public Turns {
    public:
     /// Returns the time of the turn.
@@ -149,7 +149,7 @@ class Connection final : private net::ChannelHandler,
   bool paused_ = false;
   bool close_wanted_ = false;
   bool flush_wanted_ = false;  ///< reported to the owner
-  bool replying_ = false;      ///< the pipeline does, and has said what it refuses
+  bool replying_ = false;      ///< the pipeline does, and has the reason of its refusal
   bool logged_ = false;
 };
 

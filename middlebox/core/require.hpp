@@ -1,4 +1,4 @@
-// How an agent must prove who it is, at a listener of the configuration.
+// The authentication that a listener of the configuration requires.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@ namespace simco::middlebox {
 
 /// Security that a session requires; otherwise SE is refused with 0x0326.
 enum class Require : std::uint8_t {
-  kNone,  ///< only what the agents' configuration requires
+  kNone,  ///< only the requirements of the agents' configuration
   kSa,    ///< the agent must authenticate, by SA (RFC 4540 7.3) or by its certificate
   kTls,   ///< TLS, including the agent's certificate
 };

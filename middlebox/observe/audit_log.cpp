@@ -18,7 +18,7 @@ using rule::Decision;
 using rule::RuleChange;
 using rule::RuleKind;
 
-/// What happened, in the RFC's words.
+/// The event, in the RFC's words.
 std::string_view event_of(const Decision& decision) {
   switch (decision.change.kind) {
     case RuleChange::Kind::kAdd:

@@ -12,8 +12,8 @@
 
 namespace simco::middlebox {
 
-/// Returns the line without a line feed. Whatever bytes names have, it is one line with separable
-/// fields.
+/// Returns the line without a line feed. With any bytes in names, it is a single line with
+/// separable fields.
 std::string audit_line(const rule::Decision& decision);
 
 /// Writes audit lines at a limited rate, so that a peer cannot fill the disk.
@@ -21,7 +21,7 @@ class AuditLog {
  public:
   using Sink = std::function<void(const std::string& line)>;
 
-  /// Writes up to `lines_per_second`, also in one burst; 0: none.
+  /// Writes up to `lines_per_second`, also in a burst; 0: none.
   AuditLog(std::uint32_t lines_per_second, Sink sink);
 
   /// Writes a line, or counts it if the limit is reached.

@@ -145,7 +145,7 @@ void Metrics::stored(Clock::duration time, bool kept) {
 void Metrics::restored(RuleKind kind) { ++*figures_->rules[index(kind)]; }
 
 void Metrics::batch(std::size_t changes) {
-  store_time_ = {};  // what was written between batches held up none of them
+  store_time_ = {};  // writes between batches delayed none of them
   figures_->batches.observe(static_cast<double>(changes));
 }
 

@@ -1,5 +1,5 @@
-// The metrics of the middlebox, for Prometheus (exposition format 0.0.4). Label values come
-// from fixed sets, whatever peers send.
+// The metrics of the middlebox, for Prometheus (exposition format 0.0.4). Label values come from
+// fixed sets, never from peers.
 #pragma once
 
 #include <chrono>

@@ -14,7 +14,7 @@
 
 namespace simco::middlebox {
 
-/// Returns what a policy rule request is about, as `name=value ...` with a space before each.
+/// Returns the subject of a policy rule request, as `name=value ...` with a space before each.
 std::string request_fields(const Body& request);
 /// The same for a request whose change has been planned.
 std::string request_fields(const rule::RuleChange& change);

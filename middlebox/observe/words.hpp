@@ -6,9 +6,9 @@
 
 namespace simco::middlebox::words {
 
-/// Returns `text` in double quotes, with unusual bytes escaped: one line, whatever it contains.
+/// Returns `text` in double quotes, with unusual bytes escaped: always a single line.
 std::string quoted(std::string_view text);
-/// Returns `text` as one word: as it is, or quoted if it has anything that would make it several.
+/// Returns `text` as a single word: as it is, or quoted if it would be several.
 std::string word(std::string_view text);
 
 }  // namespace simco::middlebox::words

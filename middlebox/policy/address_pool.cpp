@@ -1,6 +1,5 @@
-// Chooses an address, then ports of it: the paired address of the host if it has one, otherwise the
-// next address in turn with a sufficient free run. A tree of maxima finds it without scanning the
-// pool.
+// Chooses an address, then ports of it: the host's paired address if any, otherwise the next
+// address in turn with a sufficient free run. A tree of maxima finds it without scanning the pool.
 #include "middlebox/policy/address_pool.hpp"
 
 #include <numeric>

@@ -2,7 +2,7 @@
 // version (RFC 4540 sections 8.2.3 and 8.3.3).
 //
 // Ports are counted per transport protocol, as the kernel does. A rule for any protocol holds a
-// whole address. With paired pooling (RFC 4787, REQ-2), the rules of one host share an address as
+// whole address. With paired pooling (RFC 4787, REQ-2), the rules of a host share an address as
 // long as it has any.
 #pragma once
 
@@ -49,7 +49,7 @@ class AddressPool {
     std::uint16_t last_port = 65535;
     bool paired = true;
   };
-  /// What is requested from the pool.
+  /// A request to the pool.
   struct Request {
     std::uint8_t protocol = kProtocolAny;  ///< kProtocolAny: a whole address
     std::uint16_t ports = 1;               ///< kAnyPortRange: every port of the pool
@@ -63,7 +63,7 @@ class AddressPool {
   /// How much of the pool is taken.
   struct Usage {
     std::uint32_t addresses = 0;
-    std::uint32_t addresses_in_use = 0;  ///< with at least one binding
+    std::uint32_t addresses_in_use = 0;  ///< with bindings
     std::uint64_t ports_in_use = 0;      ///< of all protocols
   };
   Usage usage() const { return {addresses_, addresses_in_use_, ports_in_use_}; }
@@ -86,7 +86,7 @@ class AddressPool {
   void pair(Binding& binding, const IpAddress& host);
 
  private:
-  /// The ports of one protocol at all addresses.
+  /// The ports of a protocol at all addresses.
   struct Protocol {
     Protocol(std::uint32_t addresses, const PortMap& free);
     std::vector<std::unique_ptr<PortMap>> maps;  ///< created when first needed; null: all free
@@ -104,7 +104,7 @@ class AddressPool {
   Binding hold_whole(std::uint32_t address);
   std::optional<std::uint32_t> find_address(const IpAddress& address) const;
   std::optional<std::uint32_t> paired_address(const std::optional<IpAddress>& host) const;
-  /// Updates the search trees with what is free at `address`.
+  /// Updates the search trees with the free ports of `address`.
   void refresh(Protocol& of, std::uint32_t address);
   void hold(std::uint32_t address);
   void release(std::uint32_t address);

@@ -26,7 +26,7 @@ struct Agent {
   std::uint32_t elements = 0;           ///< sum of Rule::elements of its rules
   std::uint32_t live_count = 0;         ///< number of rules in `rules`
   std::uint32_t holds = 0;              ///< number of sessions and rules that keep it in the table
-  const AgentPolicy* policy = nullptr;  ///< what it may do; nullptr: no longer configured
+  const AgentPolicy* policy = nullptr;  ///< its rights; nullptr: no longer configured
 };
 
 /// The agents, by id and by name. Not thread-safe.
@@ -46,14 +46,14 @@ class AgentTable {
     for (const auto& [name, id] : by_name_) visit(id);
   }
 
-  /// Returns the agent called `name`, added if necessary, with one more hold.
+  /// Returns the agent called `name`, added if necessary, with a further hold.
   AgentId acquire(std::string_view name);
   /// Applies a new configuration. `directory` must outlive its use here.
   void apply(const AgentDirectory& directory);
   /// Returns the agents that may see rules of others.
   const std::vector<AgentId>& watchers() const { return watchers_; }
   void hold(AgentId id) { ++agents_[id.value].holds; }
-  /// Removes a hold; with the last one, the agent is removed.
+  /// Removes a hold, and with the last hold the agent.
   void release(AgentId id);
 
  private:

@@ -39,7 +39,7 @@ bool within(const std::vector<IpPrefix>& allowed, const AddressTuple& tuple);
 /// True if all ports of the tuple are in one range of `allowed`, or that is empty.
 bool within(const std::vector<PortRange>& allowed, const AddressTuple& tuple);
 
-/// What one agent may do. The default is everything, except with the rules of other agents.
+/// The rights of an agent. The default is everything, except with the rules of other agents.
 struct AgentPolicy {
   std::string name;               ///< or `anonymous@` and a prefix, see AgentDirectory
   std::string secret;             ///< for SA (7.3); empty: none
@@ -69,11 +69,11 @@ struct AgentPolicy {
   /// True if it may request rules for these tuples. capabilities() has the permitted wildcards.
   bool allows(const AddressTuple& internal, const AddressTuple& external) const;
   bool allows_protocol(std::uint8_t protocol) const;
-  /// False if it may wildcard whatever the middlebox can.
+  /// False if it may use all wildcards of the middlebox.
   bool restricts_wildcards() const {
     return !internal_wildcards || !external_wildcards || !port_wildcards || !protocol_wildcards;
   }
-  /// Returns the middlebox's capabilities `of`, reduced to what the agent may use (RFC 5189 2.1.8).
+  /// Returns the middlebox's capabilities `of`, reduced to the agent's rights (RFC 5189 2.1.8).
   Capabilities capabilities(const Capabilities& of) const;
   bool allows_source(const IpAddress& address) const;
   bool sees(std::string_view owner) const;
@@ -82,7 +82,7 @@ struct AgentPolicy {
   bool sees_others() const { return !may_see.empty() || !may_change.empty(); }
 };
 
-/// The agents of a configuration. Immutable: a new configuration makes a new one.
+/// The agents of a configuration. Immutable: a new configuration makes a new object.
 class AgentDirectory {
  public:
   /// Returns a directory in which every agent may do everything without authentication.

@@ -23,7 +23,8 @@ std::optional<NegativeReplyCode> check_tuples(const AddressTuple& internal,
                                               const Capabilities& capabilities,
                                               const Protocols& supported);
 
-/// Returns what a NAT can translate: the protocols with ports, and whole addresses (protocol 0).
+/// Returns the protocols that a NAT can translate: those with ports, and whole addresses (protocol
+/// 0).
 Protocols translatable_protocols();
 
 }  // namespace simco::policy

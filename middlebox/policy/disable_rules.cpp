@@ -1,5 +1,5 @@
-// A disable rule ends what it hits in bounded steps: first it asks the index of enable rules, and
-// if that has too many entries to scan, it looks at all rules, slot by slot.
+// A disable rule ends the rules that it overlaps in bounded steps: first it asks the index of
+// enable rules, and if that has too many entries to scan, it looks at all rules, slot by slot.
 #include "middlebox/policy/disable_rules.hpp"
 
 #include <utility>
@@ -69,7 +69,7 @@ void DisableRules::file(RuleSlot slot, bool in) {
   in ? ++blocks : --blocks;
 }
 
-// --- What they block ---------------------------------------------------------------------------
+// --- Blocking ----------------------------------------------------------------------------------
 
 DisableRules::Block DisableRules::block_on(const AddressTuple& internal,
                                            const AddressTuple& external) const {
@@ -103,7 +103,7 @@ bool DisableRules::blocks_everything(IpVersion version, std::uint8_t protocol) c
   return is_blocked(kProtocolAny) || is_blocked(protocol);
 }
 
-// --- What they end -----------------------------------------------------------------------------
+// --- Ending ------------------------------------------------------------------------------------
 
 // Each rule ends with its event, and its end is tried again should the backend fail to remove it.
 // The disable rule is in force already, so none that it hits can be added meanwhile.
@@ -147,7 +147,7 @@ DisableStep DisableRules::look(Ending& ending, const Traffic& wanted, std::uint3
   return step;
 }
 
-/// True if this disable rule ends the rule in `slot`: the first one that hits it does.
+/// True if this disable rule ends the rule in `slot`: the first that overlaps it does.
 bool DisableRules::end(RuleSlot slot, PolicyRuleId pid, Ending& ending, Instant now) {
   const auto [ended_by, is_first] = ended_by_.try_emplace(slot, pid);
   if (!is_first) {
@@ -159,7 +159,7 @@ bool DisableRules::end(RuleSlot slot, PolicyRuleId pid, Ending& ending, Instant 
     return false;
   }
   ++ending.ending;
-  if (rules_[slot].under_way) return true;  // what becomes of that change, it will end
+  if (rules_[slot].under_way) return true;  // whether that change succeeds or fails, the rule ends
   expiry_.remove(slot);
   expiry_.add_ended(slot, now);
   return true;
@@ -186,7 +186,7 @@ DisableRules::Ended DisableRules::note_ended(RuleSlot slot) {
   return result;
 }
 
-/// Removes what is known of the disable rule if it waits for nothing more. True if so.
+/// Removes the state of the disable rule if it waits for nothing more. True if so.
 bool DisableRules::complete_if_done(PolicyRuleId pid) {
   const auto found = ending_.find(pid);
   const auto& [searching, next, ending, followed, followers] = found->second;

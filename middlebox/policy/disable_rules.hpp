@@ -1,4 +1,5 @@
-// Disable rules (RFC 4540 section 8.8): what they block, and the enable rules that they end.
+// Disable rules (RFC 4540 section 8.8): the traffic that they block, and the enable rules that they
+// end.
 #pragma once
 
 #include <cstddef>
@@ -21,18 +22,18 @@ struct DisableStep {
   bool completed = false;    ///< the disable rule waits for nothing more: its PDR can be answered
 };
 
-/// All disable rules, and the confirmed enable rules, which are what they can hit. A disable rule
-/// that the backend has not confirmed is pending: it decides nothing yet. Not thread-safe.
+/// All disable rules, and the confirmed enable rules, which they can end. A disable rule that the
+/// backend has not confirmed is pending: it decides nothing yet. Not thread-safe.
 class DisableRules {
  public:
   /// The disable rules that overlap with some traffic.
   struct Block {
-    bool in_force = false;       ///< at least one that is confirmed
-    RuleSlot pending = kNoSlot;  ///< one that is not
+    bool in_force = false;       ///< a confirmed rule blocks it
+    RuleSlot pending = kNoSlot;  ///< a pending rule that blocks it
   };
-  /// What the end of an enable rule means for the disable rules.
+  /// The effect of an enable rule's end on the disable rules.
   struct Ended {
-    PolicyRuleId by;                      ///< the one that ended it; 0: none did
+    PolicyRuleId by;                      ///< the disable rule that ended it; 0: none
     std::vector<PolicyRuleId> completed;  ///< those that wait for nothing more
   };
 
@@ -40,7 +41,7 @@ class DisableRules {
   DisableRules(RuleTable& rules, ExpiryQueue& expiry, std::uint32_t scan_max)
       : rules_(rules), expiry_(expiry), scan_max_(scan_max) {}
 
-  // --- What can be hit ---
+  // --- Enable rules ---
 
   /// The enable rule in `slot` is confirmed.
   void add_enabled(RuleSlot slot) { enabled_.insert(slot, traffic(slot)); }
@@ -57,8 +58,8 @@ class DisableRules {
   void plan(RuleSlot slot);
   /// The backend has refused it.
   void withdraw(RuleSlot slot);
-  /// It is in force. Returns true if search() must look for what it hits: until that is over, it is
-  /// under way, so that neither its lifetime nor a PLC ends it.
+  /// It is in force. Returns true if search() must look for rules that it overlaps: until then it
+  /// is under way, so that neither its lifetime nor a PLC ends it.
   bool confirm(RuleSlot slot);
   /// It has ended.
   void remove(RuleSlot slot) { file(slot, false); }
@@ -66,7 +67,7 @@ class DisableRules {
   /// True if enable rules may be about to end because of a disable rule.
   bool ending_any() const { return pending_ != 0 || !ending_.empty(); }
 
-  // --- What they block ---
+  // --- Blocking ---
 
   Block block_on(const AddressTuple& internal, const AddressTuple& external) const;
   /// Returns a disable rule, pending or not, that hits the traffic between two tuples, or kNoSlot.
@@ -79,21 +80,21 @@ class DisableRules {
            block_on(rule.internal, rule.external).in_force;
   }
 
-  // --- What they end ---
+  // --- Ending ---
 
   /// Goes on looking for the enable rules that the disable rule `pid` hits, and ends them: as if
   /// their lifetime were over. Looks at about `looks` rules at most.
   DisableStep search(PolicyRuleId pid, std::uint32_t looks, Instant now);
-  /// Returns the disable rule that is ending the rule in `slot`, if one is.
+  /// Returns the disable rule that is ending the rule in `slot`, if any.
   std::optional<PolicyRuleId> ended_by(RuleSlot slot) const;
-  /// The rule in `slot` has ended, whatever the cause.
+  /// The rule in `slot` has ended, for any cause.
   Ended note_ended(RuleSlot slot);
 
   // --- Figures ---
 
   std::size_t size() const { return blocking_.size(); }
   std::uint32_t searches() const { return searches_; }
-  /// Asserts that what is counted in several places agrees.
+  /// Asserts that redundant counts agree.
   void check_counts() const;
 
  private:
@@ -127,7 +128,7 @@ class DisableRules {
   /// Enable rules that are being ended, and the disable rule that does it.
   std::unordered_map<RuleSlot, PolicyRuleId> ended_by_;
   std::unordered_map<PolicyRuleId, Ending> ending_;
-  std::uint32_t searches_ = 0;   ///< disable rules that are looking for what they hit
+  std::uint32_t searches_ = 0;   ///< disable rules that are searching
   std::vector<RuleSlot> found_;  ///< scratch
 };
 

@@ -1,14 +1,13 @@
-// What requests mean (RFC 4540 section 8): policy rules, their groups, owners, addresses and
+// The semantics of requests (RFC 4540 section 8): policy rules, their groups, owners, addresses and
 // lifetimes. No I/O, no clock, no logging.
 //
 // The kernel answers later, so a change takes two steps. plan() makes all checks, allocates what
 // the rule needs and returns the change as a value; settle() follows when the change has been
 // carried out or has failed. In between, the rule is visible only to conflict checks.
 //
-// The changes of one rule must be settled in the order in which they were planned. Those of
-// different rules may overtake each other: if a disable rule comes into force before an enable rule
-// that was planned earlier, overridden() is true, and the enable rule is settled without being
-// carried out.
+// The changes of a rule must be settled in the order in which they were planned. Those of different
+// rules may overtake each other: if a disable rule comes into force before an enable rule that was
+// planned earlier, overridden() is true, and the enable rule is settled without being carried out.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +28,7 @@
 
 namespace simco::policy {
 
-/// All policy rules and what they mean. Not thread-safe.
+/// All policy rules and the transactions on them. Not thread-safe.
 class PolicyEngine {
  public:
   using Options = EngineOptions;
@@ -53,7 +52,7 @@ class PolicyEngine {
   std::optional<AgentId> find(std::string_view name) const { return book_.agents.find(name); }
   /// Returns the name of an agent; valid as long as it has a session or rules.
   std::string_view name(AgentId agent) const { return book_.agents[agent].name; }
-  /// Returns what the agent may do; nullptr if it is no longer configured.
+  /// Returns the agent's rights; nullptr if it is no longer configured.
   const AgentPolicy* policy(AgentId agent) const { return book_.agents[agent].policy; }
   /// Returns the capabilities that are reported to `agent` (4.3.3).
   Capabilities capabilities(AgentId agent) const;
@@ -74,7 +73,7 @@ class PolicyEngine {
   std::optional<Instant> next_expiry() const { return book_.expiry.next(); }
   /// Goes on looking for the enable rules that overlap with the disable rule `pid`, and ends them.
   /// Looks at about `looks` rules at most. Until the search is over, the disable rule is under way,
-  /// and what it hits is already blocked, and hidden from requests about it.
+  /// and the rules that it overlaps are already blocked, and hidden from requests about them.
   DisableStep end_disabled(PolicyRuleId pid, std::uint32_t looks, Instant now);
   /// Returns when the lifetime of the rule ends; it must exist.
   Instant expires_at(PolicyRuleId pid) const {
@@ -87,8 +86,8 @@ class PolicyEngine {
     const RuleSlot slot = book_.rules.find(pid);
     return slot != kNoSlot && book_.rules[slot].under_way;
   }
-  /// True if the planned `change` of the rule in `slot` would enable what a disable rule now blocks
-  /// (8.8). It must then be settled as kOverridden instead of being carried out.
+  /// True if the planned `change` of the rule in `slot` would enable traffic that a disable rule
+  /// now blocks (8.8). It must then be settled as kOverridden instead of being carried out.
   bool overridden(RuleSlot slot, const rule::RuleChange& change) const;
   /// Completes the planned `change` of the rule in `slot`, or undoes it, by its `result`. Views in
   /// the reply are valid until the next call.
@@ -140,7 +139,7 @@ class PolicyEngine {
   }
   /// Returns the position of the PIDs; record it when a session opens.
   std::uint64_t id_position() const { return book_.pids.position(); }
-  /// Returns false if a session that opened at `opened` must end, because it could see one PID with
+  /// Returns false if a session that opened at `opened` must end, because it could see a PID with
   /// two meanings.
   bool session_young_enough(std::uint64_t opened) const { return book_.pids.young_enough(opened); }
 

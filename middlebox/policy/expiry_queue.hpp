@@ -19,7 +19,7 @@ class ExpiryQueue {
   std::size_t size() const { return size_; }
   /// Adds the rule, by its expires_at; it must not be in the queue.
   void add(RuleSlot slot);
-  /// Adds the rule as one whose lifetime has just ended, whatever it was; it is due at once.
+  /// Adds the rule as if its lifetime had just ended; it is due at once.
   void add_ended(RuleSlot slot, Instant now);
   /// Adds a rule whose end has failed, to be due at `retry_at`; its expires_at stays.
   void add_again(RuleSlot slot, Instant retry_at);

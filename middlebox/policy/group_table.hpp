@@ -1,4 +1,4 @@
-// Policy rule groups (8.2.2, 8.3.2): each rule is a member of exactly one, and a group ends with
+// Policy rule groups (8.2.2, 8.3.2): each rule is a member of a single group, and a group ends with
 // its last member. A member whose addition or removal the backend has not confirmed is unsettled.
 #pragma once
 
@@ -22,12 +22,12 @@ class GroupTable {
     if (found == nullptr) return std::nullopt;
     return found->owner;
   }
-  /// True if the group exists and will still exist whatever becomes of its unsettled members.
+  /// True if the group exists and survives even if its unsettled members fail.
   bool will_stay(GroupId group) const {
     const Group* found = groups_.find(group.value);
     return found != nullptr && found->unsettled < found->members;
   }
-  /// Creates a group with one unsettled member.
+  /// Creates a group with an unsettled member.
   GroupId create(AgentId owner) {
     const auto taken = ids_.take([this](std::uint32_t id) { return groups_.find(id) != nullptr; });
     groups_.insert(taken.id, Group{owner, 1, 1, static_cast<std::uint32_t>(taken.position >> 32)});
@@ -36,7 +36,7 @@ class GroupTable {
   /// Position of the GIDs, and continuing from there; see IdSequence.
   std::uint64_t id_position() const { return ids_.position(); }
   void resume(std::uint64_t next) { ids_.resume(next); }
-  /// Creates a group that existed before a restart, with one unsettled member.
+  /// Creates a group that existed before a restart, with an unsettled member.
   void restore(GroupId group, AgentId owner) {
     const auto position = ids_.position_of(group.value);
     groups_.insert(group.value, Group{owner, 1, 1, static_cast<std::uint32_t>(position >> 32)});
@@ -55,8 +55,7 @@ class GroupTable {
   }
   /// A member is about to be removed.
   void unsettle(GroupId group) { ++groups_.find(group.value)->unsettled; }
-  /// Removes an unsettled member. If it was the last one, the group ends, and its owner is
-  /// returned.
+  /// Removes an unsettled member. The group ends with its last member, and its owner is returned.
   std::optional<AgentId> leave(GroupId group) {
     Group* found = groups_.find(group.value);
     SIMCO_ASSERT(found != nullptr && found->unsettled > 0);

@@ -1,8 +1,8 @@
 // A map from ids, which are mostly consecutive, to values.
 //
 // Sixteen neighbouring ids share a block, so that a new rule touches the cache line of the rule
-// before it: adding the millionth costs what adding the thousandth did. Blocks live in 256 small
-// hash tables rather than in a large one, so that no single insertion pays for moving a million
+// before it: adding the millionth costs as much as adding the thousandth. Blocks live in 256 small
+// hash tables rather than in a large table, so that no single insertion pays for moving a million
 // entries.
 #pragma once
 

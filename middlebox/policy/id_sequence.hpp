@@ -1,9 +1,8 @@
-// Allocates PIDs and GIDs: never 0, never one that is in use, and none that an open session may
-// have seen with another meaning (doc/rfc4540.md, reading 19; RFC 4540 section 8.1, "an unused
-// policy rule identifier").
+// Allocates PIDs and GIDs: never 0, never in use, and never seen by an open session with another
+// meaning (doc/rfc4540.md, reading 19; RFC 4540 section 8.1, "an unused policy rule identifier").
 //
 // Ids count up and wrap around after 2^32. Two measures prevent an id from having two meanings for
-// one session: the caller must end sessions older than kSessionAgeMax ids (a session cannot issue
+// a session: the caller must end sessions older than kSessionAgeMax ids (a session cannot issue
 // more than 2^32 requests anyway), and ids whose rule lived so long that it ended within that age
 // are held back for kHoldAge. For younger rules, the number of ids in between is sufficient.
 #pragma once
@@ -16,7 +15,7 @@
 
 namespace simco::policy {
 
-/// `Int`: unsigned type of the id. Tests use a small one to make the numbers wrap around.
+/// `Int`: unsigned type of the id. Tests use a small number to make ids wrap around.
 template <class Int = std::uint32_t>
 class IdSequence {
  public:
@@ -38,7 +37,7 @@ class IdSequence {
   /// Continues at the position before a restart. Must be called before the first take().
   void resume(Position next) { next_ = next; }
   /// Returns the position at which `id`, in use since before a restart, was taken: the last
-  /// possible one.
+  /// possible position.
   Position position_of(Int id) const {
     const Position back = static_cast<Int>(static_cast<Int>(next_) - id);
     const Position round = Position{std::numeric_limits<Int>::max()} + 1;
@@ -48,7 +47,7 @@ class IdSequence {
   /// True if a session that opened at `opened` may continue.
   bool young_enough(Position opened) const { return next_ - opened <= kSessionAgeMax; }
 
-  /// Returns the next id for which `in_use(id)` is false. There must be one.
+  /// Returns the next id for which `in_use(id)` is false. It must exist.
   template <class InUse>
   Allocation take(InUse&& in_use) {
     release_held();

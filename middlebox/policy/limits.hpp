@@ -9,12 +9,13 @@ namespace simco::policy {
 
 /// Default maximum number of policy rules.
 inline constexpr std::uint32_t kRulesMaxDefault = 1'048'576;
-/// Default maximum number of open sessions of one agent: each of them hears of each change.
+/// Default maximum number of open sessions of an agent: each of them hears of each change.
 inline constexpr std::uint32_t kAgentSessionsMaxDefault = 256;
 /// Default maximum of kernel elements of all rules, counted as by elements_of(). An element takes
 /// about 300 bytes of memory.
 inline constexpr std::uint32_t kElementsMaxDefault = 8 * kRulesMaxDefault;
-/// Maximum number of ports that count as one element each; a larger range counts as one element.
+/// Maximum number of ports that count as an element each; a larger range counts as a single
+/// element.
 inline constexpr std::uint32_t kPortsCountedMax = 1024;
 /// Weight of an element of a rule for which is_common() is false when work is divided among agents:
 /// the kernel may have to keep it as an interval, sorted with all others (0.1 to 0.3 ms for a
@@ -28,9 +29,9 @@ inline constexpr std::uint32_t kLifetimeMaxDefault = 3600;
 inline constexpr std::chrono::milliseconds kExpiryTick{100};
 /// Maximum number of expired rules that are ended at once; more wait for the next turn of the loop.
 inline constexpr std::size_t kExpiryBatchMax = 1024;
-/// Entries of the index that may be scanned for what a disable rule hits. If that is not enough,
-/// all rules are looked at in turn: that can be interrupted at any rule, while the index changes
-/// with each one that ends.
+/// Entries of the index that a disable rule may scan for rules that it overlaps. Beyond that, it
+/// looks at all rules in turn: this can be interrupted at any rule, while the index changes with
+/// each rule that ends.
 inline constexpr std::uint32_t kDisableScanMax = 4096;
 /// Time after which the removal of an expired rule is retried if the backend failed.
 inline constexpr std::chrono::seconds kExpiryRetry{1};

@@ -1,4 +1,4 @@
-// An array of numbers in which one that is large enough is found in logarithmic time.
+// An array of numbers that finds a sufficiently large number in logarithmic time.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Translates rules into needs of the pools, shares bindings among rules of one owner and endpoint,
-// and adopts reservations that are enabled.
+// Translates rules into needs of the pools, shares bindings among rules of the same owner and
+// endpoint, and adopts reservations that are enabled.
 #include "middlebox/policy/nat.hpp"
 
 #include <algorithm>
@@ -18,9 +18,9 @@ std::optional<IpAddress> host_of(const AddressTuple& tuple) {
   return prefix.address;
 }
 
-// Returns what one side of a rule needs from a pool. If the side wildcards its ports, one binding
-// may represent all of them as long as they only send (replies are translated back); if they also
-// receive, each needs a port of its own, with the same number.
+// Returns the need of a side of a rule. If the side wildcards its ports, a single binding may
+// represent them as long as they only send (replies are translated back); if they also receive,
+// each needs a port of its own, with the same number.
 AddressPool::Request request_for(const AddressTuple& own, const AddressTuple& other,
                                  bool sends_only, PortParity parity) {
   AddressPool::Request request;
@@ -235,7 +235,7 @@ bool NatTable::bind_again(Side& side, const Rule& rule, const Need& need,
   if (!pool.reclaim(address, rule.internal.protocol, tuple->port, ports, binding)) return false;
   if (!enabled) return true;
   if (need.request.host) pool.pair(binding, *need.request.host);
-  // The oldest first, in whatever order their rules come.
+  // The oldest first, in any order of their rules.
   Sharing& all = side.shared[need.endpoint];
   all.insert(std::ranges::upper_bound(all, age, {}, &Shared::age), {binding, age});
   last_age_ = std::max(last_age_, age);
@@ -321,7 +321,7 @@ void NatTable::plan_adoption(RuleSlot slot, const Rule& rule) {
   });
 }
 
-// 8.4.3: what was reserved is what is enabled, whatever the endpoint may have been bound to before.
+// 8.4.3: the reserved binding is enabled, even if the endpoint has another.
 void NatTable::adopt(RuleSlot slot, const Rule& rule) {
   for_each_side(slot, rule, [](Side& side, const Need& need, Binding& binding) {
     Shared& shared = find(side, need, binding);

@@ -3,9 +3,9 @@
 // stands for its internal one (A0); a twice NAT gives it an inside tuple (A1) for its external one
 // (A3) as well.
 //
-// Enable rules of one owner with the same internal tuple share the outside one (doc/rfc4540.md,
+// Enable rules of an owner with the same internal tuple share the outside tuple (doc/rfc4540.md,
 // reading 31), which lives as long as the last of them; with the same external tuple, on a twice
-// NAT, the inside one. A reservation becomes a binding to share when it is enabled.
+// NAT, the inside tuple. A reservation becomes a binding to share when it is enabled.
 #pragma once
 
 #include <array>
@@ -33,9 +33,9 @@ class NatTable {
     std::vector<AddressRange> inside;   ///< pool of A1; twice NAT only
     std::uint16_t first_port = 1024;    ///< of either pool
     std::uint16_t last_port = 65535;
-    bool paired = true;  ///< rules of one host share an address
+    bool paired = true;  ///< rules of a host share an address
   };
-  /// What a PRR requests.
+  /// The request of a PRR.
   struct Reservation {
     IpVersion version = IpVersion::kIpv4;
     std::uint8_t protocol = kProtocolAny;
@@ -61,8 +61,8 @@ class NatTable {
 
   /// Allocates a reservation. Returns the negative reply if that fails.
   std::optional<NegativeReplyCode> take(RuleSlot slot, const Reservation& wanted);
-  /// Allocates a binding for the enable rule in `slot`, or shares one. Returns the negative reply
-  /// if that fails.
+  /// Allocates or shares a binding for the enable rule in `slot`. Returns the negative reply if
+  /// that fails.
   std::optional<NegativeReplyCode> take(RuleSlot slot, const Rule& rule);
   /// Allocates exactly `outside` and, on a twice NAT, `inside` for the rule in `slot`, which had
   /// them before a restart. Returns false if they are not available.
@@ -125,14 +125,13 @@ class NatTable {
     std::uint32_t rules = 1;  ///< that share it
     bool planned = false;  ///< of a reservation whose adoption is planned: must not be shared yet
   };
-  /// An endpoint has several bindings if a reservation is enabled for one that already has a
-  /// binding.
+  /// An endpoint gets a further binding if a reservation is enabled for it.
   using Sharing = boost::container::small_vector<Shared, 1>;
   struct Side {
     Pools pools;
     boost::unordered_flat_map<Endpoint, Sharing, Hash> shared;
   };
-  /// What a rule needs on one side.
+  /// The need of a rule on one side.
   struct Need {
     Endpoint endpoint;
     AddressPool::Request request;

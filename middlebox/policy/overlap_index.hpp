@@ -9,8 +9,8 @@
 // side) form a group; there are few groups. A group sorts its rules in up to four orders: by
 // internal and by external address, by internal and by external port. In each order, the matches of
 // a query are contiguous. A query scans the orders that it restricts alternately and stops when the
-// first scan ends, because that one has named few enough candidates: it costs a few times the best
-// order, however crowded the others are.
+// first scan ends, because its candidates are few enough: it costs a few times the best order, even
+// if the others are crowded.
 #pragma once
 
 #include <absl/container/btree_map.h>
@@ -159,7 +159,7 @@ class OverlapIndex {
   /// Entries of an order that a query scans before it goes on in the next order.
   static constexpr std::uint32_t kStep = 32;
 
-  /// What the rules of a group compare on one side.
+  /// The parts of a side that the rules of a group compare.
   struct Mask {
     std::uint8_t length;      ///< of the prefix
     std::uint8_t port_class;  ///< at most 2^port_class ports; kAllPorts: ports do not matter

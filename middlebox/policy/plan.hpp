@@ -1,4 +1,4 @@
-// What the engine decides about a request, and what has become of it.
+// The engine's decision about a request, and its outcome.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct RequestContext {
   /// Maximum lifetime in the capabilities that its session was told (8.3.1), seconds.
   std::uint32_t lifetime_max_s = 0xFFFF'FFFF;
   /// All earlier changes of the session are settled. Otherwise, a request that would be refused
-  /// because of what one of them holds must wait.
+  /// because of their resources must wait.
   bool settled = true;
 };
 
@@ -44,7 +44,7 @@ struct Plan {
   rule::IdPositions ids;     ///< current positions of the identifiers, stored with the rules
 };
 
-/// An event for all sessions that may see the rule, except the one that caused it (8.9).
+/// An event for all sessions that may see the rule, except the session that caused it (8.9).
 struct RuleEvent {
   PolicyRuleId pid;
   Lifetime lifetime;  ///< 0: the rule has ended
@@ -57,7 +57,7 @@ struct RuleEvent {
 struct Outcome {
   Body reply;                      ///< for the session that requested it
   std::optional<RuleEvent> event;  ///< if it has been carried out
-  /// A disable rule is in force, and what it hits must be looked for with end_disabled() until that
+  /// A disable rule is in force: end_disabled() must look for the rules that it overlaps until it
   /// is complete. The reply must wait until the disable rule is completed, there or by the outcome
   /// of another change.
   bool disabling = false;

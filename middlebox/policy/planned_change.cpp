@@ -15,7 +15,7 @@ std::uint32_t weight(const RuleBook& book, RuleSlot slot) {
   return 1U + each * rule.elements;
 }
 
-// A rule that a disable rule ends must not wait for what its own owner has asked for.
+// A rule that a disable rule ends must not wait for its own owner's requests.
 AgentId pays_for_end(const RuleBook& book, RuleSlot slot) {
   const auto ended_by = book.disable_rules.ended_by(slot);
   const RuleSlot cause = ended_by ? book.rules.find(*ended_by) : kNoSlot;

@@ -1,4 +1,4 @@
-// Makes plans of changes: what the backend is to do, what it costs, and who pays for it.
+// Makes plans of changes: the backend's work, its cost, and the agent that pays for it.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@ Verdict plan_addition(const RuleBook& book, RuleSlot slot, Lifetime lifetime, In
                       Plan& plan);
 /// Marks the rule as being removed: its group may end with it.
 void mark_removal(RuleBook& book, RuleSlot slot);
-/// Plans the removal of an expired rule, if there is one.
+/// Plans the removal of an expired rule, if any.
 std::optional<Plan> plan_expiry(RuleBook& book, Instant now);
 
 }  // namespace simco::policy

@@ -1,7 +1,7 @@
-// Which ports of one address are taken, for one transport protocol.
+// The free ports of an address, for a transport protocol.
 //
 // A bit per port, and above the bits a tree whose nodes know the free runs of their range: the
-// length of the run at either end, and of the longest one that begins at an even and at an odd
+// length of the run at either end, and of the longest runs that begin at an even and at an odd
 // port. So a run of consecutive ports of a given parity is found, or found missing, in logarithmic
 // time, however full the map is.
 #pragma once
@@ -19,7 +19,7 @@ constexpr Parity parity_of(std::uint16_t port) {
   return port % 2 == 0 ? Parity::kEven : Parity::kOdd;
 }
 
-/// The ports of one address. Not thread-safe.
+/// The ports of an address. Not thread-safe.
 class PortMap {
  public:
   /// Creates a map in which the ports from `first` (at least 1) to `last` are free.

@@ -1,4 +1,4 @@
-// How many rules and kernel elements there may be, in all and of one agent.
+// The maximum numbers of rules and kernel elements, in all and of an agent.
 #pragma once
 
 #include <cstdint>

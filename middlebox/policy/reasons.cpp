@@ -1,4 +1,4 @@
-// One function for each kind of cause; subject_of() makes requests of all kinds alike.
+// A function for each kind of cause; subject_of() makes requests of all kinds alike.
 #include "middlebox/policy/reasons.hpp"
 
 #include <tuple>
@@ -12,7 +12,7 @@ namespace {
 
 using enum NegativeReplyCode;
 
-/// What a request is about, whatever its kind.
+/// The subject of a request of any kind.
 struct Subject {
   const AddressTuple* internal = nullptr;
   const AddressTuple* external = nullptr;

@@ -12,8 +12,8 @@ namespace simco::policy {
 std::string missing_right(const AgentPolicy& policy, const AddressTuple& internal,
                           const AddressTuple& external);
 
-/// Returns what is wrong with a pair of tuples for which check_tuples(), called with the same
-/// arguments, returns `code`; empty if the code says it all.
+/// Returns the fault of a pair of tuples for which check_tuples(), called with the same arguments,
+/// returns `code`; empty if the code suffices.
 std::string tuple_fault(const AddressTuple& internal, const AddressTuple& external,
                         Direction direction, const Capabilities& capabilities,
                         const Protocols& supported, NegativeReplyCode code);

@@ -1,5 +1,5 @@
-// Makes the checks of RFC 4540 section 8 in the order in which it has them, allocates what the rule
-// needs, and plans the change. One part for each transaction.
+// Makes the checks of RFC 4540 section 8 in its order, allocates addresses and ports, and plans the
+// change. A part for each transaction.
 #include "middlebox/policy/request_planner.hpp"
 
 #include <algorithm>
@@ -97,13 +97,13 @@ RequestPlanner::Code RequestPlanner::check_group(const RequestContext& context,
   // It may be gone when the changes of its members are decided.
   const bool may_end = !book_.groups.will_stay(*group) || book_.disable_rules.ending_any();
   if (!owner || (!context.settled && may_end)) return kNoSuchGroup;
-  // RFC 5189 2.1.5: the rules of a group have one owner, and a new rule is its agent's.
+  // RFC 5189 2.1.5: the rules of a group have the same owner, and a new rule is its agent's.
   if (*owner != context.agent) return kGroupAccessDenied;
   return std::nullopt;
 }
 
-// What PER, PEA and PDR check of their tuples, in the order of 8.3.1. A wildcard that the agent may
-// not use is one that the middlebox does not have for it (RFC 5189 4.2).
+// The checks of tuples in PER, PEA and PDR, in the order of 8.3.1. A wildcard that the agent may
+// not use does not exist for it (RFC 5189 4.2).
 RequestPlanner::Code RequestPlanner::check_pair(AgentId agent, const AddressTuple& internal,
                                                 const AddressTuple& external, Direction direction,
                                                 const Capabilities& capabilities,
@@ -156,8 +156,8 @@ Lifetime RequestPlanner::grant(const RequestContext& context, Lifetime requested
 
 // --- PRR (8.2) ----------------------------------------------------------------------------------
 
-// 8.2.1: each side is what was asked for, and without protocol translation both are the same. What
-// was left open is IPv4 where the middlebox has that.
+// 8.2.1: each side has the requested version, and without protocol translation both are equal. An
+// open version is IPv4 if the middlebox has it.
 RequestPlanner::Code RequestPlanner::choose_version(const PrrParameterSet& wanted,
                                                     IpVersion& version) const {
   const auto inside = wanted.inside_version;
@@ -187,7 +187,7 @@ RequestPlanner::Code RequestPlanner::check_reserve(const RequestContext& context
   if (const auto code = choose_version(wanted, version)) return code;
   if (!any_protocol && !book_.translated[wanted.protocol]) return kProtocolNotSupported;
   if (!any_protocol && wanted.port_range == 0) return kIllegalPortRange;
-  // 8.2.1: refused here what a PEA could never get.
+  // 8.2.1: refuses reservations that no PEA could use.
   if (book_.disable_rules.blocks_everything(version, wanted.protocol))
     return kAddressSpaceNotAvailable;
   return std::nullopt;
@@ -261,13 +261,13 @@ Verdict RequestPlanner::enable(const RequestContext& context, const PerRequest& 
   return plan_addition(book_, slot, lifetime, now, plan);
 }
 
-// What was reserved must be what is enabled now: the reply reports the reserved tuples (8.4.3).
+// The enabled tuples must be the reserved ones, which the reply reports (8.4.3).
 RequestPlanner::Code RequestPlanner::check_reservation(RuleSlot slot,
                                                        const PeaRequest& request) const {
   const Rule& rule = book_.rules[slot];
   const bool protocol = rule.internal.protocol == request.internal.protocol;
   const bool version = rule.internal.ip_version == request.internal.ip_version;
-  // 8.2.2: a firewall holds nothing, so that what was left open is open still.
+  // 8.2.2: a firewall holds nothing, so open versions and protocols are still open.
   const bool any_protocol = !book_.nat.translates() && rule.internal.protocol == kProtocolAny;
   if (!protocol && !any_protocol) return kProtocolMismatch;
   if (!version && !rule.any_version) return kIpVersionMismatch;
@@ -393,7 +393,7 @@ Verdict RequestPlanner::list_rules(const RequestContext& context, Instant now, P
   for (const AgentId owner : owners) {
     for (RuleSlot slot = book_.agents[owner].rules.first; slot != kNoSlot;
          slot = book_.rules[slot].by_owner.next) {
-      // One that a disable rule ends may still have another change under way.
+      // A rule that a disable rule ends may still have another change under way.
       const bool over =
           book_.rules[slot].expires_at <= now || book_.disable_rules.ended_by(slot).has_value();
       if (!over) list.pids.push_back(book_.rules[slot].pid);

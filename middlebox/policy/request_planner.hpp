@@ -8,7 +8,7 @@
 
 namespace simco::policy {
 
-/// Plans what requests ask for. Holds nothing but the book.
+/// Plans the changes of requests. Holds nothing but the book.
 class RequestPlanner {
  public:
   explicit RequestPlanner(RuleBook& book) : book_(book) {}
@@ -28,7 +28,7 @@ class RequestPlanner {
   /// Returns the decision about an enable request that disable rules block, if they do.
   std::optional<Verdict> check_block(const RequestContext& context, const AddressTuple& internal,
                                      const AddressTuple& external, Plan& plan) const;
-  /// Returns what a request about the rule in `slot` must wait for, if anything.
+  /// Returns the change that a request about the rule in `slot` must wait for, if any.
   std::optional<Verdict> wait_for(RuleSlot slot, Plan& plan) const;
   /// True if the rule is over and only not removed yet: it has expired, or a disable rule has ended
   /// it and the backend may even have failed to remove it.

@@ -45,7 +45,7 @@ struct Rule {
   RuleKind kind = RuleKind::kEnable;
   /// A change of it is with the backend: no other change may begin until that is settled.
   bool under_way = false;
-  /// For a reserve rule: the agent left the IP version open (on a firewall), and the one in the
+  /// For a reserve rule: the agent left the IP version open (on a firewall), and the version in the
   /// tuples is only for the reply.
   bool any_version = false;
   /// Created, but not yet confirmed by the backend: no agent can see it.

@@ -17,7 +17,7 @@ RuleBook::RuleBook(const EngineOptions& options)
   if (!nat.translates()) return;
   capabilities.nat = capabilities.port_translation = true;
   capabilities.twice_nat = nat.mode() == Mode::kTwiceNat;
-  // A binding stands for one host: on its own side, a NAT has no address to give to many.
+  // A binding stands for a single host: on its own side, a NAT has no address to give to many.
   capabilities.internal_wildcards = false;
   if (capabilities.twice_nat) capabilities.external_wildcards = false;
   capabilities.internal_versions &= nat.versions();
@@ -107,10 +107,10 @@ void RuleBook::end_change(RuleSlot slot) {
 }
 
 void RuleBook::check_counts() const {
-  // Each rule waits for its end, for the outcome of its one change, or, if it is a disable rule,
-  // for the end of its search.
+  // Each rule waits for its end, for the outcome of its change, or, if it is a disable rule, for
+  // the end of its search.
   SIMCO_ASSERT(rules.size() == expiry.size() + changes_under_way + disable_rules.searches());
-  // Each rule but disable rules has what the NAT gave it, and no other has.
+  // Each rule except disable rules has its NAT bindings, which no other rule has.
   SIMCO_ASSERT(!nat.translates() || rules.size() == nat.holders() + disable_rules.size());
   SIMCO_ASSERT(rules.size() != 0 || (quotas.elements() == 0 && groups.size() == 0));
   disable_rules.check_counts();

@@ -26,17 +26,18 @@ namespace simco::policy {
 inline Protocols all_protocols() { return Protocols().set().reset(255); }
 
 struct EngineOptions {
-  Capabilities backend;  ///< what can be enforced; lifetime_max_s bounds what is granted
+  Capabilities backend;  ///< abilities of the backend; lifetime_max_s bounds granted lifetimes
   Protocols protocols = all_protocols();  ///< that can be enforced
   NatTable::Options nat;
   std::uint32_t rules_max = kRulesMaxDefault;
   std::uint32_t elements_max = kElementsMaxDefault;
-  /// Entries of the index that are scanned for what a disable rule hits, before all rules are.
+  /// Entries of the index that a disable rule scans for rules that it overlaps, before it scans all
+  /// rules.
   std::uint32_t disable_scan_max = kDisableScanMax;
 };
 
-/// All policy rules. Its parts are open to the classes that carry out transactions; only what keeps
-/// several of them in step is a function here. Not thread-safe.
+/// All policy rules. Its parts are open to the classes that carry out transactions; functions here
+/// keep several parts in step. Not thread-safe.
 class RuleBook {
  public:
   explicit RuleBook(const EngineOptions& options);
@@ -53,7 +54,7 @@ class RuleBook {
   /// Returns the number of elements that an enable rule with these tuples takes.
   std::uint16_t elements_for(const AddressTuple& internal, const AddressTuple& external) const;
 
-  /// Adds a pending rule of the agent with a new PID, in `group` or a new one.
+  /// Adds a pending rule of the agent with a new PID, in `group` or in a new group.
   RuleSlot create(const RequestContext& context, RuleKind kind,
                   const std::optional<GroupId>& group);
   /// Adds a pending rule of `owner` under `pid`, which was taken at `position`; in no group yet.
@@ -64,7 +65,7 @@ class RuleBook {
   /// The rule has a change under way, until end_change().
   void begin_change(RuleSlot slot);
   void end_change(RuleSlot slot);
-  /// Asserts that what is counted in several places agrees.
+  /// Asserts that redundant counts agree.
   void check_counts() const;
 
   Protocols protocols;               ///< that can be enforced

@@ -6,7 +6,7 @@ namespace simco::policy {
 
 AddressTuple outside_of(const RuleBook& book, RuleSlot slot) {
   const Rule& rule = book.rules[slot];
-  // 8.3.2: a pure firewall reports the internal tuple as outside and the external one as inside.
+  // 8.3.2: a pure firewall reports the internal tuple as outside and the external tuple as inside.
   return book.nat.translates() ? book.nat.outside(slot, rule)
                                : at(rule.internal, Location::kOutside);
 }
@@ -18,7 +18,7 @@ std::optional<AddressTuple> inside_of(const RuleBook& book, RuleSlot slot) {
   return at(rule.external, Location::kInside);
 }
 
-// 8.2.2 on a firewall: nothing but the protocol; 8.2.3 on a NAT: what was taken.
+// 8.2.2 on a firewall: nothing but the protocol; 8.2.3 on a NAT: the reserved tuples.
 PrrReply reserve_reply(const RuleBook& book, RuleSlot slot, Lifetime lifetime) {
   const Rule& rule = book.rules[slot];
   PrrReply reply{rule.pid, rule.group, lifetime, {}, {}};
@@ -50,7 +50,7 @@ Body status_reply(const RuleBook& book, RuleSlot slot, Instant now) {
     case RuleKind::kDisable: return PdsReply{rule.pid, rule.internal, rule.external, left, owner};
     case RuleKind::kEnable: break;
   }
-  // Figure 35 has all four tuples: on a traditional NAT, inside is what external is.
+  // Figure 35 has all four tuples: on a traditional NAT, inside equals external.
   const auto inside = inside_of(book, slot).value_or(at(rule.external, Location::kInside));
   return PesReply{rule.pid,      rule.group, rule.parameters,
                   rule.internal, inside,     outside_of(book, slot),

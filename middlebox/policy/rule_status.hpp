@@ -1,4 +1,4 @@
-// What is told of a rule: in the replies of RFC 4540 section 8, and as a record for the store.
+// Representations of a rule: the replies of RFC 4540 section 8, and the record for the store.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ AddressTuple outside_of(const RuleBook& book, RuleSlot slot);
 /// Returns A2, the tuple at which the external end is reached from inside; a traditional NAT has
 /// none.
 std::optional<AddressTuple> inside_of(const RuleBook& book, RuleSlot slot);
-/// Returns the reply to the PRR (8.2.2, 8.2.3), with what is left of the lifetime.
+/// Returns the reply to the PRR (8.2.2, 8.2.3), with the remaining lifetime.
 PrrReply reserve_reply(const RuleBook& book, RuleSlot slot, Lifetime lifetime);
 /// Returns the reply to the PER or PEA (8.3.2, 8.4.3).
 PerReply enable_reply(const RuleBook& book, RuleSlot slot, Lifetime lifetime);

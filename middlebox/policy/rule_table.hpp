@@ -43,7 +43,7 @@ class RuleTable {
   IdMap<RuleSlot> by_pid_;
 };
 
-/// A list of rules through one of their links. Does not own them.
+/// A list of rules through a link of theirs. Does not own them.
 struct RuleList {
   RuleSlot first = kNoSlot;
   RuleSlot last = kNoSlot;

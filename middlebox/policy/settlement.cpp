@@ -1,4 +1,4 @@
-// What has become of a change decides what becomes of the rule, its group, addresses and lifetime.
+// The outcome of a change determines the state of the rule, its group, addresses and lifetime.
 #include "middlebox/policy/settlement.hpp"
 
 #include <utility>
@@ -74,7 +74,7 @@ void Settlement::commit_addition(RuleSlot slot, const RuleChange& change, Outcom
   }
 }
 
-// 8.4.2: the PID stays, and so do group, owner and what the NAT had reserved.
+// 8.4.2: PID, group, owner and reservations of the NAT stay.
 void Settlement::commit_replacement(RuleSlot slot, const RuleChange& change, Outcome& outcome) {
   Rule& rule = book_.rules[slot];
   rule.kind = RuleKind::kEnable;
@@ -89,7 +89,7 @@ void Settlement::commit_replacement(RuleSlot slot, const RuleChange& change, Out
 
 void Settlement::commit_lifetime(RuleSlot slot, const RuleChange& change, Instant now,
                                  Outcome& outcome) {
-  // A disable rule that came in between has ended it, whatever was asked for.
+  // A disable rule that came in between has ended it, for any request.
   if (book_.disable_rules.ended_by(slot)) {
     book_.expiry.add_ended(slot, now);
   } else {

@@ -37,7 +37,7 @@ constexpr Address128 highest_of(Address128 address, unsigned length) {
   return address;
 }
 
-/// The packets that match on one side.
+/// The packets that match on a side.
 struct Side {
   Address128 base;          ///< first address
   std::uint8_t length = 0;  ///< prefix length
@@ -45,7 +45,7 @@ struct Side {
   std::uint16_t last_port = 65535;  ///< 0 to 65535 if ports do not matter
 };
 
-/// The packets that match in the internal network (A0) and in the external one (A3).
+/// The packets that match in the internal network (A0) and in the external network (A3).
 struct Traffic {
   IpVersion version = IpVersion::kIpv4;
   std::uint8_t protocol = kProtocolAny;
@@ -64,11 +64,11 @@ bool overlap(const Traffic& a, const Traffic& b);
 bool is_everything(const Traffic& traffic);
 
 /// Returns the maximum number of elements that a rule between such tuples takes in the backend: one
-/// for each port, with two more for a translation and four for a twice NAT.
+/// per port, with two more for a translation and four for a twice NAT.
 std::uint16_t elements_of(const AddressTuple& internal, const AddressTuple& external,
                           unsigned translations);
 
-/// True if a rule between such tuples is for known ports of one internal host, and of one external
+/// True if a rule between such tuples is for known ports of an internal host, and of an external
 /// host or any traffic from outside. Most rules are, and they cost least in the backend.
 bool is_common(const AddressTuple& internal, const AddressTuple& external);
 

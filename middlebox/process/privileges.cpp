@@ -1,5 +1,5 @@
-// Drops capabilities, in the order in which the kernel allows it, and tells what the process can do
-// as the user of the service.
+// Drops capabilities, in the order in which the kernel allows it, and finds the abilities of the
+// process as the user of the service.
 #include "middlebox/process/privileges.hpp"
 
 #include <grp.h>

@@ -16,7 +16,7 @@ void drop_privileges(std::span<const int> kept = {});
 /// if there is none.
 std::string service_user();
 
-/// Becomes the user `name` with all its groups, permanently. Returns what is wrong, or nothing.
+/// Becomes the user `name` with all its groups, permanently. Returns a complaint, or nothing.
 std::optional<std::string> become(const std::string& name);
 
 }  // namespace simco::middlebox

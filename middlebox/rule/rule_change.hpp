@@ -8,7 +8,7 @@
 
 namespace simco::rule {
 
-/// One atomic change of a rule. Independent of later changes of the rule table; only the owner's
+/// An atomic change of a rule. Independent of later changes of the rule table; only the owner's
 /// name is a view, which the rule keeps alive.
 struct RuleChange {
   enum class Kind : std::uint8_t {

@@ -15,12 +15,12 @@ namespace simco::rule {
 /// another process.
 using AgentId = StrongId<struct AgentIdTag>;
 
-/// What a policy rule does. Its PID is RESERVED for a reserve rule and ENABLED for the others
+/// The kinds of policy rules. Its PID is RESERVED for a reserve rule and ENABLED for the others
 /// (RFC 4540 section 8.1, figure 42).
 enum class RuleKind : std::uint8_t {
   kReserve,  ///< holds addresses and ports of a NAT; lets nothing pass
   kEnable,   ///< lets traffic pass, translated if the middlebox is a NAT
-  kDisable,  ///< blocks traffic, whatever enable rules exist
+  kDisable,  ///< blocks traffic, even that of enable rules
 };
 
 /// When bindings of an enable rule were made, as numbers that grow: of several bindings of an

@@ -1,4 +1,4 @@
-// What a rule has let pass, or blocked, as far as a backend counts it.
+// Traffic that a rule has let pass, or blocked, as far as a backend counts it.
 #pragma once
 
 #include <cstdint>
@@ -10,25 +10,24 @@
 
 namespace simco::rule {
 
-/// What one internal port has counted.
+/// The counts of an internal port.
 struct PortCount {
   std::uint16_t port = 0;
   PacketCount count;
 };
 
-/// When a packet passed that two readings of a counter have between them: after the one, and until
-/// the other.
+/// The time of a packet between two readings of a counter: after the first, and until the second.
 struct PacketTime {
   Instant after;
   Instant until;
 };
 
-/// Both directions together. Counts are of packets that met this rule, not an earlier one that
+/// Both directions together. Counts are of packets that met this rule, not an earlier rule that
 /// they match as well.
 struct RuleTraffic {
   PacketCount count;
   std::optional<PacketTime> last_packet;  ///< nullopt: none has been seen
-  /// Everything since then is counted. What passed before may be missing.
+  /// Everything since then is counted. Earlier packets may be missing.
   Instant complete_since;
   Instant read_at;               ///< the counters were read then, or later
   std::vector<PortCount> ports;  ///< by internal port, if the rule has few and names them

@@ -1,5 +1,5 @@
-// What the operator may ask a running middlebox over HTTP: what its rules have counted. RFC 4540
-// has no attribute for that. Without authentication, so for trusted addresses only.
+// The operator's questions to a running middlebox over HTTP: the counts of its rules. RFC 4540 has
+// no attribute for that. Without authentication, so for trusted addresses only.
 //
 //   GET /rules/7,9
 //   {"counting":true,"run":2918371042,"rules":[{"pid":7,"packets":150,"octets":30000,
@@ -25,7 +25,7 @@
 
 namespace simco::middlebox {
 
-/// What rules have counted: those that were asked for and are in force.
+/// The counts of the requested rules that are in force.
 struct CountedRules {
   bool counting = false;  ///< the backend counts
   std::uint32_t run = 0;  ///< a random number of this process
@@ -42,7 +42,7 @@ std::optional<std::vector<PolicyRuleId>> rules_in(std::string_view path);
 /// Counts the rules that a request names.
 using Inspect = std::function<CountedRules(std::span<const PolicyRuleId>)>;
 
-/// Returns what answers requests of the form above; `inspect` is called on the loop.
+/// Returns a function that answers requests of the form above; `inspect` is called on the loop.
 http::Handler inspector(Inspect inspect);
 
 }  // namespace simco::middlebox

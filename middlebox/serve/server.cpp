@@ -100,7 +100,7 @@ void Server::stop(std::function<void()> stopped) {
   core_.stop(std::move(stopped));
 }
 
-// --- What the core needs -------------------------------------------------------------------------
+// --- The core's owner --------------------------------------------------------------------------
 
 void Server::wake_at(Instant at) {
   timer_.expires_at(std::chrono::time_point_cast<asio::steady_timer::duration>(at));

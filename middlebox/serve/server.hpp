@@ -50,14 +50,14 @@ class Server final : private Core::Host, private Journal::Monitor {
   /// Replaces the TLS context of new connections; existing sessions continue.
   void set_tls(const std::shared_ptr<const net::TlsContext>& tls);
 
-  /// Calls `taken` when another middlebox has taken over the rules: this one must stop.
+  /// Calls `taken` when another middlebox has taken over the rules: this process must stop.
   void on_taken(std::function<void()> taken) { taken_ = std::move(taken); }
 
   /// Orderly stop: no new connections, AST to every session after its replies. `stopped` is called
   /// when all are gone, after kStopTimeout at the latest.
   void stop(std::function<void()> stopped);
 
-  /// Returns what the rules of `pids` have counted, for inspector().
+  /// Returns the counts of the rules of `pids`, for inspector().
   CountedRules count(std::span<const PolicyRuleId> pids);
 
   std::size_t connection_count() const { return core_.connection_count(); }

@@ -1,4 +1,4 @@
-// Bounds of what a store may take.
+// Bounds of stores.
 #pragma once
 
 #include <chrono>

@@ -14,8 +14,8 @@ using Made = std::expected<std::unique_ptr<Store>, std::string>;
 
 /// A row of the table of stores.
 struct StoreType {
-  std::string_view scheme;  ///< what its values of --state begin with; empty: a path
-  const char* form;         ///< what such a value is, for `--help`
+  std::string_view scheme;  ///< prefix of its values of --state; empty: a path
+  const char* form;         ///< form of such a value, for `--help`
   Made (*make)(const std::string& where, Sync sync);
 };
 

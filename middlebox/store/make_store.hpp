@@ -13,7 +13,7 @@ namespace simco::store {
 /// Returns the store at `where`, of the kind that the table of stores has for it. Returns an error
 /// message if `where` is invalid. Nothing is opened yet.
 std::expected<std::unique_ptr<Store>, std::string> make_store(const std::string& where, Sync sync);
-/// Returns what `where` may be, for `--help`.
+/// Returns the forms of `where`, for `--help`.
 std::string store_forms();
 
 /// Returns the file that `where` names; nullopt if it is a server.

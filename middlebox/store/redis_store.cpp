@@ -220,7 +220,7 @@ void RedisStore::require_ownership(bool all) {
   if (!emptied && owner != token_) {
     context_.reset();
     throw StoreTaken(place() +
-                     ": another middlebox has taken over these rules; this one must stop");
+                     ": another middlebox has taken over these rules; this process must stop");
   }
   if (all) return;
   const auto batch = text_of(about->element[1]);
@@ -266,7 +266,7 @@ void RedisStore::write(const Batch& batch) {
     require_ownership(batch.all);  // Another middlebox may have been that client.
     lose("another client changed the keys meanwhile");
   }
-  // Redis carries out the other commands although one of them fails.
+  // Redis carries out the other commands although a command fails.
   for (std::size_t i = 0; i < done->elements; ++i) {
     if (done->element[i]->type != REDIS_REPLY_ERROR) continue;
     context_.reset();

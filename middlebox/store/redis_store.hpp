@@ -1,4 +1,4 @@
-// Rules in Redis or Valkey: one hash for rules, one for everything else.
+// Rules in Redis or Valkey: a hash for rules, another for everything else.
 #pragma once
 
 #include <chrono>
@@ -63,9 +63,9 @@ class RedisStore final : public Store {
   RedisAddress address_;
   std::unique_ptr<redisContext, Free> context_;
   std::string token_;  ///< identifies the owner of the keys
-  // Batches are numbered. One whose connection was lost may be stored or not.
-  std::uint64_t tried_ = 0;   ///< the last one
-  std::uint64_t stored_ = 0;  ///< the last one that was acknowledged
+  // Batches are numbered. A batch whose connection was lost may be stored or not.
+  std::uint64_t tried_ = 0;   ///< the last batch
+  std::uint64_t stored_ = 0;  ///< the last batch that was acknowledged
   std::int64_t rules_ = 0;    ///< least number of rules in Redis
 };
 

@@ -1,4 +1,4 @@
-// One table of rules and one of counters. Each batch is one transaction.
+// A table of rules and a table of counters. Each batch is a transaction.
 #include "middlebox/store/sqlite_store.hpp"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ constexpr sqlite::Form kForm = {
     .program = "simco-middlebox",
     .contents = "rules",
     .application = 0x534D'434F,  // "SMCO"
-    // A later one comes with the steps that lead to it from each before.
+    // A later version comes with the steps that lead to it from each before.
     .schema = 1,
     .tables =
         "CREATE TABLE rules (pid INTEGER PRIMARY KEY, record BLOB NOT NULL);"

@@ -12,7 +12,7 @@
 
 namespace simco::store {
 
-/// A store operation failed; what() is a sentence that says why.
+/// A store operation failed; what() is a sentence with the reason.
 class StoreError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -24,9 +24,8 @@ class StoreTaken : public StoreError {
   using StoreError::StoreError;
 };
 
-/// The store no longer has what was written to it: it was emptied, has gone back to an earlier
-/// state, or stored a part of a batch only. It takes nothing but a batch of everything
-/// (Batch::all).
+/// The store has lost data: it was emptied, has gone back to an earlier state, or stored a part of
+/// a batch only. It takes nothing but a batch of everything (Batch::all).
 class StoreLost : public StoreError {
  public:
   using StoreError::StoreError;
@@ -39,7 +38,7 @@ struct StoreFailure {
   bool lost = false;   ///< StoreLost
 };
 
-/// One stored rule.
+/// A stored rule.
 struct Entry {
   PolicyRuleId pid;
   std::string octets;  ///< empty in a batch: delete the rule
@@ -55,9 +54,9 @@ struct Counters {
 
 /// Changes that are stored atomically.
 struct Batch {
-  std::vector<Entry> entries;  ///< in their order: a later one of the same PID wins
+  std::vector<Entry> entries;  ///< in their order: the later entry of a PID wins
   Counters counters;
-  bool all = false;  ///< these are all rules: what else the store has goes
+  bool all = false;  ///< these are all rules: others are removed from the store
 };
 
 /// Everything in a store.
@@ -83,7 +82,7 @@ class Store {
   /// Returns where it stores rules, for messages: a path, or an address without passwords.
   virtual std::string place() const = 0;
   /// Claims the store for this process and reads it. Must be called once, before write(). Throws
-  /// StoreError if the store cannot be reached, is in use, or is not one of ours.
+  /// StoreError if the store cannot be reached, is in use, or is not ours.
   virtual Contents open() = 0;
   /// Stores `batch`, which is durable when the call returns. Throws StoreError if none of it is
   /// stored, or if the connection was lost, in which case either all or none of it is; StoreTaken

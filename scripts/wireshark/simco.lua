@@ -281,7 +281,7 @@ end
 
 -- --- Messages -----------------------------------------------------------------------------------------
 
--- What a message is called in a line, and in full.
+-- The names of a message, short and in full.
 local function describe(basic, sub)
   if basic == 3 then
     return string.format("refused: 0x03%02x %s", sub, REFUSAL[sub] or "undefined"), REFUSAL[sub]

@@ -1,4 +1,4 @@
-// Where SIMCO messages begin and end, whatever carries them (RFC 4540 section 6 steps 1 and 2).
+// Finds the ends of SIMCO messages on any transport (RFC 4540 section 6 steps 1 and 2).
 #pragma once
 
 #include "simco/net/framer.hpp"

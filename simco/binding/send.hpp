@@ -1,5 +1,4 @@
-// How SIMCO messages travel over a channel (RFC 4540 section 3): which stream they take, and what
-// room there is for them.
+// Sends SIMCO messages over a channel (RFC 4540 section 3): their stream, and the room for them.
 #pragma once
 
 #include "simco/net/message_channel.hpp"

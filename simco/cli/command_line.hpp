@@ -1,5 +1,5 @@
-// What all programs have in common on their command lines: --help, --version, and messages about
-// wrong usage that say what to do.
+// The common part of all command lines: --help, --version, and messages about wrong usage with
+// their remedies.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// One request for each connection, as HTTP/1.0 has it.
+// HTTP/1.0: a request for each connection.
 #include "simco/http/client.hpp"
 
 #include <fmt/format.h>

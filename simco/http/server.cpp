@@ -1,4 +1,4 @@
-// One coroutine accepts connections; each connection has one that reads a request and answers it.
+// A coroutine accepts connections; another per connection reads a request and answers it.
 #include "simco/http/server.hpp"
 
 #include <fmt/format.h>

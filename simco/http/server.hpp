@@ -1,5 +1,5 @@
-// A small HTTP server on the loop, for pages that an operator reads: each connection carries one
-// GET. It knows neither authentication nor encryption, so it belongs on trusted addresses only.
+// A small HTTP server on the loop, for pages that an operator reads: a GET for each connection. It
+// knows neither authentication nor encryption, so it belongs on trusted addresses only.
 #pragma once
 
 #include <boost/asio/io_context.hpp>

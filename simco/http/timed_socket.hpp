@@ -1,4 +1,4 @@
-// What coroutines of client and server wait with: a TCP socket with a deadline.
+// A TCP socket with a deadline, for coroutines of client and server.
 #pragma once
 
 #include <boost/asio/as_tuple.hpp>

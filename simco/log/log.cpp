@@ -15,8 +15,8 @@
 namespace simco {
 namespace {
 
-/// $JOURNAL_STREAM names the device and inode of the journal's socket (systemd.exec(5)): a standard
-/// error that has been redirected since is another one.
+/// $JOURNAL_STREAM names the device and inode of the journal's socket (systemd.exec(5)): a
+/// redirected standard error has others.
 bool logs_to_journal() {
   const char* stream = std::getenv("JOURNAL_STREAM");
   struct stat status{};

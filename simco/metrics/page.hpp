@@ -9,8 +9,8 @@
 
 namespace simco::metrics {
 
-/// Serves what `text` returns at http://ADDRESS:PORT/metrics; `/` says where the metrics are.
-/// `about`: program and version, for people. Throws std::runtime_error with a sentence on failure.
+/// Serves the result of `text` at http://ADDRESS:PORT/metrics; `/` points to it. `about`:
+/// program and version, for people. Throws std::runtime_error with a sentence on failure.
 std::unique_ptr<http::Server> serve(boost::asio::io_context& io, const std::string& endpoint,
                                     std::string about, std::function<std::string()> text);
 

@@ -29,7 +29,7 @@ class Histogram {
 
  private:
   std::span<const double> bounds_;
-  std::vector<std::uint64_t> counts_;  ///< within each bound but not the one below, and above all
+  std::vector<std::uint64_t> counts_;  ///< within each bound but not the next lower, and above all
   double sum_ = 0;
 };
 

@@ -29,7 +29,7 @@ class ChannelState {
   /// Returns whether it was paused.
   bool resume() { return std::exchange(paused_, false); }
 
-  /// Hands a message on; takes_input() must be true. Returns whether another one may follow now.
+  /// Hands a message on; takes_input() must be true. Returns whether another may follow now.
   bool deliver(std::span<const std::byte> message, Delivery delivery) {
     const Flow flow = handler_->on_message(message, delivery);
     if (flow == Flow::kStop) input_over_ = true;
@@ -44,7 +44,7 @@ class ChannelState {
   void input_done(std::optional<std::chrono::nanoseconds> unfinished) {
     if (handler_ != nullptr) handler_->on_input_done(unfinished);
   }
-  /// Over a transport with one stream, whose last octets have come now.
+  /// For a transport with one stream, whose last octets have come now.
   void input_done(bool mid_message) {
     input_done(mid_message ? std::optional(std::chrono::nanoseconds(0)) : std::nullopt);
   }
@@ -58,7 +58,7 @@ class ChannelState {
 
   // --- The end
 
-  /// Nothing more may be queued: what waits is delivered, then the channel ends.
+  /// Nothing more may be queued: queued messages are delivered, then the channel ends.
   bool closing() const { return closing_; }
   /// Returns false if it was closing already.
   bool begin_close() {

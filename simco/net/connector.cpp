@@ -1,4 +1,4 @@
-// Resolves the hosts, then has the transport's Dialer try their addresses one after the other.
+// Resolves the hosts, then has the transport's Dialer try their addresses in turn.
 #include "simco/net/connector.hpp"
 
 #include <algorithm>
@@ -56,7 +56,7 @@ class Attempt : public std::enable_shared_from_this<Attempt> {
   }
 
  private:
-  /// The hosts one after the other; then the connecting begins.
+  /// The hosts in turn; then the connecting begins.
   void resolve() {
     const auto number = addresses_.size();
     if (number == hosts_.size()) return begin();
@@ -116,7 +116,7 @@ class Attempt : public std::enable_shared_from_this<Attempt> {
   std::vector<std::string> hosts_;
   Addresses local_;
   std::vector<Addresses> addresses_;   ///< of each host
-  std::vector<Addresses> candidates_;  ///< each is one thing to connect to
+  std::vector<Addresses> candidates_;  ///< alternatives to connect to
   std::size_t next_ = 0;
   std::shared_ptr<Dialer> dialer_;
 };

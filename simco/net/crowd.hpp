@@ -1,5 +1,5 @@
-// Those who have connected and not yet shown what they want. Too many of them must cost neither
-// memory nor the way in for others.
+// Peers that have connected and not opened a session yet. Too many of them must cost neither memory
+// nor the way in for others.
 #pragma once
 
 #include <cstddef>
@@ -15,14 +15,14 @@
 
 namespace simco::net {
 
-/// What one host can choose its addresses from: an IPv4 address, or an IPv6 network of 64 bits.
+/// The range of addresses of a single host: an IPv4 address, or an IPv6 network of 64 bits.
 inline IpAddress source_of(const IpAddress& address) {
   return address.version == IpVersion::kIpv4 ? address : masked(address, 64);
 }
 
 /// Guests (values that can be hashed and compared) by source. When there are more than `max`, the
-/// source with the most guests loses its oldest one; of several such sources, the one whose oldest
-/// guest came first. So a single source cannot keep others out, and a newcomer always gets in.
+/// source with the most guests loses its oldest guest; of several such sources, the oldest of all.
+/// So a single source cannot keep others out, and a newcomer always gets in.
 template <class Guest>
 class Crowd {
  public:
@@ -78,7 +78,7 @@ class Crowd {
   static Rank rank(const Queue& queue) { return {queue.size(), ~queue.front().arrival}; }
   /// Puts `entry`, which has one guest, behind the others of its source.
   void add(const IpAddress& source, Queue& entry) {
-    auto& queue = sources_[source];  // without memory, an empty one may stay, which does no harm
+    auto& queue = sources_[source];  // without memory, an empty queue may stay, which does no harm
     if (queue.empty()) {
       ranks_.emplace(rank(entry), source);
       return queue.splice(queue.end(), entry);

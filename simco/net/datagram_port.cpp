@@ -1,6 +1,5 @@
-// Reads with recvmmsg and writes with sendmmsg. Control messages say at which local address a
-// datagram arrived, and from which one to send; the error queue says which peers cannot be
-// reached.
+// Reads with recvmmsg and writes with sendmmsg. Control messages carry the local address of a
+// datagram, received or to send; the error queue has the peers that cannot be reached.
 #include "simco/net/datagram_port.hpp"
 
 #include <linux/errqueue.h>
@@ -76,7 +75,7 @@ std::span<const std::byte> without_ip_header(std::span<const std::byte> packet, 
   return header > packet.size() ? std::span<const std::byte>() : packet.subspan(header);
 }
 
-/// Adds the local address to send from, where one is known; returns the octets used.
+/// Adds the local address to send from, if known; returns the octets used.
 std::size_t write_source(const address& local, std::byte* control) {
   if (local.is_unspecified()) return 0;
   msghdr message{};
@@ -238,7 +237,7 @@ void DatagramPort::read_errors() {
 
 void DatagramPort::send(const Path& path, std::span<const std::byte> packet) {
   if (out_.size() + packet.size() > kDatagramQueueMax) return;  // lost, as networks lose packets
-  packets_.push_back({path, 0});  // an empty one, should there be no memory for its octets
+  packets_.push_back({path, 0});  // an empty packet if there is no memory for its octets
   out_.insert(out_.end(), packet.begin(), packet.end());
   packets_.back().size = packet.size();
 }
@@ -270,7 +269,7 @@ void DatagramPort::flush() {
   if (packets_.empty() || waiting_writable_ || !descriptor_.is_open()) return;
   std::size_t done = 0;
   std::size_t octets = 0;
-  bool failed = false;  // what is next, once
+  bool failed = false;  // reported by the next operation, once
   const auto pass = [&](std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) octets += packets_[done++].size;
   };
@@ -297,8 +296,8 @@ void DatagramPort::flush() {
       break;
     }
     if (errno == EINTR) continue;
-    // The first time, it may be what ICMP said of an earlier packet. The second time, this one
-    // cannot go out: lost, as in any network.
+    // The first error may be ICMP's about an earlier packet. The second is about this packet: lost,
+    // as in any network.
     if (std::exchange(failed, !failed)) pass(1);
   }
   packets_.erase(packets_.begin(), packets_.begin() + static_cast<std::ptrdiff_t>(done));

@@ -29,7 +29,7 @@ struct Path {
 /// The remote address of `path`, as a Crowd takes it: without its zone.
 IpAddress remote_of(const Path& path);
 
-/// Buffers for one batch of packets; one serves all ports of a loop.
+/// Buffers for a batch of packets, shared by all ports of a loop.
 class DatagramBatch {
  public:
   DatagramBatch();

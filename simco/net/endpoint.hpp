@@ -27,19 +27,17 @@ struct HostPort {
 };
 
 /// Reads `HOST`, `HOST:PORT`, `[IPV6]` or `[IPV6]:PORT`; an IPv6 address without a port needs
-/// brackets only if its end could be a port.
-/// Several hosts of one peer stand before it, each with a comma: `HOST,HOST:PORT`. The error is a
-/// sentence that names the fault.
+/// brackets only if its end could be a port. Several hosts of a peer stand before it, each with a
+/// comma: `HOST,HOST:PORT`. The error is a sentence that names the fault.
 std::expected<HostPort, std::string> parse_host_port(std::string_view text,
                                                      std::uint16_t default_port);
 
-/// Reads `ADDRESS:PORT`, of one address in numbers; without a port it is `default_port`, unless
-/// that is 0. The error is a phrase.
+/// Reads `ADDRESS:PORT`, a numeric address; the port is optional unless `default_port` is 0. The
+/// error is a phrase.
 std::expected<HostPort, std::string> parse_address_port(std::string_view text,
                                                         std::uint16_t default_port = 0);
 
-/// Reads an address to listen on, an IPv6 one with or without brackets as above. The error is a
-/// phrase.
+/// Reads an address to listen on, IPv6 with or without brackets as above. The error is a phrase.
 std::expected<std::string, std::string> parse_listen_address(std::string_view text);
 
 /// `ADDRESS:PORT`, with brackets around an IPv6 address.

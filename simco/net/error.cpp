@@ -24,9 +24,8 @@ std::string_view to_string(NetError error) {
     case NetError::kNoKernelEncaps:
       return "UDP encapsulation is off in the kernel's SCTP: set the sysctl net.sctp.udp_port";
     case NetError::kOtherEventLoop:
-      return "another event loop of this process already uses the userland SCTP stack, which "
-             "supports "
-             "only one";
+      return "another event loop of this process already uses the userland SCTP stack: run all "
+             "associations on that loop, or use --sctp-stack kernel";
     case NetError::kAssociationAborted: return "the peer aborted the association";
     case NetError::kAssociationLost: return "the peer of the association no longer responds";
     case NetError::kAssociationRestarted: return "the peer restarted the association";

@@ -1,4 +1,4 @@
-// What can go wrong with a transport beyond what the system has error numbers for.
+// Errors of transports that have no error number of the system.
 #pragma once
 
 #include <boost/system/error_code.hpp>
@@ -23,7 +23,7 @@ enum class NetError : std::uint8_t {
   kQuicMemory,            ///< the peer made QUIC take more memory than a connection may
 };
 
-/// A sentence for `error`, with what to do about it where something can be done.
+/// A sentence for `error`, with the remedy if there is any.
 std::string_view to_string(NetError error);
 
 /// Category of NetError; its name is "simco.net".

@@ -17,7 +17,7 @@ std::size_t FrameSplitter::continue_message(std::span<const std::byte> octets) {
   const std::size_t taken = std::min(look, octets.size());
   hold(octets.first(taken));
   if (received_ < wanted_) return taken;
-  // What has been held of a message that is cut says the same as all of it.
+  // The held part of a cut message suffices for the framer.
   const auto size = framer_->size_of(held_);
   if (!size) {
     fault_ = size.error();
@@ -26,7 +26,7 @@ std::size_t FrameSplitter::continue_message(std::span<const std::byte> octets) {
   wanted_ = *size;
   whole_ = wanted_ <= received_;
   if (!whole_ || wanted_ == received_) return taken;
-  // What was only looked at belongs to the next message.
+  // Octets that were only inspected belong to the next message.
   const std::size_t beyond = received_ - wanted_;
   held_.resize(std::min(held_.size(), wanted_));
   received_ = wanted_;

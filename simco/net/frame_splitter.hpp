@@ -1,8 +1,9 @@
 // Cuts a stream of octets into messages.
 //
-// The usual case, whole messages in one read, is cut in place without a copy; only the message that
-// a read breaks off is kept. What is kept is bounded: by the longest message, or by `hold_limit`
-// before a peer has a session, so that it cannot take memory by announcing a long message.
+// The usual case, whole messages in one read, is cut in place without a copy; only a message that
+// continues in the next read is kept. The bound of this buffer is the longest message, or
+// `hold_limit` before a peer has a session, so that it cannot take memory by announcing a long
+// message.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +21,7 @@ class FrameSplitter {
   explicit FrameSplitter(const Framer& framer) : framer_(&framer), hold_limit_(framer.size_max()) {}
 
   /// Longest part of an unfinished message that is kept, octets: enough for the framer to tell its
-  /// size. A longer one is handed on cut to this size, which is less than the framer says of it.
+  /// size. A longer message is handed on cut to this size, below the framer's.
   void set_hold_limit(std::size_t limit) { hold_limit_ = limit; }
 
   /// True between the first and the last octet of a message.
@@ -73,7 +74,7 @@ class FrameSplitter {
     return std::nullopt;
   }
   void forget();
-  /// Takes from `octets` what the unfinished message still needs; returns how many.
+  /// Moves the missing octets of the unfinished message out of `octets`; returns how many.
   std::size_t continue_message(std::span<const std::byte> octets);
 
   const Framer* framer_;

@@ -22,8 +22,8 @@ inline constexpr std::size_t kKeepOutput = 64 * 1024;
 inline constexpr std::size_t kOutputHighWater = 256 * 1024;
 /// Queued output at which a connection is given up, octets. Only notifications can get there.
 inline constexpr std::size_t kOutputQueueMax = 1024 * 1024;
-/// How long a connection that is being closed may take to deliver what is queued, and to hear the
-/// peer close, before it is reset.
+/// The time that a closing connection has to deliver its queue and to see the peer close, before it
+/// is reset.
 inline constexpr std::chrono::seconds kCloseTimeout{2};
 /// Pause between two probes of an idle connection (TransportOptions::silence_max).
 inline constexpr std::chrono::seconds kIdleProbe{1};

@@ -22,7 +22,7 @@ struct ListenOptions {
   using OnRefused = std::function<void(const std::string&, const boost::system::error_code&)>;
 
   std::vector<Transport> transports{Transport::kTcp};
-  /// For TCP a listener each, for the kernel's SCTP all of one endpoint (multi-homing).
+  /// For TCP a listener each, for the kernel's SCTP the addresses of an endpoint (multi-homing).
   std::vector<std::string> addresses{"127.0.0.1"};
   std::uint16_t port = kSimcoPort;  ///< 0: any free one
   TransportSettings settings = {};

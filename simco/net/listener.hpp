@@ -32,7 +32,7 @@ class Listener {
 
   /// Accepts no further connections and makes no further callback; existing connections continue.
   virtual void stop() = 0;
-  /// Sets TLS for connections accepted from now on; existing ones do not change.
+  /// Sets TLS for connections accepted from now on; existing connections do not change.
   virtual void set_tls(std::shared_ptr<const TlsContext>) {}
   virtual Transport transport() const = 0;
   virtual std::uint16_t port() const = 0;
@@ -43,7 +43,7 @@ class Listener {
 struct Listening {
   std::vector<std::unique_ptr<Listener>> listeners;
   std::vector<std::string> notes;     ///< information for the operator, a sentence each
-  std::vector<std::string> warnings;  ///< what the operator should change
+  std::vector<std::string> warnings;  ///< advice for the operator
 };
 
 /// Binds and listens. `on_error` gets the failures of accept(), each of which is followed by a

@@ -47,7 +47,7 @@ struct Framing {
   std::size_t hold_limit = kUserMessageMax;
 };
 
-/// Whether the receiver of a message wants the next one.
+/// Whether the receiver of a message wants the next.
 enum class Flow : std::uint8_t {
   kContinue,  ///< yes
   kPause,     ///< not before resume_input(); nothing is lost
@@ -63,8 +63,8 @@ class ChannelHandler {
   /// The peer has broken the framing; no further input will be delivered.
   virtual void on_malformed(FramingError error) = 0;
   /// The messages of one read were delivered: a good moment to act on all of them and to flush().
-  /// `unfinished`: messages have arrived in part, and this is how long one of them has been without
-  /// further octets, the longest; 0 over transports with one stream.
+  /// `unfinished`: the longest time that a partly received message has been without further octets;
+  /// 0 over transports with one stream.
   virtual void on_input_done(std::optional<std::chrono::nanoseconds> unfinished) = 0;
   /// The output queue has emptied after it had to wait for the peer.
   virtual void on_output_drained() = 0;
@@ -84,10 +84,10 @@ class MessageChannel {
 
   /// Begins to read. `handler` must exist until on_closed() or detach().
   virtual void start(ChannelHandler& handler, const Framing& framing) = 0;
-  /// Ends all callbacks, and resets the connection if it is still up. One that close() ends may go
-  /// on by itself until its output has been delivered, for kCloseTimeout at most.
+  /// Ends all callbacks, and resets the connection if it is still up. After close() it may go on by
+  /// itself until its output has been delivered, for kCloseTimeout at most.
   virtual void detach() = 0;
-  /// As detach(), and at once: what is queued is lost, and the connection takes no more memory.
+  /// As detach(), and at once: queued messages are lost, and the connection takes no more memory.
   virtual void reset() { detach(); }
 
   /// Returns room for a message of `size` octets at the end of the output queue, which must be
@@ -106,7 +106,7 @@ class MessageChannel {
   /// Changes Framing::hold_limit. After start().
   virtual void set_hold_limit(std::size_t octets) = 0;
 
-  /// Delivers what is queued, then closes; input is dropped from now on.
+  /// Delivers queued messages, then closes; input is dropped from now on.
   virtual void close() = 0;
 
   virtual Transport transport() const = 0;
@@ -119,7 +119,7 @@ class MessageChannel {
   virtual std::string peer_address() const = 0;
   /// The same with the peer's port, where the transport knows it: for the log.
   virtual std::string peer_endpoint() const { return peer_address(); }
-  /// Returns what the transport counts; when the connection is over, what it had counted by then.
+  /// Returns the transport's counts; after the end of the connection, its last.
   virtual TransportStatistics statistics() const = 0;
   /// Returns the names in the peer's verified certificate; nullopt without TLS.
   virtual std::optional<std::vector<std::string>> certified_names() const { return std::nullopt; }

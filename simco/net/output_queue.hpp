@@ -1,4 +1,4 @@
-// What a channel's user has queued and the transport has not taken yet.
+// Messages that a channel's user has queued and the transport has not taken yet.
 #pragma once
 
 #include <algorithm>
@@ -42,7 +42,7 @@ class OutputQueue {
   struct Message {
     std::span<const std::byte> octets;
     Delivery delivery;
-    bool more = false;  ///< another one follows
+    bool more = false;  ///< another message follows
   };
   /// The message that is next; with Boundaries::kKeep, if the queue is not empty.
   Message front() const {
@@ -55,8 +55,8 @@ class OutputQueue {
     ++messages_head_;
   }
 
-  /// Keeps the queue from growing by what has been taken. To be called when the transport takes no
-  /// more, or everything has been taken.
+  /// Removes the part that was sent, so that the queue does not grow by it. To be called when the
+  /// transport takes no more, or everything has been taken.
   void compact() {
     if (!empty()) {
       drop(octets_, head_);
@@ -87,7 +87,7 @@ class OutputQueue {
   }
 
   Boundaries boundaries_;
-  std::vector<std::byte> octets_;  ///< messages, one after the other
+  std::vector<std::byte> octets_;  ///< messages in sequence
   std::vector<Entry> messages_;
   std::size_t head_ = 0;           ///< octets that have been taken
   std::size_t messages_head_ = 0;  ///< messages that have been taken

@@ -1,4 +1,4 @@
-// The buffer that the channels of one event loop share for reading.
+// The buffer that the channels of an event loop share for reading.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// What the system just said went wrong.
+// The system's last error.
 #pragma once
 
 #include <boost/system/error_code.hpp>

@@ -28,7 +28,7 @@ tcp_info information(int socket) {
 
 /// Whether something is on its way to the peer and nothing has come back for so long.
 /// TCP_USER_TIMEOUT would also end the connection to a peer whose window has been full that long.
-/// Its answers to probes may be late (net.ipv4.tcp_invalid_ratelimit), but precede the second one.
+/// Its answers to probes may be late (net.ipv4.tcp_invalid_ratelimit), but precede the second.
 bool silent(int socket, std::chrono::milliseconds longest) {
   const auto info = information(socket);
   const bool waits = info.tcpi_unacked > 0 || info.tcpi_probes > 1;
@@ -108,7 +108,7 @@ void TcpChannel::on_readable() {
   const auto got = receive_some();
   if (got < 0 && !would_block()) return ended(last_error());
   if (got == 0) {
-    // The peer is done sending, which interrupts the session (7.6); what is queued may still go
+    // The peer is done sending, which interrupts the session (7.6); queued messages may still go
     // out.
     flush();
     return ended({});
@@ -127,7 +127,7 @@ void TcpChannel::read_on() {
   if (!tls_ || !socket_.is_open()) return wait_readable();
   if (tls_->wants_write() && !waiting_writable_) wait_writable();
   if (!tls_->pending()) return wait_readable();
-  // What does not fit may have left the socket already.
+  // Octets beyond the room may have left the socket already.
   boost::asio::post(socket_.get_executor(), [self = shared_from_this()] { self->on_readable(); });
 }
 

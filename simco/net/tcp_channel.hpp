@@ -1,7 +1,7 @@
 // Messages over a TCP connection.
 //
 // Waits for readiness and reads and writes the socket itself, so that one read buffer serves all
-// connections of a loop (ten thousand idle ones cost no buffer each) and all replies of a turn
+// connections of a loop (ten thousand idle connections need no buffer) and all replies of a turn
 // leave in one write.
 #pragma once
 
@@ -58,12 +58,12 @@ class TcpChannel final : public MessageChannel, public std::enable_shared_from_t
   void wait_readable();
   void wait_writable();
   void on_readable();
-  /// Waits for more input, or goes on with what is there already.
+  /// Waits for more input, or goes on with buffered input.
   void read_on();
   void on_writable();
   /// Returns how many octets at the end are left, because the input has been paused.
   std::size_t deliver(std::span<const std::byte> octets);
-  /// Delivers what was read before the input was paused, then reads on.
+  /// Delivers the octets read before the pause, then reads on.
   void deliver_backlog();
   void discard_input();
   void half_close();

@@ -23,7 +23,7 @@ TcpListener::TcpListener(const boost::asio::any_io_executor& executor,
   acceptor_.open(endpoint.protocol());
   acceptor_.set_option(boost::asio::ip::tcp::acceptor::reuse_address(true));
   if (endpoint.protocol() == boost::asio::ip::tcp::v6()) {
-    // So that 0.0.0.0 and :: can both be listened on, and each says what it means.
+    // So that 0.0.0.0 and :: can both be listened on, each for its IP version.
     acceptor_.set_option(boost::asio::ip::v6_only(true));
   }
   acceptor_.bind(endpoint);
@@ -65,7 +65,7 @@ void TcpListener::shake_hands(boost::asio::ip::tcp::socket socket) {
   const auto peer = socket.remote_endpoint(unknown);
   const auto name = unknown ? std::string("unknown") : address_text(peer.address());
   const auto itself = std::make_shared<TlsHandshake*>(nullptr);
-  // A listener goes after its loop: what is under way then is destroyed without being called.
+  // A listener ends after its loop: handlers under way are destroyed without a call.
   const auto handshake =
       std::make_shared<TlsHandshake>(std::move(socket), tls_, std::string(),
                                      [this, name, itself](const boost::system::error_code& error,

@@ -1,4 +1,4 @@
-// Accepts TCP connections on one address.
+// Accepts TCP connections on an address.
 #pragma once
 
 #include <boost/asio/ip/tcp.hpp>
@@ -12,8 +12,8 @@ namespace simco::net {
 
 class TcpListener final : public Listener {
  public:
-  /// Binds and listens; throws boost::system::system_error where that fails. Of `options` what is
-  /// about TLS counts.
+  /// Binds and listens; throws boost::system::system_error where that fails. Uses the TLS part of
+  /// `options`.
   TcpListener(const boost::asio::any_io_executor& executor,
               const boost::asio::ip::tcp::endpoint& endpoint, ReadBuffer& read_buffer,
               OnAccept on_accept, OnError on_error, const ListenOptions& options);

@@ -51,8 +51,8 @@ class TcpDialer final : public Dialer {
   void finish(boost::asio::ip::tcp::socket socket, std::unique_ptr<TlsStream> tls) {
     auto channel =
         std::make_shared<TcpChannel>(std::move(socket), request_.read_buffer, std::move(tls));
-    // A middlebox that dies says nothing. The one that takes its address over resets the connection
-    // as soon as a packet arrives.
+    // A middlebox that dies says nothing. Its successor at the address resets the connection as
+    // soon as a packet arrives.
     const auto silence_max = request_.options.silence_max;
     if (silence_max.count() != 0) channel->end_on_silence(silence_max);
     finish(Result::kConnected, {}, std::move(channel));

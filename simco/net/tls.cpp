@@ -1,5 +1,5 @@
 // OpenSSL over a non-blocking socket: contexts from PEM files, and streams that answer as a socket
-// would. Reasons of failures become messages of one line.
+// would. Reasons of failures become messages of a line.
 #include "simco/net/tls.hpp"
 
 #include <arpa/inet.h>
@@ -43,7 +43,7 @@ class TlsCategory final : public boost::system::error_category {
 
 /// Why the last call of OpenSSL failed; clears its queue of errors.
 std::string last_reason() {
-  const auto code = ERR_peek_error();  // the first one: others say who passed it on
+  const auto code = ERR_peek_error();  // the first error: later entries only pass it on
   ERR_clear_error();
   if (ERR_SYSTEM_ERROR(code)) return std::strerror(ERR_GET_REASON(code));
   const char* reason = ERR_reason_error_string(code);
@@ -112,7 +112,7 @@ std::string text_of(const ASN1_STRING* string) {
   return {octets, static_cast<std::size_t>(ASN1_STRING_length(string))};
 }
 
-/// What OpenSSL has allocated is freed when a copy of it throws, too.
+/// OpenSSL's memory is freed even if copying it throws.
 struct FreeParsed {
   void operator()(X509* certificate) const noexcept { X509_free(certificate); }
   void operator()(GENERAL_NAMES* names) const noexcept { GENERAL_NAMES_free(names); }
@@ -287,7 +287,7 @@ ssize_t TlsStream::receive(std::span<std::byte> buffer) {
   ERR_clear_error();
   std::size_t total = 0;
   filled_ = false;
-  // A record at a time: what is left in the socket keeps it readable, what is left here does not.
+  // A record at a time: octets left in the socket keep it readable, octets left here do not.
   while (total < buffer.size()) {
     errno = 0;
     const auto room = std::min<std::size_t>(buffer.size() - total, 1 << 30);

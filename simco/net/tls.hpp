@@ -26,7 +26,7 @@ inline constexpr std::uint8_t kTlsFirstOctet = 0x16;
 
 /// Files in PEM format.
 struct TlsFiles {
-  std::string certificate;  ///< ours, and the intermediate ones
+  std::string certificate;  ///< ours, and intermediate certificates
   std::string key;          ///< our private key
   std::string authority;    ///< certificates of the authorities that may have signed the peer's
   bool empty() const { return certificate.empty() && key.empty() && authority.empty(); }
@@ -34,10 +34,9 @@ struct TlsFiles {
 
 enum class TlsSide : std::uint8_t { kMiddlebox, kAgent };
 
-/// Keys, authorities and settings that connections share. Immutable; each connection keeps the one
-/// that it was made with. TLS 1.2 and 1.3 (RFC 8996), cipher suites
-/// with forward secrecy and authenticated encryption, no resumption: each connection presents its
-/// certificate.
+/// Keys, authorities and settings that connections share. Immutable; each connection keeps the
+/// context that it was made with. TLS 1.2 and 1.3 (RFC 8996), cipher suites with forward secrecy
+/// and authenticated encryption, no resumption: each connection presents its certificate.
 class TlsContext {
  public:
   /// Reads the files. Returns a sentence that names the file at fault if that fails. A middlebox
@@ -74,7 +73,7 @@ class TlsStream {
   ~TlsStream();
 
   /// Continues the handshake. Returns true when it is complete, false if the socket must become
-  /// ready first (wants_write() tells for what) or, with error() set, if it has failed.
+  /// ready first (wants_write() tells the direction) or, with error() set, if it has failed.
   bool handshake();
   ssize_t receive(std::span<std::byte> buffer);
   ssize_t send(std::span<const std::byte> octets);

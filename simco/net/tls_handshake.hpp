@@ -34,8 +34,8 @@ class TlsHandshake : public std::enable_shared_from_this<TlsHandshake> {
   void look();
   void go_on();
   void finish(const boost::system::error_code& error);
-  /// Sees to it that the peer gets the alert that says why: closing with unread input would reset
-  /// the connection, and destroy what is under way.
+  /// Lets the peer get the alert with the reason: closing with unread input would reset the
+  /// connection, and destroy the alert.
   void linger(const boost::system::error_code& error);
   void wait_for_end();
 

@@ -18,8 +18,8 @@ enum class Transport : std::uint8_t { kTcp, kSctp, kUdp, kQuic };
 /// Returns its name, as in the table of transport_type.cpp.
 const char* to_string(Transport transport);
 
-/// What can be chosen about transports, whichever are used: a member for each that has options.
-/// Those who only pass on what users choose go through TransportType::options instead.
+/// The settings of all transports: a member for each that has options. Code that only passes on
+/// users' choices goes through TransportType::options instead.
 struct TransportSettings {
   SctpOptions sctp;
   QuicOptions quic = {};
@@ -29,8 +29,8 @@ struct TransportSettings {
 struct TransportOptions {
   Transport transport = Transport::kTcp;
   TransportSettings settings = {};
-  /// Local addresses to use, all of one association (multi-homing, kernel SCTP only); the first
-  /// one is TCP's. Empty: the system chooses.
+  /// Local addresses to use, all of an association (multi-homing, kernel SCTP only); the first is
+  /// TCP's. Empty: the system chooses.
   std::vector<std::string> local_addresses;
   /// Transports with TransportType::tls go over TLS with these certificates and keys. Null: they do
   /// not; QUIC, of which TLS is a part, cannot connect then.

@@ -1,5 +1,5 @@
-// What users can choose about a transport, as values: command lines, configuration files and
-// reports go through them and do not know which transport they belong to.
+// The options of transports as values: command lines, configuration files and reports go through
+// them and do not know whose they are.
 #pragma once
 
 #include <cstdint>
@@ -13,30 +13,30 @@ namespace simco::net {
 
 struct TransportType;
 
-/// One option. Its value is a number, 0 or 1 for a flag, or the position of a choice.
+/// An option. Its value is a number, 0 or 1 for a flag, or the position of a choice.
 struct TransportOption {
   enum class Kind : std::uint8_t { kNumber, kFlag, kChoice };
 
   Kind kind = Kind::kNumber;
   const char* name;       ///< as on command lines, without the dashes
-  const char* help;       ///< what `--help` says
+  const char* help;       ///< text for `--help`
   std::uint32_t min = 0;  ///< of a number
   std::uint32_t max = 0;  ///< of a number
   bool or_zero = false;   ///< a number below `min` may be 0
   std::span<const char* const> choices = {};
   std::uint32_t (*get)(const TransportSettings& settings);
-  /// `value` must be one of those above.
+  /// `value` must be in the range above.
   void (*set)(TransportSettings& settings, std::uint32_t value);
   /// Called if the user gives the option, even with its default value. May be null.
   void (*on_given)(TransportSettings& settings) = nullptr;
-  /// It is one of all transports with this ability; null: of its own only.
+  /// It belongs to all transports with this ability; null: to its own only.
   bool TransportType::* ability = nullptr;
 
   /// Returns the value as text: a number, "true" or "false", or a choice.
   std::string text(const TransportSettings& settings) const;
 };
 
-/// Sets the option called `name`, of whichever transport has it. There must be one.
+/// Sets the option called `name`, of whichever transport has it. It must exist.
 void set_option(TransportSettings& settings, std::string_view name, std::uint32_t value);
 
 }  // namespace simco::net

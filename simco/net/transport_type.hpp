@@ -1,5 +1,5 @@
-// The table of transports: what each is called, what it can do, and how it is opened. A further
-// transport is a row in transport_type.cpp; only its own files and that one name it.
+// The table of transports: name, abilities, and functions that open it. A further transport is a
+// row in transport_type.cpp; only that file and its own files name it.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -24,7 +24,7 @@ namespace simco::net {
 
 using Addresses = std::vector<boost::asio::ip::address>;
 
-/// Where to listen, and who hears of it; valid during the call only, except `read_buffer`.
+/// The addresses to listen on, and the callbacks; valid during the call only, except `read_buffer`.
 struct ListenRequest {
   const boost::asio::any_io_executor& executor;
   const ListenOptions& options;
@@ -33,14 +33,14 @@ struct ListenRequest {
   const Listener::OnAccept& on_accept;
   const Listener::OnError& on_error;
 
-  /// Returns what `open` does, a listener. Throws std::runtime_error with a sentence about `where`
-  /// and `how` if that throws boost::system::system_error.
+  /// As `open`: returns a listener. Throws std::runtime_error with a sentence about `where` and
+  /// `how` if that throws boost::system::system_error.
   std::unique_ptr<Listener> open(Transport transport, const boost::asio::ip::address& where,
                                  const std::string& how,
                                  const std::function<std::unique_ptr<Listener>()>& open) const;
 };
 
-/// Whom to connect to.
+/// The peer to connect to.
 struct DialRequest {
   boost::asio::any_io_executor executor;
   TransportOptions options;
@@ -50,8 +50,7 @@ struct DialRequest {
   ReadBuffer& read_buffer;
 };
 
-/// Makes one connection, to the first of several addresses that answers. Its handlers keep it
-/// alive.
+/// Makes a connection to the first of several addresses that answers. Its handlers keep it alive.
 class Dialer : public std::enable_shared_from_this<Dialer> {
  public:
   /// How an attempt ended.
@@ -68,10 +67,10 @@ class Dialer : public std::enable_shared_from_this<Dialer> {
   Dialer& operator=(const Dialer&) = delete;
   virtual ~Dialer() = default;
 
-  /// Returns what to try one after the other, each with all addresses that it goes to. `hosts` has
-  /// the addresses of each host of the peer. Here: every address alone.
+  /// Returns the alternatives to try in turn, each with all its addresses. `hosts` has the
+  /// addresses of each host of the peer. Here: every address alone.
   virtual std::vector<Addresses> candidates(const std::vector<Addresses>& hosts);
-  /// Tries one of candidates(). Calls `done` once, unless it is cancelled first.
+  /// Tries an element of candidates(). Calls `done` once, unless it is cancelled first.
   void dial(const Addresses& candidate, Done done) {
     done_ = std::move(done);
     start(candidate);
@@ -104,16 +103,16 @@ struct TransportType {
   bool tls;          ///< goes over TLS if that is configured
   bool streams;      ///< has several streams, which do not wait for each other
   bool unordered;    ///< has messages that may overtake others of their stream
-  /// What several local addresses are to it, for `--help`; null if each stands alone.
+  /// The meaning of several local addresses, for `--help`; null if each stands alone.
   const char* several_addresses;
-  /// Opens listeners and adds them, and what there is to say, to the result.
+  /// Opens listeners and adds them and warnings to the result.
   void (*listen)(const ListenRequest& request, Listening& result);
   std::shared_ptr<Dialer> (*make_dialer)(DialRequest request);
   /// Returns whose implementation these options mean: "kernel" or "userland".
   const char* (*stack)(const TransportOptions& options);
-  /// What can be chosen about it.
+  /// Its options.
   std::span<const TransportOption> (*options)();
-  /// Returns a sentence about what does not go together in what was chosen, or nothing.
+  /// Returns a sentence about options that exclude each other, or nothing.
   std::optional<std::string> (*fault_in)(const TransportSettings& settings);
   /// TLS is a part of it, and not a layer over it.
   bool own_tls = false;
@@ -122,25 +121,25 @@ struct TransportType {
   std::optional<std::string> (*fault_in_tls)(const TlsContext* tls) = nullptr;
 };
 
-/// What the protocol above asks of a transport.
+/// The requirements of the protocol above.
 enum class Need : std::uint8_t {
   kReliable,  ///< nothing is lost, as SIMCO does
   kAny,       ///< less will do: it sends lost messages again itself
 };
 
-/// All transports; the first one is the default, and reliable.
+/// All transports; the first is the default, and reliable.
 std::span<const TransportType> transport_types();
 const TransportType& type_of(Transport transport);
-/// Returns whether it has what is needed.
+/// Returns whether it meets `need`.
 bool suits(const TransportType& type, Need need);
-/// Returns the transport that is called `name` and has what is needed, or nothing.
+/// Returns the transport `name` if it meets `need`, or nothing.
 std::optional<Transport> find_transport(std::string_view name, Need need = Need::kReliable);
-/// Returns the names of those that have what is needed, in the table's order.
+/// Returns the names of the transports that meet `need`, in the table's order.
 std::vector<std::string> transport_names(Need need = Need::kReliable);
-/// Returns the names of those that have `ability` in one text, with `between` between them.
+/// Returns the names of the transports that have `ability`, with `between` between them.
 std::string transport_names(std::string_view between,
                             bool TransportType::* ability = &TransportType::reliable);
-/// Returns whether `option`, of the row `owner`, is one of `transport`.
+/// Returns whether `option`, of the row `owner`, applies to `transport`.
 bool has_option(Transport transport, const TransportType& owner, const TransportOption& option);
 /// Returns the names of the transports that have `option`, of the row `owner`: "sctp or quic".
 std::string names_with(const TransportType& owner, const TransportOption& option);
@@ -148,8 +147,8 @@ std::string names_with(const TransportType& owner, const TransportOption& option
 /// cannot, or nothing.
 std::optional<std::string> fault_in_tls(std::span<const Transport> transports,
                                         const TlsContext* tls);
-/// Returns what several local addresses are to those transports for which they are something else
-/// than alternatives: the end of a sentence of `--help`, or nothing.
+/// Returns the meaning of several local addresses for transports that do not take them as
+/// alternatives: the end of a sentence of `--help`, or nothing.
 std::string several_addresses_note();
 
 }  // namespace simco::net

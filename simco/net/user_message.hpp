@@ -1,5 +1,5 @@
-// Puts together what a transport with message boundaries delivers, and has the framer check that
-// each of its user messages is one message.
+// Joins the pieces of a transport with message boundaries, and has the framer check that each user
+// message is exactly one message.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ class UserMessageReader {
   /// True between the first and the last piece of a user message.
   bool mid_message() const { return received_ != 0; }
 
-  /// Takes a piece of a user message, the last one if it is `complete`; then calls
+  /// Takes a piece of a user message, the last if it is `complete`; then calls
   /// `take(std::span<const std::byte> message)` with the message. A returned error means that it is
   /// none, or too long; there may be no further call.
   template <class Take>

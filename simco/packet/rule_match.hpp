@@ -1,5 +1,5 @@
-// Which packets a pair of address tuples stands for. What backends enforce and what simcoctl
-// explains has one meaning here. Pure values.
+// Which packets a pair of address tuples stands for. The meaning that backends enforce and simcoctl
+// explains. Pure values.
 #pragma once
 
 #include <cstdint>
@@ -49,15 +49,15 @@ struct Agreement {
   bool external_port = false;
   bool pairing = false;  ///< of its ports, if both are of the rule
 
-  /// Number of parts that do not agree. 0: the packet is one that the tuples stand for.
+  /// Number of parts that do not agree. 0: the tuples stand for the packet.
   int faults() const {
     return !protocol + !internal_address + !external_address + !internal_port + !external_port +
            (internal_port && external_port && !pairing);
   }
 };
 
-/// Compares a packet with a pair of tuples that have passed the checks of 8.3.1, whatever the
-/// direction. Returns nullopt if the IP version is another.
+/// Compares a packet with a pair of tuples that have passed the checks of 8.3.1, in any direction.
+/// Returns nullopt if the IP version is another.
 std::optional<Agreement> compare(const AddressTuple& internal, const AddressTuple& external,
                                  const Packet& packet);
 

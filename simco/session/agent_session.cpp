@@ -31,8 +31,8 @@ void AgentSession::establish() {
   SIMCO_ASSERT(state_ == SessionState::kClosed && !control_ && !ended_);
   control_ = tids_.next();
   SeRequest request;
-  // A challenge makes the middlebox answer with SA, which lets it ask for our name even if it would
-  // accept us without one.
+  // A challenge makes the middlebox answer with SA, so it can ask for our name even if it accepts
+  // anonymous agents.
   if (authentication_.middlebox_secret || authentication_.credentials) {
     challenge_ = random_challenge();
     request.challenge = Challenge{{*challenge_}};

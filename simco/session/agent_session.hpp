@@ -39,7 +39,7 @@ class AgentSession {
     /// The session is OPEN.
     virtual void on_open(const Capabilities& capabilities) = 0;
     /// Reply to a request of request(), or to a TID that was never used: the caller knows. The code
-    /// of a negative one may be a value that the RFC does not define.
+    /// of a negative reply may be undefined in the RFC.
     virtual void on_reply(TransactionId tid, const Body& reply) = 0;
     /// ARE notification: the rule now lives this long; 0: it is gone.
     virtual void on_rule_event(PolicyRuleId pid, Lifetime lifetime) = 0;

@@ -9,8 +9,8 @@
 namespace simco {
 namespace {
 
-/// The sub-type of the positive reply to a request, or of one of them: kPlc stands for PRD as well,
-/// and kPrs for PES and PDS.
+/// The sub-type of the positive reply to a request: kPlc stands for PRD as well, kPrs for PES and
+/// PDS.
 SubType awaited_by(const Body& request) {
   const auto* change = std::get_if<PlcRequest>(&request);
   if (change != nullptr && change->lifetime == Lifetime{0}) return SubType::kPrd;
@@ -58,7 +58,7 @@ std::optional<TransactionId> AgentTransactions::stream_of(std::optional<PolicyRu
 
 void AgentTransactions::start(TransactionId tid, const Body& request,
                               std::optional<PolicyRuleId> rule, Instant deadline, Completion done) {
-  // One caller may pass a time that its loop has cached, another a fresh one: the order stays.
+  // Callers may pass cached or fresh times: the order stays.
   if (!deadlines_.empty()) deadline = std::max(deadline, deadlines_.back().first);
   // In this order: if memory is exhausted, a deadline without a transaction does no harm.
   deadlines_.emplace_back(deadline, tid);

@@ -32,7 +32,7 @@ struct RuleEvent {
 /// How a transaction ended.
 enum class TransactionEnd : std::uint8_t {
   kReplied,       ///< there is a reply, positive or negative
-  kWrongReply,    ///< the reply is not one to this request; it may have been carried out
+  kWrongReply,    ///< the reply does not fit the request, which may have been carried out
   kTimedOut,      ///< no reply in time; the middlebox may have carried out the request
   kSessionEnded,  ///< the session ended first; the middlebox may have carried out the request
 };
@@ -60,17 +60,16 @@ class AgentTransactions {
   std::size_t pending() const { return pending_.size(); }
 
   /// Returns a TID on whose stream a request about `rule` must be sent, because all messages about
-  /// one rule share a stream; nullopt if any stream will do.
+  /// a rule share a stream; nullopt if any stream will do.
   std::optional<TransactionId> stream_of(std::optional<PolicyRuleId> rule) const;
 
-  /// `request` was sent with `tid` and waits for its reply until `deadline`. `rule` is the one that
-  /// it is about, if that exists already. A deadline before that of an earlier call is treated as
-  /// equal to it.
+  /// `request` was sent with `tid` and waits for its reply until `deadline`. `rule` is its subject,
+  /// if it exists already. A deadline before that of an earlier call is treated as equal to it.
   void start(TransactionId tid, const Body& request, std::optional<PolicyRuleId> rule,
              Instant deadline, Completion done);
 
-  /// Completes the transaction of a reply: with kReplied if `reply` is negative or a positive one
-  /// that section 8 has for the request, otherwise with kWrongReply. A reply without an open
+  /// Completes the transaction of a reply: with kReplied if `reply` is negative or the positive
+  /// reply that section 8 has for the request, otherwise with kWrongReply. A reply without an open
   /// transaction is ignored.
   void on_reply(TransactionId tid, const Body& reply);
 

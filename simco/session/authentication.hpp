@@ -4,7 +4,7 @@
 //   agent's token       name NUL HMAC(secret, "simco-agent" NUL challenge NUL name)
 //   middlebox's token   HMAC(secret, "simco-middlebox" NUL challenge)
 //
-// The agent's secret belongs to its name; the middlebox has one of its own.
+// The agent's secret belongs to its name; the middlebox has its own.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ namespace simco {
 
 inline constexpr std::size_t kChallengeSize = 32;
 
-/// What a middlebox or this library's agent sends as challenge: random octets, used once.
+/// The challenge of a middlebox or of this library's agent: random octets, used once.
 using ChallengeOctets = std::array<std::byte, kChallengeSize>;
 
 /// An agent's name and secret.

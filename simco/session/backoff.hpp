@@ -20,7 +20,7 @@ class Backoff {
     next_ = std::min(delay * 2, longest_);
     return delay / 2 + std::chrono::duration_cast<Duration>(delay / 2 * random);
   }
-  /// An attempt succeeded: the next delay is the first one again.
+  /// An attempt succeeded: the next delay is the first again.
   void reset() { next_ = first_; }
 
  private:

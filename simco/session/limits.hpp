@@ -11,7 +11,7 @@ namespace simco {
 inline constexpr std::chrono::seconds kAgentTimeoutDefault{60};
 /// A connection of an agent is lost when nothing that was sent has been acknowledged for so long.
 inline constexpr std::chrono::seconds kAgentSilenceMax{3};
-/// Maximum number of open transactions of one agent, with those that wait for their turn.
+/// Maximum number of open transactions of an agent, with those that wait for their turn.
 inline constexpr std::size_t kAgentPendingMax = 1'048'576;
 /// Maximum number of rule events that are kept; beyond it, the oldest are dropped and counted.
 inline constexpr std::size_t kAgentEventsMax = 65'536;
@@ -20,7 +20,7 @@ inline constexpr std::chrono::seconds kRenewalRetryMin{1};
 /// Requests about kept rules that are under way at a time: others of the session do not wait behind
 /// those of a hundred thousand rules.
 inline constexpr std::size_t kKeptRequestsMax = 256;
-/// Default delay before the first attempt to reconnect, and the longest one (Backoff).
+/// Default first and longest delay before an attempt to reconnect (Backoff).
 inline constexpr std::chrono::milliseconds kReconnectDelayFirst{100};
 inline constexpr std::chrono::seconds kReconnectDelayMax{30};
 /// Octets of output beyond which StreamAgent accepts no further request.

@@ -147,7 +147,7 @@ void MiddleboxSession::on_malformed() {
 void MiddleboxSession::on_octets(bool mid_message, Instant last) {
   mid_message_ = mid_message;
   if (leaving_ || held_) return;  // held: the deadline is that of the token
-  // Before the session is open, its deadline does not change, whatever arrives.
+  // Before the session is open, no message changes its deadline.
   if (state_ != SessionState::kOpen) return;
   if (mid_message) {
     deadline_ = last + options_.message_timeout;
@@ -177,7 +177,7 @@ void MiddleboxSession::reply(TransactionId tid, const Body& body) {
 void MiddleboxSession::notify(PolicyRuleId pid, Lifetime lifetime, TransactionId creating_tid) {
   if (state_ != SessionState::kOpen || leaving_) return;
   const auto tid = notification_tids_.next_like(creating_tid);
-  // Out of TIDs on this stream: 4.2.5 forbids using one twice, so the session must end.
+  // Out of TIDs on this stream: 4.2.5 forbids reuse, so the session must end.
   if (!tid) return terminate();
   host_.send(*tid, AreNotification{pid, lifetime});
 }

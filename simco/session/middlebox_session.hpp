@@ -47,8 +47,8 @@ class MiddleboxSession {
     Instant at;
   };
 
-  /// What a session needs from its owner. A call may re-enter the session with reply(), and with
-  /// nothing else, before it returns.
+  /// The owner of a session. A call may re-enter the session with reply(), and with nothing else,
+  /// before it returns.
   class Host {
    public:
     /// Send a message to the agent.
@@ -63,8 +63,8 @@ class MiddleboxSession {
     virtual ChallengeOctets make_challenge() = 0;
     /// Returns the token for the agent's challenge; empty if the middlebox has no secret.
     virtual std::vector<std::byte> answer_challenge(std::span<const std::byte> challenge) = 0;
-    /// Verifies the agent's answer to `challenge`, if it gave one. Without `challenge`, it was not
-    /// asked to authenticate.
+    /// Verifies the agent's answer to `challenge`, if it sent a challenge. Without `challenge`, it
+    /// was not asked to authenticate.
     virtual AuthResult verify(const std::optional<ChallengeOctets>& challenge,
                               const std::optional<Token>& token) = 0;
     /// The session becomes OPEN. Returns the capabilities that are reported to the agent.
@@ -92,7 +92,7 @@ class MiddleboxSession {
   void on_message(std::span<const std::byte> octets);
   /// The header of a message was not consistent (section 6 step 1).
   void on_malformed();
-  /// Octets arrived; `mid_message`: a message is incomplete (section 6 step 2), whose last ones
+  /// Octets arrived; `mid_message`: a message is incomplete (section 6 step 2), and its last octets
   /// came at `last`.
   void on_octets(bool mid_message, Instant last);
 

@@ -129,7 +129,7 @@ void RuleKeeper::on_end(std::optional<PolicyRuleId> pid, const Body* reply, Inst
 void RuleKeeper::on_listed(const Body* reply, Instant now) {
   if (listing_ != Listing::kUnderWay) return;
   listing_ = Listing::kNone;
-  // Refused if there are more rules than one reply can name: then each is asked for.
+  // Refused if there are more rules than a reply can name: then each is asked for.
   const auto* list = reply == nullptr ? nullptr : std::get_if<PrlReply>(reply);
   std::unordered_set<PolicyRuleId> present;
   if (list != nullptr) present.insert(list->pids.begin(), list->pids.end());

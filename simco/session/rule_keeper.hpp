@@ -1,7 +1,7 @@
-// Keeps rules alive: renews each one in the middle of its lifetime (PLC, RFC 4540 section 8.5), and
-// finds out after a reconnection which of them the middlebox still has (PRL and PRS, 8.7 and 8.6).
-// Ends rules that are no longer wanted, in a later session if need be. No sockets, no clock, no
-// timers: outcomes and times go in; requests, a deadline and losses come out.
+// Keeps rules alive: renews each in the middle of its lifetime (PLC, RFC 4540 section 8.5), and
+// finds the remaining rules after a reconnection (PRL and PRS, 8.7 and 8.6). Ends rules that are no
+// longer wanted, in a later session if need be. No sockets, no clock, no timers: outcomes and times
+// go in; requests, a deadline and losses come out.
 //
 // Threads: none of its own; use one object from one thread at a time.
 #pragma once
@@ -44,7 +44,7 @@ enum class RuleLoss : std::uint8_t {
   kNotOurs,  ///< its PID denotes another rule, for example after a restart of the middlebox
 };
 
-/// The rules that are kept in one session after another.
+/// The rules that are kept across sessions.
 class RuleKeeper {
  public:
   /// A request to send. The end of its transaction goes to on_end(), with the same `pid`.
@@ -71,7 +71,7 @@ class RuleKeeper {
   /// Returns the rule, valid until the next call, or null if it is not kept.
   const KeptRule* find(PolicyRuleId pid) const;
 
-  /// A session is open: the rules of the one before must be found again.
+  /// A session is open: the rules of the previous session must be found again.
   void on_session_open();
   /// The session ended. Rules stay until their lifetime is over. Transactions that it ended may
   /// be reported before or after.

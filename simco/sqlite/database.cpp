@@ -1,5 +1,5 @@
-// Opening is in exclusive locking mode and write-ahead logging mode, after looking at what the file
-// is; all that fails throws what SQLite says of it.
+// Opening is in exclusive locking mode and write-ahead logging mode, after a check of the file's
+// contents; a failure throws SQLite's message.
 #include "simco/sqlite/database.hpp"
 
 #include <fcntl.h>
@@ -111,7 +111,7 @@ std::int64_t Database::number(const char* sql) {
 
 void Database::roll_back() noexcept {
   sqlite3_exec(handle_.get(), "ROLLBACK", nullptr, nullptr, nullptr);
-  // The log may be what fills the disk, and only a write that succeeds would shorten it.
+  // The log itself may fill the disk, and only a successful write would shorten it.
   sqlite3_wal_checkpoint_v2(handle_.get(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
 }
 
@@ -133,7 +133,7 @@ void Database::claim(const Form& form) {
   const auto write = fmt::format("PRAGMA user_version = {}", form.schema);
   if (sqlite3_exec(handle_.get(), write.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK) return;
   if (sqlite3_errcode(handle_.get()) != SQLITE_FULL) fail("cannot be used");
-  // The disk is full: what is stored can still be read. Writes fail until there is space.
+  // The disk is full: stored data can still be read. Writes fail until there is space.
   run("BEGIN EXCLUSIVE");
   run("ROLLBACK");
 }

@@ -12,15 +12,15 @@ struct sqlite3_stmt;
 
 namespace simco::sqlite {
 
-/// A sentence that names the file and says what is wrong with it.
+/// A sentence with the file's name and the error.
 struct Error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// What a file of a program has.
+/// The file of a program.
 struct Form {
   const char* program;       ///< such as "simco-middlebox"
-  const char* contents;      ///< what is lost without the file, such as "rules"
+  const char* contents;      ///< the user's word for the contents, such as "rules"
   std::int64_t application;  ///< identifies the program's files, in their header
   std::int64_t schema;       ///< version of the tables
   const char* tables;        ///< the statements that make them
@@ -28,7 +28,7 @@ struct Form {
 
 /// When a write that has returned survives.
 enum class Sync : std::uint8_t {
-  kProcess,  ///< a crash of the process, but maybe not one of the machine
+  kProcess,  ///< a crash of the process, but maybe not of the machine
   kDisk,     ///< also a crash of the machine
 };
 

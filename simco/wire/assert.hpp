@@ -1,6 +1,5 @@
 // Assertions that stay on in release builds: a broken invariant in a program that opens firewalls
-// must stop it, not let it go on guessing. For programmer errors only; what a peer sends is never
-// asserted.
+// must stop it, not let it go on guessing. For programmer errors only, never for a peer's input.
 #pragma once
 
 #include <cstdio>

@@ -21,7 +21,7 @@ enum class ValueFault : std::uint8_t { kNone, kLength, kField };
 template <class T>
 struct AttributeCodec;
 
-/// Attributes that are one 32-bit number.
+/// Attributes of a 32-bit number.
 template <class T, std::uint16_t Type, auto Member>
 struct NumberCodec {
   static constexpr std::uint16_t kType = Type;

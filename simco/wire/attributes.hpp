@@ -80,10 +80,10 @@ enum class AddressForm : std::uint8_t { kFullAddress = 0, kProtocolsOnly = 1 };
 /// The side of an address (4.3.8): A0 to A3 of RFC 5189.
 enum class Location : std::uint8_t { kInternal = 0, kInside = 1, kOutside = 2, kExternal = 3 };
 
-/// IANA protocol numbers that this project names.
-/// Port range that stands for all ports, and fits whatever range the other side has (8.3.1).
+/// Port range that stands for all ports, and fits any range of the other side (8.3.1).
 inline constexpr std::uint16_t kAnyPortRange = 0xFFFF;
 
+/// IANA protocol numbers that this project names.
 inline constexpr std::uint8_t kProtocolAny = 0;
 inline constexpr std::uint8_t kProtocolTcp = 6;
 inline constexpr std::uint8_t kProtocolUdp = 17;

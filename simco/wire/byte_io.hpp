@@ -1,6 +1,6 @@
 // The only place that turns octets into integers and back. Every bound is checked here, by
-// comparing with what remains (never by adding up), so that no codec above can read or write past
-// its end.
+// comparing with the remaining size (never by adding up), so that no codec above can read or write
+// past its end.
 #pragma once
 
 #include <bit>

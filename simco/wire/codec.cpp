@@ -26,7 +26,7 @@ class AttributeReader {
     next();
   }
 
-  /// What was wrong; meaningful when finish() was false.
+  /// The error; meaningful when finish() was false.
   DecodeError error() const { return error_; }
 
   /// True if every octet was part of an attribute that was read.
@@ -107,13 +107,13 @@ class AttributeReader {
 
 using Decoded = std::expected<Message, DecodeError>;
 
-/// What the figures cannot say by their attributes alone.
+/// Rules that the attributes of the figures do not express.
 template <class M>
 std::optional<DecodeError> check_figure(const M&) {
   return std::nullopt;
 }
 std::optional<DecodeError> check_figure(const SaReply& reply) {
-  // 5.2.3: both attributes are optional, but at least one is present.
+  // 5.2.3: both attributes are optional, but not both absent.
   if (!reply.challenge && !reply.token) return DecodeError::kMissingAttribute;
   return std::nullopt;
 }

@@ -65,7 +65,7 @@ inline bool encode(const Message& message, ByteWriter& out) {
   return encode(message.tid, message.body, out);
 }
 
-// --- Values of attributes, for those who store them ----------------------------------------------
+// --- Values of attributes, for storage ---------------------------------------------------------
 
 /// The value of a PER parameter set (figure 14), octets.
 inline constexpr std::size_t kPerParametersSize = 4;
@@ -75,7 +75,7 @@ std::size_t value_size(const AddressTuple& tuple);
 /// Appends the value, without its type and length, to `out`, which must have room for it.
 void write_value(ByteWriter& out, const AddressTuple& tuple);
 void write_value(ByteWriter& out, const PerParameterSet& parameters);
-/// Reads the octets of one value. Returns nullopt if they are none.
+/// Reads the octets of a value. Returns nullopt if they are none.
 std::optional<AddressTuple> read_tuple(std::span<const std::byte> octets);
 std::optional<PerParameterSet> read_per_parameters(std::span<const std::byte> octets);
 

@@ -34,18 +34,18 @@ IpAddress masked(const IpAddress& address, unsigned length);
 /// The prefix that holds `address` alone.
 IpPrefix host_prefix(const IpAddress& address);
 
-/// True where every address of `inner` is one of `outer`.
+/// True if `outer` contains every address of `inner`.
 bool contains(const IpPrefix& outer, const IpPrefix& inner);
 
-/// Returns the number of bits of the address that count, whatever the form of the tuple: none in
-/// `protocols only`. A prefix length that is too long counts as the longest.
+/// Returns the number of significant bits of the address: none in `protocols only`. A prefix length
+/// that is too long counts as the longest.
 inline std::uint8_t prefix_length(const AddressTuple& tuple) {
   if (tuple.form == AddressForm::kProtocolsOnly) return 0;
   return std::min(tuple.prefix_length, address_bits(tuple.ip_version));
 }
 
-/// The addresses that `tuple` stands for, whatever its form: `protocols only` is every address of
-/// its IP version. A prefix length that is too long counts as the longest.
+/// The addresses of `tuple`: all of its IP version in `protocols only`. A prefix length that is too
+/// long counts as the longest.
 IpPrefix prefix_of(const AddressTuple& tuple);
 
 /// True if the ports are meaningful: a full address with a transport protocol and a port (4.3.8).
@@ -54,8 +54,7 @@ inline bool has_ports(const AddressTuple& tuple) {
          tuple.port != 0;
 }
 
-/// True if both sides have ports and not as many: neither range fits whatever the other has
-/// (8.3.1).
+/// True if both sides have ports and not as many: neither range fits any other (8.3.1).
 inline bool port_ranges_differ(const AddressTuple& internal, const AddressTuple& external) {
   return has_ports(internal) && has_ports(external) && internal.port_range != kAnyPortRange &&
          external.port_range != kAnyPortRange && internal.port_range != external.port_range;
@@ -80,9 +79,9 @@ std::optional<IpAddress> parse_address(std::string_view text);
 /// `text` is not a prefix, or has bits set beyond its length.
 std::optional<IpPrefix> parse_prefix(std::string_view text);
 
-/// Returns what is wrong with `text` if it is an IPv6 address (or prefix) without brackets that may
-/// be meant with a port, as in "2001:db8::5:5004": both readings, or the one that is possible.
-/// Returns nullopt for any other text.
+/// Returns a complaint about `text` if it is an IPv6 address (or prefix) without brackets whose end
+/// may be meant as a port, as in "2001:db8::5:5004": both readings, or the possible one. Returns
+/// nullopt for any other text.
 std::optional<std::string> missing_brackets(std::string_view text);
 
 std::string to_string(const IpAddress& address);

@@ -4,9 +4,9 @@
 //
 // Requests for rules can be made of text: PerRequest::udp("10.0.0.5:5004/2", "192.0.2.7:6000/2",
 // 60s). tuple_text.hpp has the forms of an endpoint. The lifetime is 1 s to 2^32 - 1 s. These
-// functions throw std::invalid_argument, with a sentence that says what is wrong, if a text is not
-// an endpoint, the lifetime is out of range, ports are named without a protocol, or the two sides
-// name different numbers of ports.
+// functions throw std::invalid_argument, with a sentence for users, if a text is not an endpoint,
+// the lifetime is out of range, ports are named without a protocol, or the two sides name different
+// numbers of ports.
 #pragma once
 
 #include <chrono>
@@ -51,7 +51,7 @@ enum class SubType : std::uint8_t {
 /// Sub-types of notifications (4.2.4).
 enum class NotificationType : std::uint8_t { kBfm = 0x01, kAst = 0x02, kAre = 0x03 };
 
-/// The message type of 4.1: only both fields together say what a message is.
+/// The message type of 4.1, which needs both fields.
 struct MessageType {
   std::uint8_t basic = 0;
   std::uint8_t sub = 0;
@@ -146,7 +146,7 @@ struct PerRequest {
     return of(kProtocolTcp, internal, external, lifetime);
   }
   /// A request for any protocol (kProtocolAny: all of them). Its direction is bidirectional if both
-  /// sides are exact, and inbound if one has a wildcard, which excludes bidirectional (8.3.1).
+  /// sides are exact, and inbound if a side has a wildcard, which excludes bidirectional (8.3.1).
   static PerRequest of(std::uint8_t protocol, std::string_view internal, std::string_view external,
                        std::chrono::seconds lifetime);
 };
@@ -238,7 +238,7 @@ struct SeReply {
   static constexpr auto kAttributes = std::tuple{&SeReply::capabilities};
 };
 
-/// SA positive reply (5.2.3, figure 19); at least one attribute is present.
+/// SA positive reply (5.2.3, figure 19); at least one of the attributes is present.
 struct SaReply {
   static constexpr MessageType kType = detail::positive(SubType::kSa);
   std::optional<Challenge> challenge;  ///< asks the agent to authenticate itself
@@ -346,7 +346,7 @@ struct PdsReply {
                  &PdsReply::owner};
 };
 
-/// PRL positive reply (5.3.16, figure 37): at most kRuleListMax PIDs, in no order. The one message
+/// PRL positive reply (5.3.16, figure 37): at most kRuleListMax PIDs, in no order. The only message
 /// whose decoding allocates.
 struct PrlReply {
   static constexpr MessageType kType = detail::positive(SubType::kPrl);
@@ -399,7 +399,7 @@ struct AreNotification {
 
 // --- All of them -------------------------------------------------------------------------------
 
-/// What a message says, without its TID.
+/// The content of a message, without its TID.
 using Body =
     std::variant<SeRequest, SaRequest, StRequest, PrrRequest, PerRequest, PeaRequest, PdrRequest,
                  PlcRequest, PrsRequest, PrlRequest, SeReply, SaReply, StReply, PrrReply, PerReply,

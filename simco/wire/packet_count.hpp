@@ -1,4 +1,4 @@
-// What a counter of packets says.
+// The value of a counter of packets.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,4 @@
-// Negative replies of RFC 4540 section 4.2.3 and what they say, in words fit for a log or a
-// terminal.
+// Negative replies of RFC 4540 section 4.2.3 and their texts for a log or a terminal.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// Tables of what can be chosen by name, such as transports.
+// Tables of things that are chosen by name, such as transports.
 #pragma once
 
 #include <algorithm>

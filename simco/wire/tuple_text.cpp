@@ -24,7 +24,7 @@ constexpr std::array<std::pair<std::string_view, std::uint8_t>, 10> kProtocols =
 
 std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
 
-/// What is wrong, or nothing.
+/// A complaint, or nothing.
 using Fault = std::optional<std::string>;
 
 Fault bad_port(std::string_view text) {

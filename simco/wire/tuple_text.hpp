@@ -31,7 +31,7 @@ struct Endpoint {
   AddressTuple tuple(IpVersion version, std::uint8_t protocol, Location location) const;
 };
 
-/// Parses one of the forms above. The error is a phrase that names the part at fault.
+/// Parses the forms above. The error is a phrase that names the part at fault.
 std::expected<Endpoint, std::string> parse_endpoint(std::string_view text);
 
 /// Parses the name or number of a protocol. Returns nullopt for any other text, and for 0.

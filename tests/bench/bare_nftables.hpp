@@ -1,4 +1,4 @@
-// Adding elements to a set with as little around it as can be: what bench-nftables compares with.
+// Adding elements to a set with as little around it as possible, for comparison in bench-nftables.
 #pragma once
 
 #include <libmnl/libmnl.h>
@@ -9,11 +9,10 @@
 
 namespace simco::bench {
 
-/// What a run got done, and what it took.
+/// The work of a run, and its time.
 struct Speed {
   double per_second = 0;
-  double cpu_us = 0;      ///< processor time for each, of the process that did it
-  double latency_us = 0;  ///< median; 0 if they were not done one at a time
+  double cpu_us = 0;  ///< processor time for each, of the process that did it
 };
 
 /// The processor time that `clock` counts.

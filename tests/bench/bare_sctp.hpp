@@ -1,5 +1,5 @@
 // Servers that answer every message of one association with kReplySize octets and do no work, on
-// nothing but a stack's own interface: what bench-sctp compares with. Each stack has a file of its
+// nothing but a stack's own interface, for comparison in bench-sctp. Each stack has a file of its
 // own, because their headers give the same names other values. They never return.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace simco::bench {
 
-/// What the bare servers answer: kReplySize octets, of which the header says so.
+/// The reply of the bare servers: kReplySize octets, with this length in the header.
 inline constexpr std::array<char, kReplySize> kBareReply = {1, 0, 0, kReplySize - kHeaderSize};
 
 /// usrsctp over UDP port `udp_port`, single-threaded as ours. `bundle`: Nagle's algorithm on, so

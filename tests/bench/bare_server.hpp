@@ -1,5 +1,5 @@
-// A server with as little around its work as can be: what the benchmarks of whole programs compare
-// with.
+// A server with as little around its work as possible, for comparison in the benchmarks of whole
+// programs.
 #pragma once
 
 #include <sys/epoll.h>

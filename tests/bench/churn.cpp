@@ -8,8 +8,8 @@
 // firewall, once as a NAT. Ends with status 1 if that does not hold.
 //
 // Packets are made in rounds. The next round begins when the last packet of the one before has
-// arrived, and all others that had to: so what was made before has met the rules, and nothing is
-// lost to a queue that is full.
+// arrived, and all others that had to: so earlier packets have met the rules, and nothing is lost
+// to a full queue.
 #include "tests/bench/churn.h"
 // Of these structures, too.
 #include <bpf/bpf.h>
@@ -240,7 +240,7 @@ class Rules {
   std::uint64_t count_ = 0;
 };
 
-/// What a middlebox on the router has counted, by the name of its metric.
+/// The counts of a middlebox on the router, by the name of its metric.
 double metric(const std::string& name) {
   const auto text = test::http_get(kMetricsPort, "/metrics");
   const auto at = text.find("\n" + name + " ");

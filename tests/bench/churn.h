@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-// What churn and its BPF programs tell each other in shared memory. Plain C: both sides include it.
+// The shared memory of churn and its BPF programs. Plain C: both sides include it.
 #pragma once
 
 #include <linux/types.h>
@@ -8,7 +8,7 @@
 #define CHURN_PEER 0xC0000202u
 #define CHURN_PORT 16384
 
-// What is known of a packet when it is made.
+// The known properties of a packet when it is made.
 enum churn_kind {
   CHURN_UNJUDGED,  // the rule is about to change
   CHURN_LIVE,      // has to arrive
@@ -16,7 +16,7 @@ enum churn_kind {
   CHURN_LAST,      // of a round; has to arrive
 };
 
-// Packets to an internal host. Whoever sets `live` has written the rest before.
+// Packets to an internal host. The rest is written before `live`.
 struct churn_flow {
   __u64 dead_from;  // packets that are made later must not arrive; ns of CLOCK_MONOTONIC
   __u32 live;       // packets that are made now have to arrive
@@ -31,6 +31,6 @@ struct churn_load {
 };
 
 struct churn_counts {
-  __u64 made, live, dead;  // by the maker
+  __u64 made, live, dead;                                     // by the maker
   __u64 arrived, live_arrived, dead_arrived, misled, rounds;  // by the sink
 };

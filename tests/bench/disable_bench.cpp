@@ -1,5 +1,5 @@
 // Disable rules among very many enable rules, and the other way round (RFC 4540 section 8.8), and
-// what it costs a NAT to find ports. Times of the engine alone, without sockets and backend.
+// the cost of finding ports on a NAT. Times of the engine alone, without sockets and backend.
 #include <benchmark/benchmark.h>
 
 #include <memory>
@@ -197,7 +197,7 @@ void BM_TakePorts(benchmark::State& state) {
   for (std::uint32_t i = 0; i < std::uint64_t{kPairs} * percent / 100; ++i) {
     held.push_back(*pool.take(request));
   }
-  // What is left is scattered: a pair here and there.
+  // The free ports are scattered: a pair here and there.
   for (std::size_t i = 0; percent == 100 && i < 16; ++i) {
     pool.give_back(held[i * held.size() / 16], kProtocolUdp, {});
   }

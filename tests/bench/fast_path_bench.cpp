@@ -12,7 +12,8 @@
 namespace simco::bench {
 namespace {
 
-/// As forward(), to a host that drops what arrives in its driver; `outward`: to the external one.
+/// As forward(), to a host that drops arriving packets in its driver; `outward`: to the external
+/// host.
 double forward_to_card(const Forwarding& net, std::uint32_t flows, bool outward = false) {
   const auto& from = outward ? net.inside : net.outside;
   const auto& to = outward ? net.outside : net.inside;
@@ -55,8 +56,8 @@ double forwarded(const Forwarding& net, const Load& load, std::uint32_t flows) {
 }
 
 /// Each with the fast path beside the same without, and plain forwarding: hits, misses, a NAT, and
-/// what a PER costs more, in processor time. A rule has two ports, and there is room for all of
-/// them.
+/// the additional cost of a PER, in processor time. A rule has two ports, and there is room for all
+/// of them.
 }  // namespace
 
 void bench_fast_path() {

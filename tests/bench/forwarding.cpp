@@ -10,7 +10,7 @@ Forwarding::Forwarding() {
       "int0 "
       "up; ip link set ext0 up; for i in int0 ext0; do ethtool -K $i rxvlan off "
       "rx-vlan-stag-hw-parse off >/dev/null; done; echo 1 > /proc/sys/net/ipv4/ip_forward");
-  router.enter();  // whoever starts a middlebox has to live as long as it does
+  router.enter();  // the thread that starts a middlebox has to live as long as it does
   // Every address of 10.0.0.0/8 is the internal host's, and the router need not ask for each.
   inside.shell(
       "ip link set eth0 address 02:00:00:00:00:01; ip link set eth0 up; "

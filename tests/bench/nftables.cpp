@@ -3,13 +3,11 @@
 //   bench-nftables path/to/simco-middlebox rate [rounds]      PER/s, against null and bare
 //                                                             libnftnl
 //   bench-nftables path/to/simco-middlebox live [rounds]      PER/s with few and many live rules
-//   bench-nftables path/to/simco-middlebox latency [rounds]   one PER at a time
 //   bench-nftables path/to/simco-middlebox forward [rounds]   packets/s through the router
 //   bench-nftables path/to/simco-middlebox fastpath [rounds]  the same with --fast-path xdp
 //   bench-nftables path/to/simco-middlebox counters [rounds]  what --counters costs of both
-//   bench-nftables path/to/simco-middlebox miniupnpd          NAT bindings beside miniupnpd's,
-//   which
-//                                                             is asked with PCP
+//   bench-nftables path/to/simco-middlebox miniupnpd          NAT bindings beside miniupnpd's
+//                                                             by PCP
 //
 // Each prints medians, and ratios of what ran in turns. "Bare loop" adds elements with libnftnl, as
 // many to a commit; "bare server" does so for requests that come over TCP, before it replies.
@@ -37,9 +35,7 @@ class BareServer {
     ::close(session_);
     stop(server_);
   }
-  double add(std::uint32_t count, std::uint32_t window, std::vector<double>* latencies = nullptr) {
-    return drive(session_, count, window, 0, latencies);
-  }
+  double add(std::uint32_t count, std::uint32_t window) { return drive(session_, count, window); }
   double cpu_seconds() const { return cpu_seconds_of(server_); }
   void check() const {}
 
@@ -103,28 +99,6 @@ void bench_live() {
   for (std::size_t i = 0; i < live.size(); ++i) {
     std::printf("%7u live rules: %9.0f PER/s, %.2f of that with 1\n", live[i], median(rates[i]),
                 median(rates[i]) / median(rates[0]));
-  }
-}
-
-void bench_latency() {
-  constexpr std::uint32_t kCount = 10'000;
-  constexpr std::array<const char*, 3> kRuns = {"bare server", "null", "nftables"};
-  std::array<std::vector<double>, kRuns.size()> times, added, cpu, cpu_added;
-  for (int round = 0; round < rounds; ++round) {
-    const std::array<Speed, kRuns.size()> speeds = {
-        run<BareServer>(kCount, 1), run_box("null", kCount, 1), run_box("nftables", kCount, 1)};
-    for (std::size_t i = 0; i < speeds.size(); ++i) {
-      times[i].push_back(speeds[i].latency_us);
-      cpu[i].push_back(speeds[i].cpu_us);
-      added[i].push_back(speeds.back().latency_us - speeds[i].latency_us);
-      cpu_added[i].push_back(speeds.back().cpu_us - speeds[i].cpu_us);
-    }
-  }
-  std::printf("one PER at a time, us: %8s %16s %8s %16s\n", "time", "nftables more", "CPU",
-              "nftables more");
-  for (std::size_t i = 0; i < kRuns.size(); ++i) {
-    std::printf("  %-20s %8.1f %16.1f %8.2f %16.2f\n", kRuns[i], median(times[i]), median(added[i]),
-                median(cpu[i]), median(cpu_added[i]));
   }
 }
 
@@ -369,16 +343,15 @@ void bench_miniupnpd() {
 
 int main(int argc, char** argv) {
   const std::vector<std::pair<std::string_view, std::function<void()>>> benches = {
-      {"rate", bench_rate},          {"live", bench_live},          {"latency", bench_latency},
-      {"forward", bench_forward},    {"fastpath", bench_fast_path}, {"counters", bench_counters},
-      {"miniupnpd", bench_miniupnpd}};
+      {"rate", bench_rate},          {"live", bench_live},         {"forward", bench_forward},
+      {"fastpath", bench_fast_path}, {"counters", bench_counters}, {"miniupnpd", bench_miniupnpd}};
   const auto wanted = std::find_if(benches.begin(), benches.end(), [&](const auto& bench) {
     return argc > 2 && bench.first == argv[2];
   });
   if (wanted == benches.end()) {
     std::fprintf(
         stderr,
-        "usage: bench-nftables path/to/simco-middlebox rate|live|latency|forward|fastpath|counters|"
+        "usage: bench-nftables path/to/simco-middlebox rate|live|forward|fastpath|counters|"
         "miniupnpd "
         "[rounds]\n");
     return 2;

@@ -1,5 +1,4 @@
-// What the benchmarks of a middlebox on a router share: the middlebox, and how much it is given to
-// do.
+// The common part of the benchmarks of a middlebox on a router: the middlebox, and its load.
 #pragma once
 
 #include <algorithm>
@@ -55,19 +54,19 @@ class Box {
     ::kill(server_, SIGTERM);
     ::waitpid(server_, nullptr, 0);
   }
-  double add(std::uint32_t count, std::uint32_t window, std::vector<double>* latencies = nullptr) {
-    const double rate = drive(session_, count, window, rules_, latencies);
+  double add(std::uint32_t count, std::uint32_t window) {
+    const double rate = drive(session_, count, window, rules_);
     rules_ += count;
     return rate;
   }
   /// One rule of a NAT.
-  void add_binding() { drive(session_, 1, 1, rules_++, nullptr, kNatReplySize); }
+  void add_binding() { drive(session_, 1, 1, rules_++, kNatReplySize); }
   void check() const { check_rules(session_, rules_); }
   /// Processor time that the middlebox has taken.
   double cpu_seconds() const { return cpu_seconds_of(server_); }
   /// Rules for hosts from 10.0.0.0 on.
   void add_hosts(std::uint32_t first, std::uint32_t count, std::size_t reply_size = kReplySize) {
-    drive(session_, count, std::min(count, 256U), 0x0A00'0000 + first, nullptr, reply_size);
+    drive(session_, count, std::min(count, 256U), 0x0A00'0000 + first, reply_size);
   }
 
  private:
@@ -76,16 +75,15 @@ class Box {
   std::uint32_t rules_ = 0;
 };
 
-/// Starts a server and has it do `count` PERs; with a window of 1 it is known how long each took.
+/// Starts a server and has it do `count` PERs.
 template <typename Server, typename... Options>
 Speed run(std::uint32_t count, std::uint32_t window, const Options&... options) {
   Server server(options...);
-  std::vector<double> latencies;
   const double cpu_before = server.cpu_seconds();
-  const double rate = server.add(count, window, window == 1 ? &latencies : nullptr);
+  const double rate = server.add(count, window);
   const double cpu = server.cpu_seconds() - cpu_before;
   server.check();
-  return {rate, cpu * 1e6 / count, latencies.empty() ? 0 : median(latencies)};
+  return {rate, cpu * 1e6 / count};
 }
 
 inline Speed run_box(const std::string& backend, std::uint32_t count, std::uint32_t window,
@@ -93,7 +91,7 @@ inline Speed run_box(const std::string& backend, std::uint32_t count, std::uint3
   return run<Box>(count, window, backend, more);
 }
 
-/// Packets that the fast path takes, and what it costs; tells about it.
+/// Packets that the fast path takes, and their cost; prints both.
 void bench_fast_path();
 
 }  // namespace simco::bench

@@ -170,8 +170,8 @@ double rate(const Proxy& proxy, std::size_t command) {
 
 using Times = std::array<std::vector<double>, kCommands>;  ///< microseconds
 
-/// Call i is offered at i times kPace, whatever the server does, answered when the offer has its
-/// reply, and deleted kHeld after the reply to that. A time is from when the request was due.
+/// Call i is offered at i times kPace, without regard to the server, answered when the offer has
+/// its reply, and deleted kHeld after the reply to that. A time is from when the request was due.
 Times paced(const Proxy& proxy) {
   constexpr std::size_t kFirst = 100'000;  // other calls than before
   Times times;
@@ -220,7 +220,7 @@ double quantile(std::vector<double> values, double share) {
 
 // --- The table -----------------------------------------------------------------------------------
 
-/// Figures of all rounds, by what they are and by contender.
+/// Figures of all rounds, by name and by contender.
 std::map<std::string, std::map<std::string, std::vector<double>>> figures;
 std::vector<std::string> order;
 

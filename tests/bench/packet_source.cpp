@@ -71,7 +71,8 @@ constexpr bpf_insn big_endian(int reg, int bits) {
 }
 
 /// Writes the address of one of many, and the identification so that the sum over the header stays
-/// the same; and what a router has changed, since the kernel uses the memory of its packets again.
+/// the same; and the fields that a router has changed, since the kernel uses the memory of its
+/// packets again.
 std::vector<bpf_insn> program_for(std::uint32_t interface, const PacketFlows& flows,
                                   std::span<const std::uint8_t> frame) {
   return {
@@ -198,7 +199,7 @@ double deferred_time_ns() {
   return time;
 }
 
-/// What ioctl() takes that is about `interface`.
+/// The argument of ioctl() for `interface`.
 ifreq about(const char* interface) {
   ifreq request{};
   std::strncpy(request.ifr_name, interface, IFNAMSIZ - 1);

@@ -20,14 +20,13 @@ struct PacketFlows {
 };
 
 /// Sends `count` packets of 214 octets from `interface`, of the caller's network namespace, and
-/// returns the processor's nanoseconds for each: the caller's, and those of what the kernel has put
-/// off on its core, which has to be core 1. `count` is rounded up to a multiple of 64. Needs Linux
-/// 5.18 and CAP_BPF in the machine's own user namespace; exits with a message without.
+/// returns the processor's nanoseconds for each: the caller's, and those of deferred work of the
+/// kernel on its core, which has to be core 1. `count` is rounded up to a multiple of 64. Needs
+/// Linux 5.18 and CAP_BPF in the machine's own user namespace; exits with a message without.
 double send_packets(const char* interface, const PacketFlows& flows, std::uint32_t count);
 
-/// Drops packets that arrive at an interface as its driver hands them on, and counts them: what
-/// comes from a redirect is never made a packet of the kernel's stack. Exits with a message without
-/// CAP_BPF.
+/// Drops packets that arrive at an interface as its driver hands them on, and counts them:
+/// redirected packets never reach the kernel's stack. Exits with a message without CAP_BPF.
 class PacketSink {
  public:
   /// `interface` of the caller's network namespace.

@@ -2,8 +2,8 @@
 // 16 streams, against a bare server on the same stack that answers messages of the same sizes
 // without doing any work; and over TCP beside them. The same client drives all; every run starts a
 // fresh server, and they take turns. Prints medians, the time of one transaction, and ratios: with
-// client and server on one processor, where what counts is the work, and on two, where it is also
-// how long it takes to wake the other.
+// client and server on one processor, where only the work counts, and on two, where the time to
+// wake the other counts, too.
 //
 //   bench-sctp path/to/simco-middlebox userland|kernel [rounds [transactions]]
 //
@@ -76,7 +76,7 @@ class Driver final : public net::ChannelHandler {
     if (!channel_) die("connect");
     channel_->start(*this, {kMessageFramer});
   }
-  /// Sends one request and answers the type of what comes back.
+  /// Sends a request and returns the type of its reply.
   MessageType control(const Body& body) {
     controlling_ = true;
     simco::send(*channel_, {0}, body);

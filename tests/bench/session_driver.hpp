@@ -1,5 +1,5 @@
-// What the benchmarks of whole programs share: servers as processes, and a client that keeps a
-// number of PERs in flight on one session.
+// The common part of the benchmarks of whole programs: servers as processes, and a client that
+// keeps a number of PERs in flight on one session.
 #pragma once
 
 #include <arpa/inet.h>
@@ -119,10 +119,8 @@ inline void open_session(int fd) {
 }
 
 /// `count` PERs, each for another pinhole, `window` of them in flight; answers how many a second.
-/// They are number `first` + 1 and following. `latencies_us`, where there is one, gets the time of
-/// each; for a window of 1.
+/// They are number `first` + 1 and following.
 inline double drive(int fd, std::uint32_t count, std::uint32_t window, std::uint32_t first = 0,
-                    std::vector<double>* latencies_us = nullptr,
                     std::size_t reply_size = kReplySize) {
   PerRequest request;
   request.parameters.direction = Direction::kBidirectional;
@@ -155,15 +153,9 @@ inline double drive(int fd, std::uint32_t count, std::uint32_t window, std::uint
   send_some(window);
   std::uint64_t octets = 0;
   std::uint32_t answered = 0;
-  auto asked = begin;
   while (answered < count) {
     const auto got = ::recv(fd, in.data(), in.size(), 0);
     if (got <= 0) die("recv");
-    if (latencies_us != nullptr) {
-      const auto now = Clock::now();
-      latencies_us->push_back(std::chrono::duration<double, std::micro>(now - asked).count());
-      asked = now;
-    }
     octets += static_cast<std::uint64_t>(got);
     const auto now_answered = static_cast<std::uint32_t>(octets / reply_size);
     send_some(now_answered - answered);

@@ -2,7 +2,8 @@
 // against a bare epoll server that reads the same octets and writes replies of the same size
 // without doing any work, and against redis-server's SET. The same client drives the first two;
 // every run starts a fresh server, servers are pinned to one core and clients to the other, and the
-// three take turns, so that what the machine does to one it does to all. Prints medians and ratios.
+// three take turns, so that a disturbance of the machine affects all alike. Prints medians and
+// ratios.
 //
 //   bench-throughput path/to/simco-middlebox [rounds]
 #include "tests/bench/bare_server.hpp"

@@ -1,5 +1,5 @@
-// Any octets as a dictionary of the ng protocol, in bencode and in JSON: what can be read can be
-// written, and is read again as the same value.
+// Any octets as a dictionary of the ng protocol, in bencode and in JSON: every value that can be
+// read can be written, and is read again as the same value.
 #include <cstdint>
 #include <string_view>
 

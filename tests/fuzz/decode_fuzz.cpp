@@ -1,5 +1,5 @@
-// Any octets: decoding ends with a message or an error, and what it takes for a message encodes to
-// the octets it came from, up to the bits that the RFC reserves.
+// Any octets: decoding ends with a message or an error, and a decoded message encodes to its own
+// octets, up to the bits that the RFC reserves.
 #include <cstdint>
 #include <vector>
 

@@ -1,7 +1,7 @@
 // Any octets as datagrams of the ng protocol, each of which ends with an octet 0. In front of a
 // middlebox, firewall or NAT, or of a media proxy. A datagram that begins with one of the octets of
-// `Event` is something that happens instead. Each request has one reply, what is stored of a call
-// is read again as it was, and when all calls are over, no rule is left.
+// `Event` is something that happens instead. Each request has one reply, a stored call is read
+// again as it was, and when all calls are over, no rule is left.
 #include <cstdint>
 #include <deque>
 #include <optional>
@@ -23,7 +23,7 @@ using nlohmann::json;
 /// Of a call, at most.
 constexpr std::chrono::minutes kDuration{2};
 
-/// What happens between requests.
+/// The events between requests.
 enum class Event : char {
   kRefuses = 1,    ///< the middlebox refuses the next request
   kHesitates = 2,  ///< it replies to nothing until kRepliesAgain
@@ -31,7 +31,7 @@ enum class Event : char {
   kRuleEnds = 4,     ///< it ends its oldest rule
   kSessionLost = 5,  ///< the session is lost, and there is another one
   kTimePasses = 6,   ///< so much that rules must be extended
-  kRestart = 7,      ///< simco-ng is killed, and started with what it has stored
+  kRestart = 7,      ///< simco-ng is killed, and started with its stored calls
 };
 
 class World final : public ng::CallHost {
@@ -52,7 +52,7 @@ class World final : public ng::CallHost {
     check();
   }
 
-  /// Lets all calls end, and looks at what is left.
+  /// Lets all calls end, and checks the rest.
   void end() {
     hesitates_ = false;
     settle();

@@ -1,6 +1,7 @@
 // The reader of QUIC frames: the first octet is the form of the packet (bit 0) and the end that
-// reads it (bit 1), the rest its frames. What is let through stays so, and has no other identifiers
-// of the peer's in it; neither padding nor frames before it change that, nor why it is refused.
+// reads it (bit 1), the rest its frames. An accepted packet is accepted again, and has no other
+// identifiers of the peer's in it; neither padding nor frames before it change that, nor the reason
+// of a refusal.
 #include <cstdint>
 #include <vector>
 

@@ -1,5 +1,5 @@
 // TLS for the fuzzer of QUIC: both ends agree at once, nothing is sealed and no number is random.
-// So inputs reach what lies behind the keys, take microseconds, and do the same each time.
+// So inputs reach the code behind the keys, take microseconds, and do the same each time.
 //
 // The handshake has three pieces: the agent's transport parameters, an octet and then the
 // middlebox's transport parameters, and an octet of the agent's.
@@ -110,7 +110,7 @@ int hear_agent(ngtcp2_conn* connection, ngtcp2_crypto_level level, const std::ui
 
 }  // namespace
 
-// --- What the parts under test call --------------------------------------------------------------
+// --- Calls of the parts under test --------------------------------------------------------------
 
 extern "C" {
 

@@ -1,4 +1,4 @@
-// What stands in for TLS and for sockets around the parts of QUIC that are fuzzed.
+// Fakes of TLS and sockets around the parts of QUIC that are fuzzed.
 #pragma once
 
 #include <cstddef>
@@ -13,10 +13,10 @@ namespace simco::fuzz {
 /// The frames of the next packet that is sealed and has room for them, in place of its own.
 extern std::span<const std::byte> forged_frames;
 
-/// The one port that is open, or null; and its user, who gets what the fuzzer wants.
+/// The only open port, or null; and its user, which gets the fuzzer's packets.
 extern net::DatagramPort* port;
 extern net::DatagramPort::User* port_user;
-/// What has been sent there.
+/// The packets that were sent there.
 struct Datagram {
   net::Path path;
   std::vector<std::byte> octets;

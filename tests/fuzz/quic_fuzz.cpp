@@ -1,9 +1,8 @@
 // A QUIC listener with its connections, from the packets of a UDP port to messages, but for TLS and
-// the socket. An agent of ours has a connection; then each piece of the input has an octet that
-// says what happens and another one how much of what follows it takes: any packet from anywhere,
-// any frames under the agent's keys, any octets on its streams, or something that the middlebox
-// does. Messages must arrive whole, or cut to the hold limit, and frames that ngtcp2 does not bear
-// must end the connection.
+// the socket. An agent of ours has a connection; then each piece of the input has an octet for its
+// kind and another for its length: any packet from anywhere, any frames under the agent's keys, any
+// octets on its streams, or something that the middlebox does. Messages must arrive whole, or cut
+// to the hold limit, and frames that ngtcp2 does not bear must end the connection.
 #include <boost/asio/io_context.hpp>
 #include <cstdint>
 #include <optional>
@@ -24,7 +23,7 @@ using boost::asio::ip::make_address;
 
 constexpr std::size_t kHoldLimit = 500;
 constexpr std::size_t kFirstPacket = 1200;
-/// What one happening may lead to, packets each way.
+/// The packets each way that a single event may lead to.
 constexpr int kRounds = 8;
 
 const boost::asio::ip::address kBox = make_address("192.0.2.2");
@@ -82,7 +81,7 @@ class User final : public ChannelHandler {
   bool over_ = false;
 };
 
-/// The other end of a connection, which does what it is told.
+/// The other end of a connection, which the input controls.
 class Agent final : quic::Connection::User {
  public:
   explicit Agent(std::shared_ptr<const quic::Credentials> credentials) {

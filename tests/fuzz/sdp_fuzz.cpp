@@ -1,4 +1,5 @@
-// Any octets as an SDP: what is not replaced stays, and what is replaced can be read again.
+// Any octets as an SDP: other parts than the replaced ones stay, and replaced parts can be read
+// again.
 #include <cstdint>
 #include <string_view>
 

@@ -1,5 +1,5 @@
-// Any octets as SIP: a stream is cut into the same messages however it arrives, and what we answer
-// to a message that can be read can be read itself.
+// Any octets as SIP: a stream is cut into the same messages however it arrives, and our response to
+// a readable message is readable itself.
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -20,7 +20,8 @@ namespace {
 using namespace simco;
 using namespace simco::loadgen;
 
-/// Messages of a stream that arrives in pieces of `piece` octets; the last one is what stopped it.
+/// Messages of a stream that arrives in pieces of `piece` octets; the last is the error that
+/// stopped it.
 std::vector<std::string> messages_in(std::span<const std::byte> stream, std::size_t piece) {
   net::FrameSplitter splitter(sip::kSipFramer);
   std::vector<std::string> result;
@@ -44,14 +45,14 @@ void answer(const sip::Message& request) {
   const auto text = sip::make_response(request, {180, "Ringing"}, source, 300);
   SIMCO_ASSERT(text.size() >= 300);
   const auto response = sip::parse_message(text);
-  // What is repeated may be a little too much for one more message.
+  // The repeated fields may be a little too much for a further message.
   if (!response &&
       (request.fields().size() + 7 > sip::kFieldsMax || text.size() > sip::kHeaderMax)) {
     return;
   }
   SIMCO_ASSERT(response && response->status == 180);
   SIMCO_ASSERT(response->call_id == request.call_id && response->cseq == request.cseq);
-  // An open bracket or quotation mark, which no token has, takes in what the response adds to it.
+  // An open bracket or quotation mark, which no token has, takes in the response's additions.
   if (request.via.text.find_first_of("<>\"\\") != std::string_view::npos) return;
   SIMCO_ASSERT(response->via.branch == request.via.branch);
 }

@@ -1,7 +1,7 @@
 // The whole middlebox but for its sockets: octets arrive in pieces, times pass, the backend answers
 // late or refuses. The first octet of the input chooses the state to start from, then each piece
-// has an octet that says what happens and how long it is. Nothing may be sent that is not a
-// message, or after the end; and when the peer has gone, so must all that was kept for it.
+// has an octet for its kind and length. Nothing may be sent that is not a message, or after the
+// end; and when the peer has gone, so must all that was kept for it.
 #include <malloc.h>
 
 #include <cstdint>
@@ -50,10 +50,10 @@ class LateBackend final : public backend::Backend {
   std::size_t size_ = 0;
 };
 
-/// The middlebox's end of a connection: octets go in, and what comes out must be messages.
+/// The middlebox's end of a connection: octets go in, and messages must come out.
 class Channel final : public net::MessageChannel {
  public:
-  /// What comes while the input is paused waits, as it does in a socket.
+  /// Octets that come while the input is paused wait, as in a socket.
   void receive(std::span<const std::byte> octets) {
     backlog_.insert(backlog_.end(), octets.begin(), octets.end());
     if (handler_ == nullptr || paused_ || input_over_) return;
@@ -153,7 +153,7 @@ class Middlebox final : middlebox::Core::Host, middlebox::Clock {
   }
 
  private:
-  /// Pools so small that they run out, and an agent that can prove who it is.
+  /// Pools so small that they run out, and an agent that can authenticate.
   static middlebox::CoreOptions options(policy::Mode mode) {
     middlebox::CoreOptions result;
     result.rules_max = 20;

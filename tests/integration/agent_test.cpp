@@ -116,34 +116,6 @@ TEST(Agent, CallbacksManyInFlight) {
   EXPECT_EQ(server.rules(), 0U);
 }
 
-TEST(Agent, HearsOfRulesThatOthersChange) {
-  ServerThread server;
-  asio::io_context io;
-  Agent one(io.get_executor());
-  Agent two(io.get_executor());
-  bool finished = false;
-  asio::co_spawn(
-      io,
-      [&]() -> asio::awaitable<void> {
-        co_await one.open(target(server), asio::use_awaitable);
-        co_await two.open(target(server), asio::use_awaitable);
-        const auto rule = co_await one.enable(pinhole(1), asio::use_awaitable);
-        auto event = co_await two.next_event(asio::use_awaitable);
-        EXPECT_EQ(event.pid, rule.pid);
-        EXPECT_EQ(event.lifetime, Lifetime{60});
-        co_await one.remove(rule.pid, asio::use_awaitable);
-        event = co_await two.next_event(asio::use_awaitable);
-        EXPECT_EQ(event.lifetime, Lifetime{0});
-        EXPECT_EQ(event.lost, 0U);
-        finished = true;
-        co_await one.close(asio::use_awaitable);
-        co_await two.close(asio::use_awaitable);
-      },
-      asio::detached);
-  test::run_to_the_end(io);
-  EXPECT_TRUE(finished);
-}
-
 TEST(Agent, EverythingThatWaitsLearnsOfTheEndOfTheSession) {
   ServerThread server;
   asio::io_context io;
@@ -269,19 +241,6 @@ error_code earlier_session(asio::io_context& io, Agent& agent) {
   return result;
 }
 
-/// What becomes of open() at a peer that never answers, after a session that was opened and closed.
-error_code open_again_at_mute_peer(std::chrono::milliseconds timeout) {
-  asio::io_context io;
-  Agent agent(io.get_executor(), Agent::Options{.timeout = timeout});
-  if (earlier_session(io, agent)) return asio::error::timed_out;
-  asio::ip::tcp::acceptor mute(io, {asio::ip::address_v4::loopback(), 0});
-  error_code result;
-  agent.open({"127.0.0.1", mute.local_endpoint().port()},
-             [&](error_code error, Capabilities) { result = error; });
-  test::run_to_the_end(io);
-  return result;
-}
-
 TEST(Agent, ClosingGivesUpOpening) {
   asio::io_context io;
   asio::ip::tcp::acceptor mute(io, {asio::ip::address_v4::loopback(), 0});
@@ -293,15 +252,6 @@ TEST(Agent, ClosingGivesUpOpening) {
   test::run_to_the_end(io);
   EXPECT_EQ(opened, AgentError::kTerminated);
   EXPECT_FALSE(closed);
-}
-
-TEST(Agent, TimesOutInALaterSession) {
-  auto timeout = 100ms;
-  auto result = open_again_at_mute_peer(timeout);
-  while (result == asio::error::timed_out && timeout < test::kPatience) {
-    result = open_again_at_mute_peer(timeout *= 2);
-  }
-  EXPECT_EQ(result, AgentError::kTimeout);
 }
 
 /// What becomes of open(), two lists and close(), in the agent's first session or a later one.

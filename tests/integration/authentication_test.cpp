@@ -5,7 +5,10 @@
 #include <memory>
 #include <vector>
 
-#include "tests/integration/agents.hpp"
+#include "simco/session/authentication.hpp"
+#include "tests/support/figures.hpp"
+#include "tests/support/patience.hpp"
+#include "tests/support/server_thread.hpp"
 
 namespace simco {
 namespace {
@@ -13,20 +16,21 @@ namespace {
 using namespace std::chrono_literals;
 using enum NegativeReplyCode;
 using middlebox::ServerOptions;
-using test::add;
-using test::authenticate;
 using test::RawAgent;
 using test::refusal;
 using test::ServerThread;
-using test::with_agents;
+
+policy::AgentPolicy named(const char* name, const char* secret = "") {
+  policy::AgentPolicy policy;
+  policy.name = name;
+  policy.secret = secret;
+  return policy;
+}
 
 ServerOptions one_proxy() {
   ServerOptions options;
   options.directory = {};
-  policy::AgentPolicy proxy;
-  proxy.name = "proxy";
-  proxy.secret = "sesame";
-  options.directory.add(proxy);
+  options.directory.add(named("proxy", "sesame"));
   return options;
 }
 
@@ -37,10 +41,23 @@ test::Octets challenge_of(RawAgent& agent) {
   return {octets.begin(), octets.end()};
 }
 
-void prove(RawAgent& agent, const test::Octets& challenge, const std::string& secret,
-           const std::string& name = "proxy") {
-  const auto token = make_agent_token({name, secret}, challenge);
+void prove(RawAgent& agent, const test::Octets& challenge, const std::string& secret) {
+  const auto token = make_agent_token({"proxy", secret}, challenge);
   agent.send(Message{{9}, SaRequest{Token{{token}}}});
+}
+
+/// Opens a session as proxy. With a challenge of its own, an agent that might stay anonymous is
+/// asked for its name, too.
+void authenticate(RawAgent& agent) {
+  const auto greeting = agent.ask(SeRequest{{3, 0}, Challenge{OctetsView::of("?")}});
+  const auto& asked = std::get<SaReply>(greeting);
+  ASSERT_TRUE(asked.challenge);
+  const auto token = make_agent_token({"proxy", "sesame"}, asked.challenge->octets);
+  EXPECT_TRUE(std::holds_alternative<SeReply>(agent.ask(SaRequest{Token{{token}}})));
+}
+
+PolicyRuleId add(RawAgent& agent) {
+  return std::get<PerReply>(agent.ask(test::pinhole(5004, test::kLongLifetimeS))).pid;
 }
 
 TEST(Authentication, AWrongTokenCostsTimeAndARightOneNoMoreThanThat) {
@@ -126,31 +143,12 @@ TEST(Authentication, WhatFollowsATokenThatWaitsIsAnswered) {
   EXPECT_TRUE(agent.at_end());
 }
 
-TEST(Authentication, TheMiddleboxProvesItselfAndRulesBelongToTheName) {
-  auto options = with_agents([](auto&) {});
-  options.secret = "box";
-  ServerThread server(options);
-  RawAgent agent(server.port());
-  const auto greeting = agent.ask(SeRequest{{3, 0}, Challenge{OctetsView::of("?")}});
-  const auto& asked = std::get<SaReply>(greeting);
-  EXPECT_TRUE(check_middlebox_token(asked.token->octets, "box", OctetsView::of("?").octets));
-  const auto token = make_agent_token({"proxy", "sesame"}, asked.challenge->octets);
-  EXPECT_TRUE(std::holds_alternative<SeReply>(agent.ask(SaRequest{Token{{token}}})));
-  const auto status = agent.ask(PrsRequest{add(agent)});
-  EXPECT_EQ(std::get<PesReply>(status).owner.text(), "proxy");
-  // One that keeps its name to itself is anonymous.
-  RawAgent shy(server.port());
-  EXPECT_TRUE(
-      std::holds_alternative<SaReply>(shy.ask(SeRequest{{3, 0}, Challenge{OctetsView::of("?")}})));
-  EXPECT_TRUE(std::holds_alternative<SeReply>(shy.ask(SaRequest{})));
-  const auto own = shy.ask(PrsRequest{add(shy)});
-  EXPECT_EQ(std::get<PesReply>(own).owner.text(), "anonymous@127.0.0.1");
-}
-
 TEST(Authentication, ANewDirectoryEndsSessionsOfThoseItDoesNotHave) {
-  ServerThread server(with_agents([](auto&) {}));
+  auto options = one_proxy();
+  options.directory.add(named("anonymous@127.0.0.0/8"));
+  ServerThread server(options);
   RawAgent proxy(server.port());
-  authenticate(proxy, "proxy", "sesame");
+  authenticate(proxy);
   RawAgent anonymous(server.port());
   anonymous.open();
   const auto pid = add(proxy);
@@ -170,41 +168,16 @@ TEST(Authentication, ANewDirectoryEndsSessionsOfThoseItDoesNotHave) {
 }
 
 TEST(Authentication, WhoHasNotAuthenticatedTakesNoPlace) {
-  auto options = with_agents([](auto&) {});
-  options.directory = {};
-  policy::AgentPolicy proxy;
-  proxy.name = "proxy";
-  proxy.secret = "sesame";
-  options.directory.add(proxy);
+  auto options = one_proxy();
   options.sessions_max = 1;
   ServerThread server(options);
   RawAgent one(server.port());
   RawAgent two(server.port());
-  const auto challenge = [](RawAgent& agent) {
-    const auto reply = agent.ask(SeRequest{});
-    const auto octets = std::get<SaReply>(reply).challenge->octets;
-    return test::Octets(octets.begin(), octets.end());
-  };
-  const auto prove = [](RawAgent& agent, const test::Octets& of) {
-    const auto token = make_agent_token({"proxy", "sesame"}, of);
-    return agent.ask(SaRequest{Token{{token}}});
-  };
-  const auto first = challenge(one);
-  const auto second = challenge(two);
-  EXPECT_TRUE(std::holds_alternative<SeReply>(prove(two, second)));
-  EXPECT_EQ(refusal(prove(one, first)), kLackOfResources);
-}
-
-TEST(Authentication, AgentsHearOfTheRulesThatTheyMaySee) {
-  ServerThread server(with_agents([](auto& policy) { policy.may_see = {"proxy"}; }));
-  RawAgent watcher(server.port());
-  watcher.open();
-  RawAgent proxy(server.port());
-  authenticate(proxy, "proxy", "sesame");
-  const auto pid = add(proxy);
-  const auto heard = watcher.receive();
-  ASSERT_TRUE(heard);
-  EXPECT_EQ(std::get<AreNotification>(heard->body), (AreNotification{pid, {test::kLongLifetimeS}}));
+  const auto first = challenge_of(one);
+  prove(two, challenge_of(two), "sesame");
+  EXPECT_TRUE(std::holds_alternative<SeReply>(two.receive()->body));
+  prove(one, first, "sesame");
+  EXPECT_EQ(refusal(one.receive()->body), kLackOfResources);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What every backend has to keep to, inside one process.
+// The contract of every backend, inside one process.
 #include <gtest/gtest.h>
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// simco-middlebox --check: what would not work, what has no effect, and what is fine.
+// simco-middlebox --check: errors, options without effect, and valid configurations.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -27,7 +27,7 @@ class Check : public testing::Test {
   Checked check(const std::string& configuration, std::vector<std::string> more = {}) {
     write("box.toml", configuration);
     std::vector<std::string> words{"simco-middlebox", "--config", path("box.toml"), "--check"};
-    // Whatever is installed on this machine does not decide as whom it is checked.
+    // The services of this machine do not determine the user of the check.
     if (more.empty()) more = {"--check-user", "root"};
     words.insert(words.end(), more.begin(), more.end());
     Program program(words);

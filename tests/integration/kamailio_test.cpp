@@ -15,7 +15,7 @@ namespace simco::test {
 namespace {
 
 const Endpoint kProxy{"10.0.0.1", 5060};
-/// What a scenario writes when it has the other one's SDP.
+/// The line that a scenario writes when it has the other's SDP.
 constexpr const char* kHasSdp = "the other one has";
 constexpr std::uint16_t kNgPort = 2223;  ///< as the configuration has it
 
@@ -24,27 +24,12 @@ class Kamailio {
  public:
   explicit Kamailio(const NetworkNamespace& router) : folder_("kamailio") {
     program_ = router.run([&] {
-      return std::make_unique<Program>(std::vector<std::string>{"/usr/sbin/kamailio",
-                                                                "-f",
-                                                                "/etc/kamailio/kamailio.cfg",
-                                                                "-A",
-                                                                "WITH_NAT",
-                                                                "-A",
-                                                                "WITH_RTPENGINE",
-                                                                "-DD",
-                                                                "-E",
-                                                                "-l",
-                                                                "udp:" + kProxy.address + ":5060",
-                                                                "-n",
-                                                                "2",
-                                                                "-m",
-                                                                "64",
-                                                                "-M",
-                                                                "8",
-                                                                "-Y",
-                                                                folder_.path,
-                                                                "-P",
-                                                                folder_.path + "/pid"});
+      return std::make_unique<Program>(std::vector<std::string>{
+          "/bin/sh", "-c",
+          "exec /usr/sbin/kamailio -f /etc/kamailio/kamailio.cfg -A WITH_NAT -A WITH_RTPENGINE "
+          "-DD -E -l udp:" +
+              kProxy.address + ":5060 -n 2 -m 64 -M 8 -Y " + folder_.path + " -P " + folder_.path +
+              "/pid"});
     });
   }
   /// It ends its processes itself.

@@ -1,4 +1,4 @@
-// What users read after a wrong input: what is wrong, in their own words, and what to do.
+// Messages after a wrong input: the mistake, in the user's words, and the remedy.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What calls have carried, as simco-ng tells it, and calls whose media are silent: with packets.
+// The traffic of calls, as simco-ng tells it, and calls whose media are silent: with packets.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -81,17 +81,6 @@ TEST_P(NgCounting, ACallWithoutMediaIsEnded) {
   EXPECT_NE(net.router.run([] { return http_get(9467, "/metrics"); })
                 .find("simco_ng_media_timeouts_total 1"),
             std::string::npos);
-}
-
-TEST_P(NgCounting, NoCallIsEndedForSilenceWithoutCounters) {
-  RouterBox box(net.router, {"--inspect", "127.0.0.1:9466"});  // it does not count
-  NgBox ng(net, box.port(), {"--inspect", "127.0.0.1:9466", "--media-timeout", "1"});
-  ng.offer("a", sdp(a().host, 6000));
-  ng.answer("a", "b", sdp(a().peer, 7000));
-  EXPECT_TRUE(ng.program().says("no call is ended for silence: 127.0.0.1:9466: "));
-  const auto reply = ng.ask({{"command", "query"}});
-  EXPECT_TRUE(reply.contains("warning"));
-  EXPECT_EQ(ng.ask({{"command", "delete"}, {"from-tag", "a"}}).at("result"), "ok");
 }
 
 INSTANTIATE_TEST_SUITE_P(Versions, NgCounting, testing::Values("IPv4", "IPv6"));

@@ -26,27 +26,6 @@ inline Endpoint endpoint_of(const nlohmann::json& reply) {
 class NgRouter : public Router {
  protected:
   CallEnds ends_of_call() const { return {net, {a().host, 6000}, {a().peer, 7000}, a().peer2}; }
-
-  /// A call from `inside` or to it, with packets before, during and after it.
-  void call(std::vector<std::string> options, bool caller_inside) {
-    RouterBox box(net.router, std::move(options));
-    NgBox ng(net, box.port());
-    const auto ends = ends_of_call();
-    const auto inner = sdp(a().host, 6000);
-    const auto outer = sdp(a().peer, 7000);
-    ends.are_silent({a().host, 6000}, {a().peer, 7000});
-    const auto offered = ng.offer("a", caller_inside ? inner : outer);
-    const auto answered = ng.answer("a", "b", caller_inside ? outer : inner);
-    const auto host_at = endpoint_of(caller_inside ? offered : answered);
-    const auto peer_at = endpoint_of(caller_inside ? answered : offered);
-    EXPECT_EQ(peer_at, (Endpoint{a().peer, 7000}));
-    ends.talk(host_at, peer_at);
-    EXPECT_EQ(ng.ask({{"command", "delete"}, {"from-tag", "b"}}).at("result"), "ok");
-    EXPECT_TRUE(ng.program().says("ended"));
-    const auto listed = [&] { return box.agent()->list(boost::asio::use_future).get(); };
-    EXPECT_TRUE(eventually([&] { return listed().empty(); }));
-    ends.are_silent(host_at, peer_at);
-  }
 };
 
 }  // namespace simco::test

@@ -9,7 +9,6 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "tests/support/certificates.hpp"
 #include "tests/support/folder.hpp"
 #include "tests/support/patience.hpp"
 #include "tests/support/pipe.hpp"
@@ -207,57 +206,6 @@ TEST(NgSession, AReloadSaysWhatTakesARestart) {
   EXPECT_FALSE(ng.err().contains("--lifetime has changed"));
   EXPECT_FALSE(ng.err().contains("--listen has changed"));
 }
-
-#ifdef SIMCO_QUIC
-// A killed middlebox says nothing to those who come over QUIC. The one that follows does, so that
-// nobody waits for the idle timeout.
-TEST(NgSession, OverQuicAMiddleboxThatWasKilledGetsItsRulesAgain) {
-  const Authority authority;
-  const auto files = authority.issue("both", "IP:127.0.0.1");
-  const std::vector<std::string> quic = {"--transport",     "quic",         "--tls-certificate",
-                                         files.certificate, "--tls-key",    files.key,
-                                         "--tls-ca",        files.authority};
-  const auto with_quic = [&](std::vector<std::string> words) {
-    words.insert(words.begin() + 1, quic.begin(), quic.end());
-    return words;
-  };
-  const auto serve = [&](std::uint16_t port) {
-    return std::make_unique<Program>(with_quic(
-        {"simco-middlebox", "--port", std::to_string(port), "--quic-idle-timeout", "3600000"}));
-  };
-  auto box = serve(0);
-  const auto port = box->listening_port("quic");
-  const auto at = "127.0.0.1:" + std::to_string(port);
-  Program ng(
-      with_quic({"simco-ng", "--listen", "127.0.0.1:0", "--internal", "10.0.0.0/8", "--middlebox",
-                 at, "--quic-idle-timeout", "3600000", "--quic-keep-alive", "300"}));
-  ASSERT_TRUE(ng.says(": firewall"));
-  LocalProxy proxy(ng.listening_port("udp"));
-  ASSERT_EQ(proxy.offer(1).at("result"), "ok");
-  ASSERT_EQ(proxy
-                .ask({{"command", "answer"},
-                      {"call-id", "1"},
-                      {"from-tag", "a"},
-                      {"to-tag", "b"},
-                      {"sdp", "v=0\r\nc=IN IP4 192.0.2.7\r\nm=audio 7000 RTP/AVP 0\r\n"}})
-                .at("result"),
-            "ok");
-  const auto list = [&] {
-    Program ctl(with_quic({"simcoctl", "--connect", at, "--timeout", "120", "list", "--full"}));
-    EXPECT_EQ(ctl.wait(), 0);
-    return ctl.out();
-  };
-  const std::string rule = "10.0.0.5:6000";
-  EXPECT_NE(list().find(rule), std::string::npos);
-  box->signal(SIGKILL);
-  box->wait();
-  box = serve(port);
-  EXPECT_TRUE(ng.says("the session with the middlebox is lost"));
-  EXPECT_TRUE(eventually([&] { return list().find(rule) != std::string::npos; }));
-  proxy.ask({{"command", "delete"}, {"call-id", "1"}, {"from-tag", "a"}});
-  EXPECT_TRUE(eventually([&] { return list().find(rule) == std::string::npos; }));
-}
-#endif
 
 }  // namespace
 }  // namespace simco::test

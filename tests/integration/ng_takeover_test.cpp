@@ -46,7 +46,7 @@ class NgTakeover : public testing::Test {
   json answer(const std::string& call) {
     return ng().answer("a", "b", sdp("198.51.100.7", 7000), {{"call-id", call}});
   }
-  /// What the middlebox has that has the address.
+  /// The rules of the middlebox that has the address.
   std::string rules() {
     const auto list = run(host_, kListWords);
     list->wait();

@@ -17,25 +17,6 @@ using nlohmann::json;
 
 using NgCourse = NgRouter;
 
-TEST_P(NgCourse, CallsThroughAFirewall) {
-  for (const bool caller_inside : {true, false}) call({}, caller_inside);
-}
-
-TEST_P(NgCourse, CallsThroughANat) {
-  for (const bool caller_inside : {true, false}) call(nat(), caller_inside);
-}
-
-TEST_P(NgCourse, ARefusedReInviteDoesNotCutTheSound) {
-  RouterBox box(net.router, nat());
-  NgBox ng(net, box.port());
-  const auto ends = ends_of_call();
-  const auto host_at = endpoint_of(ng.offer("a", sdp(a().host, 6000)));
-  ng.answer("a", "b", sdp(a().peer, 7000));
-  ng.offer("a", sdp(a().host, 6500), {{"to-tag", "b"}});
-  ng.ask({{"command", "delete"}, {"from-tag", "a"}});
-  ends.talk(host_at, {a().peer, 7000});
-}
-
 // Rules are extended while simco-ng runs, and end with their lifetime when it is killed.
 TEST_P(NgCourse, LifetimesEndWhatSimcoNgLeaves) {
   RouterBox box(net.router);
@@ -129,7 +110,7 @@ TEST(NgUpstream, OpensThePortsOfRtpengine) {
   const auto for_a = endpoint_of(ng.answer("a", "b", sdp(kV4.peer2, 8000)));
   EXPECT_EQ(for_a.address, "10.0.0.3");
   EXPECT_NE(for_a, for_b);
-  // What looks like RTP is passed on.
+  // Packets that look like RTP are passed on.
   const std::string rtp = std::string("\x80\0", 2) + std::string(170, 'x');
   const auto passes = [&](const Udp& from, const Endpoint& at, const Udp& to) {
     return eventually([&] {

@@ -160,7 +160,7 @@ struct RestartingBox {
   std::optional<ServerThread> server;
 };
 
-/// Options of an agent that reconnects, and what it says of it.
+/// Options of an agent that reconnects, and its reports.
 struct Changes {
   Agent::Options options() {
     Agent::Options result;

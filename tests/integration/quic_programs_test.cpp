@@ -7,8 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/support/certificates.hpp"
-#include "tests/support/patience.hpp"
-#include "tests/support/port.hpp"
 #include "tests/support/program.hpp"
 
 namespace simco {
@@ -88,59 +86,6 @@ TEST_F(QuicPrograms, TheCertificateIsTheAgent) {
   EXPECT_NE(run(join({"simcoctl", "list"}, words), 1).find("TLS"), std::string::npos);
 }
 
-TEST_F(QuicPrograms, AReloadIsForNewConnections) {
-  const auto configure = [&](const std::string& more) {
-    std::ofstream(path_) << "[[agent]]\nname = \"proxy1\"\ncertificate = true\n" << more;
-  };
-  configure("");
-  Program middlebox(
-      join({"simco-middlebox", "--config", path_, "--transport", "quic"}, server({})));
-  const auto ctl = join({"simcoctl"}, to(middlebox));
-  int port = 4000;
-  const auto enable = [&](const Lines& options) {
-    const Lines words = {"enable",     "--udp",
-                         "--internal", "10.0.0.1:" + std::to_string(++port),
-                         "--external", "192.0.2.1:5000"};
-    return join(join(ctl, options), words);
-  };
-  Program watch(join(ctl, {"watch"}));
-  ASSERT_TRUE(test::eventually([&] {
-    run(enable({}));
-    return !watch.out().empty();
-  }));
-  const Lines by_name = {"--tls-name", "renewed.example"};
-  const auto list = join(join(ctl, by_name), {"list"});
-  EXPECT_NE(run(list, 1).find("hostname mismatch"), std::string::npos);
-
-  // A certificate without its key is rejected, and changes nothing.
-  const auto renewed = authority_.issue("renewed", "DNS:renewed.example");
-  constexpr auto kReplace = std::filesystem::copy_options::overwrite_existing;
-  std::filesystem::copy_file(renewed.certificate, box_.certificate, kReplace);
-  middlebox.signal(SIGHUP);
-  middlebox.line_with("configuration rejected");
-  EXPECT_NE(run(list, 1).find("hostname mismatch"), std::string::npos);
-
-  std::filesystem::copy_file(renewed.key, box_.key, kReplace);
-  middlebox.signal(SIGHUP);
-  middlebox.line_with("configuration reloaded");
-  run(list);
-  // The session of before goes on: it hears of the rule.
-  const auto made = run(enable(by_name));
-  const auto rule = made.substr(0, made.find(':') + 1);
-  EXPECT_TRUE(test::eventually([&] { return watch.out().contains(rule); })) << made << watch.out();
-
-  configure("max-rules = 1\n");
-  middlebox.signal(SIGHUP);
-  std::string refusal;
-  EXPECT_TRUE(test::eventually([&] {
-    Program more(enable(by_name));
-    const bool refused = more.wait() == 1;
-    refusal = more.err();
-    return refused;
-  }));
-  EXPECT_NE(refusal.find("refused"), std::string::npos) << refusal;
-}
-
 TEST_F(QuicPrograms, Echo) {
   Program echo(join({"simco-echo", "--transport", "tcp,quic"}, server({})));
   const auto out =
@@ -148,22 +93,6 @@ TEST_F(QuicPrograms, Echo) {
                 "--connections", "3", "--abort-lag", "600", "--timeout", "600", "--json", "-"},
                to(echo)));
   EXPECT_NE(out.find("\"completed\": 1000"), std::string::npos) << out;
-}
-
-TEST_F(QuicPrograms, AMiddleboxThatStopsSaysGoodbye) {
-  Program middlebox(join({"simco-middlebox", "--transport", "quic"}, server({})));
-  Program watch(join({"simcoctl", "watch"}, to(middlebox)));
-  int port = 4000;
-  ASSERT_TRUE(test::eventually([&] {
-    run(join({"simcoctl", "enable", "--internal", "10.0.0.1:" + std::to_string(++port),
-              "--external", "192.0.2.1:5000", "--udp"},
-             to(middlebox)));
-    return !watch.out().empty();
-  }));
-  middlebox.signal(SIGTERM);
-  EXPECT_EQ(middlebox.wait(), 0) << middlebox.err();
-  EXPECT_EQ(watch.wait(), 1);
-  EXPECT_NE(watch.err().find("the middlebox ended the session"), std::string::npos) << watch.err();
 }
 
 TEST_F(QuicPrograms, WhatIsMissingIsOneLine) {

@@ -1,4 +1,4 @@
-// What the operator learns from the middlebox's log about those whom it has refused.
+// The middlebox's log lines about refused agents.
 #include <gtest/gtest.h>
 
 #include "tests/integration/box.hpp"

@@ -67,6 +67,14 @@ class Router : public testing::TestWithParam<const char*> {
   std::vector<std::string> nat(const std::string& ports = "30000-30999") const {
     return {"--mode", "nat", "--outside", a().pool, "--ports", ports};
   }
+  /// The ends that most rules are for.
+  struct UdpEnds {
+    Udp host;
+    Udp peer;
+  };
+  UdpEnds udp() const {
+    return {Udp(net.inside, {a().host, 5004}), Udp(net.outside, {a().peer, 6004})};
+  }
   /// What the host sends to the peer leads to an ICMP error that reaches it.
   bool nobody_listens() const {
     const Udp host(net.inside, {a().host, 5004});

@@ -1,5 +1,5 @@
-// What rules count, with real packets: how many pass, both ways together, and what becomes of the
-// counts when rules are renewed and when others change the table.
+// The counts of rules with real packets: both ways together, and after renewals and others' changes
+// of the table.
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -56,8 +56,7 @@ class Counters : public Router {
 
 TEST_P(Counters, PacketsAndOctetsOfBothDirectionsTogether) {
   RouterBox box(net.router, counting());
-  const Udp host(net.inside, {a().host, 5004});
-  const Udp peer(net.outside, {a().peer, 6004});
+  const auto [host, peer] = udp();
   const Udp stranger(net.outside, {a().peer2, 6004});
   const auto rule = box.agent().enable(at(a().host, 5004), at(a().peer, 6004));
   const auto other = box.agent().enable(at(a().host, 5004), at(a().peer, 6006));
@@ -80,8 +79,7 @@ TEST_P(Counters, PacketsAndOctetsOfBothDirectionsTogether) {
 
 TEST_P(Counters, SimcoctlShowsThem) {
   RouterBox box(net.router, counting());
-  const Udp host(net.inside, {a().host, 5004});
-  const Udp peer(net.outside, {a().peer, 6004});
+  const auto [host, peer] = udp();
   const auto rule = box.agent().enable(at(a().host, 5004), at(a().peer, 6004));
   box.agent().enable(at(a().host, 5006), at(a().peer, 6006));
   send(peer, {a().host, 5004}, kInPackets);
@@ -138,8 +136,7 @@ TEST_P(Counters, PortsOfAPairAndOfARangeForThemselves) {
 
 TEST_P(Counters, WildcardsAndIntervalsToo) {
   RouterBox box(net.router, counting());
-  const Udp host(net.inside, {a().host, 5004});
-  const Udp peer(net.outside, {a().peer, 6004});
+  const auto [host, peer] = udp();
   const Udp peer2(net.outside, {a().peer2, 6005});
   auto& agent = box.agent();
   const auto in = agent.enable(at(a().host, 5004), "any", kProtocolUdp, Direction::kInbound);
@@ -160,8 +157,7 @@ TEST_P(Counters, ThroughANat) {
   net.router.shell("ip addr add " + a().pool + (a().host == kV4.host ? "/32" : "/128 nodad") +
                    " dev ext0");
   RouterBox box(net.router, counting(nat()));
-  const Udp host(net.inside, {a().host, 5004});
-  const Udp peer(net.outside, {a().peer, 6004});
+  const auto [host, peer] = udp();
   const auto rule = box.agent().enable(at(a().host, 5004), at(a().peer, 6004));
   send(peer, endpoint_of(rule.outside), kInPackets);
   send(host, {a().peer, 6004}, kOutPackets);
@@ -172,8 +168,7 @@ TEST_P(Counters, ThroughANat) {
 // A renewal deletes the element and adds it, with a counter at 0, in one commit.
 TEST_P(Counters, RenewalsLoseNoPacket) {
   RouterBox box(net.router, counting());
-  const Udp host(net.inside, {a().host, 5004});
-  const Udp peer(net.outside, {a().peer, 6004});
+  const auto [host, peer] = udp();
   const auto rule = box.agent().enable(at(a().host, 5004), at(a().peer, 6004));
   constexpr int kRenewals = 200;
   Stream stream(peer, {a().host, 5004}, host);
@@ -187,8 +182,7 @@ TEST_P(Counters, RenewalsLoseNoPacket) {
 // Rules that say the same are one element of a set.
 TEST_P(Counters, ARuleCountsFromItsOwnBeginning) {
   RouterBox box(net.router, counting());
-  const Udp host(net.inside, {a().host, 5004});
-  const Udp peer(net.outside, {a().peer, 6004});
+  const auto [host, peer] = udp();
   const auto rule = [&](std::uint32_t lifetime_s) {
     return box.agent().enable(at(a().host, 5004), at(a().peer, 6004), kProtocolUdp,
                               Direction::kBidirectional, lifetime_s);
@@ -223,8 +217,7 @@ TEST_P(Counters, GoOnAfterAReload) {
   const auto file = folder.path + "/box.toml";
   std::ofstream(file) << "allow-anonymous = true\n";
   RouterBox box(net.router, counting({"--config", file}));
-  const Udp host(net.inside, {a().host, 5004});
-  const Udp peer(net.outside, {a().peer, 6004});
+  const auto [host, peer] = udp();
   const auto rule = box.agent().enable(at(a().host, 5004), at(a().peer, 6004));
   send(peer, {a().host, 5004}, kInPackets);
   EXPECT_TRUE(counts(rule.pid, kInPackets));
@@ -234,11 +227,10 @@ TEST_P(Counters, GoOnAfterAReload) {
   EXPECT_TRUE(counts(rule.pid, kInPackets + kOutPackets));
 }
 
-// The kernel's counters are gone; what was read before is not.
+// The kernel's counters are gone, earlier readings are not.
 TEST_P(Counters, GoOnFromWhatWasReadAfterOthersHaveFlushedTheTable) {
   RouterBox box(net.router, counting({"--claim-table", "no"}));
-  const Udp host(net.inside, {a().host, 5004});
-  const Udp peer(net.outside, {a().peer, 6004});
+  const auto [host, peer] = udp();
   const auto rule = box.agent().enable(at(a().host, 5004), at(a().peer, 6004));
   send(peer, {a().host, 5004}, kInPackets);
   EXPECT_TRUE(counts(rule.pid, kInPackets));
@@ -265,8 +257,7 @@ TEST_P(Counters, GoOnFromWhatWasReadAfterOthersHaveFlushedTheTable) {
 TEST_P(Counters, BeginAgainAfterARestart) {
   const Folder folder("counters");
   const std::vector<std::string> options = {"--state", folder.path + "/rules.db"};
-  const Udp host(net.inside, {a().host, 5004});
-  const Udp peer(net.outside, {a().peer, 6004});
+  const auto [host, peer] = udp();
   auto box = std::make_unique<RouterBox>(net.router, counting(options));
   const auto rule = box->agent().enable(at(a().host, 5004), at(a().peer, 6004));
   send(peer, {a().host, 5004}, kInPackets);
@@ -278,11 +269,10 @@ TEST_P(Counters, BeginAgainAfterARestart) {
   EXPECT_TRUE(counts(rule.pid, 1));
 }
 
-// Debian 12's nft shows them, and loads what it has saved.
+// Debian 12's nft shows them, and loads its own output.
 TEST_P(Counters, NftKnowsThem) {
   RouterBox box(net.router, counting({"--claim-table", "no"}));
-  const Udp host(net.inside, {a().host, 5004});
-  const Udp peer(net.outside, {a().peer, 6004});
+  const auto [host, peer] = udp();
   auto& agent = box.agent();
   const auto rule = agent.enable(at(a().host, 5004), at(a().peer, 6004));
   agent.enable(at(a().host, 4000, 2000), a().peer, kProtocolUdp, Direction::kOutbound);

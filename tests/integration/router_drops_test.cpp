@@ -1,4 +1,4 @@
-// What the data path drops is counted, by direction and reason, and the metrics say it.
+// Dropped packets are counted by direction and reason, and the metrics have the counts.
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -18,7 +18,7 @@ class Drops : public Router {
     options.insert(options.end(), {"--metrics", "127.0.0.1:" + std::to_string(kMetricsPort)});
     return options;
   }
-  /// What the metrics say at the moment; -1: nothing.
+  /// The current value of the metrics; -1: none.
   int dropped(const std::string& direction, const std::string& reason) const {
     const auto text = net.router.run([] { return http_get(kMetricsPort, "/metrics"); });
     const std::string name =
@@ -38,15 +38,14 @@ class Drops : public Router {
 
 TEST_P(Drops, WithoutARuleAndByADisableRule) {
   RouterBox box(net.router, with_metrics());
-  const Udp host(net.inside, {a().host, 5004});
-  const Udp peer(net.outside, {a().peer, 6004});
+  const auto [host, peer] = udp();
   EXPECT_TRUE(counts("inbound", "no-rule", 0));
   send(peer, {a().host, 5004});
   EXPECT_TRUE(counts("inbound", "no-rule", kPackets));
   EXPECT_TRUE(counts("outbound", "no-rule", 0));
   send(host, {a().peer, 6004});
   EXPECT_TRUE(counts("outbound", "no-rule", kPackets));
-  // What passes is not counted.
+  // Packets that pass are not counted.
   const auto rule = box.agent().enable(at(a().host, 5004), at(a().peer, 6004));
   EXPECT_TRUE(host.gets(peer, {a().host, 5004}));
   EXPECT_TRUE(counts("inbound", "no-rule", kPackets));

@@ -64,7 +64,7 @@ class FastPath : public Router {
 INSTANTIATE_TEST_SUITE_P(All, FastPath, testing::Values("IPv4", "IPv6", "IPv4Cards", "IPv6Cards"),
                          [](const auto& version) { return std::string(version.param); });
 
-/// What veths alone do.
+/// Behaviour of veths alone.
 class FastPathVeth : public FastPath {};
 INSTANTIATE_TEST_SUITE_P(Both, FastPathVeth, testing::Values("IPv4", "IPv6"),
                          [](const auto& version) { return std::string(version.param); });
@@ -99,14 +99,6 @@ TEST_P(FastPath, LeavesWhatItDoesNotKnowToTheStack) {
   const auto before = in_stack();
   EXPECT_TRUE(client.connect({a().host, 8080}));
   EXPECT_NE(in_stack(), before);
-}
-
-TEST_P(FastPath, GoesOneWayIfTheRuleDoes) {
-  RouterBox box(net.router, fast());
-  ASSERT_TRUE(is_on(box));
-  box.agent().enable(at(a().host, 5004), at(a().peer, 6004), kProtocolUdp, Direction::kInbound);
-  EXPECT_TRUE(skips_stack(peer, internal, host));
-  EXPECT_TRUE(peer.misses(host, external));
 }
 
 TEST_P(FastPath, Translates) {
@@ -147,16 +139,6 @@ TEST_P(FastPath, TranslatesTwice) {
   EXPECT_TRUE(skips_stack(peer, outside, host));
   EXPECT_EQ(peer.gets(host, inside), outside);
   EXPECT_EQ(host.gets(peer, outside), inside);
-}
-
-TEST_P(FastPath, EndsWithTheLifetime) {
-  RouterBox box(net.router, fast());
-  ASSERT_TRUE(is_on(box));
-  box.agent().enable(at(a().host, 5004), at(a().peer, 6004), kProtocolUdp,
-                     Direction::kBidirectional, 1);
-  EXPECT_TRUE(eventually([&] { return host.misses(peer, internal); }));
-  box.agent().enable(at(a().host, 5004), at(a().peer, 6004));
-  EXPECT_TRUE(skips_stack(peer, internal, host));
 }
 
 TEST_P(FastPath, GoesWithAKilledMiddleboxAndNftablesGoesOn) {

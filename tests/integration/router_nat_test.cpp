@@ -9,8 +9,7 @@ namespace {
 TEST_P(Router, NatTranslatesBothWays) {
   RouterBox box(net.router, nat());
   auto& agent = box.agent();
-  const Udp host(net.inside, {a().host, 5004});
-  const Udp peer(net.outside, {a().peer, 6004});
+  const auto [host, peer] = udp();
   const Udp peer2(net.outside, {a().peer2, 6004});
   ASSERT_TRUE(host.misses(peer, {a().host, 5004}));
   ASSERT_TRUE(host.misses(peer, {a().pool, 30000}));
@@ -55,7 +54,7 @@ TEST_P(Router, NatPoolThatIsRoutedToTheRouter) {
   const std::string pool = ipv4 ? "198.51.100.1/32" : "2001:db8:5::1/128";
   net.outside.shell((ipv4 ? "ip addr add " : "ip -6 addr add ") + pool + " dev eth0");
   RouterBox box(net.router, nat("30000-30009"));
-  // Whoever sends to the pool here sends it through the router, and would see it come back.
+  // A sender to the pool here sends through the router, and would see the packet come back.
   const Udp peer(net.outside, {a().peer, 6004});
   net.outside.shell((ipv4 ? "ip addr del " : "ip -6 addr del ") + pool + " dev eth0");
   const Udp host(net.inside, {a().host, 5004});
@@ -74,13 +73,12 @@ TEST_P(Router, ForgedInternalSources) {
   const std::string forged = ipv4 ? "10.0.0.77" : "2001:db8:1::77";
   net.outside.shell("ip addr add " + forged + (ipv4 ? "/32" : "/128 nodad") + " dev lo");
   RouterBox box(net.router);
-  const Udp host(net.inside, {a().host, 5004});
+  const auto [host, peer] = udp();
   const Udp liar(net.outside, {forged, 6004});
-  const Udp peer(net.outside, {a().peer, 6004});
   box.agent().enable(at(a().host, 5004), "any", kProtocolUdp, Direction::kInbound);
   EXPECT_TRUE(host.gets(peer, {a().host, 5004}));
   EXPECT_TRUE(host.misses(liar, {a().host, 5004}));
-  // Whoever asks for that very host has it.
+  // A rule for that very host has it.
   box.agent().enable(at(a().host, 5004), at(forged, 6004), kProtocolUdp, Direction::kInbound);
   EXPECT_FALSE(host.misses(liar, {a().host, 5004}));
 }
@@ -88,8 +86,7 @@ TEST_P(Router, ForgedInternalSources) {
 TEST_P(Router, NatOneWayAndWithAnUnknownPeer) {
   RouterBox box(net.router, nat("30000-30000"));
   auto& agent = box.agent();
-  const Udp host(net.inside, {a().host, 5004});
-  const Udp peer(net.outside, {a().peer, 6004});
+  const auto [host, peer] = udp();
   const Udp peer2(net.outside, {a().peer2, 7777});
   const auto in = agent.enable(at(a().host, 5004), "any", kProtocolUdp, Direction::kInbound);
   const auto bound = endpoint_of(in.outside);
@@ -97,7 +94,7 @@ TEST_P(Router, NatOneWayAndWithAnUnknownPeer) {
   EXPECT_TRUE(host.gets(peer2, bound));
   EXPECT_TRUE(peer.misses(host, {a().peer, 6004}));
   agent.remove(in.pid);
-  // The ports go to another host, and with them what the same peer sends.
+  // The ports go to another host, and with them the packets of the same peer.
   const Udp host2(net.inside, {a().host2, 5004});
   const auto other = agent.enable(at(a().host2, 5004), "any", kProtocolUdp, Direction::kInbound);
   ASSERT_EQ(endpoint_of(other.outside), bound);
@@ -145,8 +142,7 @@ TEST_P(Router, ReservedBindingsPassNothing) {
   reserve.lifetime = {kLongLifetimeS};
   const auto held = box.agent()->reserve(reserve, boost::asio::use_future).get();
   const auto bound = endpoint_of(held.outside);
-  const Udp host(net.inside, {a().host, 5004});
-  const Udp peer(net.outside, {a().peer, 6004});
+  const auto [host, peer] = udp();
   EXPECT_TRUE(host.misses(peer, bound));
   PeaRequest enable;
   const auto per = BoxAgent::request(at(a().host, 5004), at(a().peer, 6004), kProtocolUdp,
@@ -167,13 +163,12 @@ TEST_P(Router, NatIcmpErrorsAreTranslated) {
   EXPECT_TRUE(nobody_listens());
 }
 
-// The router's own address as pool: what arrives before the rule must not spoil what comes after.
+// The router's own address as pool: packets before the rule must not prevent its use.
 TEST_P(Router, NatOnTheRoutersOwnAddress) {
   const bool ipv4 = a().host == kV4.host;
   const std::string own = ipv4 ? "192.0.2.1" : "2001:db8:2::1";
   RouterBox box(net.router, {"--mode", "nat", "--outside", own, "--ports", "30000-30999"});
-  const Udp host(net.inside, {a().host, 5004});
-  const Udp peer(net.outside, {a().peer, 6004});
+  const auto [host, peer] = udp();
   for (std::uint16_t port = 30000; port < 30010; ++port) peer.send({own, port});
   const auto rule = box.agent().enable(at(a().host, 5004), at(a().peer, 6004));
   EXPECT_TRUE(host.gets(peer, endpoint_of(rule.outside)));
@@ -182,8 +177,7 @@ TEST_P(Router, NatOnTheRoutersOwnAddress) {
 TEST_P(Router, TwiceNatHidesBothSides) {
   RouterBox box(net.router, {"--mode", "twice-nat", "--outside", a().pool, "--inside", a().in_pool,
                              "--ports", "30000-30999"});
-  const Udp host(net.inside, {a().host, 5004});
-  const Udp peer(net.outside, {a().peer, 6004});
+  const auto [host, peer] = udp();
   const auto rule = box.agent().enable(at(a().host, 5004), at(a().peer, 6004));
   const auto outside = endpoint_of(rule.outside);
   const auto inside = endpoint_of(*rule.inside);
@@ -203,8 +197,7 @@ TEST_P(Router, TwiceNatHidesBothSides) {
 // doc/rfc4540.md, reading 31: the kernel has one element for both, as long as one of them lives.
 TEST_P(Router, RulesForOneEndpointShareItsBinding) {
   RouterBox box(net.router, nat());
-  const Udp host(net.inside, {a().host, 5004});
-  const Udp peer(net.outside, {a().peer, 6004});
+  const auto [host, peer] = udp();
   const Udp peer2(net.outside, {a().peer2, 6004});
   const auto one = box.agent().enable(at(a().host, 5004), at(a().peer, 6004));
   const auto like = box.agent().enable(at(a().host, 5004), at(a().peer, 6004));

@@ -75,13 +75,18 @@ TEST_F(RouterOperation, SaysWhatTheKernelDoesNotForward) {
 
 // --- What others do to the table -----------------------------------------------------------------
 
+const char* const kForeignChanges[] = {"nft flush ruleset",
+                                       "nft delete table inet simco",
+                                       "nft flush chain inet simco forward",
+                                       "nft flush table inet simco",
+                                       "nft add table inet simco '{ flags dormant; }'",
+                                       "nft insert rule inet simco forward accept",
+                                       "nft flush set inet simco enable4_32.16_32.16_proto"};
+
 TEST_F(RouterOperation, AFlushedRulesetIsRestored) {
   RouterBox box(net.router, kUnclaimed);
   enable(box);
-  for (const char* command :
-       {"nft flush ruleset", "nft delete table inet simco", "nft flush chain inet simco forward",
-        "nft flush table inet simco", "nft add table inet simco '{ flags dormant; }'",
-        "nft insert rule inet simco forward accept"}) {
+  for (const std::string command : kForeignChanges) {
     net.router.shell(command);
     EXPECT_TRUE(eventually([&] {
       return ruleset().find("pid ") != std::string::npos &&
@@ -96,14 +101,6 @@ TEST_F(RouterOperation, AFlushedRulesetIsRestored) {
   EXPECT_TRUE(box.says("another program has removed table inet simco"));
   EXPECT_TRUE(box.says("is restored"));
 }
-
-const char* const kForeignChanges[] = {"nft flush ruleset",
-                                       "nft delete table inet simco",
-                                       "nft flush chain inet simco forward",
-                                       "nft flush table inet simco",
-                                       "nft add table inet simco '{ flags dormant; }'",
-                                       "nft insert rule inet simco forward accept",
-                                       "nft flush set inet simco enable4_32.16_32.16_proto"};
 
 // Whether the kernel can claim a table is tried on one of our own.
 TEST_F(RouterOperation, AStartLeavesTablesOfSimilarNamesAlone) {
@@ -279,14 +276,6 @@ TEST_F(RouterOperation, ASharedTableMustBeThere) {
 
 // --- Starts and ends -----------------------------------------------------------------------------
 
-TEST_F(RouterOperation, AnOrderlyStopLeavesNoTraceIfSoConfigured) {
-  const auto before = ruleset();
-  RouterBox box(net.router, kClearing);
-  enable(box);
-  box.stop();
-  EXPECT_EQ(ruleset(), before);
-}
-
 // What a killed middlebox leaves keeps the door closed, and a start that fails must not open it.
 TEST_F(RouterOperation, AStartThatFailsLeavesTheKernelAsItWas) {
   const Folder folder{"start"};
@@ -418,7 +407,7 @@ std::uint64_t capabilities_of(pid_t pid, const std::string& which) {
 }
 constexpr std::uint64_t kNetAdmin = std::uint64_t{1} << 12;
 
-TEST_F(RouterOperation, NoThreadKeepsMore) {
+TEST_F(RouterOperation, OnlyNetAdminIsKept) {
   const Folder folder{"threads"};
   // Where root may write only by a privilege that is dropped.
   net.router.shell("chown 65534 " + folder.path);
@@ -433,14 +422,8 @@ TEST_F(RouterOperation, NoThreadKeepsMore) {
     ++threads;
   }
   EXPECT_GT(threads, 2);  // the loop, the store's, the metrics'
-}
-
-TEST_F(RouterOperation, OnlyNetAdminIsKept) {
-  RouterBox box(net.router);
-  enable(box);
   const auto pid = box.program().pid();
   EXPECT_EQ(capabilities_of(pid, "CapEff"), kNetAdmin);
-  EXPECT_EQ(capabilities_of(pid, "CapPrm"), kNetAdmin);
   EXPECT_EQ(capabilities_of(pid, "CapBnd"), kNetAdmin);
   EXPECT_EQ(capabilities_of(pid, "CapAmb"), 0U);
   // All that it has to do later works with that.

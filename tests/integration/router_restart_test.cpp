@@ -46,7 +46,7 @@ constexpr int kPacketsBetween = 30;
 
 class PackagedService : public testing::Test {
  protected:
-  /// `lines`: what the operator has added to the packaged file.
+  /// `lines`: the operator's additions to the packaged file.
   void start(const std::string& lines = "") {
     std::ifstream packaged(SIMCO_SOURCE_DIR "/scripts/packages/middlebox.toml");
     std::ofstream(file) << lines << packaged.rdbuf();
@@ -54,7 +54,7 @@ class PackagedService : public testing::Test {
     intruder.emplace(other_peer, Endpoint{"10.0.0.3", 5004});
     escapee.emplace(other_host, Endpoint{"192.0.2.3", 6004});
   }
-  /// Stop, nothing for a while, start: what systemctl restart and an upgrade of the package do.
+  /// Stop, nothing for a while, start: as systemctl restart and an upgrade of the package do.
   void restart() {
     intruder->send_more(kPacketsBetween);
     box->stop();

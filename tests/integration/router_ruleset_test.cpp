@@ -1,5 +1,5 @@
-// The kernel's ruleset in the hands of those who save it and load it again: with rules of every
-// shape, what `nft list ruleset` prints is what `nft -f` reads.
+// Saving and loading the kernel's ruleset: with rules of every shape, `nft -f` reads the output of
+// `nft list ruleset`.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -125,7 +125,7 @@ class SavedRuleset : public testing::TestWithParam<Setup> {
         "  chain post { type nat hook postrouting priority srcnat; jump simco-postrouting; }\n"
         "}\nEND");
   }
-  /// Others may load what they have saved only into a table that is not claimed.
+  /// Others may load a saved ruleset only into a table that is not claimed.
   std::vector<std::string> options() const {
     auto words = GetParam().options;
     words.insert(words.end(), {"--claim-table", "no"});
@@ -139,7 +139,7 @@ class SavedRuleset : public testing::TestWithParam<Setup> {
     }
   }
   void save() const { net.router.shell("nft list ruleset > " + file); }
-  /// What the kernel has, without what changes by itself.
+  /// The kernel's ruleset, without values that change by themselves.
   std::string ruleset() const {
     static const std::regex left(" expires [0-9a-z]+");
     return std::regex_replace(net.router.output("nft list ruleset"), left, "");
@@ -163,7 +163,7 @@ TEST_P(SavedRuleset, LoadsAgain) {
     EXPECT_EQ(check(), "") << (shape.disable ? "disable " : "enable ") << shape.internal << ' '
                            << shape.external << ' ' << int{shape.protocol};
   }
-  // Nobody repairs what is loaded now.
+  // No middlebox repairs the loaded table now.
   box.kill();
   const auto before = ruleset();
   EXPECT_NE(before.find("pid "), std::string::npos);
@@ -203,7 +203,7 @@ TEST_P(SavedRuleset, DoesNotKeepTheSiteFromBooting) {
   EXPECT_NE(box.agent().enable("10.0.0.2:4000", "192.0.2.2:4000").pid.value, 0U);
 }
 
-// The kernel keeps others from loading into a claimed table: its comment says what to do.
+// The kernel keeps others from loading into a claimed table: its comment has the remedy.
 TEST(ClaimedRuleset, SaysThatItIsNotToBeSaved) {
   const Network net;
   const Folder folder{"claimed"};
@@ -220,7 +220,7 @@ TEST(ClaimedRuleset, SaysThatItIsNotToBeSaved) {
       << saved.str();
   EXPECT_NE(net.router.output("nft -c -f " + file + " 2>&1").find("Operation not permitted"),
             std::string::npos);
-  // What doc/nftables.md recommends.
+  // As doc/nftables.md recommends.
   net.router.shell("nft add table inet site; nft add chain inet site mine");
   net.router.shell("nft list ruleset | sed '/^table inet simco {/,/^}/d' > " + file);
   EXPECT_EQ(net.router.output("nft -c -f " + file + " 2>&1"), "");

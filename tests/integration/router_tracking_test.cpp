@@ -18,8 +18,7 @@ class Tracking : public Router {
   /// A packet in each direction passes.
   bool passes_both_ways(RouterBox& box) const {
     box.agent().enable(at(a().host, 5004), at(a().peer, 6004));
-    const Udp host(net.inside, {a().host, 5004});
-    const Udp peer(net.outside, {a().peer, 6004});
+    const auto [host, peer] = udp();
     return host.gets(peer, {a().host, 5004}) && peer.gets(host, {a().peer, 6004});
   }
 };
@@ -32,7 +31,7 @@ TEST_P(Tracking, NothingIsTrackedWithoutNeed) {
   EXPECT_EQ(flows("udp", 5004), "");
   EXPECT_TRUE(nobody_listens()) << "the error that says so comes back";
   EXPECT_EQ(flows("udp", 6004), "");
-  // Who began a connection is known by tracking alone: it begins with such a rule.
+  // Tracking alone knows the side that began a connection: it begins with such a rule.
   box.agent().enable(at(a().host, 8080), at(a().peer, 9090), kProtocolTcp, Direction::kInbound);
   const TcpListener host(net.inside, {a().host, 8080});
   const Tcp client(net.outside, {a().peer, 9090});
@@ -40,7 +39,7 @@ TEST_P(Tracking, NothingIsTrackedWithoutNeed) {
   EXPECT_NE(flows("tcp", 8080), "");
 }
 
-// nft reads back what it prints of the rules for all packets only.
+// nft reads back its own output only with the rules for all packets.
 TEST_P(Tracking, AllIsTrackedByDefault) {
   RouterBox box(net.router);
   EXPECT_TRUE(passes_both_ways(box));

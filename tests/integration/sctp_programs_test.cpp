@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "simco/net/sctp/kernel.hpp"
-#include "tests/support/patience.hpp"
 #include "tests/support/port.hpp"
 #include "tests/support/program.hpp"
 
@@ -66,15 +65,6 @@ TEST_F(SctpPrograms, MiddleboxServesBothTransports) {
   EXPECT_EQ(middlebox.wait(), 0);
 }
 
-TEST_F(SctpPrograms, SeveralAssociationsAndDeletedRules) {
-  Program middlebox(Words{"simco-middlebox", "--transport", "sctp"} + server_);
-  Program loadgen(load({"--rate", "2000", "--count", "2000", "--connections", "8", "--rules", "80",
-                        "--json", "-"}) +
-                  connect(middlebox));
-  EXPECT_EQ(loadgen.wait(), 0) << loadgen.err();
-  EXPECT_GT(nlohmann::json::parse(loadgen.out())["rules_deleted"], 1000);
-}
-
 TEST_F(SctpPrograms, EchoOrderedAndUnordered) {
   Program echo(Words{"simco-echo", "--transport", "sctp"} + server_);
   for (const Words& how : {Words{}, Words{"--unordered"}}) {
@@ -98,24 +88,6 @@ TEST_F(SctpPrograms, AnyAddress) {
     Program loadgen(load({"--rate", "500", "--count", "50", "--connect", address + port}));
     EXPECT_EQ(loadgen.wait(), 0) << address << loadgen.err();
   }
-}
-
-TEST_F(SctpPrograms, AMiddleboxThatStopsSaysGoodbye) {
-  Program middlebox(Words{"simco-middlebox", "--transport", "sctp"} + server_);
-  Program watch(Words{"simcoctl", "watch"} + agent_ + connect(middlebox));
-  // Until it shows a change, it may not be there yet.
-  int port = 4000;
-  EXPECT_TRUE(test::eventually([&] {
-    Program make(Words{"simcoctl", "enable", "--internal", "10.0.0.1:" + std::to_string(++port),
-                       "--external", "192.0.2.1:5000", "--udp"} +
-                 agent_ + connect(middlebox));
-    EXPECT_EQ(make.wait(), 0) << make.err();
-    return !watch.out().empty();
-  }));
-  middlebox.signal(SIGTERM);
-  EXPECT_EQ(middlebox.wait(), 0) << middlebox.err();
-  EXPECT_EQ(watch.wait(), 1);
-  EXPECT_NE(watch.err().find("the middlebox ended the session"), std::string::npos) << watch.err();
 }
 
 TEST_F(SctpPrograms, WhatIsMissingIsOneLine) {
@@ -159,16 +131,6 @@ TEST_F(SctpPrograms, WrongUsage) {
     EXPECT_EQ(program.wait(), 2) << words[1];
     EXPECT_EQ(count(program.err(), "\n"), 1U) << program.err();
   }
-}
-
-TEST_F(SctpPrograms, AMiddleboxWithoutSctpIsNamedWithTheTransport) {
-  Program middlebox({"simco-middlebox", "--port", "0"});
-  const auto where = "127.0.0.1:" + std::to_string(middlebox.listening_port());
-  Program agent(Words{"simcoctl", "list", "--connect", where} + agent_);
-  EXPECT_EQ(agent.wait(), 1);
-  EXPECT_EQ(agent.err(), "simcoctl: connect to " + where +
-                             " over sctp: Connection refused: is simco-middlebox running there, "
-                             "with this transport? --connect HOST:PORT\n");
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ using test::NetworkNamespace;
 using test::Program;
 
 TEST(SctpOverIp, UserlandOnBothSides) {
-  // A kernel with SCTP answers what it takes for its own.
+  // A kernel with SCTP answers packets that it takes for its own.
   const bool own = net::sctp::kernel_has_sctp();
   if (own)
     GTEST_SKIP()

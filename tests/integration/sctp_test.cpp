@@ -6,9 +6,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <fstream>
 #include <map>
-#include <random>
 #include <set>
 
 #include "agent/agent.hpp"
@@ -21,7 +19,6 @@
 #include "simco/net/sctp/kernel.hpp"
 #include "tests/support/channel_handler.hpp"
 #include "tests/support/figures.hpp"
-#include "tests/support/log.hpp"
 #include "tests/support/loop.hpp"
 #include "tests/support/patience.hpp"
 #include "tests/support/sctp_stacks.hpp"
@@ -130,54 +127,6 @@ class SctpTest : public testing::TestWithParam<test::SctpStacks> {
   std::vector<std::unique_ptr<Raw>> raws_;
 };
 
-TEST_P(SctpTest, EveryTransaction) {
-  options_.listen.settings.sctp.streams = 3;
-  options_.nat.mode = policy::Mode::kTraditionalNat;
-  options_.nat.outside = {{*parse_address("198.51.100.1"), 4}};
-  serve();
-  auto& agent = make_agent();
-  auto& watcher = make_agent();
-  run([&]() -> asio::awaitable<void> {
-    co_await watcher.open(target(), asio::use_awaitable);
-    const auto capabilities = co_await agent.open(target(), asio::use_awaitable);
-    EXPECT_EQ(capabilities.lifetime_max_s, 3600U);
-    for (std::uint16_t i = 1; i <= 20; ++i) {
-      const auto rule =
-          co_await agent.enable(pinhole(i, test::kLongLifetimeS), asio::use_awaitable);
-      co_await agent.change_lifetime(rule.pid, Lifetime{900}, asio::use_awaitable);
-      const auto status = co_await agent.status(rule.pid, asio::use_awaitable);
-      EXPECT_EQ(status.kind, agent::RuleStatus::Kind::kEnabled);
-      PrrRequest wanted;
-      wanted.parameters.protocol = kProtocolUdp;
-      wanted.parameters.port_range = 1;
-      wanted.lifetime = {test::kLongLifetimeS};
-      const auto reserved = co_await agent.reserve(wanted, asio::use_awaitable);
-      auto request = pinhole(100 + i, test::kLongLifetimeS);
-      request.internal.port_range = request.external.port_range = 1;
-      const PeaRequest pea{request.parameters, request.internal, request.external, request.lifetime,
-                           reserved.pid};
-      const auto enabled = co_await agent.enable_reserved(pea, asio::use_awaitable);
-      EXPECT_EQ(enabled.pid, reserved.pid);
-      co_await agent.remove(rule.pid, asio::use_awaitable);
-      // The watcher is told in this order, with other rules' events in between.
-      for (const std::uint32_t lifetime : {test::kLongLifetimeS, 900U, 0U}) {
-        agent::RuleEvent event;
-        do {
-          event = co_await watcher.next_event(asio::use_awaitable);
-        } while (event.pid != rule.pid);
-        EXPECT_EQ(event.lifetime.seconds, lifetime);
-      }
-      const auto [error, nothing] = co_await agent.status(rule.pid, kToken);
-      EXPECT_EQ(error, agent::make_reply_error(NegativeReplyCode::kNoSuchRule));
-    }
-    const auto all = co_await agent.list(asio::use_awaitable);
-    EXPECT_EQ(all.size(), 20U);
-    co_await agent.close(asio::use_awaitable);
-    co_await watcher.close(asio::use_awaitable);
-  }());
-  EXPECT_TRUE(loop_.run_until([&] { return server_->connection_count() == 0; }));
-}
-
 // doc/rfc4540.md, readings 23 and 24.
 TEST_P(SctpTest, EveryMessageIsOnTheStreamOfItsTid) {
   options_.listen.settings.sctp.streams = 5;
@@ -252,65 +201,6 @@ TEST_P(SctpTest, Section6) {
   EXPECT_EQ(types_after(false, "01220000 00000001", true), "0311 closed");
   EXPECT_EQ(types_after(true, "01160000 00000001", false), "0311 0222 open");
   EXPECT_EQ(types_after(true, "01150000 00000001", false), "0312 0222 open");
-}
-
-TEST_P(SctpTest, AThousandAssociationsThatSendNothing) {
-  options_.message_timeout = 1s;
-  serve();
-  auto& agent = make_agent();
-  run([&]() -> asio::awaitable<void> {
-    // We may be too slow to open a session in that time, and then try again.
-    for (bool open = false; !open;) {
-      const auto [error, capabilities] = co_await agent.open(target(), kToken);
-      open = !error;
-    }
-  }());
-  for (int i = 0; i < 1000; ++i) ASSERT_NE(connect_raw(), nullptr);
-  run([&]() -> asio::awaitable<void> {
-    for (std::uint16_t i = 1; i <= 100; ++i) {
-      co_await agent.enable(pinhole(i, 3600), asio::use_awaitable);
-    }
-  }());
-  EXPECT_TRUE(loop_.run_until([&] { return server_->connection_count() == 1; }));
-  EXPECT_EQ(server_->session_count(), 1U);
-  EXPECT_EQ(server_->rule_count(), 100U);
-}
-
-// Only notifications can fill the queue of a peer that does not read.
-TEST_P(SctpTest, APeerThatStopsReadingIsCutOff) {
-  serve();
-  auto* deaf = connect_raw();
-  ASSERT_NE(deaf, nullptr);
-  ASSERT_TRUE(ask(*deaf, 2, SeRequest{}));
-  deaf->channel->pause_input();
-  auto& agent = make_agent();
-  const test::Log log;
-  // What fills the deaf peer's queue is the number of notifications, not the time that they take.
-  constexpr std::size_t kChangesMax = 500'000;
-  std::size_t changes = 0;
-  run([&]() -> asio::awaitable<void> {
-    co_await agent.open(target(), asio::use_awaitable);
-    const auto rule = co_await agent.enable(pinhole(1, test::kLongLifetimeS), asio::use_awaitable);
-    while (!log.says("output queue full") && changes < kChangesMax) {
-      constexpr std::size_t kAtOnce = 1000;
-      std::size_t answered = 0;
-      for (std::size_t i = 0; i < kAtOnce; ++i) {
-        agent.change_lifetime(rule.pid, Lifetime{60}, [&](const error_code& error, Lifetime) {
-          EXPECT_FALSE(error);
-          ++answered;
-        });
-      }
-      changes += kAtOnce;
-      while (answered < kAtOnce) {
-        asio::steady_timer soon(loop_.io(), 100us);
-        co_await soon.async_wait(kToken);
-      }
-    }
-    // Others are unharmed.
-    co_await agent.status(rule.pid, asio::use_awaitable);
-  }());
-  EXPECT_LT(changes, kChangesMax);
-  EXPECT_TRUE(loop_.run_until([&] { return server_->connection_count() == 1; }));
 }
 
 TEST_P(SctpTest, TcpAndSctpAtOnce) {
@@ -435,24 +325,6 @@ TEST_P(SctpOrderTest, NoMessageAboutARuleOvertakesAnother) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Userland, SctpOrderTest, testing::Values(1, 2, 3));
-
-// A PLC may come before the PER reply has gone out, but it cannot know the PID; one that names a
-// rule that does not exist is answered, not kept waiting.
-TEST(UserlandSctp, ARequestForAnUnknownRuleIsAnsweredAtOnce) {
-  UserlandMiddlebox box;
-  auto& [loop, backend, options, server] = box;
-  agent::Agent::Options agent_options;
-  agent_options.transport = {net::Transport::kSctp, options.listen.settings, {}};
-  agent::Agent agent(loop.io().get_executor(), agent_options);
-  std::optional<error_code> answer;
-  agent.open({"127.0.0.1", server.ports().front()}, [&](error_code error, const Capabilities&) {
-    ASSERT_FALSE(error) << error.message();
-    agent.enable(pinhole(1), [](error_code, const agent::EnabledRule&) {});
-    agent.change_lifetime({1}, Lifetime{5},
-                          [&](error_code failure, Lifetime) { answer = failure; });
-  });
-  ASSERT_TRUE(loop.run_until([&] { return answer.has_value(); }));
-}
 
 // usrsctp is one per process: a second loop is told so, and gets it when the first is gone.
 TEST(UserlandSctp, OneEventLoopPerProcess) {

@@ -1,13 +1,17 @@
-// The middlebox under a service manager: what it tells, and what its unit file promises.
+// The middlebox under a service manager: its notifications, and the promises of its unit file.
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
 #include <algorithm>
+#include <array>
 #include <boost/asio/io_context.hpp>
 #include <fstream>
 #include <functional>
 
 #include "middlebox/process/service_manager.hpp"
-#include "tests/support/notify_socket.hpp"
+#include "tests/support/patience.hpp"
 #include "tests/support/program.hpp"
 #include "tests/support/virtual_time.hpp"
 
@@ -16,6 +20,45 @@ namespace {
 
 using namespace std::chrono_literals;
 using middlebox::ServiceManager;
+
+/// The service manager's end of sd_notify(3).
+class NotifySocket {
+ public:
+  /// Where it is, is in the environment of what is started until this ends.
+  explicit NotifySocket(const char* watchdog_usec = nullptr) {
+    ::unlink(path_.c_str());
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::ranges::copy(path_, address.sun_path);
+    EXPECT_EQ(::bind(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    ::setenv("NOTIFY_SOCKET", path_.c_str(), 1);
+    if (watchdog_usec != nullptr) ::setenv("WATCHDOG_USEC", watchdog_usec, 1);
+  }
+  ~NotifySocket() {
+    ::unsetenv("NOTIFY_SOCKET");
+    ::unsetenv("WATCHDOG_USEC");
+    ::unlink(path_.c_str());
+    ::close(socket_);
+  }
+  /// The next datagram; empty: none came.
+  std::string next(std::chrono::milliseconds limit = kPatience) const {
+    pollfd wait{socket_, POLLIN, 0};
+    if (::poll(&wait, 1, static_cast<int>(limit.count())) != 1) return {};
+    std::array<char, 4096> text{};
+    const auto size = ::recv(socket_, text.data(), text.size(), 0);
+    return {text.data(), size < 0 ? 0 : static_cast<std::size_t>(size)};
+  }
+  /// The next one that is no sign of life.
+  std::string next_word() const {
+    std::string text = next();
+    while (text == "WATCHDOG=1") text = next();
+    return text;
+  }
+
+ private:
+  const std::string path_ = testing::TempDir() + "notify-" + std::to_string(::getpid());
+  const int socket_ = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+};
 
 struct Configuration {
   std::string path = testing::TempDir() + "service-" + std::to_string(::getpid()) + ".toml";
@@ -81,7 +124,7 @@ TEST(Service, IsNotAliveWithoutItsBackend) {
   EXPECT_EQ(manager.next(), "WATCHDOG=1");
 }
 
-/// What the unit file assigns to `key`, in seconds.
+/// The value of `key` in the unit file, in seconds.
 std::chrono::seconds seconds_in_unit(const std::string& key) {
   std::ifstream unit(SIMCO_SOURCE_DIR "/middlebox/systemd/simco-middlebox.service");
   for (std::string line; std::getline(unit, line);) {
@@ -91,8 +134,8 @@ std::chrono::seconds seconds_in_unit(const std::string& key) {
   return {};
 }
 
-// Time is virtual: at whatever moment all processors are taken away for so long, systemd hears of
-// the service before its patience is over.
+// Time is virtual: if all processors are taken away for so long at any moment, systemd hears of the
+// service before its patience is over.
 TEST(Service, AWatchdogDoesNotShootAServiceThatStarves) {
   constexpr auto kStarved = 30s;
   const std::chrono::microseconds patience = seconds_in_unit("WatchdogSec");
@@ -126,18 +169,6 @@ TEST(Service, IgnoresAWatchdogForOthers) {
   ::unsetenv("WATCHDOG_PID");
   ::setenv("WATCHDOG_USEC", "20 ms", 1);
   EXPECT_FALSE(ServiceManager(io).watchdog_interval());
-}
-
-TEST(Service, ConfigurationCanBeChecked) {
-  const Configuration file("port = 0\n");
-  Program good({"simco-middlebox", "--config", file.path, "--check"});
-  EXPECT_EQ(good.wait(), 0);
-  EXPECT_EQ(good.out(), "simco-middlebox: configuration OK\n");
-  EXPECT_NE(good.err().find("warning: backend = \"null\" enforces no rules"), std::string::npos);
-  file.write("port = -1\n");
-  Program bad({"simco-middlebox", "--config", file.path, "--check"});
-  EXPECT_EQ(bad.wait(), 2);
-  EXPECT_NE(bad.err().find(file.path + ":1:"), std::string::npos) << bad.err();
 }
 
 TEST(Service, UnitIsExposedLittle) {

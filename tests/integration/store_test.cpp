@@ -1,4 +1,4 @@
-// What every store has to keep to, with the real engines behind them, and what is special to each.
+// The contract of every store, with the real engines, and the properties of each.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -30,7 +30,7 @@ std::vector<Entry> sorted(std::vector<Entry> entries) {
   return entries;
 }
 
-/// What `call` complains of; empty where it does not.
+/// The complaint of `call`; empty without any.
 template <class Call>
 std::string complaint(Call call) {
   try {

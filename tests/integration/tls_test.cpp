@@ -92,13 +92,6 @@ class Tls : public testing::Test {
   static error_code refusal(NegativeReplyCode code) { return agent::make_reply_error(code); }
 };
 
-TEST_F(Tls, TheNameOfTheCertificateIsTheAgent) {
-  ServerThread server(options(Require::kTls));
-  Caller caller(with(authority.issue("proxy1")));
-  ASSERT_EQ(caller.open(server.port()), error_code());
-  EXPECT_EQ(caller.owner(), "proxy1");
-}
-
 TEST_F(Tls, AlternativeNamesGoBeforeTheCommonName) {
   ServerThread server(options(Require::kTls, {"sip:one@example.org", "two.example", "common"}));
   const auto owner = [&](const std::string& common, const std::string& names) {
@@ -192,19 +185,6 @@ TEST_F(Tls, PlainAgentsAreServedAtTheSamePort) {
   EXPECT_EQ(certified.open(server.port()), error_code());
 }
 
-TEST_F(Tls, TheMiddleboxProvesItselfAsWell) {
-  auto known = options(Require::kTls);
-  known.secret = "box";
-  ServerThread server(known);
-  auto way = with(authority.issue("proxy1"));
-  way.middlebox_secret = "box";
-  Caller caller(way);
-  EXPECT_EQ(caller.open(server.port()), error_code());
-  way.middlebox_secret = "other";
-  Caller doubtful(way);
-  EXPECT_EQ(doubtful.open(server.port()), agent::AgentError::kMiddleboxNotAuthentic);
-}
-
 TEST_F(Tls, ACertificateThatIsNotGoodIsRefused) {
   ServerThread server(options(Require::kTls));
   const auto why = [&](const agent::Agent::Options& way) {
@@ -235,51 +215,6 @@ TEST_F(Tls, TheMiddleboxHasToBeTheOneThatWasMeant) {
   EXPECT_NE(address.open(server.port()).message().find("IP address mismatch"), std::string::npos);
 }
 
-TEST_F(Tls, ManyTransactionsAndLongReplies) {
-  ServerThread server(options(Require::kTls));
-  Caller caller(with(authority.issue("proxy1")));
-  ASSERT_EQ(caller.open(server.port()), error_code());
-  Caller watcher(with(authority.files("proxy1")));
-  ASSERT_EQ(watcher.open(server.port()), error_code());
-  // Replies and events of a turn fill many TLS records. No more requests are in flight than the
-  // agent queues, so that none is turned away, however slowly they leave.
-  constexpr std::uint16_t kRules = 6000;
-  const auto in_flight_max = net::kOutputHighWater / encoded_size(Body{pinhole()});
-  std::deque<std::future<agent::EnabledRule>> in_flight;
-  std::set<PolicyRuleId> pids;
-  const auto take = [&] {
-    pids.insert(in_flight.front().get().pid);
-    in_flight.pop_front();
-  };
-  for (std::uint16_t i = 1; i <= kRules; ++i) {
-    if (in_flight.size() == in_flight_max) take();
-    in_flight.push_back(caller->enable(pinhole(i, 3600), use_future));
-  }
-  while (!in_flight.empty()) take();
-  EXPECT_EQ(pids.size(), kRules);
-  EXPECT_EQ(caller->list(use_future).get().size(), kRules);
-  for (int i = 0; i < kRules; ++i) {
-    EXPECT_EQ(pids.erase(watcher->next_event(use_future).get().pid), 1U);
-  }
-}
-
-TEST_F(Tls, AReloadChangesConnectionsToCome) {
-  ServerThread server(options(Require::kTls));
-  Caller before(with(authority.issue("proxy1")));
-  ASSERT_EQ(before.open(server.port()), error_code());
-  const Authority other("other");
-  const auto renewed = load_tls(TlsSide::kMiddlebox, other.issue("box", "IP:127.0.0.1"));
-  server.ask([&](middlebox::Server& box) {
-    box.set_tls(renewed);
-    return true;
-  });
-  EXPECT_EQ(before.owner(), "proxy1");
-  Caller after(with(other.issue("proxy1")));
-  EXPECT_EQ(after.open(server.port()), error_code());
-  Caller late(with(authority.files("proxy1")));
-  EXPECT_NE(late.open(server.port()), error_code());
-}
-
 TEST_F(Tls, OldVersionsAreRefused) {
   ServerThread server(options(Require::kTls));
   const auto files = authority.issue("proxy1");
@@ -295,24 +230,6 @@ TEST_F(Tls, OldVersionsAreRefused) {
   EXPECT_TRUE(connects("-tls1_2"));
   EXPECT_FALSE(connects("-tls1_1"));
   EXPECT_FALSE(connects("-tls1"));
-}
-
-TEST_F(Tls, PeersWithoutMannersCostLittle) {
-  ServerThread server(options(Require::kTls));
-  RawAgent garbage(server.port());
-  garbage.send("16 03 01 00 05 01 02 03 04 05 06");
-  char octet = 0;
-  while (::recv(garbage.socket().native_handle(), &octet, 1, 0) > 0) {
-  }
-  RawAgent silent(server.port());  // closed after a while; nothing waits for it
-  RawAgent half(server.port());
-  half.send("16 03");
-  RawAgent gone(server.port());
-  gone.send("16");
-  gone.reset();
-  Caller caller(with(authority.issue("proxy1")));
-  EXPECT_EQ(caller.open(server.port()), error_code());
-  EXPECT_EQ(server.ask([](middlebox::Server& box) { return box.connection_count(); }), 1U);
 }
 
 /// An agent with a certificate that says what it is told to.

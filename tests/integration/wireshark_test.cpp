@@ -1,5 +1,5 @@
-// The dissector for Wireshark, run by tshark: on every message of the RFC's figures, and on what
-// our own programs send over each transport.
+// The dissector for Wireshark, run by tshark: requests and replies that belong together, and what
+// our own programs send over each transport. Messages one by one: vectors/test_dissector.py.
 #include <gtest/gtest.h>
 
 #include <boost/asio/io_context.hpp>
@@ -69,44 +69,6 @@ class Wireshark : public testing::Test {
   const std::string& folder = folder_.path;
 };
 
-TEST_F(Wireshark, KnowsEveryFigure) {
-  const auto figures = figure_cases();
-  std::vector<Octets> packets;
-  for (const auto& figure : figures) packets.push_back(from_hex(figure.hex));
-  const auto lines = dissect(capture(packets), "simco",
-                             {"simco.tid", "simco.message", "simco.malformed", "_ws.malformed"});
-  ASSERT_EQ(lines.size(), figures.size());
-  for (std::size_t i = 0; i < figures.size(); ++i) {
-    const auto expected = std::to_string(figures[i].message.tid.value) + "\t";
-    EXPECT_TRUE(lines[i].starts_with(expected)) << figures[i].name << ": " << lines[i];
-    EXPECT_TRUE(lines[i].ends_with("\t\t")) << figures[i].name << ": " << lines[i];
-    EXPECT_EQ(lines[i].find("0x0", expected.size()) != std::string::npos,
-              std::holds_alternative<NegativeReply>(figures[i].message.body))
-        << figures[i].name << ": " << lines[i];
-  }
-}
-
-TEST_F(Wireshark, ReadsEveryField) {
-  auto request = pinhole(5004, 77);
-  request.group = GroupId{9};
-  request.internal = ipv6(Location::kInternal, 7, 5004);
-  request.external.prefix_length = 24;
-  const auto packets =
-      std::vector{encoded({TransactionId{1}, request}),
-                  encoded({TransactionId{2}, NegativeReply{NegativeReplyCode::kLackOfPorts, {}}}),
-                  encoded({TransactionId{3}, AreNotification{PolicyRuleId{5}, Lifetime{0}}})};
-  const auto lines = dissect(
-      capture(packets), "simco",
-      {"simco.message", "simco.pid", "simco.gid", "simco.lifetime", "simco.tuple.location",
-       "simco.tuple.protocol", "simco.tuple.ipv4", "simco.tuple.ipv6", "simco.tuple.prefix_length",
-       "simco.tuple.port", "simco.tuple.port_range", "simco.per.direction"});
-  ASSERT_EQ(lines.size(), 3U);
-  EXPECT_EQ(lines[0],
-            "PER request\t\t9\t77\t0,3\t17,17\t192.0.2.7\t2001:db8::7\t128,24\t5004,6000\t2,2\t3");
-  EXPECT_EQ(lines[1], "refused: 0x0349 lack of port numbers\t\t\t\t\t\t\t\t\t\t\t");
-  EXPECT_EQ(lines[2], "ARE notification\t5\t\t0\t\t\t\t\t\t\t\t");
-}
-
 TEST_F(Wireshark, PutsMessagesTogetherAndTakesThemApart) {
   const auto one = encoded({TransactionId{1}, pinhole()});
   auto both = one;
@@ -128,24 +90,6 @@ TEST_F(Wireshark, ARequestThatIsSentAgainIsTheSameUntilItIsAnswered) {
                              {"frame.number", "simco.reply_in", "simco.request_in"}, {"-2"});
   EXPECT_EQ(lines,
             (std::vector<std::string>{"1\t3\t", "2\t3\t", "3\t\t1", "4\t\t1", "5\t6\t", "6\t\t5"}));
-}
-
-TEST_F(Wireshark, MarksWhatIsWrong) {
-  const auto good = encoded({TransactionId{1}, pinhole()});
-  auto unknown_message = good;
-  unknown_message[1] = std::byte{0x77};
-  auto unknown_attribute = good;
-  unknown_attribute[9] = std::byte{0x77};
-  auto short_message = good;  // the message ends where it says, but its last attribute does not
-  short_message[3] = static_cast<std::byte>(std::to_integer<int>(short_message[3]) - 2);
-  short_message.resize(short_message.size() - 2);
-  auto wrong_size = good;  // an address tuple that says IPv6 and has room for IPv4
-  wrong_size[20] = std::byte{0x02};
-  for (const auto& packet : {unknown_message, unknown_attribute, short_message, wrong_size}) {
-    EXPECT_EQ(dissect(capture({packet}), "simco.malformed", {"simco.tid"}).size(), 1U)
-        << to_hex(packet);
-  }
-  EXPECT_TRUE(dissect(capture({good}), "simco.malformed", {"simco.tid"}).empty());
 }
 
 /// What simcoctl says to a middlebox with these options, captured on the way.

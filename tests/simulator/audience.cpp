@@ -1,8 +1,8 @@
 #include "tests/simulator/audience.hpp"
 
 #include "tests/simulator/fault.hpp"
+#include "tests/simulator/model.hpp"
 #include "tests/simulator/requests.hpp"
-#include "tests/support/model.hpp"
 
 namespace simco::simulator {
 

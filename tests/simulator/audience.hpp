@@ -1,4 +1,4 @@
-// Who hears of what: the sessions, and the AREs that each of them should have got.
+// The sessions, and the AREs that each of them should have got.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +41,7 @@ class Audience {
   void heard(std::uint32_t number, std::uint32_t pid, std::uint32_t lifetime) {
     --sessions_.at(number).unheard[{pid, lifetime}];
   }
-  /// The turn is over: all must have heard what they should have.
+  /// The turn is over: all must have got their AREs.
   void check();
   /// An orderly stop is over: every session that was open must have been told.
   void check_stopped() const;

@@ -107,8 +107,8 @@ void ChangeJudge::judge_change(std::uint32_t pid, std::uint32_t lifetime) {
   facts_.model.carry_out(request->who, request->body, given, happened);
 }
 
-// What a disable rule hits is closed from the reply on; only what the kernel has refused to remove
-// may be there still.
+// Rules that a disable rule overlaps are closed from the reply on; only rules that the kernel has
+// refused to remove may still exist.
 void ChangeJudge::check_disabled_traffic() const {
   for (const auto pid : disabled_) {
     const auto& disable = facts_.model.rules.at(pid);

@@ -1,5 +1,5 @@
-// Whether a rule may begin, change or end as the auditor hears it, and what the model has of it
-// from then on.
+// Whether a rule may begin, change or end as the auditor hears it, and the model's state of it from
+// then on.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,8 @@ class ChangeJudge {
   };
   /// The middlebox has settled a change of a rule; `lifetime` is 0 if it has ended.
   Change judge(std::uint32_t pid, std::uint32_t lifetime);
-  /// The PDR that made the disable rule has been answered: what the rule hits must be closed.
+  /// The PDR that made the disable rule has been answered: the rules that it overlaps must be
+  /// closed.
   void disabled(std::uint32_t pid);
   void check_disabled_traffic() const;
   /// The middlebox is gone.

@@ -4,7 +4,7 @@
 #include "simco/binding/send.hpp"
 #include "simco/wire/codec.hpp"
 #include "tests/simulator/fault.hpp"
-#include "tests/support/model.hpp"
+#include "tests/simulator/model.hpp"
 
 namespace simco::simulator {
 

@@ -1,5 +1,4 @@
-// An agent: connects, authenticates, asks for whatever comes to its mind, reads slowly at times,
-// and goes.
+// An agent: connects, authenticates, makes random requests, reads slowly at times, and goes.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +13,17 @@
 
 namespace simco::simulator {
 
-/// How an agent proves who it is.
+/// The ways of an agent to authenticate.
 struct Proof {
   enum class Kind : std::uint8_t { kCertificate, kSecret, kWrongSecret };
   Kind kind = Kind::kCertificate;
-  /// SA: the middlebox must prove who it is as well, with the secret of that name.
+  /// SA: the middlebox must authenticate as well, with the secret of that name.
   bool mutual = false;
 
   bool genuine() const { return kind != Kind::kWrongSecret; }
 };
 
-/// One end of a connection to the middlebox, and what is known of the other.
+/// An end of a connection to the middlebox, and the known state of the other.
 class Client final : private net::ChannelHandler {
  public:
   Client(std::string name, bool audits) : who(std::move(name)), auditor(audits) {}

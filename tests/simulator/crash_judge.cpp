@@ -60,7 +60,8 @@ void CrashJudge::recovered() {
   }
   facts_.orphans.clear();
   doubtful_requests_.clear();
-  // What the backend refused to begin with is gone, but the store may have it until it is told.
+  // Rules that the backend refused at the start are gone, but the store may have them until it is
+  // told.
   doubtful_rules_ = std::move(refused_at_start);
 }
 
@@ -141,7 +142,7 @@ bool CrashJudge::is_stored_as_known(std::uint32_t pid) const {
   const auto ends = stored_ends(pid);
   const auto known = facts_.model.rules.at(pid).expires_at;
   if (std::ranges::find(ends, known) != ends.end()) return true;
-  // The last start has shortened what the clock would have added, and nothing has changed since.
+  // The last start has cut the time that the clock would have added, and nothing has changed since.
   const auto before = recovered_from_.find(pid);
   return before != recovered_from_.end() && before->second == std::pair(stored_.at(pid), known);
 }

@@ -1,5 +1,4 @@
-// What the judges decide by: the model, what is enforced and stored, and what agents have asked
-// for.
+// The facts of the judges: the model, the enforced and the stored rules, and the agents' requests.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +7,10 @@
 #include <string>
 
 #include "tests/simulator/fault.hpp"
+#include "tests/simulator/model.hpp"
 #include "tests/simulator/sim_backend.hpp"
 #include "tests/simulator/sim_store.hpp"
 #include "tests/simulator/wall_clock.hpp"
-#include "tests/support/model.hpp"
 #include "tests/support/virtual_time.hpp"
 
 namespace simco::simulator {
@@ -49,7 +48,7 @@ class Facts {
   void set_backend(const SimBackend& backend) { backend_ = &backend; }
 
   test::Model::Verdict decide(const Request& request, Instant at) const;
-  /// What the middlebox has chosen for a rule, by what is enforced.
+  /// The middlebox's choices for a rule, from the enforced rules.
   test::Given given_of(std::uint32_t pid) const;
   void check_end(const Request& request, std::uint32_t lifetime, Instant expires_at) const;
   /// Its time is over, or a disable rule ends it: it may go at any moment.

@@ -5,7 +5,7 @@
 
 namespace simco::simulator {
 
-/// The middlebox has done what it must not; what() says what.
+/// The middlebox has violated a rule; what() names it.
 class Fault : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

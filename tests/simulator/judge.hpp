@@ -1,9 +1,9 @@
 // Says of everything that the middlebox does whether it may: each reply, each ARE, and the rules
-// that are enforced and stored, compared with the plain model of tests/support/model.hpp.
+// that are enforced and stored, compared with the plain model of tests/simulator/model.hpp.
 //
 // One session, the auditor's, belongs to an agent that sees all rules and asks for nothing, on a
 // path without faults. It hears of each change of a rule at the moment at which the middlebox
-// settles it: that is the order in which the model carries out what agents have asked for.
+// settles it: in this order the model carries out the agents' requests.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ class Judge {
         const SimStore* store, std::function<void(const std::string&)> trace)
       : facts_(model, time, wall, store), trace_(std::move(trace)) {}
 
-  // --- What agents do ---
+  // --- Actions of agents ---
 
   /// A connection of `who` has been made; `genuine` if it can authenticate. Session numbers are
   /// never used again.
@@ -40,20 +40,20 @@ class Judge {
   void cut(std::uint32_t number) { audience_.at(number).cut = true; }
   /// Its agent wants to end it.
   void leaving(std::uint32_t number) { audience_.at(number).leaving = true; }
-  /// The middlebox has closed it, and need not tell it of what it does at this moment.
+  /// The middlebox has closed it, and need not tell it of changes at this moment.
   void closed(std::uint32_t number) { audience_.at(number).closed = true; }
-  /// The middlebox will send nothing more on it. What it had asked for may have been done or not.
+  /// The middlebox will send nothing more on it. Its requests may have been carried out or not.
   void session_over(std::uint32_t session);
   bool is_open(std::uint32_t session) const { return audience_.at(session).open; }
   std::size_t in_flight(std::uint32_t session) const {
     return audience_.at(session).in_flight.size();
   }
 
-  // --- What the middlebox does ---
+  // --- Actions of the middlebox ---
 
   /// The configuration has all agents but these, from now on.
   void reconfigured(const std::set<std::string>& unknown);
-  /// Judges what it has sent since the last time, which must have been at one moment.
+  /// Judges its messages since the last time, which must be of a single moment.
   void judge(std::vector<Sent>& record);
   /// It has been killed, or another one takes over.
   void gone();

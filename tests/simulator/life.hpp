@@ -21,7 +21,7 @@ class Life final : private middlebox::Core::Host, private middlebox::Journal::Mo
        Random& random, SimBackend& backend, SimStore* store);
 
   middlebox::Core& core() { return core_; }
-  /// What the middlebox has logged last, for the report of a fault.
+  /// The last log lines of the middlebox, for the report of a fault.
   const std::string& last_line() const { return last_line_; }
 
  private:

@@ -47,7 +47,7 @@ void ReplyJudge::judge_refusal(const Request& request, TransactionId tid, const 
               text(verdict));
 }
 
-// What has been planned and not settled is taken, and may yet come back.
+// Planned resources are taken, and may yet come back.
 bool ReplyJudge::may_be_refused_for_others(const Request& request, NegativeReplyCode code) const {
   const auto is_anothers = [&](const auto& entry) {
     return entry.second.session != request.session &&

@@ -1,4 +1,4 @@
-// Whether a reply is what the model gives, at the moment at which it comes.
+// Whether a reply is the model's, at the moment of its arrival.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ class ReplyJudge {
  public:
   explicit ReplyJudge(Facts& facts) : facts_(facts) {}
 
-  /// A turn begins: what changed in the last one has been replied about.
+  /// A turn begins: the changes of the last turn have their replies.
   void begin_turn() { changes_.clear(); }
   /// A rule has changed, which a reply may go with.
   void changed(std::uint32_t pid, std::uint32_t lifetime) { changes_.push_back({pid, lifetime}); }

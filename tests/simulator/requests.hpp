@@ -1,4 +1,4 @@
-// What requests ask for, and how they are named in the report of a fault.
+// Requests, and their names in the report of a fault.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 #include <string>
 
 #include "simco/wire/messages.hpp"
-#include "tests/support/model.hpp"
+#include "tests/simulator/model.hpp"
 
 namespace simco::simulator {
 

@@ -34,7 +34,7 @@ class SimBackend final : public backend::Backend {
 
   /// From now on nothing is refused.
   void heal() { reliable_ = true, refuses_ = 0; }
-  /// What is enforced, by PID.
+  /// The enforced rules, by PID.
   const std::map<std::uint32_t, Enforced>& table() const { return table_; }
   /// It has refused to add the rule that a request of that TID asked for.
   bool refused_addition(TransactionId tid) const { return refused_tids_.contains(tid.value); }

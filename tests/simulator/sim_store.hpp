@@ -35,8 +35,8 @@ class SimStore {
     std::shared_ptr<int> alive_ = std::make_shared<int>();
   };
 
-  /// From now on the store belongs to whoever gets an Access next. Of the write under way all is
-  /// kept or nothing.
+  /// From now on the store belongs to the next user that gets an Access. Of the write under way all
+  /// is kept or nothing.
   void claim();
   store::Contents contents() const;
   std::set<std::uint32_t> pids() const;

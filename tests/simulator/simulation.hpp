@@ -16,13 +16,13 @@
 #include "tests/simulator/judge.hpp"
 #include "tests/simulator/life.hpp"
 #include "tests/simulator/random.hpp"
+#include "tests/simulator/request_generator.hpp"
 #include "tests/simulator/sim_backend.hpp"
 #include "tests/simulator/sim_store.hpp"
-#include "tests/support/request_generator.hpp"
 
 namespace simco::simulator {
 
-/// What a run was made of, to see that it was one.
+/// Counts of a run, to see that it was a real run.
 struct Tally {
   std::uint64_t requests = 0;
   std::uint64_t replies = 0;
@@ -43,7 +43,7 @@ class Simulation {
   explicit Simulation(std::uint32_t seed, std::function<void(const std::string&)> trace = {});
   ~Simulation();
 
-  /// Throws Fault if the middlebox does what it must not.
+  /// Throws Fault if the middlebox violates a rule.
   Tally run();
 
  private:
@@ -62,9 +62,9 @@ class Simulation {
   void reload();
   void schedule_end();
   void schedule_reload();
-  /// The wall clock steps, by up to an hour: lifetimes do not, and what is stored stays right.
+  /// The wall clock steps, by up to an hour: lifetimes do not, and stored records stay right.
   void schedule_clock_step();
-  /// Takes out what the box that has lost its rules still sends: it may grant nothing more.
+  /// Takes the messages of the box that has lost its rules: it may grant nothing more.
   void judge_predecessor();
   /// Waits until all is answered, and compares the tables.
   void settle();
@@ -88,7 +88,7 @@ class Simulation {
   const test::Mode mode_;
   test::Model model_;
   test::RequestGenerator generator_;
-  std::vector<Sent> record_;  ///< what the middlebox has sent and nobody has judged
+  std::vector<Sent> record_;  ///< messages of the middlebox that are not judged yet
   /// Of the two boxes; `box_` is the one that has the rules.
   std::array<SimBackend, 2> backends_;
   std::size_t box_ = 0;

@@ -1,4 +1,4 @@
-// Keeps what a channel tells.
+// Keeps the events of a channel.
 #pragma once
 
 #include <functional>

@@ -1,6 +1,5 @@
-// One message for each figure of RFC 4540 section 5, as octets written down by hand from the
-// figures of sections 4.2 and 4.3, and as what they mean. Shared by the codec's tests and the
-// fuzzers' seeds.
+// The published messages for each figure of RFC 4540 section 5 (tests/vectors/messages.json), and
+// address tuples and requests to make others of.
 #pragma once
 
 #include <array>
@@ -14,9 +13,8 @@
 namespace simco::test {
 
 struct FigureCase {
-  std::string name;  ///< figure and message
-  std::string hex;   ///< the message, with spaces between fields
-  Message message;
+  std::string name;
+  Octets octets;
 };
 
 inline AddressTuple ipv4(Location location, std::array<int, 4> address, std::uint16_t port,

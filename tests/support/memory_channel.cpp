@@ -50,8 +50,6 @@ void MemoryChannel::detach() {
   ended({});
 }
 
-bool MemoryChannel::fails() { return ++calls_ == fail_at_; }
-
 // --- Output ------------------------------------------------------------------------------------
 
 std::span<std::byte> MemoryChannel::allocate(std::size_t size, net::Delivery delivery,
@@ -63,12 +61,9 @@ std::span<std::byte> MemoryChannel::allocate(std::size_t size, net::Delivery del
 
 void MemoryChannel::flush() {
   if (over_ || end_sent_ || blocked_) return;
-  if (!out_.empty()) {
-    // Reported from the scheduler, because the caller is in the middle of its work.
-    if (fails()) broken_ = fail_reason_;
-    if (broken_) {
-      return later([self = shared_from_this()] { self->ended(*self->broken_); });
-    }
+  // Reported from the scheduler, because the caller is in the middle of its work.
+  if (broken_ && !out_.empty()) {
+    return later([self = shared_from_this()] { self->ended(*self->broken_); });
   }
   while (!out_.empty() && !blocked_) in_stream() ? send_segment() : send_message();
   out_.compact();
@@ -143,14 +138,6 @@ void MemoryChannel::unblock() {
   if (out_.empty()) state_.output_drained();
 }
 
-void MemoryChannel::set_window(std::size_t octets) {
-  SIMCO_ASSERT(octets > 0);
-  const auto peer = peer_.lock();
-  if (!peer) return;
-  peer->path_.window = octets;
-  peer->taken(0);
-}
-
 // --- Input -------------------------------------------------------------------------------------
 
 void MemoryChannel::arrive(Packet packet) {
@@ -161,7 +148,6 @@ void MemoryChannel::arrive(Packet packet) {
     broken_ = packet.reason;
     peer_knows_ = true;
   }
-  unread_ += packet.octets.size();
   inbox_.push_back(std::move(packet));
   read();
 }
@@ -170,7 +156,6 @@ void MemoryChannel::read() {
   const auto self = shared_from_this();
   if (state_.closing()) return drop_input();
   if (over_ || state_.paused() || !started_ || inbox_.empty()) return;
-  if (fails()) return ended(fail_reason_);
   const bool told = state_.takes_input();
   const auto holds_data = [&] {
     return !inbox_.empty() && inbox_.front().kind == Packet::Kind::kData;
@@ -195,29 +180,27 @@ void MemoryChannel::read_end() {
 void MemoryChannel::read_data() {
   Packet packet = std::move(inbox_.front());
   inbox_.pop_front();
-  unread_ -= packet.octets.size();
-  const std::size_t size = packet.octets.size();
-  const std::size_t unread_before = unread_;
+  std::size_t taken = packet.octets.size();
   if (in_stream()) {
-    take_octets(std::move(packet));
+    taken -= take_octets(std::move(packet));
   } else {
     take_message(packet);
   }
-  // What was put back is not taken.
-  if (const auto peer = peer_.lock()) peer->taken(size - (unread_ - unread_before));
+  if (const auto peer = peer_.lock()) peer->taken(taken);
 }
 
-void MemoryChannel::take_octets(Packet packet) {
-  if (!state_.takes_input()) return;
+std::size_t MemoryChannel::take_octets(Packet packet) {
+  if (!state_.takes_input()) return 0;
   const auto error = splitter_->feed(packet.octets, [&](std::span<const std::byte> message) {
     return state_.deliver(message, {});
   });
   if (error) state_.malformed(*error);
-  if (!state_.takes_input() || splitter_->unread() == 0) return;
+  if (!state_.takes_input() || splitter_->unread() == 0) return 0;
   const auto read = static_cast<std::ptrdiff_t>(packet.octets.size() - splitter_->unread());
   packet.octets.erase(packet.octets.begin(), packet.octets.begin() + read);
-  unread_ += packet.octets.size();
+  const std::size_t rest = packet.octets.size();
   inbox_.push_front(std::move(packet));
+  return rest;
 }
 
 void MemoryChannel::take_message(const Packet& packet) {
@@ -239,7 +222,6 @@ void MemoryChannel::drop_input() {
   while (!inbox_.empty() && !over_) {
     const Packet packet = std::move(inbox_.front());
     inbox_.pop_front();
-    unread_ -= packet.octets.size();
     if (packet.kind != Packet::Kind::kData) {
       peer_knows_ = true;
       return ended({});
@@ -281,17 +263,11 @@ void MemoryChannel::cut(const error_code& reason) {
   }
 }
 
-void MemoryChannel::fail_at(std::size_t call, const error_code& reason) {
-  fail_at_ = call == 0 ? 0 : calls_ + call;
-  fail_reason_ = reason;
-}
-
 void MemoryChannel::ended(const error_code& reason) {
   if (!std::exchange(over_, true) && !peer_knows_) {
     tell_peer(Packet::Kind::kReset, reset_reason());
   }
   inbox_.clear();
-  unread_ = 0;
   state_.ended(reason);
 }
 

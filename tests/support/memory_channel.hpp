@@ -75,20 +75,8 @@ class MemoryChannel final : public net::MessageChannel,
   /// The path breaks: what is under way in either direction is lost, and both ends learn `reason`
   /// as soon as they read or send.
   void cut(const boost::system::error_code& reason = boost::asio::error::connection_reset);
-  /// The read or write number `call` from now on, counted from 1, fails with `reason` at this end;
-  /// the other one gets a reset. 0: none does.
-  void fail_at(std::size_t call,
-               const boost::system::error_code& reason = boost::asio::error::connection_reset);
-  /// Reads and writes of this end so far: what fail_at() counts.
-  std::size_t calls() const { return calls_; }
-  /// From now on the peer may have so many octets under way to this end and unread here.
-  void set_window(std::size_t octets);
-  /// Octets that have arrived and wait because input is paused.
-  std::size_t unread() const { return unread_; }
   /// Whose certificate the peer is to have, as over TLS.
   void set_certified_names(std::vector<std::string> names) { certified_names_ = std::move(names); }
-  /// Neither close() nor the peer, nor the path, has ended it.
-  bool is_up() const { return !over_; }
 
  private:
   /// Something under way, or arrived and not read.
@@ -103,8 +91,6 @@ class MemoryChannel final : public net::MessageChannel,
   MemoryChannel(Scheduler& scheduler, const MemoryPath& path, std::string peer_address);
 
   bool in_stream() const { return path_.transport == net::Transport::kTcp; }
-  /// Counts a read or write; true if it fails.
-  bool fails();
   void later(Scheduler::Task task) { scheduler_.at(scheduler_.now(), std::move(task)); }
 
   // Output
@@ -123,7 +109,8 @@ class MemoryChannel final : public net::MessageChannel,
   void read();
   void read_data();
   void read_end();
-  void take_octets(Packet packet);
+  /// The number of octets that go back to the inbox: input was paused meanwhile.
+  std::size_t take_octets(Packet packet);
   void take_message(const Packet& packet);
   void drop_input();
   void ended(const boost::system::error_code& reason);
@@ -144,7 +131,6 @@ class MemoryChannel final : public net::MessageChannel,
   bool unblocking_ = false;
 
   std::deque<Packet> inbox_;
-  std::size_t unread_ = 0;
   std::optional<net::FrameSplitter> splitter_;      ///< from start() on
   std::optional<net::UserMessageReader> messages_;  ///< likewise
 
@@ -152,9 +138,6 @@ class MemoryChannel final : public net::MessageChannel,
   bool over_ = false;
   bool peer_knows_ = false;                          ///< that it is over: nothing needs to be sent
   std::optional<boost::system::error_code> broken_;  ///< what the next write finds
-  std::size_t calls_ = 0;
-  std::size_t fail_at_ = 0;
-  boost::system::error_code fail_reason_;
 };
 
 }  // namespace simco::test

@@ -122,7 +122,7 @@ Socket::Socket(const NetworkNamespace& host, int type, const Endpoint& local) {
     const int made = ::socket(local.ipv6() ? AF_INET6 : AF_INET, type | SOCK_CLOEXEC, 0);
     const int one = 1;
     ::setsockopt(made, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    const int room = 16 << 20;  // what is not read at once must not count as lost
+    const int room = 16 << 20;  // packets that wait to be read must not count as lost
     ::setsockopt(made, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof room);
     const auto raw = local.raw();
     if (::bind(made, reinterpret_cast<const sockaddr*>(&raw), size_of(raw)) != 0) {

@@ -1,5 +1,5 @@
 // Network namespaces, sockets in them, and a router between two networks. Namespaces have no names
-// and go with the process that made them, whatever becomes of it.
+// and go with the process that made them, however it ends.
 #pragma once
 
 #include <netinet/in.h>
@@ -21,7 +21,7 @@
 
 namespace simco::test {
 
-/// For main(), before there is a second thread: someone who is not root becomes root of a user
+/// For main(), before there is a second thread: a user other than root becomes root of a user
 /// namespace, where network namespaces can be made. False where the machine forbids that.
 bool become_able_to_make_namespaces();
 
@@ -59,7 +59,7 @@ class NetworkNamespace {
     if (::setns(descriptor_, CLONE_NEWNET) != 0) throw std::runtime_error("setns");
   }
   void shell(const std::string& command) const;
-  /// What `command` prints.
+  /// The output of `command`.
   std::string output(const std::string& command) const;
   std::string path() const;
   /// Waits until packets can be sent from all IPv6 addresses.
@@ -105,7 +105,7 @@ class Udp : public Socket {
   Udp(const NetworkNamespace& host, const Endpoint& local) : Socket(host, SOCK_DGRAM, local) {}
 
   void send(const Endpoint& to, const std::string& text = "x") const;
-  /// Sends a packet that is like no other. Returns what is in it.
+  /// Sends a packet that is like no other. Returns its contents.
   std::string send_one(const Endpoint& to) const;
   struct Packet {
     std::string text;
@@ -120,8 +120,8 @@ class Udp : public Socket {
   /// gets() means two packets, of which the router's stack sees the first only, if the fast path
   /// takes such ones: both arrive, and seem to come from the same.
   static void expect_pairs(bool pairs) { pairs_ = pairs; }
-  /// The packet that `from` sends to `to` does not arrive here. What is late from before is not
-  /// taken for it.
+  /// The packet that `from` sends to `to` does not arrive here. Late packets from before do not
+  /// count.
   bool misses(const Udp& from, const Endpoint& to) const {
     return !receive_one(from.send_one(to), kStaysAway);
   }
@@ -161,7 +161,7 @@ struct Network {
   void use_cards();
   /// Has the veths send and receive as network cards do: the fast path takes no other packets.
   void make_fast() const;
-  /// Returns what this machine lacks for the fast path, if anything.
+  /// Returns the missing condition for the fast path on this machine, if any.
   static std::optional<std::string> lacks_fast_path();
 
  private:

@@ -1,5 +1,5 @@
 // Policy engine and commit pipeline with a backend that the test answers for, and no sessions: for
-// tests of these two, and of what stands on the pipeline alone. Tests of sessions, admission and
+// tests of these two, and of classes that need the pipeline alone. Tests of sessions, admission and
 // notifications use middlebox::Core, as the simulation and the fuzzer do.
 #pragma once
 
@@ -16,7 +16,7 @@
 
 namespace simco::test {
 
-/// Holds batches until the test says what became of them, or says "done" at once.
+/// Holds batches until the test gives their results, or answers "done" at once.
 class ScriptedBackend final : public backend::Backend {
  public:
   std::string_view name() const override { return "scripted"; }

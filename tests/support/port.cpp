@@ -14,7 +14,7 @@
 namespace simco::test {
 namespace {
 
-// Below what Linux gives to sockets that ask for any port (net.ipv4.ip_local_port_range).
+// Below the ports that Linux gives to sockets that ask for any port (net.ipv4.ip_local_port_range).
 constexpr int kFirst = 12'000;
 constexpr int kLast = 31'999;
 

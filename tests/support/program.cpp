@@ -97,7 +97,7 @@ std::string Program::line_with(const std::string& words) {
     return !line.empty();
   };
   eventually([&] {
-    const bool over = !running();  // before the look: what it said last counts
+    const bool over = !running();  // before the look: its last output counts
     return there() || over;
   });
   EXPECT_FALSE(line.empty()) << "does not say '" << words << "': " << err();

@@ -1,4 +1,4 @@
-// Runs a program of this build and reads what it prints.
+// Runs a program of this build and reads its output.
 #pragma once
 
 #include <signal.h>
@@ -13,8 +13,8 @@ namespace simco::test {
 
 class Program {
  public:
-  /// A program without a path is this build's. `input`: a file that becomes its standard input.
-  /// What it prints is kept, and shown if the test fails.
+  /// A program without a path is this build's. `input`: a file that becomes its standard input. Its
+  /// output is kept, and shown if the test fails.
   explicit Program(std::vector<std::string> words, const std::string& input = {});
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;

@@ -57,11 +57,6 @@ bool RawAgent::try_open() {
   return reply && std::holds_alternative<SeReply>(reply->body);
 }
 
-void RawAgent::reset() {
-  socket_.set_option(boost::asio::socket_base::linger(true, 0));
-  socket_.close();
-}
-
 bool RawAgent::fill(std::size_t from) {
   while (from < octets_.size()) {
     const auto got =

@@ -31,7 +31,6 @@ class RawAgent {
   bool try_open();
   /// True when the peer has closed and nothing more comes.
   bool at_end() { return !receive().has_value() && !timed_out_; }
-  void reset();
   boost::asio::ip::tcp::socket& socket() { return socket_; }
 
  private:

@@ -30,7 +30,7 @@ RedisServer::RedisServer(const std::vector<std::string>& options)
 
 RedisServer::~RedisServer() {
   program_.reset();
-  std::filesystem::remove_all(folder_);  // a replica puts down what it is sent
+  std::filesystem::remove_all(folder_);  // a replica writes the data that it is sent
 }
 
 void wait_for_redis(Program& program) {

@@ -62,7 +62,6 @@ class RouterBox {
                      std::uint16_t port = 0);
   Program& program() { return *program_; }
   BoxAgent& agent();
-  std::unique_ptr<BoxAgent> another_agent() { return std::make_unique<BoxAgent>(router_, port_); }
   /// Where it takes sessions, in the router's namespace.
   std::uint16_t port() const { return port_; }
   void kill();

@@ -1,5 +1,5 @@
-// An SCTP peer made by hand, over UDP (RFC 6951), that does what no stack would: it says when each
-// packet goes and what is in it.
+// An SCTP peer made by hand, over UDP (RFC 6951), unlike any stack: the test sends each packet and
+// writes its contents.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -40,7 +40,7 @@ class SctpPeer {
   std::uint32_t tag = 0x1234'5678;
 
   void send_init();
-  /// With what the INIT ACK brought.
+  /// With the values of the INIT ACK.
   void send_cookie_echo() { send(peer_tag, Chunk::kCookieEcho, 0, cookie); }
   void send_data(std::uint16_t stream, std::uint16_t sequence, const Octets& message);
   /// Its answer comes when all that was sent before has been looked at.
@@ -52,7 +52,7 @@ class SctpPeer {
   /// Any octets after a header that is right.
   void send_junk(const Octets& junk) { send_packet(peer_tag, junk); }
 
-  /// Takes what has arrived. Returns whether a chunk of type `wanted` was among it.
+  /// Takes the packets that have arrived. Returns whether a chunk of type `wanted` was among it.
   bool receive(Chunk wanted);
 
   std::uint32_t peer_tag = 0;

@@ -1,4 +1,4 @@
-// Whose SCTP at which end: what tests over SCTP run through.
+// The combinations of SCTP stacks that tests run through.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ inline std::string name_of_stacks(const testing::TestParamInfo<SctpStacks>& info
   return info.param.name;
 }
 
-/// What a machine without kernel SCTP can do.
+/// The combinations for a machine without kernel SCTP.
 inline auto userland_stacks() {
   return testing::Values(SctpStacks{"Both", net::SctpStack::kUserland, net::SctpStack::kUserland});
 }

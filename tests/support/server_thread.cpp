@@ -24,9 +24,6 @@ ServerThread::~ServerThread() {
 std::size_t ServerThread::connections() {
   return ask([](middlebox::Server& server) { return server.connection_count(); });
 }
-std::size_t ServerThread::sessions() {
-  return ask([](middlebox::Server& server) { return server.session_count(); });
-}
 std::size_t ServerThread::rules() {
   return ask([](middlebox::Server& server) { return server.rule_count(); });
 }

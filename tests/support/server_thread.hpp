@@ -28,7 +28,6 @@ class ServerThread {
   /// How often its loop has called a handler.
   std::uint64_t handlers_called() const { return handlers_called_; }
   std::size_t connections();
-  std::size_t sessions();
   std::size_t rules();
   /// Runs `work(server)` on the server's thread and returns its result.
   template <class Work>

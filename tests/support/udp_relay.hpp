@@ -24,8 +24,8 @@ class UdpRelay {
   UdpRelay(boost::asio::io_context& io, std::uint16_t server_port, const Behaviour& behaviour);
 
   std::uint16_t port() const { return client_side_.local_endpoint().port(); }
-  /// From now on the client comes from another port, as behind a NAT that has forgotten it. What
-  /// goes to the old one is lost.
+  /// From now on the client comes from another port, as behind a NAT that has forgotten it. Packets
+  /// to the old port are lost.
   void rebind();
   /// Everything is lost, or not.
   void cut(bool everything) { cut_ = everything; }

@@ -1,4 +1,4 @@
-// Time that passes only when a test says so, and what happens at which moment of it.
+// Time that passes only when a test says so, and its scheduled tasks.
 #pragma once
 
 #include <algorithm>
@@ -25,8 +25,8 @@ class Scheduler {
   ~Scheduler() = default;
 };
 
-/// A scheduler whose clock jumps from one task to the next. Depends on nothing but what is
-/// scheduled, so the same tasks run in the same order every time.
+/// A scheduler whose clock jumps from one task to the next. Depends on nothing but the schedule, so
+/// the same tasks run in the same order every time.
 class VirtualTime final : public Scheduler {
  public:
   explicit VirtualTime(Instant begin = Instant{std::chrono::hours(1)}) : now_(begin) {}

@@ -1,6 +1,6 @@
 // The size of a class: at most 45 functions and 15 data members, defined in one file. A class that
-// has more is several: give it parts. Counted in the text, by what ends in ';' or '{' at the top
-// level of the class.
+// has more is several: give it parts. Counted in the text, by declarations that end in ';' or '{'
+// at the top level of the class.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -25,7 +25,7 @@ bool too_large(const Size& size) {
   return size.functions > kFunctionsMax || size.members > kMembersMax;
 }
 
-/// Still to be given parts: with what they have now, so that none grows.
+/// Still to be given parts: with their present sizes, so that none grows.
 const std::map<std::string, Size> kToBeDivided = {
     {"middlebox/backend/nftables/flows/conntrack.hpp: Conntrack", {12, 16}},
     {"middlebox/commit/pipeline.hpp: CommitPipeline", {26, 18}},
@@ -37,7 +37,7 @@ const std::map<std::string, Size> kToBeDivided = {
     {"simco/net/sctp/channel.hpp: Channel", {27, 21}},
     {"simco/net/sctp/userland_stack.hpp: UserlandStack", {34, 18}}};
 
-/// Replaces what `pattern` matches until it matches nothing more.
+/// Replaces matches of `pattern` until there are none.
 std::string without(std::string text, const std::regex& pattern, const char* by = "") {
   for (std::string next;; text = std::move(next)) {
     next = std::regex_replace(text, pattern, by);
@@ -65,7 +65,7 @@ std::size_t end_of_block(const std::string& code, std::size_t begin) {
   return code.size();
 }
 
-/// The declarations of a class, each without what its own braces hold.
+/// The declarations of a class, each without the contents of its own braces.
 std::vector<std::string> declarations(const std::string& body) {
   std::vector<std::string> result(1);
   for (std::size_t i = 0; i < body.size(); ++i) {

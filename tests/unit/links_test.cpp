@@ -100,22 +100,5 @@ TEST(Links, DeadOnesAreFound) {
   }
 }
 
-TEST(Links, ReadmesNameFilesThatExist) {
-  static const std::regex kFile(R"(`([\w./-]+/[\w.-]+\.(?:cpp|hpp|h|py))`)");
-  std::size_t named = 0;
-  for (const auto& door : kDoors) {
-    for (const auto& line : lines_of(kRoot / door)) {
-      for (std::sregex_iterator at(line.begin(), line.end(), kFile), end; at != end;
-           ++at, ++named) {
-        const std::string file = (*at)[1];
-        const bool there =
-            fs::exists(kRoot / file) || fs::exists((kRoot / door).parent_path() / file);
-        EXPECT_TRUE(there) << door.string() << ": " << file;
-      }
-    }
-  }
-  EXPECT_GT(named, 50U);
-}
-
 }  // namespace
 }  // namespace simco::test

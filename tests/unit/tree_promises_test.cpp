@@ -1,7 +1,7 @@
-// What CONTRIBUTING.md promises of every file: bounds in limits.hpp, an opening that says what the
-// file does, clocks read where they may be, nothing declared that is not used, no mention of files
-// that are not there. Each rule is tried on bad examples first, because a rule that finds nothing
-// may just be blind.
+// The promises of CONTRIBUTING.md for every file: bounds in limits.hpp, an opening comment with the
+// file's purpose, clocks read where they may be, nothing declared that is not used, no mention of
+// files that are not there. Each rule is tried on bad examples first, because a rule that finds
+// nothing may just be blind.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ std::string at(const Source& source, std::size_t line) {
 
 // --- Bounds --------------------------------------------------------------------------------------
 
-/// What a name of a bound ends in. Sizes and numbers that a format fixes are no bounds.
+/// The end of a bound's name. Sizes and numbers that a format fixes are no bounds.
 const std::regex kBound(
     R"(\bconstexpr [\w:]+ k\w*(?:Max|Min|Limit|Timeout|Patience|PatienceMs|MaxMs|MinMs)\b)");
 const std::set<std::string> kFixedByFormats = {
@@ -58,8 +58,7 @@ TEST(TreePromises, BoundsAreInLimits) {
 
 // --- Openings ------------------------------------------------------------------------------------
 
-/// Returns the longer files of the product that do not open with what they do, and all headers that
-/// do not.
+/// Returns the longer files of the product, and all headers, that do not open with their purpose.
 Findings without_opening(const std::vector<Source>& tree) {
   constexpr std::size_t kShort = 100;
   Findings result;
@@ -229,7 +228,8 @@ Findings dangling_references(const std::vector<Source>& tree, const std::set<std
 
 std::vector<Source> documents() {
   std::vector<Source> result;
-  for (const char* folder : {"", "doc"}) {
+  for (const char* folder :
+       {"", "doc", "agent", "loadgen", "middlebox", "scripts/simco_lab", "simco", "tests"}) {
     for (const auto& entry : fs::directory_iterator(kRoot / folder)) {
       if (entry.path().extension() != ".md" || entry.path().filename() == "CHANGELOG.md") continue;
       Source source{fs::relative(entry.path(), kRoot).generic_string(), {}};

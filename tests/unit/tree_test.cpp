@@ -1,5 +1,5 @@
-// What design and style promise of the source tree, checked by reading it: which folder may include
-// which, how long lines and functions may get.
+// The promises of design and style, checked by reading the source tree: allowed includes between
+// folders, lengths of lines and functions.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -37,7 +37,7 @@ std::vector<std::string> cells_of(const std::string& line) {
 }
 
 /// Reads which folders each folder may include, by the last part of their names, from the table of
-/// folders: `folder/`, contents, what it sees beside wire.
+/// folders: `folder/`, contents, the folders that it sees beside wire.
 Arrows read_arrows(std::istream& document) {
   std::map<std::string, std::string> by_name;
   std::map<std::string, std::string> sees;
@@ -154,7 +154,7 @@ std::vector<std::string> messages_in_net(const std::vector<Source>& tree) {
   return result;
 }
 
-// What is a message, and which stream it takes, is known above.
+// The ends of messages and their streams are known above.
 TEST(Tree, ChannelsCarryOctets) {
   const std::vector<std::string> includes = {"#include \"simco/wire/ids.hpp\"",
                                              "#include \"simco/wire/messages.hpp\""};
@@ -163,7 +163,7 @@ TEST(Tree, ChannelsCarryOctets) {
   EXPECT_EQ(messages_in_net(sources()), std::vector<std::string>());
 }
 
-/// Returns the lines outside simco/net that name a transport, or know what can be chosen about one.
+/// Returns the lines outside simco/net that name a transport, or know its settings.
 std::vector<std::string> transports_named_above_net(const std::vector<Source>& tree) {
   static const std::regex kNamed(
       R"re(Transport::k|"sctp"|"tcp"|"quic"|--transport (tcp|sctp|quic)|"--(sctp|quic)-|)re"
@@ -197,8 +197,8 @@ std::vector<std::string> includes_of_sctp(const std::vector<Source>& tree) {
   return result;
 }
 
-// A transport is a folder, a row in the table of transport_type.cpp, and what can be chosen about
-// it a member of TransportSettings.
+// A transport is a folder, a row in the table of transport_type.cpp, and its settings a member of
+// TransportSettings.
 TEST(Tree, OnlyNetNamesATransport) {
   const std::vector<std::string> words = {"#include \"simco/net/sctp/options.hpp\"",
                                           "  net::SctpOptions options;",
@@ -271,7 +271,7 @@ std::vector<std::string> messages_known(const std::vector<Source>& tree) {
   return result;
 }
 
-// What identifies a message or refuses it is known to its workload.
+// Identity and refusal of a message are known to its workload.
 TEST(Tree, TheGeneratorKnowsNoMessages) {
   const std::vector<std::string> words = {"#include \"agent/link.hpp\"", "TransactionId tid;"};
   EXPECT_EQ(messages_known({{"loadgen/client.hpp", words}}).size(), 2U);
@@ -319,7 +319,7 @@ bool is_pure_part(const std::string& path) {
 }
 bool is_match(const std::string& path) { return folder_of(path) == "middlebox/backend/match"; }
 
-/// Returns what parts without a kernel know of it, or of those that have one.
+/// Returns includes of the kernel, or of parts with a kernel, in parts without it.
 std::vector<std::string> kernel_in_pure_parts(const std::vector<Source>& tree) {
   auto result = lines_with(tree, {"boost/asio", "mnl", "nftnl", "linux/", "spdlog", "::now"},
                            [](const auto& path) { return is_match(path) || is_pure_part(path); });
@@ -449,7 +449,8 @@ std::set<std::string> test_names() {
   return result;
 }
 
-/// Returns what the rows of a page name and is not there: tests and files. Counts all in `found`.
+/// Returns the tests and files that rows of a page name and that do not exist. Counts all in
+/// `found`.
 std::vector<std::string> broken_promises(std::istream& page, const std::set<std::string>& tests,
                                          std::size_t& found) {
   static const std::regex kName(R"(`(\w+\.(?:\w+|\*))`)");

@@ -1,4 +1,4 @@
-/* SIMCO agent (RFC 4540) in C: what a SIP proxy calls to open pinholes and address bindings.
+/* SIMCO agent (RFC 4540) in C: for SIP proxies that open pinholes and address bindings.
  *
  * Level one, simco_agent: no I/O and no clock. The caller owns the connection (TCP, with TLS or
  * not) and the event loop:
@@ -104,7 +104,7 @@ enum simco_request_type {
 enum simco_direction { SIMCO_INBOUND = 1, SIMCO_OUTBOUND = 2, SIMCO_BIDIRECTIONAL = 3 };
 enum simco_parity { SIMCO_PARITY_ANY = 0, SIMCO_PARITY_ODD = 1, SIMCO_PARITY_EVEN = 2 };
 
-/* Zero it, then set what the type takes. */
+/* Zero it, then set the members of the type. */
 typedef struct simco_request {
   enum simco_request_type type;
   uint32_t lifetime;     /* all but STATUS and LIST: requested, seconds */
@@ -153,7 +153,7 @@ typedef struct simco_event {
   uint64_t lost;     /* events dropped before this one because none were taken */
 } simco_event;
 
-/* What the middlebox can do (4.3.3). */
+/* The middlebox's capabilities (4.3.3). */
 typedef struct simco_capabilities {
   uint8_t packet_filter, nat, disable_rules, port_translation, protocol_translation, twice_nat;
   uint8_t internal_wildcards, external_wildcards, port_wildcards, persistent;
@@ -194,8 +194,8 @@ SIMCO_API void simco_agent_feed(simco_agent *agent, const void *octets, size_t s
 /* Octets for the middlebox: sets `octets` and returns how many. Valid until the next call that is
  * given the agent. */
 SIMCO_API size_t simco_agent_output(const simco_agent *agent, const void **octets);
-/* Removes the first `size` octets of the output, which were written; at most what
- * simco_agent_output() returned. */
+/* Removes the first `size` octets of the output, which were written; at most the size
+ * that simco_agent_output() returned. */
 SIMCO_API void simco_agent_consume(simco_agent *agent, size_t size);
 /* Returns the time at which simco_agent_on_deadline() must be called, or -1 if there is none. */
 SIMCO_API int64_t simco_agent_next_deadline(const simco_agent *agent);

@@ -54,14 +54,14 @@ class Client:
     Arguments that cannot be understood raise ValueError.
 
     With `reconnect`, a session that was lost is opened again until close(). Requests made meanwhile wait for it, up to
-    `timeout`; those under way at the loss fail. What happens to rules between two sessions is not notified."""
+    `timeout`; those under way at the loss fail. Changes of rules between two sessions are not notified."""
 
     def __init__(self, middlebox: str, *, name: str | None = None, secret: bytes | None = None,
                  middlebox_secret: bytes | None = None, transport: str = "tcp", streams: int = 16,
                  udp_encaps: int = 9899, timeout: float = 60.0, tls_certificate: str | None = None,
                  tls_key: str | None = None, tls_authority: str | None = None, tls_name: str | None = None, reconnect: bool = False):
         self._middlebox = middlebox
-        self._kept: list[Any] = []  # what the configuration points to
+        self._kept: list[Any] = []  # objects that the configuration points to
         config = ffi.new("simco_client_config *")
         config.agent.timeout_ms = max(1, round(timeout * 1000))
         config.agent.name = self._text(name)
@@ -90,7 +90,7 @@ class Client:
     # --- Session ---------------------------------------------------------------------------------
 
     async def open(self) -> Capabilities:
-        """Connects and establishes a session; returns what the middlebox can do."""
+        """Connects and establishes a session; returns the middlebox's capabilities."""
         self._check_alive()
         loop = asyncio.get_running_loop()
         self._check(lib.simco_client_open(self._client, self._middlebox.encode()))
@@ -108,7 +108,7 @@ class Client:
         await asyncio.shield(self._ended)
 
     def free(self) -> None:
-        """Breaks the connection and gives back what the client holds; it cannot be used afterwards."""
+        """Breaks the connection and frees the client's resources; it cannot be used afterwards."""
         if self._client == ffi.NULL:
             return
         if self._loop is not None and not self._loop.is_closed():
@@ -152,7 +152,7 @@ class Client:
     async def reserve(self, *, lifetime: int, protocol: int | str = "udp", ports: int = 1,
                       parity: Parity = Parity.ANY, ip_version: int = 4, twice_nat: bool = False,
                       group: int = 0) -> Rule:
-        """PRR: holds what a rule to come will need."""
+        """PRR: reserves addresses and ports for a later rule."""
         request = self._request(lib.SIMCO_RESERVE, lifetime)
         request.protocol, request.port_range, request.parity = protocol_number(protocol), ports, parity
         request.inside_version = request.outside_version = ip_version

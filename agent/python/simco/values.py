@@ -1,4 +1,4 @@
-"""Values of RFC 4540 section 4.3 and what the transactions of section 5.3 return."""
+"""Values of RFC 4540 section 4.3 and results of the transactions of section 5.3."""
 
 import enum
 from dataclasses import dataclass
@@ -64,7 +64,7 @@ class Tuple:
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What the middlebox can do (4.3.3), for this agent."""
+    """The middlebox's capabilities (4.3.3), for this agent."""
 
     packet_filter: bool
     nat: bool

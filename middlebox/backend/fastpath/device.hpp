@@ -1,4 +1,4 @@
-// What a network interface says of itself.
+// Properties of a network interface.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@ namespace simco::backend::fastpath {
 /// Returns the hardware address of an interface; nullopt if it is gone or has none of 6 octets.
 std::optional<std::array<std::uint8_t, 6>> hardware_address(const std::string& interface);
 
-/// Returns whether it is one end of a pair of interfaces between two network namespaces.
+/// Returns whether it belongs to a pair of interfaces between two network namespaces.
 bool is_veth(const std::string& interface);
 
 /// Returns whether a feature that `ethtool -k` lists, by the kernel's name of it, is active;

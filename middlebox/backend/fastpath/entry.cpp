@@ -25,7 +25,8 @@ bool is_never_forwarded(IpVersion version, const End& end) {
   const bool link_local = octet(0) == 0xFE && (octet(1) & 0xC0) == 0x80;
   const bool low = std::all_of(end.address.begin(), end.address.begin() + 10,
                                [](std::byte each) { return each == std::byte{}; });
-  return low || link_local || octet(0) == 0xFF;  // unspecified, loopback and mapped ones are low
+  return low || link_local || octet(0) == 0xFF;  // unspecified, loopback and mapped addresses are
+                                                 // low
 }
 
 End nth(const End& first, std::uint32_t n) {

@@ -1,4 +1,4 @@
-// What the fast path looks packets up in: the two ends of a packet, port by port. Pure values.
+// The entries of the fast path: the two ends of a packet, port by port. Pure values.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ struct Entry {
   End internal;           ///< the end on the internal side, as packets have it when they arrive
   End external;
   bool translates = false;
-  End to_internal;  ///< what the ends become, if it translates
+  End to_internal;  ///< the translated ends, if it translates
   End to_external;
   friend bool operator==(const Entry&, const Entry&) = default;
 };

@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-// The fast path: forwards packets of exact UDP and UDP-Lite rules before the kernel's own stack
-// sees them. What it does not know, or is not sure of, goes to the stack, where nftables decides.
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause The fast path: forwards packets of exact
+// UDP and UDP-Lite rules before the kernel's own stack sees them. Unknown and doubtful packets go
+// to the stack, where nftables decides.
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
 #include <linux/in.h>
@@ -56,7 +56,7 @@ struct {
   __type(value, struct fp_counts);
 } counts SEC(".maps");
 
-// What is known of a packet, whichever IP version it has.
+// The parsed headers of a packet of either IP version.
 struct packet {
   struct xdp_md *context;
   void *data;
@@ -132,7 +132,7 @@ static __always_inline void write_ports(struct udphdr *udp, __u8 protocol, __u16
 
 // --- The decision
 
-// The last word of the ends: what packets have, and what is a slot's own.
+// The last word of the ends: bits of packets, and a slot's own bits.
 union last_word {
   struct {
     __u16 ports[2];
@@ -143,9 +143,9 @@ union last_word {
 static const union last_word compared = {
     .ports = {0xFFFF, 0xFFFF}, .protocol = 0xFF, .crossed = 0xFF};
 
-// Reads when a half expires. Returns the slot again: what is read of it from now on is at least as
-// new, as the addresses depend on what was read. This processor may be one that does not read in
-// the order of the program, and BPF has no loads with acquire semantics before Linux 6.15.
+// Reads when a half expires. Returns the slot again: later reads of it are at least as new, as
+// their addresses depend on the value read. Some processors do not read in the order of the
+// program, and BPF has no loads with acquire semantics before Linux 6.15.
 static __always_inline __u64 *read_expires(__u64 *slot, int index, __s64 *expires) {
   *expires = *(volatile __s64 *)&slot[index];
   __u64 nothing = *expires;
@@ -204,7 +204,7 @@ static __always_inline int leave_unfinished(void) {
   return XDP_PASS;
 }
 
-// Several processors may have packets of one rule.
+// Several processors may have packets of a rule.
 static __always_inline void count(void *tallies, struct packet *packet, __u16 octets) {
   struct fp_tally *tally = bpf_map_lookup_elem(tallies, &packet->index);
   if (!tally) return;
@@ -228,7 +228,7 @@ static __always_inline int send_on(struct packet *packet, const struct bpf_fib_l
   return bpf_redirect(way->ifindex, 0);
 }
 
-// What follows the IP packet in the frame must be the filling of a short frame.
+// Octets behind the IP packet must be the padding of a short frame.
 static __always_inline int fills_frame(const struct packet *packet, __u32 octets) {
   __u32 frame = packet->end - packet->data;
   octets += sizeof(struct ethhdr);
@@ -313,7 +313,7 @@ static __always_inline void copy6(__u32 *to, const __u32 *from) {
   to[3] = from[3];
 }
 
-// Writes an address; returns what that means for a checksum.
+// Writes an address; returns the difference for a checksum.
 static __always_inline __u64 write6(__u32 *to, const __u32 *from) {
   __u64 differences = difference(to[0], from[0]) + difference(to[1], from[1]) +
                       difference(to[2], from[2]) + difference(to[3], from[3]);
@@ -397,8 +397,8 @@ static __always_inline int forward(struct xdp_md *context, enum side side) {
                           .side = side};
   struct ethhdr *ethernet = packet.data;
   if ((void *)(ethernet + 1) > packet.end) return XDP_PASS;
-  if (interfaces[side].index == 0) return XDP_PASS;  // the other one may not take packets yet
-  // What is sent to another machine, or to many, is not ours to forward.
+  if (interfaces[side].index == 0) return XDP_PASS;  // the other may not take packets yet
+  // Frames to another machine, or to many, are not ours to forward.
   if (!same_address(ethernet->h_dest, interfaces[side].address)) return XDP_PASS;
   if (ethernet->h_proto == bpf_htons(ETH_P_IP)) return forward4(&packet);
   if (ethernet->h_proto == bpf_htons(ETH_P_IPV6)) return forward6(&packet);

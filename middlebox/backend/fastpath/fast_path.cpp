@@ -83,8 +83,7 @@ class AcceleratedBackend final : public Backend, private Backend::Client {
     client_->on_applied(results);
   }
 
-  /// After the backend's commit: puts what is enforced now, and what is still enforced because its
-  /// removal failed.
+  /// After the backend's commit: puts the rules in force, those whose removal failed included.
   void put(std::span<const RuleChange> changes, std::span<const ChangeResult> results) {
     const Instant now = options_.now();
     for (std::size_t i = 0; i < changes.size(); ++i) {
@@ -95,7 +94,7 @@ class AcceleratedBackend final : public Backend, private Backend::Client {
     }
   }
 
-  /// Returns what is wrong, if anything, as a clause.
+  /// Returns a complaint, if any, as a clause.
   std::optional<std::string> look_at_addresses() {
     auto own = read_own_addresses();
     if (!own) return "the kernel does not tell the addresses of this host";

@@ -21,7 +21,7 @@ namespace simco::backend::fastpath {
 
 struct Options {
   std::string internal_if;                  ///< the router's interface to the internal network
-  std::string external_if;                  ///< and to the external one
+  std::string external_if;                  ///< and to the external network
   std::uint32_t entries = kEntriesDefault;  ///< ports and directions, of each IP version
   std::function<Instant()> now;             ///< CLOCK_MONOTONIC, as the kernel has it
 };
@@ -29,8 +29,8 @@ struct Options {
 /// Returns whether the fast path is a part of this build.
 bool is_built_in();
 
-/// Returns what keeps the fast path off now between the interfaces, if anything, as a clause, as
-/// far as can be told without rights and without trying.
+/// Returns the obstacle that keeps the fast path off between the interfaces, if any, as a clause,
+/// as far as it shows without rights and without trying.
 std::optional<std::string> obstacle(const std::string& internal_if, const std::string& external_if);
 
 /// Returns `inner` with the fast path in front of it, or `inner` itself, after a line in the log,

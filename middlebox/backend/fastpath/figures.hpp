@@ -6,13 +6,13 @@
 
 namespace simco::backend::fastpath {
 
-/// Adds to `figures` the packets of known rules, by what became of them, and the octets forwarded.
+/// Adds to `figures` the packets of known rules, by outcome, and the octets forwarded.
 inline void add_figures(const fp_counts& counts, Figures& figures) {
   const auto packets = [&](const char* way, std::uint64_t count) {
     figures.push_back({"simco_fast_path_packets_total",
                        {{"way", way}},
                        count,
-                       "Packets of rules that the fast path knows, by what became of them."});
+                       "Packets of rules that the fast path knows, by outcome."});
   };
   packets("forwarded", counts.packets);
   packets("shown", counts.shown);  // to the stack once in a while, so that it knows the flow

@@ -7,8 +7,8 @@
 
 namespace simco::backend::fastpath {
 
-/// Ports of a rule, at most, that has entries here: a call needs 2 or 4, and what has more is
-/// rare, and left to nftables.
+/// Ports of a rule, at most, that has entries here: a call needs 2 or 4; rules with more are rare,
+/// and left to nftables.
 inline constexpr std::uint32_t kPortsMax = 16;
 /// Slots for each entry that --fast-path-entries asks for, in halves: searches stay short.
 inline constexpr std::uint32_t kSlotHalvesPerEntry = 5;

@@ -18,7 +18,7 @@ Side other(Side side) { return side == Side::kInternal ? Side::kExternal : Side:
 void Links::look(const std::optional<std::string>& more) {
   for (const Side side : kSides) {
     if (!on_ || !is_lost(side)) continue;
-    spdlog::warn("fast path: interface {} is gone, or another one now, and the link with it",
+    spdlog::warn("fast path: interface {} is gone or replaced, and its link with it",
                  name_of(side));
     program_.unlink();
     on_ = false;
@@ -64,8 +64,8 @@ std::optional<std::string> Links::obstacle() {
 }
 
 std::optional<std::string> Links::link() {
-  // Linking may interrupt a network card, which must not happen again and again because of the
-  // other one.
+  // Linking may interrupt a network card, which must not happen repeatedly because of the other
+  // card.
   for (const Side side : {first_, other(first_)}) {
     if (const auto refused = program_.link(side, ::if_nametoindex(name_of(side).c_str()))) {
       first_ = side;

@@ -19,8 +19,8 @@ class Links {
   /// Both must outlive it.
   Links(const Options& options, Program& program) : options_(options), program_(program) {}
 
-  /// Looks whether everything is as it should be: links what is not linked, or ends the links. To
-  /// be called every kWatchInterval. `more`: what else stands in the way, as a clause.
+  /// Checks the conditions: links the interfaces, or ends the links. To be called every
+  /// kWatchInterval. `more`: a further obstacle, as a clause.
   void look(const std::optional<std::string>& more);
   /// Ends the links.
   void end() { program_.unlink(); }
@@ -29,7 +29,7 @@ class Links {
   const std::string& name_of(Side side) const {
     return side == Side::kInternal ? options_.internal_if : options_.external_if;
   }
-  /// Returns what stands in the way of linking, or of staying linked, as a clause.
+  /// Returns the obstacle to linking, or to staying linked, as a clause.
   std::optional<std::string> obstacle();
   /// Links both interfaces, or neither. Returns why not, or why packets would be lost.
   std::optional<std::string> link();
@@ -43,7 +43,7 @@ class Links {
   bool on_ = false;
   std::optional<std::string> said_;     ///< why it is off, as the log has it
   std::optional<std::string> refused_;  ///< why linking failed
-  Side first_ = Side::kInternal;        ///< that is linked first: the one that refused it last
+  Side first_ = Side::kInternal;        ///< linked first: the side that refused last
   Instant retry_at_{};                  ///< not before then
   std::chrono::seconds retry_after_ = kRetryFirst;
 };

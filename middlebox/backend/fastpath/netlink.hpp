@@ -19,7 +19,7 @@ using NetlinkBuffer = std::array<char, kNetlinkOctets>;
 int ask(int bus, nlmsghdr* request, const std::function<void(const nlmsghdr*)>& read,
         bool strict = false);
 
-/// Returns whether such an error says that the kernel does not have what was asked about.
+/// Returns whether such an error means that the kernel does not have the requested object.
 bool says_absent(int error);
 
 /// Calls `read` with each attribute of a message whose own header has `header` octets.

@@ -19,7 +19,7 @@
 namespace simco::backend::fastpath {
 namespace {
 
-// --- What a driver can do ------------------------------------------------------------------------
+// --- Abilities of drivers ------------------------------------------------------------------------
 
 /// The family "netdev" of generic netlink (Linux 6.3), which older headers do not have.
 constexpr const char* kNetdevFamily = "netdev";
@@ -53,7 +53,7 @@ std::uint16_t netdev_family() {
   return number;
 }
 
-/// Returns what the driver can do with XDP; nullopt if the kernel cannot say that.
+/// Returns the driver's abilities in XDP; nullopt if the kernel cannot tell.
 std::optional<std::uint64_t> xdp_features(const std::string& interface) {
   const auto family = netdev_family();
   if (family == 0) return std::nullopt;
@@ -69,9 +69,9 @@ std::optional<std::uint64_t> xdp_features(const std::string& interface) {
   return features;
 }
 
-// --- What the kernel does with packets on their way ----------------------------------------------
+// --- The kernel's treatment of forwarded packets -------------------------------------------------
 
-/// One of the kernel's own rules: all packets, that table.
+/// A rule of the kernel's own: all packets, that table.
 bool is_own_rule(const nlmsghdr* message) {
   const auto& header = *static_cast<const fib_rule_hdr*>(mnl_nlmsg_get_payload(message));
   bool plain = header.action == FR_ACT_TO_TBL && (header.flags & FIB_RULE_INVERT) == 0 &&
@@ -83,7 +83,7 @@ bool is_own_rule(const nlmsghdr* message) {
       case FRA_PRIORITY: priority = mnl_attr_get_u32(attribute); break;
       case FRA_TABLE: table = mnl_attr_get_u32(attribute); break;
       case FRA_SUPPRESS_PREFIXLEN: plain = plain && mnl_attr_get_u32(attribute) == ~0U; break;
-      case FRA_PROTOCOL: break;  // who has made it
+      case FRA_PROTOCOL: break;  // its maker
       default: plain = false;    // selects packets, or does something else with them
     }
   });
@@ -94,8 +94,8 @@ bool is_own_rule(const nlmsghdr* message) {
                    (priority == kDefault && table == RT_TABLE_DEFAULT));
 }
 
-/// Returns whether routes depend on more than the destination, or the kernel does not say that
-/// they don't: there is a rule beside the kernel's own ones.
+/// Returns whether routes depend on more than the destination, by rules beside the kernel's own, or
+/// the kernel does not tell.
 bool routes_by_policy(std::uint8_t family) {
   NetlinkBuffer buffer{};
   nlmsghdr* const request = mnl_nlmsg_put_header(buffer.data());
@@ -170,7 +170,7 @@ std::optional<std::string> cannot_send(const std::string& interface) {
     return "the driver of " + interface + " sends no redirected packets";
   }
   if (!features && veth)
-    return interface + " is a veth, of which Linux before 6.3 does not say what its peer takes";
+    return interface + " is a veth: before Linux 6.3 its peer may take no redirected packets";
   return std::nullopt;
 }
 

@@ -1,4 +1,4 @@
-// What has to hold on the router so that packets which skip the kernel's stack fare as in it.
+// Conditions under which packets may skip the kernel's stack.
 #pragma once
 
 #include <optional>
@@ -6,14 +6,14 @@
 
 namespace simco::backend::fastpath {
 
-/// Returns what the kernel would do with packets between the interfaces that XDP does not, if
-/// anything, as a clause, and how to end that: rp_filter, VLAN tags beside the packet, routing by
-/// policy, IPsec. What the kernel does not tell counts as if it would.
+/// Returns a treatment of packets between the interfaces that the kernel has and XDP lacks, if any,
+/// as a clause with its remedy: rp_filter, VLAN tags beside the packet, routing by policy, IPsec.
+/// If the kernel does not tell, it counts as present.
 std::optional<std::string> unmet_premise(const std::string& internal_if,
                                          const std::string& external_if);
 
-/// Returns why packets that are redirected to the interface would be lost, if they would, as a
-/// clause: its driver does not send such ones, or a veth's peer does not take them.
+/// Returns the reason why packets redirected to the interface would be lost, if any, as a clause:
+/// its driver does not send them, or a veth's peer does not take them.
 std::optional<std::string> cannot_send(const std::string& interface);
 
 }  // namespace simco::backend::fastpath

@@ -25,7 +25,7 @@
 namespace simco::backend::fastpath {
 namespace {
 
-/// The library's own words are for those who look for a fault.
+/// The library's own messages are for debugging.
 int log_library(libbpf_print_level /*level*/, const char* format, va_list arguments) {
   std::array<char, 1024> text{};
   const int size = std::vsnprintf(text.data(), text.size(), format, arguments);

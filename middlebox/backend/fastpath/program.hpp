@@ -23,7 +23,8 @@ class Program {
  public:
   /// Loads the program, with room for `entries` entries of each IP version; links nothing.
   /// `counting`: it counts by rule. Needs CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN, of which link()
-  /// needs the last one only. Throws std::runtime_error with a sentence that says what is missing.
+  /// needs only the last. Throws std::runtime_error with a sentence that names the missing
+  /// condition.
   Program(std::uint32_t entries, bool counting);
   ~Program();
   Program(const Program&) = delete;
@@ -31,17 +32,17 @@ class Program {
 
   std::span<fp_slot4> slots4();
   std::span<fp_slot6> slots6();
-  /// What slots have counted; empty if the program does not count by rule.
+  /// The counts of slots; empty if the program does not count by rule.
   std::span<fp_tally> tallies4();
   std::span<fp_tally> tallies6();
   /// The secret that places slots.
   std::uint64_t seed() const { return seed_; }
 
-  /// Says which hardware address the interface of that side has; packets that arrive for another
-  /// one go to the stack.
+  /// Sets the hardware address of that side's interface; packets that arrive for another address go
+  /// to the stack.
   void set_address(Side side, const std::array<std::uint8_t, 6>& address);
   /// Runs the program for all packets that arrive on the interface, in its driver; they go to the
-  /// stack before open(). Returns what stands in the way, if anything, as the end of a sentence.
+  /// stack before open(). Returns the obstacle, if any, as the end of a sentence.
   std::optional<std::string> link(Side side, unsigned index);
   /// Forwards packets from now on between the two interfaces that are linked.
   void open();

@@ -21,16 +21,16 @@ class RuleTable {
   /// The rule is enforced until it expires: takes its entries, all at once, and those that are
   /// there already expire when it does.
   void put(const rule::RuleRecord& rule, Instant now);
-  /// The host has these addresses now, and no others: packets that arrive from one of them are left
-  /// to the backend, which knows what to do with them. An entry that is there and is about such
-  /// packets ends; one whose address goes comes with its rule's next put() if it was not there.
+  /// The host has these addresses now, and no others: packets that arrive from them are left to the
+  /// backend. Entries about such packets end; an entry that could not be made comes with its rule's
+  /// next put() when the address is gone.
   void set_own(std::vector<IpPrefix> own);
   /// The rule is enforced no longer.
   void take_out(const rule::RuleRecord& rule, Instant now);
-  /// Leaves what other rules say as well to the backend, which counts it for each of them: takes
-  /// these packets from the others. To be called before the rule is enforced.
+  /// Leaves packets of several rules to the backend, which counts them for each rule: takes these
+  /// packets from the others. To be called before the rule is enforced.
   void leave_shared(const rule::RuleRecord& rule, Instant now);
-  /// Adds what was forwarded for the rule.
+  /// Adds the packets forwarded for the rule.
   void add_traffic(const rule::RuleRecord& rule, Instant now, rule::RuleTraffic& traffic);
 
  private:
@@ -44,7 +44,7 @@ class RuleTable {
   std::vector<IpPrefix> own_;
   SlotTable<fp_slot4> table4_;
   SlotTable<fp_slot6> table6_;
-  std::vector<Entry> entries_;  // scratch, as the next one
+  std::vector<Entry> entries_;  // scratch, as the next member
   std::vector<SlotTable<fp_slot4>::Cell> cells_;
 };
 

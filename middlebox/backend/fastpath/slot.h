@@ -3,25 +3,26 @@
 // slots for each IP version, searched by linear probing. Plain C: both sides include it.
 //
 // A slot is about two ends, the internal network's and the other, as packets have them on the
-// interface where they arrive, and about two ports of each: an even one and the next. Either half
+// interface where they arrive, and about two ports of each: an even port and the next. Either half
 // belongs to a rule of its own. "Half" is the last bit of the internal port.
 //
-// Only the middlebox writes, except for `shown`. It makes a half live by storing when it expires,
-// after everything else, and ends it by storing, negative, when that was. What was about something
-// else, or let packets pass another way, rests (FP_REST_NS) before it is written again, until no
-// processor reads it. The program reads when a half expires before everything else: if
-// that is in the future, all that it reads then is what was stored before, and stays for as long.
+// Only the middlebox writes, except for `shown`. It makes a half live by storing the time of
+// expiry, after everything else, and ends it by storing, negative, the time of the end. A half that
+// was about something else, or let packets pass another way, rests (FP_REST_NS) before it is
+// written again, until no processor reads it. The program reads the time of expiry before
+// everything else: if it is in the future, all later reads see the values stored before, which stay
+// for as long.
 #pragma once
 
 #include <linux/types.h>
 
-// Slots that are looked at for one packet, the first included.
+// Slots that are looked at for a packet, the first included.
 #define FP_PROBES_MAX 32
 // A slot, or a half of it, rests so long after its end until it is about something else.
 #define FP_REST_NS 1000000000LL
-// The kernel's own stack gets the first packet of each half and direction, and one in so many times
-// 2^FP_TICK_BITS ns, about a second: so it goes on asking for the neighbour's hardware address, and
-// connection tracking knows of the flow, by which ICMP errors are judged, and translated.
+// The kernel's own stack gets the first packet of each half and direction, and another in so many
+// times 2^FP_TICK_BITS ns, about a second: so it goes on asking for the neighbour's hardware
+// address, and connection tracking knows the flow, which judges and translates ICMP errors.
 #define FP_SHOW_TICKS 5
 #define FP_TICK_BITS 30
 
@@ -37,20 +38,20 @@ struct fp_ends4 {
   __u16 internal_port;
   __u16 external_port;
   __u8 protocol;
-  __u8 crossed;  // an even internal port goes with an odd external one
+  __u8 crossed;  // an even internal port goes with an odd external port
   __u8 used;     // of a slot; 0: the search ends here
   __u8 flags;    // of a slot
 } __attribute__((aligned(8)));
 
 struct fp_slot4 {
   struct fp_ends4 ends;
-  __s64 expires[2];  // of each half, ns of CLOCK_MONOTONIC; 0: never used, negative: ended then
-  __u32 to_internal;  // what the ends become, if translated
+  __s64 expires[2];   // of each half, ns of CLOCK_MONOTONIC; 0: never used, negative: ended then
+  __u32 to_internal;  // the translated ends
   __u32 to_external;
   __u16 to_internal_port[2];  // by half
   __u16 to_external_port[2];
   __u16 shown[2][2];  // by half and side: the tick in which the stack got a packet last
-  __u32 pid[2];  // whose rule each half belongs to; not for the program
+  __u32 pid[2];       // whose rule each half belongs to; not for the program
 };
 
 struct fp_ends6 {
@@ -76,8 +77,8 @@ struct fp_slot6 {
   __u64 unused[2];
 };
 
-// What the halves of a slot have let pass, in an array beside each table that has as many elements,
-// if the program counts by rule. The octets are those from the IP header on.
+// The counts of the halves of a slot, in an array beside each table with as many elements, if the
+// program counts by rule. The octets are those from the IP header on.
 struct fp_tally {
   __u64 packets[2];
   __u64 octets[2];
@@ -85,14 +86,14 @@ struct fp_tally {
   __u64 unused[2];
 };
 
-// What the program has to know of the two interfaces, by side: 0 internal, 1 external.
+// The two interfaces, by side: 0 internal, 1 external.
 struct fp_interface {
-  __u32 index;  // 0: nothing is forwarded, in either direction
+  __u32 index;      // 0: nothing is forwarded, in either direction
   __u8 address[6];  // hardware address
   __u16 unused;
 };
 
-// What one processor has counted.
+// The counts of a processor.
 struct fp_counts {
   __u64 packets;     // forwarded
   __u64 octets;      // of them, from the IP header on
@@ -108,17 +109,17 @@ static inline __u64 fp_mix(__u64 hash, __u64 word) {
 
 static inline __u64 fp_mix_ports(__u64 hash, __u16 internal, __u16 external, __u8 protocol,
                                  __u8 crossed) {
-  hash = fp_mix(hash, (__u64)internal << 32 | (__u64)external << 16 | (__u64)protocol << 8 |
-                          crossed);
+  hash =
+      fp_mix(hash, (__u64)internal << 32 | (__u64)external << 16 | (__u64)protocol << 8 | crossed);
   return (hash * 0xD6E8FEB86659FD93ULL) >> 32;
 }
 
 // Returns the first slot of `slots` to look at. `seed`: a secret, or agents could choose ports that
-// all begin at one slot.
+// all begin at the same slot.
 static inline __u32 fp_place4(const struct fp_ends4* ends, __u64 seed, __u32 slots) {
   __u64 hash = fp_mix(seed, (__u64)ends->internal << 32 | ends->external);
-  hash = fp_mix_ports(hash, ends->internal_port, ends->external_port, ends->protocol,
-                      ends->crossed);
+  hash =
+      fp_mix_ports(hash, ends->internal_port, ends->external_port, ends->protocol, ends->crossed);
   return (__u32)((hash * slots) >> 32);
 }
 
@@ -127,7 +128,7 @@ static inline __u32 fp_place6(const struct fp_ends6* ends, __u64 seed, __u32 slo
   hash = fp_mix(hash, (__u64)ends->internal[2] << 32 | ends->internal[3]);
   hash = fp_mix(hash, (__u64)ends->external[0] << 32 | ends->external[1]);
   hash = fp_mix(hash, (__u64)ends->external[2] << 32 | ends->external[3]);
-  hash = fp_mix_ports(hash, ends->internal_port, ends->external_port, ends->protocol,
-                      ends->crossed);
+  hash =
+      fp_mix_ports(hash, ends->internal_port, ends->external_port, ends->protocol, ends->crossed);
   return (__u32)((hash * slots) >> 32);
 }

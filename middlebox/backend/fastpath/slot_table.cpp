@@ -1,4 +1,4 @@
-// Linear probing. A slot that is over ends no search while one behind it is in use.
+// Linear probing. A slot that is over ends no search while a slot behind it is in use.
 #include "middlebox/backend/fastpath/slot_table.hpp"
 
 #include <atomic>
@@ -45,7 +45,7 @@ Ends ends_of(const Entry& entry) {
   return ends;
 }
 
-/// Of what is looked for; a slot's own bits are not compared.
+/// Of the packet; a slot's own bits are not compared.
 template <class Ends>
 bool same(const Ends& a, const Ends& b) {
   return std::memcmp(&a, &b, offsetof(Ends, used)) == 0;
@@ -57,8 +57,8 @@ constexpr IpVersion kVersionOf =
 
 std::int64_t count_ns(Instant instant) { return instant.time_since_epoch().count(); }
 
-/// A tick that lets the stack be shown the first packet of a rule that begins now: one more than it
-/// takes, as the program's clock lags.
+/// A tick that lets the stack be shown the first packet of a rule that begins now: a tick more than
+/// needed, as the program's clock lags.
 std::uint16_t long_ago(std::int64_t now) {
   return static_cast<std::uint16_t>((now >> FP_TICK_BITS) - FP_SHOW_TICKS - 1);
 }
@@ -122,8 +122,8 @@ void SlotTable<Slot>::write(Slot& slot, const Entry& entry, const Ends& ends, Po
   const auto shift = 2 * half;
   auto flags = static_cast<unsigned>(slot.ends.flags);
   if (whole) {
-    // Both halves have been over for long; no reader takes what it sees from here on for a rule's
-    // before prepare() stores a lifetime, which it reads first (slot.h).
+    // Both halves have been over for long; no reader takes later values for a rule's before
+    // prepare() stores a lifetime, which it reads first (slot.h).
     for (auto& cell : slot.expires) publish(cell, __s64{0});
     if (!same(slot.ends, ends)) slot.pid[0] = slot.pid[1] = 0;
     Ends fresh = ends;
@@ -189,7 +189,7 @@ auto SlotTable<Slot>::prepare(const Entry& entry, PolicyRuleId pid, Instant when
   }
   Slot* const chosen = same_ends != nullptr ? same_ends : free;
   if (chosen == nullptr) return nullptr;
-  // What rests on the way there must not end a search.
+  // Resting slots on the way there must not end a search.
   for (Slot* slot = first; slot != chosen; ++slot) slot->ends.used = 1;
   write(*chosen, entry, ends, pid, now, same_ends == nullptr || rested(*chosen, now));
   publish(chosen->expires[half], kPrepared);

@@ -1,8 +1,7 @@
-// The table of the fast path for one IP version: which slot an entry goes to, and when it becomes
-// live and ends (slot.h says how slots are searched). No I/O, no clock; the memory may be shared
-// with the XDP program.
+// The table of the fast path for an IP version: the slots of entries, and their begin and end
+// (slot.h has the search). No I/O, no clock; the memory may be shared with the XDP program.
 //
-// An entry belongs to one rule. If another rule says the same, or there is no room within a
+// An entry belongs to a single rule. If another rule says the same, or there is no room within a
 // search's length, the entry is not taken, and nftables decides about its packets.
 #pragma once
 
@@ -20,7 +19,7 @@
 
 namespace simco::backend::fastpath {
 
-/// What the program has let pass for an entry.
+/// The counts of an entry.
 struct Tally {
   PacketCount count;
   Instant last;  ///< by the kernel's clock of ticks; not set without packets
@@ -40,7 +39,7 @@ class SlotTable {
       : slots_(slots), tallies_(tallies), seed_(seed) {}
 
   /// Makes a place for an entry of rule `pid`, which lets nothing pass before begin(), or returns
-  /// the one that it has. Returns nullptr if the entry is not taken.
+  /// its place. Returns nullptr if the entry is not taken.
   Cell prepare(const Entry& entry, PolicyRuleId pid, Instant now);
   /// Lets packets pass until `end`.
   static void begin(Cell cell, Instant end);
@@ -53,7 +52,7 @@ class SlotTable {
   /// rules have them. It is told the version, ends as they arrive, and ways of each entry. Looks at
   /// the whole table.
   void suspend_if(const std::function<bool(const Entry&)>& is_meant);
-  /// Returns what has passed since rule `pid` took the entry, if it was taken and is counted.
+  /// Returns the counts since rule `pid` took the entry, if it was taken and is counted.
   std::optional<Tally> tally(const Entry& entry, PolicyRuleId pid);
 
  private:

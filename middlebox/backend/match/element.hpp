@@ -1,5 +1,5 @@
-// The elements that packets are looked up in: a mask, which says what is compared, and a key, which
-// says with what. Pure values.
+// The elements that packets are looked up in: a mask (the compared bits) and a key (their values).
+// Pure values.
 #pragma once
 
 #include <absl/hash/hash.h>
@@ -30,7 +30,7 @@ struct Key {
   friend bool operator==(const Key&, const Key&) = default;
   template <typename H>
   friend H AbslHashValue(H state, const Key& key) {
-    // Word by word: a third of what hashing it as a string of octets takes.
+    // Word by word: a third of the time of hashing it as a string of octets.
     std::array<std::uint64_t, 6> words{};
     std::memcpy(words.data(), &key, sizeof key);
     return H::combine(std::move(state), words[0], words[1], words[2], words[3], words[4], words[5]);
@@ -50,8 +50,8 @@ struct Ends {
   std::uint16_t internal_port = 0;
   std::uint16_t external_port = 0;
 };
-/// Returns whether the ports of such a packet go together as `mask` has it: if two ports of both
-/// sides are one element, an even one goes with an even one.
+/// Returns whether the ports of such a packet are a pair of `mask`: if an element stands for two
+/// ports on both sides, even goes with even.
 bool ports_match(const Mask& mask, const Ends& ends);
 /// Returns the element of `mask`, which has no intervals, that such a packet hits, if
 /// ports_match().
@@ -59,14 +59,14 @@ Key key_of(const Mask& mask, const Ends& ends);
 /// Returns the interval that such a packet makes up alone.
 Key point_of(const Ends& ends);
 
-/// What a translation writes into packets.
+/// The values that a translation writes into packets.
 struct Target {
   std::array<std::byte, 16> address{};
   std::uint16_t port = 0;
   friend bool operator==(const Target&, const Target&) = default;
 };
 
-/// One thing to look up, and what a hit does.
+/// A mask and key to look up, and the effect of a hit.
 struct Element {
   Mask mask;
   Key key;

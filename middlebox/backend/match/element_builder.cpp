@@ -1,5 +1,5 @@
-// Combines the two ends of a rule into elements: port by port, pair by pair if the ranges allow
-// it, or as one element for any port. A NAT adds the elements that translate.
+// Combines the two ends of a rule into elements: port by port, pair by pair if the ranges allow it,
+// or as a single element for any port. A NAT adds the elements that translate.
 #include "middlebox/backend/match/element_builder.hpp"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ using rule::RuleRecord;
 
 using packet::Ports;
 
-/// One end of a rule.
+/// An end of a rule.
 struct End {
   std::array<std::byte, 16> address{};
   std::uint8_t bits = 0;
@@ -42,7 +42,7 @@ FlowDirection direction_of(const RuleRecord& rule) {
   return FlowDirection::kBoth;
 }
 
-/// Makes the elements of one rule.
+/// Makes the elements of a rule.
 class ElementBuilder {
  public:
   ElementBuilder(const RuleRecord& rule, std::vector<Element>& elements, PortPairs pairs)
@@ -102,7 +102,8 @@ class ElementBuilder {
   }
 
   /// RFC 5189 section 2.3.6: the n-th port of one side goes with the n-th of the other. Two ports
-  /// that differ in their last bit only are one element, if both sides have them so and it may be.
+  /// that differ in their last bit only share an element, if both sides have them so and options
+  /// allow it.
   void add_ports(Mask mask, Key key, std::uint32_t count) {
     const Ports& internal = internal_.ports;
     const Ports& external = external_.ports;
@@ -161,7 +162,7 @@ class ElementBuilder {
         purpose == Purpose::kDestinationOutside || purpose == Purpose::kSourceOutside;
     End& from = rewrites_internal ? internal : external;
     Mask base = mask(purpose, internal, external);
-    // Ports that a rule wildcards are bound one by one: what comes in keeps its port.
+    // Ports that a rule wildcards are bound one by one: incoming packets keep their port.
     const bool one_by_one = from.ports.count != 0 && to.ports.count == 0;
     if (one_by_one) {
       base.first_port = static_cast<std::uint16_t>(from.ports.first);

@@ -9,15 +9,15 @@
 
 namespace simco::backend::match {
 
-/// Whether an even port and the next, on both sides, are one element.
+/// Whether an even port and the next, on both sides, share an element.
 enum class PortPairs : std::uint8_t {
   kTogether,
-  kApart,  ///< for who wants to count each port for itself
+  kApart,  ///< to count each port for itself
 };
 
 /// Appends to `elements` those that enforce `rule`, which is an enable or a disable rule. Returns
-/// false if no number of elements can say what the rule says: ranges of more than kPortsPerRuleMax
-/// ports on both sides.
+/// false if elements cannot express the rule: ranges of more than kPortsPerRuleMax ports on both
+/// sides.
 bool make_elements(const rule::RuleRecord& rule, std::vector<Element>& elements,
                    PortPairs pairs = PortPairs::kTogether);
 

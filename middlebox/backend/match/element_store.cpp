@@ -1,5 +1,5 @@
 // An entry has the key and its first holder, the table of places says which entry a key has. Both
-// must agree whatever fails, so what may fail comes first in each change.
+// must agree after any failure, so steps that may fail come first in each change.
 #include "middlebox/backend/match/element_store.hpp"
 
 #include <algorithm>

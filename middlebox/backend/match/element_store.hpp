@@ -1,5 +1,5 @@
-// The elements of one mask, and which rules hold them. Rules may say the same thing, and then share
-// an element, which lives as long as the longest of them.
+// The elements of a mask, and the rules that hold them. Rules may say the same thing, and then
+// share an element, which lives as long as the longest of them.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -30,7 +30,7 @@ using Holders = absl::InlinedVector<Holder, 1>;
 /// Returns the latest end; Instant::min() if there are no holders.
 Instant last_end(const Holders& holders);
 
-/// The elements of one mask.
+/// The elements of a mask.
 class ElementStore {
  public:
   /// `introduced_by`: the owner of the rule that was the first to need this mask.
@@ -51,13 +51,13 @@ class ElementStore {
   bool holds(const Key& key, PolicyRuleId pid) const;
   /// Returns how many elements are there because of rules of `owner`. Looks at all of them.
   std::size_t count_of(rule::AgentId owner) const;
-  /// Adds a holder, whose PID is not 0. Returns who held the element before.
+  /// Adds a holder, whose PID is not 0. Returns the previous holders of the element.
   Holders hold(const Key& key, const Holder& holder);
-  /// Makes `holders`, whose PIDs are not 0, the holders of `key`; with none, the element is gone.
-  /// Where there is no element yet, it has one holder: others join it with hold().
+  /// Makes `holders`, whose PIDs are not 0, the holders of `key`; with none, the element is gone. A
+  /// new element has a single holder: others join it with hold().
   void set(const Key& key, const Holders& holders);
 
-  /// Returns what the element of `key` translates to; of a mask that translates.
+  /// Returns the translation of the element of `key`; of a mask that translates.
   Target target(const Key& key) const;
   void set_target(const Key& key, const Target& target) { targets_.insert_or_assign(key, target); }
   /// Has the memory fetched where `key` is looked for.
@@ -76,7 +76,7 @@ class ElementStore {
  private:
   struct Entry {
     Key key;
-    Holder holder;  ///< the first one; PID 0: the entry is free
+    Holder holder;  ///< the first; PID 0: the entry is free
   };
   /// Where an element is. Few octets, so that the table in which elements are looked for fits into
   /// caches; and it grows without looking at the elements.
@@ -84,7 +84,7 @@ class ElementStore {
     std::uint32_t hash;
     std::uint32_t entry;
   };
-  /// What is looked for.
+  /// The target of the search.
   struct Wanted {
     std::uint32_t hash;
     const Key& key;

@@ -1,5 +1,6 @@
 // How the key of an element lies in memory: as the octets of a packet, each part of the key at a
-// multiple of 32 bits, zeroes in between. A key of one part is that part alone, without zeroes.
+// multiple of 32 bits, zeroes in between. A key of a single part is that part alone, without
+// zeroes.
 #pragma once
 
 #include <absl/container/inlined_vector.h>
@@ -24,7 +25,7 @@ enum class Field : std::uint8_t {
 };
 using Fields = absl::InlinedVector<Field, 8>;  // made for every element: no allocation
 
-/// Returns what a key of `mask` is made of, in this order.
+/// Returns the parts of a key of `mask`, in this order.
 Fields fields_of(const Mask& mask);
 /// Octets of a part, without the zeroes behind it.
 std::uint32_t octets_of(Field field, IpVersion version);
@@ -45,9 +46,10 @@ struct KeyOctets {
   std::array<std::byte, 48> octets{};
   std::uint32_t size = 0;
 };
-/// Returns a key of `mask` as octets; with `end` the last one of an interval.
+/// Returns a key of `mask` as octets; with `end` the last key of an interval.
 KeyOctets key_octets(const Mask& mask, const Key& key, bool end = false);
-/// Returns what a translation of `mask` writes into packets: address, and port if it changes.
+/// Returns the fields that a translation of `mask` writes into packets: address, and port if it
+/// changes.
 KeyOctets target_octets(const Mask& mask, const Target& target);
 
 }  // namespace simco::backend::match

@@ -1,4 +1,4 @@
-// Bounds of what one rule becomes.
+// Bounds of the elements of a rule.
 #pragma once
 
 #include <cstdint>

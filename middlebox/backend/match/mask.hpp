@@ -1,9 +1,9 @@
-// What a lookup compares: a tuple of prefix lengths, as in tuple space search (V. Srinivasan,
-// S. Suri, G. Varghese: Packet Classification using Tuple Space Search, SIGCOMM 1999).
+// The bits that a lookup compares: a tuple of prefix lengths, as in tuple space search (V.
+// Srinivasan, S. Suri, G. Varghese: Packet Classification using Tuple Space Search, SIGCOMM 1999).
 //
-// All elements of one mask are found with one lookup of an exact key, so a packet takes a lookup
-// for each mask that is in use, however many rules there are. "Mask" and not "tuple", because in
-// SIMCO a tuple is an address with its ports.
+// All elements of a mask are found with a single lookup of an exact key, so a packet takes a lookup
+// for each mask in use, with any number of rules. "Mask" and not "tuple", because in SIMCO a tuple
+// is an address with its ports.
 #pragma once
 
 #include <compare>
@@ -15,7 +15,7 @@
 
 namespace simco::backend::match {
 
-/// What a lookup is good for. The names say which address a translation changes, as a packet meets
+/// The purpose of a lookup. The names say which address a translation changes, as a packet meets
 /// it: destination on the way in, source on the way out.
 enum class Purpose : std::uint8_t {
   kDisable,             ///< hit: drop
@@ -26,8 +26,8 @@ enum class Purpose : std::uint8_t {
   kSourceInside,        ///< packets to inside, twice NAT: A3 becomes A1
 };
 
-/// Which packets an enable rule is about (RFC 5189 section 2.3.5): for TCP those of connections
-/// that begin on one side, for all other protocols those that travel one way.
+/// The packets of an enable rule by direction (RFC 5189 section 2.3.5): for TCP those of
+/// connections that begin on one side, for all other protocols those that travel one way.
 enum class FlowDirection : std::uint8_t {
   kBoth,
   kInbound,
@@ -35,17 +35,17 @@ enum class FlowDirection : std::uint8_t {
   kInboundConnection,
   kOutboundConnection,
 };
-/// Returns true if it matters who began the connection that a packet belongs to.
+/// Returns true if the side matters that began the packet's connection.
 constexpr bool is_connection(FlowDirection direction) {
   return direction == FlowDirection::kInboundConnection ||
          direction == FlowDirection::kOutboundConnection;
 }
 
-/// What is compared. `internal` is the internal network's end of the packet (A0, or A2 before
+/// The compared bits. `internal` is the internal network's end of the packet (A0, or A2 before
 /// translation), `external` the other (A3, or A1).
 struct Mask {
   Purpose purpose = Purpose::kEnable;
-  /// Intervals, for what no prefix lengths can say: elements that are looked up after all others.
+  /// Intervals, which prefix lengths cannot express: elements that are looked up after all others.
   bool intervals = false;
   IpVersion version = IpVersion::kIpv4;
   FlowDirection direction = FlowDirection::kBoth;  ///< of an enable rule
@@ -67,7 +67,7 @@ struct Mask {
   }
   /// Returns true if a hit rewrites the packet.
   bool translates() const { return purpose >= Purpose::kDestinationOutside; }
-  /// Returns true if an address, or a part of one, counts.
+  /// Returns true if an address, or a part of it, is compared.
   bool compares_addresses() const { return intervals || internal_bits != 0 || external_bits != 0; }
   /// Bits that a packet must match: the more, the earlier the mask is looked up.
   unsigned specificity() const;
@@ -75,8 +75,8 @@ struct Mask {
 
 static_assert(std::has_unique_object_representations_v<Mask>);
 
-/// Returns true for one of the few masks that most rules of any agent have: of known ports
-/// of one internal host, and of one external host or any traffic from outside.
+/// Returns true for the few masks of most rules of any agent: known ports of an internal host, and
+/// of an external host or any traffic from outside.
 bool is_common(const Mask& mask);
 
 }  // namespace simco::backend::match

@@ -13,7 +13,7 @@
 
 namespace simco::backend::match {
 
-/// Both ends of a translated flow, and what the internal one is called outside (A2).
+/// Both ends of a translated flow, and the outside tuple of the internal end (A2).
 struct Translation {
   Ends ends;
   std::array<std::byte, 16> outside{};
@@ -30,7 +30,7 @@ class TupleSpace {
   ElementStore* find(const Mask& mask);
   /// Adds an empty store for a mask that has none yet.
   ElementStore& add(const Mask& mask, rule::AgentId introduced_by);
-  /// Removes the store of `mask`, which has one; it must be empty.
+  /// Removes the store of `mask`, which must exist and be empty.
   void remove(const Mask& mask);
 
   const Stores& stores() const { return stores_; }

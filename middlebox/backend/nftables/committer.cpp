@@ -55,7 +55,7 @@ Outcome Committer::send(std::span<const Operation> operations, Instant now,
                         std::vector<ChangeMessage>* messages) {
   messages_.clear();
   counted_.clear();
-  // What does not fit into the receive buffer would push the acknowledgement out of it.
+  // Excess messages would push the acknowledgement out of the receive buffer.
   writer_.set_echo(options_.counters &&
                    operations.size() * kEchoOctets <= socket_.receive_buffer());
   begin();

@@ -1,8 +1,8 @@
 // Carries out commits: batches of netlink messages that the kernel takes as a whole or not at all.
 //
 // Each commit names the generation of the ruleset that it builds on, which counts every commit in
-// the network namespace by any program; the kernel refuses a commit that builds on another one.
-// So others cannot change our table unnoticed between two of our commits.
+// the network namespace by any program; the kernel refuses a commit that builds on another
+// generation. So others cannot change our table unnoticed between two of our commits.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -42,7 +42,7 @@ class Committer {
   MessageBuffer& begin_on(std::uint32_t generation);
   /// Writes elements into the open commit, as of `now`.
   void write(std::span<const Operation> operations, Instant now);
-  /// Writes the removal of an element that is not one of ours into the open commit.
+  /// Writes the removal of a foreign element into the open commit.
   void write_removal(const Mask& mask, const std::string& key, const std::string& key_end);
   /// Octets of the open commit.
   std::size_t size() const { return batch_.size(); }
@@ -55,23 +55,23 @@ class Committer {
 
   // --- A commit of a batch of changes
 
-  /// Makes one commit of `operations`, as of `now`. If it fails it is sent once more, with messages
+  /// Makes a commit of `operations`, as of `now`. If it fails it is sent once more, with messages
   /// for each change.
   Outcome carry_out(std::span<const Operation> operations, Instant now);
-  /// Returns, after carry_out(), what the element had counted when it was removed, for each time
-  /// that it was; nullopt if the kernel has not said it. Without counters it never does.
+  /// Returns, after carry_out(), the element's count at each of its removals; nullopt if the kernel
+  /// has not sent it. Without counters it never does.
   std::optional<PacketCount> counted(const Operation& operation);
   /// Returns which changes were at fault when carry_out() failed.
   Attribution attribute_errors() const;
 
-  // --- What commits build on
+  // --- The generation
 
   /// No other process can change the table: commits build on any generation.
   void claim() { claimed_ = true; }
   bool claimed() const { return claimed_; }
   /// The table is known as of `generation`.
   void build_on(std::uint32_t generation) { generation_ = claimed_ ? 0 : generation; }
-  /// The next commit is made regardless of what others do.
+  /// The next commit is made regardless of others' commits.
   void build_on_any() { generation_ = 0; }
   /// The generation after our last commit; 0: not known, or claimed.
   std::uint32_t generation() const { return generation_; }
@@ -79,7 +79,7 @@ class Committer {
   bool builds_on_any() const { return generation_ == 0 && !claimed_; }
 
  private:
-  /// The kernel says what it has removed.
+  /// The kernel reports removed elements.
   void note(const nlmsghdr* message);
   Outcome send(std::span<const Operation> operations, Instant now,
                std::vector<ChangeMessage>* messages);

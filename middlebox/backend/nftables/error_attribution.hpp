@@ -10,7 +10,7 @@
 
 namespace simco::backend::nftables {
 
-/// A kernel error for one message.
+/// A kernel error for a message.
 struct MessageError {
   std::uint32_t sequence = 0;
   int error = 0;  ///< errno
@@ -25,7 +25,7 @@ struct ChangeMessage {
   bool uncertain = false;  ///< it was written as if its elements might be gone
 };
 
-/// What errors say of the changes of a commit.
+/// The changes of a commit that errors blame.
 struct Attribution {
   struct Refusal {
     std::uint32_t change;
@@ -40,12 +40,12 @@ struct Attribution {
   bool any() const { return !refused.empty() || !uncertain.empty(); }
 };
 
-/// Returns what `errors` of a commit of `messages`, which came at `now`, say of its changes. A
+/// Returns the changes that `errors` of a commit of `messages`, which came at `now`, blame. A
 /// change may be uncertain more than once, and is refused once, for its first error.
 Attribution attribute_errors(std::span<const MessageError> errors,
                              std::span<const ChangeMessage> messages, Instant now);
 
-/// Returns what an agent is told of a change that the kernel refuses with `error`, an errno.
+/// Returns the result for an agent whose change the kernel refuses with `error`, an errno.
 rule::ChangeResult result_for(int error);
 
 }  // namespace simco::backend::nftables

@@ -53,7 +53,7 @@ void for_each_message(std::span<const char> datagram, Act&& act) {
 MessageBuffer::MessageBuffer() : octets_(2 * kMessageRoom) {}
 
 void MessageBuffer::clear() {
-  // A whole table takes far more than what comes after it.
+  // A whole table takes far more than later changes.
   if (octets_.size() > kKeepOctets) octets_ = std::vector<char>(2 * kMessageRoom);
   size_ = 0;
   last_at_ = 0;
@@ -96,7 +96,7 @@ void MessageBuffer::begin_batch(std::uint32_t generation) {
 }
 
 void MessageBuffer::end_batch() {
-  // One acknowledgement for all: each takes room in the receive buffer.
+  // A single acknowledgement for all: each takes room in the receive buffer.
   reinterpret_cast<nlmsghdr*>(octets_.data() + last_at_)->nlmsg_flags |= NLM_F_ACK;
   const auto acknowledged = last_;
   begin(NFNL_MSG_BATCH_END, 0, AF_UNSPEC, NFNL_SUBSYS_NFTABLES);
@@ -138,8 +138,8 @@ std::span<const char> NetlinkSocket::receive(bool wait) {
         ::recv(descriptor(), received_.data(), received_.size(), wait ? 0 : MSG_DONTWAIT);
     if (count >= 0) return {received_.data(), static_cast<std::size_t>(count)};
     if (errno == EAGAIN) return {};
-    // ENOBUFS: the kernel had more to say than there was room for. What is missing now is an
-    // acknowledgement, and so taken for a failure.
+    // ENOBUFS: the kernel had more to say than there was room for. A missing acknowledgement is
+    // taken for a failure.
     if (errno != EINTR && errno != ENOBUFS) fail("netlink receive");
   }
 }
@@ -161,9 +161,9 @@ Outcome NetlinkSocket::commit(const MessageBuffer& batch, std::vector<MessageErr
   }
   bool acknowledged = false;
   bool stale = false;
-  // The kernel works on a batch inside send(): whatever it has to say is there now. It answers in
-  // the order of the messages, and first of all what fails the batch as a whole: so nothing follows
-  // the acknowledgement of the last message.
+  // The kernel works on a batch inside send(): its answers are complete now. They come in the order
+  // of the messages, errors of the whole batch first: so nothing follows the acknowledgement of the
+  // last message.
   while (!acknowledged) {
     const auto datagram = receive(false);
     if (datagram.empty()) break;
@@ -198,7 +198,7 @@ bool NetlinkSocket::read_some(const Reader& reader, std::size_t count, int& erro
     if (message->nlmsg_type >= NLMSG_MIN_TYPE) reader(message);
     message = mnl_nlmsg_next(message, &left);
   }
-  // What is at the end and not a message is skipped.
+  // Octets at the end that are not a message are skipped.
   unread_ = mnl_nlmsg_ok(message, left) ? unread_.last(static_cast<std::size_t>(left))
                                         : std::span<const char>{};
   return true;

@@ -17,7 +17,7 @@
 
 namespace simco::backend::nftables {
 
-/// Netlink messages, one after the other.
+/// Netlink messages in sequence.
 class MessageBuffer {
  public:
   MessageBuffer();
@@ -31,7 +31,7 @@ class MessageBuffer {
   /// The message that was begun is complete. Returns its sequence number.
   std::uint32_t end();
 
-  /// Begins a batch of nf_tables that the kernel refuses unless `generation` is what it has.
+  /// Begins a batch of nf_tables that the kernel refuses if it has another `generation`.
   void begin_batch(std::uint32_t generation);
   void end_batch();
 
@@ -58,7 +58,7 @@ inline void put_attribute(nlmsghdr* message, std::uint16_t type, const void* oct
   const std::size_t length = sizeof(nlattr) + size;
   const std::size_t whole = (length + MNL_ALIGNTO - 1) / MNL_ALIGNTO * MNL_ALIGNTO;
   const nlattr header = {static_cast<std::uint16_t>(length), type};
-  // First the zeroes at its end; what needs none writes over them.
+  // First the zeroes at its end; longer contents overwrite them.
   std::memset(at + whole - MNL_ALIGNTO, 0, MNL_ALIGNTO);
   std::memcpy(at, &header, sizeof header);
   std::memcpy(at + sizeof header, octets, size);
@@ -100,16 +100,16 @@ class NetlinkSocket {
   int descriptor() const { return mnl_socket_get_fd(socket_.get()); }
 
   /// Carries out a batch and waits for the kernel's answer. `errors`: of the messages at fault; may
-  /// be empty if the kernel does not say which one it was. `echo` gets what it says of messages
-  /// that ask for an echo.
+  /// be empty if the kernel does not name the message. `echo` gets its echoes of messages that ask
+  /// for them.
   using Reader = std::function<void(const nlmsghdr*)>;
   Outcome commit(const MessageBuffer& batch, std::vector<MessageError>& errors,
                  const Reader& echo = {});
   /// Octets of the kernel's answers that wait to be read, at most.
   std::size_t receive_buffer() const;
 
-  /// An empty buffer for a question, until the next one. To make a buffer takes as long as several
-  /// questions.
+  /// An empty buffer for a question, until the next question. To make a buffer takes as long as
+  /// several questions.
   MessageBuffer& question();
   /// Sends the requests in `messages`, the last of which must lead to an acknowledgement, an answer
   /// or a dump, and reads all that comes. Returns the first error, or 0.
@@ -118,8 +118,8 @@ class NetlinkSocket {
   void send(const MessageBuffer& messages);
   /// Discards the answers received so far.
   void discard();
-  /// Reads up to `count` messages of what is there, without waiting. False when the answer to the
-  /// request that was sent is complete; `error` is then its errno, or 0.
+  /// Reads up to `count` waiting messages, without blocking. False when the answer to the request
+  /// that was sent is complete; `error` is then its errno, or 0.
   bool read_some(const Reader& reader, std::size_t count, int& error);
   /// Whether read_some() has received messages that it has not read: the descriptor does not tell.
   bool has_unread() const { return !unread_.empty(); }

@@ -47,13 +47,13 @@ const Options& checked(const Options& options) {
           failure.what() + ")");
     case EMSGSIZE:
       throw std::runtime_error(
-          "--backend nftables: --state has too many rules for one commit; use another one to "
-          "start without them");
+          "--backend nftables: --state has too many rules for one commit; use another "
+          "--state to start without them");
     default: throw std::runtime_error(std::string("--backend nftables: ") + failure.what());
   }
 }
 
-/// Adds what an element has counted for a rule to what the rule has.
+/// Adds an element's counts for a rule to those of the rule.
 void add_to(std::optional<rule::RuleTraffic>& sum, const match::Element& element,
             const CounterLedger::Share& share) {
   if (!sum) sum = {{}, std::nullopt, share.complete_since, share.read_at, {}};
@@ -265,7 +265,7 @@ void NftablesBackend::account(Instant now) {
       ledger_.add(id, now);
     } else if (last_end(before) != last_end(after)) {
       const auto counted = committer_.counted(operation);
-      // One that counted nothing may have been put there for its removal alone.
+      // An element without counts may have been put there for its removal alone.
       const bool known = counted && (counted->packets != 0 || !uncertain);
       known ? ledger_.renew(id, *counted, now) : ledger_.lose(id, now);
     }
@@ -278,7 +278,7 @@ void NftablesBackend::account(Instant now) {
     newcomers.push_back(after.front().pid);
   }
   if (shared.empty()) return;
-  // What the kernel says now is what it has after the whole commit.
+  // The kernel's values are now those after the whole commit.
   read_counters(shared);
   for (std::size_t i = 0; i < shared.size(); ++i) {
     const auto& [store, key] = shared[i];

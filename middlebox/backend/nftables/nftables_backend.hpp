@@ -1,11 +1,11 @@
 // Enforces rules with the kernel's nf_tables: sets of elements that live as long as their rules,
 // and a few rules that look packets up in them.
 //
-// A change is answered when the kernel has acknowledged it. Elements carry timeouts, so that what a
-// killed middlebox leaves behind ends with the lifetimes that it granted.
+// A change is answered when the kernel has acknowledged it. Elements carry timeouts, so that the
+// rules of a killed middlebox end with their lifetimes.
 //
 // ElementPlanner decides which elements a batch adds and removes, Committer has the kernel do that,
-// and Reconciler keeps the table as it should be when others change it. What is here joins them.
+// and Reconciler restores the table when others change it. This class joins them.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -32,8 +32,8 @@ namespace simco::backend::nftables {
 class NftablesBackend final : public Backend {
  public:
   /// Makes sure that the kernel can be talked to, that the interfaces exist, and that no other
-  /// middlebox has the table. Throws std::runtime_error with a sentence that says what to do if
-  /// not.
+  /// middlebox has the table. Otherwise throws std::runtime_error with a sentence that names the
+  /// remedy.
   NftablesBackend(boost::asio::io_context& io, const Options& options);
   NftablesBackend(const NftablesBackend&) = delete;
   NftablesBackend& operator=(const NftablesBackend&) = delete;

@@ -1,4 +1,4 @@
-// What the nftables backend is told at its start.
+// The settings of the nftables backend.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@
 
 namespace simco::backend::nftables {
 
-/// Addresses from one to another.
+/// A range of addresses, both ends included.
 struct Pool {
   IpAddress first;
   IpAddress last;
@@ -22,7 +22,7 @@ struct Pool {
 /// Which packets between the two interfaces the kernel's connection tracking follows.
 enum class Tracking : std::uint8_t {
   kAll,  ///< all: our rules ask for the flow that an ICMP error is about
-  /// Our rules ask for it only if they tell TCP connections by who began them. Those that go by the
+  /// Our rules ask for it only to tell which side began a TCP connection. Those that go by the
   /// headers of ICMP errors are printed by nft in a form that it does not read back.
   kNeeded,
   kNotrack,  ///< as kNeeded; UDP is not even tracked if others, such as the site's rules, ask for
@@ -32,21 +32,21 @@ enum class Tracking : std::uint8_t {
 struct Options {
   std::string table = "simco";  ///< of family inet
   /// False: the table is the site's; its chains jump to our chains, which have a "simco-" before
-  /// their names, and what no rule of ours decides goes back to the site's.
+  /// their names, and packets that no rule of ours decides go back to the site's.
   bool own_table = true;
   /// If the kernel can (Linux 6.9), the own table belongs to this process: no other program
   /// can change or flush it while we run, and it stays after a crash.
   bool claim_table = true;
   std::string internal_if;  ///< the router's interface to the internal network
-  std::string external_if;  ///< and to the external one
-  /// What the internal network begins may pass without a rule, and be answered.
+  std::string external_if;  ///< and to the external network
+  /// Flows that the internal network begins may pass without a rule, with their replies.
   bool allow_outbound = false;
   bool keep_on_stop = false;  ///< leave the table when the middlebox stops
   bool nat = false;           ///< translate, once or twice
   /// With `nat` and `allow_outbound`, everything needs it. The backend asks the kernel whether it
   /// can do without.
   Tracking tracking = Tracking::kAll;
-  /// Count what each rule lets pass; an even port and the next are two elements then.
+  /// Count the traffic of each rule; an even port and the next are two elements then.
   bool counters = false;
   /// Look up where the sources of packets from outside belong; the backend asks the kernel.
   bool check_sources = true;
@@ -60,7 +60,7 @@ struct Options {
   std::function<Instant()> now = std::chrono::steady_clock::now;
 };
 
-/// What stands before our names in a table of the site's.
+/// The prefix of our names in a table of the site's.
 inline constexpr const char* kSitePrefix = "simco-";
 
 /// True if our rules ask for the flow of every packet, and so have the kernel track it.
@@ -68,7 +68,7 @@ inline bool tracks_all(const Options& options) {
   return options.nat || options.allow_outbound || options.tracking == Tracking::kAll;
 }
 
-/// The name that the kernel knows one of our chains or sets by.
+/// The name of one of our chains or sets in the kernel.
 inline std::string name_in_kernel(const Options& options, const std::string& name) {
   return (options.own_table ? "" : kSitePrefix) + name;
 }

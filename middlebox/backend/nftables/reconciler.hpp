@@ -37,7 +37,7 @@ class Reconciler {
   /// Others have, or may have, changed the ruleset: restores the table if it is no longer ours,
   /// and has elements inspected if it is. No commit may be planned.
   void reconcile();
-  /// Elements may not be what we think: has them inspected.
+  /// Elements may differ from ours: has them inspected.
   void suspect() { inspect_again_ = true; }
   /// These operations are about to be sent: an inspection under way does not judge their elements.
   void note(std::span<const Operation> operations);

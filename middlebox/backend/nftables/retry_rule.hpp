@@ -1,4 +1,4 @@
-// Decides what to try next when the kernel has not carried out a commit. Pure.
+// Decides the next attempt when the kernel has not carried out a commit. Pure.
 #pragma once
 
 #include <cstdint>
@@ -7,24 +7,24 @@
 
 namespace simco::backend::nftables {
 
-/// What became of a commit. It takes effect as a whole or not at all.
+/// The outcome of a commit. It takes effect as a whole or not at all.
 enum class Outcome : std::uint8_t {
   kDone,    ///< everything in it has taken effect
   kStale,   ///< nothing has: another program changed the ruleset
   kFailed,  ///< nothing has, because of the errors
 };
 
-/// The attempts to carry out one commit.
+/// The attempts to carry out a commit.
 class RetryRule {
  public:
   enum class Step : std::uint8_t {
     kReconcile,        ///< the table may not be as we know it: look at it, then plan again
-    kBuildOnAny,       ///< the same, and then commit whatever others do meanwhile
-    kAttributeErrors,  ///< one of the changes is at fault
+    kBuildOnAny,       ///< the same, and then commit on any generation
+    kAttributeErrors,  ///< a change is at fault
   };
 
-  /// Returns what to do after a commit that was not carried out. `built_on_any`: it did not say
-  /// which generation of the ruleset it builds on, so the table may be gone.
+  /// Returns the step after a commit that was not carried out. `built_on_any`: it named no
+  /// generation of the ruleset, so the table may be gone.
   Step after(Outcome outcome, bool built_on_any) {
     if (outcome == Outcome::kStale) {
       return ++stale_ < kStaleMax ? Step::kReconcile : Step::kBuildOnAny;

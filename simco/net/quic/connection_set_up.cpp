@@ -34,7 +34,7 @@ ngtcp2_duration library_time(std::chrono::nanoseconds time) {
 
 }  // namespace
 
-/// What ngtcp2 calls. A callback only notes things and hands octets on; 0 means success.
+/// Callbacks of ngtcp2. A callback only notes things and hands octets on; 0 means success.
 struct Connection::Library {
   static Connection& self(void* user) { return *static_cast<Connection*>(user); }
   static bool is_own(Connection& connection, std::int64_t id) {
@@ -120,8 +120,8 @@ struct Connection::Library {
     }
     return 0;
   }
-  /// If there is a code, the peer refuses what comes on the stream (STOP_SENDING), or ends its own
-  /// before all of it has come (RESET_STREAM).
+  /// If there is a code, the peer refuses the stream (STOP_SENDING), or ends its own before all of
+  /// it has come (RESET_STREAM).
   static int closed(ngtcp2_conn*, std::uint32_t flags, std::int64_t id, std::uint64_t, void* user,
                     void*) {
     if ((flags & NGTCP2_STREAM_CLOSE_FLAG_APP_ERROR_CODE_SET) != 0) self(user).broken_ = true;

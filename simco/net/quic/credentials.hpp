@@ -16,7 +16,7 @@ namespace simco::net::quic {
 /// A secret that does not change when the program is started again.
 using Secret = std::array<std::byte, 32>;
 
-/// What the files of a TlsContext mean for QUIC. Immutable; connections share it.
+/// The files of a TlsContext, for QUIC. Immutable; connections share it.
 class Credentials {
  public:
   /// Reads the files. Returns a sentence that names the file at fault if that fails, or says that

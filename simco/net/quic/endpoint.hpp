@@ -23,7 +23,7 @@ namespace simco::net::quic {
 /// Belongs to one event loop. Lives as long as a listener or a channel uses it.
 class Endpoint final : public std::enable_shared_from_this<Endpoint>, private DatagramPort::User {
  public:
-  /// Who hears of connections that others begin.
+  /// The callback for connections that others begin.
   struct Audience {
     std::function<void(std::shared_ptr<MessageChannel>)> on_accept;
     /// A handshake with that address has failed.
@@ -59,7 +59,7 @@ class Endpoint final : public std::enable_shared_from_this<Endpoint>, private Da
   void remove(const ConnectionId& id, Channel& channel);
   ResetToken reset_token(const ConnectionId& id) const { return gate_.reset_token(id); }
   void send(const Path& path, std::span<const std::byte> packet);
-  /// What was sent leaves, at the end of a turn at the latest.
+  /// Sent packets leave at the end of a turn at the latest.
   void flush();
   /// `farewell` as Connection::farewell(). Without memory for it the peer hears a stateless reset.
   void leave(Channel& channel, const std::optional<std::vector<std::byte>>& farewell);

@@ -1,4 +1,4 @@
-// What is said again to peers whose connection has ended here and who may not know it (RFC 9000
+// The repeated answer to peers whose connection has ended here and that may not know it (RFC 9000
 // 10.2). Bounded in time and number; no I/O and no clock.
 #pragma once
 

@@ -63,7 +63,7 @@ bool is_long(std::span<const std::byte> packet) {
   return (std::to_integer<unsigned>(packet.front()) & 0x80U) != 0;
 }
 
-/// What can be read without keys, of any version; nothing if that is not QUIC.
+/// The fields that can be read without keys, of any version; nothing if it is not QUIC.
 std::optional<ngtcp2_version_cid> envelope_of(std::span<const std::byte> packet) {
   if (packet.empty()) return std::nullopt;  // which ngtcp2 takes for a mistake of ours
   ngtcp2_version_cid envelope{};

@@ -1,5 +1,5 @@
-// Packets that belong to no connection: what an endpoint answers, and whom it lets in. Keeps
-// nothing about peers, and has no I/O and no clock.
+// Packets that belong to no connection: the answers of an endpoint, and the peers that it lets in.
+// Keeps nothing about peers, and has no I/O and no clock.
 #pragma once
 
 #include <array>
@@ -27,8 +27,8 @@ using Time = std::chrono::nanoseconds;
 /// The destination's identifier of a packet that this end may have sent out, or nothing if it is
 /// not a packet of QUIC version 1. Valid as long as the packet.
 std::optional<std::string_view> destination_of(std::span<const std::byte> packet);
-/// Returns the secret of the listener at `local`. Each has its own: what one of them tells about a
-/// connection that it does not know must not end another's (RFC 9000 21.11).
+/// Returns the secret of the listener at `local`. Each has its own: its reset for an unknown
+/// connection must not end another's (RFC 9000 21.11).
 Secret secret_at(const Secret& secret, const boost::asio::ip::udp::endpoint& local);
 /// A secret that is known here only.
 Secret random_secret();
@@ -37,8 +37,8 @@ ConnectionId random_id();
 
 class Gate {
  public:
-  /// `resets`: who knows it can end connections. `retries`: who knows it can forge the tokens of a
-  /// Retry, which only this gate has a use for.
+  /// `resets`: with it, anyone can end connections. `retries`: with it, anyone can forge the tokens
+  /// of a Retry, which only this gate uses.
   Gate(const Secret& resets, const Secret& retries) : resets_(resets), retries_(retries) {}
   /// Resets of identifiers that are given out from now on come from another secret.
   void renew(const Secret& resets) { resets_ = resets; }
@@ -50,7 +50,7 @@ class Gate {
     ConnectionId original;     ///< that of its very first packet
     std::string token;         ///< by which it has proved where it is (Retry); empty: it has not
   };
-  /// To be sent back: never longer than three times what has come.
+  /// To be sent back: never longer than three times the received octets.
   using Answer = std::vector<std::byte>;
   /// std::monostate: nothing happens.
   using Verdict = std::variant<std::monostate, Welcome, Answer>;

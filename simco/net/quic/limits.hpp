@@ -9,8 +9,8 @@ namespace simco::net::quic {
 
 /// Streams of a connection in each direction: each has some hundred octets in the library's tables.
 inline constexpr std::uint16_t kStreamsMax = 1024;
-/// UDP payload of the packets sent, octets: what any path carries (RFC 9000 14), so that nothing
-/// must be found out about it.
+/// UDP payload of the packets sent, octets: any path carries it (RFC 9000 14), so the path needs no
+/// probing.
 inline constexpr std::size_t kPacketSize = 1200;
 /// A packet that is longer may have left something behind that did not fit.
 inline constexpr std::size_t kFullPacket = kPacketSize - 100;
@@ -28,7 +28,7 @@ inline constexpr std::uint64_t kCryptoMax = 64 * 1024;
 inline constexpr std::uint64_t kGuestWindow = 16 * 1024;
 inline constexpr std::uint64_t kWindow = 256 * 1024;
 /// Memory that ngtcp2 may take for a connection, octets: in both cases, and for each stream. Peers
-/// choose how much they leave out and what they acknowledge, and each hole has a record.
+/// choose the parts that they leave out and acknowledge, and each hole has a record.
 inline constexpr std::size_t kGuestMemoryMax = 256 * 1024;
 inline constexpr std::size_t kMemoryMax = 2 * 1024 * 1024;
 inline constexpr std::size_t kStreamMemoryMax = 16 * 1024;
@@ -59,7 +59,7 @@ inline constexpr std::size_t kFarewellsMax = 1024;
 inline constexpr std::size_t kResetMin = 21;
 inline constexpr std::size_t kResetMax = 42;
 
-// --- What users may ask for ----------------------------------------------------------------------
+// --- Bounds of options ---------------------------------------------------------------------------
 
 /// Longest time of a timer, milliseconds.
 inline constexpr std::uint32_t kTimeMaxMs = 3'600'000;

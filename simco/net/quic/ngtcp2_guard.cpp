@@ -1,4 +1,4 @@
-// A reader of numbers and octets, and what the fields of each frame are.
+// A reader of numbers and octets, and the fields of each frame.
 #include "simco/net/quic/ngtcp2_guard.hpp"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ constexpr std::uint8_t kStreamHasLength = 0x02;
 constexpr std::size_t kLongestId = 20;       // RFC 9000 17.2
 constexpr std::size_t kResetTokenSize = 16;  // 10.3
 
-/// Reads from the beginning of what is left.
+/// Reads from the beginning of the rest.
 class Reader {
  public:
   explicit Reader(std::span<std::byte> octets) : left_(octets) {}
@@ -91,7 +91,7 @@ bool read_stream(Reader& reader, std::uint8_t type) {
   return true;
 }
 
-/// All frames but those that the guard changes or refuses for what they say.
+/// All frames but those that the guard changes or refuses for their contents.
 bool read_other(Reader& reader, std::uint8_t type) {
   switch (type) {
     case 0x00:               // PADDING

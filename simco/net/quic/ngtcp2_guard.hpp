@@ -1,4 +1,4 @@
-// What a peer's packets hold, read before ngtcp2 does. Version 0.12.1 trusts peers that it has
+// The frames of a peer's packets, read before ngtcp2 does. Version 0.12.1 trusts peers that it has
 // authenticated, and some frames of theirs would stop the program: those that retire an identifier
 // twice (mended in ngtcp2 1.4.0), or more than it tracks. Pure: octets in, octets out.
 #pragma once

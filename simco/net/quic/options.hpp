@@ -1,4 +1,4 @@
-// What can be chosen about QUIC.
+// The settings of QUIC.
 #pragma once
 
 #include <chrono>
@@ -15,8 +15,8 @@ enum class QuicCongestion : std::uint8_t {
 /// Everything about a QUIC connection that can be chosen. The defaults are set for short messages
 /// whose latency counts; doc/quic.md has the reasons.
 struct QuicOptions {
-  /// Streams offered, and accepted at most, in each direction; at least 1. What both ends have is
-  /// the channel's outbound_streams() and inbound_streams().
+  /// Streams offered, and accepted at most, in each direction; at least 1. The negotiated numbers
+  /// are the channel's outbound_streams() and inbound_streams().
   std::uint16_t streams = 16;
   QuicCongestion congestion = QuicCongestion::kBbr;
   /// Longest delay of an acknowledgement (max_ack_delay, RFC 9000 18.2); 0: none is delayed.

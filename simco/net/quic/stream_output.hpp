@@ -1,4 +1,4 @@
-// What one stream sends, from the user's hand until the peer has acknowledged it.
+// The output of a stream, from the user's call to the peer's acknowledgement.
 #pragma once
 
 #include <algorithm>
@@ -33,7 +33,7 @@ class StreamOutput {
     allocated_ += size;
     return room;
   }
-  /// What has been allocated may be sent from now on.
+  /// Allocated output may be sent from now on.
   void commit() { committed_ = allocated_; }
   /// Octets that may be sent and have not been.
   std::size_t unsent() const { return static_cast<std::size_t>(committed_ - sent_); }
@@ -87,7 +87,7 @@ class StreamOutput {
   void add_block(std::size_t size) {
     const auto room = std::max(size, kOutputBlock);
     blocks_.push_back({std::make_unique_for_overwrite<std::byte[]>(room), room, allocated_});
-    // What lies before has been sent: the next octet to send will be here.
+    // Earlier octets have been sent: the next octet to send is here.
     if (sent_ == allocated_) sending_ = blocks_.size() - 1;
   }
 

@@ -7,13 +7,13 @@ namespace simco::net::quic {
 
 /// A listener for each address. Throws std::runtime_error with a sentence.
 void listen(const ListenRequest& request, Listening& result);
-/// Returns what makes a UDP socket for each connection.
+/// Returns a function that makes a UDP socket for each connection.
 std::shared_ptr<Dialer> make_dialer(DialRequest request);
 /// Returns "userland".
 const char* stack(const TransportOptions& options);
 /// Returns the options of QuicOptions by their names, but for the number of streams.
 std::span<const TransportOption> options();
-/// Returns what does not go together in what was chosen, or nothing.
+/// Returns a sentence about options that exclude each other, or nothing.
 std::optional<std::string> fault_in(const TransportSettings& settings);
 /// Returns why there is no QUIC with these certificates, or nothing.
 std::optional<std::string> fault_in_tls(const TlsContext* tls);

@@ -194,7 +194,7 @@ void Channel::restarted() {
 void Channel::ended(const error_code& reason) {
   const auto self = shared_from_this();
   close_timer_.cancel();
-  // Destroyed from the loop: we may have been called by it. What has not ended is aborted.
+  // Destroyed from the loop: we may have been called by it. Open associations are aborted.
   if (socket_) {
     last_statistics_ = statistics();
     socket_->abort();

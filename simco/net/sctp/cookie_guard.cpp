@@ -128,7 +128,7 @@ std::optional<std::span<const std::byte>> CookieGuard::open(const Path& path, st
   const auto cookie = value.first(value.size() - kMacSize);
   const auto mac = mac_of(path, number, be16(packet.subspan(2)), be16(packet), cookie);
   if (CRYPTO_memcmp(mac.data(), value.last(kMacSize).data(), kMacSize) != 0) return std::nullopt;
-  // A second one would go by unseen.
+  // A second would go by unseen.
   const auto rest = packet.subspan(std::min(packet.size(), kFirst + padded(length)));
   bool another = false;
   for_each_chunk_of(rest, [&](std::span<const std::byte> chunk) {

@@ -1,10 +1,10 @@
 // Ties the state cookie of an INIT ACK to the path that the INIT ACK takes.
 //
 // usrsctp's own cookie knows the peer by a number and not by an address (see userland_stack.hpp),
-// so it would accept the cookie on any path: who sees one INIT ACK could open associations under an
-// address that is not his. So a MAC over the path is added to each cookie that leaves, and taken
-// off each COOKIE ECHO that comes; one without the right MAC is dropped. Nothing is kept for it: an
-// INIT leaves no trace (RFC 9260 section 5.1.3).
+// so it would accept the cookie on any path: an attacker who sees an INIT ACK could open
+// associations under a foreign address. So a MAC over the path is added to each cookie that leaves,
+// and taken off each COOKIE ECHO that comes; without the right MAC, the COOKIE ECHO is dropped.
+// Nothing is kept for it: an INIT leaves no trace (RFC 9260 section 5.1.3).
 #pragma once
 
 #include <array>
@@ -30,8 +30,8 @@ class CookieGuard {
 
   /// Does the packet have a COOKIE ECHO chunk?
   static bool has_cookie(std::span<const std::byte> packet);
-  /// Such a packet, without the MAC, if it is one from the path and with the number that its cookie
-  /// was made for. Valid until the next call.
+  /// Such a packet, without the MAC, if its path and number are those of its cookie. Valid until
+  /// the next call.
   std::optional<std::span<const std::byte>> open(const Path& path, std::uint16_t number,
                                                  std::span<const std::byte> packet);
 
@@ -45,7 +45,7 @@ class CookieGuard {
 
   std::array<std::byte, 32> key_;
   std::vector<std::byte> packet_;
-  std::vector<std::byte> message_;  ///< what the MAC is over
+  std::vector<std::byte> message_;  ///< input of the MAC
 };
 
 }  // namespace simco::net::sctp

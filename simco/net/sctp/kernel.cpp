@@ -31,7 +31,7 @@ using boost::asio::ip::address;
 using boost::system::error_code;
 using Descriptor = boost::asio::posix::stream_descriptor;
 
-/// Addresses as sctp_bindx() and sctp_connectx() take them: one structure after the other.
+/// Addresses as sctp_bindx() and sctp_connectx() take them: structures in sequence.
 std::vector<std::byte> packed(const std::vector<address>& addresses, std::uint16_t port) {
   std::vector<std::byte> result;
   for (const auto& one : addresses) {
@@ -54,7 +54,7 @@ std::uint16_t bound_port(int fd) {
   return local.port();
 }
 
-/// Binds to all of `addresses`; the ones after the first join in where the port was any.
+/// Binds to all of `addresses`; if the port is 0, the others take the port of the first.
 error_code bind_all(int fd, const std::vector<address>& addresses, std::uint16_t port) {
   for (const auto& one : addresses) {
     auto octets = packed({one}, port);

@@ -31,7 +31,7 @@ std::expected<std::unique_ptr<Socket>, boost::system::error_code> connect_kernel
     const std::vector<boost::asio::ip::address>& addresses, std::uint16_t port,
     const std::vector<boost::asio::ip::address>& local, const SctpOptions& options);
 
-/// Listens with one endpoint on all of `addresses`. Throws boost::system::system_error on failure.
+/// Listens with an endpoint on all of `addresses`. Throws boost::system::system_error on failure.
 std::unique_ptr<Listener> listen_kernel(const boost::asio::any_io_executor& executor,
                                         const std::vector<boost::asio::ip::address>& addresses,
                                         std::uint16_t port, const SctpOptions& options,

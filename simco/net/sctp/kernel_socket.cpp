@@ -27,9 +27,9 @@ bool set(int fd, int level, int name, const Value& value) {
   return ::setsockopt(fd, level, name, &value, sizeof value) == 0;
 }
 
-/// Small messages cost the kernel about 700 octets of its accounting each: with its default of
-/// 208 KiB, 200 of them fill a buffer, and what is beyond in the receiver's is thrown away and
-/// retransmitted a second later.
+/// Small messages cost the kernel about 700 octets of its accounting each: with its default of 208
+/// KiB, 200 of them fill a buffer, and the receiver drops further messages, which are retransmitted
+/// a second later.
 void set_buffers(int fd, std::uint32_t wanted) {
   const int octets = static_cast<int>(wanted == 0 ? kKernelSctpBuffer : wanted);
   if (!set(fd, SOL_SOCKET, SO_RCVBUFFORCE, octets)) set(fd, SOL_SOCKET, SO_RCVBUF, octets);
@@ -182,7 +182,7 @@ void KernelSocket::abort() {
   close();
 }
 
-// --- What there is to know ---------------------------------------------------------------------
+// --- Figures -----------------------------------------------------------------------------------
 
 std::uint16_t KernelSocket::outbound_streams() const {
   return std::max<std::uint16_t>(1, status_of(fd()).sstat_outstrms);

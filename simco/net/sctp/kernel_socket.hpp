@@ -12,7 +12,7 @@
 
 namespace simco::net::sctp {
 
-/// Options that the system has to grant; what it does not is left as it is.
+/// Options that the system has to grant; refused options stay as they are.
 void set_kernel_options(int fd, const SctpOptions& options);
 /// A non-blocking one-to-one socket with `options`, of which those of the initiation count from
 /// the start only.
@@ -21,7 +21,7 @@ std::expected<int, boost::system::error_code> open_kernel_socket(int family,
 
 class KernelSocket final : public Socket {
  public:
-  /// Takes a descriptor of open_kernel_socket() or one accepted from such.
+  /// Takes a descriptor of open_kernel_socket(), or accepted from such a socket.
   KernelSocket(const boost::asio::any_io_executor& executor, int fd);
   ~KernelSocket() override;
 

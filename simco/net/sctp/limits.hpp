@@ -20,8 +20,8 @@ inline constexpr std::chrono::seconds kSctpStatisticsAge{1};
 inline constexpr std::uint32_t kKernelSctpBuffer = 4 * 1024 * 1024;
 inline constexpr std::uint32_t kUserlandSctpSendBuffer = 256 * 1024;
 inline constexpr std::uint32_t kUserlandSctpReceiveBuffer = 1024 * 1024;
-/// What it is until the user of the association wants long messages: usrsctp keeps data behind a
-/// gap up to this, and no session needs more to begin.
+/// The size until the user of the association wants long messages: usrsctp keeps data behind a gap
+/// up to this, and no session needs more to begin.
 inline constexpr std::uint32_t kUserlandSctpGuestBuffer = 16 * 1024;
 /// Longest SCTP packet that the userland stack sends, octets: with IP and UDP headers it passes
 /// Ethernet, and most tunnels through it.
@@ -31,8 +31,8 @@ inline constexpr std::chrono::milliseconds kUserlandTick{5};
 inline constexpr std::chrono::milliseconds kUserlandIdleTick{50};
 /// How long after the last packet that is.
 inline constexpr std::chrono::seconds kUserlandIdleAfter{1};
-/// Peers of the userland stack that may have the same SCTP ports at both ends; among the first of
-/// these numbers new ones are spread.
+/// Peers of the userland stack that may have the same SCTP ports at both ends; new peers are spread
+/// among the first of these numbers.
 inline constexpr std::uint16_t kUserlandNumbersMax = 1024;
 inline constexpr std::uint16_t kUserlandNumbersFirst = 4;
 /// Chunks that an association of the userland stack may have queued.
@@ -40,7 +40,7 @@ inline constexpr std::uint32_t kUserlandChunksMax = 16'384;
 /// Size of the userland stack's tables of endpoints and associations.
 inline constexpr std::uint32_t kUserlandTableSize = 8192;
 
-// --- What users may ask for ----------------------------------------------------------------------
+// --- Bounds of options ---------------------------------------------------------------------------
 
 /// Longest time of a timer, milliseconds.
 inline constexpr std::uint32_t kSctpTimeMaxMs = 3'600'000;

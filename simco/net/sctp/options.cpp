@@ -18,7 +18,7 @@ constexpr std::array kSchedulerNames = {"fcfs", "rr"};              // as SctpSc
 
 using Make = OptionMaker<&TransportSettings::sctp>;
 
-// The number of streams is everyone's who has some.
+// The number of streams belongs to all transports with streams.
 constexpr TransportOption streams() {
   auto option = Make::number<&SctpOptions::streams>(
       "streams", "Number of streams to offer and to accept (QUIC: 1024 at most)", 1,

@@ -1,4 +1,4 @@
-// What can be chosen about SCTP.
+// The settings of SCTP.
 #pragma once
 
 #include <chrono>
@@ -16,15 +16,15 @@ enum class SctpStack : std::uint8_t {
 /// Which stream's message goes next if several wait in the stack (RFC 8260 section 3).
 enum class SctpScheduler : std::uint8_t { kFirstCome, kRoundRobin };
 
-/// Everything about an SCTP association that can be chosen. The defaults are what the RFC leaves
-/// open, set for short messages whose latency counts; see doc/sctp.md for where they come from.
+/// Everything about an SCTP association that can be chosen. The defaults of values that the RFC
+/// leaves open suit short messages whose latency counts; doc/sctp.md has the reasons.
 struct SctpOptions {
   SctpStack stack = SctpStack::kAuto;
-  /// Streams offered, and accepted at most, in each direction; at least 1. What was negotiated is
-  /// the channel's outbound_streams() and inbound_streams().
+  /// Streams offered, and accepted at most, in each direction; at least 1. The negotiated numbers
+  /// are the channel's outbound_streams() and inbound_streams().
   std::uint16_t streams = 16;
-  /// UDP port of the encapsulation (RFC 6951): the middlebox's own, and the remote one for an
-  /// agent. 0: SCTP directly over IP, which takes CAP_NET_RAW with the userland stack.
+  /// UDP port of the encapsulation (RFC 6951): the middlebox's own, and for an agent the remote
+  /// port. 0: SCTP directly over IP, which takes CAP_NET_RAW with the userland stack.
   std::uint16_t udp_encaps = 9899;
   /// The kernel's SCTP is encapsulated, too. It uses the UDP port of the sysctl net.sctp.udp_port.
   bool kernel_encaps = false;
@@ -37,7 +37,7 @@ struct SctpOptions {
   bool i_bit = true;
   std::chrono::milliseconds heartbeat{5'000};  ///< HB.interval; 0: no heartbeats
   SctpScheduler scheduler = SctpScheduler::kFirstCome;
-  /// Send and receive buffer of an association, octets; 0: what suits the stack (limits.hpp).
+  /// Send and receive buffer of an association, octets; 0: the stack's own (limits.hpp).
   std::uint32_t buffer = 0;
 };
 

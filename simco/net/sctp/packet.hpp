@@ -25,7 +25,7 @@ inline std::uint32_t be32(std::span<const std::byte> at) {
 /// Chunks and parameters begin at multiples of four octets.
 constexpr std::size_t padded(std::size_t length) { return (length + 3) / 4 * 4; }
 
-/// Calls `use(rest)` at each chunk, with all that follows, up to one whose length is impossible.
+/// Calls `use(rest)` at each chunk, with all that follows, up to a chunk of impossible length.
 template <class Use>
 void for_each_chunk_of(std::span<const std::byte> chunks, Use use) {
   while (chunks.size() >= kChunkHeader) {

@@ -1,6 +1,6 @@
-// One SCTP association as either stack has it: what sctp::Channel needs and nothing more. The two
-// stacks' headers define the same names with other values, so each stays behind this interface in
-// files of its own.
+// An SCTP association of either stack, with the calls that sctp::Channel needs. The two stacks'
+// headers define the same names with other values, so each stays behind this interface in files of
+// its own.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -15,11 +15,11 @@
 
 namespace simco::net::sctp {
 
-/// The result of one read from an association.
+/// The result of a read from an association.
 struct Input {
   enum class Kind : std::uint8_t {
     kNothing,       ///< nothing at the moment
-    kData,          ///< a user message or a piece of one
+    kData,          ///< a user message or a piece of it
     kConnected,     ///< the association is up
     kPeerShutdown,  ///< the peer shuts down; nothing more can be sent
     kRestart,       ///< the peer has restarted the same association
@@ -68,7 +68,7 @@ class Socket {
   virtual void wait_readable(Ready ready) = 0;
   virtual void wait_writable(Ready ready) = 0;
 
-  /// Until this is called, an accepted association may have less room for what its peer sends than
+  /// Until this is called, an accepted association may have less room for its peer's messages than
   /// the options say (kUserlandSctpGuestBuffer).
   virtual void open_window() {}
 
@@ -81,7 +81,7 @@ class Socket {
 
   virtual std::uint16_t outbound_streams() const = 0;
   virtual std::uint16_t inbound_streams() const = 0;
-  /// Address of the peer (its primary one), without port.
+  /// Primary address of the peer, without port.
   virtual std::string peer_address() const = 0;
   /// The same with the peer's SCTP port.
   virtual std::string peer_endpoint() const = 0;

@@ -1,6 +1,5 @@
-// What the headers of both stacks call by the same names, though with other values and layouts. To
-// be included after <netinet/sctp.h> or <usrsctp.h>, by one file of each stack: the same words then
-// become that stack's options.
+// The options that the headers of both stacks call by the same names, though with other values and
+// layouts. Include it after <netinet/sctp.h> or <usrsctp.h>, in a single file of each stack.
 #pragma once
 
 #include <arpa/inet.h>
@@ -34,7 +33,7 @@ void set_initiation(const SctpOptions& options, Set set) {
   set(SCTP_INITMSG, init);
 }
 
-/// Everything else but what the stacks call differently: buffers, scheduler, heartbeat.
+/// All else except options with different names: buffers, scheduler, heartbeat.
 template <class Set>
 void set_common_options(const SctpOptions& options, Set set) {
   const int on = 1;
@@ -67,7 +66,7 @@ sctp_paddrparams path_parameters(const SctpOptions& options) {
   return path;
 }
 
-/// What a message is sent with.
+/// The parameters of a sent message.
 sctp_sndinfo send_info(const Delivery& delivery, Socket::Sending sending) {
   sctp_sndinfo info{};
   info.snd_sid = delivery.stream.value;
@@ -77,8 +76,8 @@ sctp_sndinfo send_info(const Delivery& delivery, Socket::Sending sending) {
   return info;
 }
 
-/// What a notification (RFC 6458 section 6) means to us. `cannot_start(aborted)` answers why an
-/// association did not come up.
+/// The meaning of a notification (RFC 6458 section 6). `cannot_start(aborted)` returns the reason
+/// if an association did not come up.
 template <class CannotStart>
 Input judge_notification(std::span<const std::byte> octets, CannotStart cannot_start) {
   sctp_notification note{};
@@ -90,7 +89,7 @@ Input judge_notification(std::span<const std::byte> octets, CannotStart cannot_s
     case SCTP_ASSOC_CHANGE: break;
     default: return Input(Kind::kConnected);  // nothing that matters: read on
   }
-  // The peer's ABORT chunk is attached, if there was one; otherwise we gave up.
+  // The peer's ABORT chunk is attached, if it sent ABORT; otherwise we gave up.
   const bool aborted = note.sn_header.sn_length > sizeof(sctp_assoc_change);
   switch (note.sn_assoc_change.sac_state) {
     case SCTP_RESTART: return Input(Kind::kRestart);

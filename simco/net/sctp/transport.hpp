@@ -5,16 +5,16 @@
 
 namespace simco::net::sctp {
 
-/// One endpoint on all addresses; with the kernel's stack one more for each that is unspecified.
-/// Throws std::runtime_error with a sentence.
+/// An endpoint on all addresses; with the kernel's stack, a further endpoint for each unspecified
+/// address. Throws std::runtime_error with a sentence.
 void listen(const ListenRequest& request, Listening& result);
-/// With several hosts and the kernel's stack, one association with all of them (multi-homing).
+/// With several hosts and the kernel's stack, an association with all of them (multi-homing).
 std::shared_ptr<Dialer> make_dialer(DialRequest request);
 /// Returns "kernel" or "userland".
 const char* stack(const TransportOptions& options);
 /// Returns the options of SctpOptions by their names.
 std::span<const TransportOption> options();
-/// Returns what does not go together in what was chosen, or nothing.
+/// Returns a sentence about options that exclude each other, or nothing.
 std::optional<std::string> fault_in(const TransportSettings& settings);
 
 }  // namespace simco::net::sctp

@@ -1,7 +1,7 @@
 // SCTP in this process (usrsctp), over UDP (RFC 6951) or, with CAP_NET_RAW, directly over IP.
 //
-// usrsctp has its state once per process, so it serves one event loop: the one whose executor uses
-// it first, until that one's execution context is gone. Everything happens on that loop; usrsctp's
+// usrsctp has its state once per process, so it serves one event loop: that of the executor that
+// uses it first, until its execution context is gone. Everything happens on that loop; usrsctp's
 // locks are never contended.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Sets the options of an association, moves its messages, and passes on what usrsctp says about it
+// Sets the options of an association, moves its messages, and passes on usrsctp's notifications
 // when the stack gives it its turn.
 #include "simco/net/sctp/userland_socket.hpp"
 
@@ -259,7 +259,7 @@ void UserlandSocket::lose_stack() {
   stack->release(peer_);
 }
 
-// --- What there is to know ---------------------------------------------------------------------
+// --- Figures -----------------------------------------------------------------------------------
 
 std::uint16_t UserlandSocket::outbound_streams() const {
   return std::max<std::uint16_t>(1, status_of(socket_).sstat_outstrms);

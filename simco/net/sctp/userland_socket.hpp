@@ -1,4 +1,4 @@
-// An association of the userland stack, and what accepts them.
+// An association of the userland stack, and its listener.
 #pragma once
 
 #include <boost/asio/steady_timer.hpp>
@@ -16,8 +16,8 @@ namespace simco::net::sctp {
 
 /// Returns a non-blocking socket of usrsctp with `options`, or null with errno.
 struct socket* open_userland_socket(const SctpOptions& options);
-/// Octets that an association may have for what its peer sends, and setting them: what comes to a
-/// listening socket has as many as that.
+/// The receive buffer of an association, and its setter: associations of a listening socket inherit
+/// it.
 std::uint32_t receive_buffer(const SctpOptions& options);
 void set_receive_buffer(struct socket* socket, std::uint32_t octets);
 /// SCTP port that `socket` is bound to; 0: none.
@@ -26,7 +26,7 @@ std::uint16_t local_sctp_port(struct socket* socket);
 class UserlandSocket final : public Socket {
  public:
   /// Takes a socket of usrsctp and a hold on its peer. `window`: the receive buffer that
-  /// open_window() gives it; 0: it has what it is to have.
+  /// open_window() gives it; 0: no change.
   UserlandSocket(UserlandStack& stack, struct socket* socket, PeerId peer,
                  std::uint32_t window = 0);
   ~UserlandSocket() override;
@@ -89,9 +89,9 @@ class UserlandListener final : public Listener {
   std::uint16_t port() const override { return sctp_port_; }
   std::vector<std::string> endpoints() const override;
 
-  /// Takes what usrsctp has accepted.
+  /// Takes the associations that usrsctp has accepted.
   void accept();
-  /// Hands on what accept() took, at the end of a turn.
+  /// Hands on accept()'s associations at the end of a turn.
   void hand_over();
   void lose_stack();
 

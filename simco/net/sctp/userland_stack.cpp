@@ -28,7 +28,7 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 using Clock = std::chrono::steady_clock;
 
-/// usrsctp exists once per process, and so does what its packets go to.
+/// usrsctp exists once per process, and so does the receiver of its packets.
 std::atomic<UserlandStack*> g_stack = nullptr;
 
 /// Numbers that usrsctp knows: they are never unregistered.
@@ -49,8 +49,8 @@ std::size_t hash_of(const asio::ip::address& address) {
 
 using Output = int (*)(void*, void*, std::size_t, std::uint8_t, std::uint8_t);
 
-/// usrsctp starts a thread, for work that it never has here. That thread has what rights its
-/// creator has, for good: so its creator is one without any.
+/// usrsctp starts a thread, for work that it never has here. That thread keeps its creator's rights
+/// for good: so its creator has none.
 void initialise(Output output) {
   usrsctp_tunable_set_sctp_hashtblsize(kUserlandTableSize);
   usrsctp_tunable_set_sctp_pcbtblsize(kUserlandTableSize);
@@ -63,7 +63,7 @@ void initialise(Output output) {
     usrsctp_init_nothreads(0, output, nullptr);
   }).join();
   usrsctp_sysctl_set_sctp_max_chunks_on_queue(kUserlandChunksMax);
-  // What SIMCO does not need is not offered: less that a stranger can reach.
+  // Extensions that SIMCO does not need are not offered: strangers reach less code.
   usrsctp_sysctl_set_sctp_ecn_enable(0);
   usrsctp_sysctl_set_sctp_asconf_enable(0);
   usrsctp_sysctl_set_sctp_auth_enable(0);

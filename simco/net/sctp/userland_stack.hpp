@@ -81,9 +81,9 @@ class UserlandStack final : public boost::asio::execution_context::service,
   void add(UserlandListener& listener);
   void remove(UserlandListener& listener) { std::erase(listeners_, &listener); }
 
-  /// `socket` has something for its user, who gets it in this turn of the loop or the next.
+  /// `socket` has something for its user, which gets it in this turn of the loop or the next.
   void make_ready(UserlandSocket& socket);
-  /// Hands what was sent to the network, unless the turn goes on and will do so at its end.
+  /// Hands sent packets to the network, unless the turn goes on and will do so at its end.
   void flush();
 
  private:

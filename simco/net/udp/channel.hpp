@@ -1,6 +1,6 @@
-// Messages to and from one peer over UDP, a datagram each. What is sent may be lost, arrive twice,
-// or overtake something else, and nothing tells that the peer is gone: the protocol above has
-// timers for that.
+// Messages to and from a peer over UDP, a datagram each. A message may be lost, arrive twice, or
+// overtake another, and nothing tells that the peer is gone: the protocol above has timers for
+// that.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ class Socket;
 
 class Channel final : public MessageChannel, public std::enable_shared_from_this<Channel> {
  public:
-  /// Sends to `path` through `socket`, which hands on what comes from there. Make it with
+  /// Sends to `path` through `socket`, which hands on messages from there. Make it with
   /// Socket::connect().
   Channel(std::shared_ptr<Socket> socket, Path path);
   ~Channel() override;
@@ -27,7 +27,7 @@ class Channel final : public MessageChannel, public std::enable_shared_from_this
   std::span<std::byte> allocate(std::size_t size, Delivery delivery, std::size_t limit) override;
   void flush() override;
   std::size_t queued() const override;
-  /// What arrives while the input is paused is lost, as any datagram may be.
+  /// Datagrams that arrive while the input is paused are lost.
   void pause_input() override { state_.pause(); }
   void resume_input() override { state_.resume(); }
   void set_hold_limit(std::size_t) override {}  // a datagram is never unfinished
@@ -42,7 +42,7 @@ class Channel final : public MessageChannel, public std::enable_shared_from_this
   // --- Called by the socket
 
   const Path& path() const { return path_; }
-  /// A datagram from the peer. One that cannot be used is counted and dropped.
+  /// A datagram from the peer. A useless datagram is counted and dropped.
   void receive(std::span<const std::byte> datagram);
   /// The datagrams of this turn have been handed on.
   void input_done() { state_.input_done(false); }

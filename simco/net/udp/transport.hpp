@@ -8,7 +8,7 @@ namespace simco::net::udp {
 /// A listener for each address, with a channel for each peer. Throws std::runtime_error with a
 /// sentence.
 void listen(const ListenRequest& request, Listening& result);
-/// Returns what makes a socket for a channel of its own; nothing is sent.
+/// Returns a function that makes a socket for a channel of its own; nothing is sent.
 std::shared_ptr<Dialer> make_dialer(DialRequest request);
 /// Returns "kernel".
 const char* stack(const TransportOptions& options);

@@ -61,12 +61,12 @@ TEST(Explain, NamesThePairOfAPort) {
       explain(udp("10.0.0.5", 5005, 6000), {enabled(7, "10.0.0.5:5004/2", "192.0.2.7:6000/2")});
   EXPECT_EQ(result.verdict, Verdict::kDropped);
   EXPECT_EQ(result.reason,
-            "no rule lets udp from 192.0.2.7:6000 in to 10.0.0.5:5005; this agent may see 1");
+            "no rule lets udp pass from 192.0.2.7:6000 to 10.0.0.5:5005; this agent may see 1");
   ASSERT_EQ(result.near_misses.size(), 1U);
   EXPECT_EQ(result.near_misses[0],
             "rule 7 of proxy pairs internal port 5005 with external 6001, not 6000");
   ASSERT_FALSE(result.not_known.empty());
-  EXPECT_EQ(result.not_known[0], "rules of agents whom 'see' in the configuration does not name");
+  EXPECT_EQ(result.not_known[0], "rules of agents that are not listed in 'see'");
 }
 
 TEST(Explain, NamesTheOnePointInWhichARuleDiffers) {

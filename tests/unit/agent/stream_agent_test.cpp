@@ -35,7 +35,7 @@ class StreamAgentTest : public testing::Test {
     take();
     answer(TransactionId{0}, SeReply{Capabilities{.lifetime_max_s = 3600}});
   }
-  /// What the agent has to say, as messages.
+  /// The output of the agent, as messages.
   std::vector<Message> take() {
     const auto output = agent->output();
     sent.assign(output.begin(), output.end());

@@ -1,4 +1,4 @@
-// What simcoctl top makes of a middlebox's metrics.
+// The view of simcoctl top of a middlebox's metrics.
 #include "agent/simcoctl/top.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What elements have counted in all, whatever becomes of the kernel's counters.
+// The counts of elements in all, with any loss of the kernel's counters.
 #include "middlebox/backend/nftables/counters/counter_ledger.hpp"
 
 #include <gtest/gtest.h>

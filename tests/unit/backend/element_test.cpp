@@ -65,12 +65,6 @@ TEST(Elements, PairsMayBeApart) {
   }
 }
 
-TEST(Elements, OnePortIsOneExactElement) {
-  const auto elements = elements_of(rule("10.0.0.2:5004", "192.0.2.2:6004"));
-  EXPECT_EQ(ports_of(elements), Ports{"16:5004-16:6004"});
-  EXPECT_EQ(set_name(elements[0].mask), "enable4_32.16_32.16_proto");
-}
-
 TEST(Elements, PairsAreSharedWhereBothSidesHaveThem) {
   EXPECT_EQ(ports_of(elements_of(rule("10.0.0.2:5004/2", "192.0.2.2:6004/2"))),
             Ports{"15:5004-15:6004"});
@@ -209,7 +203,7 @@ TEST(Elements, KeysAreWhatTheKernelLoads) {
   }
 }
 
-// What the chains load and what elements have is made separately.
+// The keys of chains and of elements are made separately.
 TEST(Elements, KeysHaveTheFieldsThatPacketsAreLookedUpBy) {
   Key key;
   key.internal.fill(std::byte{1});

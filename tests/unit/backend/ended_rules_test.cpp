@@ -72,7 +72,7 @@ TEST(EndedRules, TranslatedOnesAreKnownByTheirBinding) {
   EXPECT_TRUE(other.cover_translated(ends("198.51.100.1:30000", "192.0.2.2:1")));
 }
 
-// What a flow is compared with does not grow, whatever one agent's rules were.
+// The number of comparisons for a flow does not grow with any kind of rules.
 TEST(EndedRules, LargeRangesOfManyHostsAreOnePlace) {
   EndedRules rules;
   for (int i = 0; i < 5000; ++i) {

@@ -1,4 +1,4 @@
-// Which entries of the fast path a rule becomes, and what a search finds while rules come, go and
+// The entries of a rule in the fast path, and the results of searches while rules come, go and
 // expire.
 #include <gtest/gtest.h>
 
@@ -46,7 +46,7 @@ std::string text_of(const End& end) {
     text += (i == 0 ? "" : ".") + std::to_string(std::to_integer<int>(end.address[i]));
   return text + ":" + std::to_string(end.port);
 }
-/// "internal external", and behind an arrow what they become.
+/// "internal external", and behind an arrow the translation.
 std::string text_of(const Entry& entry) {
   auto text = text_of(entry.internal) + " " + text_of(entry.external);
   if (entry.translates)
@@ -115,7 +115,7 @@ constexpr std::uint64_t kSeed = 0x1234'5678'9ABC'DEF1;
 constexpr std::uint64_t kOctets = 200;
 constexpr std::int64_t kCounted = 77;
 
-/// A table in this process's memory, and what the program would find in it.
+/// A table in this process's memory, searched as the program would.
 template <class Slot>
 struct Memory {
   explicit Memory(std::uint32_t count)
@@ -168,57 +168,6 @@ struct Memory {
 
 constexpr Instant kStart{std::chrono::hours(1)};
 constexpr std::chrono::nanoseconds kRest{FP_REST_NS};
-
-TEST(FastPathTable, AnEntryLivesFromItsBeginningToItsEnd) {
-  Memory<fp_slot4> memory(64);
-  const auto entry =
-      entries_of(flow_rule("10.0.0.2:5004", "192.0.2.2:6004", Direction::kInbound))[0];
-  auto* const cell = memory.table.prepare(entry, PolicyRuleId{7}, kStart);
-  ASSERT_NE(cell, nullptr);
-  EXPECT_EQ(memory.find(entry, FP_INBOUND, kStart), nullptr);
-  const auto until = kStart + std::chrono::seconds(10);
-  memory.table.begin(cell, until);
-  EXPECT_NE(memory.find(entry, FP_INBOUND, kStart), nullptr);
-  EXPECT_EQ(memory.find(entry, FP_OUTBOUND, kStart), nullptr);
-  EXPECT_EQ(memory.find(entry, FP_INBOUND, until), nullptr) << "without anyone doing anything";
-  EXPECT_EQ(memory.table.prepare(entry, PolicyRuleId{7}, kStart), cell) << "a renewal";
-  memory.table.begin(cell, until + std::chrono::seconds(10));
-  EXPECT_NE(memory.find(entry, FP_INBOUND, until), nullptr);
-  memory.table.end(entry, PolicyRuleId{7}, kStart);
-  EXPECT_EQ(memory.find(entry, FP_INBOUND, kStart), nullptr);
-}
-
-TEST(FastPathTable, AnEvenPortAndTheNextShareASlotAndNothingElse) {
-  Memory<fp_slot6> memory(64);
-  const auto entries = entries_of(flow_rule("[2001:db8::1]:4/2", "[2001:db8::2]:8/2"));
-  const auto until = kStart + std::chrono::seconds(10);
-  for (const auto& entry : entries)
-    memory.table.begin(memory.table.prepare(entry, PolicyRuleId{1}, kStart), until);
-  const auto* const both = memory.find(entries[0], FP_INBOUND, kStart);
-  ASSERT_NE(both, nullptr);
-  EXPECT_EQ(memory.find(entries[1], FP_OUTBOUND, kStart), both);
-  memory.table.end(entries[0], PolicyRuleId{1}, kStart);
-  EXPECT_EQ(memory.find(entries[0], FP_INBOUND, kStart), nullptr);
-  EXPECT_EQ(memory.find(entries[1], FP_INBOUND, kStart), both);
-  auto crossed = entries[1];
-  crossed.external.port = 8;
-  EXPECT_EQ(memory.find(crossed, FP_INBOUND, kStart), nullptr);
-}
-
-TEST(FastPathTable, ARuleTakesNothingFromAnother) {
-  Memory<fp_slot4> memory(64);
-  const auto entry = entries_of(flow_rule("10.0.0.2:5004", "192.0.2.2:6004"))[0];
-  const auto until = kStart + std::chrono::seconds(10);
-  memory.table.begin(memory.table.prepare(entry, PolicyRuleId{1}, kStart), until);
-  EXPECT_EQ(memory.table.prepare(entry, PolicyRuleId{2}, kStart), nullptr);
-  memory.table.end(entry, PolicyRuleId{2}, kStart);
-  EXPECT_NE(memory.find(entry, FP_INBOUND, kStart), nullptr);
-  auto* const second = memory.table.prepare(entry, PolicyRuleId{2}, until);
-  ASSERT_NE(second, nullptr) << "the first is over";
-  memory.table.begin(second, until + std::chrono::seconds(10));
-  memory.table.end(entry, PolicyRuleId{1}, until);
-  EXPECT_NE(memory.find(entry, FP_INBOUND, until), nullptr);
-}
 
 // A packet that found the slot before must not get half of another translation.
 TEST(FastPathTable, ASlotRestsBeforeItMeansSomethingElse) {
@@ -339,7 +288,7 @@ TEST(FastPathTable, ARuleHasWhatItHasLetPassItself) {
   EXPECT_EQ(packets(entries[0], second), 4);
 }
 
-// The backend counts what two rules say for both of them.
+// The backend counts the packets of two equal rules for both.
 TEST(FastPathTable, WhatTwoRulesSayCanBeLeftToTheBackend) {
   Memory<fp_slot4> memory(64);
   const auto entry = entries_of(flow_rule("10.0.0.2:5004", "192.0.2.2:6004"))[0];
@@ -369,7 +318,7 @@ TEST(FastPathTable, WhatTwoRulesSayCanBeLeftToTheBackend) {
   EXPECT_EQ(memory.table.tally(entry, second)->count.packets, 0U);
 }
 
-/// Rules of many kinds come, are renewed and go; what a search finds is what a plain map has.
+/// Rules of many kinds come, are renewed and go; searches find the contents of a plain map.
 template <class Slot>
 class TableRun {
  public:
@@ -387,7 +336,7 @@ class TableRun {
       if (found != model_.end() && found->second.pid == pid) model_.erase(found);
     } else if (auto* const cell = memory_.table.prepare(entry, pid, now_)) {
       const auto found = model_.find(key);
-      // One that has its place keeps what it translates to.
+      // An entry in place keeps its translation.
       if (found != model_.end() && found->second.pid == pid) {
         found->second.until = now_ + std::chrono::milliseconds(pick(4000));
       } else {
@@ -397,7 +346,7 @@ class TableRun {
       SlotTable<Slot>::begin(cell, model_[key].until);
     } else {
       ++refused_;
-      // What is over is gone all the same.
+      // Expired entries are gone all the same.
       const auto found = model_.find(key);
       if (found != model_.end() && found->second.until <= now_) model_.erase(found);
     }

@@ -66,7 +66,7 @@ void PlannerModel::place_interval(const Element& element, rule::AgentId owner,
     return;
   }
   if (find(element.mask, element.key) == nullptr) {
-    // What is there, by its first holder, and what the same rule has placed.
+    // The elements in place, by first holder, and those of the same rule.
     std::map<std::vector<std::byte>, rule::AgentId> there;
     bool overlaps = false;
     for (const Rule& rule : rules) {
@@ -166,7 +166,7 @@ bool PlannerModel::room_for(const Mask& mask, rule::AgentId owner) const {
   return used + own < kMasksMax;
 }
 
-// --- What rules say of packets, from their own words ---------------------------------------------
+// --- The packets of rules, from their tuples ----------------------------------------------------
 
 namespace {
 

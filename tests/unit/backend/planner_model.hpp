@@ -12,7 +12,7 @@
 
 namespace simco::backend::nftables::test {
 
-/// What the kernel has for a key of a set.
+/// The kernel's entry for a key of a set.
 struct Content {
   Instant expires_at;
   match::Target target;  ///< of a translation
@@ -31,9 +31,9 @@ struct PlannerModel {
   };
   struct Set {
     match::Mask mask;
-    rule::AgentId owner;  ///< who brought it in
+    rule::AgentId owner;  ///< the agent that brought it in
   };
-  /// What a change must come to: a result, or the set that it needs first.
+  /// The expected outcome of a change: a result, or the set that it needs first.
   struct Expected {
     rule::ChangeResult result = rule::ChangeResult::kDone;
     std::optional<match::Mask> missing;
@@ -47,7 +47,7 @@ struct PlannerModel {
   /// The change was done.
   void apply(const rule::RuleChange& change, const std::vector<match::Element>& elements);
 
-  /// What the kernel must have.
+  /// The expected contents of the kernel.
   Table table() const;
   /// PIDs of the rules that hold an element, in their order.
   std::vector<std::uint32_t> holders(const match::Mask& mask, const match::Key& key) const;

@@ -1,7 +1,7 @@
 // The element planner against a plain model, over random runs: rules of all kinds come, are renewed
-// and go; sets, single changes and whole commits are refused. What the planner has done must be
-// what the model says, at every moment, and a kernel that carries out its operations must have
-// exactly the elements that the rules in force need.
+// and go; sets, single changes and whole commits are refused. The planner must agree with the model
+// at every moment, and a kernel that carries out its operations must have exactly the elements that
+// the rules in force need.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -90,7 +90,8 @@ class RuleSource {
     return tuple;
   }
 
-  /// What a NAT takes from its pool for `end`; here also what it would never give out twice.
+  /// The tuple that a NAT takes from its pool for `end`; here also a tuple that it would never give
+  /// out twice.
   AddressTuple binding(const AddressTuple& end, Location location) {
     AddressTuple bound = tuple(location, end.protocol, end.port_range);
     bound.prefix_length = address_bits(version_);
@@ -279,7 +280,7 @@ class RandomRun {
     decided_[change] = result;
   }
 
-  /// What the kernel makes of an operation. It is exactly what the planner thinks is there.
+  /// The effect of an operation in the kernel, which has exactly the planner's elements.
   static void carry_out(const Operation& operation, Table& table) {
     auto& set = table.at(operation.store->mask());
     const auto key = octets_of(operation.key);
@@ -404,7 +405,7 @@ TEST(ElementPlanner, ALargeBatchIsSeveralCommits) {
   for (; done < batch.size(); ++commits) {
     const auto planned = plan_all(planner, done, static_cast<std::uint32_t>(batch.size()));
     ASSERT_GT(planned, done);
-    // What exceeds the limit is no more than what is prepared at a time.
+    // The excess over the limit is at most the amount prepared at a time.
     EXPECT_LE(planner.operations().size(),
               kCommitOctets / kOperationOctets + kPreparedChanges * 1024);
     planner.accept();

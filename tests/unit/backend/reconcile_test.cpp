@@ -1,4 +1,4 @@
-// What is made of the kernel's errors, and of what it has in its sets.
+// The treatment of the kernel's errors, and of the contents of its sets.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -72,14 +72,6 @@ TEST(Attribution, AnElementThatHasEndedByItselfRaisesNoAlarm) {
     EXPECT_EQ(found.uncertain, std::vector<std::uint32_t>{4});
     EXPECT_FALSE(found.foreign_removal);
   }
-}
-
-TEST(Attribution, ElementsThatAreGoneFromSeveralSetsRefuseNothing) {
-  const std::vector messages = {removal(7, 4, kLater), removal(8, 4, kLater)};
-  const std::vector<MessageError> errors = {{7, ENOENT}, {8, ENOENT}};
-  const auto found = attribute_errors(errors, messages, kNow);
-  EXPECT_TRUE(found.any());
-  EXPECT_TRUE(found.refused.empty());
 }
 
 TEST(Attribution, ARemovalThatFailsAlthoughItWasMadeSureIsRefused) {

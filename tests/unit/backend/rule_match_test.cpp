@@ -1,4 +1,5 @@
-// What simcoctl explains by comparing tuples is what backends enforce by looking elements up.
+// simcoctl explains by comparing tuples the same rules that backends enforce by looking elements
+// up.
 #include "simco/packet/rule_match.hpp"
 
 #include <gtest/gtest.h>

@@ -26,7 +26,7 @@ TEST(TableState, ElementsDoNotMatterRulesDo) {
   EXPECT_TRUE(table(7, {1, 2}).same_table(table(7, {})));
 }
 
-// What is not known, because others were faster, is not what they have left: nothing.
+// An unknown state, because others were faster, differs from an empty table that they have left.
 TEST(TableState, ATableThatIsNotThereIsNeverOurs) {
   EXPECT_FALSE(TableState().same_frame(TableState()));
   EXPECT_FALSE(TableState().same_table(TableState()));

@@ -29,7 +29,7 @@ struct Busy : Slow {
     }
     backend.automatic = false;
   }
-  /// What the loop does when nothing new comes in.
+  /// The loop's work when nothing new comes in.
   void run_once() {
     if (backend.busy()) return backend.finish();
     if (pipeline.next_expiry() && *pipeline.next_expiry() <= now()) commit.expire();

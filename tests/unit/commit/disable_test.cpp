@@ -1,5 +1,5 @@
-// Disable rules in the commit pipeline: what they overtake, what they end, and when they are
-// answered.
+// Disable rules in the commit pipeline: the changes that they overtake, the rules that they end,
+// and the times of their replies.
 #include <gtest/gtest.h>
 
 #include "tests/unit/commit/slow_pipeline.hpp"
@@ -19,8 +19,8 @@ bool adds(const rule::RuleChange& change, std::uint16_t lowest_port) {
          change.after.kind == rule::RuleKind::kEnable && change.after.internal.port >= lowest_port;
 }
 
-// It waits for its share of a batch and not for what others have asked for; of that, what it blocks
-// is refused without having been open for a moment.
+// It waits for its share of a batch and not for others' requests; those that it blocks are refused
+// without having been open for a moment.
 TEST(CommitPipeline, ADisableRuleOvertakesTheBacklogOfOthers) {
   constexpr std::uint16_t kBlocked = 20'000;
   Slow box;
@@ -59,7 +59,7 @@ TEST(CommitPipeline, ADisableRuleOvertakesTheBacklogOfOthers) {
   EXPECT_EQ(box.engine.rule_count(), untouched.size() + 1);
 }
 
-// Nor do the rules that it ends wait for what their owner has asked for.
+// Nor do the rules that it ends wait for their owner's requests.
 TEST(CommitPipeline, TheRulesThatADisableRuleEndsWaitForNobodyElsesChanges) {
   Slow box;
   auto& greedy = box.agent("greedy");
@@ -137,10 +137,12 @@ TEST(CommitPipeline, ARuleThatADisableRuleHasEndedCannotBeExtended) {
   Slow box;
   auto& agent = box.agent("a");
   const auto pid = box.enable(agent, pinhole(1));
-  box.submit(agent, disabling_one(1));
+  const auto disable = box.submit(agent, disabling_one(1));
   box.commit.dispatch();
   box.backend.finish();
   box.backend.finish({ChangeResult::kRefused});
+  EXPECT_TRUE(std::holds_alternative<PdrReply>(agent.replies.at(disable))) << "it is in force";
+  EXPECT_EQ(box.expiry_failures, std::vector{pid});
   ASSERT_EQ(box.engine.rule_count(), 2U);
   EXPECT_EQ(refusal(box.ask(agent, PlcRequest{pid, {60}})), kNoSuchRule);
   box.advance(2s);
@@ -148,7 +150,7 @@ TEST(CommitPipeline, ARuleThatADisableRuleHasEndedCannotBeExtended) {
   EXPECT_EQ(box.engine.rule_count(), 1U);
 }
 
-// The middlebox was killed between the disable rule and the end of what it hits.
+// The middlebox was killed between the disable rule and the end of the rules that it overlaps.
 TEST(CommitPipeline, ADisableRuleFromBeforeARestartEndsWhatItHits) {
   PipelineFixture box;
   box.agent("a");

@@ -5,7 +5,7 @@
 
 namespace simco::middlebox {
 
-/// Holds each batch until the test says what became of it.
+/// Holds each batch until the test gives its results.
 struct Slow : test::PipelineFixture {
   explicit Slow(std::uint32_t rules_max = 1000) : test::PipelineFixture(rules_max) {
     backend.automatic = false;
@@ -26,7 +26,7 @@ inline PerRequest wide(std::uint16_t port) {
   return request;
 }
 
-/// Blocks what pinhole(port) lets through.
+/// Blocks the traffic of pinhole(port).
 inline PdrRequest disabling_one(std::uint16_t port) {
   const auto request = test::pinhole(port);
   return {request.internal, request.external, {60}};

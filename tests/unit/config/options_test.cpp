@@ -207,7 +207,7 @@ TEST(Options, RulesStayInTheKernelUnlessToldOtherwise) {
   EXPECT_FALSE(kept({"--config", file.path()}));
 }
 
-/// What is wrong with the options, of a router with nftables.
+/// The complaint about the options, of a router with nftables.
 std::string router_fault(std::vector<const char*> words) {
   for (const char* word : {"--backend", "nftables", "--internal-if", "a", "--external-if", "b"})
     words.push_back(word);

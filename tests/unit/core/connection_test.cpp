@@ -1,4 +1,4 @@
-// What a connection may do in a turn of the loop before others have theirs.
+// The time of a connection in a turn of the loop before others have theirs.
 #include "middlebox/core/connection.hpp"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace simco::middlebox {
 namespace {
 
-/// Keeps what it is told.
+/// Keeps its events.
 class Channel final : public net::MessageChannel {
  public:
   void start(net::ChannelHandler& handler, const net::Framing&) override { user = &handler; }

@@ -1,4 +1,4 @@
-// The whole middlebox without sockets and real time: what agents meet that read slowly, or not.
+// The whole middlebox without sockets and real time: agents that read slowly, or not.
 #include "middlebox/core/core.hpp"
 
 #include <gtest/gtest.h>
@@ -116,7 +116,7 @@ TEST(Core, AnAgentThatReadsSlowlyHearsOfAllThatItsDisableRuleEnds) {
   EXPECT_EQ(box.sessions(), 1U);
 }
 
-// 7.5: it can read what was queued, and at the end that its session is over.
+// 7.5: it can read the queued messages, and then the end of its session.
 TEST(Core, WhoDoesNotReadIsCutOffAndFindsAstBehindItsMessages) {
   Box box;
   Peer agent(box);
@@ -127,7 +127,7 @@ TEST(Core, WhoDoesNotReadIsCutOffAndFindsAstBehindItsMessages) {
   deaf.read();
   deaf.settle();
   ASSERT_TRUE(deaf.at_end());
-  // What the path took in the first place, and the queue.
+  // The octets that the path took in the first place, and the queue.
   EXPECT_GE(deaf.heard().size(), net::kOutputQueueMax / 24);
   EXPECT_LT(deaf.heard().size(), kRules);
   EXPECT_TRUE(std::holds_alternative<AstNotification>(deaf.last().body));

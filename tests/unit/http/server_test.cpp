@@ -128,7 +128,7 @@ TEST_F(HttpServer, TakesARequestInPieces) {
   EXPECT_TRUE(peer.answer.starts_with("HTTP/1.1 200 ")) << peer.answer;
 }
 
-// Who sends half a request, who does not read, and who does not close.
+// Clients that send half a request, do not read, or do not close.
 TEST_F(HttpServer, ClosesSlowConnections) {
   body.assign(32'000'000, 'x');  // more than the sockets take
   Peer slow(loop, port, "GET /page HTTP/1.1\r\n");

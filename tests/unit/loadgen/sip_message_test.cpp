@@ -1,4 +1,4 @@
-// SIP by its octets: what is read, what is refused, and what we write.
+// SIP by its octets: accepted messages, refused messages, and our own.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -172,7 +172,7 @@ TEST(SipFramer, RefusesWhatHasNoEnd) {
   EXPECT_EQ(fault(many), unknown);
 }
 
-// --- What we write -------------------------------------------------------------------------------
+// --- Our messages --------------------------------------------------------------------------------
 
 TEST(InviteWriter, WritesThisInvite) {
   const InviteWriter writer("UDP", InviteWriter::size_min("UDP"), 0xABCDEF01);

@@ -1,5 +1,5 @@
-// The client and the server of the sip workload against peers that do what peers should not: over
-// real sockets on the loopback interface.
+// The client and the server of the sip workload against misbehaving peers: over real sockets on the
+// loopback interface.
 #include <gtest/gtest.h>
 
 #include <boost/asio/ip/udp.hpp>
@@ -25,7 +25,7 @@ using sip::ResponseKind;
 
 std::string text_in(const test::Octets& octets) { return std::string(sip::text_of(octets)); }
 
-/// A channel that sends any text, and what comes back.
+/// A channel that sends any text, and the answers.
 struct SipPeer {
   std::shared_ptr<net::MessageChannel> channel;
   test::RecordingHandler heard;
@@ -234,7 +234,7 @@ TEST_F(SipServerTest, AStreamWithoutLengthsIsClosedAndOthersGoOn) {
 
 // --- The client ----------------------------------------------------------------------------------
 
-/// What a generator would see.
+/// The generator's view.
 class Ends final : public Client::Observer {
  public:
   void on_ready(Client&) override { ready = true; }
@@ -259,7 +259,7 @@ class SipClientTest : public testing::Test {
     listening_.listeners.clear();
   }
 
-  /// Connects a client to a server that says only what the test says.
+  /// Connects a client to a server that sends only the test's messages.
   void start(net::Transport transport, SipResponse response, std::chrono::milliseconds t1) {
     net::ListenOptions listen;
     listen.transports = {transport};

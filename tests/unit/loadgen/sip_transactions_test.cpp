@@ -15,8 +15,8 @@ using namespace std::chrono_literals;
 
 constexpr Time kStart{};
 
-/// Runs the timers of `transactions` from one deadline to the next until none is left; returns what
-/// happened, as "500:7" for a copy of call 7 half a second after the start and "32000:7!" for its
+/// Runs the timers of `transactions` from one deadline to the next until none is left; returns the
+/// events, as "500:7" for a copy of call 7 half a second after the start and "32000:7!" for its
 /// end.
 std::vector<std::string> run(ClientTransactions& transactions) {
   std::vector<std::string> result;
@@ -195,7 +195,7 @@ TEST(ServerTransactions, AreNamedByBranchAndSender) {
   EXPECT_EQ(id(via), id(via, "2"));
   EXPECT_NE(id(via), id("SIP/2.0/UDP a:5060;branch=z9hG4bKy"));
   EXPECT_NE(id(via), id("SIP/2.0/UDP a:5061;branch=z9hG4bKx"));
-  // Without the cookie, what RFC 2543 compared.
+  // Without the cookie, the fields of RFC 2543.
   EXPECT_EQ(id("SIP/2.0/UDP a;branch=1"), id("SIP/2.0/UDP a;branch=1"));
   EXPECT_NE(id("SIP/2.0/UDP a;branch=1"), id("SIP/2.0/UDP a;branch=1", "2"));
   EXPECT_NE(id("SIP/2.0/UDP a"), id("SIP/2.0/UDP b"));

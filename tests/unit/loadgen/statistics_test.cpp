@@ -122,7 +122,7 @@ TEST(BatchMeans, CoverTheMeanAlsoWhenValuesAreCorrelated) {
   EXPECT_GT(naive_independent, 0.91);
   const auto [batch, naive] = coverage(0.95);
   EXPECT_GT(batch, 0.90);
-  EXPECT_LT(naive, 0.50);  // what everybody prints would be wrong more often than right
+  EXPECT_LT(naive, 0.50);  // the textbook interval would be wrong more often than right
 }
 
 TEST(BatchMeans, SayNothingAboutTooFewValues) {
@@ -203,7 +203,7 @@ TEST(Lag, IsWorthANoteWhereItMakesTheFigures) {
     return lag_matters(lag, response);
   };
   EXPECT_TRUE(matters(4.3, 5.5));
-  EXPECT_FALSE(matters(0.14, 0.2));  // what timers and the scheduler take anywhere
+  EXPECT_FALSE(matters(0.14, 0.2));  // the time of timers and the scheduler anywhere
   EXPECT_FALSE(matters(4.3, 100));   // a long path
 }
 

@@ -1,4 +1,4 @@
-// Every kind of channel, as two connected ones: what the suite of channels runs over.
+// Every kind of channel, as connected pairs for the suite of channels.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace simco::net {
 
-/// Two ends of a connection that is up, not started yet, and what makes things happen there.
+/// Two ends of a connection that is up, not started yet, and the functions that move it on.
 class ChannelPair {
  public:
   ChannelPair() = default;
@@ -35,9 +35,9 @@ struct ChannelKind {
   friend void PrintTo(const ChannelKind& kind, std::ostream* out) { *out << kind.name; }
 };
 
-/// What any machine has.
+/// The kinds that any machine has.
 std::vector<ChannelKind> channel_kinds();
-/// What needs SCTP in the kernel: for the laboratory's guest.
+/// The kinds that need SCTP in the kernel: for the laboratory's guest.
 std::vector<ChannelKind> kernel_channel_kinds();
 
 }  // namespace simco::net

@@ -1,4 +1,4 @@
-// What every channel does, whatever it runs over: the contract of message_channel.hpp.
+// The contract of message_channel.hpp, for every channel.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -43,7 +43,7 @@ class ChannelTest : public testing::TestWithParam<ChannelKind> {
     out.u32(tid);
     return octets;
   }
-  /// Queues `octets`, whatever they are.
+  /// Queues any `octets`.
   static bool queue(MessageChannel& from, std::span<const std::byte> octets) {
     const auto room = from.allocate(octets.size(), {});
     std::ranges::copy(octets, room.begin());

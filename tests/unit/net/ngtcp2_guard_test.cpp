@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <boost/system/error_code.hpp>
+#include <iterator>
+#include <sstream>
 
 #include "simco/net/error.hpp"
 #include "simco/net/quic/ngtcp2_guard.hpp"
@@ -14,7 +16,7 @@ namespace {
 
 const std::string kToken = "00112233445566778899aabbccddeeff";
 
-/// What guard() makes of `hex`; why it is refused if it is.
+/// The result of guard() for `hex`, or the reason of its refusal.
 std::string guarded(std::string_view hex, PacketForm form = PacketForm::kShort,
                     TlsSide side = TlsSide::kMiddlebox) {
   auto frames = test::from_hex(hex);
@@ -29,95 +31,26 @@ std::string guarded(std::string_view hex, PacketForm form = PacketForm::kShort,
   return "";
 }
 
+std::vector<std::string> words(const char* text) {
+  std::istringstream in(text);
+  return {std::istream_iterator<std::string>(in), {}};
+}
+
 TEST(QuicGuard, WhatRfc9000HasIsReadAndStays) {
-  for (const std::string hex : {"00",
-                                "000000",
-                                "01",
-                                "02050000"
-                                "00",
-                                "0205000201"
-                                "01020304",
-                                "0305000000010203",
-                                "04020003",
-                                "050300",
-                                "0a0203616263",
-                                "08026162",
-                                "0a0200",
-                                "0e02440002"
-                                "6162",
-                                "0c0201"
-                                "61",
-                                "0f02050161",
-                                "100a",
-                                "110205",
-                                "1205",
-                                "1305",
-                                "1405",
-                                "150205",
-                                "1605",
-                                "1705",
-                                "1901",
-                                "1a0102030405060708",
-                                "1b0102030405060708",
-                                "1c0102036f6f6f",
-                                "1d01026f6f",
-                                "1e",
-                                "0702"
-                                "6162",
-                                "01"
-                                "100a"
-                                "0a020161"
-                                "00"}) {
+  for (const auto& hex : words(
+           "00 000000 01 0205000000 020500020101020304 0305000000010203 04020003 050300 "
+           "0a0203616263 08026162 0a0200 0e024400026162 0c020161 0f02050161 100a 110205 1205 1305 "
+           "1405 150205 1605 1705 1901 1a0102030405060708 1b0102030405060708 1c0102036f6f6f "
+           "1d01026f6f 1e 07026162 01100a0a02016100")) {
     EXPECT_EQ(guarded(hex), hex) << hex;
   }
 }
 
 TEST(QuicGuard, ShortOrUnknownOnesAreRefused) {
-  for (const auto* hex : {"02",
-                          "0205",
-                          "020500",
-                          "02050000",
-                          "0205000100",
-                          "02050005"
-                          "00010203",
-                          "03050000000102",
-                          "0402",
-                          "04020080",
-                          "05",
-                          "0503",
-                          "0a",
-                          "0a02",
-                          "0a0203"
-                          "6162",
-                          "0e02",
-                          "0e0241",
-                          "0c",
-                          "0702"
-                          "61",
-                          "10",
-                          "1040",
-                          "1180",
-                          "19",
-                          "1a01020304050607",
-                          "1b",
-                          "1c01",
-                          "1c010203"
-                          "6f6f",
-                          "1d0102"
-                          "6f",
-                          "1f",
-                          "30",
-                          "31",
-                          "3f",
-                          "40",
-                          "4001",
-                          "ff",
-                          "18",
-                          "1801",
-                          "1801"
-                          "00",
-                          "01"
-                          "3f"}) {
+  for (const auto& hex :
+       words("02 0205 020500 02050000 0205000100 0205000500010203 03050000000102 0402 04020080 05 "
+             "0503 0a 0a02 0a02036162 0e02 0e0241 0c 070261 10 1040 1180 19 1a01020304050607 1b "
+             "1c01 1c0102036f6f 1d01026f 1f 30 31 3f 40 4001 ff 18 1801 180100 013f")) {
     EXPECT_EQ(guarded(hex), "malformed") << hex;
   }
 }
@@ -166,7 +99,7 @@ TEST(QuicGuard, TicketsOfAMiddleboxAreTakenOut) {
   EXPECT_EQ(at_agent("06 80010000 01 61"), "crypto buffer");
 }
 
-/// The agent has keys and says what it likes.
+/// The agent has keys and sends anything.
 class QuicPeerTest : public QuicTwoEnds {
  protected:
   QuicPeerTest() { elsewhere_ = here_; }
@@ -201,7 +134,7 @@ class QuicPeerTest : public QuicTwoEnds {
   }
 
   Connection::Udp::endpoint elsewhere_;
-  bool hears_ = true;  ///< the agent, what the middlebox answers
+  bool hears_ = true;  ///< the agent, the middlebox's answers
 };
 
 // ngtcp2 0.12.1 would retire number 1 twice, which it takes for a mistake of its own.
@@ -269,7 +202,7 @@ TEST_F(QuicPeerTest, HolesTakeNoMoreThanTheMemoryOfAConnection) {
   EXPECT_LE(most, bound + 64 * kStreamMemoryMax);
 }
 
-// What is under way when a path fails has as many records.
+// Packets under way when a path fails have as many records.
 TEST_F(QuicPeerTest, APathThatStallsTakesLessThanTheMemoryOfAConnection) {
   open();
   run_for(1s);

@@ -17,7 +17,7 @@ Forger::~Forger() { current_forge = nullptr; }
 
 }  // namespace simco::net::quic
 
-// The program finds this one before the library's, which does just what comes at its end.
+// The program finds this function before the library's, which it calls at its end.
 extern "C" int ngtcp2_crypto_encrypt_cb(std::uint8_t* dest, const ngtcp2_crypto_aead* aead,
                                         const ngtcp2_crypto_aead_ctx* context,
                                         const std::uint8_t* frames, std::size_t size,

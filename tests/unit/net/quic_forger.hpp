@@ -1,5 +1,5 @@
-// Lets a test change what a connection of ours is about to seal: a peer that has the keys and
-// breaks the rules.
+// Lets a test change a packet that a connection of ours is about to seal: a peer that has the keys
+// and breaks the rules.
 #pragma once
 
 #include <cstdint>

@@ -105,8 +105,8 @@ TEST(QuicGate, AnAddressProvesItselfByATokenOfItsOwn) {
   }
 }
 
-// A reload gives listeners another private key. What is told to peers from then on must be what the
-// next process knows, and a peer that has just been sent a token must still get in.
+// A reload gives listeners another private key. Later tokens must be valid in the next process, and
+// a peer that has just got a token must still get in.
 TEST(QuicGate, ARenewedSecretIsThatOfResetsOnly) {
   const Secret renewed{std::byte{9}};
   Gate gate(kSecret, kSecret);
@@ -134,7 +134,7 @@ TEST(QuicGate, StatelessResetsAreShorterThanTheirCause) {
   }
 }
 
-// Whoever sees an identifier could otherwise ask another listener for its token.
+// Otherwise an attacker who sees an identifier could ask another listener for its token.
 TEST(QuicGate, EachListenerHasASecretOfItsOwn) {
   using boost::asio::ip::make_address;
   const auto one = secret_at(kSecret, {make_address("192.0.2.1"), 7626});

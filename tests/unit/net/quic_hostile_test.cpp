@@ -40,7 +40,7 @@ class Caller final : public Connection::User {
     connection_->write(now);
   }
   const Octets& first_packet() const { return packets_.front(); }
-  /// What it says to `packet`.
+  /// Its answer to `packet`.
   std::vector<Octets> answer(const Octets& packet) {
     packets_.clear();
     connection_->receive(way_, packet, now_);
@@ -113,7 +113,7 @@ class QuicHostileTest : public testing::Test {
     error_code ignored;
     socket.send_to(boost::asio::buffer(packet), server_, 0, ignored);
   }
-  /// What the listener has answered since the last call.
+  /// The listener's answers since the last call.
   std::vector<Octets> answers() { return answers(socket_); }
   std::vector<Octets> answers(Udp::socket& socket) {
     std::vector<Octets> result;
@@ -220,7 +220,7 @@ TEST_F(QuicHostileTest, AHandshakeThatStallsEndsAndItsAddressIsDoubted) {
   EXPECT_EQ(names_, std::set<std::string>{"127.0.0.1 (address not verified)"});
 }
 
-// What it asks for must be asked for again with a proof of the address, not just forgotten.
+// Its request must be repeated with a proof of the address, not just forgotten.
 TEST_F(QuicHostileTest, AFirstWordInPiecesIsAskedForAgain) {
   const auto credentials = *agent_.tls->quic();
   ASSERT_TRUE(loop_.run_until([&] {
@@ -346,26 +346,6 @@ TEST_F(QuicHostileTest, GarbageLeavesNothingBehind) {
   EXPECT_FALSE(error) << error.message();
 }
 
-TEST_F(QuicHostileTest, APeerThatDoesNotReadIsHeldUp) {
-  ASSERT_FALSE(connect());
-  ASSERT_TRUE(loop_.run_until([&] { return accepted_.size() == 1; }));
-  connected_->pause_input();
-  auto& channel = *accepted_.front();
-  const Body list = PrlReply{std::vector<PolicyRuleId>(kRuleListMax, PolicyRuleId{7})};
-  std::uint32_t taken = 0;
-  while (simco::send(channel, {taken}, list)) {
-    ++taken;
-    channel.flush();
-    loop_.watch(std::chrono::milliseconds(1));
-    ASSERT_LT(taken, 1000U);
-  }
-  EXPECT_GT(channel.queued() + kMessageSizeMax, kOutputQueueMax);
-  EXPECT_TRUE(ours_.messages.empty());
-  connected_->resume_input();
-  ASSERT_TRUE(loop_.run_until([&] { return ours_.messages.size() == taken; }));
-  EXPECT_EQ(channel.queued(), 0U);
-}
-
 // Its user waits for room in the output queue before it reads on, and there will be none.
 TEST_F(QuicHostileTest, APeerThatGoesWithoutReadingHoldsNothingUp) {
   ASSERT_FALSE(connect());
@@ -388,23 +368,6 @@ TEST_F(QuicHostileTest, APeerThatGoesWithoutReadingHoldsNothingUp) {
   channel.resume_input();
   ASSERT_TRUE(loop_.run_until([&] { return theirs_.closed == 1; }));
   EXPECT_EQ(theirs_.messages.size(), 1U);
-}
-
-TEST_F(QuicHostileTest, UnfinishedMessagesOnAllStreamsHoldNothingUp) {
-  ASSERT_FALSE(connect());
-  ASSERT_TRUE(loop_.run_until([&] { return accepted_.size() == 1; }));
-  const auto part = test::from_hex("01 11 0028 00000001");
-  for (std::uint16_t stream = 0; stream < 16; ++stream) {
-    const auto room = connected_->allocate(part.size(), {StreamId{stream}});
-    std::ranges::copy(part, room.begin());
-  }
-  connected_->flush();
-  ASSERT_TRUE(loop_.run_until([&] { return theirs_.mid_message; }));
-  EXPECT_TRUE(theirs_.messages.empty());
-  EXPECT_FALSE(theirs_.malformed);
-  accepted_.front()->close();
-  ASSERT_TRUE(loop_.run_until([&] { return ours_.closed == 1; }));
-  EXPECT_FALSE(ours_.reason) << ours_.reason.message();
 }
 
 }  // namespace

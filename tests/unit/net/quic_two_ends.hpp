@@ -73,7 +73,7 @@ class End final : public Connection::User {
   std::size_t received = 0;
   std::size_t sent = 0;
   std::size_t fins = 0;
-  bool reads = true;  ///< takes what comes at once
+  bool reads = true;  ///< takes messages at once
 };
 
 class QuicTwoEnds : public testing::Test {
@@ -95,7 +95,7 @@ class QuicTwoEnds : public testing::Test {
     }));
   }
 
-  /// Lets `end` write what it may, and sends it on its way.
+  /// Lets `end` write, and sends its packets on their way.
   void pump(End& end) {
     if (!end.connection) return;
     if (end.reads) end.read_all();

@@ -53,46 +53,6 @@ class TcpChannelTest : public testing::Test {
   std::shared_ptr<TcpChannel> channel_;
 };
 
-TEST_F(TcpChannelTest, DeliversMessagesHoweverTheyAreCut) {
-  const auto one = test::from_hex("01 15 0010 0000000d 0005 0004 00000011 0007 0004 0000003c");
-  write(test::concat({one, one, test::Octets(one.begin(), one.begin() + 5)}));
-  ASSERT_TRUE(run_until([&] { return handler_.messages.size() == 2; }));
-  EXPECT_TRUE(handler_.mid_message);
-  write(test::Octets(one.begin() + 5, one.end()));
-  ASSERT_TRUE(run_until([&] { return handler_.messages.size() == 3; }));
-  EXPECT_FALSE(handler_.mid_message);
-  for (const auto& message : handler_.messages) EXPECT_EQ(message, one);
-  EXPECT_EQ(channel_->peer_address(), "127.0.0.1");
-}
-
-TEST_F(TcpChannelTest, PausedInputIsNotLostAndNotReadAhead) {
-  handler_.pause_after = 1;
-  test::Octets many;
-  for (std::uint32_t i = 0; i < 5; ++i) {
-    const auto one = test::encoded({{i}, PrlRequest{}});
-    many.insert(many.end(), one.begin(), one.end());
-  }
-  write(many);
-  ASSERT_TRUE(run_until([&] { return handler_.messages.size() == 1; }));
-  write(many);
-  loop_.watch();
-  EXPECT_EQ(handler_.messages.size(), 1U);
-  EXPECT_EQ(handler_.closed, 0);
-  handler_.pause_after = 0;
-  channel_->resume_input();
-  ASSERT_TRUE(run_until([&] { return handler_.messages.size() == 10; }));
-  for (std::size_t i = 0; i < 10; ++i) {
-    EXPECT_EQ(decode(handler_.messages[i])->tid.value, i % 5);
-  }
-}
-
-TEST_F(TcpChannelTest, AnImpossibleHeaderIsReportedOnce) {
-  const auto good = test::encoded({{1}, PrlRequest{}});
-  write(test::concat({good, test::from_hex("01 22 0001 00000001"), good}));
-  ASSERT_TRUE(run_until([&] { return handler_.malformed.has_value(); }));
-  EXPECT_EQ(handler_.messages.size(), 1U);
-}
-
 TEST_F(TcpChannelTest, CloseDeliversWhatIsQueuedAlsoWhenInputIsUnread) {
   write(test::Octets(500'000, std::byte{1}));  // never looked at
   handler_.stop_after = 1;
@@ -121,12 +81,6 @@ TEST_F(TcpChannelTest, CloseDeliversWhatIsQueuedAlsoWhenInputIsUnread) {
 TEST_F(TcpChannelTest, APeerThatNeverClosesIsResetInTheEnd) {
   channel_->close();
   EXPECT_TRUE(run_until([&] { return handler_.closed == 1; }));
-}
-
-TEST_F(TcpChannelTest, ThePeersEndIsTheEnd) {
-  peer_.close();
-  EXPECT_TRUE(run_until([&] { return handler_.closed == 1; }));
-  EXPECT_FALSE(handler_.reason);
 }
 
 TEST_F(TcpChannelTest, AResetWhileInputIsPausedIsNoticedWhenSending) {

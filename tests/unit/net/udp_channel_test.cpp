@@ -217,7 +217,7 @@ struct DeafUser : DatagramPort::User {
   void on_batch_done() override {}
 };
 
-// What ICMP says of one packet is told to the sender of the next one, to whomever that goes.
+// The ICMP error of a packet is told to the sender of the next packet, to any peer.
 TEST_F(UdpChannelTest, AnErrorOfOnePacketDoesNotCostTheNextOne) {
   std::uint16_t closed = 0;
   {
@@ -240,7 +240,7 @@ TEST_F(UdpChannelTest, AnErrorOfOnePacketDoesNotCostTheNextOne) {
   port->stop();
 }
 
-// SIMCO does not go over it: only who says that less will do finds it.
+// SIMCO does not go over it: only a caller with lower requirements finds it.
 TEST(UdpTransport, IsNotForThoseWhoNeedEveryMessage) {
   EXPECT_EQ(find_transport("udp"), std::nullopt);
   EXPECT_EQ(find_transport("udp", Need::kAny), Transport::kUdp);

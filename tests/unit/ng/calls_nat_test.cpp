@@ -90,23 +90,6 @@ TEST_P(NgCourse, OnANatABranchThatEndsLeavesOneRuleToHoldThePort) {
   EXPECT_EQ(calls.rules(), "");
 }
 
-TEST_P(NgCourse, OnANatAPhoneBehindANatOfItsOwnIsReached) {
-  Calls calls(kNat);
-  calls.offer("a", kInside);
-  calls.answer("a", "b", sdp("192.168.1.2", {"audio 7000 RTP/AVP 0"}),
-               {{"flags", {"SIP-source-address"}}, {"received-from", {"IP4", "203.0.113.9"}}});
-  EXPECT_EQ(calls.rules(),
-            "1 10.0.0.5:6000/2 <- 203.0.113.9 = 198.51.100.1:40000/2; "
-            "2 10.0.0.5:6000/2 -> 203.0.113.9 = 198.51.100.1:40000/2");
-}
-
-TEST_P(NgCourse, OnANatMultiplexedRtcpTakesWhatWasReserved) {
-  Calls calls(kNat);
-  calls.offer("a", sdp("10.0.0.5", {"audio 6000 RTP/AVP 0|a=rtcp-mux"}));
-  calls.answer("a", "b", sdp("192.0.2.7", {"audio 7000 RTP/AVP 0|a=rtcp-mux"}));
-  EXPECT_EQ(calls.rules(), "1 10.0.0.5:6000/2 <-> 192.0.2.7:7000/2 = 198.51.100.1:40000/2");
-}
-
 TEST_P(NgCourse, OnANatARefusedMediumGivesBackItsPorts) {
   Calls calls(kNat);
   calls.offer("a", sdp("10.0.0.5", {"audio 6000 RTP/AVP 0", "video 6002 RTP/AVP 31"}));

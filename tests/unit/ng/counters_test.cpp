@@ -228,12 +228,6 @@ TEST(NgCounters, OneMediumThatTalksKeepsTheCall) {
   EXPECT_EQ(calls.media_timeouts, 0U);
 }
 
-TEST(NgCounters, ACallThatNeverHadMediaEndsToo) {
-  Counted calls(kTimeout);
-  calls.pass(kTimeout + ng::kReadingPauseMax + 1s);
-  EXPECT_EQ(calls.media_timeouts, 1U);
-}
-
 TEST(NgCounters, WithoutAnAnswerThereIsNoMediaToBeSilent) {
   Calls calls(kNat, counting(kTimeout));
   calls.offer("a", kHost);

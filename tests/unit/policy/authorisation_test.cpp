@@ -1,4 +1,4 @@
-// What the directory of agents lets each of them do.
+// The rights of agents in the directory.
 #include <gtest/gtest.h>
 
 #include "tests/unit/policy/requests.hpp"
@@ -64,7 +64,7 @@ TEST(Authorisation, WhatMayBeOpened) {
   EXPECT_TRUE(is<PrrReply>(box.ask(agent, reservation())));
 }
 
-// RFC 5189 2.1.8: the agent is told what it may do; 4.2: what it may not wildcard is not supported.
+// RFC 5189 2.1.8: the agent is told its rights; 4.2: forbidden wildcards are not supported.
 TEST(Authorisation, CapabilitiesAreTheAgents) {
   auto policy = named("a");
   policy.transactions.reset(static_cast<std::size_t>(Transaction::kPdr));
@@ -164,7 +164,7 @@ TEST(Authorisation, LimitsOfAnAgent) {
   EXPECT_TRUE(is<PerReply>(box.ask(box.agent("b"), pinhole(9))));
 }
 
-// Rules are not alike: one with a thousand ports takes what a thousand others take.
+// Rules are not alike: a rule of a thousand ports takes as much as a thousand others.
 TEST(Authorisation, ElementsOfAnAgent) {
   auto policy = named("a");
   policy.elements_max = 10;

@@ -42,7 +42,7 @@ TEST(Disable, AgainstNatRulesByTheirInternalAndExternalTuples) {
   PipelineFixture box(nat(Mode::kTwiceNat));
   auto& agent = box.agent("a");
   const auto per = std::get<PerReply>(box.ask(agent, pinhole()));
-  // What the NAT has given stands for nobody: it can be blocked without harm to the rule.
+  // The NAT's tuple stands for no host: it can be blocked without harm to the rule.
   auto request = block();
   request.external = per.outside;
   request.external.location = Location::kExternal;
@@ -76,26 +76,6 @@ TEST(Disable, ARefusedOneChangesNothing) {
   EXPECT_TRUE(is<PesReply>(box.ask(agent, PrsRequest{pid})));
 }
 
-TEST(Disable, IsAnsweredWhenTheRulesAreGone) {
-  PipelineFixture box;
-  auto& agent = box.agent("a");
-  box.ask(agent, pinhole(5004));
-  box.ask(agent, pinhole(5006));
-  box.backend.automatic = false;
-  const auto tid = box.submit(agent, block());
-  box.commit.dispatch();
-  ASSERT_EQ(box.backend.batches.back().size(), 1U);
-  EXPECT_EQ(box.backend.batches.back()[0].after.kind, RuleKind::kDisable);
-  box.backend.finish();
-  EXPECT_FALSE(agent.replies.contains(tid));
-  ASSERT_EQ(box.backend.batches.back().size(), 2U);
-  EXPECT_EQ(box.backend.batches.back()[0].kind, RuleChange::Kind::kRemove);
-  EXPECT_EQ(box.backend.batches.back()[0].before.kind, RuleKind::kEnable);
-  box.backend.finish();
-  EXPECT_TRUE(is<PdrReply>(agent.replies.at(tid)));
-  EXPECT_TRUE(box.commit.idle());
-}
-
 // 5.3.19 and 8.9 except requesters of PRR, PER, PEA and PLC, and 8.8.2 excepts nobody: the reply
 // names none of the rules that are gone.
 TEST(Disable, WhoAsksHearsWhichRulesEnded) {
@@ -124,51 +104,6 @@ TEST(Disable, WhoAsksHearsWhichRulesEnded) {
   EXPECT_TRUE(is<PdrReply>(guard.replies.at(tid)));
 }
 
-// The disable rule is in force: that an enable rule cannot be taken away does not undo it.
-TEST(Disable, ARuleThatCannotBeRemovedIsTriedAgain) {
-  PipelineFixture box;
-  auto& agent = box.agent("a");
-  const auto pid = std::get<PerReply>(box.ask(agent, pinhole())).pid;
-  box.backend.automatic = false;
-  const auto tid = box.submit(agent, block());
-  box.commit.dispatch();
-  box.backend.finish();
-  box.backend.finish({ChangeResult::kRefused});
-  EXPECT_TRUE(is<PdrReply>(agent.replies.at(tid)));
-  EXPECT_EQ(box.expiry_failures, std::vector<PolicyRuleId>{pid});
-  box.backend.automatic = true;
-  box.advance(2s);
-  EXPECT_EQ(refusal(box.ask(agent, PrsRequest{pid})), kNoSuchRule);
-  EXPECT_EQ(box.engine.rule_count(), 1U);
-}
-
-/// Changes that are with the backend, or wait for it, when the disable rule comes.
-TEST(Disable, MeetsChangesUnderWay) {
-  PipelineFixture box;
-  auto& agent = box.agent("a");
-  auto& later = box.agent("a");
-  auto& guard = box.agent("a");
-  const auto first = std::get<PerReply>(box.ask(agent, pinhole(5004))).pid;
-  const auto second = std::get<PerReply>(box.ask(agent, pinhole(5006))).pid;
-  box.backend.automatic = false;
-  const auto per = box.submit(agent, pinhole(5008));
-  const auto longer = box.submit(agent, PlcRequest{first, {500}});
-  const auto longest =
-      box.submit(agent, PlcRequest{first, {900}});  // waits for `longer`, then the PDR
-  box.commit.dispatch();
-  const auto pdr = box.submit(guard, block());
-  const auto removal = box.submit(later, PlcRequest{second, {0}});  // waits for the PDR
-  box.backend.finish();  // per, longer; then the PDR goes
-  EXPECT_TRUE(is<PerReply>(agent.replies.at(per)));
-  EXPECT_TRUE(is<PlcReply>(agent.replies.at(longer)));
-  while (box.backend.busy()) box.backend.finish();
-  EXPECT_EQ(refusal(agent.replies.at(longest)), kNoSuchRule);
-  EXPECT_EQ(refusal(later.replies.at(removal)), kNoSuchRule);
-  EXPECT_TRUE(is<PdrReply>(guard.replies.at(pdr)));
-  EXPECT_EQ(box.engine.rule_count(), 1U);
-  EXPECT_TRUE(box.commit.idle());
-}
-
 // In steps: no request of one agent may keep the others waiting for all that it ends.
 TEST(Disable, ManyRulesEndInBoundedSteps) {
   constexpr std::uint16_t kRules = 9950;
@@ -189,7 +124,7 @@ TEST(Disable, ManyRulesEndInBoundedSteps) {
     EXPECT_LE(step.looked, std::max(kLooks, kDisableScanMax));
     EXPECT_FALSE(step.completed);
     found_all = step.found_all;
-    // Whatever it says of itself, this is what it has done.
+    // This is its effect, whatever it reports.
     std::uint32_t due = 0;
     for (; auto due_rule = box.engine.plan_expiry(box.now()); ++due) {
       plan = std::move(*due_rule);

@@ -40,16 +40,6 @@ TEST(Engine, PerOnAFirewall) {
   EXPECT_EQ(change.lifetime, Lifetime{60});
 }
 
-TEST(Engine, LifetimeIsGrantedUpToTheMaximum) {
-  PipelineFixture box;
-  auto& agent = box.agent("a");
-  EXPECT_EQ(std::get<PerReply>(box.ask(agent, pinhole(1, 5000))).lifetime, Lifetime{3600});
-  EXPECT_EQ(refusal(box.ask(agent, pinhole(2, 0))), kConfigurationFailed);
-  const auto pid = std::get<PerReply>(box.ask(agent, pinhole(3, 10))).pid;
-  EXPECT_EQ(std::get<PlcReply>(box.ask(agent, PlcRequest{pid, {0xFFFF'FFFF}})).lifetime,
-            Lifetime{3600});
-}
-
 TEST(Engine, HostBitsAreReportedAsRequested) {
   PipelineFixture box;
   auto& agent = box.agent("a");
@@ -106,15 +96,6 @@ TEST(Engine, PlcChangesAndEndsRules) {
   EXPECT_EQ(box.engine.group_count(), 0U);
 }
 
-TEST(Engine, PrsIsForThoseWhoMayAccess) {
-  PipelineFixture box;
-  auto& agent = box.agent("a");
-  auto& stranger = box.agent("b");
-  const auto pid = std::get<PerReply>(box.ask(agent, pinhole())).pid;
-  EXPECT_EQ(refusal(box.ask(stranger, PrsRequest{pid})), kRuleAccessDenied);
-  EXPECT_EQ(refusal(box.ask(stranger, PrsRequest{{1234}})), kNoSuchRule);
-}
-
 TEST(Engine, PrlListsWhatTheAgentMayAccess) {
   PipelineFixture box(20'000);
   auto& agent = box.agent("a");
@@ -167,17 +148,6 @@ TEST(Engine, EventsGoToEverybodyButTheCause) {
   ASSERT_EQ(two.events.size(), 2U);
   EXPECT_EQ(two.events[0].lifetime, Lifetime{60});
   EXPECT_EQ(two.events[1].lifetime, Lifetime{0});
-}
-
-TEST(Engine, ResourcesAreLimited) {
-  PipelineFixture box(3);
-  auto& agent = box.agent("a");
-  for (std::uint16_t port = 1; port <= 3; ++port) {
-    EXPECT_TRUE(std::holds_alternative<PerReply>(box.ask(agent, pinhole(port))));
-  }
-  EXPECT_EQ(refusal(box.ask(agent, pinhole(4))), kNoResources);
-  box.ask(agent, PlcRequest{{1}, {0}});
-  EXPECT_TRUE(std::holds_alternative<PerReply>(box.ask(agent, pinhole(4))));
 }
 
 TEST(Engine, RulesOutliveTheirAgentsSessions) {

@@ -1,4 +1,4 @@
-// What a NAT gives to reservations and enable rules, and what they share.
+// The bindings of reservations and enable rules, and their sharing.
 #include <gtest/gtest.h>
 
 #include "tests/unit/policy/requests.hpp"
@@ -29,17 +29,6 @@ TEST(Nat, TellsTheBackendWhatItHasGiven) {
   EXPECT_EQ(pes.outside, per.outside);
   EXPECT_EQ(pes.inside, per.inside);
   EXPECT_EQ(pes.internal, request.internal);
-}
-
-TEST(Nat, ATraditionalOneReportsExternalAsInside) {
-  PipelineFixture box(nat());
-  auto& agent = box.agent("a");
-  const auto request = pinhole();
-  const auto per = std::get<PerReply>(box.ask(agent, request));
-  EXPECT_FALSE(per.inside);
-  auto inside = request.external;
-  inside.location = Location::kInside;
-  EXPECT_EQ(std::get<PesReply>(box.ask(agent, PrsRequest{per.pid})).inside, inside);
 }
 
 TEST(Nat, ARefusedRuleGivesBackWhatItTook) {
@@ -103,19 +92,6 @@ TEST(Nat, Ipv6) {
   EXPECT_EQ(refusal(box.ask(agent, PrsRequest{prr.pid})), kNoSuchRule);
 }
 
-TEST(Nat, OneHostHasOneOutsideAddress) {
-  PipelineFixture box(nat());
-  auto& agent = box.agent("a");
-  const auto outside = [&](int host, std::uint16_t port) {
-    auto request = pinhole(port);
-    request.internal.address[3] = static_cast<std::byte>(host);
-    return std::get<PerReply>(box.ask(agent, request)).outside.address;
-  };
-  const auto first = outside(1, 5004);
-  EXPECT_NE(outside(2, 5004), first);
-  for (std::uint16_t port = 5006; port < 5030; port += 2) EXPECT_EQ(outside(1, port), first);
-}
-
 // RFC 5189 2.3.9: an internal endpoint is not bound to two places, by the rules of one owner.
 TEST(Nat, RulesOfOneOwnerShareTheBindingOfAnEndpoint) {
   PipelineFixture box(nat());
@@ -142,7 +118,7 @@ TEST(Nat, RulesOfOneOwnerShareTheBindingOfAnEndpoint) {
   EXPECT_EQ(std::get<PesReply>(box.ask(agent, PrsRequest{two.pid})).outside, early.outside);
   EXPECT_EQ(open(agent, 3).outside, early.outside);
   EXPECT_EQ(box.engine.nat_usage().pools[0].ports_in_use, 6U);
-  // The parity is what it is.
+  // The parity does not change.
   auto odd = pinhole(5004);
   odd.parameters.parity = PortParity::kSame;
   odd.internal.port_range = odd.external.port_range = 1;
@@ -178,7 +154,7 @@ TEST(Nat, ATwiceNatSharesOnBothSides) {
   EXPECT_NE(other.inside, one.inside);
 }
 
-// 8.4.3 lets PEA have what PRR has reserved, also for an endpoint that is bound already.
+// 8.4.3 gives PEA the reservation of PRR, also for an endpoint that is bound already.
 TEST(Nat, AnEnabledReservationIsSharedFromThenOn) {
   PipelineFixture box(nat());
   auto& agent = box.agent("a");

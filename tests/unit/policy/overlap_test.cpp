@@ -54,7 +54,7 @@ TEST(Traffic, OverlapsOnlyWhereEverythingMeets) {
   EXPECT_TRUE(meets(tuple("10.0.0.0/8", 17, 5000), host));
   EXPECT_FALSE(meets(tuple("10.0.0.9", 6, 5000), tuple("192.0.2.7", 6, 9)));
   EXPECT_FALSE(meets(tuple("10.0.0.9", 17, 5000), tuple("192.0.2.8", 17, 9)));
-  // Any protocol: ports are irrelevant, whatever the fields say.
+  // Any protocol: the port fields are irrelevant.
   EXPECT_TRUE(meets(tuple("10.0.0.9", 0, 1), tuple("192.0.2.7", 0, 1)));
   EXPECT_TRUE(meets(test::protocols_only(Location::kInternal, 17),
                     test::protocols_only(Location::kExternal, 17)));

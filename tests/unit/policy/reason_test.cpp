@@ -12,7 +12,7 @@ using test::pinhole;
 using test::PipelineFixture;
 using test::refusal;
 
-/// What is refused with `code`, and the reason.
+/// The refusal with `code`, and its reason.
 std::string why(PipelineFixture& box, PipelineFixture::Agent& agent, NegativeReplyCode code,
                 const Body& request) {
   box.reason = "granted";

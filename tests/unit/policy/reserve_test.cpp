@@ -1,4 +1,4 @@
-// Reservations: PRR, and PEA on what it holds.
+// Reservations: PRR, and PEA on its reservation.
 #include <gtest/gtest.h>
 
 #include "tests/unit/policy/requests.hpp"
@@ -23,7 +23,7 @@ TEST(Reserve, OnAFirewallNothingIsHeldAndTheReplyHasProtocolsOnly) {
   wanted.ip_version = IpVersion::kIpv6;
   EXPECT_EQ(prr.outside, wanted);
   EXPECT_FALSE(prr.inside);
-  // PEA has to keep to what was asked for.
+  // PEA has to keep to the request of the PRR.
   EXPECT_EQ(refusal(box.ask(agent, after(prr.pid))), kIpVersionMismatch);
   EXPECT_TRUE(is<PrsReply>(box.ask(agent, PrsRequest{prr.pid})));
 }
@@ -37,7 +37,7 @@ PeaRequest ipv6_pea(PolicyRuleId pid, std::uint8_t protocol) {
   return pea;
 }
 
-// 8.2.2: nothing is reserved, so that PEA may choose what PRR left open.
+// 8.2.2: nothing is reserved, so that PEA may choose values that PRR left open.
 TEST(Reserve, OnAFirewallWhatWasLeftOpenStaysOpen) {
   for (const bool fails : {false, true}) {
     PipelineFixture box;
@@ -87,7 +87,7 @@ TEST(Reserve, AFailedPeaLeavesTheReservationAsItWas) {
     box.backend.automatic = false;
     const auto tid = box.submit(agent, after(prr.pid));
     box.commit.dispatch();
-    // Who asks while it is under way is told what became of it.
+    // A request while it is under way gets its outcome.
     const auto status = box.submit(agent, PrsRequest{prr.pid});
     EXPECT_FALSE(agent.replies.contains(status));
     box.backend.finish({ChangeResult::kRefused});

@@ -5,7 +5,6 @@
 #include <random>
 #include <set>
 
-#include "middlebox/policy/agent_table.hpp"
 #include "middlebox/policy/expiry_queue.hpp"
 #include "middlebox/policy/id_map.hpp"
 #include "middlebox/policy/id_sequence.hpp"
@@ -37,13 +36,6 @@ TEST(IdMap, AgreesWithStdMapOverARandomRun) {
     ASSERT_EQ(map.size(), model.size());
   }
   for (const auto& [id, value] : model) ASSERT_EQ(*map.find(id), value);
-}
-
-TEST(IdSequence, CountsUpFromOne) {
-  IdSequence<> ids;
-  const auto never = [](std::uint32_t) { return false; };
-  EXPECT_EQ(ids.take(never).id, 1U);
-  EXPECT_EQ(ids.take(never).id, 2U);
 }
 
 // With 8-bit ids the numbers start over every few moments. Random lives of rules; sessions are
@@ -78,20 +70,6 @@ TEST(IdSequence, NoSessionSeesAnIdTwice) {
   }
 }
 
-TEST(RuleTable, SlotsAreReusedAndPidsFound) {
-  RuleTable rules;
-  const auto a = rules.insert({1});
-  const auto b = rules.insert({2});
-  EXPECT_EQ(rules.find({1}), a);
-  EXPECT_EQ(rules.find({2}), b);
-  EXPECT_EQ(rules.find({3}), kNoSlot);
-  rules.erase(a);
-  EXPECT_EQ(rules.find({1}), kNoSlot);
-  EXPECT_EQ(rules.insert({3}), a);
-  EXPECT_EQ(rules[a].pid.value, 3U);
-  EXPECT_EQ(rules.size(), 2U);
-}
-
 TEST(ExpiryQueue, RulesAreDueInTheirOrderNeverEarlyAndAtMostATickLate) {
   RuleTable rules;
   ExpiryQueue queue(rules);
@@ -119,21 +97,6 @@ TEST(ExpiryQueue, RulesAreDueInTheirOrderNeverEarlyAndAtMostATickLate) {
   }
   EXPECT_TRUE(waiting.empty());
   EXPECT_FALSE(queue.next());
-}
-
-TEST(AgentTable, ForgetsAgentsThatNobodyHolds) {
-  AgentTable agents;
-  const auto a = agents.acquire("a");
-  EXPECT_EQ(agents.acquire("a"), a);
-  const auto b = agents.acquire("b");
-  EXPECT_NE(a, b);
-  EXPECT_EQ(agents[b].name, "b");
-  agents.release(a);
-  EXPECT_EQ(agents.size(), 2U);
-  agents.release(a);
-  EXPECT_EQ(agents.size(), 1U);
-  EXPECT_EQ(agents.acquire("c"), a);
-  EXPECT_EQ(agents[a].name, "c");
 }
 
 }  // namespace

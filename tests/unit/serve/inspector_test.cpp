@@ -1,4 +1,4 @@
-// What --inspect is asked and answers, as text; and that its answers are what agents read.
+// Questions and answers of --inspect as text; and that agents can read the answers.
 #include "middlebox/serve/inspector.hpp"
 
 #include <gtest/gtest.h>

@@ -13,7 +13,7 @@ using test::encoded;
 class RecordingAgentHost final : public AgentSession::Host {
  public:
   void send(TransactionId tid, const Body& body) override { sent.push_back(encoded({tid, body})); }
-  void on_open(const Capabilities& c) override { opened = c; }
+  void on_open(const Capabilities&) override {}
   void on_reply(TransactionId tid, const Body& reply) override {
     replies.push_back(tid);
     last_reply = reply;
@@ -28,7 +28,6 @@ class RecordingAgentHost final : public AgentSession::Host {
   }
 
   std::vector<test::Octets> sent;
-  std::optional<Capabilities> opened;
   std::vector<TransactionId> replies;
   Body last_reply;
   std::vector<std::pair<PolicyRuleId, Lifetime>> events;
@@ -52,21 +51,6 @@ struct AgentFixture {
     ASSERT_EQ(session.state(), SessionState::kOpen);
   }
 };
-
-TEST(AgentSession, Opens) {
-  AgentFixture f;
-  f.session.establish();
-  EXPECT_EQ(f.last().body, Body{SeRequest{}});
-  EXPECT_FALSE(f.session.request(PrlRequest{}));
-  Capabilities capabilities;
-  capabilities.lifetime_max_s = 77;
-  f.receive({f.last().tid, SeReply{capabilities}});
-  EXPECT_EQ(f.host.opened, capabilities);
-  const auto tid = f.session.request(PrlRequest{});
-  ASSERT_TRUE(tid);
-  f.receive({*tid, PrlReply{}});
-  EXPECT_EQ(f.host.replies, std::vector<TransactionId>{*tid});
-}
 
 const Credentials kProxy{"proxy", "sesame"};
 
@@ -210,7 +194,7 @@ TEST(AgentSession, RubbishFromTheMiddleboxEndsIt) {
   EXPECT_EQ(f.host.end, SessionEnd::kProtocolError);
 }
 
-// What others, or a later version, may send is no reason to end a session with all its rules.
+// Messages of others, or of a later version, are not a reason to end a session with all its rules.
 TEST(AgentSession, TakesWhatItNeedNotUnderstand) {
   AgentFixture f;
   f.open();
@@ -243,26 +227,6 @@ TEST(AgentSession, TakesWhatItNeedNotUnderstand) {
   opening.session.establish();
   opening.session.on_message(test::from_hex("03 f0 0000 00000000"));
   EXPECT_EQ(opening.host.end, SessionEnd::kRefused);
-}
-
-TEST(AgentSession, TerminatesOnceAndWaitsForTheReply) {
-  AgentFixture f;
-  f.open();
-  f.session.terminate();
-  EXPECT_EQ(f.last().body, Body{StRequest{}});
-  EXPECT_FALSE(f.session.request(PrlRequest{}));
-  EXPECT_EQ(f.host.ends, 0);
-  f.receive({f.last().tid, StReply{}});
-  EXPECT_EQ(f.host.end, SessionEnd::kTerminated);
-}
-
-TEST(AgentSession, HandsOnRuleEvents) {
-  AgentFixture f;
-  f.open();
-  f.receive({{1}, AreNotification{{5}, {60}}});
-  f.receive({{2}, AreNotification{{5}, {0}}});
-  ASSERT_EQ(f.host.events.size(), 2U);
-  EXPECT_EQ(f.host.events[1].second, Lifetime{0});
 }
 
 TEST(TidAllocator, NeverRepeatsAndKeepsToTheStream) {

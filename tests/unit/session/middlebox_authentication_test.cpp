@@ -1,4 +1,4 @@
-// 7.3: who has to prove what, and how long that may take.
+// 7.3: the proofs of both sides, and their time.
 #include <gtest/gtest.h>
 
 #include "simco/session/authentication.hpp"
@@ -49,14 +49,6 @@ TEST(MiddleboxSession, ChallengesTheAgentAndOpensOnItsProof) {
   EXPECT_EQ(f.host.verifications, 1);
 }
 
-TEST(MiddleboxSession, RefusesBeforeAuthenticationWhoeverIsNotWelcome) {
-  Fixture f;
-  f.host.admission.refusal = NegativeReplyCode::kNoAuthorization;
-  f.receive({{9}, SeRequest{}});
-  EXPECT_EQ(f.refusal(), NegativeReplyCode::kNoAuthorization);
-  EXPECT_EQ(f.host.closings, 1);
-}
-
 TEST(MiddleboxSession, AWrongProofIsRefusedLateAndEndsTheSession) {
   Fixture f;
   f.host.admission.challenge = true;
@@ -93,7 +85,7 @@ TEST(MiddleboxSession, AProofMayHaveToWaitForItsJudgement) {
   EXPECT_EQ(f.host.take().at(0).tid, TransactionId{10});
 }
 
-// The input pauses while a proof is held back; what has waited then counts from its delivery.
+// The input pauses while a proof is held back; messages that waited count from their delivery.
 TEST(MiddleboxSession, HalfAMessageBehindAHeldProofHasItsTime) {
   Fixture f;
   f.host.admission.challenge = true;

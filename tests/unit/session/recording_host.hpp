@@ -1,4 +1,4 @@
-// A middlebox's session, and a host that records what it wants.
+// A middlebox's session, and a host that records its calls.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 
 namespace simco::test {
 
-/// Records what a session wants; requests stay undecided until the test answers them.
+/// Records a session's calls; requests stay undecided until the test answers them.
 class RecordingHost final : public MiddleboxSession::Host {
  public:
   void send(TransactionId tid, const Body& body) override { sent.push_back(encoded({tid, body})); }
@@ -41,7 +41,7 @@ class RecordingHost final : public MiddleboxSession::Host {
   Capabilities opened() override;
   void close() override { ++closings; }
 
-  /// What was sent since the last call, decoded.
+  /// The messages sent since the last call, decoded.
   std::vector<Message> take() {
     octets = std::exchange(sent, {});
     std::vector<Message> messages;

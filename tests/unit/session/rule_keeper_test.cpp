@@ -26,7 +26,7 @@ class Keeper : public testing::Test {
   void keep(PolicyRuleId pid, std::uint32_t lifetime_s = 60) {
     keeper.keep(kept(pid), {lifetime_s}, now);
   }
-  /// What is to be sent now: "PLC 1", "PRS 1", "PRL".
+  /// The requests that are due: "PLC 1", "PRS 1", "PRL".
   std::vector<std::string> due() {
     std::vector<std::string> result;
     while (const auto request = keeper.next_request(now)) {

@@ -1,4 +1,4 @@
-// Requests made of text: what they mean, and what is said about wrong text.
+// Requests made of text: their meaning, and the messages about wrong text.
 #include <gtest/gtest.h>
 
 #include <stdexcept>
@@ -58,7 +58,7 @@ TEST(RequestText, EachRequestForARule) {
   EXPECT_EQ(PdrRequest::tcp("10.0.0.5", "any", 60s).external.protocol, kProtocolTcp);
 }
 
-/// What make() says of its arguments.
+/// The message of make() about its arguments.
 template <class Make>
 std::string complaint(Make make) {
   try {
@@ -85,7 +85,7 @@ TEST(RequestText, WrongTextIsNamed) {
   EXPECT_EQ(complaint([] { PrrRequest::udp(0, 60s); }), "0 ports: reserve at least one");
 }
 
-// Whoever fills a request in by hand gets the sides and one port without saying so.
+// A request filled in by hand has the sides and one port by default.
 TEST(RequestText, DefaultsAreARule) {
   const PerRequest request;
   EXPECT_EQ(request.internal.location, Location::kInternal);

@@ -1,5 +1,5 @@
 // The published vectors (tests/vectors/README.md) against the codec: the octets of each message
-// mean the fields that stand beside them and are made from them again, and what is malformed is
+// mean the fields that stand beside them and are made from them again, and malformed messages are
 // refused at the step of section 6 that the vector names.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
@@ -61,7 +61,7 @@ Json json_of(Lifetime lifetime) {
   return attribute("policy rule lifetime", {{"value", lifetime.seconds}});
 }
 
-/// The names of what is there, in the order given.
+/// The names of the present attributes, in the order given.
 Json names(std::initializer_list<std::pair<bool, const char*>> all) {
   Json result = Json::array();
   for (const auto& [there, name] : all) {
@@ -168,7 +168,7 @@ Json expected(const Json& vector) {
   return message;
 }
 
-/// What `vector` is for: the index of its body, and the code of a negative reply.
+/// The subject of `vector`: the index of its body, and the code of a negative reply.
 void check(const Json& vector, std::set<std::size_t>& bodies, std::set<std::string>& codes) {
   const auto octets = octets_of(vector);
   const auto decoded = decode(octets);

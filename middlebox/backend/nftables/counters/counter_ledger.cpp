@@ -1,4 +1,4 @@
-// Accounts of elements, and what rules that came later have to take away from them.
+// Accounts of elements, and the counts from before a rule joined.
 #include "middlebox/backend/nftables/counters/counter_ledger.hpp"
 
 #include <algorithm>

@@ -1,12 +1,12 @@
-// What elements have counted: the kernel's counters, which begin at 0 whenever an element is
-// written, added up over the life of each element. Pure.
+// The counts of elements: the kernel's counters, which begin at 0 whenever an element is written,
+// added up over the life of each element. Pure.
 //
-// A renewal removes an element and adds it again in one commit; the kernel says what the old one
-// had counted by then. If nothing says it, because another program has removed the element or the
-// whole table, the count goes on from what was read last, and is complete from then on only.
+// A renewal removes an element and adds it again in a commit; the kernel reports the count at the
+// removal. Without such a report, because another program has removed the element or the whole
+// table, the count continues from the last reading, and is complete from then on only.
 //
-// Rules that say the same share an element. One that joins it later has what it counts from then
-// on, so what it had counted by then is kept for that rule.
+// Equal rules share an element. A rule that joins it later has the counts from then on, so the
+// earlier count is kept for that rule.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -43,7 +43,7 @@ class CounterLedger {
   struct Account {
     ElementId id;
     PacketCount before;   ///< of the kernel's counters that it had earlier
-    PacketCount counter;  ///< of the one that it has, as read at `read_at`
+    PacketCount counter;  ///< of the current element, as read at `read_at`
     std::optional<rule::PacketTime> last_packet;
     Instant complete_since;
     Instant read_at;
@@ -51,7 +51,7 @@ class CounterLedger {
     PacketCount total() const { return PacketCount(before) += counter; }
   };
 
-  /// What an element has counted for one of its rules.
+  /// The counts of an element for one of its rules.
   struct Share {
     PacketCount count;
     std::optional<rule::PacketTime> last_packet;
@@ -70,9 +70,9 @@ class CounterLedger {
   void leave(const ElementId& id, PolicyRuleId pid);
   /// The element was removed when its counter was `counter`, and added again.
   void renew(const ElementId& id, const PacketCount& counter, Instant now);
-  /// The element's counter is at 0 again, and what it was by then is not known.
+  /// The element's counter is at 0 again; its last value is unknown.
   void lose(const ElementId& id, Instant now);
-  /// The kernel says what the element's counter is.
+  /// The kernel has reported the element's counter.
   void read(const ElementId& id, const PacketCount& counter, Instant now);
 
   /// Returns null if there is no such element.

@@ -1,5 +1,5 @@
-// Reads the counters of all elements, some of them at a time between other work of the loop, so
-// that it is known when each one last changed; and those of certain elements at once.
+// Reads the counters of all elements, some of them at a time between other work of the loop, to
+// know when each last changed; and those of certain elements at once.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -15,7 +15,7 @@ namespace simco::backend::nftables {
 
 class CounterReader {
  public:
-  /// `socket` is for questions between commits. What is read goes into `ledger`.
+  /// `socket` is for questions between commits. Readings go into `ledger`.
   CounterReader(boost::asio::io_context& io, const Options& options, NetlinkSocket& socket,
                 CounterLedger& ledger)
       : options_(options), socket_(socket), ledger_(ledger), timer_(io) {}

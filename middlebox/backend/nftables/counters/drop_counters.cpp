@@ -61,7 +61,7 @@ void add_drop_counters(const Options& options, MessageBuffer& batch) {
 }
 
 void remove_drop_counters(const Options& options, MessageBuffer& batch) {
-  add_drop_counters(options, batch);  // removing one that is not there would fail the batch
+  add_drop_counters(options, batch);  // removing a missing counter would fail the batch
   for_each_counter([&](bool inbound, DropReason reason) {
     put_counter(options, NFT_MSG_DELOBJ, 0, inbound, reason, batch);
   });

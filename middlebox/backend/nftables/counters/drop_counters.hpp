@@ -1,4 +1,4 @@
-// The kernel's counters of dropped packets: named objects of the table, one for each direction and
+// The kernel's counters of dropped packets: named objects of the table, for each direction and
 // reason. Only a packet that is dropped meets them.
 #pragma once
 
@@ -35,8 +35,8 @@ void add_drop_counters(const Options& options, MessageBuffer& batch);
 /// Removes the counters, whether they are there or not.
 void remove_drop_counters(const Options& options, MessageBuffer& batch);
 
-/// Asks the kernel what they count: nothing if they are not there, because others have removed the
-/// table. Throws std::system_error if the kernel cannot be asked.
+/// Asks the kernel for the counts: nothing if others have removed the table. Throws
+/// std::system_error if the kernel cannot be asked.
 std::optional<DropCounts> read_drop_counters(const Options& options, NetlinkSocket& socket);
 
 /// Returns the counts as metrics.

@@ -1,5 +1,4 @@
-// Finds what a set in the kernel lacks, and what is foreign in it, after others have changed it.
-// Pure.
+// Finds missing and foreign elements of a set in the kernel after others have changed it. Pure.
 #pragma once
 
 #include <absl/container/flat_hash_set.h>
@@ -17,7 +16,7 @@ namespace simco::backend::nftables {
 using SetKeys = absl::flat_hash_set<std::string>;
 /// Returns such octets of an element of the set of `mask`.
 std::string octets_of(const match::Mask& mask, const Key& key);
-/// Elements of one set that have changed while it was read.
+/// Elements of a set that have changed while it was read.
 using TouchedKeys = absl::flat_hash_set<Key>;
 
 /// A key as octets of a message.

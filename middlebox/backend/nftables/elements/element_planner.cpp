@@ -135,7 +135,7 @@ ChangeResult ElementPlanner::place_new(const Element& element, rule::AgentId own
     return place_as_intervals(element, owner);
   }
   if (store == nullptr) return need_set(element.mask, owner);
-  // Two rules cannot have the same packets translated in two ways, but may well in one.
+  // Two rules cannot translate the same packets in two ways, but may in the same way.
   if (element.mask.translates() && store->has(element.key) &&
       store->target(element.key) != element.target) {
     return ChangeResult::kRefused;
@@ -151,7 +151,7 @@ ChangeResult ElementPlanner::need_set(const Mask& mask, rule::AgentId owner) {
 
 ChangeResult ElementPlanner::place_as_intervals(const Element& element, rule::AgentId owner) {
   auto result = ChangeResult::kNoResources;
-  // There is one way to translate a packet, and it has to be found by a mask.
+  // A packet has a single translation, and a mask must find it.
   if (!element.mask.translates()) {
     const auto placed = static_cast<std::ptrdiff_t>(placed_.size());
     std::vector<Element> intervals;
@@ -163,7 +163,7 @@ ChangeResult ElementPlanner::place_as_intervals(const Element& element, rule::Ag
     if (result == ChangeResult::kDone || missing_) return result;
     placed_.erase(placed_.begin() + placed, placed_.end());
   }
-  // What was granted had its place: that of a rule which came later, or has ended since.
+  // A granted rule had a place: that of a later rule, or of a rule that has ended.
   return recovering_ ? need_set(element.mask, owner) : result;
 }
 

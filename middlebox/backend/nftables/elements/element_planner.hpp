@@ -1,12 +1,12 @@
 // Decides which elements of which sets a change of a rule adds, renews and removes, and whether
 // there is room for them. Pure: no netlink, no clock, no I/O.
 //
-// The planner's stores say what the kernel will have once the planned operations are carried out.
+// The planner's stores hold the kernel's future contents, with the planned operations carried out.
 // They change while a commit is planned; then the operations are sent, and either accepted or
-// undone. So at most one commit is open:
+// undone. So at most a single commit is open:
 //
-//   begin_batch -> plan -> accept                  the kernel has done it: plan what comes next
-//                       -> undo, [refuse], plan    it has not: again, without what was at fault
+//   begin_batch -> plan -> accept                  the kernel has done it: plan the next batch
+//                       -> undo, [refuse], plan    it has not: again, without the faulty change
 //                       -> missing -> undo, add_set or refuse, plan
 #pragma once
 
@@ -46,7 +46,7 @@ class ElementPlanner {
 
   // --- A batch
 
-  /// Begins with a batch, which must stay valid until the next one. No commit may be open.
+  /// Begins with a batch, which must stay valid until the next begins. No commit may be open.
   void begin_batch(std::span<const RuleChange> batch);
   /// Plans a commit: the changes from `begin` on, until it is large enough or `end` is reached.
   /// Returns where it stopped: behind the last change that is in the commit, or at the change that
@@ -64,7 +64,7 @@ class ElementPlanner {
   void refuse(std::uint32_t change, ChangeResult result);
   /// The kernel may have lost elements of the change: its operations say so from now on.
   void mark_uncertain(std::uint32_t change);
-  /// What became of each change of the batch, as far as it has been planned.
+  /// The outcome of each change of the batch, as far as it has been planned.
   std::span<const ChangeResult> results() const { return results_; }
 
   // --- Sets
@@ -87,7 +87,8 @@ class ElementPlanner {
   // --- The start
 
   /// Plans rules that were granted before a restart, whichever sets they were in, and accepts them:
-  /// the table has to be written whole. Call before any batch. results() has one for each rule.
+  /// the table has to be written whole. Call before any batch. results() has an entry for each
+  /// rule.
   void recover(std::span<const RuleChange> rules, Instant now);
 
  private:
@@ -118,7 +119,7 @@ class ElementPlanner {
                   std::uint32_t index);
   void replace_holder(ElementStore& store, const Element& element, const match::Holder& holder,
                       bool removes, std::uint32_t index);
-  /// The store has just changed what it has for the element.
+  /// The store has just changed its entry for the element.
   void note_change(ElementStore& store, const Element& element, Instant now);
 
   match::PortPairs pairs_;

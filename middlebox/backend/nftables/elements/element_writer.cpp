@@ -1,5 +1,5 @@
-// Writes elements as netlink attributes. Consecutive elements of one set share a message, unless
-// each change needs messages of its own.
+// Writes elements as netlink attributes. Consecutive elements of a set share a message, unless each
+// change needs messages of its own.
 #include "middlebox/backend/nftables/elements/element_writer.hpp"
 
 #include <endian.h>
@@ -50,7 +50,7 @@ void put_key(nlmsghdr* message, const Mask& mask, const Key& key) {
 void ElementWriter::write(std::span<const Operation> operations, Instant now,
                           std::vector<ChangeMessage>* messages) {
   messages_ = messages;
-  // Elements of one set share a message. What happens to one element keeps its order.
+  // Elements of a set share a message. The changes of an element keep their order.
   if (messages != nullptr || std::ranges::is_sorted(operations, {}, &Operation::store)) {
     for (const auto& operation : operations) write(operation, now);
   } else {
@@ -68,11 +68,11 @@ void ElementWriter::write(const Operation& operation, Instant now) {
   const Instant ended = last_end(before);
   const Instant ends = last_end(after);
   if (!before.empty() && ended == ends) return;
-  // Deleting and adding in one commit leaves no gap for packets, and is the one way to change a
-  // timeout that Linux 6.1 knows too.
+  // Deleting and adding in the same commit leaves no gap for packets; Linux 6.1 has no other way to
+  // change a timeout.
   if (!before.empty() && now < ended + slack_) {
-    // An element that may have ended already (its time began with the kernel's tick) is made sure
-    // to be there: deleting one that is not would fail the whole batch.
+    // An element that may have ended already (its time began with the kernel's tick) is added
+    // first: deleting a missing element would fail the whole batch.
     if (now + kKernelTick >= ended || operation.uncertain)
       add(operation, before.front().pid, kPlaceholderLifetime);
     remove(operation);

@@ -24,7 +24,7 @@ class ElementWriter {
   /// Messages go into `batch`.
   ElementWriter(const Options& options, MessageBuffer& batch) : options_(options), batch_(batch) {}
 
-  /// Whether the kernel is asked to say what is removed, with what it has counted.
+  /// Whether the kernel is asked to report removed elements with their counts.
   void set_echo(bool echo) { echo_ = echo; }
   /// The kernel may be late by `slack` in ending an element.
   void set_slack(std::chrono::nanoseconds slack) { slack_ = slack; }
@@ -34,7 +34,7 @@ class ElementWriter {
   /// there.
   void write(std::span<const Operation> operations, Instant now,
              std::vector<ChangeMessage>* messages = nullptr);
-  /// Writes the removal of an element of the set of `mask` that is not one of ours.
+  /// Writes the removal of a foreign element of the set of `mask`.
   void write_removal(const Mask& mask, const std::string& key, const std::string& key_end);
   /// Returns the name that the kernel knows the set of `mask` by.
   const std::string& name_of(const Mask& mask);
@@ -43,7 +43,7 @@ class ElementWriter {
   void write(const Operation& operation, Instant now);
   void add(const Operation& operation, PolicyRuleId pid, std::chrono::nanoseconds lifetime);
   void remove(const Operation& operation);
-  /// Makes the open message one for such an operation.
+  /// Turns the open message into a message for such an operation.
   nlmsghdr* open_for(const Operation& operation, bool removal);
   void open(const Mask& mask, bool removal);
   void close();

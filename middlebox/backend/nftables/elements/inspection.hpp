@@ -14,7 +14,7 @@ namespace simco::backend::nftables {
 
 class Inspection {
  public:
-  /// Called with what a set has.
+  /// Called with the contents of a set.
   using Report = std::function<void(const Mask& mask, SetKeys keys)>;
 
   Inspection(boost::asio::io_context& io, const Options& options) : options_(options), dump_(io) {}

@@ -1,4 +1,4 @@
-// A change of one element of a set.
+// A change of an element of a set.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@ using match::Holders;
 using match::Key;
 using match::Target;
 
-/// A change of one element: who holds it before and after.
+/// A change of an element: its holders before and after.
 struct Operation {
   ElementStore* store;  ///< of the element's set
   Key key;
   Target target;  ///< of a translation
   Holders before;
-  Holders after;             ///< the first one's PID becomes the element's comment
+  Holders after;             ///< the first PID becomes the element's comment
   std::uint32_t change = 0;  ///< for which change of the batch
   bool uncertain = false;    ///< whether the kernel still has the element is not known
 };

@@ -15,7 +15,7 @@
 namespace simco::backend::nftables {
 namespace {
 
-/// One host and known ports: a rule between two such ends has flows that can be named.
+/// A single host and known ports: a rule between two such ends has flows that can be named.
 bool is_exact(const AddressTuple& tuple) {
   return has_ports(tuple) && tuple.prefix_length >= address_bits(tuple.ip_version) &&
          tuple.port_range <= match::kPortsPerRuleMax;
@@ -55,8 +55,8 @@ void Conntrack::forget(const RuleRecord& ended) {
   if (!exact || !remove_exact(ended, false)) pending_.add(ended);
 }
 
-// A flow that began outside goes from A3 to what the internal host is called there, one that began
-// inside from A0 to what the external host is called there.
+// A flow that began outside goes from A3 to the internal host's tuple there, a flow that began
+// inside from A0 to the external host's tuple there.
 bool Conntrack::remove_exact(const RuleRecord& rule, bool added) {
   const std::size_t count = 2 * std::size_t{rule.internal.port_range};
   if (count > removals_left_) return false;
@@ -88,8 +88,8 @@ bool Conntrack::remove_exact(const RuleRecord& rule, bool added) {
   return true;
 }
 
-// A flow is translated by its first packet only: one that began when its port was not bound, or
-// bound to something else, would never be translated as the rule has it.
+// A flow is translated by its first packet only: a flow that began when its port was not bound, or
+// bound otherwise, would never get the rule's translation.
 void Conntrack::make_way(const RuleRecord& added) {
   if (!added.outside) return;
   if (is_exact(added.internal) && is_exact(added.external) && remove_exact(added, true)) return;

@@ -31,9 +31,9 @@ class Conntrack {
   /// by piece. Flows that another rule lets pass stay: a TCP connection would not find its
   /// direction again.
   void forget(const RuleRecord& ended);
-  /// An enable rule has been added: deletes what flows of other times would stand in its way.
+  /// An enable rule has been added: deletes older flows that would prevent its translation.
   void make_way(const RuleRecord& added);
-  /// The changes of a batch are in: carries out what they asked for.
+  /// The changes of a batch are in: carries out the deletions for them.
   void end_batch();
   /// Deletes all translated flows of the pools except those that `rules` would let
   /// pass with the same translation; and flows to the pools that are not translated, because they
@@ -50,8 +50,8 @@ class Conntrack {
   void sweep();
   void end_sweep();
   void arm();
-  /// Returns whether the flow is not translated although it goes to a pool, or to what a rule
-  /// translates now.
+  /// Returns whether the flow is not translated although it goes to a pool, or to an endpoint that
+  /// a rule translates now.
   bool lacks_translation(const Flow& flow) const;
   /// Returns whether the flow, begun on that side, belongs to a rule that is swept and to no other.
   bool ended(const Flow& flow, bool begun_outside) const;

@@ -57,7 +57,7 @@ bool Dump::advance() {
   return false;
 }
 
-// What is called may start the next dump.
+// The callback may start the next dump.
 void Dump::end(int error) {
   reader_ = nullptr;
   std::exchange(done_, nullptr)(error);

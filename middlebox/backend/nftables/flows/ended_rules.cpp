@@ -40,7 +40,7 @@ bool EndedRules::put(const Element& element, bool translated) {
   Key key = element.key;
   PortRange range{};
   if (element.mask.intervals) {
-    // The ports of one side are a range, those of the other do not matter.
+    // The ports of a side are a range, those of the other do not matter.
     const bool internal = is_any_port(key.external_port, key.external_last);
     where.ranges = internal ? Side::kInternal : Side::kExternal;
     range = internal ? PortRange{key.internal_port, key.internal_last}
@@ -64,11 +64,11 @@ bool EndedRules::put(const Element& element, bool translated) {
 }
 
 // All ports and protocols, between prefixes that are rounded down to a quarter of an address: so
-// there are 25 of these places for each IP version, translated or not. Flows that a rule in force
-// lets pass are not ended, whatever is said here; neither are the router's own. What is left are
-// flows that other rules of the site let pass. The kernel makes their entries again with the next
-// packet, as it did with the first: it looks at the rules once more, and where these let only
-// packets from one side begin a flow (--allow-outbound), those from the other side wait for one.
+// there are 25 of these places for each IP version, translated or not. Flows of rules in force and
+// the router's own are not ended in any case. Only flows that other rules of the site let pass are
+// left. The kernel makes their entries again with the next packet, as it did with the first: it
+// evaluates the rules once more, and if these let only packets from one side begin a flow
+// (--allow-outbound), packets from the other side wait for such a packet.
 void EndedRules::put_roughly(const RuleRecord& filter, bool translated) {
   const auto quarter = address_bits(filter.internal.ip_version) / 4U;
   const auto rounded = [&](const AddressTuple& tuple) {

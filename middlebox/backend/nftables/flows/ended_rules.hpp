@@ -1,6 +1,6 @@
 // Rules that have ended, as flows are looked up in them: by what the rules compare, like packets in
-// the kernel's sets (tuple space search). So the time that a flow takes grows neither with the
-// number of rules nor with what they were.
+// the kernel's sets (tuple space search). So the time for a flow grows neither with the number of
+// rules nor with their kinds.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -25,17 +25,17 @@ using rule::RuleRecord;
 
 class EndedRules {
  public:
-  /// Adds a rule, whichever way it let traffic pass. One that is translated is known by its address
-  /// and ports outside (A2) in the place of the internal ones. When there are very many or very
-  /// different ones, flows of further ports and of neighbouring addresses count as theirs.
+  /// Adds a rule, whichever way it let traffic pass. A translated rule is known by its address and
+  /// ports outside (A2) in the place of the internal ones. With very many or very different rules,
+  /// flows of further ports and of neighbouring addresses count as theirs.
   void add(const RuleRecord& rule);
   bool empty() const { return sets_.empty() && ranges_.empty(); }
   void clear();
   void swap(EndedRules& other);
 
-  /// Whether a flow between such ends is one of an untranslated rule.
+  /// Whether a flow between such ends belongs to an untranslated rule.
   bool cover(const Ends& ends) const { return covered(ends, false); }
-  /// The same of a translated rule; the internal end is the one outside.
+  /// The same of a translated rule; the internal end is its outside tuple.
   bool cover_translated(const Ends& ends) const { return covered(ends, true); }
   /// Places in which a flow is looked for, at most.
   std::size_t places() const { return sets_.size() + ranges_.size(); }

@@ -60,7 +60,7 @@ bool belongs_to(const Flow& flow, const RuleRecord& rule, bool begun_outside) {
     return false;
   if (!holds(rule.internal, ends.internal, ends.internal_port)) return false;
   if (!holds(rule.external, ends.external, ends.external_port)) return false;
-  // A translated flow is that of the rule whose binding it uses, whatever else would let it pass.
+  // A translated flow belongs to the rule whose binding it uses, even if others would let it pass.
   return holds(*rule.outside, outside, outside_port);
 }
 
@@ -68,7 +68,7 @@ bool is_ours_translated(const Options& options, const Flow& flow) {
   const auto version = flow.original.version;
   const bool from_outside =
       flow.destination_translated && in_pools(options, version, flow.original.destination);
-  // What passes without rules may be translated to the same addresses by the site.
+  // The site may translate flows without rules to the same addresses.
   const bool to_outside = !options.allow_outbound && flow.source_translated &&
                           in_pools(options, version, flow.reply_destination);
   return from_outside || to_outside;

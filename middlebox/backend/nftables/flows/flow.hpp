@@ -18,7 +18,7 @@ using match::Ends;
 using rule::RuleChange;
 using rule::RuleRecord;
 
-/// The original direction of a flow: what names it in the kernel.
+/// The original direction of a flow: its name in the kernel.
 struct FlowTuple {
   IpVersion version = IpVersion::kIpv4;
   std::uint8_t protocol = 0;
@@ -28,7 +28,7 @@ struct FlowTuple {
   std::uint16_t destination_port = 0;
 };
 
-/// A flow as the kernel has it, with both directions: they differ by what is translated.
+/// A flow as the kernel has it, with both directions: they differ by the translation.
 struct Flow {
   FlowTuple original;
   std::array<std::byte, 16> reply_source{};
@@ -41,7 +41,7 @@ struct Flow {
 
 /// Returns the ends of a flow that began on that side, each with its real address.
 Ends ends_of(const Flow& flow, bool begun_outside);
-/// Returns those ends and the address and port that stand for the internal one outside.
+/// Returns those ends and the address and port that stand for the internal end outside.
 match::Translation translation_of(const Flow& flow, bool begun_outside);
 /// Returns whether `rule`, an enable rule with an address outside, lets the flow pass and
 /// translates it as it is translated.

@@ -20,11 +20,11 @@ class FlowRemover {
   /// Returns the request for all flows of the kernel.
   static MessageBuffer dump_request();
 
-  /// Deletes the flow of that name, if there is one.
+  /// Deletes the flow of that name, if it exists.
   void remove(const FlowTuple& tuple);
   /// Deletes the flow in `message`, which is of the answer to dump_request(), if `is_over(flow)`.
   void remove_if(const nlmsghdr* message, const std::function<bool(const Flow&)>& is_over);
-  /// Sends what has been gathered. Failures are logged: flows that stay hinder no change.
+  /// Sends the gathered deletions. Failures are logged: flows that stay hinder no change.
   void flush();
 
  private:

@@ -46,8 +46,8 @@ void ChainWriter::look_up(const Mask& mask, const std::string& chain, KeySource 
     if (odd && !pairs) break;
     Rule made = rule(chain);
     if (condition) condition(made);
-    // What the chain has decided already is compared again: nft prints a rule so that it can be
-    // read back only if that rule says itself whose addresses and ports these are.
+    // Conditions that the chain has already tested are compared again: nft prints a rule so that it
+    // can be read back only if the rule itself has the protocols of its addresses and ports.
     if (!in_headers(source)) made.protocol(icmp_of(mask.version));
     if (is_quoted(source)) require_quote(made, source, mask.version);
     if (pairs) require_parity(made, source, mask.version, odd);
@@ -56,7 +56,7 @@ void ChainWriter::look_up(const Mask& mask, const std::string& chain, KeySource 
     load_key(made, source, mask);
     made.in_set(set_in_kernel(options_, mask));
     if (is_quoted(source) && fate.verdict == NF_ACCEPT) {
-      // Who sends an error may quote what it likes, but only to a host that has such a rule itself.
+      // The sender of an error may quote anything, but only to a host that has such a rule itself.
       load_key_of_receiver(made, source, mask);
       made.in_set(set_in_kernel(options_, mask));
     }

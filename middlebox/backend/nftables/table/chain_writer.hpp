@@ -1,5 +1,4 @@
-// What the writers of the filtering chains share: what becomes of packets, and rules that look them
-// up.
+// The common part of the writers of the filtering chains: verdicts, and rules that look packets up.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +16,7 @@
 
 namespace simco::backend::nftables {
 
-/// What becomes of a packet that a rule is for.
+/// The verdict for a packet of a rule.
 struct Fate {
   int verdict;
   std::string counter;  ///< that counts it, if any
@@ -35,14 +34,14 @@ class ChainWriter {
   const std::vector<Mask>& masks() const { return masks_; }
   MessageBuffer& batch() const { return batch_; }
 
-  /// The name of one of our chains in the kernel.
+  /// The name of a chain of ours in the kernel.
   std::string name(const std::string& chain) const { return name_in_kernel(options_, chain); }
-  /// A rule of one of our chains, without conditions.
+  /// A rule of a chain of ours, without conditions.
   Rule rule(const std::string& chain) const { return {options_.table, name(chain)}; }
 
   Fate accepted() const;
   Fate dropped(bool outside, DropReason reason) const;
-  /// What happens to a packet that no rule lets pass: the site's chains may decide otherwise.
+  /// The verdict for a packet that no rule lets pass: the site's chains may decide otherwise.
   Fate otherwise(bool outside, DropReason reason = DropReason::kNoRule) const;
   void finish(Rule rule, const Fate& fate) const;
 

@@ -1,7 +1,7 @@
 // An ICMP error passes if the packet that it is about would have passed. Which packet that was is
 // known in two ways: connection tracking, if it sees every packet, knows the flow that the error
-// belongs to; otherwise the error quotes the packet. Connections that are told by who began them
-// are tracked in either case.
+// belongs to; otherwise the error quotes the packet. TCP connections of rules with a direction are
+// tracked in either case.
 #include "middlebox/backend/nftables/table/error_rules.hpp"
 
 #include <netinet/in.h>
@@ -22,7 +22,7 @@ using match::Purpose;
 constexpr std::uint32_t kStateRelated = NF_CT_STATE_BIT(IP_CT_RELATED);
 constexpr std::array kFlows = {KeySource::kFlowBegunOutside, KeySource::kFlowBegunInside};
 
-/// Types from one to another.
+/// A range of types, both ends included.
 using Types = std::array<std::byte, 2>;
 constexpr Types types(std::uint8_t first, std::uint8_t last) {
   return {std::byte{first}, std::byte{last}};
@@ -77,7 +77,7 @@ class ErrorRuleWriter {
   }
 
  private:
-  /// Where an error comes from and who began the flow say which way the error travels.
+  /// The error's source and the side that began the flow determine the error's direction.
   std::uint8_t direction(KeySource flow) const {
     return (flow == KeySource::kFlowBegunOutside) == outside_ ? kOriginal : kReply;
   }

@@ -7,7 +7,7 @@
 
 namespace simco::backend::nftables {
 
-/// Leads ICMP from one side, in the chain `from`, to the chain `errors`, and writes that.
+/// Leads ICMP from one side, in the chain `from`, to the chain `errors`, and writes the latter.
 void write_error_rules(const ChainWriter& writer, IpVersion version, bool outside,
                        const std::string& from, const std::string& errors);
 

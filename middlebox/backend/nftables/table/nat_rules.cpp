@@ -1,5 +1,5 @@
 // A rule for each mask that translates, in the chains prerouting and postrouting, and rules that
-// drop what is addressed to ports of the pools that have no binding.
+// drop packets to ports of the pools that have no binding.
 #include "middlebox/backend/nftables/table/nat_rules.hpp"
 
 #include <netinet/in.h>
@@ -53,9 +53,8 @@ class NatRuleWriter {
     made.add_to(batch_);
   }
 
-  /// What is still addressed to the pool after translation is for a port that is not bound. Were
-  /// such a packet let in, or sent on, the kernel would go on taking its flow for one that is not
-  /// to be translated when the port is bound.
+  /// A packet that is still addressed to the pool after translation is for an unbound port. If it
+  /// passed, the kernel would keep its flow untranslated even after the port is bound.
   void guard(const Pool& pool, const std::string& interface) {
     const bool inbound = interface == options_.external_if;
     const auto counter = drop_counter(options_, inbound, DropReason::kNoBinding);

@@ -1,4 +1,4 @@
-// The rules of a NAT: what translates packets, and what keeps them away from unbound ports.
+// The rules of a NAT: they translate packets, and keep them away from unbound ports.
 #pragma once
 
 #include <vector>
@@ -9,8 +9,8 @@
 
 namespace simco::backend::nftables {
 
-/// Adds to `batch` the rules that translate what `masks` find, in their order, and those that guard
-/// the pools of `options`. They go to the end of their chains.
+/// Adds to `batch` the rules that translate by `masks`, in their order, and those that guard the
+/// pools of `options`. They go to the end of their chains.
 void write_nat_rules(const Options& options, const std::vector<Mask>& masks, MessageBuffer& batch);
 
 }  // namespace simco::backend::nftables

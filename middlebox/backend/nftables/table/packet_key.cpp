@@ -19,7 +19,7 @@ namespace {
 using match::address_octets;
 using match::Field;
 
-static_assert(NFPROTO_IPV4 == AF_INET && NFPROTO_IPV6 == AF_INET6);  // what family_of() says
+static_assert(NFPROTO_IPV4 == AF_INET && NFPROTO_IPV6 == AF_INET6);  // values of family_of()
 
 /// Octets of an ICMP error before the packet that it quotes.
 constexpr std::uint32_t kErrorHeader = 8;
@@ -56,7 +56,7 @@ void load_address(Rule& rule, KeySource source, bool internal, const Mask& mask,
   } else if (is_quoted(source)) {
     rule.load_transport(kErrorHeader + address_offset(mask.version, is_source), size, reg);
   } else {
-    // Translated or not, the end that began the flow is the original's source and the other one the
+    // Translated or not, the end that began the flow is the original's source and the other end the
     // reply's source.
     const bool began = internal == (source == KeySource::kFlowBegunInside);
     rule.load_ct(mask.version == IpVersion::kIpv4 ? NFT_CT_SRC_IP : NFT_CT_SRC_IP6,

@@ -1,5 +1,5 @@
-// Loads the key that a packet is looked up by: from its headers, from the flow it belongs to, or
-// from what it quotes.
+// Loads the key that a packet is looked up by: from its headers, from its flow, or from the packet
+// that it quotes.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ enum class KeySource : std::uint8_t {
 constexpr bool in_headers(KeySource source) {
   return source == KeySource::kFromOutside || source == KeySource::kFromInside;
 }
-/// True if the key is in the headers of a packet that this one quotes.
+/// True if the key is in the headers of a quoted packet.
 constexpr bool is_quoted(KeySource source) { return source >= KeySource::kQuotedFromOutside; }
 
 /// Directions of a flow, as Rule::ct_direction() and Rule::load_ct() take them.
@@ -39,7 +39,7 @@ void load_key(Rule& rule, KeySource source, const Mask& mask);
 void load_key_of_receiver(Rule& rule, KeySource source, const Mask& mask);
 /// Adds the condition that both ports are odd, or that both are even.
 void require_parity(Rule& rule, KeySource source, IpVersion version, bool odd);
-/// Adds the condition that what is quoted has its headers where load_key() looks for them: IPv4
+/// Adds the condition that the quoted packet has its headers where load_key() looks for them: IPv4
 /// without options, no fragment but the first.
 void require_quote(Rule& rule, KeySource source, IpVersion version);
 

@@ -1,4 +1,4 @@
-// Each function appends the libnftnl expressions of one condition or action.
+// Each function appends the libnftnl expressions of a condition or action.
 #include "middlebox/backend/nftables/table/rule.hpp"
 
 #include <netinet/in.h>
@@ -168,7 +168,7 @@ Rule& Rule::within(std::uint32_t reg, std::span<const std::byte> first,
 }
 
 namespace {
-/// Puts into register 0 what the route says that `flags` ask for.
+/// Puts the property of the route that `flags` select into register 0.
 void look_up_route(nftnl_rule* rule, std::uint32_t flags, std::uint32_t result) {
   auto* fib = add(rule, "fib");
   nftnl_expr_set_u32(fib, NFTNL_EXPR_FIB_DREG, number_of(0));

@@ -1,4 +1,4 @@
-// One nf_tables rule in the making: expressions of libnftnl, in the order in which the kernel
+// An nf_tables rule in the making: expressions of libnftnl, in the order in which the kernel
 // evaluates them. The first that does not hold ends the rule.
 #pragma once
 
@@ -52,7 +52,7 @@ class Rule {
   Rule& untrack();
 
   Rule& in_set(const std::string& set);
-  /// Replaces the key in register 0 with what the map has for it.
+  /// Replaces the key in register 0 with the map's value.
   Rule& map(const std::string& map);
   /// Translates to the address in register 0 and, unless `port_reg` is 0, the port there.
   Rule& translate(std::uint32_t type, std::uint32_t family, std::uint32_t port_reg);

@@ -1,6 +1,6 @@
-// For each side and IP version: a rule that leads packets to their chain, that chain, and the
-// chain for ICMP errors. In a chain, disable rules come first, then what passes without a rule,
-// then the lookups of enable rules.
+// For each side and IP version: a rule that leads packets to their chain, that chain, and the chain
+// for ICMP errors. In a chain, disable rules come first, then flows without a rule, then the
+// lookups of enable rules.
 #include "middlebox/backend/nftables/table/rule_writer.hpp"
 
 #include <netinet/in.h>
@@ -50,7 +50,7 @@ class RuleWriter : private ChainWriter {
   void write_untracked() {
     rule("fragments").protocol(IPPROTO_UDP).defragment().add_to(batch());
     if (options().tracking != Tracking::kNotrack) return;
-    // What goes elsewhere is for the site to track: the router's own packets, other interfaces'.
+    // The site decides about tracking of other packets: the router's own, other interfaces'.
     for (const bool outside : {true, false}) {
       rule("untracked")
           .interface(NFT_META_IIFNAME, outside ? options().external_if : options().internal_if)
@@ -99,7 +99,7 @@ class RuleWriter : private ChainWriter {
   }
 
   /// Blocks packets from outside to the real address of an internal host and, on a twice NAT, from
-  /// inside to that of an external one: the kernel would not translate the rest of that flow
+  /// inside to that of an external host: the kernel would not translate the rest of that flow
   /// either.
   void refuse_untranslated(bool outside, const std::string& chain) {
     const Fate fate = otherwise(outside, DropReason::kNoBinding);
@@ -125,8 +125,8 @@ class RuleWriter : private ChainWriter {
     finish(std::move(reply), fate);
   }
 
-  /// Blocks what connection tracking has not taken, as with a wrong checksum: the kernel would let
-  /// it pass with the addresses that it came with.
+  /// Blocks packets that connection tracking has rejected, as with a wrong checksum: the kernel
+  /// would let them pass untranslated.
   void refuse_untrackable(bool outside, const std::string& chain) {
     Rule untrackable = rule(chain);
     untrackable.ct_bits(NFT_CT_STATE, NF_CT_STATE_INVALID_BIT | NF_CT_STATE_UNTRACKED_BIT, true);
@@ -140,7 +140,7 @@ class RuleWriter : private ChainWriter {
   }
 
   /// An authentication header hides the protocol and ports of a packet: while rules block some, it
-  /// needs a rule that lets it pass, also if it answers what began inside before.
+  /// needs a rule that lets it pass, even as a reply to an older flow from inside.
   void withhold_authenticated(IpVersion version, const std::string& chain, KeySource source) {
     enable(version, false, chain, source);
     Rule authenticated = rule(chain);
@@ -153,7 +153,7 @@ class RuleWriter : private ChainWriter {
     bool sources_checked = !outside || !options().check_sources;
     for (const auto& mask : masks()) {
       if (mask.purpose != Purpose::kEnable || mask.version != version) continue;
-      // A rule for many external hosts is not for internal ones: their addresses are forged.
+      // A rule for many external hosts is not for internal hosts: their addresses are forged.
       if (!sources_checked && mask.external_bits < address_bits(version)) {
         Rule forged = rule(chain);
         forged.unroutable_source();

@@ -106,8 +106,8 @@ void add_chain(const Options& options, const std::string& name, const Hook* hook
   batch.end();
 }
 
-/// Every element of the set gets a counter. Not also the kernel's `last`, when it was used last:
-/// nft 1.0.6 (Debian 12) crashes when it lists a set with it, and whenever it looks for one.
+/// Every element of the set gets a counter. Not the kernel's `last` (time of the last use): nft
+/// 1.0.6 (Debian 12) crashes when it lists or looks up a set with it.
 void put_counter(nlmsghdr* message) {
   auto* expression = mnl_attr_nest_start(message, NFTA_SET_EXPR);
   mnl_attr_put_strz(message, NFTA_EXPR_NAME, "counter");
@@ -233,7 +233,7 @@ void Ruleset::try_rule(Rule& (*add)(Rule&), MessageBuffer& batch) const {
   remove_trial_table(batch);
 }
 
-// A name that no other program uses: if one does, the trial fails and that table stays.
+// A name that no other program uses: otherwise the trial fails and that table stays.
 std::string Ruleset::trial_table() const { return "simco-trial-" + std::to_string(::getpid()); }
 
 void Ruleset::add_trial_table(std::uint32_t flags, MessageBuffer& batch) const {

@@ -3,8 +3,8 @@
 //
 // The chains:
 //   forward              packets between the two interfaces, by direction and IP version, to
-//   from-outside4/6      what comes from the external network
-//   from-inside4/6       what comes from the internal network
+//   from-outside4/6      packets from the external network
+//   from-inside4/6       packets from the internal network
 //   errors-outside4/6    ICMP errors that come from outside, judged by the flow they are about
 //   errors-inside4/6     the same from inside
 //   fragments            has the kernel put fragments together; no packet meets it
@@ -28,7 +28,7 @@ namespace simco::backend::nftables {
 /// By which the middlebox knows that a table is its own: the table's comment begins with it.
 inline constexpr const char* kTableComment = "made by simco-middlebox";
 
-/// Makes messages. Those of one batch go into one MessageBuffer.
+/// Makes messages. Those of a batch go into the same MessageBuffer.
 class Ruleset {
  public:
   explicit Ruleset(const Options& options) : options_(options) {}
@@ -36,7 +36,7 @@ class Ruleset {
   /// The table if it is ours, all chains, empty, and the counters. A claimed table belongs to the
   /// socket that the batch is sent by.
   void add_frame(bool claimed, MessageBuffer& batch) const;
-  // Batches that do nothing, if the kernel can do what they try:
+  // Batches without effect, as trials of the kernel's abilities:
   void try_to_claim(MessageBuffer& batch) const;
   void try_to_check_sources(MessageBuffer& batch) const;
   void try_to_defragment(MessageBuffer& batch) const;
@@ -48,7 +48,7 @@ class Ruleset {
   void remove_table(MessageBuffer& batch) const;
   /// The same whether there is such a table or not.
   void remove_any_table(MessageBuffer& batch) const;
-  /// Removes what is ours from a site's table that looks like `state`.
+  /// Removes our chains and sets from a site's table that looks like `state`.
   void clear_site_table(const TableState& state, MessageBuffer& batch) const;
 
   /// Chains that the site's chains jump to, by their names in the kernel.

@@ -1,4 +1,4 @@
-// Tries what the kernel can do, then creates the table in one commit or, if it is large, in
+// Tries the kernel's abilities, then creates the table in a single commit or, if it is large, in
 // several. A commit that others' commits made stale is tried again.
 #include "middlebox/backend/nftables/table/table.hpp"
 
@@ -19,7 +19,7 @@ Table::Table(Options& options, Committer& committer, const match::TupleSpace& el
   lock_.take(options_.table);
 }
 
-// --- What the kernel can do ----------------------------------------------------------------------
+// --- The kernel's abilities ----------------------------------------------------------------------
 
 bool Table::kernel_takes(Trial trial) {
   (ruleset_.*trial)(committer_.begin_on(0));
@@ -88,7 +88,7 @@ bool Table::install_once(bool whatever_there_is) {
   committer_.build_on(whatever_there_is ? 0 : generation);
   write_frame(found, whatever_there_is, committer_.begin_on(whatever_there_is ? 0 : generation));
   ElementCursor cursor{elements_.stores().begin()};
-  // Packets meet the old table or the whole new one. If there is none, all doors are open: they
+  // Packets meet the old table or the whole new table. If there is none, all doors are open: they
   // are closed first, and rules follow.
   if (found.exists || !options_.own_table || whatever_there_is) write_elements(cursor);
   for (bool first = true;; first = false) {
@@ -200,7 +200,7 @@ Outcome Table::remove_sets(std::span<const Mask> idle) {
   return committer_.commit();
 }
 
-// --- What the kernel has -------------------------------------------------------------------------
+// --- The kernel's contents -----------------------------------------------------------------------
 
 TableState Table::look() {
   return look_at_table(committer_.socket(), options_.table, ruleset_.chains());

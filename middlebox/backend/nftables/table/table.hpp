@@ -16,19 +16,19 @@ namespace simco::backend::nftables {
 /// Throws std::system_error if the kernel cannot be asked.
 class Table {
  public:
-  /// `elements`: what the sets should have. Takes the table's lock: throws std::runtime_error if
-  /// another middlebox has it.
+  /// `elements`: the intended contents of the sets. Takes the table's lock: throws
+  /// std::runtime_error if another middlebox has it.
   Table(Options& options, Committer& committer, const match::TupleSpace& elements);
   Table(const Table&) = delete;
   Table& operator=(const Table&) = delete;
 
-  /// Finds out what the kernel supports, and decides whether to claim the table. Throws
-  /// std::system_error if we lack the rights.
+  /// Finds the kernel's abilities, and decides whether to claim the table. Throws std::system_error
+  /// if we lack the rights.
   void probe_kernel();
-  /// Replaces what the kernel has with our table and all elements. Throws
-  /// std::runtime_error if that is not ours to replace, or others keep changing the ruleset.
+  /// Replaces the kernel's table with ours and all elements. Throws std::runtime_error if that is
+  /// not ours to replace, or others keep changing the ruleset.
   void install();
-  /// Removes the table or, from a site's, what is ours. Throws as install() does.
+  /// Removes the table or, from a site's, our part. Throws as install() does.
   void remove();
 
   /// Creates another set, empty, and the rules that look packets up in it.
@@ -38,14 +38,14 @@ class Table {
   /// Remembers the table as it is now as ours, unless others have changed it in between.
   void remember();
 
-  /// What the kernel has under our name, elements aside.
+  /// The kernel's contents under our name, elements aside.
   TableState look();
   /// Returns true if `found` is the table as we made it.
   bool is_ours(const TableState& found) const { return found.same_frame(frame_); }
   /// Returns false if others may have changed the table or its elements since our last commit.
   bool untouched();
 
-  /// Releases those that have asked who holds the lock.
+  /// Releases the programs that have asked for the lock's holder.
   void drain_lock() { lock_.drain(); }
 
  private:
@@ -59,7 +59,7 @@ class Table {
   bool kernel_takes(Trial trial);
   void decide_on_tracking();
   void check(const TableState& found) const;
-  /// One attempt: false if others came in between.
+  /// An attempt: false if others came in between.
   bool install_once(bool whatever_there_is);
   void write_frame(const TableState& found, bool whatever_there_is, MessageBuffer& batch);
   /// Every element that lives, from `cursor` on, into the open commit until that is large enough.

@@ -1,5 +1,5 @@
 // The lock is an abstract Unix socket whose name is made from the table's: the kernel releases it
-// with the process, however that ends. Connecting to it tells who holds it.
+// with the process, however that ends. Connecting to it tells the holder.
 #include "middlebox/backend/nftables/table/table_lock.hpp"
 
 #include <fmt/format.h>
@@ -50,7 +50,8 @@ std::string lock_name(const std::string& table) {
 
 namespace {
 
-// A name of an abstract socket belongs to a network namespace, like the tables, and to one process.
+// A name of an abstract socket belongs to a network namespace, like the tables, and to a single
+// process.
 struct Name {
   explicit Name(const std::string& table) {
     address.sun_family = AF_UNIX;
@@ -71,7 +72,7 @@ int open_socket(int flags = 0) {
   return socket;
 }
 
-/// Returns who listens there, if that can be told.
+/// Returns the process that listens there, if known.
 std::optional<ucred> listener_of(const Name& name) {
   const int socket = open_socket();
   ucred holder{};
@@ -93,8 +94,8 @@ std::string user_map_of(const std::string& process) {
 }
 
 /// Returns whether the process could have a middlebox's table. Its rights count in our own user
-/// namespace only: any user has all rights in one of his own. And they must be its user's, not
-/// those of a set-user-ID program that the user has started.
+/// namespace only: any user has all rights in a namespace of his own. And they must be its user's,
+/// not those of a set-user-ID program that the user has started.
 bool may_be_middlebox(const ucred& holder) {
   if (holder.uid == 0 || holder.uid == ::geteuid()) return true;
   const auto process = std::to_string(holder.pid);

@@ -1,4 +1,4 @@
-// Ensures that one middlebox at a time manages a table: two would undo each other's changes.
+// Ensures that a single middlebox manages a table: two would undo each other's changes.
 #pragma once
 
 #include <string>
@@ -18,11 +18,11 @@ class TableLock {
   ~TableLock();
 
   /// Throws std::runtime_error when another middlebox in this network namespace has the table. Any
-  /// user can take the lock's name, so what counts is who has it: a process that could not change
-  /// the table anyway is ignored, with a warning, and the lock is then not held.
+  /// user can take the lock's name, so the holder counts: a process that could not change the table
+  /// anyway is ignored, with a warning, and the lock is then not held.
   void take(const std::string& table);
-  /// Releases those that have asked who holds the lock. Must be called now and then: any user can
-  /// ask, and if the queue is full the next middlebox is not told.
+  /// Releases the programs that have asked for the lock's holder. Must be called now and then: any
+  /// user can ask, and if the queue is full the next middlebox is not told.
   void drain();
 
  private:

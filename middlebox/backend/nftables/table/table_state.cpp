@@ -1,4 +1,5 @@
-// Dumps the table, its chains, rules and sets, and keeps what is needed to compare them with ours.
+// Dumps the table, its chains, rules and sets, and keeps the properties that are compared with
+// ours.
 #include "middlebox/backend/nftables/table/table_state.hpp"
 
 #include <arpa/inet.h>

@@ -1,4 +1,4 @@
-// Reads what the kernel has in a table, except the elements.
+// Reads the kernel's contents of a table, except the elements.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ struct TableState {
   }
 };
 
-/// Asks for the table called `name` of family inet alone, not for what is in it. Throws
+/// Asks for the table called `name` of family inet alone, without its contents. Throws
 /// std::system_error.
 TableState look_for_table(NetlinkSocket& socket, const std::string& name);
 

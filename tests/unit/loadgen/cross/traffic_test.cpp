@@ -58,14 +58,14 @@ TEST(CrossListener, WaitsWhileItHasNoDescriptors) {
   {
     const NoDescriptors none;
     client.connect({kLoopback, settings.port});
-    // It tries, then waits: whoever tries again and again always has something to do.
+    // It tries, then waits: a client that tries without pause is always busy.
     constexpr int kTurns = 1000;
     loop.io().restart();
     int turns = 0;
     while (turns < kTurns && loop.io().poll_one() != 0) ++turns;
     EXPECT_LT(turns, kTurns);
   }
-  // Then it serves who came meanwhile.
+  // Then it serves the clients that came meanwhile.
   const std::array<unsigned char, 8> ask = {0, 0, 0, 0, 0, 0, 0, 100};
   boost::asio::write(client, boost::asio::buffer(ask));
   std::array<char, 100> object{};

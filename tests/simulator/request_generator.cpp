@@ -1,4 +1,4 @@
-#include "tests/support/request_generator.hpp"
+#include "tests/simulator/request_generator.hpp"
 
 #include <iterator>
 

@@ -1,8 +1,8 @@
-// What the model makes of requests.
+// The model's verdicts about requests.
 #include <algorithm>
 
+#include "tests/simulator/model.hpp"
 #include "tests/support/figures.hpp"
-#include "tests/support/model.hpp"
 
 namespace simco::test {
 
@@ -150,7 +150,7 @@ Model::Code Model::refuse_prs(const std::string& who, const PrsRequest& request)
   return sees(who, found->second.owner) ? Code() : kRuleAccessDenied;
 }
 
-// --- What the middlebox has chosen ---------------------------------------------------------------
+// --- The middlebox's choices ---------------------------------------------------------------------
 
 std::optional<std::string> Model::fault_in(const std::string& who, const Body& request,
                                            const Given& given) const {
@@ -211,10 +211,6 @@ std::optional<std::string> Model::fault_in_reservation(const PrrRequest& request
   return fault || !given.inside ? fault : fault_in_tuple(*given.inside, false, protocol, need);
 }
 
-bool Model::shares_a_binding(const std::string& who, const PerRequest& request) const {
-  return !bindings_of(who, true, request).empty();
-}
-
 std::optional<std::string> Model::fault_in_binding(const std::string& who,
                                                    const AddressTuple& given, bool outside,
                                                    const PerRequest& request) const {
@@ -247,7 +243,7 @@ std::optional<std::string> Model::fault_in_tuple(const AddressTuple& given, bool
   return parity ? std::nullopt : std::optional("the parity is wrong");
 }
 
-// --- What comes of it ----------------------------------------------------------------------------
+// --- The consequences ----------------------------------------------------------------------------
 
 void Model::add(const std::string& who, const Given& given, RuleKind kind, ModelRule rule,
                 std::vector<Happened>& happened) {

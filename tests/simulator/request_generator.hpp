@@ -6,7 +6,7 @@
 #include <optional>
 #include <random>
 
-#include "tests/support/model.hpp"
+#include "tests/simulator/model.hpp"
 
 namespace simco::test {
 
@@ -18,7 +18,7 @@ class RequestGenerator {
   Body request();
   /// A PER that costs the backend as much as many others.
   Body large();
-  /// A PDR that blocks what some of those let pass.
+  /// A PDR that blocks the traffic of some of those.
   Body against_large();
 
  private:

@@ -1,4 +1,4 @@
-#include "tests/support/model.hpp"
+#include "tests/simulator/model.hpp"
 
 #include <algorithm>
 

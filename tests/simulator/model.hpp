@@ -1,5 +1,5 @@
-// A plain model of what the middlebox does, written to be read: it compares all pairs of rules and
-// counts ports one by one. Random runs compare the product with it.
+// A plain model of the middlebox, written to be read: it compares all pairs of rules and counts
+// ports one by one. Random runs compare the product with it.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@ struct ModelRule {
   std::optional<AddressTuple> inside;
 };
 
-/// What the middlebox has chosen for a request that it grants.
+/// The middlebox's choices for a request that it grants.
 struct Given {
   std::uint32_t pid = 0;
   std::uint32_t group = 0;
@@ -40,12 +40,12 @@ struct Given {
   std::optional<AddressTuple> inside;
 };
 
-/// A rule that is new, changed or gone, which its owner and those who may see its rules hear of.
+/// A rule that is new, changed or gone, of which its owner and agents that may see its rules hear.
 struct Happened {
   std::uint32_t pid = 0;
   std::uint32_t lifetime = 0;  ///< seconds; 0: it is gone
   std::string owner;
-  bool asked_for = true;  ///< the one who asked for just this hears of it by the reply
+  bool asked_for = true;  ///< the requester of just this hears of it by the reply
   friend auto operator<=>(const Happened&, const Happened&) = default;
 };
 
@@ -61,12 +61,12 @@ class Model {
   static constexpr std::uint16_t kLastPort = 3011;
   static constexpr std::uint32_t kAddresses = 2;
 
-  /// What the model makes of a request.
+  /// The model's verdict about a request.
   struct Verdict {
     Code refusal;           ///< nothing: it is granted
-    bool shortage = false;  ///< the NAT has not got what is asked for; which code says so is open
+    bool shortage = false;  ///< the NAT has not enough; the code is open
     bool granted() const { return !refusal && !shortage; }
-    /// Is `reply` what this verdict asks for?
+    /// Does `reply` fit this verdict?
     bool agrees_with(const Body& reply) const;
   };
 
@@ -83,19 +83,19 @@ class Model {
 
   // --- Requests ---
 
-  /// What becomes of a request of `who` at `now`.
+  /// The verdict about a request of `who` at `now`.
   Verdict decide(const std::string& who, const Body& request, Instant now) const;
-  /// Says what is wrong with what the middlebox has chosen for a request that it grants, if
-  /// anything. Not for PLC.
+  /// Returns a complaint about the middlebox's choices for a request that it grants, if any. Not
+  /// for PLC.
   std::optional<std::string> fault_in(const std::string& who, const Body& request,
                                       const Given& given) const;
-  /// Grants the request; adds to `happened` what has come of it. With PLC, `given` needs the PID
-  /// and the end only.
+  /// Grants the request; adds its events to `happened`. With PLC, `given` needs the PID and the end
+  /// only.
   void carry_out(const std::string& who, const Body& request, const Given& given,
                  std::vector<Happened>& happened);
   /// Ends the enable rules that a disable rule hits, which follows when a PDR is granted.
   void end_disabled_rules(std::vector<Happened>& happened);
-  /// The reply to `request` that granted it; `lifetime` is what was granted.
+  /// The reply to `request` that granted it; `lifetime` was granted.
   Body reply_to(const Body& request, std::uint32_t pid, Lifetime lifetime) const;
   /// The reply to a PRS about a rule that is there. Its owner's name is the rule's: valid as long.
   Body status_of(std::uint32_t pid, Instant now) const;
@@ -105,7 +105,6 @@ class Model {
   static Lifetime grant(const std::string& who, Lifetime wish) {
     return {std::min(wish.seconds, lifetime_max(who))};
   }
-  bool shares_a_binding(const std::string& who, const PerRequest& request) const;
 
   // --- Rights and rules ---
 
@@ -130,7 +129,7 @@ class Model {
   Code check_tuples(const AddressTuple& internal, const AddressTuple& external, bool both_ways,
                     bool for_disable) const;
 
-  // --- What a NAT gives ---
+  // --- Bindings of a NAT ---
 
   struct Need {
     unsigned ports;
@@ -138,18 +137,18 @@ class Model {
   };
   bool translates() const { return mode_ != Mode::kFirewall; }
   bool is_twice_nat() const { return mode_ == Mode::kTwiceNat; }
-  /// What an enable rule needs on one side.
+  /// The need of an enable rule on one side.
   static Need need(bool outside, const AddressTuple& internal, const AddressTuple& external,
                    PerParameterSet parameters);
   static bool fits(const AddressTuple& given, Need need);
-  /// Whether a PEA may have what the reservation `rule` holds.
+  /// Whether a PEA may have the reservation of `rule`.
   static Code check_fit(const ModelRule& rule, const PeaRequest& request);
   static bool is_shortage(Code code);
   /// Ports taken on one side, by address and port.
   std::set<std::pair<std::uint32_t, std::uint32_t>> taken(bool outside,
                                                           std::uint8_t protocol) const;
   bool has_room(std::uint8_t protocol, Need outside, Need inside) const;
-  /// What enable rules of `who` have been given for the same endpoint, which a further one shares.
+  /// The binding of `who`'s enable rules for the same endpoint, which a further rule shares.
   std::vector<AddressTuple> bindings_of(const std::string& who, bool outside,
                                         const PerRequest& request) const;
   bool can_give(const std::string& who, const PerRequest& request) const;
@@ -163,7 +162,7 @@ class Model {
   Code refuse_prs(const std::string& who, const PrsRequest& request) const;
   std::optional<std::string> fault_in_binding(const std::string& who, const AddressTuple& given,
                                               bool outside, const PerRequest& request) const;
-  /// Is the tuple that the NAT gave free, and what was asked for?
+  /// Is the NAT's tuple free, and as requested?
   std::optional<std::string> fault_in_tuple(const AddressTuple& given, bool outside,
                                             std::uint8_t protocol, Need need) const;
   std::optional<std::string> fault_in_group(const std::string& who,
