@@ -1,4 +1,4 @@
-// Offers that supersede others, what a delete ends, and which rules are no longer needed.
+// Offers that supersede others, the effect of a delete, and rules that are no longer needed.
 #include "agent/ng/call/call.hpp"
 
 #include <algorithm>

@@ -39,7 +39,7 @@ struct Offer {
   std::string to_tag;  ///< empty: to all that the INVITE reaches
   std::string via_branch;
   Description description;
-  Description sent_on;            ///< what --upstream made of it; without, nothing
+  Description sent_on;            ///< as --upstream has changed it; without, empty
   std::optional<Side> from_side;  ///< that `direction` says, now or before
   std::optional<Side> to_side;
   Instant made_at;
@@ -98,14 +98,14 @@ struct Call {
 
   /// What a delete ends.
   enum class Ended : std::uint8_t { kNothing, kReOffer, kBranch, kCall };
-  /// Removes the parties' side of what a delete ends; rules stay until release() names them. Of
+  /// Removes the legs and offers that a delete ends; rules stay until release() names them. Of
   /// re-offers without an answer, those of `from_tag` come first. A `via_branch` that the
   /// call does not have does not count, if the tags are those of a leg.
   Ended end(const std::string& from_tag, const std::string& to_tag, const std::string& via_branch);
 
   /// Returns the internal ports that have outside ones.
   std::vector<InternalPorts> bound() const;
-  /// Returns what stands for `internal` outside, on a NAT.
+  /// Returns the outside address of `internal`, on a NAT.
   std::optional<TransportAddress> outside_of(const TransportAddress& internal) const;
   /// Takes the rules and reservations that nothing needs any longer out of the call. What rules
   /// have counted stays in the tally.
@@ -120,8 +120,8 @@ struct Call {
   }
 };
 
-/// Returns what query and delete tell of a call: `created`, `last signal`, `tags`, `totals`. Totals
-/// are what was read last, 0 if nothing is counted.
+/// Returns the reply to query and delete of a call: `created`, `last signal`, `tags`, `totals`.
+/// Totals are those of the last reading, 0 if nothing is counted.
 nlohmann::json summary_of(const Call& call);
 
 }  // namespace simco::ng

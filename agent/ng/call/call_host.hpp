@@ -23,7 +23,7 @@ struct SimcoResult {
   std::string text;             ///< why the transaction failed; empty: it did not
 };
 
-/// What rules have counted, or why it cannot be said.
+/// Counters of rules, or the reason why they cannot be read.
 using Counted = std::expected<agent::RuleTraffics, std::string>;
 
 enum class LogLevel : std::uint8_t { kInfo, kWarning };
@@ -44,7 +44,7 @@ class CallHost {
   /// Passes a request on to the media proxy, even if it has been replied to. on_upstream_reply()
   /// must follow, unless the proxy does not reply. `dictionary`: Request::dictionary.
   virtual void pass_on(std::uint64_t request, const std::string& dictionary) = 0;
-  /// Asks what rules have counted, without SIMCO. on_counted() must follow, once, within
+  /// Asks for counters of rules, without SIMCO. on_counted() must follow, once, within
   /// kCountersPatience, or longer for more than agent::kInspectedRulesMax rules.
   virtual void ask_counters(std::uint64_t question, const std::vector<PolicyRuleId>& pids) = 0;
   /// A call was ended because of its silence.

@@ -15,7 +15,7 @@ struct CallOptions {
   Lifetime lifetime{60};
   std::chrono::seconds duration_max = kDurationMaxDefault;
   std::size_t calls_max = kCallsMaxDefault;
-  bool counts = false;  ///< it can be asked what rules have counted
+  bool counts = false;  ///< the middlebox can be asked for counters
   /// A call whose rules have counted nothing for so long is ended; 0: none is.
   std::chrono::seconds media_timeout{0};
   /// A media proxy does the work: requests are passed on to it, and each of its ports is opened

@@ -1,4 +1,4 @@
-// Requests to the middlebox about rules, and what their replies make of them.
+// Requests to the middlebox about rules, and their results.
 #include "agent/ng/call/call_rules.hpp"
 
 #include <fmt/format.h>

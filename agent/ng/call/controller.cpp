@@ -133,7 +133,7 @@ CallController::CallState* CallController::call_for(PendingRequest& asked) {
   return nullptr;
 }
 
-/// Starts what waits, one after the other, and ends the call if nothing is left of it.
+/// Starts waiting requests in order, and ends the call if nothing is left of it.
 void CallController::run(const std::string& call_id) {
   const auto found = calls_.find(call_id);
   if (found == calls_.end()) return;
@@ -296,7 +296,7 @@ void CallController::go_on(CallState& state) {
   auto& operation = *state.operation;
   if (operation.pending == 0 && !operation.failure) ask_for_rules(state);
   if (operation.pending > 0) return;
-  // Out of the call first: what was made in vain is then no longer needed.
+  // Out of the call first: rules that were made in vain are then no longer needed.
   auto ended = std::move(operation);
   state.operation.reset();
   if (ended.asked.request.command == Command::kDelete) return end(state, ended.asked);
@@ -414,7 +414,7 @@ void CallController::release_rules(CallState& state) {
   end_rules(state, released);
 }
 
-/// Ends rules; of a call that goes on, after what they have counted is known.
+/// Ends rules; those of a call that goes on after a last reading of their counters.
 void CallController::end_rules(CallState& state, const std::vector<PolicyRuleId>& released) {
   const bool ask = options_.counts && counters_.readable() && !state.call.over();
   CounterQuestion question{Purpose::kReleased, state.call.id, {}, {}};
@@ -567,7 +567,7 @@ void CallController::on_deadline(Instant now) {
   maintain_rules(now);
 }
 
-/// Ends what the call has waited for too long.
+/// Ends a call at its maximum duration, and forgets offers that had no answer in time.
 void CallController::expire(CallState& state, Instant now) {
   drop_overdue(state, now);
   if (state.operation) return;
@@ -584,7 +584,7 @@ void CallController::expire(CallState& state, Instant now) {
   log(state, LogLevel::kWarning, "an offer without an answer is forgotten");
 }
 
-/// Replies to what has waited too long. A delete is carried out nevertheless.
+/// Replies to requests that have waited too long. A delete is carried out nevertheless.
 void CallController::drop_overdue(CallState& state, Instant now) {
   const auto error = error_reply("The middlebox does not reply");
   const auto overdue = [&](const PendingRequest& asked) {

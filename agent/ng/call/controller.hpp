@@ -2,9 +2,9 @@
 // SIMCO requests, replies and deadlines out. No I/O, no clock.
 //
 // An offer or an answer is an operation. A call has one operation at a time; further requests for
-// it wait. An operation asks the middlebox for what is missing, waits for all results, and replies.
-// What it no longer needs is ended after the reply. If its reply has become due before all results
-// are there, an error is sent, and what the middlebox makes nevertheless is given back.
+// it wait. An operation asks the middlebox for missing rules, waits for all results, and replies.
+// Rules that it no longer needs are ended after the reply. If its reply has become due before all
+// results are there, an error is sent, and rules that the middlebox makes nevertheless are ended.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ class CallController {
  public:
   CallController(CallHost& host, CallOptions options);
 
-  /// Applies changed options to what follows.
+  /// Applies changed options to later requests.
   void set(CallOptions options);
 
   /// A call from before a restart, and a rule that on_unended() named. Before the first session,

@@ -1,5 +1,5 @@
-// Questions to the middlebox for what rules have counted: which are under way, when all rules are
-// asked about next, and whether there are answers. No I/O, no clock.
+// Questions to the middlebox for counters of rules: those under way, the time of the next reading
+// of all rules, and whether there are answers. No I/O, no clock.
 //
 // While counters cannot be read, nothing waits for them.
 #pragma once

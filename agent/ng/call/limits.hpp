@@ -33,7 +33,7 @@ inline constexpr std::chrono::minutes kOfferPatience{10};
 /// Duration of a call, unless --max-duration says otherwise.
 inline constexpr std::chrono::hours kDurationMaxDefault{12};
 
-/// From a question for what rules have counted to its answer: well within kReplyPatience.
+/// From a question for counters of rules to its answer: well within kReplyPatience.
 inline constexpr std::chrono::milliseconds kCountersPatience{500};
 /// While there are no answers, a delete does not wait for one more often than this.
 inline constexpr std::chrono::seconds kCountersRetry{5};

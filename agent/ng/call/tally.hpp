@@ -47,7 +47,7 @@ class Tally {
   /// it has been started since it said that last: what was stored of the tally until then would not
   /// lead to the same total.
   bool note(const agent::RuleTraffics& traffic, Instant now);
-  /// The rule counts no longer; what was read last stays in the total.
+  /// The rule counts no longer; its last reading stays in the total.
   void end(PolicyRuleId pid) { readings_.erase(pid); }
 
   const MediaCount& total() const { return total_; }

@@ -141,7 +141,7 @@ std::string encode_bencode(const json& value) {
 }
 
 std::expected<json, std::string> decode_json(std::string_view text) {
-  // The parser keeps its own stack, but what it returns is copied and written recursively.
+  // The parser keeps its own stack, but its result is copied and written recursively.
   if (depth_of(text) <= kDepthMax) {
     auto value = json::parse(text, nullptr, false);
     if (!value.is_discarded()) return value;

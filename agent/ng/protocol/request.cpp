@@ -1,4 +1,4 @@
-// Reads the keys, in any order and spelling, and then checks what a command needs.
+// Reads the keys, in any order and spelling, and then checks those that a command needs.
 #include "agent/ng/protocol/request.hpp"
 
 #include <algorithm>

@@ -10,7 +10,7 @@
 
 namespace simco::ng {
 
-/// Returns what stands for an address and port outside, or nullopt if that is itself.
+/// Returns the outside address and port of an inside one, or nullopt if they are the same.
 using OutsideOf = std::function<std::optional<TransportAddress>(const TransportAddress&)>;
 
 /// Returns `sdp` with the outside addresses and ports of its UDP media in c=, m=, a=rtcp and

@@ -16,7 +16,7 @@ inline constexpr std::size_t kDatagramMax = 65'535;
 inline constexpr std::size_t kBacklogMax = 64 * 1024 * 1024;
 /// Datagrams that are taken in one turn of the loop.
 inline constexpr std::size_t kDatagramsPerTurn = 16;
-/// Octets of a reply: what IPv4 leaves of that.
+/// Octets of a reply: those that IPv4 leaves of that.
 inline constexpr std::size_t kReplyMax = 65'507;
 
 /// Octets of an answer of the middlebox about its counters.

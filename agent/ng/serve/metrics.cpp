@@ -7,7 +7,7 @@ namespace {
 
 using metrics::Histogram;
 
-/// From 10 us, for what the middlebox is not asked, to the second after which proxies repeat.
+/// From 10 us, for requests that need no middlebox, to the second after which proxies repeat.
 constexpr auto kReplySeconds = std::to_array<double>(
     {1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 0.1, 0.2, 0.5, 1});
 
@@ -15,7 +15,7 @@ constexpr auto kReplySeconds = std::to_array<double>(
 
 struct Metrics::Figures {
   metrics::Registry registry;
-  /// For each command and for what is none, errors and successes.
+  /// For each command and for all others, errors and successes.
   std::array<std::array<double*, 2>, kCommands + 1> requests{};
   Histogram& times = registry.histogram("simco_ng_reply_seconds",
                                         "Time from a request to its reply.", kReplySeconds);

@@ -58,7 +58,7 @@ void Middlebox::send(std::uint64_t transaction, const Body& request,
         if (outcome.body != nullptr) {
           return user_.on_result(transaction, {outcome.body, false, error ? error.message() : ""});
         }
-        // The user may be the one who has just called.
+        // The call may come from inside a function of the user.
         asio::post(io_, [this, transaction, error] {
           const bool lost = error == agent::AgentError::kConnectionLost ||
                             error == agent::AgentError::kMiddleboxTerminated;

@@ -139,7 +139,7 @@ void Server::store(Write write) {
     write(*state_);
     if (std::exchange(state_fails_, false)) spdlog::info("calls can be stored again");
   } catch (const sqlite::Error& error) {
-    // Calls go on; what is not stored is lost with the next restart.
+    // Calls go on; changes that are not stored are lost with the next restart.
     if (!std::exchange(state_fails_, true)) spdlog::error("cannot store calls: {}", error.what());
   }
 }

@@ -34,7 +34,7 @@ class Server final : private CallHost, private Middlebox::User {
 
   /// Connects, and connects again whenever the session is lost; and serves requests.
   void start();
-  /// Applies what a reload may change.
+  /// Applies the options that a reload may change.
   void apply(const Settings& settings);
   /// Ends the session; rules stay until their lifetimes end. Calls `done` after that.
   void stop(std::function<void()> done);
