@@ -13,94 +13,88 @@ using Clock = std::chrono::steady_clock;
 
 Driver::Driver(boost::asio::any_io_executor executor, const AgentOptions& options)
     : executor_(std::move(executor)),
-      options_(options),
-      timer_(executor_),
-      reconnect_timer_(executor_),
+      timeout_(options.timeout),
+      timer_(executor_, Clock::time_point::max()),
+      link_(executor_, options, *this),
+      reconnection_(executor_),
       keeper_(*this) {
-  options_.transport.silence_max = kAgentSilenceMax;
-  if (options_.reconnect) set_reconnect(*options_.reconnect);
-}
-
-void Driver::set_reconnect(Reconnect reconnect) {
-  backoff_.emplace(reconnect.delay_first, reconnect.delay_max);
-  options_.reconnect = std::move(reconnect);
+  reconnection_.set(options.reconnect);
 }
 
 // --- Sessions ----------------------------------------------------------------------------------
 
 void Driver::open(const net::HostPort& target, Completion done) {
-  if (link_ || reconnecting_) return done(AgentError::kAlreadyOpen, {});
+  if (link_ || reconnection_.under_way()) return done(AgentError::kAlreadyOpen, {});
   opening_ = std::move(done);
-  target_ = target;
+  link_.set_target(target);
+  connect();
+}
+
+void Driver::keep_open(const net::HostPort& target) {
+  reconnection_.start();
+  link_.set_target(target);
   connect();
 }
 
 void Driver::connect() {
-  established_ = false;
-  link_ = std::make_unique<Link>(
-      executor_, read_buffer_, static_cast<Link::Observer&>(*this),
-      AgentSession::Authentication{options_.credentials, options_.middlebox_secret},
-      options_.transport);
-  link_->open(target_, options_.timeout);
-  opening_deadline_ = Clock::now() + options_.timeout;
+  link_.connect(Clock::now());
   arm_timer();
 }
 
 void Driver::close(Completion done) {
-  const bool ends = link_ && !link_->is_open() && !closing_;
-  if (opening_ || reconnecting_ || ends) {
-    reconnecting_ = established_ = false;
-    if (link_) {
-      end(AgentError::kTerminated);
-    } else {
-      give_up(AgentError::kTerminated);
-    }
+  const bool ends = link_ && !link_.is_open() && !closing_;
+  if (opening_ || reconnection_.under_way() || ends) {
+    stop(AgentError::kTerminated);
     return done({}, {});
   }
   if (!is_open() || closing_) return done(AgentError::kNotOpen, {});
   closing_ = std::move(done);
-  closing_deadline_ = Clock::now() + options_.timeout;
+  closing_deadline_ = Clock::now() + timeout_;
   if (waiting_.empty()) link_->close();  // otherwise when the last of them was sent
   arm_timer();
 }
 
 void Driver::shut_down() {
-  options_.reconnect.reset();
-  reconnecting_ = false;
-  if (link_) {
-    end(AgentError::kConnectionLost);
-  } else {
-    give_up(AgentError::kConnectionLost);
-  }
+  reconnection_.set(std::nullopt);
+  stop(AgentError::kConnectionLost);
   keeper_.shut_down();
 }
 
+void Driver::stop(const error_code& reason) {
+  reconnection_.stop();
+  if (link_) {
+    end(reason, false);
+  } else {
+    give_up(reason);
+  }
+}
+
 void Driver::on_open(const Capabilities& capabilities) {
-  established_ = true;
+  link_.on_open();
   capabilities_ = capabilities;
   transactions_.set_streams(link_->channel()->outbound_streams());
   if (opening_) std::exchange(opening_, nullptr)({}, Outcome{.capabilities = &capabilities});
-  if (std::exchange(reconnecting_, false)) {
-    backoff_->reset();
-    report_change({});
-  }
+  reconnection_.succeed();
   keeper_.on_session_open();
   send_waiting();
 }
 
-void Driver::end(const error_code& reason) {
+void Driver::end(const error_code& reason, bool may_reopen) {
   if (!link_) return;
-  // Not from under its own feet: we may have been called by it.
-  boost::asio::post(executor_, [self = shared_from_this(), old = std::move(link_)] {});
+  const bool reopens = may_reopen && !closing_ && reconnection_.enabled() && will_reopen();
+  // The link may have called us: it lives until the next turn.
+  boost::asio::post(executor_, [self = shared_from_this(), old = link_.take()] {});
   disarm_timer();
   end_reason_ = reason;
   if (opening_) std::exchange(opening_, nullptr)(reason, {});
-  reconnecting_ = options_.reconnect && !closing_ && (reconnecting_ || established_);
+  if (reopens) reconnection_.start();
   keeper_.on_session_end();
   transactions_.end();
-  if (reconnecting_) {
-    connect_later();
-    report_change(reason);
+  if (reopens) {
+    reconnection_.retry(reason, [weak = weak_from_this()] {
+      const auto self = weak.lock();
+      if (self && self->reconnection_.under_way() && !self->link_) self->connect();
+    });
     arm_timer();
   } else {
     give_up(reason);
@@ -112,24 +106,10 @@ void Driver::end(const error_code& reason) {
 }
 
 void Driver::give_up(const error_code& reason) {
-  reconnect_timer_.cancel();
+  reconnection_.stop();
   disarm_timer();
   for (auto& request : std::exchange(waiting_, {})) request.done(reason, {});
   if (waiting_for_event_) std::exchange(waiting_for_event_, nullptr)(reason, {});
-}
-
-void Driver::connect_later() {
-  std::uniform_real_distribution<double> fraction(0, 1);
-  reconnect_timer_.expires_after(backoff_->next(fraction(random_)));
-  reconnect_timer_.async_wait([weak = weak_from_this()](const error_code& error) {
-    const auto self = weak.lock();
-    if (self && !error && self->reconnecting_ && !self->link_) self->connect();
-  });
-}
-
-void Driver::report_change(const error_code& reason) {
-  if (!options_.reconnect->on_change) return;
-  boost::asio::post(executor_, [tell = options_.reconnect->on_change, reason] { tell(reason); });
 }
 
 // --- Requests ----------------------------------------------------------------------------------
@@ -139,7 +119,7 @@ void Driver::transact(const Body& request, std::optional<PolicyRuleId> rule, Com
   if (transactions_.pending() + waiting_.size() >= kAgentPendingMax) {
     return done(AgentError::kOverloaded, {});
   }
-  Waiting next{request, rule, Clock::now() + options_.timeout, std::move(done)};
+  Waiting next{request, rule, Clock::now() + timeout_, std::move(done)};
   if (is_open() && waiting_.empty() && !link_->full()) return send(std::move(next));
   waiting_.push_back(std::move(next));
   arm_timer();
@@ -214,7 +194,7 @@ void Driver::next_event(Completion done) {
   const auto event = transactions_.take_event();
   if (event) return done({}, Outcome{.event = &*event});
   // A caller between two events has not heard of the end of the session.
-  if (!link_ && !reconnecting_) {
+  if (!link_ && !reconnection_.under_way()) {
     return done(end_reason_ ? end_reason_ : make_error_code(AgentError::kNotOpen), {});
   }
   waiting_for_event_ = std::move(done);
@@ -231,32 +211,27 @@ void Driver::on_rule_event(PolicyRuleId pid, Lifetime lifetime) {
 // --- Time --------------------------------------------------------------------------------------
 
 void Driver::arm_timer() {
-  Clock::time_point due = Clock::time_point::max();
-  if (link_ && !established_) due = std::min(due, opening_deadline_);
+  Clock::time_point due = link_.deadline().value_or(Clock::time_point::max());
   if (closing_) due = std::min(due, closing_deadline_);
   if (!waiting_.empty()) due = std::min(due, waiting_.front().deadline);
   if (const auto next = transactions_.next_deadline()) due = std::min(due, *next);
-  if (due == Clock::time_point::max() || (timer_armed_ && timer_.expiry() <= due)) return;
-  timer_armed_ = true;
+  if (due >= timer_.expiry()) return;
   timer_.expires_at(due);
   timer_.async_wait([weak = weak_from_this()](const error_code& error) {
     const auto self = weak.lock();
     if (!self || error) return;
     // This may be an earlier wait, which was over before it was cancelled: on_timer() goes by the
     // deadlines, and arms the timer again.
-    self->timer_armed_ = false;
+    self->disarm_timer();
     self->on_timer();
   });
 }
 
-void Driver::disarm_timer() {
-  timer_.cancel();
-  timer_armed_ = false;  // the handler of a wait that was cancelled does not say so
-}
+void Driver::disarm_timer() { timer_.expires_at(Clock::time_point::max()); }
 
 void Driver::on_timer() {
   const auto now = Clock::now();
-  const bool never_opened = link_ && !established_ && opening_deadline_ <= now;
+  const bool never_opened = link_.deadline().value_or(Instant::max()) <= now;
   if (never_opened || (closing_ && closing_deadline_ <= now)) return end(AgentError::kTimeout);
   transactions_.on_deadline(now);
   while (!waiting_.empty() && waiting_.front().deadline <= now) {

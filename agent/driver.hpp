@@ -8,15 +8,15 @@
 #include <deque>
 #include <memory>
 #include <optional>
-#include <random>
 
 #include "agent/error.hpp"
 #include "agent/keeper.hpp"
 #include "agent/link.hpp"
 #include "agent/options.hpp"
 #include "agent/outcome.hpp"
+#include "agent/reconnection.hpp"
+#include "agent/session_link.hpp"
 #include "simco/session/agent_transactions.hpp"
-#include "simco/session/backoff.hpp"
 
 namespace simco::agent {
 
@@ -30,6 +30,8 @@ class Driver final : public std::enable_shared_from_this<Driver>, private Link::
 
   /// Connects and establishes a session; once it is over it may be called again.
   void open(const net::HostPort& target, Completion done);
+  /// Opens a session as after the loss of one, as often as that takes. set_reconnect() comes first.
+  void keep_open(const net::HostPort& target);
   /// Ends the session with ST after the replies that are due, or the attempts to reconnect. While
   /// it is being opened: gives up, and open() fails with AgentError::kTerminated.
   void close(Completion done);
@@ -51,7 +53,7 @@ class Driver final : public std::enable_shared_from_this<Driver>, private Link::
   /// Why the last session ended.
   const boost::system::error_code& end_reason() const { return end_reason_; }
   /// From now on a lost session is opened again. For those that cannot say so in the options.
-  void set_reconnect(Reconnect reconnect);
+  void set_reconnect(Reconnect reconnect) { reconnection_.set(std::move(reconnect)); }
   /// Breaks the connection: everything that waits ends with AgentError::kConnectionLost.
   void shut_down();
 
@@ -71,10 +73,10 @@ class Driver final : public std::enable_shared_from_this<Driver>, private Link::
   void on_turn() override { send_waiting(); }
   void on_down(const boost::system::error_code& reason) override { end(reason); }
 
-  bool is_open() const { return link_ && link_->is_open(); }
+  bool is_open() const { return link_.is_open(); }
   /// There is no session, or the session ends and another will be opened.
   bool will_reopen() const {
-    return reconnecting_ || (options_.reconnect && link_ && established_);
+    return reconnection_.under_way() || (reconnection_.enabled() && link_.established());
   }
   template <class Request>
   void hold_enabled(const Request& request, std::optional<PolicyRuleId> reservation,
@@ -86,37 +88,29 @@ class Driver final : public std::enable_shared_from_this<Driver>, private Link::
   /// Requests of a turn of the loop leave in one write.
   void flush_soon();
   /// The session is over: everything that waits learns the reason, unless another will be opened.
-  void end(const boost::system::error_code& reason);
+  void end(const boost::system::error_code& reason, bool may_reopen = true);
   /// Everything that waits for a session learns that there will be none.
   void give_up(const boost::system::error_code& reason);
-  void connect_later();
-  void report_change(const boost::system::error_code& reason);
+  /// Gives up the session, or the attempts to open another one.
+  void stop(const boost::system::error_code& reason);
   void arm_timer();
   void disarm_timer();
   void on_timer();
 
   boost::asio::any_io_executor executor_;
-  AgentOptions options_;
-  boost::asio::steady_timer timer_;
-  boost::asio::steady_timer reconnect_timer_;
-  net::ReadBuffer read_buffer_;
-  net::HostPort target_;
-  std::unique_ptr<Link> link_;
+  std::chrono::milliseconds timeout_;
+  boost::asio::steady_timer timer_;  ///< expires at the maximum while it is not armed
+  SessionLink link_;
+  Reconnection reconnection_;
   Completion opening_;
   Completion closing_;
-  Completion waiting_for_event_;
-  Instant opening_deadline_;
   Instant closing_deadline_;
+  Completion waiting_for_event_;
   AgentTransactions transactions_;
   std::deque<Waiting> waiting_;  ///< in the order of their calls, and so of their deadlines
   Keeper keeper_;
-  std::optional<Backoff> backoff_;
-  std::minstd_rand random_{std::random_device{}()};
   Capabilities capabilities_;
   boost::system::error_code end_reason_;  ///< why the last session ended
-  bool established_ = false;              ///< the session of link_ is or was open
-  bool reconnecting_ = false;             ///< a session was lost, and no other is open yet
-  bool timer_armed_ = false;
   bool flush_posted_ = false;
 };
 

@@ -19,7 +19,7 @@ HeldRule Keeper::hold(const KeptRule& rule, Lifetime granted) {
   held_[held].pid = rule.pid;
   by_pid_[rule.pid] = held;
   keeper_.keep(rule, granted, Clock::now());
-  tend();
+  send_due();
   return {held};
 }
 
@@ -32,7 +32,7 @@ std::optional<PolicyRuleId> Keeper::let_go(HeldRule held) {
   if (holding.loss) return std::nullopt;
   by_pid_.erase(holding.pid);
   keeper_.forget(holding.pid);
-  tend();
+  send_due();
   return holding.pid;
 }
 
@@ -52,17 +52,17 @@ void Keeper::lost(HeldRule held, Completion done) {
 
 void Keeper::on_session_open() {
   keeper_.on_session_open();
-  tend();
+  send_due();
 }
 
 void Keeper::on_session_end() {
   keeper_.on_session_end();
-  tend();
+  send_due();
 }
 
 void Keeper::on_rule_event(PolicyRuleId pid, Lifetime lifetime) {
   keeper_.on_rule_event(pid, lifetime, Clock::now());
-  tend();
+  send_due();
 }
 
 void Keeper::shut_down() {
@@ -74,11 +74,11 @@ void Keeper::shut_down() {
   keeper_ = RuleKeeper();
 }
 
-void Keeper::tend() {
-  if (std::exchange(tending_, true)) return;
+void Keeper::send_due() {
+  if (std::exchange(sending_, true)) return;
   while (const auto request = keeper_.next_request(Clock::now())) send(*request);
   while (const auto loss = keeper_.take_loss()) report(loss->pid, loss->why);
-  tending_ = false;
+  sending_ = false;
   arm_timer();
 }
 
@@ -86,7 +86,7 @@ void Keeper::send(const RuleKeeper::Request& request) {
   driver_.transact(request.body, request.pid,
                    [this, pid = request.pid](const error_code&, const Outcome& outcome) {
                      keeper_.on_end(pid, outcome.body, Clock::now());
-                     tend();
+                     send_due();
                    });
 }
 
@@ -108,7 +108,7 @@ void Keeper::arm_timer() {
   timer_.expires_at(*due);
   timer_.async_wait([weak = driver_.weak_from_this(), this](const error_code& error) {
     const auto alive = weak.lock();
-    if (alive && !error) tend();
+    if (alive && !error) send_due();
   });
 }
 

@@ -44,7 +44,7 @@ class Keeper {
   };
 
   /// Sends due requests, and reports losses.
-  void tend();
+  void send_due();
   void send(const RuleKeeper::Request& request);
   void report(PolicyRuleId pid, RuleLoss why);
   void arm_timer();
@@ -55,7 +55,7 @@ class Keeper {
   std::unordered_map<std::uint64_t, Holding> held_;
   std::unordered_map<PolicyRuleId, std::uint64_t> by_pid_;  ///< those that are not lost
   std::uint64_t last_ = 0;
-  bool tending_ = false;
+  bool sending_ = false;
 };
 
 }  // namespace simco::agent

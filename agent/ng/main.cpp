@@ -11,9 +11,9 @@
 #include <memory>
 #include <optional>
 
-#include "agent/ng/metrics.hpp"
-#include "agent/ng/options.hpp"
-#include "agent/ng/server.hpp"
+#include "agent/ng/serve/metrics.hpp"
+#include "agent/ng/serve/options.hpp"
+#include "agent/ng/serve/server.hpp"
 #include "simco/cli/command_line.hpp"
 #include "simco/log/log.hpp"
 #include "simco/metrics/page.hpp"

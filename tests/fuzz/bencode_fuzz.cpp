@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "agent/ng/codec.hpp"
+#include "agent/ng/protocol/codec.hpp"
 #include "simco/wire/assert.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);

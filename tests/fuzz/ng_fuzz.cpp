@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "agent/ng/call_codec.hpp"
-#include "agent/ng/codec.hpp"
-#include "agent/ng/controller.hpp"
+#include "agent/ng/call/call_codec.hpp"
+#include "agent/ng/call/controller.hpp"
+#include "agent/ng/protocol/codec.hpp"
 #include "simco/wire/assert.hpp"
 
 namespace {
@@ -34,7 +34,7 @@ enum class Event : char {
   kRestart = 7,      ///< simco-ng is killed, and started with its stored calls
 };
 
-class World final : public ng::CallController::Host {
+class World final : public ng::CallHost {
  public:
   /// `kind`: 0 a firewall, 1 a NAT, 2 a media proxy behind a firewall. `counts`: the middlebox
   /// counts packets.
@@ -64,8 +64,8 @@ class World final : public ng::CallController::Host {
   }
 
  private:
-  ng::CallController::Options options() const {
-    ng::CallController::Options result;
+  ng::CallOptions options() const {
+    ng::CallOptions result;
     result.media.internal = {*parse_prefix("10.0.0.0/8")};
     result.upstream = upstream_;
     result.counts = counts_;
@@ -79,7 +79,7 @@ class World final : public ng::CallController::Host {
   }
 
   void start() {
-    controller_.emplace(static_cast<ng::CallController::Host&>(*this), options());
+    controller_.emplace(static_cast<ng::CallHost&>(*this), options());
     for (const auto& [id, document] : stored_)
       controller_->restore(ng::read_call(document, moment()), now_);
     for (const auto& [pid, rule] : unended_) controller_->restore_unended(rule, now_);
@@ -141,7 +141,7 @@ class World final : public ng::CallController::Host {
     SIMCO_ASSERT(controller_->call_count() >= stored_.size());
   }
 
-  // ng::CallController::Host
+  // ng::CallHost
   void send(std::uint64_t transaction, const Body& request, std::optional<PolicyRuleId>) override {
     queue_.emplace_back(transaction, request);
   }
@@ -196,7 +196,7 @@ class World final : public ng::CallController::Host {
   }
 
   /// A packet for each rule since the last question; now and then counters cannot be read.
-  ng::CallController::Counted count(const std::vector<PolicyRuleId>& pids) {
+  ng::Counted count(const std::vector<PolicyRuleId>& pids) {
     if (++packets_ % 5 == 0) return std::unexpected(std::string("not now"));
     agent::RuleTraffics result;
     for (const auto pid : pids) {

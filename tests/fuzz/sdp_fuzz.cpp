@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "agent/ng/media.hpp"
-#include "agent/ng/translate.hpp"
+#include "agent/ng/call/media.hpp"
+#include "agent/ng/protocol/translate.hpp"
 #include "simco/wire/assert.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);

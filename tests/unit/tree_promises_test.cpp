@@ -86,8 +86,8 @@ TEST(TreePromises, FilesOpenWithWhatTheyDo) {
 const std::set<std::string> kClocks = {
     "agent/driver.cpp",
     "agent/keeper.cpp",
-    "agent/ng/counter_client.cpp",
-    "agent/ng/server.cpp",
+    "agent/ng/serve/counter_client.cpp",
+    "agent/ng/serve/server.cpp",
     "agent/simcoctl/print.cpp",
     "agent/simcoctl/top.cpp",
     "loadgen/cross/journal.cpp",

@@ -20,8 +20,7 @@ middlebox="$(ls simco/wire/*.cpp simco/binding/*.cpp simco/session/*.cpp middleb
   simco/net/frame_splitter.cpp middlebox/observe/audit_log.cpp middlebox/observe/refusal_log.cpp middlebox/observe/words.cpp middlebox/commit/change_queue.cpp middlebox/commit/journal.cpp
   middlebox/commit/batch_run.cpp middlebox/commit/pipeline.cpp middlebox/commit/recovery.cpp middlebox/commit/request_lines.cpp
   middlebox/commit/rule_codec.cpp middlebox/commit/waiting_pdrs.cpp middlebox/observe/metrics.cpp simco/metrics/registry.cpp"
-calls="$(ls simco/wire/*.cpp) simco/session/rule_keeper.cpp agent/ng/call.cpp agent/ng/call_codec.cpp agent/ng/codec.cpp agent/ng/controller.cpp
-  agent/ng/counters.cpp agent/ng/media.cpp agent/ng/offer_answer.cpp agent/ng/request.cpp agent/ng/rules.cpp agent/ng/sdp.cpp agent/ng/tally.cpp agent/ng/translate.cpp"
+calls="$(ls simco/wire/*.cpp) simco/session/rule_keeper.cpp $(ls agent/ng/protocol/*.cpp agent/ng/call/*.cpp)"
 invites="loadgen/sip/compose.cpp loadgen/sip/framer.cpp loadgen/sip/message.cpp loadgen/sip/server_transactions.cpp
   simco/net/frame_splitter.cpp"
 quic="simco/wire/codec.cpp simco/wire/ip.cpp simco/net/endpoint.cpp simco/net/error.cpp simco/net/frame_splitter.cpp simco/net/quic/channel.cpp

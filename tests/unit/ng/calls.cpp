@@ -44,16 +44,16 @@ std::string sdp(const std::string& address, const std::vector<std::string>& medi
 
 std::string text(const json& reply, const char* key) { return reply.value(key, std::string()); }
 
-ng::CallController::Options Calls::options() {
-  ng::CallController::Options result;
+ng::CallOptions Calls::options() {
+  ng::CallOptions result;
   result.media.internal = {*parse_prefix("10.0.0.0/8"), *parse_prefix("2001:db8:1::/48")};
   return result;
 }
 
-Calls::Calls(Box box, ng::CallController::Options options)
+Calls::Calls(Box box, ng::CallOptions options)
     : box_(box), options_(std::move(options)) {
   start_middlebox(Instant(std::chrono::hours(1)));
-  controller_.emplace(static_cast<ng::CallController::Host&>(*this), options_);
+  controller_.emplace(static_cast<ng::CallHost&>(*this), options_);
   connect();
 }
 
@@ -72,7 +72,7 @@ json Calls::upstream_replies(const json& reply) {
 void Calls::restart() {
   queue_.clear();
   asked_.clear();
-  controller_.emplace(static_cast<ng::CallController::Host&>(*this), options_);
+  controller_.emplace(static_cast<ng::CallHost&>(*this), options_);
   for (const auto& [id, document] : stored_) {
     controller_->restore(ng::read_call(json::from_cbor(document), moment()), core_->now());
   }
@@ -130,7 +130,7 @@ void Calls::ask_counters(std::uint64_t question, const std::vector<PolicyRuleId>
   asked_.emplace_back(question, pids);
 }
 
-ng::CallController::Counted Calls::counted(const std::vector<PolicyRuleId>& asked) {
+ng::Counted Calls::counted(const std::vector<PolicyRuleId>& asked) {
   if (!counters_fault.empty()) return std::unexpected(counters_fault);
   const auto age = [&](Instant at) {
     return std::chrono::duration_cast<agent::RuleTraffic::Age>(core_->now() - at);

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "agent/ng/call_codec.hpp"
-#include "agent/ng/controller.hpp"
+#include "agent/ng/call/call_codec.hpp"
+#include "agent/ng/call/controller.hpp"
 #include "tests/support/pipeline_fixture.hpp"
 #include "tests/unit/ng/families.hpp"
 
@@ -29,16 +29,16 @@ inline const std::string kRule = "10.0.0.5:6000/2 192.0.2.7:7000/2";
 /// Returns the text `key` of a reply; empty if it has none.
 std::string text(const nlohmann::json& reply, const char* key);
 
-class Calls : private ng::CallController::Host {
+class Calls : private ng::CallHost {
  public:
   enum class Box : std::uint8_t { kFirewall, kNat };
   /// The addresses of calls that are made from now on. What they are asked and tell is in IPv4.
   static inline Family family = Family::kIpv4;
 
   explicit Calls(Box box) : Calls(box, options()) {}
-  Calls(Box box, ng::CallController::Options options);
+  Calls(Box box, ng::CallOptions options);
 
-  static ng::CallController::Options options();
+  static ng::CallOptions options();
 
   /// Sends a request and returns its reply, or null if there is none yet.
   nlohmann::json ask(nlohmann::json request);
@@ -107,7 +107,7 @@ class Calls : private ng::CallController::Host {
   void pass_on(std::uint64_t request, const std::string& dictionary) override;
   void ask_counters(std::uint64_t question, const std::vector<PolicyRuleId>& pids) override;
   void on_media_timeout() override { ++media_timeouts; }
-  ng::CallController::Counted counted(const std::vector<PolicyRuleId>& asked);
+  ng::Counted counted(const std::vector<PolicyRuleId>& asked);
   void on_changed(const ng::Call& call) override;
   void on_ended(const std::string& call_id) override { stored_.erase(call_id); }
   void on_unended(const KeptRule& rule) override { unended_[rule.pid] = rule; }
@@ -122,7 +122,7 @@ class Calls : private ng::CallController::Host {
   Box box_;
   std::optional<PipelineFixture> core_;
   PipelineFixture::Agent* agent_ = nullptr;
-  ng::CallController::Options options_;
+  ng::CallOptions options_;
   std::optional<ng::CallController> controller_;
   std::map<std::string, std::vector<std::uint8_t>> stored_;
   bool connected_ = false;

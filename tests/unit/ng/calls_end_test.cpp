@@ -1,7 +1,7 @@
 // What ends a call, or a part of it; what is refused; and what query and list tell.
 #include <gtest/gtest.h>
 
-#include "agent/ng/limits.hpp"
+#include "agent/ng/call/limits.hpp"
 #include "tests/unit/ng/calls.hpp"
 
 namespace simco::test {

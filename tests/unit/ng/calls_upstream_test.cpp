@@ -1,7 +1,7 @@
 // Calls in front of a media proxy.
 #include <gtest/gtest.h>
 
-#include "agent/ng/limits.hpp"
+#include "agent/ng/call/limits.hpp"
 #include "tests/unit/ng/calls.hpp"
 
 namespace simco::test {
@@ -13,7 +13,7 @@ using enum Calls::Box;
 /// A media proxy at 10.0.0.200 that has two ports for a call.
 struct WithUpstream : Calls {
   explicit WithUpstream(bool counts = false) : Calls(kFirewall, upstream_options(counts)) {}
-  static ng::CallController::Options upstream_options(bool counts) {
+  static ng::CallOptions upstream_options(bool counts) {
     auto result = options();
     result.upstream = true;
     result.counts = counts;

@@ -1,9 +1,9 @@
 // The dictionaries of the ng protocol, in both forms.
-#include "agent/ng/codec.hpp"
+#include "agent/ng/protocol/codec.hpp"
 
 #include <gtest/gtest.h>
 
-#include "agent/ng/limits.hpp"
+#include "agent/ng/protocol/limits.hpp"
 
 namespace simco::ng {
 namespace {

@@ -1,10 +1,11 @@
 // Questions for counters, to a server on this loop.
-#include "agent/ng/counter_client.hpp"
+#include "agent/ng/serve/counter_client.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <boost/asio/buffer.hpp>
+#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/read_until.hpp>
 #include <boost/asio/write.hpp>
 #include <memory>
@@ -13,7 +14,7 @@
 #include <utility>
 
 #include "agent/limits.hpp"
-#include "agent/ng/limits.hpp"
+#include "agent/ng/call/limits.hpp"
 #include "tests/support/loop.hpp"
 
 namespace simco::test {
@@ -98,7 +99,7 @@ struct Asked {
   std::size_t answers = 0;
 
   void ask(const std::vector<PolicyRuleId>& pids) {
-    client.ask(pids, [this, pids](const ng::CallController::Counted& counted) {
+    client.ask(pids, [this, pids](const ng::Counted& counted) {
       ++answers;
       if (!counted) return ask(pids);
       ++good;
@@ -166,7 +167,7 @@ TEST(NgCounterClient, EachQuestionIsAnsweredIfNobodyListens) {
   ng::CounterClient client(loop.io(), where);
   std::size_t failed = 0;
   for (std::uint32_t i = 1; i <= 3; ++i) {
-    client.ask(from_to(i, i), [&](const ng::CallController::Counted& counted) {
+    client.ask(from_to(i, i), [&](const ng::Counted& counted) {
       EXPECT_FALSE(counted);
       ++failed;
       if (failed == 1) client.ask(from_to(9, 9), [&](const auto&) { ++failed; });

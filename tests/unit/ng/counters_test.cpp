@@ -16,7 +16,7 @@ const std::string kHost = sdp("10.0.0.5", {"audio 6000 RTP/AVP 0"});
 const std::string kPeer = sdp("192.0.2.7", {"audio 7000 RTP/AVP 0"});
 constexpr auto kTimeout = 60s;
 
-ng::CallController::Options counting(std::chrono::seconds media_timeout = 0s) {
+ng::CallOptions counting(std::chrono::seconds media_timeout = 0s) {
   auto options = Calls::options();
   options.counts = true;
   options.media_timeout = media_timeout;

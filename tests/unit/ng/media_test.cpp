@@ -1,5 +1,5 @@
 // Which rules two parties need: the cases of an offer and an answer as tables.
-#include "agent/ng/media.hpp"
+#include "agent/ng/call/media.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
 // Repetitions of requests.
-#include "agent/ng/reply_cache.hpp"
+#include "agent/ng/protocol/reply_cache.hpp"
 
 #include <gtest/gtest.h>
 
-#include "agent/ng/limits.hpp"
+#include "agent/ng/protocol/limits.hpp"
 
 namespace simco::ng {
 namespace {

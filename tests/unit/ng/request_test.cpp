@@ -1,9 +1,11 @@
 // Requests of the ng protocol as proxies send them.
-#include "agent/ng/request.hpp"
+#include "agent/ng/protocol/request.hpp"
 
 #include <gtest/gtest.h>
 
-#include "agent/ng/limits.hpp"
+#include <nlohmann/json.hpp>
+
+#include "agent/ng/protocol/limits.hpp"
 
 namespace simco::ng {
 namespace {

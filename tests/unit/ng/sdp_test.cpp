@@ -1,9 +1,9 @@
 // SDPs as lines: what is read, and that nothing else changes.
-#include "agent/ng/sdp.hpp"
+#include "agent/ng/protocol/sdp.hpp"
 
 #include <gtest/gtest.h>
 
-#include "agent/ng/limits.hpp"
+#include "agent/ng/protocol/limits.hpp"
 
 namespace simco::ng {
 namespace {
