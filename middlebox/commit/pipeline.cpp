@@ -67,8 +67,8 @@ void CommitPipeline::queue(const Plan& plan, ChangeOrigin origin) {
   if (origin.requester != nullptr) ids_ = plan.ids;
 }
 
-// Disable rules look for what they hit only while few other rules wait for their end: so neither
-// they nor what has expired waits for all that another one hits.
+// Disable rules search only while few other rules wait for their end: so neither they nor expired
+// rules wait for all rules that another disable rule overlaps.
 void CommitPipeline::expire(Instant now) {
   if (backlog_full()) return;
   std::size_t planned = 0;
@@ -80,7 +80,7 @@ void CommitPipeline::expire(Instant now) {
       if (!plan) break;
       queue(*plan, {});
     }
-    // What waited for it now waits for the rules that it ends.
+    // Requests that waited for it now wait for the rules that it ends.
     if (step && step->found_all && lines_.any_wait_for_rules()) wake_rule(step->pid, now);
     if (planned >= policy::kExpiryBatchMax || looks >= kDisableLooksMax) return;
     step = pdrs_.search(now);
@@ -174,7 +174,7 @@ void CommitPipeline::settle_batch(Instant now) {
 void CommitPipeline::settle(const RuleChange& change, const ChangeOrigin& origin,
                             ChangeResult result, Instant now) {
   conclude(change, origin, result, now);
-  // At once: what waits for this change must not see the later ones of the batch.
+  // At once: requests that wait for this change must not see later changes of the batch.
   if (lines_.any_wait_for_rules()) wake_rule(change.rule().pid, now);
 }
 

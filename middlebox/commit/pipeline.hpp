@@ -7,7 +7,7 @@
 //   settle   the engine completes or undoes each change; replies and events go out
 //
 // The order is store, kernel, reply. If the process is killed in between, the change was never
-// acknowledged; the next start makes the kernel enforce exactly what the store has. A change that
+// acknowledged; the next start makes the kernel enforce exactly the stored rules. A change that
 // the kernel refuses is removed from the store before the reply. If the store fails, nothing new is
 // granted, but rules still end: a pinhole must not stay open because of a full disk.
 //
@@ -116,7 +116,7 @@ class CommitPipeline {
 
   // Settle
   void settle_batch(Instant now);
-  /// Completes or undoes a change, and goes on with what waited for it.
+  /// Completes or undoes a change, and continues the requests that waited for it.
   void settle(const rule::RuleChange& change, const ChangeOrigin& origin, rule::ChangeResult result,
               Instant now);
   /// Has the engine settle it; replies and events go out.

@@ -1,5 +1,5 @@
 // Passes messages between channel and session, gives requests to the commit pipeline, and limits
-// what a peer can cost: input per turn, requests in progress, and output that it does not read.
+// the cost of a peer: input per turn, requests in progress, and output that it does not read.
 #include "middlebox/core/connection.hpp"
 
 #include <utility>
@@ -74,7 +74,7 @@ void Connection::on_input_done(std::optional<std::chrono::nanoseconds> unfinishe
 }
 
 bool Connection::held_up() const {
-  // What follows an SA that is held back waits for what becomes of it.
+  // Messages behind an SA that is held back wait for its outcome.
   return channel_->queued() > net::kOutputHighWater || session_.in_flight() >= kInFlightMax ||
          session_.holding();
 }

@@ -40,7 +40,7 @@ class Core final : private Connection::Owner,
  public:
   using LogLevel = middlebox::LogLevel;
 
-  /// What the core needs from its owner.
+  /// The owner of the core.
   class Host {
    public:
     /// on_deadline() must be called at `at`, instead of any time named before.

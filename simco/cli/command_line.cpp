@@ -162,7 +162,7 @@ std::string help_of(CLI::App& app, const Options& options, bool all = false) {
 
 /// What is wrong with a command line, for which `app` has thrown `error`.
 std::string usage_fault(const CLI::App& app, const CLI::Error& error) {
-  // A misspelt word is the reason for whatever is missing elsewhere.
+  // A misspelt word is the reason for missing words elsewhere.
   if (auto stray = stray_word(app)) return *stray;
   const std::string what = error.what();
   if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && app.get_subcommands().empty() &&

@@ -165,7 +165,7 @@ std::vector<PolicyRuleId> Call::release() {
     });
   };
   // Ports that an offer has told must be the same when its answer comes, on a NAT: if only rules of
-  // what has ended hold them, one of these stays.
+  // ended legs hold them, one of these stays.
   std::set<InternalPorts> held;
   for (const auto& rule : needed) held.insert(rule.internal);
   for (const auto& [ports, made] : reservations) held.insert(ports);

@@ -1,5 +1,5 @@
-// A call as proxies tell it: who has offered what to whom, who has answered, and which rules of the
-// middlebox belong to it. No I/O, no clock.
+// A call as proxies tell it: offers, answers, and the rules of the middlebox that belong to it. No
+// I/O, no clock.
 #pragma once
 
 #include <chrono>
@@ -25,7 +25,7 @@ struct Moment {
   std::chrono::sys_seconds wall;
 };
 
-/// A tag, and what its owner said first, or last that was answered.
+/// A tag, and its owner's first description, or the last with an answer.
 struct Party {
   std::chrono::sys_seconds created;
   std::optional<Side> side;  ///< that `direction` said
@@ -96,7 +96,7 @@ struct Call {
   /// Returns true if an offer from `from_tag` is one within a dialogue that exists.
   bool is_re_offer(const Offer& offer) const;
 
-  /// What a delete ends.
+  /// The part of a call that a delete ends.
   enum class Ended : std::uint8_t { kNothing, kReOffer, kBranch, kCall };
   /// Removes the legs and offers that a delete ends; rules stay until release() names them. Of
   /// re-offers without an answer, those of `from_tag` come first. A `via_branch` that the
@@ -107,8 +107,8 @@ struct Call {
   std::vector<InternalPorts> bound() const;
   /// Returns the outside address of `internal`, on a NAT.
   std::optional<TransportAddress> outside_of(const TransportAddress& internal) const;
-  /// Takes the rules and reservations that nothing needs any longer out of the call. What rules
-  /// have counted stays in the tally.
+  /// Takes the rules and reservations that nothing needs any longer out of the call. The counts of
+  /// rules stay in the tally.
   std::vector<PolicyRuleId> release();
   std::vector<PolicyRuleId> pids() const;  ///< of its rules, without reservations
   /// The middlebox no longer has this rule or reservation. Returns it, if it is a rule.

@@ -194,7 +194,7 @@ struct Codec {
     read(from.at(3), party.description);
   }
 
-  /// Writes a map from what is needed to what was made.
+  /// Writes a map from needed to existing rules.
   template <class Key>
   static json write_made(const std::map<Key, MadeRule>& made) {
     json result = json::array();

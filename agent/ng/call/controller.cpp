@@ -67,8 +67,8 @@ void CallController::on_request(std::uint64_t id, Request request, Moment now) {
   auto& call = state->call;
   call.last_signal = now.wall;
   if (asked.request.command == Command::kAnswer) {
-    // A re-offer that has an answer is not refused, whatever becomes of that answer here: a delete
-    // then ends the call.
+    // A re-offer with an answer is not refused, even if that answer fails here: a delete then ends
+    // the call.
     const auto& answer = asked.request;
     auto* offer = call.offer_for(answer.from_tag, answer.to_tag, answer.via_branch);
     if (offer != nullptr && std::exchange(offer->withdrawable, false)) state->changed = true;

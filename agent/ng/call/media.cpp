@@ -14,7 +14,7 @@
 namespace simco::ng {
 namespace {
 
-/// What a proto field of an m= line (RFC 8866 section 5.14) says, word by word.
+/// The proto field of an m= line (RFC 8866 section 5.14), word by word.
 struct Protocol {
   bool udp = false;
   bool rtp = false;

@@ -1,5 +1,5 @@
-// What parties say in their SDPs, as values, and which rules two parties that have answered each
-// other need. No I/O, no clock.
+// The SDPs of parties as values, and the rules that two parties that have answered each other need.
+// No I/O, no clock.
 #pragma once
 
 #include <cstdint>
@@ -36,16 +36,16 @@ struct Medium {
   bool usable() const { return media && media->port != 0; }
 };
 
-/// An SDP of a party, and what its SIP message says.
+/// An SDP of a party, and the flags of its SIP message.
 struct Description {
   std::vector<Medium> media;
   std::vector<std::vector<std::string>> bundles;  ///< mids
-  /// The party sends from this address, whatever its SDP says.
+  /// The party sends from this address, even if its SDP has another.
   std::optional<IpAddress> source;
   friend bool operator==(const Description&, const Description&) = default;
 };
 
-/// Describes `sdp`. `before`: what the party said last, which a hold with the address 0.0.0.0
+/// Describes `sdp`. `before`: the party's last description, which a hold with the address 0.0.0.0
 /// (RFC 3264 section 8.4) repeats; null: nothing.
 Description describe(const Sdp& sdp, const Request& request, const Description* before);
 
@@ -70,8 +70,8 @@ struct NeededRule {
   IpAddress external;
   std::uint16_t external_port = 0;  ///< the first of as many as the internal ones; 0: any
   Direction direction = Direction::kBidirectional;
-  /// That of the internal ports which is for RTCP alone. It makes no other rule of it, and stays
-  /// what it was when the rule was made, whatever the parties say later.
+  /// That of the internal ports which is for RTCP alone. It does not change the rule, and stays as
+  /// it was when the rule was made, for any later SDP.
   std::optional<std::uint16_t> rtcp_port;
 
   friend bool operator==(const NeededRule& a, const NeededRule& b) { return a.key() == b.key(); }
@@ -89,7 +89,7 @@ struct NeededRule {
 /// Returns the rule as people read it, such as "10.0.0.5:5004/2 <-> 192.0.2.7:6000/2".
 std::string to_string(const NeededRule& rule);
 
-/// Which addresses are internal, and what internal parties may have opened.
+/// Internal addresses, and the endpoints that internal parties may have opened.
 struct MediaRules {
   std::vector<IpPrefix> internal;
   bool strict_source = false;  ///< media must be where SIP comes from
@@ -112,7 +112,7 @@ std::vector<InternalPorts> ports_to_reserve(const Description& offer, std::optio
                                             const MediaRules& rules,
                                             std::span<const InternalPorts> bound);
 
-/// Returns true if one who makes this offer may receive at one of `ports`.
+/// Returns true if the party of this offer may receive at one of `ports`.
 bool receives_at(const Description& offer, const InternalPorts& ports);
 
 /// An offer and its answer, and the sides that the parties are said to be on, if any.

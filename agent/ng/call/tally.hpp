@@ -1,8 +1,8 @@
-// What the rules of a call have counted: of those that it has, those that are asked for the last
-// time, and those that have ended. No I/O, no clock.
+// The counts of a call's rules: those in force, those that are asked for the last time, and those
+// that have ended. No I/O, no clock.
 //
 // Counters begin at 0 again whenever the middlebox is started, and rules come and go. So each
-// reading adds to the total what it has more than the one before, which is kept for each rule.
+// reading adds its increase over the previous reading of the rule to the total.
 #pragma once
 
 #include <cstdint>
@@ -43,9 +43,8 @@ class Tally {
   void begin(PolicyRuleId pid, const NeededRule& rule, Instant now);
   /// Returns whether the rule counts for the call.
   bool has(PolicyRuleId pid) const { return readings_.contains(pid); }
-  /// The middlebox says what rules have counted, others than the call's among them. Returns whether
-  /// it has been started since it said that last: what was stored of the tally until then would not
-  /// lead to the same total.
+  /// Counts of rules from the middlebox, others than the call's among them. Returns whether it has
+  /// been started since the last counts: a tally stored before would not lead to the same total.
   bool note(const agent::RuleTraffics& traffic, Instant now);
   /// The rule counts no longer; its last reading stays in the total.
   void end(PolicyRuleId pid) { readings_.erase(pid); }

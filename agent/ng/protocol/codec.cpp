@@ -165,7 +165,7 @@ std::optional<Datagram> read_datagram(std::string_view octets) {
 std::string write_datagram(std::string_view cookie, Form form, const json& dictionary) {
   std::string result(cookie);
   result += ' ';
-  // What is not UTF-8 can only come from a request in bencode.
+  // Text that is not UTF-8 can only come from a request in bencode.
   result += form == Form::kJson ? dictionary.dump(-1, ' ', false, json::error_handler_t::replace)
                                 : encode_bencode(dictionary);
   return result;

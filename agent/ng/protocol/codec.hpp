@@ -1,5 +1,5 @@
 // The datagrams of the ng protocol: a cookie, a space, and a dictionary in bencode or JSON. Both
-// forms become a nlohmann::json, whose strings hold whatever octets came.
+// forms become a nlohmann::json, whose strings hold any octets.
 #pragma once
 
 #include <cstdint>

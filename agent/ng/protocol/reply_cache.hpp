@@ -16,7 +16,7 @@ namespace simco::ng {
 /// No I/O, no clock: `now` must not go back.
 class ReplyCache {
  public:
-  /// What is known of a request.
+  /// The state of a request.
   enum class State : std::uint8_t {
     kNew,       ///< from now on, it is under way
     kUnderWay,  ///< its reply will follow

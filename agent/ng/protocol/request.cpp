@@ -137,7 +137,7 @@ class Reader {
     if (word == "remove") request_.removes_ice = true;
     if (word.starts_with("force")) exceed("ICE=" + word);
   }
-  /// What is left as it is can be promised: `off` of DTLS and `accept` of RTCP multiplexing.
+  /// Values that change nothing can be promised: `off` of DTLS and `accept` of RTCP multiplexing.
   void take_security_or_mux(const std::string& key, const std::string& word) {
     const bool kept = key == "rtcp-mux" ? word == "accept" : word == "off" || word == "no";
     if (!kept) exceed(key + "=" + word);

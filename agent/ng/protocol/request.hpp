@@ -23,7 +23,7 @@ std::string_view name_of(Command command);
 /// The side of the middlebox that a party is on.
 enum class Side : std::uint8_t { kInternal, kExternal };
 
-/// `direction`: the sides of the one who sends the SDP and of the one who gets it.
+/// `direction`: the sides of the SDP's sender and of its receiver.
 struct Sides {
   Side from = Side::kInternal;
   Side to = Side::kExternal;
@@ -45,7 +45,7 @@ struct Request {
   bool fatal = false;                      ///< flag fatal: of a delete that finds nothing
   std::size_t limit = 0;                   ///< of a list
   std::string transport_protocol;          ///< that the SDP must have; empty: any
-  /// What the request demands and only a media proxy can do, such as "ICE=force". Empty: nothing.
+  /// The demand that only a media proxy can meet, such as "ICE=force". Empty: nothing.
   std::string beyond_us;
   std::string dictionary;  ///< its octets, to be passed on; the reader of requests leaves it empty
 };

@@ -1,4 +1,4 @@
-// One pass over the lines. What is not understood stays text.
+// One pass over the lines. Unknown lines stay text.
 #include "agent/ng/protocol/sdp.hpp"
 
 #include <algorithm>

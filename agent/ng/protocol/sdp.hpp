@@ -1,5 +1,5 @@
-// Session descriptions (SDP, RFC 8866) as lines: what they say of addresses and ports, as views
-// into the text, and an editor that replaces such views and leaves every other octet as it was.
+// Session descriptions (SDP, RFC 8866) as lines: addresses and ports as views into the text, and an
+// editor that replaces such views and leaves every other octet as it was.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +47,7 @@ struct SdpCandidate {
   bool udp = false;
 };
 
-/// An m= line and what belongs to it.
+/// An m= line and its attributes.
 struct SdpMedium {
   std::string_view type;      ///< such as "audio"
   std::string_view protocol;  ///< such as "RTP/AVP"

@@ -25,8 +25,8 @@ std::unexpected<std::string> failed(const net::HostPort& where, const std::strin
   return std::unexpected(net::endpoint_text(where.host, where.port) + ": " + why);
 }
 
-asio::awaitable<Counted> ask_once(const net::HostPort& where,
-                                                  std::span<const PolicyRuleId> pids, Instant due) {
+asio::awaitable<Counted> ask_once(const net::HostPort& where, std::span<const PolicyRuleId> pids,
+                                  Instant due) {
   const auto patience = due - std::chrono::steady_clock::now();
   const auto body =
       co_await http::async_get(where, agent::inspection_path(pids), {patience, kCountersOctetsMax});
@@ -66,7 +66,7 @@ void CounterClient::give_up(Question& question) const {
 }
 
 asio::awaitable<void> CounterClient::work() {
-  // Those who ask in the same turn of the loop are asked for together.
+  // Questions of the same turn of the loop are sent together.
   co_await asio::post(io_, asio::use_awaitable);
   while (!waiting_.empty()) {
     auto parts = take_parts();
@@ -84,8 +84,8 @@ asio::awaitable<void> CounterClient::work() {
   working_ = false;
 }
 
-/// Takes from the questions that wait what one request may ask, and leaves out those that are
-/// overdue. Only a question that is longer than a request is divided.
+/// Takes waiting questions up to the limit of a request, and leaves out overdue ones. Only a
+/// question that is longer than a request is divided.
 std::vector<CounterClient::Part> CounterClient::take_parts() {
   std::vector<Part> parts;
   const auto now = std::chrono::steady_clock::now();

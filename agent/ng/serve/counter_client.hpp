@@ -1,6 +1,6 @@
-// Asks a middlebox over HTTP what rules have counted (its --inspect). The middlebox serves few
+// Asks a middlebox over HTTP for the counts of rules (its --inspect). The middlebox serves few
 // connections at a time, and many calls may end at once: so there is one request at a time, and
-// what is asked meanwhile waits for the next one, which takes as much of it as a request may ask.
+// later questions wait for the next request, which takes as many of them as fit.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -25,7 +25,7 @@ class CounterClient {
   CounterClient(boost::asio::io_context& io, net::HostPort where)
       : io_(io), where_(std::move(where)) {}
 
-  /// Asks what the rules have counted. Calls `handler` once, from the loop and never from inside
+  /// Asks for the counts of the rules. Calls `handler` once, from the loop and never from inside
   /// this function, within kCountersPatience; for more than agent::kInspectedRulesMax rules, which
   /// are asked in parts, within that for each part.
   void ask(std::vector<PolicyRuleId> pids, Handler handler);

@@ -1,5 +1,5 @@
-// The metrics of simco-ng, for Prometheus (exposition format 0.0.4). Label values come
-// from fixed sets, whatever is received.
+// The metrics of simco-ng, for Prometheus (exposition format 0.0.4). Label values come from fixed
+// sets, never from input.
 #pragma once
 
 #include <array>

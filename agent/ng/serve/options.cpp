@@ -6,7 +6,6 @@
 #include <boost/asio/ip/address.hpp>
 
 #include "agent/agent_arguments.hpp"
-#include "agent/ng/serve/limits.hpp"
 #include "simco/cli/config_file.hpp"
 #include "simco/cli/options.hpp"
 

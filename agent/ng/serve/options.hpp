@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "agent/ng/call/call_options.hpp"
+#include "agent/ng/serve/limits.hpp"
 #include "agent/options.hpp"
 #include "simco/cli/command_line.hpp"
 #include "simco/net/endpoint.hpp"
@@ -21,7 +22,7 @@ struct Settings {
   agent::AgentOptions agent;
   std::optional<net::HostPort> upstream;  ///< a media proxy to pass requests on to: an address
   CallOptions calls;
-  /// Where the middlebox tells what rules have counted: an address.
+  /// The address at which the middlebox serves rule counters.
   std::optional<net::HostPort> inspect;
   std::string state;    ///< file to store calls in; empty: none
   std::string metrics;  ///< ADDRESS:PORT to serve metrics at; empty: none

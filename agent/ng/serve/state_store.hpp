@@ -16,7 +16,7 @@ class StateStore {
   /// Opens the file and creates it if necessary, readable only by its owner. Throws sqlite::Error.
   explicit StateStore(const std::string& path);
 
-  /// Returns the calls. What cannot be read is left out, and counted in `lost`. Throws
+  /// Returns the calls. Unreadable calls are left out, and counted in `lost`. Throws
   /// sqlite::Error.
   std::vector<Call> calls(Moment now, std::size_t& lost);
   /// Throws sqlite::Error.

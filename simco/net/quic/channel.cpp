@@ -97,11 +97,11 @@ void Channel::tell_up() {
 void Channel::write() {
   if (!connection_) return;
   const auto self = shared_from_this();
-  // What is queued behind output that waits follows it without being told again.
+  // Messages queued behind waiting output follow it without a further call.
   if (had_to_wait_) connection_->commit();
   connection_->write(Endpoint::now());
   endpoint_->flush();
-  // Also when the peer has closed: a user that waits for room goes on, to read what is left.
+  // Also when the peer has closed: a user that waits for room goes on, to read the rest.
   if (queued() == 0 && std::exchange(had_to_wait_, false)) state_.output_drained();
   look_for_end();
   arm();
@@ -126,7 +126,7 @@ void Channel::start(ChannelHandler& handler, const Framing& framing) {
   state_.start(handler);
   inputs_.start(framing);
   set_hold_limit(framing.hold_limit);
-  // What has come already is delivered from the loop.
+  // Messages that have come already are delivered from the loop.
   if (inputs_.waiting() || (connection_ && connection_->over())) turn_later();
 }
 
@@ -179,7 +179,7 @@ void Channel::close() {
   if (!connection_ || !state_.begin_close()) return;
   state_.resume();
   close_timer_.expires_after(kCloseTimeout);
-  // It keeps the channel, whatever its user does: what is queued must go out and be acknowledged.
+  // It keeps the channel, even without its user: queued messages must go out and be acknowledged.
   close_timer_.async_wait([self = shared_from_this()](const error_code& error) {
     if (!error) self->ended({});
   });
@@ -192,7 +192,7 @@ void Channel::close() {
 void Channel::look_for_end() {
   if (!connection_) return;
   const auto& over = connection_->over();
-  // What has arrived before a goodbye is still delivered.
+  // Messages from before a goodbye are still delivered.
   const bool all_delivered = !inputs_.waiting() || !state_.takes_input();
   if (state_.closing()) {
     if (over || connection_->finished()) ended({});

@@ -58,7 +58,7 @@ class Channel final : public MessageChannel,
   // --- Called by the endpoint
 
   void receive(const Path& path, std::span<const std::byte> packet);
-  /// After the packets of a turn: delivers what they have brought, and answers.
+  /// After the packets of a turn: delivers their messages, and answers.
   void turn();
   /// The connection is over without a word of the peer's.
   void ended(const boost::system::error_code& reason);
@@ -79,7 +79,7 @@ class Channel final : public MessageChannel,
     TransportStatistics statistics;
     bool proven = false;
   };
-  /// What is over, until the loop destroys it.
+  /// Ended connections, until the loop destroys them.
   struct Spent {
     std::unique_ptr<Connection> connection;
     std::shared_ptr<Endpoint> endpoint;
@@ -98,7 +98,7 @@ class Channel final : public MessageChannel,
   /// From the loop.
   void turn_later();
   void deliver();
-  /// Sends what may leave now, and looks whether anything has changed with it.
+  /// Sends packets that may leave now, and checks for changes.
   void write();
   void look_for_end();
   void arm();

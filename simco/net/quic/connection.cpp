@@ -65,7 +65,7 @@ Connection::~Connection() = default;
 
 Connection::Way Connection::way() const { return way_of(*ngtcp2_conn_get_path(library_.get())); }
 
-// --- What happens --------------------------------------------------------------------------------
+// --- Events --------------------------------------------------------------------------------------
 
 void Connection::receive(const Way& way, std::span<const std::byte> packet, Time now) {
   if (over()) return;
@@ -147,8 +147,8 @@ void Connection::keep_alive(std::chrono::nanoseconds peers_idle_timeout) {
 void Connection::write(Time now) {
   if (over()) return;
   auto [sent, cut_off] = write_burst(now);
-  // Timers are late in a busy loop. What they find lost goes out now: nothing else may be due when
-  // a pause is forgotten below.
+  // Timers are late in a busy loop. Packets that they find lost go out now: nothing else may be due
+  // when a pause is forgotten below.
   if (sent != 0 && expiry() <= now) {
     expire(now);
     const auto more = write_burst(now);
@@ -159,7 +159,7 @@ void Connection::write(Time now) {
   if (sent == 0) return come_up(now);
   // Few packets are not a burst (RFC 9002 7.7): a flow of short messages does not wait for the
   // rate that was estimated from so little.
-  // What the end of a burst has left behind needs a timer.
+  // The rest of a burst needs a timer.
   const bool paced = sent > kUnpaced || cut_off;
   ngtcp2_conn_update_pkt_tx_time(library_.get(), timestamp(paced ? now : Time(0)));
   if (!paced) handle_expiry(now);  // which forgets a pause that is over
@@ -214,7 +214,7 @@ bool Connection::write_packet(Time now) {
     if (size <= 0) return false;
     ++sent_;
     hand_out(path.path, std::as_bytes(std::span(packet).first(static_cast<std::size_t>(size))));
-    // One with room left has all that there was, except for what has a packet of its own.
+    // A packet with room left has all frames, except those with a packet of their own.
     return !up() || probing_ || send_.ready() || std::cmp_greater(size, kFullPacket);
   }
 }

@@ -1,6 +1,6 @@
 // One QUIC connection: ngtcp2 (RFC 9000, 9002) with TLS by GnuTLS (RFC 9001), N streams of each
-// direction for messages. No I/O and no clock: packets and time are given to it, and what it has to
-// say goes to a User.
+// direction for messages. No I/O and no clock: packets and time are given to it, and its events go
+// to a User.
 #pragma once
 
 #include <boost/asio/ip/udp.hpp>
@@ -32,7 +32,7 @@ class TlsSession;
 /// How a connection ends, as the peer is told (an application error code, RFC 9000 20.2).
 enum class Goodbye : std::uint8_t {
   kOrderly = 0,
-  kDropped = 1,  ///< what is under way may be lost
+  kDropped = 1,  ///< messages under way may be lost
 };
 
 class Connection {
@@ -59,7 +59,7 @@ class Connection {
     ~User() = default;
   };
 
-  /// Whom an agent calls.
+  /// The peer of an agent.
   struct Call {
     std::string name;  ///< host name or address that the peer's certificate must be valid for
   };
@@ -69,7 +69,7 @@ class Connection {
              const Way& way, const Call* call, const Gate::Welcome* welcome, Time now);
   ~Connection();
 
-  // --- What happens
+  // --- Events
 
   void receive(const Way& way, std::span<const std::byte> packet, Time now);
   /// When expire() is due.
@@ -89,9 +89,9 @@ class Connection {
   /// It is over because the peer's first word came in pieces, which are not kept for a peer whose
   /// address is not proven: it must be asked for that (Retry).
   bool wants_proof() const { return proof_.wanted(); }
-  /// What late packets of the peer's are answered with when the connection has ended (RFC 9000
-  /// 10.2.1): nothing if it is empty, because the peer has said so itself (10.2.2). None: the peer
-  /// cannot know of the end.
+  /// The answer to late packets of the peer when the connection has ended (RFC 9000 10.2.1): none
+  /// if it is empty, because the peer has ended it itself (10.2.2). None: the peer cannot know of
+  /// the end.
   const std::optional<std::vector<std::byte>>& farewell() const { return end_.farewell(); }
   std::uint16_t streams() const { return static_cast<std::uint16_t>(send_.streams()); }
   Way way() const;
@@ -111,7 +111,7 @@ class Connection {
   void consumed(StreamNumber stream, std::size_t count);
   /// The peer may send kWindow ahead.
   void open_window();
-  /// Ends all streams behind what is queued.
+  /// Ends all streams behind the queued messages.
   void finish() { send_.finish(); }
   /// The peer has acknowledged everything, the ends of the streams included.
   bool finished() const { return send_.finished(); }

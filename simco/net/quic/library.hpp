@@ -1,4 +1,4 @@
-// What the parts of a connection share of ngtcp2 and GnuTLS; included by its sources only.
+// The common parts of ngtcp2 and GnuTLS in a connection; included by its sources only.
 #pragma once
 
 #include <ngtcp2/ngtcp2.h>

@@ -41,7 +41,7 @@ void StreamInputs::deliver(ChannelState& user, Time now, const OnTaken& on_taken
 }
 
 std::optional<std::chrono::nanoseconds> StreamInputs::unfinished(Time now, bool paused) const {
-  // What continues them may have come, and waits.
+  // Their continuation may have come, and waits.
   if (mid_message_ == 0 || paused) return std::nullopt;
   auto first = now;
   for (const auto& input : inputs_) {
@@ -68,12 +68,12 @@ std::size_t StreamInputs::deliver(StreamNumber number, ChannelState& user, Time 
   }
   const auto taken = octets.size() - rest;
   input.from += taken;
-  // What the splitter keeps has not been taken: parts of messages on many streams would add up.
+  // Octets in the splitter have not been taken: parts of messages on many streams would add up.
   const auto held = user.takes_input() ? input.splitter->held() : 0;
   return taken + std::exchange(input.held, held) - held;
 }
 
-// What has been delivered counts no longer against the window, so it must not stay.
+// Delivered messages no longer count against the window, so they must not stay.
 void StreamInputs::forget_delivered(Input& input) {
   if (input.from * 2 < input.octets.size()) return;
   input.octets.erase(input.octets.begin(),

@@ -15,7 +15,7 @@
 namespace simco::net::quic {
 namespace {
 
-/// What both ends must agree on (RFC 7301).
+/// The protocol name of both ends (RFC 7301).
 constexpr std::string_view kAlpn = "simco";
 
 // TLS 1.3 with the cipher suites and groups that QUIC can use (RFC 9001 5.3).
