@@ -142,7 +142,9 @@ std::map<std::string, std::set<std::string>> scattered(const std::vector<Source>
     for (const auto& line : source.lines) {
       std::smatch match;
       if (!std::regex_search(line, match, kDefinition) || !names.contains(match[2])) continue;
-      result[folder + ": " + match[2].str()].insert(source.path);
+      // A header has the definitions of templates.
+      const auto name = source.path.substr(0, source.path.rfind('.'));
+      result[folder + ": " + match[2].str()].insert(name);
     }
   }
   std::erase_if(result, [](const auto& one) { return one.second.size() == 1; });
@@ -154,6 +156,7 @@ TEST(ClassSize, IsOneFile) {
   const Source one{"simco/a.cpp", {"int A::f() {"}};
   const Source other{"simco/a_end.cpp", {"A::~A() {"}};
   EXPECT_EQ(scattered({header, one}).size(), 0U);
+  EXPECT_EQ(scattered({{"simco/a.hpp", {"class A {", "};", "int A::g() {"}}, one}).size(), 0U);
   EXPECT_EQ(scattered({header, one, other}).size(), 1U);
   for (const auto& [name, files] : scattered(sources())) {
     ADD_FAILURE() << name << " is defined in " << testing::PrintToString(files);
