@@ -20,7 +20,7 @@
 #include <string_view>
 #include <vector>
 
-#include "middlebox/backends/table.hpp"
+#include "middlebox/config/backends/table.hpp"
 #include "middlebox/config/findings.hpp"
 #include "middlebox/config/options.hpp"
 #include "middlebox/limits.hpp"

@@ -41,7 +41,7 @@ void BatchRun::on_journaled(const Journal::Failure& failure) {
   SIMCO_ASSERT(stage_ == Stage::kJournal || stage_ == Stage::kTakeBack);
   // Changes that the store still holds must not be restored at the next start.
   const bool still_kept = stage_ == Stage::kTakeBack && failure && !failure->taken;
-  if (still_kept) journal_->owe(changes_, results_);
+  if (still_kept) journal_->put_off(changes_, results_);
   journal_failure_ = failure;
   answered_ = true;
   on_answer_();
@@ -89,7 +89,7 @@ void BatchRun::take_back() {
       results_, [](ChangeResult result) { return result != ChangeResult::kDone; });
   if (journal_failure_ || journal_ == nullptr || !refused) {
     // Whether the store has them is not known if it was lost on the way.
-    if (journal_failure_ && !journal_failure_->taken) journal_->owe(changes_, results_);
+    if (journal_failure_ && !journal_failure_->taken) journal_->put_off(changes_, results_);
     answered_ = true;
     return;
   }

@@ -57,7 +57,7 @@ void Journal::keep(std::span<const RuleChange> changes, State state, const rule:
   client_ = &client;
 }
 
-void Journal::owe(std::span<const RuleChange> changes, std::span<const ChangeResult> results) {
+void Journal::put_off(std::span<const RuleChange> changes, std::span<const ChangeResult> results) {
   const Now now(clock_);
   for (std::size_t i = 0; i < changes.size(); ++i) {
     const auto state = results[i] == ChangeResult::kDone ? State::kAfter : State::kBefore;
@@ -67,7 +67,7 @@ void Journal::owe(std::span<const RuleChange> changes, std::span<const ChangeRes
   retry_later();
 }
 
-void Journal::owe(const rule::RuleRecord& rule) {
+void Journal::put_off(const rule::RuleRecord& rule) {
   if (backlog_.contains(rule.pid)) return;
   auto entry = Now(clock_).entry(rule);
   backlog_.emplace(entry.pid, std::move(entry.octets));

@@ -56,7 +56,7 @@ class Journal {
     /// Another middlebox has claimed the store. No further change is possible, not even the end of
     /// a rule, because the new owner would not learn of it.
     virtual void on_store_taken() = 0;
-    /// The store has lost data: owe() it all rules.
+    /// The store has lost data: put_off() it all rules.
     virtual void on_store_lost() = 0;
 
    protected:
@@ -74,9 +74,10 @@ class Journal {
   void keep(std::span<const rule::RuleChange> changes, State state, const rule::IdPositions& ids,
             Client& client);
   /// Adds the outcome of `changes` to the backlog, by their results.
-  void owe(std::span<const rule::RuleChange> changes, std::span<const rule::ChangeResult> results);
+  void put_off(std::span<const rule::RuleChange> changes,
+               std::span<const rule::ChangeResult> results);
   /// Adds a rule to the backlog, unless it has something newer about it.
-  void owe(const rule::RuleRecord& rule);
+  void put_off(const rule::RuleRecord& rule);
   /// Adds the deletion of these rules to the backlog.
   void forget(std::span<const PolicyRuleId> pids);
   /// Sets the positions of the identifiers as of the opening of the store.

@@ -1,5 +1,5 @@
 // A kind of backend as users choose it with --backend: its options, their checks, and how it is
-// made. The table of kinds is in middlebox/backends/.
+// made. The table of kinds is in middlebox/config/backends/.
 #pragma once
 
 #include <boost/asio/io_context.hpp>

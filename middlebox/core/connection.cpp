@@ -184,7 +184,7 @@ void Connection::on_deadline() {
   arm();
 }
 
-void Connection::hurry() {
+void Connection::verify_now() {
   if (!session_.holding()) return;
   session_.on_deadline(*session_.deadline());
   arm();

@@ -68,7 +68,7 @@ class Connection final : private net::ChannelHandler,
   /// The middlebox ends the session in order: AST and close.
   void terminate() { session_.terminate(); }
   /// Verifies a token that is waiting for the end of a back-off now.
-  void hurry();
+  void verify_now();
   /// Closes the connection at once, without a message.
   void cut();
   /// The time of Owner::wake_at() has come.

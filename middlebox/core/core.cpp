@@ -152,7 +152,7 @@ void Core::accept(std::shared_ptr<net::MessageChannel> channel, Require require)
 }
 
 void Core::make_room(Connection& guest) {
-  guest.hurry();
+  guest.verify_now();
   if (guest.session_agent()) return;
   warn_about(guest.peer_endpoint(), "closed without a session to make room for others");
   guest.cut();

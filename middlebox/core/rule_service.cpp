@@ -20,7 +20,7 @@ Recovery RuleService::start(const store::Contents& contents, const std::string& 
 }
 
 void RuleService::restore_store() {
-  engine_.for_each_rule([this](const rule::RuleRecord& rule) { journal_->owe(rule); });
+  engine_.for_each_rule([this](const rule::RuleRecord& rule) { journal_->put_off(rule); });
 }
 
 std::vector<std::pair<PolicyRuleId, rule::RuleTraffic>> RuleService::traffic(

@@ -205,11 +205,11 @@ void MiddleboxSession::connection_lost() {
   deadline_.reset();
 }
 
-void MiddleboxSession::leave(std::optional<Message> farewell) {
+void MiddleboxSession::leave(std::optional<Message> last) {
   SIMCO_ASSERT(!leaving_);
   leaving_ = true;
   deadline_.reset();
-  farewell_ = farewell;
+  last_message_ = last;
   finish_if_idle();
 }
 
@@ -217,7 +217,7 @@ void MiddleboxSession::finish_if_idle() {
   if (!leaving_ || closed_ || in_flight_ != 0) return;
   closed_ = true;
   state_ = SessionState::kClosed;
-  if (farewell_) host_.send(farewell_->tid, farewell_->body);
+  if (last_message_) host_.send(last_message_->tid, last_message_->body);
   host_.close();
 }
 

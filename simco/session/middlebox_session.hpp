@@ -124,8 +124,8 @@ class MiddleboxSession {
   bool takes(std::uint8_t sub_type) const;
   void refuse(TransactionId tid, NegativeReplyCode code);
   void refuse_and_close(TransactionId tid, NegativeReplyCode code);
-  /// Sends `farewell` after the last outstanding reply, then closes.
-  void leave(std::optional<Message> farewell);
+  /// Sends `last` after the last outstanding reply, then closes.
+  void leave(std::optional<Message> last);
   void finish_if_idle();
   TransactionId notification_tid();
 
@@ -133,7 +133,7 @@ class MiddleboxSession {
   Host& host_;
   TidAllocator notification_tids_;
   std::optional<Instant> deadline_;
-  std::optional<Message> farewell_;
+  std::optional<Message> last_message_;
   std::optional<ChallengeOctets> challenge_;  ///< that the agent must answer
   /// A token that is verified at deadline_, or whose refusal is sent then.
   struct Held {

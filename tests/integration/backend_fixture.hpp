@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "middlebox/backend/nftables/nftables_backend.hpp"
-#include "middlebox/backends/table.hpp"
+#include "middlebox/config/backends/table.hpp"
 #include "middlebox/config/options.hpp"
 #include "simco/wire/tuple_text.hpp"
 #include "tests/support/network.hpp"

@@ -48,8 +48,8 @@ unsigned run(std::uint32_t first, std::uint32_t count, bool trace) {
       } catch (const std::exception& fault) {
         ++faults;
         const std::lock_guard lock(mutex);
-        std::printf("seed %u: %s\n  to repeat it: tests/simulation --seed %u --trace\n", first + i,
-                    fault.what(), first + i);
+        std::printf("seed %u: %s\n  to repeat it: tests/simulator/run --seed %u --trace\n",
+                    first + i, fault.what(), first + i);
       }
     }
   };

@@ -385,7 +385,7 @@ TEST(Tree, BackendsReadNoClock) {
   EXPECT_TRUE(found[0].starts_with(kNftables + "options.hpp:")) << found[0];
 }
 
-// A backend is a row in the table of middlebox/backends/, a store one in make_store.cpp.
+// A backend is a row in the table of middlebox/config/backends/, a store one in make_store.cpp.
 TEST(Tree, OnlyTheirTablesNameBackendsAndStores) {
   const std::vector<std::string> names = {"null_backend", "nftables_backend", "== \"nftables\"",
                                           "== \"null\"",  "sqlite_store",     "redis_store",

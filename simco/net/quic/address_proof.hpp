@@ -11,10 +11,10 @@ namespace simco::net::quic {
 
 class AddressProof {
  public:
-  /// `welcome`: of a peer that has begun the connection; nullptr: this end has.
-  explicit AddressProof(const Gate::Welcome* welcome)
-      : first_id_(welcome != nullptr ? welcome->destination : ConnectionId()),
-        given_(welcome != nullptr && !welcome->token.empty()) {}
+  /// `admission`: of a peer that has begun the connection; nullptr: this end has.
+  explicit AddressProof(const Gate::Admission* admission)
+      : first_id_(admission != nullptr ? admission->destination : ConnectionId()),
+        given_(admission != nullptr && !admission->token.empty()) {}
 
   /// A packet proves it that goes to an identifier which only this end can have told the peer.
   void look_at(std::span<const std::byte> packet) {

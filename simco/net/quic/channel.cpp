@@ -1,5 +1,5 @@
 // Input is delivered and output written after the packets of a turn; a timer drives what is due
-// later. The end of all streams is the peer's goodbye.
+// later. The end of all streams is the peer's close.
 #include "simco/net/quic/channel.hpp"
 
 #include <algorithm>
@@ -27,19 +27,19 @@ Channel::~Channel() {
     endpoint_->leave(*this, std::nullopt);
     return;
   }
-  connection_->end(Goodbye::kDropped, Endpoint::now());
-  endpoint_->leave(*this, connection_->farewell());
+  connection_->end(CloseCode::kDropped, Endpoint::now());
+  endpoint_->leave(*this, connection_->closing_packet());
   endpoint_->flush();
 }
 
 void Channel::begin(const std::shared_ptr<const Credentials>& credentials,
                     const QuicOptions& options, const Path& path, const Connection::Call* call,
-                    const Gate::Welcome* welcome) {
+                    const Gate::Admission* admission) {
   inputs_.open(options.streams);
   peer_ = {path.remote, path.remote_port};
   Connection::User& user = *this;
   connection_ = std::make_unique<Connection>(user, credentials, options, way_of(path), call,
-                                             welcome, Endpoint::now());
+                                             admission, Endpoint::now());
 }
 
 Connection::Way Channel::way_of(const Path& path) const {
@@ -192,7 +192,7 @@ void Channel::close() {
 void Channel::look_for_end() {
   if (!connection_) return;
   const auto& over = connection_->over();
-  // Messages from before a goodbye are still delivered.
+  // Messages from before a close are still delivered.
   const bool all_delivered = !inputs_.waiting() || !state_.takes_input();
   if (state_.closing()) {
     if (over || connection_->finished()) ended({});
@@ -212,7 +212,7 @@ void Channel::detach() {
 void Channel::reset() {
   state_.detach();
   if (connection_ && !connection_->over()) {
-    connection_->end(Goodbye::kDropped, Endpoint::now());
+    connection_->end(CloseCode::kDropped, Endpoint::now());
   }
   ended({});
 }
@@ -225,9 +225,9 @@ void Channel::ended(const error_code& reason) {
     past_ = {statistics(), connection_->proven()};
     const bool orderly = !reason && (!state_.closing() || connection_->finished());
     if (!connection_->over()) {
-      connection_->end(orderly ? Goodbye::kOrderly : Goodbye::kDropped, Endpoint::now());
+      connection_->end(orderly ? CloseCode::kOrderly : CloseCode::kDropped, Endpoint::now());
     }
-    endpoint_->leave(*this, connection_->farewell());
+    endpoint_->leave(*this, connection_->closing_packet());
     spent_ = {std::move(connection_), std::move(endpoint_)};
     spent_.endpoint->flush();
     // From the loop: it may have called us.

@@ -32,7 +32,7 @@ class Channel final : public MessageChannel,
   Channel(std::shared_ptr<Endpoint> endpoint, OnUp on_up);
   ~Channel() override;
   void begin(const std::shared_ptr<const Credentials>& credentials, const QuicOptions& options,
-             const Path& path, const Connection::Call* call, const Gate::Welcome* welcome);
+             const Path& path, const Connection::Call* call, const Gate::Admission* admission);
 
   void start(ChannelHandler& handler, const Framing& framing) override;
   void detach() override;

@@ -48,7 +48,7 @@ thread_local Connection* Connection::receiving_ = nullptr;
 
 Connection::Connection(User& user, std::shared_ptr<const Credentials> credentials,
                        const QuicOptions& options, const Way& way, const Call* call,
-                       const Gate::Welcome* welcome, Time now)
+                       const Gate::Admission* admission, Time now)
     : user_(user),
       side_(credentials->side()),
       tls_(std::make_unique<TlsSession>(std::move(credentials),
@@ -56,8 +56,8 @@ Connection::Connection(User& user, std::shared_ptr<const Credentials> credential
       memory_(std::make_unique<LibraryMemory>(options.streams)),
       wanted_streams_(options.streams),
       keep_alive_(call != nullptr ? options.keep_alive : std::chrono::milliseconds(0)),
-      proof_(welcome) {
-  library_.reset(Library::make(*this, way, options, welcome, now));
+      proof_(admission) {
+  library_.reset(Library::make(*this, way, options, admission, now));
   tls_->attach(library_.get());
 }
 
@@ -82,7 +82,7 @@ void Connection::receive(const Way& way, std::span<const std::byte> packet, Time
   }
   if (why != 0) return fail(why, now);
   if (end_.broken() || memory_->exceeded()) {
-    end(Goodbye::kDropped, now);
+    end(CloseCode::kDropped, now);
     return end_.set(end_.broken() ? error_code(boost::asio::error::connection_reset)
                                   : NetError::kQuicMemory);
   }
@@ -246,8 +246,8 @@ std::int64_t Connection::incoming_id(StreamNumber number) const {
 
 // --- The end -------------------------------------------------------------------------------------
 
-void Connection::end(Goodbye goodbye, Time now) {
-  if (!over()) send_close(static_cast<std::uint64_t>(goodbye), true, now);
+void Connection::end(CloseCode close, Time now) {
+  if (!over()) send_close(static_cast<std::uint64_t>(close), true, now);
 }
 
 void Connection::break_off(std::uint64_t code, const error_code& reason, Time now) {

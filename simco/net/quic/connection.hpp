@@ -30,7 +30,7 @@ class LibraryMemory;
 class TlsSession;
 
 /// How a connection ends, as the peer is told (an application error code, RFC 9000 20.2).
-enum class Goodbye : std::uint8_t {
+enum class CloseCode : std::uint8_t {
   kOrderly = 0,
   kDropped = 1,  ///< messages under way may be lost
 };
@@ -63,10 +63,10 @@ class Connection {
   struct Call {
     std::string name;  ///< host name or address that the peer's certificate must be valid for
   };
-  /// Begins a connection: an agent's with `call`, a middlebox's with `welcome`. Exactly one of them
-  /// is not null; both are valid during the call only.
+  /// Begins a connection: an agent's with `call`, a middlebox's with `admission`. Exactly one of
+  /// them is not null; both are valid during the call only.
   Connection(User& user, std::shared_ptr<const Credentials> credentials, const QuicOptions& options,
-             const Way& way, const Call* call, const Gate::Welcome* welcome, Time now);
+             const Way& way, const Call* call, const Gate::Admission* admission, Time now);
   ~Connection();
 
   // --- Events
@@ -92,7 +92,9 @@ class Connection {
   /// The answer to late packets of the peer when the connection has ended (RFC 9000 10.2.1): none
   /// if it is empty, because the peer has ended it itself (10.2.2). None: the peer cannot know of
   /// the end.
-  const std::optional<std::vector<std::byte>>& farewell() const { return end_.farewell(); }
+  const std::optional<std::vector<std::byte>>& closing_packet() const {
+    return end_.closing_packet();
+  }
   std::uint16_t streams() const { return static_cast<std::uint16_t>(send_.streams()); }
   Way way() const;
   /// Names in the peer's certificate, once it is up.
@@ -116,7 +118,7 @@ class Connection {
   /// The peer has acknowledged everything, the ends of the streams included.
   bool finished() const { return send_.finished(); }
   /// Tells the peer that the connection is over, if it is not yet. Nothing follows.
-  void end(Goodbye goodbye, Time now);
+  void end(CloseCode close, Time now);
 
   struct Figures {
     std::chrono::nanoseconds rtt{0};
@@ -136,7 +138,7 @@ class Connection {
     struct Callbacks;
     /// Makes what reads and writes the packets of `connection`, which it calls back.
     static ngtcp2_conn* make(Connection& connection, const Way& way, const QuicOptions& options,
-                             const Gate::Welcome* welcome, Time now);
+                             const Gate::Admission* admission, Time now);
   };
   struct Free {
     void operator()(ngtcp2_conn* connection) const;

@@ -34,7 +34,7 @@ error_code why_peer_closed(ngtcp2_conn* connection) {
 
 void ConnectionEnd::set_closed_by_peer(ngtcp2_conn* connection) {
   if (reset_) return set(boost::asio::error::connection_reset);
-  farewell_.emplace();
+  closing_packet_.emplace();
   set(why_peer_closed(connection));
 }
 

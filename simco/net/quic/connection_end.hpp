@@ -44,15 +44,15 @@ class ConnectionEnd {
   // --- Said of it
 
   /// As Connection has it.
-  const std::optional<std::vector<std::byte>>& farewell() const { return farewell_; }
+  const std::optional<std::vector<std::byte>>& closing_packet() const { return closing_packet_; }
   void set_farewell(std::span<const std::byte> packet) {
-    farewell_.emplace(packet.begin(), packet.end());
+    closing_packet_.emplace(packet.begin(), packet.end());
   }
 
  private:
   std::optional<boost::system::error_code> reason_;
   std::optional<Refusal> refused_;
-  std::optional<std::vector<std::byte>> farewell_;
+  std::optional<std::vector<std::byte>> closing_packet_;
   bool broken_ = false;
   bool reset_ = false;
 };

@@ -174,7 +174,7 @@ struct Connection::Library::Callbacks {
 };
 
 ngtcp2_conn* Connection::Library::make(Connection& connection, const Way& way,
-                                       const QuicOptions& options, const Gate::Welcome* welcome,
+                                       const QuicOptions& options, const Gate::Admission* admission,
                                        Time now) {
   auto settings = settings_of(options, now);
   auto params = params_of(options);
@@ -186,19 +186,19 @@ ngtcp2_conn* Connection::Library::make(Connection& connection, const Way& way,
   const auto callbacks = Callbacks::callbacks();
   ngtcp2_conn* made = nullptr;
   int why = 0;
-  if (welcome == nullptr) {
+  if (admission == nullptr) {
     const auto theirs = library_id(random_id());
     why = ngtcp2_conn_client_new(&made, &theirs, &own, path.get(), NGTCP2_PROTO_VER_V1, &callbacks,
                                  &settings, &params, connection.memory_->functions(), &connection);
   } else {
-    params.original_dcid = library_id(welcome->original);
-    params.retry_scid = library_id(welcome->destination);
+    params.original_dcid = library_id(admission->original);
+    params.retry_scid = library_id(admission->destination);
     params.retry_scid_present = connection.proven() ? 1 : 0;
-    std::ranges::copy(welcome->token, std::back_inserter(token));
+    std::ranges::copy(admission->token, std::back_inserter(token));
     settings.token = {token.data(), token.size()};
     params.stateless_reset_token_present = 1;
     std::ranges::copy(connection.user_.reset_token(id), std::begin(params.stateless_reset_token));
-    const auto theirs = library_id(welcome->peer);
+    const auto theirs = library_id(admission->peer);
     why = ngtcp2_conn_server_new(&made, &theirs, &own, path.get(), NGTCP2_PROTO_VER_V1, &callbacks,
                                  &settings, &params, connection.memory_->functions(), &connection);
   }

@@ -72,10 +72,11 @@ void Endpoint::remove(const ConnectionId& id, Channel& channel) {
   if (found != channels_.end() && found->second == &channel) channels_.erase(found);
 }
 
-void Endpoint::leave(Channel& channel, const std::optional<std::vector<std::byte>>& farewell) {
+void Endpoint::leave(Channel& channel,
+                     const std::optional<std::vector<std::byte>>& closing_packet) {
   for (const auto& id : channel.ids()) remove(id, channel);
   handshakes_.leave(channel);
-  if (serves_ && farewell) farewells_.keep(channel.ids(), *farewell, now());
+  if (serves_ && closing_packet) closed_.keep(channel.ids(), *closing_packet, now());
 }
 
 void Endpoint::send(const Path& path, std::span<const std::byte> packet) {
@@ -104,8 +105,8 @@ void Endpoint::on_packet(DatagramPort&, const Path& path, std::span<const std::b
   auto found = destination ? channels_.find(*destination) : channels_.end();
   // A stateless reset looks as if it were for another connection, but an agent has only this one.
   if (found == channels_.end() && destination && !serves_) found = channels_.begin();
-  if (found == channels_.end() && destination && farewells_.knows(*destination, now())) {
-    const auto again = farewells_.answer(*destination, packet.size());
+  if (found == channels_.end() && destination && closed_.knows(*destination, now())) {
+    const auto again = closed_.answer(*destination, packet.size());
     if (!again.empty()) port_->send(path, again);
     return;
   }
@@ -119,8 +120,8 @@ void Endpoint::judge(const Path& path, std::span<const std::byte> packet) {
   const Connection::Udp::endpoint remote(path.remote, path.remote_port);
   const auto verdict = gate_.judge(packet, remote, handshakes_.need_proof(), now());
   answer(path, verdict);
-  const auto* welcome = std::get_if<Gate::Welcome>(&verdict);
-  if (welcome != nullptr && listens_) begin(path, packet, *welcome);
+  const auto* admission = std::get_if<Gate::Admission>(&verdict);
+  if (admission != nullptr && listens_) begin(path, packet, *admission);
 }
 
 void Endpoint::answer(const Path& path, const Gate::Verdict& verdict) {
@@ -128,14 +129,14 @@ void Endpoint::answer(const Path& path, const Gate::Verdict& verdict) {
 }
 
 void Endpoint::begin(const Path& path, std::span<const std::byte> packet,
-                     const Gate::Welcome& welcome) {
+                     const Gate::Admission& admission) {
   const auto itself = std::make_shared<Channel*>(nullptr);
   auto channel = std::make_shared<Channel>(
       shared_from_this(),
       [this, itself](const boost::system::error_code& error) { decided(**itself, error); });
   *itself = channel.get();
-  channel->begin(credentials_, options_, path, nullptr, &welcome);
-  channel->add_id(welcome.destination);
+  channel->begin(credentials_, options_, path, nullptr, &admission);
+  channel->add_id(admission.destination);
   const auto last = handshakes_.enter(remote_of(path), channel);
   hear(*channel);  // which gives it a timer
   channel->receive(path, packet);

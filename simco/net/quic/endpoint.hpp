@@ -13,7 +13,7 @@
 
 #include "simco/net/datagram_port.hpp"
 #include "simco/net/quic/channel.hpp"
-#include "simco/net/quic/farewells.hpp"
+#include "simco/net/quic/closed_connections.hpp"
 #include "simco/net/quic/gate.hpp"
 #include "simco/net/quic/handshakes.hpp"
 
@@ -60,8 +60,8 @@ class Endpoint final : public std::enable_shared_from_this<Endpoint>, private Da
   void send(const Path& path, std::span<const std::byte> packet);
   /// Sent packets leave at the end of a turn at the latest.
   void flush();
-  /// `farewell` as Connection::farewell().
-  void leave(Channel& channel, const std::optional<std::vector<std::byte>>& farewell);
+  /// `closing_packet` as Connection::closing_packet().
+  void leave(Channel& channel, const std::optional<std::vector<std::byte>>& closing_packet);
 
  private:
   void on_packet(DatagramPort& port, const Path& path, std::span<const std::byte> packet) override;
@@ -69,7 +69,7 @@ class Endpoint final : public std::enable_shared_from_this<Endpoint>, private Da
   void on_batch_done() override;
   void judge(const Path& path, std::span<const std::byte> packet);
   void answer(const Path& path, const Gate::Verdict& verdict);
-  void begin(const Path& path, std::span<const std::byte> packet, const Gate::Welcome& welcome);
+  void begin(const Path& path, std::span<const std::byte> packet, const Gate::Admission& admission);
   void decided(Channel& channel, const boost::system::error_code& error);
   void hear(Channel& channel);
 
@@ -77,7 +77,7 @@ class Endpoint final : public std::enable_shared_from_this<Endpoint>, private Da
   QuicOptions options_;
   std::shared_ptr<const Credentials> credentials_;
   Gate gate_;
-  Farewells farewells_;
+  ClosedConnections closed_;
   std::shared_ptr<const Audience> audience_;  ///< null: none
   const bool serves_;  ///< a listener's: answers packets of no connection, even when it has stopped
   bool listens_;

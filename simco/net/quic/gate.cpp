@@ -105,7 +105,7 @@ Gate::Verdict Gate::judge(std::span<const std::byte> packet, const Udp::endpoint
   if (is_foreign(packet, *envelope)) {
     return packet.size() < kPacketSize ? Verdict{} : negotiate(*envelope);
   }
-  return is_long(packet) ? welcome(packet, remote, proof, now) : reset(packet);
+  return is_long(packet) ? admission(packet, remote, proof, now) : reset(packet);
 }
 
 Secret secret_at(const Secret& secret, const boost::asio::ip::udp::endpoint& local) {
@@ -139,8 +139,8 @@ Gate::Verdict Gate::reset(std::span<const std::byte> packet) const {
                                                  size - NGTCP2_STATELESS_RESET_TOKENLEN));
 }
 
-Gate::Verdict Gate::welcome(std::span<const std::byte> packet, const Udp::endpoint& remote,
-                            bool proof, Time now) const {
+Gate::Verdict Gate::admission(std::span<const std::byte> packet, const Udp::endpoint& remote,
+                              bool proof, Time now) const {
   ngtcp2_pkt_hd header{};
   if (packet.size() < kPacketSize ||
       ngtcp2_accept(&header, octets_of(packet), packet.size()) != 0 ||
@@ -151,7 +151,7 @@ Gate::Verdict Gate::welcome(std::span<const std::byte> packet, const Udp::endpoi
   const auto address_size = static_cast<ngtcp2_socklen>(remote.size());
   const auto* secret = reinterpret_cast<const std::uint8_t*>(retries_.data());
   const auto time = static_cast<ngtcp2_tstamp>(now.count());
-  Welcome result{id_of(header.scid), id_of(header.dcid), id_of(header.dcid), {}};
+  Admission result{id_of(header.scid), id_of(header.dcid), id_of(header.dcid), {}};
   ngtcp2_cid original{};
   const ngtcp2_vec token = header.token;
   std::array<std::uint8_t, kPacketSize> room;

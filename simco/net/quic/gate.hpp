@@ -44,7 +44,7 @@ class Gate {
   void renew(const Secret& resets) { resets_ = resets; }
 
   /// A connection may begin.
-  struct Welcome {
+  struct Admission {
     ConnectionId peer;         ///< the peer's own
     ConnectionId destination;  ///< of its packets for the time being
     ConnectionId original;     ///< that of its very first packet
@@ -53,7 +53,7 @@ class Gate {
   /// To be sent back: never longer than three times the received octets.
   using Answer = std::vector<std::byte>;
   /// std::monostate: nothing happens.
-  using Verdict = std::variant<std::monostate, Welcome, Answer>;
+  using Verdict = std::variant<std::monostate, Admission, Answer>;
 
   /// Judges a packet from `remote` whose destination is unknown. `proof`: a peer must first prove
   /// that packets reach it.
@@ -63,8 +63,8 @@ class Gate {
 
  private:
   Verdict reset(std::span<const std::byte> packet) const;
-  Verdict welcome(std::span<const std::byte> packet, const boost::asio::ip::udp::endpoint& remote,
-                  bool proof, Time now) const;
+  Verdict admission(std::span<const std::byte> packet, const boost::asio::ip::udp::endpoint& remote,
+                    bool proof, Time now) const;
 
   Secret resets_;
   Secret retries_;

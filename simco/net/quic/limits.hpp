@@ -52,8 +52,8 @@ inline constexpr std::size_t kRetryFromPart = 4;
 inline constexpr std::chrono::seconds kRetryTimeout{10};
 /// How long an end is said again to a peer that goes on: three of its probe timeouts (RFC
 /// 9000 10.2) on any path that calls bear. And to how many at most, the newest.
-inline constexpr std::chrono::seconds kFarewellTime{3};
-inline constexpr std::size_t kFarewellsMax = 1024;
+inline constexpr std::chrono::seconds kClosedTime{3};
+inline constexpr std::size_t kClosedMax = 1024;
 /// Stateless resets, octets (RFC 9000 10.3): the shortest that peers recognise, and the longest of
 /// ours. Each is shorter than the packet that it answers (10.3.3).
 inline constexpr std::size_t kResetMin = 21;

@@ -7,8 +7,8 @@
 #include <sstream>
 
 #include "middlebox/backend/fastpath/fast_path.hpp"
-#include "middlebox/backends/nftables_type.hpp"
-#include "middlebox/backends/table.hpp"
+#include "middlebox/config/backends/nftables_type.hpp"
+#include "middlebox/config/backends/table.hpp"
 #include "tests/support/folder.hpp"
 
 namespace simco::middlebox {

@@ -154,8 +154,8 @@ TEST_F(QuicPeerTest, NothingOfAPacketThatIsRefusedIsRead) {
   ASSERT_TRUE(middlebox_.connection->over());
   EXPECT_EQ(*middlebox_.connection->over(), NetError::kQuicViolation);
   EXPECT_EQ(middlebox_.fins, 0);
-  ASSERT_TRUE(middlebox_.connection->farewell());
-  EXPECT_FALSE(middlebox_.connection->farewell()->empty());
+  ASSERT_TRUE(middlebox_.connection->closing_packet());
+  EXPECT_FALSE(middlebox_.connection->closing_packet()->empty());
 }
 
 // Each new path would take one, and only 16 can be retired until the peer acknowledges it.

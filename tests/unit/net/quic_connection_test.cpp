@@ -78,7 +78,7 @@ TEST_F(QuicConnectionTest, EverythingArrivesBeforeTheEnd) {
   EXPECT_EQ(middlebox_.received, 16'000U);
   EXPECT_EQ(middlebox_.fins, 16U);
   lose_ = [](const auto&, bool) { return false; };
-  agent_.connection->end(Goodbye::kOrderly, now_);
+  agent_.connection->end(CloseCode::kOrderly, now_);
   pump(agent_);
   ASSERT_TRUE(run_until([&] { return middlebox_.connection->over().has_value(); }));
   EXPECT_FALSE(*middlebox_.connection->over());
@@ -86,7 +86,7 @@ TEST_F(QuicConnectionTest, EverythingArrivesBeforeTheEnd) {
 
 TEST_F(QuicConnectionTest, ADroppedConnectionIsAReset) {
   open();
-  middlebox_.connection->end(Goodbye::kDropped, now_);
+  middlebox_.connection->end(CloseCode::kDropped, now_);
   pump(middlebox_);
   ASSERT_TRUE(run_until([&] { return agent_.connection->over().has_value(); }));
   EXPECT_EQ(*agent_.connection->over(), boost::asio::error::connection_reset);

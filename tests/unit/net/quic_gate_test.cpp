@@ -52,12 +52,12 @@ Octets retried(const Gate::Answer& retry) {
 
 TEST(QuicGate, AFirstPacketIsWelcome) {
   const auto verdict = judge(initial());
-  const auto* welcome = std::get_if<Gate::Welcome>(&verdict);
-  ASSERT_NE(welcome, nullptr);
-  EXPECT_EQ(welcome->peer, "\xa1\xa2\xa3\xa4");
-  EXPECT_EQ(welcome->destination, "\x01\x02\x03\x04\x05\x06\x07\x08");
-  EXPECT_EQ(welcome->original, welcome->destination);
-  EXPECT_TRUE(welcome->token.empty());
+  const auto* admission = std::get_if<Gate::Admission>(&verdict);
+  ASSERT_NE(admission, nullptr);
+  EXPECT_EQ(admission->peer, "\xa1\xa2\xa3\xa4");
+  EXPECT_EQ(admission->destination, "\x01\x02\x03\x04\x05\x06\x07\x08");
+  EXPECT_EQ(admission->original, admission->destination);
+  EXPECT_TRUE(admission->token.empty());
 }
 
 TEST(QuicGate, ShortFirstPacketsAreNotAnswered) {
@@ -85,12 +85,12 @@ TEST(QuicGate, AnAddressProvesItselfByATokenOfItsOwn) {
   EXPECT_EQ((*retry)[0] & std::byte{0xF0}, std::byte{0xF0});
   const auto again = retried(*retry);
   const auto second = judge(again, true);
-  const auto* welcome = std::get_if<Gate::Welcome>(&second);
-  ASSERT_NE(welcome, nullptr);
-  EXPECT_EQ(Octets(std::as_bytes(std::span(welcome->token)).begin(),
-                   std::as_bytes(std::span(welcome->token)).end()),
+  const auto* admission = std::get_if<Gate::Admission>(&second);
+  ASSERT_NE(admission, nullptr);
+  EXPECT_EQ(Octets(std::as_bytes(std::span(admission->token)).begin(),
+                   std::as_bytes(std::span(admission->token)).end()),
             token_of(*retry));
-  EXPECT_EQ(welcome->original, "\x01\x02\x03\x04\x05\x06\x07\x08");
+  EXPECT_EQ(admission->original, "\x01\x02\x03\x04\x05\x06\x07\x08");
   // Not of another address, not later, not of another program. It would not hear a second Retry, so
   // it is told that this is the end, whether or not others need a token at the moment.
   const boost::asio::ip::udp::endpoint other(kPeer.address(), 4445);
@@ -116,7 +116,7 @@ TEST(QuicGate, ARenewedSecretIsThatOfResetsOnly) {
   EXPECT_EQ(gate.reset_token("abc"), Gate(renewed, {}).reset_token("abc"));
   EXPECT_NE(gate.reset_token("abc"), before);
   const auto second = gate.judge(retried(std::get<Gate::Answer>(verdict)), kPeer, true, kNow);
-  EXPECT_NE(std::get_if<Gate::Welcome>(&second), nullptr);
+  EXPECT_NE(std::get_if<Gate::Admission>(&second), nullptr);
 }
 
 TEST(QuicGate, StatelessResetsAreShorterThanTheirCause) {

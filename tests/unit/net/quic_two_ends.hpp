@@ -106,12 +106,12 @@ class QuicTwoEnds : public testing::Test {
     End& end = from_agent ? middlebox_ : agent_;
     if (!end.connection && from_agent) {
       const auto verdict = Gate({}, {}).judge(packet, here_, false, now_);
-      const auto* welcome = std::get_if<Gate::Welcome>(&verdict);
-      if (welcome == nullptr) return;
+      const auto* admission = std::get_if<Gate::Admission>(&verdict);
+      if (admission == nullptr) return;
       Connection::User& user = middlebox_;
       middlebox_.connection =
           std::make_unique<Connection>(user, credentials(TlsSide::kMiddlebox), middlebox_options_,
-                                       Connection::Way{there_, here_}, nullptr, welcome, now_);
+                                       Connection::Way{there_, here_}, nullptr, admission, now_);
     }
     if (!end.connection) return;
     end.connection->receive(

@@ -50,8 +50,7 @@ ng::CallOptions Calls::options() {
   return result;
 }
 
-Calls::Calls(Box box, ng::CallOptions options)
-    : box_(box), options_(std::move(options)) {
+Calls::Calls(Box box, ng::CallOptions options) : box_(box), options_(std::move(options)) {
   start_middlebox(Instant(std::chrono::hours(1)));
   controller_.emplace(static_cast<ng::CallHost&>(*this), options_);
   connect();

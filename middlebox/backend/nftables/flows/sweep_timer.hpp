@@ -16,15 +16,15 @@ class SweepTimer {
  public:
   explicit SweepTimer(boost::asio::io_context& io) : timer_(io) {}
 
-  /// Calls `sweep` after kSweepInterval, or as soon as possible in a hurry; in any case after a
+  /// Calls `sweep` after kSweepInterval, or as soon as possible if `soon`; in any case after a
   /// pause that is long beside the last sweep.
   template <class Sweep>
-  void arm(bool hurry, Sweep sweep) {
-    if (armed_ && (!hurry || hurrying_)) return;
+  void arm(bool soon, Sweep sweep) {
+    if (armed_ && (!soon || soon_)) return;
     armed_ = true;
-    hurrying_ = hurry;
+    soon_ = soon;
     const auto pause = kSweepPause * took_;
-    timer_.expires_after(hurry ? pause : std::max<std::chrono::nanoseconds>(kSweepInterval, pause));
+    timer_.expires_after(soon ? pause : std::max<std::chrono::nanoseconds>(kSweepInterval, pause));
     timer_.async_wait([this, sweep = std::move(sweep)](const boost::system::error_code& error) {
       if (error) return;
       armed_ = false;
@@ -37,7 +37,7 @@ class SweepTimer {
  private:
   boost::asio::steady_timer timer_;
   bool armed_ = false;
-  bool hurrying_ = false;  ///< armed for as soon as possible
+  bool soon_ = false;  ///< armed for as soon as possible
   Instant began_{};
   std::chrono::nanoseconds took_{};
 };

@@ -1,11 +1,11 @@
-#include "middlebox/backends/table.hpp"
+#include "middlebox/config/backends/table.hpp"
 
 #include <linux/capability.h>
 
 #include <array>
 
-#include "middlebox/backends/fast_path_type.hpp"
-#include "middlebox/backends/null_type.hpp"
+#include "middlebox/config/backends/fast_path_type.hpp"
+#include "middlebox/config/backends/null_type.hpp"
 
 namespace simco::middlebox {
 

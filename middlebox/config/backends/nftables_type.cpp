@@ -1,5 +1,5 @@
 // The options of the nftables backend: its table, and what of it outlives the process.
-#include "middlebox/backends/nftables_type.hpp"
+#include "middlebox/config/backends/nftables_type.hpp"
 
 #include <spdlog/spdlog.h>
 

@@ -14,10 +14,10 @@
 
 namespace simco::net::quic {
 
-class Farewells {
+class ClosedConnections {
  public:
-  /// From `now` on, for kFarewellTime, packets to `ids` are answered with `packet`, or not at all
-  /// if that is empty. The oldest goes if there are more than kFarewellsMax.
+  /// From `now` on, for kClosedTime, packets to `ids` are answered with `packet`, or not at all
+  /// if that is empty. The oldest goes if there are more than kClosedMax.
   void keep(const std::vector<ConnectionId>& ids, std::vector<std::byte> packet, Time now);
   /// Returns true if a packet to `id` belongs to a connection that has ended.
   bool knows(std::string_view id, Time now);
@@ -27,7 +27,7 @@ class Farewells {
   std::span<const std::byte> answer(std::string_view id, std::size_t size);
 
  private:
-  struct Farewell {
+  struct Closed {
     std::vector<ConnectionId> ids;
     std::vector<std::byte> packet;
     Time until;
@@ -36,8 +36,8 @@ class Farewells {
 
   void forget_oldest();
 
-  std::deque<Farewell> farewells_;  ///< the oldest first
-  std::map<ConnectionId, Farewell*, std::less<>> by_id_;
+  std::deque<Closed> closed_;  ///< the oldest first
+  std::map<ConnectionId, Closed*, std::less<>> by_id_;
 };
 
 }  // namespace simco::net::quic

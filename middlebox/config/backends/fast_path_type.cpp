@@ -1,10 +1,10 @@
-#include "middlebox/backends/fast_path_type.hpp"
+#include "middlebox/config/backends/fast_path_type.hpp"
 
 #include <cstdint>
 #include <utility>
 
 #include "middlebox/backend/fastpath/fast_path.hpp"
-#include "middlebox/backends/nftables_type.hpp"
+#include "middlebox/config/backends/nftables_type.hpp"
 #include "middlebox/config/options.hpp"
 #include "simco/cli/options.hpp"
 

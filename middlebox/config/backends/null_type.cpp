@@ -1,4 +1,4 @@
-#include "middlebox/backends/null_type.hpp"
+#include "middlebox/config/backends/null_type.hpp"
 
 #include <spdlog/spdlog.h>
 
