@@ -90,7 +90,8 @@ void Driver::end(const error_code& reason, bool may_reopen) {
   if (reopens) reconnection_.start();
   keeper_.on_session_end();
   transactions_.end();
-  if (reopens) {
+  // A completion may have called close() or shut_down().
+  if (reopens && reconnection_.under_way()) {
     reconnection_.retry(reason, [weak = weak_from_this()] {
       const auto self = weak.lock();
       if (self && self->reconnection_.under_way() && !self->link_) self->connect();

@@ -12,7 +12,6 @@ void Reconnection::set(std::optional<Reconnect> policy) {
 }
 
 void Reconnection::retry(const error_code& reason, std::function<void()> attempt) {
-  under_way_ = true;
   std::uniform_real_distribution<double> fraction(0, 1);
   timer_.expires_after(backoff_->next(fraction(random_)));
   timer_.async_wait([attempt = std::move(attempt)](const error_code& error) {

@@ -25,7 +25,7 @@ class Reconnection {
   bool under_way() const { return under_way_; }
 
   void start() { under_way_ = true; }
-  /// There is no session, for this reason: calls `attempt` after a pause.
+  /// After start(): there is no session, for this reason. Calls `attempt` after a pause.
   void retry(const boost::system::error_code& reason, std::function<void()> attempt);
   /// A session is open.
   void succeed();

@@ -19,7 +19,7 @@ namespace {
 std::optional<Words> words_of(const toml::node& node) {
   if (const auto* text = node.as_string()) return Words{text->get()};
   if (const auto* number = node.as_integer()) return Words{std::to_string(number->get())};
-  if (const auto* number = node.as_floating_point()) return Words{number_text(number->get())};
+  if (const auto* number = node.as_floating_point()) return Words{fmt::format("{}", number->get())};
   if (const auto* flag = node.as_boolean()) return Words{flag->get() ? "true" : "false"};
   const auto* list = node.as_array();
   if (list == nullptr) return std::nullopt;
@@ -68,6 +68,7 @@ Fault take(const std::string& name, const toml::node& node, Options& options,
     return fmt::format("'{}' must be a string, number, true, false or a list of these", name);
   }
   if (!row->given.empty()) return std::nullopt;
+  if (words->empty() || *words == Words{""}) return row->name + ": the value is missing";
   const auto fault = row->take(*words);
   return fault ? Fault(row->name + ": " + *fault) : std::nullopt;
 }

@@ -68,6 +68,18 @@ TEST_F(QuicPrograms, AMiddleboxServesAllTransports) {
   EXPECT_EQ(middlebox.wait(), 0);
 }
 
+// It fails at the start, not with the first packet.
+TEST_F(QuicPrograms, ASystemWithoutTls13HasNoQuic) {
+  std::ofstream(path_) << "[overrides]\ndisabled-version = tls1.3\n";
+  ::setenv("GNUTLS_SYSTEM_PRIORITY_FILE", path_.c_str(), 1);
+  Program middlebox(join({"simco-middlebox", "--transport", "quic"}, server({})));
+  ::unsetenv("GNUTLS_SYSTEM_PRIORITY_FILE");
+  EXPECT_EQ(middlebox.wait(), 2);
+  EXPECT_NE(middlebox.err().find("the GnuTLS configuration of this system refuses"),
+            std::string::npos)
+      << middlebox.err();
+}
+
 TEST_F(QuicPrograms, TheCertificateIsTheAgent) {
   std::ofstream(path_) << "require = \"tls\"\n[[agent]]\nname = \"proxy1\"\ncertificate = true\n";
   Program middlebox(

@@ -248,6 +248,7 @@ void CallController::start_exchange(CallState& state, PendingRequest asked) {
   if (exchange->ports_lost) {
     log(state, LogLevel::kWarning, "ports of the offer are lost, and stay closed");
   }
+  if (!exchange->refusal.empty()) return reply(asked, error_reply(exchange->refusal));
   auto& operation = state.operation.emplace(std::move(asked), std::move(*exchange));
   if (options_.upstream) {
     ++operation.pending;

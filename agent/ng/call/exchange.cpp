@@ -104,14 +104,15 @@ std::expected<Exchange, std::string> read_answer(Call& call, const Request& requ
   if (!terms.upstream) rules = needed_rules(pairing, terms.media, bound);
   exchange.ports_lost = terms.nat && drop_unbound(rules, *offer, terms.media, bound) != 0;
   if (exchange.ports_lost && rules.empty()) {
-    return std::unexpected("The ports of the offer are lost");
+    exchange.refusal = "The ports of the offer are lost";
+    return exchange;
   }
   const auto there = static_cast<std::size_t>(std::ranges::count_if(
       rules, [&](const NeededRule& rule) { return call.rules.contains(rule); }));
   const bool new_leg = call.leg_between(request.from_tag, request.to_tag) == nullptr;
   if (rules.size() - there + call.rules.size() > kRulesOfCallMax ||
       (new_leg && call.legs.size() >= kLegsMax)) {
-    return std::unexpected("Too many media, candidates or branches");
+    exchange.refusal = "Too many media, candidates or branches";
   }
   return exchange;
 }

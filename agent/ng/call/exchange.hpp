@@ -36,6 +36,7 @@ struct Exchange {
   std::vector<InternalPorts> reserve;  ///< of an offer: the ports that have none outside
   std::vector<NeededRule> rules;       ///< of an answer: the rules that its leg needs
   bool ports_lost = false;             ///< some ports of the offer have none outside any longer
+  std::string refusal;                 ///< of an answer: why it cannot be made; empty: it can
 };
 
 /// Reads an offer or an answer. Returns why it cannot be made.

@@ -45,16 +45,19 @@ std::expected<net::HostPort, std::string> read_listen(const std::string& text) {
   return address;
 }
 
-std::expected<net::HostPort, std::string> read_proxy(const std::string& text) {
+/// Empty: none, as without the option.
+std::expected<std::optional<net::HostPort>, std::string> read_proxy(const std::string& text) {
+  if (text.empty()) return std::nullopt;
   return net::parse_address_port(text, kNgPortDefault);
 }
 
-std::expected<net::HostPort, std::string> read_endpoint(const std::string& text) {
+std::expected<std::optional<net::HostPort>, std::string> read_endpoint(const std::string& text) {
+  if (text.empty()) return std::nullopt;
   return net::parse_address_port(text);
 }
 
 std::expected<std::string, std::string> read_metrics(const std::string& text) {
-  const auto endpoint = net::parse_address_port(text);
+  const auto endpoint = read_endpoint(text);
   if (!endpoint) return std::unexpected(endpoint.error());
   return text;
 }

@@ -11,6 +11,12 @@
 namespace simco::net::quic {
 namespace {
 
+// TLS 1.3 with the cipher suites and groups that QUIC can use (RFC 9001 5.3).
+constexpr const char* kPriorities =
+    "%DISABLE_TLS13_COMPAT_MODE:NORMAL:-VERS-ALL:+VERS-TLS1.3:-CIPHER-ALL:+AES-128-GCM:"
+    "+AES-256-GCM:+CHACHA20-POLY1305:-GROUP-ALL:+GROUP-X25519:+GROUP-SECP256R1:+GROUP-SECP384R1:"
+    "+GROUP-SECP521R1";
+
 /// HMAC of a purpose under the private key; false without a key that can be read.
 bool derive(gnutls_certificate_credentials_st* credentials, Secret& secret) {
   gnutls_x509_privkey_t key = nullptr;
@@ -32,6 +38,9 @@ bool derive(gnutls_certificate_credentials_st* credentials, Secret& secret) {
 void Credentials::Free::operator()(gnutls_certificate_credentials_st* credentials) const {
   gnutls_certificate_free_credentials(credentials);
 }
+void Credentials::Free::operator()(gnutls_priority_st* priorities) const {
+  gnutls_priority_deinit(priorities);
+}
 
 std::expected<std::shared_ptr<const Credentials>, std::string> Credentials::load(
     TlsSide side, const TlsFiles& files) {
@@ -40,6 +49,14 @@ std::expected<std::shared_ptr<const Credentials>, std::string> Credentials::load
   SIMCO_ASSERT(made == 0);
   std::shared_ptr<Credentials> result(new Credentials(side));
   result->credentials_.reset(raw);
+  gnutls_priority_t priorities = nullptr;
+  // The system's configuration may disable TLS 1.3.
+  if (const int why = gnutls_priority_init(&priorities, kPriorities, nullptr); why != 0) {
+    return std::unexpected(std::string("the GnuTLS configuration of this system refuses the cipher "
+                                       "suites of QUIC: ") +
+                           gnutls_strerror(why));
+  }
+  result->priorities_.reset(priorities);
   const auto fault = [](const std::string& file, int why) {
     return std::unexpected(file + ": " + gnutls_strerror(why));
   };

@@ -10,6 +10,7 @@
 #include "simco/net/tls.hpp"
 
 struct gnutls_certificate_credentials_st;
+struct gnutls_priority_st;
 
 namespace simco::net::quic {
 
@@ -25,17 +26,22 @@ class Credentials {
                                                                              const TlsFiles& files);
   TlsSide side() const { return side_; }
   gnutls_certificate_credentials_st* get() const { return credentials_.get(); }
+  /// The cipher suites and groups of QUIC. Connections share them: reading them takes as long as
+  /// several packets.
+  gnutls_priority_st* priorities() const { return priorities_.get(); }
   /// Made from the private key: for tokens that still hold after a restart (RFC 9000 10.3.2).
   const Secret& secret() const { return secret_; }
 
  private:
   struct Free {
     void operator()(gnutls_certificate_credentials_st* credentials) const;
+    void operator()(gnutls_priority_st* priorities) const;
   };
   explicit Credentials(TlsSide side) : side_(side) {}
 
   TlsSide side_;
   std::unique_ptr<gnutls_certificate_credentials_st, Free> credentials_;
+  std::unique_ptr<gnutls_priority_st, Free> priorities_;
   Secret secret_{};
 };
 

@@ -18,23 +18,6 @@ namespace {
 /// The protocol name of both ends (RFC 7301).
 constexpr std::string_view kAlpn = "simco";
 
-// TLS 1.3 with the cipher suites and groups that QUIC can use (RFC 9001 5.3).
-constexpr const char* kPriorities =
-    "%DISABLE_TLS13_COMPAT_MODE:NORMAL:-VERS-ALL:+VERS-TLS1.3:-CIPHER-ALL:+AES-128-GCM:"
-    "+AES-256-GCM:+CHACHA20-POLY1305:-GROUP-ALL:+GROUP-X25519:+GROUP-SECP256R1:+GROUP-SECP384R1:"
-    "+GROUP-SECP521R1";
-
-/// Connections share them: read once, which takes as long as several packets.
-gnutls_priority_t priorities() {
-  static const gnutls_priority_t made = [] {
-    gnutls_priority_t result = nullptr;
-    const int why = gnutls_priority_init(&result, kPriorities, nullptr);
-    SIMCO_ASSERT(why == 0);
-    return result;
-  }();
-  return made;
-}
-
 /// An address in numbers as its octets; empty if `text` is none.
 std::string address_octets(const std::string& text) {
   std::array<char, sizeof(in6_addr)> room;
@@ -67,7 +50,8 @@ TlsSession::TlsSession(std::shared_ptr<const Credentials> credentials, const std
       agent ? unsigned{GNUTLS_CLIENT} | GNUTLS_FORCE_CLIENT_CERT
             : unsigned{GNUTLS_SERVER} | GNUTLS_NO_TICKETS | GNUTLS_NO_AUTO_SEND_TICKET;
   const bool made =
-      gnutls_init(&session_, flags) == 0 && gnutls_priority_set(session_, priorities()) == 0 &&
+      gnutls_init(&session_, flags) == 0 &&
+      gnutls_priority_set(session_, credentials_->priorities()) == 0 &&
       gnutls_credentials_set(session_, GNUTLS_CRD_CERTIFICATE, credentials_->get()) == 0;
   SIMCO_ASSERT(made);
   // GnuTLS would write its secrets to SSLKEYLOGFILE.

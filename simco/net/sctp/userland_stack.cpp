@@ -87,6 +87,7 @@ std::expected<UserlandStack*, error_code> UserlandStack::of(const asio::any_io_e
 void UserlandStack::shutdown() {
   if (g_stack != this) return;
   in_turn_ = false;
+  if (ticker_) ticker_->stop();
   for (auto* socket : std::exchange(sockets_, {})) socket->lose_stack();
   for (auto* listener : std::exchange(listeners_, {})) listener->lose_stack();
   flush();

@@ -25,6 +25,8 @@ class UserlandTicker {
     ticked_at_ = Clock::now();
     wait();
   }
+  /// No further tick: traffic of a shutdown must not arm the timer of a loop that ends.
+  void stop() { ticking_ = false; }
   void note_traffic() {
     const auto now = Clock::now();
     const bool was_idle = now >= busy_until_;

@@ -146,6 +146,7 @@ TEST(Options, MistakesInTheFileNameFileAndLine) {
   EXPECT_TRUE(file_error("[listen]\na = 1\n").starts_with(":1: "));
   EXPECT_TRUE(file_error("port = [1, 2]\n").starts_with(":1: --port: expected a whole number"));
   EXPECT_TRUE(file_error("outside = []\n").starts_with(":1: --outside: the value is missing"));
+  EXPECT_TRUE(file_error("tls-ca = \"\"\n").starts_with(":1: --tls-ca: the value is missing"));
   EXPECT_TRUE(file_error("metrics = \"box\"\n").starts_with(":1: --metrics: expected"));
   EXPECT_TRUE(file_error("config = \"other.toml\"\n").starts_with(":1: unknown option"));
 }

@@ -123,6 +123,10 @@ TEST_P(NgCourse, OnANatRtcpThatIsNoLongerMultiplexedGetsAPort) {
 }
 
 // The peer has been told ports that are another's by now.
+bool says_lost(const std::string& line) {
+  return line.ends_with("ports of the offer are lost, and stay closed");
+}
+
 TEST_P(NgCourse, OnANatLostPortsOfAnOfferAreNotReplaced) {
   Calls calls(kNat);
   calls.offer("a", kInside);
@@ -131,6 +135,7 @@ TEST_P(NgCourse, OnANatLostPortsOfAnOfferAreNotReplaced) {
   calls.connect();
   const auto answered = calls.answer("a", "b", kOutside);
   EXPECT_EQ(text(answered, "error-reason"), "The ports of the offer are lost");
+  EXPECT_EQ(std::ranges::count_if(calls.lines, says_lost), 1);
   EXPECT_EQ(calls.rules(), "");
   // The next offer tells others.
   EXPECT_EQ(text(calls.offer("a", kInside), "result"), "ok");
@@ -146,10 +151,7 @@ TEST_P(NgCourse, OnANatWhatAnEarlyDialogueRefusedStaysClosed) {
       calls.answer("a", "b2", sdp("192.0.2.8", {"audio 7000 RTP/AVP 0", "video 7002 RTP/AVP 31"}));
   EXPECT_EQ(text(second, "result"), "ok");
   EXPECT_EQ(calls.open(), kRule + "; 10.0.0.5:6000/2 192.0.2.8:7000/2");
-  const auto said = [&](const std::string& line) {
-    return line.ends_with("ports of the offer are lost, and stay closed");
-  };
-  EXPECT_EQ(std::ranges::count_if(calls.lines, said), 1);
+  EXPECT_EQ(std::ranges::count_if(calls.lines, says_lost), 1);
 }
 
 // A pair of ports is reserved, and the last port has no next one.
