@@ -281,6 +281,7 @@ boost::system::error_code tls_error(CertificateFault) { return tls_alert(0); }
 namespace quic {
 
 void Credentials::Free::operator()(gnutls_certificate_credentials_st*) const {}
+void Credentials::Free::operator()(gnutls_priority_st*) const {}
 
 std::expected<std::shared_ptr<const Credentials>, std::string> Credentials::load(TlsSide side,
                                                                                  const TlsFiles&) {

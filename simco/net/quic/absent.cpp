@@ -18,6 +18,7 @@ class AbsentDialer final : public Dialer {
 }  // namespace
 
 void Credentials::Free::operator()(gnutls_certificate_credentials_st*) const {}
+void Credentials::Free::operator()(gnutls_priority_st*) const {}
 
 std::expected<std::shared_ptr<const Credentials>, std::string> Credentials::load(TlsSide,
                                                                                  const TlsFiles&) {

@@ -7,7 +7,7 @@
 #include <regex>
 #include <sstream>
 
-#include "tests/integration/router.hpp"
+#include "tests/integration/router/router.hpp"
 #include "tests/support/folder.hpp"
 #include "tests/support/ng_box.hpp"
 
@@ -43,7 +43,7 @@ class Kamailio {
   std::unique_ptr<Program> program_;
 };
 
-/// A SIP user agent that follows a scenario of tests/integration/sip.
+/// A SIP user agent that follows a scenario of tests/integration/router/sip.
 class UserAgent {
  public:
   /// `media`: the address in its SDP; empty: the one of its SIP.
@@ -57,9 +57,10 @@ class UserAgent {
     program_ = host.run([&] {
       return std::make_unique<Program>(std::vector<std::string>{
           "/usr/bin/sipp", kProxy.address + ":5060", "-sf",
-          SIMCO_SOURCE_DIR "/tests/integration/sip/" + scenario + ".xml", "-i", local.address,
-          "-mi", media.empty() ? local.address : media, "-p", std::to_string(local.port), "-m", "1",
-          "-cid_str", kCallId, "-nostdin", "-trace_logs", "-log_file", log_});
+          SIMCO_SOURCE_DIR "/tests/integration/router/sip/" + scenario + ".xml", "-i",
+          local.address, "-mi", media.empty() ? local.address : media, "-p",
+          std::to_string(local.port), "-m", "1", "-cid_str", kCallId, "-nostdin", "-trace_logs",
+          "-log_file", log_});
     });
   }
   ~UserAgent() { std::filesystem::remove(log_); }

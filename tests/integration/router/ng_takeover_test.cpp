@@ -2,7 +2,7 @@
 // one takes the address over, and knows nothing of the session.
 #include <gtest/gtest.h>
 
-#include "tests/integration/ng_router.hpp"
+#include "tests/integration/router/ng_router.hpp"
 
 namespace simco::test {
 namespace {

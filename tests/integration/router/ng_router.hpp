@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tests/integration/router.hpp"
+#include "tests/integration/router/router.hpp"
 #include "tests/support/ng_box.hpp"
 
 namespace simco::test {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-#include "tests/integration/box.hpp"
+#include "tests/integration/router/box.hpp"
 #include "tests/support/folder.hpp"
 #include "tests/support/port.hpp"
 

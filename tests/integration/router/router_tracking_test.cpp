@@ -1,7 +1,7 @@
 // Which packets the kernel's connection tracking follows, by --tracking.
 #include <gtest/gtest.h>
 
-#include "tests/integration/router.hpp"
+#include "tests/integration/router/router.hpp"
 
 namespace simco::test {
 namespace {

@@ -1,7 +1,7 @@
 // Real packets through a router that translates addresses.
 #include <gtest/gtest.h>
 
-#include "tests/integration/router.hpp"
+#include "tests/integration/router/router.hpp"
 
 namespace simco::test {
 namespace {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "tests/integration/router.hpp"
+#include "tests/integration/router/router.hpp"
 
 namespace simco::test {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "middlebox/backend/nftables/flows/dump.hpp"
 #include "middlebox/backend/nftables/limits.hpp"
-#include "tests/integration/backend_fixture.hpp"
+#include "tests/integration/router/backend_fixture.hpp"
 
 namespace simco::test {
 namespace {

@@ -2,7 +2,7 @@
 // to the last before its end, and that nothing is lost until then.
 #include <gtest/gtest.h>
 
-#include "tests/integration/router.hpp"
+#include "tests/integration/router/router.hpp"
 
 namespace simco::test {
 namespace {

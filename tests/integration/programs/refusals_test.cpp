@@ -1,7 +1,7 @@
 // The middlebox's log lines about refused agents.
 #include <gtest/gtest.h>
 
-#include "tests/integration/box.hpp"
+#include "tests/integration/router/box.hpp"
 
 namespace simco::test {
 namespace {

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from python_agent_test import Middlebox
 
-SOURCES = Path(__file__).resolve().parent.parent.parent / "agent" / "examples"
+SOURCES = Path(__file__).resolve().parents[3] / "agent" / "examples"
 CALL = ("10.0.0.5:5004/2", "192.0.2.7:6000/2")
 
 

@@ -2,7 +2,7 @@
 // without free ports: which packets pass.
 #include <gtest/gtest.h>
 
-#include "tests/integration/ng_router.hpp"
+#include "tests/integration/router/ng_router.hpp"
 
 namespace simco::test {
 namespace {

@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/integration/backend_fixture.hpp"
+#include "tests/integration/router/backend_fixture.hpp"
 
 namespace simco::test {
 namespace {

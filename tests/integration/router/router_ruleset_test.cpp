@@ -7,7 +7,7 @@
 #include <regex>
 #include <sstream>
 
-#include "tests/integration/router.hpp"
+#include "tests/integration/router/router.hpp"
 #include "tests/support/folder.hpp"
 
 namespace simco::test {

@@ -4,7 +4,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "tests/integration/ng_router.hpp"
+#include "tests/integration/router/ng_router.hpp"
 #include "tests/support/folder.hpp"
 #include "tests/support/http.hpp"
 

@@ -2,7 +2,7 @@
 // kind of rule lets through.
 #include <gtest/gtest.h>
 
-#include "tests/integration/router.hpp"
+#include "tests/integration/router/router.hpp"
 
 namespace simco::test {
 namespace {

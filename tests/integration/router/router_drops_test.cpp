@@ -3,7 +3,7 @@
 
 #include <sstream>
 
-#include "tests/integration/router.hpp"
+#include "tests/integration/router/router.hpp"
 #include "tests/support/http.hpp"
 
 namespace simco::test {

@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "simco/wire/tuple_text.hpp"
-#include "tests/integration/box.hpp"
+#include "tests/integration/router/box.hpp"
 #include "tests/support/http.hpp"
 #include "tests/support/patience.hpp"
 #include "tests/support/port.hpp"

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "simco/wire/tuple_text.hpp"
-#include "tests/integration/ng_router.hpp"
+#include "tests/integration/router/ng_router.hpp"
 #include "tests/support/folder.hpp"
 
 namespace simco::test {

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "agent/rule_traffic.hpp"
-#include "tests/integration/router.hpp"
+#include "tests/integration/router/router.hpp"
 #include "tests/support/folder.hpp"
 #include "tests/support/http.hpp"
 
