@@ -16,7 +16,7 @@ from .process import GUARD, Process
 
 PACKAGES = {"/usr/sbin/kamailio": "kamailio", "/etc/kamailio/kamailio.cfg": "kamailio", "rtpengine.so":
             "kamailio-extra-modules", "/usr/bin/sipp": "sip-tester"}
-SCENARIOS = pathlib.Path(__file__).resolve().parents[2] / "tests" / "integration" / "sip"
+SCENARIOS = pathlib.Path(__file__).resolve().parents[2] / "tests" / "integration" / "router" / "sip"
 STRANGER = "198.51.100.99"
 PROXY = ("10.20.0.1", 5060)  # Kamailio; phones on both sides reach it
 CALL_ID = "call-1@phone"
