@@ -66,6 +66,22 @@ TEST_P(Router, NatPoolThatIsRoutedToTheRouter) {
   EXPECT_TRUE(host.gets(peer, endpoint_of(any.outside)));
 }
 
+// Otherwise connection tracking would keep the host's own address, and give packets from outside to
+// it another port.
+TEST_P(Router, NatRouteThatLeadsBackInside) {
+  RouterBox box(net.router, nat());
+  const auto [host, peer] = udp();
+  const auto rule = box.agent().enable(at(a().host, 5004), at(a().peer, 6004));
+  const bool ipv4 = a().host == kV4.host;
+  const auto route = [&](const std::string& change) {
+    net.router.shell((ipv4 ? "ip route " : "ip -6 route ") + change + " " + a().peer + " dev int0");
+  };
+  route("add");
+  EXPECT_TRUE(peer.misses(host, {a().peer, 6004}));
+  route("del");
+  EXPECT_EQ(host.gets(peer, endpoint_of(rule.outside)), (Endpoint{a().peer, 6004}));
+}
+
 TEST_P(Router, ForgedInternalSources) {
   const bool ipv4 = a().host == kV4.host;
   net.router.shell(

@@ -35,12 +35,13 @@ class RuleWriter : private ChainWriter {
   void write() {
     if (!tracks_all(options())) write_untracked();
     for (const auto version : {IpVersion::kIpv4, IpVersion::kIpv6}) {
+      const std::string digit = version == IpVersion::kIpv4 ? "4" : "6";
       for (const bool outside : {true, false}) {
-        const std::string side =
-            std::string(outside ? "outside" : "inside") + (version == IpVersion::kIpv4 ? "4" : "6");
+        const std::string side = (outside ? "outside" : "inside") + digit;
         dispatch(version, outside, "from-" + side);
         from(version, outside, "from-" + side, "errors-" + side);
       }
+      if (options().nat) refuse_led_back(version, "led-back" + digit);
     }
     if (options().nat) write_nat_rules(options(), masks(), batch());
   }
@@ -123,6 +124,22 @@ class RuleWriter : private ChainWriter {
     Rule reply = rule(chain);
     reply.ct_direction(kReply).ct_bits(NFT_CT_STATUS, IPS_DST_NAT, false);
     finish(std::move(reply), fate);
+  }
+
+  /// Blocks packets of rules from inside that the router's own route leads back inside. A tracked
+  /// flow would keep its real source, and give packets from outside another port.
+  void refuse_led_back(IpVersion version, const std::string& chain) {
+    rule("forward")
+        .ip_version(family_of(version))
+        .interface(NFT_META_IIFNAME, options().internal_if)
+        .interface(NFT_META_OIFNAME, options().internal_if)
+        .verdict(NFT_JUMP, name(chain))
+        .add_to(batch());
+    const Fate fate = dropped(false, DropReason::kNoBinding);
+    for (const auto& mask : masks()) {
+      if (mask.purpose != Purpose::kEnable || mask.version != version) continue;
+      look_up(mask, chain, KeySource::kFromInside, fate);
+    }
   }
 
   /// Blocks packets that connection tracking has rejected, as with a wrong checksum: the kernel

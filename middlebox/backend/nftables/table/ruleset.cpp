@@ -56,9 +56,10 @@ constexpr std::array<Hook, 5> kHooks = {{
     {"postrouting", "nat", NF_INET_POST_ROUTING, kPrioritySrcNat, translates},
     {"input", "filter", NF_INET_LOCAL_IN, kPriorityFilter, translates},
 }};
-constexpr std::array<const char*, 9> kInner = {
-    "from-outside4",   "from-outside6",  "from-inside4",   "from-inside6", "errors-outside4",
-    "errors-outside6", "errors-inside4", "errors-inside6", "fragments"};
+constexpr std::array<const char*, 11> kInner = {
+    "from-outside4",   "from-outside6",   "from-inside4",   "from-inside6",
+    "errors-outside4", "errors-outside6", "errors-inside4", "errors-inside6",
+    "led-back4",       "led-back6",       "fragments"};
 
 /// The numbers by which nft knows its types, so that it can print our sets.
 std::uint32_t field_type(Field field, IpVersion version) {
