@@ -37,7 +37,8 @@ void Driver::keep_open(const net::HostPort& target) {
 }
 
 void Driver::connect() {
-  link_.connect(Clock::now());
+  link_.connect();
+  link_.await_open(Clock::now());
   arm_timer();
 }
 

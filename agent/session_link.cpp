@@ -10,14 +10,13 @@ SessionLink::SessionLink(boost::asio::any_io_executor executor, const AgentOptio
   options_.transport.silence_max = kAgentSilenceMax;
 }
 
-void SessionLink::connect(Instant now) {
+void SessionLink::connect() {
   established_ = false;
   link_ = std::make_unique<Link>(
       executor_, read_buffer_, observer_,
       AgentSession::Authentication{options_.credentials, options_.middlebox_secret},
       options_.transport);
   link_->open(target_, options_.timeout);
-  deadline_ = now + options_.timeout;
 }
 
 std::unique_ptr<Link> SessionLink::take() {

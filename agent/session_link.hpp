@@ -19,7 +19,10 @@ class SessionLink {
 
   void set_target(const net::HostPort& target) { target_ = target; }
   /// Makes a link and opens it; there must be none.
-  void connect(Instant now);
+  void connect();
+  /// The session must be open a timeout after `now`. After connect(), whose own limit is due first:
+  /// it knows the reason.
+  void await_open(Instant now) { deadline_ = now + options_.timeout; }
   /// Gives up the link.
   std::unique_ptr<Link> take();
 
