@@ -1,4 +1,4 @@
-// Peers that do not read: what their output queues may take together.
+// Peers that do not read: a bound for all output queues together.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,7 @@ class OutputShare {
     budget_.exchange(octets_, octets);
     octets_ = octets;
   }
-  /// The connection is over: what is left in its queue counts no more.
+  /// The connection is over: the rest of its queue counts no more.
   void end() {
     set(0);
     ended_ = true;

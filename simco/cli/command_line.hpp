@@ -21,16 +21,16 @@ struct UsageExit {
   int code = kWrongUsage;
 };
 
-/// Returns what is said about a wrong command line. `hint` says where to read on; by default, in
+/// Returns the message about a wrong command line. `hint` names further reading; by default,
 /// --help.
 UsageExit wrong(const Options& options, const std::string& what, const char* hint = nullptr);
-/// Prints what to print instead of running. Returns the exit status.
+/// Prints the text. Returns the exit status.
 int leave(const UsageExit& exit);
 /// Prints a line on standard error: `program` and what is wrong.
 void complain(const std::string& program, const std::string& what);
 
 /// Sets the options from the arguments of main(); --help, --help-all (if there is more to show) and
-/// --version need no rows. Returns what to print instead of running, or nullopt.
+/// --version need no rows. Returns the text to print instead of running, or nullopt.
 std::optional<UsageExit> parse(Options& options, int argc, const char* const* argv);
 
 /// Returns "; did you mean X?" for the one of `names` that `word` is most likely meant to be, or

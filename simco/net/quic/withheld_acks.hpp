@@ -10,8 +10,8 @@
 
 namespace simco::net::quic {
 
-/// The octets that are kept until the peer has acknowledged them. Of those in packets, what is
-/// beyond kUnacknowledgedMax counts as output that waits.
+/// The octets that are kept until the peer has acknowledged them. In packets, octets beyond
+/// kUnacknowledgedMax count as output that waits.
 class WithheldAcks {
  public:
   void keep(std::size_t octets) { kept_ += octets; }
