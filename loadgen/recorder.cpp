@@ -54,10 +54,9 @@ std::expected<void, std::string> Recorder::write_samples(const std::string& path
   out << line;
   const auto time = [](std::int64_t ns) { return ns < 0 ? std::string() : std::to_string(ns); };
   for (const Sample& sample : samples_) {
-    line.clear();
-    fmt::format_to(std::back_inserter(line), "{},{},{},{},{},{},{}\n", sample.index,
-                   sample.key.value, sample.stream.value, sample.scheduled_ns, time(sample.sent_ns),
-                   time(sample.received_ns), to_string(sample.outcome));
+    line = fmt::format("{},{},{},{},{},{},{}\n", sample.index, sample.key.value,
+                       sample.stream.value, sample.scheduled_ns, time(sample.sent_ns),
+                       time(sample.received_ns), to_string(sample.outcome));
     out << line;
   }
   out.close();

@@ -1,6 +1,5 @@
 // simco-middlebox: parses the options, creates backend, store, metrics and server, and runs the
 // event loop until a signal ends it. SIGHUP reloads the configuration.
-#include <spdlog/spdlog.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -49,7 +48,7 @@ std::unique_ptr<store::Store> make_store(const middlebox::Settings& settings) {
   auto made =
       store::make_store(settings.state, settings.state_on_disk ? Sync::kDisk : Sync::kSystem);
   if (!made) throw std::runtime_error("--state: " + made.error());
-  spdlog::info("storing rules in {}", (*made)->place());
+  log::info("storing rules in {}", (*made)->place());
   return std::move(*made);
 }
 
@@ -80,19 +79,19 @@ void reload(middlebox::Server& server, middlebox::Settings& settings,
   auto fresh = middlebox::parse_settings(argc, argv, middlebox::backend_table());
   if (!fresh) {
     const auto text = "configuration rejected; keeping the current one: " + fresh.error().text;
-    spdlog::error(text);
+    log::error(text);
     return manager.ready(text);
   }
   for (const auto& [name, value] : fresh->options) {
     const bool taken = name == "log-level" || name.starts_with("tls-");
     if (!taken && settings.options[name] != value) {
-      spdlog::warn("--{} has changed: restart to apply it", name);
+      log::warn("--{} has changed: restart to apply it", name);
     }
   }
-  spdlog::set_level(spdlog::level::from_str(fresh->log_level));
+  log::set_level(fresh->log_level);
   server.set_tls(fresh->server.listen.tls);
   server.apply(std::move(fresh->server.directory), fresh->server.secret);
-  spdlog::info("configuration reloaded");
+  log::info("configuration reloaded");
   manager.ready("configuration reloaded");
 }
 
@@ -123,13 +122,13 @@ int run(middlebox::Settings& settings, int argc, char** argv) {
   if (metrics) {
     scraped = metrics::serve(io, settings.metrics, "simco-middlebox " SIMCO_VERSION,
                              [&] { return metrics->text(backend->figures()); });
-    spdlog::info("serving metrics at http://{}/metrics", settings.metrics);
+    log::info("serving metrics at http://{}/metrics", settings.metrics);
   }
   std::optional<http::Server> inspected;
   if (!settings.inspect.empty()) {
     inspected.emplace(io, settings.inspect, "--inspect",
                       middlebox::inspector([&](auto pids) { return server.count(pids); }));
-    spdlog::info("serving rule counters at http://{}/rules/PID", settings.inspect);
+    log::info("serving rule counters at http://{}/rules/PID", settings.inspect);
   }
   // Nothing else can fail: replace the kernel's table.
   server.start();
@@ -142,15 +141,14 @@ int run(middlebox::Settings& settings, int argc, char** argv) {
           reload(server, settings, manager, argc, argv);
           return signals.async_wait(on_signal);
         }
-        spdlog::info("stopping: {} sessions, {} rules", server.session_count(),
-                     server.rule_count());
+        log::info("stopping: {} sessions, {} rules", server.session_count(), server.rule_count());
         manager.stopping();
         server.stop([&io] { io.stop(); });
       };
   signals.async_wait(on_signal);
   int code = 0;
   server.on_taken([&] {
-    spdlog::error("another middlebox has taken over the rules: stopping");
+    log::error("another middlebox has taken over the rules: stopping");
     code = kTakenOver;
     manager.stopping();
     server.stop([&io] { io.stop(); });
@@ -203,14 +201,14 @@ int main(int argc, char** argv) {
   if (settings->check_only) return report_findings(*settings);
   std::signal(SIGPIPE, SIG_IGN);
   std::set_new_handler(leave_without_memory);
-  simco::set_up_log(settings->log_level, [] { simco::middlebox::drop_privileges(); });
+  simco::log::set_up(settings->log_level, [] { simco::middlebox::drop_privileges(); });
   raise_descriptor_limit(settings->server);
   try {
     const int code = run(*settings, argc, argv);
-    simco::shut_down_log({});
+    simco::log::shut_down({});
     return code;
   } catch (const std::exception& failure) {
-    simco::shut_down_log(kProgram + std::string(": ") + failure.what());
+    simco::log::shut_down(kProgram + std::string(": ") + failure.what());
     return 1;
   }
 }

@@ -1,6 +1,5 @@
 // simco-ng: parses the options, and runs the event loop until a signal ends it. SIGHUP reloads the
 // configuration.
-#include <spdlog/spdlog.h>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
@@ -35,17 +34,17 @@ bool can_reload(const std::string& name) {
 void reload(ng::Server& server, const ng::Settings& settings, int argc, char** argv) {
   const auto fresh = ng::parse_settings(argc, argv);
   if (!fresh) {
-    return spdlog::error("configuration rejected; keeping the current one: {}", fresh.error().text);
+    return log::error("configuration rejected; keeping the current one: {}", fresh.error().text);
   }
   for (const auto& [name, value] : fresh->options) {
     const auto before = settings.options.find(name);
     if (!can_reload(name) && before != settings.options.end() && before->second != value) {
-      spdlog::warn("--{} has changed: restart to apply it", name);
+      log::warn("--{} has changed: restart to apply it", name);
     }
   }
-  spdlog::set_level(spdlog::level::from_str(fresh->log_level));
+  log::set_level(fresh->log_level);
   server.apply(*fresh);
-  spdlog::info("configuration reloaded");
+  log::info("configuration reloaded");
 }
 
 void run(const ng::Settings& settings, int argc, char** argv) {
@@ -57,7 +56,7 @@ void run(const ng::Settings& settings, int argc, char** argv) {
     metrics.emplace();
     page = metrics::serve(io, settings.metrics, "simco-ng " SIMCO_VERSION,
                           [&] { return metrics->text(); });
-    spdlog::info("serving metrics at http://{}/metrics", settings.metrics);
+    log::info("serving metrics at http://{}/metrics", settings.metrics);
   }
   ng::Server server(io, settings, metrics ? &*metrics : nullptr);
   std::function<void(const boost::system::error_code&, int)> on_signal =
@@ -67,19 +66,19 @@ void run(const ng::Settings& settings, int argc, char** argv) {
           reload(server, settings, argc, argv);
           return signals.async_wait(on_signal);
         }
-        spdlog::info("stopping: {} calls, {} rules, which end with their lifetimes",
-                     server.call_count(), server.rule_count());
+        log::info("stopping: {} calls, {} rules, which end with their lifetimes",
+                  server.call_count(), server.rule_count());
         server.stop([&io] { io.stop(); });
       };
   signals.async_wait(on_signal);
   if (!settings.calls.media.strict_source) {
-    spdlog::warn(
+    log::warn(
         "an SDP may open any UDP port from {} on of any internal host to its peer: give "
         "--strict-source, or list internal-ports for this agent at the middlebox",
         ng::kInternalPortMin);
   }
   server.start();
-  spdlog::info("listening on udp {}", server.endpoint());
+  log::info("listening on udp {}", server.endpoint());
   io.run();
 }
 
@@ -93,13 +92,13 @@ int main(int argc, char** argv) {
     return 0;
   }
   std::signal(SIGPIPE, SIG_IGN);
-  simco::set_up_log(settings->log_level, {});
+  simco::log::set_up(settings->log_level, {});
   try {
     run(*settings, argc, argv);
-    simco::shut_down_log({});
+    simco::log::shut_down({});
     return 0;
   } catch (const std::exception& failure) {
-    simco::shut_down_log(std::string("simco-ng: ") + failure.what());
+    simco::log::shut_down(std::string("simco-ng: ") + failure.what());
     return 1;
   }
 }

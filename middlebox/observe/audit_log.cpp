@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <iterator>
 #include <utility>
 
 #include "middlebox/observe/words.hpp"
@@ -54,20 +53,19 @@ std::string audit_line(const Decision& decision) {
   const auto& rule = change.rule();
   std::string line = fmt::format("audit event={} pid={} group={} owner={}", event_of(decision),
                                  rule.pid.value, rule.group.value, words::word(rule.owner_name));
-  auto out = std::back_inserter(line);
   if (!decision.by.empty())
-    fmt::format_to(out, " by={} peer={}", words::word(decision.by), words::word(decision.peer));
+    line += fmt::format(" by={} peer={}", words::word(decision.by), words::word(decision.peer));
   if (decision.ended_by != PolicyRuleId{})
-    fmt::format_to(out, " ended-by={}", decision.ended_by.value);
+    line += fmt::format(" ended-by={}", decision.ended_by.value);
   if (rule.kind != RuleKind::kReserve) {
-    fmt::format_to(out, " protocol={} internal={} external={}",
-                   protocol_name(rule.internal.protocol), to_text(rule.internal),
-                   to_text(rule.external));
+    line +=
+        fmt::format(" protocol={} internal={} external={}", protocol_name(rule.internal.protocol),
+                    to_text(rule.internal), to_text(rule.external));
   }
-  if (rule.outside) fmt::format_to(out, " outside={}", to_text(*rule.outside));
-  if (rule.inside) fmt::format_to(out, " inside={}", to_text(*rule.inside));
-  fmt::format_to(out, " lifetime={} outcome={}", change.lifetime.seconds,
-                 outcome_of(decision.result));
+  if (rule.outside) line += fmt::format(" outside={}", to_text(*rule.outside));
+  if (rule.inside) line += fmt::format(" inside={}", to_text(*rule.inside));
+  line +=
+      fmt::format(" lifetime={} outcome={}", change.lifetime.seconds, outcome_of(decision.result));
   return line;
 }
 

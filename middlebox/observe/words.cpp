@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 
 namespace simco::middlebox::words {
 namespace {
@@ -18,7 +17,7 @@ std::string quoted(std::string_view text) {
     if (c == ' ' || is_plain(static_cast<unsigned char>(c))) {
       result += c;
     } else {
-      fmt::format_to(std::back_inserter(result), "\\x{:02x}", static_cast<unsigned char>(c));
+      result += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
     }
   }
   return result + '"';

@@ -1,8 +1,6 @@
-// Connects the core to the world: listeners create channels for it, one timer wakes it, spdlog gets
-// its log lines, and the store's thread writes its journal.
+// Connects the core to the world: listeners create channels for it, one timer wakes it, the log
+// gets its log lines, and the store's thread writes its journal.
 #include "middlebox/serve/server.hpp"
-
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
@@ -10,6 +8,7 @@
 #include <random>
 #include <utility>
 
+#include "simco/log/log.hpp"
 #include "simco/net/error.hpp"
 
 namespace simco::middlebox {
@@ -56,7 +55,7 @@ void Server::start() {
   }
   for (const auto& listener : listeners_) {
     for (const auto& endpoint : listener->endpoints()) {
-      spdlog::info("listening on {} {}", net::to_string(listener->transport()), endpoint);
+      log::info("listening on {} {}", net::to_string(listener->transport()), endpoint);
     }
   }
 }
@@ -67,7 +66,7 @@ void Server::listen(net::ListenOptions options, Require require) {
     if (why.category() == net::tls_category() || why == net::NetError::kCrowdedOut) {
       core_.warn_about(peer, why.message());
     } else {
-      spdlog::debug("{}: {}", peer, why.message());
+      log::debug("{}: {}", peer, why.message());
     }
   };
   auto listening = net::listen(
@@ -75,9 +74,9 @@ void Server::listen(net::ListenOptions options, Require require) {
       [this, require](std::shared_ptr<net::MessageChannel> channel) {
         core_.accept(std::move(channel), require);
       },
-      [](const error_code& why) { spdlog::error("cannot accept connections: {}", why.message()); });
-  for (const auto& note : listening.notes) spdlog::info(note);
-  for (const auto& warning : listening.warnings) spdlog::warn(warning);
+      [](const error_code& why) { log::error("cannot accept connections: {}", why.message()); });
+  for (const auto& note : listening.notes) log::info(note);
+  for (const auto& warning : listening.warnings) log::warn(warning);
   std::ranges::move(listening.listeners, std::back_inserter(listeners_));
 }
 
@@ -111,18 +110,18 @@ void Server::wake_at(Instant at) {
 
 void Server::log(Core::LogLevel level, const std::string& line) {
   switch (level) {
-    case Core::LogLevel::kDebug: return spdlog::debug(line);
-    case Core::LogLevel::kInfo: return spdlog::info(line);
-    case Core::LogLevel::kWarning: return spdlog::warn(line);
-    case Core::LogLevel::kError: return spdlog::error(line);
+    case Core::LogLevel::kDebug: return log::debug(line);
+    case Core::LogLevel::kInfo: return log::info(line);
+    case Core::LogLevel::kWarning: return log::warn(line);
+    case Core::LogLevel::kError: return log::error(line);
   }
 }
 
 void Server::on_store_failing(const std::string& why) {
-  spdlog::error("cannot write to the store; refusing new rules until it recovers: {}", why);
+  log::error("cannot write to the store; refusing new rules until it recovers: {}", why);
 }
 
-void Server::on_store_working() { spdlog::info("{}: the store works again", store_->place()); }
+void Server::on_store_working() { log::info("{}: the store works again", store_->place()); }
 
 void Server::on_store_taken() {
   // From the loop: it stops the core, which is in the middle of a batch.

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <regex>
+#include <cctype>
 #include <sstream>
 
 #include "simco/cli/command_line.hpp"
@@ -37,10 +37,16 @@ std::string syntax_fault(const std::string& text, std::size_t line, std::string_
   std::istringstream lines(text);
   std::string words;
   for (std::size_t i = 0; i < line; ++i) std::getline(lines, words);
-  static const std::regex bare(R"(^\s*([A-Za-z0-9-]+)\s*=\s*([A-Za-z/][^\s"'#,\]]*)\s*(#.*)?$)");
-  std::smatch match;
-  if (!std::regex_match(words, match, bare)) return std::string(otherwise);
-  return fmt::format("text needs quotes: {} = \"{}\"", match[1].str(), match[2].str());
+  words = words.substr(0, words.find('#'));
+  std::replace(words.begin(), words.end(), '=', ' ');
+  std::istringstream parts(words);
+  std::string key, value, more;
+  const bool bare =
+      parts >> key >> value && !(parts >> more) &&
+      (std::isalpha(static_cast<unsigned char>(value.front())) || value.front() == '/') &&
+      value.find_first_of("\"',]") == std::string::npos;
+  if (!bare) return std::string(otherwise);
+  return fmt::format("text needs quotes: {} = \"{}\"", key, value);
 }
 
 std::string unknown_key(const std::string& name, const Options& options,

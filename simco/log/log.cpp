@@ -1,3 +1,4 @@
+// The log with spdlog, which only this file knows. A sink hands each line to a thread that writes it.
 #include "simco/log/log.hpp"
 
 #include <fmt/format.h>
@@ -12,7 +13,7 @@
 
 #include "simco/log/line_writer.hpp"
 
-namespace simco {
+namespace simco::log {
 namespace {
 
 /// $JOURNAL_STREAM names the device and inode of the journal's socket (systemd.exec(5)): a
@@ -64,23 +65,41 @@ class Sink final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> 
   std::uint64_t lost_ = 0;
 };
 
+spdlog::level::level_enum of(Level level) {
+  switch (level) {
+    case Level::kDebug: return spdlog::level::debug;
+    case Level::kInfo: return spdlog::level::info;
+    case Level::kWarning: return spdlog::level::warn;
+    case Level::kError: return spdlog::level::err;
+  }
+  return spdlog::level::off;
+}
+
 }  // namespace
 
-void set_up_log(const std::string& level, const std::function<void()>& begin) {
+bool writes(Level level) { return spdlog::default_logger_raw()->should_log(of(level)); }
+
+void write(Level level, std::string_view text) {
+  spdlog::default_logger_raw()->log(of(level), text);
+}
+
+void set_level(const std::string& level) { spdlog::set_level(spdlog::level::from_str(level)); }
+
+void set_up(const std::string& level, const std::function<void()>& begin) {
   spdlog::set_default_logger(
       std::make_shared<spdlog::logger>("simco", std::make_shared<Sink>(begin)));
   auto formatter = std::make_unique<spdlog::pattern_formatter>();
   formatter->add_flag<Priority>('*').set_pattern(logs_to_journal() ? "%*%v"
                                                                    : "%Y-%m-%d %H:%M:%S.%e %l %v");
   spdlog::set_formatter(std::move(formatter));
-  spdlog::set_level(spdlog::level::from_str(level));
+  set_level(level);
 }
 
-void shut_down_log(const std::string& line) {
+void shut_down(const std::string& line) {
   if (!line.empty()) {
     static_cast<Sink&>(*spdlog::default_logger()->sinks().front()).put_plain(line + "\n");
   }
   spdlog::shutdown();
 }
 
-}  // namespace simco
+}  // namespace simco::log

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 
 namespace simco::metrics {
 
@@ -27,17 +26,17 @@ void Histogram::write(const std::string& name, const Labels& labels, std::string
 
 void write_head(const std::string& name, const std::string& help, const char* type,
                 std::string& text) {
-  fmt::format_to(std::back_inserter(text), "# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
+  text += fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
 }
 
 void write_sample(const std::string& name, const Labels& labels, double value, std::string& text) {
   text += name;
   char before = '{';
   for (const auto& [label, is] : labels) {
-    fmt::format_to(std::back_inserter(text), "{}{}=\"{}\"", before, label, is);
+    text += fmt::format("{}{}=\"{}\"", before, label, is);
     before = ',';
   }
-  fmt::format_to(std::back_inserter(text), "{} {}\n", labels.empty() ? "" : "}", value);
+  text += fmt::format("{} {}\n", labels.empty() ? "" : "}", value);
 }
 
 Registry::Family& Registry::family(const std::string& name, const std::string& help,

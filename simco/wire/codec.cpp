@@ -198,6 +198,17 @@ MessageType type_of_message(const NegativeReply& reply) {
 
 }  // namespace
 
+Body::Body() = default;
+Body::Body(const Body&) = default;
+Body::Body(Body&&) noexcept = default;
+Body& Body::operator=(const Body&) = default;
+Body& Body::operator=(Body&&) noexcept = default;
+Body::~Body() = default;
+
+bool operator==(const Body& left, const Body& right) {
+  return static_cast<const AnyBody&>(left) == static_cast<const AnyBody&>(right);
+}
+
 MessageType type_of(const Body& body) {
   return std::visit([](const auto& message) { return type_of_message(message); }, body);
 }

@@ -20,8 +20,8 @@ class RandomMessages {
   Message next() {
     storage_.clear();
     Message message{{static_cast<std::uint32_t>(random_())}, Body{}};
-    pick(message.body, below(std::variant_size_v<Body>),
-         std::make_index_sequence<std::variant_size_v<Body>>{});
+    pick(message.body, below(std::variant_size_v<AnyBody>),
+         std::make_index_sequence<std::variant_size_v<AnyBody>>{});
     return message;
   }
   std::uint64_t below(std::uint64_t limit) { return random_() % limit; }

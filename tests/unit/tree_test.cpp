@@ -295,10 +295,10 @@ bool is_state_machine(const std::string& path) {
 
 TEST(Tree, StateMachinesKnowNoSocketsAndReadNoClock) {
   const std::vector<std::string> banned = {"boost/asio",  "agent/agent.hpp", "sys/socket.h",
-                                           "lock::now()", "spdlog",          "<thread>"};
+                                           "lock::now()", "simco/log/",      "<thread>"};
   const std::vector<std::string> words = {"#include <boost/asio/io_context.hpp>",
                                           "now_ = std::chrono::steady_clock::now();",
-                                          "spdlog::info(what);", "now_ = now;"};
+                                          "#include \"simco/log/log.hpp\"", "now_ = now;"};
   for (const char* path :
        {"middlebox/core/core.cpp", "agent/ng/call/call.cpp", "loadgen/sip/framer.cpp"}) {
     EXPECT_EQ(lines_with({{path, words}}, banned, is_state_machine).size(), 3U) << path;
@@ -321,7 +321,7 @@ bool is_match(const std::string& path) { return folder_of(path) == "middlebox/ba
 
 /// Returns includes of the kernel, or of parts with a kernel, in parts without it.
 std::vector<std::string> kernel_in_pure_parts(const std::vector<Source>& tree) {
-  auto result = lines_with(tree, {"boost/asio", "mnl", "nftnl", "linux/", "spdlog", "::now"},
+  auto result = lines_with(tree, {"boost/asio", "mnl", "nftnl", "linux/", "simco/log/", "::now"},
                            [](const auto& path) { return is_match(path) || is_pure_part(path); });
   for (auto& line : lines_with(tree, {"nftables"}, is_match)) result.push_back(std::move(line));
   for (auto& line : lines_with(tree, {"#include \"" + kNftables}, is_pure_part)) {

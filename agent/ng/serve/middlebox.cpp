@@ -1,12 +1,11 @@
 #include "agent/ng/serve/middlebox.hpp"
 
-#include <spdlog/spdlog.h>
-
 #include <boost/asio/post.hpp>
 #include <utility>
 
 #include "agent/driver.hpp"
 #include "agent/ng/serve/limits.hpp"
+#include "simco/log/log.hpp"
 
 namespace simco::ng {
 
@@ -39,15 +38,15 @@ void Middlebox::on_change(const error_code& reason) {
   if (!reason) {
     const auto& capabilities = driver_->capabilities();
     open_ = reported_ = true;
-    spdlog::info("session with the middlebox at {}:{}: {}", where_.host, where_.port,
-                 capabilities.nat ? "NAT" : "firewall");
+    log::info("session with the middlebox at {}:{}: {}", where_.host, where_.port,
+              capabilities.nat ? "NAT" : "firewall");
     user_.on_session(capabilities);
   } else if (std::exchange(open_, false)) {
-    spdlog::warn("the session with the middlebox is lost: {}", reason.message());
+    log::warn("the session with the middlebox is lost: {}", reason.message());
     user_.on_session_lost();
   } else if (!std::exchange(reported_, true)) {  // once, not at every attempt
-    spdlog::error("no session with the middlebox at {}:{}: {}; trying again", where_.host,
-                  where_.port, reason.message());
+    log::error("no session with the middlebox at {}:{}: {}; trying again", where_.host, where_.port,
+               reason.message());
   }
 }
 

@@ -1,13 +1,12 @@
 // Requests of proxies in, replies out; the store; and the events of all others.
 #include "agent/ng/serve/server.hpp"
 
-#include <spdlog/spdlog.h>
-
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "agent/ng/protocol/codec.hpp"
 #include "agent/ng/serve/limits.hpp"
+#include "simco/log/log.hpp"
 
 namespace simco::ng {
 namespace {
@@ -47,8 +46,8 @@ void Server::restore() {
   const auto now = moment();
   auto calls = state_->calls(now, lost);
   const auto unended = state_->unended(lost);
-  spdlog::info("restored {} calls and {} rules that must end from the store; {} could not be read",
-               calls.size(), unended.size(), lost);
+  log::info("restored {} calls and {} rules that must end from the store; {} could not be read",
+            calls.size(), unended.size(), lost);
   for (auto& call : calls) controller_.restore(std::move(call), now.instant);
   for (const auto& rule : unended) controller_.restore_unended(rule, now.instant);
   settle();
@@ -127,7 +126,7 @@ void Server::pass_on(std::uint64_t request, const std::string& dictionary) {
 }
 
 void Server::log(LogLevel level, const std::string& line) {
-  spdlog::log(level == LogLevel::kInfo ? spdlog::level::info : spdlog::level::warn, "{}", line);
+  level == LogLevel::kInfo ? log::info(line) : log::warn(line);
 }
 
 // --- The store -----------------------------------------------------------------------------------
@@ -137,10 +136,10 @@ void Server::store(Write write) {
   if (!state_) return;
   try {
     write(*state_);
-    if (std::exchange(state_fails_, false)) spdlog::info("calls can be stored again");
+    if (std::exchange(state_fails_, false)) log::info("calls can be stored again");
   } catch (const sqlite::Error& error) {
     // Calls go on; changes that are not stored are lost with the next restart.
-    if (!std::exchange(state_fails_, true)) spdlog::error("cannot store calls: {}", error.what());
+    if (!std::exchange(state_fails_, true)) log::error("cannot store calls: {}", error.what());
   }
 }
 

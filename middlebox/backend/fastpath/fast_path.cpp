@@ -2,8 +2,6 @@
 // out on the way.
 #include "middlebox/backend/fastpath/fast_path.hpp"
 
-#include <spdlog/spdlog.h>
-
 #include <boost/asio/steady_timer.hpp>
 #include <stdexcept>
 #include <utility>
@@ -14,6 +12,7 @@
 #include "middlebox/backend/fastpath/premises.hpp"
 #include "middlebox/backend/fastpath/program.hpp"
 #include "middlebox/backend/fastpath/rule_table.hpp"
+#include "simco/log/log.hpp"
 
 namespace simco::backend::fastpath {
 namespace {
@@ -135,7 +134,7 @@ std::unique_ptr<Backend> accelerate(boost::asio::io_context& io, std::unique_ptr
   try {
     program = std::make_unique<Program>(options.entries, inner->counts());
   } catch (const std::runtime_error& failure) {
-    spdlog::warn("fast path: none, nftables handles all packets: {}", failure.what());
+    log::warn("fast path: none, nftables handles all packets: {}", failure.what());
     return inner;
   }
   return std::make_unique<AcceleratedBackend>(io, std::move(inner), std::move(program), options);

@@ -1,12 +1,12 @@
 #include "middlebox/backend/fastpath/links.hpp"
 
 #include <net/if.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 
 #include "middlebox/backend/fastpath/device.hpp"
 #include "middlebox/backend/fastpath/premises.hpp"
+#include "simco/log/log.hpp"
 
 namespace simco::backend::fastpath {
 namespace {
@@ -18,18 +18,17 @@ Side other(Side side) { return side == Side::kInternal ? Side::kExternal : Side:
 void Links::look(const std::optional<std::string>& more) {
   for (const Side side : kSides) {
     if (!on_ || !is_lost(side)) continue;
-    spdlog::warn("fast path: interface {} is gone or replaced, and its link with it",
-                 name_of(side));
+    log::warn("fast path: interface {} is gone or replaced, and its link with it", name_of(side));
     program_.unlink();
     on_ = false;
   }
   const auto why = more ? more : obstacle();
   if (why) {
     program_.unlink();
-    if (said_ != why) spdlog::warn("fast path: off, nftables handles all packets: {}", *why);
+    if (said_ != why) log::warn("fast path: off, nftables handles all packets: {}", *why);
   } else if (!on_) {
     program_.open();
-    spdlog::info("fast path: on, between {} and {}", options_.internal_if, options_.external_if);
+    log::info("fast path: on, between {} and {}", options_.internal_if, options_.external_if);
   }
   on_ = !why;
   said_ = why;
@@ -58,7 +57,7 @@ std::optional<std::string> Links::obstacle() {
   refused_ = link();
   retry_at_ = refused_ ? now + retry_after_ : Instant{};
   if (refused_)
-    spdlog::debug("fast path: refused, again in {} s: {}", retry_after_.count(), *refused_);
+    log::debug("fast path: refused, again in {} s: {}", retry_after_.count(), *refused_);
   retry_after_ = refused_ ? std::min(2 * retry_after_, kRetryMax) : kRetryFirst;
   return refused_;
 }
@@ -71,7 +70,7 @@ std::optional<std::string> Links::link() {
       first_ = side;
       return name_of(side) + ": " + *refused;
     }
-    spdlog::debug("fast path: {} linked", name_of(side));
+    log::debug("fast path: {} linked", name_of(side));
   }
   return unable_to_send();  // some drivers are able to only with a program there
 }

@@ -5,7 +5,6 @@
 #include <bpf/libbpf.h>
 #include <fast_path.skel.h>
 #include <linux/if_link.h>
-#include <spdlog/spdlog.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -21,6 +20,7 @@
 #include <vector>
 
 #include "middlebox/backend/fastpath/limits.hpp"
+#include "simco/log/log.hpp"
 
 namespace simco::backend::fastpath {
 namespace {
@@ -31,7 +31,7 @@ int log_library(libbpf_print_level /*level*/, const char* format, va_list argume
   const int size = std::vsnprintf(text.data(), text.size(), format, arguments);
   std::string line = text.data();
   while (!line.empty() && line.back() == '\n') line.pop_back();
-  spdlog::debug("libbpf: {}", line);
+  log::debug("libbpf: {}", line);
   return size;
 }
 

@@ -3,7 +3,6 @@
 #include "middlebox/backend/nftables/nftables_backend.hpp"
 
 #include <net/if.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -11,6 +10,8 @@
 #include <functional>
 #include <stdexcept>
 #include <system_error>
+
+#include "simco/log/log.hpp"
 
 namespace simco::backend::nftables {
 namespace {
@@ -118,7 +119,7 @@ void NftablesBackend::clear() try { table_.remove(); } catch (const std::system_
 void NftablesBackend::end() {
   if (!begun_ || !reconciler_.enforces()) return;
   if (options_.keep_on_stop) {
-    return spdlog::info(
+    return log::info(
         "nftables: table inet {} stays in force: rules until they expire, all other traffic is "
         "blocked; --remove-rules removes it",
         options_.table);
@@ -126,7 +127,7 @@ void NftablesBackend::end() {
   try {
     table_.remove();
   } catch (const std::exception& failure) {
-    spdlog::error("nftables: table {} could not be removed: {}", options_.table, failure.what());
+    log::error("nftables: table {} could not be removed: {}", options_.table, failure.what());
   }
 }
 
@@ -135,7 +136,7 @@ bool NftablesBackend::alive() {
     committer_.socket().generation();
     return true;
   } catch (const std::system_error& failure) {
-    spdlog::error("nftables: the kernel does not answer: {}", failure.what());
+    log::error("nftables: the kernel does not answer: {}", failure.what());
     return false;
   }
 }
@@ -148,7 +149,7 @@ Figures NftablesBackend::figures() {
       dropped_ = counted;
     }
   } catch (const std::system_error& failure) {
-    spdlog::error("nftables: {}", failure.what());
+    log::error("nftables: {}", failure.what());
   }
   return dropped_ ? drop_figures(*dropped_) : Figures();
 }
@@ -162,7 +163,7 @@ void NftablesBackend::apply(std::span<const RuleChange> batch, Client& client) {
     try {
       begin = commit_some(batch, begin);
     } catch (const std::system_error& failure) {
-      spdlog::error("nftables: refused {} changes: {}", count - begin, failure.what());
+      log::error("nftables: refused {} changes: {}", count - begin, failure.what());
       planner_.undo();
       reconciler_.suspect();  // whether the kernel has done any of it is not known
       for (; begin < count; ++begin) planner_.refuse(begin, ChangeResult::kNoResources);
@@ -220,11 +221,11 @@ bool NftablesBackend::refuse_changes_at_fault() {
   const auto attribution = committer_.attribute_errors();
   for (const auto change : attribution.uncertain) planner_.mark_uncertain(change);
   for (const auto& [change, error] : attribution.refused) {
-    spdlog::error("nftables: the kernel refused a change: {}", std::strerror(error));
+    log::error("nftables: the kernel refused a change: {}", std::strerror(error));
     planner_.refuse(change, result_for(error));
   }
   if (attribution.foreign_removal && !committer_.claimed()) {
-    spdlog::warn("nftables: another program has removed elements from table {}", options_.table);
+    log::warn("nftables: another program has removed elements from table {}", options_.table);
     reconciler_.suspect();
   }
   return attribution.any();
@@ -291,7 +292,7 @@ bool NftablesBackend::read_counters(std::span<const ElementId> elements) {
     counter_reader_.read(elements);
     return true;
   } catch (const std::system_error& failure) {
-    spdlog::error("nftables: counters cannot be read: {}", failure.what());
+    log::error("nftables: counters cannot be read: {}", failure.what());
     return false;
   }
 }

@@ -1,13 +1,12 @@
 // In this order: watching the table as a whole, its sets, and the elements in them.
 #include "middlebox/backend/nftables/reconciler.hpp"
 
-#include <spdlog/spdlog.h>
-
 #include <cstring>
 #include <system_error>
 #include <utility>
 
 #include "middlebox/backend/nftables/limits.hpp"
+#include "simco/log/log.hpp"
 
 namespace simco::backend::nftables {
 
@@ -33,7 +32,7 @@ void Reconciler::watch() {
       look_after_table();
       if (inspect_again_) inspect();
     } catch (const std::exception& failure) {
-      spdlog::error("nftables: {}", failure.what());
+      log::error("nftables: {}", failure.what());
     }
     watch();
   });
@@ -54,17 +53,17 @@ void Reconciler::reconcile() {
   inspect_again_ = true;
   if (enforces_ && table_.is_ours(found)) return;
   if (enforces_) {
-    spdlog::warn("nftables: another program has {} table inet {}",
-                 found.exists ? "changed" : "removed", options_.table);
+    log::warn("nftables: another program has {} table inet {}",
+              found.exists ? "changed" : "removed", options_.table);
   }
   try {
     table_.install();
-    spdlog::warn("nftables: table inet {} is restored", options_.table);
+    log::warn("nftables: table inet {} is restored", options_.table);
     enforces_ = true;
     inspect_again_ = false;
     reinstalled_();
   } catch (const std::exception& failure) {
-    if (enforces_) spdlog::error("nftables: no rule can be enforced: {}", failure.what());
+    if (enforces_) log::error("nftables: no rule can be enforced: {}", failure.what());
     enforces_ = false;
   }
 }
@@ -80,8 +79,8 @@ bool Reconciler::make_set(const Mask& mask) {
     }
     const bool table_may_be_gone = committer_.builds_on_any() && attempt < kStaleMax;
     if (outcome == Outcome::kFailed && !table_may_be_gone) {
-      spdlog::error("nftables: cannot create set {}: {}", set_name(mask),
-                    std::strerror(committer_.error()));
+      log::error("nftables: cannot create set {}: {}", set_name(mask),
+                 std::strerror(committer_.error()));
       return false;
     }
     reconcile();
@@ -117,7 +116,7 @@ void Reconciler::inspect() {
         try {
           repair(mask, std::move(in_kernel));
         } catch (const std::system_error& failure) {
-          spdlog::error("nftables: {}", failure.what());
+          log::error("nftables: {}", failure.what());
           inspect_again_ = true;
         }
       },
@@ -134,8 +133,8 @@ void Reconciler::repair(const Mask& mask, SetKeys in_kernel) {
   const Instant now = options_.now();
   const auto drift = compare(*found->second, std::move(in_kernel), touched_[mask], now);
   if (!drift.missing.empty()) {
-    spdlog::warn("nftables: restored {} elements that another program had removed from set {}",
-                 drift.missing.size(), set_in_kernel(options_, mask));
+    log::warn("nftables: restored {} elements that another program had removed from set {}",
+              drift.missing.size(), set_in_kernel(options_, mask));
     committer_.begin();
     committer_.write(drift.missing, now);
     if (committer_.commit() != Outcome::kDone) inspect_again_ = true;
@@ -144,8 +143,8 @@ void Reconciler::repair(const Mask& mask, SetKeys in_kernel) {
     }
   }
   if (!drift.foreign.empty()) {
-    spdlog::warn("nftables: removed {} elements that no rule asks for from set {}",
-                 drift.foreign.size(), set_in_kernel(options_, mask));
+    log::warn("nftables: removed {} elements that no rule asks for from set {}",
+              drift.foreign.size(), set_in_kernel(options_, mask));
   }
   for (const auto& [key, end] : drift.foreign) {
     committer_.begin();

@@ -1,8 +1,6 @@
 // The options of the nftables backend: its table, and what of it outlives the process.
 #include "middlebox/config/backends/nftables_type.hpp"
 
-#include <spdlog/spdlog.h>
-
 #include <cstdint>
 #include <fstream>
 #include <utility>
@@ -11,6 +9,7 @@
 #include "middlebox/config/options.hpp"
 #include "middlebox/limits.hpp"
 #include "simco/cli/options.hpp"
+#include "simco/log/log.hpp"
 
 namespace simco::middlebox {
 namespace {
@@ -131,9 +130,9 @@ std::unique_ptr<backend::Backend> NftablesType::make(boost::asio::io_context& io
   options.first_port = nat.first_port;
   options.last_port = nat.last_port;
   auto backend = std::make_unique<backend::nftables::NftablesBackend>(io, options);
-  for (const auto& sentence : missing_forwarding()) spdlog::warn(sentence);
-  spdlog::info("backend nftables: table inet {}, internal {}, external {}", options.table,
-               options.internal_if, options.external_if);
+  for (const auto& sentence : missing_forwarding()) log::warn(sentence);
+  log::info("backend nftables: table inet {}, internal {}, external {}", options.table,
+            options.internal_if, options.external_if);
   return backend;
 }
 

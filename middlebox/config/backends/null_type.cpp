@@ -1,8 +1,7 @@
 #include "middlebox/config/backends/null_type.hpp"
 
-#include <spdlog/spdlog.h>
-
 #include "middlebox/backend/null_backend.hpp"
+#include "simco/log/log.hpp"
 
 namespace simco::middlebox {
 namespace {
@@ -14,7 +13,7 @@ class NullType final : public BackendType {
     return {{false, "backend = \"null\" enforces no rules; \"nftables\" does"}};
   }
   std::unique_ptr<backend::Backend> make(boost::asio::io_context&, const Settings&) const override {
-    spdlog::warn("backend null: rules are not enforced; no traffic is filtered or translated");
+    log::warn("backend null: rules are not enforced; no traffic is filtered or translated");
     return std::make_unique<backend::NullBackend>();
   }
 };

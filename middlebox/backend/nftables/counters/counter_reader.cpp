@@ -1,7 +1,6 @@
 #include "middlebox/backend/nftables/counters/counter_reader.hpp"
 
 #include <netinet/in.h>
-#include <spdlog/spdlog.h>
 // The kernel's headers go after the C library's.
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_tables.h>
@@ -14,6 +13,7 @@
 #include "middlebox/backend/nftables/elements/element_writer.hpp"
 #include "middlebox/backend/nftables/limits.hpp"
 #include "middlebox/backend/nftables/table/set_name.hpp"
+#include "simco/log/log.hpp"
 
 namespace simco::backend::nftables {
 
@@ -24,7 +24,7 @@ void CounterReader::start() {
     try {
       read_next();
     } catch (const std::system_error& failure) {
-      spdlog::error("nftables: counters cannot be read: {}", failure.what());
+      log::error("nftables: counters cannot be read: {}", failure.what());
     }
     start();
   });

@@ -8,12 +8,12 @@
 #include <linux/netfilter/nf_conntrack_common.h>
 #include <linux/netfilter/nfnetlink.h>
 #include <linux/netfilter/nfnetlink_conntrack.h>
-#include <spdlog/spdlog.h>
 
 #include <cstring>
 #include <system_error>
 
 #include "middlebox/backend/nftables/limits.hpp"
+#include "simco/log/log.hpp"
 #include "simco/wire/assert.hpp"
 
 namespace simco::backend::nftables {
@@ -111,7 +111,7 @@ void FlowRemover::flush() {
     // The kernel has done it by now. It says which flows there were not: most rules have none.
     socket_.discard();
   } catch (const std::system_error& failure) {
-    spdlog::error("nftables: flows of ended rules may continue: {}", failure.what());
+    log::error("nftables: flows of ended rules may continue: {}", failure.what());
   }
   messages_.clear();
 }

@@ -2,8 +2,6 @@
 // several. A commit that others' commits made stale is tried again.
 #include "middlebox/backend/nftables/table/table.hpp"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <stdexcept>
@@ -11,6 +9,7 @@
 #include <thread>
 
 #include "middlebox/backend/nftables/limits.hpp"
+#include "simco/log/log.hpp"
 
 namespace simco::backend::nftables {
 
@@ -34,13 +33,13 @@ void Table::probe_kernel() {
   const bool claims = options_.own_table && options_.claim_table;
   if (claims && kernel_takes(&Ruleset::try_to_claim)) committer_.claim();
   if (claims && !committer_.claimed()) {
-    spdlog::info(
+    log::info(
         "nftables: this kernel cannot claim a table (Linux 6.9 can): others can change or flush "
         "it, and packets pass until it is restored");
   }
   options_.check_sources = kernel_takes(&Ruleset::try_to_check_sources);
   if (!options_.check_sources) {
-    spdlog::warn(
+    log::warn(
         "nftables: this kernel cannot look up routes (load the modules nft_fib_ipv4, nft_fib_ipv6 "
         "and nft_fib_inet): rules for many external hosts let forged internal addresses in, "
         "unless rp_filter is on");
@@ -53,12 +52,12 @@ void Table::decide_on_tracking() {
   if (tracks_all(options_)) return;
   if (!kernel_takes(&Ruleset::try_to_defragment)) {
     tracking = Tracking::kAll;
-    spdlog::info(
+    log::info(
         "nftables: connection tracking follows all packets, because nothing else in this kernel "
         "puts fragments together (load the module nft_tproxy)");
   } else if (tracking == Tracking::kNotrack && !options_.check_sources) {
     tracking = Tracking::kNeeded;
-    spdlog::warn(
+    log::warn(
         "nftables: --tracking notrack does as needed does: this kernel cannot look up routes");
   }
 }

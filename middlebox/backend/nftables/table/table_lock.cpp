@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 #include <linux/capability.h>
-#include <spdlog/spdlog.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
@@ -23,6 +22,7 @@
 #include <system_error>
 
 #include "middlebox/backend/nftables/limits.hpp"
+#include "simco/log/log.hpp"
 
 namespace simco::backend::nftables {
 namespace {
@@ -145,7 +145,7 @@ void TableLock::take(const std::string& table) {
     throw std::runtime_error("--table: another simco-middlebox uses table inet " + table +
                              "; choose another name");
   }
-  spdlog::warn(
+  log::warn(
       "--table: process {} of user {}, which cannot be a middlebox, holds the lock name of table "
       "inet {}; it is ignored, but a second middlebox for this table would go unnoticed",
       holder ? holder->pid : 0, holder ? std::to_string(holder->uid) : "(unknown)", table);
