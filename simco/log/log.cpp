@@ -1,4 +1,5 @@
-// The log with spdlog, which only this file knows. A sink hands each line to a thread that writes it.
+// The log with spdlog, which only this file knows. A sink hands each line to a thread that writes
+// it.
 #include "simco/log/log.hpp"
 
 #include <fmt/format.h>
