@@ -149,7 +149,8 @@ class Call:
                  Flow(phone_rtcp, next_to(PEER_RTP), peer_rtcp), Flow(peer_rtcp, next_to(phone_at), phone_rtcp),
                  Flow(stranger, phone_at, phone)]
         exchange = Exchange(*flows)
-        exchange.run(count)
+        for _ in range(count):
+            exchange.step()
         if arrive:
             exchange.expect_all(*flows[:-1])
         exchange.expect_none(*(flows[-1:] if arrive else flows))
