@@ -61,10 +61,9 @@ def draw_points(axes, combinations, plot, of_window, labels):
 
 def draw_trace(axes, combinations, plot, _):
     """The delay of each message over its number, or over the time at which it was handed over."""
-    if plot.x == "time":
-        entries = draw_points(axes, combinations, plot, lambda _, at, delay: (at, delay), ("Handed over at (ms)", "Delay (ms)"))
-    else:
-        entries = draw_points(axes, combinations, plot, lambda number, _, delay: (number, delay), ("Message", "Delay (ms)"))
+    over_time = plot.x == "time"
+    entries = draw_points(axes, combinations, plot, lambda number, at, delay: (at if over_time else number, delay),
+                          ("Handed over at (ms)" if over_time else "Message", "Delay (ms)"))
     widen(axes)
     return entries
 

@@ -35,11 +35,10 @@ def model_cell(conditions):
     return wording.figure(value) + ("" if valid else " (outside)")
 
 
-def lost_shares(combination):
-    """Returns the shares of the packets that were lost, in percent, of requests and of replies."""
-    counts = [[sum(run["packets"][direction][what] for run in combination.runs) for what in ("lost", "seen")]
-              for direction in ("request", "reply")]
-    return [100.0 * lost / max(seen, 1) for lost, seen in counts]
+def lost_share(combination, direction):
+    """Returns the share of that direction's packets that were lost, in percent."""
+    lost, seen = (sum(run["packets"][direction][what] for run in combination.runs) for what in ("lost", "seen"))
+    return 100.0 * lost / max(seen, 1)
 
 
 def figures_of(combination):
@@ -49,7 +48,7 @@ def figures_of(combination):
     interval95, interval99 = (schedule.percentile_interval(combination.times, q) for q in (95, 99))
     p50, p90, p95, p99, p999 = map(combination.quantile, (50, 90, 95, 99, 99.9))
     figures = [mean.value, mean.half_width, independent.half_width, p50, p90, p95, *interval95, p99, *interval99, p999,
-               float(times.max()), *lost_shares(combination)]
+               float(times.max()), *(lost_share(combination, direction) for direction in ("request", "reply"))]
     return [len(combination.times), len(times), combination.unanswered, int(combination.aborted),
             int(all(run["valid"] for run in combination.runs)), *("" if math.isnan(figure) else f"{figure:.3f}" for figure in figures),
             int(any(statistics.grows(times) for times in combination.times))]
@@ -96,6 +95,9 @@ class Row(UnderConditions):
     mean: statistics.Estimate
     aborted: bool
     unanswered: int = 0
+
+    def quantity(self, _):
+        return self.mean
 
     def leaves_out(self, _):
         return self.unanswered

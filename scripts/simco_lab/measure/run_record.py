@@ -185,4 +185,3 @@ def take_over(source, folder, point):
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(source, folder, ignore=shutil.ignore_patterns("run.json"))
     write_run(folder, {**run, "point": identity(point), "processor_s": 0.0})
-    return run

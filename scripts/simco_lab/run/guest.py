@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ..errors import LabError
 from ..scenario import drd, queues
-from ..scenario.catalogue import BACKENDS, CONGESTION, PROFILES, PROGRAMS, TRANSPORTS, modules
+from ..scenario.catalogue import BACKENDS, CONGESTION, PROFILES, PROGRAMS, TRANSPORTS
 from .job import archive
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -27,7 +27,8 @@ BOOT_LIMIT_S = 300
 # For the network and its losses; and for what is measured across it, which a kernel may lack.
 MODULES = ("qemu_fw_cfg", "virtio_pci", "virtio_console", "veth", "sch_netem", "sch_tbf", "nf_tables", "nft_numgen",
            "nft_objref")
-FURTHER_MODULES = tuple(dict.fromkeys(modules((TRANSPORTS, BACKENDS, PROFILES, CONGESTION, queues.KINDS))))
+FURTHER_MODULES = tuple(dict.fromkeys(module for rows in (TRANSPORTS, BACKENDS, PROFILES, CONGESTION, queues.KINDS)
+                                      for row in rows.values() for module in row.guest_modules))
 TOOLS = ("ip", "tc", "nft", "ss", "ethtool", "sysctl", "bpftool", "tcpdump")
 COMPILER = "clang-19"
 # Programs at the same addresses in each of their processes (norandmaps) are translated once for all of them.

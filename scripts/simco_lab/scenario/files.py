@@ -134,13 +134,13 @@ class Scenario:
             raise ValueError(f"two claims are named {name}")
         self.claims.append(Claim(name, text, values_of(where), judge))
 
-    def claims_of(self, name, *ids):
-        """Takes over the claims of another scenario: those with these ids, or all."""
+    def claims_of(self, name, *ids, **where):
+        """Takes over the claims of another scenario, those with these ids or all, for the points with these conditions."""
         known = {claim.id: claim for claim in find(name).claims}
         for one in ids or known:
             if one not in known:
                 raise ValueError(f"scenario '{name}' has no claim '{one}'; it has {', '.join(known)}")
-            self.claim(one, known[one].text, known[one].judge, **known[one].where)
+            self.claim(one, known[one].text, known[one].judge, **{**known[one].where, **where})
 
     def dimensions(self, scale):
         """Returns {dimension: values} with every dimension, for each matrix that has points at `scale`. If there is one

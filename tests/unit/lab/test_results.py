@@ -60,7 +60,7 @@ class Reading(unittest.TestCase):
     def test_losses_that_differ_from_the_pattern(self):
         point = points.Point(variant=Variant.parse("tcp"), loss_percent=10.0, scenario="trial", count=400,
                                replication=0, workload="per", arrivals="poisson", warmup=0, base_seed=1)
-        patterns = job.patterns(point)
+        patterns = job.Job(point).patterns
         counts = {}
         for direction, (packets, lost) in patterns.items():
             counts[f"seen-{direction}"] = 700
