@@ -1,5 +1,7 @@
 """An RTP stream, each packet of which is accounted for, and its bars."""
 
+import time
+
 from .flows import Exchange, Flow
 from .namespace import Failure
 
