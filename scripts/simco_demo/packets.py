@@ -93,6 +93,8 @@ class Story:
             bars.show_packets(PACKETS)
             self.count(stream, end, stream.sent, all_of_them=False)
             check_one_window(stream, began)
+            for one in (stream.sender, stream.receiver):  # the next stream has their addresses
+                one.close()
 
     def nat(self):
         """A binding of a NAT; and a middlebox that is killed while packets flow."""
