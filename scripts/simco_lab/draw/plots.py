@@ -18,7 +18,7 @@ from ..measure.quantities import MEASURED, QUANTITIES  # noqa: E402
 from ..scenario import cross  # noqa: E402
 from ..scenario.conditions import FORMS_OF, axis_value, label_of, shown  # noqa: E402
 from . import traces  # noqa: E402
-from .strokes import style, widen  # noqa: E402
+from .traces import style, widen  # noqa: E402
 
 LABELS = {"loss_percent": "Packet loss (%)", "rate": "Load (transactions/s)", "streams": "Streams",
           "connections": "TCP connections", "rate_per_connection": "Load per connection (transactions/s)",

@@ -150,6 +150,12 @@ class Congestion:
     guest_modules: tuple = ()
 
 
+def check_congestion(name, control):
+    """Raises ValueError unless the congestion control of the variant or traffic of that name is a row."""
+    if control not in CONGESTION:
+        raise ValueError(f"{name!r}: unknown congestion control {control!r}; expected {words(CONGESTION)}")
+
+
 def congestion(algorithm, sack):
     return (("net.ipv4.tcp_congestion_control", algorithm), ("net.ipv4.tcp_sack", str(int(sack))))
 
