@@ -174,13 +174,6 @@ def report(folder, figure_formats=FORMATS):
     return [one.id for one in own.judgements if any(verdict.holds is False for verdict in one.verdicts)]
 
 
-def remember(folder, scenario, about):
-    """Writes what `plot` needs beside the points."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / archive.SCENARIO).write_text(scenario.path.read_text())
-    (folder / archive.ABOUT).write_text(json.dumps(about, indent=1) + "\n")
-
-
 def run(arguments):
     from .judge import claims
     if not 0 < arguments.fraction <= 1:
@@ -204,8 +197,10 @@ def run(arguments):
         about = f"{where}, scale {arguments.scale}{share}."
         if arguments.options:
             about += f" Trial with `{arguments.options.strip()}`."
-        remember(folder, scenario, {"scenario": scenario.name, "scale": arguments.scale,
-                                    "fraction": arguments.fraction, "about": about})
+        folder.mkdir(parents=True, exist_ok=True)  # what `plot` needs beside the points:
+        (folder / archive.SCENARIO).write_text(scenario.path.read_text())
+        (folder / archive.ABOUT).write_text(json.dumps({
+            "scenario": scenario.name, "scale": arguments.scale, "fraction": arguments.fraction, "about": about}, indent=1) + "\n")
         disproved = report(folder)
         if arguments.strict and disproved:
             print(f"lab: {scenario.name}: claims that do not hold: {', '.join(disproved)}", file=sys.stderr)

@@ -151,7 +151,6 @@ def of_combination(results, combination):
 
 
 def left_out(results):
-    """Returns lines about the points that were not run."""
     lines = []
     broken = [combination.conditions for combination in results.combinations if combination.aborted]
     beyond = [point for point in results.missing if any(
@@ -191,7 +190,6 @@ def caveats(results):
 
 
 def size(results):
-    """Returns a sentence with the size of the sample and its cost."""
     runs = runs_of(results)
     transactions = sum(len(combination.all_times) for combination in results.combinations)
     minutes = sum(run.get("processor_s", math.nan) for run in runs) / 60

@@ -86,7 +86,6 @@ def curves_of(combinations, plot):
 
 
 def curve_label(plot, value):
-    """Returns the legend's words for the curve of this value."""
     return in_words(plot.curves, value) if isinstance(value, float) else label_of(value)
 
 
@@ -322,7 +321,7 @@ def draw(results, folder, look, formats):
         like = f"; the paper's {plot.paper_figure}" if plot.paper_figure else ""
         for profile in results.profiles():
             chosen = [combination for combination in results.select(plot.where)
-                      if combination.fits({"profile": [profile]})]
+                      if combination.conditions.profile == profile]
             for panel, part in panels_of(plot, chosen).items():
                 title = f"{plot.title} ({', '.join([profile, *(text for _, text in panel)])}{like})"
                 figure = figure_of(plot, part, look, title)

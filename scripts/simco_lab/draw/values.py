@@ -9,7 +9,6 @@ from ..judge.prediction import predicted
 from ..measure import schedule, statistics
 from ..measure.parts import NAMES
 from ..measure.quantities import PERCENTILES
-from ..measure.combination import UnderConditions
 from ..measure.results import Selectable
 from ..scenario.catalogue import WORKLOADS
 from ..scenario.conditions import Conditions, conditions_of, shown
@@ -88,7 +87,7 @@ def write(path, samples):
 
 
 @dataclass
-class Row(UnderConditions):
+class Row:
     """A combination by its row of results.csv."""
 
     conditions: Conditions
@@ -109,13 +108,10 @@ class Table(Selectable):
     has_samples = False
 
     def __init__(self, rows, scenario):
-        self.scenario = scenario
-        self.combinations = [self._row(row) for row in rows]
-
-    @staticmethod
-    def _row(row):
-        mean = statistics.Estimate(*(float(row[name] or math.nan) for name in ("mean_ms", "ci95_ms")))
-        return Row(conditions_of(row), mean, row["aborted"] == "1", int(row["unanswered"] or 0))
+        self.scenario, self.combinations = scenario, []
+        for row in rows:
+            mean = statistics.Estimate(*(float(row[name] or math.nan) for name in ("mean_ms", "ci95_ms")))
+            self.combinations.append(Row(conditions_of(row), mean, row["aborted"] == "1", int(row["unanswered"] or 0)))
 
 
 def tables_of(path, scenario):

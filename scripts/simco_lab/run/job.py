@@ -45,7 +45,6 @@ def due_times(point):
 
 
 def sip_words(point, *, of_server):
-    """Returns the options of the workload's programs."""
     setup = point.setup
     response = sizes.response_of(point.variant.transport, setup.response)
     words = ["--response", response, "--t1", f"{point.t1_ms:g}"]

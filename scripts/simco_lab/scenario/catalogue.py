@@ -28,8 +28,6 @@ def number(text, most):
 
 @dataclass(frozen=True)
 class Transport:
-    """The properties of a transport that the laboratory needs."""
-
     name: str  # of variants and, unless `option` has it, of the programs' --transport
     label: str  # in figures and reports
     number: str  # counted by N in the variant NAME-N: streams or connections
@@ -115,8 +113,6 @@ WORKLOADS = table(
 
 @dataclass(frozen=True)
 class Backend:
-    """A backend of the middlebox."""
-
     name: str  # of simco-middlebox's --backend
     options: tuple = ()
     guest_modules: tuple = ()
@@ -142,8 +138,6 @@ class Route:
 
 @dataclass(frozen=True)
 class Congestion:
-    """A congestion control of TCP."""
-
     name: str
     label: str
     sysctls: tuple  # (key, value)

@@ -35,7 +35,6 @@ PROXIES = table(
 
 
 def proxied(point):
-    """Returns whether there is one."""
     return point.proxy != default(PROXIES)
 
 
