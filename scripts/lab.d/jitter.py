@@ -20,9 +20,4 @@ lab = Scenario(
 
 lab.claim("J1", "with jitter and loss SCTP has a lower 99.9th percentile than TCP",
           lambda r: r.p999("sctp-16") < r.p999("tcp"), jitter_ms=[2, 5], loss_percent=1)
-lab.claim("Q1", "QUIC with 16 streams has a lower mean than TCP and SCTP with 16 streams",
-          lambda r: r.mean("quic-16") < r.mean("tcp", "sctp-16"), profile="tuned", loss_percent=1)
-lab.claim("Q2", "QUIC with 16 streams has a lower 99th percentile than TCP and SCTP with 16 streams",
-          lambda r: r.p99("quic-16") < r.p99("tcp", "sctp-16"), profile="tuned", loss_percent=1)
-lab.claim("Q3", "QUIC with 16 streams has a lower 99.9th percentile than TCP and SCTP with 16 streams",
-          lambda r: r.p999("quic-16") < r.p999("tcp", "sctp-16"), profile="tuned", loss_percent=1)
+lab.claims_of("kiesel-exp5", "Q1", "Q2", "Q3", loss_percent=1)

@@ -46,12 +46,4 @@ lab.claim("W2", "tuned, SCTP with 16 streams has a 99.9th percentile no worse th
 lab.claim("W3", "tuned, SCTP with 16 streams is at most 5 % above equation 5 up to 2.5 %",
           lambda r: r.mean().at_most_above_model(percent=5), profile="tuned", variant=["sctp-16", "sctp-1024"],
           loss_percent=[0.1, 0.2, 0.5, 1, 2, 2.5])
-lab.claim("Q1", "QUIC with 16 streams has a lower mean than TCP and SCTP with 16 streams",
-          lambda r: r.mean("quic-16") < r.mean("tcp", "sctp-16"), profile="tuned",
-          loss_percent=[0.1, 0.2, 0.5, 1, 2, 2.5, 5])
-lab.claim("Q2", "QUIC with 16 streams has a lower 99th percentile than TCP and SCTP with 16 streams",
-          lambda r: r.p99("quic-16") < r.p99("tcp", "sctp-16"), profile="tuned",
-          loss_percent=[0.1, 0.2, 0.5, 1, 2, 2.5, 5])
-lab.claim("Q3", "QUIC with 16 streams has a lower 99.9th percentile than TCP and SCTP with 16 streams",
-          lambda r: r.p999("quic-16") < r.p999("tcp", "sctp-16"), profile="tuned",
-          loss_percent=[0.1, 0.2, 0.5, 1, 2, 2.5, 5])
+lab.claims_of("kiesel-exp5", "Q1", "Q2", "Q3", loss_percent=[0.1, 0.2, 0.5, 1, 2, 2.5, 5])

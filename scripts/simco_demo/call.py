@@ -149,7 +149,8 @@ class Call:
                  Flow(phone_rtcp, next_to(PEER_RTP), peer_rtcp), Flow(peer_rtcp, next_to(phone_at), phone_rtcp),
                  Flow(stranger, phone_at, phone)]
         exchange = Exchange(*flows)
-        exchange.run(count)
+        for _ in range(count):
+            exchange.step()
         if arrive:
             exchange.expect_all(*flows[:-1])
         exchange.expect_none(*(flows[-1:] if arrive else flows))
@@ -205,14 +206,12 @@ class Call:
     def rules(self, port, condition):
         """Shows the rules of the middlebox, once `condition` holds for what simcoctl prints of them."""
         words = [f"{self.programs}/simcoctl", "--connect", f"127.0.0.1:{port}", "list", "--full"]
-        end = time.monotonic() + GUARD
-        while True:
-            done = subprocess.run(self.network.router.words(*words), stdout=subprocess.PIPE,
-                                  stderr=subprocess.STDOUT, text=True)
-            if done.returncode == 0 and condition(done.stdout):
-                break
+        done, end = None, time.monotonic() + GUARD
+        while done is None or done.returncode != 0 or not condition(done.stdout):
             if time.monotonic() > end:
                 raise Failure(f"not the rules of the call:\n{done.stdout}")
+            done = subprocess.run(self.network.router.words(*words), stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, text=True)
         self.screen.command("simcoctl list --full")
         self.screen.write(done.stdout)
 

@@ -91,19 +91,13 @@ def show_sip(screen, options, network):
 
 def keep(screen, options):
     """Leaves what was shown as a text, and the first part of the packets as a picture that moves."""
-    if options.sip:
-        (options.out / "sip.txt").write_text(screen.text)
-        return
-    (options.out / "demo.txt").write_text(screen.text)
-    (options.out / "demo.svg").write_text(animated(screen.picture))
-
-
-def written(options):
-    """Returns the names of what is left in the folder."""
-    if options.sip:
-        return ["sip.txt"]
-    plots = [] if options.no_load else ["response-times.svg", "response-times.png"]
-    return [*plots, "demo.txt", "demo.svg"]
+    name = "sip.txt" if options.sip else "demo.txt"
+    plots = [] if options.sip or options.no_load else ["response-times.svg", "response-times.png"]
+    pictures = [] if options.sip else ["demo.svg"]
+    screen.say("Written to " + f"{options.out}/: " + ", ".join([*plots, name, *pictures]))
+    (options.out / name).write_text(screen.text)
+    for picture in pictures:
+        (options.out / picture).write_text(animated(screen.picture))
 
 
 def main(words=None):
@@ -115,7 +109,6 @@ def main(words=None):
     screen = Screen(sys.stdout)
     try:
         (show_sip if options.sip else show)(screen, options, network)
-        screen.say("Written to " + f"{options.out}/: " + ", ".join(written(options)))
         keep(screen, options)
     except Failure as failure:
         if screen.pieces:

@@ -21,7 +21,6 @@ class Middlebox(Process):
         return {line[-2]: int(line[-1].rpartition(":")[2]) for line in words}
 
     def listening(self, *transports):
-        """Waits until it listens, and returns the ports."""
         self.wait_for(lambda: set(transports) <= set(self.ports()), "does not start")
         ports = self.ports()
         return [ports[transport] for transport in transports]

@@ -14,11 +14,6 @@ class Failure(Exception):
     """A step that did not work, or a packet that was where it must not be."""
 
 
-def _checked(result):
-    if result != 0:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-
-
 class Namespace:
     """A network namespace of its own, with lo up."""
 
@@ -45,8 +40,9 @@ class Namespace:
         result = []
 
         def enter():
-            _checked(_libc.setns(self.descriptor, _CLONE_NEWNET))
             try:
+                if _libc.setns(self.descriptor, _CLONE_NEWNET) != 0:
+                    raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
                 result.append((work(), None))
             except Exception as failure:  # for the caller's thread
                 result.append((None, failure))

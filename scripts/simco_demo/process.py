@@ -23,7 +23,6 @@ class Process:
                                         stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
 
     def text(self):
-        """Returns its output so far."""
         return pathlib.Path(self.log.name).read_text(errors="replace")
 
     def expect_running(self):

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import tarfile
 from contextlib import contextmanager
+from functools import partial
 
 from .errors import LabError
 
@@ -72,12 +73,6 @@ def _named(folders):
     return dict(sorted(named.items()))
 
 
-def _files(named):
-    """Returns {name in the archive: path} of every regular file, sorted by name."""
-    return dict(sorted((f"{name}/{path.relative_to(folder).as_posix()}", path) for name, folder in named.items()
-                       for path in folder.rglob("*") if path.is_file() and not path.is_symlink()))
-
-
 def _summary(folder):
     try:
         about = json.loads((folder / ABOUT).read_text())["about"]
@@ -98,9 +93,9 @@ def _add(tar, name, octets):
     tar.addfile(entry, io.BytesIO(octets))
 
 
-def _write_tar(stream, folders):
-    named = _named(folders)
-    files = _files(named)
+def _write_tar(stream, named):
+    files = dict(sorted((f"{name}/{path.relative_to(folder).as_posix()}", path) for name, folder in named.items()
+                        for path in folder.rglob("*") if path.is_file() and not path.is_symlink()))
     results = "\n".join(_summary(folder) for folder in named.values())
     texts = {"README.md": README.format(results=results, sums=SUMS).encode()}
     texts[SUMS] = _sums(texts, files)
@@ -109,12 +104,6 @@ def _write_tar(stream, folders):
             _add(tar, name, text)
         for name, path in files.items():
             _add(tar, name, path.read_bytes())
-
-
-@contextmanager
-def _xz(path):
-    with lzma.open(path, "wb", preset=XZ_PRESET) as stream:
-        yield stream
 
 
 @contextmanager
@@ -131,7 +120,7 @@ def _zstd(path):
             raise LabError(f"zstd failed with exit code {process.returncode}")
 
 
-COMPRESSIONS = {".tar.xz": _xz, ".tar.zst": _zstd}
+COMPRESSIONS = {".tar.xz": partial(lzma.open, mode="wb", preset=XZ_PRESET), ".tar.zst": _zstd}
 
 
 def write(folders, output):
@@ -142,12 +131,12 @@ def write(folders, output):
         raise LabError(f"{output}: the name of an archive ends in {' or '.join(COMPRESSIONS)}")
     if output.exists():
         raise LabError(f"{output} exists already: remove it, or choose another name")
-    _named(folders)  # before anything is written
+    named = _named(folders)
     unfinished = output.with_name(f".{output.name}.part")
     try:
         unfinished.unlink(missing_ok=True)
         with compress(unfinished) as stream:
-            _write_tar(stream, folders)
+            _write_tar(stream, named)
         unfinished.rename(output)
     except OSError as error:
         raise LabError(f"{output}: {error.strerror}") from error

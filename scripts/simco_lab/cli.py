@@ -75,7 +75,7 @@ def formats(text):
     return chosen
 
 
-def list_scenarios():
+def list_scenarios(_):
     for path in available():
         scenario = read(path)
         sizes = {scale: len(list(scenario.points(scale))) for scale in SCALES}
@@ -99,10 +99,7 @@ def chosen(points, only):
 
 
 def programs_identity(programs):
-    digest = hashlib.sha256()
-    for name in PROGRAMS:
-        digest.update((programs / name).read_bytes())
-    return digest.hexdigest()
+    return hashlib.sha256(b"".join((programs / name).read_bytes() for name in PROGRAMS)).hexdigest()
 
 
 def prepare(arguments, points):
@@ -170,19 +167,11 @@ def report(folder, figure_formats=FORMATS):
     from .draw import values
     folders = {values.FIRST: folder} | {name: folder / name for name in values.FURTHER if archive.is_result(folder / name)}
     written = {name: write_full(path, figure_formats) for name, path in folders.items()}
+    first, own = written[values.FIRST]
     values.write(folder / "results.csv", {name: found for name, (found, _) in written.items()})
-    first, _ = written[values.FIRST]
     reports.write(folder / "report.md", first.scenario, [replace(sample, name=name) for name, (_, sample) in written.items()])
     print(f"{folder}/report.md")
-    _, own = written[values.FIRST]
     return [one.id for one in own.judgements if any(verdict.holds is False for verdict in one.verdicts)]
-
-
-def remember(folder, scenario, about):
-    """Writes what `plot` needs beside the points."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / archive.SCENARIO).write_text(scenario.path.read_text())
-    (folder / archive.ABOUT).write_text(json.dumps(about, indent=1) + "\n")
 
 
 def run(arguments):
@@ -208,8 +197,10 @@ def run(arguments):
         about = f"{where}, scale {arguments.scale}{share}."
         if arguments.options:
             about += f" Trial with `{arguments.options.strip()}`."
-        remember(folder, scenario, {"scenario": scenario.name, "scale": arguments.scale,
-                                    "fraction": arguments.fraction, "about": about})
+        folder.mkdir(parents=True, exist_ok=True)  # what `plot` needs beside the points:
+        (folder / archive.SCENARIO).write_text(scenario.path.read_text())
+        (folder / archive.ABOUT).write_text(json.dumps({
+            "scenario": scenario.name, "scale": arguments.scale, "fraction": arguments.fraction, "about": about}, indent=1) + "\n")
         disproved = report(folder)
         if arguments.strict and disproved:
             print(f"lab: {scenario.name}: claims that do not hold: {', '.join(disproved)}", file=sys.stderr)
@@ -224,30 +215,23 @@ def draw_figures(found, folder, where, arguments):
     print(f"{folder / base / where}: {len(drawn)} figures")
 
 
-def draw_from_table(folder, arguments):
-    """Draws what results.csv suffices for: those of a larger sample in a folder of its name."""
-    from .draw import values
-    for name, found in values.tables_of(folder / "results.csv", find(folder.resolve().name)).items():
-        draw_figures(found, folder, "" if name == values.FIRST else name, arguments)
-
-
 def plot(arguments):
+    from .draw import values
     tables = [path.parent for path in (arguments.dir / "results.csv", *sorted(arguments.dir.glob("*/results.csv")))
               if path.exists() and not (path.parent / archive.ABOUT).exists()]
-    for folder in tables:
-        draw_from_table(folder, arguments)
+    for folder in tables:  # what results.csv suffices for: of a larger sample in a folder of its name
+        for name, found in values.tables_of(folder / "results.csv", find(folder.resolve().name)).items():
+            draw_figures(found, folder, "" if name == values.FIRST else name, arguments)
     for folder in archive.result_folders(arguments.dir) if not tables else []:
         if arguments.paper:
             draw_figures(results_in(folder)[0], folder, "", arguments)
         else:
             report(folder, arguments.formats)
-    return 0
 
 
 def pack(arguments):
     archive.write(arguments.dir, arguments.output)
     print(arguments.output)
-    return 0
 
 
 def shell(arguments):
@@ -257,24 +241,15 @@ def shell(arguments):
         return machine.shell(Path(folder))
 
 
-def interrupt(*_):
-    raise KeyboardInterrupt
-
-
 def main(words=None):
     arguments = parser().parse_args(words)
     # As with Ctrl-C: runs in progress finish, and finished ones stay.
-    signal.signal(signal.SIGTERM, interrupt)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        if arguments.verb == "list":
-            list_scenarios()
-            return 0
-        return {"run": run, "plot": plot, "archive": pack, "shell": shell}[arguments.verb](arguments)
-    except LabError as error:
-        print(f"lab: {error}", file=sys.stderr)
-        return 2
+        verbs = {"list": list_scenarios, "run": run, "plot": plot, "archive": pack, "shell": shell}
+        return verbs[arguments.verb](arguments) or 0
     except KeyboardInterrupt:
         return 130
-    except subprocess.SubprocessError as error:
+    except (LabError, subprocess.SubprocessError) as error:
         print(f"lab: {error}", file=sys.stderr)
-        return 1
+        return 2 if isinstance(error, LabError) else 1

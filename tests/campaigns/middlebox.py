@@ -110,6 +110,11 @@ def per(internal, external, lifetime, direction="bi-directional"):
             external, number("policy rule lifetime", lifetime)]
 
 
+def change(pid, lifetime):
+    """The attributes of a PLC request."""
+    return [number("policy rule identifier", pid), number("policy rule lifetime", lifetime)]
+
+
 def se(challenge=None):
     attributes = [{"attribute": "protocol version", "major": 3, "minor": 0}]
     if challenge is not None:
@@ -170,15 +175,17 @@ class Session:
         octets, self.pending = self.pending[:size], self.pending[size:]
         return codec.decode(octets)
 
+    def reply(self):
+        """The next reply; notifications before it are dropped."""
+        while (message := self.receive()) is not None:
+            if not message["message"].endswith("notification"):
+                return message
+        raise Fault("the connection ended before a reply")
+
     def ask(self, kind, attributes=()):
         """The reply; notifications before it are dropped."""
         tid = self.send(kind, attributes)
-        while True:
-            message = self.receive()
-            if message is None:
-                raise Fault(f"the connection ended before the reply to {kind}")
-            if not message["message"].endswith("notification"):
-                break
+        message = self.reply()
         if message["tid"] != tid:
             raise Fault(f"a reply to {message['tid']} instead of {tid}")
         return message

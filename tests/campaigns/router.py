@@ -6,15 +6,15 @@ Namespaces go with the process that made them, whatever becomes of it.
 import os
 import pathlib
 import select
-import socket
 import struct
 import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "tests" / "vectors"), str(ROOT / "scripts")]
-import simco_codec  # noqa: E402
+sys.path.insert(0, str(ROOT / "scripts"))
+import middlebox  # noqa: E402
 import simco_demo.middlebox  # noqa: E402
+from middlebox import Fault, Session, change, number, value_of  # noqa: E402
 from simco_demo.namespace import Failure, Namespace  # noqa: E402
 
 GUARD = 60.0  # seconds until a campaign takes the middlebox for hanging
@@ -119,63 +119,26 @@ def can_be_fast(folder):
 
 
 def address_tuple(endpoint, protocol, location):
-    """From (address[/length], port, ports), or None for any address of the version of `location`'s
-    other side: then (version,)."""
+    """From (address[/length], port, ports), or from (version,) for any address of that version."""
     if len(endpoint) == 1:
-        return {"attribute": "address tuple", "form": "protocols only",
-                "ip_version": f"IPv{endpoint[0]}", "prefix_length": 0, "protocol": protocol,
-                "location": location}
+        return {**middlebox.address_tuple(location, protocol=protocol), "ip_version": f"IPv{endpoint[0]}"}
     address, port, ports = endpoint
     address, _, length = address.partition("/")
-    version = 6 if ":" in address else 4
-    return {"attribute": "address tuple", "form": "full addresses", "ip_version": f"IPv{version}",
-            "prefix_length": int(length or (128 if version == 6 else 32)), "protocol": protocol,
-            "location": location, "port": port, "port_range": ports, "address": address}
+    return middlebox.address_tuple(location, address, port, ports, protocol, int(length) if length else None)
 
 
-class Agent:
-    """An open session. Notifications are dropped."""
+class Agent(Session):
+    """An open session from the router."""
 
     def __init__(self, box):
-        self.tid = 0
-        self.received = b""
-        self.socket = box.router.run(
-            lambda: socket.create_connection(("127.0.0.1", box.port), timeout=GUARD))
-        reply = self.ask("SE request", {"attribute": "protocol version", "major": 3, "minor": 0})
-        if reply["message"] != "SE positive reply":
-            raise Failure(f"no session: {reply}")
-
-    def post(self, name, *attributes):
-        self.tid += 1
-        self.socket.sendall(simco_codec.encode(
-            {"message": name, "tid": self.tid, "attributes": list(attributes)}))
-
-    def reply(self):
-        """The next reply."""
-        while True:
-            size = 8 + int.from_bytes(self.received[2:4], "big")
-            if len(self.received) >= max(size, 8):
-                message, self.received = self.received[:size], self.received[size:]
-                if message[0] != simco_codec.NOTIFICATION:
-                    return simco_codec.decode(message)
-                continue
-            octets = self.socket.recv(65536)
-            if not octets:
-                raise Failure("the middlebox has closed the session")
-            self.received += octets
-
-    def ask(self, name, *attributes):
-        self.post(name, *attributes)
-        return self.reply()
+        box.router.run(lambda: super(Agent, self).__init__(box.port))
+        self.open()
 
     @staticmethod
-    def per(internal, external, protocol=17, direction="bi-directional", lifetime=3600,
-            parity="any"):
+    def per(internal, external, protocol=17, direction="bi-directional", lifetime=3600):
         """The attributes of a PER request."""
-        return ({"attribute": "PER parameter set", "parity": parity, "direction": direction},
-                address_tuple(internal, protocol, "internal"),
-                address_tuple(external, protocol, "external"),
-                {"attribute": "policy rule lifetime", "value": lifetime})
+        return middlebox.per(address_tuple(internal, protocol, "internal"), address_tuple(external, protocol, "external"),
+                             lifetime, direction)
 
     def granted(self, reply):
         if "positive" not in reply["message"]:
@@ -184,14 +147,14 @@ class Agent:
 
     def enable(self, *arguments, **named):
         """(PID, outside or inside tuples of the reply)"""
-        reply = self.granted(self.ask("PER request", *self.per(*arguments, **named)))
+        reply = self.granted(self.ask("PER", self.per(*arguments, **named)))
         return pid_of(reply), tuples_of(reply)
 
     def enable_all(self, pairs, **named):
         """Rules between each of `pairs`, many in flight."""
         waiting = 0
         for internal, external in pairs:
-            self.post("PER request", *self.per(internal, external, **named))
+            self.send("PER", self.per(internal, external, **named))
             waiting += 1
             if waiting == 200:
                 self.granted(self.reply())
@@ -200,19 +163,16 @@ class Agent:
             self.granted(self.reply())
 
     def disable(self, internal, external, protocol=17, lifetime=3600):
-        return pid_of(self.granted(self.ask(
-            "PDR request", address_tuple(internal, protocol, "internal"),
-            address_tuple(external, protocol, "external"),
-            {"attribute": "policy rule lifetime", "value": lifetime})))
+        return pid_of(self.granted(self.ask("PDR", [
+            address_tuple(internal, protocol, "internal"), address_tuple(external, protocol, "external"),
+            number("policy rule lifetime", lifetime)])))
 
     def remove(self, pid):
-        self.granted(self.ask("PLC request", {"attribute": "policy rule identifier", "value": pid},
-                              {"attribute": "policy rule lifetime", "value": 0}))
+        self.granted(self.ask("PLC", change(pid, 0)))
 
 
 def pid_of(reply):
-    return next(one["value"] for one in reply["attributes"]
-                if one["attribute"] == "policy rule identifier")
+    return value_of(reply, "policy rule identifier")
 
 
 def tuples_of(reply):
@@ -227,7 +187,7 @@ def outcome(name, run, arguments):
     """Runs a campaign. Returns its exit status; a failure is printed with the seed that repeats it."""
     try:
         run(arguments)
-    except Failure as failure:
+    except (Failure, Fault) as failure:
         print(f"{name}: {failure} (seed {arguments.seed})", file=sys.stderr)
         return 1
     return 0

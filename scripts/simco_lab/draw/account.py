@@ -56,14 +56,11 @@ def by_chance(verdicts):
     return f" (Of {tests} tests at 5 %, {LEVEL * tests:.1f} reject by chance.)" if tests > 1 else ""
 
 
-def words_of(verdicts):
-    """Returns the words for verdicts. A test that does not tell two apart does not show that they are alike."""
-    return {**WORDS, True: "holds (no difference shown)"} if any(verdict.by_test for verdict in verdicts) else WORDS
-
-
 def summary_of(verdicts):
     """Returns at how many places a claim has which verdict, in words."""
-    counts = {word: sum(1 for v in verdicts if v.holds is holds) for holds, word in words_of(verdicts).items()}
+    # A test that does not tell two apart does not show that they are alike.
+    words = WORDS | ({True: "holds (no difference shown)"} if any(verdict.by_test for verdict in verdicts) else {})
+    counts = {word: sum(v.holds is holds for v in verdicts) for holds, word in words.items()}
     summary = ", ".join(f"{word} at {count}" for word, count in counts.items() if count) or "not measured"
     if alike := sum(verdict.alike for verdict in verdicts):
         summary += f"; alike within {100 * ALIKE_SHARE:g} % at {alike} of these"
@@ -137,14 +134,6 @@ def paper_rows(results):
             for cells in beside(results, number) or [("not measured", "-")]]
 
 
-def grouped(found):
-    """Returns a line for each caveat of pairs (caveat, place), with its places."""
-    places = {}
-    for caveat, place in found:
-        places.setdefault(caveat, []).append(place)
-    return [f"{caveat}: {BETWEEN.join(named)}" for caveat, named in places.items()]
-
-
 def of_combination(results, combination):
     """Returns the caveats of a combination, [(caveat, place)]."""
     place = f"{label_of(combination.conditions.variant)}, {combination.conditions.place}"
@@ -162,7 +151,6 @@ def of_combination(results, combination):
 
 
 def left_out(results):
-    """Returns lines about the points that were not run."""
     lines = []
     broken = [combination.conditions for combination in results.combinations if combination.aborted]
     beyond = [point for point in results.missing if any(
@@ -188,16 +176,21 @@ def mixed_programs(runs):
             f" most ({most}): {which}; run the scenario again to measure all by the same"]
 
 
+def runs_of(results):
+    return [run for combination in results.combinations for run in combination.runs]
+
+
 def caveats(results):
-    """Returns the caveats of the runs, a line for each kind."""
-    found = [pair for combination in results.combinations for pair in of_combination(results, combination)]
-    runs = [run for combination in results.combinations for run in combination.runs]
-    return grouped(found) + left_out(results) + mixed_programs(runs)
+    places = {}
+    for combination in results.combinations:
+        for caveat, place in of_combination(results, combination):
+            places.setdefault(caveat, []).append(place)
+    return ([f"{caveat}: {BETWEEN.join(named)}" for caveat, named in places.items()] + left_out(results)
+            + mixed_programs(runs_of(results)))
 
 
 def size(results):
-    """Returns a sentence with the size of the sample and its cost."""
-    runs = [run for combination in results.combinations for run in combination.runs]
+    runs = runs_of(results)
     transactions = sum(len(combination.all_times) for combination in results.combinations)
     minutes = sum(run.get("processor_s", math.nan) for run in runs) / 60
     cost = "" if math.isnan(minutes) else f", minutes of a processor: {minutes:.1f}"

@@ -18,7 +18,7 @@ from ..measure.quantities import MEASURED, QUANTITIES  # noqa: E402
 from ..scenario import cross  # noqa: E402
 from ..scenario.conditions import FORMS_OF, axis_value, label_of, shown  # noqa: E402
 from . import traces  # noqa: E402
-from .strokes import style, widen  # noqa: E402
+from .traces import style, widen  # noqa: E402
 
 LABELS = {"loss_percent": "Packet loss (%)", "rate": "Load (transactions/s)", "streams": "Streams",
           "connections": "TCP connections", "rate_per_connection": "Load per connection (transactions/s)",
@@ -73,8 +73,7 @@ def x_of(combination, axis):
 
 
 def estimate(combination, plot):
-    """Returns the plot's quantity of a combination."""
-    return combination.mean if plot.quantity == "mean" else combination.quantity(plot.quantity)
+    return combination.quantity(plot.quantity)
 
 
 def curves_of(combinations, plot):
@@ -87,7 +86,6 @@ def curves_of(combinations, plot):
 
 
 def curve_label(plot, value):
-    """Returns the legend's words for the curve of this value."""
     return in_words(plot.curves, value) if isinstance(value, float) else label_of(value)
 
 
@@ -109,13 +107,6 @@ def undelivered(combinations, plot):
               if math.isfinite(value) and combination.leaves_out(plot.quantity)]
     return (naming("not delivered", [combination for combination, value in values if math.isinf(value)], plot)
             + naming(f"without {QUANTITIES[plot.quantity].omitted} messages", partly, plot))
-
-
-def x_label(combinations, axis):
-    """Returns the label of the x axis: competing traffic is counted in what there is of it."""
-    if axis == "cross":
-        return cross.label_of(combination.conditions.cross for combination in combinations)
-    return LABELS.get(axis, axis)
 
 
 def draw_model(axes, curve, axis, line):
@@ -142,16 +133,12 @@ def bars(curve, plot):
 def explanations(curves, modelled, plot):
     """Returns the legend's entries for what is not a curve."""
     combinations = [combination for curve in curves.values() for combination in curve]
-    entries = []
-    if numpy.any(bars(combinations, plot)):
-        entries.append(Line2D([], [], color=GREY, marker="|", markersize=7, linestyle="", label="bars: 95 % interval"))
-    if any(valid for valid, _ in modelled):
-        entries.append(Line2D([], [], color=GREY, linewidth=2.5, alpha=0.4, label="equation 5"))
-    if any(outside for _, outside in modelled):
-        entries.append(Line2D([], [], color=GREY, linewidth=0.8, linestyle=":", label="equation 5, not valid"))
-    if any(combination.aborted for combination in combinations):
-        entries.append(Line2D([], [], color=GREY, marker="x", markersize=7, linestyle="", label="aborted"))
-    return entries
+    point = dict(markersize=7, linestyle="")
+    return [Line2D([], [], color=GREY, **look) for there, look in (
+        (numpy.any(bars(combinations, plot)), dict(point, marker="|", label="bars: 95 % interval")),
+        (any(valid for valid, _ in modelled), dict(linewidth=2.5, alpha=0.4, label="equation 5")),
+        (any(outside for _, outside in modelled), dict(linewidth=0.8, linestyle=":", label="equation 5, not valid")),
+        (any(combination.aborted for combination in combinations), dict(point, marker="x", label="aborted"))) if there]
 
 
 def roomy(places, position, look):
@@ -242,21 +229,16 @@ def draw_means(axes, combinations, plot, look):
     else:
         scale_y(axes, curves, plot)
     draw_marks(axes, marks_of(combinations, plot))
-    axes.set_xlabel(x_label(combinations, axis))
+    axes.set_xlabel(cross.label_of(combination.conditions.cross for combination in combinations) if axis == "cross"
+                    else LABELS.get(axis, axis))
     axes.set_ylabel(QUANTITIES[plot.quantity].title(plot.measure))
     return explanations(curves, modelled, plot) + undelivered(combinations, plot)
 
 
-def stairs(x, y, end):
-    """The vertices of a curve that keeps each y from its x to the next one, and the last y to `end`."""
-    corners_x = numpy.repeat(numpy.append(x, end), 2)[1:-1]
-    return corners_x, numpy.repeat(y, 2)
-
-
 def ccdf_of(combination, end):
-    """The vertices of a combination's CCDF, as far as the axis goes."""
+    """The vertices of a combination's CCDF: stairs, of which the last goes to the `end` of the axis."""
     x, y = statistics.thinned(*statistics.ccdf(combination.all_times))
-    return stairs(x, y, end)
+    return numpy.repeat(numpy.append(x, end), 2)[1:-1], numpy.repeat(y, 2)
 
 
 def ccdf_limits(combinations):
@@ -292,13 +274,6 @@ def draw_ccdf(axes, combinations, plot, look):
     axes.set_xlabel(f"{MEASURED[plot.measure].capitalize()} (ms)")
     axes.set_ylabel("Share of transactions that take longer")
     return []
-
-
-def save(figure, path, formats):
-    """Writes `path` with a suffix for each of the formats."""
-    for name in formats:
-        dpi, dated = FORMATS[name]
-        figure.savefig(path.with_name(f"{path.name}.{name}"), dpi=dpi, metadata={dated: None})
 
 
 KINDS = {"mean": draw_means, "over": draw_means, "ccdf": draw_ccdf, **traces.KINDS}
@@ -343,18 +318,19 @@ def draw(results, folder, look, formats):
     for plot in results.scenario.plots:
         if not results.has_samples and (plot.kind != "mean" or plot.quantity != "mean"):
             continue
+        like = f"; the paper's {plot.paper_figure}" if plot.paper_figure else ""
         for profile in results.profiles():
             chosen = [combination for combination in results.select(plot.where)
-                      if combination.fits({"profile": [profile]})]
+                      if combination.conditions.profile == profile]
             for panel, part in panels_of(plot, chosen).items():
-                like = f"; the paper's {plot.paper_figure}" if plot.paper_figure else ""
-                words = ", ".join([profile, *(text for _, text in panel)])
-                title = f"{plot.title} ({words}{like})"
+                title = f"{plot.title} ({', '.join([profile, *(text for _, text in panel)])}{like})"
                 figure = figure_of(plot, part, look, title)
                 if figure is None:
                     continue
                 name = "-".join([plot.name, profile, *(suffix for suffix, _ in panel)])
-                save(figure, folder / name, formats)
+                for suffix in formats:
+                    dpi, dated = FORMATS[suffix]
+                    figure.savefig(folder / f"{name}.{suffix}", dpi=dpi, metadata={dated: None})
                 plt.close(figure)
                 drawn.append((name, title))
     return drawn

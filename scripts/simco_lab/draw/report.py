@@ -60,17 +60,14 @@ def ordered(samples):
     return [(sample, one) for name in ids for sample in samples for one in sample.judgements if one.id == name]
 
 
-def claim_rows(samples):
-    """Returns the rows of the claims, and then those of the papers' numbers."""
-    rows = [[one.id, one.claim, sample.name, "", here(one), one.summary.removesuffix(".")] for sample, one in ordered(samples)]
-    return rows + [["", what, sample.name, value, beside(places), ""] for sample in samples
-                   for (what, value), places in numbers_of(sample.paper).items()]
-
-
 def claim_table(samples):
+    """Returns the lines of the table of the claims, and then of the papers' numbers."""
+    rows = [[one.id, one.claim, sample.name, "", here(one), one.summary.removesuffix(".")] for sample, one in ordered(samples)]
+    rows += [["", what, sample.name, value, beside(places), ""] for sample in samples
+             for (what, value), places in numbers_of(sample.paper).items()]
     header = ["id", "claim", "sample", "paper", "here (times in ms)", "verdict"]
     drop = header.index("sample") if len(samples) == 1 else len(header)
-    return table([*header[:drop], *header[drop + 1:]], [row[:drop] + row[drop + 1:] for row in claim_rows(samples)])
+    return table([*header[:drop], *header[drop + 1:]], [row[:drop] + row[drop + 1:] for row in rows])
 
 
 def places_of(judgement):

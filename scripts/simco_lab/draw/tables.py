@@ -43,20 +43,18 @@ def quantity_table(results, profile, sweep, quantity="mean"):
                   for place, cells in rows.items()])
 
 
-def detail_row(combination, sweep, with_model):
-    conditions, times = combination.conditions, combination.all_times
-    return [*(shown(getattr(conditions, key)) for key in sweep), label_of(conditions.variant), str(len(times)),
-            with_interval(combination.mean, 2) + mark(combination),
-            figure(statistics.mean_independent(times).half_width, 2), *([model_cell(conditions)] if with_model else []),
-            *(with_interval(combination.quantity(q)) for q in ("p50", "p95", "p99", "p999")),
-            figure(float(times.max())), str(combination.unanswered)]
-
-
 def detail_table(results, profile, sweep):
-    with_model = modelled(results)
+    def row(combination):
+        conditions, times = combination.conditions, combination.all_times
+        return [*(shown(getattr(conditions, key)) for key in sweep), label_of(conditions.variant), str(len(times)),
+                with_interval(combination.mean, 2) + mark(combination),
+                figure(statistics.mean_independent(times).half_width, 2), *[model_cell(conditions)] * modelled(results),
+                *(with_interval(combination.quantity(q)) for q in ("p50", "p95", "p99", "p999")),
+                figure(float(times.max())), str(combination.unanswered)]
+
     return table([*sweep, "variant", "transactions", "mean, 95 %", "± assuming independence",
-                  *(["equation 5"] if with_model else []), "p50", "p95", "p99", "p99.9", "max", "unanswered"],
-                 [detail_row(combination, sweep, with_model) for combination in results.select({"profile": [profile]})])
+                  *["equation 5"] * modelled(results), "p50", "p95", "p99", "p99.9", "max", "unanswered"],
+                 list(map(row, results.select({"profile": [profile]}))))
 
 
 def parts_lines(results):

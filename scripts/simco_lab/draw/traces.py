@@ -1,16 +1,37 @@
-"""Figures of single messages, and of what their delays consist of: the delay over the time or the number of each
-message, deliveries over time, and stacked bars of the parts."""
+"""The looks of curves; and figures of single messages, and of what their delays consist of: the delay over the time or the
+number of each message, deliveries over time, and stacked bars of the parts."""
 
 import numpy
+
 from ..measure.parts import NAMES
 from ..scenario.conditions import label_of
-from .strokes import COLOURS, style, widen
 
+# Okabe and Ito's palette, which colour-blind people can tell apart.
+COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6D00")
+MARKERS = "osD^vP*X<>ph8dH|"  # more than colours: two curves of one colour differ in their markers
+LINES = ("-", "--", "-.", ":")
+SPAN_MS, SPAN_SHARE = 1.0, 0.02  # the least length of an axis of times is the greater: what differs by less is instructions
 COLUMNS = 180  # of a figure: of more messages, the least and the greatest value in each column are drawn
 MARKED_MAX = 150  # points of a curve that have a marker each; of more, every so many'th has one
-MARKERS = 12  # of a curve then
+MARKED = 12  # of a curve then
 PART_LABELS = {"sender": "waits for the sender's window", "network": "network and recovery",
                "behind": "waits behind others"}
+
+
+def style(number):
+    """Returns how the curve of that number looks: no two of the first 32 look alike."""
+    return {"color": COLOURS[number % len(COLOURS)], "marker": MARKERS[number % len(MARKERS)],
+            "linestyle": LINES[number % len(LINES)], "markersize": 4, "linewidth": 1.1,
+            "fillstyle": "none" if number >= len(MARKERS) else "full"}
+
+
+def widen(axes):
+    """Gives a linear y axis of milliseconds its least length."""
+    low, high = axes.get_ylim()
+    lacking = max(SPAN_MS, SPAN_SHARE * high) - (high - low)
+    if lacking > 0:
+        low = max(low - lacking / 2, min(low, 0.0))
+        axes.set_ylim(low, max(high + lacking / 2, low + SPAN_MS))
 
 
 def window(combination, plot):
@@ -38,7 +59,7 @@ def markers(number, points):
     line = style(number)
     if points <= MARKED_MAX:
         return {**line, "markersize": 2, "linewidth": 0.5}
-    every = points // MARKERS
+    every = points // MARKED
     return {**line, "linewidth": 0.7, "markevery": (number * every // len(COLOURS) % every, every)}
 
 
@@ -61,10 +82,9 @@ def draw_points(axes, combinations, plot, of_window, labels):
 
 def draw_trace(axes, combinations, plot, _):
     """The delay of each message over its number, or over the time at which it was handed over."""
-    if plot.x == "time":
-        entries = draw_points(axes, combinations, plot, lambda _, at, delay: (at, delay), ("Handed over at (ms)", "Delay (ms)"))
-    else:
-        entries = draw_points(axes, combinations, plot, lambda number, _, delay: (number, delay), ("Message", "Delay (ms)"))
+    over_time = plot.x == "time"
+    entries = draw_points(axes, combinations, plot, lambda number, at, delay: (at if over_time else number, delay),
+                          ("Handed over at (ms)" if over_time else "Message", "Delay (ms)"))
     widen(axes)
     return entries
 

@@ -9,7 +9,6 @@ from ..judge.prediction import predicted
 from ..measure import schedule, statistics
 from ..measure.parts import NAMES
 from ..measure.quantities import PERCENTILES
-from ..measure.combination import UnderConditions
 from ..measure.results import Selectable
 from ..scenario.catalogue import WORKLOADS
 from ..scenario.conditions import Conditions, conditions_of, shown
@@ -35,11 +34,10 @@ def model_cell(conditions):
     return wording.figure(value) + ("" if valid else " (outside)")
 
 
-def lost_shares(combination):
-    """Returns the shares of the packets that were lost, in percent, of requests and of replies."""
-    counts = [[sum(run["packets"][direction][what] for run in combination.runs) for what in ("lost", "seen")]
-              for direction in ("request", "reply")]
-    return [100.0 * lost / max(seen, 1) for lost, seen in counts]
+def lost_share(combination, direction):
+    """Returns the share of that direction's packets that were lost, in percent."""
+    lost, seen = (sum(run["packets"][direction][what] for run in combination.runs) for what in ("lost", "seen"))
+    return 100.0 * lost / max(seen, 1)
 
 
 def figures_of(combination):
@@ -49,7 +47,7 @@ def figures_of(combination):
     interval95, interval99 = (schedule.percentile_interval(combination.times, q) for q in (95, 99))
     p50, p90, p95, p99, p999 = map(combination.quantile, (50, 90, 95, 99, 99.9))
     figures = [mean.value, mean.half_width, independent.half_width, p50, p90, p95, *interval95, p99, *interval99, p999,
-               float(times.max()), *lost_shares(combination)]
+               float(times.max()), *(lost_share(combination, direction) for direction in ("request", "reply"))]
     return [len(combination.times), len(times), combination.unanswered, int(combination.aborted),
             int(all(run["valid"] for run in combination.runs)), *("" if math.isnan(figure) else f"{figure:.3f}" for figure in figures),
             int(any(statistics.grows(times) for times in combination.times))]
@@ -89,13 +87,16 @@ def write(path, samples):
 
 
 @dataclass
-class Row(UnderConditions):
+class Row:
     """A combination by its row of results.csv."""
 
     conditions: Conditions
     mean: statistics.Estimate
     aborted: bool
     unanswered: int = 0
+
+    def quantity(self, _):
+        return self.mean
 
     def leaves_out(self, _):
         return self.unanswered
@@ -107,13 +108,10 @@ class Table(Selectable):
     has_samples = False
 
     def __init__(self, rows, scenario):
-        self.scenario = scenario
-        self.combinations = [self._row(row) for row in rows]
-
-    @staticmethod
-    def _row(row):
-        mean = statistics.Estimate(*(float(row[name] or math.nan) for name in ("mean_ms", "ci95_ms")))
-        return Row(conditions_of(row), mean, row["aborted"] == "1", int(row["unanswered"] or 0))
+        self.scenario, self.combinations = scenario, []
+        for row in rows:
+            mean = statistics.Estimate(*(float(row[name] or math.nan) for name in ("mean_ms", "ci95_ms")))
+            self.combinations.append(Row(conditions_of(row), mean, row["aborted"] == "1", int(row["unanswered"] or 0)))
 
 
 def tables_of(path, scenario):

@@ -48,7 +48,7 @@ class Figures:
         return self.results.scenario.setup.seeds == "shared"
 
     def select(self, sides):
-        return [one for one in self.results.select(self.where) if one.fits(sides)]
+        return [one for one in self.results.select(self.where) if one.conditions.fits(sides)]
 
     def selected(self):
         """Returns the combinations of the figures by themselves."""
@@ -145,7 +145,7 @@ class Rehearsal(Selectable):
     def check_axis(self, figures, axis, ends):
         check_axis_name(axis)
         where = {**figures.where, **({} if ends else figures.sides)}
-        measured = [SimpleNamespace(conditions=one) for one in self.points if all(getattr(one, name) in where[name] for name in where)]
+        measured = [SimpleNamespace(conditions=one) for one in self.points if one.fits(where)]
         there = {axis_value(one.conditions, axis) for curve in curves_along(measured, axis) if len(curve) > 1 for one in curve}
         if not there or not set(map(float, ends)) <= there:
             raise ValueError(f"no curve along {axis} has {' and '.join(map(shown, ends)) or 'two places'}; they have"

@@ -15,8 +15,6 @@ DELTA_MS = 0.5  # the paper's processing time in the end systems
 
 @dataclass(frozen=True)
 class Path:
-    """The path and load of a prediction."""
-
     rtt_ms: float
     rate: float
     loss: float

@@ -11,7 +11,7 @@ def path_of(conditions):
 
 def predicted(conditions):
     """Equation 5 under these conditions, and whether it is valid there; None if it says nothing."""
-    if conditions.loss_percent == 0 or conditions.jitter_ms or not conditions.variant.transport.modelled:
+    if conditions.loss_percent == 0 or conditions.jitter_ms or not conditions.variant.transport.rto_ms:
         return None
     variant, path = conditions.variant, path_of(conditions)
     value = model.response_ms(path, variant.streams, variant.connections, variant.unordered)
@@ -20,7 +20,7 @@ def predicted(conditions):
 
 def marks(conditions, axis):
     """Returns the model's reference points on an axis under these conditions, as [(x, symbol, meaning)]."""
-    if not conditions.variant.transport.modelled:
+    if not conditions.variant.transport.rto_ms:
         return []
     path = path_of(conditions)
     place = f"{conditions.rate:g}/s, RTT {path.rtt_ms:g} ms"

@@ -40,6 +40,14 @@ def tested(a, b, quantity):
     return result, shown if result.rejects else f"{shown}: no difference shown, as D of {result.least:.2f} or more would be"
 
 
+def grouped(combinations, key):
+    """Returns {key of a combination: those that have it}."""
+    groups = {}
+    for one in combinations:
+        groups.setdefault(key(one), []).append(one)
+    return groups
+
+
 def place(a, b, dimensions, sign):
     return f"{a.conditions.place}: {named(a, dimensions)} {sign} {named(b, dimensions)}"
 
@@ -52,22 +60,19 @@ def pairs_of(lesser, greater):
 
 def less(lesser, greater, or_alike=False):
     """The first are less; with `or_alike`, or alike."""
-    lesser.comparable(greater, of_intervals=True, factor=True)
-    verdicts = Verdicts()
-    for a, b, where in pairs_of(lesser, greater):
+    def verdict(a, b, where):
         found = compare(a, b, lesser.quantity, greater.factor, lesser.shared)
         alike = found.alike and not found.holds
-        verdicts.append(Verdict(True if alike and or_alike else found.holds, where("<"), found.detail, alike))
-    return verdicts
+        return Verdict(True if alike and or_alike else found.holds, where("<"), found.detail, alike)
+
+    lesser.comparable(greater, of_intervals=True, factor=True)
+    return Verdicts(itertools.starmap(verdict, pairs_of(lesser, greater)))
 
 
 def equal(figures, *, within_ms):
     """All variants at a place differ by no more than that."""
-    groups, quantity = {}, figures.quantity
-    for combination in figures.selected():
-        groups.setdefault(combination.conditions.without("variant"), []).append(combination)
-    verdicts = Verdicts()
-    for group in groups.values():
+    quantity, verdicts = figures.quantity, Verdicts()
+    for group in grouped(figures.selected(), lambda one: one.conditions.without("variant")).values():
         whole = [combination for combination in group if not combination.aborted]
         values = [combination.quantity(quantity).value for combination in whole]
         if len(values) < 2:
@@ -108,14 +113,10 @@ def near_model(figures, *, percent, above_only=False):
 def never_worse_with_more_streams(figures):
     """More streams of a transport are never worse by more than the interval."""
     check_means(figures)
-    groups = {}
-    for combination in figures.selected():
-        variant = combination.conditions.variant
-        if variant.sweeps_streams:
-            key = variant.transport.name, combination.conditions.without("variant")
-            groups.setdefault(key, []).append((variant.streams, combination))
-    curves = [[one for _, one in sorted(group, key=lambda pair: pair[0])] for group in groups.values() if len(group) > 1]
-    return Verdicts(more_streams(curve) for curve in curves)
+    swept = [one for one in figures.selected() if one.conditions.variant.sweeps_streams]
+    groups = grouped(swept, lambda one: (one.conditions.variant.transport.name, one.conditions.without("variant")))
+    return Verdicts(more_streams(sorted(group, key=lambda one: one.conditions.variant.streams))
+                    for group in groups.values() if len(group) > 1)
 
 
 def more_streams(curve):
@@ -149,11 +150,8 @@ def faster(a, b, quantity, shared):
 def faster_than(lesser, greater):
     """The first are faster: the test rejects that both are the same, and the median of their runs is less."""
     lesser.comparable(greater, of_runs=RUNS_OF_TESTS)
-    verdicts = Verdicts()
-    for a, b, where in pairs_of(lesser, greater):
-        holds, detail, tests = faster(a, b, lesser.quantity, lesser.shared)
-        verdicts.append(Verdict(holds, where("<"), detail, tests=tests))
-    return verdicts
+    return Verdicts(Verdict(holds, where("<"), detail, tests=tests) for a, b, where in pairs_of(lesser, greater)
+                    for holds, detail, tests in [faster(a, b, lesser.quantity, lesser.shared)])
 
 
 def alike_means(a, b, shared):
@@ -185,11 +183,8 @@ def alike(a, b, quantity, shared):
 def like(one, other):
     """The test does not reject that both are the same; for means, 0 is within the interval of the difference."""
     one.comparable(other, of_runs=0 if one.quantity == "mean" else RUNS_OF_TESTS)
-    verdicts = Verdicts()
-    for a, b, where in pairs_of(one, other):
-        holds, detail = alike(a, b, one.quantity, one.shared)
-        verdicts.append(Verdict(holds, where("="), detail, tests=int(holds is not None), by_test=True))
-    return verdicts
+    return Verdicts(Verdict(holds, where("="), detail, tests=int(holds is not None), by_test=True)
+                    for a, b, where in pairs_of(one, other) for holds, detail in [alike(a, b, one.quantity, one.shared)])
 
 
 def identical_to(one, other):
@@ -284,13 +279,12 @@ def bound_of_runs(combination, quantity, limits, words, which):
 
 def increasing(*groups):
     """Each is below the next, beyond the intervals; of one run each that has none, simply below it."""
-    verdicts = Verdicts()
-    for lesser, greater in zip(groups, groups[1:]):
+    steps = list(zip(groups, groups[1:]))
+    for lesser, greater in steps:
         lesser.comparable(greater)
-        for a, b, where in pairs_of(lesser, greater):
-            found = by_value(a, b, lesser.quantity) or compare(a, b, lesser.quantity, shared=lesser.shared)
-            verdicts.append(Verdict(found.holds, where("<"), found.detail))
-    return verdicts
+    return Verdicts(Verdict(found.holds, where("<"), found.detail) for lesser, greater in steps
+                    for a, b, where in pairs_of(lesser, greater)
+                    for found in [by_value(a, b, lesser.quantity) or compare(a, b, lesser.quantity, shared=lesser.shared)])
 
 
 def by_value(a, b, quantity):
@@ -318,29 +312,14 @@ def steps_of(curves, a, b, axis, end, dimensions):
             if left.conditions.without(*dimensions) == right.conditions.without(*dimensions)]
 
 
-def factors(corners, quantity, _):
-    """Returns the factor from the first corner to the second, that from the third to the fourth, and their difference."""
-    at = [corner.quantity(quantity) for corner in corners]
-    flat, steep = statistics.ratio(at[1], at[0]), statistics.ratio(at[3], at[2])
-    return flat, steep, statistics.difference(flat, steep)
-
-
-def rises(corners, quantity, shared):
-    """Returns the same of differences: by pairs of runs if the seeds are `shared`."""
-    at = [corner.quantity(quantity) for corner in corners]
-    flat, steep = statistics.difference(at[1], at[0]), statistics.difference(at[3], at[2])
+def gap_of_rises(corners, quantity):
+    """Returns how much more the quantity rises from the first corner to the second than from the third to the fourth, by pairs of
+    runs with the same seeds; None if there are not enough."""
     runs = [dict(zip(corner.numbers, corner.per_run(quantity))) for corner in corners]
-    same = shared and len(runs[0]) >= PAIRS_MIN and all(one.keys() == runs[0].keys() for one in runs)
-    if not same or not all(math.isfinite(value) for one in runs for value in one.values()):
-        return flat, steep, statistics.difference(flat, steep)
-    both = [[after[number] - before[number] for number in before] for before, after in (runs[:2], runs[2:])]
-    return flat, steep, tests_of_runs.paired(*both)
-
-
-def risen(found, added, quantity):
-    if added:
-        return f"{wording.figure(found.value, 2, '+')} {QUANTITIES[quantity].unit}".rstrip()
-    return f"x {wording.figure(found.value, 2)}"
+    if len(runs[0]) < PAIRS_MIN or any(one.keys() != runs[0].keys() or not all(map(math.isfinite, one.values())) for one in runs):
+        return None
+    return tests_of_runs.paired(*([after[number] - before[number] for number in before]
+                                  for before, after in (runs[:2], runs[2:])))
 
 
 def flatter_than(lesser, greater, axis, start, end, *, added=False):
@@ -348,6 +327,7 @@ def flatter_than(lesser, greater, axis, start, end, *, added=False):
     lesser.comparable(greater, of_intervals=True)
     lesser.check_axis(axis, start, end)
     quantity, curves = lesser.quantity, curves_along(lesser.select({}), axis)
+    of, unit = statistics.difference if added else statistics.ratio, QUANTITIES[quantity].unit
     begin = [(a, b) for a, b, _ in pairs_of(lesser, greater)
              if all(axis_value(one.conditions, axis) == float(start) for one in (a, b))]
     dimensions = list(dict.fromkeys((*lesser.sides, *greater.sides)))
@@ -357,11 +337,14 @@ def flatter_than(lesser, greater, axis, start, end, *, added=False):
         if aborted := aborted_ones(*corners):
             verdicts.append(Verdict(None, where, aborted))
             continue
-        flat, steep, gap = (rises if added else factors)(corners, quantity, lesser.shared)
+        at = [corner.quantity(quantity) for corner in corners]
+        flat, steep = (of(at[1], at[0]), of(at[3], at[2]))
+        gap = (added and lesser.shared and gap_of_rises(corners, quantity)) or statistics.difference(flat, steep)
         unknown = any(corner.leaves_out(quantity) for corner in corners)
-        verdicts.append(Verdict(None if unknown else below(gap), where,
-                                f"from {start} to {end}: {risen(flat, added, quantity)} against"
-                                f" {risen(steep, added, quantity)} ({wording.gap(gap, 2)}){left_out(*corners, quantity=quantity)}"))
+        words = " against ".join(f"{wording.figure(rise.value, 2, '+')} {unit}".rstrip() if added else
+                                 f"x {wording.figure(rise.value, 2)}" for rise in (flat, steep))
+        verdicts.append(Verdict(None if unknown else below(gap), where, f"from {start} to {end}: {words}"
+                                f" ({wording.gap(gap, 2)}){left_out(*corners, quantity=quantity)}"))
     return verdicts
 
 
@@ -372,16 +355,13 @@ def independent_of(figures, axis, *, on):
         raise ValueError(f"'{axis}' must be one of 'on'")
     for name in on:
         check_axis_name(name)
-    columns, y, chosen = {name: [] for name in on}, [], figures.selected()
+    chosen = figures.selected()
     placed = [combination for combination in chosen
-              if not any(math.isnan(axis_value(combination.conditions, name)) for name in columns)]
+              if not any(math.isnan(axis_value(combination.conditions, name)) for name in on)]
     if aborted := aborted_ones(*placed):
         return Verdicts([Verdict(None, axis, aborted)])
-    for combination in placed:
-        for value in runs_of(combination, figures.quantity):
-            y.append(value)
-            for name in columns:
-                columns[name].append(axis_value(combination.conditions, name))
+    runs = [(combination, value) for combination in placed for value in runs_of(combination, figures.quantity)]
+    columns, y = {name: [axis_value(one.conditions, name) for one, _ in runs] for name in on}, [value for _, value in runs]
     missing = len(chosen) - len(placed)
     off = f"; {missing} of {len(chosen)} places are not on each axis of 'on', and left out" if missing else ""
     same = [name for name, values in columns.items() if len(set(values)) < 2]

@@ -193,7 +193,7 @@ def compare(a, b, quantity, factor=1.0, shared=False):
 def pairs(results, less, than, where=None):
     """Returns [(a, b)]: combinations that fit `less` and `than`, and differ in the dimensions of these only."""
     dimensions, chosen = {*less, *than}, results.select(where or {})
-    lesser, greater = ([combination for combination in chosen if combination.fits(side)] for side in (less, than))
+    lesser, greater = ([combination for combination in chosen if combination.conditions.fits(side)] for side in (less, than))
     return [(a, b) for a in lesser for b in greater
             if a is not b and a.conditions.without(*dimensions) == b.conditions.without(*dimensions)]
 

@@ -27,16 +27,13 @@ def packets(octets):
     return found
 
 
-def payload(packet):
-    """Returns (what is behind the IPv4 header, its length on the wire); None of a fragment after the first."""
-    header = (packet[0] & 15) * 4
-    total, offset = struct.unpack_from("!H2xH", packet, 2)
-    return None if offset & 0x1FFF else (packet[header:], total - header)
-
-
 def payloads(captured):
     """Returns [(time, what is behind the IPv4 header, its length on the wire)], without fragments after the first."""
-    return [(time, *part) for time, packet in captured if (part := payload(packet))]
+    for time, packet in captured:
+        header = (packet[0] & 15) * 4
+        total, offset = struct.unpack_from("!H2xH", packet, 2)
+        if not offset & 0x1FFF:
+            yield time, packet[header:], total - header
 
 
 def segments(captured, base=None):

@@ -10,14 +10,6 @@ from . import schedule, statistics
 from .quantities import PERCENTILES, QUANTITIES
 
 
-class UnderConditions:
-    """Something measured, with its `conditions`."""
-
-    def fits(self, where):
-        """Returns whether each of its values is among those of `where`, {dimension: [values]}."""
-        return all(getattr(self.conditions, name) in allowed for name, allowed in where.items())
-
-
 @dataclass
 class Run:
     """One replication: its samples, what run.json says, and the samples of its twin without a run of losses."""
@@ -30,7 +22,7 @@ class Run:
 
 
 @dataclass
-class Combination(UnderConditions):
+class Combination:
     """All replications under the same conditions."""
 
     conditions: Conditions
@@ -100,7 +92,3 @@ class Combination(UnderConditions):
     def messages_split(self):
         """Of how many messages the parts of the delay are known: what was not delivered has none."""
         return sum(run.get("parts", {}).get("messages", 0) for run in self.runs)
-
-    @property
-    def label(self):
-        return self.conditions.short_name

@@ -36,10 +36,11 @@ def others(samples, times, every):
     return times[[call is None or call % every != every - 1 for call in calls]]
 
 
-def goodput(arrived, octets, start_ns, window_s):
-    """Returns the octets/s of calls that arrived first in the window (begin, end), seconds after the start."""
+def throughput(times, octets, start_ns, window_s):
+    """Returns the octets/s of messages at these times (ns) in the window (begin, end), seconds after the start: of calls that
+    arrived first in it; or of those that were scheduled in it, whether they were sent or not, so what is offered."""
     begin, end = (start_ns + second * 1e9 for second in window_s)
-    return octets * sum(begin <= time < end for time, _ in arrived.values()) / (window_s[1] - window_s[0])
+    return octets * sum(begin <= time < end for time in times) / (window_s[1] - window_s[0])
 
 
 def cross_goodput(lines, start_ns, window_s):
@@ -57,9 +58,3 @@ def window_of(point, samples):
     begin = warm + min(point.setup.skip_s, length / 2)
     last = max((scheduled for _, _, scheduled in sent(samples)), default=0) / 1e9
     return begin, max(last, begin + LEAST_S)
-
-
-def offered(samples, octets, window_s):
-    """Returns the octets/s of the calls that were scheduled in the window, whether they were sent or not."""
-    begin, end = (second * 1e9 for second in window_s)
-    return octets * sum(begin <= time < end for _, _, time in sent(samples)) / (window_s[1] - window_s[0])

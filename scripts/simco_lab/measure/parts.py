@@ -14,16 +14,14 @@ OFFSET = re.compile(r"ktime_get_real\s+\.offset:\s+(\d+) nsecs")
 NAMES = ("sender", "network", "behind")
 
 
-def stream(out, inn, size):
-    """Returns ({message: time it left}, {message: time it was there}) of two captures of a TCP connection."""
-    base, left = capture.segments(out)
-    return capture.completed(left, size), capture.completed(capture.segments(inn, base)[1], size)
+def numbered(find, times_of_each):
+    """Returns the function that returns ({message: time it left}, {message: time it was there}) of two captures of a connection
+    or an association, whose octets or chunks `find` numbers."""
+    def both(out, inn, size):
+        base, left = find(out)
+        return times_of_each(left, size), times_of_each(find(inn, base)[1], size)
 
-
-def user_messages(out, inn, _):
-    """The same of an association in which a message is a chunk."""
-    base, left = capture.chunks(out)
-    return capture.first_times(left), capture.first_times(capture.chunks(inn, base)[1])
+    return both
 
 
 def datagrams(out, inn, _):
@@ -36,14 +34,15 @@ def datagrams(out, inn, _):
 
 # By the kind of messages that a transport has (catalogue.Transport.messages). Those of another kind cannot be told apart in
 # a capture, such as the records of TLS, which may have several.
-MATCHING: dict[str, Callable] = {"stream": stream, "chunks": user_messages, "datagrams": datagrams}
+MATCHING: dict[str, Callable] = {"stream": numbered(capture.segments, capture.completed),
+                                "chunks": numbered(capture.chunks, lambda found, _: capture.first_times(found)),
+                                "datagrams": datagrams}
 
 # The octets of a packet that a capture keeps: of chunks all, because several share a packet.
 KEPT = {"stream": 128, "chunks": 1600, "datagrams": 400}
 
 
 def captured(point):
-    """Returns whether packets are captured."""
     return point.setup.capture and point.variant.transport.messages in MATCHING
 
 

@@ -68,12 +68,16 @@ def variance(run):
     return float(answered.var(ddof=1)) if len(answered) > 1 else math.nan
 
 
-def part(name):
-    return lambda run: run.record.get("parts", {}).get(name, math.nan)
+def recorded(*path):
+    """Returns what run.json has at that path."""
+    def of_run(run):
+        *groups, name = path
+        found = run.record
+        for group in groups:
+            found = found.get(group, {})
+        return found.get(name, math.nan)
 
-
-def cost(name):
-    return lambda run: run.record.get("cost", {}).get(name, math.nan)
+    return of_run
 
 
 def lost_share(run):
@@ -82,30 +86,18 @@ def lost_share(run):
     return 100.0 * messages["lost"] / messages["entered"] if messages and messages["entered"] else math.nan
 
 
-def goodput(run):
-    return run.record.get("goodput", {}).get("octets_s", math.nan)
-
-
-def share(run):
-    """Returns the share of the flow that is measured in what passed the middle link."""
-    return 100.0 * goodput(run) / total(run) if total(run) else math.nan
+goodput, of_others, offered = (recorded("goodput", f"{whose}octets_s") for whose in ("", "cross_", "offered_"))
+waited, behind = (recorded("parts", name) for name in ("sender", "behind"))
 
 
 def total(run):
     """Returns the octets/s of both flows that passed the middle link."""
-    goodputs = run.record.get("goodput", {})
-    return goodputs.get("octets_s", math.nan) + goodputs.get("cross_octets_s", math.nan)
+    return goodput(run) + of_others(run)
 
 
-def carried(run):
-    """Returns the throughput as a share of the load in the same time."""
-    goodputs = run.record.get("goodput", {})
-    offered = goodputs.get("offered_octets_s", math.nan)
-    return 100.0 * goodputs.get("octets_s", math.nan) / offered if offered else math.nan
-
-
-def sender_over_behind(run):
-    return part("sender")(run) - part("behind")(run)
+def percent(whole):
+    """Returns the throughput of the flow that is measured as a share of `whole`."""
+    return lambda run: 100.0 * goodput(run) / whole(run) if whole(run) else math.nan
 
 
 def repeated(count):
@@ -136,22 +128,22 @@ QUANTITIES = table(
     Quantity("others", "95 % of the messages that are not large are faster than (ms)", others, sip=True),
     Quantity("affected", "Messages affected", affected, unit="", twin=True),
     Quantity("goodput", "Throughput (octets/s)", goodput, sip=True, unit="octets/s"),
-    Quantity("share", "Share of the throughput (%)", share, sip=True, unit="%"),
+    Quantity("share", "Share of the throughput (%)", percent(total), sip=True, unit="%"),
     Quantity("total", "Throughput, with that of competing traffic (octets/s)", total, sip=True, unit="octets/s"),
-    Quantity("cwnd", "Congestion window at the end (octets)", lambda run: run.record.get("cwnd_octets", math.nan), sip=True,
-             unit="octets"),
+    Quantity("cwnd", "Congestion window at the end (octets)", recorded("cwnd_octets"), sip=True, unit="octets"),
     Quantity("sent_again", "Sent again (% of the messages)", repeated("retransmissions"), unit="%", sip=True),
     Quantity("further", "Sent a third time or later (% of the messages)", repeated("further_retransmissions"), sip=True, unit="%"),
-    Quantity("carried", "Throughput (% of what is offered)", carried, sip=True, unit="%"),
-    Quantity("wasted", "Copies beyond the first", lambda run: run.record.get("wasted", math.nan), sip=True, unit=""),
+    Quantity("carried", "Throughput (% of what is offered)", percent(offered), sip=True, unit="%"),
+    Quantity("wasted", "Copies beyond the first", recorded("wasted"), sip=True, unit=""),
     Quantity("lost_share", "Requests' packets lost in the queue (%)", lost_share, sip=True, unit="%"),
-    Quantity("busy", "Processor time per transaction (µs)", cost("busy_us"), unit="µs"),
-    Quantity("packets", "Packets per transaction", cost("packets"), unit=""),
-    Quantity("octets", "Octets per transaction", cost("octets"), unit="octets"),
+    Quantity("busy", "Processor time per transaction (µs)", recorded("cost", "busy_us"), unit="µs"),
+    Quantity("packets", "Packets per transaction", recorded("cost", "packets"), unit=""),
+    Quantity("octets", "Octets per transaction", recorded("cost", "octets"), unit="octets"),
     Quantity("unanswered", "Without an answer", lambda run: float(numpy.isinf(run.times).sum()), unit=""),
     Quantity("end", "Median of the last tenth of the messages (ms)", at_the_end),
-    Quantity("sender", "Sender's wait (ms)", part("sender"), captured=True),
-    Quantity("network", "Network (ms)", part("network"), captured=True),
-    Quantity("behind", "Behind others (ms)", part("behind"), captured=True),
-    Quantity("sender_over_behind", "Sender's wait minus that behind others (ms)", sender_over_behind, captured=True),
+    Quantity("sender", "Sender's wait (ms)", waited, captured=True),
+    Quantity("network", "Network (ms)", recorded("parts", "network"), captured=True),
+    Quantity("behind", "Behind others (ms)", behind, captured=True),
+    Quantity("sender_over_behind", "Sender's wait minus that behind others (ms)", lambda run: waited(run) - behind(run),
+             captured=True),
 )

@@ -14,7 +14,7 @@ class Selectable:
 
     def select(self, where):
         """Returns the combinations whose values are among those of `where`, {dimension: [values]}."""
-        return [combination for combination in self.combinations if combination.fits(where)]
+        return [combination for combination in self.combinations if combination.conditions.fits(where)]
 
     def profiles(self):
         return list(dict.fromkeys(combination.conditions.profile for combination in self.combinations))
@@ -52,4 +52,4 @@ class Results(Selectable):
         for combination in self.combinations:
             x, y = statistics.thinned(*statistics.ccdf(combination.all_times))
             lines = ["response_time_ms,ccdf", *(f"{a:.3f},{b:.3g}" for a, b in zip(x, y))]
-            (folder / f"{combination.label}.csv").write_text("\n".join(lines) + "\n")
+            (folder / f"{combination.conditions.short_name}.csv").write_text("\n".join(lines) + "\n")

@@ -11,7 +11,7 @@ from ..scenario import pattern
 from ..scenario.catalogue import WORKLOADS
 from ..scenario.networks import counters_of
 from . import costs, deliveries, parts, statistics
-from .samples import response_times
+from .samples import read_samples
 
 LAG_FLOOR_MS = 0.1
 CAPTURE_DROPS = re.compile(r"^(\d+) packets? dropped by (?:kernel|interface)", re.MULTILINE)
@@ -86,11 +86,12 @@ def with_arrivals(folder, point, samples, load, changes):
               **{name: counted[name] for name in REPEATED if name in counted}}
     joined = deliveries.join(samples, arrived, start)
     if point.large_size:
-        times = response_times(joined.splitlines(), point.setup.measure)
+        _, times = read_samples(joined.splitlines(), point.setup.measure)
         result["others_p95_ms"] = statistics.percentile(deliveries.others(samples, times, point.setup.large_every), 95.0)
     else:  # calls have one size
-        result["goodput"] = {"octets_s": deliveries.goodput(arrived, point.setup.invite_size, start, window),
-                             "offered_octets_s": deliveries.offered(samples, point.setup.invite_size, window),
+        octets, due = point.setup.invite_size, (scheduled for _, _, scheduled in deliveries.sent(samples))
+        result["goodput"] = {"octets_s": deliveries.throughput((time for time, _ in arrived.values()), octets, start, window),
+                             "offered_octets_s": deliveries.throughput(due, octets, 0, window),
                              "cross_octets_s": deliveries.cross_goodput(sum(crossing, []), start, seconds)}
     if parts.captured(point):
         result["parts"] = split_delays(folder, point, samples, arrived, start)
@@ -185,4 +186,3 @@ def take_over(source, folder, point):
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(source, folder, ignore=shutil.ignore_patterns("run.json"))
     write_run(folder, {**run, "point": identity(point), "processor_s": 0.0})
-    return run

@@ -7,14 +7,9 @@ import numpy
 ENDS = {"response": 5, "one-way": 7}  # the columns of samples with the ends of what is measured
 
 
-def response_times(samples, measure="response"):
-    """Returns response times from the scheduled time in milliseconds; infinity for a transaction without a reply,
-    or that was refused. With "one-way" they end at the arrival of the request."""
-    return read_samples(samples, measure)[1]
-
-
 def read_samples(samples, measure):
-    """Returns the scheduled times after the start, and the response times of response_times(); milliseconds."""
+    """Returns the scheduled times after the start, and the response times from these on, in milliseconds: infinity for a
+    transaction without a reply, or that was refused. With "one-way" they end at the arrival of the request."""
     columns = {"scheduled": (numpy.int64, 3), "end": (numpy.int64, ENDS[measure]), "outcome": ("U10", 6)}
     table = numpy.genfromtxt(samples, delimiter=",", skip_header=1, usecols=[place for _, place in columns.values()],
                              dtype=[(name, kind) for name, (kind, _) in columns.items()], ndmin=1)

@@ -14,15 +14,15 @@ CONFIDENCE = 0.95
 CCDF_POINTS = 400
 
 
+def student_p(t, degrees):
+    """Returns the two-sided probability of a Student's t of that size or more."""
+    return mp.betainc(degrees / 2.0, 0.5, 0, degrees / (degrees + t * t), regularized=True)
+
+
 @lru_cache(maxsize=None)
 def student_t(degrees):
     """Returns the two-sided 95 % quantile of Student's distribution."""
-
-    def beyond(t):
-        x = degrees / (degrees + t * t)
-        return mp.betainc(degrees / 2.0, 0.5, 0, x, regularized=True) - (1 - CONFIDENCE)
-
-    return float(mp.findroot(beyond, (1.5, 15), solver="anderson"))
+    return float(mp.findroot(lambda t: student_p(t, degrees) - (1 - CONFIDENCE), (1.5, 15), solver="anderson"))
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,8 @@ import math
 from dataclasses import dataclass
 
 import numpy
-from mpmath import mp
 
-from .statistics import CONFIDENCE, over_replications
+from .statistics import CONFIDENCE, over_replications, student_p
 
 LEVEL = 1 - CONFIDENCE
 EXACT = 1e-9  # of the span of y: a column that moves it by less does so by rounding only
@@ -119,11 +118,6 @@ def sign_test(gaps):
     return two_sided([math.comb(len(gaps), above) for above in range(len(gaps) + 1)], sum(gap > 0 for gap in gaps))
 
 
-def student_p(t, degrees):
-    """Returns the two-sided probability of a Student's t of that size or more."""
-    return float(mp.betainc(degrees / 2.0, 0.5, 0, degrees / (degrees + t * t), regularized=True))
-
-
 @dataclass(frozen=True)
 class Coefficient:
     """Of a regression: its value, and the probability of one so far from 0 if the column had no influence."""
@@ -157,5 +151,5 @@ def regression(columns, y):
         if abs(value) * float(numpy.ptp(columns[name])) <= EXACT * reach:
             value = 0.0
         t = float(value / error) if error > 0 else math.inf if value else 0.0
-        result[name] = Coefficient(float(value), t, student_p(t, degrees) if math.isfinite(t) else 0.0)
+        result[name] = Coefficient(float(value), t, float(student_p(t, degrees)) if math.isfinite(t) else 0.0)
     return result

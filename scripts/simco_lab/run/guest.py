@@ -1,6 +1,7 @@
 """The guest: a stock kernel in QEMU with virtual time. It boots once per set of programs; the state of the machine
 is then saved, and every point starts from it, so that no point affects another."""
 
+import contextlib
 import hashlib
 import io
 import json
@@ -15,7 +16,7 @@ from pathlib import Path
 
 from ..errors import LabError
 from ..scenario import drd, queues
-from ..scenario.catalogue import BACKENDS, CONGESTION, PROFILES, PROGRAMS, TRANSPORTS, modules
+from ..scenario.catalogue import BACKENDS, CONGESTION, PROFILES, PROGRAMS, TRANSPORTS
 from .job import archive
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -27,7 +28,8 @@ BOOT_LIMIT_S = 300
 # For the network and its losses; and for what is measured across it, which a kernel may lack.
 MODULES = ("qemu_fw_cfg", "virtio_pci", "virtio_console", "veth", "sch_netem", "sch_tbf", "nf_tables", "nft_numgen",
            "nft_objref")
-FURTHER_MODULES = tuple(dict.fromkeys(modules((TRANSPORTS, BACKENDS, PROFILES, CONGESTION, queues.KINDS))))
+FURTHER_MODULES = tuple(dict.fromkeys(module for rows in (TRANSPORTS, BACKENDS, PROFILES, CONGESTION, queues.KINDS)
+                                      for row in rows.values() for module in row.guest_modules))
 TOOLS = ("ip", "tc", "nft", "ss", "ethtool", "sysctl", "bpftool", "tcpdump")
 COMPILER = "clang-19"
 # Programs at the same addresses in each of their processes (norandmaps) are translated once for all of them.
@@ -129,9 +131,18 @@ class Monitor:
             time.sleep(0.02)
 
 
-def start(command):
-    return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                            stderr=subprocess.PIPE)
+@contextlib.contextmanager
+def started(command, work):
+    """The process of a guest with its files in `work`, and its monitor. In the end it is killed."""
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    try:
+        monitor = Monitor(work / "qmp", process)
+        yield process, monitor
+        monitor.close()
+    finally:
+        process.kill()
+        process.wait()
+        process.stderr.close()
 
 
 class Guest:
@@ -200,20 +211,13 @@ class Guest:
 
     def _boot(self, work):
         (work / "job").write_bytes(b"")
-        process = start(self._machine(work, work, last_processor()))
-        try:
-            monitor = Monitor(work / "qmp", process)
+        with started(self._machine(work, work, last_processor()), work) as (process, monitor):
             monitor.wait_for("GUEST_PANICKED", BOOT_LIMIT_S)
             monitor.command("migrate-set-parameters", **{"max-bandwidth": 1 << 34})
             monitor.command("migrate", uri=f"exec:cat > {work}/state")
             monitor.migrated()
             monitor.command("quit")
-            monitor.close()
             process.wait()
-        finally:
-            process.kill()
-            process.wait()
-            process.stderr.close()
 
     @staticmethod
     def _forget_old():
@@ -226,20 +230,14 @@ class Guest:
         with tempfile.TemporaryDirectory() as folder:
             work = Path(folder)
             (work / "job").write_bytes(job)
-            process = start(self._machine(self.snapshot, work, processor)
-                            + ["-incoming", f"exec:cat {self.snapshot}/state"])
-            try:
-                monitor = Monitor(work / "qmp", process)
+            command = [*self._machine(self.snapshot, work, processor), "-incoming", f"exec:cat {self.snapshot}/state"]
+            with started(command, work) as (process, monitor):
                 monitor.migrated()
                 monitor.command("cont")
-                process.wait(timeout=limit_s)
-                monitor.close()
-            except subprocess.TimeoutExpired as error:
-                raise LabError(f"the guest did not finish within {limit_s} s: {self._console(work)}") from error
-            finally:
-                process.kill()
-                process.wait()
-                process.stderr.close()
+                try:
+                    process.wait(timeout=limit_s)
+                except subprocess.TimeoutExpired as error:
+                    raise LabError(f"the guest did not finish within {limit_s} s: {self._console(work)}") from error
             self._unpack(work, out)
 
     def shell(self, work):

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ..measure import parts
-from ..scenario import cross, networks, pattern, proxies, sizes
+from ..scenario import cross, drd, pattern, proxies, sizes
 from ..scenario.catalogue import BACKENDS, CONGESTION, PROFILES, WORKLOADS
-from ..scenario.networks import NETWORKS
+from ..scenario.networks import NETWORKS, messages
 from ..scenario.queues import Queue
 from . import tls
 
@@ -33,15 +33,6 @@ def random_losses(point, direction):
     return packets, pattern.draw(loss, packets, point.seed(direction), point.loss_correlation)
 
 
-def patterns(point):
-    """Returns {direction: (length, lost)} of a point."""
-    result = {direction: random_losses(point, direction) for direction in ("request", "reply")}
-    if point.lose_run:
-        first = point.setup.lose_at + point.warmup
-        result["request"] = RUN_PERIOD, list(range(first, first + int(point.lose_run)))
-    return result
-
-
 def due_times(point):
     """Returns a file of the seconds at which transactions are due if the last of them are due at once: a second after
     the one before them. A point that stops before them has the same others."""
@@ -54,7 +45,6 @@ def due_times(point):
 
 
 def sip_words(point, *, of_server):
-    """Returns the options of the workload's programs."""
     setup = point.setup
     response = sizes.response_of(point.variant.transport, setup.response)
     words = ["--response", response, "--t1", f"{point.t1_ms:g}"]
@@ -94,12 +84,6 @@ def server_command(point, network, sctp_options):
     return words + ["--backend", point.backend, *BACKENDS[point.backend].options] if workload.backend else words
 
 
-def message_octets(point):
-    """Returns the octets of each message that is measured; 0: they vary."""
-    workload = WORKLOADS[point.workload]
-    return point.setup.invite_size if workload.sip else workload.octets
-
-
 def captures(point, network):
     """Returns the programs that capture the requests where they leave and where they arrive."""
     if not parts.captured(point):
@@ -118,7 +102,8 @@ def end_commands(point, network):
         sysctls |= dict(CONGESTION[point.variant.congestion].sysctls)
     ends = {end.name: end for end in (network.agent, network.box)}
     commands = [end.sysctl(key, value) for end in ends.values() for key, value in sysctls.items()]
-    octets = message_octets(point)
+    workload = WORKLOADS[point.workload]
+    octets = point.setup.invite_size if workload.sip else workload.octets  # of each message; 0: they vary
     sizes = {"octets": octets, "chunk_packet": octets + CHUNK_HEADERS}
     return commands + [ends[name].route(route.words.format(**sizes)) for route in profile.routes
                        if route.name == transport.routes for name in route.ends]
@@ -148,7 +133,12 @@ class Job:
     @cached_property
     def patterns(self):
         """{direction: (length, lost)}: drawn once, for the kernel and for checking its counts."""
-        return patterns(self.point)
+        point = self.point
+        result = {direction: random_losses(point, direction) for direction in ("request", "reply")}
+        if point.lose_run:
+            first = point.setup.lose_at + point.warmup
+            result["request"] = RUN_PERIOD, list(range(first, first + int(point.lose_run)))
+        return result
 
     @property
     def network(self):
@@ -171,9 +161,12 @@ class Job:
             "settle": f"{network.settle_s:g}",
         }
         ends = end_commands(point, network) + cross.end_commands(point, network, traffic)
-        collected = networks.collect(point, network)
+        collected = dict(network.collect)
+        if Queue.parse(point.queue).kind.delay_line:
+            collected["drd.json"] = "router", drd.DUMP
         if parts.captured(point):
             collected["timers"] = "agent", "cat /proc/timer_list"
+        counted = {direction: what + messages(point) for direction, what in network.directions.items()}
         return {
             "settings": "".join(f"{key}={shlex.quote(value)}\n" for key, value in settings.items()),
             "setup": lines(ends + network.setup(point)),
@@ -182,7 +175,7 @@ class Job:
             "events": lines(network.events(point)),
             "collect": lines((file, *command) for file, command in collected.items()),
             "loss.nft": pattern.ruleset(self.patterns),
-            "arm.nft": pattern.arming(networks.conditions(point, network)),
+            "arm.nft": pattern.arming(counted),
             "entropy": str(point.seed("entropy")) + "\n",
             **network.files(point),
             **({"due": due_times(point)} if point.setup.burst else {}),

@@ -1,9 +1,12 @@
 """Runs the points of a scenario in parallel, shows progress, and resumes an interrupted run."""
 
+import concurrent.futures
 import contextlib
 import fcntl
+import functools
 import hashlib
 import json
+import math
 import os
 import queue
 import resource
@@ -88,8 +91,7 @@ class Runner:
     def __init__(self, execute, identity, out, jobs, extra_options=""):
         self.execute, self.identity, self.out, self.jobs = execute, identity, Path(out), jobs
         self.programs = hashlib.sha256(identity.encode()).hexdigest()[:PROGRAMS_DIGITS]
-        self.extra_options = extra_options
-        self.jobs_of = {}
+        self._job = functools.cache(lambda point: Job(point, extra_options))  # loss patterns take long to draw
         self.lock = threading.Lock()
         self.aborted = {}  # curve: lowest rate that was aborted
         self.failures = []
@@ -113,16 +115,9 @@ class Runner:
             return None
         return run if isinstance(run, dict) and run.get("fingerprint") == self.fingerprint(self._job(point)) else None
 
-    def _job(self, point):
-        """Returns the point's job, made once: loss patterns take long to draw."""
-        if point not in self.jobs_of:
-            self.jobs_of[point] = Job(point, self.extra_options)
-        return self.jobs_of[point]
-
     def _note(self, point, run):
         if run["aborted"]:
-            known = self.aborted.get(curve(point), float("inf"))
-            self.aborted[curve(point)] = min(known, point.rate)
+            self.aborted[curve(point)] = min(self.aborted.get(curve(point), math.inf), point.rate)
 
     def run(self, points):
         """Runs the points that have no results yet, and prints failures. Returns whether there were none. Raises
@@ -141,19 +136,16 @@ class Runner:
             work.put(point)
         progress = Progress(sum(map(cost, waiting)), len(waiting), self.jobs)
         processors = sorted(os.sched_getaffinity(0), reverse=True)
-        threads = [threading.Thread(target=self._worker, args=(work, progress, processors[i % len(processors)]))
-                   for i in range(min(self.jobs, len(waiting)))]
-        for thread in threads:
-            thread.start()
-        try:
-            for thread in threads:
-                thread.join()
-        except KeyboardInterrupt:
-            self.stopping = True
-            print("\nstopping; finished points are kept", file=sys.stderr)
-            for thread in threads:
-                thread.join()
-            raise
+        with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
+            workers = [pool.submit(self._worker, work, progress, processors[i % len(processors)])
+                       for i in range(min(self.jobs, len(waiting)))]
+            try:
+                for worker in workers:
+                    worker.result()
+            except KeyboardInterrupt:
+                self.stopping = True
+                print("\nstopping; finished points are kept", file=sys.stderr)
+                raise
         progress.end()
         for original, point in twins:
             if self.done(original):  # else it failed, or its curve was aborted
@@ -192,7 +184,7 @@ class Runner:
             except queue.Empty:
                 return
             with self.lock:
-                beyond = point.rate > self.aborted.get(curve(point), float("inf"))
+                beyond = point.rate > self.aborted.get(curve(point), math.inf)
             if not beyond:
                 self._run_point(point, processor)
             with self.lock:

@@ -1,6 +1,7 @@
 """The catalogue of the laboratory: transports, workloads, the middlebox's backends, and profiles of the end systems.
 Each is a row of a table here; no other module spells their names."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 
@@ -25,20 +26,8 @@ def number(text, most):
     return int(text) if good else None
 
 
-def modules(tables):
-    """Returns the modules of the kernel that the rows of these tables need."""
-    return tuple(module for rows in tables for row in rows.values() for module in row.guest_modules)
-
-
-# The timeouts that the papers' model takes:
-RTO_SCTP_MS = 1000.0  # RFC 2960's RTO.Min, which the paper uses
-RTO_TCP_EXTRA_MS = 200.0  # Linux: RTT + 200 ms
-
-
 @dataclass(frozen=True)
 class Transport:
-    """The properties of a transport that the laboratory needs."""
-
     name: str  # of variants and, unless `option` has it, of the programs' --transport
     label: str  # in figures and reports
     number: str  # counted by N in the variant NAME-N: streams or connections
@@ -56,8 +45,7 @@ class Transport:
     proxied: bool = True  # whether it leads through proxies, too
     congestion: bool = False  # whether NAME@CC is a variant
     reliable: bool = True  # else the workload sends again
-    minimum_rto_ms: float | None = None  # the papers' retransmission timeout: at least this,
-    rto_over_rtt_ms: float | None = None  # or this much above the RTT
+    rto_ms: Callable | None = None  # the retransmission timeout that the papers' model takes, by the RTT; None: it does not know it
     module: str | None = None  # of the kernel, which may lack it; None: it never does
     config: str = ""  # the kernel's option for it
     guest_modules: tuple = ()  # that the guest loads for it
@@ -66,15 +54,6 @@ class Transport:
     def program_name(self):
         """Its name in the programs' options and output."""
         return self.option or self.name
-
-    @property
-    def modelled(self):
-        """Whether the papers' model knows it."""
-        return self.minimum_rto_ms is not None or self.rto_over_rtt_ms is not None
-
-    def rto_ms(self, rtt_ms):
-        """Returns the timeout that the papers assume, of a transport that they model."""
-        return self.minimum_rto_ms if self.rto_over_rtt_ms is None else rtt_ms + self.rto_over_rtt_ms
 
     @property
     def forms(self):
@@ -88,10 +67,10 @@ TCP_COUNTERS = ("RetransSegs", "TCPTimeouts", "TCPLossProbes", "TCPFastRetrans",
 TRANSPORTS = table(
     Transport(
         name="tcp", label="TCP", number="connections", number_max=9999, sysctl_prefix="net.ipv4.tcp_", routes="tcp",
-        messages="stream", congestion=True, rto_over_rtt_ms=RTO_TCP_EXTRA_MS, counters=TCP_COUNTERS),
+        messages="stream", congestion=True, rto_ms=lambda rtt_ms: rtt_ms + 200.0, counters=TCP_COUNTERS),  # as Linux has it
     Transport(
         name="sctp", label="SCTP", number="streams", number_max=99999, plain=False, unordered=True, options=True,
-        sysctl_prefix="net.sctp.", routes="sctp", messages="chunks", minimum_rto_ms=RTO_SCTP_MS,
+        sysctl_prefix="net.sctp.", routes="sctp", messages="chunks", rto_ms=lambda _: 1000.0,  # RFC 2960's RTO.Min
         counters=("SctpT3RtxExpireds", "SctpT3Retransmits", "SctpFastRetransmits", "SctpDelaySackExpireds",
                   "SctpInPktBacklog", "SctpInDataChunkDiscards"),
         module="sctp", config="CONFIG_IP_SCTP",
@@ -134,8 +113,6 @@ WORKLOADS = table(
 
 @dataclass(frozen=True)
 class Backend:
-    """A backend of the middlebox."""
-
     name: str  # of simco-middlebox's --backend
     options: tuple = ()
     guest_modules: tuple = ()
@@ -161,12 +138,16 @@ class Route:
 
 @dataclass(frozen=True)
 class Congestion:
-    """A congestion control of TCP."""
-
     name: str
     label: str
     sysctls: tuple  # (key, value)
     guest_modules: tuple = ()
+
+
+def check_congestion(name, control):
+    """Raises ValueError unless the congestion control of the variant or traffic of that name is a row."""
+    if control not in CONGESTION:
+        raise ValueError(f"{name!r}: unknown congestion control {control!r}; expected {words(CONGESTION)}")
 
 
 def congestion(algorithm, sack):

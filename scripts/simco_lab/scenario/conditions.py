@@ -67,6 +67,10 @@ class Conditions:
         """Whether they stay the same during a run."""
         return not self.lose_run and not self.mtu_to
 
+    def fits(self, where):
+        """Returns whether each value is among those of `where`, {dimension: [values]}."""
+        return all(getattr(self, name) in allowed for name, allowed in where.items())
+
     def items(self):
         """Returns [(dimension, value)] in the order of the dimensions."""
         return [(name, getattr(self, name)) for name in DIMENSIONS]
@@ -166,6 +170,12 @@ AXES_KNOWN = (*sorted(NUMBERS), *AXES)
 PARSERS = {"queue": Queue.parse, "cross": Cross.parse}  # of words that have parts; they raise ValueError
 
 
+def one_of(name, given, known):
+    """Raises ValueError unless the value that a scenario gives is known."""
+    if given not in known:
+        raise ValueError(f"'{name}' must be one of {', '.join(known)}, not {reprlib.repr(given)}")
+
+
 def value_of(name, given):
     """Returns the value of a dimension that a scenario gives. Raises ValueError."""
     if name in NUMBERS:
@@ -176,8 +186,8 @@ def value_of(name, given):
         return given if isinstance(given, Variant) else Variant.parse(given)
     if name in PARSERS:
         PARSERS[name](given)
-    elif given not in WORDS[name]:
-        raise ValueError(f"'{name}' must be one of {', '.join(WORDS[name])}, not {reprlib.repr(given)}")
+    else:
+        one_of(name, given, WORDS[name])
     return given
 
 
@@ -197,7 +207,6 @@ def label_of(value):
 
 
 def check_axis_name(name):
-    """Raises ValueError unless there is such an axis."""
     if name not in AXES_KNOWN:
         raise ValueError(f"unknown axis '{name}'; known are {', '.join(AXES_KNOWN)}")
 

@@ -4,7 +4,7 @@ a word such as tcp-2, tcp-1@reno or web-3, which is taken apart here only."""
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .catalogue import CONGESTION, CROSS_PROGRAM, PROFILES, default, number, table, words
+from .catalogue import CONGESTION, CROSS_PROGRAM, PROFILES, check_congestion, default, number, table, words
 
 NUMBER_MAX = 1000
 WINDOW_SEGMENT = 960  # octets of a segment, if the window is limited
@@ -72,8 +72,8 @@ class Cross:
             plain, at, control = name.partition("@")
             word, _, rest = plain.partition("-")
             kind = KINDS.get(word)
-            if at and kind and control not in CONGESTION:
-                raise ValueError(f"{name!r}: unknown congestion control {control!r}; expected {words(CONGESTION)}")
+            if at and kind:
+                check_congestion(name, control)
             if kind and word != default(KINDS) and (kind.congestion or not at) and (count := number(rest, NUMBER_MAX)):
                 return cls(kind, count, control)
         raise ValueError(f"unknown cross traffic {name!r}; expected {FORMS}")

@@ -1,12 +1,9 @@
-"""Derivative random drop, the queue of NIST Net, as vm/drd.c has it: its commands, its counts, and a model of it."""
-
-from dataclasses import dataclass
+"""Derivative random drop, the queue of NIST Net, as vm/drd.c has it: its commands and its counts."""
 
 from ..errors import BadRun
 
 OBJECT = "drd.o"
 FOLDER = "/run/bpf/drd"  # where the guest has its programs and their map
-MOST_PERCENT = 95
 DUMP = f"bpftool -j map dump pinned {FOLDER}/lines"  # command that prints the map
 FIELDS = ("min", "max", "state", "in", "out", "dropped", "deepest")
 DIRECTIONS = ("request", "reply")
@@ -48,35 +45,3 @@ def check_counts(counted, low, high):
         if line["dropped"] and line["deepest"] <= low:
             raise BadRun(f"{line['dropped']} packets of '{direction}' were dropped from a queue of {line['deepest']},"
                          f" below {low}")
-
-
-@dataclass
-class Model:
-    """The same queue for a list of arrivals: to check the kernel's against."""
-
-    low: int
-    high: int
-    state: int
-    delay_ns: int
-
-    def random32(self):
-        x = self.state
-        x ^= x >> 12
-        x = (x ^ (x << 25)) & 0xFFFFFFFFFFFFFFFF
-        x ^= x >> 27
-        self.state = x
-        return ((x * 2685821657736338717) & 0xFFFFFFFFFFFFFFFF) >> 32
-
-    def drops(self, arrivals):
-        """Returns the numbers of the dropped among packets that arrive at these times (ns)."""
-        leaving, gone, lost = [], 0, []
-        for number, now in enumerate(arrivals):
-            while gone < len(leaving) and leaving[gone] <= now:
-                gone += 1
-            length = len(leaving) - gone
-            above = min(length, self.high) - self.low
-            if above > 0 and self.random32() * (self.high - self.low) * 100 < (above * MOST_PERCENT) << 32:
-                lost.append(number)
-            else:
-                leaving.append(now + self.delay_ns)
-        return lost

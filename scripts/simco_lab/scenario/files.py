@@ -12,7 +12,7 @@ from pathlib import Path
 from ..errors import ScenarioError
 from . import obstacles
 from .catalogue import WORKLOADS, default, words
-from .conditions import AXES_KNOWN, DIMENSIONS, FORMS_OF, values_of
+from .conditions import AXES_KNOWN, DIMENSIONS, FORMS_OF, one_of, values_of
 from .networks import NETWORKS
 from .points import SIP, Point, Setup, check_setting, complete
 
@@ -33,15 +33,8 @@ class Claim:
     judge: Callable
 
 
-def one_of(name, value, known):
-    if value not in known:
-        raise ValueError(f"'{name}' must be one of {', '.join(known)}, not {value!r}")
-
-
 @dataclass(frozen=True)
 class Plot:
-    """A figure of a scenario."""
-
     name: str
     title: str
     kind: str
@@ -96,19 +89,16 @@ class Scenario:
         self.name, self.path = "", None
         self.title, self.source, self.notes, self.tables = title, source, list(notes), list(tables)
         self.workload, self.arrivals, self.warmup, self.seed = workload, arrivals, warmup, seed
-        self.setup = self._setup(setup)
+        for key in setup:
+            if key in SIP and not WORKLOADS[workload].sip:
+                raise ValueError(f"'{key}' is of the {words([row.name for row in WORKLOADS.values() if row.sip])} workload")
+        self.setup = Setup(**{"network": WORKLOADS[workload].network, **setup})
         self.plots = [replace(one, measure=self.setup.measure) for one in plots]
         self.matrices = [self._matrix(given) for given in (matrix if isinstance(matrix, list) else [matrix])]
         self.scales = {"quick": self._scale("quick", quick), "full": self._scale("full", full)}
         self.papers = list(itertools.chain.from_iterable(papers))
         self.claims = []
         obstacles.check(self)
-
-    def _setup(self, given):
-        for key in given:
-            if key in SIP and not WORKLOADS[self.workload].sip:
-                raise ValueError(f"'{key}' is of the {words([row.name for row in WORKLOADS.values() if row.sip])} workload")
-        return Setup(**{"network": WORKLOADS[self.workload].network, **given})
 
     @staticmethod
     def _matrix(given):
@@ -134,13 +124,13 @@ class Scenario:
             raise ValueError(f"two claims are named {name}")
         self.claims.append(Claim(name, text, values_of(where), judge))
 
-    def claims_of(self, name, *ids):
-        """Takes over the claims of another scenario: those with these ids, or all."""
+    def claims_of(self, name, *ids, **where):
+        """Takes over the claims of another scenario, those with these ids or all, for the points with these conditions."""
         known = {claim.id: claim for claim in find(name).claims}
         for one in ids or known:
             if one not in known:
                 raise ValueError(f"scenario '{name}' has no claim '{one}'; it has {', '.join(known)}")
-            self.claim(one, known[one].text, known[one].judge, **known[one].where)
+            self.claim(one, known[one].text, known[one].judge, **{**known[one].where, **where})
 
     def dimensions(self, scale):
         """Returns {dimension: values} with every dimension, for each matrix that has points at `scale`. If there is one

@@ -106,19 +106,16 @@ def dumbbell_events(point):
 FAR = {"request": 'iifname "middle" oifname "right"', "reply": 'iifname "right" oifname "middle"'}
 
 
-def far_ruleset(fragments):
-    rules = ["    ip frag-off & 0x1fff != 0 counter name fragments drop"] if fragments == "drop" else []
-    return "\n".join(["table ip lab {", *(f"  counter {name} {{ }}" for name in (*FAR, "fragments", "messages")),
-                      "  chain forward {", "    type filter hook forward priority 0", *rules, "  }", "}"]) + "\n"
-
-
 def dumbbell_files(point):
+    rules = ["    ip frag-off & 0x1fff != 0 counter name fragments drop"] * (point.fragments == "drop")
+    far = "\n".join(["table ip lab {", *(f"  counter {name} {{ }}" for name in (*FAR, "fragments", "messages")),
+                     "  chain forward {", "    type filter hook forward priority 0", *rules, "  }", "}"]) + "\n"
     counting = "".join(f"add rule ip lab forward {what}{messages(point)} counter name {direction}\n"
                        for direction, what in FAR.items())
     # Packets with requests in them, before the queue and after it; the pattern of losses has dropped its own before these.
     long = f"meta length >= {MESSAGE_OCTETS} counter name messages\n"
     before = f'add counter ip lab messages\nadd rule ip lab forward iifname "left" {long}'
-    return {"far.nft": far_ruleset(point.fragments), "arm-messages.nft": before,
+    return {"far.nft": far, "arm-messages.nft": before,
             "arm-far.nft": f"{counting}add rule ip lab forward {FAR['request']} {long}"}
 
 
@@ -176,14 +173,3 @@ NETWORKS = table(
         collect={"drops.json": ("router", COUNTERS), "drops.far.json": ("far", COUNTERS),
                  "qdisc.router.json": ("router", QDISCS), "qdisc.far.json": ("far", QDISCS)}),
 )
-
-
-def collect(point, network):
-    """Returns {file: (namespace, command)} of the network's counts."""
-    more = {"drd.json": ("router", drd.DUMP)} if queues.Queue.parse(point.queue).kind.delay_line else {}
-    return {**network.collect, **more}
-
-
-def conditions(point, network):
-    """Returns {direction: what the packets that the losses count have in common}."""
-    return {direction: what + messages(point) for direction, what in network.directions.items()}

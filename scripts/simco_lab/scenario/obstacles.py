@@ -3,11 +3,11 @@
 import itertools
 
 from . import sizes
-from .catalogue import PROFILES, WORKLOADS, default, words
+from .catalogue import PROFILES, TRANSPORTS, WORKLOADS, default, words
 from .conditions import DEFAULTS, FORMS_OF
 from .cross import KINDS, Cross
 from .networks import NETWORKS
-from .proxies import PROXIES, obstacle
+from .proxies import PROXIES
 from .queues import Queue, check_link
 
 
@@ -72,8 +72,9 @@ def check_workload(row, dimensions):
         if PROFILES[profile].one_size and (not (row.sip or row.octets) or any(dimensions["large_size"])):
             raise ValueError(f"profile '{profile}' needs messages of one size; those of {row.name} vary, and so do those with 'large_size'")
     for variant, proxy in itertools.product(dimensions["variant"], dimensions["proxy"]):
-        if why := obstacle(PROXIES[proxy], variant):
-            raise ValueError(f"proxy '{proxy}', variant '{variant}': {why}")
+        if PROXIES[proxy].program and not variant.transport.proxied:
+            able = words([transport.label for transport in TRANSPORTS.values() if transport.proxied])
+            raise ValueError(f"proxy '{proxy}', variant '{variant}': proxies have {able} only")
     # Requests are told from acknowledgements by their size; the other workloads' are too small for that.
     of_sip = {**{key: dimensions[key] != [DEFAULTS[key]] for key in ("t1_ms", "large_size", "proxy")},
               "lose = messages": "messages" in dimensions["lose"], "lose_run": any(dimensions["lose_run"])}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import LabError
-from .catalogue import TRANSPORTS, default, table, words
+from .catalogue import TRANSPORTS, default, table
 
 SERVER_PORT = 5061  # of the server behind a proxy, which has the usual one
 CONFIG, SCRIPT = "proxy.cfg", "serve"  # files of a job
@@ -35,15 +35,7 @@ PROXIES = table(
 
 
 def proxied(point):
-    """Returns whether there is one."""
     return point.proxy != default(PROXIES)
-
-
-def obstacle(row, variant):
-    """Returns why a proxy does not take the variant, or nothing."""
-    if row.program and not variant.transport.proxied:
-        return f"proxies have {words([transport.label for transport in TRANSPORTS.values() if transport.proxied])} only"
-    return ""
 
 
 def config(row, server, transport):

@@ -3,21 +3,12 @@ tcp-4 or sctp-16, which is taken apart and put together here only."""
 
 from dataclasses import dataclass
 
-from .catalogue import CONGESTION, TRANSPORTS, Transport, number, words
+from .catalogue import CONGESTION, TRANSPORTS, Transport, check_congestion, number, words
 
 UNORDERED = "unordered"
 WITH = "@"  # between a variant and its congestion control
 FORMS = words([form for transport in TRANSPORTS.values() for form in transport.forms])
 CONTROLLED = words([transport.label for transport in TRANSPORTS.values() if transport.congestion])
-
-
-def checked_congestion(name, transport, control):
-    """Returns the congestion control of the variant of that name. Raises ValueError."""
-    if not transport.congestion:
-        raise ValueError(f"{name!r}: only {CONTROLLED} can have another congestion control")
-    if control not in CONGESTION:
-        raise ValueError(f"{name!r}: unknown congestion control {control!r}; expected {words(CONGESTION)}")
-    return control
 
 
 @dataclass(frozen=True)
@@ -38,7 +29,11 @@ class Variant:
             plain, at, control = name.partition(WITH)
             word, dash, rest = plain.partition("-")
             transport = TRANSPORTS.get(word)
-            chosen = {"congestion": checked_congestion(name, transport, control)} if at and transport else {}
+            if at and transport:
+                if not transport.congestion:
+                    raise ValueError(f"{name!r}: only {CONTROLLED} can have another congestion control")
+                check_congestion(name, control)
+            chosen = {"congestion": control}
             if transport and not dash and transport.plain:
                 return cls(transport, **chosen)
             if transport and transport.unordered and rest == UNORDERED:

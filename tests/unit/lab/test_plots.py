@@ -112,7 +112,7 @@ class Figures(unittest.TestCase):
         self.assertEqual(len(few[0]), 100)
         self.assertEqual(traces.markers(1, 100)["markersize"], 2)
         self.assertLessEqual(len(range(*traces.markers(1, 400)["markevery"][:1], 400, traces.markers(1, 400)["markevery"][1])),
-                             traces.MARKERS + 1)
+                             traces.MARKED + 1)
 
     def test_parts_are_stacked(self):
         found = combination("tcp", [9])

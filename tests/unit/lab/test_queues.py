@@ -2,6 +2,7 @@
 
 import unittest
 
+import drd_model
 from simco_lab.errors import BadRun
 from simco_lab.scenario import drd, queues
 from simco_lab.scenario.queues import Queue
@@ -70,7 +71,7 @@ def line(**changed):
 
 class Drd(unittest.TestCase):
     def model(self, low=10, high=20, delay_ns=20_000_000):
-        return drd.Model(low, high, 88172645463325252, delay_ns)
+        return drd_model.Model(low, high, 88172645463325252, delay_ns)
 
     def test_below_the_first_threshold_nothing_is_dropped(self):
         # 10 packets are under way when the next one comes: 500/s, 20 ms.
@@ -89,7 +90,7 @@ class Drd(unittest.TestCase):
 
     def test_random_numbers(self):
         # xorshift64* from the state 1: the first state is 0x2000001, by hand.
-        model = drd.Model(1, 2, 1, 1)
+        model = drd_model.Model(1, 2, 1, 1)
         self.assertEqual(model.random32(), ((0x2000001 * 2685821657736338717) % 2**64) >> 32)
 
     def test_octets_are_those_of_the_processor(self):

@@ -12,7 +12,7 @@ from trial import combination
 from simco_lab import errors, scenario
 from simco_lab.judge import claims, prediction, verdicts
 from simco_lab.measure import results, run_record
-from simco_lab.measure.samples import response_times
+from simco_lab.measure.samples import read_samples
 from simco_lab.run import job
 from simco_lab.scenario import pattern, points
 from simco_lab.scenario.catalogue import TRANSPORTS
@@ -35,7 +35,7 @@ SctpT3RtxExpireds               \t{expired}
 
 class Reading(unittest.TestCase):
     def test_an_unanswered_transaction_takes_infinitely_long(self):
-        times = response_times(io.StringIO(SAMPLES))
+        _, times = read_samples(io.StringIO(SAMPLES), "response")
         self.assertEqual(list(times), [20.5, math.inf, math.inf])
 
     def test_a_window_is_in_octets_whatever_it_was_counted_in(self):
@@ -46,7 +46,7 @@ class Reading(unittest.TestCase):
     def test_a_refused_transaction_has_no_answer(self):
         samples = SAMPLES.replace("timed_out", "refused").replace("3000100,,", "3000100,4000000,")
         self.assertIn("4000000,refused", samples)
-        self.assertEqual(list(response_times(io.StringIO(samples))), [20.5, math.inf, math.inf])
+        self.assertEqual(list(read_samples(io.StringIO(samples), "response")[1]), [20.5, math.inf, math.inf])
 
     def test_counters_of_both_shapes(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -60,7 +60,7 @@ class Reading(unittest.TestCase):
     def test_losses_that_differ_from_the_pattern(self):
         point = points.Point(variant=Variant.parse("tcp"), loss_percent=10.0, scenario="trial", count=400,
                                replication=0, workload="per", arrivals="poisson", warmup=0, base_seed=1)
-        patterns = job.patterns(point)
+        patterns = job.Job(point).patterns
         counts = {}
         for direction, (packets, lost) in patterns.items():
             counts[f"seen-{direction}"] = 700

@@ -55,7 +55,7 @@ class Points(unittest.TestCase):
 
     def test_a_further_transport_is_a_row(self):
         row = dataclasses.replace(catalogue.TRANSPORTS["tcp"], name="dccp", label="DCCP", number="connections", number_max=2,
-                                  minimum_rto_ms=None, rto_over_rtt_ms=None)
+                                  rto_ms=None)
         with mock.patch.dict(catalogue.TRANSPORTS, dccp=row):
             points = list(trial.made(TRIAL, matrix=dict(variant=["dccp-2", "sctp-16", "dccp"])).points("full"))
             with self.assertRaises(ValueError):
@@ -234,12 +234,12 @@ class Jobs(unittest.TestCase):
 
     def test_every_variant_meets_the_same_losses_and_arrivals(self):
         tcp, sctp = self.points["tcp-4", 1, 100, 0], self.points["sctp-16", 1, 100, 0]
-        self.assertEqual(job.patterns(tcp), job.patterns(sctp))
+        self.assertEqual(job.Job(tcp).patterns, job.Job(sctp).patterns)
         self.assertEqual(tcp.seed("arrivals"), sctp.seed("arrivals"))
 
     def test_replications_differ(self):
         first, second = self.points["tcp-4", 1, 100, 0], self.points["tcp-4", 1, 100, 1]
-        self.assertNotEqual(job.patterns(first), job.patterns(second))
+        self.assertNotEqual(job.Job(first).patterns, job.Job(second).patterns)
         self.assertNotEqual(job.Job(first).files["settings"], job.Job(second).files["settings"])
 
     def test_a_job_is_always_the_same(self):

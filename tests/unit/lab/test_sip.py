@@ -10,7 +10,7 @@ import numpy
 
 import trial
 from simco_lab.measure import deliveries, run_record
-from simco_lab.measure.samples import response_times
+from simco_lab.measure.samples import read_samples
 from simco_lab.run import job, tls
 
 TRIAL = dict(workload="sip", measure="one-way", response="none", invite_size=512, capture=True, skip_s=2, quick=dict(count=1000),
@@ -116,7 +116,7 @@ class Deliveries(unittest.TestCase):
         self.assertEqual(joined.splitlines()[1:], ["0,0,0,1000000,1000100,,completed,,",
                                                    "1,1,0,2000000,2000100,,completed,3000000,2",
                                                    "2,0,0,3000000,,,unanswered,,"])
-        self.assertEqual(list(response_times(joined.splitlines(), "one-way")),
+        self.assertEqual(list(read_samples(joined.splitlines(), "one-way")[1]),
                          [float("inf"), 1.0, float("inf")])
 
     def test_only_calls_of_the_run_have_arrived(self):
@@ -130,8 +130,8 @@ class Deliveries(unittest.TestCase):
         self.assertEqual(list(deliveries.others(SAMPLES, numpy.array([1.0, 2.0, 3.0]), 3)), [1.0, 2.0, 3.0])
 
     def test_goodput(self):
-        arrived = {0: (10**9, 1), 1: (3 * 10**9, 1), 2: (4 * 10**9, 3), 3: (12 * 10**9, 1)}
-        self.assertEqual(deliveries.goodput(arrived, 500, 10**9, (2, 10)), 500 * 2 / 8)
+        arrived = (10**9, 3 * 10**9, 4 * 10**9, 12 * 10**9)
+        self.assertEqual(deliveries.throughput(arrived, 500, 10**9, (2, 10)), 500 * 2 / 8)
         lines = ['{"at_ns": %d, "flow": 1, "octets": 80}' % (second * 10**9) for second in (2, 3, 4, 11, 12)]
         self.assertEqual(deliveries.cross_goodput(lines, 10**9, (2, 10)), 80 * 2 / 8)
 
@@ -144,4 +144,5 @@ class Deliveries(unittest.TestCase):
         schedule = "header\n" + "".join(f"{n},{n},0,{n * 10**9 // 2},{n},,unanswered\n" for n in range(25))
         window = deliveries.window_of(points()["tcp"], schedule)
         self.assertEqual(window, (2, 12), "from skip_s to the last message's time")
-        self.assertEqual(deliveries.offered(schedule, 500, window), 500 * 20 / 10)
+        due = [time for _, _, time in deliveries.sent(schedule)]
+        self.assertEqual(deliveries.throughput(due, 500, 0, window), 500 * 20 / 10)

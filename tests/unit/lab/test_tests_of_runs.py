@@ -75,7 +75,6 @@ class Ranks(unittest.TestCase):
         self.assertAlmostEqual(tests.signed_rank([0, 1, 0, -1]), 1.0)
         self.assertEqual(tests.signed_rank([0, 0]), 1.0)
 
-
     def test_the_side_of_ranks(self):
         self.assertTrue(tests.ranks_are_lower([-3, -4, 1, 2, 0]))
         self.assertFalse(tests.ranks_are_lower([-1, -2, -3, 40, math.inf]))  # 6 against 9, though three are below
@@ -92,12 +91,6 @@ class Student(unittest.TestCase):
     def test_tail(self):
         for t, degrees, p in ((2.262, 9, 0.05), (12.706, 1, 0.05), (0.0, 5, 1.0)):
             self.assertAlmostEqual(tests.student_p(t, degrees), p, delta=0.0001)
-
-    def test_pairs(self):
-        # Differences 1, 2, 3: mean 2, standard deviation 1, t(2) = 4.303.
-        difference = tests.paired([11, 22, 33], [10, 20, 30])
-        self.assertAlmostEqual(difference.value, 2.0)
-        self.assertAlmostEqual(difference.half_width, 4.303 / 3**0.5, places=3)
 
 
 class Regression(unittest.TestCase):
