@@ -42,27 +42,6 @@ bool Agent::convert_capabilities(const Outcome& outcome, Capabilities& result) {
 
 bool Agent::convert_nothing(const Outcome&) { return true; }
 
-bool Agent::convert_reserved(const Outcome& outcome, ReservedRule& result) {
-  const auto* prr = std::get_if<PrrReply>(outcome.body);
-  if (prr == nullptr) return false;
-  result = {prr->pid, prr->group, prr->lifetime, prr->outside, prr->inside};
-  return true;
-}
-
-bool Agent::convert_disabled(const Outcome& outcome, DisableRule& result) {
-  const auto* pdr = std::get_if<PdrReply>(outcome.body);
-  if (pdr == nullptr) return false;
-  result = {pdr->pid, pdr->lifetime};
-  return true;
-}
-
-bool Agent::convert_enabled(const Outcome& outcome, EnabledRule& result) {
-  const auto* per = std::get_if<PerReply>(outcome.body);
-  if (per == nullptr) return false;
-  result = {per->pid, per->group, per->lifetime, per->outside, per->inside};
-  return true;
-}
-
 bool Agent::convert_lifetime(const Outcome& outcome, Lifetime& result) {
   if (std::holds_alternative<PrdReply>(*outcome.body)) {
     result = Lifetime{0};
@@ -79,45 +58,27 @@ bool Agent::convert_removed(const Outcome& outcome) {
 }
 
 bool Agent::convert_status(const Outcome& outcome, RuleStatus& result) {
-  if (const auto* pes = std::get_if<PesReply>(outcome.body)) {
-    result = {RuleStatus::Kind::kEnabled,
-              pes->pid,
-              pes->group,
-              pes->parameters,
-              pes->internal,
-              pes->inside,
-              pes->outside,
-              pes->external,
-              pes->lifetime,
-              std::string(pes->owner.text())};
+  const auto fill = [&](RuleStatus::Kind kind, const auto* reply) {
+    if (reply == nullptr) return false;
+    result.kind = kind;
+    result.pid = reply->pid;
+    result.lifetime = reply->lifetime;
+    result.owner = reply->owner.text();
+    if constexpr (requires { reply->group; }) result.group = reply->group;
+    if constexpr (requires { reply->parameters; }) result.parameters = reply->parameters;
+    if constexpr (requires { reply->outside; }) {
+      result.inside = reply->inside;
+      result.outside = reply->outside;
+    }
+    if constexpr (requires { reply->internal; }) {
+      result.internal = reply->internal;
+      result.external = reply->external;
+    }
     return true;
-  }
-  if (const auto* prs = std::get_if<PrsReply>(outcome.body)) {
-    result = {RuleStatus::Kind::kReserved,
-              prs->pid,
-              prs->group,
-              std::nullopt,
-              std::nullopt,
-              prs->inside,
-              prs->outside,
-              std::nullopt,
-              prs->lifetime,
-              std::string(prs->owner.text())};
-    return true;
-  }
-  const auto* pds = std::get_if<PdsReply>(outcome.body);
-  if (pds == nullptr) return false;
-  result = {RuleStatus::Kind::kDisabled,
-            pds->pid,
-            std::nullopt,
-            std::nullopt,
-            pds->internal,
-            std::nullopt,
-            std::nullopt,
-            pds->external,
-            pds->lifetime,
-            std::string(pds->owner.text())};
-  return true;
+  };
+  return fill(RuleStatus::Kind::kEnabled, std::get_if<PesReply>(outcome.body)) ||
+         fill(RuleStatus::Kind::kReserved, std::get_if<PrsReply>(outcome.body)) ||
+         fill(RuleStatus::Kind::kDisabled, std::get_if<PdsReply>(outcome.body));
 }
 
 bool Agent::convert_list(const Outcome& outcome, std::vector<PolicyRuleId>& result) {

@@ -52,30 +52,18 @@
 
 namespace simco::agent {
 
-/// The result of reserve() (5.3.9).
-struct ReservedRule {
-  PolicyRuleId pid;  ///< for enable_reserved()
-  GroupId group;
-  Lifetime lifetime;     ///< granted; may be less than requested
-  AddressTuple outside;  ///< address and ports of a NAT; `protocols only` on a firewall
-  std::optional<AddressTuple> inside;  ///< on a twice NAT
-};
+/// The result of reserve() (5.3.9): `pid`, for enable_reserved(); `group`; `lifetime`, which may be
+/// less than requested; `outside`, the address and ports of a NAT, or `protocols only` on a
+/// firewall; `inside`, on a twice NAT.
+using ReservedRule = PrrReply;
 
-/// The result of disable() (5.3.17).
-struct DisableRule {
-  PolicyRuleId pid;
-  Lifetime lifetime;  ///< granted; may be less than requested
-};
+/// The result of disable() (5.3.17): `pid`; `lifetime`, which may be less than requested.
+using DisableRule = PdrReply;
 
-/// The result of enable() and enable_reserved() (5.3.10).
-struct EnabledRule {
-  PolicyRuleId pid;
-  GroupId group;
-  Lifetime lifetime;     ///< granted; may be less than requested
-  AddressTuple outside;  ///< address and ports that external hosts send to
-  std::optional<AddressTuple>
-      inside;  ///< address and ports that the internal host sends to; not on a traditional NAT
-};
+/// The result of enable() and enable_reserved() (5.3.10): `pid`; `group`; `lifetime`, which may be
+/// less than requested; `outside`, the address and ports that external hosts send to; `inside`,
+/// those that the internal host sends to, not on a traditional NAT.
+using EnabledRule = PerReply;
 
 /// The result of status() (5.3.13 to 5.3.15). Which tuples are set depends on `kind`.
 struct RuleStatus {
@@ -135,7 +123,7 @@ class Agent {
   /// PER transaction (8.3): opens a pinhole. Signature: void(error_code, EnabledRule).
   template <class Token>
   auto enable(const PerRequest& request, Token&& token) {
-    return transact<EnabledRule>(request, std::nullopt, &convert_enabled,
+    return transact<EnabledRule>(request, std::nullopt, &convert_reply<EnabledRule>,
                                  std::forward<Token>(token));
   }
 
@@ -143,7 +131,7 @@ class Agent {
   /// void(error_code, ReservedRule).
   template <class Token>
   auto reserve(const PrrRequest& request, Token&& token) {
-    return transact<ReservedRule>(request, std::nullopt, &convert_reserved,
+    return transact<ReservedRule>(request, std::nullopt, &convert_reply<ReservedRule>,
                                   std::forward<Token>(token));
   }
 
@@ -151,7 +139,7 @@ class Agent {
   /// Signature: void(error_code, EnabledRule).
   template <class Token>
   auto enable_reserved(const PeaRequest& request, Token&& token) {
-    return transact<EnabledRule>(request, request.pid, &convert_enabled,
+    return transact<EnabledRule>(request, request.pid, &convert_reply<EnabledRule>,
                                  std::forward<Token>(token));
   }
 
@@ -159,7 +147,7 @@ class Agent {
   /// Signature: void(error_code, DisableRule).
   template <class Token>
   auto disable(const PdrRequest& request, Token&& token) {
-    return transact<DisableRule>(request, std::nullopt, &convert_disabled,
+    return transact<DisableRule>(request, std::nullopt, &convert_reply<DisableRule>,
                                  std::forward<Token>(token));
   }
 
@@ -217,9 +205,12 @@ class Agent {
   // Each returns false if the outcome is not possible for the transaction.
   static bool convert_capabilities(const Outcome& outcome, Capabilities& result);
   static bool convert_nothing(const Outcome& outcome);
-  static bool convert_reserved(const Outcome& outcome, ReservedRule& result);
-  static bool convert_disabled(const Outcome& outcome, DisableRule& result);
-  static bool convert_enabled(const Outcome& outcome, EnabledRule& result);
+  template <class Reply>
+  static bool convert_reply(const Outcome& outcome, Reply& result) {
+    const auto* reply = std::get_if<Reply>(outcome.body);
+    if (reply != nullptr) result = *reply;
+    return reply != nullptr;
+  }
   static bool convert_lifetime(const Outcome& outcome, Lifetime& result);
   static bool convert_removed(const Outcome& outcome);
   static bool convert_status(const Outcome& outcome, RuleStatus& result);

@@ -158,25 +158,20 @@ void Driver::flush_soon() {
   });
 }
 
-void Driver::enable_and_hold(const PerRequest& request, Completion done) {
-  hold_enabled(request, std::nullopt, std::move(done));
-}
-
-void Driver::enable_and_hold(const PeaRequest& request, Completion done) {
-  hold_enabled(request, request.pid, std::move(done));
-}
-
-template <class Request>
-void Driver::hold_enabled(const Request& request, std::optional<PolicyRuleId> reservation,
-                          Completion done) {
+void Driver::enable_and_hold(const Body& request, Completion done) {
+  const auto kept = [](const auto& wanted) {
+    const KeptRule::Terms terms{wanted.internal, wanted.external, wanted.parameters.direction};
+    return KeptRule{{}, terms, {}, wanted.lifetime};
+  };
+  const auto* pea = std::get_if<PeaRequest>(&request);
+  const auto reservation = pea == nullptr ? std::nullopt : std::optional(pea->pid);
   transact(request, reservation,
-           [this, request, done = std::move(done)](const error_code& error,
-                                                   const Outcome& outcome) mutable {
+           [this, rule = pea == nullptr ? kept(std::get<PerRequest>(request)) : kept(*pea),
+            done = std::move(done)](const error_code& error, const Outcome& outcome) mutable {
              const auto* reply = error ? nullptr : std::get_if<PerReply>(outcome.body);
              if (reply == nullptr) return done(error, outcome);
-             const KeptRule::Terms terms{request.internal, request.external,
-                                         request.parameters.direction};
-             const KeptRule rule{reply->pid, terms, reply->outside, request.lifetime};
+             rule.pid = reply->pid;
+             rule.outside = reply->outside;
              done({}, Outcome{.body = outcome.body, .held = keeper_.hold(rule, reply->lifetime)});
            });
 }

@@ -39,8 +39,7 @@ class Driver final : public std::enable_shared_from_this<Driver>, private Link::
   /// subject, if it exists already.
   void transact(const Body& request, std::optional<PolicyRuleId> rule, Completion done);
   /// A PER or PEA request whose rule is held from then on; Outcome::held says as which.
-  void enable_and_hold(const PerRequest& request, Completion done);
-  void enable_and_hold(const PeaRequest& request, Completion done);
+  void enable_and_hold(const Body& request, Completion done);
   /// Ends a rule that is held; succeeds also if it is gone already.
   void end_rule(HeldRule held, Completion done);
   /// The rules that are held.
@@ -78,9 +77,6 @@ class Driver final : public std::enable_shared_from_this<Driver>, private Link::
   bool will_reopen() const {
     return reconnection_.under_way() || (reconnection_.enabled() && link_.established());
   }
-  template <class Request>
-  void hold_enabled(const Request& request, std::optional<PolicyRuleId> reservation,
-                    Completion done);
   void connect();
   void send(Waiting request);
   /// Sends as many of the waiting requests as there is room for.

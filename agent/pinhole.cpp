@@ -5,11 +5,7 @@
 
 namespace simco::agent {
 
-void Pinhole::start_open(Driver& driver, const PerRequest& request, Completion done) {
-  driver.enable_and_hold(request, std::move(done));
-}
-
-void Pinhole::start_open(Driver& driver, const PeaRequest& request, Completion done) {
+void Pinhole::start_open(Driver& driver, const Body& request, Completion done) {
   driver.enable_and_hold(request, std::move(done));
 }
 

@@ -12,6 +12,7 @@
 // lost() says so; no other rule is requested, because on a NAT the addresses would be others.
 #pragma once
 
+#include <concepts>
 #include <memory>
 #include <utility>
 
@@ -46,17 +47,24 @@ class Pinhole {
     return *this;
   }
 
-  /// PER transaction (8.3). `request`: renewals ask for the same lifetime. Signature:
-  /// void(error_code, Pinhole).
-  template <class Token>
-  static auto open(Agent& agent, const PerRequest& request, Token&& token) {
-    return start_open(agent, request, std::forward<Token>(token));
-  }
-  /// PEA transaction (8.4): a reservation becomes the pinhole. Signature: void(error_code,
-  /// Pinhole).
-  template <class Token>
-  static auto open(Agent& agent, const PeaRequest& request, Token&& token) {
-    return start_open(agent, request, std::forward<Token>(token));
+  /// PER transaction (8.3), or PEA transaction (8.4), which turns a reservation into the pinhole.
+  /// `request`: renewals ask for the same lifetime. Signature: void(error_code, Pinhole).
+  template <class Request, class Token>
+    requires std::same_as<Request, PerRequest> || std::same_as<Request, PeaRequest>
+  static auto open(Agent& agent, const Request& request, Token&& token) {
+    return agent.start<Pinhole>(
+        [request](Driver& driver, Completion done) {
+          start_open(driver, request, std::move(done));
+        },
+        [driver = std::weak_ptr(agent.driver_), executor = agent.executor_](const Outcome& outcome,
+                                                                            Pinhole& result) {
+          if (!outcome.held || !Agent::convert_reply(outcome, result.rule_)) return false;
+          result.held_ = *outcome.held;
+          result.driver_ = driver;
+          result.executor_ = executor;
+          return true;
+        },
+        std::forward<Token>(token));
   }
 
   /// Whether the object holds a rule, be it lost or closed.
@@ -94,29 +102,11 @@ class Pinhole {
   EnabledRule release();
 
  private:
-  static void start_open(Driver& driver, const PerRequest& request, Completion done);
-  static void start_open(Driver& driver, const PeaRequest& request, Completion done);
+  static void start_open(Driver& driver, const Body& request, Completion done);
   static void start_lost(Driver& driver, HeldRule held, Completion done);
   static void start_close(Driver& driver, HeldRule held, Completion done);
   static bool convert_loss(const Outcome& outcome, RuleLoss& result);
   void drop();
-
-  template <class Request, class Token>
-  static auto start_open(Agent& agent, const Request& request, Token&& token) {
-    return agent.start<Pinhole>(
-        [request](Driver& driver, Completion done) {
-          start_open(driver, request, std::move(done));
-        },
-        [driver = std::weak_ptr(agent.driver_), executor = agent.executor_](const Outcome& outcome,
-                                                                            Pinhole& result) {
-          if (!outcome.held || !Agent::convert_enabled(outcome, result.rule_)) return false;
-          result.held_ = *outcome.held;
-          result.driver_ = driver;
-          result.executor_ = executor;
-          return true;
-        },
-        std::forward<Token>(token));
-  }
 
   std::weak_ptr<Driver> driver_;
   boost::asio::any_io_executor executor_;

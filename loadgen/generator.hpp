@@ -7,18 +7,16 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "loadgen/client.hpp"
 #include "loadgen/client_slots.hpp"
-#include "loadgen/offer.hpp"
 #include "loadgen/recorder.hpp"
+#include "loadgen/schedule.hpp"
 
 namespace simco::loadgen {
 

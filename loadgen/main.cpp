@@ -19,7 +19,6 @@
 #include "loadgen/limits.hpp"
 #include "loadgen/options.hpp"
 #include "loadgen/output_file.hpp"
-#include "loadgen/progress.hpp"
 #include "loadgen/recorder.hpp"
 #include "loadgen/report.hpp"
 #include "simco/cli/command_line.hpp"

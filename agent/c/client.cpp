@@ -173,20 +173,16 @@ int simco_client::hold(const simco_request& request, simco_reply_cb done, simco_
                        void* user) {
   const auto wanted = agent::c::from_c(request);
   if (!wanted || done == nullptr || lost == nullptr) return SIMCO_ERR_INVALID;
-  const auto* enable = std::get_if<PerRequest>(&wanted->body);
-  const auto* enable_reserved = std::get_if<PeaRequest>(&wanted->body);
-  if (enable == nullptr && enable_reserved == nullptr) return SIMCO_ERR_INVALID;
+  if (request.type != SIMCO_ENABLE && request.type != SIMCO_ENABLE_RESERVED) {
+    return SIMCO_ERR_INVALID;
+  }
   if (state_ != State::kOpen) return SIMCO_ERR_NOT_OPEN;
   boost::asio::post(loop_->io(), [this, body = wanted->body, done, lost, user] {
-    auto granted = [this, done, lost, user](const error_code& error, const Outcome& outcome) {
-      on_replied(done, user, error, outcome);
-      if (!error) on_held(lost, user, outcome);
-    };
-    if (const auto* per = std::get_if<PerRequest>(&body)) {
-      driver_->enable_and_hold(*per, std::move(granted));
-    } else {
-      driver_->enable_and_hold(std::get<PeaRequest>(body), std::move(granted));
-    }
+    driver_->enable_and_hold(
+        body, [this, done, lost, user](const error_code& error, const Outcome& outcome) {
+          on_replied(done, user, error, outcome);
+          if (!error) on_held(lost, user, outcome);
+        });
   });
   return SIMCO_OK;
 }

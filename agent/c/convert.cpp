@@ -2,9 +2,8 @@
 // are checked; invalid values yield no request.
 #include "agent/c/convert.hpp"
 
-#include <algorithm>
+#include <concepts>
 #include <cstring>
-#include <utility>
 
 #include "agent/error.hpp"
 #include "simco/wire/limits.hpp"
@@ -77,6 +76,13 @@ std::optional<Request> with_tuples(const simco_request& request) {
   const PolicyRuleId pid{request.pid};
   return Request{PeaRequest{*parameters, *internal, *external, lifetime, pid}, pid};
 }
+
+/// Whether the message is a positive reply to a policy rule request.
+template <class Message>
+constexpr bool kPositive = std::same_as<Message, PrrReply> || std::same_as<Message, PerReply> ||
+                           std::same_as<Message, PdrReply> || std::same_as<Message, PlcReply> ||
+                           std::same_as<Message, PrlReply> || std::same_as<Message, PrsReply> ||
+                           std::same_as<Message, PesReply> || std::same_as<Message, PdsReply>;
 
 std::string text_of(const char* octets, std::size_t size) { return std::string(octets, size); }
 
@@ -184,7 +190,11 @@ std::optional<AgentSession::Authentication> authentication_of(const simco_agent_
 // --- Replies -------------------------------------------------------------------------------------
 
 Reply::Reply(const Body& body) {
-  std::visit([this](const auto& reply) { fill(reply); }, body);
+  std::visit(
+      [this]<class Any>(const Any& any) {
+        if constexpr (kPositive<Any>) fill(any);
+      },
+      body);
 }
 
 const simco_tuple* Reply::keep(const AddressTuple& tuple) {
@@ -194,65 +204,35 @@ const simco_tuple* Reply::keep(const AddressTuple& tuple) {
   return &place;
 }
 
-void Reply::set_owner(const Owner& owner) {
-  owner_ = owner.text();
-  reply_.owner = owner_.data();
-  reply_.owner_size = owner_.size();
-}
-
-template <class Made>
-void Reply::fill_made(const Made& reply) {
-  reply_.pid = reply.pid.value;
-  reply_.group = reply.group.value;
-  reply_.lifetime = reply.lifetime.seconds;
-  reply_.outside = keep(reply.outside);
-  reply_.inside = keep(reply.inside);
-}
-
-void Reply::fill(const PrrReply& reply) { fill_made(reply); }
-
-void Reply::fill(const PerReply& reply) { fill_made(reply); }
-
-void Reply::fill(const PdrReply& reply) {
-  reply_.pid = reply.pid.value;
-  reply_.lifetime = reply.lifetime.seconds;
-}
-
-void Reply::fill(const PlcReply& reply) { reply_.lifetime = reply.lifetime.seconds; }
-
-void Reply::fill(const PrlReply& reply) {
-  pids_.reserve(reply.pids.size());
-  for (const auto pid : reply.pids) pids_.push_back(pid.value);
-  reply_.pids = pids_.data();
-  reply_.pid_count = pids_.size();
-}
-
-void Reply::fill(const PrsReply& reply) {
-  fill_made(reply);
-  reply_.kind = SIMCO_RULE_RESERVED;
-  set_owner(reply.owner);
-}
-
-void Reply::fill(const PesReply& reply) {
-  reply_.kind = SIMCO_RULE_ENABLED;
-  reply_.pid = reply.pid.value;
-  reply_.group = reply.group.value;
-  reply_.lifetime = reply.lifetime.seconds;
-  reply_.direction = static_cast<std::uint8_t>(reply.parameters.direction);
-  reply_.internal = keep(reply.internal);
-  reply_.inside = keep(reply.inside);
-  reply_.outside = keep(reply.outside);
-  reply_.external = keep(reply.external);
-  set_owner(reply.owner);
-}
-
-void Reply::fill(const PdsReply& reply) {
-  reply_.kind = SIMCO_RULE_DISABLED;
-  reply_.pid = reply.pid.value;
-  reply_.lifetime = reply.lifetime.seconds;
-  reply_.internal = keep(reply.internal);
-  reply_.external = keep(reply.external);
-  set_owner(reply.owner);
+template <class Positive>
+void Reply::fill(const Positive& reply) {
+  if constexpr (requires { reply.pid; }) reply_.pid = reply.pid.value;
+  if constexpr (requires { reply.group; }) reply_.group = reply.group.value;
+  if constexpr (requires { reply.lifetime; }) reply_.lifetime = reply.lifetime.seconds;
+  if constexpr (requires { reply.outside; }) {
+    reply_.outside = keep(reply.outside);
+    reply_.inside = keep(reply.inside);
+  }
+  if constexpr (requires { reply.internal; }) {
+    reply_.internal = keep(reply.internal);
+    reply_.external = keep(reply.external);
+  }
+  if constexpr (requires { reply.parameters; }) {
+    reply_.direction = static_cast<std::uint8_t>(reply.parameters.direction);
+  }
+  if constexpr (requires { reply.pids; }) {
+    for (const auto pid : reply.pids) pids_.push_back(pid.value);
+    reply_.pids = pids_.data();
+    reply_.pid_count = pids_.size();
+  }
+  if constexpr (requires { reply.owner; }) {
+    owner_ = reply.owner.text();
+    reply_.owner = owner_.data();
+    reply_.owner_size = owner_.size();
+    reply_.kind = std::same_as<Positive, PrsReply>   ? SIMCO_RULE_RESERVED
+                  : std::same_as<Positive, PesReply> ? SIMCO_RULE_ENABLED
+                                                     : SIMCO_RULE_DISABLED;
+  }
 }
 
 }  // namespace simco::agent::c

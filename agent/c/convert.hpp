@@ -44,22 +44,9 @@ class Reply {
   const simco_reply* get() const { return &reply_; }
 
  private:
-  void fill(const PrrReply& reply);
-  void fill(const PerReply& reply);
-  void fill(const PdrReply& reply);
-  void fill(const PlcReply& reply);
-  void fill(const PrlReply& reply);
-  void fill(const PrsReply& reply);
-  void fill(const PesReply& reply);
-  void fill(const PdsReply& reply);
-  /// PRD, which says no more. AgentTransactions lets no other through.
-  template <class Other>
-  void fill(const Other&) {}
-
-  /// The common part of PRR, PER and PRS replies.
-  template <class Made>
-  void fill_made(const Made& reply);
-  void set_owner(const Owner& owner);
+  /// With the attributes that the reply has.
+  template <class Positive>
+  void fill(const Positive& reply);
   const simco_tuple* keep(const AddressTuple& tuple);
   const simco_tuple* keep(const std::optional<AddressTuple>& tuple) {
     return tuple ? keep(*tuple) : nullptr;

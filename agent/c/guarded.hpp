@@ -8,8 +8,8 @@ namespace simco::agent::c {
 
 /// Returns the result of `work`, or `failed` if it throws: then memory is exhausted, or another
 /// resource of the process. `tell` gets a sentence that names it.
-template <class Result, class Work, class Tell>
-Result guarded(Result failed, Work work, Tell tell) {
+template <class Result, class Work, class Tell = void (*)(const char*)>
+Result guarded(Result failed, Work work, Tell tell = [](const char*) {}) {
   try {
     return work();
   } catch (const std::bad_alloc&) {
@@ -18,12 +18,6 @@ Result guarded(Result failed, Work work, Tell tell) {
     tell(failure.what());
   }
   return failed;
-}
-
-/// The same without a sentence.
-template <class Result, class Work>
-Result guarded(Result failed, Work work) {
-  return guarded(failed, work, [](const char*) {});
 }
 
 }  // namespace simco::agent::c

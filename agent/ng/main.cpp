@@ -8,7 +8,6 @@
 #include <exception>
 #include <functional>
 #include <memory>
-#include <optional>
 
 #include "agent/ng/serve/metrics.hpp"
 #include "agent/ng/serve/options.hpp"
@@ -50,15 +49,14 @@ void reload(ng::Server& server, const ng::Settings& settings, int argc, char** a
 void run(const ng::Settings& settings, int argc, char** argv) {
   boost::asio::io_context io;
   boost::asio::signal_set signals(io, SIGTERM, SIGINT, SIGHUP);
-  std::optional<ng::Metrics> metrics;
+  ng::Metrics metrics;
   std::unique_ptr<http::Server> page;
   if (!settings.metrics.empty()) {
-    metrics.emplace();
-    page = metrics::serve(io, settings.metrics, "simco-ng " SIMCO_VERSION,
-                          [&] { return metrics->text(); });
+    page = simco::metrics::serve(io, settings.metrics, "simco-ng " SIMCO_VERSION,
+                                 [&] { return metrics.registry.text(); });
     log::info("serving metrics at http://{}/metrics", settings.metrics);
   }
-  ng::Server server(io, settings, metrics ? &*metrics : nullptr);
+  ng::Server server(io, settings, metrics);
   std::function<void(const boost::system::error_code&, int)> on_signal =
       [&](const boost::system::error_code& error, int signal) {
         if (error) return;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "agent/simcoctl/limits.hpp"
+#include "simco/net/endpoint.hpp"
 #include "simco/wire/tuple_text.hpp"
 
 namespace simco::ctl {
@@ -14,10 +15,7 @@ using packet::Packet;
 using Kind = RuleStatus::Kind;
 
 std::string end_text(const IpAddress& address, std::uint16_t port) {
-  const auto text = to_string(address);
-  if (port == 0) return text;
-  return address.version == IpVersion::kIpv6 ? fmt::format("[{}]:{}", text, port)
-                                             : fmt::format("{}:{}", text, port);
+  return port == 0 ? to_string(address) : net::endpoint_text(to_string(address), port);
 }
 
 std::string ports_text(const packet::Ports& ports) {

@@ -11,14 +11,14 @@ namespace {
 using agent::AgentError;
 using enum NegativeReplyCode;
 
-std::string hint_about(NegativeReplyCode code, const Options& options) {
+std::string hint_about(NegativeReplyCode code, const Settings& settings) {
   switch (code) {
     case kSecurityInsufficient:
-      return options.agent.transport.tls
+      return settings.agent.transport.tls
                  ? "give --name and --secret-file"
                  : "give --tls-ca, --tls-certificate and --tls-key, or --name and --secret-file";
     case kAuthenticationFailed:
-      return options.agent.credentials
+      return settings.agent.credentials
                  ? "are --name and --secret-file right? The middlebox's log says more"
                  : "give --name and --secret-file";
     case kNoAuthorization:
@@ -37,22 +37,23 @@ std::string hint_about(NegativeReplyCode code, const Options& options) {
 
 }  // namespace
 
-std::string connecting(const Options& options) {
-  const auto& transport = net::type_of(options.agent.transport.transport);
-  const auto where = net::endpoint_text(options.target.host, options.target.port);
+std::string connecting(const Settings& settings) {
+  const auto& transport = net::type_of(settings.agent.transport.transport);
+  const auto where = net::endpoint_text(settings.target.host, settings.target.port);
   const bool usual = &transport == &net::transport_types().front();
   return "connect to " + where + (usual ? "" : std::string(" over ") + transport.name);
 }
 
-std::string hint_about_connecting(const boost::system::error_code& error, const Options& options) {
-  const bool tls = options.agent.transport.tls != nullptr;
+std::string hint_about_connecting(const boost::system::error_code& error,
+                                  const Settings& settings) {
+  const bool tls = settings.agent.transport.tls != nullptr;
   const bool late = error == boost::asio::error::timed_out || error == AgentError::kTimeout;
   if (late && tls) return "it answers no TLS handshake; does the middlebox have --tls-certificate?";
-  return hint(error, options);
+  return hint(error, settings);
 }
 
-std::string hint(const boost::system::error_code& error, const Options& options) {
-  if (const auto code = agent::negative_reply(error)) return hint_about(*code, options);
+std::string hint(const boost::system::error_code& error, const Settings& settings) {
+  if (const auto code = agent::negative_reply(error)) return hint_about(*code, settings);
   if (error == AgentError::kAuthenticationNeeded) return "give --name and --secret-file";
   if (error == boost::asio::error::connection_refused) {
     return "is simco-middlebox running there, with this transport? --connect HOST:PORT";

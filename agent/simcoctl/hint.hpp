@@ -9,10 +9,10 @@
 namespace simco::ctl {
 
 /// Returns the peer that simcoctl connects to, and the transport.
-std::string connecting(const Options& options);
+std::string connecting(const Settings& settings);
 /// Returns the remedy for `error` before the session is open, or nothing.
-std::string hint_about_connecting(const boost::system::error_code& error, const Options& options);
+std::string hint_about_connecting(const boost::system::error_code& error, const Settings& settings);
 /// Returns the remedy for `error` at any time, or nothing.
-std::string hint(const boost::system::error_code& error, const Options& options);
+std::string hint(const boost::system::error_code& error, const Settings& settings);
 
 }  // namespace simco::ctl

@@ -7,16 +7,20 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <expected>
 #include <optional>
+#include <span>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 #include "agent/agent.hpp"
+#include "agent/limits.hpp"
+#include "agent/rule_traffic.hpp"
 #include "agent/simcoctl/hint.hpp"
-#include "agent/simcoctl/inspect.hpp"
+#include "agent/simcoctl/limits.hpp"
 #include "agent/simcoctl/options.hpp"
 #include "agent/simcoctl/print.hpp"
+#include "simco/http/client.hpp"
 
 namespace {
 
@@ -25,11 +29,32 @@ using boost::asio::awaitable;
 using boost::system::error_code;
 constexpr auto kToken = boost::asio::as_tuple(boost::asio::use_awaitable);
 
+/// Returns the counts of `pids` from a middlebox's address `where` (its --inspect). Blocks. The
+/// error has the address and the reason.
+std::expected<agent::RuleTraffics, std::string> ask_what_is_counted(
+    const net::HostPort& where, std::span<const PolicyRuleId> pids) {
+  agent::RuleTraffics result;
+  const auto failed = [&](const std::string& why) {
+    return std::unexpected(net::endpoint_text(where.host, where.port) + ": " + why);
+  };
+  while (!pids.empty()) {
+    const auto some = pids.first(std::min(pids.size(), agent::kInspectedRulesMax));
+    pids = pids.subspan(some.size());
+    const auto body =
+        http::get(where, agent::inspection_path(some), {ctl::kHttpPatience, ctl::kHttpAnswerMax});
+    if (!body) return failed(body.error());
+    auto read = agent::read_inspection(*body);
+    if (!read) return failed(read.error());
+    result.merge(*read);
+  }
+  return result;
+}
+
 /// Runs a command. Each step prints its result or error and returns whether it succeeded.
 class Runner {
  public:
-  Runner(agent::Agent& agent, const ctl::Options& options, const ctl::Printer& printer)
-      : agent_(agent), options_(options), printer_(printer) {}
+  Runner(agent::Agent& agent, const ctl::Settings& settings, const ctl::Printer& printer)
+      : agent_(agent), settings_(settings), printer_(printer) {}
 
   awaitable<bool> run(PerRequest request) {
     auto [error, rule] = co_await agent_.enable(request, kToken);
@@ -70,7 +95,7 @@ class Runner {
     }
     const auto traffic = count(rules);
     for (const auto& rule : rules) printer_.print(rule, traffic ? &*traffic : nullptr);
-    co_return good && (traffic || !options_.inspect);
+    co_return good && (traffic || !settings_.inspect);
   }
   awaitable<bool> run(ctl::List wanted) {
     auto [error, pids] = co_await agent_.list(kToken);
@@ -79,7 +104,7 @@ class Runner {
     const bool good = co_await collect(pids, rules);
     const auto traffic = count(rules);
     printer_.print_table(rules, traffic ? &*traffic : nullptr);
-    co_return good && (traffic || !options_.inspect);
+    co_return good && (traffic || !settings_.inspect);
   }
   awaitable<bool> run(ctl::Explain wanted) {
     auto [error, pids] = co_await agent_.list(kToken);
@@ -125,10 +150,10 @@ class Runner {
   }
   /// Asks for the counts of rules, if wanted and possible.
   std::optional<agent::RuleTraffics> count(const std::vector<agent::RuleStatus>& rules) {
-    if (!options_.inspect) return std::nullopt;
+    if (!settings_.inspect) return std::nullopt;
     std::vector<PolicyRuleId> pids;
     for (const auto& rule : rules) pids.push_back(rule.pid);
-    auto traffic = ctl::ask_what_is_counted(*options_.inspect, pids);
+    auto traffic = ask_what_is_counted(*settings_.inspect, pids);
     if (traffic) return std::move(*traffic);
     std::fprintf(stderr, "simcoctl: --inspect %s\n", traffic.error().c_str());
     return std::nullopt;
@@ -139,25 +164,26 @@ class Runner {
     return ok(error, doing);
   }
   bool ok(const error_code& error, const std::string& doing) {
-    if (error) printer_.print_error(error, doing, ctl::hint(error, options_));
+    if (error) printer_.print_error(error, doing, ctl::hint(error, settings_));
     return !error;
   }
 
   agent::Agent& agent_;
-  const ctl::Options& options_;
+  const ctl::Settings& settings_;
   const ctl::Printer& printer_;
 };
 
-awaitable<bool> run(agent::Agent& agent, const ctl::Options& options, const ctl::Printer& printer) {
-  auto [error, capabilities] = co_await agent.open(options.target, kToken);
+awaitable<bool> run(agent::Agent& agent, const ctl::Settings& settings,
+                    const ctl::Printer& printer) {
+  auto [error, capabilities] = co_await agent.open(settings.target, kToken);
   if (error) {
-    printer.print_error(error, ctl::connecting(options),
-                        ctl::hint_about_connecting(error, options));
+    printer.print_error(error, ctl::connecting(settings),
+                        ctl::hint_about_connecting(error, settings));
     co_return false;
   }
-  Runner runner(agent, options, printer);
+  Runner runner(agent, settings, printer);
   const bool good = co_await std::visit([&](const auto& command) { return runner.run(command); },
-                                        options.command);
+                                        settings.command);
   // The result is complete; a failure to close the session does not matter.
   co_await agent.close(kToken);
   co_return good;
@@ -166,14 +192,14 @@ awaitable<bool> run(agent::Agent& agent, const ctl::Options& options, const ctl:
 }  // namespace
 
 int main(int argc, char** argv) {
-  const auto options = ctl::parse_options(argc, argv);
-  if (!options) return cli::leave(options.error());
-  if (options->top) return ctl::run_top(*options->top, options->json);
+  const auto settings = ctl::parse_settings(argc, argv);
+  if (!settings) return cli::leave(settings.error());
+  if (settings->top) return ctl::run_top(*settings->top, settings->json);
   boost::asio::io_context io;
-  agent::Agent agent(io.get_executor(), options->agent);
-  const ctl::Printer printer(options->json);
+  agent::Agent agent(io.get_executor(), settings->agent);
+  const ctl::Printer printer(settings->json);
   bool good = false;
-  boost::asio::co_spawn(io, run(agent, *options, printer), [&](std::exception_ptr, bool result) {
+  boost::asio::co_spawn(io, run(agent, *settings, printer), [&](std::exception_ptr, bool result) {
     good = result;
     io.stop();
   });
@@ -188,6 +214,6 @@ int main(int argc, char** argv) {
   });
   io.run();
   // A watch ends by an interrupt; any other command was cut short.
-  if (interrupted && !std::holds_alternative<ctl::Watch>(options->command)) return 1;
+  if (interrupted && !std::holds_alternative<ctl::Watch>(settings->command)) return 1;
   return good ? 0 : 1;
 }

@@ -1,10 +1,8 @@
 // Command line of simcoctl.
 #pragma once
 
-#include <chrono>
 #include <expected>
 #include <optional>
-#include <string>
 #include <variant>
 #include <vector>
 
@@ -43,9 +41,9 @@ using Command = std::variant<PerRequest, PeaRequest, PrrRequest, PdrRequest, Lif
                              Status, List, Watch, Explain>;
 
 /// The parsed command line.
-struct Options {
+struct Settings {
   net::HostPort target{"127.0.0.1", kSimcoPort};
-  agent::Agent::Options agent;
+  agent::AgentOptions agent;
   bool json = false;
   Command command;
   std::optional<net::HostPort> inspect;  ///< where to ask what rules have counted
@@ -53,6 +51,6 @@ struct Options {
 };
 
 /// Parses the command line and reads the files that it names.
-std::expected<Options, cli::UsageExit> parse_options(int argc, const char* const* argv);
+std::expected<Settings, cli::UsageExit> parse_settings(int argc, const char* const* argv);
 
 }  // namespace simco::ctl

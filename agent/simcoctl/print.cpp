@@ -66,6 +66,21 @@ std::string inside_in_words(const std::optional<AddressTuple>& inside) {
   return inside ? ", inside " + in_words(*inside) : "";
 }
 
+/// On standard error, so that no reader of the list takes it for a rule.
+void print_no_rules() {
+  std::fputs("simcoctl: there are no rules that this agent may see\n", stderr);
+}
+
+/// Prints a new reservation or enable rule as JSON.
+void say_made(const auto& rule) {
+  Json json{{"pid", rule.pid.value},
+            {"group", rule.group.value},
+            {"lifetime", rule.lifetime.seconds},
+            {"outside", as_json(rule.outside)}};
+  add(json, "inside", rule.inside);
+  say(json.dump());
+}
+
 const char* in_words(agent::RuleStatus::Kind kind) {
   switch (kind) {
     case agent::RuleStatus::Kind::kReserved: return "reserved";
@@ -132,34 +147,20 @@ Json as_json(const agent::RuleTraffic& traffic) {
 }  // namespace
 
 void Printer::print(const agent::ReservedRule& rule) const {
-  if (!json_) {
-    return say(fmt::format("rule {}: reserved for {} s, group {}, outside {}{}", rule.pid.value,
-                           rule.lifetime.seconds, rule.group.value, in_words(rule.outside),
-                           inside_in_words(rule.inside)));
-  }
-  Json json{{"pid", rule.pid.value},
-            {"group", rule.group.value},
-            {"lifetime", rule.lifetime.seconds},
-            {"outside", as_json(rule.outside)}};
-  add(json, "inside", rule.inside);
-  say(json.dump());
+  if (json_) return say_made(rule);
+  say(fmt::format("rule {}: reserved for {} s, group {}, outside {}{}", rule.pid.value,
+                  rule.lifetime.seconds, rule.group.value, in_words(rule.outside),
+                  inside_in_words(rule.inside)));
 }
 
 void Printer::print(const agent::EnabledRule& rule, const AddressTuple& internal,
                     const AddressTuple& external) const {
-  if (!json_) {
-    std::string line = fmt::format("rule {}: enabled for {} s, group {}", rule.pid.value,
-                                   rule.lifetime.seconds, rule.group.value);
-    if (!is_same_end(rule.outside, internal)) line += ", outside " + in_words(rule.outside);
-    if (!is_same_end(rule.inside, external)) line += inside_in_words(rule.inside);
-    return say(line);
-  }
-  Json json{{"pid", rule.pid.value},
-            {"group", rule.group.value},
-            {"lifetime", rule.lifetime.seconds},
-            {"outside", as_json(rule.outside)}};
-  add(json, "inside", rule.inside);
-  say(json.dump());
+  if (json_) return say_made(rule);
+  std::string line = fmt::format("rule {}: enabled for {} s, group {}", rule.pid.value,
+                                 rule.lifetime.seconds, rule.group.value);
+  if (!is_same_end(rule.outside, internal)) line += ", outside " + in_words(rule.outside);
+  if (!is_same_end(rule.inside, external)) line += inside_in_words(rule.inside);
+  say(line);
 }
 
 void Printer::print(const agent::DisableRule& rule) const {
@@ -244,10 +245,6 @@ void Printer::print_table(const std::vector<agent::RuleStatus>& rules,
     line.erase(line.find_last_not_of(' ') + 1);
     say(line);
   }
-}
-
-void Printer::print_no_rules() const {
-  std::fputs("simcoctl: there are no rules that this agent may see\n", stderr);
 }
 
 void Printer::print(const agent::RuleEvent& event,

@@ -38,9 +38,6 @@ class Printer {
                    const std::string& hint) const;
 
  private:
-  /// On standard error, so that no reader of the list takes it for a rule.
-  void print_no_rules() const;
-
   bool json_;
 };
 

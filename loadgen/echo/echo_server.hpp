@@ -3,11 +3,8 @@
 #pragma once
 
 #include <boost/asio/io_context.hpp>
-#include <cstdint>
 #include <memory>
-#include <string>
 #include <unordered_set>
-#include <vector>
 
 #include "simco/net/listener.hpp"
 #include "simco/net/read_buffer.hpp"

@@ -40,7 +40,6 @@ class PerClient final : public Client, private agent::Link::Observer {
   const net::MessageChannel* channel() const override { return link_.channel(); }
   /// Returns the deletions of rules.
   Housekeeping housekeeping() const override { return deleted_; }
-  /// Returns the requests that were sent again, and the rules that were made twice by it.
 
  private:
   struct LiveRule {

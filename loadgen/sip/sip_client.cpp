@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "loadgen/sip/framer.hpp"
+#include "loadgen/sip/message.hpp"
 #include "loadgen/sip/text.hpp"
 #include "simco/net/transport_type.hpp"
 

@@ -4,10 +4,9 @@
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
-#include <string_view>
 #include <utility>
 
-#include "loadgen/sip/framer.hpp"
+#include "loadgen/sip/message.hpp"
 #include "loadgen/sip/text.hpp"
 #include "simco/net/crowd.hpp"
 #include "simco/net/endpoint.hpp"

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "loadgen/sip/compose.hpp"
-#include "loadgen/sip/framer.hpp"
 #include "loadgen/sip/message.hpp"
 #include "loadgen/sip/server_transactions.hpp"
 #include "simco/net/frame_splitter.hpp"

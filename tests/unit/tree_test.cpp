@@ -243,7 +243,7 @@ std::vector<std::string> workloads_named_elsewhere(const std::vector<Source>& tr
 
 // A workload is a folder of the load generator and a row in the table of workload_type.cpp.
 TEST(Tree, OnlyTheTableNamesAWorkload) {
-  const std::vector<std::string> words = {"#include \"loadgen/echo/echo_client.hpp\"",
+  const std::vector<std::string> words = {"#include \"loadgen/echo/echo_workload.hpp\"",
                                           "if (workload == \"echo\")", "// simco-echo", "echoes"};
   EXPECT_EQ(workloads_named_elsewhere({{"loadgen/main.cpp", words}}, {"echo"}).size(), 3U);
   EXPECT_EQ(workloads_named_elsewhere({{"loadgen/echo/a.cpp", words}}, {"echo"}).size(), 0U);
@@ -300,7 +300,7 @@ TEST(Tree, StateMachinesKnowNoSocketsAndReadNoClock) {
                                           "now_ = std::chrono::steady_clock::now();",
                                           "#include \"simco/log/log.hpp\"", "now_ = now;"};
   for (const char* path :
-       {"middlebox/core/core.cpp", "agent/ng/call/call.cpp", "loadgen/sip/framer.cpp"}) {
+       {"middlebox/core/core.cpp", "agent/ng/call/call.cpp", "loadgen/sip/message.cpp"}) {
     EXPECT_EQ(lines_with({{path, words}}, banned, is_state_machine).size(), 3U) << path;
   }
   for (const char* path : {"middlebox/serve/server.cpp", "agent/ng/serve/server.cpp"}) {

@@ -1,160 +1,124 @@
 // Values are arrays and calls are objects; moments are kept as seconds of the calendar.
 #include "agent/ng/call/call_codec.hpp"
 
+#include <concepts>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <tuple>
 
 namespace simco::ng {
 namespace {
 
 using nlohmann::json;
 
-template <class Value>
-Value required(std::optional<Value> value, const char* what) {
-  if (!value) throw std::invalid_argument(what);
-  return *value;
+template <class Value, class Wanted>
+concept Is = std::same_as<std::remove_const_t<Value>, Wanted>;
+
+// The parts of each kind of value, in the order of its array.
+auto parts(Is<TransportAddress> auto& at) { return std::tie(at.address, at.port); }
+auto parts(Is<InternalPorts> auto& ports) {
+  return std::tie(ports.address, ports.port, ports.count);
+}
+auto parts(Is<Medium> auto& medium) {
+  return std::tuple_cat(
+      std::tie(medium.type, medium.protocol, medium.mid),
+      std::make_tuple(std::tie(medium.rtp, medium.rtcp_mux, medium.rtcp_mux_only, medium.ice)),
+      std::tie(medium.media, medium.rtcp, medium.candidates));
+}
+auto parts(Is<Description> auto& description) {
+  return std::tie(description.media, description.bundles, description.source);
+}
+auto parts(Is<NeededRule> auto& rule) {
+  return std::tie(rule.internal, rule.external, rule.external_port, rule.direction, rule.rtcp_port);
+}
+auto parts(Is<Offer> auto& offer) {
+  return std::tuple_cat(std::tie(offer.from_tag, offer.to_tag, offer.via_branch, offer.description,
+                                 offer.from_side, offer.to_side),
+                        std::make_tuple(std::tie(offer.withdrawable, offer.answered)),
+                        std::tie(offer.sent_on));
+}
+auto parts(Is<Leg> auto& leg) { return std::tie(leg.a, leg.b, leg.via_branch, leg.rules); }
+auto parts(Is<MediaCount> auto& count) {
+  return std::tie(count.rtp.packets, count.rtp.octets, count.rtcp.packets, count.rtcp.octets);
+}
+auto parts(Is<Party> auto& party) {
+  return std::tie(party.created, party.side, party.other, party.description);
+}
+auto parts(Is<Tally::Reading> auto& reading, auto& pid) {
+  return std::tie(pid, reading.version, reading.rtcp_port, reading.run, reading.count);
 }
 
-IpAddress address_from(const json& document) {
-  return required(parse_address(document.get<std::string>()), "not an address");
-}
-
-/// Each kind of value is an array; the functions for it follow each other. A class, so that they
-/// find each other.
+/// Writes and reads any value. A class, so that its functions find each other.
 struct Codec {
-  static json write(const TransportAddress& at) { return {to_string(at.address), at.port}; }
-  static void read(const json& from, TransportAddress& at) {
-    at = {address_from(from.at(0)), from.at(1).get<std::uint16_t>()};
-  }
-
   static json write(Side side) { return side == Side::kInternal ? "internal" : "external"; }
-  static void read(const json& from, Side& side) {
-    side = from == "internal" ? Side::kInternal : Side::kExternal;
-  }
-
   static json write(const IpAddress& address) { return to_string(address); }
-  static void read(const json& from, IpAddress& address) { address = address_from(from); }
-
+  static json write(IpVersion version) { return version == IpVersion::kIpv4 ? 4 : 6; }
+  static json write(Direction direction) { return static_cast<int>(direction); }
+  static json write(PolicyRuleId pid) { return pid.value; }
+  static json write(std::chrono::sys_seconds time) { return time.time_since_epoch().count(); }
   template <class Value>
   static json write(const std::optional<Value>& value) {
     return value ? write(*value) : json();
   }
   template <class Value>
-  static void read(const json& from, std::optional<Value>& value) {
-    if (!from.is_null()) read(from, value.emplace());
-  }
-
-  template <class Value>
-  static json write_all(const std::vector<Value>& values) {
+  static json write(const std::vector<Value>& values) {
     json result = json::array();
     for (const auto& value : values) result.push_back(write(value));
     return result;
   }
-  template <class Value>
-  static std::vector<Value> read_all(const json& from) {
-    std::vector<Value> result;
-    for (const auto& item : from) read(item, result.emplace_back());
+  template <class... Part>
+  static json write(const std::tuple<Part...>& values) {
+    json result = json::array();
+    std::apply([&](const auto&... value) { (result.push_back(write(value)), ...); }, values);
     return result;
   }
-
-  static json write(const Medium& medium) {
-    return {medium.type,
-            medium.protocol,
-            medium.mid,
-            {medium.rtp, medium.rtcp_mux, medium.rtcp_mux_only, medium.ice},
-            write(medium.media),
-            write(medium.rtcp),
-            write_all(medium.candidates)};
-  }
-  static void read(const json& from, Medium& medium) {
-    from.at(0).get_to(medium.type);
-    from.at(1).get_to(medium.protocol);
-    from.at(2).get_to(medium.mid);
-    const auto& flags = from.at(3);
-    flags.at(0).get_to(medium.rtp);
-    flags.at(1).get_to(medium.rtcp_mux);
-    flags.at(2).get_to(medium.rtcp_mux_only);
-    flags.at(3).get_to(medium.ice);
-    read(from.at(4), medium.media);
-    read(from.at(5), medium.rtcp);
-    medium.candidates = read_all<TransportAddress>(from.at(6));
-  }
-
-  static json write(const Description& description) {
-    return {write_all(description.media), description.bundles, write(description.source)};
-  }
-  static void read(const json& from, Description& description) {
-    description.media = read_all<Medium>(from.at(0));
-    from.at(1).get_to(description.bundles);
-    read(from.at(2), description.source);
-  }
-
-  static json write(const InternalPorts& ports) {
-    return {to_string(ports.address), ports.port, ports.count};
-  }
-  static void read(const json& from, InternalPorts& ports) {
-    ports = {address_from(from.at(0)), from.at(1).get<std::uint16_t>(),
-             from.at(2).get<std::uint16_t>()};
-  }
-
-  static json write(const NeededRule& rule) {
-    return {write(rule.internal), to_string(rule.external), rule.external_port,
-            static_cast<int>(rule.direction), write(rule.rtcp_port)};
-  }
-  static void read(const json& from, NeededRule& rule) {
-    read(from.at(0), rule.internal);
-    rule.external = address_from(from.at(1));
-    from.at(2).get_to(rule.external_port);
-    rule.direction = static_cast<Direction>(from.at(3).get<int>());
-    read(from.at(4), rule.rtcp_port);
-  }
-
-  static json write(const Offer& offer) {
-    return {offer.from_tag,
-            offer.to_tag,
-            offer.via_branch,
-            write(offer.description),
-            write(offer.from_side),
-            write(offer.to_side),
-            {offer.withdrawable, offer.answered},
-            write(offer.sent_on)};
-  }
-  static void read(const json& from, Offer& offer) {
-    from.at(0).get_to(offer.from_tag);
-    from.at(1).get_to(offer.to_tag);
-    from.at(2).get_to(offer.via_branch);
-    read(from.at(3), offer.description);
-    read(from.at(4), offer.from_side);
-    read(from.at(5), offer.to_side);
-    from.at(6).at(0).get_to(offer.withdrawable);
-    from.at(6).at(1).get_to(offer.answered);
-    read(from.at(7), offer.sent_on);
-  }
-
-  static json write(const Leg& leg) { return {leg.a, leg.b, leg.via_branch, write_all(leg.rules)}; }
-  static void read(const json& from, Leg& leg) {
-    from.at(0).get_to(leg.a);
-    from.at(1).get_to(leg.b);
-    from.at(2).get_to(leg.via_branch);
-    leg.rules = read_all<NeededRule>(from.at(3));
-  }
-
-  static json write(const MediaCount& count) {
-    return {count.rtp.packets, count.rtp.octets, count.rtcp.packets, count.rtcp.octets};
-  }
-  static void read(const json& from, MediaCount& count) {
-    std::size_t at = 0;
-    for (auto* number :
-         {&count.rtp.packets, &count.rtp.octets, &count.rtcp.packets, &count.rtcp.octets}) {
-      from.at(at++).get_to(*number);
+  template <class Value>
+  static json write(const Value& value) {
+    if constexpr (requires { parts(value); }) {
+      return write(parts(value));
+    } else {
+      return value;
     }
   }
 
-  static json write(const std::optional<std::uint16_t>& port) {
-    return port ? json(*port) : json();
+  static void read(const json& from, Side& side) {
+    side = from == "internal" ? Side::kInternal : Side::kExternal;
   }
-  static void read(const json& from, std::optional<std::uint16_t>& port) {
-    if (!from.is_null()) from.get_to(port.emplace());
+  static void read(const json& from, IpAddress& address) {
+    const auto parsed = parse_address(from.get<std::string>());
+    if (!parsed) throw std::invalid_argument("not an address");
+    address = *parsed;
+  }
+  static void read(const json& from, IpVersion& version) {
+    version = from == 4 ? IpVersion::kIpv4 : IpVersion::kIpv6;
+  }
+  static void read(const json& from, Direction& direction) {
+    direction = static_cast<Direction>(from.get<int>());
+  }
+  static void read(const json& from, PolicyRuleId& pid) { from.get_to(pid.value); }
+  static void read(const json& from, std::chrono::sys_seconds& time) {
+    time = std::chrono::sys_seconds(std::chrono::seconds(from.get<std::int64_t>()));
+  }
+  template <class Value>
+  static void read(const json& from, std::optional<Value>& value) {
+    if (!from.is_null()) read(from, value.emplace());
+  }
+  template <class Value>
+  static void read(const json& from, std::vector<Value>& values) {
+    for (const auto& item : from) read(item, values.emplace_back());
+  }
+  template <class... Part>
+  static void read(const json& from, std::tuple<Part...> values) {
+    std::size_t at = 0;
+    std::apply([&](auto&... value) { (read(from.at(at++), value), ...); }, values);
+  }
+  template <class Value>
+  static void read(const json& from, Value& value) {
+    if constexpr (requires { parts(value); }) {
+      read(from, parts(value));
+    } else {
+      from.get_to(value);
+    }
   }
 
   /// Of the rules that the call has; a rule that is asked for the last time is not asked again.
@@ -163,9 +127,7 @@ struct Codec {
     for (const auto& [rule, made] : rules) {
       const auto found = tally.readings().find(made.pid);
       if (found == tally.readings().end()) continue;
-      const auto& [version, rtcp_port, run, count] = found->second;
-      readings.push_back({made.pid.value, version == IpVersion::kIpv4 ? 4 : 6, write(rtcp_port),
-                          run ? json(*run) : json(), write(count)});
+      readings.push_back(write(parts(found->second, found->first)));
     }
     return {write(tally.total()), std::move(readings)};
   }
@@ -174,24 +136,12 @@ struct Codec {
     read(from.at(0), total);
     std::map<PolicyRuleId, Tally::Reading> readings;
     for (const auto& item : from.at(1)) {
-      auto& reading = readings[{item.at(0).get<std::uint32_t>()}];
-      reading.version = item.at(1) == 4 ? IpVersion::kIpv4 : IpVersion::kIpv6;
-      read(item.at(2), reading.rtcp_port);
-      if (const auto& run = item.at(3); !run.is_null()) run.get_to(reading.run.emplace());
-      read(item.at(4), reading.count);
+      PolicyRuleId pid;
+      Tally::Reading reading;
+      read(item, parts(reading, pid));
+      readings[pid] = reading;
     }
     return {total, std::move(readings), now};
-  }
-
-  static json write(const Party& party) {
-    return {party.created.time_since_epoch().count(), write(party.side), party.other,
-            write(party.description)};
-  }
-  static void read(const json& from, Party& party) {
-    party.created = std::chrono::sys_seconds(std::chrono::seconds(from.at(0).get<std::int64_t>()));
-    read(from.at(1), party.side);
-    from.at(2).get_to(party.other);
-    read(from.at(3), party.description);
   }
 
   /// Writes a map from needed to existing rules.
@@ -201,7 +151,7 @@ struct Codec {
     for (const auto& [key, rule] : made) {
       const InternalPorts outside{prefix_of(rule.outside).address, rule.outside.port,
                                   rule.outside.port_range};
-      result.push_back({write(key), rule.pid.value, write(outside)});
+      result.push_back(write(std::tie(key, rule.pid, outside)));
     }
     return result;
   }
@@ -210,11 +160,12 @@ struct Codec {
     std::map<Key, MadeRule> result;
     for (const auto& item : from) {
       Key key;
+      MadeRule made;
       InternalPorts outside;
-      read(item.at(0), key);
-      read(item.at(2), outside);
-      result[key] = {{item.at(1).get<std::uint32_t>()}, tuple_of(outside)};
-      result[key].outside.location = Location::kOutside;
+      read(item, std::tie(key, made.pid, outside));
+      made.outside = tuple_of(outside);
+      made.outside.location = Location::kOutside;
+      result[key] = made;
     }
     return result;
   }
@@ -227,31 +178,30 @@ json write_call(const Call& call, Moment now) {
   for (const auto& [tag, party] : call.parties) parties[tag] = Codec::write(party);
   const auto left = std::chrono::duration_cast<std::chrono::seconds>(call.ends_at - now.instant);
   return {{"id", call.id},
-          {"created", call.created.time_since_epoch().count()},
-          {"last signal", call.last_signal.time_since_epoch().count()},
-          {"ends", (now.wall + left).time_since_epoch().count()},
+          {"created", Codec::write(call.created)},
+          {"last signal", Codec::write(call.last_signal)},
+          {"ends", Codec::write(now.wall + left)},
           {"parties", std::move(parties)},
-          {"offers", Codec::write_all(call.offers)},
-          {"legs", Codec::write_all(call.legs)},
+          {"offers", Codec::write(call.offers)},
+          {"legs", Codec::write(call.legs)},
           {"rules", Codec::write_made(call.rules)},
           {"reservations", Codec::write_made(call.reservations)},
           {"tally", Codec::write(call.tally, call.rules)}};
 }
 
 Call read_call(const json& document, Moment now) {
-  const auto time = [&](const char* key) {
-    return std::chrono::sys_seconds(std::chrono::seconds(document.at(key).get<std::int64_t>()));
-  };
   Call call;
-  document.at("id").get_to(call.id);
-  call.created = time("created");
-  call.last_signal = time("last signal");
-  call.ends_at = now.instant + (time("ends") - now.wall);
+  std::chrono::sys_seconds ends;
+  Codec::read(document.at("id"), call.id);
+  Codec::read(document.at("created"), call.created);
+  Codec::read(document.at("last signal"), call.last_signal);
+  Codec::read(document.at("ends"), ends);
+  call.ends_at = now.instant + (ends - now.wall);
   for (const auto& [tag, party] : document.at("parties").items())
     Codec::read(party, call.parties[tag]);
-  call.offers = Codec::read_all<Offer>(document.at("offers"));
+  Codec::read(document.at("offers"), call.offers);
   for (auto& offer : call.offers) offer.made_at = now.instant;
-  call.legs = Codec::read_all<Leg>(document.at("legs"));
+  Codec::read(document.at("legs"), call.legs);
   call.rules = Codec::read_made<NeededRule>(document.at("rules"));
   call.reservations = Codec::read_made<InternalPorts>(document.at("reservations"));
   call.tally = Codec::read_tally(document.at("tally"), now.instant);

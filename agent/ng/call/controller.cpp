@@ -44,7 +44,7 @@ CallController::CallController(CallHost& host, CallOptions options)
 void CallController::set(CallOptions options) {
   options_ = std::move(options);
   rules_.set_lifetime(options_.lifetime);
-  counters_.set_media_timeout(options_.media_timeout);
+  counters_.set(options_);
 }
 
 void CallController::restore(Call call, Instant now) {
@@ -111,11 +111,15 @@ bool CallController::answer_at_once(PendingRequest& asked) {
   return true;
 }
 
+CallController::CallState* CallController::find(const std::string& call_id) {
+  const auto found = calls_.find(call_id);
+  return found == calls_.end() ? nullptr : &found->second;
+}
+
 /// Returns the call, which an offer makes, or replies and returns null.
 CallController::CallState* CallController::call_for(PendingRequest& asked) {
   const auto& request = asked.request;
-  const auto found = calls_.find(request.call_id);
-  if (found != calls_.end()) return &found->second;
+  if (auto* known = find(request.call_id)) return known;
   if (request.command == Command::kDelete) {
     reply(asked, nothing_to_delete(request));
   } else if (request.command != Command::kOffer) {
@@ -171,13 +175,8 @@ void CallController::start(CallState& state, PendingRequest asked) {
 
 /// A delete waits for the totals that its reply tells, as an operation of the call.
 void CallController::start_delete(CallState& state, PendingRequest asked) {
-  const auto pids = state.call.pids();
-  if (!options_.counts || options_.upstream || pids.empty() ||
-      counters_.is_vain(asked.since.instant)) {
-    return end(state, asked);
-  }
+  if (!counters_.ask_for_delete(state.call, asked.since.instant)) return end(state, asked);
   state.operation = Operation{std::move(asked), {}, nullptr, 1, std::nullopt};
-  counters_.ask({Purpose::kDelete, state.call.id, {}, {}}, pids);
 }
 
 void CallController::end(CallState& state, PendingRequest& asked) {
@@ -208,9 +207,7 @@ void CallController::end(CallState& state, PendingRequest& asked) {
 }
 
 void CallController::query(CallState& state, PendingRequest asked) {
-  const auto pids = state.call.pids();
-  if (!options_.counts || pids.empty()) return reply(asked, summary(state));
-  counters_.ask({Purpose::kQuery, state.call.id, std::move(asked), {}}, pids);
+  if (!counters_.ask_for_query(state.call, asked)) reply(asked, summary(state));
 }
 
 json CallController::summary(const CallState& state) const {
@@ -242,8 +239,7 @@ void CallController::start_exchange(CallState& state, PendingRequest asked) {
   if (options_.upstream && rules_.is_nat()) {
     return reply(asked, error_reply("--upstream needs a firewall, not a NAT"));
   }
-  auto exchange =
-      read_exchange(state.call, asked, {options_.media, options_.upstream, rules_.is_nat()});
+  auto exchange = read_exchange(state.call, asked, options_, rules_.is_nat());
   if (!exchange) return reply(asked, error_reply(exchange.error()));
   if (exchange->ports_lost) {
     log(state, LogLevel::kWarning, "ports of the offer are lost, and stay closed");
@@ -359,12 +355,12 @@ void CallController::on_result(std::uint64_t id, const SimcoResult& result, Inst
 
 void CallController::on_asked(const RuleResult& result, Instant now) {
   const auto& request = result.request;
-  const auto at = calls_.find(request.call_id);
-  if (at == calls_.end()) {  // ended since
+  auto* const call = find(request.call_id);
+  if (call == nullptr) {  // ended since
     if (result.made) rules_.end(result.made->pid);
     return;
   }
-  auto& state = at->second;
+  auto& state = *call;
   if (result.made) add_rule(state, request, *result.made, now);
   if (request.again) {
     if (!result.made && !result.session_lost) {
@@ -405,39 +401,30 @@ void CallController::add_rule(CallState& state, const RuleRequest& request, cons
       fmt::format("rule {} enabled: {}", made.pid.value, to_string(*request.rule)));
 }
 
-/// Ends the rules and reservations that the call no longer needs.
+/// Ends the rules and reservations that the call no longer needs; rules of a call that goes on
+/// after a last reading of their counters.
 void CallController::release_rules(CallState& state) {
-  const auto released = state.call.release();
+  auto released = state.call.release();
   for (const auto pid : released) {
     log(state, LogLevel::kInfo, fmt::format("rule {} ended", pid.value));
     state.changed = true;
   }
-  end_rules(state, released);
+  end_rules(&state.call, counters_.ask_for_last(state.call, std::move(released)));
 }
 
-/// Ends rules; those of a call that goes on after a last reading of their counters.
-void CallController::end_rules(CallState& state, const std::vector<PolicyRuleId>& released) {
-  const bool ask = options_.counts && counters_.readable() && !state.call.over();
-  CounterQuestion question{Purpose::kReleased, state.call.id, {}, {}};
-  for (const auto pid : released) {
-    if (ask && state.call.tally.has(pid)) {
-      question.released.push_back(pid);
-    } else {
-      state.call.tally.end(pid);
-      rules_.end(pid);
-    }
+/// Ends rules; `call`: theirs, or null if it is over.
+void CallController::end_rules(Call* call, const std::vector<PolicyRuleId>& pids) {
+  for (const auto pid : pids) {
+    if (call != nullptr) call->tally.end(pid);
+    rules_.end(pid);
   }
-  const auto pids = question.released;
-  if (!pids.empty()) counters_.ask(std::move(question), pids);
 }
 
 void CallController::on_rule_event(PolicyRuleId pid, Lifetime lifetime, Instant now) {
   const auto call_id = rules_.on_rule_event(pid, lifetime, now);
-  const auto at = call_id ? calls_.find(*call_id) : calls_.end();
-  if (at != calls_.end()) {
-    log(at->second, LogLevel::kWarning,
-        fmt::format("rule {} was ended by the middlebox", pid.value));
-    forget(at->second, pid);
+  if (auto* state = call_id ? find(*call_id) : nullptr) {
+    log(*state, LogLevel::kWarning, fmt::format("rule {} was ended by the middlebox", pid.value));
+    forget(*state, pid);
   }
   maintain_rules(now);
 }
@@ -454,10 +441,10 @@ void CallController::maintain_rules(Instant now) {
   rules_.send_due(now);
   while (const auto lost = rules_.take_lost()) {
     // A rule whose packets are still being asked for may outlive its call.
-    const auto at = calls_.find(lost->call_id);
-    if (at == calls_.end()) continue;
-    log(at->second, LogLevel::kWarning, fmt::format("rule {} was lost", lost->pid.value));
-    const auto rule = forget(at->second, lost->pid);
+    auto* const state = find(lost->call_id);
+    if (state == nullptr) continue;
+    log(*state, LogLevel::kWarning, fmt::format("rule {} was lost", lost->pid.value));
+    const auto rule = forget(*state, lost->pid);
     if (rule && rules_.is_open() && !rules_.is_nat()) {
       to_restore_.emplace_back(lost->call_id, *rule);
     }
@@ -465,9 +452,9 @@ void CallController::maintain_rules(Instant now) {
   while (rules_.may_restore() && !to_restore_.empty()) {
     const auto [call_id, rule] = std::move(to_restore_.front());
     to_restore_.pop_front();
-    const auto at = calls_.find(call_id);
-    if (at == calls_.end()) continue;
-    const auto& call = at->second.call;
+    const auto* const state = find(call_id);
+    if (state == nullptr) continue;
+    const auto& call = state->call;
     if (needs(call, rule) && !call.rules.contains(rule)) rules_.enable(call, rule, true);
   }
 }
@@ -477,37 +464,30 @@ void CallController::maintain_rules(Instant now) {
 void CallController::on_counted(std::uint64_t id, const Counted& counted, Instant now) {
   auto question = counters_.on_counted(id, counted, now);
   if (!question) return;
-  take_counted(*question, counted, now);
-  maintain_rules(now);
-}
-
-void CallController::take_counted(CounterQuestion& question, const Counted& counted, Instant now) {
-  if (question.purpose == Purpose::kSilence) {
+  if (question->purpose == Purpose::kSilence) {
     if (counted) end_silent_calls(*counted, now);
-    return;
+    return maintain_rules(now);
   }
-  const auto found = calls_.find(question.call_id);
-  auto* state = found == calls_.end() ? nullptr : &found->second;
+  auto* const state = find(question->call_id);
   if (state != nullptr && counted) {
     state->changed |= state->call.tally.note(*counted, now);
     tell_changed(*state);
   }
-  if (question.purpose == Purpose::kQuery) {
-    return reply(question.query,
-                 state == nullptr ? error_reply("Unknown call-id") : summary(*state));
+  if (question->purpose == Purpose::kQuery) {
+    reply(question->query, state == nullptr ? error_reply("Unknown call-id") : summary(*state));
+    return maintain_rules(now);
   }
-  for (const auto pid : question.released) {
-    if (state != nullptr) state->call.tally.end(pid);
-    rules_.end(pid);
+  end_rules(state == nullptr ? nullptr : &state->call, question->released);
+  if (state != nullptr) {
+    if (question->purpose == Purpose::kReleased) {
+      state->changed = true;
+    } else if (state->operation) {  // the delete
+      --state->operation->pending;
+      go_on(*state);
+    }
+    run(question->call_id);
   }
-  if (state == nullptr) return;
-  if (question.purpose == Purpose::kReleased) {
-    state->changed = true;
-  } else if (state->operation) {  // the delete
-    --state->operation->pending;
-    go_on(*state);
-  }
-  run(question.call_id);
+  maintain_rules(now);
 }
 
 /// Reads the counters of all rules if that is due.
@@ -520,27 +500,15 @@ void CallController::read_all_counters(Instant now) {
   counters_.read_all(all);
 }
 
-/// A call is silent if all of its rules say so.
 void CallController::end_silent_calls(const agent::RuleTraffics& traffic, Instant now) {
-  const auto timeout = counters_.media_timeout();
   std::vector<std::string> silent;
   for (auto& [id, state] : calls_) {
     state.changed |= state.call.tally.note(traffic, now);
     tell_changed(state);
-    const auto pids = state.call.pids();
-    const bool known =
-        std::ranges::all_of(pids, [&](PolicyRuleId pid) { return traffic.contains(pid); });
-    if (pids.empty() || !known || state.operation || timeout.count() == 0) continue;
-    if (now - state.call.tally.heard_at() >= timeout) silent.push_back(id);
+    if (!state.operation && counters_.is_silent(state.call, traffic, now)) silent.push_back(id);
   }
   for (const auto& id : silent) {
-    auto& state = calls_.at(id);
-    const auto silence = now - state.call.tally.heard_at();
-    log(state, LogLevel::kWarning,
-        fmt::format("ended: no packet of its media for {} s",
-                    std::chrono::duration_cast<std::chrono::seconds>(silence).count()));
-    host_.on_media_timeout();
-    state.call.end_all();
+    counters_.end_silent(calls_.at(id).call, now);
     run(id);
   }
 }

@@ -20,7 +20,6 @@
 
 #include "agent/ng/call/call.hpp"
 #include "agent/ng/call/call_host.hpp"
-#include "agent/ng/call/call_options.hpp"
 #include "agent/ng/call/call_rules.hpp"
 #include "agent/ng/call/counters.hpp"
 #include "agent/ng/call/exchange.hpp"
@@ -88,6 +87,8 @@ class CallController {
 
   // Requests
   bool answer_at_once(PendingRequest& asked);
+  /// Returns the call, or null if it is over.
+  CallState* find(const std::string& call_id);
   CallState* call_for(PendingRequest& asked);
   void run(const std::string& call_id);
   void start(CallState& state, PendingRequest asked);
@@ -111,7 +112,7 @@ class CallController {
   void on_asked(const RuleResult& result, Instant now);
   void add_rule(CallState& state, const RuleRequest& request, const MadeRule& made, Instant now);
   void release_rules(CallState& state);
-  void end_rules(CallState& state, const std::vector<PolicyRuleId>& released);
+  void end_rules(Call* call, const std::vector<PolicyRuleId>& pids);
   std::optional<NeededRule> forget(CallState& state, PolicyRuleId pid);
   void want_again(const CallState& state);
   /// Sends the requests that are due about the rules that there are, and forgets those that are
@@ -119,7 +120,6 @@ class CallController {
   void maintain_rules(Instant now);
 
   // Counters
-  void take_counted(CounterQuestion& question, const Counted& counted, Instant now);
   void read_all_counters(Instant now);
   void end_silent_calls(const agent::RuleTraffics& traffic, Instant now);
 
@@ -131,7 +131,7 @@ class CallController {
   CallHost& host_;
   CallOptions options_;
   CallRules rules_;
-  CounterQuestions counters_;
+  Counters counters_;
   UpstreamRequests upstream_;
   std::map<std::string, CallState> calls_;
   std::uint64_t calls_begun_ = 0;

@@ -1,5 +1,5 @@
-// Questions to the middlebox for counters of rules: those under way, the time of the next reading
-// of all rules, and whether there are answers. No I/O, no clock.
+// The counters of calls' rules: questions for them that are under way, the time of the next reading
+// of all rules, and the silence of calls. No I/O, no clock.
 //
 // While counters cannot be read, nothing waits for them.
 #pragma once
@@ -31,33 +31,41 @@ struct CounterQuestion {
   std::vector<PolicyRuleId> released;
 };
 
-class CounterQuestions {
+class Counters {
  public:
-  explicit CounterQuestions(CallHost& host) : host_(host) {}
+  explicit Counters(CallHost& host) : host_(host) {}
 
-  /// How long a call may be silent; 0: for ever.
-  void set_media_timeout(std::chrono::seconds timeout) { timeout_ = timeout; }
-  std::chrono::seconds media_timeout() const { return timeout_; }
+  void set(const CallOptions& options);
+  bool readable() const { return !failing_; }
 
-  void ask(CounterQuestion question, const std::vector<PolicyRuleId>& pids);
+  /// Asks for the totals that the reply to a delete or to a query tells. Returns false if there is
+  /// nothing to wait for. A query is then moved from.
+  bool ask_for_delete(const Call& call, Instant now);
+  bool ask_for_query(const Call& call, PendingRequest& query);
+  /// Asks for the last counts of rules that the call no longer needs. Returns those that can end
+  /// without.
+  std::vector<PolicyRuleId> ask_for_last(const Call& call, std::vector<PolicyRuleId> released);
   /// Returns the question that this answers, if it is one.
   std::optional<CounterQuestion> on_counted(std::uint64_t id, const Counted& counted, Instant now);
-
-  bool readable() const { return !failing_; }
-  /// Whether a question will not be answered, as the last one was not.
-  bool is_vain(Instant now) const { return failing_ && now < ask_again_at_; }
 
   /// There are rules: all are asked about from now on, if silence ends calls.
   void watch_for_silence(Instant now);
   bool reading_is_due(Instant now) const { return next_reading_ && *next_reading_ <= now; }
   void read_all(const std::vector<PolicyRuleId>& pids);
+  /// Returns true if all rules of the call, which these counts are of, say that it is silent.
+  bool is_silent(const Call& call, const agent::RuleTraffics& traffic, Instant now) const;
+  /// Ends the call for its silence, which the log and the host learn of.
+  void end_silent(Call& call, Instant now);
   std::optional<Instant> next_deadline() const;
 
  private:
+  void ask(CounterQuestion question, const std::vector<PolicyRuleId>& pids);
   std::chrono::milliseconds pause() const;
   void note_readable(const Counted& counted, Instant now);
 
   CallHost& host_;
+  bool counts_ = false;    ///< the middlebox can be asked
+  bool upstream_ = false;  ///< the totals are the media proxy's
   std::chrono::seconds timeout_{0};
   std::uint64_t last_question_ = 0;
   std::unordered_map<std::uint64_t, CounterQuestion> questions_;

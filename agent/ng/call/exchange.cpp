@@ -8,7 +8,6 @@
 #include <span>
 #include <utility>
 
-#include "agent/ng/call/limits.hpp"
 #include "agent/ng/protocol/translate.hpp"
 
 namespace simco::ng {
@@ -52,7 +51,8 @@ std::expected<Sdp, std::string> read_sdp(const Request& request, bool upstream) 
 }
 
 std::expected<Exchange, std::string> read_offer(Call& call, const PendingRequest& asked,
-                                                const Sdp& sdp, const ExchangeTerms& terms) {
+                                                const Sdp& sdp, const CallOptions& options,
+                                                bool nat) {
   const auto& request = asked.request;
   Exchange exchange;
   auto& offer = exchange.offer;
@@ -63,22 +63,22 @@ std::expected<Exchange, std::string> read_offer(Call& call, const PendingRequest
   offer.from_side = side_of(call, request.from_tag);
   offer.to_side = side_of(call, request.to_tag);
   // With a media proxy, they are its interfaces.
-  if (request.direction && !terms.upstream) {
+  if (request.direction && !options.upstream) {
     offer.from_side = request.direction->from;
     offer.to_side = request.direction->to;
   }
   offer.made_at = asked.since.instant;
   offer.withdrawable = call.is_re_offer(offer);
   const auto side = offer.from_side;
-  if (auto wrong = terms.media.fault(offer.description, side, request.received_from)) {
+  if (auto wrong = options.media.fault(offer.description, side, request.received_from)) {
     return std::unexpected(std::move(*wrong));
   }
   if (!call.has_room_for_an_offer() ||
       (call.parties.size() >= kPartiesMax && !call.knows(request.from_tag))) {
     return std::unexpected("Too many offers for one call");
   }
-  if (terms.nat) {
-    exchange.reserve = ports_to_reserve(offer.description, side, terms.media, call.bound());
+  if (nat) {
+    exchange.reserve = ports_to_reserve(offer.description, side, options.media, call.bound());
   }
   if (exchange.reserve.size() + call.rules.size() + call.reservations.size() > kRulesOfCallMax) {
     return std::unexpected("Too many media or candidates");
@@ -87,7 +87,7 @@ std::expected<Exchange, std::string> read_offer(Call& call, const PendingRequest
 }
 
 std::expected<Exchange, std::string> read_answer(Call& call, const Request& request, const Sdp& sdp,
-                                                 const ExchangeTerms& terms) {
+                                                 const CallOptions& options, bool nat) {
   const auto* offer = call.offer_for(request.from_tag, request.to_tag, request.via_branch);
   if (offer == nullptr) return std::unexpected("No offer with these tags");
   Exchange exchange;
@@ -96,13 +96,13 @@ std::expected<Exchange, std::string> read_answer(Call& call, const Request& requ
   exchange.answer = describe(sdp, request, said_before(call, request.to_tag));
   const auto to_side = offer->to_side ? offer->to_side : side_of(call, request.to_tag);
   const Pairing pairing{offer->description, exchange.answer, offer->from_side, to_side};
-  if (auto wrong = terms.media.fault(exchange.answer, pairing.answerer, request.received_from)) {
+  if (auto wrong = options.media.fault(exchange.answer, pairing.answerer, request.received_from)) {
     return std::unexpected(std::move(*wrong));
   }
   auto& rules = exchange.rules;
-  const auto bound = terms.nat ? call.bound() : std::vector<InternalPorts>{};
-  if (!terms.upstream) rules = needed_rules(pairing, terms.media, bound);
-  exchange.ports_lost = terms.nat && drop_unbound(rules, *offer, terms.media, bound) != 0;
+  const auto bound = nat ? call.bound() : std::vector<InternalPorts>{};
+  if (!options.upstream) rules = needed_rules(pairing, options.media, bound);
+  exchange.ports_lost = nat && drop_unbound(rules, *offer, options.media, bound) != 0;
   if (exchange.ports_lost && rules.empty()) {
     exchange.refusal = "The ports of the offer are lost";
     return exchange;
@@ -166,12 +166,12 @@ std::string conclude_answer(Call& call, const Exchange& exchange, const PendingR
 }  // namespace
 
 std::expected<Exchange, std::string> read_exchange(Call& call, const PendingRequest& asked,
-                                                   const ExchangeTerms& terms) {
+                                                   const CallOptions& options, bool nat) {
   const auto& request = asked.request;
-  const auto sdp = read_sdp(request, terms.upstream);
+  const auto sdp = read_sdp(request, options.upstream);
   if (!sdp) return std::unexpected(sdp.error());
-  return request.command == Command::kOffer ? read_offer(call, asked, *sdp, terms)
-                                            : read_answer(call, request, *sdp, terms);
+  return request.command == Command::kOffer ? read_offer(call, asked, *sdp, options, nat)
+                                            : read_answer(call, request, *sdp, options, nat);
 }
 
 /// Each port of the media proxy has one party: those that it has put into the offer the answerer,

@@ -2,6 +2,8 @@
 // clock.
 #pragma once
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <optional>
@@ -9,8 +11,10 @@
 #include <vector>
 
 #include "agent/ng/call/call.hpp"
+#include "agent/ng/call/limits.hpp"
 #include "agent/ng/call/media.hpp"
 #include "agent/ng/protocol/request.hpp"
+#include "simco/wire/ids.hpp"
 
 namespace simco::ng {
 
@@ -22,11 +26,18 @@ struct PendingRequest {
   bool replied = false;
 };
 
-/// The options and the middlebox.
-struct ExchangeTerms {
-  const MediaRules& media;
-  bool upstream;  ///< a media proxy makes the SDP that goes on
-  bool nat;
+/// The options of calls.
+struct CallOptions {
+  MediaRules media;
+  Lifetime lifetime{60};
+  std::chrono::seconds duration_max = kDurationMaxDefault;
+  std::size_t calls_max = kCallsMaxDefault;
+  bool counts = false;  ///< the middlebox can be asked for counters
+  /// A call whose rules have counted nothing for so long is ended; 0: none is.
+  std::chrono::seconds media_timeout{0};
+  /// A media proxy does the work: requests are passed on to it, and each of its ports is opened
+  /// to the party that it serves.
+  bool upstream = false;
 };
 
 struct Exchange {
@@ -39,9 +50,9 @@ struct Exchange {
   std::string refusal;                 ///< of an answer: why it cannot be made; empty: it can
 };
 
-/// Reads an offer or an answer. Returns why it cannot be made.
+/// Reads an offer or an answer. `nat`: the middlebox is one. Returns why it cannot be made.
 std::expected<Exchange, std::string> read_exchange(Call& call, const PendingRequest& asked,
-                                                   const ExchangeTerms& terms);
+                                                   const CallOptions& options, bool nat);
 
 /// Takes the SDP that the media proxy has made of the exchange's. Returns a fault, if it has one.
 std::optional<std::string> take_sent_on(Exchange& exchange, const Sdp& sdp,

@@ -3,7 +3,6 @@
 //   i-7e     5:hello     li1ei2ee     d6:result2:oke
 #include "agent/ng/protocol/codec.hpp"
 
-#include <algorithm>
 #include <charconv>
 
 #include "agent/ng/protocol/limits.hpp"
@@ -103,26 +102,6 @@ void append(const json& value, std::string& to) {
   }
 }
 
-/// Returns how deep the brackets outside of strings are nested.
-std::size_t depth_of(std::string_view text) {
-  std::size_t depth = 0;
-  std::size_t deepest = 0;
-  bool quoted = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (quoted) {
-      if (text[i] == '\\') ++i;
-      quoted = i >= text.size() || text[i] != '"';
-    } else if (text[i] == '"') {
-      quoted = true;
-    } else if (text[i] == '{' || text[i] == '[') {
-      deepest = std::max(deepest, ++depth);
-    } else if ((text[i] == '}' || text[i] == ']') && depth > 0) {
-      --depth;
-    }
-  }
-  return deepest;
-}
-
 }  // namespace
 
 std::expected<json, std::string> decode_bencode(std::string_view text) {
@@ -142,10 +121,17 @@ std::string encode_bencode(const json& value) {
 
 std::expected<json, std::string> decode_json(std::string_view text) {
   // The parser keeps its own stack, but its result is copied and written recursively.
-  if (depth_of(text) <= kDepthMax) {
-    auto value = json::parse(text, nullptr, false);
-    if (!value.is_discarded()) return value;
-  }
+  bool deep = false;
+  auto value = json::parse(
+      text,
+      [&](int depth, json::parse_event_t event, json&) {
+        const bool begins =
+            event == json::parse_event_t::object_start || event == json::parse_event_t::array_start;
+        deep |= begins && static_cast<std::size_t>(depth) >= kDepthMax;
+        return !deep;
+      },
+      false);
+  if (!deep && !value.is_discarded()) return value;
   return std::unexpected("Could not decode JSON dictionary");
 }
 

@@ -6,7 +6,6 @@
 #include <expected>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 

@@ -4,36 +4,33 @@
 
 #include <array>
 #include <chrono>
-#include <cstddef>
-#include <memory>
 #include <optional>
-#include <string>
 
 #include "agent/ng/protocol/request.hpp"
+#include "simco/metrics/registry.hpp"
 
 namespace simco::ng {
 
-/// Counters, gauges and a histogram.
-class Metrics {
- public:
+/// Counters, gauges and a histogram; all of them are in the registry.
+struct Metrics {
   Metrics();
-  ~Metrics();
-
-  /// Returns the metrics in Prometheus's format.
-  std::string text() const;
-
   /// A request was replied to. `command`: nullopt if it was none.
   void replied(std::optional<Command> command, bool ok, std::chrono::steady_clock::duration time);
-  /// A repetition was answered with the first reply, or left to it.
-  void repeated();
-  void session_lost();
-  /// A call was ended for its silence.
-  void media_timeout();
-  void set(std::size_t calls, std::size_t rules, bool session);
 
- private:
-  struct Figures;
-  std::unique_ptr<Figures> figures_;
+  metrics::Registry registry;
+  /// For each command and for all others, errors and successes.
+  std::array<std::array<double*, 2>, kCommands + 1> requests{};
+  metrics::Histogram& times;
+  double& repetitions =
+      registry.counter("simco_ng_repetitions_total", "Requests that repeat an earlier one.");
+  double& sessions_lost = registry.counter("simco_ng_sessions_lost_total",
+                                           "Sessions with the middlebox that were lost.");
+  double& media_timeouts = registry.counter("simco_ng_media_timeouts_total",
+                                            "Calls ended because none of their media passed.");
+  double& calls = registry.gauge("simco_ng_calls", "Calls.");
+  double& rules = registry.gauge("simco_ng_rules", "Rules and reservations of calls.");
+  double& session =
+      registry.gauge("simco_ng_session", "1 if a session with the middlebox is open.");
 };
 
 }  // namespace simco::ng

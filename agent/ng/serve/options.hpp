@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/ng/call/call_options.hpp"
+#include "agent/ng/call/exchange.hpp"
 #include "agent/ng/serve/limits.hpp"
 #include "agent/options.hpp"
 #include "simco/cli/command_line.hpp"

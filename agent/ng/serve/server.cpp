@@ -21,7 +21,7 @@ Moment moment() {
 
 }  // namespace
 
-Server::Server(asio::io_context& io, const Settings& settings, Metrics* metrics)
+Server::Server(asio::io_context& io, const Settings& settings, Metrics& metrics)
     : metrics_(metrics),
       port_(io, settings.listen,
             [this](const net::Path& from, std::string_view octets) { on_datagram(from, octets); }),
@@ -87,7 +87,7 @@ void Server::on_datagram(const net::Path& from, std::string_view octets) {
   const auto source = net::endpoint_text(net::address_text(from.remote), from.remote_port);
   const auto known = replies_.look_up(source, datagram->cookie, now.instant);
   if (known.state != ReplyCache::State::kNew) {
-    if (metrics_ != nullptr) metrics_->repeated();
+    ++metrics_.repetitions;
     if (known.state == ReplyCache::State::kReplied) port_.send(from, known.reply);
     return;
   }
@@ -114,10 +114,8 @@ void Server::reply(std::uint64_t request, const json& dictionary) {
                               error_reply("The reply is longer than a datagram"));
   }
   port_.send(unreplied.from, datagram);
-  if (metrics_ != nullptr) {
-    const bool ok = dictionary.value("result", json()) != "error";
-    metrics_->replied(unreplied.command, ok, now - unreplied.since);
-  }
+  const bool ok = dictionary.value("result", json()) != "error";
+  metrics_.replied(unreplied.command, ok, now - unreplied.since);
   replies_.keep(unreplied.source, unreplied.cookie, std::move(datagram), now);
 }
 
@@ -172,7 +170,7 @@ void Server::on_session(const Capabilities& capabilities) {
 }
 
 void Server::on_session_lost() {
-  if (metrics_ != nullptr) metrics_->session_lost();
+  ++metrics_.sessions_lost;
   controller_.on_session_lost(moment().instant);
   settle();
 }
@@ -195,16 +193,12 @@ void Server::ask_counters(std::uint64_t question, const std::vector<PolicyRuleId
   });
 }
 
-void Server::on_media_timeout() {
-  if (metrics_ != nullptr) metrics_->media_timeout();
-}
-
 // --- Time ----------------------------------------------------------------------------------------
 
 void Server::settle() {
-  if (metrics_ != nullptr) {
-    metrics_->set(controller_.call_count(), controller_.rule_count(), middlebox_.is_open());
-  }
+  metrics_.calls = static_cast<double>(controller_.call_count());
+  metrics_.rules = static_cast<double>(controller_.rule_count());
+  metrics_.session = middlebox_.is_open() ? 1 : 0;
   port_.flush();
   const auto next = controller_.next_deadline();
   if (stopping_ || next == armed_for_) return;

@@ -28,9 +28,9 @@ enum class Form : std::uint8_t;
 /// Lives on one loop. Must be destroyed after the loop has stopped.
 class Server final : private CallHost, private Middlebox::User {
  public:
-  /// Binds the socket, and reads the calls of `--state`. `metrics` may be null. Throws
-  /// sqlite::Error or boost::system::system_error on failure.
-  Server(boost::asio::io_context& io, const Settings& settings, Metrics* metrics);
+  /// Binds the socket, and reads the calls of `--state`. Throws sqlite::Error or
+  /// boost::system::system_error on failure.
+  Server(boost::asio::io_context& io, const Settings& settings, Metrics& metrics);
 
   /// Connects, and connects again whenever the session is lost; and serves requests.
   void start();
@@ -62,7 +62,7 @@ class Server final : private CallHost, private Middlebox::User {
   void log(LogLevel level, const std::string& line) override;
   void pass_on(std::uint64_t request, const std::string& dictionary) override;
   void ask_counters(std::uint64_t question, const std::vector<PolicyRuleId>& pids) override;
-  void on_media_timeout() override;
+  void on_media_timeout() override { ++metrics_.media_timeouts; }
   void on_changed(const Call& call) override;
   void on_ended(const std::string& call_id) override;
   void on_unended(const KeptRule& rule) override;
@@ -82,7 +82,7 @@ class Server final : private CallHost, private Middlebox::User {
   /// After each event: deadlines and gauges.
   void settle();
 
-  Metrics* metrics_;
+  Metrics& metrics_;
   RequestPort port_;
   boost::asio::steady_timer timer_;
   Middlebox middlebox_;

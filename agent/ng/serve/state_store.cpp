@@ -2,7 +2,6 @@
 #include "agent/ng/serve/state_store.hpp"
 
 #include <nlohmann/json.hpp>
-#include <vector>
 
 #include "simco/wire/codec.hpp"
 

@@ -21,7 +21,7 @@ middlebox="$(ls simco/wire/*.cpp simco/binding/*.cpp simco/session/*.cpp middleb
   middlebox/commit/batch_run.cpp middlebox/commit/pipeline.cpp middlebox/commit/recovery.cpp middlebox/commit/request_lines.cpp
   middlebox/commit/rule_codec.cpp middlebox/commit/waiting_pdrs.cpp middlebox/observe/metrics.cpp simco/metrics/registry.cpp"
 calls="$(ls simco/wire/*.cpp) simco/session/rule_keeper.cpp $(ls agent/ng/protocol/*.cpp agent/ng/call/*.cpp)"
-invites="loadgen/sip/compose.cpp loadgen/sip/framer.cpp loadgen/sip/message.cpp loadgen/sip/server_transactions.cpp
+invites="loadgen/sip/compose.cpp loadgen/sip/message.cpp loadgen/sip/server_transactions.cpp
   simco/net/frame_splitter.cpp"
 quic="simco/wire/codec.cpp simco/wire/ip.cpp simco/net/endpoint.cpp simco/net/error.cpp simco/net/frame_splitter.cpp simco/net/quic/channel.cpp
   simco/net/quic/connection.cpp simco/net/quic/connection_end.cpp simco/net/quic/connection_library.cpp simco/net/quic/endpoint.cpp

@@ -1,4 +1,4 @@
-#include "loadgen/progress.hpp"
+#include "loadgen/report.hpp"
 
 #include <gtest/gtest.h>
 

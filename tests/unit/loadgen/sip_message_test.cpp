@@ -4,7 +4,6 @@
 #include <string>
 
 #include "loadgen/sip/compose.hpp"
-#include "loadgen/sip/framer.hpp"
 #include "loadgen/sip/message.hpp"
 #include "loadgen/sip/text.hpp"
 #include "simco/net/frame_splitter.hpp"

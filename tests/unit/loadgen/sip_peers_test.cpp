@@ -7,7 +7,6 @@
 #include <map>
 #include <set>
 
-#include "loadgen/sip/framer.hpp"
 #include "loadgen/sip/message.hpp"
 #include "loadgen/sip/sip_client.hpp"
 #include "loadgen/sip/sip_server.hpp"
