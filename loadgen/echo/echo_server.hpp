@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "simco/net/listener.hpp"
-#include "simco/net/read_buffer.hpp"
+#include "simco/net/message_channel.hpp"
 
 namespace simco::loadgen {
 
