@@ -10,7 +10,6 @@
 
 #include "simco/net/endpoint.hpp"
 #include "simco/net/message_channel.hpp"
-#include "simco/net/read_buffer.hpp"
 #include "simco/net/transport.hpp"
 #include "simco/session/agent_session.hpp"
 

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "loadgen/client.hpp"
-#include "simco/net/read_buffer.hpp"
+#include "simco/net/message_channel.hpp"
 
 namespace simco::loadgen {
 

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "loadgen/client.hpp"
-#include "simco/net/read_buffer.hpp"
+#include "simco/net/message_channel.hpp"
 
 namespace simco::cli {
 class Options;

@@ -7,7 +7,7 @@
 #include <unordered_set>
 
 #include "simco/net/listener.hpp"
-#include "simco/net/read_buffer.hpp"
+#include "simco/net/message_channel.hpp"
 
 namespace simco::loadgen {
 

@@ -15,7 +15,7 @@
 #include "loadgen/sip/compose.hpp"
 #include "loadgen/sip/server_transactions.hpp"
 #include "simco/net/listener.hpp"
-#include "simco/net/read_buffer.hpp"
+#include "simco/net/message_channel.hpp"
 
 namespace simco::loadgen {
 

@@ -5,7 +5,7 @@
 
 #include "middlebox/core/options.hpp"
 #include "middlebox/core/require.hpp"
-#include "simco/net/listen_options.hpp"
+#include "simco/net/listener.hpp"
 
 namespace simco::middlebox {
 

@@ -18,7 +18,7 @@
 #include "middlebox/serve/inspector.hpp"
 #include "middlebox/serve/options.hpp"
 #include "simco/net/listener.hpp"
-#include "simco/net/read_buffer.hpp"
+#include "simco/net/message_channel.hpp"
 
 namespace simco::middlebox {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "simco/cli/options.hpp"
-#include "simco/net/listen_options.hpp"
+#include "simco/net/listener.hpp"
 #include "simco/net/tls.hpp"
 #include "simco/net/transport_type.hpp"
 

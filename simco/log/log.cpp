@@ -66,15 +66,7 @@ class Sink final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> 
   std::uint64_t lost_ = 0;
 };
 
-spdlog::level::level_enum of(Level level) {
-  switch (level) {
-    case Level::kDebug: return spdlog::level::debug;
-    case Level::kInfo: return spdlog::level::info;
-    case Level::kWarning: return spdlog::level::warn;
-    case Level::kError: return spdlog::level::err;
-  }
-  return spdlog::level::off;
-}
+spdlog::level::level_enum of(Level level) { return static_cast<spdlog::level::level_enum>(level); }
 
 }  // namespace
 

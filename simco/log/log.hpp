@@ -11,7 +11,8 @@
 
 namespace simco::log {
 
-enum class Level { kDebug, kInfo, kWarning, kError };
+/// As spdlog numbers them.
+enum class Level { kDebug = 1, kInfo, kWarning, kError };
 
 /// Whether lines of `level` are written.
 bool writes(Level level);

@@ -7,7 +7,6 @@
 
 #include "simco/net/endpoint.hpp"
 #include "simco/net/message_channel.hpp"
-#include "simco/net/read_buffer.hpp"
 #include "simco/net/transport.hpp"
 
 namespace simco::net {

@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "simco/net/endpoint.hpp"
-#include "simco/net/system_error.hpp"
+#include "simco/net/error.hpp"
 
 namespace simco::net {
 namespace {
@@ -58,14 +58,6 @@ int open_socket(const DatagramPort::Options& options) {
     fail(error);
   }
   return fd;
-}
-
-Udp::endpoint endpoint_of(const void* name, std::size_t size) {
-  Udp::endpoint endpoint;
-  if (size > endpoint.capacity()) return endpoint;
-  std::memcpy(endpoint.data(), name, size);
-  endpoint.resize(size);
-  return endpoint;
 }
 
 /// The packet behind its IPv4 header, which raw sockets leave in place (not so with IPv6).

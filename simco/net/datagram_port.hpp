@@ -5,10 +5,11 @@
 #include <sys/socket.h>
 
 #include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/ip/address.hpp>
+#include <boost/asio/ip/udp.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <span>
 #include <vector>
@@ -25,6 +26,15 @@ struct Path {
   boost::asio::ip::address local;  ///< unspecified if it does not matter or cannot differ
   friend bool operator==(const Path&, const Path&) = default;
 };
+
+/// The address in a structure of the system.
+inline boost::asio::ip::udp::endpoint endpoint_of(const void* name, std::size_t size) {
+  boost::asio::ip::udp::endpoint endpoint;
+  if (size > endpoint.capacity()) return endpoint;
+  std::memcpy(endpoint.data(), name, size);
+  endpoint.resize(size);
+  return endpoint;
+}
 
 /// The remote address of `path`, as a Crowd takes it: without its zone.
 IpAddress remote_of(const Path& path);

@@ -1,11 +1,20 @@
-// Errors of transports that have no error number of the system.
+// Errors of transports: those with an error number of the system, and others.
 #pragma once
 
 #include <boost/system/error_code.hpp>
+#include <cerrno>
 #include <cstdint>
 #include <string_view>
 
 namespace simco::net {
+
+/// errno as an error code.
+inline boost::system::error_code last_system_error() {
+  return {errno, boost::system::system_category()};
+}
+
+/// Whether errno says no more than: later.
+inline bool would_block() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
 
 enum class NetError : std::uint8_t {
   kNoKernelSctp = 1,      ///< the kernel's SCTP was asked for, and it has none

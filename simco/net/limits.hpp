@@ -48,4 +48,9 @@ inline constexpr std::size_t kDatagramQueueMax = 4 * 1024 * 1024;
 /// Buffers wanted for the UDP socket, octets.
 inline constexpr int kDatagramSocketBuffer = 4 * 1024 * 1024;
 
+/// Peers of a listening UDP socket at a time, each with a channel; with more, the source with the
+/// most loses its oldest. A datagram costs its sender nothing, so this bounds the memory of a
+/// flood.
+inline constexpr std::size_t kUdpPeersMax = 4096;
+
 }  // namespace simco::net

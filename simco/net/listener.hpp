@@ -3,6 +3,7 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/system/error_code.hpp>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -10,13 +11,29 @@
 #include <vector>
 
 #include "simco/net/endpoint.hpp"
-#include "simco/net/listen_options.hpp"
+#include "simco/net/limits.hpp"
 #include "simco/net/message_channel.hpp"
-#include "simco/net/read_buffer.hpp"
 #include "simco/net/tls.hpp"
 #include "simco/net/transport.hpp"
+#include "simco/wire/limits.hpp"
 
 namespace simco::net {
+
+/// Where to listen, and with which transports.
+struct ListenOptions {
+  /// The TLS handshake of a connection from that address has failed.
+  using OnRefused = std::function<void(const std::string&, const boost::system::error_code&)>;
+
+  std::vector<Transport> transports{Transport::kTcp};
+  /// For TCP a listener each, for the kernel's SCTP the addresses of an endpoint (multi-homing).
+  std::vector<std::string> addresses{"127.0.0.1"};
+  std::uint16_t port = kSimcoPort;  ///< 0: any free one
+  TransportSettings settings = {};
+  /// TCP: connections that begin with a TLS handshake use TLS, others do not. Null: none do.
+  std::shared_ptr<const TlsContext> tls = {};
+  std::size_t handshakes_max = kHandshakesMax;  ///< TLS handshakes of a listener at a time
+  OnRefused on_refused = [](const std::string&, const boost::system::error_code&) {};
+};
 
 /// Accepts connections. Must be destroyed only after the loop of its executor has stopped.
 class Listener {

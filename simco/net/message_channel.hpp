@@ -4,6 +4,7 @@
 // A channel belongs to one event loop; every call and every callback is made on its thread.
 #pragma once
 
+#include <array>
 #include <boost/system/error_code.hpp>
 #include <chrono>
 #include <cstddef>
@@ -20,6 +21,10 @@
 #include "simco/wire/ids.hpp"
 
 namespace simco::net {
+
+/// The buffer that the channels of an event loop share for reading.
+using ReadBuffer = std::array<std::byte, kReadSize>;
+static_assert(kReadSize >= kUserMessageMax, "a user message of SCTP is read in one piece");
 
 /// A figure of the transport, such as {"rtt_ms", 0.08}.
 struct TransportFigure {

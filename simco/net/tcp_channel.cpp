@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "simco/net/endpoint.hpp"
-#include "simco/net/system_error.hpp"
+#include "simco/net/error.hpp"
 
 namespace simco::net {
 using boost::system::error_code;

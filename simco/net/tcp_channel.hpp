@@ -17,7 +17,6 @@
 #include "simco/net/limits.hpp"
 #include "simco/net/message_channel.hpp"
 #include "simco/net/output_queue.hpp"
-#include "simco/net/read_buffer.hpp"
 #include "simco/net/tls.hpp"
 
 namespace simco::net {

@@ -15,8 +15,8 @@
 #include <limits>
 #include <utility>
 
+#include "simco/net/error.hpp"
 #include "simco/net/quic/credentials.hpp"
-#include "simco/net/system_error.hpp"
 #include "simco/wire/assert.hpp"
 
 namespace simco::net {

@@ -7,8 +7,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "simco/net/error.hpp"
 #include "simco/net/limits.hpp"
-#include "simco/net/system_error.hpp"
 
 namespace simco::net {
 

@@ -7,10 +7,7 @@
 #include <stdexcept>
 
 #include "simco/net/endpoint.hpp"
-#include "simco/net/quic/transport.hpp"
-#include "simco/net/sctp/transport.hpp"
-#include "simco/net/tcp_transport.hpp"
-#include "simco/net/udp/transport.hpp"
+#include "simco/net/transports.hpp"
 #include "simco/wire/assert.hpp"
 #include "simco/wire/table.hpp"
 
@@ -22,18 +19,11 @@ constexpr std::array kTransports = {
                   .name = "tcp",
                   .reliable = true,
                   .tls = true,
-                  .streams = false,
-                  .unordered = false,
-                  .several_addresses = nullptr,
                   .listen = listen_tcp,
-                  .make_dialer = make_tcp_dialer,
-                  .stack = tcp_stack,
-                  .options = tcp_options,
-                  .fault_in = fault_in_tcp},
+                  .make_dialer = make_tcp_dialer},
     TransportType{.transport = Transport::kSctp,
                   .name = "sctp",
                   .reliable = true,
-                  .tls = false,
                   .streams = true,
                   .unordered = true,
                   .several_addresses = "with the kernel's SCTP, all of them become paths of one "
@@ -48,27 +38,17 @@ constexpr std::array kTransports = {
                   .reliable = true,
                   .tls = true,
                   .streams = true,
-                  .unordered = false,
-                  .several_addresses = nullptr,
                   .listen = quic::listen,
                   .make_dialer = quic::make_dialer,
-                  .stack = quic::stack,
+                  .stack = [](const TransportOptions&) { return "userland"; },
                   .options = quic::options,
                   .fault_in = quic::fault_in,
                   .own_tls = true,
                   .fault_in_tls = quic::fault_in_tls},
     TransportType{.transport = Transport::kUdp,
                   .name = "udp",
-                  .reliable = false,
-                  .tls = false,
-                  .streams = false,
-                  .unordered = false,
-                  .several_addresses = nullptr,
                   .listen = udp::listen,
-                  .make_dialer = udp::make_dialer,
-                  .stack = udp::stack,
-                  .options = udp::options,
-                  .fault_in = udp::fault_in},
+                  .make_dialer = udp::make_dialer},
 };
 
 }  // namespace
@@ -128,7 +108,6 @@ std::optional<std::string> fault_in_tls(std::span<const Transport> transports,
                                         const TlsContext* tls) {
   for (const auto one : transports) {
     const auto& type = type_of(one);
-    if (type.fault_in_tls == nullptr) continue;
     if (auto fault = type.fault_in_tls(tls)) {
       return std::string("transport ") + type.name + ": " + *fault;
     }
@@ -155,6 +134,21 @@ void set_option(TransportSettings& settings, std::string_view name, std::uint32_
     }
   }
   SIMCO_ASSERT(false);
+}
+
+Listening listen(const boost::asio::any_io_executor& executor, const ListenOptions& options,
+                 ReadBuffer& read_buffer, const Listener::OnAccept& on_accept,
+                 const Listener::OnError& on_error) {
+  Addresses addresses;
+  for (const auto& text : options.addresses) {
+    boost::system::error_code error;
+    addresses.push_back(boost::asio::ip::make_address(text, error));
+    if (error) throw std::runtime_error("cannot listen on '" + text + "': not an IP address");
+  }
+  const ListenRequest request{executor, options, addresses, read_buffer, on_accept, on_error};
+  Listening result;
+  for (const auto transport : options.transports) type_of(transport).listen(request, result);
+  return result;
 }
 
 std::unique_ptr<Listener> ListenRequest::open(

@@ -16,7 +16,6 @@
 
 #include "simco/net/listener.hpp"
 #include "simco/net/message_channel.hpp"
-#include "simco/net/read_buffer.hpp"
 #include "simco/net/transport.hpp"
 #include "simco/net/transport_option.hpp"
 
@@ -98,27 +97,32 @@ class Dialer : public std::enable_shared_from_this<Dialer> {
 /// A row of the table.
 struct TransportType {
   Transport transport;
-  const char* name;  ///< on command lines, in configuration files, logs and reports
-  bool reliable;     ///< every message arrives, in its stream's order, or the connection ends
-  bool tls;          ///< goes over TLS if that is configured
-  bool streams;      ///< has several streams, which do not wait for each other
-  bool unordered;    ///< has messages that may overtake others of their stream
+  const char* name;        ///< on command lines, in configuration files, logs and reports
+  bool reliable = false;   ///< every message arrives, in its stream's order, or the connection ends
+  bool tls = false;        ///< goes over TLS if that is configured
+  bool streams = false;    ///< has several streams, which do not wait for each other
+  bool unordered = false;  ///< has messages that may overtake others of their stream
   /// The meaning of several local addresses, for `--help`; null if each stands alone.
-  const char* several_addresses;
+  const char* several_addresses = nullptr;
   /// Opens listeners and adds them and warnings to the result.
   void (*listen)(const ListenRequest& request, Listening& result);
   std::shared_ptr<Dialer> (*make_dialer)(DialRequest request);
   /// Returns whose implementation these options mean: "kernel" or "userland".
-  const char* (*stack)(const TransportOptions& options);
+  const char* (*stack)(const TransportOptions& options) = [](const TransportOptions&) {
+    return "kernel";
+  };
   /// Its options.
-  std::span<const TransportOption> (*options)();
+  std::span<const TransportOption> (*options)() = [] { return std::span<const TransportOption>(); };
   /// Returns a sentence about options that exclude each other, or nothing.
-  std::optional<std::string> (*fault_in)(const TransportSettings& settings);
+  std::optional<std::string> (*fault_in)(const TransportSettings& settings) =
+      [](const TransportSettings&) { return std::optional<std::string>(); };
   /// TLS is a part of it, and not a layer over it.
   bool own_tls = false;
   /// Returns a sentence that says why it cannot be used with these certificates (null: without
-  /// any), or nothing. Null: it always can.
-  std::optional<std::string> (*fault_in_tls)(const TlsContext* tls) = nullptr;
+  /// any), or nothing.
+  std::optional<std::string> (*fault_in_tls)(const TlsContext* tls) = [](const TlsContext*) {
+    return std::optional<std::string>();
+  };
 };
 
 /// The requirements of the protocol above.

@@ -75,8 +75,6 @@ Database::Database(std::string path, const Form& form, Sync sync) : path_(std::m
   claim(form);
 }
 
-Database::~Database() = default;
-
 void Database::fail(const std::string& what) const {
   const int code = handle_ ? sqlite3_errcode(handle_.get()) : SQLITE_NOMEM;
   if (code == SQLITE_BUSY || code == SQLITE_LOCKED) {

@@ -69,8 +69,6 @@ class Database {
   /// another process has it, or it is not of this form.
   Database(std::string path, const Form& form, Sync sync);
   Database(const Database&) = delete;
-  Database& operator=(const Database&) = delete;
-  ~Database();
 
   /// Throws Error.
   Statement prepare(const char* sql);

@@ -21,13 +21,18 @@ enum class ValueFault : std::uint8_t { kNone, kLength, kField };
 template <class T>
 struct AttributeCodec;
 
+/// Attributes whose values all have the same length.
+template <class T, std::uint16_t Type, std::size_t Length>
+struct FixedCodec {
+  static constexpr std::uint16_t kType = Type;
+  static constexpr std::size_t kLengthMin = Length;
+  static constexpr std::size_t kLengthMax = Length;
+  static std::size_t length(const T&) { return Length; }
+};
+
 /// Attributes of a 32-bit number.
 template <class T, std::uint16_t Type, auto Member>
-struct NumberCodec {
-  static constexpr std::uint16_t kType = Type;
-  static constexpr std::size_t kLengthMin = 4;
-  static constexpr std::size_t kLengthMax = 4;
-  static std::size_t length(const T&) { return 4; }
+struct NumberCodec : FixedCodec<T, Type, 4> {
   static ValueFault read(ByteReader& in, T& out) {
     out.*Member = in.u32();
     return ValueFault::kNone;
@@ -56,11 +61,7 @@ struct OctetsCodec {
 // |            0x0001             |            0x0004             |
 // |major version #|minor version #|           reserved            |
 template <>
-struct AttributeCodec<ProtocolVersion> {
-  static constexpr std::uint16_t kType = 0x0001;
-  static constexpr std::size_t kLengthMin = 4;
-  static constexpr std::size_t kLengthMax = 4;
-  static std::size_t length(const ProtocolVersion&) { return 4; }
+struct AttributeCodec<ProtocolVersion> : FixedCodec<ProtocolVersion, 0x0001, 4> {
   static ValueFault read(ByteReader& in, ProtocolVersion& out) {
     out.major = in.u8();
     out.minor = in.u8();
@@ -88,13 +89,40 @@ struct AttributeCodec<Token> : OctetsCodec<Token, 0x0003, kAuthenticationSizeMax
 // |    MB type    |I|E|P|S|IIV|EIV|           reserved            |
 // |                  max policy rule lifetime                     |
 template <>
-struct AttributeCodec<Capabilities> {
-  static constexpr std::uint16_t kType = 0x0004;
-  static constexpr std::size_t kLengthMin = 8;
-  static constexpr std::size_t kLengthMax = 8;
-  static std::size_t length(const Capabilities&) { return 8; }
-  static ValueFault read(ByteReader& in, Capabilities& out);
-  static void write(ByteWriter& out, const Capabilities& value);
+struct AttributeCodec<Capabilities> : FixedCodec<Capabilities, 0x0004, 8> {
+  static ValueFault read(ByteReader& in, Capabilities& out) {
+    const std::uint8_t type = in.u8();
+    out.packet_filter = (type & 0x80) != 0;
+    out.nat = (type & 0x40) != 0;
+    out.disable_rules = (type & 0x10) != 0;
+    out.port_translation = (type & 0x01) != 0;
+    out.protocol_translation = (type & 0x02) != 0;
+    out.twice_nat = (type & 0x04) != 0;
+    const std::uint8_t flags = in.u8();
+    out.internal_wildcards = (flags & 0x80) != 0;
+    out.external_wildcards = (flags & 0x40) != 0;
+    out.port_wildcards = (flags & 0x20) != 0;
+    out.persistent = (flags & 0x10) != 0;
+    out.internal_versions = (flags >> 2) & 0x3;
+    out.external_versions = flags & 0x3;
+    in.u16();
+    out.lifetime_max_s = in.u32();
+    const bool versions_given = out.internal_versions != 0 && out.external_versions != 0;
+    return versions_given ? ValueFault::kNone : ValueFault::kField;
+  }
+  static void write(ByteWriter& out, const Capabilities& value) {
+    const auto bit = [](bool set, unsigned mask) { return set ? mask : 0U; };
+    out.u8(static_cast<std::uint8_t>(
+        bit(value.packet_filter, 0x80) | bit(value.nat, 0x40) | bit(value.disable_rules, 0x10) |
+        bit(value.port_translation, 0x01) | bit(value.protocol_translation, 0x02) |
+        bit(value.twice_nat, 0x04)));
+    out.u8(static_cast<std::uint8_t>(
+        bit(value.internal_wildcards, 0x80) | bit(value.external_wildcards, 0x40) |
+        bit(value.port_wildcards, 0x20) | bit(value.persistent, 0x10) |
+        ((value.internal_versions & 0x3U) << 2) | (value.external_versions & 0x3U)));
+    out.u16(0);
+    out.u32(value.lifetime_max_s);
+  }
 };
 
 // |            0x0005             |            0x0004             |     figure 8
@@ -133,139 +161,83 @@ struct AttributeCodec<AddressTuple> {
     if (value.form == AddressForm::kProtocolsOnly) return 4;
     return value.ip_version == IpVersion::kIpv4 ? 12 : 24;
   }
-  static ValueFault read(ByteReader& in, AddressTuple& out);
-  static void write(ByteWriter& out, const AddressTuple& value);
+  static ValueFault read(ByteReader& in, AddressTuple& out) {
+    const std::size_t length = in.remaining();
+    std::uint8_t first;
+    std::uint8_t location;
+    in.fields(first, out.prefix_length, out.protocol, location);
+    const std::uint8_t form = first >> 4;
+    const std::uint8_t version = first & 0x0F;
+    if (form > 1 || version > 2 || location > 3) return ValueFault::kField;
+    if (version == 0 && form == 0) return ValueFault::kField;
+    out.form = static_cast<AddressForm>(form);
+    out.ip_version = static_cast<IpVersion>(version);
+    out.location = static_cast<Location>(location);
+    if (length != AttributeCodec::length(out)) return ValueFault::kLength;
+    if (out.form == AddressForm::kProtocolsOnly) return ValueFault::kNone;
+    in.fields(out.port, out.port_range);
+    const auto address = in.octets(in.remaining());
+    std::copy(address.begin(), address.end(), out.address.begin());
+    return ValueFault::kNone;
+  }
+  static void write(ByteWriter& out, const AddressTuple& value) {
+    const auto first = static_cast<std::uint8_t>((static_cast<unsigned>(value.form) << 4) |
+                                                 static_cast<unsigned>(value.ip_version));
+    out.fields(first, value.prefix_length, value.protocol,
+               static_cast<std::uint8_t>(value.location));
+    if (value.form == AddressForm::kProtocolsOnly) return;
+    out.fields(value.port, value.port_range);
+    out.octets(std::span{value.address}.first(address_bits(value.ip_version) / 8));
+  }
 };
 
 // |            0x000A             |            0x0004             |     figure 13
 // |NM |PP |IPi|IPo|trnsp. protocol|           port range          |
 template <>
-struct AttributeCodec<PrrParameterSet> {
-  static constexpr std::uint16_t kType = 0x000A;
-  static constexpr std::size_t kLengthMin = 4;
-  static constexpr std::size_t kLengthMax = 4;
-  static std::size_t length(const PrrParameterSet&) { return 4; }
-  static ValueFault read(ByteReader& in, PrrParameterSet& out);
-  static void write(ByteWriter& out, const PrrParameterSet& value);
+struct AttributeCodec<PrrParameterSet> : FixedCodec<PrrParameterSet, 0x000A, 4> {
+  static ValueFault read(ByteReader& in, PrrParameterSet& out) {
+    const std::uint8_t first = in.u8();
+    const std::uint8_t mode = first >> 6;
+    const std::uint8_t parity = (first >> 4) & 0x3;
+    const std::uint8_t inside = (first >> 2) & 0x3;
+    const std::uint8_t outside = first & 0x3;
+    out.protocol = in.u8();
+    out.port_range = in.u16();
+    if (mode < 1 || mode > 2 || parity > 2 || inside > 2 || outside > 2) return ValueFault::kField;
+    out.nat_mode = static_cast<NatMode>(mode);
+    out.parity = static_cast<ReservedParity>(parity);
+    out.inside_version = static_cast<RequestedIpVersion>(inside);
+    out.outside_version = static_cast<RequestedIpVersion>(outside);
+    return ValueFault::kNone;
+  }
+  static void write(ByteWriter& out, const PrrParameterSet& value) {
+    out.u8(static_cast<std::uint8_t>((static_cast<unsigned>(value.nat_mode) << 6) |
+                                     (static_cast<unsigned>(value.parity) << 4) |
+                                     (static_cast<unsigned>(value.inside_version) << 2) |
+                                     static_cast<unsigned>(value.outside_version)));
+    out.u8(value.protocol);
+    out.u16(value.port_range);
+  }
 };
 
 // |            0x000B             |            0x0004             |     figure 14
 // |  port parity  |   direction   |           reserved            |
 template <>
-struct AttributeCodec<PerParameterSet> {
-  static constexpr std::uint16_t kType = 0x000B;
-  static constexpr std::size_t kLengthMin = 4;
-  static constexpr std::size_t kLengthMax = 4;
-  static std::size_t length(const PerParameterSet&) { return 4; }
-  static ValueFault read(ByteReader& in, PerParameterSet& out);
-  static void write(ByteWriter& out, const PerParameterSet& value);
+struct AttributeCodec<PerParameterSet> : FixedCodec<PerParameterSet, 0x000B, 4> {
+  static ValueFault read(ByteReader& in, PerParameterSet& out) {
+    const std::uint8_t parity = in.u8();
+    const std::uint8_t direction = in.u8();
+    in.u16();
+    if ((parity != 0 && parity != 3) || direction < 1 || direction > 3) return ValueFault::kField;
+    out.parity = static_cast<PortParity>(parity);
+    out.direction = static_cast<Direction>(direction);
+    return ValueFault::kNone;
+  }
+  static void write(ByteWriter& out, const PerParameterSet& value) {
+    out.u8(static_cast<std::uint8_t>(value.parity));
+    out.u8(static_cast<std::uint8_t>(value.direction));
+    out.u16(0);
+  }
 };
-
-// --- The codecs that are more than a line ------------------------------------------------------
-
-inline ValueFault AttributeCodec<Capabilities>::read(ByteReader& in, Capabilities& out) {
-  const std::uint8_t type = in.u8();
-  out.packet_filter = (type & 0x80) != 0;
-  out.nat = (type & 0x40) != 0;
-  out.disable_rules = (type & 0x10) != 0;
-  out.port_translation = (type & 0x01) != 0;
-  out.protocol_translation = (type & 0x02) != 0;
-  out.twice_nat = (type & 0x04) != 0;
-  const std::uint8_t flags = in.u8();
-  out.internal_wildcards = (flags & 0x80) != 0;
-  out.external_wildcards = (flags & 0x40) != 0;
-  out.port_wildcards = (flags & 0x20) != 0;
-  out.persistent = (flags & 0x10) != 0;
-  out.internal_versions = (flags >> 2) & 0x3;
-  out.external_versions = flags & 0x3;
-  in.u16();
-  out.lifetime_max_s = in.u32();
-  const bool versions_given = out.internal_versions != 0 && out.external_versions != 0;
-  return versions_given ? ValueFault::kNone : ValueFault::kField;
-}
-
-inline void AttributeCodec<Capabilities>::write(ByteWriter& out, const Capabilities& value) {
-  const auto bit = [](bool set, unsigned mask) { return set ? mask : 0U; };
-  out.u8(static_cast<std::uint8_t>(
-      bit(value.packet_filter, 0x80) | bit(value.nat, 0x40) | bit(value.disable_rules, 0x10) |
-      bit(value.port_translation, 0x01) | bit(value.protocol_translation, 0x02) |
-      bit(value.twice_nat, 0x04)));
-  out.u8(static_cast<std::uint8_t>(
-      bit(value.internal_wildcards, 0x80) | bit(value.external_wildcards, 0x40) |
-      bit(value.port_wildcards, 0x20) | bit(value.persistent, 0x10) |
-      ((value.internal_versions & 0x3U) << 2) | (value.external_versions & 0x3U)));
-  out.u16(0);
-  out.u32(value.lifetime_max_s);
-}
-
-inline ValueFault AttributeCodec<AddressTuple>::read(ByteReader& in, AddressTuple& out) {
-  const std::size_t length = in.remaining();
-  std::uint8_t first;
-  std::uint8_t location;
-  in.fields(first, out.prefix_length, out.protocol, location);
-  const std::uint8_t form = first >> 4;
-  const std::uint8_t version = first & 0x0F;
-  if (form > 1 || version > 2 || location > 3) return ValueFault::kField;
-  if (version == 0 && form == 0) return ValueFault::kField;
-  out.form = static_cast<AddressForm>(form);
-  out.ip_version = static_cast<IpVersion>(version);
-  out.location = static_cast<Location>(location);
-  if (length != AttributeCodec::length(out)) return ValueFault::kLength;
-  if (out.form == AddressForm::kProtocolsOnly) return ValueFault::kNone;
-  in.fields(out.port, out.port_range);
-  const auto address = in.octets(in.remaining());
-  std::copy(address.begin(), address.end(), out.address.begin());
-  return ValueFault::kNone;
-}
-
-inline void AttributeCodec<AddressTuple>::write(ByteWriter& out, const AddressTuple& value) {
-  const auto first = static_cast<std::uint8_t>((static_cast<unsigned>(value.form) << 4) |
-                                               static_cast<unsigned>(value.ip_version));
-  out.fields(first, value.prefix_length, value.protocol, static_cast<std::uint8_t>(value.location));
-  if (value.form == AddressForm::kProtocolsOnly) return;
-  out.fields(value.port, value.port_range);
-  out.octets(std::span{value.address}.first(address_bits(value.ip_version) / 8));
-}
-
-inline ValueFault AttributeCodec<PrrParameterSet>::read(ByteReader& in, PrrParameterSet& out) {
-  const std::uint8_t first = in.u8();
-  const std::uint8_t mode = first >> 6;
-  const std::uint8_t parity = (first >> 4) & 0x3;
-  const std::uint8_t inside = (first >> 2) & 0x3;
-  const std::uint8_t outside = first & 0x3;
-  out.protocol = in.u8();
-  out.port_range = in.u16();
-  if (mode < 1 || mode > 2 || parity > 2 || inside > 2 || outside > 2) return ValueFault::kField;
-  out.nat_mode = static_cast<NatMode>(mode);
-  out.parity = static_cast<ReservedParity>(parity);
-  out.inside_version = static_cast<RequestedIpVersion>(inside);
-  out.outside_version = static_cast<RequestedIpVersion>(outside);
-  return ValueFault::kNone;
-}
-
-inline void AttributeCodec<PrrParameterSet>::write(ByteWriter& out, const PrrParameterSet& value) {
-  out.u8(static_cast<std::uint8_t>((static_cast<unsigned>(value.nat_mode) << 6) |
-                                   (static_cast<unsigned>(value.parity) << 4) |
-                                   (static_cast<unsigned>(value.inside_version) << 2) |
-                                   static_cast<unsigned>(value.outside_version)));
-  out.u8(value.protocol);
-  out.u16(value.port_range);
-}
-
-inline ValueFault AttributeCodec<PerParameterSet>::read(ByteReader& in, PerParameterSet& out) {
-  const std::uint8_t parity = in.u8();
-  const std::uint8_t direction = in.u8();
-  in.u16();
-  if ((parity != 0 && parity != 3) || direction < 1 || direction > 3) return ValueFault::kField;
-  out.parity = static_cast<PortParity>(parity);
-  out.direction = static_cast<Direction>(direction);
-  return ValueFault::kNone;
-}
-
-inline void AttributeCodec<PerParameterSet>::write(ByteWriter& out, const PerParameterSet& value) {
-  out.u8(static_cast<std::uint8_t>(value.parity));
-  out.u8(static_cast<std::uint8_t>(value.direction));
-  out.u16(0);
-}
 
 }  // namespace simco::detail

@@ -2,6 +2,8 @@
 // message cannot be decoded one way and encoded another.
 #include "simco/wire/codec.hpp"
 
+#include <algorithm>
+#include <array>
 #include <tuple>
 #include <type_traits>
 
@@ -140,7 +142,50 @@ Decoded decode_negative_reply(const Header& header, std::span<const std::byte> p
   return Message{header.tid, reply};
 }
 
-constexpr unsigned key(MessageType type) { return (unsigned{type.basic} << 8) | type.sub; }
+/// A kind of message, except negative replies, whose sub-type is their code.
+struct Kind {
+  MessageType type;
+  const char* name;
+  Decoded (*decode)(const Header& header, std::span<const std::byte> payload);
+};
+template <class M>
+constexpr Kind kind(const char* name) {
+  return {M::kType, name, decode_as<M>};
+}
+
+/// Those that middleboxes and agents decode most come first.
+constexpr std::array kKinds = {
+    kind<PerRequest>("PER request"),
+    kind<PerReply>("PER reply"),
+    kind<SeRequest>("SE request"),
+    kind<SaRequest>("SA request"),
+    kind<StRequest>("ST request"),
+    kind<PrrRequest>("PRR request"),
+    kind<PeaRequest>("PEA request"),
+    kind<PdrRequest>("PDR request"),
+    kind<PlcRequest>("PLC request"),
+    kind<PrsRequest>("PRS request"),
+    kind<PrlRequest>("PRL request"),
+    kind<SeReply>("SE reply"),
+    kind<SaReply>("SA reply"),
+    kind<StReply>("ST reply"),
+    kind<PrrReply>("PRR reply"),
+    kind<PlcReply>("PLC reply"),
+    kind<PrdReply>("PRD reply"),
+    kind<PrsReply>("PRS reply"),
+    kind<PesReply>("PES reply"),
+    kind<PdsReply>("PDS reply"),
+    kind<PrlReply>("PRL reply"),
+    kind<PdrReply>("PDR reply"),
+    kind<BfmNotification>("BFM notification"),
+    kind<AstNotification>("AST notification"),
+    kind<AreNotification>("ARE notification"),
+};
+
+const Kind* find_kind(MessageType type) {
+  const auto found = std::ranges::find(kKinds, type, &Kind::type);
+  return found == kKinds.end() ? nullptr : found;
+}
 
 template <class T>
 std::size_t attribute_size(const T& value) {
@@ -214,34 +259,7 @@ MessageType type_of(const Body& body) {
 }
 
 const char* name_of(MessageType type) {
-  switch (key(type)) {
-    case key(SeRequest::kType): return "SE request";
-    case key(SaRequest::kType): return "SA request";
-    case key(StRequest::kType): return "ST request";
-    case key(PrrRequest::kType): return "PRR request";
-    case key(PerRequest::kType): return "PER request";
-    case key(PeaRequest::kType): return "PEA request";
-    case key(PdrRequest::kType): return "PDR request";
-    case key(PlcRequest::kType): return "PLC request";
-    case key(PrsRequest::kType): return "PRS request";
-    case key(PrlRequest::kType): return "PRL request";
-    case key(SeReply::kType): return "SE reply";
-    case key(SaReply::kType): return "SA reply";
-    case key(StReply::kType): return "ST reply";
-    case key(PrrReply::kType): return "PRR reply";
-    case key(PerReply::kType): return "PER reply";
-    case key(PlcReply::kType): return "PLC reply";
-    case key(PrdReply::kType): return "PRD reply";
-    case key(PrsReply::kType): return "PRS reply";
-    case key(PesReply::kType): return "PES reply";
-    case key(PdsReply::kType): return "PDS reply";
-    case key(PrlReply::kType): return "PRL reply";
-    case key(PdrReply::kType): return "PDR reply";
-    case key(BfmNotification::kType): return "BFM notification";
-    case key(AstNotification::kType): return "AST notification";
-    case key(AreNotification::kType): return "ARE notification";
-    default: break;
-  }
+  if (const auto* kind = find_kind(type)) return kind->name;
   const bool negative = type.basic == static_cast<std::uint8_t>(BasicType::kNegativeReply);
   return negative && negative_reply_code(type.sub) ? "negative reply" : "undefined";
 }
@@ -303,34 +321,7 @@ Decoded decode(std::span<const std::byte> octets) {
 }
 
 Decoded decode_payload(const Header& header, std::span<const std::byte> payload) {
-  switch (key(header.type)) {
-    case key(PerRequest::kType): return decode_as<PerRequest>(header, payload);
-    case key(PerReply::kType): return decode_as<PerReply>(header, payload);
-    case key(SeRequest::kType): return decode_as<SeRequest>(header, payload);
-    case key(SaRequest::kType): return decode_as<SaRequest>(header, payload);
-    case key(StRequest::kType): return decode_as<StRequest>(header, payload);
-    case key(PrrRequest::kType): return decode_as<PrrRequest>(header, payload);
-    case key(PeaRequest::kType): return decode_as<PeaRequest>(header, payload);
-    case key(PdrRequest::kType): return decode_as<PdrRequest>(header, payload);
-    case key(PlcRequest::kType): return decode_as<PlcRequest>(header, payload);
-    case key(PrsRequest::kType): return decode_as<PrsRequest>(header, payload);
-    case key(PrlRequest::kType): return decode_as<PrlRequest>(header, payload);
-    case key(SeReply::kType): return decode_as<SeReply>(header, payload);
-    case key(SaReply::kType): return decode_as<SaReply>(header, payload);
-    case key(StReply::kType): return decode_as<StReply>(header, payload);
-    case key(PrrReply::kType): return decode_as<PrrReply>(header, payload);
-    case key(PlcReply::kType): return decode_as<PlcReply>(header, payload);
-    case key(PrdReply::kType): return decode_as<PrdReply>(header, payload);
-    case key(PrsReply::kType): return decode_as<PrsReply>(header, payload);
-    case key(PesReply::kType): return decode_as<PesReply>(header, payload);
-    case key(PdsReply::kType): return decode_as<PdsReply>(header, payload);
-    case key(PrlReply::kType): return decode_as<PrlReply>(header, payload);
-    case key(PdrReply::kType): return decode_as<PdrReply>(header, payload);
-    case key(BfmNotification::kType): return decode_as<BfmNotification>(header, payload);
-    case key(AstNotification::kType): return decode_as<AstNotification>(header, payload);
-    case key(AreNotification::kType): return decode_as<AreNotification>(header, payload);
-    default: break;
-  }
+  if (const auto* kind = find_kind(header.type)) return kind->decode(header, payload);
   if (header.type.basic == static_cast<std::uint8_t>(BasicType::kNegativeReply)) {
     return decode_negative_reply(header, payload);
   }

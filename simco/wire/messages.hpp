@@ -1,6 +1,6 @@
 // Every message of RFC 4540 section 5 as a struct. Its kAttributes lists the attributes of the
 // message's figure in the figure's order (std::optional if the figure says so), and is the
-// single source for the decoder, the encoder, the sizes and the tests' generators.
+// single source for the decoder, the encoder, the sizes, comparisons and the tests' generators.
 //
 // Requests for rules can be made of text: PerRequest::udp("10.0.0.5:5004/2", "192.0.2.7:6000/2",
 // 60s). tuple_text.hpp has the forms of an endpoint. The lifetime is 1 s to 2^32 - 1 s. These
@@ -79,7 +79,6 @@ struct SeRequest {
   static constexpr MessageType kType = detail::request(SubType::kSe);
   ProtocolVersion version;
   std::optional<Challenge> challenge;  ///< asks the middlebox to authenticate itself
-  friend bool operator==(const SeRequest&, const SeRequest&) = default;
   static constexpr auto kAttributes = std::tuple{&SeRequest::version, &SeRequest::challenge};
 };
 
@@ -87,14 +86,12 @@ struct SeRequest {
 struct SaRequest {
   static constexpr MessageType kType = detail::request(SubType::kSa);
   std::optional<Token> token;
-  friend bool operator==(const SaRequest&, const SaRequest&) = default;
   static constexpr auto kAttributes = std::tuple{&SaRequest::token};
 };
 
 /// Session termination (5.2.5, figure 21).
 struct StRequest {
   static constexpr MessageType kType = detail::request(SubType::kSt);
-  friend bool operator==(const StRequest&, const StRequest&) = default;
   static constexpr auto kAttributes = std::tuple{};
 };
 
@@ -106,7 +103,6 @@ struct PrrRequest {
   PrrParameterSet parameters;
   Lifetime lifetime;
   std::optional<GroupId> group;
-  friend bool operator==(const PrrRequest&, const PrrRequest&) = default;
   static constexpr auto kAttributes =
       std::tuple{&PrrRequest::parameters, &PrrRequest::lifetime, &PrrRequest::group};
 
@@ -132,7 +128,6 @@ struct PerRequest {
   AddressTuple external{.location = Location::kExternal};
   Lifetime lifetime;
   std::optional<GroupId> group;
-  friend bool operator==(const PerRequest&, const PerRequest&) = default;
   static constexpr auto kAttributes =
       std::tuple{&PerRequest::parameters, &PerRequest::internal, &PerRequest::external,
                  &PerRequest::lifetime, &PerRequest::group};
@@ -161,7 +156,6 @@ struct PeaRequest {
   AddressTuple external{.location = Location::kExternal};
   Lifetime lifetime;
   PolicyRuleId pid;  ///< the reservation
-  friend bool operator==(const PeaRequest&, const PeaRequest&) = default;
   static constexpr auto kAttributes =
       std::tuple{&PeaRequest::parameters, &PeaRequest::internal, &PeaRequest::external,
                  &PeaRequest::lifetime, &PeaRequest::pid};
@@ -186,7 +180,6 @@ struct PlcRequest {
   static constexpr MessageType kType = detail::request(SubType::kPlc);
   PolicyRuleId pid;
   Lifetime lifetime;
-  friend bool operator==(const PlcRequest&, const PlcRequest&) = default;
   static constexpr auto kAttributes = std::tuple{&PlcRequest::pid, &PlcRequest::lifetime};
 };
 
@@ -194,14 +187,12 @@ struct PlcRequest {
 struct PrsRequest {
   static constexpr MessageType kType = detail::request(SubType::kPrs);
   PolicyRuleId pid;
-  friend bool operator==(const PrsRequest&, const PrsRequest&) = default;
   static constexpr auto kAttributes = std::tuple{&PrsRequest::pid};
 };
 
 /// Policy rule list (5.3.7, figure 28).
 struct PrlRequest {
   static constexpr MessageType kType = detail::request(SubType::kPrl);
-  friend bool operator==(const PrlRequest&, const PrlRequest&) = default;
   static constexpr auto kAttributes = std::tuple{};
 };
 
@@ -211,7 +202,6 @@ struct PdrRequest {
   AddressTuple internal;
   AddressTuple external{.location = Location::kExternal};
   Lifetime lifetime;
-  friend bool operator==(const PdrRequest&, const PdrRequest&) = default;
   static constexpr auto kAttributes =
       std::tuple{&PdrRequest::internal, &PdrRequest::external, &PdrRequest::lifetime};
 
@@ -236,7 +226,6 @@ struct PdrRequest {
 struct SeReply {
   static constexpr MessageType kType = detail::positive(SubType::kSe);
   Capabilities capabilities;
-  friend bool operator==(const SeReply&, const SeReply&) = default;
   static constexpr auto kAttributes = std::tuple{&SeReply::capabilities};
 };
 
@@ -245,14 +234,12 @@ struct SaReply {
   static constexpr MessageType kType = detail::positive(SubType::kSa);
   std::optional<Challenge> challenge;  ///< asks the agent to authenticate itself
   std::optional<Token> token;          ///< answers the agent's challenge; empty: it cannot
-  friend bool operator==(const SaReply&, const SaReply&) = default;
   static constexpr auto kAttributes = std::tuple{&SaReply::challenge, &SaReply::token};
 };
 
 /// ST positive reply (5.2.5, figure 21).
 struct StReply {
   static constexpr MessageType kType = detail::positive(SubType::kSt);
-  friend bool operator==(const StReply&, const StReply&) = default;
   static constexpr auto kAttributes = std::tuple{};
 };
 
@@ -266,7 +253,6 @@ struct PrrReply {
   Lifetime lifetime;
   AddressTuple outside;
   std::optional<AddressTuple> inside;
-  friend bool operator==(const PrrReply&, const PrrReply&) = default;
   static constexpr auto kAttributes = std::tuple{
       &PrrReply::pid, &PrrReply::group, &PrrReply::lifetime, &PrrReply::outside, &PrrReply::inside};
 };
@@ -280,7 +266,6 @@ struct PerReply {
   Lifetime lifetime;
   AddressTuple outside;
   std::optional<AddressTuple> inside;
-  friend bool operator==(const PerReply&, const PerReply&) = default;
   static constexpr auto kAttributes = std::tuple{
       &PerReply::pid, &PerReply::group, &PerReply::lifetime, &PerReply::outside, &PerReply::inside};
 };
@@ -289,14 +274,12 @@ struct PerReply {
 struct PlcReply {
   static constexpr MessageType kType = detail::positive(SubType::kPlc);
   Lifetime lifetime;
-  friend bool operator==(const PlcReply&, const PlcReply&) = default;
   static constexpr auto kAttributes = std::tuple{&PlcReply::lifetime};
 };
 
 /// PRD positive reply (5.3.12, figure 33): a PLC deleted the rule.
 struct PrdReply {
   static constexpr MessageType kType = detail::positive(SubType::kPrd);
-  friend bool operator==(const PrdReply&, const PrdReply&) = default;
   static constexpr auto kAttributes = std::tuple{};
 };
 
@@ -309,7 +292,6 @@ struct PrsReply {
   AddressTuple outside;
   std::optional<AddressTuple> inside;
   Owner owner;
-  friend bool operator==(const PrsReply&, const PrsReply&) = default;
   static constexpr auto kAttributes =
       std::tuple{&PrsReply::pid,     &PrsReply::group,  &PrsReply::lifetime,
                  &PrsReply::outside, &PrsReply::inside, &PrsReply::owner};
@@ -327,7 +309,6 @@ struct PesReply {
   AddressTuple external;
   Lifetime lifetime;
   Owner owner;
-  friend bool operator==(const PesReply&, const PesReply&) = default;
   static constexpr auto kAttributes =
       std::tuple{&PesReply::pid,      &PesReply::group,    &PesReply::parameters,
                  &PesReply::internal, &PesReply::inside,   &PesReply::outside,
@@ -342,7 +323,6 @@ struct PdsReply {
   AddressTuple external;
   Lifetime lifetime;
   Owner owner;
-  friend bool operator==(const PdsReply&, const PdsReply&) = default;
   static constexpr auto kAttributes =
       std::tuple{&PdsReply::pid, &PdsReply::internal, &PdsReply::external, &PdsReply::lifetime,
                  &PdsReply::owner};
@@ -353,7 +333,6 @@ struct PdsReply {
 struct PrlReply {
   static constexpr MessageType kType = detail::positive(SubType::kPrl);
   std::vector<PolicyRuleId> pids;
-  friend bool operator==(const PrlReply&, const PrlReply&) = default;
   static constexpr auto kAttributes = std::tuple{&PrlReply::pids};
 };
 
@@ -362,7 +341,6 @@ struct PdrReply {
   static constexpr MessageType kType = detail::positive(SubType::kPdr);
   PolicyRuleId pid;
   Lifetime lifetime;
-  friend bool operator==(const PdrReply&, const PdrReply&) = default;
   static constexpr auto kAttributes = std::tuple{&PdrReply::pid, &PdrReply::lifetime};
 };
 
@@ -379,14 +357,12 @@ struct NegativeReply {
 /// Badly formed message (5.1.1, figure 15).
 struct BfmNotification {
   static constexpr MessageType kType = detail::notification(NotificationType::kBfm);
-  friend bool operator==(const BfmNotification&, const BfmNotification&) = default;
   static constexpr auto kAttributes = std::tuple{};
 };
 
 /// Asynchronous session termination (5.2.7).
 struct AstNotification {
   static constexpr MessageType kType = detail::notification(NotificationType::kAst);
-  friend bool operator==(const AstNotification&, const AstNotification&) = default;
   static constexpr auto kAttributes = std::tuple{};
 };
 
@@ -395,9 +371,16 @@ struct AreNotification {
   static constexpr MessageType kType = detail::notification(NotificationType::kAre);
   PolicyRuleId pid;
   Lifetime lifetime;
-  friend bool operator==(const AreNotification&, const AreNotification&) = default;
   static constexpr auto kAttributes = std::tuple{&AreNotification::pid, &AreNotification::lifetime};
 };
+
+/// Messages with a table of attributes are equal when all of these are.
+template <class M>
+  requires requires { M::kAttributes; }
+bool operator==(const M& left, const M& right) {
+  return std::apply([&](auto... member) { return ((left.*member == right.*member) && ...); },
+                    M::kAttributes);
+}
 
 // --- All of them -------------------------------------------------------------------------------
 

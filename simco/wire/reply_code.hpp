@@ -1,10 +1,13 @@
 // Negative replies of RFC 4540 section 4.2.3 and their texts for a log or a terminal.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <ranges>
 #include <string_view>
+#include <utility>
 
 namespace simco {
 
@@ -48,96 +51,71 @@ enum class NegativeReplyCode : std::uint8_t {
   kParityMismatch = 0x58,
 };
 
+namespace detail {
+/// Every defined code, in the RFC's order, with its wording there (4.2.3).
+inline constexpr auto kReplyTexts = [] {
+  using enum NegativeReplyCode;
+  return std::to_array<std::pair<NegativeReplyCode, std::string_view>>({
+      {kWrongBasicType, "wrong basic request message type"},
+      {kWrongSubType, "wrong request message sub-type"},
+      {kBadlyFormedRequest, "badly formed request"},
+      {kReplyTooBig, "reply message too big"},
+      {kNotApplicable, "request not applicable"},
+      {kLackOfResources, "lack of resources"},
+      {kVersionMismatch, "protocol version mismatch"},
+      {kAuthenticationFailed, "authentication failed"},
+      {kNoAuthorization, "no authorization"},
+      {kTransportProtocolProblem, "transport protocol problem"},
+      {kSecurityInsufficient, "security of underlying protocol layers insufficient"},
+      {kTransactionNotSupported, "transaction not supported"},
+      {kAgentNotAuthorized, "agent not authorized for this transaction"},
+      {kNoResources, "no resources available for this transaction"},
+      {kNoSuchRule, "specified policy rule does not exist"},
+      {kNoSuchGroup, "specified policy rule group does not exist"},
+      {kRuleAccessDenied, "not authorized for accessing specified policy"},
+      {kGroupAccessDenied, "not authorized for accessing specified group"},
+      {kAddressSpaceNotAvailable, "requested address space not available"},
+      {kLackOfAddresses, "lack of IP addresses"},
+      {kLackOfPorts, "lack of port numbers"},
+      {kConfigurationFailed, "middlebox configuration failed"},
+      {kInconsistentRequest, "inconsistent request"},
+      {kWildcardingNotSupported, "requested wildcarding not supported"},
+      {kProtocolMismatch, "protocol type doesn't match"},
+      {kNatModeNotSupported, "NAT mode not supported"},
+      {kIpVersionMismatch, "IP version mismatch"},
+      {kConflict, "conflict with existing rule"},
+      {kLifetimeChangeDenied, "not authorized to change lifetime"},
+      {kLifetimeNotExtendable, "lifetime can't be extended"},
+      {kIllegalAddress, "illegal IP address"},
+      {kProtocolNotSupported, "protocol type not supported"},
+      {kIllegalPort, "illegal port number"},
+      {kIllegalPortRange, "illegal number of subsequent ports"},
+      {kAlreadyEnabled, "already enabled PID"},
+      {kParityMismatch, "parity doesn't match"},
+  });
+}();
+}  // namespace detail
+
 /// Every defined code, in the RFC's order.
-inline constexpr std::array kNegativeReplyCodes = {
-    NegativeReplyCode::kWrongBasicType,
-    NegativeReplyCode::kWrongSubType,
-    NegativeReplyCode::kBadlyFormedRequest,
-    NegativeReplyCode::kReplyTooBig,
-    NegativeReplyCode::kNotApplicable,
-    NegativeReplyCode::kLackOfResources,
-    NegativeReplyCode::kVersionMismatch,
-    NegativeReplyCode::kAuthenticationFailed,
-    NegativeReplyCode::kNoAuthorization,
-    NegativeReplyCode::kTransportProtocolProblem,
-    NegativeReplyCode::kSecurityInsufficient,
-    NegativeReplyCode::kTransactionNotSupported,
-    NegativeReplyCode::kAgentNotAuthorized,
-    NegativeReplyCode::kNoResources,
-    NegativeReplyCode::kNoSuchRule,
-    NegativeReplyCode::kNoSuchGroup,
-    NegativeReplyCode::kRuleAccessDenied,
-    NegativeReplyCode::kGroupAccessDenied,
-    NegativeReplyCode::kAddressSpaceNotAvailable,
-    NegativeReplyCode::kLackOfAddresses,
-    NegativeReplyCode::kLackOfPorts,
-    NegativeReplyCode::kConfigurationFailed,
-    NegativeReplyCode::kInconsistentRequest,
-    NegativeReplyCode::kWildcardingNotSupported,
-    NegativeReplyCode::kProtocolMismatch,
-    NegativeReplyCode::kNatModeNotSupported,
-    NegativeReplyCode::kIpVersionMismatch,
-    NegativeReplyCode::kConflict,
-    NegativeReplyCode::kLifetimeChangeDenied,
-    NegativeReplyCode::kLifetimeNotExtendable,
-    NegativeReplyCode::kIllegalAddress,
-    NegativeReplyCode::kProtocolNotSupported,
-    NegativeReplyCode::kIllegalPort,
-    NegativeReplyCode::kIllegalPortRange,
-    NegativeReplyCode::kAlreadyEnabled,
-    NegativeReplyCode::kParityMismatch,
-};
+inline constexpr auto kNegativeReplyCodes = [] {
+  std::array<NegativeReplyCode, detail::kReplyTexts.size()> codes{};
+  std::ranges::copy(detail::kReplyTexts | std::views::keys, codes.begin());
+  return codes;
+}();
 
 /// The RFC's wording for `code` (4.2.3).
 constexpr std::string_view to_string(NegativeReplyCode code) {
-  switch (code) {
-    using enum NegativeReplyCode;
-    case kWrongBasicType: return "wrong basic request message type";
-    case kWrongSubType: return "wrong request message sub-type";
-    case kBadlyFormedRequest: return "badly formed request";
-    case kReplyTooBig: return "reply message too big";
-    case kNotApplicable: return "request not applicable";
-    case kLackOfResources: return "lack of resources";
-    case kVersionMismatch: return "protocol version mismatch";
-    case kAuthenticationFailed: return "authentication failed";
-    case kNoAuthorization: return "no authorization";
-    case kTransportProtocolProblem: return "transport protocol problem";
-    case kSecurityInsufficient: return "security of underlying protocol layers insufficient";
-    case kTransactionNotSupported: return "transaction not supported";
-    case kAgentNotAuthorized: return "agent not authorized for this transaction";
-    case kNoResources: return "no resources available for this transaction";
-    case kNoSuchRule: return "specified policy rule does not exist";
-    case kNoSuchGroup: return "specified policy rule group does not exist";
-    case kRuleAccessDenied: return "not authorized for accessing specified policy";
-    case kGroupAccessDenied: return "not authorized for accessing specified group";
-    case kAddressSpaceNotAvailable: return "requested address space not available";
-    case kLackOfAddresses: return "lack of IP addresses";
-    case kLackOfPorts: return "lack of port numbers";
-    case kConfigurationFailed: return "middlebox configuration failed";
-    case kInconsistentRequest: return "inconsistent request";
-    case kWildcardingNotSupported: return "requested wildcarding not supported";
-    case kProtocolMismatch: return "protocol type doesn't match";
-    case kNatModeNotSupported: return "NAT mode not supported";
-    case kIpVersionMismatch: return "IP version mismatch";
-    case kConflict: return "conflict with existing rule";
-    case kLifetimeChangeDenied: return "not authorized to change lifetime";
-    case kLifetimeNotExtendable: return "lifetime can't be extended";
-    case kIllegalAddress: return "illegal IP address";
-    case kProtocolNotSupported: return "protocol type not supported";
-    case kIllegalPort: return "illegal port number";
-    case kIllegalPortRange: return "illegal number of subsequent ports";
-    case kAlreadyEnabled: return "already enabled PID";
-    case kParityMismatch: return "parity doesn't match";
+  for (const auto& [defined, text] : detail::kReplyTexts) {
+    if (defined == code) return text;
   }
   return "undefined negative reply";
 }
 
 /// Returns the code for an octet of a message, or nullopt if 4.2.3 does not define it.
 constexpr std::optional<NegativeReplyCode> negative_reply_code(std::uint8_t sub_type) {
-  for (const auto code : kNegativeReplyCodes) {
-    if (static_cast<std::uint8_t>(code) == sub_type) return code;
-  }
-  return std::nullopt;
+  const auto found =
+      std::ranges::find(kNegativeReplyCodes, static_cast<NegativeReplyCode>(sub_type));
+  return found == kNegativeReplyCodes.end() ? std::nullopt : std::optional(*found);
 }
 
 }  // namespace simco

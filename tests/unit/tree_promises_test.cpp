@@ -99,9 +99,8 @@ const std::set<std::string> kClocks = {
     "middlebox/commit/stage_times.hpp",
     "middlebox/observe/metrics.cpp",
     "simco/net/quic/endpoint.cpp",
-    "simco/net/sctp/kept_statistics.hpp",
-    "simco/net/sctp/thin_flow.hpp",
-    "simco/net/sctp/userland_ticker.hpp",
+    "simco/net/sctp/channel.hpp",
+    "simco/net/sctp/userland_stack.hpp",
 };
 
 std::set<std::string> readers_of_clocks(const std::vector<Source>& tree) {

@@ -4,7 +4,7 @@
 
 #include "simco/net/error.hpp"
 #include "simco/net/quic/credentials.hpp"
-#include "simco/net/quic/transport.hpp"
+#include "simco/net/transports.hpp"
 
 namespace simco::net::quic {
 namespace {

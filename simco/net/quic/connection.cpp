@@ -8,14 +8,14 @@
 #include <algorithm>
 #include <array>
 #include <boost/asio/error.hpp>
-#include <cstring>
 #include <utility>
 
+#include "simco/net/datagram_port.hpp"
 #include "simco/net/error.hpp"
 #include "simco/net/quic/library.hpp"
-#include "simco/net/quic/library_memory.hpp"
 #include "simco/net/quic/limits.hpp"
 #include "simco/net/quic/tls_session.hpp"
+#include "simco/net/tls.hpp"
 
 namespace simco::net::quic {
 
@@ -23,24 +23,38 @@ using boost::system::error_code;
 
 namespace {
 
-Connection::Udp::endpoint endpoint_of(const ngtcp2_addr& address) {
-  Connection::Udp::endpoint result;
-  const auto size = static_cast<std::size_t>(address.addrlen);
-  if (size > result.capacity()) return result;
-  std::memcpy(result.data(), address.addr, size);
-  result.resize(size);
-  return result;
-}
-
 Connection::Way way_of(const ngtcp2_path& path) {
-  return {endpoint_of(path.local), endpoint_of(path.remote)};
+  return {endpoint_of(path.local.addr, path.local.addrlen),
+          endpoint_of(path.remote.addr, path.remote.addrlen)};
 }
 
 std::chrono::nanoseconds duration(ngtcp2_duration time) {
   return std::chrono::nanoseconds(static_cast<std::int64_t>(time));
 }
 
+constexpr std::uint64_t kLastAlert = kAlertBase + 0xFF;
+
+error_code why_peer_closed(ngtcp2_conn* connection) {
+  ngtcp2_connection_close_error error;
+  ngtcp2_conn_get_connection_close_error(connection, &error);
+  if (error.type == NGTCP2_CONNECTION_CLOSE_ERROR_CODE_TYPE_APPLICATION) {
+    return error.error_code == 0 ? error_code() : boost::asio::error::connection_reset;
+  }
+  if (error.error_code == NGTCP2_NO_ERROR) return {};
+  if (error.error_code == NGTCP2_CONNECTION_REFUSED) return boost::asio::error::connection_refused;
+  if (error.error_code >= kAlertBase && error.error_code <= kLastAlert) {
+    return tls_alert(static_cast<std::uint8_t>(error.error_code - kAlertBase));
+  }
+  return boost::asio::error::connection_reset;
+}
+
 }  // namespace
+
+void ConnectionEnd::set_closed_by_peer(ngtcp2_conn* connection) {
+  if (reset_) return set(boost::asio::error::connection_reset);
+  closing_packet_.emplace();
+  set(why_peer_closed(connection));
+}
 
 void Connection::Free::operator()(ngtcp2_conn* connection) const { ngtcp2_conn_del(connection); }
 

@@ -12,12 +12,12 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "simco/net/quic/address_proof.hpp"
-#include "simco/net/quic/connection_end.hpp"
 #include "simco/net/quic/credentials.hpp"
 #include "simco/net/quic/gate.hpp"
+#include "simco/net/quic/ngtcp2_guard.hpp"
 #include "simco/net/quic/options.hpp"
 #include "simco/net/quic/send_queue.hpp"
 
@@ -25,6 +25,72 @@ struct ngtcp2_conn;
 struct ngtcp2_path;
 
 namespace simco::net::quic {
+
+/// RFC 9001 4.8: the code of a transport error is this and the alert of TLS.
+inline constexpr std::uint64_t kAlertBase = 0x100;
+
+/// How a connection ends: what has been seen of it, and what is said of it.
+class ConnectionEnd {
+ public:
+  /// None if the peer closed it in an orderly way.
+  const std::optional<boost::system::error_code>& reason() const { return reason_; }
+  /// Only the first reason counts.
+  void set(const boost::system::error_code& reason) {
+    if (!reason_) reason_ = reason;
+  }
+  /// The peer has closed `connection`.
+  void set_closed_by_peer(ngtcp2_conn* connection);
+
+  // --- Seen in a packet
+
+  /// The library must not see it.
+  void refuse(Refusal why) { refused_ = why; }
+  const std::optional<Refusal>& refused() const { return refused_; }
+  /// The peer has given up a stream, and messages with it.
+  void note_broken() { broken_ = true; }
+  bool broken() const { return broken_; }
+  /// The peer knows nothing of this connection (stateless reset).
+  void note_reset() { reset_ = true; }
+
+  // --- Said of it
+
+  /// As Connection has it.
+  const std::optional<std::vector<std::byte>>& closing_packet() const { return closing_packet_; }
+  void set_farewell(std::span<const std::byte> packet) {
+    closing_packet_.emplace(packet.begin(), packet.end());
+  }
+
+ private:
+  std::optional<boost::system::error_code> reason_;
+  std::optional<Refusal> refused_;
+  std::optional<std::vector<std::byte>> closing_packet_;
+  bool broken_ = false;
+  bool reset_ = false;
+};
+
+/// Peers in another's name: whether packets of a connection reach the address that they say they
+/// come from (RFC 9000 8.1).
+class AddressProof {
+ public:
+  /// `admission`: of a peer that has begun the connection; nullptr: this end has.
+  explicit AddressProof(const Gate::Admission* admission)
+      : first_id_(admission != nullptr ? admission->destination : ConnectionId()),
+        given_(admission != nullptr && !admission->token.empty()) {}
+
+  /// A packet proves it that goes to an identifier which only this end can have told the peer.
+  void look_at(std::span<const std::byte> packet) {
+    if (!given_) given_ = destination_of(packet) != first_id_;
+  }
+  bool given() const { return given_; }
+  /// The peer must be asked for it (Retry).
+  void want() { wanted_ = true; }
+  bool wanted() const { return wanted_; }
+
+ private:
+  ConnectionId first_id_;  ///< to which the peer's first packet went
+  bool given_;
+  bool wanted_ = false;
+};
 
 class LibraryMemory;
 class TlsSession;

@@ -9,23 +9,12 @@
 #include "simco/net/limits.hpp"
 #include "simco/net/quic/connection.hpp"
 #include "simco/net/quic/library.hpp"
-#include "simco/net/quic/library_memory.hpp"
 #include "simco/net/quic/limits.hpp"
 #include "simco/net/quic/ngtcp2_guard.hpp"
 #include "simco/wire/assert.hpp"
 
 namespace simco::net::quic {
 namespace {
-
-ngtcp2_cid library_id(const ConnectionId& id) {
-  ngtcp2_cid result;
-  ngtcp2_cid_init(&result, reinterpret_cast<const std::uint8_t*>(id.data()), id.size());
-  return result;
-}
-
-ConnectionId own_id(const ngtcp2_cid& id) {
-  return {reinterpret_cast<const char*>(id.data), id.datalen};
-}
 
 ngtcp2_duration library_time(std::chrono::nanoseconds time) {
   return static_cast<ngtcp2_duration>(time.count());

@@ -1,7 +1,9 @@
-// Hands packets to their connections, lets newcomers in, and gives every connection its turn.
+// Hands packets to their connections, lets newcomers in, gives every connection its turn, and
+// answers packets of ended ones.
 #include "simco/net/quic/endpoint.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
 #include <chrono>
@@ -179,6 +181,36 @@ void Endpoint::on_unreachable(DatagramPort&, const Path&) {
     const auto guest = channel->shared_from_this();
     return guest->ended(boost::asio::error::connection_refused);
   }
+}
+
+// --- Ended connections ---------------------------------------------------------------------------
+
+void ClosedConnections::keep(const std::vector<ConnectionId>& ids, std::vector<std::byte> packet,
+                             Time now) {
+  if (closed_.size() == kClosedMax) forget_oldest();
+  auto& closed = closed_.emplace_back(ids, std::move(packet), now + kClosedTime);
+  for (const auto& id : ids) by_id_.insert_or_assign(id, &closed);
+}
+
+bool ClosedConnections::knows(std::string_view id, Time now) {
+  while (!closed_.empty() && closed_.front().until <= now) forget_oldest();
+  return by_id_.contains(id);
+}
+
+std::span<const std::byte> ClosedConnections::answer(std::string_view id, std::size_t size) {
+  auto& closed = *by_id_.find(id)->second;
+  const bool due = std::has_single_bit(++closed.heard);
+  if (!due || closed.packet.size() > 3 * size) return {};
+  return closed.packet;
+}
+
+void ClosedConnections::forget_oldest() {
+  auto& oldest = closed_.front();
+  for (const auto& id : oldest.ids) {
+    const auto found = by_id_.find(id);
+    if (found != by_id_.end() && found->second == &oldest) by_id_.erase(found);
+  }
+  closed_.pop_front();
 }
 
 }  // namespace simco::net::quic

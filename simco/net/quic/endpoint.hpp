@@ -2,22 +2,92 @@
 // stays the same when a NAT gives the peer another address.
 #pragma once
 
+#include <algorithm>
 #include <boost/asio/any_io_executor.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "simco/net/crowd.hpp"
 #include "simco/net/datagram_port.hpp"
 #include "simco/net/quic/channel.hpp"
-#include "simco/net/quic/closed_connections.hpp"
 #include "simco/net/quic/gate.hpp"
-#include "simco/net/quic/handshakes.hpp"
+#include "simco/net/quic/limits.hpp"
 
 namespace simco::net::quic {
+
+/// Peers whose handshake is under way: however many there are, a newcomer gets in. Keeps their
+/// channels: until they are up, nothing else does.
+class Handshakes {
+ public:
+  void set_max(std::size_t max) {
+    max_ = std::min(max, kQuicHandshakesMax);
+    crowd_ = Crowd<Channel*>(max_);
+  }
+  /// True if an address must first prove that packets reach it (Retry, RFC 9000 8.1.2).
+  bool need_proof() const { return crowd_.size() >= max_ / kRetryFromPart; }
+  /// Returns the channel that must go instead, if any: it stays here until take().
+  std::shared_ptr<Channel> enter(const IpAddress& address, const std::shared_ptr<Channel>& guest) {
+    guests_.emplace(guest.get(), guest);
+    const auto last = crowd_.enter(address, guest.get());
+    const auto found = last ? guests_.find(*last) : guests_.end();
+    return found == guests_.end() ? nullptr : found->second;
+  }
+  /// The guest leaves. Returns nullptr if it was none.
+  std::shared_ptr<Channel> take(Channel& channel) {
+    crowd_.leave(&channel);
+    auto guest = guests_.extract(&channel);
+    return guest ? std::move(guest.mapped()) : nullptr;
+  }
+  /// Its connection is over; decided() will say so.
+  void leave(Channel& channel) { crowd_.leave(&channel); }
+  /// All of them go.
+  void clear() {
+    for (const auto& [channel, guest] : std::exchange(guests_, {})) crowd_.leave(channel);
+  }
+
+ private:
+  std::map<Channel*, std::shared_ptr<Channel>> guests_;
+  std::size_t max_ = kQuicHandshakesMax;
+  Crowd<Channel*> crowd_{kQuicHandshakesMax};
+};
+
+/// The repeated answer to peers whose connection has ended here and that may not know it (RFC 9000
+/// 10.2). Bounded in time and number; no I/O and no clock.
+class ClosedConnections {
+ public:
+  /// From `now` on, for kClosedTime, packets to `ids` are answered with `packet`, or not at all
+  /// if that is empty. The oldest goes if there are more than kClosedMax.
+  void keep(const std::vector<ConnectionId>& ids, std::vector<std::byte> packet, Time now);
+  /// Returns true if a packet to `id` belongs to a connection that has ended.
+  bool knows(std::string_view id, Time now);
+  /// Returns the answer to a packet of `size` octets to `id`, which knows() has confirmed: empty if
+  /// it gets none. The 1st, 2nd, 4th, ... packet gets one (10.2.1), and never more than three times
+  /// its size, because its sender may have forged the address.
+  std::span<const std::byte> answer(std::string_view id, std::size_t size);
+
+ private:
+  struct Closed {
+    std::vector<ConnectionId> ids;
+    std::vector<std::byte> packet;
+    Time until;
+    std::uint64_t heard = 0;  ///< packets
+  };
+
+  void forget_oldest();
+
+  std::deque<Closed> closed_;  ///< the oldest first
+  std::map<ConnectionId, Closed*, std::less<>> by_id_;
+};
 
 /// Belongs to one event loop. Lives as long as a listener or a channel uses it.
 class Endpoint final : public std::enable_shared_from_this<Endpoint>, private DatagramPort::User {

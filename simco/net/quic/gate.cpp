@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "simco/net/endpoint.hpp"
+#include "simco/net/quic/library.hpp"
 #include "simco/net/quic/limits.hpp"
 #include "simco/wire/assert.hpp"
 
@@ -19,16 +20,6 @@ using Udp = boost::asio::ip::udp;
 
 const std::uint8_t* octets_of(std::span<const std::byte> packet) {
   return reinterpret_cast<const std::uint8_t*>(packet.data());
-}
-
-ngtcp2_cid cid_of(std::string_view id) {
-  ngtcp2_cid result;
-  ngtcp2_cid_init(&result, reinterpret_cast<const std::uint8_t*>(id.data()), id.size());
-  return result;
-}
-
-ConnectionId id_of(const ngtcp2_cid& id) {
-  return {reinterpret_cast<const char*>(id.data), id.datalen};
 }
 
 template <std::size_t kSize>
@@ -119,7 +110,7 @@ Secret secret_at(const Secret& secret, const boost::asio::ip::udp::endpoint& loc
 
 ResetToken Gate::reset_token(const ConnectionId& id) const {
   ResetToken token{};
-  const auto cid = cid_of(id);
+  const auto cid = library_id(id);
   const int made = ngtcp2_crypto_generate_stateless_reset_token(
       token.data(), reinterpret_cast<const std::uint8_t*>(resets_.data()), resets_.size(), &cid);
   SIMCO_ASSERT(made == 0);
@@ -151,7 +142,7 @@ Gate::Verdict Gate::admission(std::span<const std::byte> packet, const Udp::endp
   const auto address_size = static_cast<ngtcp2_socklen>(remote.size());
   const auto* secret = reinterpret_cast<const std::uint8_t*>(retries_.data());
   const auto time = static_cast<ngtcp2_tstamp>(now.count());
-  Admission result{id_of(header.scid), id_of(header.dcid), id_of(header.dcid), {}};
+  Admission result{own_id(header.scid), own_id(header.dcid), own_id(header.dcid), {}};
   ngtcp2_cid original{};
   const ngtcp2_vec token = header.token;
   std::array<std::uint8_t, kPacketSize> room;
@@ -166,12 +157,12 @@ Gate::Verdict Gate::admission(std::span<const std::byte> packet, const Udp::endp
                               room.data(), room.size(), header.version, &header.scid, &header.dcid,
                               NGTCP2_INVALID_TOKEN, nullptr, 0));
     }
-    result.original = id_of(original);
+    result.original = own_id(original);
     result.token.assign(reinterpret_cast<const char*>(token.base), token.len);
     return result;
   }
   if (!proof) return result;
-  const auto id = cid_of(random_id());
+  const auto id = library_id(random_id());
   std::array<std::uint8_t, NGTCP2_CRYPTO_MAX_RETRY_TOKENLEN> retry;
   const auto size =
       ngtcp2_crypto_generate_retry_token(retry.data(), secret, retries_.size(), header.version,

@@ -2,10 +2,10 @@
 #include <array>
 
 #include "simco/net/error.hpp"
-#include "simco/net/option_maker.hpp"
 #include "simco/net/quic/credentials.hpp"
 #include "simco/net/quic/limits.hpp"
-#include "simco/net/quic/transport.hpp"
+#include "simco/net/transport_option.hpp"
+#include "simco/net/transports.hpp"
 
 namespace simco::net::quic {
 namespace {
@@ -37,8 +37,6 @@ constexpr std::array kQuicOptions = {
 };
 
 }  // namespace
-
-const char* stack(const TransportOptions&) { return "userland"; }
 
 std::span<const TransportOption> options() { return kQuicOptions; }
 

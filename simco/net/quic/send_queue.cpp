@@ -16,7 +16,7 @@ std::span<std::byte> SendQueue::allocate(StreamNumber stream, std::size_t size) 
   const auto room = output.octets.allocate(size);
   if (!std::exchange(output.touched, true)) touched_.push_back(stream);
   queued_ += size;
-  kept_.keep(size);
+  kept_ += size;
   return room;
 }
 
@@ -95,7 +95,7 @@ SendQueue::Output* SendQueue::find(std::int64_t id) {
 }
 
 void SendQueue::acknowledged(std::int64_t id, std::uint64_t offset) {
-  if (auto* const output = find(id)) kept_.release(output->octets.acknowledged(offset));
+  if (auto* const output = find(id)) kept_ -= output->octets.acknowledged(offset);
 }
 
 void SendQueue::closed(std::int64_t id) {

@@ -1,5 +1,5 @@
 // Listens and connects over QUIC.
-#include "simco/net/quic/transport.hpp"
+#include "simco/net/transports.hpp"
 
 #include <boost/system/system_error.hpp>
 #include <stdexcept>

@@ -19,8 +19,7 @@ Channel::Channel(std::unique_ptr<Socket> socket, ReadBuffer& read_buffer,
       close_timer_(socket_->get_executor()),
       read_buffer_(read_buffer),
       on_restart_(std::move(on_restart)),
-      ends_{socket_->outbound_streams(), socket_->inbound_streams(), socket_->peer_address(),
-            socket_->peer_endpoint()},
+      ends_(socket_->ends()),
       thin_(options.i_bit) {}
 
 void Channel::start(ChannelHandler& handler, const Framing& framing) {

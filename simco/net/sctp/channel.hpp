@@ -3,23 +3,59 @@
 #pragma once
 
 #include <boost/asio/steady_timer.hpp>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "simco/net/channel_state.hpp"
 #include "simco/net/limits.hpp"
 #include "simco/net/message_channel.hpp"
 #include "simco/net/output_queue.hpp"
-#include "simco/net/read_buffer.hpp"
-#include "simco/net/sctp/kept_statistics.hpp"
+#include "simco/net/sctp/limits.hpp"
 #include "simco/net/sctp/socket.hpp"
-#include "simco/net/sctp/thin_flow.hpp"
 #include "simco/net/transport.hpp"
 #include "simco/net/user_message.hpp"
 
 namespace simco::net::sctp {
+
+/// The figures of an association that a peer or a timer may abort, and that takes them with it.
+class KeptStatistics {
+ public:
+  const TransportStatistics& last() const { return last_; }
+  void keep(TransportStatistics statistics) { last_ = std::move(statistics); }
+  /// True if they are too old, once every kSctpStatisticsAge.
+  bool due() {
+    const auto now = std::chrono::steady_clock::now();
+    if (!last_.empty() && now - kept_at_ < kSctpStatisticsAge) return false;
+    kept_at_ = now;
+    return true;
+  }
+
+ private:
+  TransportStatistics last_;
+  std::chrono::steady_clock::time_point kept_at_;
+};
+
+/// Decides which messages ask for their SACK at once (the I bit, RFC 7053): a peer delays the SACK
+/// of a packet until a second one comes, which in a thin flow does not.
+class ThinFlow {
+ public:
+  explicit ThinFlow(bool asks) : asks_(asks) {}
+
+  /// In a fast flow every second packet has its SACK at once anyway. `more`: others follow now.
+  bool ask(bool more) {
+    if (!asks_ || more) return false;
+    const auto now = std::chrono::steady_clock::now();
+    return now - std::exchange(last_sent_, now) >= kSctpThinFlowGap;
+  }
+
+ private:
+  bool asks_;
+  std::chrono::steady_clock::time_point last_sent_;
+};
 
 class Channel final : public MessageChannel, public std::enable_shared_from_this<Channel> {
  public:
@@ -49,14 +85,6 @@ class Channel final : public MessageChannel, public std::enable_shared_from_this
   TransportStatistics statistics() const override;
 
  private:
-  /// What the two ends have agreed on, which outlives the association.
-  struct Ends {
-    std::uint16_t outbound_streams;
-    std::uint16_t inbound_streams;
-    std::string peer_address;
-    std::string peer_endpoint;
-  };
-
   void wait_readable();
   void on_readable();
   /// Handles `input`. Returns false if there is nothing more to read.
@@ -72,7 +100,7 @@ class Channel final : public MessageChannel, public std::enable_shared_from_this
   ReadBuffer& read_buffer_;
   OnRestart on_restart_;
   ChannelState state_;
-  const Ends ends_;
+  const Ends ends_;                            ///< which outlive the association
   std::optional<UserMessageReader> messages_;  ///< from start() on
   std::size_t message_max_ = kUserMessageMax;
   std::uint32_t payload_protocol_ = 0;

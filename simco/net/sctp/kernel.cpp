@@ -20,9 +20,7 @@
 #include "simco/net/error.hpp"
 #include "simco/net/limits.hpp"
 #include "simco/net/sctp/channel.hpp"
-#include "simco/net/sctp/kernel_socket.hpp"
 #include "simco/net/sctp/limits.hpp"
-#include "simco/net/system_error.hpp"
 
 namespace simco::net::sctp {
 namespace {

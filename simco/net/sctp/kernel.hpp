@@ -2,6 +2,7 @@
 #pragma once
 
 #include <boost/asio/ip/address.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
 #include <expected>
 #include <memory>
 #include <string>
@@ -37,5 +38,38 @@ std::unique_ptr<Listener> listen_kernel(const boost::asio::any_io_executor& exec
                                         std::uint16_t port, const SctpOptions& options,
                                         ReadBuffer& read_buffer, Listener::OnAccept on_accept,
                                         Listener::OnError on_error);
+
+/// Options that the system has to grant; refused options stay as they are.
+void set_kernel_options(int fd, const SctpOptions& options);
+/// A non-blocking one-to-one socket with `options`, of which those of the initiation count from
+/// the start only.
+std::expected<int, boost::system::error_code> open_kernel_socket(int family,
+                                                                 const SctpOptions& options);
+
+class KernelSocket final : public Socket {
+ public:
+  /// Takes a descriptor of open_kernel_socket(), or accepted from such a socket.
+  KernelSocket(const boost::asio::any_io_executor& executor, int fd);
+  ~KernelSocket() override;
+
+  boost::asio::any_io_executor get_executor() override { return descriptor_.get_executor(); }
+  Input receive(std::span<std::byte> buffer) override;
+  boost::system::error_code send(std::span<const std::byte> message, Delivery delivery,
+                                 Sending sending) override;
+  void flush() override {}
+  void wait_readable(Ready ready) override;
+  void wait_writable(Ready ready) override;
+  void shutdown() override;
+  void close() override;
+  void abort() override;
+  Ends ends() const override;
+  TransportStatistics statistics() const override;
+
+ private:
+  int fd() const;
+  void wait(boost::asio::posix::stream_descriptor::wait_type what, Ready ready);
+
+  boost::asio::posix::stream_descriptor descriptor_;
+};
 
 }  // namespace simco::net::sctp

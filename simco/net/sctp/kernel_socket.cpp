@@ -1,5 +1,5 @@
 // Sets the options of an association, and reads its messages and the notifications between them.
-#include "simco/net/sctp/kernel_socket.hpp"
+#include "simco/net/sctp/kernel.hpp"
 
 #include <netinet/in.h>
 #include <netinet/sctp.h>
@@ -9,13 +9,14 @@
 
 #include <array>
 #include <boost/asio/error.hpp>
+#include <boost/asio/ip/tcp.hpp>
 #include <cerrno>
 #include <cstring>
 
 #include "simco/net/endpoint.hpp"
+#include "simco/net/error.hpp"
 #include "simco/net/sctp/limits.hpp"
 #include "simco/net/sctp/stack_options.hpp"
-#include "simco/net/system_error.hpp"
 
 namespace simco::net::sctp {
 namespace {
@@ -184,30 +185,17 @@ void KernelSocket::abort() {
 
 // --- Figures -----------------------------------------------------------------------------------
 
-std::uint16_t KernelSocket::outbound_streams() const {
-  return std::max<std::uint16_t>(1, status_of(fd()).sstat_outstrms);
-}
-
-std::uint16_t KernelSocket::inbound_streams() const {
-  return std::max<std::uint16_t>(1, status_of(fd()).sstat_instrms);
-}
-
-std::optional<boost::asio::ip::tcp::endpoint> KernelSocket::peer() const {
-  boost::asio::ip::tcp::endpoint endpoint;  // for its address and port only
-  auto size = static_cast<socklen_t>(endpoint.capacity());
-  if (::getpeername(fd(), endpoint.data(), &size) != 0) return std::nullopt;
-  endpoint.resize(size);
-  return endpoint;
-}
-
-std::string KernelSocket::peer_address() const {
-  const auto endpoint = peer();
-  return endpoint ? address_text(endpoint->address()) : "unknown";
-}
-
-std::string KernelSocket::peer_endpoint() const {
-  const auto endpoint = peer();
-  return endpoint ? endpoint_text(address_text(endpoint->address()), endpoint->port()) : "unknown";
+Ends KernelSocket::ends() const {
+  const auto status = status_of(fd());
+  Ends result{std::max<std::uint16_t>(1, status.sstat_outstrms),
+              std::max<std::uint16_t>(1, status.sstat_instrms), "unknown", "unknown"};
+  boost::asio::ip::tcp::endpoint peer;  // for its address and port only
+  auto size = static_cast<socklen_t>(peer.capacity());
+  if (::getpeername(fd(), peer.data(), &size) != 0) return result;
+  peer.resize(size);
+  result.peer_address = address_text(peer.address());
+  result.peer_endpoint = endpoint_text(result.peer_address, peer.port());
+  return result;
 }
 
 TransportStatistics KernelSocket::statistics() const {

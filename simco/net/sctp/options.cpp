@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <array>
 
-#include "simco/net/option_maker.hpp"
 #include "simco/net/quic/limits.hpp"
 #include "simco/net/sctp/limits.hpp"
-#include "simco/net/sctp/transport.hpp"
+#include "simco/net/transport_option.hpp"
 #include "simco/net/transport_type.hpp"
+#include "simco/net/transports.hpp"
 
 namespace simco::net::sctp {
 namespace {

@@ -37,6 +37,14 @@ struct Input {
   explicit Input(const boost::system::error_code& why) : kind(Kind::kError), error(why) {}
 };
 
+/// What the two ends have agreed on, and who the peer is.
+struct Ends {
+  std::uint16_t outbound_streams;  ///< at least 1
+  std::uint16_t inbound_streams;   ///< at least 1
+  std::string peer_address;        ///< the primary one, without port
+  std::string peer_endpoint;       ///< the same with the peer's SCTP port
+};
+
 /// Belongs to one event loop. Destroying it aborts the association if it is still there.
 class Socket {
  public:
@@ -79,12 +87,7 @@ class Socket {
   /// Ends it at once with an ABORT.
   virtual void abort() = 0;
 
-  virtual std::uint16_t outbound_streams() const = 0;
-  virtual std::uint16_t inbound_streams() const = 0;
-  /// Primary address of the peer, without port.
-  virtual std::string peer_address() const = 0;
-  /// The same with the peer's SCTP port.
-  virtual std::string peer_endpoint() const = 0;
+  virtual Ends ends() const = 0;
   virtual TransportStatistics statistics() const = 0;
 };
 

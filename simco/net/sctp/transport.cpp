@@ -1,5 +1,5 @@
 // Chooses the stack, then listens or connects with it, and tells the operator about it.
-#include "simco/net/sctp/transport.hpp"
+#include "simco/net/transports.hpp"
 
 #include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
@@ -7,7 +7,7 @@
 
 #include "simco/net/sctp/channel.hpp"
 #include "simco/net/sctp/kernel.hpp"
-#include "simco/net/sctp/userland.hpp"
+#include "simco/net/sctp/userland_socket.hpp"
 
 namespace simco::net::sctp {
 namespace {

@@ -8,12 +8,11 @@
 #include <cerrno>
 #include <utility>
 
+#include "simco/net/error.hpp"
 #include "simco/net/limits.hpp"
 #include "simco/net/sctp/channel.hpp"
 #include "simco/net/sctp/limits.hpp"
-#include "simco/net/sctp/userland.hpp"
 #include "simco/net/sctp/userland_socket.hpp"
-#include "simco/net/system_error.hpp"
 
 namespace simco::net::sctp {
 

@@ -13,10 +13,10 @@
 #include <utility>
 
 #include "simco/net/endpoint.hpp"
+#include "simco/net/error.hpp"
 #include "simco/net/sctp/channel.hpp"
 #include "simco/net/sctp/limits.hpp"
 #include "simco/net/sctp/stack_options.hpp"
-#include "simco/net/system_error.hpp"
 
 namespace simco::net::sctp {
 namespace {
@@ -261,21 +261,13 @@ void UserlandSocket::lose_stack() {
 
 // --- Figures -----------------------------------------------------------------------------------
 
-std::uint16_t UserlandSocket::outbound_streams() const {
-  return std::max<std::uint16_t>(1, status_of(socket_).sstat_outstrms);
-}
-
-std::uint16_t UserlandSocket::inbound_streams() const {
-  return std::max<std::uint16_t>(1, status_of(socket_).sstat_instrms);
-}
-
-std::string UserlandSocket::peer_address() const {
-  if (stack_ == nullptr || !stack_->peers().knows(peer_)) return "unknown";
-  return stack_->peers().path(peer_).remote.to_string();
-}
-
-std::string UserlandSocket::peer_endpoint() const {
-  return endpoint_text(peer_address(), peer_.remote_port);
+Ends UserlandSocket::ends() const {
+  const auto status = status_of(socket_);
+  const bool known = stack_ != nullptr && stack_->peers().knows(peer_);
+  const auto address = known ? stack_->peers().path(peer_).remote.to_string() : "unknown";
+  return {std::max<std::uint16_t>(1, status.sstat_outstrms),
+          std::max<std::uint16_t>(1, status.sstat_instrms), address,
+          endpoint_text(address, peer_.remote_port)};
 }
 
 TransportStatistics UserlandSocket::statistics() const {

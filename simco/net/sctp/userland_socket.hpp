@@ -1,8 +1,15 @@
-// An association of the userland stack, and its listener.
+// SCTP in this process (usrsctp), over UDP (RFC 6951) or, with CAP_NET_RAW, directly over IP: an
+// association, and its listener.
+//
+// usrsctp has its state once per process, so it serves one event loop: that of the executor that
+// uses it first, until its execution context is gone. Everything happens on that loop; usrsctp's
+// locks are never contended.
 #pragma once
 
+#include <boost/asio/ip/address.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cstdint>
+#include <expected>
 #include <memory>
 #include <vector>
 
@@ -42,10 +49,7 @@ class UserlandSocket final : public Socket {
   void shutdown() override;
   void close() override;
   void abort() override;
-  std::uint16_t outbound_streams() const override;
-  std::uint16_t inbound_streams() const override;
-  std::string peer_address() const override;
-  std::string peer_endpoint() const override;
+  Ends ends() const override;
   TransportStatistics statistics() const override;
 
   /// Sends the INIT through `port`.
@@ -110,5 +114,18 @@ class UserlandListener final : public Listener {
   std::vector<std::unique_ptr<Socket>> accepted_;
   bool ready_ = false;
 };
+
+/// Begins an association. The first Input is kConnected or kError.
+std::expected<std::unique_ptr<Socket>, boost::system::error_code> connect_userland(
+    const boost::asio::any_io_executor& executor, const boost::asio::ip::address& address,
+    std::uint16_t port, const SctpOptions& options);
+
+/// Listens on `port` behind the UDP port of `options` (or over IP) of each address. Throws
+/// boost::system::system_error on failure.
+std::unique_ptr<Listener> listen_userland(const boost::asio::any_io_executor& executor,
+                                          const std::vector<boost::asio::ip::address>& addresses,
+                                          std::uint16_t port, const SctpOptions& options,
+                                          ReadBuffer& read_buffer, Listener::OnAccept on_accept,
+                                          Listener::OnError on_error);
 
 }  // namespace simco::net::sctp

@@ -1,10 +1,10 @@
-#include "simco/net/udp/transport.hpp"
+#include "simco/net/transports.hpp"
 
 #include <boost/system/system_error.hpp>
 #include <utility>
 
 #include "simco/net/endpoint.hpp"
-#include "simco/net/udp/socket.hpp"
+#include "simco/net/udp/channel.hpp"
 
 namespace simco::net::udp {
 namespace {
@@ -64,11 +64,5 @@ void listen(const ListenRequest& request, Listening& result) {
 std::shared_ptr<Dialer> make_dialer(DialRequest request) {
   return std::make_shared<UdpDialer>(std::move(request));
 }
-
-const char* stack(const TransportOptions&) { return "kernel"; }
-
-std::span<const TransportOption> options() { return {}; }
-
-std::optional<std::string> fault_in(const TransportSettings&) { return std::nullopt; }
 
 }  // namespace simco::net::udp

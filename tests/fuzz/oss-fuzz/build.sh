@@ -24,8 +24,8 @@ calls="$(ls simco/wire/*.cpp) simco/session/rule_keeper.cpp $(ls agent/ng/protoc
 invites="loadgen/sip/compose.cpp loadgen/sip/message.cpp loadgen/sip/server_transactions.cpp
   simco/net/frame_splitter.cpp"
 quic="simco/wire/codec.cpp simco/wire/ip.cpp simco/net/endpoint.cpp simco/net/error.cpp simco/net/frame_splitter.cpp simco/net/quic/channel.cpp
-  simco/net/quic/connection.cpp simco/net/quic/connection_end.cpp simco/net/quic/connection_library.cpp simco/net/quic/endpoint.cpp
-  simco/net/quic/closed_connections.cpp simco/net/quic/ngtcp2_guard.cpp simco/net/quic/gate.cpp simco/net/quic/send_queue.cpp
+  simco/net/quic/connection.cpp simco/net/quic/connection_library.cpp simco/net/quic/endpoint.cpp
+  simco/net/quic/ngtcp2_guard.cpp simco/net/quic/gate.cpp simco/net/quic/send_queue.cpp
   simco/net/quic/stream_inputs.cpp simco/net/quic/tls_session.cpp tests/fuzz/quic_fake_port.cpp tests/fuzz/quic_fake_tls.cpp"
 
 # Compiles files as one unit, which takes a fifth of the time, to $work/NAME.o.

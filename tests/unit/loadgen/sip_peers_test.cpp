@@ -11,7 +11,7 @@
 #include "loadgen/sip/sip_client.hpp"
 #include "loadgen/sip/sip_server.hpp"
 #include "simco/net/connector.hpp"
-#include "simco/net/udp/limits.hpp"
+#include "simco/net/limits.hpp"
 #include "tests/support/channel_handler.hpp"
 #include "tests/support/folder.hpp"
 #include "tests/support/loop.hpp"
@@ -142,7 +142,7 @@ TEST_F(SipServerTest, APeerThatWasCrowdedOutHasNoSecondTransaction) {
   ASSERT_TRUE(hears(peer, 1));
   // As many others as there may be peers: the oldest of their host has to go.
   std::set<std::uint16_t> ports;
-  while (counts().connections <= net::udp::kPeersMax) {
+  while (counts().connections <= net::kUdpPeersMax) {
     boost::asio::ip::udp::socket other(loop_.io(), {boost::asio::ip::address_v4::loopback(), 0});
     if (!ports.insert(other.local_endpoint().port()).second) continue;
     const auto before = counts().connections;
@@ -153,7 +153,7 @@ TEST_F(SipServerTest, APeerThatWasCrowdedOutHasNoSecondTransaction) {
   peer.say(invite);
   ASSERT_TRUE(hears(peer, 2));
   EXPECT_EQ(peer.heard.messages[0], peer.heard.messages[1]);
-  EXPECT_EQ(counts().connections, net::udp::kPeersMax + 2) << "it was a stranger";
+  EXPECT_EQ(counts().connections, net::kUdpPeersMax + 2) << "it was a stranger";
   EXPECT_EQ(counts().invites, 1U);
   EXPECT_EQ(counts().copies, 1U);
 }

@@ -9,9 +9,9 @@
 #include "simco/net/connector.hpp"
 #include "simco/net/datagram_port.hpp"
 #include "simco/net/error.hpp"
+#include "simco/net/limits.hpp"
 #include "simco/net/listener.hpp"
 #include "simco/net/transport_type.hpp"
-#include "simco/net/udp/limits.hpp"
 #include "tests/support/channel_handler.hpp"
 #include "tests/support/figures.hpp"
 #include "tests/support/loop.hpp"
@@ -182,14 +182,14 @@ TEST_F(UdpChannelTest, AFloodOfPeersTakesNoMoreThanItsRoom) {
   // Each from another port.
   std::set<std::uint16_t> ports;
   std::size_t next = 2;
-  while (peers_.size() < udp::kPeersMax + 10) {
+  while (peers_.size() < kUdpPeersMax + 10) {
     UdpSocket socket(loop_.io(), {address_v4::loopback(), 0});
     if (!ports.insert(socket.local_endpoint().port()).second) continue;
     send_octets(socket, 8);
     ASSERT_TRUE(loop_.run_until([&] { return peers_.size() == next; })) << next;
     ++next;
   }
-  EXPECT_EQ(crowded_out(), peers_.size() - udp::kPeersMax);
+  EXPECT_EQ(crowded_out(), peers_.size() - kUdpPeersMax);
   EXPECT_EQ(peers_[0].second->closed, 1) << "the oldest of the source with the most";
   channel->detach();
 }
