@@ -75,7 +75,7 @@ struct Endpoint {
   std::uint16_t port = 0;
   friend bool operator==(const Endpoint&, const Endpoint&) = default;
 
-  bool ipv6() const { return address.find(':') != std::string::npos; }
+  bool ipv6() const { return address.contains(':'); }
   sockaddr_storage raw() const;
   static Endpoint of(const sockaddr_storage& storage);
 };

@@ -19,22 +19,19 @@ Endpoint next(const Endpoint& at) { return {at.address, static_cast<std::uint16_
 
 }  // namespace
 
-NgBox::NgBox(const NetworkNamespace& host, const Endpoint& middlebox,
-             std::vector<std::string> options, std::uint16_t port)
-    : host_(host), proxy_(host, {"127.0.0.1", 0}) {
-  words_ = {"simco-ng",
-            "--listen",
-            "127.0.0.1:" + std::to_string(port),
-            "--middlebox",
-            middlebox.address + ":" + std::to_string(middlebox.port),
-            "--internal",
-            "10.0.0.0/24,2001:db8:1::/64"};
-  words_.insert(words_.end(), options.begin(), options.end());
+NgBox::NgBox(const NetworkNamespace& host, const Endpoint& middlebox, const Words& options,
+             std::uint16_t port)
+    : host_(host),
+      proxy_(host, {"127.0.0.1", 0}),
+      words_(Words{"simco-ng", "--listen", "127.0.0.1:" + std::to_string(port), "--middlebox",
+                   middlebox.address + ":" + std::to_string(middlebox.port), "--internal",
+                   "10.0.0.0/24,2001:db8:1::/64"} +
+             options) {
   start();
 }
 
 void NgBox::start() {
-  program_ = host_.run([&] { return std::make_unique<Program>(words_); });
+  program_ = test::start(host_, words_);
   at_ = {"127.0.0.1", program_->listening_port("udp")};
   EXPECT_TRUE(program_->says("session with the middlebox"));
 }

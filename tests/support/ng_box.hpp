@@ -7,18 +7,18 @@
 #include <vector>
 
 #include "tests/support/network.hpp"
-#include "tests/support/program.hpp"
+#include "tests/support/router_box.hpp"
 
 namespace simco::test {
 
 class NgBox {
  public:
   /// `port`: of the ng protocol; 0 for any free one.
-  NgBox(const Network& net, std::uint16_t middlebox, std::vector<std::string> options = {},
+  NgBox(const Network& net, std::uint16_t middlebox, const Words& options = {},
         std::uint16_t port = 0)
-      : NgBox(net.router, {"127.0.0.1", middlebox}, std::move(options), port) {}
+      : NgBox(net.router, {"127.0.0.1", middlebox}, options, port) {}
   /// On any host.
-  NgBox(const NetworkNamespace& host, const Endpoint& middlebox, std::vector<std::string> options,
+  NgBox(const NetworkNamespace& host, const Endpoint& middlebox, const Words& options,
         std::uint16_t port = 0);
   void start();
   void kill();
@@ -34,7 +34,7 @@ class NgBox {
  private:
   const NetworkNamespace& host_;
   Udp proxy_;
-  std::vector<std::string> words_;
+  const Words words_;
   std::unique_ptr<Program> program_;
   Endpoint at_;
   int cookies_ = 0;

@@ -38,13 +38,13 @@ class Pipe {
   /// Reads until `text` has come.
   std::string read_until(const std::string& text) const {
     std::string all;
-    for (int i = 0; i < 2000 && all.find(text) == std::string::npos; ++i) {
+    for (int i = 0; i < 2000 && !all.contains(text); ++i) {
       std::array<char, 65536> octets;
       const auto got = ::read(descriptor_, octets.data(), octets.size());
       if (got > 0) all.append(octets.data(), static_cast<std::size_t>(got));
       if (got <= 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
-    EXPECT_NE(all.find(text), std::string::npos);
+    EXPECT_TRUE(all.contains(text));
     return all;
   }
 

@@ -7,9 +7,8 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <fstream>
-#include <sstream>
 
+#include "tests/support/folder.hpp"
 #include "tests/support/patience.hpp"
 
 extern char** environ;
@@ -20,19 +19,24 @@ namespace {
 /// Octets of each output that are shown of a program whose test failed: the end.
 constexpr std::size_t kShown = 4000;
 
-std::string read(const std::string& path) {
-  std::stringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
-
 std::string end_of(const std::string& text) {
   return text.size() <= kShown ? text : "... " + text.substr(text.size() - kShown);
 }
 
 }  // namespace
 
-Program::Program(std::vector<std::string> words, const std::string& input) : name_(words.front()) {
+Words operator+(Words first, const Words& more) {
+  first.insert(first.end(), more.begin(), more.end());
+  return first;
+}
+
+std::size_t count_of(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (auto at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+Program::Program(Words words, const std::string& input) : name_(words.front()) {
   static int count = 0;
   base_ =
       testing::TempDir() + "simco-" + std::to_string(::getpid()) + "-" + std::to_string(++count);
@@ -65,8 +69,8 @@ Program::~Program() {
   ::unlink((base_ + ".err").c_str());
 }
 
-std::string Program::out() const { return read(base_ + ".out"); }
-std::string Program::err() const { return read(base_ + ".err"); }
+std::string Program::out() const { return contents_of(base_ + ".out"); }
+std::string Program::err() const { return contents_of(base_ + ".err"); }
 
 std::optional<int> Program::ended() {
   int status = 0;
@@ -105,7 +109,20 @@ std::string Program::line_with(const std::string& words) {
 }
 
 bool Program::says(const std::string& words) {
-  return eventually([&] { return err().find(words) != std::string::npos; });
+  return eventually([&] { return err().contains(words); });
+}
+
+Outcome run(const Words& words) {
+  Program program(words);
+  const auto code = program.wait();
+  EXPECT_TRUE(code) << words[0] << " hangs: " << program.err();
+  return {code.value_or(-99), program.out(), program.err()};
+}
+
+Outcome run(const Words& words, int code) {
+  auto outcome = run(words);
+  EXPECT_EQ(outcome.code, code) << words[0] << ": " << outcome.err;
+  return outcome;
 }
 
 }  // namespace simco::test

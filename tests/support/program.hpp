@@ -11,11 +11,18 @@
 
 namespace simco::test {
 
+using Words = std::vector<std::string>;
+
+/// `first`, and `more` behind it.
+Words operator+(Words first, const Words& more);
+/// How often `part` is in a text.
+std::size_t count_of(const std::string& text, const std::string& part);
+
 class Program {
  public:
   /// A program without a path is this build's. `input`: a file that becomes its standard input. Its
   /// output is kept, and shown if the test fails.
-  explicit Program(std::vector<std::string> words, const std::string& input = {});
+  explicit Program(Words words, const std::string& input = {});
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
   ~Program();
@@ -46,5 +53,16 @@ class Program {
   pid_t pid_ = 0;
   std::optional<int> exit_code_;
 };
+
+/// How a program has ended, and its output.
+struct Outcome {
+  int code;  ///< as of Program::wait(), or -99 if it hangs
+  std::string out;
+  std::string err;
+};
+/// Runs a program to its end.
+Outcome run(const Words& words);
+/// Likewise; it must end with `code`.
+Outcome run(const Words& words, int code);
 
 }  // namespace simco::test

@@ -34,9 +34,8 @@ RedisServer::~RedisServer() {
 }
 
 void wait_for_redis(Program& program) {
-  EXPECT_TRUE(eventually([&] {
-    return program.out().find("eady to accept") != std::string::npos || !program.running();
-  }));
+  EXPECT_TRUE(
+      eventually([&] { return program.out().contains("eady to accept") || !program.running(); }));
   EXPECT_TRUE(program.running()) << program.out();
 }
 

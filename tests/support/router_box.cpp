@@ -2,12 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <boost/asio/use_future.hpp>
 #include <stdexcept>
 
 #include "simco/wire/tuple_text.hpp"
 
 namespace simco::test {
 namespace {
+
+using boost::asio::use_future;
 
 std::pair<AddressTuple, AddressTuple> tuples(const std::string& internal,
                                              const std::string& external, std::uint8_t protocol) {
@@ -21,12 +24,15 @@ std::pair<AddressTuple, AddressTuple> tuples(const std::string& internal,
           other->tuple(version, protocol, Location::kExternal)};
 }
 
+/// As the router of a Network is wired.
+const Words kOnRouter{"--backend", "nftables", "--internal-if", "int0", "--external-if", "ext0"};
+
 }  // namespace
 
 BoxAgent::BoxAgent(const NetworkNamespace& host, std::uint16_t port) {
   thread_ = std::thread([this, &host] { host.run([this] { io_.run(); }); });
   agent_ = std::make_unique<agent::Agent>(io_.get_executor());
-  agent_->open(net::HostPort{"127.0.0.1", port}, boost::asio::use_future).get();
+  agent_->open(net::HostPort{"127.0.0.1", port}, use_future).get();
 }
 
 BoxAgent::~BoxAgent() {
@@ -47,7 +53,7 @@ PerRequest BoxAgent::request(const std::string& internal, const std::string& ext
 }
 
 agent::EnabledRule BoxAgent::enable(const PerRequest& request) {
-  return agent_->enable(request, boost::asio::use_future).get();
+  return agent_->enable(request, use_future).get();
 }
 
 agent::DisableRule BoxAgent::disable(const std::string& internal, const std::string& external,
@@ -57,14 +63,30 @@ agent::DisableRule BoxAgent::disable(const std::string& internal, const std::str
   request.internal = one;
   request.external = other;
   request.lifetime = {kLongLifetimeS};
-  return agent_->disable(request, boost::asio::use_future).get();
+  return agent_->disable(request, use_future).get();
 }
 
-void BoxAgent::remove(PolicyRuleId pid) { agent_->remove(pid, boost::asio::use_future).get(); }
+void BoxAgent::remove(PolicyRuleId pid) { agent_->remove(pid, use_future).get(); }
 
 void BoxAgent::renew(PolicyRuleId pid, std::uint32_t lifetime_s) {
-  agent_->change_lifetime(pid, {lifetime_s}, boost::asio::use_future).get();
+  agent_->change_lifetime(pid, {lifetime_s}, use_future).get();
 }
+
+agent::ReservedRule BoxAgent::reserve(const PrrRequest& request) {
+  return agent_->reserve(request, use_future).get();
+}
+
+agent::EnabledRule BoxAgent::enable_reserved(PolicyRuleId pid, const PerRequest& request) {
+  const PeaRequest pea{request.parameters, request.internal, request.external, request.lifetime,
+                       pid};
+  return agent_->enable_reserved(pea, use_future).get();
+}
+
+agent::RuleStatus BoxAgent::status(PolicyRuleId pid) {
+  return agent_->status(pid, use_future).get();
+}
+
+std::vector<PolicyRuleId> BoxAgent::rules() { return agent_->list(use_future).get(); }
 
 int BoxAgent::refusal(const PerRequest& request) {
   try {
@@ -80,17 +102,23 @@ Endpoint endpoint_of(const AddressTuple& tuple, std::uint16_t offset) {
           static_cast<std::uint16_t>(tuple.port + offset)};
 }
 
-RouterBox::RouterBox(const NetworkNamespace& router, std::vector<std::string> options,
-                     std::uint16_t port)
-    : router_(router) {
-  std::vector<std::string> words = {
-      "simco-middlebox", "--backend", "nftables",      "--port", std::to_string(port),
-      "--internal-if",   "int0",      "--external-if", "ext0"};
-  words.insert(words.end(), options.begin(), options.end());
-  words.insert(words.end(), further_.begin(), further_.end());
-  program_ = router.run([&] { return std::make_unique<Program>(words); });
-  port_ = program_->listening_port();
+std::unique_ptr<Program> start(const NetworkNamespace& host, const Words& words) {
+  return host.run([&] { return std::make_unique<Program>(words); });
 }
+
+std::unique_ptr<Program> start_with(const NetworkNamespace& router, const std::string& caps,
+                                    const Words& options) {
+  const auto sets = "-all" + caps;
+  return start(router, Words{"/usr/bin/setpriv", "--bounding-set", sets, "--inh-caps", sets,
+                             SIMCO_BIN_DIR "/simco-middlebox"} +
+                           kOnRouter + Words{"--port", "0"} + options);
+}
+
+RouterBox::RouterBox(const NetworkNamespace& router, const Words& options, std::uint16_t port)
+    : router_(router),
+      program_(start(router, Words{"simco-middlebox"} + kOnRouter +
+                                 Words{"--port", std::to_string(port)} + options + further_)),
+      port_(program_->listening_port()) {}
 
 BoxAgent& RouterBox::agent() {
   if (!agent_) agent_ = std::make_unique<BoxAgent>(router_, port_);

@@ -3,7 +3,6 @@
 
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/use_future.hpp>
 #include <memory>
 #include <string>
 #include <thread>
@@ -39,6 +38,11 @@ class BoxAgent {
                              std::uint8_t protocol = kProtocolUdp);
   void remove(PolicyRuleId pid);
   void renew(PolicyRuleId pid, std::uint32_t lifetime_s);
+  agent::ReservedRule reserve(const PrrRequest& request);
+  /// A PEA for a reservation of this agent, with the rest as in `request`.
+  agent::EnabledRule enable_reserved(PolicyRuleId pid, const PerRequest& request);
+  agent::RuleStatus status(PolicyRuleId pid);
+  std::vector<PolicyRuleId> rules();
   /// Low octet of the reply code of a PER that is refused, or 0.
   int refusal(const PerRequest& request);
 
@@ -50,15 +54,23 @@ class BoxAgent {
   std::thread thread_;
 };
 
+/// Starts a program on a host.
+std::unique_ptr<Program> start(const NetworkNamespace& host, const Words& words);
+
+/// Starts a middlebox on the router of a Network that has the capabilities `caps` alone, as setpriv
+/// has them.
+std::unique_ptr<Program> start_with(const NetworkNamespace& router, const std::string& caps,
+                                    const Words& options = {});
+
 /// Where a tuple of a reply says that packets are to be sent.
 Endpoint endpoint_of(const AddressTuple& tuple, std::uint16_t offset = 0);
 
 class RouterBox {
  public:
   /// Every middlebox that is started from now on has these options besides.
-  static void add_to_all(std::vector<std::string> options) { further_ = std::move(options); }
+  static void add_to_all(Words options) { further_ = std::move(options); }
   /// `port`: 0 for any free one.
-  explicit RouterBox(const NetworkNamespace& router, std::vector<std::string> options = {},
+  explicit RouterBox(const NetworkNamespace& router, const Words& options = {},
                      std::uint16_t port = 0);
   Program& program() { return *program_; }
   BoxAgent& agent();
@@ -70,7 +82,7 @@ class RouterBox {
   bool says(const std::string& text) const { return program_->says(text); }
 
  private:
-  static inline std::vector<std::string> further_;
+  static inline Words further_;
   const NetworkNamespace& router_;
   std::unique_ptr<Program> program_;
   std::uint16_t port_ = 0;

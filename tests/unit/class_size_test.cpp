@@ -80,9 +80,9 @@ Size size_of(const std::string& body) {
   Size size;
   for (const auto& declaration : declarations(body)) {
     auto text = without(std::regex_replace(declaration, kLabel, ""), kArguments);
-    if (text.find("operator") == text.npos) text = text.substr(0, text.find('='));
+    if (!text.contains("operator")) text = text.substr(0, text.find('='));
     if (text.find_first_not_of(" \n") == text.npos || std::regex_search(text, kOther)) continue;
-    if (text.find('(') != text.npos) {
+    if (text.contains('(')) {
       ++size.functions;
     } else if (!std::regex_search(text, kStatic)) {
       ++size.members;
@@ -95,7 +95,7 @@ std::map<std::string, Size> classes(const std::vector<Source>& tree) {
   static const std::regex kClass(R"((enum\s+)?\bclass\s+(\w+)(\s+final)?\s*(:[^;{]*)?\{)");
   std::map<std::string, Size> result;
   for (const auto& source : tree) {
-    if (!is_product(source)) continue;
+    if (!is_product(source.path)) continue;
     const auto code = code_of(source);
     for (std::sregex_iterator at(code.begin(), code.end(), kClass), end; at != end; ++at) {
       if ((*at)[1].matched) continue;
@@ -137,7 +137,7 @@ std::map<std::string, std::set<std::string>> scattered(const std::vector<Source>
   std::map<std::string, std::set<std::string>> result;
   for (const auto& source : tree) {
     // absent.cpp stands for files that are not built.
-    if (!is_product(source) || source.path.ends_with("/absent.cpp")) continue;
+    if (!is_product(source.path) || source.path.ends_with("/absent.cpp")) continue;
     const auto folder = source.path.substr(0, source.path.rfind('/'));
     for (const auto& line : source.lines) {
       std::smatch match;

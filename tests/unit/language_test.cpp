@@ -4,16 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <cctype>
-#include <filesystem>
-#include <fstream>
 #include <string>
 #include <string_view>
 
 #include "tests/unit/tree.hpp"
 
 namespace {
-
-namespace fs = std::filesystem;
 
 struct Words {
   std::size_t all = 0;
@@ -40,7 +36,7 @@ void count(std::string_view text, Words& words) {
 TEST(Language, CommentsNameTheirSubjects) {
   Words words;
   for (const auto& source : simco::test::sources()) {
-    if (!simco::test::is_product(source)) continue;
+    if (!simco::test::is_product(source.path)) continue;
     for (const std::string_view line : source.lines) {
       const auto comment = line.find("//");
       if (comment != line.npos) count(line.substr(comment), words);
@@ -52,10 +48,9 @@ TEST(Language, CommentsNameTheirSubjects) {
 
 TEST(Language, DocumentsNameTheirSubjects) {
   Words words;
-  for (const auto& entry : fs::recursive_directory_iterator(simco::test::kRoot / "doc")) {
-    if (entry.path().extension() != ".md") continue;
-    std::ifstream stream(entry.path());
-    for (std::string line; std::getline(stream, line);) {
+  for (const auto& document : simco::test::documents()) {
+    if (!document.path.starts_with("doc/")) continue;
+    for (const auto& line : document.lines) {
       if (!line.starts_with('#')) count(line, words);
     }
   }

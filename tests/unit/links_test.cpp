@@ -15,13 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<std::string> lines_of(const fs::path& path) {
-  std::vector<std::string> result;
-  std::ifstream stream(path);
-  for (std::string line; std::getline(stream, line);) result.push_back(line);
-  return result;
-}
-
 /// The anchor that a heading gets: lower case, blanks as dashes, and no punctuation.
 std::string anchor_of(std::string_view heading) {
   std::string result;
@@ -38,7 +31,7 @@ std::string anchor_of(std::string_view heading) {
 
 std::set<std::string> anchors_in(const fs::path& document) {
   std::set<std::string> result;
-  for (const auto& line : lines_of(document)) {
+  for (const auto& line : read_source(document).lines) {
     const auto text = line.find_first_not_of('#');
     if (text == 0 || text == std::string::npos || line[text] != ' ') continue;
     result.insert(anchor_of(line.substr(text + 1)));
@@ -56,34 +49,16 @@ bool leads_somewhere(const std::string& link, const fs::path& document) {
   return hash == std::string::npos || anchors_in(target).contains(link.substr(hash + 1));
 }
 
-std::vector<std::string> links_in(const fs::path& document) {
-  static const std::regex kLink(R"(\]\(([^()\s]+)\))");
-  std::vector<std::string> result;
-  for (const auto& line : lines_of(document)) {
-    for (std::sregex_iterator at(line.begin(), line.end(), kLink), end; at != end; ++at) {
-      result.push_back((*at)[1]);
-    }
-  }
-  return result;
-}
-
-/// The READMEs of the products' folders.
-const std::vector<fs::path> kDoors = {"agent/README.md",     "loadgen/README.md",
-                                      "middlebox/README.md", "scripts/simco_lab/README.md",
-                                      "simco/README.md",     "tests/README.md"};
-
 TEST(Links, LeadSomewhere) {
-  std::vector<fs::path> documents = {"README.md", "CONTRIBUTING.md", "SECURITY.md",
-                                     "tests/campaigns/README.md", "tests/vectors/README.md"};
-  documents.insert(documents.end(), kDoors.begin(), kDoors.end());
-  for (const auto& entry : fs::recursive_directory_iterator(kRoot / "doc")) {
-    if (entry.path().extension() == ".md") documents.push_back(fs::relative(entry, kRoot));
-  }
+  static const std::regex kLink(R"(\]\(([^()\s]+)\))");
   std::size_t links = 0;
-  for (const auto& document : documents) {
-    for (const auto& link : links_in(kRoot / document)) {
-      ++links;
-      EXPECT_TRUE(leads_somewhere(link, kRoot / document)) << document.string() << ": " << link;
+  for (const auto& document : documents()) {
+    for (const auto& line : document.lines) {
+      for (std::sregex_iterator at(line.begin(), line.end(), kLink), end; at != end; ++at) {
+        ++links;
+        EXPECT_TRUE(leads_somewhere((*at)[1], kRoot / document.path))
+            << document.path << ": " << (*at)[1];
+      }
     }
   }
   EXPECT_GT(links, 100U);

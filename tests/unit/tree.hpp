@@ -1,6 +1,7 @@
 // The source tree as its tests read it.
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -16,23 +17,59 @@ struct Source {
   std::vector<std::string> lines;
 };
 
+inline Source read_source(const std::filesystem::path& file) {
+  Source source{std::filesystem::relative(file, kRoot).generic_string(), {}};
+  std::ifstream stream(file);
+  for (std::string line; std::getline(stream, line);) source.lines.push_back(line);
+  return source;
+}
+
 /// All C++ files of the product and its tests.
 inline std::vector<Source> sources() {
-  namespace fs = std::filesystem;
   std::vector<Source> result;
   for (const char* top : {"simco", "agent", "middlebox", "loadgen", "tests"}) {
-    for (const auto& entry : fs::recursive_directory_iterator(kRoot / top)) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(kRoot / top)) {
       const auto extension = entry.path().extension();
-      if (extension != ".cpp" && extension != ".hpp") continue;
-      Source source{fs::relative(entry.path(), kRoot).generic_string(), {}};
-      std::ifstream stream(entry.path());
-      for (std::string line; std::getline(stream, line);) source.lines.push_back(line);
-      result.push_back(std::move(source));
+      if (extension == ".cpp" || extension == ".hpp") result.push_back(read_source(entry));
     }
   }
   return result;
 }
 
-inline bool is_product(const Source& source) { return !source.path.starts_with("tests/"); }
+/// All documents but the one about earlier versions, whose files may be gone.
+inline std::vector<Source> documents() {
+  std::vector<Source> result;
+  const auto add = [&](const auto& entry) {
+    const auto& path = entry.path();
+    if (path.extension() == ".md" && path.filename() != "CHANGELOG.md") {
+      result.push_back(read_source(path));
+    }
+  };
+  for (const char* folder : {"", "agent", "loadgen", "middlebox", "scripts/simco_lab", "simco",
+                             "tests", "tests/campaigns", "tests/vectors"}) {
+    std::ranges::for_each(std::filesystem::directory_iterator(kRoot / folder), add);
+  }
+  std::ranges::for_each(std::filesystem::recursive_directory_iterator(kRoot / "doc"), add);
+  return result;
+}
+
+inline bool is_product(std::string_view path) { return !path.starts_with("tests/"); }
+
+using Findings = std::vector<std::string>;
+
+/// Returns where a line is for which `found(path, line)` is true.
+template <class Found>
+Findings lines_that(const std::vector<Source>& tree, Found found) {
+  Findings result;
+  for (const auto& source : tree) {
+    for (std::size_t i = 0; i < source.lines.size(); ++i) {
+      const auto& line = source.lines[i];
+      if (found(source.path, line)) {
+        result.push_back(source.path + ":" + std::to_string(i + 1) + ": " + line);
+      }
+    }
+  }
+  return result;
+}
 
 }  // namespace simco::test

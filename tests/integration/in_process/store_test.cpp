@@ -181,28 +181,25 @@ TEST_F(Sqlite, HasOneUserAtATime) {
   const auto first = place.make();
   first->open();
   const auto second = place.make();
-  EXPECT_NE(complaint([&] { second->open(); }).find("in use by another process"),
-            std::string::npos);
+  EXPECT_TRUE(complaint([&] { second->open(); }).contains("in use by another process"));
   first->write({{entry(1, "one")}, {}});
 }
 
 TEST_F(Sqlite, KeepsItsHandsOffWhatIsNotIts) {
   sql("CREATE TABLE mail (text)");
-  EXPECT_NE(complaint([&] { place.contents(); }).find("not a simco-middlebox database"),
-            std::string::npos);
+  EXPECT_TRUE(complaint([&] { place.contents(); }).contains("not a simco-middlebox database"));
 }
 
 TEST_F(Sqlite, KnowsALaterSchema) {
   place.contents();
   sql("PRAGMA user_version = 2");
-  EXPECT_NE(complaint([&] { place.contents(); }).find("(schema 2, this version supports 1)"),
-            std::string::npos);
+  EXPECT_TRUE(complaint([&] { place.contents(); }).contains("(schema 2, this version supports 1)"));
 }
 
 TEST_F(Sqlite, SaysWhatIsWrong) {
   std::ofstream(place.where) << "This is a text that is long enough not to be an empty database.\n"
                              << std::string(2000, 'x');
-  EXPECT_NE(complaint([&] { place.contents(); }).find("not a database"), std::string::npos);
+  EXPECT_TRUE(complaint([&] { place.contents(); }).contains("not a database"));
   const auto nowhere = store::make_store("/nowhere/rules", store::Sync::kDisk);
   EXPECT_EQ(complaint([&] { (*nowhere)->open(); }), "/nowhere/rules: No such file or directory");
 }
@@ -220,8 +217,8 @@ TEST_F(Redis, TheOneThatOpenedLastOwnsTheRules) {
   first->write({{entry(1, "one")}, {}});
   const auto second = place.make();
   second->open();
-  EXPECT_NE(complaint([&] { first->write({{entry(1, {})}, {}}); }).find("taken over these rules"),
-            std::string::npos);
+  EXPECT_TRUE(
+      complaint([&] { first->write({{entry(1, {})}, {}}); }).contains("taken over these rules"));
   // Nor after it has connected again.
   EXPECT_FALSE(complaint([&] { first->write({{entry(1, {})}, {}}); }).empty());
   second->write({{entry(2, "two")}, {}});
@@ -275,8 +272,8 @@ TEST_F(Redis, WaitsForReplicasWhereTold) {
   const auto where = place.where + "?replicas=1";
   const auto store = std::move(*store::make_store(where, store::Sync::kDisk));
   store->open();
-  EXPECT_NE(complaint([&] { store->write({{entry(1, "one")}, {}}); }).find("0 of 1 replicas"),
-            std::string::npos);
+  EXPECT_TRUE(
+      complaint([&] { store->write({{entry(1, "one")}, {}}); }).contains("0 of 1 replicas"));
   RedisServer replica({"--replicaof", "127.0.0.1 " + std::to_string(place.redis().port()),
                        "--repl-diskless-sync-delay", "0"});
   // When the replica has caught up.
@@ -290,10 +287,10 @@ TEST_F(Redis, AsksForAPassword) {
     const auto where = "redis://" + who + "127.0.0.1:" + std::to_string(guarded.port()) + "/3";
     return complaint([&] { (*store::make_store(where, store::Sync::kDisk))->open(); });
   };
-  EXPECT_NE(open("").find("NOAUTH"), std::string::npos);
+  EXPECT_TRUE(open("").contains("NOAUTH"));
   const auto wrong = open(":wrong@");
-  EXPECT_NE(wrong.find("WRONGPASS"), std::string::npos);
-  EXPECT_EQ(wrong.find("@"), std::string::npos) << wrong;
+  EXPECT_TRUE(wrong.contains("WRONGPASS"));
+  EXPECT_FALSE(wrong.contains("@")) << wrong;
   EXPECT_EQ(open(":secret@"), "");
   EXPECT_EQ(open("default:secret@"), "");
 }
@@ -303,8 +300,7 @@ TEST_F(Redis, KnowsALaterSchema) {
   const auto port = std::to_string(place.redis().port());
   ASSERT_EQ(std::system(("redis-cli -p " + port + " hset simco:about schema 9 >/dev/null").c_str()),
             0);
-  EXPECT_NE(complaint([&] { place.contents(); }).find("(schema 9, this version supports 1)"),
-            std::string::npos);
+  EXPECT_TRUE(complaint([&] { place.contents(); }).contains("(schema 9, this version supports 1)"));
 }
 
 TEST(RedisAddress, IsRead) {

@@ -3,90 +3,66 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <fstream>
-
 #include "tests/support/folder.hpp"
 #include "tests/support/program.hpp"
 
 namespace simco::test {
 namespace {
 
-struct Checked {
-  int code = -1;
-  std::string out;
-  std::string err;
-};
-
 class Check : public testing::Test {
  protected:
-  std::string path(const std::string& name) const { return folder_.path + "/" + name; }
-  void write(const std::string& name, const std::string& text, mode_t mode = 0600) {
-    std::ofstream(path(name)) << text;
-    ::chmod(path(name).c_str(), mode);
+  /// The services of this machine do not determine the user of the check.
+  Outcome check(const std::string& configuration, const std::string& user = "root") {
+    const auto file = folder_.write("box.toml", configuration, 0644);
+    return run({"simco-middlebox", "--config", file, "--check", "--check-user", user});
   }
-  Checked check(const std::string& configuration, std::vector<std::string> more = {}) {
-    write("box.toml", configuration);
-    std::vector<std::string> words{"simco-middlebox", "--config", path("box.toml"), "--check"};
-    // The services of this machine do not determine the user of the check.
-    if (more.empty()) more = {"--check-user", "root"};
-    words.insert(words.end(), more.begin(), more.end());
-    Program program(words);
-    Checked result;
-    result.code = program.wait().value_or(-99);
-    result.out = program.out();
-    result.err = program.err();
-    return result;
-  }
-  void finds(const std::string& configuration, const std::string& text, bool is_error) {
+  void says(const std::string& configuration, const std::string& text, int code) {
     const auto checked = check(configuration);
-    EXPECT_EQ(checked.code, is_error ? 2 : 0) << checked.err;
-    EXPECT_NE(checked.err.find((is_error ? "error: " : "warning: ") + text), std::string::npos)
-        << configuration << "\n"
-        << checked.err;
+    EXPECT_EQ(checked.code, code) << checked.err;
+    EXPECT_TRUE(checked.err.contains(text)) << configuration << "\n" << checked.err;
   }
   void rejects(const std::string& configuration, const std::string& text) {
-    const auto checked = check(configuration);
-    EXPECT_EQ(checked.code, 2);
-    EXPECT_NE(checked.err.find(text), std::string::npos) << configuration << "\n" << checked.err;
+    says(configuration, text, 2);
+  }
+  void warns(const std::string& configuration, const std::string& text) {
+    says(configuration, "warning: " + text, 0);
   }
   const std::string proxy_ = "[[agent]]\nname = \"proxy\"\nsecret-file = \"proxy.secret\"\n";
-
- private:
-  Folder folder_{"check"};
+  const Folder folder_{"check"};
 };
 
 TEST_F(Check, FindsWhatWouldNotWork) {
-  write("proxy.secret", "s\n");
-  finds("require = \"sa\"\n", "require = \"sa\": no [[agent]] has a secret", true);
-  finds("state = \"" + path("none/rules.db") + "\"\n",
-        "state: " + path("none") + " cannot be written: No such file or directory", true);
-  finds("port = 7701\nmetrics = \"127.0.0.1:7701\"\n", "metrics: tcp 127.0.0.1:7701 is used twice",
-        true);
-  finds("port = 7701\n[[listener]]\nport = 7702\n[[listener]]\nport = 7702\n",
-        "listen: tcp 127.0.0.1:7702 is used twice", true);
-  finds("max-sessions = 0\n", "max-sessions is 0, so that no session can be opened", true);
-  finds("backend = \"nftables\"\ninternal-if = \"none0\"\nexternal-if = \"lo\"\n",
-        "internal-if: there is no interface 'none0'", true);
-  finds("[[agent]]\nname = \"proxy\"\ncertificate = true\n",
-        "agent 'proxy': certificate = true, but no listener has TLS", true);
+  folder_.write("proxy.secret", "s\n");
+  rejects("require = \"sa\"\n", "error: require = \"sa\": no [[agent]] has a secret");
+  rejects(
+      "state = \"" + folder_.file("none/rules.db") + "\"\n",
+      "error: state: " + folder_.file("none") + " cannot be written: No such file or directory");
+  rejects("port = 7701\nmetrics = \"127.0.0.1:7701\"\n",
+          "error: metrics: tcp 127.0.0.1:7701 is used twice");
+  rejects("port = 7701\n[[listener]]\nport = 7702\n[[listener]]\nport = 7702\n",
+          "error: listen: tcp 127.0.0.1:7702 is used twice");
+  rejects("max-sessions = 0\n", "error: max-sessions is 0, so that no session can be opened");
+  rejects("backend = \"nftables\"\ninternal-if = \"none0\"\nexternal-if = \"lo\"\n",
+          "error: internal-if: there is no interface 'none0'");
+  rejects("[[agent]]\nname = \"proxy\"\ncertificate = true\n",
+          "error: agent 'proxy': certificate = true, but no listener has TLS");
 }
 
 TEST_F(Check, WarnsOfWhatHasNoEffect) {
-  write("proxy.secret", "s\n");
-  finds(proxy_, "backend = \"null\" enforces no rules", false);
-  finds(proxy_ + "max-lifetime = 0\n", "agent 'proxy': max-lifetime is 0", false);
-  finds(proxy_ + "see = [\"nobody\"]\n", "agent 'proxy': 'see' names 'nobody'", false);
-  finds("ports = \"5000-6000\"\n" + proxy_, "ports has no effect without mode = \"nat\"", false);
-  finds("streams = 4\n" + proxy_, "streams has no effect", false);
-  finds("inspect = \"127.0.0.1:9466\"\n" + proxy_,
-        "inspect has nothing to tell without counters = true", false);
-  finds("state-sync = \"system\"\n" + proxy_, "state-sync has no effect without state", false);
-  finds("listen = [\"192.0.2.99\"]\n" + proxy_, "listen: 192.0.2.99 is not an address of this host",
-        false);
-  write("proxy.secret", "s\n", 0644);
-  finds(proxy_, path("proxy.secret") + " has a secret and can be read by any user", false);
-  const auto checked = check(proxy_);
-  EXPECT_EQ(checked.out, "simco-middlebox: configuration OK\n");
+  folder_.write("proxy.secret", "s\n");
+  warns(proxy_, "backend = \"null\" enforces no rules");
+  warns(proxy_ + "max-lifetime = 0\n", "agent 'proxy': max-lifetime is 0");
+  warns(proxy_ + "see = [\"nobody\"]\n", "agent 'proxy': 'see' names 'nobody'");
+  warns("ports = \"5000-6000\"\n" + proxy_, "ports has no effect without mode = \"nat\"");
+  warns("streams = 4\n" + proxy_, "streams has no effect");
+  warns("inspect = \"127.0.0.1:9466\"\n" + proxy_,
+        "inspect has nothing to tell without counters = true");
+  warns("state-sync = \"system\"\n" + proxy_, "state-sync has no effect without state");
+  warns("listen = [\"192.0.2.99\"]\n" + proxy_,
+        "listen: 192.0.2.99 is not an address of this host");
+  folder_.write("proxy.secret", "s\n", 0644);
+  warns(proxy_, folder_.file("proxy.secret") + " has a secret and can be read by any user");
+  EXPECT_EQ(check(proxy_).out, "simco-middlebox: configuration OK\n");
 }
 
 TEST_F(Check, MistakesOfTheFileNameTheLineAndWhatToWrite) {
@@ -99,7 +75,7 @@ TEST_F(Check, MistakesOfTheFileNameTheLineAndWhatToWrite) {
           "'allow-anonymous' must be true or false, without quotes (see simco-middlebox.toml(5))");
   rejects("prot = 7626\n", "unknown option 'prot'; did you mean port?");
   rejects(proxy_, "proxy.secret, which cannot be read: No such file or directory");
-  write("proxy.secret", "\n");
+  folder_.write("proxy.secret", "\n");
   rejects(proxy_, "proxy.secret, which is empty");
   rejects("listen = [\"::1:7702\"]\n", "'::1:7702' is ambiguous");
 }
@@ -107,19 +83,16 @@ TEST_F(Check, MistakesOfTheFileNameTheLineAndWhatToWrite) {
 TEST_F(Check, IsDoneWithTheRightsOfTheService) {
   if (::geteuid() != 0) GTEST_SKIP() << "this machine: only root can become another user";
   // The service may enter the folder and read the configuration, and not the secret.
-  ASSERT_EQ(::chmod(path("").c_str(), 0755), 0);
-  write("proxy.secret", "s\n", 0600);
-  write("box.toml", proxy_, 0644);
-  Program program(
-      {"simco-middlebox", "--config", path("box.toml"), "--check", "--check-user", "nobody"});
-  EXPECT_EQ(program.wait(), 2);
-  EXPECT_NE(program.err().find("checking as the user nobody"), std::string::npos);
-  EXPECT_NE(program.err().find("proxy.secret, which cannot be read: Permission denied"),
-            std::string::npos)
-      << program.err();
-  const auto nobody = check(proxy_, {"--check-user", "no-such-user"});
+  ASSERT_EQ(::chmod(folder_.path.c_str(), 0755), 0);
+  folder_.write("proxy.secret", "s\n");
+  const auto refused = check(proxy_, "nobody");
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_TRUE(refused.err.contains("checking as the user nobody"));
+  EXPECT_TRUE(refused.err.contains("proxy.secret, which cannot be read: Permission denied"))
+      << refused.err;
+  const auto nobody = check(proxy_, "no-such-user");
   EXPECT_EQ(nobody.code, 2);
-  EXPECT_NE(nobody.err.find("there is no user 'no-such-user'"), std::string::npos);
+  EXPECT_TRUE(nobody.err.contains("there is no user 'no-such-user'"));
 }
 
 }  // namespace

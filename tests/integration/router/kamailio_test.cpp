@@ -3,9 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <fstream>
 #include <regex>
-#include <sstream>
 
 #include "tests/integration/router/router.hpp"
 #include "tests/support/folder.hpp"
@@ -23,14 +21,13 @@ constexpr std::uint16_t kNgPort = 2223;  ///< as the configuration has it
 class Kamailio {
  public:
   explicit Kamailio(const NetworkNamespace& router) : folder_("kamailio") {
-    program_ = router.run([&] {
-      return std::make_unique<Program>(std::vector<std::string>{
-          "/bin/sh", "-c",
-          "exec /usr/sbin/kamailio -f /etc/kamailio/kamailio.cfg -A WITH_NAT -A WITH_RTPENGINE "
-          "-DD -E -l udp:" +
-              kProxy.address + ":5060 -n 2 -m 64 -M 8 -Y " + folder_.path + " -P " + folder_.path +
-              "/pid"});
-    });
+    program_ = start(
+        router,
+        {"/bin/sh", "-c",
+         "exec /usr/sbin/kamailio -f /etc/kamailio/kamailio.cfg -A WITH_NAT -A WITH_RTPENGINE "
+         "-DD -E -l udp:" +
+             kProxy.address + ":5060 -n 2 -m 64 -M 8 -Y " + folder_.path + " -P " + folder_.path +
+             "/pid"});
   }
   /// It ends its processes itself.
   ~Kamailio() {
@@ -49,30 +46,21 @@ class UserAgent {
   /// `media`: the address in its SDP; empty: the one of its SIP.
   UserAgent(const NetworkNamespace& host, const std::string& scenario, const Endpoint& local,
             const std::string& media = {})
-      : host_(host),
-        local_(local),
-        log_(testing::TempDir() + "simco-" + scenario + "-" + std::to_string(::getpid()) + ".log") {
+      : host_(host), local_(local), folder_("sipp-" + scenario) {
     ::setenv("TERM", "dumb", 1);
-    std::filesystem::remove(log_);
-    program_ = host.run([&] {
-      return std::make_unique<Program>(std::vector<std::string>{
-          "/usr/bin/sipp", kProxy.address + ":5060", "-sf",
-          SIMCO_SOURCE_DIR "/tests/integration/router/sip/" + scenario + ".xml", "-i",
-          local.address, "-mi", media.empty() ? local.address : media, "-p",
-          std::to_string(local.port), "-m", "1", "-cid_str", kCallId, "-nostdin", "-trace_logs",
-          "-log_file", log_});
-    });
+    program_ = start(host, {"/usr/bin/sipp", kProxy.address + ":5060", "-sf",
+                            SIMCO_SOURCE_DIR "/tests/integration/router/sip/" + scenario + ".xml",
+                            "-i", local.address, "-mi", media.empty() ? local.address : media, "-p",
+                            std::to_string(local.port), "-m", "1", "-cid_str", kCallId, "-nostdin",
+                            "-trace_logs", "-log_file", log_});
   }
-  ~UserAgent() { std::filesystem::remove(log_); }
   Program& program() { return *program_; }
 
   /// Waits until the scenario has written a line with `words`, and returns all that it has written.
   std::string written(const std::string& words) const {
     std::string text;
     EXPECT_TRUE(eventually([&] {
-      std::stringstream all;
-      all << std::ifstream(log_).rdbuf();
-      text = all.str();
+      text = contents_of(log_);
       const auto at = text.find(words);
       return at != std::string::npos && text.find('\n', at) != std::string::npos;
     }));
@@ -100,7 +88,8 @@ class UserAgent {
 
   const NetworkNamespace& host_;
   Endpoint local_;
-  std::string log_;
+  const Folder folder_;
+  const std::string log_ = folder_.file("log");
   std::unique_ptr<Program> program_;
 };
 
@@ -128,7 +117,7 @@ class NgKamailio : public testing::TestWithParam<std::tuple<bool, const char*>> 
  protected:
   const Addresses& a() const { return std::string(std::get<1>(GetParam())) == "IPv4" ? kV4 : kV6; }
   /// A call, with packets before, during and after it.
-  void call(std::vector<std::string> options) {
+  void call(Words options) {
     const bool caller_inside = std::get<0>(GetParam());
     const Network net;
     RouterBox box(net.router, std::move(options));
@@ -155,7 +144,7 @@ class NgKamailio : public testing::TestWithParam<std::tuple<bool, const char*>> 
     caller.go_on();
     EXPECT_EQ(caller.program().wait(), 0) << caller.program().out();
     EXPECT_EQ(callee.program().wait(), 0) << callee.program().out();
-    const auto rules = [&] { return box.agent()->list(boost::asio::use_future).get(); };
+    const auto rules = [&] { return box.agent().rules(); };
     EXPECT_TRUE(eventually([&] { return rules().empty(); }));
     ends.are_silent(host_at, peer);
   }
@@ -186,7 +175,7 @@ TEST(NgKamailioOnce, ARefusedReInviteDoesNotCutTheSound) {
   EXPECT_EQ(caller.program().wait(), 0) << caller.program().out();
   EXPECT_EQ(callee.program().wait(), 0) << callee.program().out();
   EXPECT_TRUE(ng.program().says(" ended"));
-  EXPECT_TRUE(eventually([&] { return box.agent()->list(boost::asio::use_future).get().empty(); }));
+  EXPECT_TRUE(eventually([&] { return box.agent().rules().empty(); }));
 }
 
 TEST(NgKamailioOnce, ABusyCalleeLeavesNothing) {
@@ -201,7 +190,7 @@ TEST(NgKamailioOnce, ABusyCalleeLeavesNothing) {
   EXPECT_EQ(callee.program().wait(), 0) << callee.program().out();
   EXPECT_TRUE(ng.program().says(" reserved: "));
   EXPECT_TRUE(ng.program().says(" ended"));
-  EXPECT_TRUE(eventually([&] { return box.agent()->list(boost::asio::use_future).get().empty(); }));
+  EXPECT_TRUE(eventually([&] { return box.agent().rules().empty(); }));
 }
 
 INSTANTIATE_TEST_SUITE_P(Caller, NgKamailio,

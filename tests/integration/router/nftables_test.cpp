@@ -45,9 +45,9 @@ TEST_F(Nftables, OnlyTheGuiltyChangeOfABatchIsRefused) {
                      change(kAdd, 4, "10.0.0.2:5006", "192.0.2.2:6004"), large(kRemove, 1, 1000)}),
       (Results{ChangeResult::kDone, ChangeResult::kRefused, ChangeResult::kDone,
                ChangeResult::kDone}));
-  EXPECT_NE(fixture.elements().find("pid 2"), std::string::npos);
-  EXPECT_EQ(fixture.elements().find("pid 3"), std::string::npos);
-  EXPECT_EQ(fixture.elements().find("pid 1\""), std::string::npos);
+  EXPECT_TRUE(fixture.elements().contains("pid 2"));
+  EXPECT_FALSE(fixture.elements().contains("pid 3"));
+  EXPECT_FALSE(fixture.elements().contains("pid 1\""));
 }
 
 TEST_F(Nftables, OverlappingIntervalsAndTooManyAreRefused) {
@@ -122,7 +122,7 @@ TEST_F(Nftables, RulesOfAnEarlierLifeFindPlacesAgain) {
     rules.push_back(prefix_rule(++pid, length, 1000, 1));  // all overlap, as intervals
   }
   rules.push_back(change(kAdd, ++pid, "10.0.0.2:500/5000", "198.0.0.0/8", 60, Direction::kInbound));
-  BackendFixture other(std::vector<std::string>{"--backend", "null"});
+  BackendFixture other(Words{"--backend", "null"});
   const auto options = nftables_options();
   const auto results = other.router.run([&] {
     backend::nftables::NftablesBackend restored(other.io, options);
@@ -139,7 +139,7 @@ TEST_F(Nftables, RulesOfAnEarlierLifeMayComeInParts) {
     rules.push_back(change(kAdd, i + 5000, "10.0.0.3:" + std::to_string(5000 + i), "any", 60,
                            Direction::kInbound));
   }
-  BackendFixture other(std::vector<std::string>{"--backend", "null"});
+  BackendFixture other(Words{"--backend", "null"});
   for (const bool claims : {true, false}) {
     auto options = nftables_options();
     options.install_octets = 50'000;

@@ -42,8 +42,7 @@ class NgPeers : public testing::TestWithParam<std::tuple<const char*, bool>> {
   }
   void end() {
     answered(ng.ask({{"command", "delete"}, {"from-tag", "a"}}));
-    EXPECT_TRUE(
-        eventually([&] { return box.agent()->list(boost::asio::use_future).get().empty(); }));
+    EXPECT_TRUE(eventually([&] { return box.agent().rules().empty(); }));
     nothing_passes(peer, {a().peer, 7000});
     nothing_passes(other, {a().peer2, 7000});
   }
@@ -57,7 +56,7 @@ class NgPeers : public testing::TestWithParam<std::tuple<const char*, bool>> {
   Endpoint host_at;  ///< as its SDP says, on the way out
 
  private:
-  std::vector<std::string> options() const {
+  Words options() const {
     if (!is_nat()) return {};
     return {"--mode", "nat", "--outside", a().pool, "--ports", "30000-30999"};
   }
@@ -124,8 +123,7 @@ TEST_P(NgPeers, APeerThatMoves) {
   talk(other, {a().peer2, 7000});
   // The old rule goes after the new one is there, and after the reply.
   EXPECT_TRUE(ng.program().says("ended"));
-  EXPECT_TRUE(
-      eventually([&] { return box.agent()->list(boost::asio::use_future).get().size() == 1; }));
+  EXPECT_TRUE(eventually([&] { return box.agent().rules().size() == 1; }));
   nothing_passes(peer, {a().peer, 7000});
   end();
 }
@@ -136,7 +134,7 @@ TEST_P(NgPool, ThatIsFullOpensNothing) {
   RouterBox box(net.router, nat("30000-30001"));
   NgBox ng(net, box.port());
   const auto ends = ends_of_call();
-  const auto rules = [&] { return box.agent()->list(boost::asio::use_future).get(); };
+  const auto rules = [&] { return box.agent().rules(); };
   const auto host_at = endpoint_of(ng.offer("a", sdp(a().host, 6000)));
   ng.answer("a", "b", sdp(a().peer, 7000));
   const auto of_call = rules();

@@ -12,13 +12,9 @@ using nlohmann::json;
 const std::string kService = "192.0.2.1";
 constexpr std::uint16_t kPort = 7626;
 
-const std::vector<std::string> kBoxWords = {"simco-middlebox", "--listen", kService,
-                                            "--port",          "7626",     "--allow-anonymous"};
-const std::vector<std::string> kListWords = {"simcoctl", "--connect", kService, "list", "--full"};
-
-std::unique_ptr<Program> run(const NetworkNamespace& host, const std::vector<std::string>& words) {
-  return host.run([&] { return std::make_unique<Program>(words); });
-}
+const Words kBoxWords = {"simco-middlebox", "--listen", kService,
+                         "--port",          "7626",     "--allow-anonymous"};
+const Words kListWords = {"simcoctl", "--connect", kService, "list", "--full"};
 
 /// A host with simco-ng, and two boxes that can have the address of the middlebox.
 class NgTakeover : public testing::Test {
@@ -28,8 +24,7 @@ class NgTakeover : public testing::Test {
     host_.shell("ip link set lan up");
     for (int i = 0; i < 2; ++i) wire(i);
     give_address(0);
-    ng_ = std::make_unique<NgBox>(host_, Endpoint{kService, kPort},
-                                  std::vector<std::string>{"--lifetime", "3600"});
+    ng_ = std::make_unique<NgBox>(host_, Endpoint{kService, kPort}, Words{"--lifetime", "3600"});
   }
 
   void take_over() {
@@ -48,9 +43,7 @@ class NgTakeover : public testing::Test {
   }
   /// The rules of the middlebox that has the address.
   std::string rules() {
-    const auto list = run(host_, kListWords);
-    list->wait();
-    return list->out();
+    return host_.run([] { return run(kListWords).out; });
   }
 
  private:
@@ -62,7 +55,7 @@ class NgTakeover : public testing::Test {
   }
   void give_address(int i) {
     boxes_[i].shell("ip address add " + kService + "/24 dev eth0");
-    programs_[i] = run(boxes_[i], kBoxWords);
+    programs_[i] = start(boxes_[i], kBoxWords);
     ASSERT_EQ(programs_[i]->listening_port(), kPort);
   }
 

@@ -20,15 +20,14 @@ using NgCourse = NgRouter;
 // Rules are extended while simco-ng runs, and end with their lifetime when it is killed.
 TEST_P(NgCourse, LifetimesEndWhatSimcoNgLeaves) {
   RouterBox box(net.router);
-  const auto rules = [&] { return box.agent()->list(boost::asio::use_future).get(); };
+  const auto rules = [&] { return box.agent().rules(); };
   /// False if this machine is too slow to extend a rule in time.
   const auto is_extended = [&] {
     std::uint32_t lowest = 0xFFFF'FFFF;
     for (;;) try {
         const auto pids = rules();
         if (pids.empty()) return false;
-        const auto left =
-            box.agent()->status(pids[0], boost::asio::use_future).get().lifetime.seconds;
+        const auto left = box.agent().status(pids[0]).lifetime.seconds;
         if (left > lowest) return true;
         lowest = left;
         std::this_thread::sleep_for(kLook);
@@ -58,7 +57,7 @@ TEST_P(NgCourse, CallsSurviveARestart) {
   const auto ends = ends_of_call();
   const auto host_at = endpoint_of(ng.offer("a", sdp(a().host, 6000)));
   ng.answer("a", "b", sdp(a().peer, 7000));
-  const auto rules = [&] { return box.agent()->list(boost::asio::use_future).get(); };
+  const auto rules = [&] { return box.agent().rules(); };
   const auto before = rules();
   ng.kill();
   ends.talk(host_at, {a().peer, 7000});
@@ -75,7 +74,7 @@ TEST_P(NgCourse, CallsSurviveARestart) {
 // After a lost session, a firewall gets its rules again; other calls are served as before.
 TEST_P(NgCourse, TheMiddleboxIsRestarted) {
   const std::uint16_t port = 7626;
-  auto box = std::make_unique<RouterBox>(net.router, std::vector<std::string>{}, port);
+  auto box = std::make_unique<RouterBox>(net.router, Words{}, port);
   NgBox ng(net, port);
   const auto ends = ends_of_call();
   ng.offer("a", sdp(a().host, 6000));
@@ -83,10 +82,9 @@ TEST_P(NgCourse, TheMiddleboxIsRestarted) {
   ends.talk({a().host, 6000}, {a().peer, 7000});
   box->kill();
   EXPECT_TRUE(ng.program().says("is lost"));
-  box = std::make_unique<RouterBox>(net.router, std::vector<std::string>{}, port);
+  box = std::make_unique<RouterBox>(net.router, Words{}, port);
   EXPECT_TRUE(ng.program().says("was lost"));
-  EXPECT_TRUE(
-      eventually([&] { return !box->agent()->list(boost::asio::use_future).get().empty(); }));
+  EXPECT_TRUE(eventually([&] { return !box->agent().rules().empty(); }));
   ends.talk({a().host, 6000}, {a().peer, 7000});
 }
 
@@ -95,11 +93,10 @@ TEST_P(NgCourse, TheMiddleboxIsRestarted) {
 TEST(NgUpstream, OpensThePortsOfRtpengine) {
   const Network net;
   RouterBox box(net.router);
-  const auto rtpengine = net.inside.run([] {
-    return std::make_unique<Program>(std::vector<std::string>{
-        "/usr/bin/rtpengine", "--foreground", "--log-stderr", "--table=-1", "--interface=10.0.0.3",
-        "--listen-ng=10.0.0.3:2223", "--port-min=30000", "--port-max=30099"});
-  });
+  const auto rtpengine =
+      start(net.inside, {"/usr/bin/rtpengine", "--foreground", "--log-stderr", "--table=-1",
+                         "--interface=10.0.0.3", "--listen-ng=10.0.0.3:2223", "--port-min=30000",
+                         "--port-max=30099"});
   NgBox ng(net, box.port(), {"--upstream", "10.0.0.3:2223"});
   // It may still be starting.
   EXPECT_TRUE(eventually([&] { return ng.ask({{"command", "ping"}}).at("result") == "pong"; }));
@@ -121,16 +118,15 @@ TEST(NgUpstream, OpensThePortsOfRtpengine) {
   };
   EXPECT_TRUE(passes(a, for_a, b));
   EXPECT_TRUE(passes(b, for_b, a));
-  const auto listed = [&] { return box.agent()->list(boost::asio::use_future).get(); };
-  std::vector<std::string> open;
+  const auto listed = [&] { return box.agent().rules(); };
+  Words open;
   for (const auto pid : listed()) {
-    const auto status = box.agent()->status(pid, boost::asio::use_future).get();
+    const auto status = box.agent().status(pid);
     open.push_back(to_text(*status.internal) + " " + to_text(*status.external));
   }
   std::ranges::sort(open);
-  std::vector<std::string> wanted = {
-      at(for_a.address, for_a.port, 2) + " " + at(kV4.peer, 7000, 2),
-      at(for_b.address, for_b.port, 2) + " " + at(kV4.peer2, 8000, 2)};
+  Words wanted = {at(for_a.address, for_a.port, 2) + " " + at(kV4.peer, 7000, 2),
+                  at(for_b.address, for_b.port, 2) + " " + at(kV4.peer2, 8000, 2)};
   std::ranges::sort(wanted);
   EXPECT_EQ(open, wanted);
   const auto ended = ng.ask({{"command", "delete"}, {"from-tag", "a"}});

@@ -28,7 +28,7 @@ inline const Addresses kV6{"2001:db8:1::2", "2001:db8:1::3", "2001:db8:2::2",
                            "2001:db8:2::3", "2001:db8:5::1", "2001:db8:9::1"};
 
 inline std::string at(const std::string& address, int port, int range = 1) {
-  const auto host = address.find(':') == std::string::npos ? address : "[" + address + "]";
+  const auto host = !address.contains(':') ? address : "[" + address + "]";
   return host + ":" + std::to_string(port) + (range == 1 ? "" : "/" + std::to_string(range));
 }
 
@@ -64,7 +64,7 @@ class Router : public testing::TestWithParam<const char*> {
   const Addresses& a() const {
     return std::string_view(GetParam()).starts_with("IPv4") ? kV4 : kV6;
   }
-  std::vector<std::string> nat(const std::string& ports = "30000-30999") const {
+  Words nat(const std::string& ports = "30000-30999") const {
     return {"--mode", "nat", "--outside", a().pool, "--ports", ports};
   }
   /// The ends that most rules are for.

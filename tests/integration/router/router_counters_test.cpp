@@ -22,10 +22,8 @@ constexpr int kFurtherPackets = 3;
 
 class Counters : public Router {
  protected:
-  std::vector<std::string> counting(std::vector<std::string> options = {}) const {
-    const auto inspect = "127.0.0.1:" + std::to_string(kInspectPort);
-    options.insert(options.end(), {"--counters", "--inspect", inspect});
-    return options;
+  Words counting(const Words& options = {}) const {
+    return options + Words{"--counters", "--inspect", "127.0.0.1:" + std::to_string(kInspectPort)};
   }
   std::string ask(const std::string& path) const {
     return net.router.run([&] { return http_get(kInspectPort, path); });
@@ -256,7 +254,7 @@ TEST_P(Counters, GoOnFromWhatWasReadAfterOthersHaveFlushedTheTable) {
 
 TEST_P(Counters, BeginAgainAfterARestart) {
   const Folder folder("counters");
-  const std::vector<std::string> options = {"--state", folder.path + "/rules.db"};
+  const Words options = {"--state", folder.path + "/rules.db"};
   const auto [host, peer] = udp();
   auto box = std::make_unique<RouterBox>(net.router, counting(options));
   const auto rule = box->agent().enable(at(a().host, 5004), at(a().peer, 6004));
@@ -279,7 +277,7 @@ TEST_P(Counters, NftKnowsThem) {
   send(peer, {a().host, 5004}, 1);
   EXPECT_TRUE(counts(rule.pid, 1));
   const auto ruleset = net.router.output("nft list ruleset");
-  EXPECT_NE(ruleset.find("counter packets 1 bytes "), std::string::npos) << ruleset;
+  EXPECT_TRUE(ruleset.contains("counter packets 1 bytes ")) << ruleset;
   box.kill();
   const Folder folder("counters");
   net.router.shell("nft list ruleset > " + folder.path + "/saved && nft flush ruleset && nft -f " +
@@ -291,7 +289,7 @@ TEST_P(Counters, NothingIsCountedWithoutTheOption) {
   RouterBox box(net.router, {"--inspect", "127.0.0.1:" + std::to_string(kInspectPort)});
   const auto rule = box.agent().enable(at(a().host, 5004, 2), at(a().peer, 6004, 2));
   const auto elements = net.router.output("nft list ruleset");
-  EXPECT_NE(elements.find("15_"), std::string::npos) << "a pair is one element";
+  EXPECT_TRUE(elements.contains("15_")) << "a pair is one element";
   const auto answer = ask(agent::inspection_path(std::vector{rule.pid}));
   EXPECT_FALSE(agent::read_inspection(answer));
   for (const auto* path :

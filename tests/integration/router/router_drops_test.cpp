@@ -14,9 +14,8 @@ constexpr int kPackets = 7;
 
 class Drops : public Router {
  protected:
-  std::vector<std::string> with_metrics(std::vector<std::string> options = {}) const {
-    options.insert(options.end(), {"--metrics", "127.0.0.1:" + std::to_string(kMetricsPort)});
-    return options;
+  Words with_metrics(const Words& options = {}) const {
+    return options + Words{"--metrics", "127.0.0.1:" + std::to_string(kMetricsPort)};
   }
   /// The current value of the metrics; -1: none.
   int dropped(const std::string& direction, const std::string& reason) const {

@@ -22,10 +22,7 @@ class FastPath : public Router {
         "}; add rule inet sees c counter'");
   }
 
-  static std::vector<std::string> fast(std::vector<std::string> options = {}) {
-    options.insert(options.end(), {"--fast-path", "xdp"});
-    return options;
-  }
+  static Words fast(const Words& options = {}) { return options + Words{"--fast-path", "xdp"}; }
   static bool is_on(const RouterBox& box) { return box.says("fast path: on"); }
 
   /// Packets that the router has forwarded through its stack, or dropped there.
@@ -51,8 +48,7 @@ class FastPath : public Router {
     return true;
   }
   bool has_program(const char* interface) const {
-    return net.router.output("ip link show " + std::string(interface)).find("xdp") !=
-           std::string::npos;
+    return net.router.output("ip link show " + std::string(interface)).contains("xdp");
   }
 
   Endpoint internal{a().host, 5004};
@@ -190,11 +186,9 @@ TEST_P(FastPathVeth, DoesNotLinkAnInterfaceAgainAndAgainBecauseOfTheOther) {
       "tx-vlan-stag-hw-insert off >/dev/null; ethtool -K spare0 rxvlan off "
       "rx-vlan-stag-hw-parse off >/dev/null; "
       "ip link set spare0 up; ip link set spare1 up");
-  auto first = net.router.run([] {
-    return std::make_unique<Program>(std::vector<std::string>{
-        "simco-middlebox", "--backend", "nftables", "--port", "0", "--table", "first",
-        "--internal-if", "spare0", "--external-if", "ext0", "--fast-path", "xdp"});
-  });
+  const auto first = start(
+      net.router, {"simco-middlebox", "--backend", "nftables", "--port", "0", "--table", "first",
+                   "--internal-if", "spare0", "--external-if", "ext0", "--fast-path", "xdp"});
   ASSERT_TRUE(first->says("fast path: on"));
   RouterBox second(net.router, fast({"--table", "second", "--log-level", "debug"}));
   EXPECT_TRUE(second.says("again in 2 s: ext0: another XDP program is there"));
@@ -202,11 +196,8 @@ TEST_P(FastPathVeth, DoesNotLinkAnInterfaceAgainAndAgainBecauseOfTheOther) {
   first->signal(SIGKILL);
   first->wait();
   EXPECT_TRUE(is_on(second));
-  std::size_t links = 0;
-  const auto log = second.program().err();
-  for (auto at = log.find("int0 linked"); at != log.npos; at = log.find("int0 linked", at + 1))
-    ++links;
-  EXPECT_EQ(links, 2U) << "at the start, and when ext0 was free";
+  EXPECT_EQ(count_of(second.program().err(), "int0 linked"), 2U)
+      << "at the start, and when ext0 was free";
   second.agent().enable(at(a().host, 5004), at(a().peer, 6004));
   EXPECT_TRUE(skips_stack(peer, internal, host));
 }
@@ -272,7 +263,7 @@ TEST_P(FastPath, IsOffWhileRoutesDependOnMoreThanTheDestination) {
 
 TEST_P(FastPath, IsOffWhileThereAreIpsecPolicies) {
   const std::string policy = "ip xfrm policy add src 203.0.113.0/24 dst 203.0.113.0/24 dir fwd";
-  if (net.router.output(policy + " 2>&1; ip xfrm policy").find("dir fwd") == std::string::npos)
+  if (!net.router.output(policy + " 2>&1; ip xfrm policy").contains("dir fwd"))
     GTEST_SKIP() << "this machine: no IPsec";
   RouterBox box(net.router, fast());
   EXPECT_TRUE(box.says("off, nftables handles all packets: there are IPsec policies"));
@@ -318,20 +309,9 @@ TEST_P(FastPathVeth, DoesNotSendWhereNobodyTakesIt) {
   EXPECT_TRUE(skips_stack(peer, internal, host));
 }
 
-/// A middlebox on the router that has the capabilities `caps` alone, as setpriv has them.
-std::unique_ptr<Program> start_with(const NetworkNamespace& router, const std::string& caps) {
-  const auto sets = "-all" + caps;
-  return router.run([&] {
-    return std::make_unique<Program>(std::vector<std::string>{
-        "/usr/bin/setpriv", "--bounding-set", sets, "--inh-caps", sets,
-        SIMCO_BIN_DIR "/simco-middlebox", "--backend", "nftables", "--port", "0", "--internal-if",
-        "int0", "--external-if", "ext0", "--fast-path", "xdp"});
-  });
-}
-
 TEST_P(FastPath, WithoutTheRightsThatItTakesNftablesIsThereAlone) {
   for (const char* caps : {",+net_admin", ",+net_admin,+bpf"}) {
-    const auto box = start_with(net.router, caps);
+    const auto box = start_with(net.router, caps, fast());
     EXPECT_TRUE(
         box->says("fast path: none, nftables handles all packets: not permitted; run as "
                   "root, or with the capabilities CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN"))
@@ -345,7 +325,7 @@ TEST_P(FastPath, WithoutTheRightsThatItTakesNftablesIsThereAlone) {
 }
 
 TEST_P(FastPath, TakesMoreRightsAtTheStartOnly) {
-  const auto box = start_with(net.router, ",+net_admin,+bpf,+perfmon");
+  const auto box = start_with(net.router, ",+net_admin,+bpf,+perfmon", fast());
   ASSERT_TRUE(box->says("fast path: on"));
   const auto status = "/proc/" + std::to_string(box->pid()) + "/status";
   EXPECT_TRUE(eventually([&] {
@@ -365,7 +345,7 @@ TEST_P(FastPath, DoesNotSendWhatIsTooLong) {
   EXPECT_TRUE(skips_stack(peer, internal, host));
   EXPECT_TRUE(eventually([&] {
     peer.send(internal, std::string(1400, 'x'));
-    return net.outside.output("ip route get " + a().host).find("mtu 1300") != std::string::npos;
+    return net.outside.output("ip route get " + a().host).contains("mtu 1300");
   })) << "the stack says so";
 }
 

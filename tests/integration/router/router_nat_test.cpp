@@ -156,19 +156,13 @@ TEST_P(Router, ReservedBindingsPassNothing) {
   reserve.parameters.inside_version = reserve.parameters.outside_version =
       a().host == kV4.host ? RequestedIpVersion::kIpv4 : RequestedIpVersion::kIpv6;
   reserve.lifetime = {kLongLifetimeS};
-  const auto held = box.agent()->reserve(reserve, boost::asio::use_future).get();
+  const auto held = box.agent().reserve(reserve);
   const auto bound = endpoint_of(held.outside);
   const auto [host, peer] = udp();
   EXPECT_TRUE(host.misses(peer, bound));
-  PeaRequest enable;
   const auto per = BoxAgent::request(at(a().host, 5004), at(a().peer, 6004), kProtocolUdp,
                                      Direction::kBidirectional);
-  enable.pid = held.pid;
-  enable.internal = per.internal;
-  enable.external = per.external;
-  enable.parameters = per.parameters;
-  enable.lifetime = per.lifetime;
-  const auto rule = box.agent()->enable_reserved(enable, boost::asio::use_future).get();
+  const auto rule = box.agent().enable_reserved(held.pid, per);
   EXPECT_EQ(endpoint_of(rule.outside), bound);
   EXPECT_TRUE(host.gets(peer, bound));
 }
@@ -243,10 +237,9 @@ TEST_P(Router, TwoWaysToTranslateTheSamePacketsAreRefused) {
   reservation.parameters.protocol = kProtocolUdp;
   reservation.parameters.port_range = both.internal.port_range;
   reservation.lifetime = {kLongLifetimeS};
-  const auto held = box.agent()->reserve(reservation, boost::asio::use_future).get();
-  const PeaRequest pea{both.parameters, both.internal, both.external, both.lifetime, held.pid};
+  const auto held = box.agent().reserve(reservation);
   try {
-    box.agent()->enable_reserved(pea, boost::asio::use_future).get();
+    box.agent().enable_reserved(held.pid, both);
     ADD_FAILURE() << "the host's packets can have one source only";
   } catch (const boost::system::system_error& error) {
     EXPECT_EQ(agent::negative_reply(error.code()), NegativeReplyCode::kConfigurationFailed);

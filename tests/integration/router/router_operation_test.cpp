@@ -31,46 +31,31 @@ class RouterOperation : public testing::Test {
     return box.agent().enable("10.0.0.2:5004", "192.0.2.2:6004");
   }
   std::string ruleset() const { return net.router.output("nft list ruleset"); }
-  /// Runs the middlebox with `options` to its end.
-  struct End {
-    int code;
-    std::string text;
-  };
-  End run(const std::vector<std::string>& options) const {
-    std::vector<std::string> words = {"simco-middlebox", "--backend", "nftables", "--port", "0"};
-    words.insert(words.end(), options.begin(), options.end());
-    return net.router.run([&] {
-      Program program(words);
-      const auto code = program.wait();
-      return End{code.value_or(-99), program.err()};
-    });
+  /// Runs the middlebox to its end, which must be with `code`. Returns its complaint.
+  std::string run(const Words& options, int code) const {
+    const Words words{"simco-middlebox", "--backend", "nftables", "--port", "0"};
+    return net.router.run([&] { return test::run(words + options, code).err; });
   }
-  const std::vector<std::string> interfaces{"--internal-if", "int0", "--external-if", "ext0"};
+  const Words interfaces{"--internal-if", "int0", "--external-if", "ext0"};
 };
 
 /// Others can change the table, as they always can before Linux 6.9.
-const std::vector<std::string> kUnclaimed = {"--claim-table", "no"};
-const std::vector<std::string> kClearing = {"--keep-rules=false"};
+const Words kUnclaimed = {"--claim-table", "no"};
+const Words kClearing = {"--keep-rules=false"};
 
 TEST_F(RouterOperation, SaysWhatTheKernelDoesNotForward) {
   const auto check = [this] {
-    auto options = interfaces;
-    options.insert(options.end(), {"--check", "--check-user", "root"});
-    const auto [code, text] = run(options);
-    EXPECT_EQ(code, 0) << text;
-    return text;
+    return run(interfaces + Words{"--check", "--check-user", "root"}, 0);
   };
-  EXPECT_EQ(check().find("forwards no"), std::string::npos);
+  EXPECT_FALSE(check().contains("forwards no"));
   const std::string warning = "warning: the kernel forwards no ";
   net.router.shell("echo 0 > /proc/sys/net/ipv6/conf/all/forwarding");
-  EXPECT_NE(check().find(warning + "IPv6 packets: sysctl net.ipv6.conf.all.forwarding=1"),
-            std::string::npos);
+  EXPECT_TRUE(check().contains(warning + "IPv6 packets: sysctl net.ipv6.conf.all.forwarding=1"));
   net.router.shell("echo 0 > /proc/sys/net/ipv4/ip_forward");
-  EXPECT_NE(check().find(warning + "IPv4 packets: sysctl net.ipv4.ip_forward=1"),
-            std::string::npos);
+  EXPECT_TRUE(check().contains(warning + "IPv4 packets: sysctl net.ipv4.ip_forward=1"));
   // Without IPv6 addresses, nobody expects it.
   net.router.shell("echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6");
-  EXPECT_EQ(check().find(warning + "IPv6"), std::string::npos);
+  EXPECT_FALSE(check().contains(warning + "IPv6"));
 }
 
 // --- What others do to the table -----------------------------------------------------------------
@@ -89,9 +74,8 @@ TEST_F(RouterOperation, AFlushedRulesetIsRestored) {
   for (const std::string command : kForeignChanges) {
     net.router.shell(command);
     EXPECT_TRUE(eventually([&] {
-      return ruleset().find("pid ") != std::string::npos &&
-             ruleset().find("goto from-outside4") != std::string::npos &&
-             ruleset().find("dormant") == std::string::npos;
+      return ruleset().contains("pid ") && ruleset().contains("goto from-outside4") &&
+             !ruleset().contains("dormant");
     })) << command;
     EXPECT_TRUE(eventually([&] { return host.misses(peer, {"10.0.0.2", 5005}) && !closed(); }))
         << command;
@@ -115,7 +99,7 @@ TEST_F(RouterOperation, NobodyChangesATableThatIsClaimed) {
   RouterBox box(net.router);
   enable(box);
   const auto before = ruleset();
-  if (before.find("flags owner") == std::string::npos) {
+  if (!before.contains("flags owner")) {
     EXPECT_TRUE(box.says("this kernel cannot claim a table")) << box.program().err();
     utsname kernel{};
     ::uname(&kernel);
@@ -137,14 +121,14 @@ TEST_F(RouterOperation, NobodyChangesATableThatIsClaimed) {
   }
   box.agent().enable("10.0.0.2:5006", "192.0.2.2:6004");
   EXPECT_TRUE(other.gets(peer, {"10.0.0.2", 5006}));
-  EXPECT_EQ(box.program().err().find("another program"), std::string::npos) << box.program().err();
+  EXPECT_FALSE(box.program().err().contains("another program")) << box.program().err();
   // The next middlebox takes over what one leaves that was killed.
   box.kill();
   EXPECT_TRUE(open());
   EXPECT_TRUE(host.misses(peer, {"10.0.0.2", 5007}));
   RouterBox next(net.router, kClearing);
   EXPECT_TRUE(closed());
-  EXPECT_NE(ruleset().find("flags owner"), std::string::npos);
+  EXPECT_TRUE(ruleset().contains("flags owner"));
   enable(next);
   EXPECT_TRUE(open());
   next.stop();
@@ -219,10 +203,10 @@ TEST_F(RouterOperation, OtherTablesAreOtherPeoplesBusiness) {
   auto log = box.program().err();
   log.erase(log.find("restored 1 elements"));
   for (const char* word : {"another program", "no rule asks for"}) {
-    EXPECT_EQ(log.find(word), std::string::npos) << log;
+    EXPECT_FALSE(log.contains(word)) << log;
   }
   box.stop();
-  EXPECT_NE(ruleset().find("table inet other"), std::string::npos);
+  EXPECT_TRUE(ruleset().contains("table inet other"));
 }
 
 // --- Shared tables -------------------------------------------------------------------------------
@@ -238,8 +222,8 @@ const char* const kSite =
     "}\n";
 
 TEST_F(RouterOperation, ASitesChainsJumpToOurs) {
-  const std::string file = testing::TempDir() + "site-" + std::to_string(::getpid()) + ".nft";
-  std::ofstream(file) << "flush ruleset\n" << kSite;
+  const Folder folder{"site"};
+  const auto file = folder.write("site.nft", std::string("flush ruleset\n") + kSite);
   net.router.shell("nft -f " + file);
   const auto before = ruleset();
   {
@@ -257,20 +241,14 @@ TEST_F(RouterOperation, ASitesChainsJumpToOurs) {
     box.stop();
   }
   EXPECT_EQ(ruleset(), before) << "no trace";
-  ::unlink(file.c_str());
 }
 
 TEST_F(RouterOperation, ASharedTableMustBeThere) {
-  auto options = interfaces;
-  options.insert(options.end(), {"--table", "site", "--table-mode", "shared"});
-  auto end = run(options);
-  EXPECT_EQ(end.code, 1);
-  EXPECT_NE(end.text.find("there is no table inet site"), std::string::npos) << end.text;
+  const auto options = interfaces + Words{"--table", "site", "--table-mode", "shared"};
+  EXPECT_TRUE(run(options, 1).contains("there is no table inet site"));
   net.router.shell("nft add table inet site");
   const auto before = ruleset();
-  end = run(options);
-  EXPECT_EQ(end.code, 1);
-  EXPECT_NE(end.text.find("has no chain simco-forward: declare it"), std::string::npos) << end.text;
+  EXPECT_TRUE(run(options, 1).contains("has no chain simco-forward: declare it"));
   EXPECT_EQ(ruleset(), before);
 }
 
@@ -284,17 +262,11 @@ TEST_F(RouterOperation, AStartThatFailsLeavesTheKernelAsItWas) {
   box.kill();
   const auto left = [&] { return net.router.output("nft -s -t list ruleset"); };
   const auto before = left();
-  const std::vector<std::vector<std::string>> starts = {
-      {"--listen", "203.0.113.77", "--allow-anonymous"},  // no such address here
-      {"--metrics", "203.0.113.77:9464"},
-      {"--state", folder.path + "/no/such/folder/rules.db"},
-  };
-  for (const auto& more : starts) {
-    auto options = interfaces;
-    options.insert(options.end(), more.begin(), more.end());
-    const auto end = run(options);
-    EXPECT_EQ(end.code, 1) << end.text;
-    EXPECT_EQ(left(), before) << end.text;
+  for (const auto& more : {Words{"--listen", "203.0.113.77", "--allow-anonymous"},  // not ours
+                           {"--metrics", "203.0.113.77:9464"},
+                           {"--state", folder.file("no/such/folder/rules.db")}}) {
+    const auto complaint = run(interfaces + more, 1);
+    EXPECT_EQ(left(), before) << complaint;
     EXPECT_TRUE(open());
     const Udp other(net.inside, {"10.0.0.2", 5005});
     EXPECT_TRUE(other.misses(peer, {"10.0.0.2", 5005})) << more.front();
@@ -304,21 +276,15 @@ TEST_F(RouterOperation, AStartThatFailsLeavesTheKernelAsItWas) {
 TEST_F(RouterOperation, ATableOfSomebodyElseIsLeftAlone) {
   net.router.shell("nft add table inet simco; nft add chain inet simco mine");
   const auto before = ruleset();
-  const auto end = run(interfaces);
-  EXPECT_EQ(end.code, 1);
-  EXPECT_NE(end.text.find("table inet simco was made by another program; choose another name"),
-            std::string::npos)
-      << end.text;
+  EXPECT_TRUE(run(interfaces, 1)
+                  .contains("table inet simco was made by another program; choose another name"));
   EXPECT_EQ(ruleset(), before);
 }
 
 TEST_F(RouterOperation, TwoMiddleboxesDoNotShareATable) {
   RouterBox box(net.router);
   enable(box);
-  const auto end = run(interfaces);
-  EXPECT_EQ(end.code, 1);
-  EXPECT_NE(end.text.find("another simco-middlebox uses table inet"), std::string::npos)
-      << end.text;
+  EXPECT_TRUE(run(interfaces, 1).contains("another simco-middlebox uses table inet"));
   EXPECT_TRUE(open());
 }
 
@@ -381,18 +347,17 @@ TEST_F(RouterOperation, AUserWithoutRightsCannotKeepItFromStarting) {
 }
 
 TEST_F(RouterOperation, AnInterfaceThatDoesNotExist) {
-  const auto end = run({"--internal-if", "int7", "--external-if", "ext0"});
-  EXPECT_EQ(end.code, 1);
-  EXPECT_NE(end.text.find("--internal-if: no interface 'int7'"), std::string::npos) << end.text;
+  EXPECT_TRUE(run({"--internal-if", "int7", "--external-if", "ext0"}, 1)
+                  .contains("--internal-if: no interface 'int7'"));
   EXPECT_EQ(ruleset(), "");
 }
 
 TEST_F(RouterOperation, WrongUsageIsSaidInOneLine) {
-  EXPECT_EQ(run({}).code, 2);
-  EXPECT_EQ(run({"--internal-if", "int0", "--external-if", "int0"}).code, 2);
-  auto options = interfaces;
-  options.insert(options.end(), {"--table", "a b"});
-  EXPECT_EQ(run(options).code, 2);
+  for (const auto& options : {Words{},
+                              {"--internal-if", "int0", "--external-if", "int0"},
+                              interfaces + Words{"--table", "a b"}}) {
+    EXPECT_EQ(count_of(run(options, 2), "\n"), 1U);
+  }
 }
 
 // --- Privileges ----------------------------------------------------------------------------------
@@ -411,7 +376,7 @@ TEST_F(RouterOperation, OnlyNetAdminIsKept) {
   const Folder folder{"threads"};
   // Where root may write only by a privilege that is dropped.
   net.router.shell("chown 65534 " + folder.path);
-  RouterBox box(net.router, {"--state", folder.path + "/rules.db", "--metrics", "127.0.0.1:9464"});
+  RouterBox box(net.router, {"--state", folder.file("rules.db"), "--metrics", "127.0.0.1:9464"});
   enable(box);
   int threads = 0;
   const auto tasks = "/proc/" + std::to_string(box.program().pid()) + "/task";
@@ -428,46 +393,24 @@ TEST_F(RouterOperation, OnlyNetAdminIsKept) {
   EXPECT_EQ(capabilities_of(pid, "CapAmb"), 0U);
   // All that it has to do later works with that.
   net.router.shell("nft flush ruleset");
-  EXPECT_TRUE(eventually([&] { return ruleset().find("pid ") != std::string::npos; }));
-}
-
-/// The command that runs the middlebox with the capabilities `caps` alone, as setpriv has them.
-std::string with_capabilities(const std::string& caps, const std::string& log) {
-  return "setpriv --bounding-set -all" + caps + " --inh-caps -all" + caps +
-         " " SIMCO_BIN_DIR
-         "/simco-middlebox --backend nftables --port 0 --internal-if int0 --external-if ext0 "
-         "--keep-rules=false >" +
-         log + " 2>&1";
+  EXPECT_TRUE(eventually([&] { return ruleset().contains("pid "); }));
 }
 
 TEST_F(RouterOperation, NetAdminAloneSuffices) {
-  const auto log = testing::TempDir() + "caps-" + std::to_string(::getpid());
-  net.router.shell(with_capabilities(",+net_admin", log) + " & echo $! > " + log + ".pid");
-  EXPECT_TRUE(eventually([&] {
-    std::stringstream text;
-    text << std::ifstream(log).rdbuf();
-    return text.str().find("listening on tcp") != std::string::npos;
-  }));
-  pid_t pid = 0;
-  std::ifstream(log + ".pid") >> pid;
-  ASSERT_GT(pid, 0);
-  EXPECT_EQ(capabilities_of(pid, "CapEff"), kNetAdmin);
-  ::kill(pid, SIGTERM);
-  EXPECT_TRUE(eventually([&] { return ruleset().empty(); }));
-  ::unlink(log.c_str());
-  ::unlink((log + ".pid").c_str());
+  const auto box = start_with(net.router, ",+net_admin", kClearing);
+  box->listening_port();
+  EXPECT_EQ(capabilities_of(box->pid(), "CapEff"), kNetAdmin);
+  box->signal(SIGTERM);
+  EXPECT_EQ(box->wait(), 0) << box->err();
+  EXPECT_EQ(ruleset(), "");
 }
 
 TEST_F(RouterOperation, WithoutNetAdminItSaysWhatIsMissing) {
-  const auto log = testing::TempDir() + "caps-" + std::to_string(::getpid());
-  const auto code = net.router.output(with_capabilities("", log) + "; echo $?");
-  EXPECT_EQ(code, "1\n");
-  std::stringstream text;
-  text << std::ifstream(log).rdbuf();
-  EXPECT_NE(text.str().find("not permitted; run as root, or with the capability CAP_NET_ADMIN"),
-            std::string::npos)
-      << text.str();
-  ::unlink(log.c_str());
+  const auto box = start_with(net.router, "");
+  EXPECT_EQ(box->wait(), 1);
+  EXPECT_TRUE(
+      box->err().contains("not permitted; run as root, or with the capability CAP_NET_ADMIN"))
+      << box->err();
 }
 
 }  // namespace

@@ -74,7 +74,7 @@ class PackagedService : public testing::Test {
   Network net;
   const Folder folder{"packaged"};
   const std::string file = folder.path + "/middlebox.toml";
-  const std::vector<std::string> options{"--config", file};
+  const Words options{"--config", file};
   const Udp host{net.inside, {"10.0.0.2", 5004}};
   const Udp peer{net.outside, {"192.0.2.2", 6004}};
   // No rule is for these.
@@ -140,14 +140,14 @@ TEST_F(PackagedService, RulesAreRemovedOnRequest) {
                              "ext0 --remove-rules --config " +
                              file + " 2>&1; echo $?");
   };
-  EXPECT_NE(remove().find("another simco-middlebox uses table"), std::string::npos);
+  EXPECT_TRUE(remove().contains("another simco-middlebox uses table"));
   box->stop();
   net.router.shell("nft add table inet other");
   EXPECT_TRUE(remove().ends_with("\n0\n"));
   EXPECT_EQ(net.router.output("nft list ruleset"), "table inet other {\n}\n");
   EXPECT_TRUE(remove().ends_with("\n0\n")) << "nothing is left to remove";
   net.router.shell("nft add table inet simco");
-  EXPECT_NE(remove().find("was made by another program"), std::string::npos);
+  EXPECT_TRUE(remove().contains("was made by another program"));
 }
 
 }  // namespace

@@ -2,10 +2,8 @@
 // `nft list ruleset`.
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <ostream>
 #include <regex>
-#include <sstream>
 
 #include "tests/integration/router/router.hpp"
 #include "tests/support/folder.hpp"
@@ -89,7 +87,7 @@ const std::vector<Shape> kTwiceNat = {
 
 struct Setup {
   const char* name;
-  std::vector<std::string> options;
+  Words options;
   const std::vector<Shape>* shapes;
   friend void PrintTo(const Setup& setup, std::ostream* out) { *out << setup.name; }
 };
@@ -126,11 +124,7 @@ class SavedRuleset : public testing::TestWithParam<Setup> {
         "}\nEND");
   }
   /// Others may load a saved ruleset only into a table that is not claimed.
-  std::vector<std::string> options() const {
-    auto words = GetParam().options;
-    words.insert(words.end(), {"--claim-table", "no"});
-    return words;
-  }
+  Words options() const { return GetParam().options + Words{"--claim-table", "no"}; }
   static void make(BoxAgent& agent, const Shape& shape) {
     if (shape.disable) {
       agent.disable(shape.internal, shape.external, shape.protocol);
@@ -147,7 +141,7 @@ class SavedRuleset : public testing::TestWithParam<Setup> {
 
   Network net;
   const Folder folder{"ruleset"};
-  const std::string file = folder.path + "/saved.nft";
+  const std::string file = folder.file("saved.nft");
 };
 INSTANTIATE_TEST_SUITE_P(Setups, SavedRuleset, testing::ValuesIn(kSetups),
                          [](const auto& setup) { return std::string(setup.param.name); });
@@ -166,7 +160,7 @@ TEST_P(SavedRuleset, LoadsAgain) {
   // No middlebox repairs the loaded table now.
   box.kill();
   const auto before = ruleset();
-  EXPECT_NE(before.find("pid "), std::string::npos);
+  EXPECT_TRUE(before.contains("pid "));
   net.router.shell("nft flush ruleset; nft -f " + file);
   EXPECT_EQ(ruleset(), before);
 }
@@ -208,23 +202,20 @@ TEST(ClaimedRuleset, SaysThatItIsNotToBeSaved) {
   const Network net;
   const Folder folder{"claimed"};
   const RouterBox box(net.router);
-  const std::string file = folder.path + "/saved.nft";
+  const auto file = folder.file("saved.nft");
   net.router.shell("nft list ruleset > " + file);
-  std::stringstream saved;
-  saved << std::ifstream(file).rdbuf();
-  if (saved.str().find("flags owner") == std::string::npos) {
+  const auto saved = contents_of(file);
+  if (!saved.contains("flags owner")) {
     GTEST_SKIP() << "this machine: its kernel cannot claim a table";
   }
-  EXPECT_NE(saved.str().find("comment \"made by simco-middlebox; before you save it, see"),
-            std::string::npos)
-      << saved.str();
-  EXPECT_NE(net.router.output("nft -c -f " + file + " 2>&1").find("Operation not permitted"),
-            std::string::npos);
+  EXPECT_TRUE(saved.contains("comment \"made by simco-middlebox; before you save it, see"))
+      << saved;
+  EXPECT_TRUE(net.router.output("nft -c -f " + file + " 2>&1").contains("Operation not permitted"));
   // As doc/nftables.md recommends.
   net.router.shell("nft add table inet site; nft add chain inet site mine");
   net.router.shell("nft list ruleset | sed '/^table inet simco {/,/^}/d' > " + file);
   EXPECT_EQ(net.router.output("nft -c -f " + file + " 2>&1"), "");
-  EXPECT_NE(net.router.output("cat " + file).find("chain mine"), std::string::npos);
+  EXPECT_TRUE(contents_of(file).contains("chain mine"));
 }
 
 }  // namespace

@@ -166,13 +166,13 @@ TEST_P(Router, MoreShapesThanThereAreSets) {
                                kProtocolUdp, Direction::kInbound)
                        .pid);
   }
-  EXPECT_NE(net.router.output("nft list table inet simco").find("-intervals"), std::string::npos);
+  EXPECT_TRUE(net.router.output("nft list table inet simco").contains("-intervals"));
   const auto rule = agent.enable(at(a().host, 5004), at(a().peer, 6004));
   EXPECT_TRUE(host.gets(peer, {a().host, 5004}));
   agent.remove(rule.pid);
   EXPECT_TRUE(host.misses(peer, {a().host, 5004}));
   for (const auto pid : pids) agent.remove(pid);
-  EXPECT_EQ(net.router.output("nft list table inet simco").find("pid "), std::string::npos);
+  EXPECT_FALSE(net.router.output("nft list table inet simco").contains("pid "));
 }
 
 TEST_P(Router, RulesThatAreAlikeEndOneByOne) {

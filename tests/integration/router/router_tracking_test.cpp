@@ -14,7 +14,7 @@ class Tracking : public Router {
     return net.router.output("conntrack -L -p " + std::string(protocol) + " -f " + family +
                              " 2>/dev/null | grep -w dport=" + std::to_string(port));
   }
-  static std::vector<std::string> tracking(const char* value) { return {"--tracking", value}; }
+  static Words tracking(const char* value) { return {"--tracking", value}; }
   /// A packet in each direction passes.
   bool passes_both_ways(RouterBox& box) const {
     box.agent().enable(at(a().host, 5004), at(a().peer, 6004));

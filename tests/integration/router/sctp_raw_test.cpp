@@ -8,11 +8,8 @@
 #include "tests/support/network.hpp"
 #include "tests/support/program.hpp"
 
-namespace simco {
+namespace simco::test {
 namespace {
-
-using test::NetworkNamespace;
-using test::Program;
 
 TEST(SctpOverIp, UserlandOnBothSides) {
   // A kernel with SCTP answers packets that it takes for its own.
@@ -26,13 +23,12 @@ TEST(SctpOverIp, UserlandOnBothSides) {
       Program middlebox({"simco-middlebox", "--transport", "sctp", "--udp-encaps", "0", "--port",
                          "0", "--listen", address});
       const auto port = std::to_string(middlebox.listening_port("sctp"));
-      EXPECT_NE(middlebox.err().find("directly over IP"), std::string::npos);
+      EXPECT_TRUE(middlebox.err().contains("directly over IP"));
       const std::string target = (address == "::1" ? "[::1]:" : address + ":") + port;
       // Two agents at once: each hears the other's packets and lets them be.
-      std::vector<std::string> words = {
-          "simco-loadgen", "--transport", "sctp",   "--udp-encaps", "0",
-          "--connect",     target,        "--rate", "500",          "--count",
-          "500",           "--abort-lag", "600",    "--timeout",    "600"};
+      Words words = {"simco-loadgen", "--transport", "sctp",   "--udp-encaps", "0",
+                     "--connect",     target,        "--rate", "500",          "--count",
+                     "500",           "--abort-lag", "600",    "--timeout",    "600"};
       Program one(words);
       words.insert(words.end(), {"--connections", "2"});
       Program two(words);
@@ -71,10 +67,10 @@ TEST(SctpOverIp, NoThreadKeepsAnyRights) {
       }
       return all;
     };
-    EXPECT_TRUE(test::eventually(without));  // it has just begun to listen
-    EXPECT_EQ(threads, 3U);                  // the loop, the log's, usrsctp's
+    EXPECT_TRUE(eventually(without));  // it has just begun to listen
+    EXPECT_EQ(threads, 3U);            // the loop, the log's, usrsctp's
   });
 }
 
 }  // namespace
-}  // namespace simco
+}  // namespace simco::test

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <boost/asio/use_future.hpp>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -68,18 +69,12 @@ class Machine {
 
   void boot() {
     host.shell("for i in int0 ext0 sync0; do ip link set $i up; done");
-    host.run([&] {
-      redis_ = std::make_unique<Program>(std::vector<std::string>{
-          "/usr/bin/redis-server", "--port", "6379", "--protected-mode", "no", "--save", "",
-          "--dir", folder_, "--repl-diskless-sync-delay", "0"});
-    });
+    redis_ = start(host, {"/usr/bin/redis-server", "--port", "6379", "--protected-mode", "no",
+                          "--save", "", "--dir", folder_, "--repl-diskless-sync-delay", "0"});
     wait_for_redis(*redis_);
-    host.run([&] {
-      keepalived_ = std::make_unique<Program>(
-          std::vector<std::string>{"/usr/sbin/keepalived", "--dont-fork", "--log-console", "--vrrp",
-                                   "-f", folder_ + "/keepalived.conf", "-p",
-                                   folder_ + "/keepalived.pid", "-r", folder_ + "/vrrp.pid"});
-    });
+    keepalived_ = start(host, {"/usr/sbin/keepalived", "--dont-fork", "--log-console", "--vrrp",
+                               "-f", folder_ + "/keepalived.conf", "-p",
+                               folder_ + "/keepalived.pid", "-r", folder_ + "/vrrp.pid"});
     alive_ = true;
   }
   /// As when its plug is pulled.
@@ -97,22 +92,13 @@ class Machine {
     std::filesystem::remove(folder_ + "/middlebox.log");
     alive_ = false;
   }
-  bool serves() const {
-    std::ifstream log(folder_ + "/middlebox.log");
-    const std::string text(std::istreambuf_iterator<char>(log), {});
-    return text.find("listening on") != std::string::npos;
-  }
-  bool follows() const {
-    return redis("info replication").find("master_link_status:up") != std::string::npos;
-  }
+  bool serves() const { return contents_of(folder_ + "/middlebox.log").contains("listening on"); }
+  bool follows() const { return redis("info replication").contains("master_link_status:up"); }
   std::string redis(const std::string& command) const {
     return host.output("redis-cli " + command);
   }
   std::string said() const {
-    std::stringstream text;
-    text << std::ifstream(folder_ + "/middlebox.log").rdbuf() << keepalived_->out()
-         << keepalived_->err();
-    return text.str();
+    return contents_of(folder_ + "/middlebox.log") + keepalived_->out() + keepalived_->err();
   }
 
   NetworkNamespace host;
@@ -120,9 +106,7 @@ class Machine {
  private:
   void write_configuration() const {
     // The configuration that the project ships, for this machine's names.
-    std::stringstream text;
-    text << std::ifstream(SIMCO_SOURCE_DIR "/scripts/ha/keepalived.conf").rdbuf();
-    auto configuration = text.str();
+    auto configuration = contents_of(SIMCO_SOURCE_DIR "/scripts/ha/keepalived.conf");
     const auto replace = [&](const std::string& from, const std::string& to) {
       const auto at = configuration.find(from);
       ASSERT_NE(at, std::string::npos) << from;

@@ -23,25 +23,22 @@ class Wireshark : public testing::Test {
  protected:
   /// A line for each packet of `capture` that `filter` lets through: the fields of its messages,
   /// those of one name separated by commas, the others by tabs.
-  std::vector<std::string> dissect(const std::string& capture, const std::string& filter,
-                                   const std::vector<std::string>& fields,
-                                   const std::vector<std::string>& more = {}) const {
-    std::vector<std::string> words = {"/usr/bin/tshark",
-                                      "-r",
-                                      capture,
-                                      "-X",
-                                      "lua_script:" SIMCO_SOURCE_DIR "/scripts/wireshark/simco.lua",
-                                      "-Y",
-                                      filter,
-                                      "-T",
-                                      "fields"};
+  Words dissect(const std::string& capture, const std::string& filter, const Words& fields,
+                const Words& more = {}) const {
+    Words words = {"/usr/bin/tshark",
+                   "-r",
+                   capture,
+                   "-X",
+                   "lua_script:" SIMCO_SOURCE_DIR "/scripts/wireshark/simco.lua",
+                   "-Y",
+                   filter,
+                   "-T",
+                   "fields"};
     for (const auto& field : fields) words.insert(words.end(), {"-e", field});
-    words.insert(words.end(), more.begin(), more.end());
-    Program tshark(words);
-    EXPECT_EQ(tshark.wait(), 0) << tshark.err();
-    EXPECT_EQ(tshark.err().find("Lua"), std::string::npos) << tshark.err();
-    std::vector<std::string> lines;
-    std::istringstream text(tshark.out());
+    const auto tshark = run(words + more, 0);
+    EXPECT_FALSE(tshark.err.contains("Lua")) << tshark.err;
+    Words lines;
+    std::istringstream text(tshark.out);
     for (std::string line; std::getline(text, line);) lines.push_back(line);
     return lines;
   }
@@ -59,9 +56,7 @@ class Wireshark : public testing::Test {
       out << "\n\n";
     }
     out.close();
-    Program convert(
-        {"/usr/bin/text2pcap", "-q", "-T", "40000,7626", dump, folder + "/packets.pcap"});
-    EXPECT_EQ(convert.wait(), 0) << convert.err();
+    run({"/usr/bin/text2pcap", "-q", "-T", "40000,7626", dump, folder + "/packets.pcap"}, 0);
     return folder + "/packets.pcap";
   }
 
@@ -77,7 +72,7 @@ TEST_F(Wireshark, PutsMessagesTogetherAndTakesThemApart) {
   const Octets head(one.begin(), one.begin() + 13);
   const Octets tail(one.begin() + 13, one.end());
   const auto lines = dissect(capture({both, head, tail}), "simco", {"frame.number", "simco.tid"});
-  EXPECT_EQ(lines, (std::vector<std::string>{"1\t1,2", "3\t1"}));
+  EXPECT_EQ(lines, (Words{"1\t1,2", "3\t1"}));
 }
 
 // Whoever sends it again: the agent on another stream, or QUIC. A new session begins with the same
@@ -88,8 +83,7 @@ TEST_F(Wireshark, ARequestThatIsSentAgainIsTheSameUntilItIsAnswered) {
       encoded({TransactionId{1}, NegativeReply{NegativeReplyCode::kLackOfPorts, {}}});
   const auto lines = dissect(capture({request, request, reply, reply, request, reply}), "simco",
                              {"frame.number", "simco.reply_in", "simco.request_in"}, {"-2"});
-  EXPECT_EQ(lines,
-            (std::vector<std::string>{"1\t3\t", "2\t3\t", "3\t\t1", "4\t\t1", "5\t6\t", "6\t\t5"}));
+  EXPECT_EQ(lines, (Words{"1\t3\t", "2\t3\t", "3\t\t1", "4\t\t1", "5\t6\t", "6\t\t5"}));
 }
 
 /// What simcoctl says to a middlebox with these options, captured on the way.
@@ -98,28 +92,18 @@ class Traffic : public Wireshark {
   static constexpr std::uint16_t kDiscardPort = 9;
 
   /// `agent`: what simcoctl is started by.
-  std::string capture_traffic(const std::vector<std::string>& transport,
-                              const std::vector<std::string>& agent = {"simcoctl"}) {
+  std::string capture_traffic(const Words& transport, const Words& agent = {"simcoctl"}) {
     const auto file = folder + "/traffic.pcap";
     return network.run([&] {
       Program dump({"/usr/bin/tshark", "-q", "-i", "lo", "-w", file});
       wait_for_mark(file, "the capture has begun");
-      std::vector<std::string> words = {"simco-middlebox"};
-      words.insert(words.end(), transport.begin(), transport.end());
-      Program box(words);
+      Program box(Words{"simco-middlebox"} + transport);
       EXPECT_NE(box.line_with("listening on"), "");
-      auto ask = agent;
-      ask.insert(ask.end(), {"--timeout", "120"});
-      ask.insert(ask.end(), transport.begin(), transport.end());
-      auto enable = ask;
-      enable.insert(enable.end(), {"enable", "--udp", "--internal", "10.0.0.1:4000", "--external",
-                                   "192.0.2.1:6000"});
-      Program first(enable);
-      EXPECT_EQ(first.wait(), 0) << first.err();
-      auto remove = ask;
-      remove.insert(remove.end(), {"delete", "99"});
-      Program second(remove);
-      EXPECT_EQ(second.wait(), 1);
+      const auto ask = agent + Words{"--timeout", "120"} + transport;
+      run(ask + Words{"enable", "--udp", "--internal", "10.0.0.1:4000", "--external",
+                      "192.0.2.1:6000"},
+          0);
+      run(ask + Words{"delete", "99"}, 1);
       wait_for_mark(file, "all has been said");  // what went before is there, too
       dump.signal(SIGINT);
       EXPECT_EQ(dump.wait(), 0);
@@ -135,22 +119,18 @@ class Traffic : public Wireshark {
       boost::system::error_code ignored;  // nobody listens there
       socket.send_to(boost::asio::buffer(mark),
                      {boost::asio::ip::address_v4::loopback(), kDiscardPort}, 0, ignored);
-      std::stringstream text;
-      text << std::ifstream(file, std::ios::binary).rdbuf();
-      return text.str().find(mark) != std::string::npos;
+      return contents_of(file).contains(mark);
     }));
   }
   /// `more`: options of tshark's.
-  void check(const std::string& file, const std::string& filter,
-             const std::vector<std::string>& more = {}) {
-    std::vector<std::string> expected = {
-        "SE request\t",  "SE positive reply\tyes",
-        "PER request\t", "PER positive reply\tyes",
-        "ST request\t",  "ST positive reply\tyes",
-        "SE request\t",  "SE positive reply\tyes",
-        "PLC request\t", "refused: 0x0343 specified policy rule does not exist\tyes",
-        "ST request\t",  "ST positive reply\tyes"};
-    std::vector<std::string> lines;
+  void check(const std::string& file, const std::string& filter, const Words& more = {}) {
+    Words expected = {"SE request\t",  "SE positive reply\tyes",
+                      "PER request\t", "PER positive reply\tyes",
+                      "ST request\t",  "ST positive reply\tyes",
+                      "SE request\t",  "SE positive reply\tyes",
+                      "PLC request\t", "refused: 0x0343 specified policy rule does not exist\tyes",
+                      "ST request\t",  "ST positive reply\tyes"};
+    Words lines;
     std::set<std::string> seen;
     for (const auto& line :
          dissect(file, filter, {"simco.message", "simco.time", "quic.connection.number"}, more)) {

@@ -111,7 +111,7 @@ TEST(Options, WrongOnesAreOneLineAndExit2) {
 TEST(Options, BeyondLoopbackOnlyWhenToldTo) {
   const auto refused = parse({"--listen", "0.0.0.0"});
   ASSERT_FALSE(refused);
-  EXPECT_NE(refused.error().text.find("--allow-anonymous"), std::string::npos);
+  EXPECT_TRUE(refused.error().text.contains("--allow-anonymous"));
   EXPECT_TRUE(parse({"--listen", "0.0.0.0", "--allow-anonymous"}));
   EXPECT_TRUE(parse({"--listen", "127.5.0.1,::1"}));
 }
@@ -120,7 +120,7 @@ TEST(Options, HelpAndVersion) {
   const auto help = parse({"--help"});
   ASSERT_FALSE(help);
   EXPECT_EQ(help.error().code, 0);
-  EXPECT_NE(help.error().text.find("--max-lifetime"), std::string::npos);
+  EXPECT_TRUE(help.error().text.contains("--max-lifetime"));
   const auto version = parse({"--version"});
   ASSERT_FALSE(version);
   EXPECT_EQ(version.error().code, 0);
@@ -179,10 +179,9 @@ TEST(Options, CountersAndWhereTheyAreTold) {
     const auto settings = parse(std::move(words));
     return settings ? std::string() : settings.error().text;
   };
-  EXPECT_NE(fault({"--counters"}).find("--counters requires --backend nftables"),
-            std::string::npos);
+  EXPECT_TRUE(fault({"--counters"}).contains("--counters requires --backend nftables"));
   for (const char* endpoint : {"9466", "127.0.0.1", "box:9466", "127.0.0.1:0"}) {
-    EXPECT_NE(fault({"--inspect", endpoint}).find("--inspect"), std::string::npos) << endpoint;
+    EXPECT_TRUE(fault({"--inspect", endpoint}).contains("--inspect")) << endpoint;
   }
   const auto settings = parse({"--inspect", "[::1]:9466", "--backend", "nftables", "--internal-if",
                                "a", "--external-if", "b", "--counters"});
@@ -222,19 +221,17 @@ std::string router_fault(std::vector<const char*> words) {
 TEST(Options, FastPathThatDoesNotGoWithTheRest) {
   const auto null = parse({"--fast-path", "xdp"});
   ASSERT_FALSE(null);
-  EXPECT_NE(null.error().text.find("--fast-path xdp requires --backend nftables"),
-            std::string::npos);
+  EXPECT_TRUE(null.error().text.contains("--fast-path xdp requires --backend nftables"));
   EXPECT_EQ(router_fault({"--fast-path", "none", "--table-mode", "shared"}), "");
   EXPECT_NE(router_fault({"--fast-path", "ebpf"}), "");
   EXPECT_NE(router_fault({"--fast-path", "xdp", "--fast-path-entries", "0"}), "");
   if (!backend::fastpath::is_built_in()) {
-    EXPECT_NE(router_fault({"--fast-path", "xdp"}).find("this build has none"), std::string::npos);
+    EXPECT_TRUE(router_fault({"--fast-path", "xdp"}).contains("this build has none"));
     return;
   }
   EXPECT_EQ(router_fault({"--fast-path", "xdp"}), "");
-  EXPECT_NE(router_fault({"--fast-path", "xdp", "--table-mode", "shared"})
-                .find("--fast-path xdp requires --table-mode own"),
-            std::string::npos);
+  EXPECT_TRUE(router_fault({"--fast-path", "xdp", "--table-mode", "shared"})
+                  .contains("--fast-path xdp requires --table-mode own"));
   EXPECT_EQ(router_fault({"--fast-path", "xdp", "--counters"}), "");
 }
 
@@ -244,10 +241,10 @@ TEST(Options, TrackingThatDoesNotGoWithTheRest) {
   EXPECT_EQ(fault({"--tracking", "needed", "--table-mode", "shared"}), "");
   EXPECT_EQ(fault({"--tracking", "all", "--allow-outbound"}), "");
   EXPECT_EQ(fault({"--allow-outbound"}), "");
-  EXPECT_NE(fault({"--tracking", "none"}).find("--tracking"), std::string::npos);
+  EXPECT_TRUE(fault({"--tracking", "none"}).contains("--tracking"));
   const auto says = [&](std::vector<const char*> words, const char* sentence) {
     const auto text = fault(std::move(words));
-    EXPECT_NE(text.find(sentence), std::string::npos) << text;
+    EXPECT_TRUE(text.contains(sentence)) << text;
   };
   says({"--tracking", "notrack", "--table-mode", "shared"},
        "--tracking notrack requires --table-mode own: what is tracked is the site's to say");

@@ -192,7 +192,7 @@ TEST(MetricsPage, SaysWhereTheMetricsAre) {
     return peer.answer;
   };
   const auto text = answer("/metrics");
-  EXPECT_TRUE(text.find("\r\nContent-Type: text/plain; version=0.0.4;") != text.npos) << text;
+  EXPECT_TRUE(text.contains("\r\nContent-Type: text/plain; version=0.0.4;")) << text;
   EXPECT_TRUE(text.ends_with("\r\n\r\na 1\n")) << text;
   EXPECT_TRUE(answer("/").ends_with("\r\n\r\nprogram 1.2: the metrics are at /metrics\n"));
   for (const char* path : {"/metric", "/metrics/x"}) {

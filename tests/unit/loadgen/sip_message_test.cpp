@@ -232,8 +232,7 @@ TEST(SipResponse, RepeatsWhatTheRequestSays) {
   const auto longer = make_response(*request, {180, "Ringing"}, {"192.0.2.9", 1234}, 1000);
   EXPECT_EQ(longer.size(), 1000U);
   EXPECT_TRUE(parse_message(longer));
-  EXPECT_EQ(make_response(*request, {100, "Trying"}, {"x", 1}, 0).find(";tag=b\r\n"),
-            std::string::npos);
+  EXPECT_FALSE(make_response(*request, {100, "Trying"}, {"x", 1}, 0).contains(";tag=b\r\n"));
 }
 
 TEST(SipResponse, SaysWhereItsRequestCameFrom) {
@@ -287,8 +286,8 @@ TEST(SipAck, BelongsToItsTransactionOrGoesToTheContact) {
   ASSERT_TRUE(ok);
   const auto ack = make_ack(*ok, "UDP");
   EXPECT_TRUE(ack.starts_with("ACK sip:b@192.0.2.7 SIP/2.0\r\n")) << ack;
-  EXPECT_NE(ack.find("branch=z9hG4bK0000000300000005.ack\r\n"), std::string::npos) << ack;
-  EXPECT_NE(ack.find("Route: <sip:p2;lr>\r\nRoute: <sip:p1;lr>\r\n"), std::string::npos) << ack;
+  EXPECT_TRUE(ack.contains("branch=z9hG4bK0000000300000005.ack\r\n")) << ack;
+  EXPECT_TRUE(ack.contains("Route: <sip:p2;lr>\r\nRoute: <sip:p1;lr>\r\n")) << ack;
   EXPECT_TRUE(parse_message(ack));
 }
 

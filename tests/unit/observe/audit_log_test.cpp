@@ -45,10 +45,10 @@ TEST(AuditLine, HasTheAddressesOfANat) {
   auto change = enable();
   change.after.outside = tuple("198.51.100.1:40000/2", Location::kOutside);
   change.after.inside = tuple("10.9.9.9:6000", Location::kInside);
-  EXPECT_NE(audit_line(entry(change)).find(" outside=198.51.100.1:40000/2 inside=10.9.9.9:6000 "),
-            std::string::npos);
+  EXPECT_TRUE(
+      audit_line(entry(change)).contains(" outside=198.51.100.1:40000/2 inside=10.9.9.9:6000 "));
   change.after.kind = RuleKind::kReserve;
-  EXPECT_EQ(audit_line(entry(change)).find("internal="), std::string::npos);
+  EXPECT_FALSE(audit_line(entry(change)).contains("internal="));
 }
 
 TEST(AuditLine, NamesEveryEvent) {
@@ -89,9 +89,9 @@ TEST(AuditLine, IsOneLineWhateverNamesHave) {
   const auto one = entry(change);
   change.after.owner_name = "a b\n\" outcome=forged\x1b";
   const auto line = audit_line(one);
-  EXPECT_NE(line.find(R"(owner="a b\x0a\x22 outcome=forged\x1b" by=)"), std::string::npos) << line;
+  EXPECT_TRUE(line.contains(R"(owner="a b\x0a\x22 outcome=forged\x1b" by=)")) << line;
   change.after.owner_name = "";
-  EXPECT_NE(audit_line(one).find("owner=\"\""), std::string::npos);
+  EXPECT_TRUE(audit_line(one).contains("owner=\"\""));
 }
 
 struct Log {

@@ -130,7 +130,7 @@ TEST_F(Counted, WhatIsDocumentedAndDrawnIsThere) {
     const std::regex name("simco_(?!agent)[a-z_]+");  // which is a library
     std::size_t names = 0;
     for (std::sregex_iterator one(words.begin(), words.end(), name), end; one != end; ++one) {
-      EXPECT_NE(text.find("\n" + one->str()), text.npos) << path << ": " << one->str();
+      EXPECT_TRUE(text.contains("\n" + one->str())) << path << ": " << one->str();
       ++names;
     }
     EXPECT_GT(names, 8U) << path;
