@@ -20,7 +20,6 @@
 #include <vector>
 
 #include "middlebox/config/backends/table.hpp"
-#include "middlebox/config/findings.hpp"
 #include "middlebox/config/options.hpp"
 #include "middlebox/limits.hpp"
 #include "middlebox/observe/metrics.hpp"
@@ -28,7 +27,7 @@
 #include "middlebox/process/service_manager.hpp"
 #include "middlebox/serve/inspector.hpp"
 #include "middlebox/serve/server.hpp"
-#include "middlebox/store/make_store.hpp"
+#include "middlebox/store/store.hpp"
 #include "simco/cli/command_line.hpp"
 #include "simco/http/server.hpp"
 #include "simco/log/log.hpp"

@@ -2,17 +2,29 @@
 // the middlebox.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "middlebox/backend/figure.hpp"
 #include "middlebox/rule/rule_change.hpp"
-#include "middlebox/rule/rule_traffic.hpp"
 #include "simco/wire/attributes.hpp"
 
 namespace simco::backend {
+
+/// A counter, as Prometheus knows it. Figures of the same name stand together, and have the same
+/// labels with other values.
+struct Figure {
+  std::string name;                                         ///< ends in _total
+  std::vector<std::pair<std::string, std::string>> labels;  ///< names and values, from fixed sets
+  std::uint64_t value = 0;                                  ///< never less than before
+  std::string help;                                         ///< a sentence
+};
+
+using Figures = std::vector<Figure>;
 
 using rule::ChangeResult;
 using rule::RuleChange;

@@ -6,7 +6,6 @@
 #include <iterator>
 #include <utility>
 
-#include "middlebox/commit/rule_codec.hpp"
 #include "middlebox/limits.hpp"
 #include "middlebox/observe/metrics.hpp"
 #include "simco/wire/assert.hpp"
@@ -44,17 +43,17 @@ Journal::Journal(Writer& writer, const Clock& clock, Monitor& monitor, Metrics* 
     : writer_(writer), clock_(clock), monitor_(monitor), metrics_(metrics) {}
 
 void Journal::keep(std::span<const RuleChange> changes, State state, const rule::IdPositions& ids,
-                   Client& client) {
-  SIMCO_ASSERT(client_ == nullptr && !waiting_);
+                   Writer::Done done) {
+  SIMCO_ASSERT(!waiting_);
   ids_.pids = std::max(ids_.pids, ids.pids);
   ids_.groups = std::max(ids_.groups, ids.groups);
   const Now now(clock_);
   std::vector<store::Entry> entries;
   entries.reserve(changes.size());
   for (const auto& change : changes) entries.push_back(now.entry(change, state));
-  if (!retrying_) return write(std::move(entries), &client);
+  if (!retrying_) return write(std::move(entries), std::move(done));
   waiting_ = std::move(entries);
-  client_ = &client;
+  done_ = std::move(done);
 }
 
 void Journal::put_off(std::span<const RuleChange> changes, std::span<const ChangeResult> results) {
@@ -90,7 +89,7 @@ void Journal::on_deadline(Instant now) {
   write({}, nullptr);
 }
 
-void Journal::write(std::vector<store::Entry> entries, Client* client) {
+void Journal::write(std::vector<store::Entry> entries, Writer::Done done) {
   store::Batch batch;
   batch.counters = {ids_.pids, ids_.groups};
   batch.all = lost_;
@@ -98,13 +97,14 @@ void Journal::write(std::vector<store::Entry> entries, Client* client) {
   for (const auto& [pid, octets] : backlog) batch.entries.push_back({pid, octets});
   batch.entries.insert(batch.entries.end(), std::make_move_iterator(entries.begin()),
                        std::make_move_iterator(entries.end()));
-  writer_.write(std::move(batch), [this, client, backlog = std::move(backlog),
+  writer_.write(std::move(batch), [this, done = std::move(done), backlog = std::move(backlog),
                                    began = clock_.now()](const Failure& failure) mutable {
-    on_written(failure, std::move(backlog), began, client);
+    on_written(failure, std::move(backlog), began, done);
   });
 }
 
-void Journal::on_written(const Failure& failure, Backlog backlog, Instant began, Client* client) {
+void Journal::on_written(const Failure& failure, Backlog backlog, Instant began,
+                         const Writer::Done& done) {
   if (metrics_ != nullptr) metrics_->stored(clock_.now() - began, !failure.has_value());
   note(failure);
   if (failure) {
@@ -114,11 +114,11 @@ void Journal::on_written(const Failure& failure, Backlog backlog, Instant began,
   }
   lost_ = failure && (lost_ || failure->lost);
   if (failure && failure->lost) monitor_.on_store_lost();
-  if (client != nullptr) return client->on_journaled(failure);
+  if (done) return done(failure);
   retrying_ = false;
   if (!waiting_) return;
   auto entries = std::exchange(waiting_, std::nullopt);
-  write(std::move(*entries), std::exchange(client_, nullptr));
+  write(std::move(*entries), std::exchange(done_, nullptr));
 }
 
 void Journal::retry_later() {

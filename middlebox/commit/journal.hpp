@@ -6,11 +6,13 @@
 #pragma once
 
 #include <cstdint>
+#include <expected>
 #include <functional>
 #include <map>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "middlebox/clock.hpp"
@@ -38,15 +40,6 @@ class Journal {
     ~Writer() = default;
   };
 
-  /// Receives the result of a batch.
-  class Client {
-   public:
-    virtual void on_journaled(const Failure& failure) = 0;
-
-   protected:
-    ~Client() = default;
-  };
-
   /// Learns the state of the store.
   class Monitor {
    public:
@@ -70,9 +63,9 @@ class Journal {
   Journal(Writer& writer, const Clock& clock, Monitor& monitor, Metrics* metrics = nullptr);
 
   /// Stores the rules of `changes` as they were before or will be after, and the positions of the
-  /// identifiers. One batch at a time.
+  /// identifiers, and calls `done` later. One batch at a time.
   void keep(std::span<const rule::RuleChange> changes, State state, const rule::IdPositions& ids,
-            Client& client);
+            Writer::Done done);
   /// Adds the outcome of `changes` to the backlog, by their results.
   void put_off(std::span<const rule::RuleChange> changes,
                std::span<const rule::ChangeResult> results);
@@ -93,8 +86,8 @@ class Journal {
   using Backlog = std::map<PolicyRuleId, std::string>;
 
   /// Writes the backlog and, behind it, `entries`.
-  void write(std::vector<store::Entry> entries, Client* client);
-  void on_written(const Failure& failure, Backlog backlog, Instant began, Client* client);
+  void write(std::vector<store::Entry> entries, Writer::Done done);
+  void on_written(const Failure& failure, Backlog backlog, Instant began, const Writer::Done& done);
   /// Tells the monitor if the state of the store has changed.
   void note(const Failure& failure);
   void retry_later();
@@ -110,10 +103,25 @@ class Journal {
   /// A batch that waits for the end of a retry, which may still fail and must not be mistaken for
   /// newer.
   std::optional<std::vector<store::Entry>> waiting_;
-  Client* client_ = nullptr;  ///< of the waiting batch
+  Writer::Done done_;  ///< of the waiting batch
   bool taken_ = false;
   bool failing_ = false;
   bool lost_ = false;  ///< the store lost everything, and nothing has been written since
 };
+
+/// A rule in the store: a version, followed by the attributes of RFC 4540 section 4.3 in their own
+/// encoding. With its end by the wall clock, which a reboot does not change.
+struct KeptRule {
+  /// The owner's name is a view of the decoded octets; owner number and expires_at are not set.
+  rule::RuleRecord rule;
+  Lifetime left;                ///< when it was stored: the rule never lives longer than this
+  std::int64_t ends_at_ms = 0;  ///< milliseconds since 1970-01-01 00:00 UTC
+};
+
+/// Returns the rule as of `now`, which is `wall_ms` by the wall clock (as KeptRule::ends_at_ms).
+/// Never empty.
+std::string encode_rule(const rule::RuleRecord& rule, Instant now, std::int64_t wall_ms);
+/// Returns the rule, or an error message if the octets are invalid.
+std::expected<KeptRule, std::string> decode_rule(PolicyRuleId pid, std::string_view octets);
 
 }  // namespace simco::middlebox

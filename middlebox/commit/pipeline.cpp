@@ -2,7 +2,6 @@
 #include "middlebox/commit/pipeline.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include "simco/wire/assert.hpp"
 

@@ -24,13 +24,10 @@
 #include <optional>
 
 #include "middlebox/backend/backend.hpp"
-#include "middlebox/commit/batch_run.hpp"
 #include "middlebox/commit/change_queue.hpp"
 #include "middlebox/commit/journal.hpp"
 #include "middlebox/commit/request_lines.hpp"
-#include "middlebox/commit/requester.hpp"
 #include "middlebox/commit/stage_times.hpp"
-#include "middlebox/commit/waiting_pdrs.hpp"
 #include "middlebox/limits.hpp"
 #include "middlebox/policy/engine.hpp"
 

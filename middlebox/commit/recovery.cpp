@@ -4,7 +4,7 @@
 #include <chrono>
 #include <utility>
 
-#include "middlebox/commit/rule_codec.hpp"
+#include "middlebox/commit/journal.hpp"
 #include "middlebox/limits.hpp"
 #include "middlebox/observe/metrics.hpp"
 

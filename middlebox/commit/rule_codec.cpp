@@ -1,11 +1,10 @@
 // The stored form of a rule: a version, fixed fields, then strings and address tuples with their
 // lengths. Older versions are still read; anything else is rejected as damaged.
-#include "middlebox/commit/rule_codec.hpp"
+#include "middlebox/commit/journal.hpp"
 
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cstring>
 #include <span>
 
 #include "simco/wire/byte_io.hpp"

@@ -2,19 +2,38 @@
 #pragma once
 
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
 #include <condition_variable>
 #include <deque>
 #include <functional>
 #include <mutex>
 #include <optional>
-#include <string>
 #include <thread>
 
 #include "middlebox/commit/journal.hpp"
-#include "middlebox/commit/loop_event.hpp"
 #include "middlebox/store/store.hpp"
 
 namespace simco::middlebox {
+
+/// Wakes the loop from another thread. The loop has no locks of its own, so that thread cannot post
+/// to it: an eventfd does it.
+class LoopEvent {
+ public:
+  /// `rung` is called from the loop, once for all calls of ring() since. Throws std::system_error
+  /// if there are no more descriptors.
+  LoopEvent(boost::asio::io_context& io, std::function<void()> rung);
+  LoopEvent(const LoopEvent&) = delete;
+  LoopEvent& operator=(const LoopEvent&) = delete;
+
+  /// For any thread.
+  void ring();
+
+ private:
+  void wait();
+
+  std::function<void()> rung_;
+  boost::asio::posix::stream_descriptor descriptor_;
+};
 
 /// Used from the loop's thread. Owns the use of the store from construction to destruction. Its
 /// thread begins with the first write(), so that it has the reduced privileges of the running

@@ -1,22 +1,22 @@
 // Each function checks a part of the settings and adds its findings.
-#include "middlebox/config/findings.hpp"
+#include "middlebox/config/options.hpp"
 
 #include <fmt/format.h>
-#include <ifaddrs.h>
 #include <net/if.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/address.hpp>
+#include <boost/asio/ip/udp.hpp>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <iterator>
 #include <set>
 
-#include "middlebox/config/options.hpp"
-#include "middlebox/store/make_store.hpp"
+#include "middlebox/store/store.hpp"
 #include "simco/net/endpoint.hpp"
 #include "simco/net/transport_type.hpp"
 
@@ -77,23 +77,15 @@ class Examination {
   void examine_address(const std::string& text) {
     const auto address = boost::asio::ip::make_address(text);
     if (address.is_unspecified() || address.is_loopback()) return;
-    ifaddrs* list = nullptr;
-    if (::getifaddrs(&list) != 0) return;
-    bool here = false;
-    for (const auto* one = list; one != nullptr; one = one->ifa_next) {
-      if (one->ifa_addr == nullptr) continue;
-      const auto family = one->ifa_addr->sa_family;
-      if (family == AF_INET && address.is_v4()) {
-        const auto* value = reinterpret_cast<const sockaddr_in*>(one->ifa_addr);
-        here |= ntohl(value->sin_addr.s_addr) == address.to_v4().to_uint();
-      } else if (family == AF_INET6 && address.is_v6()) {
-        const auto* value = reinterpret_cast<const sockaddr_in6*>(one->ifa_addr);
-        const auto octets = address.to_v6().to_bytes();
-        here |= std::memcmp(&value->sin6_addr, octets.data(), octets.size()) == 0;
-      }
+    const boost::asio::ip::udp::endpoint any_port(address, 0);
+    boost::asio::io_context io;
+    boost::asio::ip::udp::socket probe(io);
+    boost::system::error_code error;
+    probe.open(any_port.protocol(), error);
+    if (!error) probe.bind(any_port, error);
+    if (error == boost::system::errc::address_not_available) {
+      warn("listen: " + text + " is not an address of this host now");
     }
-    ::freeifaddrs(list);
-    if (!here) warn("listen: " + text + " is not an address of this host now");
   }
 
   void examine_interfaces() {

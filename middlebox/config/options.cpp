@@ -6,10 +6,8 @@
 
 #include <boost/asio/ip/address.hpp>
 
-#include "middlebox/config/agents.hpp"
 #include "middlebox/config/arguments.hpp"
-#include "middlebox/config/listeners.hpp"
-#include "simco/cli/command_line.hpp"
+#include "middlebox/config/file_parts.hpp"
 #include "simco/cli/config_file.hpp"
 #include "simco/net/transport_type.hpp"
 

@@ -2,12 +2,52 @@
 // do not authenticate. Wrong tokens start a back-off; unknown names take as long as known ones.
 #include "middlebox/core/admission_control.hpp"
 
-#include <utility>
+#include <algorithm>
+#include <functional>
 
-#include "middlebox/observe/words.hpp"
+#include "middlebox/observe/log_lines.hpp"
+#include "simco/net/crowd.hpp"
 #include "simco/session/authentication.hpp"
 
 namespace simco::middlebox {
+
+AuthBackoff::Key AuthBackoff::key_of(const IpAddress& address, std::string_view name) {
+  return {net::source_of(address), std::hash<std::string_view>{}(name)};
+}
+
+Instant AuthBackoff::not_before(const IpAddress& address, std::string_view name,
+                                Instant now) const {
+  const auto key = key_of(address, name);
+  const auto found = pauses_.find(key);
+  if (found == pauses_.end() || trusted_.contains(key)) return now;
+  return std::max(found->second, now);
+}
+
+Instant AuthBackoff::failed(const IpAddress& address, std::string_view name, Instant now) {
+  forget(now);
+  const auto key = key_of(address, name);
+  const Instant until = now + pause_;
+  if (pauses_.insert_or_assign(key, until).second) order_.push_back(key);
+  return until;
+}
+
+void AuthBackoff::succeeded(const IpAddress& address, std::string_view name) {
+  const auto key = key_of(address, name);
+  if (!trusted_.insert(key).second) return;
+  trusted_order_.push_back(key);
+  if (trusted_order_.size() <= kAuthTrustedMax) return;
+  trusted_.erase(trusted_order_.front());
+  trusted_order_.pop_front();
+}
+
+// Removes expired entries, oldest first, and one more if the table is full.
+void AuthBackoff::forget(Instant now) {
+  while (!order_.empty() &&
+         (order_.size() >= kAuthPausesMax || pauses_.at(order_.front()) <= now)) {
+    pauses_.erase(order_.front());
+    order_.pop_front();
+  }
+}
 
 using AuthResult = MiddleboxSession::AuthResult;
 using Kind = AuthResult::Kind;
@@ -25,14 +65,14 @@ NegativeReplyCode because(Candidate& candidate, std::string why, NegativeReplyCo
   return code;
 }
 
-std::string agent_text(std::string_view name) { return "agent " + words::quoted(name); }
+std::string agent_text(std::string_view name) { return "agent " + quoted(name); }
 
 /// The state of a candidate that must authenticate.
 std::string unknown(const Candidate& candidate) {
   if (!candidate.certified_names) return "no [[agent]] without a secret is for this address";
   if (candidate.certified_names->empty()) return "it has no certificate, or one without a name";
   return "no [[agent]] with certificate = true has the name in its certificate, " +
-         words::quoted(candidate.certified_names->front());
+         quoted(candidate.certified_names->front());
 }
 
 }  // namespace

@@ -2,9 +2,6 @@
 // the cost of a peer: input per turn, requests in progress, and output that it does not read.
 #include "middlebox/core/connection.hpp"
 
-#include <utility>
-
-#include "middlebox/limits.hpp"
 #include "simco/binding/framer.hpp"
 #include "simco/binding/send.hpp"
 #include "simco/net/limits.hpp"

@@ -5,19 +5,131 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "middlebox/clock.hpp"
 #include "middlebox/commit/pipeline.hpp"
 #include "middlebox/core/admission_control.hpp"
-#include "middlebox/core/input_pace.hpp"
-#include "middlebox/core/output_budget.hpp"
-#include "middlebox/core/turn.hpp"
+#include "middlebox/limits.hpp"
 #include "simco/net/message_channel.hpp"
 #include "simco/session/middlebox_session.hpp"
+#include "simco/wire/assert.hpp"
+#include "simco/wire/messages.hpp"
 
 namespace simco::middlebox {
+
+/// Has turns: the handling of events between two waits for input. The time is the same for all of
+/// them, and the results (batches, output, the next deadline) go out at the end of the turn.
+class Turns {
+ public:
+  virtual void begin_turn() = 0;
+  virtual void end_turn() = 0;
+
+ protected:
+  ~Turns() = default;
+};
+
+/// The turn in progress and its time.
+class TurnClock {
+ public:
+  explicit TurnClock(const Clock& clock) : clock_(clock) {}
+
+  void begin() {
+    if (depth_++ == 0) now_ = clock_.now();
+  }
+  void end() {
+    SIMCO_ASSERT(depth_ > 0);
+    --depth_;
+  }
+  bool in_progress() const { return depth_ > 0; }
+  /// True if the turn in progress is not within another.
+  bool outermost() const { return depth_ == 1; }
+  Instant now() const {
+    SIMCO_ASSERT(in_progress());
+    return now_;
+  }
+  /// True if the turn has lasted for kTurnMax.
+  bool used_up() const { return clock_.now() - now() > kTurnMax; }
+
+ private:
+  const Clock& clock_;
+  int depth_ = 0;
+  Instant now_;
+};
+
+/// Makes its scope a turn, or a part of the turn in progress: turns nest, and the outermost counts.
+class Turn {
+ public:
+  explicit Turn(Turns& turns) : turns_(&turns) { turns.begin_turn(); }
+  Turn(Turn&& other) noexcept : turns_(std::exchange(other.turns_, nullptr)) {}
+  Turn& operator=(Turn&&) = delete;
+  ~Turn() {
+    if (turns_ != nullptr) turns_->end_turn();
+  }
+
+ private:
+  Turns* turns_;
+};
+
+/// Peers that do not read: a bound for the octets in all output queues together.
+class OutputBudget {
+ public:
+  /// `max`: see kOutputTotalMax.
+  explicit OutputBudget(std::size_t max) : max_(max) {}
+
+  void exchange(std::size_t before, std::size_t after) { octets_ += after - before; }
+  bool exceeded() const { return octets_ > max_; }
+
+ private:
+  std::size_t max_;
+  std::size_t octets_ = 0;
+};
+
+/// The octets in the queue of one connection, as counted in the budget.
+class OutputShare {
+ public:
+  /// `budget` must outlive this.
+  explicit OutputShare(OutputBudget& budget) : budget_(budget) {}
+
+  void set(std::size_t octets) {
+    budget_.exchange(octets_, octets);
+    octets_ = octets;
+  }
+  /// The connection is over: the rest of its queue counts no more.
+  void end() {
+    set(0);
+    ended_ = true;
+  }
+  bool ended() const { return ended_; }
+  /// True if the budget is exceeded, and this by more than its share.
+  bool too_large() const { return octets_ > kOutputShare && budget_.exceeded(); }
+
+ private:
+  OutputBudget& budget_;
+  std::size_t octets_ = 0;
+  bool ended_ = false;
+};
+
+/// Peers that send without end: whether the input is paused, and when to look at the clock.
+class InputPace {
+ public:
+  /// True if the clock must be read after this message: it may have taken long, or is one of many.
+  bool must_look(std::span<const std::byte> message) {
+    const auto type = static_cast<SubType>(message[1]);
+    const bool heavy = type == SubType::kPrl || type == SubType::kPdr;
+    return heavy || ++messages_ % kMessagesPerLook == 0;
+  }
+  void pause() { paused_ = true; }
+  bool paused() const { return paused_; }
+  void resume() { paused_ = false; }
+
+ private:
+  std::uint32_t messages_ = 0;
+  bool paused_ = false;
+};
 
 class Connection final : private net::ChannelHandler,
                          private MiddleboxSession::Host,

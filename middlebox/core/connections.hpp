@@ -5,14 +5,112 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
+#include <span>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "middlebox/commit/request_lines.hpp"
 #include "middlebox/core/connection.hpp"
 #include "middlebox/policy/engine.hpp"
+#include "simco/net/crowd.hpp"
+#include "simco/wire/instant.hpp"
 
 namespace simco::middlebox {
+
+/// The open sessions, by agent: sends rule events (RFC 4540 section 8.9) to those of agents that
+/// may see the rule. Not thread-safe.
+class Notifier {
+ public:
+  /// `engine` decides which agents may see a rule; it must outlive this.
+  explicit Notifier(const policy::PolicyEngine& engine) : engine_(engine) {}
+
+  /// Adds a session that was opened.
+  void add(Requester& session);
+  /// Removes a session that ended.
+  void remove(Requester& session);
+  /// Returns the number of open sessions, of all agents or of one.
+  std::size_t count() const { return count_; }
+  std::size_t count(rule::AgentId agent) const { return sessions_of(agent).size(); }
+
+  /// Returns the number of sessions that may see rules of `owner`.
+  std::size_t audience(rule::AgentId owner) const;
+
+  /// Notifies all sessions that may see the rule, except `cause`, which gets the reply instead.
+  void notify(const policy::RuleEvent& event, const Requester* cause) const;
+
+ private:
+  using Sessions = std::vector<Requester*>;
+
+  /// Returns those of an agent.
+  std::span<Requester* const> sessions_of(rule::AgentId agent) const {
+    if (agent.value >= sessions_.size()) return {};
+    return sessions_[agent.value];
+  }
+  void notify_agent(rule::AgentId agent, const policy::RuleEvent& event,
+                    const Requester* cause) const;
+
+  const policy::PolicyEngine& engine_;
+  std::vector<Sessions> sessions_;  ///< by agent: the numbers of those that are there are small
+  std::size_t count_ = 0;
+};
+
+/// When connections want to be woken: at most one time for each, by its number.
+class WakeTimes {
+ public:
+  /// Only moves a time earlier: waking up too soon is harmless.
+  void add(std::uint64_t number, Instant at) {
+    const auto [wish, is_new] = wishes_.try_emplace(number, at);
+    if (!is_new && wish->second <= at) return;
+    if (!is_new) order_.erase({wish->second, number});
+    wish->second = at;
+    order_.emplace(at, number);
+  }
+  /// Nothing happens if there is none.
+  void remove(std::uint64_t number) {
+    const auto wish = wishes_.extract(number);
+    if (wish) order_.erase({wish.mapped(), number});
+  }
+  std::optional<Instant> next() const {
+    return order_.empty() ? std::nullopt : std::optional(order_.begin()->first);
+  }
+  /// Returns a connection whose time has come, and removes that time.
+  std::optional<std::uint64_t> take_due(Instant now) {
+    if (order_.empty() || order_.begin()->first > now) return std::nullopt;
+    const auto number = order_.begin()->second;
+    remove(number);
+    return number;
+  }
+
+ private:
+  std::unordered_map<std::uint64_t, Instant> wishes_;
+  std::set<std::pair<Instant, std::uint64_t>> order_;
+};
+
+/// Connections without a session: however many there are, a newcomer gets in. Those over transports
+/// whose connections are costly are counted apart.
+class Guests {
+ public:
+  /// See kGuestsMax and kAssociationGuestsMax.
+  Guests(std::size_t max, std::size_t associations_max)
+      : streams_(max), associations_(associations_max) {}
+
+  /// Returns the guest that must go instead, if any: it has left.
+  std::optional<Connection*> enter(Connection& guest) {
+    return like(guest).enter(guest.candidate().address, &guest);
+  }
+  /// Nothing happens if it is not there.
+  void leave(Connection& guest) { like(guest).leave(&guest); }
+
+ private:
+  using Crowd = net::Crowd<Connection*>;
+
+  Crowd& like(const Connection& guest) { return guest.costly() ? associations_ : streams_; }
+
+  Crowd streams_;
+  Crowd associations_;
+};
 
 /// By their numbers, so that loops over all connections have the same order in every run.
 class Connections {

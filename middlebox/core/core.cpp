@@ -2,23 +2,62 @@
 // the end.
 #include "middlebox/core/core.hpp"
 
-#include <utility>
+#include <algorithm>
 
-#include "middlebox/observe/words.hpp"
+#include "middlebox/observe/log_lines.hpp"
 #include "simco/wire/assert.hpp"
 
 namespace simco::middlebox {
+
+Recovery RuleService::start(const store::Contents& contents, const std::string& place,
+                            const Clock& clock, Metrics* metrics) {
+  SIMCO_ASSERT(journal_ != nullptr);
+  if (contents.counters != store::Counters{}) {
+    engine_.resume_ids({contents.counters.next_pid, contents.counters.next_gid});
+  }
+  journal_->resume_ids(engine_.ids());
+  auto recovery = recover(contents, place, engine_, backend_, clock, metrics);
+  journal_->forget(recovery.forgotten);
+  return recovery;
+}
+
+void RuleService::restore_store() {
+  engine_.for_each_rule([this](const rule::RuleRecord& rule) { journal_->put_off(rule); });
+}
+
+std::vector<std::pair<PolicyRuleId, rule::RuleTraffic>> RuleService::traffic(
+    std::span<const PolicyRuleId> pids) {
+  std::vector<rule::RuleRecord> rules;
+  for (const auto pid : pids) {
+    if (const auto rule = engine_.find(pid)) rules.push_back(*rule);
+  }
+  std::vector<std::pair<PolicyRuleId, rule::RuleTraffic>> result;
+  auto counted = backend_.traffic(rules);
+  for (std::size_t i = 0; i < rules.size(); ++i) {
+    if (counted[i]) result.emplace_back(rules[i].pid, std::move(*counted[i]));
+  }
+  return result;
+}
+
+std::optional<Instant> RuleService::deadline() const {
+  const auto expiry = pipeline_.next_expiry();
+  const auto retry = journal_ == nullptr ? std::nullopt : journal_->deadline();
+  return expiry && retry ? std::min(expiry, retry) : std::max(expiry, retry);
+}
+
+void RuleService::on_deadline(Instant now) {
+  if (const auto due = pipeline_.next_expiry(); due && *due <= now) pipeline_.expire(now);
+  if (journal_ != nullptr) journal_->on_deadline(now);
+}
+
 namespace {
 
 policy::PolicyEngine::Options engine_options(const CoreOptions& options,
                                              const backend::Backend& backend, bool durable) {
-  policy::PolicyEngine::Options result;
+  policy::PolicyEngine::Options result = options;
   result.backend = backend.capabilities();
   result.backend.persistent = durable;
   result.backend.lifetime_max_s = options.lifetime_max_s;
-  result.nat = options.nat;
-  result.rules_max = options.rules_max;
-  result.elements_max = options.elements_max;
   return result;
 }
 
@@ -178,7 +217,7 @@ std::size_t Core::sessions_of(std::string_view name) const {
 
 // The peer hears of it after the pause only.
 void Core::on_authentication_failed(const Candidate& candidate, std::string_view name) {
-  const auto who = name.empty() ? std::string() : " for " + words::quoted(name);
+  const auto who = name.empty() ? std::string() : " for " + quoted(name);
   warn_about(candidate.endpoint, "authentication failed" + who + ": " + candidate.refused_because);
   if (metrics_ != nullptr) metrics_->authentication_failed();
 }

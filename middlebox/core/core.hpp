@@ -6,32 +6,92 @@
 // the channels with output are flushed, and the host learns the next deadline.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "middlebox/clock.hpp"
+#include "middlebox/commit/pipeline.hpp"
+#include "middlebox/commit/recovery.hpp"
 #include "middlebox/core/admission_control.hpp"
+#include "middlebox/core/connection.hpp"
 #include "middlebox/core/connections.hpp"
 #include "middlebox/core/event_log.hpp"
-#include "middlebox/core/guests.hpp"
-#include "middlebox/core/notifier.hpp"
 #include "middlebox/core/options.hpp"
-#include "middlebox/core/orderly_stop.hpp"
-#include "middlebox/core/output_budget.hpp"
-#include "middlebox/core/rule_service.hpp"
-#include "middlebox/core/wake_times.hpp"
 #include "middlebox/limits.hpp"
 #include "middlebox/observe/metrics.hpp"
+#include "simco/wire/instant.hpp"
 
 namespace simco::middlebox {
+
+/// The rules with all that keeps them: the engine decides, the pipeline commits through journal and
+/// backend. Belongs to one thread.
+class RuleService {
+ public:
+  /// `journal` is nullptr if rules end with the process, `metrics` if nothing is counted. All
+  /// arguments must outlive this.
+  RuleService(const policy::PolicyEngine::Options& options, Journal* journal,
+              backend::Backend& backend, CommitPipeline::Observer& observer, Metrics* metrics)
+      : journal_(journal),
+        backend_(backend),
+        engine_(options),
+        pipeline_(engine_, journal, backend, observer, metrics) {}
+
+  policy::PolicyEngine& engine() { return engine_; }
+  const policy::PolicyEngine& engine() const { return engine_; }
+  CommitPipeline& pipeline() { return pipeline_; }
+
+  /// Begins to enforce rules, without any. Throws as Backend::begin() does.
+  void start() { backend_.begin({}); }
+  /// Begins with the rules in `contents` (of the store called `place`). Throws as recover() does.
+  Recovery start(const store::Contents& contents, const std::string& place, const Clock& clock,
+                 Metrics* metrics);
+  /// The store has lost all rules: has the journal write them again.
+  void restore_store();
+  /// Returns what those of the rules have counted that are in force, if the backend counts.
+  std::vector<std::pair<PolicyRuleId, rule::RuleTraffic>> traffic(
+      std::span<const PolicyRuleId> pids);
+
+  /// Returns when on_deadline() must be called, if at all. Calling it earlier is harmless.
+  std::optional<Instant> deadline() const;
+  void on_deadline(Instant now);
+
+ private:
+  Journal* journal_;
+  backend::Backend& backend_;
+  policy::PolicyEngine engine_;
+  CommitPipeline pipeline_;
+};
+
+/// Sessions end by themselves, or after kStopTimeout.
+class OrderlyStop {
+ public:
+  /// Calls `stopped` from report(), once the stop is complete.
+  void begin(Instant now, std::function<void()> stopped) {
+    at_ = now + kStopTimeout;
+    stopped_ = std::move(stopped);
+  }
+  bool begun() const { return at_.has_value(); }
+  /// Returns when it is complete at the latest, if it has begun.
+  std::optional<Instant> latest() const { return at_; }
+  bool due(bool all_gone, Instant now) const { return at_ && (all_gone || *at_ <= now); }
+  void complete() { complete_ = true; }
+  bool is_complete() const { return complete_; }
+  void report() {
+    if (complete_ && stopped_) std::exchange(stopped_, nullptr)();
+  }
+
+ private:
+  std::optional<Instant> at_;
+  std::function<void()> stopped_;
+  bool complete_ = false;
+};
 
 /// Belongs to one thread.
 class Core final : private Connection::Owner,

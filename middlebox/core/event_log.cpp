@@ -2,17 +2,18 @@
 #include "middlebox/core/event_log.hpp"
 
 #include "middlebox/limits.hpp"
-#include "middlebox/policy/refusal_reason.hpp"
 
 namespace simco::middlebox {
 
 EventLog::EventLog(std::uint32_t audit_rate, const Sink& sink)
     : sink_(sink),
-      audit_(audit_rate, [sink](const std::string& line) { sink(LogLevel::kInfo, line); }),
-      peers_(kPeerLinesPerSecond,
-             [sink](const std::string& line) { sink(LogLevel::kWarning, line); }),
-      refusals_(kRefusalLinesPerSecond,
-                [sink](const std::string& line) { sink(LogLevel::kInfo, line); }) {}
+      audit_(audit_rate, kChangesLeftOut, to(LogLevel::kInfo)),
+      peers_(kPeerLinesPerSecond, kWarningsLeftOut, to(LogLevel::kWarning)),
+      refusals_(kRefusalLinesPerSecond, kRefusalsLeftOut, to(LogLevel::kInfo)) {}
+
+LimitedLog::Sink EventLog::to(LogLevel level) const {
+  return [sink = sink_, level](const std::string& line) { sink(level, line); };
+}
 
 void EventLog::message_refused(const Connection& connection, NegativeReplyCode code, Instant now) {
   if (code == NegativeReplyCode::kAuthenticationFailed || !refusals_.wants(now)) return;
@@ -25,7 +26,7 @@ void EventLog::message_refused(const Connection& connection, NegativeReplyCode c
     reason = kSessionsFull;
   }
   const auto by = open ? connection.agent_name() : std::string_view(candidate.name);
-  refusals_.write({open ? "" : "session", code, reason, "", by, candidate.endpoint});
+  refusals_.write(refusal_line({open ? "" : "session", code, reason, "", by, candidate.endpoint}));
 }
 
 void EventLog::request_refused(const CommitPipeline::Refusal& refusal,
@@ -40,9 +41,10 @@ void EventLog::request_refused(const CommitPipeline::Refusal& refusal,
   } else {
     reason = engine.reason(*refusal.change, refusal.result);
   }
-  refusals_.write({policy::name_of(refusal.transaction), refusal.code, reason,
-                   at_once ? request_fields(*refusal.request) : request_fields(*refusal.change),
-                   refusal.requester.agent_name(), refusal.requester.peer_endpoint()});
+  refusals_.write(
+      refusal_line({policy::name_of(refusal.transaction), refusal.code, reason,
+                    at_once ? request_fields(*refusal.request) : request_fields(*refusal.change),
+                    refusal.requester.agent_name(), refusal.requester.peer_endpoint()}));
 }
 
 void EventLog::flush() {

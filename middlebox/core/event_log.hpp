@@ -8,9 +8,7 @@
 
 #include "middlebox/commit/pipeline.hpp"
 #include "middlebox/core/connection.hpp"
-#include "middlebox/observe/audit_log.hpp"
-#include "middlebox/observe/line_budget.hpp"
-#include "middlebox/observe/refusal_log.hpp"
+#include "middlebox/observe/log_lines.hpp"
 
 namespace simco::middlebox {
 
@@ -29,9 +27,11 @@ class EventLog {
   }
   /// A warning about a peer.
   void warn(std::string_view peer, std::string_view what, Instant now) {
-    peers_.warn(peer, what, now);
+    if (peers_.wants(now)) peers_.write(std::string(peer) + ": " + std::string(what));
   }
-  void decided(const rule::Decision& decision, Instant now) { audit_.record(decision, now); }
+  void decided(const rule::Decision& decision, Instant now) {
+    if (audit_.wants(now)) audit_.write(audit_line(decision));
+  }
   /// A request is refused; `engine` knows why.
   void request_refused(const CommitPipeline::Refusal& refusal, const policy::PolicyEngine& engine,
                        Instant now);
@@ -42,10 +42,12 @@ class EventLog {
   void flush_audit() { audit_.flush(); }
 
  private:
+  LimitedLog::Sink to(LogLevel level) const;
+
   Sink sink_;
-  AuditLog audit_;
-  PeerLog peers_;
-  RefusalLog refusals_;
+  LimitedLog audit_;
+  LimitedLog peers_;
+  LimitedLog refusals_;
 };
 
 }  // namespace simco::middlebox

@@ -7,20 +7,23 @@
 #include <string>
 
 #include "middlebox/limits.hpp"
-#include "middlebox/policy/authorization.hpp"
 #include "middlebox/policy/limits.hpp"
-#include "middlebox/policy/nat.hpp"
-#include "middlebox/rule/rule_record.hpp"
+#include "middlebox/policy/rule_book.hpp"
+#include "middlebox/rule/rule_change.hpp"
 
 namespace simco::middlebox {
 
-struct CoreOptions {
+/// Security that a session requires; otherwise SE is refused with 0x0326.
+enum class Require : std::uint8_t {
+  kNone,  ///< only the requirements of the agents' configuration
+  kSa,    ///< the agent must authenticate, by SA (RFC 4540 7.3) or by its certificate
+  kTls,   ///< TLS, including the agent's certificate
+};
+
+struct CoreOptions : policy::EngineOptions {
   std::chrono::milliseconds message_timeout{60'000};
   std::uint32_t lifetime_max_s = policy::kLifetimeMaxDefault;
-  std::uint32_t rules_max = policy::kRulesMaxDefault;
-  std::uint32_t elements_max = policy::kElementsMaxDefault;
   std::uint32_t sessions_max = kSessionsMaxDefault;
-  policy::NatTable::Options nat;  ///< mode and pools
   /// The agents and their rights.
   policy::AgentDirectory directory = policy::AgentDirectory::open_to_all();
   /// Maximum number of audit lines per second; 0: none.

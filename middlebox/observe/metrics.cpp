@@ -19,8 +19,6 @@ using rule::ChangeResult;
 using rule::RuleChange;
 using rule::RuleKind;
 
-constexpr std::array<const char*, policy::kTransactions> kTransactionNames = {
-    "PRR", "PER", "PEA", "PDR", "PLC", "PRS", "PRL"};
 constexpr std::array<const char*, kPhases> kPhaseNames = {"decide", "queue", "store", "kernel",
                                                           "reply"};
 /// RFC 4540 section 8.1: a PID is RESERVED or ENABLED; disable rules are told apart.
@@ -178,7 +176,7 @@ void Metrics::replied(policy::Transaction transaction, const Body& reply) {
         "simco_transactions_total",
         "Policy rule transactions answered, by type and reply (ok or the reply code).",
         {{"reply", negative == nullptr ? "ok" : fmt::format("0x03{:02x}", code)},
-         {"type", kTransactionNames[index(transaction)]}});
+         {"type", std::string(policy::name_of(transaction))}});
   }
   ++*counter;
   replied_at_.push_back(Clock::now());

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "middlebox/backend/figure.hpp"
+#include "middlebox/backend/backend.hpp"
 #include "middlebox/policy/authorization.hpp"
 #include "middlebox/policy/nat.hpp"
 #include "middlebox/rule/rule_change.hpp"

@@ -3,15 +3,19 @@
 // replies.
 #pragma once
 
+#include <array>
 #include <bitset>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "middlebox/policy/limits.hpp"
+#include "middlebox/policy/rule_table.hpp"
 #include "simco/wire/ip.hpp"
 #include "simco/wire/messages.hpp"
 
@@ -19,7 +23,12 @@ namespace simco::policy {
 
 /// Policy rule transactions that an agent may be allowed, by the RFC's names.
 enum class Transaction : std::uint8_t { kPrr, kPer, kPea, kPdr, kPlc, kPrs, kPrl };
-inline constexpr std::size_t kTransactions = 7;
+inline constexpr std::array<std::string_view, 7> kTransactionNames = {"PRR", "PER", "PEA", "PDR",
+                                                                      "PLC", "PRS", "PRL"};
+inline constexpr std::size_t kTransactions = kTransactionNames.size();
+constexpr std::string_view name_of(Transaction transaction) {
+  return kTransactionNames[static_cast<std::size_t>(transaction)];
+}
 
 /// Name of an agent that did not authenticate: kAnonymousPrefix and its address.
 inline constexpr std::string_view kAnonymousPrefix = "anonymous@";
@@ -129,5 +138,59 @@ class AgentDirectory {
 
 /// Returns the transaction that `request` begins, or nullopt if it is not a policy rule request.
 std::optional<Transaction> transaction_of(const Body& request);
+
+class AgentDirectory;
+struct AgentPolicy;
+
+/// An agent that is known to the engine.
+struct Agent {
+  /// Owner attribute of its rules, at most kOwnerSizeMax octets; valid as long as the agent is in
+  /// the table.
+  std::string_view name;
+  RuleList rules;                       ///< its live rules, in the order of their creation
+  std::uint32_t rule_count = 0;         ///< number of its rules, pending ones included
+  std::uint32_t elements = 0;           ///< sum of Rule::elements of its rules
+  std::uint32_t live_count = 0;         ///< number of rules in `rules`
+  std::uint32_t holds = 0;              ///< number of sessions and rules that keep it in the table
+  const AgentPolicy* policy = nullptr;  ///< its rights; nullptr: no longer configured
+};
+
+/// The agents that own rules or have a session, by id and by name. An agent that has neither is
+/// removed, so that peers with ever new addresses take no memory. Not thread-safe.
+class AgentTable {
+ public:
+  Agent& operator[](AgentId id) { return agents_[id.value]; }
+  const Agent& operator[](AgentId id) const { return agents_[id.value]; }
+  std::size_t size() const { return by_name_.size(); }
+  /// Returns the agent called `name`, if it is in the table.
+  std::optional<AgentId> find(std::string_view name) const {
+    const auto found = by_name_.find(std::string(name));
+    return found == by_name_.end() ? std::nullopt : std::optional(found->second);
+  }
+  /// Calls visit(AgentId) for every agent.
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    for (const auto& [name, id] : by_name_) visit(id);
+  }
+
+  /// Returns the agent called `name`, added if necessary, with a further hold.
+  AgentId acquire(std::string_view name);
+  /// Applies a new configuration. `directory` must outlive its use here.
+  void apply(const AgentDirectory& directory);
+  /// Returns the agents that may see rules of others.
+  const std::vector<AgentId>& watchers() const { return watchers_; }
+  void hold(AgentId id) { ++agents_[id.value].holds; }
+  /// Removes a hold, and with the last hold the agent.
+  void release(AgentId id);
+
+ private:
+  void resolve(AgentId id);
+
+  std::vector<Agent> agents_;
+  std::vector<AgentId> free_;
+  std::unordered_map<std::string, AgentId> by_name_;
+  std::vector<AgentId> watchers_;
+  const AgentDirectory* directory_ = nullptr;
+};
 
 }  // namespace simco::policy

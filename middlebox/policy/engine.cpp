@@ -2,10 +2,6 @@
 #include "middlebox/policy/engine.hpp"
 
 #include "middlebox/policy/planned_change.hpp"
-#include "middlebox/policy/reasons.hpp"
-#include "middlebox/policy/recover.hpp"
-#include "middlebox/policy/request_planner.hpp"
-#include "middlebox/policy/settlement.hpp"
 
 namespace simco::policy {
 
@@ -15,7 +11,7 @@ Capabilities PolicyEngine::capabilities(AgentId agent) const {
 }
 
 Plan PolicyEngine::plan(const RequestContext& context, const Body& request, Instant now) {
-  return RequestPlanner(book_).plan(context, request, now);
+  return plan_request(book_, context, request, now);
 }
 
 std::optional<Plan> PolicyEngine::plan_expiry(Instant now) {
@@ -37,16 +33,16 @@ bool PolicyEngine::overridden(RuleSlot slot, const rule::RuleChange& change) con
 
 Outcome PolicyEngine::settle(RuleSlot slot, const rule::RuleChange& change,
                              rule::ChangeResult result, Instant now) {
-  return Settlement(book_).settle(slot, change, result, now);
+  return policy::settle(book_, slot, change, result, now);
 }
 
 std::string PolicyEngine::reason(const RequestContext& context, const Body& request,
                                  NegativeReplyCode code) const {
-  return Reasons(book_).of(context, request, code);
+  return reason_of(book_, context, request, code);
 }
 
 std::string PolicyEngine::reason(const rule::RuleChange& change, rule::ChangeResult result) const {
-  return Reasons(book_).of(change, result);
+  return reason_of(book_, change, result);
 }
 
 void PolicyEngine::resume_ids(const rule::IdPositions& positions) {

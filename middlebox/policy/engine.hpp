@@ -22,7 +22,6 @@
 #include "middlebox/policy/rule_book.hpp"
 #include "middlebox/policy/rule_status.hpp"
 #include "middlebox/rule/rule_change.hpp"
-#include "middlebox/rule/rule_record.hpp"
 #include "simco/wire/instant.hpp"
 #include "simco/wire/messages.hpp"
 

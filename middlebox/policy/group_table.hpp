@@ -6,8 +6,7 @@
 #include <optional>
 
 #include "middlebox/policy/id_map.hpp"
-#include "middlebox/policy/id_sequence.hpp"
-#include "middlebox/policy/rule.hpp"
+#include "middlebox/policy/rule_table.hpp"
 
 namespace simco::policy {
 

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "middlebox/policy/address_pool.hpp"
-#include "middlebox/policy/rule.hpp"
+#include "middlebox/policy/rule_table.hpp"
 
 namespace simco::policy {
 

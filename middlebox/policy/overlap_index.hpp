@@ -2,9 +2,8 @@
 // 8.8.1): the enable rules that a new disable rule ends, and the disable rules that a new enable
 // rule runs into. It is a tuple space search (V. Srinivasan, S. Suri, G. Varghese: Packet
 // Classification using Tuple Space Search, SIGCOMM 1999) for ranges instead of single packets.
+// Therefore it has sorted orders instead of hash tables.
 //
-// This is tuple space search (Srinivasan, Suri, Varghese: Packet Classification using Tuple Space
-// Search, SIGCOMM 1999), with sorted orders instead of hash tables because queries have ranges.
 // Rules of one protocol with equal masks (prefix lengths and, roughly, number of ports on either
 // side) form a group; there are few groups. A group sorts its rules in up to four orders: by
 // internal and by external address, by internal and by external port. In each order, the matches of
@@ -27,7 +26,7 @@
 #include <span>
 #include <vector>
 
-#include "middlebox/policy/rule.hpp"
+#include "middlebox/policy/rule_table.hpp"
 #include "middlebox/policy/traffic.hpp"
 
 namespace simco::policy {

@@ -6,9 +6,8 @@
 #include <vector>
 
 #include "middlebox/policy/authorization.hpp"
-#include "middlebox/policy/rule.hpp"
+#include "middlebox/policy/rule_table.hpp"
 #include "middlebox/rule/rule_change.hpp"
-#include "middlebox/rule/rule_record.hpp"
 #include "simco/wire/messages.hpp"
 
 namespace simco::policy {

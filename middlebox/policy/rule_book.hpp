@@ -1,26 +1,55 @@
 // The state that all transactions share: rules with their owners, groups, addresses, lifetimes and
-// limits. RequestPlanner, Settlement and recover() change it.
+// limits. The functions of planned_change.hpp change it.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <unordered_map>
 
-#include "middlebox/policy/agent_table.hpp"
 #include "middlebox/policy/authorization.hpp"
 #include "middlebox/policy/checks.hpp"
 #include "middlebox/policy/disable_rules.hpp"
 #include "middlebox/policy/expiry_queue.hpp"
 #include "middlebox/policy/group_table.hpp"
-#include "middlebox/policy/id_sequence.hpp"
+#include "middlebox/policy/id_map.hpp"
 #include "middlebox/policy/limits.hpp"
 #include "middlebox/policy/nat.hpp"
 #include "middlebox/policy/plan.hpp"
-#include "middlebox/policy/quotas.hpp"
 #include "middlebox/policy/rule_table.hpp"
 
 namespace simco::policy {
+
+/// The maximum numbers of rules and kernel elements (Rule::elements), in all and of an agent. Not
+/// thread-safe.
+class Quotas {
+ public:
+  struct Limits {
+    std::uint32_t rules_max = kRulesMaxDefault;
+    std::uint32_t elements_max = kElementsMaxDefault;
+  };
+  Quotas(const Limits& limits, RuleTable& rules, AgentTable& agents)
+      : limits_(limits), rules_(rules), agents_(agents) {}
+
+  /// True if the agent, which must be configured, may have a further rule.
+  bool allow_rule(AgentId id) const;
+  /// True if the agent may have so many further elements.
+  bool allow_elements(AgentId id, std::uint32_t elements) const;
+  /// Sets the number of elements of the rule.
+  void set_elements(RuleSlot slot, std::uint16_t elements);
+  /// Returns the sum of the elements of all rules.
+  std::uint64_t elements() const { return elements_; }
+  /// Returns the limit that keeps the agent from having a further rule with so many elements, for
+  /// the log.
+  std::string reached(AgentId id, std::uint32_t elements) const;
+
+ private:
+  Limits limits_;
+  RuleTable& rules_;
+  AgentTable& agents_;
+  std::uint64_t elements_ = 0;
+};
 
 /// All but 255, which IANA reserves.
 inline Protocols all_protocols() { return Protocols().set().reset(255); }

@@ -1,7 +1,5 @@
 #include "middlebox/policy/rule_status.hpp"
 
-#include "middlebox/policy/replies.hpp"
-
 namespace simco::policy {
 
 AddressTuple outside_of(const RuleBook& book, RuleSlot slot) {

@@ -25,13 +25,13 @@ namespace {
 struct Free {
   void operator()(void* state) const { ::cap_free(state); }
 };
-using State = std::unique_ptr<std::remove_pointer_t<cap_t>, Free>;
+using CapabilityState = std::unique_ptr<std::remove_pointer_t<cap_t>, Free>;
 
 [[noreturn]] void fail() {
   throw std::system_error(errno, std::generic_category(), "cannot drop privileges");
 }
 
-bool has(const State& state, cap_value_t capability) {
+bool has(const CapabilityState& state, cap_value_t capability) {
   cap_flag_value_t value = CAP_CLEAR;
   return ::cap_get_flag(state.get(), capability, CAP_PERMITTED, &value) == 0 && value == CAP_SET;
 }
@@ -39,8 +39,8 @@ bool has(const State& state, cap_value_t capability) {
 }  // namespace
 
 void drop_privileges(std::span<const int> kept) {
-  const State current(::cap_get_proc());
-  const State wanted(::cap_init());
+  const CapabilityState current(::cap_get_proc());
+  const CapabilityState wanted(::cap_init());
   if (!current || !wanted) fail();
   std::vector<cap_value_t> keep;
   std::ranges::copy_if(kept, std::back_inserter(keep),

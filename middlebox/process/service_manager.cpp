@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdlib>
-#include <cstring>
 #include <utility>
 
 #include "simco/wire/number.hpp"

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <utility>
 
 #include "middlebox/limits.hpp"
 #include "simco/wire/number.hpp"

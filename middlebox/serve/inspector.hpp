@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "middlebox/rule/rule_traffic.hpp"
+#include "middlebox/rule/rule_change.hpp"
 #include "simco/http/server.hpp"
 #include "simco/wire/ids.hpp"
 

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "middlebox/core/options.hpp"
-#include "middlebox/core/require.hpp"
 #include "simco/net/listener.hpp"
 
 namespace simco::middlebox {

@@ -1,4 +1,4 @@
-#include "middlebox/store/make_store.hpp"
+#include "middlebox/store/store.hpp"
 
 #include <algorithm>
 #include <array>

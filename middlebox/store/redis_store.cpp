@@ -2,12 +2,12 @@
 // fails if another process has become the owner of the keys.
 #include "middlebox/store/redis_store.hpp"
 
+#include <fmt/ranges.h>
 #include <hiredis/hiredis.h>
 #include <sys/random.h>
 #include <sys/time.h>
 
 #include <array>
-#include <cstdio>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -41,13 +41,7 @@ std::string random_token() {
   if (::getrandom(octets.data(), octets.size(), 0) != static_cast<ssize_t>(octets.size())) {
     throw StoreError("cannot get random numbers");
   }
-  std::string token;
-  for (const unsigned char octet : octets) {
-    std::array<char, 3> digits{};
-    std::snprintf(digits.data(), digits.size(), "%02x", octet);
-    token += digits.data();
-  }
-  return token;
+  return fmt::format("{:02x}", fmt::join(octets, ""));
 }
 
 std::optional<std::string> read_setting(std::string_view setting, RedisAddress& address) {

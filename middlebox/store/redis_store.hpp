@@ -1,7 +1,6 @@
 // Rules in Redis or Valkey: a hash for rules, another for everything else.
 #pragma once
 
-#include <chrono>
 #include <expected>
 #include <memory>
 #include <string>

@@ -1,11 +1,13 @@
 // Storage of policy rules, so that they survive a restart of the middlebox (the S bit of RFC 4540,
-// 4.3.3). A store handles identifiers and opaque octets.
+// 4.3.3), and the choice that --state makes. A store handles identifiers and opaque octets.
 #pragma once
 
 #include <cstdint>
+#include <expected>
+#include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "simco/wire/ids.hpp"
@@ -89,5 +91,14 @@ class Store {
   /// and StoreLost where that is why.
   virtual void write(const Batch& batch) = 0;
 };
+
+/// Returns the store at `where`, of the kind that the table of stores has for it. Returns an error
+/// message if `where` is invalid. Nothing is opened yet.
+std::expected<std::unique_ptr<Store>, std::string> make_store(const std::string& where, Sync sync);
+/// Returns the forms of `where`, for `--help`.
+std::string store_forms();
+
+/// Returns the file that `where` names; nullopt if it is a server.
+std::optional<std::string> file_of(const std::string& where);
 
 }  // namespace simco::store

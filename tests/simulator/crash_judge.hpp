@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "middlebox/commit/rule_codec.hpp"
+#include "middlebox/commit/journal.hpp"
 #include "tests/simulator/facts.hpp"
 
 namespace simco::simulator {

@@ -1,5 +1,4 @@
 // Takes the place of the fast path in a build without clang, bpftool or libbpf.
-#include <utility>
 
 #include "middlebox/backend/fastpath/fast_path.hpp"
 

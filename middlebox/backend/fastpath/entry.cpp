@@ -1,4 +1,4 @@
-#include "middlebox/backend/fastpath/entry.hpp"
+#include "middlebox/backend/fastpath/slot_table.hpp"
 
 #include <algorithm>
 #include <optional>

@@ -2,13 +2,14 @@
 // out on the way.
 #include "middlebox/backend/fastpath/fast_path.hpp"
 
+#include <net/if.h>
+
+#include <algorithm>
 #include <boost/asio/steady_timer.hpp>
+#include <chrono>
 #include <stdexcept>
 #include <utility>
 
-#include "middlebox/backend/fastpath/figures.hpp"
-#include "middlebox/backend/fastpath/links.hpp"
-#include "middlebox/backend/fastpath/own_addresses.hpp"
 #include "middlebox/backend/fastpath/premises.hpp"
 #include "middlebox/backend/fastpath/program.hpp"
 #include "middlebox/backend/fastpath/rule_table.hpp"
@@ -16,6 +17,104 @@
 
 namespace simco::backend::fastpath {
 namespace {
+
+Side other(Side side) { return side == Side::kInternal ? Side::kExternal : Side::kInternal; }
+
+/// Keeps the program linked to both interfaces while it may forward packets between them, and says
+/// in the log when that begins and ends. Options and program must outlive it.
+class Links {
+ public:
+  Links(const Options& options, Program& program) : options_(options), program_(program) {}
+
+  /// Checks the conditions: links the interfaces, or ends the links. To be called every
+  /// kWatchInterval. `more`: a further obstacle, as a clause.
+  void look(const std::optional<std::string>& more) {
+    for (const Side side : kSides) {
+      if (!on_ || !is_lost(side)) continue;
+      log::warn("fast path: interface {} is gone or replaced, and its link with it", name_of(side));
+      program_.unlink();
+      on_ = false;
+    }
+    const auto why = more ? more : obstacle();
+    if (why) {
+      program_.unlink();
+      if (said_ != why) log::warn("fast path: off, nftables handles all packets: {}", *why);
+    } else if (!on_) {
+      program_.open();
+      log::info("fast path: on, between {} and {}", options_.internal_if, options_.external_if);
+    }
+    on_ = !why;
+    said_ = why;
+  }
+
+  /// Ends the links.
+  void end() { program_.unlink(); }
+
+ private:
+  const std::string& name_of(Side side) const {
+    return side == Side::kInternal ? options_.internal_if : options_.external_if;
+  }
+
+  bool is_lost(Side side) const {
+    const auto index = ::if_nametoindex(name_of(side).c_str());
+    return index == 0 || program_.linked(side) != index;
+  }
+
+  /// Tells the program the hardware address. Returns false if there is no such interface.
+  bool introduce(Side side) {
+    const auto address = hardware_address(name_of(side));
+    if (!address) return false;
+    program_.set_address(side, *address);
+    return true;
+  }
+
+  /// Returns the obstacle to linking, or to staying linked, as a clause.
+  std::optional<std::string> obstacle() {
+    for (const Side side : kSides) {
+      if (!introduce(side)) return "there is no Ethernet interface " + name_of(side);
+    }
+    if (auto premise = unmet_premise(options_.internal_if, options_.external_if)) return premise;
+    if (on_) return unable_to_send();
+    const Instant now = options_.now();
+    if (now < retry_at_) return refused_;
+    refused_ = link();
+    retry_at_ = refused_ ? now + retry_after_ : Instant{};
+    if (refused_)
+      log::debug("fast path: refused, again in {} s: {}", retry_after_.count(), *refused_);
+    retry_after_ = refused_ ? std::min(2 * retry_after_, kRetryMax) : kRetryFirst;
+    return refused_;
+  }
+
+  /// Links both interfaces, or neither. Returns why not, or why packets would be lost.
+  std::optional<std::string> link() {
+    // Linking may interrupt a network card, which must not happen repeatedly because of the other
+    // card.
+    for (const Side side : {first_, other(first_)}) {
+      if (const auto refused = program_.link(side, ::if_nametoindex(name_of(side).c_str()))) {
+        first_ = side;
+        return name_of(side) + ": " + *refused;
+      }
+      log::debug("fast path: {} linked", name_of(side));
+    }
+    return unable_to_send();  // some drivers are able to only with a program there
+  }
+
+  std::optional<std::string> unable_to_send() const {
+    for (const Side side : kSides) {
+      if (auto reason = cannot_send(name_of(side))) return reason;
+    }
+    return std::nullopt;
+  }
+
+  const Options& options_;
+  Program& program_;
+  bool on_ = false;
+  std::optional<std::string> said_;     ///< why it is off, as the log has it
+  std::optional<std::string> refused_;  ///< why linking failed
+  Side first_ = Side::kInternal;        ///< linked first: the side that refused last
+  Instant retry_at_{};                  ///< not before then
+  std::chrono::seconds retry_after_ = kRetryFirst;
+};
 
 class AcceleratedBackend final : public Backend, private Backend::Client {
  public:

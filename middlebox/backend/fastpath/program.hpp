@@ -1,15 +1,15 @@
 // The XDP program in the kernel: its maps, which are memory of this process as well, and its links
-// to the two interfaces, which go with this process, however it ends.
+// to the two interfaces, which go with this process, however it ends; and its counts as metrics.
 #pragma once
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 
+#include "middlebox/backend/backend.hpp"
 #include "middlebox/backend/fastpath/slot.h"
 
 namespace simco::backend::fastpath {
@@ -60,5 +60,23 @@ class Program {
   std::unique_ptr<Kernel> kernel_;
   std::uint64_t seed_ = 0;
 };
+
+/// Adds to `figures` the packets of known rules, by outcome, and the octets forwarded.
+inline void add_figures(const fp_counts& counts, Figures& figures) {
+  const auto packets = [&](const char* way, std::uint64_t count) {
+    figures.push_back({"simco_fast_path_packets_total",
+                       {{"way", way}},
+                       count,
+                       "Packets of rules that the fast path knows, by outcome."});
+  };
+  packets("forwarded", counts.packets);
+  packets("shown", counts.shown);  // to the stack once in a while, so that it knows the flow
+  packets("unfinished", counts.unfinished);  // a sender on this host has left the checksum open
+  packets("no-way", counts.elsewhere);       // no neighbour is known on the other interface
+  figures.push_back({"simco_fast_path_octets_total",
+                     {},
+                     counts.octets,
+                     "Octets that the fast path has forwarded, from the IP header on."});
+}
 
 }  // namespace simco::backend::fastpath

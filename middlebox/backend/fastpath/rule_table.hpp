@@ -3,10 +3,8 @@
 
 #include <vector>
 
-#include "middlebox/backend/fastpath/entry.hpp"
 #include "middlebox/backend/fastpath/slot_table.hpp"
-#include "middlebox/rule/rule_record.hpp"
-#include "middlebox/rule/rule_traffic.hpp"
+#include "middlebox/rule/rule_change.hpp"
 #include "simco/wire/instant.hpp"
 #include "simco/wire/ip.hpp"
 

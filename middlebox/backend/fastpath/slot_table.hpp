@@ -5,19 +5,46 @@
 // search's length, the entry is not taken, and nftables decides about its packets.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
+#include <vector>
 
-#include "middlebox/backend/fastpath/entry.hpp"
 #include "middlebox/backend/fastpath/slot.h"
+#include "middlebox/rule/rule_change.hpp"
 #include "simco/wire/ids.hpp"
 #include "simco/wire/instant.hpp"
 #include "simco/wire/packet_count.hpp"
 
 namespace simco::backend::fastpath {
+
+/// An address, in network order (IPv4 has the first four octets), and a port.
+struct End {
+  std::array<std::byte, 16> address{};
+  std::uint16_t port = 0;
+  friend bool operator==(const End&, const End&) = default;
+};
+
+/// An entry of the fast path, port by port: packets of UDP or UDP-Lite between two ends.
+struct Entry {
+  IpVersion version = IpVersion::kIpv4;
+  std::uint8_t protocol = 0;
+  std::uint8_t ways = 0;  ///< FP_INBOUND, FP_OUTBOUND or both
+  End internal;           ///< the end on the internal side, as packets have it when they arrive
+  End external;
+  bool translates = false;
+  End to_internal;  ///< the translated ends, if it translates
+  End to_external;
+  friend bool operator==(const Entry&, const Entry&) = default;
+};
+
+/// Appends the entries of `rule` to `entries`; none if the rule is left to nftables: because it is
+/// no enable rule, has wildcards, another protocol, more than kPortsMax ports, or an address that
+/// no router forwards.
+void make_entries(const rule::RuleRecord& rule, std::vector<Entry>& entries);
 
 /// The counts of an entry.
 struct Tally {

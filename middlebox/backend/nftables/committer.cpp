@@ -1,12 +1,9 @@
 #include "middlebox/backend/nftables/committer.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <utility>
 
-#include "middlebox/backend/nftables/elements/drift.hpp"
-#include "middlebox/backend/nftables/elements/element_reader.hpp"
 #include "middlebox/backend/nftables/limits.hpp"
 
 namespace simco::backend::nftables {

@@ -14,13 +14,12 @@
 #include <string>
 #include <vector>
 
+#include "middlebox/backend/nftables/elements/element_planner.hpp"
 #include "middlebox/backend/nftables/elements/element_writer.hpp"
-#include "middlebox/backend/nftables/elements/operation.hpp"
 #include "middlebox/backend/nftables/error_attribution.hpp"
 #include "middlebox/backend/nftables/netlink.hpp"
 #include "middlebox/backend/nftables/options.hpp"
-#include "middlebox/backend/nftables/retry_rule.hpp"
-#include "middlebox/rule/rule_traffic.hpp"
+#include "middlebox/rule/rule_change.hpp"
 
 namespace simco::backend::nftables {
 

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "middlebox/backend/nftables/limits.hpp"
-
 namespace simco::backend::nftables {
 
 Attribution attribute_errors(std::span<const MessageError> errors,

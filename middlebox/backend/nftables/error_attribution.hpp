@@ -1,14 +1,49 @@
-// Which changes of a batch are at fault when the kernel refuses it. Pure.
+// What follows when the kernel has not carried out a commit: the next attempt, and which changes of
+// a batch are at fault. Pure.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "middlebox/backend/nftables/limits.hpp"
 #include "middlebox/rule/rule_change.hpp"
 #include "simco/wire/instant.hpp"
 
 namespace simco::backend::nftables {
+
+/// The outcome of a commit. It takes effect as a whole or not at all.
+enum class Outcome : std::uint8_t {
+  kDone,    ///< everything in it has taken effect
+  kStale,   ///< nothing has: another program changed the ruleset
+  kFailed,  ///< nothing has, because of the errors
+};
+
+/// The attempts to carry out a commit.
+class RetryRule {
+ public:
+  enum class Step : std::uint8_t {
+    kReconcile,        ///< the table may not be as we know it: look at it, then plan again
+    kBuildOnAny,       ///< the same, and then commit on any generation
+    kAttributeErrors,  ///< a change is at fault
+  };
+
+  /// Returns the step after a commit that was not carried out. `built_on_any`: it named no
+  /// generation of the ruleset, so the table may be gone.
+  Step after(Outcome outcome, bool built_on_any) {
+    if (outcome == Outcome::kStale) {
+      return ++stale_ < kStaleMax ? Step::kReconcile : Step::kBuildOnAny;
+    }
+    if (!built_on_any || looked_) return Step::kAttributeErrors;
+    looked_ = true;
+    stale_ = kStaleMax;
+    return Step::kReconcile;
+  }
+
+ private:
+  int stale_ = 0;
+  bool looked_ = false;  ///< at the table, after a failure
+};
 
 /// A kernel error for a message.
 struct MessageError {

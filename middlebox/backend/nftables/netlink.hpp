@@ -3,17 +3,17 @@
 
 #include <libmnl/libmnl.h>
 
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <functional>
 #include <memory>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "middlebox/backend/nftables/error_attribution.hpp"
-#include "middlebox/backend/nftables/retry_rule.hpp"
 
 namespace simco::backend::nftables {
 
@@ -138,6 +138,37 @@ class NetlinkSocket {
   std::vector<char> received_;
   MessageBuffer question_;
   std::span<const char> unread_;  ///< of received_
+};
+
+/// Reads something long from the kernel piece by piece, between other work of the loop.
+class Dump {
+ public:
+  explicit Dump(boost::asio::io_context& io);
+  Dump(const Dump&) = delete;
+  Dump& operator=(const Dump&) = delete;
+  ~Dump();
+
+  bool busy() const { return done_ != nullptr; }
+  /// Sends `request`, calls `reader` with each message of the answer, kDumpMessagesPerTurn of them
+  /// in a turn of the loop, and then `done` with an errno or 0, from inside this call if the
+  /// request cannot be sent. Not while busy().
+  void start(const MessageBuffer& request, NetlinkSocket::Reader reader,
+             std::function<void(int error)> done);
+  /// Reads the rest at once, if busy(). `done` is called before this returns.
+  void finish();
+
+ private:
+  void wait();
+  /// Reads as many messages as a turn of the loop allows. False at the end.
+  bool advance();
+  void end(int error);
+
+  NetlinkSocket socket_;
+  boost::asio::posix::stream_descriptor descriptor_;
+  NetlinkSocket::Reader reader_;
+  std::function<void(int)> done_;
+  bool waiting_ = false;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
 }  // namespace simco::backend::nftables

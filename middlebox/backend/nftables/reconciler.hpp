@@ -12,15 +12,43 @@
 #include <functional>
 #include <map>
 #include <span>
+#include <vector>
 
 #include "middlebox/backend/nftables/committer.hpp"
 #include "middlebox/backend/nftables/counters/counter_ledger.hpp"
-#include "middlebox/backend/nftables/elements/drift.hpp"
 #include "middlebox/backend/nftables/elements/element_planner.hpp"
-#include "middlebox/backend/nftables/elements/inspection.hpp"
+#include "middlebox/backend/nftables/elements/element_writer.hpp"
+#include "middlebox/backend/nftables/netlink.hpp"
+#include "middlebox/backend/nftables/options.hpp"
 #include "middlebox/backend/nftables/table/table.hpp"
 
 namespace simco::backend::nftables {
+
+/// Reads which elements the kernel has in our sets, set by set, between other work of the loop.
+class Inspection {
+ public:
+  /// Called with the contents of a set.
+  using Report = std::function<void(const Mask& mask, SetKeys keys)>;
+
+  Inspection(boost::asio::io_context& io, const Options& options) : options_(options), dump_(io) {}
+
+  bool busy() const { return busy_; }
+  /// Reads the sets of `masks`, reports on each and calls `done`. A set that cannot be read is not
+  /// reported.
+  void start(std::vector<Mask> masks, Report report, std::function<void()> done);
+
+ private:
+  void next();
+  void read(const nlmsghdr* message);
+
+  const Options& options_;
+  Dump dump_;
+  bool busy_ = false;
+  std::vector<Mask> left_;
+  SetKeys keys_;
+  Report report_;
+  std::function<void()> done_;
+};
 
 class Reconciler {
  public:

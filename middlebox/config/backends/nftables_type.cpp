@@ -1,10 +1,10 @@
 // The options of the nftables backend: its table, and what of it outlives the process.
 #include "middlebox/config/backends/nftables_type.hpp"
 
-#include <cstdint>
 #include <fstream>
 #include <utility>
 
+#include "middlebox/backend/fastpath/fast_path.hpp"
 #include "middlebox/backend/nftables/nftables_backend.hpp"
 #include "middlebox/config/options.hpp"
 #include "middlebox/limits.hpp"
@@ -15,6 +15,7 @@ namespace simco::middlebox {
 namespace {
 
 using backend::nftables::Tracking;
+namespace fastpath = backend::fastpath;
 
 bool begins_with_zero(const char* path) {
   std::ifstream file(path);
@@ -86,16 +87,27 @@ void NftablesType::declare(cli::Options& options) {
       "nftables: an orderly stop leaves the table in the kernel, so that a restart has no gap: "
       "rules stay in force until they expire, all other traffic stays blocked (default; "
       "--keep-rules=false turns it off)");
+  options.choice("--fast-path", fast_path_,
+                 "xdp (an XDP program on both interfaces forwards UDP and UDP-Lite of rules "
+                 "between two endpoints, unseen by the site's nftables, tcpdump and connection "
+                 "tracking) or none",
+                 {{"none", false}, {"xdp", true}});
+  options.whole("--fast-path-entries", fast_path_entries_,
+                "Room of the fast path for each IP version: ports of rules, twice as many with a "
+                "NAT",
+                1, fastpath::kEntriesMax);
 }
 
 std::optional<std::string> NftablesType::check(bool chosen, const Settings& settings) {
   if (!chosen) {
     if (options_.counters) return "--counters requires --backend nftables";
-    return std::nullopt;
+    return fast_path_fault(chosen);
   }
   options_.internal_if = settings.internal_if;
   options_.external_if = settings.external_if;
-  return tracking_fault(settings.server.nat.mode != policy::Mode::kFirewall);
+  if (auto fault = tracking_fault(settings.server.nat.mode != policy::Mode::kFirewall))
+    return fault;
+  return fast_path_fault(chosen);
 }
 
 std::optional<std::string> NftablesType::tracking_fault(bool nat) const {
@@ -111,9 +123,23 @@ std::optional<std::string> NftablesType::tracking_fault(bool nat) const {
   return {};
 }
 
+std::optional<std::string> NftablesType::fast_path_fault(bool chosen) const {
+  if (!fast_path_) return std::nullopt;
+  if (!chosen) return "--fast-path xdp requires --backend nftables";
+  if (!fastpath::is_built_in())
+    return "--fast-path xdp: this build has none, since clang, bpftool or libbpf was missing";
+  if (!options_.own_table)
+    return "--fast-path xdp requires --table-mode own: the site's chains would not see its packets";
+  return std::nullopt;
+}
+
 std::vector<Finding> NftablesType::findings() const {
   std::vector<Finding> result;
   for (const auto& sentence : missing_forwarding()) result.push_back({false, sentence});
+  if (!fast_path_) return result;
+  if (const auto why = fastpath::obstacle(options_.internal_if, options_.external_if)) {
+    result.push_back({false, "the fast path would be off: " + *why});
+  }
   return result;
 }
 
@@ -133,7 +159,10 @@ std::unique_ptr<backend::Backend> NftablesType::make(boost::asio::io_context& io
   for (const auto& sentence : missing_forwarding()) log::warn(sentence);
   log::info("backend nftables: table inet {}, internal {}, external {}", options.table,
             options.internal_if, options.external_if);
-  return backend;
+  if (!fast_path_ || settings.remove_rules) return backend;
+  return fastpath::accelerate(
+      io, std::move(backend),
+      {options_.internal_if, options_.external_if, fast_path_entries_, options_.now});
 }
 
 }  // namespace simco::middlebox

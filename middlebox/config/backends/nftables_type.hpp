@@ -1,16 +1,18 @@
-// --backend nftables: its table, and what of it outlives the process.
+// --backend nftables: its table, what of it outlives the process, and the fast path in front of it.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "middlebox/backend/fastpath/limits.hpp"
 #include "middlebox/backend/nftables/options.hpp"
 #include "middlebox/config/backend_type.hpp"
 
 namespace simco::middlebox {
 
-class NftablesType : public BackendType {
+class NftablesType final : public BackendType {
  public:
   void declare(cli::Options& options) override;
   std::optional<std::string> check(bool chosen, const Settings& settings) override;
@@ -21,10 +23,13 @@ class NftablesType : public BackendType {
   const backend::nftables::Options& options() const { return options_; }
 
  private:
-  /// Returns a sentence if --tracking does not go with the rest.
+  /// Returns a sentence if --tracking, or --fast-path, does not go with the rest.
   std::optional<std::string> tracking_fault(bool nat) const;
+  std::optional<std::string> fast_path_fault(bool chosen) const;
 
   backend::nftables::Options options_;
+  bool fast_path_ = false;
+  std::uint32_t fast_path_entries_ = backend::fastpath::kEntriesDefault;
 };
 
 }  // namespace simco::middlebox

@@ -17,9 +17,9 @@ cd "$sources"
 # What each fuzzer runs beside tests/fuzz/NAME_fuzz.cpp; what it does not need makes it slower.
 codec=simco/wire/codec.cpp
 middlebox="$(ls simco/wire/*.cpp simco/binding/*.cpp simco/session/*.cpp middlebox/policy/*.cpp middlebox/core/*.cpp)
-  simco/net/frame_splitter.cpp middlebox/observe/audit_log.cpp middlebox/observe/refusal_log.cpp middlebox/observe/words.cpp middlebox/commit/change_queue.cpp middlebox/commit/journal.cpp
-  middlebox/commit/batch_run.cpp middlebox/commit/pipeline.cpp middlebox/commit/recovery.cpp middlebox/commit/request_lines.cpp
-  middlebox/commit/rule_codec.cpp middlebox/commit/waiting_pdrs.cpp middlebox/observe/metrics.cpp simco/metrics/registry.cpp"
+  simco/net/frame_splitter.cpp middlebox/observe/log_lines.cpp middlebox/commit/change_queue.cpp middlebox/commit/journal.cpp
+  middlebox/commit/pipeline.cpp middlebox/commit/recovery.cpp middlebox/commit/request_lines.cpp
+  middlebox/commit/rule_codec.cpp middlebox/observe/metrics.cpp simco/metrics/registry.cpp"
 calls="$(ls simco/wire/*.cpp) simco/session/rule_keeper.cpp $(ls agent/ng/protocol/*.cpp agent/ng/call/*.cpp)"
 invites="loadgen/sip/compose.cpp loadgen/sip/message.cpp loadgen/sip/server_transactions.cpp
   simco/net/frame_splitter.cpp"

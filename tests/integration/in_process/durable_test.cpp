@@ -4,7 +4,7 @@
 
 #include <atomic>
 
-#include "middlebox/commit/rule_codec.hpp"
+#include "middlebox/commit/journal.hpp"
 #include "middlebox/store/memory_store.hpp"
 #include "tests/support/figures.hpp"
 #include "tests/support/patience.hpp"

@@ -7,9 +7,9 @@
 #include <fstream>
 #include <optional>
 
-#include "middlebox/store/make_store.hpp"
 #include "middlebox/store/memory_store.hpp"
 #include "middlebox/store/redis_store.hpp"
+#include "middlebox/store/store.hpp"
 #include "tests/support/patience.hpp"
 #include "tests/support/redis_server.hpp"
 

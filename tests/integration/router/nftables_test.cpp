@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "middlebox/backend/nftables/flows/dump.hpp"
 #include "middlebox/backend/nftables/limits.hpp"
+#include "middlebox/backend/nftables/netlink.hpp"
 #include "tests/integration/router/backend_fixture.hpp"
 
 namespace simco::test {

@@ -1,5 +1,5 @@
 // What the store makes of elements that rules share.
-#include "middlebox/backend/match/element_store.hpp"
+#include "middlebox/backend/match/tuple_space.hpp"
 
 #include <gtest/gtest.h>
 

@@ -7,9 +7,9 @@
 #include <span>
 #include <vector>
 
-#include "middlebox/backend/match/element_builder.hpp"
+#include "middlebox/backend/match/element.hpp"
 #include "middlebox/backend/match/key_layout.hpp"
-#include "middlebox/backend/nftables/table/set_name.hpp"
+#include "middlebox/backend/nftables/elements/element_writer.hpp"
 #include "simco/wire/tuple_text.hpp"
 
 namespace simco::backend::match {

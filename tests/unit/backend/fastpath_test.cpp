@@ -7,9 +7,9 @@
 #include <random>
 #include <vector>
 
-#include "middlebox/backend/fastpath/entry.hpp"
 #include "middlebox/backend/fastpath/limits.hpp"
 #include "middlebox/backend/fastpath/rule_table.hpp"
+#include "middlebox/backend/fastpath/slot_table.hpp"
 #include "simco/wire/tuple_text.hpp"
 
 namespace simco::backend::fastpath {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "middlebox/backend/match/element_builder.hpp"
+#include "middlebox/backend/match/element.hpp"
 #include "middlebox/backend/nftables/limits.hpp"
 
 namespace simco::backend::nftables::test {

@@ -4,10 +4,9 @@
 #include <cerrno>
 
 #include "middlebox/backend/match/key_layout.hpp"
-#include "middlebox/backend/nftables/elements/drift.hpp"
+#include "middlebox/backend/nftables/elements/element_planner.hpp"
 #include "middlebox/backend/nftables/error_attribution.hpp"
 #include "middlebox/backend/nftables/limits.hpp"
-#include "middlebox/backend/nftables/retry_rule.hpp"
 
 namespace simco::backend::nftables {
 namespace {

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <random>
 
-#include "middlebox/backend/match/element_builder.hpp"
+#include "middlebox/backend/match/element.hpp"
 #include "simco/wire/tuple_text.hpp"
 
 namespace simco::packet {

@@ -1,10 +1,10 @@
 // When the kernel's table counts as the one that we left there, and by which name it is locked.
-#include "middlebox/backend/nftables/table/table_state.hpp"
+#include "middlebox/backend/nftables/table/ruleset.hpp"
 
 #include <gtest/gtest.h>
 
 #include "middlebox/backend/nftables/limits.hpp"
-#include "middlebox/backend/nftables/table/table_lock.hpp"
+#include "middlebox/backend/nftables/table/table.hpp"
 
 namespace simco::backend::nftables {
 namespace {

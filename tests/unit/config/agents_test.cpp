@@ -1,11 +1,11 @@
-#include "middlebox/config/agents.hpp"
+#include "middlebox/config/file_parts.hpp"
 
 #include <gtest/gtest.h>
 
 #include <fstream>
 
-#include "middlebox/config/nat_options.hpp"
-#include "middlebox/core/auth_backoff.hpp"
+#include "middlebox/config/arguments.hpp"
+#include "middlebox/core/admission_control.hpp"
 #include "tests/support/figures.hpp"
 
 namespace simco::middlebox {

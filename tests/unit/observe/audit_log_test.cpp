@@ -1,4 +1,4 @@
-#include "middlebox/observe/audit_log.hpp"
+#include "middlebox/observe/log_lines.hpp"
 
 #include <gtest/gtest.h>
 
@@ -96,12 +96,14 @@ TEST(AuditLine, IsOneLineWhateverNamesHave) {
 
 struct Log {
   std::vector<std::string> lines;
-  AuditLog audit;
+  LimitedLog audit;
   RuleChange change = enable();
   explicit Log(std::uint32_t rate)
-      : audit(rate, [this](const std::string& line) { lines.push_back(line); }) {}
+      : audit(rate, kChangesLeftOut, [this](const std::string& line) { lines.push_back(line); }) {}
   void record(int count, Instant now) {
-    for (int i = 0; i < count; ++i) audit.record(entry(change), now);
+    for (int i = 0; i < count; ++i) {
+      if (audit.wants(now)) audit.write(audit_line(entry(change)));
+    }
   }
 };
 
@@ -126,6 +128,29 @@ TEST(AuditLog, CanBeOff) {
   log.record(5, Instant{1h});
   log.audit.flush();
   EXPECT_TRUE(log.lines.empty());
+}
+
+TEST(PeerLog, WhatIsTooMuchIsCountedAndSaid) {
+  std::vector<std::string> lines;
+  LimitedLog log(10, kWarningsLeftOut, [&](const std::string& line) { lines.push_back(line); });
+  const auto warn = [&](const std::string& peer, Instant at) {
+    if (log.wants(at)) log.write(peer + ": refused");
+  };
+  const Instant now{1h};
+  for (int i = 0; i < 1000; ++i) warn("192.0.2.1", now);
+  ASSERT_EQ(lines.size(), 10U);
+  EXPECT_EQ(lines[0], "192.0.2.1: refused");
+  // The number comes before the next line, or when it is asked for.
+  warn("192.0.2.2", now + 1s);
+  ASSERT_EQ(lines.size(), 12U);
+  EXPECT_EQ(lines[10],
+            "990 further warnings about connections were left out (more than 10 in a second)");
+  EXPECT_EQ(lines[11], "192.0.2.2: refused");
+  log.flush();
+  EXPECT_EQ(lines.size(), 12U);
+  for (int i = 0; i < 12; ++i) warn("192.0.2.1", now + 1s);
+  log.flush();
+  EXPECT_TRUE(lines.back().starts_with("3 further warnings"));
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <regex>
 #include <sstream>
 
-#include "middlebox/backend/fastpath/figures.hpp"
+#include "middlebox/backend/fastpath/program.hpp"
 #include "middlebox/backend/nftables/counters/drop_counters.hpp"
 #include "tests/support/pipeline_fixture.hpp"
 

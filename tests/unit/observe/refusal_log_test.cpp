@@ -1,4 +1,4 @@
-#include "middlebox/observe/refusal_log.hpp"
+#include "middlebox/observe/log_lines.hpp"
 
 #include <gtest/gtest.h>
 
@@ -41,14 +41,14 @@ TEST(RefusalLine, HasTheFieldsOfEachRequest) {
 
 TEST(RefusalLog, CountsWhatExceedsItsRate) {
   std::vector<std::string> lines;
-  RefusalLog log(2, [&](const std::string& line) { lines.push_back(line); });
+  LimitedLog log(2, kRefusalsLeftOut, [&](const std::string& line) { lines.push_back(line); });
   const Instant now{1h};
   for (int i = 0; i < 5; ++i) {
-    if (log.wants(now)) log.write({"PRL", kReplyTooBig, "", "", "a", "p"});
+    if (log.wants(now)) log.write("refused");
   }
   EXPECT_EQ(lines.size(), 2U);
   ASSERT_TRUE(log.wants(now + 1s));
-  log.write({"PRL", kReplyTooBig, "", "", "a", "p"});
+  log.write("refused");
   ASSERT_EQ(lines.size(), 4U);
   EXPECT_EQ(lines[2], "3 further refusals were left out (more than 2 in a second)");
 }

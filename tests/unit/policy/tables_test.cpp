@@ -7,7 +7,6 @@
 
 #include "middlebox/policy/expiry_queue.hpp"
 #include "middlebox/policy/id_map.hpp"
-#include "middlebox/policy/id_sequence.hpp"
 #include "middlebox/policy/limits.hpp"
 
 namespace simco::policy {

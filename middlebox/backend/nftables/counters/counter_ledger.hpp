@@ -12,13 +12,12 @@
 #include <absl/container/flat_hash_map.h>
 
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "middlebox/backend/match/tuple_space.hpp"
-#include "middlebox/rule/rule_traffic.hpp"
+#include "middlebox/rule/rule_change.hpp"
 
 namespace simco::backend::nftables {
 

@@ -9,10 +9,8 @@
 #include <system_error>
 #include <vector>
 
-#include "middlebox/backend/nftables/elements/element_reader.hpp"
 #include "middlebox/backend/nftables/elements/element_writer.hpp"
 #include "middlebox/backend/nftables/limits.hpp"
-#include "middlebox/backend/nftables/table/set_name.hpp"
 #include "simco/log/log.hpp"
 
 namespace simco::backend::nftables {

@@ -6,7 +6,6 @@
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_tables.h>
 
-#include <array>
 #include <cerrno>
 #include <system_error>
 

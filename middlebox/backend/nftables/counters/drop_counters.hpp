@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "middlebox/backend/figure.hpp"
+#include "middlebox/backend/backend.hpp"
 #include "middlebox/backend/nftables/netlink.hpp"
 #include "middlebox/backend/nftables/options.hpp"
 

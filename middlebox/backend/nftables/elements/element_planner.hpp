@@ -10,21 +10,63 @@
 //                       -> missing -> undo, add_set or refuse, plan
 #pragma once
 
+#include <absl/container/flat_hash_set.h>
+
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
-#include "middlebox/backend/match/element_builder.hpp"
+#include "middlebox/backend/match/element.hpp"
 #include "middlebox/backend/match/tuple_space.hpp"
-#include "middlebox/backend/nftables/elements/operation.hpp"
 #include "middlebox/rule/rule_change.hpp"
 #include "simco/wire/assert.hpp"
 #include "simco/wire/instant.hpp"
 
 namespace simco::backend::nftables {
+
+using match::ElementStore;
+using match::Holders;
+using match::Key;
+using match::Target;
+
+/// A change of an element: its holders before and after.
+struct Operation {
+  ElementStore* store;  ///< of the element's set
+  Key key;
+  Target target;  ///< of a translation
+  Holders before;
+  Holders after;             ///< the first PID becomes the element's comment
+  std::uint32_t change = 0;  ///< for which change of the batch
+  bool uncertain = false;    ///< whether the kernel still has the element is not known
+};
+
+/// Elements as the kernel has them: octets of the key, followed by those of its end if the set has
+/// intervals.
+using SetKeys = absl::flat_hash_set<std::string>;
+/// Returns such octets of an element of the set of `mask`.
+std::string octets_of(const match::Mask& mask, const Key& key);
+/// Elements of a set that have changed while it was read.
+using TouchedKeys = absl::flat_hash_set<Key>;
+
+/// A key as octets of a message.
+struct RawKey {
+  std::string key;
+  std::string end;  ///< of an interval
+};
+
+/// How a set in the kernel differs after others have changed it.
+struct Drift {
+  std::vector<Operation> missing;  ///< to be added
+  std::vector<RawKey> foreign;     ///< to be removed
+};
+
+/// Returns how `in_kernel`, which was read until `now`, differs from `store`. Elements that are
+/// `touched`, or about to end, may be there or not.
+Drift compare(ElementStore& store, SetKeys in_kernel, const TouchedKeys& touched, Instant now);
 
 using match::Element;
 using match::Mask;

@@ -3,6 +3,7 @@
 #include "middlebox/backend/nftables/elements/element_writer.hpp"
 
 #include <endian.h>
+#include <fmt/format.h>
 #include <netinet/in.h>
 // The kernel's headers go after the C library's.
 #include <libnftnl/udata.h>
@@ -12,12 +13,31 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstddef>
 #include <numeric>
 
 #include "middlebox/backend/match/key_layout.hpp"
 #include "middlebox/backend/nftables/limits.hpp"
 
 namespace simco::backend::nftables {
+
+std::string set_name(const Mask& mask) {
+  static constexpr std::array<const char*, 6> purposes = {
+      "disable", "enable", "dnat-outside", "dnat-inside", "snat-outside", "snat-inside"};
+  static constexpr std::array<const char*, 5> directions = {"", "-in", "-out", "-in-conn",
+                                                            "-out-conn"};
+  const auto version = mask.version == IpVersion::kIpv4 ? '4' : '6';
+  auto name = fmt::format("{}{}{}", purposes[static_cast<std::size_t>(mask.purpose)], version,
+                          directions[static_cast<std::size_t>(mask.direction)]);
+  if (mask.intervals) return name + "-intervals";
+  name += fmt::format("_{}.{}_{}.{}", mask.internal_bits, mask.internal_port_bits,
+                      mask.external_bits, mask.external_port_bits);
+  if (mask.protocol) name += "_proto";
+  if (mask.target_port) name += "_port";
+  if (mask.last_port != 0) name += fmt::format("_{}-{}", mask.first_port, mask.last_port);
+  return name;
+}
+
 namespace {
 
 void put_value(nlmsghdr* message, std::uint16_t attribute, const void* octets, std::size_t size) {
@@ -156,6 +176,64 @@ const std::string& ElementWriter::name_of(const Mask& mask) {
   if (known != names_.end()) return known->second;
   if (names_.size() >= kSetNamesMax) names_.clear();
   return names_.emplace(mask, set_in_kernel(options_, mask)).first->second;
+}
+
+namespace {
+
+std::string value_of(const nlattr* data) {
+  std::string result;
+  for_each_attribute(attributes_of(data), [&](std::uint16_t type, const nlattr* value) {
+    if (type != NFTA_DATA_VALUE) return;
+    const auto octets = attributes_of(value);
+    result.assign(octets.data(), octets.size());
+  });
+  return result;
+}
+
+/// An element's only expression is its counter.
+PacketCount count_of(const nlattr* expression) {
+  PacketCount count;
+  for_each_attribute(attributes_of(expression), [&](std::uint16_t type, const nlattr* data) {
+    if (type != NFTA_EXPR_DATA) return;
+    for_each_attribute(attributes_of(data), [&](std::uint16_t part, const nlattr* value) {
+      if (part == NFTA_COUNTER_PACKETS) count.packets = be64toh(mnl_attr_get_u64(value));
+      if (part == NFTA_COUNTER_BYTES) count.octets = be64toh(mnl_attr_get_u64(value));
+    });
+  });
+  return count;
+}
+
+KernelElement element_of(const nlattr* attribute) {
+  KernelElement element;
+  std::string end;
+  for_each_attribute(attributes_of(attribute), [&](std::uint16_t type, const nlattr* part) {
+    if (type == NFTA_SET_ELEM_KEY) element.key = value_of(part);
+    if (type == NFTA_SET_ELEM_KEY_END) end = value_of(part);
+    if (type == NFTA_SET_ELEM_EXPR) element.counter = count_of(part);
+  });
+  element.key += end;
+  return element;
+}
+
+}  // namespace
+
+std::string_view set_named_in(const nlmsghdr* message) {
+  std::string_view name;
+  for_each_attribute(attributes_of(message), [&](std::uint16_t type, const nlattr* attribute) {
+    if (type == NFTA_SET_ELEM_LIST_SET) name = mnl_attr_get_str(attribute);
+  });
+  return name;
+}
+
+std::vector<KernelElement> elements_in(const nlmsghdr* message) {
+  std::vector<KernelElement> result;
+  for_each_attribute(attributes_of(message), [&](std::uint16_t list_type, const nlattr* list) {
+    if (list_type != NFTA_SET_ELEM_LIST_ELEMENTS) return;
+    for_each_attribute(attributes_of(list), [&](std::uint16_t, const nlattr* element) {
+      result.push_back(element_of(element));
+    });
+  });
+  return result;
 }
 
 }  // namespace simco::backend::nftables

@@ -1,5 +1,6 @@
-// Turns operations on elements into messages. Every request takes this path, so the octets are
-// written directly, without a library's objects in between.
+// Elements in messages: operations are written, and elements read as the kernel tells of them, in
+// the answer to a question and in the echo of a removal. Every request takes the path of writing,
+// so the octets are written directly, without a library's objects in between.
 #pragma once
 
 #include <chrono>
@@ -7,14 +8,27 @@
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "middlebox/backend/nftables/elements/operation.hpp"
+#include "middlebox/backend/match/element.hpp"
+#include "middlebox/backend/nftables/elements/element_planner.hpp"
 #include "middlebox/backend/nftables/error_attribution.hpp"
 #include "middlebox/backend/nftables/netlink.hpp"
-#include "middlebox/backend/nftables/table/set_name.hpp"
+#include "middlebox/backend/nftables/options.hpp"
+#include "middlebox/rule/rule_change.hpp"
 
 namespace simco::backend::nftables {
+
+using match::Mask;
+
+/// Returns the name of the set that has the elements of `mask`, in our own table.
+std::string set_name(const Mask& mask);
+
+/// Returns the name that the kernel knows that set by.
+inline std::string set_in_kernel(const Options& options, const Mask& mask) {
+  return name_in_kernel(options, set_name(mask));
+}
 
 /// Appends the key of an element of the set of `mask` to the open attribute.
 void put_key(nlmsghdr* message, const Mask& mask, const Key& key);
@@ -61,5 +75,16 @@ class ElementWriter {
   const ElementStore* store_ = nullptr;
   ChangeMessage listed_;
 };
+
+/// An element of a set in the kernel.
+struct KernelElement {
+  std::string key;  ///< octets, followed by those of the end of an interval
+  PacketCount counter;
+};
+
+/// Returns the name of the set that a message of nf_tables about elements names.
+std::string_view set_named_in(const nlmsghdr* message);
+/// Returns the elements in such a message.
+std::vector<KernelElement> elements_in(const nlmsghdr* message);
 
 }  // namespace simco::backend::nftables

@@ -5,12 +5,9 @@
 #include <ifaddrs.h>
 #include <netinet/in.h>
 
-#include <algorithm>
 #include <cstring>
-#include <utility>
 
 #include "middlebox/backend/match/limits.hpp"
-#include "middlebox/backend/nftables/limits.hpp"
 
 namespace simco::backend::nftables {
 namespace {

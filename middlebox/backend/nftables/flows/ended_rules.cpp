@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "middlebox/backend/match/element_builder.hpp"
 #include "middlebox/backend/nftables/limits.hpp"
 
 namespace simco::backend::nftables {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "middlebox/backend/match/element.hpp"
-#include "middlebox/rule/rule_record.hpp"
+#include "middlebox/rule/rule_change.hpp"
 
 namespace simco::backend::nftables {
 

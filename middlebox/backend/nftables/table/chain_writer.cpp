@@ -8,8 +8,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "middlebox/backend/match/key_layout.hpp"
-
 namespace simco::backend::nftables {
 
 std::uint8_t icmp_of(IpVersion version) {

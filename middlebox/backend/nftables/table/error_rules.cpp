@@ -2,7 +2,7 @@
 // known in two ways: connection tracking, if it sees every packet, knows the flow that the error
 // belongs to; otherwise the error quotes the packet. TCP connections of rules with a direction are
 // tracked in either case.
-#include "middlebox/backend/nftables/table/error_rules.hpp"
+#include "middlebox/backend/nftables/table/chain_writer.hpp"
 
 #include <netinet/in.h>
 // The kernel's headers go after the C library's.

@@ -1,6 +1,6 @@
 // A rule for each mask that translates, in the chains prerouting and postrouting, and rules that
 // drop packets to ports of the pools that have no binding.
-#include "middlebox/backend/nftables/table/nat_rules.hpp"
+#include "middlebox/backend/nftables/table/chain_writer.hpp"
 
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -14,7 +14,6 @@
 
 #include "middlebox/backend/match/key_layout.hpp"
 #include "middlebox/backend/nftables/counters/drop_counters.hpp"
-#include "middlebox/backend/nftables/table/packet_key.hpp"
 
 namespace simco::backend::nftables {
 namespace {

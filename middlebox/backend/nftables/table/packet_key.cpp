@@ -1,5 +1,5 @@
 // Offsets into the headers of packets, and of packets behind the header of an ICMP error.
-#include "middlebox/backend/nftables/table/packet_key.hpp"
+#include "middlebox/backend/nftables/table/chain_writer.hpp"
 
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -10,8 +10,6 @@
 #include <array>
 #include <cstddef>
 #include <span>
-
-#include "middlebox/backend/match/key_layout.hpp"
 
 namespace simco::backend::nftables {
 namespace {

@@ -1,7 +1,7 @@
 // For each side and IP version: a rule that leads packets to their chain, that chain, and the chain
 // for ICMP errors. In a chain, disable rules come first, then flows without a rule, then the
 // lookups of enable rules.
-#include "middlebox/backend/nftables/table/rule_writer.hpp"
+#include "middlebox/backend/nftables/table/chain_writer.hpp"
 
 #include <netinet/in.h>
 // The kernel's headers go after the C library's.
@@ -14,9 +14,6 @@
 #include <utility>
 
 #include "middlebox/backend/match/key_layout.hpp"
-#include "middlebox/backend/nftables/table/chain_writer.hpp"
-#include "middlebox/backend/nftables/table/error_rules.hpp"
-#include "middlebox/backend/nftables/table/nat_rules.hpp"
 
 namespace simco::backend::nftables {
 namespace {

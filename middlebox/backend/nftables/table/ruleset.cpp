@@ -17,8 +17,7 @@
 
 #include "middlebox/backend/match/key_layout.hpp"
 #include "middlebox/backend/nftables/counters/drop_counters.hpp"
-#include "middlebox/backend/nftables/table/rule.hpp"
-#include "middlebox/backend/nftables/table/rule_writer.hpp"
+#include "middlebox/backend/nftables/table/chain_writer.hpp"
 
 namespace simco::backend::nftables {
 namespace {
@@ -86,8 +85,19 @@ std::uint32_t key_type(std::span<const Field> fields, IpVersion version) {
   return type;
 }
 
-void put_text(nlmsghdr* message, std::uint16_t attribute, const std::string& text) {
-  mnl_attr_put_strz(message, attribute, text.c_str());
+using Names = std::initializer_list<std::pair<std::uint16_t, std::string>>;
+
+/// Begins a message about the object that `names`, with their attributes, name.
+nlmsghdr* begin(MessageBuffer& batch, int type, std::uint16_t flags, const Names& names) {
+  auto* message = batch.begin_inet(type, flags);
+  for (const auto& [attribute, text] : names) mnl_attr_put_strz(message, attribute, text.c_str());
+  return message;
+}
+
+/// Writes a message that says nothing more.
+void put(MessageBuffer& batch, int type, std::uint16_t flags, const Names& names) {
+  begin(batch, type, flags, names);
+  batch.end();
 }
 
 void add_chain(const Options& options, const std::string& name, const Hook* hook,
@@ -137,8 +147,8 @@ std::vector<std::string> Ruleset::chains() const {
 
 void Ruleset::add_frame(bool claimed, MessageBuffer& batch) const {
   if (options_.own_table) {
-    auto* message = batch.begin_inet(NFT_MSG_NEWTABLE, NLM_F_CREATE);
-    put_text(message, NFTA_TABLE_NAME, options_.table);
+    auto* message =
+        begin(batch, NFT_MSG_NEWTABLE, NLM_F_CREATE, {{NFTA_TABLE_NAME, options_.table}});
     if (claimed) mnl_attr_put_u32(message, NFTA_TABLE_FLAGS, htonl(kClaimFlags));
     std::string comment = kTableComment;
     if (claimed) comment += kBeforeSaving;
@@ -193,17 +203,12 @@ void Ruleset::add_set(const Mask& mask, MessageBuffer& batch) const {
 }
 
 void Ruleset::remove_set(const Mask& mask, MessageBuffer& batch) const {
-  auto* message = batch.begin_inet(NFT_MSG_DELSET, 0);
-  put_text(message, NFTA_SET_TABLE, options_.table);
-  put_text(message, NFTA_SET_NAME, set_in_kernel(options_, mask));
-  batch.end();
+  put(batch, NFT_MSG_DELSET, 0,
+      {{NFTA_SET_TABLE, options_.table}, {NFTA_SET_NAME, set_in_kernel(options_, mask)}});
 }
 
 void Ruleset::flush_chain(const std::string& name, MessageBuffer& batch) const {
-  auto* message = batch.begin_inet(NFT_MSG_DELRULE, 0);
-  put_text(message, NFTA_RULE_TABLE, options_.table);
-  put_text(message, NFTA_RULE_CHAIN, name);
-  batch.end();
+  put(batch, NFT_MSG_DELRULE, 0, {{NFTA_RULE_TABLE, options_.table}, {NFTA_RULE_CHAIN, name}});
 }
 
 void Ruleset::replace_rules(const std::vector<Mask>& masks, MessageBuffer& batch) const {
@@ -238,28 +243,22 @@ void Ruleset::try_rule(Rule& (*add)(Rule&), MessageBuffer& batch) const {
 std::string Ruleset::trial_table() const { return "simco-trial-" + std::to_string(::getpid()); }
 
 void Ruleset::add_trial_table(std::uint32_t flags, MessageBuffer& batch) const {
-  auto* message = batch.begin_inet(NFT_MSG_NEWTABLE, NLM_F_CREATE | NLM_F_EXCL);
-  put_text(message, NFTA_TABLE_NAME, trial_table());
+  auto* message =
+      begin(batch, NFT_MSG_NEWTABLE, NLM_F_CREATE | NLM_F_EXCL, {{NFTA_TABLE_NAME, trial_table()}});
   if (flags != 0) mnl_attr_put_u32(message, NFTA_TABLE_FLAGS, htonl(flags));
   batch.end();
 }
 
 void Ruleset::remove_trial_table(MessageBuffer& batch) const {
-  auto* message = batch.begin_inet(NFT_MSG_DELTABLE, 0);
-  put_text(message, NFTA_TABLE_NAME, trial_table());
-  batch.end();
+  put(batch, NFT_MSG_DELTABLE, 0, {{NFTA_TABLE_NAME, trial_table()}});
 }
 
 void Ruleset::remove_table(MessageBuffer& batch) const {
-  auto* message = batch.begin_inet(NFT_MSG_DELTABLE, 0);
-  put_text(message, NFTA_TABLE_NAME, options_.table);
-  batch.end();
+  put(batch, NFT_MSG_DELTABLE, 0, {{NFTA_TABLE_NAME, options_.table}});
 }
 
 void Ruleset::remove_any_table(MessageBuffer& batch) const {
-  auto* message = batch.begin_inet(NFT_MSG_NEWTABLE, NLM_F_CREATE);
-  put_text(message, NFTA_TABLE_NAME, options_.table);
-  batch.end();
+  put(batch, NFT_MSG_NEWTABLE, NLM_F_CREATE, {{NFTA_TABLE_NAME, options_.table}});
   remove_table(batch);
 }
 
@@ -269,17 +268,12 @@ void Ruleset::clear_site_table(const TableState& state, MessageBuffer& batch) co
   }
   for (const char* inner : kInner) {
     if (!state.chains.contains(name_in_kernel(options_, inner))) continue;
-    auto* message = batch.begin_inet(NFT_MSG_DELCHAIN, 0);
-    put_text(message, NFTA_CHAIN_TABLE, options_.table);
-    put_text(message, NFTA_CHAIN_NAME, name_in_kernel(options_, inner));
-    batch.end();
+    put(batch, NFT_MSG_DELCHAIN, 0,
+        {{NFTA_CHAIN_TABLE, options_.table}, {NFTA_CHAIN_NAME, name_in_kernel(options_, inner)}});
   }
   for (const auto& set : state.sets) {
     if (!set.starts_with(kSitePrefix)) continue;
-    auto* message = batch.begin_inet(NFT_MSG_DELSET, 0);
-    put_text(message, NFTA_SET_TABLE, options_.table);
-    put_text(message, NFTA_SET_NAME, set);
-    batch.end();
+    put(batch, NFT_MSG_DELSET, 0, {{NFTA_SET_TABLE, options_.table}, {NFTA_SET_NAME, set}});
   }
   remove_drop_counters(options_, batch);
 }

@@ -1,6 +1,6 @@
 // The lock is an abstract Unix socket whose name is made from the table's: the kernel releases it
 // with the process, however that ends. Connecting to it tells the holder.
-#include "middlebox/backend/nftables/table/table_lock.hpp"
+#include "middlebox/backend/nftables/table/table.hpp"
 
 #include <fmt/format.h>
 #include <linux/capability.h>
@@ -17,7 +17,6 @@
 #include <iterator>
 #include <optional>
 #include <stdexcept>
-#include <string>
 #include <string_view>
 #include <system_error>
 

@@ -1,6 +1,6 @@
 // Dumps the table, its chains, rules and sets, and keeps the properties that are compared with
 // ours.
-#include "middlebox/backend/nftables/table/table_state.hpp"
+#include "middlebox/backend/nftables/table/ruleset.hpp"
 
 #include <arpa/inet.h>
 #include <endian.h>
@@ -15,8 +15,6 @@
 #include <cstring>
 #include <string_view>
 #include <system_error>
-
-#include "middlebox/backend/nftables/table/ruleset.hpp"
 
 namespace simco::backend::nftables {
 namespace {
