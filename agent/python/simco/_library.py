@@ -28,9 +28,11 @@ def declarations(header: str) -> str:
 
 
 def _load() -> Any:
-    """SIMCO_AGENT_LIBRARY names the file, such as that of a build folder; otherwise it is the system's."""
+    """SIMCO_AGENT_LIBRARY names the file, such as that of a build folder; otherwise it is the wheel's, or the system's."""
+    inside = _HERE / _LIBRARY
+    path = os.environ.get("SIMCO_AGENT_LIBRARY") or (str(inside) if inside.exists() else _LIBRARY)
     try:
-        return ffi.dlopen(os.environ.get("SIMCO_AGENT_LIBRARY", _LIBRARY))
+        return ffi.dlopen(path)
     except OSError as error:
         raise ImportError(f"simco: cannot load the C library: {error}; install the package libsimco-agent0, or name"
                           " the file in SIMCO_AGENT_LIBRARY") from None
