@@ -166,6 +166,17 @@ class PinholeTest(unittest.TestCase):
             reserved.bind(("127.0.0.1", 0))
             run(body(reserved.getsockname()[1], str(Path(folder) / "rules.db")))
 
+    def test_another_session(self):
+        async def body(client, witness):
+            async with client.pinhole(*ENDS) as pinhole:
+                self.assertEqual(await heard(witness, pinhole.rule.pid), 120)
+                await client.close()
+                await client.open()
+                self.assertEqual(await heard(witness, pinhole.rule.pid), 120)  # found and renewed
+            self.assertEqual(await witness.list(), [])
+
+        self.with_two(body)
+
     def test_the_middlebox_is_gone_at_the_end(self):
         async def body(box):
             async with simco.Client(box.address) as client:
