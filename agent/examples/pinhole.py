@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Opens a pinhole for the RTP and RTCP of a call, prints where media may be sent, and closes it.
+"""Opens a pinhole for the RTP and RTCP of a call, prints where media may be sent, and closes it after the call.
 
     pinhole.py 127.0.0.1:7626 10.0.0.5:5004/2 192.0.2.7:6000/2
 """
@@ -11,10 +11,10 @@ import simco
 
 
 async def call(middlebox: str, internal: str, external: str) -> None:
-    async with simco.Client(middlebox) as client:
-        rule = await client.enable(internal, external, lifetime=60)
-        print(f"rule {rule.pid}: external hosts send to {rule.outside}")
-        await client.remove(rule.pid)
+    async with simco.Client(middlebox, reconnect=True) as client:
+        async with client.pinhole(internal, external) as pinhole:
+            print(f"rule {pinhole.rule.pid}: external hosts send to {pinhole.rule.outside}")
+            ...  # the call, however long it takes
         print("closed")
 
 

@@ -3,7 +3,8 @@
 from ._version import VERSION as __version__
 from .client import Client
 from .errors import Refused, SessionEnded, SimcoError
-from .values import Capabilities, Direction, Event, Location, Parity, Rule, RuleKind, Status, Tuple
+from .pinhole import Pinhole
+from .values import Capabilities, Direction, Event, Location, Loss, Parity, Rule, RuleKind, Status, Tuple
 
-__all__ = ["Capabilities", "Client", "Direction", "Event", "Location", "Parity", "Refused", "Rule", "RuleKind",
-           "SessionEnded", "SimcoError", "Status", "Tuple", "__version__"]
+__all__ = ["Capabilities", "Client", "Direction", "Event", "Location", "Loss", "Parity", "Pinhole", "Refused", "Rule",
+           "RuleKind", "SessionEnded", "SimcoError", "Status", "Tuple", "__version__"]

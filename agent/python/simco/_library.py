@@ -3,8 +3,9 @@
 import os
 import re
 from pathlib import Path
+from typing import Any, Callable
 
-import cffi
+import cffi  # type: ignore[import-untyped, unused-ignore]
 
 _HERE = Path(__file__).resolve().parent
 _LIBRARY = "libsimco-agent.so.0"
@@ -26,11 +27,23 @@ def declarations(header: str) -> str:
     return text.replace("SIMCO_API ", "")
 
 
-ffi = cffi.FFI()
+def _load() -> Any:
+    """SIMCO_AGENT_LIBRARY names the file, such as that of a build folder; otherwise it is the wheel's, or the system's."""
+    inside = _HERE / _LIBRARY
+    path = os.environ.get("SIMCO_AGENT_LIBRARY") or (str(inside) if inside.exists() else _LIBRARY)
+    try:
+        return ffi.dlopen(path)
+    except OSError as error:
+        raise ImportError(f"simco: cannot load the C library: {error}; install the package libsimco-agent0, or name"
+                          " the file in SIMCO_AGENT_LIBRARY") from None
+
+
+def callback(signature: str) -> Callable[[Callable[..., None]], Any]:
+    """Makes a function one of C, with this signature."""
+    made: Callable[[Callable[..., None]], Any] = ffi.callback(signature)
+    return made
+
+
+ffi: Any = cffi.FFI()
 ffi.cdef(declarations(_header()))
-try:
-    # SIMCO_AGENT_LIBRARY names another file than the system's, such as that of a build folder.
-    lib = ffi.dlopen(os.environ.get("SIMCO_AGENT_LIBRARY", _LIBRARY))
-except OSError as error:
-    raise ImportError(f"simco: cannot load the C library: {error}; install the package libsimco-agent0, or name"
-                      " the file in SIMCO_AGENT_LIBRARY") from error
+lib: Any = _load()

@@ -2,76 +2,64 @@
 
 import asyncio
 import collections
+import contextlib
 import dataclasses
+from collections.abc import AsyncIterator
 from types import TracebackType
 from typing import Any, Callable, TypeVar
 
-from ._library import ffi, lib
-from .errors import SimcoError, end_of_session, error_of
-from .values import (Capabilities, Direction, Event, Location, Parity, Rule, Status, capabilities_of, is_any,
-                     parse_tuple, protocol_number, rule_of, status_of)
+from . import _requests
+from ._library import callback, ffi, lib
+from ._transaction import Hold, Transaction, on_held, on_lost, on_reply
+from .errors import Refused, SessionEnded, SimcoError, end_of_session, error_of
+from .pinhole import Pinhole
+from .values import Capabilities, Direction, Event, Parity, Rule, Status, capabilities_of, rule_of, status_of
 
 _Result = TypeVar("_Result")
+_Pids = list[int]  # in Client, list is a method
+_LIFETIME = 120  # seconds, as simcoctl has it
 _EVENTS_MAX = 65_536  # kept until they are taken; beyond this the oldest are dropped and counted
-
-
-class _Transaction:
-    """A request that waits for its reply. Its owner keeps it until finish() or free(), also after the end of the
-    session: the C library knows only its handle."""
-
-    def __init__(self, owner: "Client", future: "asyncio.Future[Any]", convert: Callable[[Any], Any]):
-        self.owner, self.future, self.convert = owner, future, convert
-        self.handle = ffi.new_handle(self)
-
-    def finish(self, error: int, reply: Any) -> None:
-        self.owner._pending.discard(self)
-        if error != lib.SIMCO_OK:
-            return self.fail(error_of(error))
-        if self.future.done():  # cancelled: the rule, if one was made, stays
-            return None
-        try:
-            self.future.set_result(self.convert(reply))
-        except Exception as failure:  # the C library could not hand it on
-            self.fail(failure)
-        return None
-
-    def fail(self, error: Exception) -> None:
-        if not self.future.done():
-            self.future.set_exception(error)
+_NO_SUCH_RULE = 0x0343
 
 
 class Client:
     """Opens a session, carries out transactions, and tells of rule events.
 
-        async with Client("192.0.2.1:7626", name="proxy", secret=b"...") as client:
-            rule = await client.enable("10.0.0.5:5004/2", "192.0.2.7:6000/2", lifetime=60)
-            ...
-            await client.remove(rule.pid)
+        async with Client("192.0.2.1:7626", name="proxy", secret=b"...", reconnect=True) as client:
+            async with client.pinhole("10.0.0.5:5004/2", "192.0.2.7:6000/2") as pinhole:
+                ...  # tell the other end: send to pinhole.rule.outside
 
-    Use it from the event loop that opened it. Raises SimcoError: Refused for a negative reply, SessionEnded if the
-    session is not open or could not be opened, and SimcoError itself if one request failed (no reply within
-    `timeout`, a reply to another request, too many requests at once, a value that the RFC does not define).
-    Arguments that cannot be understood raise ValueError.
+    Use it from the event loop that opened it.
 
     With `reconnect`, a session that was lost is opened again until close(). Requests made meanwhile wait for it, up to
-    `timeout`; those under way at the loss fail. Changes of rules between two sessions are not notified."""
+    `timeout` seconds; those under way at the loss fail. Changes of rules between two sessions are not notified.
+
+    Raises:
+        ValueError: an argument that cannot be used, here and in every method; nothing has been sent then.
+        Refused: the middlebox's negative reply, to open() or to a request.
+        SessionEnded: there is no session: it is not open, could not be opened, or has ended.
+        SimcoError: the request failed alone: no reply within `timeout`, a reply to another request, too many requests at
+            once, a reply that has a value which the RFC does not define. Refused and SessionEnded are of this class."""
 
     def __init__(self, middlebox: str, *, name: str | None = None, secret: bytes | None = None,
                  middlebox_secret: bytes | None = None, transport: str = "tcp", streams: int = 16,
                  udp_encaps: int = 9899, timeout: float = 60.0, tls_certificate: str | None = None,
-                 tls_key: str | None = None, tls_authority: str | None = None, tls_name: str | None = None, reconnect: bool = False):
-        self._middlebox = middlebox
+                 tls_key: str | None = None, tls_authority: str | None = None, tls_name: str | None = None,
+                 reconnect: bool = False):
+        self._client = ffi.NULL
+        self._middlebox = _requests.text("middlebox", middlebox)
         self._kept: list[Any] = []  # objects that the configuration points to
         config = ffi.new("simco_client_config *")
-        config.agent.timeout_ms = max(1, round(timeout * 1000))
-        config.agent.name = self._text(name)
-        config.agent.secret, config.agent.secret_size = self._octets(secret)
-        config.agent.middlebox_secret, config.agent.middlebox_secret_size = self._octets(middlebox_secret)
-        config.transport = self._text(transport)
-        config.streams, config.udp_encaps = streams, udp_encaps
+        config.agent.timeout_ms = round(_requests.seconds("timeout", timeout, 0.01, 86_400) * 1000)
+        config.agent.name = self._text("name", name)
+        config.agent.secret, config.agent.secret_size = self._secret("secret", secret)
+        config.agent.middlebox_secret, config.agent.middlebox_secret_size = self._secret("middlebox_secret", middlebox_secret)
+        config.transport = self._text("transport", transport)
+        config.streams = _requests.whole("streams", streams, 1, 0xFFFF)
+        config.udp_encaps = _requests.whole("udp_encaps", udp_encaps, 1, 0xFFFF)
         for key, value in (("tls_certificate", tls_certificate), ("tls_key", tls_key),
                            ("tls_authority", tls_authority), ("tls_name", tls_name)):
-            setattr(config, key, self._text(value))
+            setattr(config, key, self._text(key, value))
         self._handle = ffi.new_handle(self)
         self._callbacks = ffi.new("simco_callbacks *", {"on_open": _on_open, "on_event": _on_event, "on_end": _on_end})
         error = ffi.new("char[512]")
@@ -85,15 +73,20 @@ class Client:
         self._ended: asyncio.Future[SimcoError] | None = None
         self._events: collections.deque[Event] = collections.deque()
         self._changed = asyncio.Event()  # a rule event came, or the session ended
-        self._pending: set[_Transaction] = set()
+        self._pending: set[Transaction] = set()
+        self._held: set[Hold] = set()
 
     # --- Session ---------------------------------------------------------------------------------
 
     async def open(self) -> Capabilities:
-        """Connects and establishes a session; returns the middlebox's capabilities."""
+        """Connects and establishes a session; returns the middlebox's capabilities. Raises SimcoError if there is a session,
+        and SessionEnded or Refused if none could be opened."""
         self._check_alive()
         loop = asyncio.get_running_loop()
-        self._check(lib.simco_client_open(self._client, self._middlebox.encode()))
+        code = lib.simco_client_open(self._client, self._middlebox)
+        if code == lib.SIMCO_ERR_INVALID:
+            raise ValueError(f"middlebox: '{self._middlebox.decode()}' is not HOST, HOST:PORT or [IPV6]:PORT")
+        self._check(code)
         if self._loop is None:
             self._loop = loop
             loop.add_reader(lib.simco_client_fd(self._client), self._dispatch)
@@ -102,13 +95,13 @@ class Client:
         return await self._opening
 
     async def close(self) -> None:
-        """Ends the session in order, or gives up opening it; does nothing if there is none."""
+        """Ends the session in order, or gives up opening it; does nothing if there is none. Raises nothing."""
         if self._ended is None or self._ended.done() or lib.simco_client_close(self._client) != lib.SIMCO_OK:
             return
         await asyncio.shield(self._ended)
 
     def free(self) -> None:
-        """Breaks the connection and frees the client's resources; it cannot be used afterwards."""
+        """Breaks the connection and frees the client's resources; it cannot be used afterwards. Raises nothing."""
         if self._client == ffi.NULL:
             return
         if self._loop is not None and not self._loop.is_closed():
@@ -117,6 +110,8 @@ class Client:
         self._client = ffi.NULL
         self._end(error_of(lib.SIMCO_ERR_CONNECTION_LOST))
         self._pending.clear()  # now the C library calls none of them
+        for hold in list(self._held):
+            hold.let_go(None)
 
     async def __aenter__(self) -> "Client":
         try:
@@ -134,42 +129,90 @@ class Client:
             self.free()
 
     def __del__(self) -> None:
-        if getattr(self, "_client", ffi.NULL) != ffi.NULL:
+        if self._client != ffi.NULL:
             lib.simco_client_free(self._client)
+
+    # --- Pinholes that are held ------------------------------------------------------------------
+
+    @contextlib.asynccontextmanager
+    async def pinhole(self, internal: str, external: str, *, lifetime: int = _LIFETIME, protocol: int | str = "udp",
+                      direction: Direction | None = None, same_parity: bool = False, group: int = 0,
+                      reservation: int = 0, ip_version: int = 4) -> AsyncIterator[Pinhole]:
+        """A pinhole for as long as the block runs. Its rule is renewed in the middle of each lifetime, looked for in the
+        next session if one was lost (`reconnect`, or another open()), and ended with the block. Choose `lifetime` by how long
+        the pinhole may stay open after this program has died. The arguments are those of enable().
+
+        Entering raises what enable() raises. Leaving waits for the middlebox's word that the rule is gone, and raises
+        SimcoError if that does not come: then the rule ends with its lifetime. An exception of the block goes on as it is."""
+        request = _requests.enable(internal, external, lifetime=lifetime, protocol=protocol, direction=direction,
+                                   same_parity=same_parity, group=group, reservation=reservation, ip_version=ip_version)
+        self._check_alive()
+        hold = Hold(self)
+        self._check(lib.simco_client_hold(self._client, request, on_held, on_lost, ffi.cast("void *", hold.number)))
+        self._pending.add(hold)
+        try:
+            rule = await hold.future
+            self._held.add(hold)
+            yield Pinhole(rule, hold)
+        except BaseException:
+            if hold.granted():  # also if the reply came together with a cancellation
+                with contextlib.suppress(SimcoError):
+                    await self._end_rule(hold)
+            raise
+        await self._end_rule(hold)
+
+    async def _end_rule(self, hold: Hold) -> None:
+        lost = hold.lost.done()
+        hold.let_go(None)
+        if lost:
+            return
+        pid = hold.future.result().pid
+        self._check_alive()
+        lib.simco_client_release(self._client, pid)  # if there is no session now, the next one must not renew it
+        try:
+            await self.remove(pid)
+        except Refused as refusal:
+            if refusal.code != _NO_SUCH_RULE:
+                raise
+
+    def _end_unwanted(self, pid: int) -> None:
+        """Ends a rule for which nobody waits, without waiting either."""
+        lib.simco_client_release(self._client, pid)
+        transaction = Transaction(self, lambda reply: None)
+        transaction.future.cancel()
+        request = _requests.about(lib.SIMCO_CHANGE_LIFETIME, pid, 0)
+        if lib.simco_client_submit(self._client, request, on_reply, transaction.handle) == lib.SIMCO_OK:
+            self._pending.add(transaction)
 
     # --- Transactions (RFC 4540 section 8) -------------------------------------------------------
 
-    async def enable(self, internal: str, external: str, *, lifetime: int, protocol: int | str = "udp",
-                     direction: Direction = Direction.BIDIRECTIONAL, same_parity: bool = False, group: int = 0,
+    async def enable(self, internal: str, external: str, *, lifetime: int = _LIFETIME, protocol: int | str = "udp",
+                     direction: Direction | None = None, same_parity: bool = False, group: int = 0,
                      reservation: int = 0, ip_version: int = 4) -> Rule:
-        """PER: opens a pinhole; with `reservation`, a PID of reserve(), PEA. `ip_version` counts if both ends are
-        "any"; otherwise "any" has the version of the other end."""
-        request = self._with_tuples(lib.SIMCO_ENABLE_RESERVED if reservation else lib.SIMCO_ENABLE, internal, external,
-                                    protocol, lifetime, ip_version)
-        request.direction, request.same_parity, request.group, request.pid = direction, same_parity, group, reservation
-        return await self._submit(request, rule_of)
+        """PER: opens a pinhole; with `reservation`, a PID of reserve(), PEA. `direction` is BIDIRECTIONAL unless given, or
+        INBOUND if an address or port is a wildcard. `ip_version` counts if both ends are "any"; otherwise "any" has the
+        version of the other end."""
+        return await self._submit(_requests.enable(
+            internal, external, lifetime=lifetime, protocol=protocol, direction=direction, same_parity=same_parity,
+            group=group, reservation=reservation, ip_version=ip_version), rule_of)
 
-    async def reserve(self, *, lifetime: int, protocol: int | str = "udp", ports: int = 1,
+    async def reserve(self, *, lifetime: int = _LIFETIME, protocol: int | str = "udp", ports: int = 1,
                       parity: Parity = Parity.ANY, ip_version: int = 4, twice_nat: bool = False,
                       group: int = 0) -> Rule:
-        """PRR: reserves addresses and ports for a later rule."""
-        request = self._request(lib.SIMCO_RESERVE, lifetime)
-        request.protocol, request.port_range, request.parity = protocol_number(protocol), ports, parity
-        request.inside_version = request.outside_version = ip_version
-        request.twice_nat, request.group = twice_nat, group
-        return await self._submit(request, rule_of)
+        """PRR: reserves addresses and ports for a later rule. `ip_version` 0: the middlebox chooses."""
+        return await self._submit(_requests.reserve(
+            lifetime=lifetime, protocol=protocol, ports=ports, parity=parity, ip_version=ip_version,
+            twice_nat=twice_nat, group=group), rule_of)
 
-    async def disable(self, internal: str, external: str, *, lifetime: int, protocol: int | str = "udp",
+    async def disable(self, internal: str, external: str, *, lifetime: int = _LIFETIME, protocol: int | str = "udp",
                       ip_version: int = 4) -> Rule:
         """PDR: blocks traffic and ends every rule that enables any of it. `ip_version`: as in enable()."""
-        return await self._submit(self._with_tuples(lib.SIMCO_DISABLE, internal, external, protocol, lifetime,
-                                                    ip_version), rule_of)
+        return await self._submit(_requests.disable(internal, external, lifetime=lifetime, protocol=protocol,
+                                                    ip_version=ip_version), rule_of)
 
     async def change_lifetime(self, pid: int, lifetime: int) -> int:
         """PLC: returns the lifetime granted, seconds."""
-        request = self._request(lib.SIMCO_CHANGE_LIFETIME, lifetime)
-        request.pid = pid
-        return await self._submit(request, lambda reply: reply.lifetime)
+        return await self._submit(_requests.about(lib.SIMCO_CHANGE_LIFETIME, pid, lifetime), lambda reply: reply.lifetime)
 
     async def remove(self, pid: int) -> None:
         """PLC with lifetime 0: ends the rule."""
@@ -177,17 +220,18 @@ class Client:
 
     async def status(self, pid: int) -> Status:
         """PRS."""
-        request = self._request(lib.SIMCO_STATUS, 0)
-        request.pid = pid
-        return await self._submit(request, status_of)
+        return await self._submit(_requests.about(lib.SIMCO_STATUS, pid), status_of)
 
-    async def list(self) -> "list[int]":
+    async def list(self) -> _Pids:
         """PRL: the PIDs of the rules that this agent may access."""
-        return await self._submit(self._request(lib.SIMCO_LIST, 0),
+        return await self._submit(_requests.list_all(),
                                   lambda reply: ffi.unpack(reply.pids, reply.pid_count) if reply.pid_count else [])
 
+    # --- Events (ARE, 8.9) -----------------------------------------------------------------------
+
     async def next_event(self) -> Event:
-        """The next change of a rule that this agent did not ask for, now or when it comes."""
+        """The next change of a rule that this agent did not ask for, now or when it comes. Raises SessionEnded or Refused,
+        the reason, if the session is over and all events were taken."""
         while not self._events:
             if self._ended is None or self._ended.done():
                 raise self._ended.result() if self._ended is not None else error_of(lib.SIMCO_ERR_NOT_OPEN)
@@ -195,16 +239,33 @@ class Client:
             await self._changed.wait()
         return self._events.popleft()
 
+    def __aiter__(self) -> "Client":
+        """The events until close(). Raises what next_event() raises if the session ended in another way."""
+        return self
+
+    async def __anext__(self) -> Event:
+        try:
+            return await self.next_event()
+        except SessionEnded as end:
+            if end.code == lib.SIMCO_ERR_TERMINATED:
+                raise StopAsyncIteration from None
+            raise
+
     # --- Below -----------------------------------------------------------------------------------
 
-    def _text(self, text: str | None) -> Any:
-        return ffi.NULL if text is None else self._octets(text.encode())[0]
+    def _text(self, name: str, value: str | None) -> Any:
+        return ffi.NULL if value is None else self._keep(_requests.text(name, value))
 
-    def _octets(self, octets: bytes | None) -> tuple[Any, int]:
-        if octets is None:
+    def _secret(self, name: str, value: bytes | None) -> tuple[Any, int]:
+        if value is None:
             return ffi.NULL, 0
+        if not isinstance(value, bytes) or not value:
+            raise ValueError(f"{name}: expected bytes, and not none")
+        return self._keep(value), len(value)
+
+    def _keep(self, octets: bytes) -> Any:
         self._kept.append(ffi.new("char[]", octets))
-        return self._kept[-1], len(octets)
+        return self._kept[-1]
 
     def _check_alive(self) -> None:
         if self._client == ffi.NULL:  # freed
@@ -215,29 +276,13 @@ class Client:
         if code != lib.SIMCO_OK:
             raise error_of(code)
 
-    @staticmethod
-    def _request(kind: int, lifetime: int) -> Any:
-        return ffi.new("simco_request *", {"type": kind, "lifetime": lifetime})
-
-    def _with_tuples(self, kind: int, internal: str, external: str, protocol: int | str, lifetime: int,
-                     ip_version: int) -> Any:
-        if ip_version not in (4, 6):
-            raise ValueError(f"unknown ip_version {ip_version}; use 4 or 6")
-        request = self._request(kind, lifetime)
-        number = protocol_number(protocol)
-        ends = (("internal", internal, Location.INTERNAL), ("external", external, Location.EXTERNAL))
-        for field, text, location in sorted(ends, key=lambda end: is_any(end[1])):  # "any" takes the other's version
-            parsed = ffi.addressof(request, field)
-            parse_tuple(parsed, text, ip_version, number, location)
-            ip_version = parsed.ip_version
-        return request
-
     async def _submit(self, request: Any, convert: Callable[[Any], _Result]) -> _Result:
         self._check_alive()
-        transaction = _Transaction(self, asyncio.get_running_loop().create_future(), convert)
-        self._check(lib.simco_client_submit(self._client, request, _on_reply, transaction.handle))
+        transaction = Transaction(self, convert)
+        self._check(lib.simco_client_submit(self._client, request, on_reply, transaction.handle))
         self._pending.add(transaction)
-        return await transaction.future
+        result: _Result = await transaction.future
+        return result
 
     def _dispatch(self) -> None:
         lib.simco_client_dispatch(self._client)
@@ -263,26 +308,21 @@ class Client:
 # --- Callbacks of the C library, from Client._dispatch() -----------------------------------------------
 
 
-@ffi.callback("void(void *, const simco_capabilities *)")
+@callback("void(void *, const simco_capabilities *)")
 def _on_open(user: Any, capabilities: Any) -> None:
     opening = ffi.from_handle(user)._opening
     if not opening.done():
         opening.set_result(capabilities_of(capabilities))
 
 
-@ffi.callback("void(void *, const simco_event *)")
+@callback("void(void *, const simco_event *)")
 def _on_event(user: Any, event: Any) -> None:
     client = ffi.from_handle(user)
     client._keep_event(Event(event.pid, event.lifetime, event.lost))
 
 
-@ffi.callback("void(void *, int)")
+@callback("void(void *, int)")
 def _on_end(user: Any, code: int) -> None:
     client = ffi.from_handle(user)
     detail = ffi.string(lib.simco_client_error_text(client._client)).decode() if code == lib.SIMCO_ERR_CONNECT else ""
     client._end(end_of_session(code, detail))
-
-
-@ffi.callback("void(void *, int, const simco_reply *)")
-def _on_reply(user: Any, error: int, reply: Any) -> None:
-    ffi.from_handle(user).finish(error, reply)

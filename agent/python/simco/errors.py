@@ -8,7 +8,7 @@ class SimcoError(Exception):
     0x0343, or a negative simco_error of the C library."""
 
     def __init__(self, code: int, detail: str = ""):
-        self.code = code
+        self.code: int = code
         words = detail or ffi.string(lib.simco_strerror(code)).decode()
         super().__init__(f"{words} (0x{code:04X})" if code > 0 else words)
 

@@ -32,17 +32,12 @@ class RuleKind(enum.IntEnum):
     DISABLED = 3
 
 
-PROTOCOLS = {"any": 0, "icmp": 1, "tcp": 6, "udp": 17, "dccp": 33, "gre": 47, "esp": 50, "ah": 51, "icmpv6": 58,
-             "sctp": 132, "udplite": 136}
+class Loss(enum.IntEnum):
+    """Why a pinhole could not be kept."""
 
-
-def protocol_number(protocol: int | str) -> int:
-    if isinstance(protocol, int):
-        return protocol
-    try:
-        return PROTOCOLS[protocol]
-    except KeyError:
-        raise ValueError(f"unknown protocol '{protocol}'; give its IANA number") from None
+    ENDED = 1  # the rule does not exist, or the middlebox announced its end
+    EXPIRED = 2  # its lifetime ran out before a renewal succeeded
+    NOT_OURS = 3  # its PID denotes another rule, for example after a restart of the middlebox
 
 
 @dataclass(frozen=True)
@@ -115,16 +110,6 @@ class Event:
     pid: int
     lifetime: int  # seconds; 0: the rule is gone
     lost: int  # events dropped before this one because none were taken
-
-
-def is_any(text: str) -> bool:
-    """Whether the endpoint has no address, and so no IP version of its own."""
-    return text.partition(":")[0] == "any"
-
-
-def parse_tuple(tuple_: Any, text: str, ip_version: int, protocol: int, location: Location) -> None:
-    if lib.simco_tuple_parse(tuple_, text.encode(), ip_version, protocol, location) != lib.SIMCO_OK:
-        raise ValueError(f"'{text}' is not an endpoint: expected 10.0.0.5:5004/2, 10.0.0.0/24, [2001:db8::5]:5004 or any")
 
 
 def tuple_of(pointer: Any) -> Tuple | None:

@@ -15,6 +15,7 @@ import unittest
 from pathlib import Path
 
 import simco
+from simco import _requests
 from simco._library import ffi, lib
 from python_agent_test import Middlebox, run
 
@@ -83,7 +84,7 @@ class PythonTest(unittest.TestCase):
     def test_a_reply_that_cannot_be_converted(self):
         async def body(client):
             with self.assertRaises(ZeroDivisionError):
-                await client._submit(client._request(lib.SIMCO_LIST, 0), lambda reply: 1 // reply.pid_count)
+                await client._submit(_requests.list_all(), lambda reply: 1 // reply.pid_count)
 
         run(with_client(body))
 
