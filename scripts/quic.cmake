@@ -1,6 +1,6 @@
 # What QUIC takes: sets quic_FOUND and makes PkgConfig::quic, as SIMCO_QUIC asks (ON, OFF, AUTO). Those who link our static
-# libraries need the same quic_modules. 1.0 changed names and structures of ngtcp2.
-set(quic_modules "libngtcp2>=0.12" "libngtcp2<1.0" "libngtcp2_crypto_gnutls<1.0" "gnutls>=3.7.2")
+# libraries need the same quic_modules.
+set(quic_modules "libngtcp2>=0.12" libngtcp2_crypto_gnutls "gnutls>=3.7.2")
 set(quic_FOUND FALSE)
 if(SIMCO_QUIC)
   pkg_check_modules(quic QUIET IMPORTED_TARGET ${quic_modules})
@@ -17,7 +17,7 @@ if(SIMCO_QUIC AND NOT quic_FOUND)
     set(quic_here "none of them")
   endif()
   list(JOIN quic_here ", " quic_here)
-  string(CONCAT quic_lack "QUIC takes ngtcp2 from 0.12 to below 1.0 with its helper for GnuTLS, and GnuTLS 3.7.2; "
+  string(CONCAT quic_lack "QUIC takes ngtcp2 0.12 or later with its helper for GnuTLS, and GnuTLS 3.7.2; "
     "there is ${quic_here}")
   if(SIMCO_QUIC STREQUAL "AUTO")
     message(STATUS "Building without QUIC: ${quic_lack}")

@@ -3,7 +3,6 @@
 #include "simco/net/quic/connection.hpp"
 
 #include <gnutls/gnutls.h>
-#include <ngtcp2/ngtcp2.h>
 
 #include <algorithm>
 #include <array>
@@ -35,9 +34,8 @@ std::chrono::nanoseconds duration(ngtcp2_duration time) {
 constexpr std::uint64_t kLastAlert = kAlertBase + 0xFF;
 
 error_code why_peer_closed(ngtcp2_conn* connection) {
-  ngtcp2_connection_close_error error;
-  ngtcp2_conn_get_connection_close_error(connection, &error);
-  if (error.type == NGTCP2_CONNECTION_CLOSE_ERROR_CODE_TYPE_APPLICATION) {
+  const auto error = close_error(connection);
+  if (error.type == NGTCP2_CCERR_TYPE_APPLICATION) {
     return error.error_code == 0 ? error_code() : boost::asio::error::connection_reset;
   }
   if (error.error_code == NGTCP2_NO_ERROR) return {};
@@ -294,12 +292,12 @@ void Connection::fail(int why, Time now) {
 }
 
 void Connection::send_close(std::uint64_t code, bool application, Time now) {
-  ngtcp2_connection_close_error error;
-  ngtcp2_connection_close_error_default(&error);
+  ngtcp2_ccerr error;
+  ngtcp2_ccerr_default(&error);
   if (application) {
-    ngtcp2_connection_close_error_set_application_error(&error, code, nullptr, 0);
+    ngtcp2_ccerr_set_application_error(&error, code, nullptr, 0);
   } else {
-    ngtcp2_connection_close_error_set_transport_error(&error, code, nullptr, 0);
+    ngtcp2_ccerr_set_transport_error(&error, code, nullptr, 0);
   }
   std::array<std::uint8_t, kPacketSize> packet;
   ngtcp2_path_storage path;
@@ -314,8 +312,8 @@ void Connection::send_close(std::uint64_t code, bool application, Time now) {
 }
 
 Connection::Figures Connection::figures() const {
-  ngtcp2_conn_stat state{};
-  ngtcp2_conn_get_conn_stat(library_.get(), &state);
+  ngtcp2_conn_info state{};
+  ngtcp2_conn_get_conn_info(library_.get(), &state);
   return {.rtt = duration(state.smoothed_rtt),
           .rttvar = duration(state.rttvar),
           .congestion_window = state.cwnd,

@@ -1,7 +1,6 @@
 // How ngtcp2 is set up for a connection: its settings and the calls that it makes.
 #include <gnutls/crypto.h>
 #include <gnutls/gnutls.h>
-#include <ngtcp2/ngtcp2_crypto.h>
 
 #include <algorithm>
 #include <iterator>
@@ -67,7 +66,7 @@ struct Connection::Library::Callbacks {
                      const std::uint8_t* header, std::size_t header_size) {
     const int why = ngtcp2_crypto_decrypt_cb(room, aead, context, sealed, size, nonce, nonce_size,
                                              header, header_size);
-    if (why != 0 || size <= aead->max_overhead) return why;
+    if (!kNeedsGuard || why != 0 || size <= aead->max_overhead) return why;
     constexpr std::uint8_t kLongHeader = 0x80;  // RFC 9000 17.2
     constexpr std::uint8_t kLongType = 0x30;    // 0: Initial
     const auto form = (header[0] & kLongHeader) != 0 ? PacketForm::kLong : PacketForm::kShort;
@@ -83,10 +82,17 @@ struct Connection::Library::Callbacks {
     // Not for secrets. Without random numbers, zeros would do as well.
     static_cast<void>(gnutls_rnd(GNUTLS_RND_NONCE, room, size));
   }
-  /// When the connection is up, TLS is over: nothing of it is kept.
-  static int handshake(ngtcp2_conn* connection, ngtcp2_crypto_level level, std::uint64_t offset,
+  /// GnuTLS keeps a message that is not complete, so its length is bounded (RFC 9000 7.5). When the
+  /// connection is up, TLS is over: an agent passes over a middlebox's tickets (RFC 8446 4.6.1),
+  /// and an agent has no message left that it may send (RFC 9001 4.8, 6).
+  static int handshake(ngtcp2_conn* connection, ngtcp2_encryption_level level, std::uint64_t offset,
                        const std::uint8_t* octets, std::size_t size, void* user) {
-    if (self(user).up()) return NGTCP2_ERR_PROTO;
+    if (self(user).up()) {
+      if (self(user).side_ == TlsSide::kAgent) return 0;
+      ngtcp2_conn_set_tls_alert(connection, GNUTLS_A_UNEXPECTED_MESSAGE);
+      return NGTCP2_ERR_CRYPTO;
+    }
+    if (offset > kCryptoMax || size > kCryptoMax - offset) return NGTCP2_ERR_CRYPTO_BUFFER_EXCEEDED;
     return ngtcp2_crypto_recv_crypto_data_cb(connection, level, offset, octets, size, user);
   }
   static int handshake_completed(ngtcp2_conn*, void* user) {
@@ -181,10 +187,11 @@ ngtcp2_conn* Connection::Library::make(Connection& connection, const Way& way,
                                  &settings, &params, connection.memory_->functions(), &connection);
   } else {
     params.original_dcid = library_id(admission->original);
+    note_original_id(params);
     params.retry_scid = library_id(admission->destination);
     params.retry_scid_present = connection.proven() ? 1 : 0;
     std::ranges::copy(admission->token, std::back_inserter(token));
-    settings.token = {token.data(), token.size()};
+    set_token(settings, token);
     params.stateless_reset_token_present = 1;
     std::ranges::copy(connection.user_.reset_token(id), std::begin(params.stateless_reset_token));
     const auto theirs = library_id(admission->peer);

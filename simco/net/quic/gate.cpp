@@ -3,8 +3,6 @@
 #include "simco/net/quic/gate.hpp"
 
 #include <gnutls/crypto.h>
-#include <ngtcp2/ngtcp2.h>
-#include <ngtcp2/ngtcp2_crypto.h>
 
 #include <algorithm>
 
@@ -144,11 +142,11 @@ Gate::Verdict Gate::admission(std::span<const std::byte> packet, const Udp::endp
   const auto time = static_cast<ngtcp2_tstamp>(now.count());
   Admission result{own_id(header.scid), own_id(header.dcid), own_id(header.dcid), {}};
   ngtcp2_cid original{};
-  const ngtcp2_vec token = header.token;
+  const auto token = token_of(header);
   std::array<std::uint8_t, kPacketSize> room;
-  if (token.len != 0 && token.base[0] == NGTCP2_CRYPTO_TOKEN_MAGIC_RETRY) {
+  if (!token.empty() && token[0] == NGTCP2_CRYPTO_TOKEN_MAGIC_RETRY) {
     if (ngtcp2_crypto_verify_retry_token(
-            &original, token.base, token.len, secret, retries_.size(), header.version, address,
+            &original, token.data(), token.size(), secret, retries_.size(), header.version, address,
             address_size, &header.dcid,
             static_cast<ngtcp2_duration>(std::chrono::nanoseconds(kRetryTimeout).count()),
             time) != 0) {
@@ -158,7 +156,7 @@ Gate::Verdict Gate::admission(std::span<const std::byte> packet, const Udp::endp
                               NGTCP2_INVALID_TOKEN, nullptr, 0));
     }
     result.original = own_id(original);
-    result.token.assign(reinterpret_cast<const char*>(token.base), token.len);
+    result.token.assign(reinterpret_cast<const char*>(token.data()), token.size());
     return result;
   }
   if (!proof) return result;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <malloc.h>
-#include <ngtcp2/ngtcp2.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -11,6 +10,7 @@
 
 #include "simco/net/quic/connection.hpp"
 #include "simco/net/quic/limits.hpp"
+#include "simco/net/quic/ngtcp2.hpp"
 
 namespace simco::net::quic {
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <gnutls/gnutls.h>
-#include <ngtcp2/ngtcp2_crypto.h>
 
 #include <memory>
 #include <optional>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "simco/net/quic/credentials.hpp"
+#include "simco/net/quic/ngtcp2.hpp"
 
 namespace simco::net::quic {
 
