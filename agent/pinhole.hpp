@@ -49,7 +49,7 @@ class Pinhole {
 
   /// PER transaction (8.3), or PEA transaction (8.4), which turns a reservation into the pinhole.
   /// `request`: renewals ask for the same lifetime. Signature: void(error_code, Pinhole).
-  template <class Request, class Token>
+  template <class Request = PerRequest, class Token>
     requires std::same_as<Request, PerRequest> || std::same_as<Request, PeaRequest>
   static auto open(Agent& agent, const Request& request, Token&& token) {
     return agent.start<Pinhole>(

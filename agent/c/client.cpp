@@ -90,7 +90,7 @@ std::expected<net::TransportOptions, std::string> transport_of(const simco_clien
   if (config.udp_encaps != 0) net::set_option(result.settings, "udp-encaps", config.udp_encaps);
   const net::TlsFiles files{text_or_empty(config.tls_certificate), text_or_empty(config.tls_key),
                             text_or_empty(config.tls_authority)};
-  if (files.empty() && config.tls_name != nullptr) {
+  if (files.empty() && !text_or_empty(config.tls_name).empty()) {
     return std::unexpected("a TLS name needs an authority (CA) file as well");
   }
   if (!files.empty()) {

@@ -66,7 +66,6 @@ void ChangeQueue::take_shares(ChangeBatch& batch) {
 }
 
 using rule::ChangeResult;
-using rule::RuleChange;
 
 void BatchRun::begin(std::span<const RuleChange> changes, const rule::IdPositions& ids) {
   SIMCO_ASSERT(idle());

@@ -83,7 +83,7 @@ class Examination {
     boost::system::error_code error;
     probe.open(any_port.protocol(), error);
     if (!error) probe.bind(any_port, error);
-    if (error == boost::system::errc::address_not_available) {
+    if (error || address.is_multicast()) {
       warn("listen: " + text + " is not an address of this host now");
     }
   }

@@ -42,8 +42,6 @@ std::expected<Settings, cli::UsageExit> parse_settings(int argc, const char* con
 /// open, and the TLS handshakes of all addresses together to another quarter.
 void share_descriptors(ServerOptions& options, std::size_t descriptors);
 
-struct Settings;
-
 /// Returns the findings of --check beyond mistakes in the configuration itself, about settings that
 /// parse_settings() has accepted: obstacles of this host, and options without effect.
 std::vector<Finding> examine(const Settings& settings);

@@ -68,8 +68,7 @@ class RequestPlanner {
     return policy::refuse(plan, kTransactionNotSupported);
   }
 
-  // --- Common checks
-  // ------------------------------------------------------------------------------
+  // --- Common checks -----------------------------------------------------------------------------
 
   Code check_authority(AgentId agent, Transaction transaction) const {
     const auto* policy = book_.agents[agent].policy;
@@ -162,8 +161,7 @@ class RequestPlanner {
     return {std::min({requested.seconds, now_allowed, context.lifetime_max_s})};
   }
 
-  // --- PRR (8.2)
-  // ----------------------------------------------------------------------------------
+  // --- PRR (8.2) ---------------------------------------------------------------------------------
 
   // 8.2.1: each side has the requested version, and without protocol translation both are equal. An
   // open version is IPv4 if the middlebox has it.
@@ -232,8 +230,7 @@ class RequestPlanner {
     return plan_addition(book_, slot, lifetime, now, plan);
   }
 
-  // --- PER and PEA (8.3, 8.4)
-  // ---------------------------------------------------------------------
+  // --- PER and PEA (8.3, 8.4) --------------------------------------------------------------------
 
   Verdict enable(const RequestContext& context, const PerRequest& request, Instant now,
                  Plan& plan) {
@@ -321,8 +318,7 @@ class RequestPlanner {
                        now + std::chrono::seconds(lifetime.seconds), plan);
   }
 
-  // --- PDR (8.8)
-  // ----------------------------------------------------------------------------------
+  // --- PDR (8.8) ---------------------------------------------------------------------------------
 
   Verdict disable(const RequestContext& context, const PdrRequest& request, Instant now,
                   Plan& plan) {
@@ -346,8 +342,7 @@ class RequestPlanner {
     return plan_addition(book_, slot, lifetime, now, plan);
   }
 
-  // --- PLC (8.5)
-  // ----------------------------------------------------------------------------------
+  // --- PLC (8.5) ---------------------------------------------------------------------------------
 
   Verdict change_lifetime(const RequestContext& context, const PlcRequest& request, Instant now,
                           Plan& plan) {
@@ -373,8 +368,7 @@ class RequestPlanner {
                        expires_at, plan);
   }
 
-  // --- PRS and PRL (8.6, 8.7)
-  // ---------------------------------------------------------------------
+  // --- PRS and PRL (8.6, 8.7) --------------------------------------------------------------------
 
   Verdict report_status(const RequestContext& context, const PrsRequest& request, Instant now,
                         Plan& plan) const {

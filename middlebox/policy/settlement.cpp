@@ -41,8 +41,7 @@ class Settlement {
   }
 
  private:
-  // --- It has been carried out
-  // --------------------------------------------------------------------
+  // --- It has been carried out -------------------------------------------------------------------
 
   void commit(RuleSlot slot, const RuleChange& change, Instant now, Outcome& outcome) {
     const Rule& rule = book_.rules[slot];
@@ -124,8 +123,7 @@ class Settlement {
     outcome.completed_disables = std::move(ended.completed);
   }
 
-  // --- It has not
-  // ---------------------------------------------------------------------------------
+  // --- It has not --------------------------------------------------------------------------------
 
   void roll_back(RuleSlot slot, const RuleChange& change, Instant now, Outcome& outcome) {
     Rule& rule = book_.rules[slot];

@@ -377,7 +377,7 @@ struct AreNotification {
 /// Messages with a table of attributes are equal when all of these are.
 template <class M>
   requires requires { M::kAttributes; }
-bool operator==(const M& left, const M& right) {
+constexpr bool operator==(const M& left, const M& right) {
   return std::apply([&](auto... member) { return ((left.*member == right.*member) && ...); },
                     M::kAttributes);
 }

@@ -110,7 +110,7 @@ def _protocol_number(protocol: int | str) -> int:
 
 
 def _one_of(name: str, value: int, choices: tuple[int, ...]) -> int:
-    if value not in choices:
+    if not isinstance(value, int) or value not in choices:
         raise ValueError(f"unknown {name} {value!r}; use one of {', '.join(map(str, choices))}")
     return value
 

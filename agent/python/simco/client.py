@@ -152,6 +152,7 @@ class Client:
         self._pending.add(hold)
         try:
             rule = await hold.future
+            self._check_alive()
             self._held.add(hold)
             yield Pinhole(rule, hold)
         except BaseException:

@@ -29,8 +29,7 @@
 namespace simco::backend::fastpath {
 namespace {
 
-// --- Questions by netlink, answered at once
-// -------------------------------------------------------
+// --- Questions by netlink, answered at once ------------------------------------------------------
 
 using NetlinkBuffer = std::array<char, kNetlinkOctets>;
 using Reader = std::function<void(const nlmsghdr*)>;

@@ -28,7 +28,7 @@ def packets(octets):
 
 
 def payloads(captured):
-    """Returns [(time, what is behind the IPv4 header, its length on the wire)], without fragments after the first."""
+    """Yields (time, what is behind the IPv4 header, its length on the wire), without fragments after the first."""
     for time, packet in captured:
         header = (packet[0] & 15) * 4
         total, offset = struct.unpack_from("!H2xH", packet, 2)

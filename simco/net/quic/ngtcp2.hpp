@@ -11,7 +11,8 @@
 namespace simco::net::quic {
 
 /// Versions before 1.4.0 trust peers that they have authenticated: some frames must not reach them
-/// (ngtcp2_guard.hpp).
+/// (ngtcp2_guard.hpp). Later ones read all frames themselves, use the peer's further connection
+/// identifiers, and end a connection also for an Initial packet that is malformed.
 inline constexpr bool kNeedsGuard = NGTCP2_VERSION_NUM < 0x010400;
 
 #if NGTCP2_VERSION_NUM < 0x010000
