@@ -8,6 +8,9 @@ namespace simco::agent {
 
 void AgentArguments::declare(cli::Options& options) {
   options.group(cli::kConnectionGroup);
+  for (const char* name : {"--port", "--host", "--server"}) {
+    options.instead_of(name, "give " + connect_name_ + " HOST:PORT");
+  }
   options.text(connect_name_, connect_, "Middlebox to connect to: HOST[,HOST...][:PORT]");
   options.seconds("--timeout", timeout_, "Maximum time to wait for a reply, seconds", 0.01,
                   86'400.0);

@@ -78,7 +78,7 @@ void declare_disable(cli::Options& options, Arguments& arguments) {
 void declare_inspect(cli::Options& command, Arguments& arguments) {
   command.text("--inspect", arguments.inspect,
                "HOST:PORT where the middlebox tells (its --inspect) what rules have counted (its "
-               "--counters): show packets, octets and the time of the last packet");
+               "--counters): show packets, bytes and the time of the last packet");
 }
 
 std::expected<PolicyRuleId, std::string> read_pid(const std::string& text) {
@@ -105,7 +105,7 @@ void declare_rules(cli::Options& options, Arguments& arguments) {
   declare_pids(status, arguments);
   declare_inspect(status, arguments);
   auto& list = options.command("list", "List the rules that this agent may see (PRL)");
-  list.flag("--full", arguments.in_full, "Show each rule in a line of a table");
+  list.flag("--pids", arguments.only_pids, "Show their numbers only, a line each");
   declare_inspect(list, arguments);
 }
 
@@ -139,10 +139,11 @@ void declare_top(cli::Options& options, Arguments& arguments) {
 
 }  // namespace
 
-void declare(cli::Options& options, Arguments& arguments) {
+void declare(cli::Options& options, Arguments& arguments, const cli::KeptValues& kept) {
   arguments.agent.declare(options);
   options.group("Output");
   options.flag("--json", arguments.json, "Print JSON");
+  cli::declare_kept(options, arguments.kept, kept);
   declare_enable(options, arguments);
   declare_reserve(options, arguments);
   declare_disable(options, arguments);

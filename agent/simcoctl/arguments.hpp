@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "agent/agent_arguments.hpp"
+#include "simco/cli/kept_values.hpp"
 #include "simco/cli/options.hpp"
 
 namespace simco::ctl {
@@ -15,6 +16,7 @@ namespace simco::ctl {
 /// The values of all options and arguments, of whatever command.
 struct Arguments {
   agent::AgentArguments agent{"connect", std::chrono::seconds(10)};
+  cli::KeptArguments kept;
   bool json = false;
 
   std::string internal;
@@ -37,6 +39,7 @@ struct Arguments {
   std::vector<PolicyRuleId> pids;
   std::uint32_t pid = 0;
   bool in_full = false;
+  bool only_pids = false;
   std::uint64_t count = 0;
   std::string metrics = "127.0.0.1:9464";
   std::string inspect;
@@ -46,6 +49,6 @@ struct Arguments {
 };
 
 /// Declares all options and commands. `arguments` must outlive `options`.
-void declare(cli::Options& options, Arguments& arguments);
+void declare(cli::Options& options, Arguments& arguments, const cli::KeptValues& kept);
 
 }  // namespace simco::ctl

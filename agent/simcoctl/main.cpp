@@ -1,5 +1,6 @@
 // simcoctl: opens a session, runs a command, prints the result, and closes the session. `top` reads
 // the metrics instead and needs no session.
+#include <algorithm>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -71,8 +72,15 @@ class Runner {
     co_return done(error, "reserve", rule);
   }
   awaitable<bool> run(PdrRequest request) {
+    // A rule that it ends is in the list before and not in that after.
+    auto [unknown_before, before] = co_await agent_.list(kToken);
     auto [error, rule] = co_await agent_.disable(request, kToken);
-    co_return done(error, "disable", rule);
+    if (error) co_return ok(error, "disable");
+    auto [unknown_after, after] = co_await agent_.list(kToken);
+    std::optional<std::vector<PolicyRuleId>> ended;
+    if (!unknown_before && !unknown_after) ended = missing(before, after);
+    printer_.print(rule, ended);
+    co_return true;
   }
   awaitable<bool> run(ctl::Lifetimes change) {
     if (change.lifetime == Lifetime{0}) co_return co_await remove(change.pid);
@@ -99,7 +107,7 @@ class Runner {
   }
   awaitable<bool> run(ctl::List wanted) {
     auto [error, pids] = co_await agent_.list(kToken);
-    if (error || !wanted.in_full) co_return done(error, "list", pids);
+    if (error || wanted.only_pids) co_return done(error, "list", pids);
     std::vector<agent::RuleStatus> rules;
     const bool good = co_await collect(pids, rules);
     const auto traffic = count(rules);
@@ -132,6 +140,15 @@ class Runner {
  private:
   static std::string about(const char* doing, PolicyRuleId pid) {
     return std::string(doing) + " " + std::to_string(pid.value);
+  }
+  /// Returns those of `before` that are not in `after`, in order.
+  static std::vector<PolicyRuleId> missing(std::vector<PolicyRuleId> before,
+                                           std::vector<PolicyRuleId> after) {
+    std::ranges::sort(before);
+    std::ranges::sort(after);
+    std::vector<PolicyRuleId> result;
+    std::ranges::set_difference(before, after, std::back_inserter(result));
+    return result;
   }
   awaitable<bool> remove(PolicyRuleId pid) {
     auto [error] = co_await agent_.remove(pid, kToken);

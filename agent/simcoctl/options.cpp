@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
+
 #include "agent/simcoctl/arguments.hpp"
 #include "simco/wire/number.hpp"
 #include "simco/wire/tuple_text.hpp"
@@ -15,7 +17,7 @@ using cli::Fault;
 
 constexpr const char* kExamples =
     "  simcoctl enable --internal 10.0.0.5:5004/2 --external 192.0.2.7:6000/2 --udp\n"
-    "  simcoctl list --full\n"
+    "  simcoctl list\n"
     "  simcoctl --connect box.example.org --name proxy1 --secret-file proxy1.secret watch\n"
     "COMMAND --help shows the options of a command, --help-all everything.";
 
@@ -186,7 +188,7 @@ Fault set_command(const Arguments& arguments, const std::string& name, Command& 
   if (name == "lifetime") command = Lifetimes{{arguments.pid}, {arguments.lifetime_s}};
   if (name == "delete") command = Delete{arguments.pids};
   if (name == "status") command = Status{arguments.pids};
-  if (name == "list") command = List{arguments.in_full};
+  if (name == "list") command = List{arguments.only_pids};
   if (name == "watch") command = Watch{arguments.in_full, arguments.count};
   return std::nullopt;
 }
@@ -211,6 +213,22 @@ Fault set_inspect(const Arguments& arguments, std::optional<net::HostPort>& insp
   return std::nullopt;
 }
 
+/// Where users keep the values of options: the user's own file, and the system's.
+cli::KeptValues kept_values() {
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value == nullptr ? "" : value);
+  };
+  cli::KeptValues kept{"SIMCO_", {}};
+  const auto base = variable("XDG_CONFIG_HOME");
+  const auto home = variable("HOME");
+  if (!base.empty() || !home.empty()) {
+    kept.files.push_back((base.empty() ? home + "/.config" : base) + "/simco/simcoctl.toml");
+  }
+  kept.files.emplace_back("/etc/simco/simcoctl.toml");
+  return kept;
+}
+
 Fault complete(Arguments& arguments, const std::string& chosen, Settings& settings) {
   settings.json = arguments.json;
   if (auto fault = arguments.agent.read(settings.target, settings.agent)) return fault;
@@ -225,11 +243,15 @@ std::expected<Settings, cli::UsageExit> parse_settings(int argc, const char* con
   Arguments arguments;
   cli::Options options("simcoctl", "Command-line agent for SIMCO (RFC 4540) middleboxes",
                        kExamples);
-  declare(options, arguments);
+  const auto kept = kept_values();
+  declare(options, arguments, kept);
   if (const auto exit = cli::parse(options, argc, argv)) return std::unexpected(*exit);
+  if (const auto fault = cli::read_kept_values(options, arguments.kept, kept)) {
+    return std::unexpected(cli::wrong(options, *fault));
+  }
   Settings settings;
   if (const auto fault = complete(arguments, options.chosen_command(), settings)) {
-    return std::unexpected(cli::wrong(options, *fault));
+    return std::unexpected(cli::wrong(options, cli::with_source(options, *fault)));
   }
   return settings;
 }

@@ -26,9 +26,9 @@ struct Delete {
 struct Status {
   std::vector<PolicyRuleId> pids;
 };
-/// list [--full]
+/// list [--pids]
 struct List {
-  bool in_full = false;  ///< with the status of each rule
+  bool only_pids = false;  ///< instead of the status of each rule
 };
 /// watch [--full] [--count N]
 struct Watch {

@@ -66,6 +66,12 @@ std::string inside_in_words(const std::optional<AddressTuple>& inside) {
   return inside ? ", inside " + in_words(*inside) : "";
 }
 
+std::vector<std::uint32_t> numbers(const std::vector<PolicyRuleId>& pids) {
+  std::vector<std::uint32_t> result;
+  for (const auto pid : pids) result.push_back(pid.value);
+  return result;
+}
+
 /// On standard error, so that no reader of the list takes it for a rule.
 void print_no_rules() {
   std::fputs("simcoctl: there are no rules that this agent may see\n", stderr);
@@ -163,9 +169,19 @@ void Printer::print(const agent::EnabledRule& rule, const AddressTuple& internal
   say(line);
 }
 
-void Printer::print(const agent::DisableRule& rule) const {
-  if (json_) return say(Json{{"pid", rule.pid.value}, {"lifetime", rule.lifetime.seconds}}.dump());
-  say(fmt::format("rule {}: disable rule for {} s", rule.pid.value, rule.lifetime.seconds));
+void Printer::print(const agent::DisableRule& rule,
+                    const std::optional<std::vector<PolicyRuleId>>& ended) const {
+  if (json_) {
+    Json json{{"pid", rule.pid.value}, {"lifetime", rule.lifetime.seconds}};
+    if (ended) json["ended"] = numbers(*ended);
+    return say(json.dump());
+  }
+  auto line = fmt::format("rule {}: disable rule for {} s", rule.pid.value, rule.lifetime.seconds);
+  if (ended && !ended->empty()) {
+    line += fmt::format(", ended {} {}", ended->size() == 1 ? "rule" : "rules",
+                        fmt::join(numbers(*ended), ", "));
+  }
+  say(line);
 }
 
 void Printer::print(const agent::RuleStatus& rule, const agent::RuleTraffics* traffic) const {
@@ -200,7 +216,7 @@ void Printer::print(const agent::RuleStatus& rule, const agent::RuleTraffics* tr
   }
   if (rule.external) line += ", external " + in_words(*rule.external);
   if (counted != nullptr) {
-    line += fmt::format(", {} packets, {} octets", counted->count.packets, counted->count.octets);
+    line += fmt::format(", {} packets, {} bytes", counted->count.packets, counted->count.octets);
     if (counted->last_packet) line += ", last packet " + last_packet_of(counted);
   }
   say(line);
@@ -216,7 +232,7 @@ void Printer::print_table(const std::vector<agent::RuleStatus>& rules,
   constexpr std::size_t kColumns = 12;
   using Row = std::array<std::string, kColumns>;
   std::vector<Row> rows{{"PID", "STATE", "LEFT", "OWNER", "PROTOCOL", "DIRECTION", "INTERNAL",
-                         "OUTSIDE", "EXTERNAL", "PACKETS", "OCTETS", "LAST PACKET"}};
+                         "OUTSIDE", "EXTERNAL", "PACKETS", "BYTES", "LAST PACKET"}};
   if (traffic == nullptr) std::fill(rows[0].begin() + 9, rows[0].end(), "");
   const auto end = [](const std::optional<AddressTuple>& tuple) {
     return tuple ? end_in_words(*tuple) : std::string("-");
@@ -272,9 +288,7 @@ void Printer::print(const agent::RuleEvent& event,
 
 void Printer::print(const std::vector<PolicyRuleId>& pids) const {
   if (json_) {
-    Json json{{"pids", Json::array()}};
-    for (const auto pid : pids) json["pids"].push_back(pid.value);
-    return say(json.dump());
+    return say(Json{{"pids", numbers(pids)}}.dump());
   }
   for (const auto pid : pids) say(std::to_string(pid.value));
   if (pids.empty()) print_no_rules();

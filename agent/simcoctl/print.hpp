@@ -21,7 +21,9 @@ class Printer {
   /// `internal`, `external`: as requested. Translated tuples are printed if they differ.
   void print(const agent::EnabledRule& rule, const AddressTuple& internal,
              const AddressTuple& external) const;
-  void print(const agent::DisableRule& rule) const;
+  /// `ended`: the rules of this agent that it has ended, if known.
+  void print(const agent::DisableRule& rule,
+             const std::optional<std::vector<PolicyRuleId>>& ended) const;
   /// `traffic`: the counts of rules; null if unknown.
   void print(const agent::RuleStatus& rule, const agent::RuleTraffics* traffic = nullptr) const;
   /// A line for each rule below a heading; JSON: the lines of print().

@@ -57,7 +57,7 @@ struct Metrics::Figures {
   std::array<double*, 4> pool_addresses{};  ///< outside IPv4, IPv6, inside IPv4, IPv6
   std::array<double*, 4> pool_used{};
   std::array<double*, 4> pool_ports{};
-  /// Made when first needed.
+  /// Made when first needed, but the usual refusals, which a dashboard shows before the first.
   std::array<std::array<double*, kReplies>, policy::kTransactions> replies{};
   std::array<double*, kReplies> refusals{};
 
@@ -78,8 +78,22 @@ struct Metrics::Figures {
                                      "Rule changes requested from the backend, by result.",
                                      {{"result", kResults[i]}});
     }
+    using enum NegativeReplyCode;
+    for (const auto code : {kSecurityInsufficient, kAuthenticationFailed, kNoAuthorization}) {
+      refusal(code);
+    }
     registry.gauge("simco_build_info", "Version of the middlebox.", {{"version", SIMCO_VERSION}}) =
         1;
+  }
+
+  double& refusal(NegativeReplyCode code) {
+    auto*& counter = refusals[index(code)];
+    if (counter == nullptr) {
+      counter = &registry.counter("simco_sessions_refused_total",
+                                  "Sessions refused, by reply code.",
+                                  {{"code", fmt::format("0x03{:02x}", index(code))}});
+    }
+    return *counter;
   }
 
   void fill_pools() {
@@ -112,15 +126,7 @@ void Metrics::set(const Levels& levels) {
 
 void Metrics::session_opened() { ++figures_->sessions_opened; }
 
-void Metrics::session_refused(NegativeReplyCode code) {
-  auto*& counter = figures_->refusals[index(code)];
-  if (counter == nullptr) {
-    counter = &figures_->registry.counter("simco_sessions_refused_total",
-                                          "Sessions refused, by reply code.",
-                                          {{"code", fmt::format("0x03{:02x}", index(code))}});
-  }
-  ++*counter;
-}
+void Metrics::session_refused(NegativeReplyCode code) { ++figures_->refusal(code); }
 
 void Metrics::authentication_failed() { ++figures_->authentication_failures; }
 

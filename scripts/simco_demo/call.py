@@ -205,14 +205,14 @@ class Call:
 
     def rules(self, port, condition):
         """Shows the rules of the middlebox, once `condition` holds for what simcoctl prints of them."""
-        words = [f"{self.programs}/simcoctl", "--connect", f"127.0.0.1:{port}", "list", "--full"]
+        words = [f"{self.programs}/simcoctl", "--connect", f"127.0.0.1:{port}", "list"]
         done, end = None, time.monotonic() + GUARD
         while done is None or done.returncode != 0 or not condition(done.stdout):
             if time.monotonic() > end:
                 raise Failure(f"not the rules of the call:\n{done.stdout}")
             done = subprocess.run(self.network.router.words(*words), stdout=subprocess.PIPE,
                                   stderr=subprocess.STDOUT, text=True)
-        self.screen.command("simcoctl list --full")
+        self.screen.command("simcoctl list")
         self.screen.write(done.stdout)
 
     def log(self, ng, first):

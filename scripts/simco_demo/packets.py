@@ -114,7 +114,7 @@ class Story:
                 bars.show_packets(PACKETS)
                 self.count(stream, 0, stream.sent, all_of_them=True)
                 self.check_translation(stream, outside)
-                self.screen.command(f"kill -9 {middlebox.process.pid}")
+                self.screen.command("pkill -9 simco-middlebox")
                 middlebox.stop(signal.SIGKILL)
                 began = stream.sent
                 self.screen.label("no middlebox")

@@ -77,13 +77,16 @@ std::vector<std::string> options_of(const CLI::App& app) {
 }
 
 /// A word that nothing has a use for.
-std::optional<std::string> stray_word(const CLI::App& app) {
+std::optional<std::string> stray_word(const CLI::App& app, const Options& options) {
   const auto words = app.remaining(true);
   if (words.empty()) return std::nullopt;
   const auto commands = commands_of(app);
   const auto& first = words.front();
   if (first.starts_with("-") && first.size() > 1) {
     const auto name = first.substr(0, first.find('='));
+    if (const auto advice = options.advice_for(name)) {
+      return "there is no option " + name + "; " + *advice;
+    }
     return "unknown option " + name + did_you_mean(name, options_of(app));
   }
   if (commands.empty() || !app.get_subcommands().empty()) {
@@ -161,9 +164,9 @@ std::string help_of(CLI::App& app, const Options& options, bool all = false) {
 }
 
 /// What is wrong with a command line, for which `app` has thrown `error`.
-std::string usage_fault(const CLI::App& app, const CLI::Error& error) {
+std::string usage_fault(const CLI::App& app, const Options& options, const CLI::Error& error) {
   // A misspelt word is the reason for missing words elsewhere.
-  if (auto stray = stray_word(app)) return *stray;
+  if (auto stray = stray_word(app, options)) return *stray;
   const std::string what = error.what();
   if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && app.get_subcommands().empty() &&
       !commands_of(app).empty()) {
@@ -221,7 +224,7 @@ std::optional<UsageExit> parse(Options& options, int argc, const char* const* ar
   } catch (const CLI::CallForVersion& version) {
     return UsageExit{version.what(), 0};
   } catch (const CLI::Error& error) {
-    return wrong(options, usage_fault(app, error));
+    return wrong(options, usage_fault(app, options, error));
   }
 }
 

@@ -55,16 +55,29 @@ std::string unknown_key(const std::string& name, const Options& options,
     if (const auto fault = reader.misplaced(name)) return *fault;
   }
   auto names = reader.own_keys;
-  for (const auto& row : options.rows()) {
-    if (!row.only_on_command_line) names.push_back(row.name.substr(2));
-  }
+  const auto add = [&](const Options& some) {
+    for (const auto& row : some.rows()) {
+      if (!row.only_on_command_line && row.name.starts_with("--")) {
+        names.push_back(row.name.substr(2));
+      }
+    }
+  };
+  add(options);
+  for (const auto& command : options.commands()) add(command);
   return fmt::format("unknown option '{}'{}", name, did_you_mean(name, names));
+}
+
+bool is_of_a_command(const std::string& name, const Options& options) {
+  return std::ranges::any_of(options.commands(), [&](const Options& command) {
+    return std::ranges::find(command.rows(), name, &Option::name) != command.rows().end();
+  });
 }
 
 /// Sets the option `name`, unless the command line has. Returns a complaint, or nothing.
 Fault take(const std::string& name, const toml::node& node, Options& options,
            const ConfigReader& reader) {
   auto* row = options.find("--" + name);
+  if (row == nullptr && is_of_a_command("--" + name, options)) return std::nullopt;
   if (row == nullptr || row->only_on_command_line) return unknown_key(name, options, reader);
   if (row->kind == Option::Kind::kFlag && !node.is_boolean()) {
     return fmt::format("'{}' must be true or false, without quotes", name);
@@ -81,27 +94,38 @@ Fault take(const std::string& name, const toml::node& node, Options& options,
 
 }  // namespace
 
-std::expected<toml::table, std::string> read_config_file(const std::string& path, Options& options,
-                                                         const ConfigReader& reader) {
+std::expected<toml::table, std::string> parse_config_file(const std::string& path) {
   const auto text = read_text_file(path);
   if (!text) {
     return std::unexpected(
         fmt::format("cannot read configuration file {}: {}", path, text.error()));
   }
   auto parsed = toml::parse(*text, path);
-  if (!parsed) {
-    const auto line = parsed.error().source().begin.line;
-    return std::unexpected(fmt::format("{}:{}: {}", path, line,
-                                       syntax_fault(*text, line, parsed.error().description())));
-  }
-  for (const auto& [key, node] : parsed.table()) {
+  if (parsed) return std::move(parsed).table();
+  const auto line = parsed.error().source().begin.line;
+  return std::unexpected(fmt::format("{}:{}: {}", path, line,
+                                     syntax_fault(*text, line, parsed.error().description())));
+}
+
+Fault take_table(const toml::table& table, const std::string& path, Options& options,
+                 const ConfigReader& reader) {
+  for (const auto& [key, node] : table) {
     const std::string name(key.str());
     if (std::ranges::find(reader.own_keys, name) != reader.own_keys.end()) continue;
-    if (const auto fault = take(name, node, options, reader)) {
-      return std::unexpected(fmt::format("{}:{}: {}", path, node.source().begin.line, *fault));
-    }
+    const auto where = fmt::format("{}:{}", path, node.source().begin.line);
+    auto* row = options.find("--" + name);
+    if (row != nullptr && row->given.empty()) row->source = where;
+    if (const auto fault = take(name, node, options, reader)) return where + ": " + *fault;
   }
-  return std::move(parsed).table();
+  return std::nullopt;
+}
+
+std::expected<toml::table, std::string> read_config_file(const std::string& path, Options& options,
+                                                         const ConfigReader& reader) {
+  auto table = parse_config_file(path);
+  if (!table) return table;
+  if (const auto fault = take_table(*table, path, options, reader)) return std::unexpected(*fault);
+  return table;
 }
 
 }  // namespace simco::cli

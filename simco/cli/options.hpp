@@ -37,7 +37,8 @@ struct Option {
   Words excludes = {};                ///< options that must not be given with it
   /// Sets the value: one word, or several of a list. Returns a complaint, or nothing.
   std::function<Fault(const Words&)> set = {};
-  Words given = {};  ///< the words that set it
+  Words given = {};         ///< the words that set it
+  std::string source = {};  ///< the file or variable that set it; empty: the command line
 
   /// Sets the value; a list may have commas between its parts. The fault, if there is one, is a
   /// phrase without the option's name.
@@ -101,8 +102,14 @@ class Options {
   const std::deque<Option>& rows() const { return rows_; }
   std::deque<Options>& commands() { return commands_; }
   const std::deque<Options>& commands() const { return commands_; }
-  /// Returns the row called `name`, or null.
+  /// Returns the row called `name` of the program or its chosen command, or null.
   Option* find(std::string_view name);
+  /// Returns the rows of the program and its chosen command.
+  std::vector<Option*> chosen_rows();
+  /// Notes what a user who gives the option `name`, which another program has, should give here.
+  void instead_of(std::string name, std::string advice) { advice_[std::move(name)] = advice; }
+  /// Returns that advice, or nothing.
+  Fault advice_for(const std::string& name) const;
   bool given(std::string_view name);
   /// Notes that the user has given this command.
   void choose() { chosen_ = true; }
@@ -123,6 +130,7 @@ class Options {
   std::string group_ = "Options";
   std::deque<Option> rows_;  // which others refer to
   std::deque<Options> commands_;
+  std::map<std::string, std::string> advice_;  // by the name of another program's option
   bool chosen_ = false;
 };
 

@@ -38,6 +38,7 @@ std::size_t count_of(const std::string& text, const std::string& part) {
 
 Program::Program(Words words, const std::string& input) : name_(words.front()) {
   static int count = 0;
+  ::setenv("SIMCO_CONFIG", "/dev/null", 0);  // not what the user of this machine keeps for simcoctl
   base_ =
       testing::TempDir() + "simco-" + std::to_string(::getpid()) + "-" + std::to_string(++count);
   if (!words.front().starts_with('/')) words.front().insert(0, SIMCO_BIN_DIR "/");

@@ -80,7 +80,7 @@ void NftablesType::declare(cli::Options& options) {
   options.flag("--allow-outbound", options_.allow_outbound,
                "Let flows from internal to external pass without rules, with their replies");
   options.flag("--counters", options_.counters,
-               "Count the packets and octets that each rule lets pass or blocks; --inspect tells");
+               "Count the packets and bytes that each rule lets pass or blocks; --inspect tells");
   options_.keep_on_stop = true;  // a restart must not open what was closed
   options.flag(
       "--keep-rules", options_.keep_on_stop,

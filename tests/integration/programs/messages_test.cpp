@@ -61,6 +61,8 @@ TEST(Messages, OfOtherProgramsSayWhatToDo) {
       {{"simco-middlebox", "--prot", "7626"}, "unknown option --prot; did you mean --port?"},
       {{"simco-middlebox", "--listen", "::1:7702"},
        "--listen: '::1:7702' is ambiguous: write [::1:7702] for the address"},
+      {{"simcoctl", "--port", "7626", "list"},
+       "there is no option --port; give --connect HOST:PORT"},
       {{"simco-loadgen", "--conect", "h"}, "unknown option --conect; did you mean --connect?"},
       {{"simco-loadgen", "--rate", "fast"}, "--rate: expected a number from 1e-06 to "},
       {{"simco-echo", "--port", "99999"},

@@ -42,7 +42,7 @@ TEST_F(SctpPrograms, MiddleboxServesBothTransports) {
   EXPECT_TRUE(results["transport_stats"].contains("retransmitted_chunks"));
   EXPECT_TRUE(loadgen.err.contains("per over sctp (userland, 4 streams)"));
 
-  const auto rules = run(Words{"simcoctl", "list"} + agent_ + connect(middlebox), 0).out;
+  const auto rules = run(Words{"simcoctl", "list", "--pids"} + agent_ + connect(middlebox), 0).out;
   run({"simcoctl", "--connect", tcp, "status", rules.substr(0, rules.find('\n'))}, 0);
   EXPECT_EQ(count_of(middlebox.err(), "using the userland stack over UDP port " + udp_), 1U);
   middlebox.signal(SIGTERM);

@@ -49,16 +49,16 @@ TEST(Simcoctl, EveryCommand) {
   EXPECT_EQ(status["owner"], "proxy");
   EXPECT_EQ(status["external"]["text"], "192.0.2.0/24");
   EXPECT_EQ(status["internal"]["port"], 5007);
-  EXPECT_EQ(box.ask({"list"}).out, "1\n2\n");
+  EXPECT_EQ(box.ask({"list", "--pids"}).out, "1\n2\n");
   // Another agent, that may look.
-  EXPECT_EQ(box.ask({"--json", "list"}, "").out, "{\"pids\":[1,2]}\n");
-  const auto table = box.ask({"list", "--full"}, "").out;
+  EXPECT_EQ(box.ask({"--json", "list", "--pids"}, "").out, "{\"pids\":[1,2]}\n");
+  const auto table = box.ask({"list"}, "").out;
   EXPECT_TRUE(table.starts_with("PID ")) << table;
   EXPECT_TRUE(table.contains("  STATE    LEFT   OWNER  PROTOCOL  DIRECTION  INTERNAL")) << table;
   EXPECT_EQ(std::ranges::count(table, '\n'), 3) << table;
   EXPECT_EQ(box.ask({"disable", "--external", "192.0.2.0/25", "--lifetime", "9"}).out,
-            "rule 3: disable rule for 9 s\n");
-  EXPECT_EQ(box.ask({"list"}).out, "3\n");
+            "rule 3: disable rule for 9 s, ended rules 1, 2\n");
+  EXPECT_EQ(box.ask({"list", "--pids"}).out, "3\n");
   EXPECT_EQ(box.ask({"delete", "#3"}).out, "rule 3: ended\n");
   EXPECT_EQ(box.ask({"--middlebox-secret-file", box.path("box.secret"), "list"}).code, 0);
 }
@@ -176,7 +176,7 @@ TEST(Configuration, IsReadAgainOnSighup) {
   box.configure(kNat + "max-rule = 5\n");
   box.program().signal(SIGHUP);
   EXPECT_TRUE(box.says("box.toml:12: 'max-rule' is not a valid key for an agent"));
-  EXPECT_EQ(box.ask({"list"}).out, "1\n");
+  EXPECT_EQ(box.ask({"list", "--pids"}).out, "1\n");
   EXPECT_TRUE(watch.running());
   // proxy is gone, somebody else may see its rules; options that need a restart are logged.
   auto changed = kNat;
@@ -188,7 +188,7 @@ TEST(Configuration, IsReadAgainOnSighup) {
   EXPECT_TRUE(box.says("--max-lifetime has changed: restart to apply it"));
   EXPECT_EQ(watch.wait(), 1);
   EXPECT_TRUE(watch.err().contains("the middlebox ended the session"));
-  EXPECT_EQ(box.ask({"list"}, "").out, "1\n");
+  EXPECT_EQ(box.ask({"list", "--pids"}, "").out, "1\n");
   box.program().signal(SIGTERM);
   EXPECT_EQ(box.program().wait(), 0);
 }

@@ -14,7 +14,7 @@ constexpr std::uint16_t kPort = 7626;
 
 const Words kBoxWords = {"simco-middlebox", "--listen", kService,
                          "--port",          "7626",     "--allow-anonymous"};
-const Words kListWords = {"simcoctl", "--connect", kService, "list", "--full"};
+const Words kListWords = {"simcoctl", "--connect", kService, "list"};
 
 /// A host with simco-ng, and two boxes that can have the address of the middlebox.
 class NgTakeover : public testing::Test {

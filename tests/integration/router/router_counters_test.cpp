@@ -94,14 +94,14 @@ TEST_P(Counters, SimcoctlShowsThem) {
   const auto octets = std::to_string(kInPackets * (headers() + 1));
   const std::string inspect = " --inspect 127.0.0.1:" + std::to_string(kInspectPort);
   EXPECT_TRUE(
-      has(ctl("status " + pid + inspect), ", 7 packets, " + octets + " octets, last packet "));
+      has(ctl("status " + pid + inspect), ", 7 packets, " + octets + " bytes, last packet "));
   EXPECT_TRUE(has(ctl("--json status " + pid + inspect),
                   R"("traffic":{"packets":7,"octets":)" + octets + R"(,"last_packet":{"after":)"));
-  const auto table = ctl("list --full" + inspect);
-  EXPECT_TRUE(has(table, "PACKETS  OCTETS  LAST PACKET\n"));
+  const auto table = ctl("list" + inspect);
+  EXPECT_TRUE(has(table, "PACKETS  BYTES  LAST PACKET\n"));
   EXPECT_TRUE(has(table, "  7        " + octets));
   EXPECT_TRUE(has(table, "  0        0       -\n"));
-  EXPECT_FALSE(ctl("list --full").contains("PACKETS"));
+  EXPECT_FALSE(ctl("list").contains("PACKETS"));
   const auto elsewhere = ctl("status " + pid + " --inspect 127.0.0.1:1");
   EXPECT_TRUE(has(elsewhere, "simcoctl: --inspect 127.0.0.1:1: Connection refused\n"));
   EXPECT_TRUE(has(elsewhere, "rule " + pid + ": enabled"));
