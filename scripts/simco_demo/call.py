@@ -9,7 +9,7 @@ import tempfile
 import time
 
 from .flows import Exchange, Flow
-from .middlebox import ROUTER, Middlebox
+from .middlebox import ROUTER, Middlebox, command
 from .namespace import Failure
 from .packets import OUTSIDE, PEER, PHONE
 from .process import GUARD, Process
@@ -35,7 +35,6 @@ On the router: simco-middlebox, simco-ng, and Kamailio with the configuration of
 def show(screen, programs, network):
     """Shows a call on a firewall and one on a NAT. Throws Failure if a packet is where it must not be."""
     screen.say(INTRODUCTION)
-    screen.command(f"ROUTER='{' '.join(ROUTER)}'")
     for options in ((), NAT):
         call = Call(screen, programs, network, *options)
         call.show()
@@ -168,7 +167,7 @@ class Call:
     def show(self):
         """Throws Failure if a packet is where it must not be."""
         with tempfile.TemporaryDirectory(prefix="simco-demo-") as folder:
-            self.screen.command(" ".join(("simco-middlebox", "$ROUTER", *self.options)))
+            self.screen.command(command(bool(self.options), *self.options))
             with Middlebox(self.programs, self.network.router, *ROUTER, *self.options) as middlebox:
                 port, = middlebox.listening("tcp")
                 self.screen.command("simco-ng --internal 10.20.0.0/24")

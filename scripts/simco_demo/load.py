@@ -48,7 +48,7 @@ class Load:
 
     def run(self, rate, count):
         options = ["--transport", "tcp,sctp", "--streams", str(STREAMS), "--audit-rate", "0", *self.udp]
-        backend, shown = (ROUTER, ["$ROUTER"]) if self.namespace else ([], [])
+        backend, shown = (ROUTER, ["..."]) if self.namespace else ([], [])
         self.screen.command(" ".join(("simco-middlebox", *shown, *options)))
         with Middlebox(self.programs, self.namespace, *backend, *options) as middlebox:
             ports = dict(zip(CURVES, middlebox.listening(*CURVES)))

@@ -7,6 +7,11 @@ from .process import Process
 ROUTER = ["--backend", "nftables", "--internal-if", "int0", "--external-if", "ext0"]
 
 
+def command(again, *options):
+    """The command as it is shown: with the router's options, or `again` with dots for them."""
+    return " ".join(("simco-middlebox", *(["..."] if again else ROUTER), *options))
+
+
 class Middlebox(Process):
     """Listens on free ports. `namespace` and `folder` are as those of a Process."""
 

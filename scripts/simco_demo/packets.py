@@ -7,7 +7,7 @@ import socket
 import subprocess
 import tempfile
 
-from .middlebox import ROUTER, Middlebox
+from .middlebox import ROUTER, Middlebox, command
 from .namespace import Failure, Namespace
 from .stream import Bars, Stream
 
@@ -48,7 +48,7 @@ class Story:
         self.screen, self.programs, self.network = screen, programs, network
 
     def start(self, *options, folder=None):
-        self.screen.command(" ".join(("simco-middlebox", "$ROUTER", *options)))
+        self.screen.command(command(bool(options), *options))
         return Middlebox(self.programs, self.network.router, *ROUTER, *options, folder=folder)
 
     def simcoctl(self, port, *words, beside=None):
@@ -71,7 +71,6 @@ class Story:
 
     def firewall(self):
         """Blocked, a rule, passing, its lifetime over, blocked."""
-        self.screen.command(f"ROUTER='{' '.join(ROUTER)}'")
         with self.start() as middlebox:
             port, = middlebox.listening("tcp")
             stream = self.network.stream((PHONE, PHONE_PORT))

@@ -36,7 +36,7 @@ def animated(pieces):
     for seconds, kind, piece in pieces:
         delay = f"animation-delay:{seconds:.2f}s"
         for number, part in enumerate(piece.split("\n")):
-            if number > 0:
+            if number > 0 and shapes:  # no blank lines at the top
                 line, column = line + 1, 0
             blanks = len(part) - len(part.lstrip())
             x, y = MARGIN + (column + blanks) * COLUMN, MARGIN + (line + 1) * LINE - 5
