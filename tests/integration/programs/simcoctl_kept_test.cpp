@@ -1,6 +1,8 @@
 // The values that simcoctl's users keep: in files with profiles and in the environment.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "tests/integration/router/box.hpp"
 #include "tests/support/program.hpp"
 
@@ -10,7 +12,10 @@ namespace {
 /// A user's home, and simcoctl with it.
 class Kept : public testing::Test {
  protected:
-  void keep(const std::string& text) { file_ = home_.write(".config/simco/simcoctl.toml", text); }
+  void keep(const std::string& text) {
+    std::filesystem::create_directories(home_.file(".config/simco"));
+    file_ = home_.write(".config/simco/simcoctl.toml", text);
+  }
   Words simcoctl(const Words& variables, const Words& words) const {
     const Words home{"/usr/bin/env",      "-u", "SIMCO_CONFIG", "-u", "XDG_CONFIG_HOME",
                      "HOME=" + home_.path};
