@@ -17,7 +17,7 @@ from .networks import NETWORKS
 from .points import SIP, Point, Setup, check_setting, complete
 
 FOLDER = Path(__file__).resolve().parents[2] / "lab.d"
-EXAMPLE = FOLDER / "new" / "scenario.py"  # what a scenario starts from
+EXAMPLE = FOLDER / "new" / "mine.py"  # what a scenario starts from
 SCALES = ("quick", "full")
 NAME, NAME_RULE = r"[\w-][\w.-]*", "must be letters, digits, '-', '_' and '.'"
 FEWEST = 1000  # transactions of a point, however small the fraction, if it has so many
