@@ -9,26 +9,20 @@ import time
 import unittest
 from pathlib import Path
 
+from pages import own_network, pattern
+
 TREE = Path(__file__).resolve().parents[3]
 PAGE = TREE / "doc" / "tutorial.md"
 PATIENCE = 300  # seconds; only ends a test that hangs
 BLOCK = re.compile(r"^```sh\n(.*?)^```$(?:[^`]*^```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
 APT = "sudo apt install ./build/packages/*.deb "
-ENDPOINT = r"\d+(?:\.\d+){3}(?::\d+)?(?:/\d+)?"  # stands as it is; all other numbers may differ
 # A network, names of namespaces and processes of its own: all vanish with the shell.
-OWN = ["unshare", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"]), "--net", "--mount", "--pid", "--fork",
-       "--kill-child=KILL", "sh", "-c", 'mount -t tmpfs none /run && exec "$@"', "sh"]
+OWN = [*own_network(os.geteuid() == 0), "--mount", "--pid", "--fork", "--kill-child=KILL", "sh", "-c",
+       'mount -t tmpfs none /run && exec "$@"', "sh"]
 
 
 class CallIsOver(Exception):
     """The machine was too slow to ask during the call."""
-
-
-def pattern(line):
-    """Returns the expression of a line of the page: "..." is any text, a gap is any gap, a number is any number."""
-    parts = re.split(rf"({ENDPOINT}|\.\.\.|\s+|\d+)", line)
-    return re.compile("".join(
-        ".*" if part == "..." else r"\s+" if part.isspace() else r"\d+" if part.isdigit() else re.escape(part) for part in parts))
 
 
 class Shell:
