@@ -18,7 +18,7 @@ from .run.guest import ROOT
 from .scenario import proxies
 from .scenario.catalogue import PROGRAMS
 from .scenario.conditions import DIMENSIONS, shown
-from .scenario.files import SCALES, available, find, read
+from .scenario.files import SCALES, available, find, new, read
 
 BIN = ROOT / "build" / "release" / "bin"
 OUT = Path("lab-results")
@@ -30,6 +30,8 @@ def parser():
                                   " on a real kernel")
     verbs = top.add_subparsers(dest="verb", required=True)
     verbs.add_parser("list", help="list the scenarios")
+    start = verbs.add_parser("new", help="write a commented scenario to start from, NAME.py in this folder")
+    start.add_argument("name", metavar="NAME", help="its results will be in lab-results/NAME")
     run = verbs.add_parser("run", help="run scenarios; points that have results are not run again")
     run.add_argument("scenario", nargs="+", help="name, or a Python file")
     scale = run.add_mutually_exclusive_group()
@@ -80,6 +82,13 @@ def list_scenarios(_):
         scenario = read(path)
         sizes = {scale: len(list(scenario.points(scale))) for scale in SCALES}
         print(f"{scenario.name:20} {scenario.title} ({sizes['quick']} points quick, {sizes['full']} full)")
+
+
+def write_new(arguments):
+    path = new(arguments.name)
+    program = ROOT / "scripts" / "lab"
+    shorter = min(str(program), os.path.relpath(program), key=len)
+    print(f"{path} is written. Change it, and run it: {shorter} run {path}")
 
 
 def chosen(points, only):
@@ -246,7 +255,7 @@ def main(words=None):
     # As with Ctrl-C: runs in progress finish, and finished ones stay.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        verbs = {"list": list_scenarios, "run": run, "plot": plot, "archive": pack, "shell": shell}
+        verbs = {"list": list_scenarios, "new": write_new, "run": run, "plot": plot, "archive": pack, "shell": shell}
         return verbs[arguments.verb](arguments) or 0
     except KeyboardInterrupt:
         return 130

@@ -17,7 +17,9 @@ from .networks import NETWORKS
 from .points import SIP, Point, Setup, check_setting, complete
 
 FOLDER = Path(__file__).resolve().parents[2] / "lab.d"
+EXAMPLE = FOLDER / "new" / "mine.py"  # what a scenario starts from
 SCALES = ("quick", "full")
+NAME, NAME_RULE = r"[\w-][\w.-]*", "must be letters, digits, '-', '_' and '.'"
 FEWEST = 1000  # transactions of a point, however small the fraction, if it has so many
 PLOTS = {"mean": AXES_KNOWN, "over": AXES_KNOWN, "ccdf": AXES_KNOWN, "trace": ("message", "time"), "delivery": AXES_KNOWN,
          "parts": AXES_KNOWN}  # the axes that each kind can have
@@ -57,8 +59,8 @@ class Plot:
             one_of("x", self.x, PLOTS[self.kind])
         for dimension in (self.curves, *self.panels):
             one_of("curves or panels", dimension, DIMENSIONS)
-        if not re.fullmatch(r"[\w-][\w.-]*", self.name):
-            raise ValueError(f"the name of a figure must be letters, digits, '-', '_' and '.', not {self.name!r}")
+        if not re.fullmatch(NAME, self.name):
+            raise ValueError(f"the name of a figure {NAME_RULE}, not {self.name!r}")
 
     @property
     def axis(self):
@@ -212,5 +214,20 @@ def find(name):
     path = Path(name) if name.endswith(".py") else FOLDER / f"{name}.py"
     if not path.exists():
         known = ", ".join(path.stem for path in available())
-        raise ScenarioError(f"unknown scenario '{name}'; known are {known}")
+        raise ScenarioError(f"unknown scenario '{name}' (a file of yours is named with its .py); known are {known}")
     return read(path)
+
+
+def new(name):
+    """Writes a scenario to start from, NAME.py in the current folder, and returns its path. Raises ScenarioError."""
+    path = Path(name.removesuffix(".py") + ".py")
+    if not re.fullmatch(NAME, path.stem) or path.parent != Path():
+        raise ScenarioError(f"the name of a scenario {NAME_RULE}, not {name!r}")
+    if path.name in {known.name for known in available()}:
+        raise ScenarioError(f"'{path.stem}' is one of the laboratory's scenarios: choose another name")
+    try:
+        with path.open("x") as file:
+            file.write(EXAMPLE.read_text())
+    except OSError as error:
+        raise ScenarioError(f"{path} is not written: {error.strerror}: choose another name or folder") from error
+    return path

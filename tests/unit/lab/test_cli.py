@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import re
 import tempfile
 import unittest
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import trial
 from simco_lab import cli, errors, scenario
 from simco_lab.draw import account, report
+from simco_lab.judge import claims
 from simco_lab.measure import results
 from simco_lab.run import guest
 
@@ -56,6 +58,44 @@ class Numbers(unittest.TestCase):
         for option, value in (("--jobs", "0"), ("--jobs", "-3"), ("--fraction", "0"), ("--fraction", "nan")):
             with self.assertRaisesRegex(errors.ScenarioError, f"{option} must be "):
                 cli.run(cli.parser().parse_args(["run", NAME, f"{option}={value}"]))
+
+
+class New(unittest.TestCase):
+    def in_a_folder(self, *words):
+        """Returns the exit status of scripts/lab in a folder that the test keeps, and what it has printed."""
+        said = io.StringIO()
+        with contextlib.chdir(self.folder), contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+            return cli.main(words), said.getvalue()
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def test_what_it_writes_is_a_scenario_with_a_claim_and_a_figure(self):
+        self.assertEqual(self.in_a_folder("new", "mine")[0], 0)
+        found = scenario.find(str(self.folder / "mine.py"))
+        claims.rehearse(found)
+        self.assertEqual((found.name, len(found.claims), len(found.plots)), ("mine", 1, 1))
+        self.assertLessEqual(len(list(found.points("quick"))), 6)
+
+    def test_every_line_of_it_has_a_comment(self):
+        lines = scenario.EXAMPLE.read_text().partition("lab = Scenario(\n")[2].splitlines()
+        for line in filter(str.strip, lines):
+            if not re.fullmatch(r"[ \]),]+|    plots=\[|lab.claim.*", line):
+                self.assertIn("  # ", line)
+
+    def test_a_file_that_exists_stays(self):
+        (self.folder / "mine.py").write_text("mine")
+        status, said = self.in_a_folder("new", "mine")
+        self.assertEqual((status, said), (2, "lab: mine.py is not written: File exists: choose another name or folder\n"))
+        self.assertEqual((self.folder / "mine.py").read_text(), "mine")
+
+    def test_names(self):
+        for name, words in ((NAME, f"'{NAME}' is one of the laboratory's scenarios: choose another name"),
+                            ("a/b", "must be letters, digits, '-', '_' and '.', not 'a/b'"), (".py", "not '.py'")):
+            self.assertEqual((self.in_a_folder("new", name)[0], list(self.folder.iterdir())), (2, []))
+            self.assertIn(words, self.in_a_folder("new", name)[1])
 
 
 class Tools(unittest.TestCase):
