@@ -1,7 +1,10 @@
 // The middlebox's log lines about refused agents.
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "tests/integration/router/box.hpp"
+#include "tests/support/patience.hpp"
 
 namespace simco::test {
 namespace {
@@ -53,6 +56,31 @@ TEST(Refusals, OfASessionSayWhatIsRequired) {
   EXPECT_TRUE(
       box.says(" info refused session 0x0326 security of underlying protocol layers insufficient "
                "(authentication is required, and no [[agent]] has a secret) peer=127.0.0.1:"));
+}
+
+TEST(Refusals, OfASessionSayWhichRightIsMissing) {
+  const std::string agent =
+      "port = 0\n[[agent]]\nname = \"proxy\"\nsecret-file = \"proxy.secret\"\n";
+  const std::map<std::string, std::string> reasons = {
+      {agent + "sources = [\"192.0.2.0/24\"]\n",
+       "('sources' of agent \"proxy\" do not include its address)"},
+      {agent + "transactions = []\n", "('transactions' of agent \"proxy\" are empty)"},
+      {"port = 0\n[[agent]]\nname = \"anonymous@192.0.2.1\"\n",
+       "(no [[agent]] without a secret is for this address)"},
+  };
+  for (const auto& [configuration, reason] : reasons) {
+    Box box(configuration);
+    EXPECT_EQ(box.ask({"list"}, configuration.contains("proxy") ? "proxy.secret" : "").code, 1);
+    EXPECT_TRUE(box.says(" info refused session 0x0324 ")) << reason;
+    EXPECT_TRUE(box.says(reason + " ")) << reason;
+  }
+  Box box(agent + "max-sessions = 1\n");
+  const Program watch(box.words({"watch"}));
+  // Whichever of the two comes second is refused.
+  EXPECT_TRUE(eventually([&] {
+    box.ask({"list"});
+    return box.program().err().contains("('max-sessions' of agent \"proxy\" (1) is reached) ");
+  }));
 }
 
 }  // namespace
