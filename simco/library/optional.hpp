@@ -5,9 +5,9 @@
 
 extern "C" {
 // Defined in a program that loads the library (stubs.cpp); null in one that is linked with it.
-[[gnu::weak]] const char* simco_load_hiredis();
-[[gnu::weak]] const char* simco_load_quic();
-[[gnu::weak]] const char* simco_load_usrsctp();
+[[gnu::weak, gnu::visibility("hidden")]] const char* simco_load_hiredis();
+[[gnu::weak, gnu::visibility("hidden")]] const char* simco_load_quic();
+[[gnu::weak, gnu::visibility("hidden")]] const char* simco_load_usrsctp();
 }
 
 namespace simco::library {
