@@ -1,6 +1,6 @@
 # What QUIC takes: sets quic_FOUND and makes PkgConfig::quic, as SIMCO_QUIC asks (ON, OFF, AUTO). Those who link our static
 # libraries need the same quic_modules.
-set(quic_modules "libngtcp2>=0.12" libngtcp2_crypto_gnutls "gnutls>=3.7.2")
+set(quic_modules libngtcp2_crypto_gnutls "libngtcp2>=0.12" "gnutls>=3.7.2")
 set(quic_FOUND FALSE)
 if(SIMCO_QUIC)
   pkg_check_modules(quic QUIET IMPORTED_TARGET ${quic_modules})

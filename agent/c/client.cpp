@@ -103,7 +103,7 @@ std::expected<net::TransportOptions, std::string> transport_of(const simco_clien
     result.tls = std::move(*tls);
     result.tls_name = text_or_empty(config.tls_name);
   }
-  if (auto fault = net::fault_in_tls({&result.transport, 1}, result.tls.get())) {
+  if (auto fault = net::fault_in_use({&result.transport, 1}, result.settings, result.tls.get())) {
     return std::unexpected(std::move(*fault));
   }
   return result;

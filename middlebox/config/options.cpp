@@ -57,7 +57,9 @@ std::optional<std::string> judge_listener(const Arguments& arguments, net::Liste
            net::transport_names(" or ", &net::TransportType::tls) +
            ", --tls-certificate, --tls-key and --tls-ca: otherwise no agent could open a session";
   }
-  if (auto fault = net::fault_in_tls(listen.transports, listen.tls.get())) return fault;
+  if (auto fault = net::fault_in_use(listen.transports, listen.settings, listen.tls.get())) {
+    return fault;
+  }
   for (auto& address : listen.addresses) {
     auto parsed = net::parse_listen_address(address);
     if (!parsed) return "--listen: " + parsed.error();

@@ -6,6 +6,7 @@
 
 #include "middlebox/store/redis_store.hpp"
 #include "middlebox/store/sqlite_store.hpp"
+#include "simco/library/optional.hpp"
 
 namespace simco::store {
 namespace {
@@ -22,6 +23,7 @@ struct StoreType {
 Made make_redis(const std::string& where, Sync) {
   const auto address = parse_redis_address(where);
   if (!address) return std::unexpected(address.error());
+  if (const char* fault = library::fault_in(simco_load_hiredis)) return std::unexpected(fault);
   return std::make_unique<RedisStore>(*address);
 }
 

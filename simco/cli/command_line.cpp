@@ -7,8 +7,10 @@
 #include <cctype>
 #include <cstdio>
 #include <optional>
+#include <utility>
 
 #include "simco/cli/options.hpp"
+#include "simco/library/optional.hpp"
 
 namespace simco::cli {
 namespace {
@@ -119,6 +121,20 @@ void declare_rows(CLI::App& app, Options& options) {
   }
 }
 
+/// A line for each library that this program loads when asked: whether it can.
+std::string optional_libraries() {
+  std::string lines;
+  using Library = std::pair<const char*, library::Load>;
+  for (const auto& [what, load] :
+       {Library("QUIC", simco_load_quic), Library("userland SCTP", simco_load_usrsctp),
+        Library("Redis", simco_load_hiredis)}) {
+    if (load == nullptr) continue;
+    const char* fault = library::fault_in(load);
+    lines += std::string("\n") + what + ": " + (fault == nullptr ? "installed" : fault);
+  }
+  return lines;
+}
+
 /// Declares the options for help, in the last group.
 void declare_help(CLI::App& app, const Options& options) {
   const bool commands = !options.commands().empty();
@@ -130,7 +146,9 @@ void declare_help(CLI::App& app, const Options& options) {
                                             ? "Print all options, and the help of every command"
                                             : "Print this help, with what tunes a transport");
   }
-  app.set_version_flag("-V,--version", app.get_name() + " " SIMCO_VERSION, "Print the version");
+  app.set_version_flag(
+      "-V,--version", [&app] { return app.get_name() + " " SIMCO_VERSION + optional_libraries(); },
+      "Print the version, and which optional libraries there are");
   app.option_defaults()->group("Options");
 }
 

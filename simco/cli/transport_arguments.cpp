@@ -87,7 +87,7 @@ void TransportArguments::declare_tls(Options& options) {
 std::optional<std::string> TransportArguments::load_tls() {
   if (tls_files_.empty()) {
     if (!tls_name_.empty()) return "--tls-name requires --tls-ca FILE";
-    return net::fault_in_tls(transports(), nullptr);
+    return net::fault_in_use(transports(), settings_, nullptr);
   }
   const bool agent = listen_ == nullptr;
   if (agent && !net::type_of(transports().front()).tls) {
@@ -98,7 +98,7 @@ std::optional<std::string> TransportArguments::load_tls() {
   auto loaded = net::TlsContext::load(side, tls_files_);
   if (!loaded) return "--tls-ca, --tls-certificate, --tls-key: " + loaded.error();
   tls_ = std::move(*loaded);
-  return net::fault_in_tls(transports(), tls_.get());
+  return net::fault_in_use(transports(), settings_, tls_.get());
 }
 
 void TransportArguments::declare_row(Options& options, const net::TransportType& type,

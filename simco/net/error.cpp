@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "simco/library/optional.hpp"
+
 namespace simco::net {
 namespace {
 
@@ -29,6 +31,10 @@ std::string_view to_string(NetError error) {
     case NetError::kAssociationAborted: return "the peer aborted the association";
     case NetError::kAssociationLost: return "the peer of the association no longer responds";
     case NetError::kAssociationRestarted: return "the peer restarted the association";
+    case NetError::kUserlandAbsent: {
+      const char* fault = library::fault_in(simco_load_usrsctp);
+      return fault == nullptr ? "the userland SCTP stack is not installed" : fault;
+    }
     case NetError::kQuicAbsent:
       return "this program was built without QUIC: build it where libngtcp2-dev and "
              "libngtcp2-crypto-gnutls-dev are installed";

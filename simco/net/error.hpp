@@ -25,6 +25,7 @@ enum class NetError : std::uint8_t {
   kAssociationRestarted,  ///< the peer restarted and has lost its earlier state (RFC
                           ///< 9260 5.2)
   kCrowdedOut,            ///< closed before the TLS handshake was over, to make room for others
+  kUserlandAbsent,        ///< the library of userland SCTP is not installed
   kQuicAbsent,            ///< this program was built without QUIC
   kQuicCertificates,      ///< there are none, or none that QUIC can use
   kQuicVersion,           ///< the peer has no version of QUIC in common with us

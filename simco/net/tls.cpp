@@ -191,7 +191,7 @@ std::expected<std::shared_ptr<const TlsContext>, std::string> TlsContext::load(
   const bool agent = side == TlsSide::kAgent;
   auto* raw = SSL_CTX_new(agent ? TLS_client_method() : TLS_server_method());
   if (raw == nullptr) return std::unexpected(std::string("OpenSSL: ") + last_reason());
-  std::shared_ptr<TlsContext> context(new TlsContext(side, raw));
+  std::shared_ptr<TlsContext> context(new TlsContext(side, files, raw));
   SSL_CTX_set_min_proto_version(raw, TLS1_2_VERSION);
   SSL_CTX_set_cipher_list(raw, "ECDHE+AESGCM:ECDHE+CHACHA20");  // of TLS 1.2; those of 1.3 all are
   SSL_CTX_set_options(raw, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_TICKET | SSL_OP_NO_COMPRESSION |
@@ -213,7 +213,6 @@ std::expected<std::shared_ptr<const TlsContext>, std::string> TlsContext::load(
   if (!agent) {
     SSL_CTX_set_client_CA_list(raw, SSL_load_client_CA_file(files.authority.c_str()));
   }
-  context->quic_ = quic::Credentials::load(side, files);
   if (agent && files.certificate.empty() && files.key.empty()) return context;
   if (files.certificate.empty() || files.key.empty()) {
     return std::unexpected(std::string("give both a certificate and its key, or neither"));
@@ -226,6 +225,12 @@ std::expected<std::shared_ptr<const TlsContext>, std::string> TlsContext::load(
     return fault(files.key);
   }
   return context;
+}
+
+const std::expected<std::shared_ptr<const quic::Credentials>, std::string>& TlsContext::quic()
+    const {
+  std::call_once(quic_read_, [this] { quic_ = quic::Credentials::load(side_, files_); });
+  return quic_;
 }
 
 // --- TlsStream -----------------------------------------------------------------------------------

@@ -8,8 +8,10 @@
 #include <cstdint>
 #include <expected>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 struct ssl_ctx_st;
@@ -45,19 +47,21 @@ class TlsContext {
                                                                             const TlsFiles& files);
   TlsSide side() const { return side_; }
   ssl_ctx_st* get() const { return context_.get(); }
-  /// Returns the same for QUIC, or a sentence that says why it cannot be used there.
-  const std::expected<std::shared_ptr<const quic::Credentials>, std::string>& quic() const {
-    return quic_;
-  }
+  /// Returns the same for QUIC, or a sentence that says why it cannot be used there. The first call
+  /// reads the files: who does without QUIC does without its library.
+  const std::expected<std::shared_ptr<const quic::Credentials>, std::string>& quic() const;
 
  private:
   struct Free {
     void operator()(ssl_ctx_st* context) const;
   };
-  TlsContext(TlsSide side, ssl_ctx_st* context) : side_(side), context_(context) {}
+  TlsContext(TlsSide side, TlsFiles files, ssl_ctx_st* context)
+      : side_(side), files_(std::move(files)), context_(context) {}
 
   TlsSide side_;
-  std::expected<std::shared_ptr<const quic::Credentials>, std::string> quic_;
+  TlsFiles files_;
+  mutable std::once_flag quic_read_;
+  mutable std::expected<std::shared_ptr<const quic::Credentials>, std::string> quic_;
   std::unique_ptr<ssl_ctx_st, Free> context_;
 };
 

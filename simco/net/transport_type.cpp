@@ -32,7 +32,8 @@ constexpr std::array kTransports = {
                   .make_dialer = sctp::make_dialer,
                   .stack = sctp::stack,
                   .options = sctp::options,
-                  .fault_in = sctp::fault_in},
+                  .fault_in = sctp::fault_in,
+                  .fault_in_use = sctp::fault_in_use},
     TransportType{.transport = Transport::kQuic,
                   .name = "quic",
                   .reliable = true,
@@ -44,7 +45,7 @@ constexpr std::array kTransports = {
                   .options = quic::options,
                   .fault_in = quic::fault_in,
                   .own_tls = true,
-                  .fault_in_tls = quic::fault_in_tls},
+                  .fault_in_use = quic::fault_in_use},
     TransportType{.transport = Transport::kUdp,
                   .name = "udp",
                   .listen = udp::listen,
@@ -104,11 +105,11 @@ std::string several_addresses_note() {
   return result;
 }
 
-std::optional<std::string> fault_in_tls(std::span<const Transport> transports,
-                                        const TlsContext* tls) {
+std::optional<std::string> fault_in_use(std::span<const Transport> transports,
+                                        const TransportSettings& settings, const TlsContext* tls) {
   for (const auto one : transports) {
     const auto& type = type_of(one);
-    if (auto fault = type.fault_in_tls(tls)) {
+    if (auto fault = type.fault_in_use(settings, tls)) {
       return std::string("transport ") + type.name + ": " + *fault;
     }
   }

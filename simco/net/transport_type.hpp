@@ -118,11 +118,11 @@ struct TransportType {
       [](const TransportSettings&) { return std::optional<std::string>(); };
   /// TLS is a part of it, and not a layer over it.
   bool own_tls = false;
-  /// Returns a sentence that says why it cannot be used with these certificates (null: without
-  /// any), or nothing.
-  std::optional<std::string> (*fault_in_tls)(const TlsContext* tls) = [](const TlsContext*) {
-    return std::optional<std::string>();
-  };
+  /// Returns a sentence that says why it cannot be used on this machine and with these certificates
+  /// (null: without any), or nothing.
+  std::optional<std::string> (*fault_in_use)(const TransportSettings& settings,
+                                             const TlsContext* tls) =
+      [](const TransportSettings&, const TlsContext*) { return std::optional<std::string>(); };
 };
 
 /// The requirements of the protocol above.
@@ -147,10 +147,10 @@ std::string transport_names(std::string_view between,
 bool has_option(Transport transport, const TransportType& owner, const TransportOption& option);
 /// Returns the names of the transports that have `option`, of the row `owner`: "sctp or quic".
 std::string names_with(const TransportType& owner, const TransportOption& option);
-/// Returns a sentence that says why the first of `transports` that cannot be used with `tls`
-/// cannot, or nothing.
-std::optional<std::string> fault_in_tls(std::span<const Transport> transports,
-                                        const TlsContext* tls);
+/// Returns a sentence that says why the first of `transports` that cannot be used on this machine
+/// with `settings` and `tls` cannot, or nothing.
+std::optional<std::string> fault_in_use(std::span<const Transport> transports,
+                                        const TransportSettings& settings, const TlsContext* tls);
 /// Returns the meaning of several local addresses for transports that do not take them as
 /// alternatives: the end of a sentence of `--help`, or nothing.
 std::string several_addresses_note();

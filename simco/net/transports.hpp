@@ -21,6 +21,7 @@ const char* stack(const TransportOptions& options);
 /// Returns the options of SctpOptions by their names.
 std::span<const TransportOption> options();
 std::optional<std::string> fault_in(const TransportSettings& settings);
+std::optional<std::string> fault_in_use(const TransportSettings& settings, const TlsContext* tls);
 }  // namespace sctp
 
 // RFC 9000.
@@ -31,7 +32,7 @@ std::shared_ptr<Dialer> make_dialer(DialRequest request);
 /// Returns the options of QuicOptions by their names, but for the number of streams.
 std::span<const TransportOption> options();
 std::optional<std::string> fault_in(const TransportSettings& settings);
-std::optional<std::string> fault_in_tls(const TlsContext* tls);
+std::optional<std::string> fault_in_use(const TransportSettings& settings, const TlsContext* tls);
 }  // namespace quic
 
 namespace udp {

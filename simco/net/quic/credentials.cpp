@@ -6,6 +6,8 @@
 
 #include <string_view>
 
+#include "simco/library/optional.hpp"
+#include "simco/net/quic/limits.hpp"
 #include "simco/wire/assert.hpp"
 
 namespace simco::net::quic {
@@ -21,15 +23,15 @@ constexpr const char* kPriorities =
 bool derive(gnutls_certificate_credentials_st* credentials, Secret& secret) {
   gnutls_x509_privkey_t key = nullptr;
   if (gnutls_certificate_get_x509_key(credentials, 0, &key) != 0) return false;
-  gnutls_datum_t octets{};
-  const int exported = gnutls_x509_privkey_export2(key, GNUTLS_X509_FMT_DER, &octets);
+  std::array<std::byte, kPrivateKeyMax> octets{};
+  std::size_t size = octets.size();
+  const int exported = gnutls_x509_privkey_export(key, GNUTLS_X509_FMT_DER, octets.data(), &size);
   gnutls_x509_privkey_deinit(key);
   if (exported != 0) return false;
   constexpr std::string_view kPurpose = "simco quic tokens";
-  const int made = gnutls_hmac_fast(GNUTLS_MAC_SHA256, octets.data, octets.size, kPurpose.data(),
+  const int made = gnutls_hmac_fast(GNUTLS_MAC_SHA256, octets.data(), size, kPurpose.data(),
                                     kPurpose.size(), secret.data());
-  gnutls_memset(octets.data, 0, octets.size);
-  gnutls_free(octets.data);
+  gnutls_memset(octets.data(), 0, octets.size());
   return made == 0;
 }
 
@@ -44,6 +46,7 @@ void Credentials::Free::operator()(gnutls_priority_st* priorities) const {
 
 std::expected<std::shared_ptr<const Credentials>, std::string> Credentials::load(
     TlsSide side, const TlsFiles& files) {
+  if (const char* fault = library::fault_in(simco_load_quic)) return std::unexpected(fault);
   gnutls_certificate_credentials_t raw = nullptr;
   const int made = gnutls_certificate_allocate_credentials(&raw);
   SIMCO_ASSERT(made == 0);

@@ -23,6 +23,8 @@ inline constexpr std::uint64_t kIdsMax = 2;
 /// Octets of a handshake in each of its parts, which are kept until a message of TLS is complete:
 /// several chains of certificates.
 inline constexpr std::uint64_t kCryptoMax = 64 * 1024;
+/// Octets of a private key (DER): RSA with 16,384 bits has 9,300.
+inline constexpr std::size_t kPrivateKeyMax = 16 * 1024;
 /// Octets of a connection that a peer may send before they are taken: until its user wants long
 /// messages, as no session needs more to begin, and from then on.
 inline constexpr std::uint64_t kGuestWindow = 16 * 1024;

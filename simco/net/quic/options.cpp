@@ -1,6 +1,7 @@
 // The table of options, with their ranges and help texts, and the check whether they go together.
 #include <array>
 
+#include "simco/library/optional.hpp"
 #include "simco/net/error.hpp"
 #include "simco/net/quic/credentials.hpp"
 #include "simco/net/quic/limits.hpp"
@@ -45,7 +46,8 @@ std::optional<std::string> fault_in(const TransportSettings& settings) {
   return "--quic-keep-alive must be below --quic-idle-timeout";
 }
 
-std::optional<std::string> fault_in_tls(const TlsContext* tls) {
+std::optional<std::string> fault_in_use(const TransportSettings&, const TlsContext* tls) {
+  if (const char* fault = library::fault_in(simco_load_quic)) return fault;
   if (tls == nullptr) return std::string(to_string(NetError::kQuicCertificates));
   if (!tls->quic()) return tls->quic().error();
   return std::nullopt;

@@ -81,7 +81,7 @@ class QuicDialer final : public Dialer {
 }  // namespace
 
 void listen(const ListenRequest& request, Listening& result) {
-  if (const auto fault = fault_in_tls(request.options.tls.get())) {
+  if (const auto fault = fault_in_use(request.options.settings, request.options.tls.get())) {
     throw std::runtime_error("cannot listen on quic: " + *fault);
   }
   for (const auto& one : request.addresses) {

@@ -5,6 +5,7 @@
 #include <boost/asio/post.hpp>
 #include <utility>
 
+#include "simco/library/optional.hpp"
 #include "simco/net/sctp/channel.hpp"
 #include "simco/net/sctp/kernel.hpp"
 #include "simco/net/sctp/userland_socket.hpp"
@@ -131,6 +132,17 @@ void listen(const ListenRequest& request, Listening& result) {
 
 std::shared_ptr<Dialer> make_dialer(DialRequest request) {
   return std::make_shared<SctpDialer>(std::move(request));
+}
+
+std::optional<std::string> fault_in_use(const TransportSettings& settings, const TlsContext*) {
+  if (use_kernel(settings.sctp)) return std::nullopt;
+  const char* fault = library::fault_in(simco_load_usrsctp);
+  if (fault == nullptr) return std::nullopt;
+  return std::string(settings.sctp.stack == SctpStack::kAuto
+                         ? "this kernel has no SCTP support (modprobe sctp), and the userland "
+                           "stack cannot be used: "
+                         : "") +
+         fault;
 }
 
 const char* stack(const TransportOptions& options) {

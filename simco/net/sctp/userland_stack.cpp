@@ -14,6 +14,7 @@
 #include <thread>
 #include <utility>
 
+#include "simco/library/optional.hpp"
 #include "simco/net/error.hpp"
 #include "simco/net/sctp/limits.hpp"
 #include "simco/net/sctp/packet.hpp"
@@ -66,6 +67,9 @@ UserlandStack::UserlandStack(asio::execution_context& context)
 UserlandStack::~UserlandStack() = default;
 
 std::expected<UserlandStack*, error_code> UserlandStack::of(const asio::any_io_executor& executor) {
+  if (library::fault_in(simco_load_usrsctp) != nullptr) {
+    return std::unexpected(make_error_code(NetError::kUserlandAbsent));
+  }
   auto& stack = asio::use_service<UserlandStack>(asio::query(executor, asio::execution::context));
   if (g_stack == nullptr) {
     static const bool initialised = [] {
