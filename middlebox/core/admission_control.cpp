@@ -65,14 +65,14 @@ NegativeReplyCode because(Candidate& candidate, std::string why, NegativeReplyCo
   return code;
 }
 
-std::string agent_text(std::string_view name) { return "agent " + quoted(name); }
+std::string agent_text(std::string_view name) { return "agent " + in_quotes(name); }
 
 /// The state of a candidate that must authenticate.
 std::string unknown(const Candidate& candidate) {
   if (!candidate.certified_names) return "no [[agent]] without a secret is for this address";
   if (candidate.certified_names->empty()) return "it has no certificate, or one without a name";
   return "no [[agent]] with certificate = true has the name in its certificate, " +
-         quoted(candidate.certified_names->front());
+         in_quotes(candidate.certified_names->front());
 }
 
 }  // namespace

@@ -217,7 +217,7 @@ std::size_t Core::sessions_of(std::string_view name) const {
 
 // The peer hears of it after the pause only.
 void Core::on_authentication_failed(const Candidate& candidate, std::string_view name) {
-  const auto who = name.empty() ? std::string() : " for " + quoted(name);
+  const auto who = name.empty() ? std::string() : " for " + in_quotes(name);
   warn_about(candidate.endpoint, "authentication failed" + who + ": " + candidate.refused_because);
   if (metrics_ != nullptr) metrics_->authentication_failed();
 }

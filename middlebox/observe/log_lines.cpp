@@ -57,7 +57,7 @@ std::string pair_fields(const AddressTuple& internal, const AddressTuple& extern
 
 }  // namespace
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string result = "\"";
   for (const char c : text) {
     if (c == ' ' || is_plain(static_cast<unsigned char>(c))) {
@@ -71,7 +71,7 @@ std::string quoted(std::string_view text) {
 
 std::string word(std::string_view text) {
   const auto plain = [](char c) { return is_plain(static_cast<unsigned char>(c)); };
-  return !text.empty() && std::ranges::all_of(text, plain) ? std::string(text) : quoted(text);
+  return !text.empty() && std::ranges::all_of(text, plain) ? std::string(text) : in_quotes(text);
 }
 
 // --- Changes and refusals ------------------------------------------------------------------------

@@ -15,8 +15,8 @@
 namespace simco::middlebox {
 
 /// Returns a text from peers or configuration files in double quotes, with unusual bytes escaped:
-/// always a single line.
-std::string quoted(std::string_view text);
+/// always a single line. Not called `quoted`: of a std::string, that is std::quoted.
+std::string in_quotes(std::string_view text);
 /// Returns `text` as a single word: as it is, or quoted if it would be several.
 std::string word(std::string_view text);
 

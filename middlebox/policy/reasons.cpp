@@ -163,7 +163,7 @@ Subject subject_of(const Body& body) {
   return subject;
 }
 
-std::string quoted(std::string_view name) { return "'" + std::string(name) + "'"; }
+std::string in_quotes(std::string_view name) { return "'" + std::string(name) + "'"; }
 
 /// Puts reasons into words. Holds nothing but the book.
 class Reasons {
@@ -229,7 +229,7 @@ class Reasons {
   std::string rule_text(RuleSlot slot) const {
     const Rule& rule = book_.rules[slot];
     return "rule " + std::to_string(rule.pid.value) + " of " +
-           quoted(book_.agents[rule.owner].name);
+           in_quotes(book_.agents[rule.owner].name);
   }
 
   std::string blocked_by(const AddressTuple& internal, const AddressTuple& external) const {
@@ -269,8 +269,8 @@ class Reasons {
     const RuleSlot slot = book_.find_visible(pid);
     if (slot == kNoSlot) return {};
     const char* right = std::holds_alternative<PrsRequest>(request) ? "'see'" : "'change'";
-    return std::string(right) + " of " + quoted(book_.agents[id].name) + " does not include " +
-           quoted(book_.agents[book_.rules[slot].owner].name) + ", the owner";
+    return std::string(right) + " of " + in_quotes(book_.agents[id].name) + " does not include " +
+           in_quotes(book_.agents[book_.rules[slot].owner].name) + ", the owner";
   }
 
   std::string about_rule(NegativeReplyCode code, PolicyRuleId pid) const {
