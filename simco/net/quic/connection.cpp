@@ -172,7 +172,7 @@ void Connection::write(Time now) {
   // Few packets are not a burst (RFC 9002 7.7): a flow of short messages does not wait for the
   // rate that was estimated from so little.
   // The rest of a burst needs a timer.
-  const bool paced = sent > kUnpaced || cut_off;
+  const bool paced = kAlwaysPaces || sent > kUnpaced || cut_off;
   ngtcp2_conn_update_pkt_tx_time(library_.get(), timestamp(paced ? now : Time(0)));
   if (!paced) handle_expiry(now);  // which forgets a pause that is over
   come_up(now);

@@ -15,6 +15,10 @@ namespace simco::net::quic {
 /// identifiers, and end a connection also for an Initial packet that is malformed.
 inline constexpr bool kNeedsGuard = NGTCP2_VERSION_NUM < 0x010400;
 
+/// Versions from 1.0.0 on take each packet's time for the present, which must not go back: a pause
+/// cannot be taken back there.
+inline constexpr bool kAlwaysPaces = NGTCP2_VERSION_NUM >= 0x010000;
+
 #if NGTCP2_VERSION_NUM < 0x010000
 using ngtcp2_encryption_level = ::ngtcp2_crypto_level;
 using ngtcp2_ccerr = ::ngtcp2_connection_close_error;
