@@ -89,9 +89,9 @@ struct Metrics::Figures {
   double& refusal(NegativeReplyCode code) {
     auto*& counter = refusals[index(code)];
     if (counter == nullptr) {
-      counter = &registry.counter("simco_sessions_refused_total",
-                                  "Sessions refused, by reply code.",
-                                  {{"code", fmt::format("0x03{:02x}", index(code))}});
+      counter =
+          &registry.counter("simco_sessions_refused_total", "Sessions refused, by reply code.",
+                            {{"code", fmt::format("0x03{:02x}", index(code))}});
     }
     return *counter;
   }
