@@ -14,6 +14,7 @@
 
 #include "simco/net/quic/connection.hpp"
 #include "simco/net/quic/limits.hpp"
+#include "simco/net/quic/ngtcp2.hpp"
 #include "tests/support/certificates.hpp"
 #include "tests/support/octets.hpp"
 
@@ -74,6 +75,8 @@ class End final : public Connection::User {
 class QuicTwoEnds : public testing::Test {
  protected:
   static constexpr Time kDelay = 10ms;
+  /// The pause after a packet, where there always is one.
+  static constexpr Time kPause = kAlwaysPaces ? 2ms : 0ms;
 
   void call() {
     const Connection::Call box{"box"};
@@ -94,6 +97,7 @@ class QuicTwoEnds : public testing::Test {
   void pump(End& end) {
     if (!end.connection) return;
     if (end.reads) end.read_all();
+    now_ += kPause;
     end.connection->write(now_);
     for (auto& packet : std::exchange(end.out, {})) {
       const bool from_agent = &end == &agent_;
