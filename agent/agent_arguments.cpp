@@ -32,12 +32,12 @@ std::optional<std::string> AgentArguments::read(net::HostPort& target, AgentOpti
   options.timeout = timeout_;
   if (!name_.empty() || !secret_file_.empty()) {
     auto credentials = read_credentials(name_, secret_file_);
-    if (!credentials) return credentials.error();
+    if (!credentials) return "--name, --secret-file: " + credentials.error();
     options.credentials = std::move(*credentials);
   }
   if (!middlebox_secret_file_.empty()) {
     auto secret = read_secret_file(middlebox_secret_file_);
-    if (!secret) return secret.error();
+    if (!secret) return "--middlebox-secret-file: " + secret.error();
     options.middlebox_secret = std::move(*secret);
   }
   return std::nullopt;

@@ -143,6 +143,7 @@ void declare(cli::Options& options, Arguments& arguments, const cli::KeptValues&
   arguments.agent.declare(options);
   options.group("Output");
   options.flag("--json", arguments.json, "Print JSON");
+  options.group("Kept values");
   cli::declare_kept(options, arguments.kept, kept);
   declare_enable(options, arguments);
   declare_reserve(options, arguments);

@@ -76,9 +76,11 @@ class Runner {
     auto [unknown_before, before] = co_await agent_.list(kToken);
     auto [error, rule] = co_await agent_.disable(request, kToken);
     if (error) co_return ok(error, "disable");
-    auto [unknown_after, after] = co_await agent_.list(kToken);
     std::optional<std::vector<PolicyRuleId>> ended;
-    if (!unknown_before && !unknown_after) ended = missing(before, after);
+    if (!unknown_before) {
+      auto [unknown_after, after] = co_await agent_.list(kToken);
+      if (!unknown_after) ended = missing(before, after);
+    }
     printer_.print(rule, ended);
     co_return true;
   }

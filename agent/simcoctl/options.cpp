@@ -219,7 +219,7 @@ cli::KeptValues kept_values() {
     const char* value = std::getenv(name);
     return std::string(value == nullptr ? "" : value);
   };
-  cli::KeptValues kept{"SIMCO_", {}};
+  cli::KeptValues kept{"SIMCO_", {}, "~/.config/simco/simcoctl.toml and /etc/simco/simcoctl.toml"};
   const auto base = variable("XDG_CONFIG_HOME");
   const auto home = variable("HOME");
   if (!base.empty() || !home.empty()) {
@@ -231,9 +231,9 @@ cli::KeptValues kept_values() {
 
 Fault complete(Arguments& arguments, const std::string& chosen, Settings& settings) {
   settings.json = arguments.json;
+  if (chosen == "top") return set_top(arguments, settings.top);
   if (auto fault = arguments.agent.read(settings.target, settings.agent)) return fault;
   if (auto fault = set_inspect(arguments, settings.inspect)) return fault;
-  if (chosen == "top") return set_top(arguments, settings.top);
   return set_command(arguments, chosen, settings.command);
 }
 
@@ -251,7 +251,7 @@ std::expected<Settings, cli::UsageExit> parse_settings(int argc, const char* con
   }
   Settings settings;
   if (const auto fault = complete(arguments, options.chosen_command(), settings)) {
-    return std::unexpected(cli::wrong(options, cli::with_source(options, *fault)));
+    return std::unexpected(cli::wrong(options, cli::with_sources(options, *fault)));
   }
   return settings;
 }

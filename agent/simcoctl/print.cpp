@@ -173,11 +173,13 @@ void Printer::print(const agent::DisableRule& rule,
                     const std::optional<std::vector<PolicyRuleId>>& ended) const {
   if (json_) {
     Json json{{"pid", rule.pid.value}, {"lifetime", rule.lifetime.seconds}};
-    if (ended) json["ended"] = numbers(*ended);
+    json["ended"] = ended ? Json(numbers(*ended)) : Json(nullptr);
     return say(json.dump());
   }
   auto line = fmt::format("rule {}: disable rule for {} s", rule.pid.value, rule.lifetime.seconds);
-  if (ended && !ended->empty()) {
+  if (!ended) {
+    line += ", ended rules unknown: this agent cannot list its rules";
+  } else if (!ended->empty()) {
     line += fmt::format(", ended {} {}", ended->size() == 1 ? "rule" : "rules",
                         fmt::join(numbers(*ended), ", "));
   }

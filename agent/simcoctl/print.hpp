@@ -21,7 +21,7 @@ class Printer {
   /// `internal`, `external`: as requested. Translated tuples are printed if they differ.
   void print(const agent::EnabledRule& rule, const AddressTuple& internal,
              const AddressTuple& external) const;
-  /// `ended`: the rules of this agent that it has ended, if known.
+  /// `ended`: the rules that this agent saw before it and not after it, if it may list rules.
   void print(const agent::DisableRule& rule,
              const std::optional<std::vector<PolicyRuleId>>& ended) const;
   /// `traffic`: the counts of rules; null if unknown.

@@ -209,7 +209,9 @@ int run_top(const Top& top, bool json) {
       if (json) {
         fmt::print("{}\n", view.dump());
       } else {
-        fmt::print("{}simco-middlebox {} at {}, every {} ms\n{}{}", terminal ? "\033[H\033[2J" : "",
+        // The text above the first update stays.
+        fmt::print("{}simco-middlebox {} at {}, every {} ms\n{}{}",
+                   terminal && shown != 0 ? "\033[H\033[2J" : "",
                    view.at("version").get<std::string>(), where, top.interval.count(),
                    to_text(view), terminal ? "" : "\n");
       }

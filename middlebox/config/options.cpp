@@ -8,6 +8,7 @@
 
 #include "middlebox/config/arguments.hpp"
 #include "middlebox/config/file_parts.hpp"
+#include "middlebox/store/store.hpp"
 #include "simco/cli/config_file.hpp"
 #include "simco/net/transport_type.hpp"
 
@@ -157,8 +158,12 @@ std::optional<std::string> set(Arguments& arguments, FileParts& parts) {
   server.directory = std::move(parts.agents.directory);
   server.secret = std::move(parts.agents.secret);
   arguments.settings.secret_files = std::move(parts.agents.secret_files);
-  if (auto error = arguments.transport.fault()) return error;
-  if (auto error = set_listeners(arguments, parts)) return error;
+  // Rules are also removed by a program whose optional libraries have gone.
+  if (!arguments.settings.remove_rules) {
+    if (auto error = store::fault_in_use(arguments.settings.state)) return "--state: " + *error;
+    if (auto error = arguments.transport.fault()) return error;
+    if (auto error = set_listeners(arguments, parts)) return error;
+  }
   if (auto error = judge_nat(server.nat)) return error;
   return choose_backend(arguments);  // its options may not go with the rest
 }

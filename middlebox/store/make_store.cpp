@@ -23,7 +23,6 @@ struct StoreType {
 Made make_redis(const std::string& where, Sync) {
   const auto address = parse_redis_address(where);
   if (!address) return std::unexpected(address.error());
-  if (const char* fault = library::fault_in(simco_load_hiredis)) return std::unexpected(fault);
   return std::make_unique<RedisStore>(*address);
 }
 
@@ -31,9 +30,11 @@ Made make_sqlite(const std::string& where, Sync sync) {
   return std::make_unique<SqliteStore>(where, sync);
 }
 
+constexpr std::string_view kRedis = "redis://";
+
 constexpr std::array kTypes = {
     StoreType{"", "a file", make_sqlite},
-    StoreType{"redis://",
+    StoreType{kRedis,
               "a Redis server as redis://[USER[:PASSWORD]@]HOST[:PORT][/DB][?name=NAME&replicas=N]",
               make_redis},
 };
@@ -46,6 +47,12 @@ Made make_store(const std::string& where, Sync sync) {
   const auto* const type = std::ranges::find(kTypes, scheme, &StoreType::scheme);
   if (type == kTypes.end()) return std::unexpected("expected " + store_forms());
   return type->make(where, sync);
+}
+
+std::optional<std::string> fault_in_use(const std::string& where) {
+  if (!where.starts_with(kRedis)) return std::nullopt;
+  const char* fault = library::fault_in(simco_load_hiredis);
+  return fault == nullptr ? std::nullopt : std::optional<std::string>(fault);
 }
 
 std::string store_forms() {

@@ -95,6 +95,8 @@ class Store {
 /// Returns the store at `where`, of the kind that the table of stores has for it. Returns an error
 /// message if `where` is invalid. Nothing is opened yet.
 std::expected<std::unique_ptr<Store>, std::string> make_store(const std::string& where, Sync sync);
+/// Returns a sentence that says why a store at `where` cannot be used on this machine, or nothing.
+std::optional<std::string> fault_in_use(const std::string& where);
 /// Returns the forms of `where`, for `--help`.
 std::string store_forms();
 

@@ -64,6 +64,13 @@ def network_of(words):
         return str(failure).strip().splitlines()[-1]
 
 
+def forget_kept_values():
+    """What the user keeps for simcoctl is for another middlebox."""
+    for name in [name for name in os.environ if name.startswith("SIMCO_")]:
+        del os.environ[name]
+    os.environ["SIMCO_CONFIG"] = os.devnull
+
+
 def show(screen, options, network):
     able = isinstance(network, Network)
     if able:
@@ -104,6 +111,7 @@ def main(words=None):
     words = sys.argv[1:] if words is None else words
     options = arguments(words)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    forget_kept_values()
     network = network_of(words)
     options.out.mkdir(parents=True, exist_ok=True)
     screen = Screen(sys.stdout)

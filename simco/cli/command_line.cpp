@@ -86,10 +86,9 @@ std::optional<std::string> stray_word(const CLI::App& app, const Options& option
   const auto& first = words.front();
   if (first.starts_with("-") && first.size() > 1) {
     const auto name = first.substr(0, first.find('='));
-    if (const auto advice = options.advice_for(name)) {
-      return "there is no option " + name + "; " + *advice;
-    }
-    return "unknown option " + name + did_you_mean(name, options_of(app));
+    const auto near = did_you_mean(name, options_of(app));
+    const auto advice = near.empty() ? options.advice_for(name) : std::nullopt;
+    return "unknown option " + name + (advice ? "; " + *advice : near);
   }
   if (commands.empty() || !app.get_subcommands().empty()) {
     return "unexpected argument '" + first + "'";

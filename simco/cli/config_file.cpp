@@ -55,29 +55,16 @@ std::string unknown_key(const std::string& name, const Options& options,
     if (const auto fault = reader.misplaced(name)) return *fault;
   }
   auto names = reader.own_keys;
-  const auto add = [&](const Options& some) {
-    for (const auto& row : some.rows()) {
-      if (!row.only_on_command_line && row.name.starts_with("--")) {
-        names.push_back(row.name.substr(2));
-      }
-    }
-  };
-  add(options);
-  for (const auto& command : options.commands()) add(command);
+  for (const auto& row : options.rows()) {
+    if (!row.only_on_command_line) names.push_back(row.name.substr(2));
+  }
   return fmt::format("unknown option '{}'{}", name, did_you_mean(name, names));
-}
-
-bool is_of_a_command(const std::string& name, const Options& options) {
-  return std::ranges::any_of(options.commands(), [&](const Options& command) {
-    return std::ranges::find(command.rows(), name, &Option::name) != command.rows().end();
-  });
 }
 
 /// Sets the option `name`, unless the command line has. Returns a complaint, or nothing.
 Fault take(const std::string& name, const toml::node& node, Options& options,
            const ConfigReader& reader) {
   auto* row = options.find("--" + name);
-  if (row == nullptr && is_of_a_command("--" + name, options)) return std::nullopt;
   if (row == nullptr || row->only_on_command_line) return unknown_key(name, options, reader);
   if (row->kind == Option::Kind::kFlag && !node.is_boolean()) {
     return fmt::format("'{}' must be true or false, without quotes", name);

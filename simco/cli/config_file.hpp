@@ -24,9 +24,8 @@ struct ConfigReader {
 /// Reads a TOML file. The error is "path:line: what is wrong".
 std::expected<toml::table, std::string> parse_config_file(const std::string& path);
 
-/// Sets the options of the program and its chosen command that `table` of the file `path` has, and
-/// that have no value yet; keys of other commands' options are skipped. Returns a complaint, or
-/// nothing.
+/// Sets the options that `table` of the file `path` has and that have no value yet. Returns a
+/// complaint, or nothing.
 std::optional<std::string> take_table(const toml::table& table, const std::string& path,
                                       Options& options, const ConfigReader& reader = {});
 

@@ -42,9 +42,8 @@ Fault take_variable(Option& row, const std::string& prefix) {
 }
 
 Fault take_variables(Options& options, const std::string& prefix) {
-  for (auto* row : options.chosen_rows()) {
-    if (!row->name.starts_with("--")) continue;
-    if (auto fault = take_variable(*row, prefix)) return fault;
+  for (auto& row : options.rows()) {
+    if (auto fault = take_variable(row, prefix)) return fault;
   }
   return std::nullopt;
 }
@@ -77,13 +76,11 @@ Fault take_profile(const std::vector<File>& files, const std::string& name, Opti
     if (auto fault = take_table(*profile, file.path, options)) return fault;
   }
   if (found) return std::nullopt;
-  if (known.empty()) {
-    return fmt::format("--profile: there is no profile '{}': a profile is a table [{}.{}] in {}",
-                       name, kProfiles, name,
-                       files.empty() ? "a configuration file" : files.front().path);
-  }
-  return fmt::format("--profile: there is no profile '{}'; there are {}", name,
-                     joined(known, ", "));
+  const auto fault = fmt::format("--profile: there is no profile '{}'", name);
+  if (!known.empty()) return with_sources(options, fault + "; there are " + joined(known, ", "));
+  return with_sources(options,
+                      fmt::format("{}: a profile is a table [{}.{}] in {}", fault, kProfiles, name,
+                                  files.empty() ? "a configuration file" : files.front().path));
 }
 
 }  // namespace
@@ -91,27 +88,28 @@ Fault take_profile(const std::vector<File>& files, const std::string& name, Opti
 void declare_kept(Options& options, KeptArguments& arguments, const KeptValues& kept) {
   options
       .text("--config", arguments.config,
-            "TOML file with these options as keys, instead of " + joined(kept.files, " and "))
+            "TOML file with these options as keys, instead of " + kept.files_in_help)
       .only_on_command_line = true;
   options
       .text("--profile", arguments.profile,
-            fmt::format("Use the options in the file's table [{}.NAME] first", kProfiles))
+            fmt::format("Use the options in the file's table [{}.NAME] instead of those outside it "
+                        "and in the environment",
+                        kProfiles))
       .only_on_command_line = true;
 }
 
 Fault read_kept_values(Options& options, const KeptArguments& arguments, const KeptValues& kept) {
-  const bool profile_first = options.given("--profile");
+  const bool profile_alone = options.given("--profile");
   for (const char* name : {"--config", "--profile"}) {
     if (auto fault = take_variable(*options.find(name), kept.prefix)) return fault;
   }
   const bool named = !arguments.config.empty();
   const auto files = read_files(named ? Words{arguments.config} : kept.files, named);
   if (!files) return files.error();
-  if (profile_first) {
-    if (auto fault = take_profile(*files, arguments.profile, options)) return fault;
+  if (!profile_alone) {
+    if (auto fault = take_variables(options, kept.prefix)) return fault;
   }
-  if (auto fault = take_variables(options, kept.prefix)) return fault;
-  if (auto fault = take_profile(*files, arguments.profile, options)) return fault;
+  if (!arguments.profile.empty()) return take_profile(*files, arguments.profile, options);
   for (const auto& file : *files) {
     if (auto fault = take_table(file.table, file.path, options, {.own_keys = {kProfiles}})) {
       return fault;
@@ -120,10 +118,13 @@ Fault read_kept_values(Options& options, const KeptArguments& arguments, const K
   return std::nullopt;
 }
 
-std::string with_source(Options& options, std::string fault) {
-  const auto* row = options.find(fault.substr(0, fault.find_first_of(": ,")));
-  if (row == nullptr || row->source.empty()) return fault;
-  return fault + " (from " + row->source + ")";
+std::string with_sources(const Options& options, std::string fault) {
+  Words sources;
+  for (const auto& row : options.rows()) {
+    if (row.source.empty() || !fault.contains(row.name)) continue;
+    sources.push_back(row.name + " from " + row.source);
+  }
+  return sources.empty() ? fault : fault + " (" + joined(sources, ", ") + ")";
 }
 
 }  // namespace simco::cli

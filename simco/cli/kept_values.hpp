@@ -9,12 +9,13 @@
 
 namespace simco::cli {
 
-/// Where a program looks for kept values.
+/// Where a program looks for kept values. Its commands have none.
 struct KeptValues {
   /// The prefix of the variables: with "SIMCO_", SIMCO_SECRET_FILE has the value of --secret-file.
   std::string prefix;
   /// The files, the first one wins; a file that does not exist is skipped.
   std::vector<std::string> files;
+  std::string files_in_help;  ///< their names as the help has them
 };
 
 /// The options --config and --profile, which name the file and the part of it to use.
@@ -24,13 +25,12 @@ struct KeptArguments {
 };
 void declare_kept(Options& options, KeptArguments& arguments, const KeptValues& kept);
 
-/// Sets the options of the program and its command that the command line, which was parsed before,
-/// has not: from the profile that it names, the environment, the profile that the environment
-/// names, and the files outside their profiles. Returns a complaint, or nothing.
+/// Sets the options that the command line, which was parsed before, has not: if it names a profile,
+/// from that alone; otherwise from the environment, and then from the profile that it names or from
+/// the files outside their profiles. Returns a complaint, or nothing.
 Fault read_kept_values(Options& options, const KeptArguments& arguments, const KeptValues& kept);
 
-/// Returns `fault`, which begins with the name of an option, and where that option's value is from
-/// if it is not from the command line.
-std::string with_source(Options& options, std::string fault);
+/// Returns `fault`, and where the values of the options that it names are from, if they are kept.
+std::string with_sources(const Options& options, std::string fault);
 
 }  // namespace simco::cli

@@ -131,21 +131,9 @@ Option& Options::seconds(const std::string& name, std::chrono::milliseconds& val
   return row;
 }
 
-std::vector<Option*> Options::chosen_rows() {
-  std::vector<Option*> result;
-  for (auto& row : rows_) result.push_back(&row);
-  for (auto& command : commands_) {
-    for (auto& row : command.rows_) {
-      if (command.chosen_) result.push_back(&row);
-    }
-  }
-  return result;
-}
-
 Option* Options::find(std::string_view name) {
-  const auto rows = chosen_rows();
-  const auto row = std::ranges::find(rows, name, &Option::name);
-  return row == rows.end() ? nullptr : *row;
+  const auto row = std::ranges::find(rows_, name, &Option::name);
+  return row == rows_.end() ? nullptr : &*row;
 }
 
 Fault Options::advice_for(const std::string& name) const {

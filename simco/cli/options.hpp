@@ -102,11 +102,9 @@ class Options {
   const std::deque<Option>& rows() const { return rows_; }
   std::deque<Options>& commands() { return commands_; }
   const std::deque<Options>& commands() const { return commands_; }
-  /// Returns the row called `name` of the program or its chosen command, or null.
+  /// Returns the row called `name`, or null.
   Option* find(std::string_view name);
-  /// Returns the rows of the program and its chosen command.
-  std::vector<Option*> chosen_rows();
-  /// Notes what a user who gives the option `name`, which another program has, should give here.
+  /// Notes what a user who gives the option `name`, which another program has, should do here.
   void instead_of(std::string name, std::string advice) { advice_[std::move(name)] = advice; }
   /// Returns that advice, or nothing.
   Fault advice_for(const std::string& name) const;

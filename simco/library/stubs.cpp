@@ -4,6 +4,7 @@
 // SIMCO_LIBRARY and SIMCO_PACKAGE, the library's file and who has it.
 #include <dlfcn.h>
 
+#include <mutex>
 #include <string>
 
 #include "simco/library/optional.hpp"
@@ -57,7 +58,14 @@ std::string load() {
 
 }  // namespace
 
+// A library that is missing may come while the program runs.
 extern "C" const char* SIMCO_LOAD() {
-  static const std::string fault = load();
-  return fault.empty() ? nullptr : fault.c_str();
+  static std::mutex one_at_a_time;
+  static bool loaded = false;
+  thread_local std::string fault;
+  const std::lock_guard lock(one_at_a_time);
+  if (loaded) return nullptr;
+  fault = load();
+  loaded = fault.empty();
+  return loaded ? nullptr : fault.c_str();
 }

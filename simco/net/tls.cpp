@@ -1,6 +1,7 @@
 // OpenSSL over a non-blocking socket: contexts from PEM files, and streams that answer as a socket
 // would. Reasons of failures become messages of a line.
 #include "simco/net/tls.hpp"
+#include "simco/library/optional.hpp"
 
 #include <arpa/inet.h>
 #include <openssl/bio.h>
@@ -192,6 +193,8 @@ std::expected<std::shared_ptr<const TlsContext>, std::string> TlsContext::load(
   auto* raw = SSL_CTX_new(agent ? TLS_client_method() : TLS_server_method());
   if (raw == nullptr) return std::unexpected(std::string("OpenSSL: ") + last_reason());
   std::shared_ptr<TlsContext> context(new TlsContext(side, files, raw));
+  // Without QUIC, a program that loads its library does not take it for TLS alone.
+  if (simco_load_quic == nullptr) context->quic();
   SSL_CTX_set_min_proto_version(raw, TLS1_2_VERSION);
   SSL_CTX_set_cipher_list(raw, "ECDHE+AESGCM:ECDHE+CHACHA20");  // of TLS 1.2; those of 1.3 all are
   SSL_CTX_set_options(raw, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_TICKET | SSL_OP_NO_COMPRESSION |

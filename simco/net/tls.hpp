@@ -47,8 +47,8 @@ class TlsContext {
                                                                             const TlsFiles& files);
   TlsSide side() const { return side_; }
   ssl_ctx_st* get() const { return context_.get(); }
-  /// Returns the same for QUIC, or a sentence that says why it cannot be used there. The first call
-  /// reads the files: who does without QUIC does without its library.
+  /// Returns the same for QUIC, or a sentence that says why it cannot be used there. In a program
+  /// that loads the library of QUIC, the first call reads the files.
   const std::expected<std::shared_ptr<const quic::Credentials>, std::string>& quic() const;
 
  private:

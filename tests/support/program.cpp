@@ -19,6 +19,17 @@ namespace {
 /// Octets of each output that are shown of a program whose test failed: the end.
 constexpr std::size_t kShown = 4000;
 
+/// This program's environment, without the values that its user keeps for simcoctl.
+std::vector<char*> clean_environment() {
+  static char no_file[] = "SIMCO_CONFIG=/dev/null";
+  std::vector<char*> result{no_file};
+  for (char** one = environ; *one != nullptr; ++one) {
+    if (!std::string_view(*one).starts_with("SIMCO_")) result.push_back(*one);
+  }
+  result.push_back(nullptr);
+  return result;
+}
+
 std::string end_of(const std::string& text) {
   return text.size() <= kShown ? text : "... " + text.substr(text.size() - kShown);
 }
@@ -38,7 +49,6 @@ std::size_t count_of(const std::string& text, const std::string& part) {
 
 Program::Program(Words words, const std::string& input) : name_(words.front()) {
   static int count = 0;
-  ::setenv("SIMCO_CONFIG", "/dev/null", 0);  // not what the user of this machine keeps for simcoctl
   base_ =
       testing::TempDir() + "simco-" + std::to_string(::getpid()) + "-" + std::to_string(++count);
   if (!words.front().starts_with('/')) words.front().insert(0, SIMCO_BIN_DIR "/");
@@ -53,7 +63,9 @@ Program::Program(Words words, const std::string& input) : name_(words.front()) {
   }
   posix_spawn_file_actions_addopen(&files, 1, (base_ + ".out").c_str(), flags, 0600);
   posix_spawn_file_actions_addopen(&files, 2, (base_ + ".err").c_str(), flags, 0600);
-  EXPECT_EQ(posix_spawn(&pid_, argv[0], &files, nullptr, argv.data(), environ), 0) << words[0];
+  auto environment = clean_environment();
+  EXPECT_EQ(posix_spawn(&pid_, argv[0], &files, nullptr, argv.data(), environment.data()), 0)
+      << words[0];
   posix_spawn_file_actions_destroy(&files);
 }
 

@@ -19,7 +19,7 @@ from .points import SIP, Point, Setup, check_setting, complete
 FOLDER = Path(__file__).resolve().parents[2] / "lab.d"
 EXAMPLE = FOLDER / "new" / "mine.py"  # what a scenario starts from
 SCALES = ("quick", "full")
-NAME, NAME_RULE = r"[\w-][\w.-]*", "must be letters, digits, '-', '_' and '.'"
+NAME, NAME_RULE = r"\w[\w.-]*", "must be letters, digits, '-', '_' and '.'"
 FEWEST = 1000  # transactions of a point, however small the fraction, if it has so many
 PLOTS = {"mean": AXES_KNOWN, "over": AXES_KNOWN, "ccdf": AXES_KNOWN, "trace": ("message", "time"), "delivery": AXES_KNOWN,
          "parts": AXES_KNOWN}  # the axes that each kind can have

@@ -3,12 +3,12 @@
 import re
 
 # It stands as it is; all other numbers may differ.
-ENDPOINT = r"\d+(?:\.\d+){3}(?::\d+)?(?:/\d+)?"
+FIXED = r"\d+(?:\.\d+){3}(?::\d+)?(?:/\d+)?|0x\w+|\d+ (?:enabled|reserved),|for \d+ s\b"
 
 
 def pattern(line):
     """Returns the expression of a line of the page: "..." is any text, a gap is any gap, a number is any number."""
-    parts = re.split(rf"({ENDPOINT}|\.\.\.|\s+|\d+)", line)
+    parts = re.split(rf"({FIXED}|\.\.\.|\s+|\d+)", line)
     return re.compile("".join(
         ".*" if part == "..." else r"\s+" if part.isspace() else r"\d+" if part.isdigit() else re.escape(part) for part in parts))
 

@@ -37,18 +37,19 @@ class Kept : public testing::Test {
   std::string file_;
 };
 
-TEST_F(Kept, ValuesSetTheOptionsOfEachCommand) {
+TEST_F(Kept, ValuesSetTheOptionsOfAllCommands) {
   Box box("port = 0\n[[agent]]\nname = \"proxy\"\nsecret-file = \"proxy.secret\"\n");
   keep("connect = \"127.0.0.1:" + std::to_string(box.port()) + "\"\nname = \"proxy\"\n" +
-       "secret-file = \"" + box.path("proxy.secret") + "\"\ntimeout = 120\nlifetime = 300\n" +
-       "metrics = \"127.0.0.1:1\"\n");
+       "secret-file = \"" + box.path("proxy.secret") + "\"\ntimeout = 120\n");
   const auto enabled = run(simcoctl({}, {"enable", "--internal", "10.0.0.5:5004", "--udp"}), 0).out;
-  EXPECT_TRUE(enabled.contains(": enabled for 300 s,")) << enabled;
-  const auto shorter =
-      run(simcoctl({}, {"enable", "--internal", "10.0.0.6:5004", "--udp", "--lifetime", "60"}), 0)
-          .out;
-  EXPECT_TRUE(shorter.contains(": enabled for 60 s,")) << shorter;
-  EXPECT_EQ(count_of(run(simcoctl({}, {"list", "--pids"}), 0).out, "\n"), 2U);
+  EXPECT_TRUE(enabled.contains(": enabled for 120 s,")) << enabled;
+  EXPECT_EQ(count_of(run(simcoctl({}, {"list", "--pids"}), 0).out, "\n"), 1U);
+  // Those of a profile stand alone.
+  keep("name = \"proxy\"\nsecret-file = \"" + box.path("wrong.secret") +
+       "\"\n[profiles.box]\nconnect = \"127.0.0.1:" + std::to_string(box.port()) +
+       "\"\ntimeout = 120\n");
+  const auto anonymous = run(simcoctl({"SIMCO_NAME=proxy"}, {"--profile", "box", "list"}), 1).err;
+  EXPECT_TRUE(anonymous.contains("the middlebox requires authentication")) << anonymous;
 }
 
 TEST_F(Kept, TheNearestValueWins) {
@@ -70,7 +71,7 @@ TEST_F(Kept, AWrongValueIsNamedWithItsPlace) {
                                             ":1: unknown option 'conect'; did you mean connect?"));
   keep("\nconnect = \"127.0.0.1:x\"\n[profiles.lab]\ntimeout = 0\n");
   EXPECT_TRUE(complaint({}, {}).contains("--connect: ")) << complaint({}, {});
-  EXPECT_TRUE(complaint({}, {}).contains(" (from " + file_ + ":2)")) << complaint({}, {});
+  EXPECT_TRUE(complaint({}, {}).contains(" (--connect from " + file_ + ":2)")) << complaint({}, {});
   const auto variable = complaint({"SIMCO_TIMEOUT=soon"}, {});
   EXPECT_TRUE(variable.starts_with("simcoctl: SIMCO_TIMEOUT: expected a number from 0.01 to "))
       << variable;
@@ -79,6 +80,13 @@ TEST_F(Kept, AWrongValueIsNamedWithItsPlace) {
       << profile;
   const auto unknown = complaint({}, {"--profile", "home"});
   EXPECT_TRUE(unknown.contains("there is no profile 'home'; there are lab")) << unknown;
+  const auto named = complaint({"SIMCO_PROFILE=home"}, {});
+  EXPECT_TRUE(named.contains("there are lab (--profile from SIMCO_PROFILE)")) << named;
+  keep("name = \"proxy\"\nsecret-file = \"/nowhere\"\n");
+  const auto secret = complaint({}, {});
+  EXPECT_TRUE(secret.contains("--secret-file from " + file_ + ":2)")) << secret;
+  // Metrics take no secret.
+  run(simcoctl({}, {"top", "--metrics", "127.0.0.1:1", "--count", "1"}), 1);
   const auto missing = complaint({}, {"--config", home_.file("none.toml")});
   EXPECT_TRUE(missing.contains("cannot read configuration file")) << missing;
 }

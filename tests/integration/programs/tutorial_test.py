@@ -103,13 +103,15 @@ class TutorialTest(unittest.TestCase):
                     raise
 
     def test_the_programs_to_install_are_there(self):
-        made, installed = self.install.splitlines()
+        made, installed, stopped = self.install.splitlines()
         for program in re.findall(r"\S+/\S+", made):
             self.assertTrue(os.access(TREE / program, os.X_OK), program)
         self.assertTrue(installed.startswith(APT))
         for package in installed.removeprefix(APT).split():
             done = subprocess.run(["dpkg", "-s", package], capture_output=True)
             self.assertEqual(done.returncode, 0, f"scripts/setup --tests installs {package}")
+        service = stopped.split()[-1]
+        self.assertTrue(Path(f"/lib/systemd/system/{service}.service").exists(), "the package starts a service")
 
     def test_a_line_of_the_page_is_compared(self):
         line = pattern("... rule 7 enabled: 10.0.0.5:6000/2 left 58 s")
