@@ -32,7 +32,7 @@ std::optional<std::string> AgentArguments::read(net::HostPort& target, AgentOpti
   options.timeout = timeout_;
   if (!name_.empty() || !secret_file_.empty()) {
     auto credentials = read_credentials(name_, secret_file_);
-    if (!credentials) return "--name, --secret-file: " + credentials.error();
+    if (!credentials) return credentials.error();
     options.credentials = std::move(*credentials);
   }
   if (!middlebox_secret_file_.empty()) {

@@ -23,7 +23,7 @@ std::expected<Credentials, std::string> read_credentials(const std::string& name
   if (name.size() > kOwnerSizeMax)
     return std::unexpected("--name must not exceed " + std::to_string(kOwnerSizeMax) + " bytes");
   auto secret = read_secret_file(secret_file);
-  if (!secret) return std::unexpected(secret.error());
+  if (!secret) return std::unexpected("--secret-file: " + secret.error());
   return Credentials{name, std::move(*secret)};
 }
 

@@ -44,7 +44,7 @@ TEST(Messages, OfSimcoctlSayWhatToDo) {
        "--internal: '5004-5005' is not a port: write consecutive ports as 5004/2"},
       {"--connect ::1:7702 list", "--connect: '::1:7702' is ambiguous: write [::1:7702] for the"},
       {"--name proxy --secret-file /nonexistent/x list",
-       "cannot read secret file '/nonexistent/x': No such file or directory"},
+       "--secret-file: cannot read secret file '/nonexistent/x': No such file or directory"},
       {"--transport udp list", "--transport: expected tcp, sctp or quic, got 'udp'"},
   };
   for (const auto& [line, message] : cases) {
@@ -62,7 +62,7 @@ TEST(Messages, OfOtherProgramsSayWhatToDo) {
       {{"simco-middlebox", "--listen", "::1:7702"},
        "--listen: '::1:7702' is ambiguous: write [::1:7702] for the address"},
       {{"simcoctl", "--port", "7626", "list"},
-       "there is no option --port; give --connect HOST:PORT"},
+       "unknown option --port; give --connect HOST:PORT"},
       {{"simco-loadgen", "--conect", "h"}, "unknown option --conect; did you mean --connect?"},
       {{"simco-loadgen", "--rate", "fast"}, "--rate: expected a number from 1e-06 to "},
       {{"simco-echo", "--port", "99999"},
