@@ -100,7 +100,7 @@ TEST_P(Counters, SimcoctlShowsThem) {
   const auto table = ctl("list" + inspect);
   EXPECT_TRUE(has(table, "PACKETS  BYTES  LAST PACKET\n"));
   EXPECT_TRUE(has(table, "  7        " + octets));
-  EXPECT_TRUE(has(table, "  0        0       -\n"));
+  EXPECT_TRUE(has(table, "  0        0      -\n"));
   EXPECT_FALSE(ctl("list").contains("PACKETS"));
   const auto elsewhere = ctl("status " + pid + " --inspect 127.0.0.1:1");
   EXPECT_TRUE(has(elsewhere, "simcoctl: --inspect 127.0.0.1:1: Connection refused\n"));
