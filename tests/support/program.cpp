@@ -18,6 +18,7 @@ namespace {
 
 /// Octets of each output that are shown of a program whose test failed: the end.
 constexpr std::size_t kShown = 4000;
+constexpr int kNotFound = 127;  ///< as a shell's
 
 /// This program's environment, without the values that its user keeps for simcoctl.
 std::vector<char*> clean_environment() {
@@ -64,8 +65,9 @@ Program::Program(Words words, const std::string& input) : name_(words.front()) {
   posix_spawn_file_actions_addopen(&files, 1, (base_ + ".out").c_str(), flags, 0600);
   posix_spawn_file_actions_addopen(&files, 2, (base_ + ".err").c_str(), flags, 0600);
   auto environment = clean_environment();
-  EXPECT_EQ(posix_spawn(&pid_, argv[0], &files, nullptr, argv.data(), environment.data()), 0)
-      << words[0];
+  const int fault = posix_spawn(&pid_, argv[0], &files, nullptr, argv.data(), environment.data());
+  EXPECT_EQ(fault, 0) << words[0];
+  if (fault != 0) exit_code_ = kNotFound;  // no process gets its signals
   posix_spawn_file_actions_destroy(&files);
 }
 

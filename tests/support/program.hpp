@@ -28,7 +28,9 @@ class Program {
   ~Program();
 
   pid_t pid() const { return pid_; }
-  void signal(int number) { ::kill(pid_, number); }
+  void signal(int number) {
+    if (!exit_code_) ::kill(pid_, number);
+  }
   std::string out() const;
   std::string err() const;
 
