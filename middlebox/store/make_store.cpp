@@ -18,6 +18,7 @@ struct StoreType {
   std::string_view scheme;  ///< prefix of its values of --state; empty: a path
   const char* form;         ///< form of such a value, for `--help`
   Made (*make)(const std::string& where, Sync sync);
+  library::Load load;  ///< of its library, if it has one
 };
 
 Made make_redis(const std::string& where, Sync) {
@@ -30,28 +31,32 @@ Made make_sqlite(const std::string& where, Sync sync) {
   return std::make_unique<SqliteStore>(where, sync);
 }
 
-constexpr std::string_view kRedis = "redis://";
-
-constexpr std::array kTypes = {
-    StoreType{"", "a file", make_sqlite},
-    StoreType{kRedis,
+const std::array kTypes = {
+    StoreType{"", "a file", make_sqlite, nullptr},
+    StoreType{"redis://",
               "a Redis server as redis://[USER[:PASSWORD]@]HOST[:PORT][/DB][?name=NAME&replicas=N]",
-              make_redis},
+              make_redis, simco_load_hiredis},
 };
+
+/// Returns the row for `where`, or null.
+const StoreType* type_of(const std::string& where) {
+  const auto end = where.find("://");
+  const auto scheme = end == std::string::npos ? "" : where.substr(0, end + 3);
+  const auto* const type = std::ranges::find(kTypes, scheme, &StoreType::scheme);
+  return type == kTypes.end() ? nullptr : type;
+}
 
 }  // namespace
 
 Made make_store(const std::string& where, Sync sync) {
-  const auto end = where.find("://");
-  const auto scheme = end == std::string::npos ? "" : where.substr(0, end + 3);
-  const auto* const type = std::ranges::find(kTypes, scheme, &StoreType::scheme);
-  if (type == kTypes.end()) return std::unexpected("expected " + store_forms());
+  const auto* type = type_of(where);
+  if (type == nullptr) return std::unexpected("expected " + store_forms());
   return type->make(where, sync);
 }
 
 std::optional<std::string> fault_in_use(const std::string& where) {
-  if (!where.starts_with(kRedis)) return std::nullopt;
-  const char* fault = library::fault_in(simco_load_hiredis);
+  const auto* type = type_of(where);
+  const char* fault = type == nullptr ? nullptr : library::fault_in(type->load);
   return fault == nullptr ? std::nullopt : std::optional<std::string>(fault);
 }
 

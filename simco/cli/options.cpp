@@ -136,9 +136,9 @@ Option* Options::find(std::string_view name) {
   return row == rows_.end() ? nullptr : &*row;
 }
 
-Fault Options::advice_for(const std::string& name) const {
+std::optional<std::string> Options::advice_for(const std::string& name) const {
   const auto found = advice_.find(name);
-  return found == advice_.end() ? std::nullopt : Fault(found->second);
+  return found == advice_.end() ? std::nullopt : std::optional(found->second);
 }
 
 bool Options::given(std::string_view name) {

@@ -38,7 +38,7 @@ struct Option {
   /// Sets the value: one word, or several of a list. Returns a complaint, or nothing.
   std::function<Fault(const Words&)> set = {};
   Words given = {};         ///< the words that set it
-  std::string source = {};  ///< the file or variable that set it; empty: the command line
+  std::string source = {};  ///< "FILE:LINE" or the variable that set it; else empty
 
   /// Sets the value; a list may have commas between its parts. The fault, if there is one, is a
   /// phrase without the option's name.
@@ -107,7 +107,7 @@ class Options {
   /// Notes what a user who gives the option `name`, which another program has, should do here.
   void instead_of(std::string name, std::string advice) { advice_[std::move(name)] = advice; }
   /// Returns that advice, or nothing.
-  Fault advice_for(const std::string& name) const;
+  std::optional<std::string> advice_for(const std::string& name) const;
   bool given(std::string_view name);
   /// Notes that the user has given this command.
   void choose() { chosen_ = true; }
