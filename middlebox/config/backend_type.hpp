@@ -53,7 +53,7 @@ struct BackendRow {
   std::unique_ptr<BackendType> (*make)();
   /// Linux capabilities that it needs after the start, by their numbers.
   std::span<const int> capabilities{};
-  /// It stands between the interfaces of --internal-if and --external-if, and needs both.
+  /// It can stand between the interfaces of --internal-if and --external-if.
   bool has_interfaces = false;
 };
 

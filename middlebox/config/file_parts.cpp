@@ -3,12 +3,18 @@
 #include "middlebox/config/file_parts.hpp"
 
 #include <fmt/format.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <netinet/in.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <functional>
 #include <limits>
 #include <map>
+#include <memory>
 
 #include "middlebox/limits.hpp"
 #include "simco/cli/command_line.hpp"
@@ -66,16 +72,51 @@ Fault read_limit(const toml::node& node, std::uint32_t& limit) {
   return std::nullopt;
 }
 
+Fault add_prefix(const std::string& text, std::vector<IpPrefix>& prefixes) {
+  const auto prefix = parse_prefix(text);
+  if (!prefix) {
+    return "expects ADDRESS or PREFIX/LENGTH, got '" + text +
+           "' (a prefix must not have bits set beyond its length)";
+  }
+  prefixes.push_back(*prefix);
+  return std::nullopt;
+}
+
 Fault read_prefixes(const toml::node& node, std::vector<IpPrefix>& prefixes) {
-  return each_of(node, [&](const std::string& text) -> Fault {
-    const auto prefix = parse_prefix(text);
-    if (!prefix) {
-      return "expects ADDRESS or PREFIX/LENGTH, got '" + text +
-             "' (a prefix must not have bits set beyond its length)";
-    }
-    prefixes.push_back(*prefix);
-    return std::nullopt;
-  });
+  return each_of(node, [&](const std::string& text) { return add_prefix(text, prefixes); });
+}
+
+/// The addresses that other machines know this one by: neither loopback nor link-local ones.
+std::vector<IpPrefix> own_addresses() {
+  std::vector<IpPrefix> result;
+  ifaddrs* all = nullptr;
+  if (::getifaddrs(&all) != 0) return result;
+  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(all, &::freeifaddrs);
+  for (const auto* one = all; one != nullptr; one = one->ifa_next) {
+    if (one->ifa_addr == nullptr) continue;
+    std::array<char, NI_MAXHOST> text{};
+    const auto family = one->ifa_addr->sa_family;
+    if (family != AF_INET && family != AF_INET6) continue;
+    const socklen_t size = family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+    if (::getnameinfo(one->ifa_addr, size, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST))
+      continue;
+    const auto address = parse_address(text.data());  // a link-local one ends with its interface
+    if (!address || (one->ifa_flags & IFF_LOOPBACK) != 0) continue;
+    result.push_back(host_prefix(*address));
+  }
+  return result;
+}
+
+/// As read_prefixes(); "host" stands for own_addresses(), alone or in the list.
+Fault read_internal(const toml::node& node, std::vector<IpPrefix>& prefixes) {
+  const auto add = [&](const std::string& text) -> Fault {
+    if (text != "host") return add_prefix(text, prefixes);
+    const auto own = own_addresses();
+    prefixes.insert(prefixes.end(), own.begin(), own.end());
+    if (!own.empty()) return std::nullopt;
+    return "has \"host\", and this machine has no address yet that other machines can reach";
+  };
+  return text_of(node) == "host" ? add("host") : each_of(node, add);
 }
 
 Fault read_ports(const toml::node& node, std::vector<PortRange>& ranges) {
@@ -193,7 +234,7 @@ Fault read_key(std::string_view key, const toml::node& node, const std::string& 
   if (key == "certificate") return read_flag(node, agent.has_certificate);
   if (key == "sources") return read_prefixes(node, agent.sources);
   if (key == "transactions") return read_transactions(node, agent);
-  if (key == "internal") return read_prefixes(node, agent.internal);
+  if (key == "internal") return read_internal(node, agent.internal);
   if (key == "external") return read_prefixes(node, agent.external);
   if (key == "protocols") return read_protocols(node, agent);
   if (key == "internal-ports") return read_ports(node, agent.internal_ports);

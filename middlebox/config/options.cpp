@@ -122,11 +122,10 @@ std::optional<std::string> judge_interfaces(const Settings& settings, BackendTab
     }
     return "--internal-if and --external-if require --backend " + names;
   }
-  if (internal.empty() || external.empty()) {
-    return fmt::format("--backend {} requires --internal-if NAME and --external-if NAME",
-                       chosen.name);
+  if (internal.empty() != external.empty()) {
+    return "--internal-if and --external-if: give both, or none if nothing is forwarded";
   }
-  if (internal != external) return std::nullopt;
+  if (internal.empty() || internal != external) return std::nullopt;
   return "--internal-if and --external-if must name different interfaces";
 }
 

@@ -24,8 +24,7 @@ std::pair<AddressTuple, AddressTuple> tuples(const std::string& internal,
           other->tuple(version, protocol, Location::kExternal)};
 }
 
-/// As the router of a Network is wired.
-const Words kOnRouter{"--backend", "nftables", "--internal-if", "int0", "--external-if", "ext0"};
+const Words kNftables{"--backend", "nftables"};
 
 }  // namespace
 
@@ -111,12 +110,15 @@ std::unique_ptr<Program> start_with(const NetworkNamespace& router, const std::s
   const auto sets = "-all" + caps;
   return start(router, Words{"/usr/bin/setpriv", "--bounding-set", sets, "--inh-caps", sets,
                              SIMCO_BIN_DIR "/simco-middlebox"} +
-                           kOnRouter + Words{"--port", "0"} + options);
+                           kNftables + RouterBox::kInterfaces + Words{"--port", "0"} + options);
 }
 
-RouterBox::RouterBox(const NetworkNamespace& router, const Words& options, std::uint16_t port)
+const Words RouterBox::kInterfaces{"--internal-if", "int0", "--external-if", "ext0"};
+
+RouterBox::RouterBox(const NetworkNamespace& router, const Words& options, std::uint16_t port,
+                     const Words& interfaces)
     : router_(router),
-      program_(start(router, Words{"simco-middlebox"} + kOnRouter +
+      program_(start(router, Words{"simco-middlebox"} + kNftables + interfaces +
                                  Words{"--port", std::to_string(port)} + options + further_)),
       port_(program_->listening_port()) {}
 

@@ -69,9 +69,11 @@ class RouterBox {
  public:
   /// Every middlebox that is started from now on has these options besides.
   static void add_to_all(Words options) { further_ = std::move(options); }
-  /// `port`: 0 for any free one.
+  /// As the router of a Network is wired.
+  static const Words kInterfaces;
+  /// `port`: 0 for any free one. `interfaces`: empty if it is not to forward.
   explicit RouterBox(const NetworkNamespace& router, const Words& options = {},
-                     std::uint16_t port = 0);
+                     std::uint16_t port = 0, const Words& interfaces = kInterfaces);
   Program& program() { return *program_; }
   BoxAgent& agent();
   /// Where it takes sessions, in the router's namespace.

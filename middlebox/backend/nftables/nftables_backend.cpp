@@ -25,6 +25,7 @@ void require_interface(const std::string& option, const std::string& name) {
 }
 
 const Options& checked(const Options& options) {
+  if (!forwards(options) && !options.guards.empty()) return options;
   require_interface("--internal-if", options.internal_if);
   require_interface("--external-if", options.external_if);
   return options;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "middlebox/backend/nftables/guard.hpp"
 #include "middlebox/backend/nftables/limits.hpp"
 #include "simco/wire/instant.hpp"
 #include "simco/wire/ip.hpp"
@@ -37,8 +38,12 @@ struct Options {
   /// If the kernel can (Linux 6.9), the own table belongs to this process: no other program
   /// can change or flush it while we run, and it stays after a crash.
   bool claim_table = true;
-  std::string internal_if;  ///< the router's interface to the internal network
+  /// The router's interface to the internal network; empty: nothing is forwarded.
+  std::string internal_if;
   std::string external_if;  ///< and to the external network
+  /// Ports of this machine that packets from other machines need a rule for.
+  std::vector<Guard> guards;
+  bool guard_anyway = false;  ///< even if that cuts a connection which is open at the start
   /// Flows that the internal network begins may pass without a rule, with their replies.
   bool allow_outbound = false;
   bool keep_on_stop = false;  ///< leave the table when the middlebox stops
@@ -62,6 +67,9 @@ struct Options {
 
 /// The prefix of our names in a table of the site's.
 inline constexpr const char* kSitePrefix = "simco-";
+
+/// True if packets between two interfaces are judged.
+inline bool forwards(const Options& options) { return !options.internal_if.empty(); }
 
 /// True if our rules ask for the flow of every packet, and so have the kernel track it.
 inline bool tracks_all(const Options& options) {

@@ -46,6 +46,14 @@ std::vector<std::string> missing_forwarding() {
   return result;
 }
 
+/// Returns what of this machine would keep rules from having the effect that agents expect.
+std::vector<std::string> obstacles(const backend::nftables::Options& options) {
+  std::vector<std::string> result;
+  if (forwards(options)) result = missing_forwarding();
+  if (auto ports = ephemeral_ports_in(options.guards)) result.push_back(std::move(*ports));
+  return result;
+}
+
 std::expected<std::string, std::string> read_table_name(const std::string& text) {
   const bool plain = !text.empty() && text.size() <= kTableNameMax &&
                      text.find_first_not_of(
@@ -61,11 +69,11 @@ void NftablesType::declare(cli::Options& options) {
   options.group("Enforcement by nftables");
   options.parsed("--table", options_.table, "Name of the table (family inet)", read_table_name)
       .default_text = options_.table;
-  options.choice(
-      "--table-mode", options_.own_table,
-      "own (the middlebox has a table of its own) or shared (it uses the site's "
-      "table, whose chains jump to simco-forward, simco-prerouting and simco-postrouting)",
-      {{"own", true}, {"shared", false}});
+  options.choice("--table-mode", options_.own_table,
+                 "own (the middlebox has a table of its own) or shared (it uses the site's "
+                 "table, whose chains jump to simco-forward; with a NAT, to simco-prerouting and "
+                 "simco-postrouting; with --guard, to simco-input and simco-output)",
+                 {{"own", true}, {"shared", false}});
   options.choice("--claim-table", options_.claim_table,
                  "auto (from Linux 6.9 on, prevent other programs from changing or "
                  "flushing the middlebox's own table while it runs) or no (allow it, and repair "
@@ -79,6 +87,12 @@ void NftablesType::declare(cli::Options& options) {
       {{"all", Tracking::kAll}, {"needed", Tracking::kNeeded}, {"notrack", Tracking::kNotrack}});
   options.flag("--allow-outbound", options_.allow_outbound,
                "Let flows from internal to external pass without rules, with their replies");
+  options.parsed_list("--guard", options_.guards,
+                      "Ports of this machine itself that packets from other machines need a rule "
+                      "for: PROTOCOL:PORT or PROTOCOL:LOW-HIGH, comma-separated",
+                      backend::nftables::parse_guards);
+  options.flag("--guard-anyway", options_.guard_anyway,
+               "Guard ports even if that cuts a connection which is open at the start");
   options.flag("--counters", options_.counters,
                "Count the packets and bytes that each rule lets pass or blocks; --inspect tells");
   options_.keep_on_stop = true;  // a restart must not open what was closed
@@ -101,13 +115,26 @@ void NftablesType::declare(cli::Options& options) {
 std::optional<std::string> NftablesType::check(bool chosen, const Settings& settings) {
   if (!chosen) {
     if (options_.counters) return "--counters requires --backend nftables";
+    if (!options_.guards.empty()) return "--guard requires --backend nftables";
     return fast_path_fault(chosen);
   }
   options_.internal_if = settings.internal_if;
   options_.external_if = settings.external_if;
+  if (auto fault = interfaces_fault(settings)) return fault;
   if (auto fault = tracking_fault(settings.server.nat.mode != policy::Mode::kFirewall))
     return fault;
   return fast_path_fault(chosen);
+}
+
+std::optional<std::string> NftablesType::interfaces_fault(const Settings& settings) const {
+  if (forwards(options_)) return std::nullopt;
+  const std::string option = "requires --internal-if NAME and --external-if NAME";
+  if (options_.guards.empty())
+    return "--backend nftables " + option + ", or --guard PORTS to protect this machine alone";
+  if (settings.server.nat.mode != policy::Mode::kFirewall) return "--mode nat " + option;
+  if (options_.allow_outbound) return "--allow-outbound " + option;
+  if (fast_path_) return "--fast-path xdp " + option;
+  return std::nullopt;
 }
 
 std::optional<std::string> NftablesType::tracking_fault(bool nat) const {
@@ -135,7 +162,7 @@ std::optional<std::string> NftablesType::fast_path_fault(bool chosen) const {
 
 std::vector<Finding> NftablesType::findings() const {
   std::vector<Finding> result;
-  for (const auto& sentence : missing_forwarding()) result.push_back({false, sentence});
+  for (const auto& sentence : obstacles(options_)) result.push_back({false, sentence});
   if (!fast_path_) return result;
   if (const auto why = fastpath::obstacle(options_.internal_if, options_.external_if)) {
     result.push_back({false, "the fast path would be off: " + *why});
@@ -156,9 +183,15 @@ std::unique_ptr<backend::Backend> NftablesType::make(boost::asio::io_context& io
   options.first_port = nat.first_port;
   options.last_port = nat.last_port;
   auto backend = std::make_unique<backend::nftables::NftablesBackend>(io, options);
-  for (const auto& sentence : missing_forwarding()) log::warn(sentence);
-  log::info("backend nftables: table inet {}, internal {}, external {}", options.table,
-            options.internal_if, options.external_if);
+  for (const auto& sentence : obstacles(options)) log::warn(sentence);
+  if (forwards(options)) {
+    log::info("backend nftables: table inet {}, internal {}, external {}", options.table,
+              options.internal_if, options.external_if);
+  }
+  if (!options.guards.empty()) {
+    log::info("backend nftables: table inet {} guards {}", options.table,
+              guard_comment(options.guards));
+  }
   if (!fast_path_ || settings.remove_rules) return backend;
   return fastpath::accelerate(
       io, std::move(backend),

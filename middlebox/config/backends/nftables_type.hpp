@@ -23,7 +23,9 @@ class NftablesType final : public BackendType {
   const backend::nftables::Options& options() const { return options_; }
 
  private:
-  /// Returns a sentence if --tracking, or --fast-path, does not go with the rest.
+  /// Returns a sentence if interfaces are missing, or --tracking or --fast-path does not go with
+  /// the rest.
+  std::optional<std::string> interfaces_fault(const Settings& settings) const;
   std::optional<std::string> tracking_fault(bool nat) const;
   std::optional<std::string> fast_path_fault(bool chosen) const;
 

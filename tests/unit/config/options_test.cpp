@@ -33,6 +33,12 @@ class File {
   std::string path_;
 };
 
+/// The complaint about a command line; empty if there is none.
+std::string fault(std::vector<const char*> words) {
+  const auto settings = parse(std::move(words));
+  return settings ? std::string() : settings.error().text;
+}
+
 TEST(Options, HandshakesOfAllAddressesHaveAQuarterOfTheDescriptors) {
   const File file(
       "listen = [\"127.0.0.1\", \"127.0.0.2\"]\n"
@@ -175,10 +181,6 @@ TEST(Options, TheDocumentedExampleIsTaken) {
 }
 
 TEST(Options, CountersAndWhereTheyAreTold) {
-  const auto fault = [](std::vector<const char*> words) {
-    const auto settings = parse(std::move(words));
-    return settings ? std::string() : settings.error().text;
-  };
   EXPECT_TRUE(fault({"--counters"}).contains("--counters requires --backend nftables"));
   for (const char* endpoint : {"9466", "127.0.0.1", "box:9466", "127.0.0.1:0"}) {
     EXPECT_TRUE(fault({"--inspect", endpoint}).contains("--inspect")) << endpoint;
@@ -190,6 +192,26 @@ TEST(Options, CountersAndWhereTheyAreTold) {
   const auto* type = dynamic_cast<const NftablesType*>(settings->backend.get());
   ASSERT_NE(type, nullptr);
   EXPECT_TRUE(type->options().counters);
+}
+
+TEST(Options, GuardsAndWhatTheyGoWith) {
+  const auto guard = [](const char* ports, std::vector<const char*> words = {}) {
+    for (const char* word : {"--backend", "nftables", "--guard", ports}) words.push_back(word);
+    return fault(std::move(words));
+  };
+  EXPECT_EQ(guard("udp:30000-40000,tcp:5061"), "");
+  EXPECT_EQ(guard("sctp:2905", {"--internal-if", "a", "--external-if", "b"}), "");
+  for (const char* ports : {"30000", "udp", "udp:", "icmp:1", "udp:0", "udp:2-1", "tcp:22,x"}) {
+    EXPECT_TRUE(guard(ports).contains("expected PROTOCOL:PORT or PROTOCOL:LOW-HIGH")) << ports;
+  }
+  EXPECT_TRUE(guard("tcp:1,tcp:2,tcp:3,tcp:4,tcp:5,tcp:6,tcp:7,tcp:8,tcp:9,tcp:10,tcp:11,tcp:12,"
+                    "tcp:13")
+                  .contains("expected at most 12 ranges of ports, got 13"));
+  EXPECT_TRUE(fault({"--guard", "udp:1"}).contains("--guard requires --backend nftables"));
+  const std::string needs = " requires --internal-if NAME and --external-if NAME";
+  EXPECT_TRUE(guard("udp:1", {"--mode", "nat", "--outside", "198.51.100.1"}).contains(needs));
+  EXPECT_TRUE(guard("udp:1", {"--allow-outbound"}).contains("--allow-outbound" + needs));
+  EXPECT_TRUE(guard("udp:1", {"--fast-path", "xdp"}).contains("--fast-path xdp" + needs));
 }
 
 TEST(Options, RulesStayInTheKernelUnlessToldOtherwise) {

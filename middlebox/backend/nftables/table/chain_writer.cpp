@@ -62,6 +62,19 @@ void ChainWriter::look_up(const Mask& mask, const std::string& chain, KeySource 
   }
 }
 
+void ChainWriter::enable(const Mask& mask, bool outside, const std::string& chain,
+                         KeySource source) const {
+  using match::FlowDirection;
+  const FlowDirection packets = outside ? FlowDirection::kInbound : FlowDirection::kOutbound;
+  if (mask.direction == FlowDirection::kBoth || mask.direction == packets) {
+    look_up(mask, chain, source, accepted());
+  } else if (mask.direction == FlowDirection::kInboundConnection) {
+    look_up(mask, chain, source, accepted(), in_direction(outside ? kOriginal : kReply));
+  } else if (mask.direction == FlowDirection::kOutboundConnection) {
+    look_up(mask, chain, source, accepted(), in_direction(outside ? kReply : kOriginal));
+  }
+}
+
 void ChainWriter::block(IpVersion version, bool outside, const std::string& chain, KeySource source,
                         const Condition& condition) const {
   const Fate blocked = dropped(outside, DropReason::kDisableRule);

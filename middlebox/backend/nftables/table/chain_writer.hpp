@@ -83,6 +83,8 @@ class ChainWriter {
   /// Packets whose key is in the set of `mask` meet `fate`.
   void look_up(const Mask& mask, const std::string& chain, KeySource source, const Fate& fate,
                const Condition& condition = {}) const;
+  /// Packets that enable rules of `mask` allow in this direction are accepted.
+  void enable(const Mask& mask, bool outside, const std::string& chain, KeySource source) const;
   /// Disable rules.
   void block(IpVersion version, bool outside, const std::string& chain, KeySource source,
              const Condition& condition = {}) const;
@@ -105,6 +107,9 @@ void write_error_rules(const ChainWriter& writer, IpVersion version, bool outsid
 /// Adds to `batch` the rules that translate by `masks`, in their order, and those that guard the
 /// pools of `options`. They go to the end of their chains.
 void write_nat_rules(const Options& options, const std::vector<Mask>& masks, MessageBuffer& batch);
+
+/// Adds the rules for guarded ports of this machine.
+void write_guard_rules(const ChainWriter& writer);
 
 /// Adds the rules of all chains, which are empty, to `batch`. Exact masks come before those that
 /// compare less, interval sets last.

@@ -19,7 +19,6 @@ namespace simco::backend::nftables {
 namespace {
 
 using match::family_of;
-using match::FlowDirection;
 using match::Purpose;
 
 constexpr std::uint32_t kStateEstablished = NF_CT_STATE_BIT(IP_CT_ESTABLISHED);
@@ -31,6 +30,8 @@ class RuleWriter : private ChainWriter {
 
   void write() {
     if (!tracks_all(options())) write_untracked();
+    if (!options().guards.empty()) write_guard_rules(*this);
+    if (!forwards(options())) return;
     for (const auto version : {IpVersion::kIpv4, IpVersion::kIpv6}) {
       const std::string digit = version == IpVersion::kIpv4 ? "4" : "6";
       for (const bool outside : {true, false}) {
@@ -47,7 +48,7 @@ class RuleWriter : private ChainWriter {
   /// Without tracking, nothing else would put fragments together, whose ports are looked up.
   void write_untracked() {
     rule("fragments").protocol(IPPROTO_UDP).defragment().add_to(batch());
-    if (options().tracking != Tracking::kNotrack) return;
+    if (options().tracking != Tracking::kNotrack || !forwards(options())) return;
     // The site decides about tracking of other packets: the router's own, other interfaces'.
     for (const bool outside : {true, false}) {
       rule("untracked")
@@ -91,7 +92,7 @@ class RuleWriter : private ChainWriter {
       refuse_untranslated(outside, chain);
     if (outside ? !options().inside_pool.empty() : options().nat)
       refuse_real_source(outside, chain);
-    enable(version, outside, chain, source);
+    enable_all(version, outside, chain, source);
     write_error_rules(*this, version, outside, chain, errors_chain);
     finish(rule(chain), otherwise(outside));
   }
@@ -156,14 +157,13 @@ class RuleWriter : private ChainWriter {
   /// An authentication header hides the protocol and ports of a packet: while rules block some, it
   /// needs a rule that lets it pass, even as a reply to an older flow from inside.
   void withhold_authenticated(IpVersion version, const std::string& chain, KeySource source) {
-    enable(version, false, chain, source);
+    enable_all(version, false, chain, source);
     Rule authenticated = rule(chain);
     authenticated.protocol(IPPROTO_AH);
     finish(std::move(authenticated), otherwise(false));
   }
 
-  void enable(IpVersion version, bool outside, const std::string& chain, KeySource source) {
-    const FlowDirection packets = outside ? FlowDirection::kInbound : FlowDirection::kOutbound;
+  void enable_all(IpVersion version, bool outside, const std::string& chain, KeySource source) {
     bool sources_checked = !outside || !options().check_sources;
     for (const auto& mask : masks()) {
       if (mask.purpose != Purpose::kEnable || mask.version != version) continue;
@@ -174,13 +174,7 @@ class RuleWriter : private ChainWriter {
         finish(std::move(forged), otherwise(outside, DropReason::kForgedSource));
         sources_checked = true;
       }
-      if (mask.direction == FlowDirection::kBoth || mask.direction == packets) {
-        look_up(mask, chain, source, accepted());
-      } else if (mask.direction == FlowDirection::kInboundConnection) {
-        look_up(mask, chain, source, accepted(), in_direction(outside ? kOriginal : kReply));
-      } else if (mask.direction == FlowDirection::kOutboundConnection) {
-        look_up(mask, chain, source, accepted(), in_direction(outside ? kReply : kOriginal));
-      }
+      ChainWriter::enable(mask, outside, chain, source);
     }
   }
 };

@@ -39,26 +39,47 @@ struct Hook {
   std::int32_t priority;
   bool (*wanted)(const Options& options);
 };
-bool always(const Options& /*options*/) { return true; }
+bool guards(const Options& options) { return !options.guards.empty(); }
+/// In a site's table, the chain input is ours only for guards.
+bool judges_input(const Options& options) {
+  return guards(options) || (options.nat && options.own_table);
+}
 bool translates(const Options& options) { return options.nat; }
 bool untracks(const Options& options) {
-  return !tracks_all(options) && options.tracking == Tracking::kNotrack;
+  return forwards(options) && !tracks_all(options) && options.tracking == Tracking::kNotrack;
 }
 constexpr std::int32_t kPriorityRaw = -300;
 constexpr std::int32_t kPriorityDstNat = -100;
 constexpr std::int32_t kPriorityFilter = 0;
 constexpr std::int32_t kPrioritySrcNat = 100;
-constexpr std::array<Hook, 5> kHooks = {{
-    {"forward", "filter", NF_INET_FORWARD, kPriorityFilter, always},
+constexpr std::array<Hook, 6> kHooks = {{
+    {"forward", "filter", NF_INET_FORWARD, kPriorityFilter, forwards},
     {"untracked", "filter", NF_INET_PRE_ROUTING, kPriorityRaw, untracks},
     {"prerouting", "nat", NF_INET_PRE_ROUTING, kPriorityDstNat, translates},
     {"postrouting", "nat", NF_INET_POST_ROUTING, kPrioritySrcNat, translates},
-    {"input", "filter", NF_INET_LOCAL_IN, kPriorityFilter, translates},
+    {"input", "filter", NF_INET_LOCAL_IN, kPriorityFilter, judges_input},
+    {"output", "filter", NF_INET_LOCAL_OUT, kPriorityFilter, guards},
 }};
-constexpr std::array<const char*, 11> kInner = {
-    "from-outside4",   "from-outside6",   "from-inside4",   "from-inside6",
-    "errors-outside4", "errors-outside6", "errors-inside4", "errors-inside6",
-    "led-back4",       "led-back6",       "fragments"};
+struct Inner {
+  const char* chain;
+  bool (*wanted)(const Options& options);
+};
+bool tracks_some(const Options& options) { return !tracks_all(options); }
+constexpr std::array<Inner, 13> kInner = {{
+    {"from-outside4", forwards},
+    {"from-outside6", forwards},
+    {"from-inside4", forwards},
+    {"from-inside6", forwards},
+    {"errors-outside4", forwards},
+    {"errors-outside6", forwards},
+    {"errors-inside4", forwards},
+    {"errors-inside6", forwards},
+    {"led-back4", translates},
+    {"led-back6", translates},
+    {kGuardedChain, guards},
+    {"guarded6", guards},
+    {"fragments", tracks_some},
+}};
 
 /// The numbers by which nft knows its types, so that it can print our sets.
 std::uint32_t field_type(Field field, IpVersion version) {
@@ -100,8 +121,14 @@ void put(MessageBuffer& batch, int type, std::uint16_t flags, const Names& names
   batch.end();
 }
 
+/// User data for nft: a comment, of `type`.
+std::string comment_data(std::uint8_t type, const std::string& comment) {
+  return std::string{static_cast<char>(type), static_cast<char>(comment.size() + 1)} + comment +
+         '\0';
+}
+
 void add_chain(const Options& options, const std::string& name, const Hook* hook,
-               MessageBuffer& batch) {
+               MessageBuffer& batch, const std::string& comment = {}) {
   auto* message = batch.begin_inet(NFT_MSG_NEWCHAIN, NLM_F_CREATE);
   const std::unique_ptr<nftnl_chain, decltype(&nftnl_chain_free)> chain(nftnl_chain_alloc(),
                                                                         &nftnl_chain_free);
@@ -112,6 +139,11 @@ void add_chain(const Options& options, const std::string& name, const Hook* hook
     nftnl_chain_set_u32(chain.get(), NFTNL_CHAIN_HOOKNUM, hook->number);
     nftnl_chain_set_s32(chain.get(), NFTNL_CHAIN_PRIO, hook->priority);
     nftnl_chain_set_u32(chain.get(), NFTNL_CHAIN_POLICY, NF_ACCEPT);
+  }
+  if (!comment.empty()) {
+    const auto data = comment_data(NFTNL_UDATA_CHAIN_COMMENT, comment);
+    nftnl_chain_set_data(chain.get(), NFTNL_CHAIN_USERDATA, data.data(),
+                         static_cast<std::uint32_t>(data.size()));
   }
   nftnl_chain_nlmsg_build_payload(message, chain.get());
   batch.end();
@@ -131,17 +163,16 @@ void put_counter(nlmsghdr* message) {
 std::vector<std::string> Ruleset::entry_chains() const {
   std::vector<std::string> names;
   for (const auto& hook : kHooks) {
-    if (!hook.wanted(options_)) continue;
-    // The site's own input chain is the site's.
-    if (hook.number == NF_INET_LOCAL_IN && !options_.own_table) continue;
-    names.push_back(name_in_kernel(options_, hook.chain));
+    if (hook.wanted(options_)) names.push_back(name_in_kernel(options_, hook.chain));
   }
   return names;
 }
 
 std::vector<std::string> Ruleset::chains() const {
   auto names = entry_chains();
-  for (const char* inner : kInner) names.push_back(name_in_kernel(options_, inner));
+  for (const auto& inner : kInner) {
+    if (inner.wanted(options_)) names.push_back(name_in_kernel(options_, inner.chain));
+  }
   return names;
 }
 
@@ -152,9 +183,7 @@ void Ruleset::add_frame(bool claimed, MessageBuffer& batch) const {
     if (claimed) mnl_attr_put_u32(message, NFTA_TABLE_FLAGS, htonl(kClaimFlags));
     std::string comment = kTableComment;
     if (claimed) comment += kBeforeSaving;
-    std::string userdata = {static_cast<char>(NFTNL_UDATA_TABLE_COMMENT),
-                            static_cast<char>(comment.size() + 1)};
-    userdata += comment + '\0';
+    const auto userdata = comment_data(NFTNL_UDATA_TABLE_COMMENT, comment);
     mnl_attr_put(message, NFTA_TABLE_USERDATA, userdata.size(), userdata.data());
     batch.end();
     for (const auto& hook : kHooks) {
@@ -162,8 +191,13 @@ void Ruleset::add_frame(bool claimed, MessageBuffer& batch) const {
         add_chain(options_, name_in_kernel(options_, hook.chain), &hook, batch);
     }
   }
-  for (const char* inner : kInner)
-    add_chain(options_, name_in_kernel(options_, inner), nullptr, batch);
+  for (const auto& [chain, wanted] : kInner) {
+    if (!wanted(options_)) continue;
+    // A later start asks which guards are in force.
+    const bool guarded = wanted == guards;
+    add_chain(options_, name_in_kernel(options_, chain), nullptr, batch,
+              guarded ? guard_comment(options_.guards) : "");
+  }
   add_drop_counters(options_, batch);
 }
 
@@ -263,13 +297,17 @@ void Ruleset::remove_any_table(MessageBuffer& batch) const {
 }
 
 void Ruleset::clear_site_table(const TableState& state, MessageBuffer& batch) const {
-  for (const auto& name : chains()) {
+  // Those of an earlier start with other options as well.
+  const auto flush = [&](const char* chain) {
+    const auto name = name_in_kernel(options_, chain);
     if (state.chains.contains(name)) flush_chain(name, batch);
-  }
-  for (const char* inner : kInner) {
-    if (!state.chains.contains(name_in_kernel(options_, inner))) continue;
-    put(batch, NFT_MSG_DELCHAIN, 0,
-        {{NFTA_CHAIN_TABLE, options_.table}, {NFTA_CHAIN_NAME, name_in_kernel(options_, inner)}});
+  };
+  for (const auto& hook : kHooks) flush(hook.chain);
+  for (const auto& inner : kInner) flush(inner.chain);
+  for (const auto& inner : kInner) {
+    const auto name = name_in_kernel(options_, inner.chain);
+    if (!state.chains.contains(name)) continue;
+    put(batch, NFT_MSG_DELCHAIN, 0, {{NFTA_CHAIN_TABLE, options_.table}, {NFTA_CHAIN_NAME, name}});
   }
   for (const auto& set : state.sets) {
     if (!set.starts_with(kSitePrefix)) continue;

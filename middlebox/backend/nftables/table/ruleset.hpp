@@ -11,7 +11,10 @@
 //   untracked            keeps UDP out of connection tracking (kNotrack)
 //   prerouting           translates destinations (NAT)
 //   postrouting          translates sources (NAT)
-//   input                keeps packets to unbound ports of the NAT's pools from the router (NAT)
+//   input                leads packets to guarded ports of this machine to guarded4/6, and keeps
+//                        packets to unbound ports of the NAT's pools from the router (NAT)
+//   guarded4/6           packets from other machines to guarded ports
+//   output               blocks packets of this machine by disable rules, with guards
 #pragma once
 
 #include <cstdint>
@@ -36,6 +39,7 @@ struct TableState {
   std::uint32_t flags = 0;
   std::uint64_t handle = 0;
   std::set<std::string> chains;      ///< names
+  std::string guards;                ///< in force, as guard_comment() has them
   std::vector<std::uint64_t> rules;  ///< handles, chain by chain, in their order
   std::vector<std::string> sets;     ///< names
 
@@ -59,6 +63,9 @@ TableState look_at_table(NetlinkSocket& socket, const std::string& name,
 
 /// By which the middlebox knows that a table is its own: the table's comment begins with it.
 inline constexpr const char* kTableComment = "made by simco-middlebox";
+
+/// The chain whose comment is guard_comment().
+inline constexpr const char* kGuardedChain = "guarded4";
 
 /// Makes messages. Those of a batch go into the same MessageBuffer.
 class Ruleset {

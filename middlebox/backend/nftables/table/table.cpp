@@ -111,6 +111,13 @@ bool Table::install_once(bool whatever_there_is) {
 }
 
 void Table::check(const TableState& found) const {
+  if (!installed_ && !options_.guard_anyway) {
+    if (const auto connection = connection_at(options_.guards, found.guards)) {
+      throw std::runtime_error("--guard: " + *connection +
+                               " would be cut, which may be yours: leave its port out, or confirm "
+                               "with --guard-anyway");
+    }
+  }
   if (options_.own_table) {
     if (!found.exists || found.ours) return;
     throw std::runtime_error("--table: table inet " + options_.table +

@@ -30,6 +30,13 @@ std::string text_of(const nlattr* attribute) {
 
 std::uint64_t handle_of(const nlattr* attribute) { return be64toh(mnl_attr_get_u64(attribute)); }
 
+/// The text of user data that is a comment alone: its type and size, and the text.
+std::string comment_of(const nlattr* attribute) {
+  const auto* text = static_cast<const char*>(mnl_attr_get_payload(attribute));
+  const std::size_t size = mnl_attr_get_payload_len(attribute);
+  return size <= 2 ? std::string() : std::string(text + 2, ::strnlen(text + 2, size - 2));
+}
+
 void read_table(const nlmsghdr* message, TableState& state) {
   state.exists = true;
   for_each_attribute(attributes_of(message), [&](std::uint16_t type, const nlattr* attribute) {
@@ -77,11 +84,15 @@ TableState look_at_table(NetlinkSocket& socket, const std::string& name,
   dump(socket, NFT_MSG_GETCHAIN, NFTA_CHAIN_TABLE, name, [&](const nlmsghdr* message) {
     std::string table;
     std::string chain;
+    std::string comment;
     for_each_attribute(attributes_of(message), [&](std::uint16_t type, const nlattr* attribute) {
       if (type == NFTA_CHAIN_TABLE) table = text_of(attribute);
       if (type == NFTA_CHAIN_NAME) chain = text_of(attribute);
+      if (type == NFTA_CHAIN_USERDATA) comment = comment_of(attribute);
     });
-    if (table == name) state.chains.insert(chain);
+    if (table != name) return;
+    if (chain.ends_with(kGuardedChain)) state.guards = comment;
+    state.chains.insert(chain);
   });
   dump(socket, NFT_MSG_GETRULE, NFTA_RULE_TABLE, name, [&](const nlmsghdr* message) {
     std::string table;

@@ -1,0 +1,158 @@
+// What the options say of guards, and what this machine's sockets do.
+#include "middlebox/backend/nftables/guard.hpp"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <boost/asio/ip/address.hpp>
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <sstream>
+
+#include "middlebox/backend/nftables/limits.hpp"
+#include "simco/wire/ip.hpp"
+#include "simco/wire/number.hpp"
+#include "simco/wire/tuple_text.hpp"
+
+namespace simco::backend::nftables {
+namespace {
+
+/// A range of ports: "30000-40000", or a port.
+std::optional<Guard> parse_ports(std::string_view text) {
+  const auto dash = text.find('-');
+  const auto first = parse_number<std::uint16_t>(text.substr(0, dash), 1);
+  auto last = first;
+  if (first && dash != std::string_view::npos) last = parse_number(text.substr(dash + 1), *first);
+  if (!last) return std::nullopt;
+  return Guard{0, *first, *last};
+}
+
+std::optional<Guard> parse_guard(const std::string& word) {
+  const auto colon = word.find(':');
+  if (colon == std::string::npos) return std::nullopt;
+  const auto protocol = parse_protocol(word.substr(0, colon));
+  auto guard = parse_ports(std::string_view(word).substr(colon + 1));
+  if (!guard || !protocol || !protocol_has_ports(*protocol)) return std::nullopt;
+  guard->protocol = *protocol;
+  return guard;
+}
+
+/// An end of a connection as /proc/net/tcp has it: an address as the processor's 32-bit numbers.
+struct End {
+  boost::asio::ip::address address;
+  std::uint16_t port = 0;
+};
+
+template <class Address>
+boost::asio::ip::address address_of(std::string_view digits) {
+  typename Address::bytes_type octets{};
+  for (std::size_t at = 0; at < octets.size(); at += 4) {
+    const auto word =
+        static_cast<std::uint32_t>(std::stoul(std::string(digits.substr(2 * at, 8)), nullptr, 16));
+    std::memcpy(octets.data() + at, &word, sizeof word);
+  }
+  return Address(octets);
+}
+
+std::optional<End> parse_end(const std::string& text) {
+  using namespace boost::asio::ip;
+  const auto colon = text.find(':');
+  if (colon != 8 && colon != 32) return std::nullopt;
+  const std::string_view digits(text.data(), colon);
+  const auto port = static_cast<std::uint16_t>(std::stoul(text.substr(colon + 1), nullptr, 16));
+  if (colon == 8) return End{address_of<address_v4>(digits), port};
+  const auto address = address_of<address_v6>(digits).to_v6();
+  if (!address.is_v4_mapped()) return End{address, port};
+  return End{make_address_v4(v4_mapped, address), port};
+}
+
+}  // namespace
+
+std::expected<std::vector<Guard>, std::string> parse_guards(const std::vector<std::string>& words) {
+  std::vector<Guard> guards;
+  for (const auto& word : words) {
+    const auto guard = parse_guard(word);
+    if (!guard) {
+      return std::unexpected(
+          "expected PROTOCOL:PORT or PROTOCOL:LOW-HIGH with tcp, udp, sctp, "
+          "dccp or udplite, got '" +
+          word + "'");
+    }
+    guards.push_back(*guard);
+  }
+  if (guards.size() > kGuardsMax) {
+    return std::unexpected(
+        fmt::format("expected at most {} ranges of ports, got {}", kGuardsMax, guards.size()));
+  }
+  return guards;
+}
+
+std::string guard_comment(const std::vector<Guard>& guards) {
+  std::string text;
+  for (const auto& [protocol, first, last] : guards) {
+    text += fmt::format("{}{}:{}", text.empty() ? "" : ",", protocol_name(protocol), first);
+    if (last != first) text += fmt::format("-{}", last);
+  }
+  return text;
+}
+
+std::optional<std::string> connection_at(const std::vector<Guard>& guards,
+                                         const std::string& in_force) {
+  std::vector<Guard> old;
+  std::istringstream words(in_force);
+  for (std::string word; std::getline(words, word, ',');) {
+    if (const auto guard = parse_guard(word)) old.push_back(*guard);
+  }
+  const auto covered = [](const std::vector<Guard>& by, std::uint16_t port) {
+    return std::ranges::any_of(by,
+                               [&](const Guard& one) { return one.covers(kProtocolTcp, port); });
+  };
+  for (const char* path : {"/proc/net/tcp", "/proc/net/tcp6"}) {
+    std::ifstream file(path);
+    for (std::string line; std::getline(file, line);) {
+      std::istringstream fields(line);
+      std::string number, local_text, remote_text, state;
+      fields >> number >> local_text >> remote_text >> state;
+      const auto local = parse_end(local_text);
+      const auto remote = parse_end(remote_text);
+      if (!local || !remote || state != "01") continue;  // TCP_ESTABLISHED
+      if (remote->address.is_loopback() || remote->address == local->address) continue;
+      if (!covered(guards, local->port) || covered(old, local->port)) continue;
+      return fmt::format("the open connection from {} port {} to port {}",
+                         remote->address.to_string(), remote->port, local->port);
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> ephemeral_ports_in(const std::vector<Guard>& guards) {
+  Guard ephemeral;
+  std::ifstream("/proc/sys/net/ipv4/ip_local_port_range") >> ephemeral.first_port >>
+      ephemeral.last_port;
+  std::vector<Guard> reserved;
+  std::ifstream file("/proc/sys/net/ipv4/ip_local_reserved_ports");
+  for (std::string word; std::getline(file, word, ',');) {
+    if (word.ends_with('\n')) word.pop_back();
+    if (const auto ports = parse_ports(word)) reserved.push_back(*ports);
+  }
+  std::string missing;
+  for (const auto& guard : guards) {
+    if (guard.last_port < ephemeral.first_port || guard.first_port > ephemeral.last_port) continue;
+    const bool kept = std::ranges::any_of(reserved, [&](const Guard& ports) {
+      return ports.first_port <= std::max(guard.first_port, ephemeral.first_port) &&
+             ports.last_port >= std::min(guard.last_port, ephemeral.last_port);
+    });
+    if (kept) continue;
+    missing +=
+        fmt::format("{}{}-{}", missing.empty() ? "" : ",", guard.first_port, guard.last_port);
+  }
+  if (missing.empty()) return std::nullopt;
+  return fmt::format(
+      "--guard: the kernel may give a client of this machine, as for DNS, a guarded port, and "
+      "replies would be dropped: sysctl net.ipv4.ip_local_reserved_ports={}",
+      missing);
+}
+
+}  // namespace simco::backend::nftables

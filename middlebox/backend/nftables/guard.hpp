@@ -1,0 +1,39 @@
+// Ports of the machine itself that no packet from another machine reaches without a rule.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace simco::backend::nftables {
+
+/// A range of local ports of one protocol, both ends included.
+struct Guard {
+  std::uint8_t protocol = 0;
+  std::uint16_t first_port = 0;
+  std::uint16_t last_port = 0;
+
+  bool covers(std::uint8_t of, std::uint16_t port) const {
+    return of == protocol && port >= first_port && port <= last_port;
+  }
+};
+
+/// Reads "udp:30000-40000" or "tcp:22" for each guard. Returns a complaint if one is none.
+std::expected<std::vector<Guard>, std::string> parse_guards(const std::vector<std::string>& words);
+
+/// The guards as parse_guards() reads them, separated by commas.
+std::string guard_comment(const std::vector<Guard>& guards);
+
+/// Returns the open TCP connection from another machine that `guards` would cut unless a rule lets
+/// it pass, as a phrase; nothing if there is none. `in_force` is guard_comment() of the guards that
+/// are in the kernel already: these cut none.
+std::optional<std::string> connection_at(const std::vector<Guard>& guards,
+                                         const std::string& in_force);
+
+/// Returns a warning if the kernel may give sockets of this machine a guarded port, which replies
+/// would not reach.
+std::optional<std::string> ephemeral_ports_in(const std::vector<Guard>& guards);
+
+}  // namespace simco::backend::nftables
