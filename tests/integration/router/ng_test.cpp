@@ -88,36 +88,45 @@ TEST_P(NgCourse, TheMiddleboxIsRestarted) {
   ends.talk({a().host, 6000}, {a().peer, 7000});
 }
 
-// rtpengine behind the middlebox does the work: of its range of ports only those of the call are
-// open, each to the party that it serves.
-TEST(NgUpstream, OpensThePortsOfRtpengine) {
+// rtpengine behind the middlebox, or beside it on one machine, does the work: of its range of ports
+// only those of the call are open, each to the party that it serves.
+class NgUpstream : public testing::Test {
+ protected:
+  /// A call between two parties outside, through rtpengine on `host`, at `address`.
+  void call(const NetworkNamespace& host, const std::string& address, RouterBox& box,
+            const Words& options) const;
   const Network net;
-  RouterBox box(net.router);
+};
+
+void NgUpstream::call(const NetworkNamespace& host, const std::string& address, RouterBox& box,
+                      const Words& options) const {
   const auto rtpengine =
-      start(net.inside, {"/usr/bin/rtpengine", "--foreground", "--log-stderr", "--table=-1",
-                         "--interface=10.0.0.3", "--listen-ng=10.0.0.3:2223", "--port-min=30000",
-                         "--port-max=30099"});
-  NgBox ng(net, box.port(), {"--upstream", "10.0.0.3:2223"});
+      start(host, {"/usr/bin/rtpengine", "--foreground", "--log-stderr", "--table=-1",
+                   "--interface=" + address, "--listen-ng=" + address + ":2223", "--port-min=30000",
+                   "--port-max=30099"});
+  NgBox ng(net.router, {"127.0.0.1", box.port()}, options + Words{"--upstream", address + ":2223"});
   // It may still be starting.
   EXPECT_TRUE(eventually([&] { return ng.ask({{"command", "ping"}}).at("result") == "pong"; }));
   const Udp a(net.outside, {kV4.peer, 7000});
   const Udp b(net.outside, {kV4.peer2, 8000});
+  const Udp stranger(net.outside, {kV4.peer2, 9000});
   const auto offered = ng.offer("a", sdp(kV4.peer, 7000));
   const auto for_b = endpoint_of(offered);
   const auto for_a = endpoint_of(ng.answer("a", "b", sdp(kV4.peer2, 8000)));
-  EXPECT_EQ(for_a.address, "10.0.0.3");
+  EXPECT_EQ(for_a.address, address);
   EXPECT_NE(for_a, for_b);
   // Packets that look like RTP are passed on.
   const std::string rtp = std::string("\x80\0", 2) + std::string(170, 'x');
   const auto passes = [&](const Udp& from, const Endpoint& at, const Udp& to) {
-    return eventually([&] {
-      from.send(at, rtp);
-      const auto packet = to.receive(kStaysAway);
-      return packet && packet->text == rtp;
-    });
+    from.send(at, rtp);
+    return to.receive_one(rtp, kPatience).has_value();
   };
   EXPECT_TRUE(passes(a, for_a, b));
   EXPECT_TRUE(passes(b, for_b, a));
+  // rtpengine would take the stranger for b, whose address it has not confirmed yet.
+  for (const auto& at : {for_a, for_b}) stranger.send(at, rtp);
+  EXPECT_TRUE(passes(a, for_a, b));
+  EXPECT_FALSE(stranger.readable(kStaysAway));
   const auto listed = [&] { return box.agent().rules(); };
   Words open;
   for (const auto pid : listed()) {
@@ -133,6 +142,16 @@ TEST(NgUpstream, OpensThePortsOfRtpengine) {
   EXPECT_EQ(ended.at("result"), "ok");
   EXPECT_TRUE(ended.contains("totals"));  // rtpengine's own
   EXPECT_TRUE(eventually([&] { return listed().empty(); }));
+}
+
+TEST_F(NgUpstream, OpensThePortsOfRtpengine) {
+  RouterBox box(net.router);
+  call(net.inside, "10.0.0.3", box, {});
+}
+
+TEST_F(NgUpstream, OpensThePortsOfRtpengineOnTheSameMachine) {
+  RouterBox box(net.router, {"--guard", "udp:30000-30099"}, 0, {});
+  call(net.router, "192.0.2.1", box, {"--internal", "192.0.2.1"});
 }
 
 INSTANTIATE_TEST_SUITE_P(Versions, NgCourse, testing::Values("IPv4", "IPv6"));
