@@ -8,26 +8,18 @@
 // times at 1,000 calls/s, each of which is offered, answered and, a second later, deleted. Servers
 // are pinned to one core, the client to the other; all take turns. Prints medians, and ratios to
 // rtpengine's of the same round.
-#include <poll.h>
-#include <sys/resource.h>
-
 #include <deque>
 #include <functional>
 #include <map>
-#include <optional>
 #include <string_view>
 
-#include "tests/bench/session_driver.hpp"
-#include "tests/support/network.hpp"
+#include "tests/bench/ng_proxy.hpp"
 
 namespace {
 
 using namespace simco::bench;
 using namespace std::chrono_literals;
 
-constexpr std::uint16_t kNgPort = 17'713;
-constexpr std::size_t kCommands = 3;
-constexpr std::array<const char*, kCommands> kNames = {"offer", "answer", "delete"};
 constexpr std::size_t kCalls = 2000;       ///< of the first part: each takes rtpengine 4 sockets
 constexpr std::size_t kWindow = 32;        ///< its requests in flight
 constexpr std::size_t kPacedCalls = 5000;  ///< of the second part
@@ -35,74 +27,11 @@ constexpr auto kPace = 1ms;
 constexpr auto kHeld = 1s;
 constexpr auto kLost = 5s;  ///< a reply that is not there by then
 
-// --- Requests ------------------------------------------------------------------------------------
-
-std::string text(std::string_view value) {
-  return std::to_string(value.size()) + ":" + std::string(value);
-}
-
-std::string sdp(const char* address, std::size_t call) {
-  const auto port = std::to_string(2000 + 2 * (call % 30'000));
-  return "v=0\r\no=- 1 1 IN IP4 " + std::string(address) + "\r\ns=-\r\nc=IN IP4 " + address +
-         "\r\nt=0 0\r\nm=audio " + port + " RTP/AVP 0 8\r\na=rtpmap:0 PCMU/8000\r\n";
-}
-
-/// Request `command` of call `call`, in bencode, as Kamailio sends it.
+/// Request `command` of call `call`.
 std::string request(std::size_t command, std::size_t call) {
-  std::string result = std::to_string(command) + "_" + std::to_string(call) + " d7:command" +
-                       text(kNames[command]) + "7:call-id" + text("call-" + std::to_string(call)) +
-                       "8:from-tag1:a";
-  if (command != 0) result += "6:to-tag1:b";
-  // rtpengine would keep the ports for half a minute.
-  if (command == 2) return result + "12:delete delayi0ee";
-  return result + "3:sdp" + text(sdp(command == 0 ? "10.0.0.5" : "192.0.2.7", call)) + "e";
+  const auto port = 2000 + 2 * (call % 30'000);
+  return ng_request(command, call, sdp(command == 0 ? "10.0.0.5" : "192.0.2.7", port));
 }
-
-struct Reply {
-  std::size_t command = 0;
-  std::size_t call = 0;
-};
-
-/// The proxy.
-class Proxy {
- public:
-  Proxy() : descriptor_(::socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0)) {
-    const int room = 16 << 20;
-    ::setsockopt(descriptor_, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof room);
-    const auto address = loopback(kNgPort);
-    if (::connect(descriptor_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
-      die("connect");
-  }
-  ~Proxy() { ::close(descriptor_); }
-  Proxy(const Proxy&) = delete;
-  Proxy& operator=(const Proxy&) = delete;
-
-  void send(const std::string& datagram) const {
-    // Refused while the server is still starting.
-    (void)::send(descriptor_, datagram.data(), datagram.size(), 0);
-  }
-  /// Waits until there is a reply. Ends the program if one is an error.
-  std::optional<Reply> receive(std::chrono::nanoseconds limit) const {
-    pollfd ready{descriptor_, POLLIN, 0};
-    const auto wait = std::chrono::duration_cast<std::chrono::seconds>(limit);
-    const timespec time{wait.count(), (limit - wait).count()};
-    if (::ppoll(&ready, 1, &time, nullptr) <= 0) return std::nullopt;
-    std::array<char, 65536> octets;
-    const auto got = ::recv(descriptor_, octets.data(), octets.size(), 0);
-    if (got <= 0) return std::nullopt;
-    const std::string_view reply(octets.data(), static_cast<std::size_t>(got));
-    if (!reply.contains("6:result2:ok") && !reply.contains("6:result4:pong")) {
-      std::fprintf(stderr, "refused: %.*s\n", static_cast<int>(got), octets.data());
-      std::exit(1);
-    }
-    Reply result;
-    std::sscanf(octets.data(), "%zu_%zu", &result.command, &result.call);
-    return result;
-  }
-
- private:
-  int descriptor_;
-};
 
 // --- Servers -------------------------------------------------------------------------------------
 
@@ -134,17 +63,6 @@ Servers start_rtpengine() {
   return {start(0, {"rtpengine", "--foreground", "--log-stderr", "--log-level=2", "--table=-1",
                     "--interface=127.0.0.1", "--listen-ng=127.0.0.1:" + std::to_string(kNgPort),
                     "--port-min=20000", "--port-max=59999", "--delete-delay=0"})};
-}
-
-/// Waits until the first offer gets its reply: until then there may be no session.
-void wait_until_ready(const Proxy& proxy) {
-  for (int attempt = 0; attempt < 500; ++attempt) {
-    proxy.send(std::to_string(attempt) + "_ping d7:command4:pinge");
-    if (proxy.receive(20ms)) break;
-  }
-  ::usleep(300'000);  // simco-ng opens its session
-  while (proxy.receive(0ns)) {
-  }
 }
 
 // --- As fast as it goes --------------------------------------------------------------------------
@@ -213,11 +131,6 @@ Times paced(const Proxy& proxy) {
   return times;
 }
 
-double quantile(std::vector<double> values, double share) {
-  std::ranges::sort(values);
-  return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1))];
-}
-
 // --- The table -----------------------------------------------------------------------------------
 
 /// Figures of all rounds, by name and by contender.
@@ -271,19 +184,10 @@ void print(const std::vector<Contender>& contenders) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 2) {
-    std::fprintf(stderr, "usage: bench-ng path/to/programs [rounds]\n");
-    return 2;
-  }
-  programs = argv[1];
-  if (argc > 2) rounds = std::max(1, std::atoi(argv[2]));
-  ::signal(SIGPIPE, SIG_IGN);
-  rlimit descriptors{};
-  ::getrlimit(RLIMIT_NOFILE, &descriptors);
-  descriptors.rlim_cur = descriptors.rlim_max;  // rtpengine has a socket for each port
-  ::setrlimit(RLIMIT_NOFILE, &descriptors);
-  if (!simco::test::become_able_to_make_namespaces() || ::unshare(CLONE_NEWNET) != 0)
-    die("network namespace");
+  const auto arguments = begin(argc, argv, 5);
+  programs = arguments.programs;
+  rounds = arguments.rounds;
+  if (::unshare(CLONE_NEWNET) != 0) die("network namespace");
   if (std::system("ip link set lo up; ip link add int0 type veth peer name int1; ip link add ext0 "
                   "type veth peer name ext1") != 0) {
     die("ip");

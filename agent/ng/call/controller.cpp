@@ -555,22 +555,23 @@ void CallController::expire(CallState& state, Instant now) {
 
 /// Replies to requests that have waited too long. A delete is carried out nevertheless.
 void CallController::drop_overdue(CallState& state, Instant now) {
-  const auto error = error_reply("The middlebox does not reply");
   const auto overdue = [&](const PendingRequest& asked) {
     return asked.since.instant + kReplyPatience <= now;
   };
   if (state.operation && overdue(state.operation->asked) && !state.operation->asked.replied) {
     auto& operation = *state.operation;
-    reply(operation.asked, error);
-    operation.failure = Failure{std::nullopt, "the middlebox does not reply"};
-    log(state, LogLevel::kWarning, "the middlebox does not reply");
-    if (upstream_.withdraw(operation.asked)) {
+    const bool upstream = upstream_.withdraw(operation.asked);
+    const std::string who = upstream ? "media proxy" : "middlebox";
+    reply(operation.asked, error_reply("The " + who + " does not reply"));
+    operation.failure = Failure{std::nullopt, "the " + who + " does not reply"};
+    log(state, LogLevel::kWarning, operation.failure->text);
+    if (upstream) {
       --operation.pending;
       go_on(state);
     }
   }
   for (auto& asked : state.waiting) {
-    if (overdue(asked)) reply(asked, error);
+    if (overdue(asked)) reply(asked, error_reply("Requests before this one have no reply yet"));
   }
   std::erase_if(state.waiting, [](const PendingRequest& asked) {
     return asked.replied && asked.request.command != Command::kDelete;

@@ -117,7 +117,7 @@ TEST(NgCalls, WhatAMediaProxyCanDoIsLeftToIt) {
     calls.ask({{"command", command}});
     const auto id = calls.last_request();
     calls.pass(ng::kReplyPatience);
-    EXPECT_EQ(text(calls.late_reply(id), "result"), "error");
+    EXPECT_EQ(text(calls.late_reply(id), "error-reason"), "The media proxy does not reply");
     calls.upstream_replies({{"result", command}});  // too late
   }
 }
@@ -132,7 +132,7 @@ TEST(NgCalls, WhatAMediaProxyRefusesOpensNothing) {
   calls.offer("a", kOutside);
   const auto id = calls.last_request();
   calls.pass(ng::kReplyPatience);
-  EXPECT_EQ(text(calls.late_reply(id), "result"), "error");
+  EXPECT_EQ(text(calls.late_reply(id), "error-reason"), "The media proxy does not reply");
   EXPECT_EQ(calls.controller().call_count(), 0U);
 }
 
