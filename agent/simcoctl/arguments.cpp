@@ -10,6 +10,7 @@ constexpr const char* kEnableExamples =
     "      RTP and RTCP between two endpoints, both ways\n"
     "  simcoctl enable --internal 10.0.0.5:5060 --udp --lifetime 600\n"
     "      from any external host to one port\n"
+    "  simcoctl --connect box.example.org enable --for-me tcp:22 -- ssh box.example.org\n"
     "  simcoctl enable --internal '[2001:db8::5]:5004' --external '[2001:db8:1::7]:6000' --udp\n"
     "ADDRESS/LENGTH is a prefix, PORT/PORTS a number of consecutive ports, any every address.";
 
@@ -51,6 +52,14 @@ void declare_enable(cli::Options& options, Arguments& arguments) {
   command.flag("--same-parity", arguments.same_parity,
                "NAT: keep the parity (odd or even) of the internal ports");
   command.whole("--after", arguments.after, "Enable this reservation (PID)", 1);
+  command.parsed("--for-me", arguments.for_me,
+                 "PROTOCOL:PORT of the middlebox's own machine, guarded there, for this machine: "
+                 "from the address of the session to the middlebox's",
+                 parse_protocol_ports);
+  command.parsed_each(
+      "PROGRAM", arguments.program,
+      "After --: run this, and keep the rule until it ends; the exit status is its",
+      [](const std::string& word) -> std::expected<std::string, std::string> { return word; });
 }
 
 void declare_reserve(cli::Options& options, Arguments& arguments) {

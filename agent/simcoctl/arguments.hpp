@@ -10,6 +10,7 @@
 #include "agent/agent_arguments.hpp"
 #include "simco/cli/kept_values.hpp"
 #include "simco/cli/options.hpp"
+#include "simco/wire/tuple_text.hpp"
 
 namespace simco::ctl {
 
@@ -30,6 +31,8 @@ struct Arguments {
   bool same_parity = false;
   std::optional<std::uint32_t> group;
   std::optional<std::uint32_t> after;
+  std::optional<ProtocolPorts> for_me;
+  std::vector<std::string> program;
   std::string ports = "1";
   std::string parity = "any";
   bool twice = false;

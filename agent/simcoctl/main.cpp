@@ -8,6 +8,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <csignal>
 #include <expected>
 #include <optional>
 #include <span>
@@ -16,7 +17,9 @@
 
 #include "agent/agent.hpp"
 #include "agent/limits.hpp"
+#include "agent/pinhole.hpp"
 #include "agent/rule_traffic.hpp"
+#include "agent/simcoctl/child.hpp"
 #include "agent/simcoctl/hint.hpp"
 #include "agent/simcoctl/limits.hpp"
 #include "agent/simcoctl/options.hpp"
@@ -28,6 +31,9 @@ namespace {
 using namespace simco;
 using boost::asio::awaitable;
 using boost::system::error_code;
+constexpr const char* kProgram = "simcoctl";
+/// Exit status if a program to run cannot be started, as a shell has it.
+constexpr int kNotFound = 127;
 constexpr auto kToken = boost::asio::as_tuple(boost::asio::use_awaitable);
 
 /// Returns the counts of `pids` from a middlebox's address `where` (its --inspect). Blocks. The
@@ -192,47 +198,99 @@ class Runner {
   const ctl::Printer& printer_;
 };
 
-awaitable<bool> run(agent::Agent& agent, const ctl::Settings& settings,
-                    const ctl::Printer& printer) {
+/// Keeps the rule while the program runs. Returns the exit status.
+awaitable<int> keep_while_running(agent::Agent& agent, const ctl::Settings& settings,
+                                  const ctl::Printer& printer, pid_t& program) {
+  const auto& request = std::get<PerRequest>(settings.command);
+  auto [error, pinhole] = co_await agent::Pinhole::open(agent, request, kToken);
+  if (error) {
+    printer.print_error(error, "enable", ctl::hint(error, settings));
+    co_return 1;
+  }
+  const auto started = ctl::start_program(settings.program);
+  if (!started) {
+    cli::complain(kProgram, started.error());
+    co_await pinhole.close(kToken);
+    co_return kNotFound;
+  }
+  program = *started;
+  pinhole.lost([](const error_code& closed, RuleLoss) {
+    if (!closed) cli::complain(kProgram, "the rule is lost: its packets are blocked");
+  });
+  const int status = co_await ctl::exit_status(program);
+  co_await pinhole.close(kToken);
+  co_return status;
+}
+
+/// Returns the exit status. `program` is set while one runs.
+awaitable<int> run(agent::Agent& agent, const ctl::Settings& settings, const ctl::Printer& printer,
+                   pid_t& program) {
   auto [error, capabilities] = co_await agent.open(settings.target, kToken);
   if (error) {
     printer.print_error(error, ctl::connecting(settings),
                         ctl::hint_about_connecting(error, settings));
-    co_return false;
+    co_return 1;
   }
-  Runner runner(agent, settings, printer);
-  const bool good = co_await std::visit([&](const auto& command) { return runner.run(command); },
-                                        settings.command);
+  int status = 0;
+  if (settings.program.empty()) {
+    Runner runner(agent, settings, printer);
+    const bool good = co_await std::visit([&](const auto& command) { return runner.run(command); },
+                                          settings.command);
+    status = good ? 0 : 1;
+  } else {
+    status = co_await keep_while_running(agent, settings, printer, program);
+  }
   // The result is complete; a failure to close the session does not matter.
   co_await agent.close(kToken);
-  co_return good;
+  co_return status;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  const auto settings = ctl::parse_settings(argc, argv);
-  if (!settings) return cli::leave(settings.error());
-  if (settings->top) return ctl::run_top(*settings->top, settings->json);
-  boost::asio::io_context io;
-  agent::Agent agent(io.get_executor(), settings->agent);
-  const ctl::Printer printer(settings->json);
-  bool good = false;
-  boost::asio::co_spawn(io, run(agent, *settings, printer), [&](std::exception_ptr, bool result) {
-    good = result;
-    io.stop();
-  });
-  boost::asio::signal_set signals(io, SIGINT, SIGTERM);
-  bool interrupted = false;
-  signals.async_wait([&](const error_code& error, int) {
+/// A program that runs gets SIGTERM from here, and SIGINT from the terminal; without one, the
+/// session is closed.
+void on_signals(boost::asio::signal_set& signals, boost::asio::io_context& io, agent::Agent& agent,
+                const pid_t& program, bool& interrupted) {
+  signals.async_wait([&](const error_code& error, int signal) {
     if (error) return;
+    if (program != 0) {
+      if (signal == SIGTERM) ::kill(program, SIGTERM);
+      return on_signals(signals, io, agent, program, interrupted);
+    }
     interrupted = true;
     agent.close([&](const error_code& not_open) {
       if (not_open) io.stop();
     });
   });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  auto settings = ctl::parse_settings(argc, argv);
+  if (!settings) return cli::leave(settings.error());
+  if (settings->top) return ctl::run_top(*settings->top, settings->json);
+  if (settings->for_me) {
+    auto& request = std::get<PerRequest>(settings->command);
+    if (const auto fault =
+            ctl::set_sides(*settings->for_me, settings->target, settings->agent, request)) {
+      cli::complain(kProgram, *fault);
+      return 1;
+    }
+  }
+  boost::asio::io_context io;
+  agent::Agent agent(io.get_executor(), settings->agent);
+  const ctl::Printer printer(settings->json);
+  int status = 1;
+  pid_t program = 0;
+  boost::asio::co_spawn(io, run(agent, *settings, printer, program),
+                        [&](std::exception_ptr, int result) {
+                          status = result;
+                          io.stop();
+                        });
+  boost::asio::signal_set signals(io, SIGINT, SIGTERM);
+  bool interrupted = false;
+  on_signals(signals, io, agent, program, interrupted);
   io.run();
   // A watch ends by an interrupt; any other command was cut short.
   if (interrupted && !std::holds_alternative<ctl::Watch>(settings->command)) return 1;
-  return good ? 0 : 1;
+  return status;
 }

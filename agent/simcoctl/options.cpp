@@ -88,23 +88,56 @@ Fault judge_pair(const Arguments& arguments, const AddressTuple& internal,
                      internal.port_range, external.port_range);
 }
 
-Fault set_enable(const Arguments& arguments, Command& command) {
-  PerRequest request;
+/// Sets the sides of a rule that are known before there is a session.
+Fault set_for_me(const Arguments& arguments, std::optional<ForMe>& for_me, PerRequest& request) {
+  if (arguments.udp || arguments.tcp || arguments.sctp || !arguments.protocol.empty())
+    return "--for-me has the protocol already: leave the other one out";
+  if (arguments.after) return "--after cannot be used with --for-me";
+  const auto& [protocol, ports] = *arguments.for_me;
+  const auto internal = parse_endpoint(arguments.internal.empty() ? "any" : arguments.internal);
+  const auto external = parse_endpoint(arguments.external.empty() ? "any" : arguments.external);
+  if (!internal) return "--internal: " + internal.error();
+  if (!external) return "--external: " + external.error();
+  if (internal->port != 0) return "--internal: --for-me has the port already";
+  for_me = ForMe{protocol, *internal, *external};
+  for_me->internal.port = ports.first;
+  for_me->internal.port_range = static_cast<std::uint16_t>(ports.last - ports.first + 1);
+  request.parameters = {PortParity::kAny, arguments.direction == "out" ? Direction::kOutbound
+                                          : arguments.direction == "both"
+                                              ? Direction::kBidirectional
+                                              : Direction::kInbound};
+  return std::nullopt;
+}
+
+/// Sets the sides of the rule, and its direction.
+Fault set_sides(const Arguments& arguments, PerRequest& request) {
   if (auto fault = set_tuples(arguments, request.internal, request.external)) return fault;
   request.parameters = {arguments.same_parity ? PortParity::kSame : PortParity::kAny,
                         direction_of(arguments, request.internal, request.external)};
-  if (auto fault = judge_pair(arguments, request.internal, request.external)) return fault;
+  return judge_pair(arguments, request.internal, request.external);
+}
+
+Fault set_enable(const Arguments& arguments, Settings& settings) {
+  PerRequest request;
+  if (auto fault = arguments.for_me ? set_for_me(arguments, settings.for_me, request)
+                                    : set_sides(arguments, request)) {
+    return fault;
+  }
+  settings.program = arguments.program;
+  // A lost session must not end what runs.
+  if (!settings.program.empty()) settings.agent.reconnect.emplace();
   request.lifetime = {arguments.lifetime_s};
   if (arguments.group) request.group = GroupId{*arguments.group};
   if (!arguments.after) {
-    command = request;
+    settings.command = request;
     return std::nullopt;
   }
+  if (!settings.program.empty()) return "--after cannot be used with a program to run";
   if (request.group) {
     return "--group cannot be used with --after: the reservation already has a group";
   }
-  command = PeaRequest{request.parameters, request.internal, request.external, request.lifetime,
-                       PolicyRuleId{*arguments.after}};
+  settings.command = PeaRequest{request.parameters, request.internal, request.external,
+                                request.lifetime, PolicyRuleId{*arguments.after}};
   return std::nullopt;
 }
 
@@ -175,8 +208,9 @@ Fault set_explain(const Arguments& arguments, Command& command) {
 }
 
 /// Sets `command` to the one called `name`, which needs a session.
-Fault set_command(const Arguments& arguments, const std::string& name, Command& command) {
-  if (name == "enable") return set_enable(arguments, command);
+Fault set_command(const Arguments& arguments, const std::string& name, Settings& settings) {
+  auto& command = settings.command;
+  if (name == "enable") return set_enable(arguments, settings);
   if (name == "explain") return set_explain(arguments, command);
   if (name == "reserve") return set_reserve(arguments, command);
   if (name == "disable") {
@@ -234,7 +268,7 @@ Fault complete(Arguments& arguments, const std::string& chosen, Settings& settin
   if (chosen == "top") return set_top(arguments, settings.top);
   if (auto fault = arguments.agent.read(settings.target, settings.agent)) return fault;
   if (auto fault = set_inspect(arguments, settings.inspect)) return fault;
-  return set_command(arguments, chosen, settings.command);
+  return set_command(arguments, chosen, settings);
 }
 
 }  // namespace

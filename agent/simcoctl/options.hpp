@@ -8,6 +8,7 @@
 
 #include "agent/agent.hpp"
 #include "agent/simcoctl/explain.hpp"
+#include "agent/simcoctl/for_me.hpp"
 #include "agent/simcoctl/top.hpp"
 #include "simco/cli/command_line.hpp"
 
@@ -46,6 +47,8 @@ struct Settings {
   agent::AgentOptions agent;
   bool json = false;
   Command command;
+  std::optional<ForMe> for_me;       ///< completes `command`, a PerRequest, see set_sides()
+  std::vector<std::string> program;  ///< to run while the rule of `command` is kept; empty: none
   std::optional<net::HostPort> inspect;  ///< where to ask what rules have counted
   std::optional<Top> top;                ///< instead of `command`; needs no session
 };

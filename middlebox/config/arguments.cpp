@@ -9,7 +9,7 @@
 #include "middlebox/policy/limits.hpp"
 #include "middlebox/store/store.hpp"
 #include "simco/net/endpoint.hpp"
-#include "simco/wire/number.hpp"
+#include "simco/wire/tuple_text.hpp"
 
 namespace simco::middlebox {
 namespace {
@@ -70,13 +70,10 @@ std::expected<std::vector<AddressRange>, std::string> parse_pool(
 }
 
 bool parse_port_pool(std::string_view text, policy::NatTable::Options& nat) {
-  const auto dash = text.find('-');
-  if (dash == std::string_view::npos) return false;
-  const auto first = parse_number<std::uint16_t>(text.substr(0, dash), 1);
-  const auto last = first ? parse_number(text.substr(dash + 1), *first) : std::nullopt;
-  if (!last) return false;
-  nat.first_port = *first;
-  nat.last_port = *last;
+  const auto range = parse_port_range(text, 1);
+  if (!range || !text.contains('-')) return false;
+  nat.first_port = range->first;
+  nat.last_port = range->last;
   return true;
 }
 

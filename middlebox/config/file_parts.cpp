@@ -21,14 +21,12 @@
 #include "simco/cli/text_file.hpp"
 #include "simco/net/transport_type.hpp"
 #include "simco/wire/limits.hpp"
-#include "simco/wire/number.hpp"
 #include "simco/wire/tuple_text.hpp"
 
 namespace simco::middlebox {
 namespace {
 
 using policy::AgentPolicy;
-using policy::PortRange;
 /// A complaint, or nothing.
 using Fault = std::optional<std::string>;
 
@@ -121,12 +119,9 @@ Fault read_internal(const toml::node& node, std::vector<IpPrefix>& prefixes) {
 
 Fault read_ports(const toml::node& node, std::vector<PortRange>& ranges) {
   return each_of(node, [&](const std::string& text) -> Fault {
-    const auto dash = text.find('-');
-    const auto first = parse_number<std::uint16_t>(text.substr(0, dash));
-    auto last = first;
-    if (first && dash != std::string::npos) last = parse_number(text.substr(dash + 1), *first);
-    if (!last) return "expects a port or LOW-HIGH, got '" + text + "'";
-    ranges.push_back({*first, *last});
+    const auto range = parse_port_range(text);
+    if (!range) return "expects a port or LOW-HIGH, got '" + text + "'";
+    ranges.push_back(*range);
     return std::nullopt;
   });
 }

@@ -18,6 +18,7 @@
 #include "middlebox/policy/rule_table.hpp"
 #include "simco/wire/ip.hpp"
 #include "simco/wire/messages.hpp"
+#include "simco/wire/tuple_text.hpp"
 
 namespace simco::policy {
 
@@ -36,12 +37,6 @@ inline constexpr std::string_view kAnonymousPrefix = "anonymous@";
 inline std::string anonymous_name(std::string_view peer) {
   return std::string(kAnonymousPrefix).append(peer);
 }
-
-/// Ports from `first` to `last`, both included.
-struct PortRange {
-  std::uint16_t first = 0;
-  std::uint16_t last = 65535;
-};
 
 /// True if all addresses of the tuple are in `allowed`, or that is empty.
 bool within(const std::vector<IpPrefix>& allowed, const AddressTuple& tuple);

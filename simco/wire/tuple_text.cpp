@@ -134,6 +134,27 @@ std::optional<std::uint8_t> parse_protocol(std::string_view text) {
   return parse_number<std::uint8_t>(text, 1);
 }
 
+std::optional<PortRange> parse_port_range(std::string_view text, std::uint16_t least) {
+  const auto dash = text.find('-');
+  const auto first = parse_number<std::uint16_t>(text.substr(0, dash), least);
+  auto last = first;
+  if (first && dash != std::string_view::npos) last = parse_number(text.substr(dash + 1), *first);
+  if (!last) return std::nullopt;
+  return PortRange{*first, *last};
+}
+
+std::expected<ProtocolPorts, std::string> parse_protocol_ports(std::string_view text) {
+  const auto colon = text.find(':');
+  if (colon != std::string_view::npos) {
+    const auto protocol = parse_protocol(text.substr(0, colon));
+    const auto ports = parse_port_range(text.substr(colon + 1), 1);
+    if (ports && protocol && protocol_has_ports(*protocol)) return ProtocolPorts{*protocol, *ports};
+  }
+  return std::unexpected(
+      "expected PROTOCOL:PORT or PROTOCOL:LOW-HIGH with tcp, udp, sctp, dccp or udplite, got '" +
+      std::string(text) + "'");
+}
+
 std::string protocol_name(std::uint8_t protocol) {
   if (protocol == kProtocolAny) return "any";
   for (const auto& [name, number] : kProtocols) {

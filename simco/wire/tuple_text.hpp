@@ -37,6 +37,25 @@ std::expected<Endpoint, std::string> parse_endpoint(std::string_view text);
 /// Parses the name or number of a protocol. Returns nullopt for any other text, and for 0.
 std::optional<std::uint8_t> parse_protocol(std::string_view text);
 
+/// Consecutive ports, both ends included.
+struct PortRange {
+  std::uint16_t first = 0;
+  std::uint16_t last = 0;
+};
+
+/// Parses "30000-40000", or a port. Returns nullopt for any other text, and for ports below
+/// `least`.
+std::optional<PortRange> parse_port_range(std::string_view text, std::uint16_t least = 0);
+
+/// Ports of a protocol that has some.
+struct ProtocolPorts {
+  std::uint8_t protocol = 0;
+  PortRange ports;
+};
+
+/// Parses "udp:30000-40000" or "tcp:22". The error is a phrase.
+std::expected<ProtocolPorts, std::string> parse_protocol_ports(std::string_view text);
+
 /// Returns the name, such as "udp", or the number; "any" for 0.
 std::string protocol_name(std::uint8_t protocol);
 

@@ -13,30 +13,14 @@
 
 #include "middlebox/backend/nftables/limits.hpp"
 #include "simco/wire/ip.hpp"
-#include "simco/wire/number.hpp"
-#include "simco/wire/tuple_text.hpp"
 
 namespace simco::backend::nftables {
 namespace {
 
-/// A range of ports: "30000-40000", or a port.
-std::optional<Guard> parse_ports(std::string_view text) {
-  const auto dash = text.find('-');
-  const auto first = parse_number<std::uint16_t>(text.substr(0, dash), 1);
-  auto last = first;
-  if (first && dash != std::string_view::npos) last = parse_number(text.substr(dash + 1), *first);
-  if (!last) return std::nullopt;
-  return Guard{0, *first, *last};
-}
-
-std::optional<Guard> parse_guard(const std::string& word) {
-  const auto colon = word.find(':');
-  if (colon == std::string::npos) return std::nullopt;
-  const auto protocol = parse_protocol(word.substr(0, colon));
-  auto guard = parse_ports(std::string_view(word).substr(colon + 1));
-  if (!guard || !protocol || !protocol_has_ports(*protocol)) return std::nullopt;
-  guard->protocol = *protocol;
-  return guard;
+bool covers(const std::vector<Guard>& guards, std::uint8_t protocol, std::uint16_t port) {
+  return std::ranges::any_of(guards, [&](const Guard& guard) {
+    return guard.protocol == protocol && port >= guard.ports.first && port <= guard.ports.last;
+  });
 }
 
 /// An end of a connection as /proc/net/tcp has it: an address as the processor's 32-bit numbers.
@@ -73,13 +57,8 @@ std::optional<End> parse_end(const std::string& text) {
 std::expected<std::vector<Guard>, std::string> parse_guards(const std::vector<std::string>& words) {
   std::vector<Guard> guards;
   for (const auto& word : words) {
-    const auto guard = parse_guard(word);
-    if (!guard) {
-      return std::unexpected(
-          "expected PROTOCOL:PORT or PROTOCOL:LOW-HIGH with tcp, udp, sctp, "
-          "dccp or udplite, got '" +
-          word + "'");
-    }
+    const auto guard = parse_protocol_ports(word);
+    if (!guard) return std::unexpected(guard.error());
     guards.push_back(*guard);
   }
   if (guards.size() > kGuardsMax) {
@@ -91,9 +70,9 @@ std::expected<std::vector<Guard>, std::string> parse_guards(const std::vector<st
 
 std::string guard_comment(const std::vector<Guard>& guards) {
   std::string text;
-  for (const auto& [protocol, first, last] : guards) {
-    text += fmt::format("{}{}:{}", text.empty() ? "" : ",", protocol_name(protocol), first);
-    if (last != first) text += fmt::format("-{}", last);
+  for (const auto& [protocol, ports] : guards) {
+    text += fmt::format("{}{}:{}", text.empty() ? "" : ",", protocol_name(protocol), ports.first);
+    if (ports.last != ports.first) text += fmt::format("-{}", ports.last);
   }
   return text;
 }
@@ -103,12 +82,8 @@ std::optional<std::string> connection_at(const std::vector<Guard>& guards,
   std::vector<Guard> old;
   std::istringstream words(in_force);
   for (std::string word; std::getline(words, word, ',');) {
-    if (const auto guard = parse_guard(word)) old.push_back(*guard);
+    if (const auto guard = parse_protocol_ports(word)) old.push_back(*guard);
   }
-  const auto covered = [](const std::vector<Guard>& by, std::uint16_t port) {
-    return std::ranges::any_of(by,
-                               [&](const Guard& one) { return one.covers(kProtocolTcp, port); });
-  };
   for (const char* path : {"/proc/net/tcp", "/proc/net/tcp6"}) {
     std::ifstream file(path);
     for (std::string line; std::getline(file, line);) {
@@ -119,7 +94,8 @@ std::optional<std::string> connection_at(const std::vector<Guard>& guards,
       const auto remote = parse_end(remote_text);
       if (!local || !remote || state != "01") continue;  // TCP_ESTABLISHED
       if (remote->address.is_loopback() || remote->address == local->address) continue;
-      if (!covered(guards, local->port) || covered(old, local->port)) continue;
+      if (!covers(guards, kProtocolTcp, local->port) || covers(old, kProtocolTcp, local->port))
+        continue;
       return fmt::format("the open connection from {} port {} to port {}",
                          remote->address.to_string(), remote->port, local->port);
     }
@@ -128,25 +104,23 @@ std::optional<std::string> connection_at(const std::vector<Guard>& guards,
 }
 
 std::optional<std::string> ephemeral_ports_in(const std::vector<Guard>& guards) {
-  Guard ephemeral;
-  std::ifstream("/proc/sys/net/ipv4/ip_local_port_range") >> ephemeral.first_port >>
-      ephemeral.last_port;
-  std::vector<Guard> reserved;
+  PortRange ephemeral;
+  std::ifstream("/proc/sys/net/ipv4/ip_local_port_range") >> ephemeral.first >> ephemeral.last;
+  std::vector<PortRange> reserved;
   std::ifstream file("/proc/sys/net/ipv4/ip_local_reserved_ports");
   for (std::string word; std::getline(file, word, ',');) {
     if (word.ends_with('\n')) word.pop_back();
-    if (const auto ports = parse_ports(word)) reserved.push_back(*ports);
+    if (const auto ports = parse_port_range(word)) reserved.push_back(*ports);
   }
   std::string missing;
-  for (const auto& guard : guards) {
-    if (guard.last_port < ephemeral.first_port || guard.first_port > ephemeral.last_port) continue;
-    const bool kept = std::ranges::any_of(reserved, [&](const Guard& ports) {
-      return ports.first_port <= std::max(guard.first_port, ephemeral.first_port) &&
-             ports.last_port >= std::min(guard.last_port, ephemeral.last_port);
+  for (const auto& [protocol, guarded] : guards) {
+    if (guarded.last < ephemeral.first || guarded.first > ephemeral.last) continue;
+    const bool kept = std::ranges::any_of(reserved, [&](const PortRange& ports) {
+      return ports.first <= std::max(guarded.first, ephemeral.first) &&
+             ports.last >= std::min(guarded.last, ephemeral.last);
     });
     if (kept) continue;
-    missing +=
-        fmt::format("{}{}-{}", missing.empty() ? "" : ",", guard.first_port, guard.last_port);
+    missing += fmt::format("{}{}-{}", missing.empty() ? "" : ",", guarded.first, guarded.last);
   }
   if (missing.empty()) return std::nullopt;
   return fmt::format(

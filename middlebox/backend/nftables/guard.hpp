@@ -1,26 +1,19 @@
 // Ports of the machine itself that no packet from another machine reaches without a rule.
 #pragma once
 
-#include <cstdint>
 #include <expected>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "simco/wire/tuple_text.hpp"
+
 namespace simco::backend::nftables {
 
-/// A range of local ports of one protocol, both ends included.
-struct Guard {
-  std::uint8_t protocol = 0;
-  std::uint16_t first_port = 0;
-  std::uint16_t last_port = 0;
+/// Local ports of one protocol.
+using Guard = ProtocolPorts;
 
-  bool covers(std::uint8_t of, std::uint16_t port) const {
-    return of == protocol && port >= first_port && port <= last_port;
-  }
-};
-
-/// Reads "udp:30000-40000" or "tcp:22" for each guard. Returns a complaint if one is none.
+/// Reads each guard as parse_protocol_ports() does. Returns a complaint if one is none.
 std::expected<std::vector<Guard>, std::string> parse_guards(const std::vector<std::string>& words);
 
 /// The guards as parse_guards() reads them, separated by commas.

@@ -50,7 +50,8 @@ std::vector<std::string> missing_forwarding() {
 std::vector<std::string> obstacles(const backend::nftables::Options& options) {
   std::vector<std::string> result;
   if (forwards(options)) result = missing_forwarding();
-  if (auto ports = ephemeral_ports_in(options.guards)) result.push_back(std::move(*ports));
+  if (auto ports = backend::nftables::ephemeral_ports_in(options.guards))
+    result.push_back(std::move(*ports));
   return result;
 }
 
@@ -190,7 +191,7 @@ std::unique_ptr<backend::Backend> NftablesType::make(boost::asio::io_context& io
   }
   if (!options.guards.empty()) {
     log::info("backend nftables: table inet {} guards {}", options.table,
-              guard_comment(options.guards));
+              backend::nftables::guard_comment(options.guards));
   }
   if (!fast_path_ || settings.remove_rules) return backend;
   return fastpath::accelerate(

@@ -16,10 +16,10 @@ namespace {
 constexpr const char* kLoopback = "lo";
 
 void lead(const ChainWriter& writer, IpVersion version, const std::string& guarded) {
-  for (const auto& [protocol, first, last] : writer.options().guards) {
+  for (const auto& [protocol, ports] : writer.options().guards) {
     Rule rule = writer.rule("input");
     rule.ip_version(match::family_of(version)).protocol(protocol).load_transport(2, 2, 0);
-    rule.within(0, match::port_octets(first), match::port_octets(last));
+    rule.within(0, match::port_octets(ports.first), match::port_octets(ports.last));
     rule.verdict(NFT_GOTO, writer.name(guarded)).add_to(writer.batch());
   }
 }
