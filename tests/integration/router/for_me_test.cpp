@@ -1,8 +1,12 @@
-// simcoctl opens a guarded port of the middlebox's machine to its own, over TLS and QUIC.
+// doc/ssh.md: simcoctl opens a guarded port of the middlebox's machine to its own, over QUIC and
+// TLS.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
+#include <iterator>
 #include <memory>
+#include <regex>
 #include <string>
 
 #include "tests/integration/router/router.hpp"
@@ -15,33 +19,39 @@ namespace {
 class ForMe : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    const auto files = authority.issue("box", "IP:192.0.2.1");
-    folder.write("box.toml",
-                 "backend = \"nftables\"\nguard = [\"tcp:22\"]\nlisten = \"192.0.2.1\"\n"
-                 "port = 0\ntransport = \"" +
-                     std::string(GetParam()) + "\"\nrequire = \"tls\"\ntls-certificate = \"" +
-                     files.certificate + "\"\ntls-key = \"" + files.key + "\"\ntls-ca = \"" +
-                     files.authority +
-                     "\"\n[[agent]]\nname = \"admin\"\ncertificate = true\n"
-                     "internal = \"host\"\nprotocols = [\"tcp\"]\ninternal-ports = [22]\n"
-                     "wildcards = [\"port\"]\nmax-lifetime = 60\n");
+    authority.issue("box", "IP:192.0.2.1");
+    authority.issue("alice");
+    folder.write("box.toml", page_block("[[agent]]"));
     box = start(net.router, {"simco-middlebox", "--config", folder.file("box.toml")});
     port = box->listening_port(GetParam());
+    folder.write("user.toml", page_block("connect ="));
   }
-  /// simcoctl enable, as the administrator runs it on a machine outside.
+  /// The block of doc/ssh.md that has `part`, with the addresses, files and transport of the test.
+  std::string page_block(const std::string& part) const {
+    std::ifstream file(SIMCO_SOURCE_DIR "/doc/ssh.md");
+    const std::string page(std::istreambuf_iterator<char>(file), {});
+    const std::regex block("```toml\n([^`]*)```");
+    const auto begin = std::sregex_iterator(page.begin(), page.end(), block);
+    const auto found =
+        std::find_if(begin, {}, [&](const auto& match) { return match[1].str().contains(part); });
+    auto text = (*found)[1].str();
+    const auto certificates = authority.files("x").certificate;
+    const auto place = certificates.substr(0, certificates.rfind('/') + 1);
+    for (const auto& [from, to] : {std::pair<std::string, std::string>{"203.0.113.5", "192.0.2.1"},
+                                   {"/(etc/simco|home/alice)/", place},
+                                   {"\"quic\"", "\"" + std::string(GetParam()) + "\""}}) {
+      text = std::regex_replace(text, std::regex(from), to);
+    }
+    // A key at the top stands before the tables.
+    return part == "[[agent]]" ? "port = 0\n" + text : text;
+  }
+  /// simcoctl enable, as Alice runs it.
   Words simcoctl(const Words& more) const {
-    const auto files = authority.files("admin");
     return Words{"simcoctl",
-                 "--transport",
-                 GetParam(),
+                 "--config",
+                 folder.file("user.toml"),
                  "--connect",
                  "192.0.2.1:" + std::to_string(port),
-                 "--tls-ca",
-                 files.authority,
-                 "--tls-certificate",
-                 files.certificate,
-                 "--tls-key",
-                 files.key,
                  "enable",
                  "--for-me",
                  "tcp:22"} +
@@ -58,7 +68,6 @@ class ForMe : public testing::TestWithParam<const char*> {
   const Network net;
   const Authority authority;
   const Folder folder{"for-me"};
-  const net::TlsFiles admin = authority.issue("admin");
   const TcpListener ssh{net.router, {"192.0.2.1", 22}};
   std::unique_ptr<Program> box;
   std::uint16_t port = 0;
