@@ -53,8 +53,8 @@ class Driver final : public net::ChannelHandler {
     send(window_);
     while (answered_ < count_) io_.run_one();
     const std::chrono::duration<double> elapsed = Clock::now() - begin;
-    if (session && control(PrsRequest{{count_}}) != PesReply::kType) {
-      std::fprintf(stderr, "rule %u is not there: the middlebox refused requests\n", count_);
+    if (session && control(PrsRequest{{last_pid_}}) != PesReply::kType) {
+      std::fprintf(stderr, "rule %u is not there: the middlebox refused requests\n", last_pid_);
       std::exit(1);
     }
     return count_ / elapsed.count();
@@ -97,6 +97,8 @@ class Driver final : public net::ChannelHandler {
       controlling_ = false;
       control_type_ = read_header(message.first<kHeaderSize>()).type;
     } else {
+      std::memcpy(&last_pid_, message.data() + kPidAt, sizeof last_pid_);
+      last_pid_ = ntohl(last_pid_);
       ++answered_;
       ++fresh_;
     }
@@ -118,6 +120,7 @@ class Driver final : public net::ChannelHandler {
   std::uint32_t sent_ = 0;
   std::uint32_t answered_ = 0;
   std::uint32_t fresh_ = 0;
+  std::uint32_t last_pid_ = 0;
   bool controlling_ = false;
   MessageType control_type_;
 };

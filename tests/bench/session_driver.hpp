@@ -118,6 +118,11 @@ inline void open_session(int fd) {
   receive_exactly(fd, encoded_size(SeReply{}));
 }
 
+/// Where a PER reply has the PID.
+inline constexpr std::size_t kPidAt = 12;
+/// The PID of the last rule that drive() has made.
+inline std::uint32_t last_pid = 0;
+
 /// `count` PERs, each for another pinhole, `window` of them in flight; answers how many a second.
 /// They are number `first` + 1 and following.
 inline double drive(int fd, std::uint32_t count, std::uint32_t window, std::uint32_t first = 0,
@@ -139,6 +144,7 @@ inline double drive(int fd, std::uint32_t count, std::uint32_t window, std::uint
   constexpr std::size_t kTidAt = 4;
   constexpr std::size_t kAddressAt = 28;
   static std::vector<char> in(kBufferSize);
+  std::string last;  // octets of the last reply
   std::uint32_t sent = 0;
   const auto send_some = [&](std::uint32_t n) {
     n = std::min(n, count - sent);
@@ -157,23 +163,28 @@ inline double drive(int fd, std::uint32_t count, std::uint32_t window, std::uint
     const auto got = ::recv(fd, in.data(), in.size(), 0);
     if (got <= 0) die("recv");
     octets += static_cast<std::uint64_t>(got);
+    const auto kept = std::min(static_cast<std::size_t>(got), reply_size);
+    last.append(in.data() + got - kept, kept);
+    last.erase(0, last.size() - std::min(last.size(), reply_size));
     const auto now_answered = static_cast<std::uint32_t>(octets / reply_size);
     send_some(now_answered - answered);
     answered = now_answered;
   }
   const std::chrono::duration<double> elapsed = Clock::now() - begin;
+  std::memcpy(&last_pid, last.data() + kPidAt, sizeof last_pid);
+  last_pid = ntohl(last_pid);
   return count / elapsed.count();
 }
 
-/// After a run: the middlebox must really have made `count` rules.
-inline void check_rules(int fd, std::uint32_t count) {
+/// After a run: the middlebox must really have made the last rule.
+inline void check_rules(int fd) {
   std::vector<std::byte> buffer(kBufferSize);
-  const auto size = encode({0xFFFF'FFFF}, PrsRequest{{count}}, buffer.data());
+  const auto size = encode({0xFFFF'FFFF}, PrsRequest{{last_pid}}, buffer.data());
   if (::send(fd, buffer.data(), size, 0) < 0) die("send");
   std::array<std::byte, kHeaderSize> header{};
   if (::recv(fd, header.data(), header.size(), MSG_WAITALL) != std::ssize(header)) die("recv");
   if (read_header(header).type != PesReply::kType) {
-    std::fprintf(stderr, "rule %u is not there: the middlebox refused requests\n", count);
+    std::fprintf(stderr, "rule %u is not there: the middlebox refused requests\n", last_pid);
     std::exit(1);
   }
 }

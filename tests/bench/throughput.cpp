@@ -36,7 +36,7 @@ double run_middlebox(const std::string& program, std::uint32_t count, std::uint3
   const int fd = connect_to(kPort);
   open_session(fd);
   const double rate = drive(fd, count, window);
-  check_rules(fd, count);
+  check_rules(fd);
   ::close(fd);
   stop(server);
   return rate;
