@@ -8,6 +8,9 @@
 #include "tests/bench/forwarding.hpp"
 #include "tests/bench/nftables_box.hpp"
 #include "tests/bench/packet_source.hpp"
+#ifdef SIMCO_XDP
+#include "tests/bench/xdp_forwarder.hpp"
+#endif
 
 namespace simco::bench {
 namespace {
@@ -92,6 +95,12 @@ void bench_fast_path() {
     add("nftables" + text, [&, flows] { return forwarded(net, none, flows); });
     add("nftables, notrack" + text, [&, flows] { return forwarded(net, untracked, flows); });
     add("hit" + text, [&, flows] { return forwarded(net, fast, flows); });
+#ifdef SIMCO_XDP
+    add("bare xdp" + text, [&net, flows] {
+      const XdpForwarder forwarder(net);
+      return 1e9 / forward_to_card(net, flows);
+    });
+#endif
   }
   add("NAT, nftables, 1 flow", [&] { return forwarded(net, nat, 1); });
   add("NAT, hit, 1 flow", [&] { return forwarded(net, nat.with_fast_path(4 * kNatRules), 1); });
