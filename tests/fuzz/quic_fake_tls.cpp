@@ -24,6 +24,22 @@ std::span<const std::byte> forged_frames;
 
 namespace {
 
+#if NGTCP2_VERSION_NUM < 0x010000
+using Level = ngtcp2_crypto_level;
+constexpr auto kInitial = NGTCP2_CRYPTO_LEVEL_INITIAL;
+constexpr auto kHandshake = NGTCP2_CRYPTO_LEVEL_HANDSHAKE;
+int decode(ngtcp2_conn* connection, const std::uint8_t* octets, std::size_t size) {
+  return ngtcp2_conn_decode_remote_transport_params(connection, octets, size);
+}
+#else
+using Level = ngtcp2_encryption_level;
+constexpr auto kInitial = NGTCP2_ENCRYPTION_LEVEL_INITIAL;
+constexpr auto kHandshake = NGTCP2_ENCRYPTION_LEVEL_HANDSHAKE;
+int decode(ngtcp2_conn* connection, const std::uint8_t* octets, std::size_t size) {
+  return ngtcp2_conn_decode_and_set_remote_transport_params(connection, octets, size);
+}
+#endif
+
 constexpr std::size_t kTag = 16;
 constexpr std::array<std::uint8_t, 16> kNothing{};
 std::uint8_t counter = 0;
@@ -59,7 +75,7 @@ int install_keys(ngtcp2_conn* connection) {
 }
 
 /// Transport parameters go the other way round in the two directions.
-int say_parameters(ngtcp2_conn* connection, ngtcp2_crypto_level level) {
+int say_parameters(ngtcp2_conn* connection, Level level) {
   std::array<std::uint8_t, 512> room;
   const auto size = ngtcp2_conn_encode_local_transport_params(connection, room.data(), room.size());
   if (size < 0) return -1;
@@ -68,7 +84,7 @@ int say_parameters(ngtcp2_conn* connection, ngtcp2_crypto_level level) {
 }
 
 int hear_parameters(ngtcp2_conn* connection, const std::uint8_t* octets, std::size_t size) {
-  if (ngtcp2_conn_decode_remote_transport_params(connection, octets, size) == 0) return 0;
+  if (decode(connection, octets, size) == 0) return 0;
   ngtcp2_conn_set_tls_alert(connection, GNUTLS_A_DECODE_ERROR);
   return NGTCP2_ERR_CRYPTO;
 }
@@ -84,25 +100,23 @@ int finish(ngtcp2_conn* connection) {
   return 0;
 }
 
-int hear_middlebox(ngtcp2_conn* connection, ngtcp2_crypto_level level, const std::uint8_t* octets,
+int hear_middlebox(ngtcp2_conn* connection, Level level, const std::uint8_t* octets,
                    std::size_t size) {
-  if (level == NGTCP2_CRYPTO_LEVEL_INITIAL) return install_keys(connection);
+  if (level == kInitial) return install_keys(connection);
   if (const int why = hear_parameters(connection, octets, size); why != 0) return why;
   const std::uint8_t done = 1;
-  if (ngtcp2_conn_submit_crypto_data(connection, NGTCP2_CRYPTO_LEVEL_HANDSHAKE, &done, 1) != 0) {
+  if (ngtcp2_conn_submit_crypto_data(connection, kHandshake, &done, 1) != 0) {
     return NGTCP2_ERR_CALLBACK_FAILURE;
   }
   return finish(connection);
 }
 
-int hear_agent(ngtcp2_conn* connection, ngtcp2_crypto_level level, const std::uint8_t* octets,
-               std::size_t size) {
-  if (level != NGTCP2_CRYPTO_LEVEL_INITIAL) return finish(connection);
+int hear_agent(ngtcp2_conn* connection, Level level, const std::uint8_t* octets, std::size_t size) {
+  if (level != kInitial) return finish(connection);
   if (const int why = hear_parameters(connection, octets, size); why != 0) return why;
   const std::uint8_t hello = 2;
-  if (ngtcp2_conn_submit_crypto_data(connection, NGTCP2_CRYPTO_LEVEL_INITIAL, &hello, 1) != 0 ||
-      install_keys(connection) != 0 ||
-      say_parameters(connection, NGTCP2_CRYPTO_LEVEL_HANDSHAKE) != 0) {
+  if (ngtcp2_conn_submit_crypto_data(connection, kInitial, &hello, 1) != 0 ||
+      install_keys(connection) != 0 || say_parameters(connection, kHandshake) != 0) {
     return NGTCP2_ERR_CALLBACK_FAILURE;
   }
   return 0;
@@ -115,8 +129,7 @@ int hear_agent(ngtcp2_conn* connection, ngtcp2_crypto_level level, const std::ui
 extern "C" {
 
 int ngtcp2_crypto_client_initial_cb(ngtcp2_conn* connection, void*) {
-  if (install_initial_keys(connection) != 0 ||
-      say_parameters(connection, NGTCP2_CRYPTO_LEVEL_INITIAL) != 0) {
+  if (install_initial_keys(connection) != 0 || say_parameters(connection, kInitial) != 0) {
     return NGTCP2_ERR_CALLBACK_FAILURE;
   }
   return 0;
@@ -127,9 +140,8 @@ int ngtcp2_crypto_recv_client_initial_cb(ngtcp2_conn* connection, const ngtcp2_c
 int ngtcp2_crypto_recv_retry_cb(ngtcp2_conn* connection, const ngtcp2_pkt_hd*, void*) {
   return install_initial_keys(connection) == 0 ? 0 : NGTCP2_ERR_CALLBACK_FAILURE;
 }
-int ngtcp2_crypto_recv_crypto_data_cb(ngtcp2_conn* connection, ngtcp2_crypto_level level,
-                                      std::uint64_t, const std::uint8_t* octets, std::size_t size,
-                                      void*) {
+int ngtcp2_crypto_recv_crypto_data_cb(ngtcp2_conn* connection, Level level, std::uint64_t,
+                                      const std::uint8_t* octets, std::size_t size, void*) {
   if (ngtcp2_conn_get_handshake_completed(connection) != 0) return 0;
   return ngtcp2_conn_is_server(connection) != 0 ? hear_agent(connection, level, octets, size)
                                                 : hear_middlebox(connection, level, octets, size);

@@ -148,7 +148,7 @@ TEST(Messages, NamesEachOptionInTheHelpAndEndsWithExamples) {
     }
   }
   EXPECT_TRUE(run({"simcoctl", "enable", "--help"}, 0)
-                  .out.contains("\nUsage: simcoctl enable [OPTIONS]\n"));
+                  .out.contains("\nUsage: simcoctl enable [OPTIONS] [PROGRAM...]\n"));
   // Also where a command would need more.
   EXPECT_EQ(run({"simcoctl", "enable", "--version"}, 0).out, run({"simcoctl", "-V"}, 0).out);
 }
