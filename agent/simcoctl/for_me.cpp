@@ -1,5 +1,7 @@
 #include "agent/simcoctl/for_me.hpp"
 
+#include <fmt/format.h>
+
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/udp.hpp>
 #include <expected>
@@ -63,6 +65,10 @@ std::optional<std::string> set_sides(const ForMe& wanted, net::HostPort& target,
   const auto version = internal.prefix->address.version;
   request.internal = internal.tuple(version, wanted.protocol, Location::kInternal);
   request.external = external.tuple(version, wanted.protocol, Location::kExternal);
+  if (port_ranges_differ(request.internal, request.external)) {
+    return fmt::format("--for-me has {} ports and --external {}: both need the same number",
+                       internal.port_range, external.port_range);
+  }
   return std::nullopt;
 }
 

@@ -218,6 +218,7 @@ awaitable<int> keep_while_running(agent::Agent& agent, const ctl::Settings& sett
     if (!closed) cli::complain(kProgram, "the rule is lost: its packets are blocked");
   });
   const int status = co_await ctl::exit_status(program);
+  program = 0;  // its number may be another's now
   co_await pinhole.close(kToken);
   co_return status;
 }

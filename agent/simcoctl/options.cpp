@@ -93,6 +93,8 @@ Fault set_for_me(const Arguments& arguments, std::optional<ForMe>& for_me, PerRe
   if (arguments.udp || arguments.tcp || arguments.sctp || !arguments.protocol.empty())
     return "--for-me has the protocol already: leave the other one out";
   if (arguments.after) return "--after cannot be used with --for-me";
+  if (arguments.ipv6 || arguments.same_parity)
+    return "--ipv6 and --same-parity have no effect with --for-me: leave them out";
   const auto& [protocol, ports] = *arguments.for_me;
   const auto internal = parse_endpoint(arguments.internal.empty() ? "any" : arguments.internal);
   const auto external = parse_endpoint(arguments.external.empty() ? "any" : arguments.external);

@@ -1,6 +1,8 @@
 // Accepts TCP connections and makes them, with their TLS handshakes.
 #include "simco/net/transports.hpp"
 
+#include <fcntl.h>
+
 #include <boost/asio/error.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ip/v6_only.hpp>
@@ -127,6 +129,8 @@ class TcpDialer final : public Dialer {
     socket_->open(endpoint.protocol(), error);
     if (!error && !request_.local.empty()) socket_->bind({request_.local.front(), 0}, error);
     if (error) return finish(Result::kFailed, error);
+    // A program that the agent starts must neither hold the session open nor speak in it.
+    ::fcntl(socket_->native_handle(), F_SETFD, FD_CLOEXEC);
     socket_->async_connect(endpoint, [this, self = shared_from_this()](const error_code& failure) {
       if (cancelled()) return;
       if (failure) return finish(Result::kFailed, failure);

@@ -19,9 +19,13 @@ from pages import own_network
 
 TREE = Path(__file__).resolve().parents[3]
 PAGE = (TREE / "doc" / "ban.md").read_text()
+SCRIPT = TREE / "scripts" / "packages" / "simco-ban"
 INSTALLED = "/usr/libexec/simco-ban"
+MAX_LIFETIME = 3600  # the middlebox's own
 PATIENCE = 300  # seconds; only ends a test that hangs
-MACHINE, VISITOR = "192.0.2.1", "192.0.2.9"
+# The neighbour's packets show that the visitor's were lost.
+MACHINE, VISITOR, NEIGHBOUR = "192.0.2.1", "192.0.2.9", "192.0.2.8"
+MACHINE6, VISITOR6, NEIGHBOUR6 = "2001:db8::1", "2001:db8::9", "2001:db8::8"
 OWN = [*own_network(os.geteuid() == 0), "--mount", "--pid", "--fork", "--kill-child=KILL", "--mount-proc"]
 INSIDE = "SIMCO_BAN_TEST"
 
@@ -29,7 +33,7 @@ INSIDE = "SIMCO_BAN_TEST"
 def block(language, nth=0):
     """Returns a block of the page, with the script of the tree."""
     found = re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-    return found[nth].replace(INSTALLED, str(TREE / "scripts" / "packages" / "simco-ban"))
+    return found[nth].replace(INSTALLED, str(SCRIPT))
 
 
 def eventually(holds, what):
@@ -73,8 +77,8 @@ class BanTest(unittest.TestCase):
         os.environ["XDG_CONFIG_HOME"] = str(self.folder)
         self.start("simco-middlebox", "--config", self.folder / "box.toml")
         eventually(lambda: self.ctl("list", "--pids").returncode == 0, "a session")
-        self.server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self.server.bind((MACHINE, 5060))
+        self.server = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+        self.server.bind(("::", 5060))
         self.addCleanup(self.server.close)
 
     def start(self, *words):
@@ -90,45 +94,66 @@ class BanTest(unittest.TestCase):
     def ctl(self, *words):
         return subprocess.run(["simcoctl", *words], capture_output=True, text=True)
 
-    def passes(self):
-        """Of packets that the visitor and the machine's neighbour send in this order, the visitor's arrives."""
-        for sender in (VISITOR, "192.0.2.8"):
+    def passes(self, visitor):
+        """Of packets that the visitor and the neighbour send in this order, the visitor's arrives."""
+        machine, neighbour = (MACHINE6, NEIGHBOUR6) if visitor == VISITOR6 else (MACHINE, NEIGHBOUR)
+        for sender in (visitor, neighbour):
             subprocess.run(["ip", "netns", "exec", "visitor", "python3", "-c",
-                            "import socket, sys; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind((sys.argv[1], 0));"
-                            "s.sendto(sys.argv[1].encode(), (sys.argv[2], 5060))", sender, MACHINE], check=True)
+                            "import socket, sys; family = socket.AF_INET6 if ':' in sys.argv[1] else socket.AF_INET;"
+                            "s = socket.socket(family, socket.SOCK_DGRAM); s.bind((sys.argv[1], 0));"
+                            "s.sendto(sys.argv[1].encode(), (sys.argv[2], 5060))", sender, machine], check=True)
         first = self.server.recv(100).decode()
-        if first == VISITOR:
+        if first == visitor:
             self.server.recv(100)
-        return first == VISITOR
+        return first == visitor
 
-    def is_blocked(self, blocked):
+    def blocks(self, visitor=VISITOR):
+        """The lifetimes of the disable rules for the visitor."""
         rules = [json.loads(line) for line in self.ctl("--json", "list").stdout.splitlines()]
-        there = any(rule["kind"] == "disabled" and rule["external"]["text"] == VISITOR for rule in rules)
-        return there == blocked
+        return [rule["lifetime"] for rule in rules if rule["kind"] == "disabled" and rule["external"]["text"] == visitor]
 
-    def expect(self, blocked):
-        eventually(lambda: self.is_blocked(blocked), f"blocked: {blocked}\n{(self.folder / 'log').read_text()}")
-        self.assertEqual(self.passes(), not blocked)
+    def expect(self, blocked, visitor=VISITOR):
+        eventually(lambda: bool(self.blocks(visitor)) == blocked, f"blocked: {blocked}\n{(self.folder / 'log').read_text()}")
+        self.assertEqual(self.passes(visitor), not blocked)
 
-    def test_fail2ban(self):
-        self.expect(False)
+    def fail2ban(self, jail):
+        """Starts it. Returns the file in which it looks for failures."""
         config = self.folder / "fail2ban"
         shutil.copytree("/etc/fail2ban", config)
         (config / "action.d" / "simco.conf").write_text(block("ini"))
         log = self.folder / "auth.log"
         log.write_text("")
         (config / "fail2ban.local").write_text(
-            f"[Definition]\nlogtarget = {self.folder}/log\nsocket = {self.folder}/socket\npidfile = {self.folder}/pid\ndbfile = None\n")
+            f"[Definition]\nlogtarget = {self.folder}/log\nsocket = {self.folder}/socket\npidfile = {self.folder}/pid\ndbfile = :memory:\n")
         (config / "jail.local").write_text(
-            f"[DEFAULT]\nbanaction = simco\nbackend = polling\nmaxretry = 1\n[sshd]\nenabled = true\nlogpath = {log}\n")
+            f"[DEFAULT]\nbanaction = simco\nbackend = polling\nmaxretry = 1\n{jail}[sshd]\nenabled = true\nlogpath = {log}\n")
         self.start("fail2ban-server", "-f", "-c", config)
-        client = ["fail2ban-client", "-s", self.folder / "socket"]
-        eventually(lambda: subprocess.run([*client, "status", "sshd"], capture_output=True).returncode == 0, "the jail")
+        eventually(lambda: self.client("status", "sshd").returncode == 0, "the jail")
+        return log
+
+    def client(self, *words):
+        return subprocess.run(["fail2ban-client", "-s", self.folder / "socket", *words], capture_output=True)
+
+    def fail_at(self, log):
         with log.open("a") as lines:
             lines.write(f"{time.strftime('%b %d %H:%M:%S')} host sshd[1]: Failed password for root from {VISITOR} port 5 ssh2\n")
-        self.expect(True)
-        subprocess.run([*client, "unban", VISITOR], check=True, capture_output=True)
+
+    def says(self, text):
+        eventually(lambda: text in (self.folder / "log").read_text(), f"{text}\n{(self.folder / 'log').read_text()}")
+
+    def test_fail2ban(self):
         self.expect(False)
+        self.fail_at(self.fail2ban(""))
+        self.expect(True)
+        self.assertEqual(self.client("unban", VISITOR).returncode, 0)
+        self.expect(False)
+
+    def test_fail2ban_lengthens_the_second_ban(self):
+        log = self.fail2ban("bantime = 1\nbantime.increment = true\nbantime.multipliers = 1 5\n")
+        self.fail_at(log)
+        self.says(f"Unban {VISITOR}")
+        self.fail_at(log)
+        self.says("lifetime=5 outcome=done")
 
     def test_crowdsec(self):
         self.expect(False)
@@ -150,14 +175,15 @@ class BanTest(unittest.TestCase):
         self.expect(False)
 
     def test_an_address_that_is_blocked_twice_is_free_again(self):
-        script = TREE / "scripts" / "packages" / "simco-ban"
-        for _ in range(2):
-            subprocess.run([script, "add", VISITOR, "600"], check=True, capture_output=True)
-        self.expect(True)
-        subprocess.run([script, "del", VISITOR], check=True, capture_output=True)
-        self.expect(False)
-        subprocess.run([script, "del", VISITOR], check=True, capture_output=True)
-        self.assertEqual(subprocess.run([script, "add"], capture_output=True).returncode, 2)
+        for visitor in (VISITOR, VISITOR6):
+            for seconds in ("600", "-1"):  # a time, and fail2ban's word for ever
+                subprocess.run([SCRIPT, "add", visitor, seconds], check=True, capture_output=True)
+            self.assertEqual(sorted(self.blocks(visitor))[1], MAX_LIFETIME)
+            self.expect(True, visitor)
+            subprocess.run([SCRIPT, "del", visitor], check=True, capture_output=True)
+            self.expect(False, visitor)
+            subprocess.run([SCRIPT, "del", visitor], check=True, capture_output=True)
+        self.assertEqual(subprocess.run([SCRIPT, "add"], capture_output=True).returncode, 2)
 
 
 def main():
@@ -165,7 +191,9 @@ def main():
         subprocess.run("mount -t tmpfs none /run && ip link set lo up && ip netns add visitor &&"
                        "ip link add int0 type veth peer name eth0 netns visitor && ip addr add 192.0.2.1/24 dev int0 && ip link set int0 up &&"
                        "ip -n visitor addr add 192.0.2.9/24 dev eth0 && ip -n visitor addr add 192.0.2.8/24 dev eth0 &&"
-                       "ip -n visitor link set eth0 up", shell=True, check=True)
+                       "ip -n visitor link set eth0 up && ip addr add 2001:db8::1/64 dev int0 nodad &&"
+                       "ip -n visitor addr add 2001:db8::9/64 dev eth0 nodad && ip -n visitor addr add 2001:db8::8/64 dev eth0 nodad",
+                       shell=True, check=True)
         return unittest.main()
     if subprocess.run([*OWN, "true"], capture_output=True).returncode != 0:
         return print("this machine: has no network namespaces")

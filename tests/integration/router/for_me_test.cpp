@@ -103,6 +103,12 @@ TEST_P(ForMe, KeepsTheRuleWhileAProgramRuns) {
   EXPECT_FALSE(reaches());
 }
 
+TEST_P(ForMe, ThePortIsOfTheProgramAndTheSessionIsNot) {
+  const auto descriptors = run({"--", "ls", "-l", "/proc/self/fd"}, 0).out;
+  EXPECT_TRUE(descriptors.contains("/proc/")) << descriptors;
+  EXPECT_FALSE(descriptors.contains("socket:")) << descriptors;
+}
+
 TEST_P(ForMe, SaysWhatDoesNotGoTogether) {
   EXPECT_TRUE(run({"--", "no-such-program"}, 127)
                   .err.contains("simcoctl: no-such-program: No such file or directory"));
@@ -111,6 +117,9 @@ TEST_P(ForMe, SaysWhatDoesNotGoTogether) {
   EXPECT_TRUE(run({"--internal", "192.0.2.1:22"}, 2).err.contains("--for-me has the port already"));
   EXPECT_TRUE(
       run({"--external", "2001:db8::1"}, 1).err.contains("both sides need the same IP version"));
+  EXPECT_TRUE(run({"--same-parity"}, 2).err.contains("no effect with --for-me"));
+  EXPECT_TRUE(run({"--external", "192.0.2.2:5000/2"}, 1)
+                  .err.contains("--for-me has 1 ports and --external 2"));
   const auto here = net.router.run([&] { return test::run(simcoctl({}), 1); });
   EXPECT_TRUE(here.err.contains("the middlebox is on this machine"));
 }
