@@ -31,6 +31,7 @@ constexpr auto kHandshake = NGTCP2_CRYPTO_LEVEL_HANDSHAKE;
 int decode(ngtcp2_conn* connection, const std::uint8_t* octets, std::size_t size) {
   return ngtcp2_conn_decode_remote_transport_params(connection, octets, size);
 }
+void complete(ngtcp2_conn* connection) { ngtcp2_conn_handshake_completed(connection); }
 #else
 using Level = ngtcp2_encryption_level;
 constexpr auto kInitial = NGTCP2_ENCRYPTION_LEVEL_INITIAL;
@@ -38,6 +39,7 @@ constexpr auto kHandshake = NGTCP2_ENCRYPTION_LEVEL_HANDSHAKE;
 int decode(ngtcp2_conn* connection, const std::uint8_t* octets, std::size_t size) {
   return ngtcp2_conn_decode_and_set_remote_transport_params(connection, octets, size);
 }
+void complete(ngtcp2_conn* connection) { ngtcp2_conn_tls_handshake_completed(connection); }
 #endif
 
 constexpr std::size_t kTag = 16;
@@ -96,7 +98,7 @@ int finish(ngtcp2_conn* connection) {
                                  kNothing.data(), kNothing.size(), &cipher) != 0) {
     return NGTCP2_ERR_CALLBACK_FAILURE;
   }
-  ngtcp2_conn_handshake_completed(connection);
+  complete(connection);
   return 0;
 }
 
