@@ -48,7 +48,9 @@ std::string hint_about_connecting(const boost::system::error_code& error,
                                   const Settings& settings) {
   const bool tls = settings.agent.transport.tls != nullptr;
   const bool late = error == boost::asio::error::timed_out || error == AgentError::kTimeout;
-  if (late && tls) return "it answers no TLS handshake; does the middlebox have --tls-certificate?";
+  const bool no_tls = late || error.message().contains("wrong version number");
+  if (no_tls && tls)
+    return "it answers no TLS handshake; does the middlebox have --tls-certificate?";
   return hint(error, settings);
 }
 

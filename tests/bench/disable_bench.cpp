@@ -202,7 +202,7 @@ void BM_TakePorts(benchmark::State& state) {
     pool.give_back(held[i * held.size() / 16], kProtocolUdp, {});
   }
   for (auto _ : state) {
-    const auto binding = pool.take(request);
+    auto binding = pool.take(request);
     benchmark::DoNotOptimize(binding);
     pool.give_back(*binding, kProtocolUdp, {});
   }

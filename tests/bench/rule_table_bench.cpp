@@ -35,11 +35,11 @@ struct Bench {
   PolicyRuleId add() {
     now += std::chrono::microseconds(10);
     const Body request = loadgen::call_pinhole(index++);
-    const auto plan = engine.plan({agent, {static_cast<std::uint32_t>(index)}}, request, now);
+    auto plan = engine.plan({agent, {static_cast<std::uint32_t>(index)}}, request, now);
     settle(plan);
     return plan.change.after.pid;
   }
-  void settle(const policy::Plan& plan) {
+  void settle(policy::Plan plan) {
     benchmark::DoNotOptimize(plan);
     engine.settle(plan.slot, plan.change, rule::ChangeResult::kDone, now);
   }

@@ -22,12 +22,16 @@ Authority::Authority(const std::string& name) {
 Authority::~Authority() { std::filesystem::remove_all(folder_); }
 
 net::TlsFiles Authority::issue(const std::string& name, const std::string& names,
-                               const std::string& days) const {
+                               bool expired) const {
   const std::string extensions = names.empty() ? "" : "-addext 'subjectAltName=" + names + "'";
   shell("openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj '/CN=" + name +
         "' " + extensions + " -keyout " + name + ".key -out " + name + ".csr");
-  shell("openssl x509 -req -in " + name + ".csr -CA ca.pem -CAkey ca.key -CAcreateserial -days " +
-        days + " -copy_extensions copy -out " + name + ".pem");
+  // OpenSSL 3.4 and later take no number below 0, earlier ones no date.
+  const std::string past =
+      "$(openssl x509 -help 2>&1 | grep -q -e -not_after &&"
+      " echo -not_before 20200101000000Z -not_after 20200102000000Z || echo -days -1)";
+  shell("openssl x509 -req -in " + name + ".csr -CA ca.pem -CAkey ca.key -CAcreateserial " +
+        (expired ? past : "-days 2") + " -copy_extensions copy -out " + name + ".pem");
   return files(name);
 }
 

@@ -20,7 +20,7 @@ class Authority {
   /// Signs a certificate. `names`: its subjectAltName, such as "DNS:a,IP:127.0.0.1"; empty: none.
   /// The files are called after `name`, which is its common name.
   net::TlsFiles issue(const std::string& name, const std::string& names = {},
-                      const std::string& days = "2") const;
+                      bool expired = false) const;
   net::TlsFiles files(const std::string& name) const {
     return {folder_ + "/" + name + ".pem", folder_ + "/" + name + ".key", certificate()};
   }

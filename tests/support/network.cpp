@@ -156,7 +156,7 @@ std::string Udp::send_one(const Endpoint& to) const {
 
 std::optional<Udp::Packet> Udp::receive(std::chrono::milliseconds limit) const {
   if (!readable(limit)) return std::nullopt;
-  char text[2048];
+  char text[65536];
   sockaddr_storage from{};
   socklen_t size = sizeof from;
   const auto count =

@@ -199,7 +199,7 @@ TEST_F(Tls, ACertificateThatIsNotGoodIsRefused) {
   foreign.authority = authority.certificate();
   EXPECT_EQ(why(with(foreign)), "TLS: tlsv1 alert unknown ca");
   EXPECT_TRUE(why(with({{}, {}, authority.certificate()})).contains("certificate required"));
-  EXPECT_TRUE(why(with(authority.issue("proxy1", {}, "-1"))).contains("expired"));
+  EXPECT_TRUE(why(with(authority.issue("proxy1", {}, true))).contains("expired"));
   EXPECT_EQ(why(with(authority.issue("proxy1"))), error_code().message());
 }
 

@@ -126,7 +126,7 @@ class BanTest(unittest.TestCase):
         (config / "fail2ban.local").write_text(
             f"[Definition]\nlogtarget = {self.folder}/log\nsocket = {self.folder}/socket\npidfile = {self.folder}/pid\ndbfile = None\n")
         (config / "jail.local").write_text(
-            f"[DEFAULT]\nbanaction = simco\nbackend = polling\nmaxretry = 1\n[sshd]\nenabled = true\nlogpath = {log}\n")
+            f"[DEFAULT]\nbanaction = simco\nmaxretry = 1\n[sshd]\nenabled = true\nbackend = polling\nlogpath = {log}\n")
         self.start("fail2ban-server", "-f", "-c", config)
         eventually(lambda: self.client("status", "sshd").returncode == 0, "the jail")
         return log

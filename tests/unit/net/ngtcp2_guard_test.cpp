@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "simco/net/error.hpp"
+#include "simco/net/quic/ngtcp2.hpp"
 #include "simco/net/quic/ngtcp2_guard.hpp"
 #include "tests/unit/net/quic_forger.hpp"
 #include "tests/unit/net/quic_two_ends.hpp"
@@ -142,8 +143,10 @@ TEST_F(QuicPeerTest, IdentifiersThatRetireEarlierOnesEndTheConnection) {
   open();
   run_for(1s);
   forge(identifier(10, 10) + identifier(1, 0));
-  ASSERT_TRUE(middlebox_.connection->over());
-  EXPECT_EQ(*middlebox_.connection->over(), NetError::kQuicViolation);
+  ASSERT_EQ(middlebox_.connection->over().has_value(), kNeedsGuard);
+  if (kNeedsGuard) {
+    EXPECT_EQ(*middlebox_.connection->over(), NetError::kQuicViolation);
+  }
 }
 
 // STREAM with an end, which would be the first.
@@ -151,14 +154,16 @@ TEST_F(QuicPeerTest, NothingOfAPacketThatIsRefusedIsRead) {
   open();
   run_for(1s);
   forge("0f 02 00 00" + identifier(10, 10) + identifier(1, 0));
-  ASSERT_TRUE(middlebox_.connection->over());
+  ASSERT_EQ(middlebox_.connection->over().has_value(), kNeedsGuard);
+  if (!kNeedsGuard) return;  // it is not refused
   EXPECT_EQ(*middlebox_.connection->over(), NetError::kQuicViolation);
   EXPECT_EQ(middlebox_.fins, 0);
   ASSERT_TRUE(middlebox_.connection->closing_packet());
   EXPECT_FALSE(middlebox_.connection->closing_packet()->empty());
 }
 
-// Each new path would take one, and only 16 can be retired until the peer acknowledges it.
+// Each new path would take one, and only 16 can be retired until the peer acknowledges it. Later
+// versions take them, and end a connection that has too many (RFC 9000 5.1.1).
 TEST_F(QuicPeerTest, IdentifiersForManyPathsChangeNothing) {
   open();
   run_for(1s);
@@ -166,6 +171,7 @@ TEST_F(QuicPeerTest, IdentifiersForManyPathsChangeNothing) {
   for (unsigned i = 0; i < 40; ++i) {
     elsewhere_.port(static_cast<std::uint16_t>(2000 + i));
     forge((i != 0 ? identifier(10 + i, 0) : "") + "1a 0102030405060708");
+    if (!kNeedsGuard && middlebox_.connection->over()) return;
     ASSERT_FALSE(middlebox_.connection->over()) << i;
   }
   lose_ = [](const auto&, bool) { return false; };
@@ -231,7 +237,9 @@ TEST_F(QuicPeerTest, TlsAfterTheHandshakeEndsTheConnection) {
   run_for(1s);
   forge("06 00 04 0b 00 ff ff");
   ASSERT_TRUE(middlebox_.connection->over());
-  EXPECT_EQ(*middlebox_.connection->over(), NetError::kQuicViolation);
+  if (kNeedsGuard) {
+    EXPECT_EQ(*middlebox_.connection->over(), NetError::kQuicViolation);
+  }
 }
 
 }  // namespace

@@ -160,6 +160,7 @@ Rule& Rule::ct_direction(std::uint8_t direction) {
 
 Rule& Rule::within(std::uint32_t reg, std::span<const std::byte> first,
                    std::span<const std::byte> last) {
+  if (std::ranges::equal(first, last)) return equals(reg, first);  // as nft writes it
   auto* range = add(rule_.get(), "range");
   nftnl_expr_set_u32(range, NFTNL_EXPR_RANGE_SREG, number_of(reg));
   nftnl_expr_set_u32(range, NFTNL_EXPR_RANGE_OP, NFT_RANGE_EQ);
