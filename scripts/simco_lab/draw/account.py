@@ -16,6 +16,8 @@ NAMED = 3  # points that were not measured
 BETWEEN = " · "  # places of a line
 LISTED = 12  # verdicts on a claim whose numbers are given even if all hold
 WORDS = {True: "holds", False: "does not hold", None: "inconclusive"}
+NO_DIFFERENCE = "no difference shown"  # which does not show that there is none
+VERDICTS = (*WORDS.values(), NO_DIFFERENCE)
 
 
 @dataclass(frozen=True)
@@ -51,20 +53,22 @@ def mark(combination):
 
 
 def by_chance(verdicts):
-    """Returns how many of a family of tests reject by chance, if there is such a family."""
+    """Returns how many verdicts of a sample may be wrong by chance, in a sentence; empty if none stands on a test."""
     tests = sum(verdict.tests for verdict in verdicts)
-    return f" (Of {tests} tests at 5 %, {LEVEL * tests:.1f} reject by chance.)" if tests > 1 else ""
+    return f" The verdicts stand on {tests} comparisons at 5 %: up to {LEVEL * tests:.1f} may be wrong by chance." if tests else ""
+
+
+def word_of(verdict):
+    return NO_DIFFERENCE if verdict.no_difference else WORDS[verdict.holds]
 
 
 def summary_of(verdicts):
     """Returns at how many places a claim has which verdict, in words."""
-    # A test that does not tell two apart does not show that they are alike.
-    words = WORDS | ({True: "holds (no difference shown)"} if any(verdict.by_test for verdict in verdicts) else {})
-    counts = {word: sum(v.holds is holds for v in verdicts) for holds, word in words.items()}
-    summary = ", ".join(f"{word} at {count}" for word, count in counts.items() if count) or "not measured"
+    counts = Counter(map(word_of, verdicts))
+    summary = ", ".join(f"{word} at {counts[word]}" for word in VERDICTS if counts[word]) or "not measured"
     if alike := sum(verdict.alike for verdict in verdicts):
         summary += f"; alike within {100 * ALIKE_SHARE:g} % at {alike} of these"
-    return f"{summary}.{by_chance(verdicts)}"
+    return f"{summary}."
 
 
 def listed(verdicts):
@@ -200,4 +204,5 @@ def size(results):
 def sample_of(name, results, judged, about, choose=listed):
     """Returns the Sample of results; `choose` returns the verdicts on a claim whose places are named."""
     judgements = [Judgement(claim.id, claim.text, summary_of(verdicts), choose(verdicts)) for claim, verdicts in judged]
-    return Sample(name, f"{about} {size(results)}", judgements, paper_rows(results), model_points(results), caveats(results))
+    chance = by_chance([verdict for _, verdicts in judged for verdict in verdicts])
+    return Sample(name, f"{about} {size(results)}{chance}", judgements, paper_rows(results), model_points(results), caveats(results))

@@ -5,7 +5,7 @@ import re
 from collections import Counter
 
 from . import tables
-from .account import BETWEEN, WORDS
+from .account import BETWEEN, VERDICTS, word_of
 from .tables import table
 
 FULL = "full-report.md"
@@ -72,8 +72,8 @@ def claim_table(samples):
 
 def places_of(judgement):
     """Returns the places of a claim by their verdicts, in one line."""
-    groups = {word: [f"{verdict.where}: {verdict.detail}" for verdict in judgement.verdicts if verdict.holds is holds]
-              for holds, word in WORDS.items()}
+    groups = {word: [f"{verdict.where}: {verdict.detail}" for verdict in judgement.verdicts if word_of(verdict) == word]
+              for word in VERDICTS}
     return " ".join(f"*{word}*: {BETWEEN.join(places)}." for word, places in groups.items() if places)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ..judge import wording
 from ..judge.prediction import predicted
-from ..measure import schedule, statistics
+from ..measure import statistics
 from ..measure.parts import NAMES
 from ..measure.quantities import PERCENTILES
 from ..measure.results import Selectable
@@ -44,7 +44,7 @@ def figures_of(combination):
     """Returns the cells of FIGURES: percentiles are those of all runs together."""
     times = combination.all_times
     mean, independent = combination.mean, statistics.mean_independent(times)
-    interval95, interval99 = (schedule.percentile_interval(combination.times, q) for q in (95, 99))
+    interval95, interval99 = ((found.low, found.high) for found in map(combination.quantity, ("p95", "p99")))
     p50, p90, p95, p99, p999 = map(combination.quantile, (50, 90, 95, 99, 99.9))
     figures = [mean.value, mean.half_width, independent.half_width, p50, p90, p95, *interval95, p99, *interval99, p999,
                float(times.max()), *(lost_share(combination, direction) for direction in ("request", "reply"))]

@@ -63,7 +63,7 @@ def less(lesser, greater, or_alike=False):
     def verdict(a, b, where):
         found = compare(a, b, lesser.quantity, greater.factor, lesser.shared)
         alike = found.alike and not found.holds
-        return Verdict(True if alike and or_alike else found.holds, where("<"), found.detail, alike)
+        return Verdict(True if alike and or_alike else found.holds, where("<"), found.detail, alike, found.tests)
 
     lesser.comparable(greater, of_intervals=True, factor=True)
     return Verdicts(itertools.starmap(verdict, pairs_of(lesser, greater)))
@@ -102,11 +102,11 @@ def near_model(figures, *, percent, above_only=False):
         off = mean.value - prediction[0]
         share = 100.0 * off / prediction[0]
         close = (above_only and off < 0) or abs(share) <= percent
-        holds = close or (None if math.isfinite(mean.half_width) and abs(off) <= mean.half_width else False)
+        holds = close or (None if mean.low <= prediction[0] <= mean.high else False)
         if math.isnan(mean.value) or (combination.leaves_out("mean") and (holds or off < 0)):
             holds = None
         verdicts.append(Verdict(holds, f"{combination.conditions.place}: {combination.conditions.variant}",
-                                f"{mean.value:.1f} ms, model {prediction[0]:.1f} ms ({share:+.1f} %)"))
+                                f"{mean.value:.1f} ms, model {prediction[0]:.1f} ms ({share:+.1f} %)", tests=1))
     return verdicts
 
 
@@ -126,11 +126,11 @@ def more_streams(curve):
         gap = statistics.difference(many.mean, few.mean)
         if math.isnan(gap.value) or few.leaves_out("mean") or many.leaves_out("mean"):
             unknown.append(f"{few.conditions.variant} to {many.conditions.variant}: cannot be told{left_out(few, many, quantity='mean')}")
-        elif math.isfinite(gap.half_width) and gap.value > max(gap.half_width, NEGLIGIBLE_MS):
-            worse.append(f"{many.conditions.variant} is worse than {few.conditions.variant} by {gap.value:.1f} ± {gap.half_width:.1f} ms")
+        elif gap.low > 0 and gap.value > NEGLIGIBLE_MS:
+            worse.append(f"{many.conditions.variant} is worse than {few.conditions.variant} by {wording.gap(gap)} ms")
     conditions = curve[0].conditions
     return Verdict(False if worse else None if unknown else True, f"{conditions.place}: {conditions.variant.transport.label}",
-                   "; ".join(worse + unknown) or "never worse")
+                   "; ".join(worse + unknown) or "never worse", tests=max(len(whole) - 1, 0))
 
 
 def faster(a, b, quantity, shared):
@@ -155,36 +155,42 @@ def faster_than(lesser, greater):
 
 
 def alike_means(a, b, shared):
-    """Returns whether 0 is within the interval of the difference of the means, or this is what instructions take; and words."""
+    """Returns the Verdict's holds, words and no_difference of means: they are alike if their difference is of no consequence; that
+    0 is within its interval does not show it."""
     paired = by_pairs(a, b, "mean") if shared else None
     gap = paired[0] if paired else statistics.difference(a.mean, b.mean)
     detail = f"they differ by {wording.figure(gap.value, 2, '+')} ms ({wording.ends(gap, 2)})" + (" by pairs" if paired else "")
     detail += left_out(a, b, quantity="mean")
     if math.isnan(gap.low) or a.leaves_out("mean") or b.leaves_out("mean"):
-        return None, detail
-    if max(abs(gap.low), abs(gap.high)) <= NEGLIGIBLE_MS:
-        return True, f"{detail}: certainly at most {NEGLIGIBLE_MS:g} ms, which counts as alike"
+        return None, detail, False
+    margin = without_consequence(a.mean, b.mean, "ms")
+    if max(abs(gap.low), abs(gap.high)) <= margin:
+        return True, f"{detail}: certainly at most {margin:.2g} ms, which counts as alike", False
     if gap.low <= 0 <= gap.high:
-        return True, (f"{detail}: no difference shown by {len(a.each)} and {len(b.each)} runs, as one of"
-                      f" {(gap.high - gap.low) / 2:.2f} ms or more would be")
-    small = abs(gap.value) <= NEGLIGIBLE_MS
-    return small, detail + f": at most {NEGLIGIBLE_MS:g} ms, which counts as alike" * small
+        return None, (f"{detail}: no difference shown by {len(a.each)} and {len(b.each)} runs, as one of"
+                      f" {(gap.high - gap.low) / 2:.2f} ms or more would be"), True
+    small = abs(gap.value) <= margin
+    return small, detail + f": at most {margin:.2g} ms, which counts as alike" * small, False
 
 
 def alike(a, b, quantity, shared):
+    """Returns the Verdict's holds, words and no_difference."""
     if aborted := aborted_ones(a, b):
-        return None, aborted
+        return None, aborted, False
     if quantity == "mean":
         return alike_means(a, b, shared)
     result, detail = tested(a, b, quantity)
-    return result and not result.rejects, detail
+    if result is None or result.rejects:
+        return result and False, detail, False
+    found = compare(a, b, quantity, shared=shared)
+    return (True, f"{detail}; {found.detail}", False) if found.alike else (None, detail, True)
 
 
 def like(one, other):
-    """The test does not reject that both are the same; for means, 0 is within the interval of the difference."""
+    """Both are alike but for what is of no consequence. That a test does not tell them apart does not show it."""
     one.comparable(other, of_runs=0 if one.quantity == "mean" else RUNS_OF_TESTS)
-    return Verdicts(Verdict(holds, where("="), detail, tests=int(holds is not None), by_test=True)
-                    for a, b, where in pairs_of(one, other) for holds, detail in [alike(a, b, one.quantity, one.shared)])
+    return Verdicts(Verdict(holds, where("="), detail, tests=int(holds is not None or unshown), no_difference=unshown)
+                    for a, b, where in pairs_of(one, other) for holds, detail, unshown in [alike(a, b, one.quantity, one.shared)])
 
 
 def identical_to(one, other):
@@ -247,7 +253,7 @@ def within(figures, *, below=None, above=None, rtts=0, runs=""):
         words = " and ".join(f"{side} {limit:g}" for side, limit in limits.items())
         judge = bound_of_runs if runs else bound_of_estimate
         holds, detail = judge(combination, quantity, limits, words, runs)
-        verdicts.append(Verdict(holds, where, detail + left_out(combination, quantity=quantity)))
+        verdicts.append(Verdict(holds, where, detail + left_out(combination, quantity=quantity), tests=int(not runs)))
     return verdicts
 
 
@@ -282,7 +288,7 @@ def increasing(*groups):
     steps = list(zip(groups, groups[1:]))
     for lesser, greater in steps:
         lesser.comparable(greater)
-    return Verdicts(Verdict(found.holds, where("<"), found.detail) for lesser, greater in steps
+    return Verdicts(Verdict(found.holds, where("<"), found.detail, tests=found.tests) for lesser, greater in steps
                     for a, b, where in pairs_of(lesser, greater)
                     for found in [by_value(a, b, lesser.quantity) or compare(a, b, lesser.quantity, shared=lesser.shared)])
 
@@ -299,8 +305,8 @@ def by_value(a, b, quantity):
     if math.isfinite(left.value) and math.isfinite(right.value) and not (a.leaves_out(quantity) or b.leaves_out(quantity)):
         margin = without_consequence(left, right, unit)
         if abs(left.value - right.value) <= margin:
-            return Comparison(False, f"{shown}, alike within {margin:.2g} {unit}".rstrip(), not_above=True, not_below=True)
-    return Comparison(unless_turned(left.value < right.value if known else None, a, b, quantity), shown)
+            return Comparison(False, f"{shown}, alike within {margin:.2g} {unit}".rstrip(), not_above=True, not_below=True, tests=0)
+    return Comparison(unless_turned(left.value < right.value if known else None, a, b, quantity), shown, tests=0)
 
 
 def steps_of(curves, a, b, axis, end, dimensions):
@@ -344,7 +350,7 @@ def flatter_than(lesser, greater, axis, start, end, *, added=False):
         words = " against ".join(f"{wording.figure(rise.value, 2, '+')} {unit}".rstrip() if added else
                                  f"x {wording.figure(rise.value, 2)}" for rise in (flat, steep))
         verdicts.append(Verdict(None if unknown else below(gap), where, f"from {start} to {end}: {words}"
-                                f" ({wording.gap(gap, 2)}){left_out(*corners, quantity=quantity)}"))
+                                f" ({wording.gap(gap, 2)}){left_out(*corners, quantity=quantity)}", tests=1))
     return verdicts
 
 
@@ -373,5 +379,6 @@ def independent_of(figures, axis, *, on):
         found = tests_of_runs.regression({name: columns[name] for name in columns if name not in same}, y)[axis]
     except ValueError as error:
         return Verdicts([Verdict(None, axis, f"{error}{left}{off}")])
-    return Verdicts([Verdict(found.p >= tests_of_runs.LEVEL, axis,
+    independent = found.p >= tests_of_runs.LEVEL
+    return Verdicts([Verdict(None if independent else False, axis, tests=1, no_difference=independent, detail=
                              f"coefficient {found.value:.3g}{ranks}, t = {found.t:.2f}, p = {found.p:.3g}, {len(y)} runs{left}{off}")])

@@ -77,7 +77,7 @@ def along(group, axis, quantity, shared, rises, or_alike):
         said += [f"{one.words}, the other way" for one in steps if one.wrong]
         said += [f"{one.words}, cannot be told" for one in steps
                  if not one.wrong and (not one.harmless if or_alike else one.open)]
-    return Verdict(holds, where, "; ".join(said))
+    return Verdict(holds, where, "; ".join(said), tests=len(steps) + (len(steps) > 1))
 
 
 def moves_along(figures, axis, *, rises, or_alike=False):

@@ -20,8 +20,8 @@ class Verdict:
     where: str
     detail: str
     alike: bool = False  # the two differ by no more than the margin of no consequence
-    tests: int = 0  # at 5 % that it stands on, of a family in which some reject by chance
-    by_test: bool = False  # that it holds means that a test shows no difference
+    tests: int = 0  # at 5 % that it stands on, of which some reject by chance
+    no_difference: bool = False  # inconclusive, as a test shows no difference; but not that there is none
 
 
 class Verdicts(list):
@@ -38,10 +38,10 @@ class Verdicts(list):
         good, unknown = (sum(verdict.holds is holds for verdict in self) for holds in (True, None))
         holds = True if good > needed else False if good + unknown <= needed else None
         return Verdicts([Verdict(holds, "all places", f"{good} of {len(self)}; {unknown} cannot be told",
-                                 tests=sum(verdict.tests for verdict in self), by_test=self[0].by_test)])
+                                 tests=sum(verdict.tests for verdict in self))])
 
 
-PAIRS_MIN = 3  # runs of an interval
+PAIRS_MIN = statistics.RUNS_MIN
 SCHEDULE_MS = 0.001  # by which the times of the same schedule may differ
 
 
@@ -76,21 +76,22 @@ def by_blocks(both, quantity, factor):
 
 
 def by_pairs(a, b, quantity, factor=1.0):
-    """Returns the difference of a's quantity and factor times b's over pairs of runs, or of blocks of fewer than three, and
-    its words; or None if the two have not the same runs."""
+    """Returns the difference of a's quantity and factor times b's over pairs of blocks within runs, or of runs, and its words;
+    or None if the two have not the same runs."""
     both = joined(a, b)
     if not 0 < len(both) == len(a.each) == len(b.each):
         return None
-    if len(both) < PAIRS_MIN:
-        found = by_blocks(both, quantity, factor)
-        if found is None:
-            return None
-        few = f"too few beyond it: fewer than {schedule.TAIL_MIN}"
-        ends = few if math.isnan(found.low) else wording.ends(found)
-        return found, f"{wording.figure(found.value, sign='+')} ({ends}) by pairs of blocks"
-    of_run = QUANTITIES[quantity].of_run
-    found = tests_of_runs.paired([of_run(run) for run, _ in both], [factor * of_run(run) for _, run in both])
-    return found, f"{wording.gap(found)} by pairs of runs"
+    found = by_blocks(both, quantity, factor)
+    if len(both) >= PAIRS_MIN and (found is None or math.isnan(found.low)):
+        of_run = QUANTITIES[quantity].of_run
+        found = tests_of_runs.paired([of_run(run) for run, _ in both], [factor * of_run(run) for _, run in both])
+        return found, f"{wording.gap(found)} by pairs of runs"
+    if found is None:
+        return None
+    few = f"too few beyond it: fewer than {schedule.TAIL_MIN}"
+    ends = few if math.isnan(found.low) else wording.ends(found)
+    which = "runs" if found.of_runs else "blocks"
+    return found, f"{wording.figure(found.value, sign='+')} ({ends}) by pairs of {which}"
 
 
 def by_ranks(a, b, quantity, factor, shared):
@@ -153,6 +154,7 @@ class Comparison:
     detail: str
     not_above: bool = False
     not_below: bool = False
+    tests: int = 1  # 0 if none was made
 
     @property
     def alike(self):
@@ -168,8 +170,8 @@ def compare(a, b, quantity, factor=1.0, shared=False):
     shown = f"{wording.figure(left.value)} against {wording.figure(right.value)} {unit} ({wording.gap(gap)})"
     if a.aborted or b.aborted:
         if a.aborted != b.aborted:
-            return Comparison(b.aborted, f"{(a if a.aborted else b).conditions.variant} was aborted")
-        return Comparison(None, "both were aborted")
+            return Comparison(b.aborted, f"{(a if a.aborted else b).conditions.variant} was aborted", tests=0)
+        return Comparison(None, "both were aborted", tests=0)
     if math.isinf(left.value) or math.isinf(right.value):
         holds, words = by_ranks(a, b, quantity, factor, shared)
         return Comparison(holds, shown + words, not_above=holds is True, not_below=holds is False)

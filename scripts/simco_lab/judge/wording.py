@@ -30,20 +30,20 @@ def ends(interval, digits=1, sign="+"):
 
 
 def with_interval(estimate, digits=1):
-    """Returns an estimate with its interval, if it has one: "20.1 ± 0.5", or "47.0 (46.8 to 548.0)" if it has ends of its own."""
+    """Returns an estimate with its interval, if it has one: "20.1 ± 0.5", or "47.0 (46.8 to 548.0)" if it is not in its middle."""
     value = figure(estimate.value, digits)
     if not math.isfinite(estimate.value) or math.isnan(estimate.low) or math.isnan(estimate.high):
         return value
-    if estimate.ends:
+    if estimate.skewed:
         return f"{value} ({ends(estimate, digits, sign='')})"
     return f"{value} ± {estimate.half_width:.{digits}f}" if math.isfinite(estimate.half_width) else value
 
 
 def gap(estimate, digits=1):
-    """Returns a difference with its interval: "-3.6 ± 0.5", or "-3.6, -4.1 to -3.0" if it has ends of its own; or that it has none."""
+    """Returns a difference with its interval: "-3.6 ± 0.5", or "-3.6, -4.1 to -3.0" if it is not in its middle; or that it has none."""
     if not math.isfinite(estimate.value):
         return "no finite difference"
-    if estimate.ends and math.isfinite(estimate.half_width):
+    if estimate.skewed and math.isfinite(estimate.half_width):
         return f"{figure(estimate.value, digits, '+')}, {ends(estimate, digits)}"
     return figure(estimate.value, digits, "+") + \
         (f" ± {estimate.half_width:.{digits}f}" if math.isfinite(estimate.half_width) else ", without an interval")

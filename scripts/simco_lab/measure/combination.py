@@ -57,25 +57,22 @@ class Combination:
 
     @property
     def mean(self):
-        """The mean with the interval to draw conclusions from: over replications if there are three or more,
-        else batch means."""
-        if len(self.times) >= 3:
-            return statistics.over_replications(
-                [statistics.mean_independent(times).value for times in self.times])
-        return statistics.mean_batches(self.all_times)
+        """The mean with the interval to draw conclusions from."""
+        return statistics.mean_over(self.times)
 
     def quantile(self, q):
         return statistics.percentile(self.all_times, q)
 
     def quantity(self, name):
-        """Returns the estimate of a quantity of quantities.py: over the runs if there are three or more."""
+        """Returns the estimate of a quantity of quantities.py, by blocks within the runs if these have them."""
         if name == "mean":
             return self.mean
-        q = PERCENTILES.get(name)
-        if q is None or len(self.times) >= 3:
-            found = statistics.over_replications(self.per_run(name))
-            return found if len(self.times) >= 3 else statistics.Estimate(found.value)
-        return statistics.Estimate.between(self.quantile(q), *schedule.percentile_interval(self.times, q))
+        if name in PERCENTILES:
+            return schedule.percentile_over(self.times, PERCENTILES[name])
+        found = statistics.over_replications(self.per_run(name))
+        if len(self.times) < statistics.RUNS_MIN:
+            return statistics.Estimate(found.value)
+        return found if QUANTITIES[name].signed else found.positive
 
     def leaves_out(self, quantity):
         """Returns how many messages a quantity leaves out because they had no answer, or were not delivered. If there are any, it

@@ -26,6 +26,7 @@ class Quantity:
     sip: bool = False  # of the workload sip only: its server's arrivals, or its large packets, are counted
     captured: bool = False  # from captures of the packets: of messages that were delivered only
     twin: bool = False  # compared with the run without a run of losses
+    signed: bool = False  # it can be below 0
     answered: bool = False  # of messages with an answer only: the others would make it infinite
 
     def title(self, measure):
@@ -145,5 +146,5 @@ QUANTITIES = table(
     Quantity("network", "Network (ms)", recorded("parts", "network"), captured=True),
     Quantity("behind", "Behind others (ms)", behind, captured=True),
     Quantity("sender_over_behind", "Sender's wait minus that behind others (ms)", lambda run: waited(run) - behind(run),
-             captured=True),
+             captured=True, signed=True),
 )

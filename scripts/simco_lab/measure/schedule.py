@@ -2,6 +2,7 @@
 stretch of consecutive transactions, long enough that what one of them waits for rarely reaches the next block."""
 
 import math
+from dataclasses import replace
 
 import numpy
 
@@ -23,13 +24,14 @@ def answered_mean(times):
 
 def mean_difference(pairs, factor=1.0):
     """Returns the difference of a's mean and factor times b's over `pairs` [(times of a, times of b)] of the same
-    transactions, with Student's interval over the blocks."""
-    gaps = [answered_mean(a) - factor * answered_mean(b)
-            for pair in pairs for a, b in zip(*map(blocks, pair), strict=True)]
-    a, b = (numpy.concatenate(side) for side in zip(*pairs))
-    value = answered_mean(a) - factor * answered_mean(b)
-    spread = statistics.over_replications(gaps)
-    return Estimate(value, spread.half_width, (value - spread.half_width, value + spread.half_width))
+    transactions, with the interval of blocks within runs."""
+    def gap_of(a, b):
+        return answered_mean(a) - factor * answered_mean(b)
+
+    gaps = [numpy.array([gap_of(a, b) for a, b in zip(*map(blocks, pair), strict=True)]) for pair in pairs]
+    known = [one[numpy.isfinite(one)] for one in gaps]
+    values = [gap_of(*pair) for pair in pairs]
+    return statistics.nested(values, known) if min(map(len, known)) > 1 else statistics.over_replications(values)
 
 
 def resampled_percentiles(parts, weights, q):
@@ -46,9 +48,12 @@ def resampled_percentiles(parts, weights, q):
     return times[low]
 
 
-def resamples(count):
-    """Returns the weights of resamples of `count` blocks: each draws as many blocks as there are, with replacement."""
-    return numpy.random.default_rng(SEED).multinomial(count, numpy.full(count, 1.0 / count), size=RESAMPLES)
+def resamples(runs):
+    """Returns the weights of resamples of the blocks of so many runs: each draws, with replacement, as many blocks of every run
+    as it has."""
+    shares = numpy.full(statistics.BATCHES, 1.0 / statistics.BATCHES)
+    draw = numpy.random.default_rng(SEED).multinomial(statistics.BATCHES, shares, size=(runs, RESAMPLES))
+    return numpy.concatenate(draw, axis=1)
 
 
 def ends_of(found):
@@ -62,14 +67,28 @@ def too_few(count, q):
     return count * (100.0 - q) / 100.0 < TAIL_MIN - 1e-9
 
 
-def percentile_interval(runs, q):
-    """Returns the ends of the 95 % interval of the q-th percentile of `runs`, lists of the times of consecutive transactions,
-    by the bootstrap of their blocks, as neighbours are alike; nan if there are too few beyond it, or for blocks."""
-    times = numpy.concatenate(runs)
+def nested(value, of_runs, resampled):
+    """Returns `value` with the interval that resampled blocks give, or, if the values `of_runs` differ more than these explain, the
+    mean of the runs with theirs."""
+    runs, finite = len(of_runs), bool(numpy.isfinite(of_runs).all())
+    if finite and runs > 1 and numpy.isfinite(resampled).all():
+        differ = statistics.runs_differ(float(numpy.var(of_runs, ddof=1)) / runs, float(resampled.var()), runs)
+    else:
+        differ = runs >= statistics.RUNS_MIN and not finite
+    if differ:
+        return replace(statistics.over_replications(of_runs), of_runs=True)
+    return Estimate.between(value, *ends_of(resampled))
+
+
+def percentile_over(runs, q):
+    """Returns the q-th percentile of `runs`, lists of the times of consecutive transactions, with its interval by the bootstrap
+    of their blocks, as neighbours are alike; without one if there are too few beyond it, or for blocks."""
+    times, of_runs = numpy.concatenate(runs), [statistics.percentile(run, q) for run in runs]
     if too_few(len(times), q) or min(map(len, runs)) < 2 * statistics.BATCHES:
-        return math.nan, math.nan
+        few = len(runs) < statistics.RUNS_MIN
+        return Estimate(statistics.percentile(times, q)) if few else statistics.over_replications(of_runs).positive
     parts = [part for run in runs for part in blocks(run)]
-    return ends_of(resampled_percentiles(parts, resamples(len(parts)), q))
+    return nested(statistics.percentile(times, q), of_runs, resampled_percentiles(parts, resamples(len(runs)), q)).positive
 
 
 def gap(a, b):
@@ -86,6 +105,7 @@ def percentile_difference(pairs, q, factor=1.0):
     if too_few(len(a), q):
         return Estimate(value)
     sides = [[part for times in side for part in blocks(times)] for side in zip(*pairs)]
-    weights = resamples(len(sides[0]))
+    weights = resamples(len(pairs))
     left, right = (resampled_percentiles(side, weights, q) for side in sides)
-    return Estimate.between(value, *ends_of(gap(left, factor * right)))
+    of_runs = [float(gap(statistics.percentile(x, q), factor * statistics.percentile(y, q))) for x, y in pairs]
+    return nested(value, of_runs, gap(left, factor * right))

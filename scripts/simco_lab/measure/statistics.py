@@ -3,7 +3,7 @@ without a reply is infinity, so that every order statistic counts it."""
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy
@@ -11,7 +11,11 @@ from mpmath import mp
 
 BATCHES = 30
 CONFIDENCE = 0.95
+RUNS_DIFFER = 0.25  # level of the test whether runs differ more than their blocks explain
+SKEW_SHOWN = 0.1  # of half the interval: a value so far from its middle has both ends printed
 CCDF_POINTS = 400
+LOG_MAX = 300.0  # what its exponential is finite of
+RUNS_MIN = 3  # of an interval over runs
 
 
 def student_p(t, degrees):
@@ -27,11 +31,13 @@ def student_t(degrees):
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value and half of its 95 % interval, nan if it has none; and the interval's ends if the value is not in its middle."""
+    """A value and half of its 95 % interval, nan if it has none; and the interval's ends if the value is not in its middle.
+    `of_runs`: the runs' own spread gives it, not that of the blocks within them."""
 
     value: float
     half_width: float = math.nan
     ends: tuple | None = None
+    of_runs: bool = False
 
     @classmethod
     def between(cls, value, low, high):
@@ -45,9 +51,24 @@ class Estimate:
     def high(self):
         return self.ends[1] if self.ends else self.value + self.half_width
 
+    @property
+    def skewed(self):
+        """Whether the value is so far from the middle that half a width would not say where the ends are."""
+        return self.ends is not None and not (
+            abs(self.low + self.high - 2 * self.value) <= SKEW_SHOWN * self.half_width < math.inf)
+
+    @property
+    def positive(self):
+        """The estimate of what is never negative: as far to both ends on a logarithmic scale."""
+        if not (self.value > 0 and math.isfinite(self.half_width)) or self.ends:
+            return self
+        factor = math.exp(min(self.half_width / self.value, LOG_MAX))
+        return Estimate(self.value, self.value * (factor - 1 / factor) / 2, (self.value / factor, self.value * factor), self.of_runs)
+
     def times(self, factor):
         """Returns the estimate of a value that is `factor` times as large."""
-        return Estimate(self.value * factor, self.half_width * factor, self.ends and tuple(end * factor for end in self.ends))
+        return replace(self, value=self.value * factor, half_width=self.half_width * factor,
+                       ends=self.ends and tuple(end * factor for end in self.ends))
 
 
 def mean_of(values):
@@ -70,13 +91,36 @@ def batch_means(answered):
     return answered[: size * BATCHES].reshape(BATCHES, size).mean(axis=1) if size > 1 else []
 
 
-def mean_batches(times):
-    """Returns the mean with the interval of the means of batches of consecutive transactions."""
-    answered = times[numpy.isfinite(times)]
-    means = batch_means(answered)
-    if not len(means):
-        return Estimate(mean_independent(times).value)
-    return Estimate(float(answered.mean()), mean_of(means).half_width)
+def runs_differ(of_runs, of_blocks, runs):
+    """Returns whether the variance of a mean that the runs' own spread gives is larger, by more than chance, than the one that the
+    blocks within them give. Then something differs from run to run that blocks do not show. The F test's level is high, so
+    that it does not miss much (Bancroft's advice for tests of whether to pool)."""
+    if not 0 < of_blocks < math.inf:
+        return of_runs > of_blocks
+    between, within = runs - 1, runs * (BATCHES - 1)
+    return mp.betainc(within / 2, between / 2, 0, within / (within + between * of_runs / of_blocks), regularized=True) < RUNS_DIFFER
+
+
+def nested(values, blocks):
+    """Returns the mean of the `values` of runs with Student's interval over the `blocks` within them, an array for each run; if
+    the runs differ more than these explain, over the runs."""
+    runs = len(values)
+    sizes = [len(one) for one in blocks]
+    of_blocks = sum(float(one.var(ddof=1)) / size for one, size in zip(blocks, sizes)) / runs**2
+    found = mean_of(numpy.asarray(values))
+    if runs > 1 and runs_differ(float(numpy.var(values, ddof=1)) / runs, of_blocks, runs):
+        return replace(found, of_runs=True)
+    return Estimate(found.value, student_t(sum(sizes) - runs) * math.sqrt(of_blocks))
+
+
+def mean_over(runs):
+    """Returns the mean of the answered ones of `runs`, lists of times, with its interval."""
+    answered = [times[numpy.isfinite(times)] for times in runs]
+    blocks = list(map(batch_means, answered))
+    values = [float(times.mean()) if len(times) else math.nan for times in answered]
+    if all(map(len, blocks)):
+        return nested(values, blocks).positive
+    return over_replications(values).positive if len(runs) >= RUNS_MIN else Estimate(float(numpy.mean(values)))
 
 
 def over_replications(values):

@@ -7,6 +7,7 @@ import unittest
 from pathlib import Path
 
 from simco_lab import scenario
+from simco_lab.draw import account
 from simco_lab.draw.values import FIRST, FURTHER
 
 DOC = Path(__file__).resolve().parents[3] / "doc"
@@ -17,7 +18,8 @@ BEGIN = re.compile(r"# .*\n\n\| id \| claim \|(?: sample \|)? paper \| here \(ti
 ALLOWED = re.compile(r"README\.md|[\w-]+/(report\.md|results\.csv|[\w.@-]+\.svg|[\w-]+\.patch)")
 FIGURE = re.compile(r"!\[.*?\]\((?:results/)?([^)]*\.svg)\)")
 ROW = re.compile(r"^\| (.*) \|$", re.MULTILINE)
-AT = re.compile(r"(holds(?: \(no difference shown\))?|does not hold|inconclusive) at (\d+)")
+AT = re.compile(rf"({'|'.join(account.VERDICTS)}) at (\d+)")
+DECISIONS = (account.WORDS[True], account.WORDS[False])
 DECIDED = re.compile(r"^\| \[([\w-]+)\]\([^)]*/report\.md\) \| (.*) \|$", re.MULTILINE)
 NO_NUMBER = re.compile(r"\bnan\b|\binf\b")
 LINK = re.compile(r"\]\((results/[^)#]*)")
@@ -66,7 +68,7 @@ def decided(report):
         found = [(word, int(count)) for word, count in AT.findall(row["verdict"])]
         total, open_ones = counts.get(row.get("sample", FIRST), (0, 0))
         counts[row.get("sample", FIRST)] = (total + sum(count for _, count in found),
-                                            open_ones + sum(count for word, count in found if word == "inconclusive"))
+                                            open_ones + sum(count for word, count in found if word not in DECISIONS))
     return {name: f"{total - open_ones} of {total}" for name, (total, open_ones) in counts.items()}
 
 
@@ -120,7 +122,8 @@ class Stale(unittest.TestCase):
             self.assertEqual(stale(report, self.CLAIMS, self.PAPER), found)
 
     def test_how_much_is_decided(self):
-        self.assertEqual(decided(self.REPORT.replace("holds at 1", "holds at 1, inconclusive at 2")), {FIRST: "1 of 3"})
+        self.assertEqual(decided(self.REPORT.replace("holds at 1", "holds at 1, inconclusive at 2, no difference shown at 1")),
+                         {FIRST: "1 of 4"})
 
 
 class Complaints(unittest.TestCase):

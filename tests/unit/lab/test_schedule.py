@@ -24,10 +24,13 @@ class Means(unittest.TestCase):
 
     def test_two_runs(self):
         b = numpy.zeros(60)
-        found = schedule.mean_difference([(b + 1, b), (b + 3, b)])
-        self.assertAlmostEqual(found.value, 2.0)
-        # 60 differences, half of them 1: t(59) = 2.001.
-        self.assertAlmostEqual(found.high - 2.0, 2.001 * math.sqrt(60 / 59) / math.sqrt(60), places=3)
+        noise = numpy.tile([0.0, 0.0, 1.0, 1.0], 15)  # of 30 blocks, in turn: variance 0.25 * 30 / 29
+        found = schedule.mean_difference([(b + noise + 1, b), (b - noise + 2, b)])
+        self.assertAlmostEqual(found.value, 1.5)
+        # The runs are alike, so that their 60 blocks count: t(58) = 2.002.
+        self.assertAlmostEqual(found.high - 1.5, 2.002 * math.sqrt(0.25 * 30 / 29 / 60), places=3)
+        # No block explains this difference, so that the runs count: t(1) = 12.706.
+        self.assertAlmostEqual(schedule.mean_difference([(b + 1, b), (b + 3, b)]).high - 2.0, 12.706, places=3)
 
 
 class Percentiles(unittest.TestCase):
@@ -63,16 +66,16 @@ class Percentiles(unittest.TestCase):
         self.assertFalse(math.isnan(schedule.percentile_difference([(b, b)], 99.0).low))
 
     def test_the_interval_of_one_needs_samples(self):
-        self.assertTrue(math.isnan(schedule.percentile_interval([numpy.arange(400.0)], 99.0)[0]))
-        self.assertTrue(math.isnan(schedule.percentile_interval([numpy.arange(3000.0), numpy.arange(59.0)], 99.0)[0]))
-        low, high = schedule.percentile_interval([numpy.random.default_rng(4).permutation(numpy.arange(10000.0))], 99.0)
+        self.assertTrue(math.isnan(schedule.percentile_over([numpy.arange(400.0)], 99.0).low))
+        self.assertTrue(math.isnan(schedule.percentile_over([numpy.arange(3000.0), numpy.arange(59.0)], 99.0).low))
+        low, high = schedule.percentile_over([numpy.random.default_rng(4).permutation(numpy.arange(10000.0))], 99.0).ends
         self.assertTrue(9860 < low < 9900 < high < 9940, (low, high))
 
     def test_the_interval_of_one_covers_what_neighbours_share(self):
         # Each 40 neighbours have the same time: if they counted as independent, the interval would be a sixth as wide.
         rng, covered = numpy.random.default_rng(5), 0
         for _ in range(200):
-            low, high = schedule.percentile_interval([numpy.repeat(rng.exponential(1.0, 300), 40)], 90.0)
+            low, high = schedule.percentile_over([numpy.repeat(rng.exponential(1.0, 300), 40)], 90.0).ends
             covered += low <= math.log(10.0) <= high
         self.assertTrue(170 <= covered <= 200, covered)
 

@@ -25,12 +25,12 @@ class Means(unittest.TestCase):
     def test_batches_see_that_neighbours_are_alike(self):
         blocks = numpy.repeat(numpy.random.default_rng(1).normal(20, 5, 300), 100)
         independent = statistics.mean_independent(blocks).half_width
-        self.assertGreater(statistics.mean_batches(blocks).half_width, 5 * independent)
+        self.assertGreater(statistics.mean_over([blocks]).half_width, 5 * independent)
 
     def test_intervals_cover(self):
         rng, covered = numpy.random.default_rng(2), 0
         for _ in range(300):
-            estimate = statistics.mean_batches(rng.exponential(10, 3000))
+            estimate = statistics.mean_over([rng.exponential(10, 3000)])
             covered += abs(estimate.value - 10) <= estimate.half_width
         self.assertTrue(270 <= covered <= 298, covered)
 
