@@ -179,6 +179,9 @@ Explanation explain(const Explain& wanted, const std::vector<RuleStatus>& rules)
   result.not_known.push_back("rules of agents that are not listed in 'see'");
   result.not_known.push_back(
       "whether the middlebox has --allow-outbound, which lets flows out, and their replies in");
+  result.not_known.push_back(
+      "whether the internal address is the middlebox's own: then only packets from outside to a "
+      "guarded port (--guard) need a rule");
   if (packet.protocol == kProtocolTcp) {
     result.not_known.push_back(
         "whether the packet belongs to a connection that began on the other side");

@@ -246,14 +246,20 @@ awaitable<int> run(agent::Agent& agent, const ctl::Settings& settings, const ctl
   co_return status;
 }
 
-/// A program that runs gets SIGTERM from here, and SIGINT from the terminal; without one, the
-/// session is closed.
+/// As nohup has it.
+bool ignored(int signal) {
+  struct sigaction now{};
+  return ::sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
+/// A program that runs gets SIGTERM and SIGHUP from here, and SIGINT from the terminal; without
+/// one, the session is closed.
 void on_signals(boost::asio::signal_set& signals, boost::asio::io_context& io, agent::Agent& agent,
                 const pid_t& program, bool& interrupted) {
   signals.async_wait([&](const error_code& error, int signal) {
     if (error) return;
     if (program != 0) {
-      if (signal == SIGTERM) ::kill(program, SIGTERM);
+      if (signal != SIGINT) ::kill(program, signal);
       return on_signals(signals, io, agent, program, interrupted);
     }
     interrupted = true;
@@ -288,6 +294,7 @@ int main(int argc, char** argv) {
                           io.stop();
                         });
   boost::asio::signal_set signals(io, SIGINT, SIGTERM);
+  if (!ignored(SIGHUP)) signals.add(SIGHUP);
   bool interrupted = false;
   on_signals(signals, io, agent, program, interrupted);
   io.run();

@@ -68,17 +68,21 @@ std::expected<std::vector<Guard>, std::string> parse_guards(const std::vector<st
   return guards;
 }
 
-std::string guard_comment(const std::vector<Guard>& guards) {
+std::string guard_text(const std::vector<Guard>& guards, std::size_t octets) {
   std::string text;
   for (const auto& [protocol, ports] : guards) {
-    text += fmt::format("{}{}:{}", text.empty() ? "" : ",", protocol_name(protocol), ports.first);
-    if (ports.last != ports.first) text += fmt::format("-{}", ports.last);
+    auto one =
+        fmt::format("{}{}:{}", text.empty() ? "" : ",", protocol_name(protocol), ports.first);
+    if (ports.last != ports.first) one += fmt::format("-{}", ports.last);
+    if (text.size() + one.size() > octets) break;
+    text += one;
   }
   return text;
 }
 
-std::optional<std::string> connection_at(const std::vector<Guard>& guards,
-                                         const std::string& in_force) {
+std::optional<std::string> connection_at(
+    const std::vector<Guard>& guards, const std::string& in_force,
+    const std::vector<boost::asio::ip::address>& administrators) {
   std::vector<Guard> old;
   std::istringstream words(in_force);
   for (std::string word; std::getline(words, word, ',');) {
@@ -93,7 +97,7 @@ std::optional<std::string> connection_at(const std::vector<Guard>& guards,
       const auto local = parse_end(local_text);
       const auto remote = parse_end(remote_text);
       if (!local || !remote || state != "01") continue;  // TCP_ESTABLISHED
-      if (remote->address.is_loopback() || remote->address == local->address) continue;
+      if (std::ranges::find(administrators, remote->address) == administrators.end()) continue;
       if (!covers(guards, kProtocolTcp, local->port) || covers(old, kProtocolTcp, local->port))
         continue;
       return fmt::format("the open connection from {} port {} to port {}",
@@ -107,12 +111,13 @@ std::optional<std::string> ephemeral_ports_in(const std::vector<Guard>& guards) 
   PortRange ephemeral;
   std::ifstream("/proc/sys/net/ipv4/ip_local_port_range") >> ephemeral.first >> ephemeral.last;
   std::vector<PortRange> reserved;
-  std::ifstream file("/proc/sys/net/ipv4/ip_local_reserved_ports");
-  for (std::string word; std::getline(file, word, ',');) {
-    if (word.ends_with('\n')) word.pop_back();
+  std::string wanted;  // by the machine, and then by us
+  std::ifstream("/proc/sys/net/ipv4/ip_local_reserved_ports") >> wanted;
+  std::istringstream words(wanted);
+  for (std::string word; std::getline(words, word, ',');) {
     if (const auto ports = parse_port_range(word)) reserved.push_back(*ports);
   }
-  std::string missing;
+  bool missing = false;
   for (const auto& [protocol, guarded] : guards) {
     if (guarded.last < ephemeral.first || guarded.first > ephemeral.last) continue;
     const bool kept = std::ranges::any_of(reserved, [&](const PortRange& ports) {
@@ -120,13 +125,14 @@ std::optional<std::string> ephemeral_ports_in(const std::vector<Guard>& guards) 
              ports.last >= std::min(guarded.last, ephemeral.last);
     });
     if (kept) continue;
-    missing += fmt::format("{}{}-{}", missing.empty() ? "" : ",", guarded.first, guarded.last);
+    missing = true;
+    wanted += fmt::format("{}{}-{}", wanted.empty() ? "" : ",", guarded.first, guarded.last);
   }
-  if (missing.empty()) return std::nullopt;
+  if (!missing) return std::nullopt;
   return fmt::format(
       "--guard: the kernel may give a client of this machine, as for DNS, a guarded port, and "
       "replies would be dropped: sysctl net.ipv4.ip_local_reserved_ports={}",
-      missing);
+      wanted);
 }
 
 }  // namespace simco::backend::nftables

@@ -1,6 +1,9 @@
 // Ports of the machine itself that no packet from another machine reaches without a rule.
 #pragma once
 
+#include <boost/asio/ip/address.hpp>
+#include <cstddef>
+#include <cstdint>
 #include <expected>
 #include <optional>
 #include <string>
@@ -16,14 +19,15 @@ using Guard = ProtocolPorts;
 /// Reads each guard as parse_protocol_ports() does. Returns a complaint if one is none.
 std::expected<std::vector<Guard>, std::string> parse_guards(const std::vector<std::string>& words);
 
-/// The guards as parse_guards() reads them, separated by commas.
-std::string guard_comment(const std::vector<Guard>& guards);
+/// The guards as parse_guards() reads them, separated by commas: as many as `octets` have room for.
+std::string guard_text(const std::vector<Guard>& guards, std::size_t octets = SIZE_MAX);
 
-/// Returns the open TCP connection from another machine that `guards` would cut unless a rule lets
-/// it pass, as a phrase; nothing if there is none. `in_force` is guard_comment() of the guards that
-/// are in the kernel already: these cut none.
-std::optional<std::string> connection_at(const std::vector<Guard>& guards,
-                                         const std::string& in_force);
+/// Returns the open TCP connection from a machine of `administrators` that `guards` would cut
+/// unless a rule lets it pass, as a phrase; nothing if there is none. `in_force` is guard_text() of
+/// the guards that are in the kernel already: these cut none.
+std::optional<std::string> connection_at(
+    const std::vector<Guard>& guards, const std::string& in_force,
+    const std::vector<boost::asio::ip::address>& administrators);
 
 /// Returns a warning if the kernel may give sockets of this machine a guarded port, which replies
 /// would not reach.

@@ -15,8 +15,9 @@ inline constexpr std::size_t kMasksMax = 16;
 /// Elements of an interval set: an addition costs some 0.1 us for each that is there, a removal up
 /// to ten times that. Shared among agents as sets are.
 inline constexpr std::size_t kIntervalsMax = 256;
-/// Guards: the comment of a chain has all of them, in 254 octets.
 inline constexpr std::size_t kGuardsMax = 12;
+/// Comments of chains, as nft reads them: of more guards the last are left out.
+inline constexpr std::size_t kCommentOctets = 127;
 /// A commit is sent when it has grown to this size, octets.
 inline constexpr std::size_t kCommitOctets = 1 << 20;
 /// The part of an operation, at most: two elements of an interval set, IPv6.

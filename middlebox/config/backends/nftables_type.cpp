@@ -1,8 +1,13 @@
 // The options of the nftables backend: its table, and what of it outlives the process.
 #include "middlebox/config/backends/nftables_type.hpp"
 
+#include <algorithm>
+#include <boost/asio/ip/address.hpp>
 #include <fstream>
+#include <iterator>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "middlebox/backend/fastpath/fast_path.hpp"
 #include "middlebox/backend/nftables/nftables_backend.hpp"
@@ -46,10 +51,33 @@ std::vector<std::string> missing_forwarding() {
   return result;
 }
 
-/// Returns what of this machine would keep rules from having the effect that agents expect.
-std::vector<std::string> obstacles(const backend::nftables::Options& options) {
+/// Returns a warning for each port of the middlebox's own that is guarded.
+std::vector<std::string> own_ports(const backend::nftables::Options& options,
+                                   const ServerOptions& server) {
+  std::vector<net::ListenOptions> listened{server.listen};
+  for (const auto& further : server.further_listeners) listened.push_back(further.listen);
   std::vector<std::string> result;
-  if (forwards(options)) result = missing_forwarding();
+  for (const auto& listen : listened) {
+    const bool open = std::ranges::any_of(listen.addresses, [](const auto& text) {
+      boost::system::error_code error;
+      return !boost::asio::ip::make_address(text, error).is_loopback();
+    });
+    const auto covers = [&](const auto& guard) {
+      return listen.port >= guard.ports.first && listen.port <= guard.ports.last;
+    };
+    if (open && std::ranges::any_of(options.guards, covers)) {
+      result.push_back(
+          "--guard: port " + std::to_string(listen.port) +
+          " is the middlebox's own, which agents on other machines will not reach: leave it out");
+    }
+  }
+  return result;
+}
+
+/// Adds what of this machine would keep rules from having the effect that agents expect.
+std::vector<std::string> obstacles(const backend::nftables::Options& options,
+                                   std::vector<std::string> result) {
+  if (forwards(options)) std::ranges::move(missing_forwarding(), std::back_inserter(result));
   if (auto ports = backend::nftables::ephemeral_ports_in(options.guards))
     result.push_back(std::move(*ports));
   return result;
@@ -119,6 +147,7 @@ std::optional<std::string> NftablesType::check(bool chosen, const Settings& sett
     if (!options_.guards.empty()) return "--guard requires --backend nftables";
     return fast_path_fault(chosen);
   }
+  own_ports_ = own_ports(options_, settings.server);
   options_.internal_if = settings.internal_if;
   options_.external_if = settings.external_if;
   if (auto fault = interfaces_fault(settings)) return fault;
@@ -163,7 +192,7 @@ std::optional<std::string> NftablesType::fast_path_fault(bool chosen) const {
 
 std::vector<Finding> NftablesType::findings() const {
   std::vector<Finding> result;
-  for (const auto& sentence : obstacles(options_)) result.push_back({false, sentence});
+  for (const auto& sentence : obstacles(options_, own_ports_)) result.push_back({false, sentence});
   if (!fast_path_) return result;
   if (const auto why = fastpath::obstacle(options_.internal_if, options_.external_if)) {
     result.push_back({false, "the fast path would be off: " + *why});
@@ -184,14 +213,14 @@ std::unique_ptr<backend::Backend> NftablesType::make(boost::asio::io_context& io
   options.first_port = nat.first_port;
   options.last_port = nat.last_port;
   auto backend = std::make_unique<backend::nftables::NftablesBackend>(io, options);
-  for (const auto& sentence : obstacles(options)) log::warn(sentence);
+  for (const auto& sentence : obstacles(options, own_ports_)) log::warn(sentence);
   if (forwards(options)) {
     log::info("backend nftables: table inet {}, internal {}, external {}", options.table,
               options.internal_if, options.external_if);
   }
   if (!options.guards.empty()) {
     log::info("backend nftables: table inet {} guards {}", options.table,
-              backend::nftables::guard_comment(options.guards));
+              backend::nftables::guard_text(options.guards));
   }
   if (!fast_path_ || settings.remove_rules) return backend;
   return fastpath::accelerate(

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "middlebox/backend/fastpath/limits.hpp"
 #include "middlebox/backend/nftables/options.hpp"
@@ -30,6 +31,7 @@ class NftablesType final : public BackendType {
   std::optional<std::string> fast_path_fault(bool chosen) const;
 
   backend::nftables::Options options_;
+  std::vector<std::string> own_ports_;  ///< warnings: guarded, though agents need them
   bool fast_path_ = false;
   std::uint32_t fast_path_entries_ = backend::fastpath::kEntriesDefault;
 };

@@ -165,12 +165,12 @@ class BanTest(unittest.TestCase):
         self.expect(False)
 
     def test_an_address_that_is_blocked_twice_is_free_again(self):
-        for visitor in (VISITOR, VISITOR6):
+        for visitor, spelt in ((VISITOR, f"{VISITOR}/32"), (VISITOR6, VISITOR6.replace("db8::", "DB8:0:0::"))):
             for seconds in ("600", "-1"):  # a time, and fail2ban's word for ever
                 subprocess.run([SCRIPT, "add", visitor, seconds], check=True, capture_output=True)
             self.assertEqual(sorted(self.blocks(visitor))[1], MAX_LIFETIME)
             self.expect(True, visitor)
-            subprocess.run([SCRIPT, "del", visitor], check=True, capture_output=True)
+            subprocess.run([SCRIPT, "del", spelt], check=True, capture_output=True)
             self.expect(False, visitor)
             subprocess.run([SCRIPT, "del", visitor], check=True, capture_output=True)
         self.assertEqual(subprocess.run([SCRIPT, "add"], capture_output=True).returncode, 2)

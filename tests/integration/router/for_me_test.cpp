@@ -38,7 +38,7 @@ class ForMe : public testing::TestWithParam<const char*> {
     const auto certificates = authority.files("x").certificate;
     const auto place = certificates.substr(0, certificates.rfind('/') + 1);
     for (const auto& [from, to] : {std::pair<std::string, std::string>{"203.0.113.5", "192.0.2.1"},
-                                   {"/(etc/simco|home/alice)/", place},
+                                   {"/(etc/simco|home/alice|var/lib/simco)/", place},
                                    {"\"quic\"", "\"" + std::string(GetParam()) + "\""}}) {
       text = std::regex_replace(text, std::regex(from), to);
     }
@@ -80,6 +80,20 @@ TEST_P(ForMe, OpensThePortToTheCallersAddressAlone) {
   EXPECT_TRUE(run({"--lifetime", "30"}, 0).out.contains("enabled for 30 s"));
   EXPECT_TRUE(reaches("192.0.2.2", kPatience));
   EXPECT_FALSE(reaches("192.0.2.3"));
+}
+
+TEST_P(ForMe, OpensItToTheAddressThatTheSessionIsBoundTo) {
+  EXPECT_TRUE(run({"--bind", "192.0.2.3", "--lifetime", "30"}, 0).out.contains("enabled for 30 s"));
+  EXPECT_TRUE(reaches("192.0.2.3", kPatience));
+  EXPECT_FALSE(reaches("192.0.2.2"));
+}
+
+TEST_P(ForMe, ATerminalThatIsClosedEndsTheRule) {
+  const auto held = start(net.outside, simcoctl({"--lifetime", "600", "--", "sleep", "1000"}));
+  ASSERT_TRUE(box->says("event=enable "));
+  held->signal(SIGHUP);
+  EXPECT_TRUE(box->says("event=delete "));
+  EXPECT_FALSE(reaches());
 }
 
 TEST_P(ForMe, KeepsTheRuleWhileAProgramRuns) {

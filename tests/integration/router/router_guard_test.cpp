@@ -228,17 +228,81 @@ TEST_P(Guard, ASitesChainsDecideAboutTheRest) {
 
 // --- A guard that would lock out -----------------------------------------------------------------
 
+/// The SSH connection in which programs are started.
+class LoggedIn {
+ public:
+  explicit LoggedIn(const std::string& from) {
+    ::setenv("SSH_CONNECTION", (from + " 50022 192.0.2.1 22").c_str(), 1);
+  }
+  LoggedIn(const LoggedIn&) = delete;
+  LoggedIn& operator=(const LoggedIn&) = delete;
+  ~LoggedIn() { ::unsetenv("SSH_CONNECTION"); }
+};
+
+// Else a stranger's connection would keep all ports open.
+TEST_P(Guard, AConnectionFromWhereNobodyIsLoggedInIsCut) {
+  const LoggedIn elsewhere("192.0.2.200");
+  const TcpListener listener(net.router, own(22));
+  const Tcp stranger(net.outside, far(50022));
+  ASSERT_TRUE(stranger.connect(own(22)));
+  const auto server = listener.accept();
+  ASSERT_TRUE(server);
+  HostBox box(net.router, {"--guard", "tcp:22"});
+  EXPECT_FALSE(passes(stranger, server->first, kStaysAway));
+}
+
+TEST_P(Guard, TheMachineOfASessionOfLogindIsKnown) {
+  const TcpListener listener(net.router, own(22));
+  const Tcp administrator(net.outside, far(50022));
+  ASSERT_TRUE(administrator.connect(own(22)));
+  const Folder folder{"logins"};
+  folder.write("start",
+               "mount -t tmpfs tmpfs /run\nmkdir -p /run/systemd/sessions\n"
+               "printf 'ACTIVE=1\\nSTATE=active\\nREMOTE=1\\nREMOTE_HOST=" +
+                   a().peer + "\\n' >/run/systemd/sessions/c1\n" + SIMCO_BIN_DIR +
+                   "/simco-middlebox --port 0 --backend nftables --guard tcp:22 2>&1\n");
+  const auto said = net.router.output("unshare --mount sh " + folder.file("start") + " || true");
+  EXPECT_TRUE(said.contains("--guard: the open connection from " + a().peer)) << said;
+}
+
+// Somebody has recovered the machine from its console.
+TEST_P(Guard, AnEmptiedChainGuardsNothing) {
+  const Words guard{"--guard", "tcp:22", "--claim-table", "no"};
+  HostBox(net.router, guard).kill();
+  net.router.shell("nft flush chain inet simco input");
+  const LoggedIn here(a().peer);
+  const TcpListener listener(net.router, own(22));
+  const Tcp administrator(net.outside, far(50022));
+  ASSERT_TRUE(administrator.connect(own(22)));
+  EXPECT_TRUE(run(guard, 1).contains("--guard-anyway"));
+}
+
+TEST_P(Guard, ManyRangesAreSavedAndLoadAgain) {
+  std::string ranges;
+  for (int i = 0; i < 12; ++i) {
+    ranges += (i == 0 ? "udp:" : ",udp:") + std::to_string(30000 + 100 * i) + "-" +
+              std::to_string(30050 + 100 * i);
+  }
+  HostBox(net.router, {"--guard", ranges, "--claim-table", "no"}).kill();
+  const Folder folder{"guards"};
+  const auto file = folder.file("saved.nft");
+  net.router.shell("nft list ruleset > " + file + " && nft flush ruleset && nft -f " + file);
+  EXPECT_TRUE(ruleset().contains("udp dport 31100-31150"));
+}
+
 TEST_P(Guard, AnOpenConnectionIsNotCutUnasked) {
+  const LoggedIn here(a().peer);
   const Words guard{"--guard", "tcp:22,udp:30000-40000"};
   const TcpListener listener(net.router, own(22));
   const Tcp administrator(net.outside, far(50022));
   ASSERT_TRUE(administrator.connect(own(22)));
   const auto server = listener.accept();
   ASSERT_TRUE(server);
-  EXPECT_TRUE(run(guard, 1).contains("--guard: the open connection from " + a().peer +
-                                     " port 50022 to port 22 would be cut, which may be yours: "
-                                     "leave its port out, or confirm with "
-                                     "--guard-anyway\n"));
+  EXPECT_TRUE(
+      run(guard, 1).contains("--guard: the open connection from " + a().peer +
+                             " port 50022 to port 22 would be cut, from where somebody is logged "
+                             "in: leave its port out, or confirm with "
+                             "--guard-anyway\n"));
   EXPECT_TRUE(passes(administrator, server->first));
   HostBox anyway(net.router, guard + Words{"--guard-anyway"});
   EXPECT_FALSE(passes(administrator, server->first, kStaysAway));
@@ -250,6 +314,7 @@ TEST_P(Guard, AnOpenConnectionIsNotCutUnasked) {
 
 TEST_P(Guard, AWiderGuardThanBeforeIsANewOne) {
   HostBox(net.router, {"--guard", "tcp:5061"}).kill();
+  const LoggedIn here(a().peer);
   const TcpListener listener(net.router, own(22));
   const Tcp administrator(net.outside, far(50022));
   ASSERT_TRUE(administrator.connect(own(22)));
@@ -266,6 +331,20 @@ TEST_P(Guard, SaysWhichPortsTheKernelMayGiveAway) {
   EXPECT_FALSE(check("udp:30000-32767").contains(advice));
   net.router.shell("echo 30000-40000 > /proc/sys/net/ipv4/ip_local_reserved_ports");
   EXPECT_FALSE(check("udp:30000-40000").contains(advice));
+  // The sites' own stay.
+  EXPECT_TRUE(check("udp:50000").contains(advice + "30000-40000,50000-50000\n"));
+}
+
+TEST_P(Guard, WarnsOfTheMiddleboxsOwnPort) {
+  const auto check = [&](const std::string& address) {
+    return test::run({"simco-middlebox", "--backend", "nftables", "--guard", "tcp:7000-8000",
+                      "--allow-anonymous", "--listen", address, "--check", "--check-user", "root"},
+                     0)
+        .err;
+  };
+  const std::string warning = "--guard: port 7626 is the middlebox's own";
+  EXPECT_TRUE(check(me()).contains(warning));
+  EXPECT_FALSE(check(ipv4() ? "127.0.0.1" : "::1").contains(warning));
 }
 
 TEST_P(Guard, AgentsHaveTheMachinesOwnAddresses) {

@@ -196,7 +196,7 @@ void Ruleset::add_frame(bool claimed, MessageBuffer& batch) const {
     // A later start asks which guards are in force.
     const bool guarded = wanted == guards;
     add_chain(options_, name_in_kernel(options_, chain), nullptr, batch,
-              guarded ? guard_comment(options_.guards) : "");
+              guarded ? guard_text(options_.guards, kCommentOctets) : "");
   }
   add_drop_counters(options_, batch);
 }

@@ -39,7 +39,7 @@ struct TableState {
   std::uint32_t flags = 0;
   std::uint64_t handle = 0;
   std::set<std::string> chains;      ///< names
-  std::string guards;                ///< in force, as guard_comment() has them
+  std::string guards;                ///< in force, as guard_text() has them
   std::vector<std::uint64_t> rules;  ///< handles, chain by chain, in their order
   std::vector<std::string> sets;     ///< names
 
@@ -64,7 +64,7 @@ TableState look_at_table(NetlinkSocket& socket, const std::string& name,
 /// By which the middlebox knows that a table is its own: the table's comment begins with it.
 inline constexpr const char* kTableComment = "made by simco-middlebox";
 
-/// The chain whose comment is guard_comment().
+/// The chain whose comment is guard_text().
 inline constexpr const char* kGuardedChain = "guarded4";
 
 /// Makes messages. Those of a batch go into the same MessageBuffer.

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "middlebox/backend/nftables/limits.hpp"
+#include "middlebox/backend/nftables/logins.hpp"
 #include "simco/log/log.hpp"
 
 namespace simco::backend::nftables {
@@ -112,10 +113,10 @@ bool Table::install_once(bool whatever_there_is) {
 
 void Table::check(const TableState& found) const {
   if (!installed_ && !options_.guard_anyway) {
-    if (const auto connection = connection_at(options_.guards, found.guards)) {
+    if (const auto connection = connection_at(options_.guards, found.guards, logged_in())) {
       throw std::runtime_error("--guard: " + *connection +
-                               " would be cut, which may be yours: leave its port out, or confirm "
-                               "with --guard-anyway");
+                               " would be cut, from where somebody is logged in: leave its port "
+                               "out, or confirm with --guard-anyway");
     }
   }
   if (options_.own_table) {

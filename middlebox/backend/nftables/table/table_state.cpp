@@ -94,6 +94,7 @@ TableState look_at_table(NetlinkSocket& socket, const std::string& name,
     if (chain.ends_with(kGuardedChain)) state.guards = comment;
     state.chains.insert(chain);
   });
+  bool leads = false;  // any rule to guarded ports
   dump(socket, NFT_MSG_GETRULE, NFTA_RULE_TABLE, name, [&](const nlmsghdr* message) {
     std::string table;
     std::string chain;
@@ -103,9 +104,11 @@ TableState look_at_table(NetlinkSocket& socket, const std::string& name,
       if (type == NFTA_RULE_CHAIN) chain = text_of(attribute);
       if (type == NFTA_RULE_HANDLE) handle = handle_of(attribute);
     });
+    leads |= table == name && chain.ends_with("input");
     const bool wanted = std::find(chains.begin(), chains.end(), chain) != chains.end();
     if (table == name && wanted) state.rules.push_back(handle);
   });
+  if (!leads) state.guards.clear();  // somebody has emptied the chain: nothing is guarded
   dump(socket, NFT_MSG_GETSET, NFTA_SET_TABLE, name, [&](const nlmsghdr* message) {
     for_each_attribute(attributes_of(message), [&](std::uint16_t type, const nlattr* attribute) {
       if (type == NFTA_SET_NAME) state.sets.push_back(text_of(attribute));
