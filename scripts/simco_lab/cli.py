@@ -13,7 +13,7 @@ from pathlib import Path
 
 from . import archive
 from .errors import LabError, ScenarioError
-from .run import guest, job, native, runner
+from .run import guest, job, native, runner, shards
 from .run.guest import ROOT
 from .scenario import proxies
 from .scenario.catalogue import PROGRAMS
@@ -47,10 +47,15 @@ def parser():
                      help="run this share of each point's transactions, at least 1000")
     run.add_argument("--only", action="append", default=[], metavar="KEY=VALUE[,VALUE]",
                      help="run only points with one of these values; may be repeated")
+    run.add_argument("--shard", type=shard, default=(1, 1), metavar="K/N",
+                     help="run only the K-th of N parts, of about the same length; 'merge' puts them together")
     run.add_argument("--shift", type=int, choices=range(9), default=0, metavar="N",
                      help="a guest instruction takes 2^N ns, to see the effect of its speed; default: 0")
     run.add_argument("--options", default="", metavar="TEXT",
                      help="additional SCTP options for both programs, for trials")
+    merge = verbs.add_parser("merge", help="put parts of a run together (run --shard), and write the report")
+    merge.add_argument("dir", nargs="+", type=Path, help="a scenario's results, or a folder of them")
+    merge.add_argument("--out", type=Path, default=OUT, metavar="DIR", help="default: %(default)s")
     plot = verbs.add_parser("plot", help="write report, tables and figures again from the samples of a run, or"
                             " the figures of means from its results.csv")
     plot.add_argument("dir", type=Path, help="a scenario's results, a folder of them, or an unpacked archive")
@@ -68,6 +73,13 @@ def parser():
         verb.add_argument("--programs", type=Path, default=BIN, metavar="DIR",
                           help="folder of simco-middlebox and the other programs; default: build/release/bin")
     return top
+
+
+def shard(text):
+    try:
+        return shards.parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def formats(text):
@@ -194,6 +206,7 @@ def run(arguments):
         claims.rehearse(scenario)
         scenario.take(arguments.fraction)
     points = chosen([point for scenario in scenarios for point in scenario.points(arguments.scale)], arguments.only)
+    points = shards.part_of(points, arguments.shard)
     execute, identity, where, lacking = prepare(arguments, points)
     work = runner.Runner(execute, identity, arguments.out, arguments.jobs, arguments.options)
     possible = able(points, lacking)
@@ -238,6 +251,11 @@ def plot(arguments):
             report(folder, arguments.formats)
 
 
+def merge(arguments):
+    for folder in shards.merge(arguments.dir, arguments.out):
+        report(folder)
+
+
 def pack(arguments):
     archive.write(arguments.dir, arguments.output)
     print(arguments.output)
@@ -255,7 +273,7 @@ def main(words=None):
     # As with Ctrl-C: runs in progress finish, and finished ones stay.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        verbs = {"list": list_scenarios, "new": write_new, "run": run, "plot": plot, "archive": pack, "shell": shell}
+        verbs = {"list": list_scenarios, "new": write_new, "run": run, "merge": merge, "plot": plot, "archive": pack, "shell": shell}
         return verbs[arguments.verb](arguments) or 0
     except KeyboardInterrupt:
         return 130
