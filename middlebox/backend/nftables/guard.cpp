@@ -40,6 +40,10 @@ boost::asio::ip::address address_of(std::string_view digits) {
   return Address(octets);
 }
 
+IpAddress ip_address(const boost::asio::ip::address& address) {
+  return parse_address(address.to_string()).value_or(IpAddress());
+}
+
 std::optional<End> parse_end(const std::string& text) {
   using namespace boost::asio::ip;
   const auto colon = text.find(':');
@@ -82,7 +86,7 @@ std::string guard_text(const std::vector<Guard>& guards, std::size_t octets) {
 
 std::optional<std::string> connection_at(
     const std::vector<Guard>& guards, const std::string& in_force,
-    const std::vector<boost::asio::ip::address>& administrators) {
+    const std::vector<boost::asio::ip::address>& administrators, const LetsPass& lets_pass) {
   std::vector<Guard> old;
   std::istringstream words(in_force);
   for (std::string word; std::getline(words, word, ',');) {
@@ -99,6 +103,9 @@ std::optional<std::string> connection_at(
       if (!local || !remote || state != "01") continue;  // TCP_ESTABLISHED
       if (std::ranges::find(administrators, remote->address) == administrators.end()) continue;
       if (!covers(guards, kProtocolTcp, local->port) || covers(old, kProtocolTcp, local->port))
+        continue;
+      if (lets_pass({kProtocolTcp, ip_address(local->address), local->port,
+                     ip_address(remote->address), remote->port}))
         continue;
       return fmt::format("the open connection from {} port {} to port {}",
                          remote->address.to_string(), remote->port, local->port);

@@ -5,10 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "simco/packet/rule_match.hpp"
 #include "simco/wire/tuple_text.hpp"
 
 namespace simco::backend::nftables {
@@ -22,12 +24,15 @@ std::expected<std::vector<Guard>, std::string> parse_guards(const std::vector<st
 /// The guards as parse_guards() reads them, separated by commas: as many as `octets` have room for.
 std::string guard_text(const std::vector<Guard>& guards, std::size_t octets = SIZE_MAX);
 
-/// Returns the open TCP connection from a machine of `administrators` that `guards` would cut
-/// unless a rule lets it pass, as a phrase; nothing if there is none. `in_force` is guard_text() of
-/// the guards that are in the kernel already: these cut none.
+/// Whether a rule lets packets from outside pass.
+using LetsPass = std::function<bool(const packet::Packet&)>;
+
+/// Returns the open TCP connection from a machine of `administrators` that `guards` would cut, as a
+/// phrase; nothing if there is none. `in_force` is guard_text() of the guards that are in the
+/// kernel already: these cut none.
 std::optional<std::string> connection_at(
     const std::vector<Guard>& guards, const std::string& in_force,
-    const std::vector<boost::asio::ip::address>& administrators);
+    const std::vector<boost::asio::ip::address>& administrators, const LetsPass& lets_pass);
 
 /// Returns a warning if the kernel may give sockets of this machine a guarded port, which replies
 /// would not reach.

@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "simco/log/log.hpp"
+#include "simco/packet/rule_match.hpp"
 
 namespace simco::backend::nftables {
 namespace {
@@ -99,7 +100,14 @@ NftablesBackend::NftablesBackend(boost::asio::io_context& io, const Options& opt
 std::vector<ChangeResult> NftablesBackend::begin(std::span<const RuleChange> rules) try {
   planner_.recover(rules, options_.now());
   table_.probe_kernel();
-  table_.install();
+  table_.install([&](const packet::Packet& packet) {
+    return std::ranges::any_of(rules, [&](const RuleChange& change) {
+      const auto& rule = change.after;
+      if (rule.kind != RuleKind::kEnable) return false;
+      const auto agreement = packet::compare(rule.internal, rule.external, packet);
+      return agreement && agreement->faults() == 0;
+    });
+  });
   begun_ = true;
   if (options_.nat) conntrack_.forget_translated_but_for(rules);
   reconciler_.watch();

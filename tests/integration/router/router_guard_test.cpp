@@ -312,6 +312,26 @@ TEST_P(Guard, AnOpenConnectionIsNotCutUnasked) {
   EXPECT_TRUE(ruleset().contains("comment \"tcp:22,udp:30000-40000\""));
 }
 
+TEST_P(Guard, AConnectionThatAStoredRuleLetsPassIsNotCut) {
+  const Folder folder{"guards"};
+  const Words guard{"--guard", "tcp:22", "--state", folder.file("rules.db")};
+  const LoggedIn here(a().peer);
+  const TcpListener listener(net.router, own(22));
+  const Tcp administrator(net.outside, far(50022));
+  {
+    HostBox box(net.router, guard);
+    box.agent().enable(at(me(), 22), at(a().peer, 50022), kProtocolTcp, Direction::kInbound);
+    ASSERT_TRUE(administrator.connect(own(22)));
+    box.kill();
+  }
+  const auto server = listener.accept();
+  ASSERT_TRUE(server);
+  net.router.shell(
+      "nft list table inet simco >/dev/null 2>&1 && nft delete table inet simco; true");
+  HostBox box(net.router, guard);
+  EXPECT_TRUE(passes(administrator, server->first));
+}
+
 TEST_P(Guard, AWiderGuardThanBeforeIsANewOne) {
   HostBox(net.router, {"--guard", "tcp:5061"}).kill();
   const LoggedIn here(a().peer);

@@ -65,7 +65,8 @@ void Table::decide_on_tracking() {
 
 // --- The whole table -----------------------------------------------------------------------------
 
-void Table::install() {
+void Table::install(const LetsPass& lets_pass) {
+  lets_pass_ = lets_pass;
   for (int attempt = 0; attempt < kAttemptsMax; ++attempt) {
     if (!install_once(attempt >= kStaleMax)) continue;
     remember();
@@ -112,8 +113,10 @@ bool Table::install_once(bool whatever_there_is) {
 }
 
 void Table::check(const TableState& found) const {
-  if (!installed_ && !options_.guard_anyway) {
-    if (const auto connection = connection_at(options_.guards, found.guards, logged_in())) {
+  // In a site's table, what no rule lets pass is the site's to decide, as before.
+  if (!installed_ && options_.own_table && !options_.guard_anyway) {
+    if (const auto connection =
+            connection_at(options_.guards, found.guards, logged_in(), lets_pass_)) {
       throw std::runtime_error("--guard: " + *connection +
                                " would be cut, from where somebody is logged in: leave its port "
                                "out, or confirm with --guard-anyway");

@@ -7,6 +7,7 @@
 
 #include "middlebox/backend/match/tuple_space.hpp"
 #include "middlebox/backend/nftables/committer.hpp"
+#include "middlebox/backend/nftables/guard.hpp"
 #include "middlebox/backend/nftables/table/ruleset.hpp"
 
 namespace simco::backend::nftables {
@@ -49,8 +50,9 @@ class Table {
   /// if we lack the rights.
   void probe_kernel();
   /// Replaces the kernel's table with ours and all elements. Throws std::runtime_error if that is
-  /// not ours to replace, or others keep changing the ruleset.
-  void install();
+  /// not ours to replace, or others keep changing the ruleset; at first also if a guard would cut
+  /// an administrator's connection that `lets_pass` does not know.
+  void install(const LetsPass& lets_pass = {});
   /// Removes the table or, from a site's, our part. Throws as install() does.
   void remove();
 
@@ -94,6 +96,7 @@ class Table {
   Ruleset ruleset_;
   TableLock lock_;
   TableState frame_;        ///< as we left it
+  LetsPass lets_pass_;      ///< at the first install()
   bool installed_ = false;  ///< the table is in the kernel, or was
 };
 
