@@ -120,7 +120,7 @@ def mean_over(runs):
     values = [float(times.mean()) if len(times) else math.nan for times in answered]
     if all(map(len, blocks)):
         return nested(values, blocks).positive
-    return over_replications(values).positive if len(runs) >= RUNS_MIN else Estimate(float(numpy.mean(values)))
+    return over_replications(values).positive if len(runs) >= RUNS_MIN else Estimate(mean_of(numpy.concatenate(answered)).value)
 
 
 def over_replications(values):
