@@ -11,9 +11,9 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from . import archive
+from . import archive, shards
 from .errors import LabError, ScenarioError
-from .run import guest, job, native, runner, shards
+from .run import guest, job, native, runner
 from .run.guest import ROOT
 from .scenario import proxies
 from .scenario.catalogue import PROGRAMS

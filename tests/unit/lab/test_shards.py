@@ -4,8 +4,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from simco_lab import scenario
-from simco_lab.run import shards
+from simco_lab import scenario, shards
 from simco_lab.run.runner import curve
 from test_archive import SCENARIO, lab, leave_results
 

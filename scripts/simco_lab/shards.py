@@ -3,9 +3,9 @@
 import json
 import shutil
 
-from .. import archive
-from ..errors import LabError
-from .runner import cost, curve
+from . import archive
+from .errors import LabError
+from .run.runner import cost, curve
 
 
 def parse(text):
