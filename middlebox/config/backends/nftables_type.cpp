@@ -121,7 +121,7 @@ void NftablesType::declare(cli::Options& options) {
                       "for: PROTOCOL:PORT or PROTOCOL:LOW-HIGH, comma-separated",
                       backend::nftables::parse_guards);
   options.flag("--guard-anyway", options_.guard_anyway,
-               "Guard ports even if that cuts a connection which is open at the start");
+               "Guard ports even if that cuts an open connection of somebody who is logged in");
   options.flag("--counters", options_.counters,
                "Count the packets and bytes that each rule lets pass or blocks; --inspect tells");
   options_.keep_on_stop = true;  // a restart must not open what was closed
