@@ -33,6 +33,7 @@ def part_of(points, shard):
 
 
 def told(folder):
+    """Returns what the results in a folder say of their scenario, scale and engine."""
     about = json.loads((folder / archive.ABOUT).read_text())
     return {**about, "scenario.py": (folder / archive.SCENARIO).read_text()}
 
@@ -43,6 +44,7 @@ def merge(folders, out):
     made = {}
     for source in (result for folder in folders for result in archive.result_folders(folder)):
         target = made.setdefault(source.resolve().name, out / source.resolve().name)
+        target.mkdir(parents=True, exist_ok=True)
         if archive.is_result(target) and told(target) != told(source):
             raise LabError(f"{source} is not of the same scenario, scale and engine as {target}")
         for run in sorted((source / "points").glob("*/run.json")):

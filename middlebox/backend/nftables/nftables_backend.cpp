@@ -103,7 +103,8 @@ std::vector<ChangeResult> NftablesBackend::begin(std::span<const RuleChange> rul
   table_.install([&](const packet::Packet& packet) {
     return std::ranges::any_of(rules, [&](const RuleChange& change) {
       const auto& rule = change.after;
-      if (rule.kind != RuleKind::kEnable) return false;
+      if (rule.kind != RuleKind::kEnable || rule.parameters.direction == Direction::kOutbound)
+        return false;
       const auto agreement = packet::compare(rule.internal, rule.external, packet);
       return agreement && agreement->faults() == 0;
     });

@@ -53,9 +53,9 @@ def mark(combination):
 
 
 def by_chance(verdicts):
-    """Returns how many verdicts of a sample may be wrong by chance, in a sentence; empty if none stands on a test."""
+    """Returns how many verdicts of a sample are wrong by chance at most, in a sentence; empty if none stands on a test."""
     tests = sum(verdict.tests for verdict in verdicts)
-    return f" The verdicts stand on {tests} comparisons at 5 %: up to {LEVEL * tests:.1f} may be wrong by chance." if tests else ""
+    return f" The verdicts stand on {tests} comparisons at 5 %: up to {LEVEL * tests:.1f} are wrong by chance, on average." if tests else ""
 
 
 def word_of(verdict):

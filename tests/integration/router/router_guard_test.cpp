@@ -300,8 +300,8 @@ TEST_P(Guard, AnOpenConnectionIsNotCutUnasked) {
   ASSERT_TRUE(server);
   EXPECT_TRUE(
       run(guard, 1).contains("--guard: the open connection from " + a().peer +
-                             " port 50022 to port 22 would be cut, from where somebody is logged "
-                             "in: leave its port out, or confirm with "
+                             " port 50022 to port 22 would be cut, and somebody is logged in "
+                             "from there: leave its port out, or confirm with "
                              "--guard-anyway\n"));
   EXPECT_TRUE(passes(administrator, server->first));
   HostBox anyway(net.router, guard + Words{"--guard-anyway"});
@@ -339,6 +339,8 @@ TEST_P(Guard, AWiderGuardThanBeforeIsANewOne) {
   const Tcp administrator(net.outside, far(50022));
   ASSERT_TRUE(administrator.connect(own(22)));
   EXPECT_TRUE(run({"--guard", "tcp:22,tcp:5061"}, 1).contains("--guard-anyway"));
+  run({"--guard", "tcp:22,tcp:5061", "--remove-rules"}, 0);  // which cuts nothing
+  EXPECT_FALSE(ruleset().contains("guarded"));
 }
 
 TEST_P(Guard, SaysWhichPortsTheKernelMayGiveAway) {

@@ -5,13 +5,10 @@ a spread from run to run. Prints the table of doc/measuring.md:
 """
 
 import sys
-from types import SimpleNamespace
-
 import numpy
 
 import trial
 from simco_lab.judge.claims import Figures, increasing
-from simco_lab.measure.results import Selectable
 from simco_lab.scenario.conditions import values_of
 from simco_lab.scenario.variant import Variant
 
@@ -30,11 +27,7 @@ def delays(rng, spread):
     return times
 
 
-class Results(Selectable):
-    def __init__(self, combinations, seeds):
-        self.combinations = combinations
-        self.scenario = SimpleNamespace(setup=SimpleNamespace(seeds=seeds))
-
+class Results(trial.Results):
     def of(self, quantity, **sides):
         return Figures(self, {}, quantity, values_of(sides))
 

@@ -2,7 +2,6 @@
 
 import math
 import unittest
-from types import SimpleNamespace
 
 import numpy
 
@@ -13,17 +12,11 @@ from simco_lab.judge import statements
 from simco_lab.judge.claims import Figures, increasing, rehearse
 from simco_lab.judge.verdicts import Verdict
 from simco_lab.measure import statistics
-from simco_lab.measure.results import Selectable
 from simco_lab.scenario.conditions import values_of
 from simco_lab.scenario.variant import Variant
+from trial import Results
 
 TCP, SCTP, UNORDERED = (Variant.parse(name) for name in ("tcp", "sctp-1", "sctp-unordered"))
-
-
-class Results(Selectable):
-    def __init__(self, combinations, seeds="shared"):
-        self.combinations = combinations
-        self.scenario = SimpleNamespace(setup=SimpleNamespace(seeds=seeds))
 
 
 def combination(variant, levels, record=None, **conditions):
@@ -141,7 +134,7 @@ class Families(unittest.TestCase):
     def test_what_chance_does_is_said(self):
         rejected, untold, few = Verdict(True, "here", "", tests=1), Verdict(None, "there", "", tests=1), Verdict(None, "there", "")
         self.assertEqual(account.by_chance([rejected] * 15 + [untold] * 5 + [few]),
-                         " The verdicts stand on 20 comparisons at 5 %: up to 1.0 may be wrong by chance.")
+                         " The verdicts stand on 20 comparisons at 5 %: up to 1.0 are wrong by chance, on average.")
         self.assertEqual(account.by_chance([few]), "")
 
     def test_places_without_a_difference_are_called_so(self):

@@ -1,8 +1,11 @@
 """Scenarios and results for tests, changed for each case."""
 
+from types import SimpleNamespace
+
 import numpy
 
 from simco_lab.measure.combination import Combination
+from simco_lab.measure.results import Selectable
 from simco_lab.scenario import Scenario
 from simco_lab.scenario.conditions import Conditions
 from simco_lab.scenario.variant import Variant
@@ -29,3 +32,11 @@ def combination(variant, *runs, record=None, **conditions):
     records = [{"aborted": False, "valid": True, **(record or {})} for _ in runs]
     return Combination(Conditions(variant=Variant.parse(str(variant)), **conditions), records,
                        [numpy.asarray(times, dtype=float) for times in runs])
+
+
+class Results(Selectable):
+    """Results of these combinations, whose variants met the same arrivals and losses if the seeds are shared."""
+
+    def __init__(self, combinations, seeds="shared"):
+        self.combinations = combinations
+        self.scenario = SimpleNamespace(setup=SimpleNamespace(seeds=seeds))

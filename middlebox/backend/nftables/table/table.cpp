@@ -66,9 +66,8 @@ void Table::decide_on_tracking() {
 // --- The whole table -----------------------------------------------------------------------------
 
 void Table::install(const LetsPass& lets_pass) {
-  lets_pass_ = lets_pass;
   for (int attempt = 0; attempt < kAttemptsMax; ++attempt) {
-    if (!install_once(attempt >= kStaleMax)) continue;
+    if (!install_once(attempt >= kStaleMax, lets_pass)) continue;
     remember();
     installed_ = true;
     return;
@@ -81,9 +80,10 @@ void Table::install(const LetsPass& lets_pass) {
   throw std::system_error(EBUSY, std::generic_category(), "others keep changing the ruleset");
 }
 
-bool Table::install_once(bool whatever_there_is) {
+bool Table::install_once(bool whatever_there_is, const LetsPass& lets_pass) {
   const auto generation = committer_.socket().generation();
   const auto found = look();
+  spare_administrators(found, lets_pass);
   check(found);
   whatever_there_is &= options_.own_table;
   committer_.build_on(whatever_there_is ? 0 : generation);
@@ -112,16 +112,17 @@ bool Table::install_once(bool whatever_there_is) {
   }
 }
 
-void Table::check(const TableState& found) const {
+void Table::spare_administrators(const TableState& found, const LetsPass& lets_pass) const {
   // In a site's table, what no rule lets pass is the site's to decide, as before.
-  if (!installed_ && options_.own_table && !options_.guard_anyway) {
-    if (const auto connection =
-            connection_at(options_.guards, found.guards, logged_in(), lets_pass_)) {
-      throw std::runtime_error("--guard: " + *connection +
-                               " would be cut, from where somebody is logged in: leave its port "
-                               "out, or confirm with --guard-anyway");
-    }
-  }
+  if (installed_ || !options_.own_table || options_.guard_anyway) return;
+  const auto connection = connection_at(options_.guards, found.guards, logged_in(), lets_pass);
+  if (!connection) return;
+  throw std::runtime_error("--guard: " + *connection +
+                           " would be cut, and somebody is logged in from there: leave its port "
+                           "out, or confirm with --guard-anyway");
+}
+
+void Table::check(const TableState& found) const {
   if (options_.own_table) {
     if (!found.exists || found.ours) return;
     throw std::runtime_error("--table: table inet " + options_.table +

@@ -84,8 +84,10 @@ class Table {
   bool kernel_takes(Trial trial);
   void decide_on_tracking();
   void check(const TableState& found) const;
+  /// Throws std::runtime_error if the first install() would cut an administrator's connection.
+  void spare_administrators(const TableState& found, const LetsPass& lets_pass) const;
   /// An attempt: false if others came in between.
-  bool install_once(bool whatever_there_is);
+  bool install_once(bool whatever_there_is, const LetsPass& lets_pass);
   void write_frame(const TableState& found, bool whatever_there_is, MessageBuffer& batch);
   /// Every element that lives, from `cursor` on, into the open commit until that is large enough.
   void write_elements(ElementCursor& cursor);
@@ -96,7 +98,6 @@ class Table {
   Ruleset ruleset_;
   TableLock lock_;
   TableState frame_;        ///< as we left it
-  LetsPass lets_pass_;      ///< at the first install()
   bool installed_ = false;  ///< the table is in the kernel, or was
 };
 
