@@ -13,6 +13,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "agent/agent.hpp"
@@ -198,13 +199,26 @@ class Runner {
   const ctl::Printer& printer_;
 };
 
+/// The state of a command that a signal meets.
+struct Signalled {
+  bool interrupted = false;  ///< By a signal that no program got.
+  /// A rule was asked for that has to be ended: the session's end does not end it.
+  bool rule = false;
+  pid_t program = 0;  ///< The program that runs, or 0.
+};
+
 /// Keeps the rule while the program runs. Returns the exit status.
 awaitable<int> keep_while_running(agent::Agent& agent, const ctl::Settings& settings,
-                                  const ctl::Printer& printer, pid_t& program) {
+                                  const ctl::Printer& printer, Signalled& state) {
   const auto& request = std::get<PerRequest>(settings.command);
+  state.rule = true;
   auto [error, pinhole] = co_await agent::Pinhole::open(agent, request, kToken);
   if (error) {
     printer.print_error(error, "enable", ctl::hint(error, settings));
+    co_return 1;
+  }
+  if (state.interrupted) {
+    co_await pinhole.close(kToken);
     co_return 1;
   }
   const auto started = ctl::start_program(settings.program);
@@ -213,19 +227,19 @@ awaitable<int> keep_while_running(agent::Agent& agent, const ctl::Settings& sett
     co_await pinhole.close(kToken);
     co_return kNotFound;
   }
-  program = *started;
+  state.program = *started;
   pinhole.lost([](const error_code& closed, RuleLoss) {
     if (!closed) cli::complain(kProgram, "the rule is lost: its packets are blocked");
   });
-  const int status = co_await ctl::exit_status(program);
-  program = 0;  // its number may be another's now
+  const int status = co_await ctl::exit_status(*started);
+  state.program = 0;  // its number may be another's now
   co_await pinhole.close(kToken);
   co_return status;
 }
 
-/// Returns the exit status. `program` is set while one runs.
+/// Returns the exit status.
 awaitable<int> run(agent::Agent& agent, const ctl::Settings& settings, const ctl::Printer& printer,
-                   pid_t& program) {
+                   Signalled& state) {
   auto [error, capabilities] = co_await agent.open(settings.target, kToken);
   if (error) {
     printer.print_error(error, ctl::connecting(settings),
@@ -239,7 +253,7 @@ awaitable<int> run(agent::Agent& agent, const ctl::Settings& settings, const ctl
                                           settings.command);
     status = good ? 0 : 1;
   } else {
-    status = co_await keep_while_running(agent, settings, printer, program);
+    status = co_await keep_while_running(agent, settings, printer, state);
   }
   // The result is complete; a failure to close the session does not matter.
   co_await agent.close(kToken);
@@ -252,17 +266,15 @@ bool ignored(int signal) {
   return ::sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
 }
 
-/// A program that runs gets SIGTERM and SIGHUP from here, and SIGINT from the terminal; without
-/// one, the session is closed.
+/// A program that runs gets SIGTERM and SIGHUP from here, and SIGINT from the terminal. Without
+/// one, the session is closed, at the second signal if a rule has to be ended first.
 void on_signals(boost::asio::signal_set& signals, boost::asio::io_context& io, agent::Agent& agent,
-                const pid_t& program, bool& interrupted) {
+                Signalled& state) {
   signals.async_wait([&](const error_code& error, int signal) {
     if (error) return;
-    if (program != 0) {
-      if (signal != SIGINT) ::kill(program, signal);
-      return on_signals(signals, io, agent, program, interrupted);
-    }
-    interrupted = true;
+    const bool again = std::exchange(state.interrupted, state.program == 0);
+    if (state.program != 0 && signal != SIGINT) ::kill(state.program, signal);
+    if (state.program != 0 || (state.rule && !again)) return on_signals(signals, io, agent, state);
     agent.close([&](const error_code& not_open) {
       if (not_open) io.stop();
     });
@@ -287,18 +299,17 @@ int main(int argc, char** argv) {
   agent::Agent agent(io.get_executor(), settings->agent);
   const ctl::Printer printer(settings->json);
   int status = 1;
-  pid_t program = 0;
-  boost::asio::co_spawn(io, run(agent, *settings, printer, program),
+  Signalled state;
+  boost::asio::co_spawn(io, run(agent, *settings, printer, state),
                         [&](std::exception_ptr, int result) {
                           status = result;
                           io.stop();
                         });
   boost::asio::signal_set signals(io, SIGINT, SIGTERM);
   if (!ignored(SIGHUP)) signals.add(SIGHUP);
-  bool interrupted = false;
-  on_signals(signals, io, agent, program, interrupted);
+  on_signals(signals, io, agent, state);
   io.run();
   // A watch ends by an interrupt; any other command was cut short.
-  if (interrupted && !std::holds_alternative<ctl::Watch>(settings->command)) return 1;
+  if (state.interrupted && !std::holds_alternative<ctl::Watch>(settings->command)) return 1;
   return status;
 }
