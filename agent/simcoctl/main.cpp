@@ -4,7 +4,9 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/deferred.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/experimental/parallel_group.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -164,13 +166,23 @@ class Runner {
     if (!error) printer_.print_lifetime(pid, Lifetime{0});
     co_return ok(error, about("delete", pid));
   }
-  /// Asks for the status of listed rules; a rule that has ended since is skipped.
-  awaitable<bool> collect(std::vector<PolicyRuleId> pids, std::vector<agent::RuleStatus>& rules) {
-    for (const auto pid : pids) {
-      auto [error, rule] = co_await agent_.status(pid, kToken);
-      if (agent::negative_reply(error) == NegativeReplyCode::kNoSuchRule) continue;
-      if (!ok(error, about("status", pid))) co_return false;
-      rules.push_back(std::move(rule));
+  /// Asks for the status of listed rules, many at a time; a rule that has ended since is skipped.
+  awaitable<bool> collect(const std::vector<PolicyRuleId>& pids,
+                          std::vector<agent::RuleStatus>& rules) {
+    const auto ask = [this](PolicyRuleId pid) { return agent_.status(pid, boost::asio::deferred); };
+    for (std::size_t from = 0; from < pids.size(); from += ctl::kStatusRequestsMax) {
+      const auto some = std::span(pids).subspan(from).first(
+          std::min(pids.size() - from, ctl::kStatusRequestsMax));
+      std::vector<decltype(ask(PolicyRuleId{}))> requests;
+      for (const auto pid : some) requests.push_back(ask(pid));
+      auto [order, errors, statuses] =
+          co_await boost::asio::experimental::make_parallel_group(std::move(requests))
+              .async_wait(boost::asio::experimental::wait_for_all(), boost::asio::use_awaitable);
+      for (std::size_t i = 0; i < some.size(); ++i) {
+        if (agent::negative_reply(errors[i]) == NegativeReplyCode::kNoSuchRule) continue;
+        if (!ok(errors[i], about("status", some[i]))) co_return false;
+        rules.push_back(std::move(statuses[i]));
+      }
     }
     co_return true;
   }

@@ -82,9 +82,9 @@ Servers start_simco() {
 
 void stop_all(const Servers& servers) {
   for (const auto pid : servers) stop(pid);
-  (void)std::system(
+  shell(
       "iptables-legacy -F; iptables-legacy -X; "
-      "nft delete table inet simco 2>/dev/null");
+      "nft delete table inet simco 2>/dev/null || :");
 }
 
 /// Seconds of the processor that `pid` has had.

@@ -42,8 +42,8 @@ class Merge(unittest.TestCase):
                 if number % 2 == odd:
                     (run / "run.json").unlink()
 
-    def merge(self, *places):
-        return lab("merge", *(self.work / place for place in places), "--out", self.work / "out")
+    def merge(self, *places, out="out"):
+        return lab("merge", *(self.work / place for place in places), "--out", self.work / out)
 
     def test_parts_give_what_one_machine_does(self):
         self.assertEqual(lab("plot", self.work / "whole")[0], 0)
@@ -58,7 +58,7 @@ class Merge(unittest.TestCase):
         self.assertEqual(code, 2)
         self.assertIn("of other programs or options", err)
         (self.work / "second" / "trial" / "scenario.py").write_text(SCENARIO + "# another\n")
-        code, _, err = self.merge("first", "second")
+        code, _, err = self.merge("first", "second", out="other")
         self.assertEqual(code, 2)
         self.assertIn("not of the same scenario", err)
 
