@@ -1,7 +1,6 @@
 """The command line of scripts/lab."""
 
 import argparse
-import hashlib
 import json
 import os
 import signal
@@ -11,12 +10,10 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from . import archive, shards
+from . import advise, archive, shards
 from .errors import LabError, ScenarioError
-from .run import guest, job, native, runner
+from .run import engines, guest, job, runner
 from .run.guest import ROOT
-from .scenario import proxies
-from .scenario.catalogue import PROGRAMS
 from .scenario.conditions import DIMENSIONS, shown
 from .scenario.files import SCALES, available, find, new, read
 
@@ -41,7 +38,10 @@ def parser():
     run.add_argument("--out", type=Path, default=OUT, metavar="DIR", help="default: %(default)s")
     run.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), metavar="N",
                      help="guests that run in parallel; default: one per processor, %(default)s")
-    run.add_argument("--native", action="store_true", help="run in network namespaces of this host, in real time")
+    run.add_argument("--engine", choices=engines.NAMES, default="qemu",
+                     help="what runs the kernel: QEMU; user-mode Linux, faster, where no processor time passes; or network"
+                     " namespaces of this host, in real time; default: %(default)s")
+    run.add_argument("--native", dest="engine", action="store_const", const="native", help="the same as --engine native")
     run.add_argument("--strict", action="store_true", help="exit with 1 if a claim does not hold")
     run.add_argument("--fraction", type=float, default=1.0, metavar="F",
                      help="run this share of each point's transactions, at least 1000")
@@ -68,6 +68,10 @@ def parser():
                       help=f"a scenario's results, or a folder of them; default: {OUT}")
     pack.add_argument("-o", "--output", type=Path, required=True, metavar="FILE",
                       help=f"ends in {' or '.join(archive.COMPRESSIONS)}")
+    advice = verbs.add_parser("advise", help="say which transport to use, by the published measurements")
+    for name, what in (("rtt", "round-trip time, ms"), ("loss", "loss of packets in each direction, percent"),
+                       ("rate", "transactions per second")):
+        advice.add_argument(f"--{name}", type=float, required=True, metavar="N", help=what)
     shell = verbs.add_parser("shell", help="open a shell in the guest, with the network up")
     for verb in (run, shell):
         verb.add_argument("--programs", type=Path, default=BIN, metavar="DIR",
@@ -117,27 +121,6 @@ def chosen(points, only):
                 raise ScenarioError(f"--only {text}: {one!r} matches no point; {key} is one of {', '.join(there)}")
         points = [point for point in points if shown(getattr(point, key)) in wanted]
     return points
-
-
-def programs_identity(programs):
-    return hashlib.sha256(b"".join((programs / name).read_bytes() for name in PROGRAMS)).hexdigest()
-
-
-def prepare(arguments, points):
-    """Returns (execute, identity) for the Runner, the beginning of the sentence that says where it was measured, and
-    the modules that the guest's kernel lacks."""
-    if arguments.native:
-        lacks = native.missing(points)
-        if lacks:
-            raise LabError("this host cannot run these points natively: " + "; ".join(lacks))
-        release = os.uname().release
-        return (native.execute(arguments.programs), f"native {release} {programs_identity(arguments.programs)}",
-                f"Measured in network namespaces of Linux {release}, in real time", [])
-    machine = guest.Guest(arguments.programs, arguments.shift, proxies.programs(points))
-    machine.prepare(say=lambda text: print(text, file=sys.stderr))
-    speed = f", {1 << arguments.shift} ns per instruction" if arguments.shift else ""
-    return (lambda files, out, processor, limit_s: machine.run(job.archive(files), out, processor, limit_s),
-            machine.snapshot.name, f"Measured in virtual time on Debian's {machine.kernel}{speed}", machine.lacking)
 
 
 def able(points, lacking):
@@ -207,16 +190,16 @@ def run(arguments):
         scenario.take(arguments.fraction)
     points = chosen([point for scenario in scenarios for point in scenario.points(arguments.scale)], arguments.only)
     points = shards.part_of(points, arguments.shard)
-    execute, identity, where, lacking = prepare(arguments, points)
-    work = runner.Runner(execute, identity, arguments.out, arguments.jobs, arguments.options)
-    possible = able(points, lacking)
-    good = work.run(possible) and len(possible) == len(points)
+    with engines.started(arguments.engine, arguments.programs, scenarios, points, arguments.shift) as engine:
+        work = runner.Runner(engine.run, engine.identity, arguments.out, arguments.jobs, arguments.options)
+        possible = able(points, engine.lacking)
+        good = work.run(possible) and len(possible) == len(points)
     for scenario in scenarios:
         if scenario.name not in {point.scenario for point in possible}:
             continue
         folder = arguments.out / scenario.name
         share = "" if arguments.fraction == 1 else f", {100 * arguments.fraction:g} % of its transactions"
-        about = f"{where}, scale {arguments.scale}{share}."
+        about = f"{engine.about}, scale {arguments.scale}{share}."
         if arguments.options:
             about += f" Trial with `{arguments.options.strip()}`."
         folder.mkdir(parents=True, exist_ok=True)  # what `plot` needs beside the points:
@@ -261,6 +244,10 @@ def pack(arguments):
     print(arguments.output)
 
 
+def give_advice(arguments):
+    advise.say(arguments.rtt, arguments.loss, arguments.rate)
+
+
 def shell(arguments):
     machine = guest.Guest(arguments.programs)
     machine.prepare(say=lambda text: print(text, file=sys.stderr))
@@ -273,7 +260,8 @@ def main(words=None):
     # As with Ctrl-C: runs in progress finish, and finished ones stay.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        verbs = {"list": list_scenarios, "new": write_new, "run": run, "merge": merge, "plot": plot, "archive": pack, "shell": shell}
+        verbs = {"list": list_scenarios, "new": write_new, "run": run, "merge": merge, "plot": plot, "archive": pack, "advise": give_advice,
+                 "shell": shell}
         return verbs[arguments.verb](arguments) or 0
     except KeyboardInterrupt:
         return 130

@@ -17,7 +17,7 @@ from ..measure import statistics  # noqa: E402
 from ..measure.quantities import MEASURED, QUANTITIES  # noqa: E402
 from ..scenario import cross  # noqa: E402
 from ..scenario.conditions import FORMS_OF, axis_value, label_of, shown  # noqa: E402
-from . import traces  # noqa: E402
+from . import maps, traces  # noqa: E402
 from .traces import style, widen  # noqa: E402
 
 LABELS = {"loss_percent": "Packet loss (%)", "rate": "Load (transactions/s)", "streams": "Streams",
@@ -276,7 +276,14 @@ def draw_ccdf(axes, combinations, plot, look):
     return []
 
 
-KINDS = {"mean": draw_means, "over": draw_means, "ccdf": draw_ccdf, **traces.KINDS}
+def draw_map(axes, combinations, plot, look):
+    """A map of the variants to use (maps.py)."""
+    axes.set_xlabel(LABELS.get(plot.axis, plot.axis))
+    axes.set_ylabel(LABELS.get(plot.y, plot.y))
+    return maps.draw_best(axes, combinations, plot, look)
+
+
+KINDS = {"mean": draw_means, "over": draw_means, "ccdf": draw_ccdf, "best": draw_map, **traces.KINDS}
 
 
 def in_words(name, value):

@@ -5,6 +5,7 @@ import math
 from dataclasses import dataclass
 
 from ..judge import wording
+from ..judge.choice import choices
 from ..judge.prediction import predicted
 from ..measure import statistics
 from ..measure.parts import NAMES
@@ -63,7 +64,20 @@ def estimates_of(results):
         columns["equation_5"] = lambda combination: model_cell(combination.conditions)
     if any(combination.messages_split for combination in results.combinations):
         columns |= {name: estimate(name, 2) for name in NAMES} | {"messages_split": lambda combination: combination.messages_split}
-    return columns
+    return columns | choice_columns(results)
+
+
+def choice_columns(results):
+    """Returns {column: function of a combination} of a scenario with a map, which `lab advise` reads: the ends of intervals, and
+    whether a variant is as good as the best of its place."""
+    for plot in results.scenario.plots:
+        if plot.kind == "best":
+            places = choices(results.select(plot.where), plot.quantity)
+            good = {id(one): answer for choice in places.values() for one, answer in zip(choice.combinations, choice.as_good)}
+            ends = {f"{name}_{end}_ms": lambda one, name=name, end=end: f"{getattr(one.quantity(name), end):.3f}"
+                    for name in ("mean", "p999") for end in ("low", "high")}
+            return {**ends, "as_good": lambda one: good[id(one)]}
+    return {}
 
 
 def rows_of(name, results):

@@ -145,6 +145,20 @@ def started(command, work):
         process.stderr.close()
 
 
+def said_by(command):
+    """Returns what a command prints."""
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise LabError(f"{Path(command[0]).name}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def compile_drd(target):
+    """Compiles the programs of the queue DRD, always to the same octets."""
+    said_by([tool(COMPILER), "-O2", "-g", "-target", "bpf", "-Wall", "-Werror", f"-I/usr/include/{os.uname().machine}-linux-gnu",
+             "-ffile-prefix-map=" + str(HERE) + "=.", "-fdebug-compilation-dir=.", "-c", HERE / "vm" / "drd.c", "-o", target])
+
+
 class Guest:
     """Saves the machine's state unless that has been done before, and runs points from it."""
 
@@ -162,18 +176,16 @@ class Guest:
         self.lacking = []  # modules of FURTHER_MODULES that its kernel has not
 
     def prepare(self, say=lambda text: None):
-        kernel = Path(self._run([HERE / "vm" / "kernel-cache"]).strip())
+        kernel = Path(said_by([HERE / "vm" / "kernel-cache"]).strip())
         self.kernel = kernel.name
         with tempfile.TemporaryDirectory() as folder:
             work = Path(folder)
             binaries = [tool(name) for name in TOOLS] + [self.programs / name for name in PROGRAMS]
-            self._run([tool(COMPILER), "-O2", "-g", "-target", "bpf", "-Wall", "-Werror",
-                       f"-I/usr/include/{os.uname().machine}-linux-gnu", "-ffile-prefix-map=" + str(HERE) + "=.",
-                       "-fdebug-compilation-dir=.", "-c", HERE / "vm" / "drd.c", "-o", work / drd.OBJECT])
+            compile_drd(work / drd.OBJECT)
             there = available_modules(kernel)
             self.lacking = [name for name in FURTHER_MODULES if name not in there]
             chosen = " ".join((*MODULES, *(name for name in FURTHER_MODULES if name in there)))
-            self._run([HERE / "vm" / "make-initramfs", kernel, work / "initramfs", HERE / "guest-init", chosen,
+            said_by([HERE / "vm" / "make-initramfs", kernel, work / "initramfs", HERE / "guest-init", chosen,
                        HERE / "point", HERE / "network", work / drd.OBJECT, *binaries, *self.further])
             key = self._key(kernel, work / "initramfs")
             self.snapshot = CACHE / key
@@ -192,13 +204,6 @@ class Guest:
             except OSError:  # another run was faster
                 shutil.rmtree(fresh)
         self._forget_old()
-
-    @staticmethod
-    def _run(command):
-        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            raise LabError(f"{Path(command[0]).name}: {done.stderr.strip()}")
-        return done.stdout
 
     def _machine(self, snapshot, work, processor):
         return machine(snapshot, work, processor, self.shift)

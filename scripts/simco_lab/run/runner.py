@@ -85,8 +85,8 @@ class Progress:
 
 
 class Runner:
-    """`execute(files, out, processor, limit_s)` runs one job; `identity` names the
-    programs, so that the results of others are not taken for theirs."""
+    """`execute(files, out, processor, limit_s)` runs one job, and returns the processor time in seconds of programs that go on;
+    `identity` names the programs, so that the results of others are not taken for theirs."""
 
     def __init__(self, execute, identity, out, jobs, extra_options=""):
         self.execute, self.identity, self.out, self.jobs = execute, identity, Path(out), jobs
@@ -205,11 +205,11 @@ class Runner:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         job = self._job(point)
-        self.execute(job.files, folder, processor, LIMIT_S + LIMIT_PER_TRANSACTION_S * point.count)
+        further_s = self.execute(job.files, folder, processor, LIMIT_S + LIMIT_PER_TRANSACTION_S * point.count)
         with self.lock:
             before, self.noted_s = self.noted_s, children_s()
         run = {**run_record.finish(folder, job, self.fingerprint(job)), "programs": self.programs,
-               "processor_s": self.noted_s - before}
+               "processor_s": self.noted_s - before + (further_s or 0)}
         run_record.write_run(folder, run)
         with self.lock:
             self._note(point, run)

@@ -22,7 +22,7 @@ SCALES = ("quick", "full")
 NAME, NAME_RULE = r"\w[\w.-]*", "must be letters, digits, '-', '_' and '.'"
 FEWEST = 1000  # transactions of a point, however small the fraction, if it has so many
 PLOTS = {"mean": AXES_KNOWN, "over": AXES_KNOWN, "ccdf": AXES_KNOWN, "trace": ("message", "time"), "delivery": AXES_KNOWN,
-         "parts": AXES_KNOWN}  # the axes that each kind can have
+         "parts": AXES_KNOWN, "best": AXES_KNOWN}  # the axes that each kind can have
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,7 @@ class Plot:
     kind: str
     where: dict
     x: str = ""  # the axis; of a trace, time instead of the number of the message
+    y: str = "rate"  # the other axis of a map
     curves: str = "variant"  # the dimension by which curves differ
     panels: list = field(default_factory=list)  # dimensions: a figure for each combination of their values
     quantity: str = "mean"
@@ -57,6 +58,7 @@ class Plot:
         one_of("kind", self.kind, PLOTS)
         if self.x:
             one_of("x", self.x, PLOTS[self.kind])
+        one_of("y", self.y, AXES_KNOWN)
         for dimension in (self.curves, *self.panels):
             one_of("curves or panels", dimension, DIMENSIONS)
         if not re.fullmatch(NAME, self.name):
