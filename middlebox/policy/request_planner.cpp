@@ -187,9 +187,9 @@ class RequestPlanner {
     const AgentPolicy& policy = *book_.agents[context.agent].policy;
     if (!policy.allows_protocol(wanted.protocol)) return kAgentNotAuthorized;
     const bool any_protocol = wanted.protocol == kProtocolAny;
-    if (any_protocol && !policy.protocol_wildcards) return kWildcardingNotSupported;
     IpVersion version{};
     if (const auto code = choose_version(wanted, version)) return code;
+    if (any_protocol && !policy.protocol_wildcards) return kWildcardingNotSupported;
     if (!any_protocol && !book_.translated[wanted.protocol]) return kProtocolNotSupported;
     if (!any_protocol && wanted.port_range == 0) return kIllegalPortRange;
     // 8.2.1: refuses reservations that no PEA could use.

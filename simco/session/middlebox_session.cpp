@@ -66,11 +66,15 @@ void MiddleboxSession::on_se(TransactionId tid, const SeRequest& request) {
     return host_.send(tid, NegativeReply{NegativeReplyCode::kNotApplicable, {}});
   }
   if (!host_.has_room()) return refuse_and_close(tid, NegativeReplyCode::kLackOfResources);
+  const auto admission = host_.admit(request.challenge.has_value());
+  // 7.2: the connection's security comes before the request's content.
+  if (admission.refusal == NegativeReplyCode::kSecurityInsufficient) {
+    return refuse_and_close(tid, *admission.refusal);
+  }
   if (request.version != kProtocolVersion) {
     host_.send(tid, NegativeReply{NegativeReplyCode::kVersionMismatch, kProtocolVersion});
     return leave(std::nullopt);
   }
-  const auto admission = host_.admit(request.challenge.has_value());
   if (admission.refusal) return refuse_and_close(tid, *admission.refusal);
   if (!request.challenge && !admission.challenge) return open(tid);
   state_ = SessionState::kNoAuth;

@@ -68,6 +68,26 @@ TEST(Agent, Coroutines) {
   EXPECT_TRUE(finished);
 }
 
+// 3: a session with each of several middleboxes.
+TEST(Agent, TwoMiddleboxesAtATime) {
+  ServerThread near;
+  ServerThread far;
+  asio::io_context io;
+  int finished = 0;
+  const auto use = [&](const ServerThread& server, std::uint16_t rules) -> asio::awaitable<void> {
+    Agent agent(io.get_executor());
+    co_await agent.open(target(server), asio::use_awaitable);
+    for (std::uint16_t port = 0; port < rules; ++port)
+      co_await agent.enable(pinhole(5000 + 2 * port), asio::use_awaitable);
+    EXPECT_EQ((co_await agent.list(asio::use_awaitable)).size(), rules);
+    ++finished;
+  };
+  asio::co_spawn(io, use(near, 3), asio::detached);
+  asio::co_spawn(io, use(far, 5), asio::detached);
+  test::run_to_the_end(io);
+  EXPECT_EQ(finished, 2);
+}
+
 TEST(Agent, FuturesFromAnotherThread) {
   ServerThread server;
   asio::io_context io;

@@ -152,5 +152,19 @@ TEST(Disable, CountsRulesThatLeaveNothingOut) {
   EXPECT_TRUE(is<PrrReply>(box.ask(agent, reservation())));
 }
 
+// 8.8.2.
+TEST(Disable, OtherSessionsAreToldOfADisableRule) {
+  PipelineFixture box;
+  auto& one = box.agent("a");
+  auto& two = box.agent("a");
+  auto& stranger = box.agent("b");
+  const auto pdr = std::get<PdrReply>(box.ask(one, block()));
+  EXPECT_TRUE(one.events.empty());
+  EXPECT_TRUE(stranger.events.empty());
+  ASSERT_EQ(two.events.size(), 1U);
+  EXPECT_EQ(two.events[0].pid, pdr.pid);
+  EXPECT_EQ(two.events[0].lifetime, pdr.lifetime);
+}
+
 }  // namespace
 }  // namespace simco::policy

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/support/pipeline_fixture.hpp"
+#include "tests/unit/policy/requests.hpp"
 
 namespace simco::policy {
 namespace {
@@ -148,6 +148,25 @@ TEST(Engine, EventsGoToEverybodyButTheCause) {
   ASSERT_EQ(two.events.size(), 2U);
   EXPECT_EQ(two.events[0].lifetime, Lifetime{60});
   EXPECT_EQ(two.events[1].lifetime, Lifetime{0});
+}
+
+// 8.2.1, 8.3.1, 8.4.1, 8.5, 8.8.2: at most the request's lifetime and that of the session's
+// capabilities.
+TEST(Engine, EachRequestGetsAtMostTheMaximum) {
+  PipelineFixture box;
+  auto& agent = box.agent("a");
+  agent.told_lifetime_max_s = 50;
+  const auto prr = std::get<PrrReply>(box.ask(agent, reservation()));
+  EXPECT_EQ(prr.lifetime, Lifetime{50});
+  EXPECT_EQ(std::get<PerReply>(box.ask(agent, after(prr.pid))).lifetime, Lifetime{50});
+  const auto per = std::get<PerReply>(box.ask(agent, pinhole(7004)));
+  EXPECT_EQ(per.lifetime, Lifetime{50});
+  const auto changed = [&](Lifetime wanted) {
+    return std::get<PlcReply>(box.ask(agent, PlcRequest{per.pid, wanted})).lifetime;
+  };
+  EXPECT_EQ(changed({51}), Lifetime{50});
+  EXPECT_EQ(changed({49}), Lifetime{49});
+  EXPECT_EQ(std::get<PdrReply>(box.ask(agent, block())).lifetime, Lifetime{50});
 }
 
 TEST(Engine, RulesOutliveTheirAgentsSessions) {

@@ -172,6 +172,18 @@ TEST(Reserve, TheOrderOfItsChecks) {
   EXPECT_EQ(refused(), kNoResources);
 }
 
+TEST(Reserve, IpVersionsComeBeforeWildcards) {
+  AgentPolicy policy = named("a");
+  policy.protocol_wildcards = false;
+  PipelineFixture box(with(policy));
+  auto request = reservation();
+  request.parameters.protocol = kProtocolAny;
+  EXPECT_EQ(refusal(box.ask(box.agent("a"), request)), kWildcardingNotSupported);
+  request.parameters.inside_version = RequestedIpVersion::kIpv4;
+  request.parameters.outside_version = RequestedIpVersion::kIpv6;
+  EXPECT_EQ(refusal(box.ask(box.agent("a"), request)), kIpVersionMismatch);
+}
+
 TEST(Reserve, IsRefusedWhereEverythingIsDisabled) {
   PipelineFixture box;
   auto& agent = box.agent("a");
@@ -187,6 +199,48 @@ TEST(Reserve, IsRefusedWhereEverythingIsDisabled) {
   EXPECT_TRUE(is<PrrReply>(box.ask(agent, ipv6)));
   box.ask(agent, PlcRequest{pdr.pid, {0}});
   EXPECT_TRUE(is<PrrReply>(box.ask(agent, reservation())));
+}
+
+// 8.2.2, 8.2.3.
+TEST(Reserve, JoinsAGroup) {
+  for (const auto& options : {PipelineFixture::Options{}, nat()}) {
+    PipelineFixture box(options);
+    auto& agent = box.agent("a");
+    const auto group = std::get<PerReply>(box.ask(agent, pinhole())).group;
+    auto request = reservation();
+    request.group = group;
+    const auto prr = std::get<PrrReply>(box.ask(agent, request));
+    EXPECT_EQ(prr.group, group);
+    EXPECT_EQ(std::get<PrsReply>(box.ask(agent, PrsRequest{prr.pid})).group, group);
+    EXPECT_EQ(std::get<PerReply>(box.ask(agent, after(prr.pid, 6004))).group, group);
+    EXPECT_EQ(refusal(box.ask(box.agent("b"), request)), kGroupAccessDenied);
+  }
+}
+
+// 8.4.1: the checks of 8.3.1.
+TEST(Reserve, PeaIsCheckedAsAPerIs) {
+  AgentPolicy policy = named("a");
+  policy.internal_wildcards = policy.external_wildcards = policy.port_wildcards = false;
+  PipelineFixture box(with(policy));
+  auto& agent = box.agent("a");
+  const auto pid = std::get<PrrReply>(box.ask(agent, reservation())).pid;
+  const auto refused = [&](auto change) {
+    auto pea = after(pid);
+    pea.parameters.direction = Direction::kInbound;  // both ways, nothing may be wildcarded
+    change(pea);
+    return refusal(box.ask(agent, pea));
+  };
+  EXPECT_EQ(refused([](auto& pea) { pea.internal.location = Location::kExternal; }),
+            kInconsistentRequest);
+  EXPECT_EQ(refused([](auto& pea) { pea.external.location = Location::kOutside; }),
+            kInconsistentRequest);
+  EXPECT_EQ(refused([](auto& pea) { pea.external.protocol = kProtocolTcp; }), kInconsistentRequest);
+  EXPECT_EQ(refused([](auto& pea) { pea.external.port_range = 3; }), kInconsistentRequest);
+  EXPECT_EQ(refused([](auto& pea) { pea.internal.prefix_length = 24; }), kWildcardingNotSupported);
+  EXPECT_EQ(refused([](auto& pea) { pea.external.prefix_length = 24; }), kWildcardingNotSupported);
+  EXPECT_EQ(refused([](auto& pea) { pea.external.port = 0; }), kWildcardingNotSupported);
+  EXPECT_EQ(refused([](auto& pea) { pea.lifetime = {0}; }), kConfigurationFailed);
+  EXPECT_TRUE(is<PerReply>(box.ask(agent, after(pid))));
 }
 
 TEST(Reserve, PeaMustFitWhatIsHeld) {

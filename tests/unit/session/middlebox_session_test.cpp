@@ -105,6 +105,16 @@ TEST(MiddleboxSession, RefusesWithoutResourcesBeforeItLooksAtTheVersion) {
   EXPECT_EQ(f.host.openings, 0);
 }
 
+// 7.2.
+TEST(MiddleboxSession, RefusesAnInsecureConnectionBeforeItLooksAtTheVersion) {
+  Fixture fixture;
+  fixture.host.admission.refusal = NegativeReplyCode::kSecurityInsufficient;
+  fixture.receive(Message{TransactionId{1}, SeRequest{ProtocolVersion{2, 1}, {}}});
+  EXPECT_EQ(test::refusal(fixture.host.take().at(0).body),
+            NegativeReplyCode::kSecurityInsufficient);
+  EXPECT_EQ(fixture.host.closings, 1);
+}
+
 TEST(MiddleboxSession, CannotAuthenticateItselfAndSaysSoWithAnEmptyToken) {
   Fixture f;
   f.receive({{9}, SeRequest{{3, 0}, Challenge{OctetsView::of("prove it")}}});
