@@ -11,9 +11,9 @@ lab = Scenario(
            "Nothing is shared: no queue, no other traffic. sip-aqm is about those."],
     workload="sip", measure="one-way",
     matrix=dict(profile=["tuned"], variant=["tcp", "udp", "sctp-16", "quic-16"], delay_ms=[10, 30, 100],
-                loss_percent=[0.1, 0.3, 1, 2, 4, 8], rate=[10, 30, 100, 300, 1000]),
-    quick=dict(count=4000, replications=3),
-    full=dict(count=40000, replications=3),
+                loss_percent=[0.1, 0.5, 1, 2, 4, 8], rate=[10, 50, 200, 1000]),
+    quick=dict(count=3000, replications=3),
+    full=dict(count=30000, replications=3),
     plots=[plot("map", "Which transport for SIP", "best", quantity="p99", x="loss_percent", y="rate", panels=["delay_ms"])],
 )
 
