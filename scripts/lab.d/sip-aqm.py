@@ -12,8 +12,7 @@ lab = Scenario(
     # One run's interval says nothing of how much runs beside a bulk connection differ.
     quick=dict(count=4800, queue=["pfifo-50", "red", "codel", "pie", "fq_codel", "cake"], cross=["tcp-1"], replications=3),
     full=dict(count=9600, replications=3),
-    plots=[plot("p95", "Beside bulk TCP", "over", quantity="p95", x="cross", panels=["variant"], curves="queue",
-                where=dict(cross=["none", "tcp-1", "tcp-2", "tcp-6"]))],
+    plots=[plot("p95", "Beside bulk TCP", "groups", quantity="p95", x="queue", panels=["cross"])],
 )
 
 lab.claim("Q1", "beside one bulk connection, fq_codel gives TCP a lower P95 than drop-tail",

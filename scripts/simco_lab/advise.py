@@ -14,11 +14,6 @@ MAPS = {"map-simco": "SIMCO: response time of PER transactions, both ends of thi
         "map-sip": "SIP: one-way delay of INVITEs"}
 AXES = ("delay_ms", "loss_percent", "rate")
 FIGURES = ("mean", "p95", "p999")
-SETTINGS = {
-    "tcp": "the system's defaults",
-    "udp": "the system's defaults; a lost message waits for T1",
-    "sctp": "this project's defaults and two sysctls at both ends (doc/sctp.md)",
-    "quic": "between programs of this project only, with certificates at both ends (doc/quic.md); 1.7 times TCP's instructions"}
 ANSWERS = {"True": True, "False": False, "None": None}
 
 
@@ -109,7 +104,7 @@ def lines(name, title, wanted):
     yield f"  {decision(ratings)}"
     for variant, points in found.items():
         yield f"  {label_of(variant):8} {shown(between(points))} ms"
-        yield f"           {SETTINGS[variant.transport.name]}"
+        yield f"           {variant.transport.effort}"
     places = ", ".join(f"{2 * delay:g} ms {loss:g} % {rate:g}/s" for delay, loss, rate in (one.place for one, _ in next(iter(found.values()))))
     yield f"  Stands on: {places} (doc/results/{name}/results.csv)"
 

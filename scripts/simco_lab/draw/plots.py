@@ -17,7 +17,7 @@ from ..measure import statistics  # noqa: E402
 from ..measure.quantities import MEASURED, QUANTITIES  # noqa: E402
 from ..scenario import cross  # noqa: E402
 from ..scenario.conditions import FORMS_OF, axis_value, label_of, shown  # noqa: E402
-from . import maps, traces  # noqa: E402
+from . import groups, maps, traces  # noqa: E402
 from .traces import style, widen  # noqa: E402
 
 LABELS = {"loss_percent": "Packet loss (%)", "rate": "Load (transactions/s)", "streams": "Streams",
@@ -283,7 +283,7 @@ def draw_map(axes, combinations, plot, look):
     return maps.draw_best(axes, combinations, plot, look)
 
 
-KINDS = {"mean": draw_means, "over": draw_means, "ccdf": draw_ccdf, "best": draw_map, **traces.KINDS}
+KINDS = {"mean": draw_means, "over": draw_means, "ccdf": draw_ccdf, "best": draw_map, "groups": groups.draw_groups, **traces.KINDS}
 
 
 def in_words(name, value):

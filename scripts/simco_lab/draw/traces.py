@@ -16,6 +16,7 @@ MARKED_MAX = 150  # points of a curve that have a marker each; of more, every so
 MARKED = 12  # of a curve then
 PART_LABELS = {"sender": "waits for the sender's window", "network": "network and recovery",
                "behind": "waits behind others"}
+PART_COLOURS = ("#FFFFFF", "#56B4E9", "#404040")  # light, medium and dark: they differ in print, too
 
 
 def style(number):
@@ -104,8 +105,8 @@ def draw_parts(axes, combinations, plot, _):
     bottom = numpy.zeros(len(with_parts))
     for number, name in enumerate(NAMES):
         heights = numpy.array([combination.quantity(name).value for combination in with_parts])
-        axes.bar(range(len(with_parts)), heights, bottom=bottom, color=COLOURS[number + 1], edgecolor="black",
-                 linewidth=0.4, hatch=("", "//", "xx")[number], label=PART_LABELS[name])
+        axes.bar(range(len(with_parts)), heights, bottom=bottom, color=PART_COLOURS[number], edgecolor="black",
+                 linewidth=0.4, label=PART_LABELS[name])
         bottom += heights
     names = [label_of(getattr(combination.conditions, plot.curves)) for combination in with_parts]
     axes.set_xticks(range(len(with_parts)), names, rotation=30, ha="right")

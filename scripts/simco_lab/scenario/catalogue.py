@@ -49,6 +49,7 @@ class Transport:
     module: str | None = None  # of the kernel, which may lack it; None: it never does
     config: str = ""  # the kernel's option for it
     guest_modules: tuple = ()  # that the guest loads for it
+    effort: str = ""  # what it takes to use it, in the profile "tuned"
 
     @property
     def program_name(self):
@@ -67,23 +68,27 @@ TCP_COUNTERS = ("RetransSegs", "TCPTimeouts", "TCPLossProbes", "TCPFastRetrans",
 TRANSPORTS = table(
     Transport(
         name="tcp", label="TCP", number="connections", number_max=9999, sysctl_prefix="net.ipv4.tcp_", routes="tcp",
-        messages="stream", congestion=True, rto_ms=lambda rtt_ms: rtt_ms + 200.0, counters=TCP_COUNTERS),  # as Linux has it
+        messages="stream", congestion=True, rto_ms=lambda rtt_ms: rtt_ms + 200.0, counters=TCP_COUNTERS,  # as Linux has it
+        effort="the system's defaults"),
     Transport(
         name="sctp", label="SCTP", number="streams", number_max=99999, plain=False, unordered=True, options=True,
         sysctl_prefix="net.sctp.", routes="sctp", messages="chunks", rto_ms=lambda _: 1000.0,  # RFC 2960's RTO.Min
         counters=("SctpT3RtxExpireds", "SctpT3Retransmits", "SctpFastRetransmits", "SctpDelaySackExpireds",
                   "SctpInPktBacklog", "SctpInDataChunkDiscards"),
         module="sctp", config="CONFIG_IP_SCTP",
-        guest_modules=("crc32c_generic", "sctp", "sctp_diag", "udp_tunnel", "ip6_udp_tunnel")),
+        guest_modules=("crc32c_generic", "sctp", "sctp_diag", "udp_tunnel", "ip6_udp_tunnel"),
+        effort="this project's defaults and two sysctls at both ends (doc/sctp.md)"),
     Transport(
         name="tls", label="TLS", option="tcp", tls=True, proxied=False, number="connections", sysctl_prefix="net.ipv4.tcp_",
         routes="tcp", messages="records", congestion=True, counters=TCP_COUNTERS),
     Transport(
         name="quic", label="QUIC", tls=True, own_tls=True, proxied=False, number="streams", number_max=1024, plain=False,
-        sysctl_prefix="net.ipv4.udp_", routes="udp", messages="packets", counters=("RcvbufErrors", "SndbufErrors")),
+        sysctl_prefix="net.ipv4.udp_", routes="udp", messages="packets", counters=("RcvbufErrors", "SndbufErrors"),
+        effort="programs of this project and certificates at both ends (doc/quic.md); 1.7 times TCP's instructions"),
     Transport(
         name="udp", label="UDP", number="connections", sysctl_prefix="net.ipv4.udp_", routes="udp", messages="datagrams",
-        reliable=False, counters=("NoPorts", "RcvbufErrors", "SndbufErrors")),
+        reliable=False, counters=("NoPorts", "RcvbufErrors", "SndbufErrors"),
+        effort="the system's defaults; a lost message waits for T1, 500 ms"),
 )
 
 

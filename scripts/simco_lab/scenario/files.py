@@ -22,7 +22,7 @@ SCALES = ("quick", "full")
 NAME, NAME_RULE = r"\w[\w.-]*", "must be letters, digits, '-', '_' and '.'"
 FEWEST = 1000  # transactions of a point, however small the fraction, if it has so many
 PLOTS = {"mean": AXES_KNOWN, "over": AXES_KNOWN, "ccdf": AXES_KNOWN, "trace": ("message", "time"), "delivery": AXES_KNOWN,
-         "parts": AXES_KNOWN, "best": AXES_KNOWN}  # the axes that each kind can have
+         "parts": AXES_KNOWN, "best": AXES_KNOWN, "groups": DIMENSIONS}  # the axes that each kind can have
 
 
 @dataclass(frozen=True)
