@@ -34,3 +34,12 @@ elseif(NOT SIMCO_SANITIZE)
   get_property(pages GLOBAL PROPERTY SIMCO_MANUAL)
   add_custom_target(manual ALL DEPENDS ${pages})
 endif()
+
+# The conformance program, with the vectors that it plays.
+set(conformance ${CMAKE_INSTALL_DATADIR}/simco/conformance)
+install(PROGRAMS conformance/simco-conformance TYPE BIN)
+install(DIRECTORY conformance/simco_conformance DESTINATION ${conformance} FILES_MATCHING PATTERN "*.py")
+install(DIRECTORY tests/vectors/transcripts DESTINATION ${conformance} FILES_MATCHING PATTERN "*.json")
+install(FILES tests/vectors/simco_codec.py tests/vectors/vectors.py tests/vectors/malformed.json tests/vectors/messages.json
+  DESTINATION ${conformance})
+install(FILES doc/man/simco-conformance.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)

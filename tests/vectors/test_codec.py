@@ -3,6 +3,7 @@ import unittest
 
 import simco_codec as codec
 import vectors
+from simco_conformance.middlebox import agent_token, challenge_of
 
 
 class Codec(unittest.TestCase):
@@ -50,3 +51,23 @@ class Codec(unittest.TestCase):
                     with self.assertRaises(codec.FormatError) as caught:
                         codec.decode(octets[:size])
                     self.assertEqual(caught.exception.step, 2)
+
+class Transcripts(unittest.TestCase):
+    def test_every_negative_reply_has_one(self):
+        seen = {step["message"]["code"] for _, transcript in vectors.transcripts()
+                for step in transcript["steps"] if "code" in step.get("message", {})}
+        self.assertEqual(seen, {f"0x03{code:02x}" for code in codec.NEGATIVE_REPLIES})
+
+    def test_proofs_are_what_they_say(self):
+        for name, transcript in vectors.transcripts():
+            challenges = {}
+            for step in transcript["steps"]:
+                if "message" not in step:
+                    continue
+                challenge = challenge_of(step["message"])
+                if challenge and step["from"] == "middlebox":
+                    challenges[step["session"]] = challenge
+                if "proof" in step:
+                    with self.subTest(name):
+                        token = agent_token(step["proof"]["name"], step["proof"]["secret"], challenges[step["session"]])
+                        self.assertEqual(step["message"]["attributes"][0]["value"], token.hex())

@@ -1,0 +1,93 @@
+#!/usr/bin/python3
+"""simco-conformance finds what is wrong, and says so: middleboxes and agents made for the purpose."""
+
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+import xml.etree.ElementTree as xml
+from pathlib import Path
+
+PROGRAM = Path(__file__).resolve().parents[2] / "conformance" / "simco-conformance"
+
+
+def conformance(*words):
+    done = subprocess.run([sys.executable, "-B", PROGRAM, *map(str, words)], capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+class Deaf:
+    """A middlebox that closes every connection at once, for a `with`."""
+
+    def __enter__(self):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        threading.Thread(target=self.serve, daemon=True).start()
+        return f"127.0.0.1:{self.listener.getsockname()[1]}"
+
+    def serve(self):
+        try:
+            while True:
+                self.listener.accept()[0].close()
+        except OSError:
+            pass
+
+    def __exit__(self, *_):
+        self.listener.close()
+
+
+class Conformance(unittest.TestCase):
+    def test_a_middlebox_that_says_nothing_fails(self):
+        with Deaf() as address, tempfile.TemporaryDirectory() as folder:
+            code, out, _ = conformance("middlebox", "--connect", address, "--only", "0320", "--junit", f"{folder}/results.xml")
+            self.assertEqual(code, 1)
+            self.assertIn("step 2: the connection is closed instead of SE positive reply", out)
+            self.assertIn("0 passed, 1 failed, 0 skipped", out)
+            suite = xml.parse(f"{folder}/results.xml").getroot()
+        self.assertEqual((suite.get("tests"), suite.get("failures")), ("1", "1"))
+        self.assertEqual(suite[0].get("classname"), "rfc4540.7.2")
+
+    def test_what_cannot_be_run_is_skipped_with_its_reason(self):
+        with Deaf() as address:
+            code, out, _ = conformance("middlebox", "--connect", address, "--only", "0321-lack")
+        self.assertEqual(code, 0)
+        self.assertRegex(out, "skip .*0321-lack-of-resources")
+        self.assertIn("it needs --start: ", out)
+
+    def test_a_middlebox_that_does_not_start_fails(self):
+        code, out, _ = conformance("middlebox", "--start", f"{shutil.which('false')} {{config}} {{port}}", "--only", "firewall")
+        self.assertEqual(code, 1)
+        self.assertIn("the middlebox does not start", out)
+
+    def test_an_agent_that_does_nothing_fails(self):
+        code, out, _ = conformance("agent", "--run", shutil.which("true"))
+        self.assertEqual(code, 1)
+        self.assertIn("the agent asks for no rule", out)
+        self.assertIn("the agent says that it could", out)
+        self.assertIn("0 passed", out)
+
+    def test_an_agent_that_speaks_something_else_fails(self):
+        speaks = "import socket,sys; s=socket.create_connection(sys.argv[1].split(':')); s.sendall(b'GET / HTTP/1.0\\r\\n\\r\\n')"
+        code, out, _ = conformance("agent", "--only", "a-rule", "--run", f'{sys.executable} -c "{speaks}" {{address}}')
+        self.assertEqual(code, 1)
+        self.assertIn("is not a message", out)
+
+    def test_cases_have_a_section_and_a_sentence(self):
+        for side in (("middlebox", "--connect", "127.0.0.1:1"), ("agent", "--run", "none")):
+            code, out, _ = conformance(*side, "--list")
+            self.assertEqual(code, 0)
+            lines = out.splitlines()
+            self.assertGreater(len(lines), 50)
+            for case, sentence in zip(lines[::2], lines[1::2], strict=True):
+                self.assertRegex(case, r"^\d")
+                self.assertRegex(sentence, r"^ {14}\S")
+
+    def test_mistakes_are_said(self):
+        self.assertIn("is not HOST:PORT", conformance("middlebox", "--connect", "here")[2])
+        self.assertIn("no case has 'nothing'", conformance("agent", "--run", "none", "--only", "nothing")[2])
+
+
+if __name__ == "__main__":
+    unittest.main()
