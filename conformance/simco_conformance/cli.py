@@ -32,6 +32,7 @@ def parser():
     where.add_argument("--connect", type=endpoint, metavar="HOST:PORT", help="a middlebox that runs, and takes anonymous agents")
     where.add_argument("--start", metavar="COMMAND", help="starts a middlebox for each case, with {config} and {port}")
     of_middlebox.add_argument("--transport", choices=TRANSPORTS, default="tcp", help="default: %(default)s")
+    of_middlebox.add_argument("--certificate", metavar="FILE", help="of the agent, with its key, for TLS")
     of_agent = sides.add_parser("agent", help="plays a middlebox to an agent")
     of_agent.add_argument("--run", required=True, metavar="COMMAND", help="runs the agent for each case, with {address}")
     for side in (of_middlebox, of_agent):
@@ -45,7 +46,7 @@ def parser():
 def cases_of(arguments):
     if arguments.side == "agent":
         return agent.cases(arguments.run, arguments.strict)
-    return middlebox.cases(middlebox.Target(arguments.connect, arguments.start, arguments.transport, arguments.strict))
+    return middlebox.cases(middlebox.Target(arguments.connect, arguments.start, arguments.transport, arguments.strict, arguments.certificate))
 
 
 def outcome(about, run):

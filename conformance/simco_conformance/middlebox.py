@@ -27,12 +27,13 @@ class Target:
     start: str | None
     transport: str
     strict: bool
+    certificate: str | None = None
 
     def running(self, configuration):
-        return Started(self.start, configuration, self.transport) if self.start else Running(*self.address)
+        return Started(self.start, configuration, self.connect) if self.start else Running(*self.address)
 
     def connect(self, middlebox):
-        return connect(middlebox.host, middlebox.port, self.transport)
+        return connect(middlebox.host, middlebox.port, self.transport, self.certificate)
 
 
 # --- Transcripts ------------------------------------------------------------------------------------

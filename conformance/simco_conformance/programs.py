@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from .wire import HANG_LIMIT_S, Failed, connect
+from .wire import HANG_LIMIT_S, Failed
 
 ATTEMPTS = 5  # to find a port that nobody else takes meanwhile
 
@@ -23,8 +23,8 @@ def free_port():
 class Started:
     """A middlebox that a command starts, for a `with`: {config} in it is a file with the configuration, {port} its port."""
 
-    def __init__(self, command, configuration, transport):
-        self.command, self.configuration, self.transport = command, configuration, transport
+    def __init__(self, command, configuration, connect):
+        self.command, self.configuration, self.connect = command, configuration, connect
         self.host = "127.0.0.1"
 
     def __enter__(self):
@@ -45,7 +45,7 @@ class Started:
         for _ in range(HANG_LIMIT_S * 20):
             if self.process.poll() is not None:
                 return False
-            with contextlib.suppress(OSError), connect(self.host, self.port, self.transport):
+            with contextlib.suppress(OSError), self.connect(self):
                 return True
             time.sleep(0.05)
         self.process.kill()

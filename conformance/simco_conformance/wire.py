@@ -87,8 +87,9 @@ class MessageConnection(Connection):
         return self.read_message()
 
 
-def connect(host, port, transport):
-    """Returns a Connection to a middlebox. Certificates are not verified: SIMCO is what is tested."""
+def connect(host, port, transport, certificate=None):
+    """Returns a Connection to a middlebox. Its certificate is not verified, as SIMCO is tested; `certificate` is a file with the
+    agent's own and its key."""
     if transport == "sctp":
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         one = socket.socket(family, socket.SOCK_STREAM, SCTP)
@@ -100,5 +101,7 @@ def connect(host, port, transport):
     if transport == "tls":
         context = ssl.create_default_context()
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        if certificate:
+            context.load_cert_chain(certificate)
         one = context.wrap_socket(one, server_hostname=host)
     return Connection(one)

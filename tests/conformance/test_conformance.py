@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """simco-conformance finds what is wrong, and says so: middleboxes and agents made for the purpose."""
 
+import os
 import shutil
 import socket
 import subprocess
@@ -12,6 +13,7 @@ import xml.etree.ElementTree as xml
 from pathlib import Path
 
 PROGRAM = Path(__file__).resolve().parents[2] / "conformance" / "simco-conformance"
+MIDDLEBOX = os.environ["SIMCO_MIDDLEBOX"]
 
 
 def conformance(*words):
@@ -83,6 +85,17 @@ class Conformance(unittest.TestCase):
             for case, sentence in zip(lines[::2], lines[1::2], strict=True):
                 self.assertRegex(case, r"^\d")
                 self.assertRegex(sentence, r"^ {14}\S")
+
+    def test_over_tls(self):
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=box",
+                            "-keyout", f"{folder}/key", "-out", f"{folder}/certificate"], capture_output=True, check=True)
+            (Path(folder) / "both").write_text((Path(folder) / "certificate").read_text() + (Path(folder) / "key").read_text())
+            start = (f"{MIDDLEBOX} --config {{config}} --listen 127.0.0.1 --port {{port}} --tls-certificate {folder}/certificate"
+                     f" --tls-key {folder}/key --tls-ca {folder}/certificate --log-level error")
+            code, out, _ = conformance("middlebox", "--start", start, "--transport", "tls", "--certificate", f"{folder}/both",
+                                       "--only", "firewall")
+        self.assertEqual((code, out.splitlines()[-1]), (0, "1 passed, 0 failed, 0 skipped"), out)
 
     def test_mistakes_are_said(self):
         self.assertIn("is not HOST:PORT", conformance("middlebox", "--connect", "here")[2])
