@@ -42,6 +42,7 @@ def parser():
                      help="what runs the kernel: QEMU; user-mode Linux, faster, where no processor time passes; or network"
                      " namespaces of this host, in real time; default: %(default)s")
     run.add_argument("--native", dest="engine", action="store_const", const="native", help="the same as --engine native")
+    run.add_argument("--on", metavar="dask://HOST:PORT", help="run points at the workers of this scheduler of Dask")
     run.add_argument("--strict", action="store_true", help="exit with 1 if a claim does not hold")
     run.add_argument("--fraction", type=float, default=1.0, metavar="F",
                      help="run this share of each point's transactions, at least 1000")
@@ -190,8 +191,8 @@ def run(arguments):
         scenario.take(arguments.fraction)
     points = chosen([point for scenario in scenarios for point in scenario.points(arguments.scale)], arguments.only)
     points = shards.part_of(points, arguments.shard)
-    with engines.started(arguments.engine, arguments.programs, scenarios, points, arguments.shift) as engine:
-        work = runner.Runner(engine.run, engine.identity, arguments.out, arguments.jobs, arguments.options)
+    with engines.started(arguments.engine, arguments.programs, scenarios, points, arguments.shift, arguments.on) as engine:
+        work = runner.Runner(engine.run, engine.identity, arguments.out, engine.jobs or arguments.jobs, arguments.options)
         possible = able(points, engine.lacking)
         good = work.run(possible) and len(possible) == len(points)
     for scenario in scenarios:

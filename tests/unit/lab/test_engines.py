@@ -22,6 +22,10 @@ class Engines(unittest.TestCase):
         for name in ("uml", "native"):
             self.assertIn("--shift is for --engine qemu", self.refused(name, shift=1))
 
+    def test_workers_have_virtual_time(self):
+        with self.assertRaisesRegex(LabError, "--on is for engines with virtual time"):
+            engines.check("native", [], [], 0, "dask://127.0.0.1:1")
+
     def test_each_is_a_choice(self):
         from simco_lab import cli
         for name in engines.NAMES:
