@@ -10,7 +10,7 @@ lab = Scenario(
     matrix=dict(profile=["modern", "2006", "tuned"],
                 variant=["tcp", "tcp-2", "tcp-3", "tcp-4", "tcp-6", "tcp-8", "tcp-12", "tcp-17", "tcp-24", "tcp-32"],
                 delay_ms=[10], loss_percent=[1], rate=[300, 1000, 3000]),
-    quick=dict(count=4000, profile=["2006"], variant=["tcp", "tcp-2", "tcp-6", "tcp-17"], rate=[300, 1000]),
+    quick=dict(count=40000, profile=["2006"], variant=["tcp", "tcp-2", "tcp-6", "tcp-17"], rate=[300, 1000]),
     full=dict(count={300: 100000, 1000: 200000}),
     plots=[
         plot("mean-over-connections", "Mean over parallel connections, 1 % loss", "mean", x="connections", curves="rate",

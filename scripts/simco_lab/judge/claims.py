@@ -90,6 +90,7 @@ class Figures:
     within = statements.within
     in_every_run = partialmethod(statements.within, runs="every")
     in_some_run = partialmethod(statements.within, runs="some")
+    not_carried = statements.not_carried
     equal = statements.equal
     near_model = statements.near_model
     at_most_above_model = partialmethod(statements.near_model, above_only=True)

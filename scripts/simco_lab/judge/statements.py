@@ -69,6 +69,16 @@ def less(lesser, greater, or_alike=False):
     return Verdicts(itertools.starmap(verdict, pairs_of(lesser, greater)))
 
 
+def not_carried(figures):
+    """The offered load is more than is carried: every run is aborted."""
+    def verdict(one):
+        aborted = sum(run["aborted"] for run in one.runs)
+        holds = True if aborted == len(one.runs) else False if not aborted else None
+        return Verdict(holds, f"{one.conditions.place}: {one.conditions.variant}", f"{aborted} of {len(one.runs)} runs aborted")
+
+    return Verdicts(map(verdict, figures.selected()))
+
+
 def equal(figures, *, within_ms):
     """All variants at a place differ by no more than that."""
     quantity, verdicts = figures.quantity, Verdicts()
