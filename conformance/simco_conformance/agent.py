@@ -1,6 +1,5 @@
 """Cases for an agent: a command that enables a rule, and a middlebox that this program plays to it."""
 
-import shlex
 import socket
 import subprocess
 import threading
@@ -10,7 +9,8 @@ import vectors
 
 from .expect import describe
 from .report import Result
-from .wire import HANG_LIMIT_S, Connection, Failed
+from .programs import filled
+from .wire import Connection, Failed, Patience
 
 CAPABILITIES = {"attribute": "middlebox capabilities", "middlebox_type": ["packet filter", "PDR"],
                 "flags": ["internal address wildcards", "external address wildcards", "port wildcards"],
@@ -142,12 +142,12 @@ def notification(name, then_closes=True):
 def run_agent(command, answer):
     """Returns the exit status of the command, and what the middlebox heard. Raises Failed for what an agent never does."""
     with Played(answer) as played:
-        words = [word.format(address=played.address) for word in shlex.split(command)]
+        words = filled(command, address=played.address)
         try:
             done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                                  timeout=HANG_LIMIT_S, check=False)
+                                  timeout=Patience.seconds, check=False)
         except subprocess.TimeoutExpired:
-            raise Failed(f"the agent does not end within {HANG_LIMIT_S} s") from None
+            raise Failed(f"the agent does not end within {Patience.seconds:g} s") from None
     if played.faults:
         raise Failed(played.faults[0])
     if done.returncode < 0:
@@ -163,12 +163,14 @@ def succeeds(command, answer):
         raise Failed("the agent asks for no rule")
 
 
-def fails(command, answer, last=None):
-    """The agent fails; `last` is the message after which it sends nothing."""
+def fails(command, answer, asked, last=None):
+    """The agent asks that, and fails; `last` is the message after which it sends nothing."""
     status, heard = run_agent(command, answer)
+    if f"{asked} request" not in heard:
+        raise Failed(f"the agent does not ask {asked}, but ends with {status} after {', '.join(heard) or 'nothing'}")
     if status == 0:
         raise Failed("the agent says that it could")
-    if last and heard and heard[-1] != last:
+    if last and heard[-1] != last:
         raise Failed(f"the agent sends {heard[-1]} afterwards")
 
 
@@ -190,17 +192,17 @@ GOOD = [
      to("PER", lambda request: [codec.encode(NOTICE), codec.encode(positive(request))])),
 ]
 BAD = [
-    *((section, f"{code:04x}-{name}", f"A negative reply to {request}.", to(request, refusal(code & 0xFF)), None)
+    *((section, f"{code:04x}-{name}", f"A negative reply to {request}.", to(request, refusal(code & 0xFF)), request, None)
       for section, request, code, name in (
           ("7.2", "SE", 0x0321, "lack-of-resources"), ("7.2", "SE", 0x0322, "protocol-version-mismatch"),
           ("7.3", "SE", 0x0323, "authentication-failed"), ("7.2", "SE", 0x0324, "no-authorization"),
           ("8.3.1", "PER", 0x0342, "no-resources"), ("8.3.1", "PER", 0x034B, "inconsistent-request"),
           ("8.3.1", "PER", 0x0350, "conflict"))),
     ("7.3", "a-challenge-to-an-agent-without-a-secret", "The agent authenticates itself, or ends.",
-     lambda request: refusal(0x23)(request) if request["message"] == "SA request" else challenge(request), None),
-    ("7.5", "ast", "After AST the session is closed.", to("PER", notification("AST")), "PER request"),
-    ("6", "bfm", "After BFM the session is closed.", to("PER", notification("BFM")), "PER request"),
-    ("7.6", "the-connection-is-lost", "A request without a reply has not succeeded.", to("PER", lambda _: [None]), "PER request"),
+     lambda request: refusal(0x23)(request) if request["message"] == "SA request" else challenge(request), "SE", None),
+    ("7.5", "ast", "After AST the session is closed.", to("PER", notification("AST")), "PER", "PER request"),
+    ("6", "bfm", "After BFM the session is closed.", to("PER", notification("BFM")), "PER", "PER request"),
+    ("7.6", "the-connection-is-lost", "A request without a reply has not succeeded.", to("PER", lambda _: [None]), "PER", "PER request"),
 ]
 
 
@@ -209,8 +211,8 @@ def cases(command, strict):
     del strict  # the RFC leaves nothing open here
     for section, name, about, answer in GOOD:
         yield Result(section, name, about), lambda answer=answer: succeeds(command, answer)
-    for section, name, about, answer, last in BAD:
-        yield Result(section, name, about), lambda answer=answer, last=last: fails(command, answer, last)
+    for section, name, about, answer, asked, last in BAD:
+        yield Result(section, name, about), lambda answer=answer, asked=asked, last=last: fails(command, answer, asked, last)
     for name, what, octets in malformed_replies():
         yield Result("6", f"reply-{name}", f"{what}. What is no reply has not granted a rule."), (
-            lambda octets=octets: fails(command, to("PER", with_tid(octets))))
+            lambda octets=octets: fails(command, to("PER", with_tid(octets)), "PER"))

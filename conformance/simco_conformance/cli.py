@@ -5,7 +5,8 @@ import sys
 from dataclasses import replace
 
 from . import agent, middlebox, report
-from .wire import TRANSPORTS, Failed
+from .programs import filled
+from .wire import TRANSPORTS, Failed, Patience
 
 EXAMPLES = """examples:
   simco-conformance middlebox --connect 192.0.2.1:7626
@@ -18,9 +19,24 @@ A command for an agent enables one rule, and ends with 0 if it could."""
 
 def endpoint(text):
     host, colon, port = text.rpartition(":")
-    if not colon or not port.isdecimal():
+    if not (host and colon and port.isdecimal() and 0 < int(port) < 65536):
         raise argparse.ArgumentTypeError(f"'{text}' is not HOST:PORT")
     return host.strip("[]"), int(port)
+
+
+def command(*needed):
+    """Returns what reads a command that has these {names}."""
+    def read(text):
+        missing = [name for name in needed if "{" + name + "}" not in text]
+        if missing:
+            raise argparse.ArgumentTypeError(f"{' and '.join('{' + name + '}' for name in missing)} must be in '{text}'")
+        try:
+            filled(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(f"'{text}': {error}") from error
+        return text
+
+    return read
 
 
 def parser():
@@ -30,15 +46,17 @@ def parser():
     of_middlebox = sides.add_parser("middlebox", help="plays agents to a middlebox")
     where = of_middlebox.add_mutually_exclusive_group(required=True)
     where.add_argument("--connect", type=endpoint, metavar="HOST:PORT", help="a middlebox that runs, and takes anonymous agents")
-    where.add_argument("--start", metavar="COMMAND", help="starts a middlebox for each case, with {config} and {port}")
+    where.add_argument("--start", type=command("config", "port"), metavar="COMMAND", help="starts a middlebox for each case, with {config} and {port}")
     of_middlebox.add_argument("--transport", choices=TRANSPORTS, default="tcp", help="default: %(default)s")
     of_middlebox.add_argument("--certificate", metavar="FILE", help="of the agent, with its key, for TLS")
     of_agent = sides.add_parser("agent", help="plays a middlebox to an agent")
-    of_agent.add_argument("--run", required=True, metavar="COMMAND", help="runs the agent for each case, with {address}")
+    of_agent.add_argument("--run", type=command("address"), required=True, metavar="COMMAND", help="runs the agent for each case, with {address}")
     for side in (of_middlebox, of_agent):
         side.add_argument("--strict", action="store_true", help="also what the RFC leaves open, as doc/rfc4540.md reads it")
         side.add_argument("--only", default="", metavar="TEXT", help="only cases with this text in their section or name")
-        side.add_argument("--junit", metavar="FILE", help="writes the results as JUnit's XML, too")
+        side.add_argument("--timeout", type=float, default=Patience.seconds, metavar="SECONDS",
+                          help="of silence, which is a failure; default: %(default)g")
+        side.add_argument("--junit", type=argparse.FileType("w"), metavar="FILE", help="writes the results as JUnit's XML, too")
         side.add_argument("--list", action="store_true", help="lists the cases, and runs none")
     return top
 
@@ -56,25 +74,30 @@ def outcome(about, run):
         run()
     except (Failed, OSError) as error:
         return replace(about, fault=str(error))
+    except Exception as error:  # of a peer's octets that nobody thought of: the other cases are run
+        return replace(about, fault=f"{type(error).__name__}: {error}")
     return about
 
 
 def main(words=None):
     arguments = parser().parse_args(words)
-    results = []
-    for about, run in cases_of(arguments):
-        if arguments.only not in f"{about.section} {about.name}":
-            continue
-        if arguments.list:
-            print(f"{about.section:12}  {about.name}\n{'':14}{about.about}")
-            continue
-        results.append(outcome(about, run))
-        report.show(results[-1])
+    Patience.seconds = arguments.timeout
+    chosen = [(about, run) for about, run in cases_of(arguments) if arguments.only in f"{about.section} {about.name}"]
+    if not chosen:
+        print(f"simco-conformance: no case has '{arguments.only}' in its section or name", file=sys.stderr)
+        return 2
     if arguments.list:
+        for about, _ in chosen:
+            print(f"{about.section:12}  {about.name}\n{'':14}{about.about}")
         return 0
+    results, status = [], 0
+    try:
+        for about, run in chosen:
+            results.append(outcome(about, run))
+            report.show(results[-1])
+    except KeyboardInterrupt:
+        status = 130
     print(report.summary(results))
     if arguments.junit:
         report.junit(results, arguments.junit)
-    if not results:
-        print(f"simco-conformance: no case has '{arguments.only}' in its section or name", file=sys.stderr)
-    return 1 if any(one.fault for one in results) or not results else 0
+    return status or int(any(one.fault for one in results))

@@ -9,8 +9,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from .wire import HANG_LIMIT_S, Failed
+from .wire import Failed, Patience
 
+ENDED = (0, -signal.SIGTERM, 128 + signal.SIGTERM)  # of a program that is told to stop
 ATTEMPTS = 5  # to find a port that nobody else takes meanwhile
 
 
@@ -18,6 +19,14 @@ def free_port():
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return one.getsockname()[1]
+
+
+def filled(command, **values):
+    """Returns the words of a command, with each {name} replaced."""
+    words = shlex.split(command)
+    for name, value in values.items():
+        words = [word.replace("{" + name + "}", str(value)) for word in words]
+    return words
 
 
 class Started:
@@ -32,17 +41,18 @@ class Started:
         (Path(self.folder.name) / "middlebox.toml").write_text("\n".join(self.configuration) + "\n")
         for _ in range(ATTEMPTS):
             self.port = free_port()
-            words = [word.format(config=f"{self.folder.name}/middlebox.toml", port=self.port) for word in shlex.split(self.command)]
+            words = filled(self.command, config=f"{self.folder.name}/middlebox.toml", port=self.port)
             self.process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             if self._listens():
                 return self
-            self.process.wait()
+            if self.process.wait() < 0:  # it was this that ended it
+                break
         self.folder.cleanup()
         raise Failed(f"the middlebox does not start: {self.command}")
 
     def _listens(self):
         """Waits until somebody can connect, or the program has ended."""
-        for _ in range(HANG_LIMIT_S * 20):
+        for _ in range(int(Patience.seconds * 20)):
             if self.process.poll() is not None:
                 return False
             with contextlib.suppress(OSError), self.connect(self):
@@ -57,14 +67,14 @@ class Started:
     def __exit__(self, failure, *_):
         self.stop()
         try:
-            code = self.process.wait(HANG_LIMIT_S)
+            code = self.process.wait(Patience.seconds)
         except subprocess.TimeoutExpired:
             code = "a hang"
         finally:
             self.process.kill()
             self.process.wait()
             self.folder.cleanup()
-        if code != 0 and failure is None:
+        if code not in ENDED and failure is None:
             raise Failed(f"the middlebox ends with {code}")
 
 

@@ -15,7 +15,7 @@ class Result:
 
 def show(result, say=print):
     word = "FAIL" if result.fault else "skip" if result.skipped else "ok"
-    say(f"{word:4}  {result.section:12}  {result.name}")
+    say(f"{word:4}  {result.section:12}  {result.name}", flush=True)
     if result.fault or result.skipped:
         say(f"{'':20}{result.about}")
         say(f"{'':20}{result.fault or result.skipped}")
@@ -26,7 +26,7 @@ def summary(results):
     return f"{len(results) - failed - skipped} passed, {failed} failed, {skipped} skipped"
 
 
-def junit(results, path):
+def junit(results, file):
     suite = xml.Element("testsuite", name="simco-conformance", tests=str(len(results)),
                         failures=str(sum(bool(one.fault) for one in results)), skipped=str(sum(bool(one.skipped) for one in results)))
     for one in results:
@@ -34,4 +34,4 @@ def junit(results, path):
         for tag, text in (("failure", one.fault), ("skipped", one.skipped)):
             if text:
                 xml.SubElement(case, tag, message=text).text = one.about
-    xml.ElementTree(suite).write(path, encoding="unicode", xml_declaration=True)
+    xml.ElementTree(suite).write(file, encoding="unicode", xml_declaration=True)

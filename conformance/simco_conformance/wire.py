@@ -6,7 +6,6 @@ import struct
 
 import simco_codec as codec
 
-HANG_LIMIT_S = 120  # for a peer that hangs, not for one that is slow
 TRANSPORTS = ("tcp", "tls", "sctp")
 SCTP = 132  # IANA's number of the protocol
 
@@ -15,12 +14,18 @@ class Failed(Exception):
     """The peer did not do what it must."""
 
 
+class Patience:
+    """How long a peer may be silent; as long as the command line says."""
+
+    seconds = 10.0
+
+
 class Connection:
     """One end of a connection, for a `with`."""
 
     def __init__(self, connected):
         self.socket = connected
-        self.socket.settimeout(HANG_LIMIT_S)
+        self.socket.settimeout(Patience.seconds)
 
     def __enter__(self):
         return self
@@ -35,7 +40,7 @@ class Connection:
             try:
                 piece = self.socket.recv(size - len(result))
             except TimeoutError:
-                raise Failed(f"nothing comes within {HANG_LIMIT_S} s") from None
+                raise Failed(f"nothing comes within {Patience.seconds:g} s") from None
             except OSError:  # reset, or closed without an end of TLS
                 break
             if not piece:
@@ -75,7 +80,7 @@ class MessageConnection(Connection):
         try:
             return self.socket.recv(1 << 17)
         except TimeoutError:
-            raise Failed(f"nothing comes within {HANG_LIMIT_S} s") from None
+            raise Failed(f"nothing comes within {Patience.seconds:g} s") from None
         except OSError:
             return b""
 
@@ -96,7 +101,7 @@ def connect(host, port, transport, certificate=None):
         one.connect(address)
         one.setsockopt(SCTP, 3, struct.pack("I", 1))  # SCTP_NODELAY
         return MessageConnection(one)
-    one = socket.create_connection((host, port), timeout=HANG_LIMIT_S)
+    one = socket.create_connection((host, port), timeout=Patience.seconds)
     one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if transport == "tls":
         context = ssl.create_default_context()

@@ -37,7 +37,7 @@ def parser():
     run.set_defaults(scale="quick")
     run.add_argument("--out", type=Path, default=OUT, metavar="DIR", help="default: %(default)s")
     run.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), metavar="N",
-                     help="guests that run in parallel; default: one per processor, %(default)s")
+                     help="points that run in parallel; default: one per processor, %(default)s; with --on, all workers")
     run.add_argument("--engine", choices=engines.NAMES, default="qemu",
                      help="what runs the kernel: QEMU; user-mode Linux, faster, where no processor time passes; or network"
                      " namespaces of this host, in real time; default: %(default)s")
@@ -192,7 +192,7 @@ def run(arguments):
     points = chosen([point for scenario in scenarios for point in scenario.points(arguments.scale)], arguments.only)
     points = shards.part_of(points, arguments.shard)
     with engines.started(arguments.engine, arguments.programs, scenarios, points, arguments.shift, arguments.on) as engine:
-        work = runner.Runner(engine.run, engine.identity, arguments.out, engine.jobs or arguments.jobs, arguments.options)
+        work = runner.Runner(engine.run, engine.identity, arguments.out, engine.jobs or arguments.jobs, arguments.options, engine.stop)
         possible = able(points, engine.lacking)
         good = work.run(possible) and len(possible) == len(points)
     for scenario in scenarios:

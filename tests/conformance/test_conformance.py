@@ -22,7 +22,10 @@ def conformance(*words):
 
 
 class Deaf:
-    """A middlebox that closes every connection at once, for a `with`."""
+    """A middlebox that closes every connection, at once or after an answer to the first request, for a `with`."""
+
+    def __init__(self, answer=None):
+        self.answer = answer
 
     def __enter__(self):
         self.listener = socket.create_server(("127.0.0.1", 0))
@@ -32,7 +35,10 @@ class Deaf:
     def serve(self):
         try:
             while True:
-                self.listener.accept()[0].close()
+                accepted, _ = self.listener.accept()
+                with accepted:
+                    if self.answer and accepted.recv(1000):
+                        accepted.sendall(self.answer)
         except OSError:
             pass
 
@@ -59,16 +65,16 @@ class Conformance(unittest.TestCase):
         self.assertIn("it needs --start: ", out)
 
     def test_a_middlebox_that_does_not_start_fails(self):
-        code, out, _ = conformance("middlebox", "--start", f"{shutil.which('false')} {{config}} {{port}}", "--only", "firewall")
+        code, out, _ = conformance("middlebox", "--start", f"{shutil.which('false')} {{config}} {{port}}", "--only", "firewall-ipv6")
         self.assertEqual(code, 1)
         self.assertIn("the middlebox does not start", out)
 
     def test_an_agent_that_does_nothing_fails(self):
-        code, out, _ = conformance("agent", "--run", shutil.which("true"))
-        self.assertEqual(code, 1)
-        self.assertIn("the agent asks for no rule", out)
-        self.assertIn("the agent says that it could", out)
-        self.assertIn("0 passed", out)
+        for does in ("true", "false"):
+            code, out, _ = conformance("agent", "--run", f"{shutil.which(does)} {{address}}")
+            self.assertEqual(code, 1)
+            self.assertIn("the agent does not ask PER", out)
+            self.assertIn("0 passed", out)
 
     def test_an_agent_that_speaks_something_else_fails(self):
         speaks = "import socket,sys; s=socket.create_connection(sys.argv[1].split(':')); s.sendall(b'GET / HTTP/1.0\\r\\n\\r\\n')"
@@ -77,7 +83,7 @@ class Conformance(unittest.TestCase):
         self.assertIn("is not a message", out)
 
     def test_cases_have_a_section_and_a_sentence(self):
-        for side in (("middlebox", "--connect", "127.0.0.1:1"), ("agent", "--run", "none")):
+        for side in (("middlebox", "--connect", "127.0.0.1:1"), ("agent", "--run", "none {address}")):
             code, out, _ = conformance(*side, "--list")
             self.assertEqual(code, 0)
             lines = out.splitlines()
@@ -98,8 +104,27 @@ class Conformance(unittest.TestCase):
         self.assertEqual((code, out.splitlines()[-1]), (0, "3 passed, 0 failed, 0 skipped"), out)
 
     def test_mistakes_are_said(self):
-        self.assertIn("is not HOST:PORT", conformance("middlebox", "--connect", "here")[2])
-        self.assertIn("no case has 'nothing'", conformance("agent", "--run", "none", "--only", "nothing")[2])
+        for words, said in ((("middlebox", "--connect", "here"), "is not HOST:PORT"),
+                            (("middlebox", "--connect", "here:99999"), "is not HOST:PORT"),
+                            (("middlebox", "--start", "box {port}"), "{config} must be in 'box {port}'"),
+                            (("agent", "--run", "'{address}"), "No closing quotation"),
+                            (("agent", "--run", "none {address}", "--only", "nothing"), "no case has 'nothing'"),
+                            (("agent", "--run", "none {address}", "--junit", "/nonexistent/x"), "can't open '/nonexistent/x'")):
+            code, _, err = conformance(*words)
+            self.assertEqual(code, 2)
+            self.assertIn(said, err)
+
+    def test_a_peer_that_closes_in_the_middle_is_a_fault_of_that_case(self):
+        with Deaf(answer=bytes.fromhex("0201000c00000001" "000400089000000000000e10")) as address:
+            code, out, err = conformance("middlebox", "--connect", address, "--only", "0313")
+        self.assertEqual((code, err), (1, ""))
+        self.assertIn("0 passed, 1 failed", out)
+
+    def test_a_silent_peer_is_a_fault(self):
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            code, out, _ = conformance("middlebox", "--connect", f"127.0.0.1:{listener.getsockname()[1]}", "--only", "0320", "--timeout", "0.2")
+        self.assertEqual(code, 1)
+        self.assertIn("nothing comes within 0.2 s", out)
 
 
 if __name__ == "__main__":

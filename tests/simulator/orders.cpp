@@ -44,7 +44,10 @@ struct Search {
       longer.push_back(step);
       ++steps;
       try {
-        if (seen.insert(walk(longer)->state()).second) next.push_back(std::move(longer));
+        const auto there = walk(longer);
+        if (!seen.insert(there->state()).second) continue;
+        there->come_to_rest();
+        next.push_back(std::move(longer));
       } catch (const Fault& fault) {
         throw Fault(text(longer) + ": " + fault.what());
       }

@@ -138,12 +138,17 @@ void SmallWorld::take(Step step) {
     case Step::kBegin: box_.commit.dispatch(); break;
     case Step::kAccept:
       carried_out_ = box_.backend.batches.back();
+      done_.push_back(carried_out_);
       box_.backend.finish();
       break;
     case Step::kRefuse:
       carried_out_ = box_.backend.batches.back();
-      stuck_.insert(box_.backend.batches.back().front().rule().pid.value);
-      for (auto& one : pending_) one.refused_by_backend = true;  // one of them may be
+      // The end of a rule is tried again; what else it refuses is over.
+      if (carried_out_.front().kind == rule::RuleChange::Kind::kRemove) {
+        stuck_.insert(carried_out_.front().rule().pid.value);
+      }
+      done_.emplace_back(carried_out_.begin() + 1, carried_out_.end());
+      for (auto& one : pending_) one.refused_by_backend = is_refused(one);
       box_.backend.finish({rule::ChangeResult::kRefused});
       break;
     case Step::kExpire: {
@@ -155,7 +160,30 @@ void SmallWorld::take(Step step) {
     default: ask(step);
   }
   observe();
-  if (pending_.empty() && !box_.backend.busy()) check_quiet();
+  if (!box_.backend.busy() && box_.commit.idle()) check_quiet();
+}
+
+/// True if the backend has just refused what was asked.
+bool SmallWorld::is_refused(const Pending& one) const {
+  const auto& change = carried_out_.front();
+  return makes_a_rule(one.request) ? change.rule().creating_tid.value == one.tid
+                                   : pid_asked_about(one.request) == change.rule().pid.value;
+}
+
+void SmallWorld::come_to_rest() {
+  constexpr int kBatchesMax = 30;
+  for (int i = 0; i < kBatchesMax && !(pending_.empty() && box_.commit.idle()); ++i) {
+    if (!box_.backend.busy()) take(Step::kBegin);
+    if (box_.backend.busy()) {
+      take(Step::kAccept);
+    } else if (!pending_.empty()) {
+      box_.advance(std::chrono::seconds(1));  // what was refused is tried again
+      moments_ = {model_};
+      observe();
+    }
+  }
+  demand(pending_.empty() && box_.commit.idle(),
+         "a request that nobody answers, or a change without end");
 }
 
 // --- Judging -------------------------------------------------------------------------------------
@@ -194,6 +222,7 @@ void SmallWorld::judge_new(const policy::RuleEvent& event) {
   std::vector<test::Happened> happened;
   model_.carry_out(found->who, found->request, given, happened);
   made_.push_back(event.pid.value);
+  granted_.insert({found->tid, event.lifetime.seconds});
 }
 
 /// The request was granted at the moment from which its lifetime counts, which the backend knows.
@@ -231,13 +260,17 @@ void SmallWorld::judge_change(const policy::RuleEvent& event) {
   const auto given = judge_grant(*asker, event);
   std::vector<test::Happened> happened;
   model_.carry_out(asker->who, asker->request, given, happened);
+  granted_.insert({asker->tid, event.lifetime.seconds});
 }
 
 void SmallWorld::judge_end(const policy::RuleEvent& event) {
   const auto found = model_.rules.find(event.pid.value);
   demand(found != model_.rules.end(), "the end of a rule that is not there");
   const auto& rule = found->second;
+  ended_.insert(event.pid.value);
   if (event.ended_by.value != 0) {
+    demand(std::ranges::find(made_, event.ended_by.value) != made_.end(),
+           "an unknown disable rule ends a rule");
     demand(rule.kind == rule::RuleKind::kEnable, "a disable rule ends what is no enable rule");
     demand(test::meets(rule.external,
                        test::ipv4(Location::kExternal, {192, 0, 2, 7}, 0, 1, kProtocolUdp)),
@@ -275,12 +308,31 @@ void SmallWorld::judge_reply(const Pending& pending, const Body& reply) {
                                       }),
                   "a wrong list");
   }
+  judge_positive(pending, reply);
   if (const auto* pdr = std::get_if<PdrReply>(&reply)) {
     demand(std::ranges::find(made_, pdr->pid.value) != made_.end(), "a PDR reply without a rule");
     return demand(
         std::ranges::none_of(model_.rules, [&](const auto& entry) { return is_hit(entry.first); }),
         "a PDR reply while a rule that it hits is there");
   }
+}
+
+/// A positive reply follows its change, and says what the change was.
+void SmallWorld::judge_positive(const Pending& pending, const Body& reply) const {
+  const auto asked = pid_asked_about(pending.request);
+  if (granted_to(pending.who, pending.request) == Lifetime{0}) {
+    return demand(std::holds_alternative<PrdReply>(reply) && ended_.contains(asked),
+                  "a " + text(reply) + " without an end");
+  }
+  const auto found = granted_.find(pending.tid);
+  demand(found != granted_.end(), "a " + text(reply) + " without a change");
+  auto pid = asked;
+  if (const auto* per = std::get_if<PerReply>(&reply)) pid = per->pid.value;
+  if (const auto* prr = std::get_if<PrrReply>(&reply)) pid = prr->pid.value;
+  if (const auto* pdr = std::get_if<PdrReply>(&reply)) pid = pdr->pid.value;
+  if (!model_.rules.contains(pid)) return;  // it has ended since
+  demand(reply == model_.reply_to(pending.request, pid, Lifetime{found->second}),
+         "a wrong " + text(reply));
 }
 
 /// True if a disable rule hits it, and the backend has not refused its end.
@@ -335,11 +387,34 @@ bool SmallWorld::may_refuse(const Pending& pending, const Body& reply) const {
   return false;
 }
 
-/// With nothing under way, the middlebox has the model's rules.
+/// With nothing under way, all is answered, and middlebox and backend have the model's rules.
 void SmallWorld::check_quiet() {
+  demand(pending_.empty(), "a request that nobody answers");
+  check_backend();
   demand(box_.engine.rule_count() == model_.rules.size(), "another number of rules");
   demand(std::ranges::none_of(model_.rules, [&](const auto& entry) { return is_hit(entry.first); }),
          "a rule that a disable rule hits is still there");
+}
+
+void SmallWorld::check_backend() const {
+  std::map<std::uint32_t, rule::RuleRecord> there;
+  for (const auto& batch : done_) {
+    for (const auto& change : batch) {
+      if (change.kind == rule::RuleChange::Kind::kRemove)
+        there.erase(change.before.pid.value);
+      else
+        there[change.after.pid.value] = change.after;
+    }
+  }
+  demand(there.size() == model_.rules.size(), "another number of rules in the backend");
+  for (const auto& [pid, rule] : model_.rules) {
+    const auto found = there.find(pid);
+    demand(found != there.end() && found->second.kind == rule.kind, "another rule in the backend");
+    demand(found->second.expires_at == rule.expires_at, "another lifetime in the backend");
+    const bool same =
+        found->second.internal == rule.internal && found->second.external == rule.external;
+    demand(same || rule.kind == rule::RuleKind::kReserve, "other tuples in the backend");
+  }
 }
 
 // --- State ---------------------------------------------------------------------------------------
@@ -368,6 +443,11 @@ std::string SmallWorld::state() const {
     }
     if (one.refused_by_backend) result += "!";
   }
+  for (const auto pid : stuck_) result += "~" + number_of(pid);
+  if (const auto next = box_.pipeline.next_expiry()) {
+    result += "@" + std::to_string((*next - box_.now()).count());
+  }
+  result += box_.commit.idle() ? "i" : "w";
   if (box_.backend.busy()) {
     for (const auto& change : box_.backend.batches.back()) {
       result +=

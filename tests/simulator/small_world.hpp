@@ -43,6 +43,8 @@ class SmallWorld {
   bool is_possible(Step step) const;
   /// Throws Fault if the middlebox does not do what the model says.
   void take(Step step);
+  /// Has the backend accept everything that is under way; then all must be answered.
+  void come_to_rest();
   /// Two worlds with the same state behave alike: identifiers are numbered as they were made.
   std::string state() const;
 
@@ -64,6 +66,9 @@ class SmallWorld {
   void judge_end(const policy::RuleEvent& event);
   void judge_new(const policy::RuleEvent& event);
   void judge_change(const policy::RuleEvent& event);
+  bool is_refused(const Pending& one) const;
+  void judge_positive(const Pending& pending, const Body& reply) const;
+  void check_backend() const;
   void judge_reply(const Pending& pending, const Body& reply);
   bool may_refuse(const Pending& pending, const Body& reply) const;
   test::Given judge_grant(const Pending& pending, const policy::RuleEvent& event) const;
@@ -85,7 +90,10 @@ class SmallWorld {
   std::vector<std::uint32_t> made_;            ///< PIDs
   std::set<std::uint32_t> stuck_;              ///< PIDs of changes that the backend has refused
   std::vector<rule::RuleChange> carried_out_;  ///< the last batch
-  std::size_t heard_ = 0;                      ///< events of the auditor
+  std::vector<std::vector<rule::RuleChange>> done_;  ///< changes that the backend has made
+  std::map<std::uint32_t, std::uint32_t> granted_;   ///< lifetime, by the TID of the request
+  std::set<std::uint32_t> ended_;                    ///< PIDs
+  std::size_t heard_ = 0;                            ///< events of the auditor
 };
 
 }  // namespace simco::simulator

@@ -75,7 +75,7 @@ def choice_columns(results):
             places = choices(results.select(plot.where), plot.quantity)
             good = {id(one): answer for choice in places.values() for one, answer in zip(choice.combinations, choice.as_good)}
             ends = {f"{name}_{end}_ms": lambda one, name=name, end=end: f"{getattr(one.quantity(name), end):.3f}"
-                    for name in ("mean", "p999") for end in ("low", "high")}
+                    for name in ("mean", "p999") for end in ("low", "high")}  # the other two have theirs in FIGURES
             return {**ends, "as_good": lambda one: good[id(one)]}
     return {}
 

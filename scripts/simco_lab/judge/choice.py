@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from ..measure.combination import Combination
 from .verdicts import compare
 
-MARGIN = 1.05  # of the best: who is slower by less is as good
+MARGIN = 1.05  # of each other one: who is slower by less is as good
 
 
 @dataclass
@@ -25,22 +25,24 @@ class Choice:
 
     @property
     def possible(self):
-        """Those that may be as good as the best, up to the first that is."""
+        """Those that may be as good as the others, up to the first that is."""
         end = self.as_good.index(True) + 1 if True in self.as_good else len(self.as_good)
         return [one for one, good in zip(self.combinations[:end], self.as_good) if good is not False]
 
 
-def is_as_good(one, best, quantity):
-    """Returns whether a variant's quantity is below the best's and the margin."""
-    if one is best:
-        return not one.aborted
-    return compare(one, best, quantity, MARGIN, shared=True).holds
+def is_as_good(one, others, quantity):
+    """Returns whether a variant's quantity is certainly below that of each other one and the margin; False if it certainly is not
+    below one of them."""
+    if one.aborted:
+        return False
+    answers = {compare(one, other, quantity, MARGIN, shared=True).holds for other in others if not other.aborted}
+    return False if False in answers else None if None in answers else True
 
 
 def choose(combinations, quantity):
     """Returns the Choice among combinations that differ in their variant only."""
-    best = min(combinations, key=lambda one: (one.aborted, one.quantity(quantity).value))
-    return Choice(combinations, [is_as_good(one, best, quantity) for one in combinations])
+    return Choice(combinations, [is_as_good(one, [other for other in combinations if other is not one], quantity)
+                                 for one in combinations])
 
 
 def choices(combinations, quantity):

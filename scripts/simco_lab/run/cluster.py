@@ -1,6 +1,7 @@
 """Points on other machines, by Dask's distributed scheduler. Each worker has this tree, and the programs at the same place. A
 worker that is lost leaves its points to others; as a point's samples follow from its seeds, they are those of one machine."""
 
+import atexit
 import contextlib
 import fcntl
 import functools
@@ -10,26 +11,32 @@ from pathlib import Path
 
 from ..errors import LabError
 
-_held = []  # locks of this process
+_open = []  # engines of this process
 
 
 @functools.cache
 def own_processor():
-    """Returns a processor that no other worker of this machine has; the last one if all are taken."""
+    """Returns a processor that no other worker of this user has on this machine; the last one if all are taken."""
+    folder = Path(tempfile.gettempdir()) / f"simco-lab-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
     for processor in (able := sorted(os.sched_getaffinity(0))):
-        file = open(Path(tempfile.gettempdir()) / f"simco-lab-processor-{processor}", "w")  # noqa: SIM115 - held by this process
         with contextlib.suppress(OSError):
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            _held.append(file)
-            return processor
-        file.close()
+            file = os.open(folder / f"processor-{processor}", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                os.close(file)
+                continue
+            return processor  # the lock is held as long as this process lives
     return able[-1]
 
 
 @functools.cache
 def engine_here(recipe):
     from . import engines  # which joins this module, too
-    return contextlib.ExitStack().enter_context(engines.made(*recipe))
+    _open.append(contextlib.ExitStack())
+    atexit.register(_open[-1].close)
+    return _open[-1].enter_context(engines.made(*recipe))
 
 
 def run_here(recipe, identity, files, limit_s):
@@ -37,7 +44,7 @@ def run_here(recipe, identity, files, limit_s):
     from .runner import children_s
     engine = engine_here(recipe)
     if engine.identity != identity:
-        raise LabError("a worker has other programs, or another kernel")
+        raise LabError(f"a worker has another kernel or other programs: {engine.identity} instead of {identity}")
     before = children_s()
     with tempfile.TemporaryDirectory() as folder:
         further_s = engine.run(files, Path(folder), own_processor(), limit_s)

@@ -23,9 +23,13 @@ class Engine:
     about: str  # the beginning of the sentence that says where it was measured
     lacking: tuple = ()  # modules of the kernel
     jobs: int = 0  # points that it runs at a time; 0: as many as the caller wants
+    stop: Callable = lambda: None  # ends the points under way, if nobody waits for them
 
 
 def programs_identity(programs):
+    for name in PROGRAMS:
+        if not (Path(programs) / name).exists():
+            raise LabError(f"{Path(programs) / name} is missing: build first (cmake --preset release && cmake --build --preset release)")
     return hashlib.sha256(b"".join((programs / name).read_bytes() for name in PROGRAMS)).hexdigest()
 
 
@@ -48,9 +52,9 @@ def in_namespaces(programs):
 
 
 def user_mode(machines):
-    machines.prepare(say)
+    machines.prepare()
     return Engine(machines.run, f"{machines.identity} {programs_identity(machines.programs)}",
-                  f"Measured in virtual time on user-mode Linux {machines.kernel}, where no processor time passes")
+                  f"Measured in virtual time on user-mode Linux {machines.kernel}, where no processor time passes", stop=machines.close)
 
 
 def check(name, scenarios, points, shift, on):

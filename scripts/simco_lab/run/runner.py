@@ -88,7 +88,8 @@ class Runner:
     """`execute(files, out, processor, limit_s)` runs one job, and returns the processor time in seconds of programs that go on;
     `identity` names the programs, so that the results of others are not taken for theirs."""
 
-    def __init__(self, execute, identity, out, jobs, extra_options=""):
+    def __init__(self, execute, identity, out, jobs, extra_options="", stop=lambda: None):
+        self.stop = stop  # ends the jobs under way
         self.execute, self.identity, self.out, self.jobs = execute, identity, Path(out), jobs
         self.programs = hashlib.sha256(identity.encode()).hexdigest()[:PROGRAMS_DIGITS]
         self._job = functools.cache(lambda point: Job(point, extra_options))  # loss patterns take long to draw
@@ -144,6 +145,7 @@ class Runner:
                     worker.result()
             except KeyboardInterrupt:
                 self.stopping = True
+                self.stop()
                 print("\nstopping; finished points are kept", file=sys.stderr)
                 raise
         progress.end()

@@ -15,10 +15,11 @@ from pathlib import Path
 
 from ..errors import LabError
 from ..scenario import drd
-from .guest import BOOT_LIMIT_S, HERE, compile_drd, said_by, tool
+from .guest import BOOT_LIMIT_S, HERE, compile_drd, tool
 
 INIT = HERE / "uml-init"
 START = "time-travel-start=1767225600000000000"  # 2026-01-01 in ns
+MEMORY_MB = 512
 COMMAND_LINE = ("root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro", f"init={INIT}", "time-travel=inf-cpu", START, "con=null",
                 "con0=fd:0,fd:1", "ssl=null", "quiet", "norandmaps", "random.trust_cpu=off", "random.trust_bootloader=off")
 
@@ -29,20 +30,33 @@ def said_last(lines):
     return panic[:2] or lines[-5:]
 
 
+def folder_of_memory():
+    """Returns the folder for a machine's memory, which is a file that programs are run from: in memory, if there is room."""
+    shm = Path("/dev/shm")
+    if shm.is_dir() and os.access(shm, os.W_OK):
+        there = os.statvfs(shm)
+        if not there.f_flag & os.ST_NOEXEC and there.f_bavail * there.f_frsize > MEMORY_MB << 20:
+            return shm
+    return Path(tempfile.gettempdir())
+
+
 class Machine:
     """One user-mode Linux on one processor. It stands still between points."""
 
     def __init__(self, linux, programs, processor):
         self.exchange = tempfile.TemporaryDirectory()
         self.folder = Path(self.exchange.name)
+        for path in (self.folder, programs, HERE):  # words of the kernel's command line, and options of a mount
+            if any(letter in str(path) for letter in " ,'\"$"):
+                raise LabError(f"user-mode Linux cannot use {path}: choose a folder without blanks, commas, quotes and dollar signs")
         compile_drd(self.folder / drd.OBJECT)
         self.count, self.said = 0, b""
-        # Its memory is a file that is best in memory; of one size of address space, octets stay the same.
+        # At the same addresses in each run, octets stay the same.
         self.process = subprocess.Popen(
-            [tool("setpriv"), "--pdeathsig", "KILL", tool("setarch"), "-R", tool("taskset"), "-c", str(processor), linux, "mem=512M",
+            [tool("setpriv"), "--pdeathsig", "KILL", tool("setarch"), "-R", tool("taskset"), "-c", str(processor), linux, f"mem={MEMORY_MB}M",
              *COMMAND_LINE, f"programs={programs}", f"scripts={HERE}", f"exchange={self.folder}"],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
-            env={"TMPDIR": "/dev/shm", "HOME": str(self.folder), "PATH": os.environ.get("PATH", "")})
+            env={"TMPDIR": str(folder_of_memory()), "HOME": str(self.folder), "PATH": os.environ.get("PATH", "")})
         self._wait_for("lab: ready", BOOT_LIMIT_S)
 
     def _wait_for(self, text, limit_s):
@@ -64,6 +78,17 @@ class Machine:
         return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
     def run(self, files, out, limit_s):
+        """Runs a job. If it fails, the machine ends: what is left of it would count in the next one."""
+        try:
+            used_s = self._run(files, out, limit_s)
+        except BaseException:
+            self.close()
+            raise
+        if (Path(out) / "status").read_text().strip() != "0":
+            self.close()
+        return used_s
+
+    def _run(self, files, out, limit_s):
         before = self.used_s()
         self.count += 1
         name = str(self.count)
@@ -97,9 +122,11 @@ class Uml:
         self._own = threading.local()
         self._machines = []
 
-    def prepare(self, say=lambda text: None):
-        say("looking for user-mode Linux (it is built once, which takes some minutes)")
-        self.linux = said_by([HERE / "vm" / "uml-cache"]).strip()
+    def prepare(self):
+        done = subprocess.run([HERE / "vm" / "uml-cache"], stdout=subprocess.PIPE, text=True, check=False)  # it says what it does
+        if done.returncode != 0:
+            raise LabError("there is no user-mode Linux: see above")
+        self.linux = done.stdout.strip()
         self.kernel = Path(self.linux).parent.name.partition("-")[0]
 
     @property
