@@ -15,7 +15,7 @@ MAPS = {"map-simco": "SIMCO: response time of PER transactions",
 RULE = "Chosen: the least effort whose 99th percentile is less than 5 % above those of the others, at each of the points."
 AXES = {"delay_ms": ("--rtt", 2, " ms"), "loss_percent": ("--loss", 1, " %"), "rate": ("--rate", 1, "/s")}  # option, factor, unit
 FIGURES = ("p99", "mean", "p95", "p999")
-ANSWERS = {"True": True, "False": False, "None": None}
+ANSWERS = {"True": True, "False": False, "": None}  # as csv writes them
 
 
 @dataclass

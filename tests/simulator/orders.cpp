@@ -1,5 +1,5 @@
 // Tries all orders of a few steps (small_world.hpp), breadth first: a state that has been seen
-// before is not followed again. No new state comes after 22 steps, some minutes of a processor.
+// before is not followed again.
 //
 //   test-orders DEPTH
 #include <algorithm>

@@ -106,6 +106,9 @@ class Advice(unittest.TestCase):
         said = self.said([row("tcp", 10, "True"), row("tcp", 40, "False", 2), row("sctp-16", 10, "True"), row("sctp-16", 40, "True")])
         self.assertIn("Undecided: TCP or SCTP-16.", said)
 
+    def test_what_cannot_be_told_is_undecided(self):
+        self.assertIn("Undecided: TCP or SCTP-16.", self.said([row("tcp", 20, ""), row("sctp-16", 20, "True")]))
+
     def test_one_that_is_missing_at_a_point_was_aborted(self):
         said = self.said([row("tcp", 10, "True"), row("sctp-16", 10, "True"), row("sctp-16", 40, "True")])
         self.assertIn("Undecided: TCP or SCTP-16.", said)
