@@ -6,7 +6,7 @@ lab = Scenario(
     "Map: SIP over loss, rate and round-trip time",
     source="ours",
     notes=["A cell has the 99th percentile of the one-way delay in ms of the transport to use: the first in the legend's order, which "
-           "is that of the effort, whose 99th percentile is less than 5 % above that of the best. Where that cannot be told, the cell "
+           "is that of the effort, whose 99th percentile is less than 5 % above those of the others. Where that cannot be told, the cell "
            "is white, and has the best value and the numbers of those that are possible.",
            "Nothing is shared: no queue, no other traffic. sip-aqm is about those."],
     workload="sip", measure="one-way",

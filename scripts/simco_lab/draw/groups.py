@@ -4,10 +4,9 @@ import math
 
 from ..measure.quantities import QUANTITIES
 from ..scenario.conditions import label_of
-from .traces import style
+from .traces import WIDE_RANGE, reach, style
 
 WIDTH = 0.6  # that the variants of a category take, of the distance to the next
-WIDE_RANGE = 5  # values that differ by more than this factor get a logarithmic axis
 
 
 def draw_groups(axes, combinations, plot, _):
@@ -20,9 +19,8 @@ def draw_groups(axes, combinations, plot, _):
         shift = WIDTH * ((number + 0.5) / len(curves) - 0.5)
         own = [(names.index(getattr(one.conditions, plot.axis)) + shift, value) for one, value in found
                if getattr(one.conditions, plot.curves) == curve]
-        reach = [[finite(value.value - value.low) for _, value in own], [finite(value.high - value.value) for _, value in own]]
-        axes.errorbar([x for x, _ in own], [value.value for _, value in own], yerr=reach, capsize=2, label=label_of(curve),
-                      **{**style(number), "linestyle": ""})
+        axes.errorbar([x for x, _ in own], [value.value for _, value in own], yerr=reach([value for _, value in own]), capsize=2,
+                      label=label_of(curve), **{**style(number), "linestyle": ""})
     values = [value.value for _, value in found]
     if min(values) > 0 and max(values) > WIDE_RANGE * min(values):
         axes.set_yscale("log")
@@ -30,8 +28,3 @@ def draw_groups(axes, combinations, plot, _):
     axes.set_xticks(range(len(names)), [label_of(name) for name in names])
     axes.set_ylabel(QUANTITIES[plot.quantity].title(plot.measure))
     return []
-
-
-def finite(width):
-    """Returns how far a bar reaches; 0 without an interval, or one without end."""
-    return max(width, 0) if math.isfinite(width) else 0

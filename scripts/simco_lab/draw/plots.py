@@ -18,7 +18,7 @@ from ..measure.quantities import MEASURED, QUANTITIES  # noqa: E402
 from ..scenario import cross  # noqa: E402
 from ..scenario.conditions import FORMS_OF, axis_value, label_of, shown  # noqa: E402
 from . import groups, maps, traces  # noqa: E402
-from .traces import style, widen  # noqa: E402
+from .traces import WIDE_RANGE, reach, style, widen  # noqa: E402
 
 LABELS = {"loss_percent": "Packet loss (%)", "rate": "Load (transactions/s)", "streams": "Streams",
           "connections": "TCP connections", "rate_per_connection": "Load per connection (transactions/s)",
@@ -31,7 +31,6 @@ CURVES = {"loss_percent": "{:g} % loss", "rate": "{:g}/s", "delay_ms": "{:g} ms 
 WHOLE = ("streams", "connections", "queue", "cross", "lose_run")  # axes of whole numbers
 CCDF_MARKERS = 0.12  # distance between a curve's markers, as a share of the axes' diagonal
 CCDF_ROOM = 1.15  # from the least and the greatest response time to the ends of the axis
-WIDE_RANGE = 5  # means that differ by more than this factor get a logarithmic axis
 NAMED = 3  # points that a legend names
 TICKS_MAX = 12  # an axis with more measured values has ticks at round ones
 AXES_SHARE = 0.775  # of a figure's width is that of its axes
@@ -124,10 +123,8 @@ def draw_model(axes, curve, axis, line):
 
 
 def bars(curve, plot):
-    """Returns how far the intervals reach below and above their values; 0 for a value without an interval, or without end."""
-    found = [estimate(combination, plot) for combination in curve]
-    return [[max(width, 0) if math.isfinite(width) else 0 for width in widths]
-            for widths in ([one.value - one.low for one in found], [one.high - one.value for one in found])]
+    """Returns how far the intervals of a curve reach (traces.reach)."""
+    return reach([estimate(combination, plot) for combination in curve])
 
 
 def explanations(curves, modelled, plot):

@@ -1,6 +1,8 @@
 """The looks of curves; and figures of single messages, and of what their delays consist of: the delay over the time or the
 number of each message, deliveries over time, and stacked bars of the parts."""
 
+import math
+
 import numpy
 
 from ..measure.parts import NAMES
@@ -11,6 +13,7 @@ COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#5
 MARKERS = "osD^vP*X<>ph8dH|"  # more than colours: two curves of one colour differ in their markers
 LINES = ("-", "--", "-.", ":")
 SPAN_MS, SPAN_SHARE = 1.0, 0.02  # the least length of an axis of times is the greater: what differs by less is instructions
+WIDE_RANGE = 5  # values that differ by more than this factor get a logarithmic axis
 COLUMNS = 180  # of a figure: of more messages, the least and the greatest value in each column are drawn
 MARKED_MAX = 150  # points of a curve that have a marker each; of more, every so many'th has one
 MARKED = 12  # of a curve then
@@ -24,6 +27,12 @@ def style(number):
     return {"color": COLOURS[number % len(COLOURS)], "marker": MARKERS[number % len(MARKERS)],
             "linestyle": LINES[number % len(LINES)], "markersize": 4, "linewidth": 1.1,
             "fillstyle": "none" if number >= len(MARKERS) else "full"}
+
+
+def reach(estimates):
+    """Returns how far the intervals reach below and above their values; 0 for a value without an interval, or without end."""
+    return [[max(width, 0) if math.isfinite(width) else 0 for width in widths]
+            for widths in ([one.value - one.low for one in estimates], [one.high - one.value for one in estimates])]
 
 
 def widen(axes):

@@ -5,10 +5,11 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import matplotlib
 import numpy
 from trial import combination
 from simco_lab import scenario
-from simco_lab.draw import plots, traces, values
+from simco_lab.draw import maps, plots, traces, values
 
 PUBLISHED = Path(__file__).resolve().parents[3] / "doc" / "results"
 
@@ -128,6 +129,26 @@ class Figures(unittest.TestCase):
             one.runs[0]["parts"] = parts
         self.assertEqual([label for label in labels_of(self.figure(plot("parts"), found)) if "without" in label],
                          ["SCTP-1: without 1 of 3 messages"])
+
+    def test_categories_are_side_by_side(self):
+        found = [combination(variant, [level] * 70, queue=queue) for queue, level in (("pfifo-50", 200), ("codel", 20))
+                 for variant in ("tcp", "udp")]
+        axes = self.figure(plot("groups", x="queue"), found).axes[0]
+        self.assertEqual([text.get_text() for text in axes.get_xticklabels()], ["pfifo-50", "codel"])
+        self.assertEqual(axes.get_yscale(), "log")
+        tcp, udp = (list(container.lines[0].get_xdata()) for container in axes.containers)
+        self.assertEqual([round(x) for x in (*tcp, *udp)], [0, 1, 0, 1])
+        self.assertLess(tcp[0], udp[0])
+        self.assertIsNone(self.figure(plot("groups", x="queue"), []))
+
+    def test_a_map_has_a_cell_for_each_place(self):
+        found = [combination(variant, [level] * 700, loss_percent=loss, rate=10.0)
+                 for loss, levels in ((1.0, (20, 20)), (8.0, (90, 60))) for variant, level in zip(("tcp", "sctp-16"), levels)]
+        figure = self.figure(plot("best", x="loss_percent", y="rate", quantity="p95"), found)
+        self.assertEqual([text.get_text() for text in figure.axes[0].texts], ["20", "60"])
+        self.assertEqual([patch.get_facecolor() for patch in figure.axes[0].patches],
+                         [matplotlib.colors.to_rgba(colour) for colour in maps.COLOURS[:2]])
+        self.assertEqual(labels_of(figure), ["1 TCP", "2 SCTP-16", "undecided"])
 
     def test_panels(self):
         found = [combination("tcp", [1], rate=rate) for rate in (20.0, 40.0)]

@@ -57,6 +57,14 @@ class Tests(unittest.TestCase):
     def two(self, low, high, **more):
         return Results([combination(UNORDERED, low, **more), combination(SCTP, high, **more)])
 
+    def test_what_is_not_carried_was_aborted(self):
+        for aborted, holds in (((True, True), True), ((False, False), False), ((True, False), None)):
+            one = combination(TCP, (20, 20))
+            for run, stopped in zip(one.runs, aborted):
+                run["aborted"] = stopped
+            found = Figures(Results([one]), {}, "mean", {}).not_carried()
+            self.assertEqual([verdict.holds for verdict in found], [holds])
+
     def test_differs(self):
         apart = self.two([1, 2, 3, 4], [5, 6, 7, 8])
         self.assertEqual(holds(apart, "differs", **SIDES), [True])
