@@ -56,6 +56,10 @@ inline constexpr std::uint32_t kPeerLinesPerSecond = 10;
 inline constexpr std::uint32_t kRefusalLinesPerSecond = 10;
 /// A store that has failed is asked again after this time.
 inline constexpr std::chrono::seconds kStoreRetry{1};
+/// The same while it is only followed: it must not be late to be taken over.
+inline constexpr std::chrono::milliseconds kFollowRetry{100};
+/// An address to listen on that is not here yet is tried again after this time.
+inline constexpr std::chrono::milliseconds kListenRetry{100};
 /// Octets of a table's name.
 inline constexpr std::size_t kTableNameMax = 64;
 /// Audit lines in a second, unless configured otherwise: a third of journald's limit for a service.

@@ -1,5 +1,6 @@
 // simco-middlebox: parses the options, creates backend, store, metrics and server, and runs the
 // event loop until a signal ends it. SIGHUP reloads the configuration.
+#include <linux/capability.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -131,8 +132,15 @@ int run(middlebox::Settings& settings, int argc, char** argv) {
   }
   // Nothing else can fail: replace the kernel's table.
   server.start();
-  middlebox::drop_privileges(settings.capabilities);
+  // A box that stands by listens later.
+  std::vector<int> kept(settings.capabilities.begin(), settings.capabilities.end());
+  if (server.stands_by()) kept.insert(kept.end(), {CAP_NET_BIND_SERVICE, CAP_NET_RAW});
+  middlebox::drop_privileges(kept);
   middlebox::ServiceManager manager(io);
+  server.on_serving([&] {
+    middlebox::drop_privileges(settings.capabilities);
+    manager.ready("serving");
+  });
   std::function<void(const boost::system::error_code&, int)> on_signal =
       [&](const boost::system::error_code& error, int signal) {
         if (error) return;
@@ -152,7 +160,7 @@ int run(middlebox::Settings& settings, int argc, char** argv) {
     manager.stopping();
     server.stop([&io] { io.stop(); });
   });
-  manager.ready("serving");
+  manager.ready(server.stands_by() ? "standing by" : "serving");
   manager.watch([&backend] { return backend->alive(); });
   io.run();
   // Not after an exception: the table must stay and keep blocking traffic.

@@ -69,6 +69,7 @@ using rule::ChangeResult;
 
 void BatchRun::begin(std::span<const RuleChange> changes, const rule::IdPositions& ids) {
   SIMCO_ASSERT(idle());
+  journal_ = next_journal_;
   changes_ = changes;
   ids_ = ids;
   results_.assign(changes.size(), ChangeResult::kDone);

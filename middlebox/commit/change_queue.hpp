@@ -80,6 +80,8 @@ class BatchRun final : private backend::Backend::Client {
       : journal_(journal), backend_(backend), on_answer_(std::move(on_answer)) {}
 
   bool idle() const { return stage_ == Stage::kIdle; }
+  /// Replaces the journal: from the next batch on.
+  void keep_in(Journal* journal) { next_journal_ = journal; }
   /// Begins with `changes`, at least one, which must stay as they are until end(). The store gets
   /// `ids` with them.
   void begin(std::span<const rule::RuleChange> changes, const rule::IdPositions& ids);
@@ -103,7 +105,8 @@ class BatchRun final : private backend::Backend::Client {
   void on_applied(std::span<const rule::ChangeResult> results) override;
   void take_back();
 
-  Journal* journal_;
+  Journal* journal_;  ///< of the batch under way
+  Journal* next_journal_ = journal_;
   backend::Backend& backend_;
   std::function<void()> on_answer_;
   Stage stage_ = Stage::kIdle;

@@ -5,6 +5,7 @@
 // next batch or retried later.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <expected>
 #include <functional>
@@ -118,6 +119,9 @@ struct KeptRule {
   std::int64_t ends_at_ms = 0;  ///< milliseconds since 1970-01-01 00:00 UTC
 };
 
+/// Returns how long the rule goes on living at `wall_ms`: a clock that has gone back does not make
+/// it live longer than was granted.
+std::chrono::milliseconds time_left(const KeptRule& kept, std::int64_t wall_ms);
 /// Returns the rule as of `now`, which is `wall_ms` by the wall clock (as KeptRule::ends_at_ms).
 /// Never empty.
 std::string encode_rule(const rule::RuleRecord& rule, Instant now, std::int64_t wall_ms);

@@ -202,7 +202,7 @@ void CommitPipeline::conclude(const RuleChange& change, const ChangeOrigin& orig
   if (ends) engine_.release(owner);
   for (const auto pid : outcome.completed_disables) complete_disable(pid, now);
   if (requester == nullptr) {
-    if (!outcome.event) observer_.on_expiry_failed(change.before.pid);
+    if (!outcome.event && ends) observer_.on_expiry_failed(change.before.pid);
     return;
   }
   if (outcome.disabling) {

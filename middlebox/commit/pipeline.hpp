@@ -84,6 +84,10 @@ class CommitPipeline {
   void expire(Instant now);
   /// Returns when expire() is due next, if ever; nullopt while too many changes are waiting.
   std::optional<Instant> next_expiry() const;
+  /// Carries out a change that another middlebox has made (PolicyEngine::follow()).
+  void follow(const policy::Plan& plan) { queue(plan, {}); }
+  /// From the next batch on, changes are kept in `journal`; nullptr: nowhere.
+  void keep_in(Journal* journal) { run_.keep_in(journal); }
   /// Advances as far as possible: settles the batch that has come back and begins the next one.
   /// Must be called after the requests of a turn, and after on_stage_done(). Returns true if there
   /// is more to do than other events should wait for: then call it again soon.

@@ -13,7 +13,6 @@ namespace {
 
 using rule::ChangeResult;
 using rule::RuleChange;
-using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 /// A rule whose lifetime is not over.
@@ -61,9 +60,7 @@ Recovery recover(const store::Contents& contents, const std::string& place,
   std::vector<policy::RuleSlot> slots;
   std::vector<RuleChange> changes;
   for (auto& [kept, age] : survivors_of(contents, place, wall_ms, recovery)) {
-    // A clock that has gone back must not make a rule live longer than was granted.
-    const auto left =
-        std::min(milliseconds(kept.ends_at_ms - wall_ms), milliseconds(seconds(kept.left.seconds)));
+    const auto left = time_left(kept, wall_ms);
     kept.rule.expires_at = now + left;
     const Lifetime lifetime{static_cast<std::uint32_t>(std::chrono::ceil<seconds>(left).count())};
     const auto plan = engine.recover(kept.rule, lifetime);

@@ -137,4 +137,10 @@ std::expected<KeptRule, std::string> decode_rule(PolicyRuleId pid, std::string_v
   return kept;
 }
 
+std::chrono::milliseconds time_left(const KeptRule& kept, std::int64_t wall_ms) {
+  using std::chrono::milliseconds, std::chrono::seconds;
+  return std::min(milliseconds(kept.ends_at_ms - wall_ms),
+                  milliseconds(seconds(kept.left.seconds)));
+}
+
 }  // namespace simco::middlebox

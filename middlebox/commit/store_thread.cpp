@@ -11,6 +11,9 @@
 #include <system_error>
 #include <utility>
 
+#include "middlebox/limits.hpp"
+#include "simco/wire/assert.hpp"
+
 namespace simco::middlebox {
 namespace {
 
@@ -71,41 +74,81 @@ void StoreThread::write(store::Batch batch, Done done) {
   if (!thread_.joinable()) launch();
   {
     const std::lock_guard lock(mutex_);
-    queued_.push_back({std::move(batch), std::move(done), {}});
+    queued_.push_back({std::move(batch), std::move(done)});
   }
   wake_.notify_one();
 }
 
+void StoreThread::follow(std::function<void(store::Changes)> changed,
+                         std::function<void(const std::string& why)> failed) {
+  SIMCO_ASSERT(!thread_.joinable());
+  changed_ = std::move(changed);
+  failed_ = std::move(failed);
+  launch();
+}
+
 void StoreThread::run() {
+  if (changed_) follow_store();
   std::unique_lock lock(mutex_);
   for (;;) {
     wake_.wait(lock, [this] { return ending_ || !queued_.empty(); });
     if (queued_.empty()) return;
-    Job job = std::move(queued_.front());
+    const Job job = std::move(queued_.front());
     queued_.pop_front();
     lock.unlock();
-    try {
-      store_.write(job.batch);
-    } catch (const store::StoreTaken& taken) {
-      job.failure = {.what = taken.what(), .taken = true};
-    } catch (const store::StoreLost& lost) {
-      job.failure = {.what = lost.what(), .lost = true};
-    } catch (const std::exception& failure) {
-      job.failure = {.what = failure.what()};
-    }
+    write(job);
     lock.lock();
-    finished_.push_back(std::move(job));
-    event_.ring();
   }
 }
 
+void StoreThread::follow_store() {
+  bool failing = false;
+  for (bool owned = false; !owned;) {
+    try {
+      auto changes = store_.follow();
+      failing = false;
+      owned = changes.owned;
+      const bool any = owned || changes.batch.all || !changes.batch.entries.empty();
+      if (any)
+        tell([this, changes = std::move(changes)]() mutable { changed_(std::move(changes)); });
+    } catch (const std::exception& failure) {
+      if (!std::exchange(failing, true))
+        tell([this, why = std::string(failure.what())] { failed_(why); });
+    }
+    std::unique_lock lock(mutex_);
+    if (wake_.wait_for(lock, failing ? kFollowRetry : std::chrono::milliseconds(),
+                       [this] { return ending_; }))
+      return;
+  }
+}
+
+void StoreThread::write(const Job& job) {
+  Journal::Failure failure;
+  try {
+    store_.write(job.batch);
+  } catch (const store::StoreTaken& taken) {
+    failure = {.what = taken.what(), .taken = true};
+  } catch (const store::StoreLost& lost) {
+    failure = {.what = lost.what(), .lost = true};
+  } catch (const std::exception& other) {
+    failure = {.what = other.what()};
+  }
+  tell([done = job.done, failure = std::move(failure)] { done(failure); });
+}
+
+void StoreThread::tell(Report report) {
+  const std::lock_guard lock(mutex_);
+  reports_.push_back(std::move(report));
+  event_.ring();
+}
+
 void StoreThread::collect() {
-  std::deque<Job> finished;
+  std::deque<Report> reports;
   {
     const std::lock_guard lock(mutex_);
-    finished.swap(finished_);
+    reports.swap(reports_);
   }
-  for (const Job& job : finished) job.done(job.failure);
+  for (auto& report : reports) report();
 }
 
 }  // namespace simco::middlebox

@@ -7,7 +7,7 @@
 #include <deque>
 #include <functional>
 #include <mutex>
-#include <optional>
+#include <string>
 #include <thread>
 
 #include "middlebox/commit/journal.hpp"
@@ -48,24 +48,35 @@ class StoreThread final : public Journal::Writer {
 
   /// Calls `done` from the loop.
   void write(store::Batch batch, Done done) override;
+  /// Follows the store until it is ours, before the first write(). Calls `changed` from the loop,
+  /// and `failed` when following begins to fail, which is tried again.
+  void follow(std::function<void(store::Changes)> changed,
+              std::function<void(const std::string& why)> failed);
 
  private:
   struct Job {
     store::Batch batch;
     Done done;
-    std::optional<store::StoreFailure> failure;
   };
+  using Report = std::move_only_function<void()>;
 
   void launch();
   void run();
+  /// Returns when the store is ours, or at the end.
+  void follow_store();
+  void write(const Job& job);
+  /// Has the loop call `report`.
+  void tell(Report report);
   void collect();
 
   store::Store& store_;
-  LoopEvent event_;  ///< jobs are done
+  std::function<void(store::Changes)> changed_;  ///< of follow()
+  std::function<void(const std::string&)> failed_;
+  LoopEvent event_;  ///< there are reports
   std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<Job> queued_;
-  std::deque<Job> finished_;
+  std::deque<Report> reports_;
   bool ending_ = false;
   std::thread thread_;
 };

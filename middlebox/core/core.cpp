@@ -16,9 +16,29 @@ Recovery RuleService::start(const store::Contents& contents, const std::string& 
     engine_.resume_ids({contents.counters.next_pid, contents.counters.next_gid});
   }
   journal_->resume_ids(engine_.ids());
+  if (!contents.owned) engine_.begin_following();
   auto recovery = recover(contents, place, engine_, backend_, clock, metrics);
-  journal_->forget(recovery.forgotten);
+  if (contents.owned) {
+    journal_->forget(recovery.forgotten);
+  } else {
+    pipeline_.keep_in(nullptr);
+    following_.emplace(engine_, pipeline_, clock, recovery.forgotten);
+  }
   return recovery;
+}
+
+void RuleService::take_over(Instant now) {
+  engine_.end_following(now);
+  journal_->resume_ids(engine_.ids());
+  journal_->forget(following_->ended());
+  pipeline_.keep_in(journal_);
+  following_.reset();
+}
+
+bool RuleService::advance(Instant now) {
+  bool more_to_do = pipeline_.advance(now);
+  while (following_ && following_->advance()) more_to_do = pipeline_.advance(now);
+  return more_to_do;
 }
 
 void RuleService::restore_store() {
@@ -100,11 +120,18 @@ void Core::start(const store::Contents& contents, const std::string& place) {
   connections_.begin_age_checks(now());
 }
 
+void Core::follow(store::Changes changes) {
+  const Turn turn(*this);
+  rules_.following()->take(std::move(changes.batch));
+  owned_ = changes.owned;
+}
+
 // --- Turns -------------------------------------------------------------------------------------
 
 void Core::end_turn() {
   if (turn_.outermost()) {
-    const bool more_to_do = rules_.pipeline().advance(now());
+    const bool more_to_do = rules_.advance(now());
+    if (rules_.following() != nullptr) look_at_following();
     connections_.flush();
     if (metrics_ != nullptr) update_metrics();
     const auto next = next_deadline(more_to_do);
@@ -116,10 +143,19 @@ void Core::end_turn() {
   turn_.end();
 }
 
+void Core::look_at_following() {
+  Following& following = *rules_.following();
+  for (const auto& line : following.take_losses()) log_.write(LogLevel::kWarning, line);
+  if (!owned_ || !following.done() || !rules_.pipeline().idle()) return;
+  rules_.take_over(now());
+  host_.on_taken_over();
+}
+
 void Core::update_metrics() {
   const auto& engine = rules_.engine();
   metrics_->flushed();
-  metrics_->set({connections_.size(), notifier_.count(), engine.group_count(), engine.nat_usage()});
+  metrics_->set({connections_.size(), notifier_.count(), engine.group_count(), following(),
+                 engine.nat_usage()});
 }
 
 // --- Time --------------------------------------------------------------------------------------
@@ -166,6 +202,13 @@ void Core::wake_connections() {
 void Core::check_session_ages() {
   connections_.check_ages(now());
   log_.flush();
+}
+
+// What is followed is in the log of the other middlebox.
+void Core::on_decided(const rule::Decision& decision) {
+  Following* const following = rules_.following();
+  if (following == nullptr) return log_.decided(decision, now());
+  following->note(decision);
 }
 
 void Core::on_expiry_failed(PolicyRuleId pid) {

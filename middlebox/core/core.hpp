@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "middlebox/clock.hpp"
+#include "middlebox/commit/following.hpp"
 #include "middlebox/commit/pipeline.hpp"
 #include "middlebox/commit/recovery.hpp"
 #include "middlebox/core/admission_control.hpp"
@@ -49,9 +50,17 @@ class RuleService {
 
   /// Begins to enforce rules, without any. Throws as Backend::begin() does.
   void start() { backend_.begin({}); }
-  /// Begins with the rules in `contents` (of the store called `place`). Throws as recover() does.
+  /// Begins with the rules in `contents` (of the store called `place`). If that is not ours, they
+  /// are another middlebox's, and followed until take_over(). Throws as recover() does.
   Recovery start(const store::Contents& contents, const std::string& place, const Clock& clock,
                  Metrics* metrics);
+  /// While following: nullptr otherwise.
+  Following* following() { return following_ ? &*following_ : nullptr; }
+  const Following* following() const { return following_ ? &*following_ : nullptr; }
+  /// The store is ours from now on.
+  void take_over(Instant now);
+  /// As CommitPipeline::advance(), with the changes of another middlebox.
+  bool advance(Instant now);
   /// The store has lost all rules: has the journal write them again.
   void restore_store();
   /// Returns what those of the rules have counted that are in force, if the backend counts.
@@ -67,6 +76,7 @@ class RuleService {
   backend::Backend& backend_;
   policy::PolicyEngine engine_;
   CommitPipeline pipeline_;
+  std::optional<Following> following_;
 };
 
 /// Sessions end by themselves, or after kStopTimeout.
@@ -107,6 +117,8 @@ class Core final : private Connection::Owner,
     virtual void wake_at(Instant at) = 0;
     virtual ChallengeOctets make_challenge() = 0;
     virtual void log(LogLevel level, const std::string& line) = 0;
+    /// The rules of another middlebox are all here, and ours from now on: connections may come.
+    virtual void on_taken_over() {}
 
    protected:
     ~Host() = default;
@@ -122,6 +134,10 @@ class Core final : private Connection::Owner,
   /// and recover() do.
   void start(const store::Contents& contents, const std::string& place);
   void start();
+  /// The rules in `contents` are another middlebox's: enforces them, and follows its changes, until
+  /// `owned`. There are no connections until then.
+  void follow(store::Changes changes);
+  bool following() const { return rules_.following() != nullptr; }
   /// The store has lost all rules: has the journal write them again.
   void restore_store() { rules_.restore_store(); }
 
@@ -179,7 +195,7 @@ class Core final : private Connection::Owner,
   void on_authentication_failed(const Candidate& candidate, std::string_view name) override;
 
   // CommitPipeline::Observer
-  void on_decided(const rule::Decision& decision) override { log_.decided(decision, now()); }
+  void on_decided(const rule::Decision& decision) override;
   void on_refused(const CommitPipeline::Refusal& refusal) override {
     log_.request_refused(refusal, rules_.engine(), now());
   }
@@ -193,6 +209,8 @@ class Core final : private Connection::Owner,
   /// Too many connections have no session: closes this one, unless the token that it has sent is
   /// right.
   void make_room(Connection& guest);
+  /// Ends following() if the store is ours and nothing of it is left to do.
+  void look_at_following();
   void update_metrics();
   void wake_connections();
   void check_session_ages();
@@ -213,6 +231,7 @@ class Core final : private Connection::Owner,
   Guests guests_;
   TurnClock turn_;
   WakeTimes wake_times_;
+  bool owned_ = false;               ///< the store of the rules that are followed is ours
   std::optional<Instant> woken_at_;  ///< the host has been asked for that
   OrderlyStop stop_;
 };

@@ -42,6 +42,8 @@ struct Metrics::Figures {
   double& connections = registry.gauge("simco_connections", "Open connections and associations.");
   double& sessions = registry.gauge("simco_sessions", "Open sessions.");
   double& groups = registry.gauge("simco_groups", "Groups of policy rules.");
+  double& stands_by = registry.gauge(
+      "simco_stands_by", "1 while it enforces another middlebox's rules and serves no agents.");
   double& sessions_opened = registry.counter("simco_sessions_opened_total", "Sessions opened.");
   double& authentication_failures =
       registry.counter("simco_authentication_failures_total", "Authentication tokens rejected.");
@@ -116,6 +118,7 @@ void Metrics::set(const Levels& levels) {
   figures_->connections = static_cast<double>(levels.connections);
   figures_->sessions = static_cast<double>(levels.sessions);
   figures_->groups = static_cast<double>(levels.groups);
+  figures_->stands_by = levels.stands_by ? 1 : 0;
   for (std::size_t i = 0; i < levels.nat.pools.size(); ++i) {
     const auto& pool = levels.nat.pools[i];
     *figures_->pool_addresses[i] = pool.addresses;

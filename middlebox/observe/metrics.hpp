@@ -39,6 +39,7 @@ class Metrics {
     std::size_t connections = 0;
     std::size_t sessions = 0;
     std::size_t groups = 0;
+    bool stands_by = false;
     policy::NatTable::Usage nat;
   };
   void set(const Levels& levels);

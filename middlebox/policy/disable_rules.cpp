@@ -51,7 +51,11 @@ void DisableRules::withdraw(RuleSlot slot) {
 bool DisableRules::confirm(RuleSlot slot) {
   SIMCO_ASSERT(pending_ > 0);
   --pending_;
-  if (enabled_.empty()) return false;
+  return begin_search(slot);
+}
+
+bool DisableRules::begin_search(RuleSlot slot) {
+  if (enabled_.empty() || held_) return false;
   ending_.try_emplace(rules_[slot].pid);
   ++searches_;
   return true;

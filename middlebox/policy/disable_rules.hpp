@@ -61,6 +61,10 @@ class DisableRules {
   /// It is in force. Returns true if search() must look for rules that it overlaps: until then it
   /// is under way, so that neither its lifetime nor a PLC ends it.
   bool confirm(RuleSlot slot);
+  /// From now on, while `hold`, no disable rule looks for what it hits: another middlebox does.
+  void hold_searches(bool hold) { held_ = hold; }
+  /// It has been confirmed while searches were held. Returns as confirm().
+  bool begin_search(RuleSlot slot);
   /// It has ended.
   void remove(RuleSlot slot) { file(slot, false); }
   bool pending() const { return pending_ != 0; }
@@ -123,6 +127,7 @@ class DisableRules {
   OverlapIndex enabled_;   ///< confirmed enable rules
   OverlapIndex blocking_;  ///< disable rules, pending ones included
   std::uint32_t pending_ = 0;
+  bool held_ = false;  ///< no searches
   /// Number of disable rules that block everything, by IP version and protocol.
   std::unordered_map<std::uint16_t, std::uint32_t> total_blocks_;
   /// Enable rules that are being ended, and the disable rule that does it.

@@ -1,6 +1,8 @@
 // The door of the room: each call goes to the part that carries it out.
 #include "middlebox/policy/engine.hpp"
 
+#include <algorithm>
+
 #include "middlebox/policy/planned_change.hpp"
 
 namespace simco::policy {
@@ -54,6 +56,19 @@ void PolicyEngine::resume_ids(const rule::IdPositions& positions) {
 std::expected<Plan, std::string> PolicyEngine::recover(const rule::RuleRecord& record,
                                                        Lifetime lifetime) {
   return policy::recover(book_, record, lifetime);
+}
+
+std::expected<Plan, std::string> PolicyEngine::follow(PolicyRuleId pid,
+                                                      const rule::RuleRecord* rule,
+                                                      Lifetime lifetime, Instant now) {
+  return policy::follow(book_, pid, rule, lifetime, now);
+}
+
+void PolicyEngine::end_following(Instant now) { policy::end_following(book_, now); }
+
+void PolicyEngine::follow_ids(const rule::IdPositions& positions) {
+  book_.pids.resume(std::max(book_.pids.position(), positions.pids));
+  book_.groups.resume(std::max(book_.groups.id_position(), positions.groups));
 }
 
 std::optional<rule::RuleRecord> PolicyEngine::find(PolicyRuleId pid) const {

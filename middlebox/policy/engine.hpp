@@ -114,6 +114,23 @@ class PolicyEngine {
   /// rules in the order of their creation.
   std::expected<Plan, std::string> recover(const rule::RuleRecord& record, Lifetime lifetime);
 
+  // --- Rules of another middlebox ---
+
+  /// Until end_following(), the rules are another middlebox's. Disable rules end nothing: which
+  /// rules end for one is that middlebox's decision, and the disable rule may yet be refused.
+  void begin_following() { book_.disable_rules.hold_searches(true); }
+  /// Ends what disable rules hit.
+  void end_following(Instant now);
+  /// Plans a change towards the rule that another middlebox has under `pid`: `rule` with
+  /// `lifetime`, or none if `rule` is nullptr. Rights and limits of its owner are not checked.
+  /// Verdict::kReplied: it is so already; kWaitForRule: a change of it is under way. If the rule
+  /// that is here differs in more than its lifetime, the change is its removal, and another call
+  /// after settle() creates it anew. Returns the reason if it cannot be created.
+  std::expected<Plan, std::string> follow(PolicyRuleId pid, const rule::RuleRecord* rule,
+                                          Lifetime lifetime, Instant now);
+  /// The other middlebox has given out identifiers up to these positions.
+  void follow_ids(const rule::IdPositions& positions);
+
   // --- Figures ---
 
   /// Returns the number of live rules, including pending ones.

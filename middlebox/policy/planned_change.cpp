@@ -24,6 +24,20 @@ AgentId pays_for_end(const RuleBook& book, RuleSlot slot) {
   return book.rules[cause == kNoSlot ? slot : cause].owner;
 }
 
+/// What two readings of the two clocks may differ in: the end of a lifetime is kept by the wall
+/// clock, and counted by the other.
+constexpr std::chrono::milliseconds kClockReading{5};
+
+bool same_but_for_lifetime(const RuleBook& book, RuleSlot slot, const rule::RuleRecord& other) {
+  rule::RuleRecord rule;
+  describe(book, slot, rule);
+  return rule.kind == other.kind && rule.group == other.group &&
+         rule.owner_name == other.owner_name && rule.creating_tid == other.creating_tid &&
+         rule.any_version == other.any_version && rule.parameters == other.parameters &&
+         rule.internal == other.internal && rule.external == other.external &&
+         rule.outside == other.outside && rule.inside == other.inside;
+}
+
 }  // namespace
 
 // The lifetime counts from the decision, so that a timeout in the kernel, which is set later, never
@@ -120,6 +134,45 @@ std::expected<Plan, std::string> recover(RuleBook& book, const rule::RuleRecord&
   plan.verdict =
       plan_change(book, slot, rule::RuleChange::Kind::kAdd, lifetime, record.expires_at, plan);
   return plan;
+}
+
+std::expected<Plan, std::string> follow(RuleBook& book, PolicyRuleId pid,
+                                        const rule::RuleRecord* rule, Lifetime lifetime,
+                                        Instant now) {
+  const RuleSlot slot = book.rules.find(pid);
+  Plan plan;
+  if (slot == kNoSlot) {
+    if (rule == nullptr) return plan;
+    return recover(book, *rule, lifetime);
+  }
+  if (book.rules[slot].under_way) {
+    plan.verdict = Verdict::kWaitForRule;
+    return plan;
+  }
+  const bool ends = rule == nullptr || !same_but_for_lifetime(book, slot, *rule);
+  if (!ends && abs(rule->expires_at - book.rules[slot].expires_at) <= kClockReading) return plan;
+  book.expiry.remove(slot);
+  book.begin_change(slot);
+  if (ends) mark_removal(book, slot);
+  using enum RuleChange::Kind;
+  plan.verdict = ends ? plan_change(book, slot, kRemove, {}, now, plan)
+                      : plan_change(book, slot, kSetLifetime, lifetime, rule->expires_at, plan);
+  plan.charged_to = book.rules[slot].owner;
+  return plan;
+}
+
+void end_following(RuleBook& book, Instant now) {
+  book.disable_rules.hold_searches(false);
+  for (RuleSlot slot{0}; slot.value < book.rules.slots_end(); ++slot.value) {
+    Rule& rule = book.rules[slot];
+    const bool disables = rule.pid != PolicyRuleId{} && rule.kind == RuleKind::kDisable;
+    if (!disables || rule.pending || rule.under_way) continue;
+    if (!book.disable_rules.begin_search(slot)) return;
+    book.expiry.remove(slot);
+    rule.under_way = true;
+    while (!book.disable_rules.search(rule.pid, kDisableScanMax, now).found_all) {
+    }
+  }
 }
 
 }  // namespace simco::policy

@@ -33,6 +33,14 @@ std::optional<Plan> plan_expiry(RuleBook& book, Instant now);
 std::expected<Plan, std::string> recover(RuleBook& book, const rule::RuleRecord& record,
                                          Lifetime lifetime);
 
+/// As PolicyEngine::follow().
+std::expected<Plan, std::string> follow(RuleBook& book, PolicyRuleId pid,
+                                        const rule::RuleRecord* rule, Lifetime lifetime,
+                                        Instant now);
+
+/// As PolicyEngine::end_following().
+void end_following(RuleBook& book, Instant now);
+
 /// Returns why `request` has just been refused with `code`: which right, limit or rule; empty if
 /// the code says it all. Must be called before anything changes.
 std::string reason_of(const RuleBook& book, const RequestContext& context, const Body& request,

@@ -6,8 +6,10 @@
 #include <boost/asio/post.hpp>
 #include <iterator>
 #include <random>
+#include <stdexcept>
 #include <utility>
 
+#include "middlebox/limits.hpp"
 #include "simco/log/log.hpp"
 #include "simco/net/error.hpp"
 
@@ -22,13 +24,13 @@ Server::Server(asio::io_context& io, const ServerOptions& options, backend::Back
       backend_(backend),
       store_(store),
       core_(options, clock_, backend, open_journal(metrics), metrics, *this),
+      wanted_(options.further_listeners),
       read_buffer_(std::make_unique<net::ReadBuffer>()),
       timer_(io),
+      listen_timer_(io),
       run_(std::random_device{}()) {
-  listen(options.listen, options.require);
-  for (const auto& [listen_options, require] : options.further_listeners) {
-    listen(listen_options, require);
-  }
+  wanted_.insert(wanted_.begin(), {options.listen, options.require});
+  if (store == nullptr || !store->is_copy()) listen();
 }
 
 CountedRules Server::count(std::span<const PolicyRuleId> pids) {
@@ -48,16 +50,62 @@ Journal* Server::open_journal(Metrics* metrics) {
 }
 
 void Server::start() {
-  if (store_ != nullptr) {
-    core_.start(store_->open(), store_->place());
-  } else {
+  if (store_ == nullptr) {
     core_.start();
+    return say_where();
   }
+  const auto contents = store_->open();
+  if (!contents.owned && !listeners_.empty()) {
+    throw std::runtime_error(store_->place() + ": became a replica meanwhile; start again");
+  }
+  core_.start(contents, store_->place());
+  if (!contents.owned) {
+    log::info("standing by: {} is a replica; following its rules", store_->place());
+    // The thread must not have more rights than the loop.
+    return asio::post(io_, [this] { follow(); });
+  }
+  if (listeners_.empty()) listen();
+  say_where();
+}
+
+void Server::follow() {
+  store_thread_->follow([this](store::Changes changes) { core_.follow(std::move(changes)); },
+                        [this](const std::string& why) {
+                          log::warn("cannot follow the store; trying again: {}", why);
+                        });
+}
+
+void Server::on_taken_over() {
+  log::info("{} is ours now: {} rules", store_->place(), core_.rule_count());
+  asio::post(io_, [this] { listen_when_possible(); });
+}
+
+void Server::listen_when_possible() {
+  try {
+    listen();
+  } catch (const std::runtime_error& failure) {
+    // The address may come later than the store.
+    log::warn("cannot serve agents yet: {}", failure.what());
+    listeners_.clear();
+    listen_timer_.expires_after(kListenRetry);
+    return listen_timer_.async_wait([this](const error_code& error) {
+      if (!error) listen_when_possible();
+    });
+  }
+  say_where();
+  if (serving_) serving_();
+}
+
+void Server::say_where() {
   for (const auto& listener : listeners_) {
     for (const auto& endpoint : listener->endpoints()) {
       log::info("listening on {} {}", net::to_string(listener->transport()), endpoint);
     }
   }
+}
+
+void Server::listen() {
+  for (const auto& [options, require] : wanted_) listen(options, require);
 }
 
 void Server::listen(net::ListenOptions options, Require require) {
@@ -81,6 +129,7 @@ void Server::listen(net::ListenOptions options, Require require) {
 }
 
 void Server::set_tls(const std::shared_ptr<const net::TlsContext>& tls) {
+  for (auto& wanted : wanted_) wanted.listen.tls = tls;
   for (const auto& listener : listeners_) listener->set_tls(tls);
 }
 
@@ -95,6 +144,7 @@ void Server::apply(policy::AgentDirectory directory, const std::string& secret) 
 }
 
 void Server::stop(std::function<void()> stopped) {
+  listen_timer_.cancel();
   for (const auto& listener : listeners_) listener->stop();
   core_.stop(std::move(stopped));
 }

@@ -25,18 +25,19 @@ namespace simco::middlebox {
 /// Belongs to one io_context with one thread.
 class Server final : private Core::Host, private Journal::Monitor {
  public:
-  /// Binds and listens; no connection is accepted before start(). Throws std::runtime_error with a
-  /// sentence if it cannot. `backend`, and `metrics` and `store` if there are any, must outlive it.
+  /// Binds and listens, unless `store` is a copy of another middlebox's; no connection is accepted
+  /// before start(). Throws std::runtime_error with a sentence if it cannot. `backend`, and
+  /// `metrics` and `store` if there are any, must outlive it.
   Server(boost::asio::io_context& io, const ServerOptions& options, backend::Backend& backend,
          Metrics* metrics = nullptr, store::Store* store = nullptr);
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
   ~Server();
 
-  /// Begins to enforce rules, beginning with those from before the restart if there is a `store`,
-  /// and to accept connections. Must be called once, before the loop runs and after everything else
-  /// that can fail, because a start that fails must leave the kernel as it was. Throws
-  /// std::runtime_error with a sentence.
+  /// Begins to enforce rules, beginning with those in the `store` if there is one, and to accept
+  /// connections: from then on, or once the store is ours. Must be called once, before the loop
+  /// runs and after everything else that can fail, because a start that fails must leave the kernel
+  /// as it was. Throws std::runtime_error with a sentence.
   void start();
 
   /// Returns the port of each listener: one for each TCP address and one for each SCTP endpoint, in
@@ -52,6 +53,12 @@ class Server final : private Core::Host, private Journal::Monitor {
 
   /// Calls `taken` when another middlebox has taken over the rules: this process must stop.
   void on_taken(std::function<void()> taken) { taken_ = std::move(taken); }
+
+  /// True while the store is another middlebox's: its rules are enforced, and agents are not
+  /// served.
+  bool stands_by() const { return core_.following(); }
+  /// Calls `serving` when this is over.
+  void on_serving(std::function<void()> serving) { serving_ = std::move(serving); }
 
   /// Orderly stop: no new connections, AST to every session after its replies. `stopped` is called
   /// when all are gone, after kStopTimeout at the latest.
@@ -70,6 +77,8 @@ class Server final : private Core::Host, private Journal::Monitor {
   ChallengeOctets make_challenge() override { return random_challenge(); }
   void log(Core::LogLevel level, const std::string& line) override;
 
+  void on_taken_over() override;
+
   // Journal::Monitor
   void on_store_failing(const std::string& why) override;
   void on_store_working() override;
@@ -79,6 +88,12 @@ class Server final : private Core::Host, private Journal::Monitor {
   /// Creates the journal, if there is a store.
   Journal* open_journal(Metrics* metrics);
   void listen(net::ListenOptions options, Require require);
+  void listen();
+  /// Tries again while an address is not here yet.
+  void listen_when_possible();
+  void say_where();
+  /// Learns the changes of another middlebox.
+  void follow();
 
   boost::asio::io_context& io_;
   backend::Backend& backend_;
@@ -87,10 +102,13 @@ class Server final : private Core::Host, private Journal::Monitor {
   std::optional<StoreThread> store_thread_;
   std::optional<Journal> journal_;
   Core core_;
+  std::vector<ListenerSettings> wanted_;
   std::vector<std::unique_ptr<net::Listener>> listeners_;
   std::unique_ptr<net::ReadBuffer> read_buffer_;
   boost::asio::steady_timer timer_;
+  boost::asio::steady_timer listen_timer_;
   std::function<void()> taken_;
+  std::function<void()> serving_;
   std::uint32_t run_;  ///< as CountedRules::run
 };
 

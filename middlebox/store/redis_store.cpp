@@ -5,12 +5,13 @@
 #include <fmt/ranges.h>
 #include <hiredis/hiredis.h>
 #include <sys/random.h>
-#include <sys/time.h>
 
 #include <array>
-#include <optional>
+#include <limits>
+#include <ranges>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "middlebox/store/limits.hpp"
 #include "simco/wire/number.hpp"
@@ -20,21 +21,6 @@ namespace {
 
 /// Version of the keys and their contents.
 constexpr const char* kKeysVersion = "1";
-constexpr timeval kReplyTime{kRedisPatience.count(), 0};
-constexpr auto kReplicaWaitMs = std::chrono::milliseconds(kReplicaPatience).count();
-
-std::string_view text_of(const redisReply* reply) {
-  return reply->str == nullptr ? std::string_view() : std::string_view(reply->str, reply->len);
-}
-
-/// Splits `text` at the first `mark`. Returns the part before it (all of `text` without a mark);
-/// `text` becomes the rest.
-std::string_view take_until(std::string_view& text, char mark) {
-  const auto at = text.find(mark);
-  const auto head = text.substr(0, at);
-  text = at == std::string_view::npos ? std::string_view() : text.substr(at + 1);
-  return head;
-}
 
 std::string random_token() {
   std::array<unsigned char, 16> octets{};
@@ -44,175 +30,177 @@ std::string random_token() {
   return fmt::format("{:02x}", fmt::join(octets, ""));
 }
 
-std::optional<std::string> read_setting(std::string_view setting, RedisAddress& address) {
-  const auto name = take_until(setting, '=');
-  if (name == "name" && !setting.empty()) {
-    address.name = setting;
-    return std::nullopt;
-  }
-  if (name == "replicas") {
-    const auto replicas = parse_number(setting, 0, 100);
-    if (replicas) address.replicas = *replicas;
-    if (replicas) return std::nullopt;
-  }
-  return "expected name=NAME or replicas=N, got '" + std::string(name) + "'";
-}
+/// As the number of a batch: no batch has it, so that everything must be read.
+constexpr std::uint64_t kUnknown = std::numeric_limits<std::uint64_t>::max();
+
+std::string ms_of(std::chrono::milliseconds time) { return std::to_string(time.count()); }
+
+/// The entry of the stream for batch `number`.
+std::string stream_id(std::uint64_t number) { return std::to_string(number) + "-0"; }
 
 }  // namespace
 
-std::expected<RedisAddress, std::string> parse_redis_address(const std::string& text) {
-  constexpr std::string_view kScheme = "redis://";
-  std::string_view rest = text;
-  if (!rest.starts_with(kScheme)) return std::unexpected("must begin with redis://");
-  rest.remove_prefix(kScheme.size());
-  RedisAddress address;
-  std::string_view settings = rest;
-  rest = take_until(settings, '?');
-  std::string_view path = rest;
-  rest = take_until(path, '/');
-  if (const auto at = rest.rfind('@'); at != std::string_view::npos) {
-    std::string_view password = rest.substr(0, at);
-    address.user = take_until(password, ':');
-    address.password = password;
-    rest.remove_prefix(at + 1);
-  }
-  std::string_view port;
-  if (rest.starts_with('[') && rest.find(']') != std::string_view::npos) {
-    port = rest.substr(rest.find(']') + 1);
-    address.host = rest.substr(1, rest.find(']') - 1);
-    if (!port.empty() && port.front() == ':') port.remove_prefix(1);
-  } else {
-    port = rest;
-    address.host = take_until(port, ':');
-  }
-  if (address.host.empty()) return std::unexpected("missing host");
-  if (!port.empty()) {
-    const auto number = parse_number<std::uint16_t>(port, 1);
-    if (!number) {
-      return std::unexpected("expected a port from 1 to 65535, got '" + std::string(port) + "'");
-    }
-    address.port = *number;
-  }
-  if (!path.empty()) {
-    const auto number = parse_number(path, 0, 1 << 20);
-    if (!number) {
-      return std::unexpected("expected a database number, got '" + std::string(path) + "'");
-    }
-    address.database = *number;
-  }
-  while (!settings.empty()) {
-    if (const auto fault = read_setting(take_until(settings, '&'), address)) {
-      return std::unexpected(*fault);
-    }
-  }
-  return address;
+// --- The owner and its numbers -------------------------------------------------------------------
+
+void RedisStore::ask_about() {
+  redis_.send({"HMGET", key("about"), "schema", "owner", "batch", "next_pid", "next_gid"});
 }
 
-void RedisStore::Free::operator()(redisContext* context) const { redisFree(context); }
-void RedisStore::Free::operator()(redisReply* reply) const { freeReplyObject(reply); }
-
-RedisStore::~RedisStore() = default;
-
-std::string RedisStore::place() const {
-  return "redis://" + address_.host + ":" + std::to_string(address_.port) + "/" +
-         std::to_string(address_.database) + "?name=" + address_.name;
-}
-
-void RedisStore::lose(const std::string& why) {
-  context_.reset();
-  throw StoreError(place() + ": " + why);
-}
-
-void RedisStore::send(const std::vector<std::string>& words) {
-  std::vector<const char*> pointers;
-  std::vector<std::size_t> sizes;
-  for (const auto& word : words) {
-    pointers.push_back(word.data());
-    sizes.push_back(word.size());
+RedisStore::About RedisStore::about_in(const redisReply* reply) {
+  if (reply->type == REDIS_REPLY_ERROR) redis_.lose(std::string(text_of(reply)));
+  const auto* const* fields = reply->element;
+  About about;
+  const auto number = [&](std::size_t field, const char* name, std::uint64_t& value) {
+    if (fields[field]->type == REDIS_REPLY_NIL) return;
+    const auto parsed = parse_number<std::uint64_t>(text_of(fields[field]), 1);
+    if (!parsed) redis_.lose(std::string("the value of ") + name + " is not a number");
+    value = *parsed;
+  };
+  if (fields[0]->type != REDIS_REPLY_NIL && text_of(fields[0]) != kKeysVersion) {
+    redis_.lose("written by another version of simco-middlebox (schema " +
+                std::string(text_of(fields[0])) + ", this version supports " + kKeysVersion +
+                "): run that version or use another name");
   }
-  if (redisAppendCommandArgv(context_.get(), static_cast<int>(words.size()), pointers.data(),
-                             sizes.data()) != REDIS_OK) {
-    lose(context_->errstr);
-  }
+  about.found = fields[1]->type != REDIS_REPLY_NIL;
+  number(2, "batch", about.batch);
+  number(3, "next_pid", about.counters.next_pid);
+  number(4, "next_gid", about.counters.next_gid);
+  return about;
 }
 
-RedisStore::Reply RedisStore::next_or_error() {
-  void* raw = nullptr;
-  if (redisGetReply(context_.get(), &raw) != REDIS_OK) lose(context_->errstr);
-  return Reply(static_cast<redisReply*>(raw));
+void RedisStore::claim() {
+  token_ = random_token();
+  redis_.ask({"HSET", key("about"), "schema", kKeysVersion, "owner", token_});
 }
 
-RedisStore::Reply RedisStore::next() {
-  Reply reply = next_or_error();
-  // With more replies on their way, the connection could not be used again.
-  if (reply->type == REDIS_REPLY_ERROR) lose(std::string(text_of(reply.get())));
-  return reply;
+bool RedisStore::is_copy() {
+  if (!redis_.connected()) redis_.connect();
+  const auto role = redis_.ask({"ROLE"});
+  return role->elements != 0 && text_of(role->element[0]) == "slave";
 }
 
-RedisStore::Reply RedisStore::ask(const std::vector<std::string>& words) {
-  send(words);
-  return next();
-}
+// --- Reading -------------------------------------------------------------------------------------
 
-void RedisStore::connect() {
-  context_.reset(redisConnectWithTimeout(address_.host.c_str(), address_.port, kReplyTime));
-  if (!context_) throw StoreError("out of memory");
-  if (context_->err != 0) lose(context_->errstr);
-  redisSetTimeout(context_.get(), kReplyTime);
-  redisEnableKeepAlive(context_.get());
-  if (!address_.user.empty() && !address_.password.empty()) {
-    ask({"AUTH", address_.user, address_.password});
-  } else if (!address_.user.empty() || !address_.password.empty()) {
-    ask({"AUTH", address_.user + address_.password});
-  }
-  if (address_.database != 0) ask({"SELECT", std::to_string(address_.database)});
+PolicyRuleId RedisStore::pid_in(std::string_view field) {
+  const auto pid = parse_number<std::uint32_t>(field, 1);
+  if (!pid) redis_.lose("expected a PID as field name, got '" + std::string(field) + "'");
+  return PolicyRuleId{*pid};
 }
 
 Contents RedisStore::open() {
-  connect();
-  const auto schema = ask({"HGET", key("about"), "schema"});
-  if (schema->type != REDIS_REPLY_NIL && text_of(schema.get()) != kKeysVersion) {
-    lose("written by another version of simco-middlebox (schema " +
-         std::string(text_of(schema.get())) + ", this version supports " + kKeysVersion +
-         "): run that version or use another name");
-  }
-  token_ = random_token();
-  ask({"HSET", key("about"), "schema", kKeysVersion, "owner", token_});
-  Contents contents;
-  const auto number = [&](const char* field, std::uint64_t& value) {
-    const auto reply = ask({"HGET", key("about"), field});
-    if (reply->type == REDIS_REPLY_NIL) return;
-    const auto parsed = parse_number<std::uint64_t>(text_of(reply.get()), 1);
-    if (!parsed) lose(std::string("the value of ") + field + " is not a number");
-    value = *parsed;
-  };
-  number("next_pid", contents.counters.next_pid);
-  number("next_gid", contents.counters.next_gid);
-  number("batch", stored_);
-  tried_ = stored_;
-  const auto all = ask({"HGETALL", key("rules")});
-  for (std::size_t i = 0; i + 1 < all->elements; i += 2) {
-    const auto name = text_of(all->element[i]);
-    const auto pid = parse_number<std::uint32_t>(name, 1);
-    if (!pid) lose("expected a PID as field name, got '" + std::string(name) + "'");
-    contents.entries.push_back({PolicyRuleId{*pid}, std::string(text_of(all->element[i + 1]))});
-  }
-  rules_ = static_cast<std::int64_t>(contents.entries.size());
-  return contents;
+  const bool copy = is_copy();
+  ask_about();
+  about_in(redis_.next().get());
+  if (!copy) claim();
+  auto all = read_all();
+  return {std::move(all.entries), all.counters, !copy};
 }
 
+Batch RedisStore::read_all() {
+  redis_.send({"MULTI"});
+  ask_about();
+  redis_.send({"HGETALL", key("rules")});
+  redis_.send({"EXEC"});
+  for (int queued = 0; queued < 3; ++queued) redis_.next();
+  const auto both = redis_.next();
+  const auto about = about_in(both->element[0]);
+  const auto* const rules = both->element[1];
+  if (rules->type == REDIS_REPLY_ERROR) redis_.lose(std::string(text_of(rules)));
+  Batch batch;
+  batch.all = about.found;
+  batch.counters = about.counters;
+  for (std::size_t i = 0; i + 1 < rules->elements; i += 2) {
+    batch.entries.push_back(
+        {pid_in(text_of(rules->element[i])), std::string(text_of(rules->element[i + 1]))});
+  }
+  if (about.found) {
+    tried_ = stored_ = about.batch;
+  } else {
+    note_nothing();
+  }
+  rules_ = static_cast<std::int64_t>(batch.entries.size());
+  return batch;
+}
+
+// --- Following -----------------------------------------------------------------------------------
+
+Changes RedisStore::follow() {
+  const bool copy = is_copy();
+  ask_about();
+  const bool found = about_in(redis_.next().get()).found;
+  if (!found) note_nothing();
+  if (!copy) claim();
+  Changes changes;
+  changes.owned = !copy;
+  // It was emptied, or not yet filled: the first write finds that, and is one of all rules.
+  if (!copy && !found) return changes;
+  if (auto words = read_changed_pids(copy)) {
+    changes.batch = read_rules(std::move(*words));
+  } else {
+    changes.batch = read_all();
+  }
+  return changes;
+}
+
+void RedisStore::note_nothing() {
+  if (stored_ != 0) stored_ = kUnknown;
+  tried_ = 0;
+}
+
+std::optional<RedisConnection::Words> RedisStore::read_changed_pids(bool wait) {
+  ask_about();
+  RedisConnection::Words read = {"XREAD"};
+  if (wait) read.insert(read.end(), {"BLOCK", ms_of(kFollowPatience)});
+  read.insert(read.end(), {"STREAMS", key("changes"), stream_id(stored_)});
+  redis_.send(read);
+  const auto before = about_in(redis_.next().get());
+  const auto streams = redis_.next();
+  RedisConnection::Words words = {"HMGET", key("rules")};
+  if (streams->type == REDIS_REPLY_NIL) {
+    if (!before.found || before.batch == stored_) return words;
+    return std::nullopt;
+  }
+  const auto* const batches = streams->element[0]->element[1];
+  for (std::size_t i = 0; i < batches->elements; ++i) {
+    const auto* const batch = batches->element[i];
+    if (text_of(batch->element[0]) != stream_id(stored_ + 1)) return std::nullopt;
+    tried_ = ++stored_;
+    for (const auto pid : std::views::split(text_of(batch->element[1]->element[1]), ' ')) {
+      if (!pid.empty()) words.emplace_back(pid.begin(), pid.end());
+    }
+  }
+  return words;
+}
+
+Batch RedisStore::read_rules(RedisConnection::Words words) {
+  Batch batch;
+  const bool any = words.size() > 2;
+  if (any) redis_.send(words);
+  ask_about();
+  redis_.send({"HLEN", key("rules")});
+  const auto rules = any ? redis_.next() : nullptr;
+  batch.counters = about_in(redis_.next().get()).counters;
+  rules_ = redis_.next()->integer;
+  for (std::size_t i = 0; any && i < rules->elements; ++i) {
+    batch.entries.push_back({pid_in(words[i + 2]), std::string(text_of(rules->element[i]))});
+  }
+  return batch;
+}
+
+// --- Writing -------------------------------------------------------------------------------------
+
 void RedisStore::require_ownership(bool all) {
-  send({"WATCH", key("about"), key("rules")});
-  send({"HMGET", key("about"), "owner", "batch"});
-  send({"HLEN", key("rules")});
-  next();
-  const auto about = next_or_error();
-  const auto rules = next_or_error();  // fails if the key has another type
-  if (about->type == REDIS_REPLY_ERROR) lose(std::string(text_of(about.get())));
+  redis_.send({"WATCH", key("about"), key("rules")});
+  redis_.send({"HMGET", key("about"), "owner", "batch"});
+  redis_.send({"HLEN", key("rules")});
+  redis_.next();
+  const auto about = redis_.next_or_error();
+  const auto rules = redis_.next_or_error();  // fails if the key has another type
+  if (about->type == REDIS_REPLY_ERROR) redis_.lose(std::string(text_of(about.get())));
   const auto owner = text_of(about->element[0]);
   const bool emptied = about->element[0]->type == REDIS_REPLY_NIL;
   if (!emptied && owner != token_) {
-    context_.reset();
+    redis_.close();
     throw StoreTaken(place() +
                      ": another middlebox has taken over these rules; this process must stop");
   }
@@ -221,7 +209,7 @@ void RedisStore::require_ownership(bool all) {
   const bool earlier = stored_ != 0 && !parse_number<std::uint64_t>(batch, stored_);
   const bool evicted = rules->type != REDIS_REPLY_INTEGER || rules->integer < rules_;
   if (!emptied && !earlier && !evicted) return;
-  context_.reset();
+  redis_.close();
   throw StoreLost(place() +
                   (emptied   ? ": the rules are gone"
                    : earlier ? ": Redis has gone back to an earlier state"
@@ -229,52 +217,67 @@ void RedisStore::require_ownership(bool all) {
                   "; writing them all again");
 }
 
-void RedisStore::write(const Batch& batch) {
-  if (!context_) connect();
-  require_ownership(batch.all);
+std::size_t RedisStore::queue(const Batch& batch) {
   const auto rules = key("rules");
   std::size_t queued = 0;
-  const auto queue = [&](const std::vector<std::string>& words) {
-    send(words);
+  const auto command = [&](const RedisConnection::Words& words) {
+    redis_.send(words);
     ++queued;
   };
-  queue({"MULTI"});
-  if (batch.all) queue({"DEL", rules});
+  command({"MULTI"});
+  if (batch.all) command({"DEL", rules, key("changes")});
+  std::string pids;
   for (const auto& [pid, octets] : batch.entries) {
+    const auto field = std::to_string(pid.value);
+    pids += (pids.empty() ? "" : " ") + field;
     if (octets.empty()) {
-      queue({"HDEL", rules, std::to_string(pid.value)});
+      command({"HDEL", rules, field});
     } else {
-      queue({"HSET", rules, std::to_string(pid.value), octets});
+      command({"HSET", rules, field, octets});
     }
   }
-  queue({"HSET", key("about"), "schema", kKeysVersion, "owner", token_, "batch",
-         std::to_string(++tried_), "next_pid", std::to_string(batch.counters.next_pid), "next_gid",
-         std::to_string(batch.counters.next_gid)});
-  queue({"HLEN", rules});
-  send({"EXEC"});
+  ++tried_;
+  command({"XADD", key("changes"), "MAXLEN", "~", std::to_string(kBatchesKept), stream_id(tried_),
+           "pids", pids});
+  command({"HSET", key("about"), "schema", kKeysVersion, "owner", token_, "batch",
+           std::to_string(tried_), "next_pid", std::to_string(batch.counters.next_pid), "next_gid",
+           std::to_string(batch.counters.next_gid)});
+  command({"HLEN", rules});
+  redis_.send({"EXEC"});
+  return queued;
+}
+
+void RedisStore::write(const Batch& batch) {
+  if (!redis_.connected()) redis_.connect();
+  require_ownership(batch.all);
+  std::size_t queued = queue(batch);
   const auto before = std::exchange(rules_, 0);  // unless we learn more
-  for (; queued > 0; --queued) next();
-  const auto done = next();
+  for (; queued > 0; --queued) redis_.next();
+  const auto done = redis_.next();
   if (done->type == REDIS_REPLY_NIL) {
     rules_ = before;
     require_ownership(batch.all);  // Another middlebox may have been that client.
-    lose("another client changed the keys meanwhile");
+    redis_.lose("another client changed the keys meanwhile");
   }
   // Redis carries out the other commands although a command fails.
   for (std::size_t i = 0; i < done->elements; ++i) {
     if (done->element[i]->type != REDIS_REPLY_ERROR) continue;
-    context_.reset();
-    throw StoreLost(place() + ": " + std::string(text_of(done->element[i])) +
-                    "; writing all rules again");
+    const auto why = std::string(text_of(done->element[i]));
+    redis_.close();
+    throw StoreLost(place() + ": " + why + "; writing all rules again");
   }
   rules_ = done->element[done->elements - 1]->integer;
   stored_ = tried_;
-  if (address_.replicas == 0) return;
-  const auto have =
-      ask({"WAIT", std::to_string(address_.replicas), std::to_string(kReplicaWaitMs)});
-  if (have->integer < address_.replicas) {
+  await_replicas();
+}
+
+void RedisStore::await_replicas() {
+  const auto replicas = redis_.address().replicas;
+  if (replicas == 0) return;
+  const auto have = redis_.ask({"WAIT", std::to_string(replicas), ms_of(kReplicaPatience)});
+  if (have->integer < replicas) {
     throw StoreError(place() + ": " + std::to_string(have->integer) + " of " +
-                     std::to_string(address_.replicas) + " replicas confirmed the write");
+                     std::to_string(replicas) + " replicas confirmed the write");
   }
 }
 

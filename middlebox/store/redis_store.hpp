@@ -1,70 +1,67 @@
-// Rules in Redis or Valkey: a hash for rules, another for everything else.
+// Rules in Redis or Valkey: a hash for rules, another for everything else, and a stream that says
+// which rules each batch has changed, for the middlebox that stands by.
 #pragma once
 
-#include <expected>
-#include <memory>
+#include <cstdint>
+#include <optional>
 #include <string>
 
+#include "middlebox/store/redis_connection.hpp"
 #include "middlebox/store/store.hpp"
-
-struct redisContext;
-struct redisReply;
 
 namespace simco::store {
 
-/// The parts of `redis://[USER[:PASSWORD]@]HOST[:PORT][/DB][?name=NAME&replicas=N]`.
-struct RedisAddress {
-  std::string host;
-  std::uint16_t port = 6379;
-  int database = 0;
-  std::string user;
-  std::string password;
-  std::string name = "simco";  ///< prefix of the keys, before ":"
-  int replicas = 0;            ///< that must confirm a batch before it counts as stored
-};
-/// Parses `text`. Returns an error message if it is invalid.
-std::expected<RedisAddress, std::string> parse_redis_address(const std::string& text);
-
-/// Blocks for at most kPatience per operation. One thread at a time.
+/// Blocks for at most kRedisPatience per operation. One thread at a time.
 class RedisStore final : public Store {
  public:
-  /// Nothing is sent before open().
-  explicit RedisStore(RedisAddress address) : address_(std::move(address)) {}
-  ~RedisStore() override;
+  /// Nothing is sent before the first call.
+  explicit RedisStore(RedisAddress address) : redis_(std::move(address)) {}
 
-  std::string place() const override;
-  /// Becomes the owner of the keys: the previous owner cannot write any longer.
+  std::string place() const override { return redis_.place(); }
+  /// True if the server is a replica, which takes no writes.
+  bool is_copy() override;
+  /// Becomes the owner of the keys, unless the server is a replica: the previous owner cannot write
+  /// any longer.
   Contents open() override;
+  Changes follow() override;
   /// Reconnects if the connection was lost. If fewer replicas than required confirm the batch, it
   /// is stored, but StoreError is thrown.
   void write(const Batch& batch) override;
 
  private:
-  struct Free {
-    void operator()(redisContext* context) const;
-    void operator()(redisReply* reply) const;
+  /// What the owner has written beside the rules.
+  struct About {
+    bool found = false;  ///< false: nothing has been written, or a replica is being filled
+    std::uint64_t batch = 0;
+    Counters counters;
   };
-  using Reply = std::unique_ptr<redisReply, Free>;
 
-  void connect();
-  std::string key(const char* part) const { return address_.name + ":" + part; }
-  /// Queues a command; its reply is read by next().
-  void send(const std::vector<std::string>& words);
-  Reply next();
-  /// The reply may also be an error of that command.
-  Reply next_or_error();
-  Reply ask(const std::vector<std::string>& words);
+  std::string key(const char* part) const { return redis_.address().name + ":" + part; }
+  void ask_about();
+  About about_in(const redisReply* reply);
+  /// Becomes the owner of the keys.
+  void claim();
+  PolicyRuleId pid_in(std::string_view field);
+  /// Reads everything, as of one moment: nothing from a replica that is being filled.
+  Batch read_all();
+  /// There is nothing: what was there is lost, or may come back.
+  void note_nothing();
+  /// Reads from the stream which rules the batches after stored_ have changed: as HMGET's words.
+  /// Waits for such a batch if there is none, if told to. nullopt if batches are missing there.
+  std::optional<RedisConnection::Words> read_changed_pids(bool wait);
+  Batch read_rules(RedisConnection::Words words);
   /// Throws unless the keys are ours and as we left them, which does not matter if `all` will be
   /// written. Watches them.
   void require_ownership(bool all);
-  [[noreturn]] void lose(const std::string& why);
+  /// Queues the commands that carry out `batch`. Returns their number.
+  std::size_t queue(const Batch& batch);
+  void await_replicas();
 
-  RedisAddress address_;
-  std::unique_ptr<redisContext, Free> context_;
+  RedisConnection redis_;
   std::string token_;  ///< identifies the owner of the keys
   // Batches are numbered. A batch whose connection was lost may be stored or not.
   std::uint64_t tried_ = 0;   ///< the last batch
-  std::uint64_t stored_ = 0;  ///< the last batch that was acknowledged
+  std::uint64_t stored_ = 0;  ///< the last batch that was acknowledged, or followed
   std::int64_t rules_ = 0;    ///< least number of rules in Redis
 };
 

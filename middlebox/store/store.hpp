@@ -65,6 +65,13 @@ struct Batch {
 struct Contents {
   std::vector<Entry> entries;  ///< in no order
   Counters counters;
+  bool owned = true;  ///< false: it is a copy of another middlebox's store, to be followed
+};
+
+/// What the owner of the store has written since.
+struct Changes {
+  Batch batch;
+  bool owned = false;  ///< the store is ours from now on
 };
 
 /// When a batch counts as stored.
@@ -83,9 +90,16 @@ class Store {
 
   /// Returns where it stores rules, for messages: a path, or an address without passwords.
   virtual std::string place() const = 0;
-  /// Claims the store for this process and reads it. Must be called once, before write(). Throws
-  /// StoreError if the store cannot be reached, is in use, or is not ours.
+  /// True if it is a copy of a store that another middlebox may own. Throws StoreError if it cannot
+  /// be reached.
+  virtual bool is_copy() { return false; }
+  /// Claims the store for this process, unless it is a copy, and reads it. Must be called once,
+  /// before follow() and write(). Throws StoreError if the store cannot be reached, is in use, or
+  /// is not ours.
   virtual Contents open() = 0;
+  /// Of a copy: waits for changes, for at most kFollowPatience, or claims the store if it is a copy
+  /// no longer. Throws StoreError, and may be called again then.
+  virtual Changes follow() { return {.batch = {}, .owned = true}; }
   /// Stores `batch`, which is durable when the call returns. Throws StoreError if none of it is
   /// stored, or if the connection was lost, in which case either all or none of it is; StoreTaken
   /// and StoreLost where that is why.

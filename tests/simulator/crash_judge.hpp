@@ -22,7 +22,7 @@ class CrashJudge {
   /// The store works again: its later contents are no longer in doubt.
   void forget_doubts();
   /// The middlebox, or another one in its place, has started with the rules that the backend has.
-  void recovered();
+  void recovered(bool stood_by);
 
  private:
   void recover_rule(std::uint32_t pid);
@@ -34,7 +34,7 @@ class CrashJudge {
   /// The stored end is that of the rule that the model knows.
   bool is_stored_as_known(std::uint32_t pid) const;
   /// Recovery has computed the end from the stored record.
-  void check_recovered_end(std::uint32_t pid) const;
+  void check_recovered_end(std::uint32_t pid, bool stood_by) const;
   /// A request that may have changed or, if it `enables`, enabled the rule without a reply.
   const Request* explanation(std::uint32_t pid, bool enables);
   /// The store does not know of it: a crash may undo it.

@@ -164,9 +164,9 @@ void Judge::gone() {
   facts_.doomed.clear();
 }
 
-void Judge::started(const SimBackend& backend) {
+void Judge::started(const SimBackend& backend, bool stood_by) {
   facts_.set_backend(backend);
-  crashes_.recovered();
+  crashes_.recovered(stood_by);
 }
 
 // --- The end -------------------------------------------------------------------------------------

@@ -57,8 +57,8 @@ class Judge {
   void judge(std::vector<Sent>& record);
   /// It has been killed, or another one takes over.
   void gone();
-  /// It has started, with the rules that `backend` now has.
-  void started(const SimBackend& backend);
+  /// It has started, or stood by until now, with the rules that `backend` now has.
+  void started(const SimBackend& backend, bool stood_by);
   /// Everybody has waited long enough, and nothing has failed for a while: all must be answered,
   /// and model, backend and store must have the same rules.
   void quiet(std::size_t rules_of_middlebox) const;

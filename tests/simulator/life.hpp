@@ -1,9 +1,12 @@
 // One life of the middlebox, from a start to a crash or a stop.
 #pragma once
 
+#include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "middlebox/core/core.hpp"
 #include "tests/simulator/random.hpp"
@@ -16,9 +19,14 @@ namespace simco::simulator {
 
 class Life final : private middlebox::Core::Host, private middlebox::Journal::Monitor {
  public:
-  /// `store` may be nullptr; it belongs to this life from now on. All must outlive this.
+  /// `store` may be nullptr; it belongs to this life from now on, unless it stands by: then it
+  /// follows the store until take_over(). All must outlive this.
   Life(const middlebox::CoreOptions& options, test::VirtualTime& time, const WallClock& wall,
-       Random& random, SimBackend& backend, SimStore* store);
+       Random& random, SimBackend& backend, SimStore* store, bool stands_by = false);
+  ~Life();
+
+  /// Claims the store. Calls `taken` when all rules in it are enforced.
+  void take_over(std::function<void()> taken);
 
   middlebox::Core& core() { return core_; }
   /// The last log lines of the middlebox, for the report of a fault.
@@ -38,11 +46,15 @@ class Life final : private middlebox::Core::Host, private middlebox::Journal::Mo
   };
 
   middlebox::Journal* make_journal(SimStore* store);
+  /// Hears of the changes of the store a while later, or of all rules if it misses some.
+  void follow();
+  void deliver();
 
   // Core::Host
   void wake_at(Instant at) override;
   ChallengeOctets make_challenge() override;
   void log(middlebox::Core::LogLevel level, const std::string& line) override;
+  void on_taken_over() override { time_.after({}, std::exchange(taken_, nullptr)); }
 
   // Journal::Monitor
   void on_store_failing(const std::string&) override {}
@@ -53,6 +65,9 @@ class Life final : private middlebox::Core::Host, private middlebox::Journal::Mo
   test::VirtualTime& time_;
   Random& random_;
   Clock clock_;
+  SimStore* const store_;
+  std::deque<store::Batch> unheard_;
+  std::function<void()> taken_;
   std::optional<SimStore::Access> access_;
   std::optional<middlebox::Journal> journal_;
   middlebox::Core core_;

@@ -26,6 +26,7 @@ void add(Tally& sum, const Tally& tally) {
   sum.cuts += tally.cuts;
   sum.crashes += tally.crashes;
   sum.takeovers += tally.takeovers;
+  sum.promotions += tally.promotions;
   sum.reloads += tally.reloads;
   sum.clock_steps += tally.clock_steps;
   sum.overtaken += tally.overtaken;
@@ -59,14 +60,15 @@ unsigned run(std::uint32_t first, std::uint32_t count, bool trace) {
   threads.clear();
   std::printf(
       "simulation: %u seeds from %u: %llu requests, %llu granted, %llu events heard, "
-      "%llu connections, %llu cut, %llu crashes, %llu takeovers, %llu reloads, %llu steps of the "
+      "%llu connections, %llu cut, %llu crashes, %llu takeovers, %llu promotions, %llu reloads, "
+      "%llu steps of the "
       "clock, "
       "%llu rules overtaken; %u faults\n",
       count, first, static_cast<unsigned long long>(sum.requests),
       static_cast<unsigned long long>(sum.grants), static_cast<unsigned long long>(sum.events),
       static_cast<unsigned long long>(sum.connections), static_cast<unsigned long long>(sum.cuts),
       static_cast<unsigned long long>(sum.crashes), static_cast<unsigned long long>(sum.takeovers),
-      static_cast<unsigned long long>(sum.reloads),
+      static_cast<unsigned long long>(sum.promotions), static_cast<unsigned long long>(sum.reloads),
       static_cast<unsigned long long>(sum.clock_steps),
       static_cast<unsigned long long>(sum.overtaken), faults.load());
   return faults;

@@ -32,8 +32,8 @@ class SimBackend final : public backend::Backend {
   /// The middlebox is gone: of the batch under way each change is made or not.
   void crash();
 
-  /// From now on nothing is refused.
-  void heal() { reliable_ = true, refuses_ = 0; }
+  /// From now on nothing is refused, or changes are again.
+  void heal(bool healed = true) { reliable_ = healed, refuses_ = 0; }
   /// The enforced rules, by PID.
   const std::map<std::uint32_t, Enforced>& table() const { return table_; }
   /// It has refused to add the rule that a request of that TID asked for.

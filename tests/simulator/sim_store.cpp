@@ -2,9 +2,12 @@
 
 #include <utility>
 
+#include "tests/simulator/fault.hpp"
+
 namespace simco::simulator {
 
 void SimStore::Access::write(store::Batch batch, Done done) {
+  demand(owner_ != 0, "a middlebox that stands by writes to the store");
   const bool owned = owner_ == store_.owner_;
   auto writing =
       std::make_shared<Writing>(Writing{std::move(batch), owned ? ++store_.begun_ : store_.begun_});
@@ -48,14 +51,15 @@ void SimStore::keep(const store::Batch& batch) {
     }
   }
   counters_ = batch.counters;
+  if (follower_) follower_(batch);
 }
 
-void SimStore::claim() {
-  ++owner_;
-  const auto lost = std::exchange(under_way_, nullptr);
+void SimStore::Access::claim() {
+  owner_ = ++store_.owner_;
+  const auto lost = std::exchange(store_.under_way_, nullptr);
   if (!lost) return;
-  lost->kept = random_.one_in(2);
-  if (*lost->kept) keep(lost->batch);
+  lost->kept = store_.random_.one_in(2);
+  if (*lost->kept) store_.keep(lost->batch);
 }
 
 store::Contents SimStore::contents() const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -23,7 +24,10 @@ class SimStore {
   /// A middlebox's access to the store; gone with the middlebox.
   class Access final : public middlebox::Journal::Writer {
    public:
-    explicit Access(SimStore& store) : store_(store), owner_(store.owner_) {}
+    explicit Access(SimStore& store) : store_(store) {}
+    /// From now on the store belongs to this middlebox. Of the write under way all is kept or
+    /// nothing.
+    void claim();
     /// Keeps the batch a while later. Some writes fail, several in a row; of one that fails because
     /// the connection to the store was lost, all is kept or nothing. All fail once another
     /// middlebox has opened the store.
@@ -31,13 +35,12 @@ class SimStore {
 
    private:
     SimStore& store_;
-    const std::uint32_t owner_;
+    std::uint32_t owner_ = 0;  ///< 0: never
     std::shared_ptr<int> alive_ = std::make_shared<int>();
   };
 
-  /// From now on the store belongs to the next user that gets an Access. Of the write under way all
-  /// is kept or nothing.
-  void claim();
+  /// Whoever follows the store hears of each batch that it keeps.
+  void follow(std::function<void(const store::Batch&)> kept) { follower_ = std::move(kept); }
   store::Contents contents() const;
   std::set<std::uint32_t> pids() const;
 
@@ -64,6 +67,7 @@ class SimStore {
 
   test::VirtualTime& time_;
   Random& random_;
+  std::function<void(const store::Batch&)> follower_;
   std::map<std::uint32_t, std::string> entries_;
   store::Counters counters_;
   std::uint32_t owner_ = 0;

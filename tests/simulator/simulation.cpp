@@ -42,6 +42,7 @@ Simulation::Simulation(std::uint32_t seed, std::function<void(const std::string&
     : random_(seed),
       trace_(std::move(trace)),
       mode_(mode_of(seed)),
+      has_standby_(seed / 3 % 4 != 0 && seed % 7 < 3),
       model_(mode_),
       generator_(random_.engine, model_),
       backends_{SimBackend(time_, random_, seed % 5 == 0),
@@ -103,20 +104,49 @@ void Simulation::judge() {
 
 // --- The middlebox -------------------------------------------------------------------------------
 
-void Simulation::start() {
+middlebox::CoreOptions Simulation::options() const {
   middlebox::CoreOptions options;
   options.rules_max = test::Model::kRulesMax;
   options.nat = test::Model::nat_options(mode_);
   options.directory = test::Model::directory(unknown_);
   options.secret = test::Model::kMiddleboxSecret;
   options.audit_rate = 0;
-  auto& backend = backends_[box_];
-  life_ =
-      std::make_unique<Life>(options, time_, wall_, random_, backend, store_ ? &*store_ : nullptr);
-  judge_.started(backend);
+  return options;
+}
+
+void Simulation::start() {
+  begin(std::make_unique<Life>(options(), time_, wall_, random_, backends_[box_],
+                               store_ ? &*store_ : nullptr),
+        false);
+}
+
+void Simulation::begin(std::unique_ptr<Life> life, bool stood_by) {
+  life_ = std::move(life);
+  judge_.started(backends_[box_], stood_by);
   trace("the middlebox starts with " + std::to_string(model_.rules.size()) + " rules");
   auditor_ = std::make_unique<Client>("boss", true);
   connect(*auditor_, {}, {});
+  if (has_standby_) time_.after(random_.up_to_ms(8000), [this] { stand_by(); });
+}
+
+void Simulation::stand_by() {
+  if (standby_ || predecessor_ || !life_) return;
+  trace("the other box stands by");
+  auto& backend = backends_[1 - box_];
+  backend.heal();
+  standby_ = std::make_unique<Life>(options(), time_, wall_, random_, backend, &*store_, true);
+}
+
+bool Simulation::promote() {
+  if (!standby_) return false;
+  ++tally_.promotions;
+  box_ = 1 - box_;
+  standby_->take_over([this] {
+    if (!calm_) backends_[box_].heal(false);
+    begin(std::move(standby_), true);
+    schedule_end();
+  });
+  return true;
 }
 
 void Simulation::crash() {
@@ -128,6 +158,7 @@ void Simulation::crash() {
   for (const auto& client : clients_) client->drop();
   auditor_.reset();
   judge_.gone();
+  if (promote()) return;
   time_.after(random_.up_to_ms(5000), [this] {
     start();
     schedule_end();
@@ -146,10 +177,11 @@ void Simulation::take_over() {
     if (random_.one_in(2)) client->drop();
   }
   judge_.gone();
+  time_.after(random_.up_to_ms(5000), [this] { end_predecessor(); });
+  if (promote()) return;
   box_ = 1 - box_;
   start();
   schedule_end();
-  time_.after(random_.up_to_ms(5000), [this] { end_predecessor(); });
 }
 
 void Simulation::end_predecessor() {
@@ -192,7 +224,8 @@ void Simulation::schedule_reload() {
 }
 
 void Simulation::schedule_clock_step() {
-  if (random_.one_in(2)) return;
+  // A box that follows counts each lifetime from when it has heard of it.
+  if (has_standby_ || random_.one_in(2)) return;
   time_.after(1s + random_.up_to_ms(30'000), [this] {
     if (calm_) return;
     const auto most = random_.one_in(2) ? 5'000U : 3'600'000U;
@@ -214,7 +247,7 @@ void Simulation::reload() {
   trace("the configuration is read again, without " + std::to_string(unknown_.size()) + " agents");
   // The boxes of a pair have the same configuration.
   judge_.reconfigured(unknown_);
-  for (auto* life : {life_.get(), predecessor_.get()}) {
+  for (auto* life : {life_.get(), predecessor_.get(), standby_.get()}) {
     if (life == nullptr) continue;
     life->core().apply(test::Model::directory(unknown_), test::Model::kMiddleboxSecret);
   }
@@ -229,7 +262,26 @@ void Simulation::settle() {
   for (const auto& client : clients_) client->resume();
   run_until(time_.now() + kCalmTime);
   judge_.quiet(life_->core().rule_count());
+  if (standby_) judge_standby();
   trace("all is quiet, with " + std::to_string(model_.rules.size()) + " rules");
+}
+
+void Simulation::judge_standby() {
+  const auto& table = backends_[box_].table();
+  const auto& beside = backends_[1 - box_].table();
+  for (const auto& [pid, enforced] : beside) {
+    demand(table.contains(pid), "the box that stands by has rule " + std::to_string(pid));
+  }
+  for (const auto& [pid, enforced] : table) {
+    const auto same = beside.find(pid);
+    if (enforced.rule.expires_at < time_.now() + 100ms) continue;  // each ends it by itself
+    demand(same != beside.end(), "the box that stands by lacks rule " + std::to_string(pid));
+    const auto& rule = same->second.rule;
+    const auto later = rule.expires_at - enforced.rule.expires_at;
+    demand(rule.kind == enforced.rule.kind && std::chrono::abs(later) <= 5ms,
+           "the box that stands by has another rule " + std::to_string(pid) + ", which ends " +
+               std::to_string(later / 1ms) + " ms later");
+  }
 }
 
 void Simulation::stop() {

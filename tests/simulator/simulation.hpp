@@ -32,6 +32,7 @@ struct Tally {
   std::uint64_t cuts = 0;
   std::uint64_t crashes = 0;
   std::uint64_t takeovers = 0;
+  std::uint64_t promotions = 0;  ///< of a box that has followed the store
   std::uint64_t reloads = 0;
   std::uint64_t clock_steps = 0;
   std::uint64_t overtaken = 0;  ///< enable rules, by a disable rule that was asked for later
@@ -52,7 +53,14 @@ class Simulation {
   void run_until(Instant end);
   void judge();
 
+  middlebox::CoreOptions options() const;
   void start();
+  /// `life` has the rules from now on.
+  void begin(std::unique_ptr<Life> life, bool stood_by);
+  /// The other box follows the store, if this run has such a box.
+  void stand_by();
+  /// It claims the store. Returns false if there is none.
+  bool promote();
   void crash();
   /// Another box gets the store and the agents, while this one does not know it yet.
   void take_over();
@@ -66,6 +74,8 @@ class Simulation {
   void schedule_clock_step();
   /// Takes the messages of the box that has lost its rules: it may grant nothing more.
   void judge_predecessor();
+  /// All is quiet: the box that stands by enforces the same rules.
+  void judge_standby();
   /// Waits until all is answered, and compares the tables.
   void settle();
   void stop();
@@ -86,6 +96,7 @@ class Simulation {
   test::VirtualTime time_;
   WallClock wall_{time_};
   const test::Mode mode_;
+  const bool has_standby_;
   test::Model model_;
   test::RequestGenerator generator_;
   std::vector<Sent> record_;  ///< messages of the middlebox that are not judged yet
@@ -96,6 +107,7 @@ class Simulation {
   Judge judge_;
   std::set<std::string> unknown_;  ///< agents that the configuration does not have
   std::unique_ptr<Life> life_;     ///< nullptr between a crash and the next start
+  std::unique_ptr<Life> standby_;  ///< the other box, while it follows the store
   // The other box, until it notices that its rules belong to this one
   std::unique_ptr<Life> predecessor_;
   std::uint32_t last_session_of_predecessor_ = 0;

@@ -21,6 +21,8 @@ RedisServer::RedisServer(const std::vector<std::string>& options)
                                     "",
                                     "--appendonly",
                                     "no",
+                                    "--repl-diskless-sync-delay",
+                                    "0",
                                     "--dir",
                                     folder_};
   words.insert(words.end(), options.begin(), options.end());

@@ -11,6 +11,7 @@
 #include "middlebox/store/redis_store.hpp"
 #include "middlebox/store/store.hpp"
 #include "tests/support/patience.hpp"
+#include "tests/support/program.hpp"
 #include "tests/support/redis_server.hpp"
 
 namespace simco::test {
@@ -274,11 +275,127 @@ TEST_F(Redis, WaitsForReplicasWhereTold) {
   store->open();
   EXPECT_TRUE(
       complaint([&] { store->write({{entry(1, "one")}, {}}); }).contains("0 of 1 replicas"));
-  RedisServer replica({"--replicaof", "127.0.0.1 " + std::to_string(place.redis().port()),
-                       "--repl-diskless-sync-delay", "0"});
+  RedisServer replica({"--replicaof", "127.0.0.1 " + std::to_string(place.redis().port())});
   // When the replica has caught up.
   EXPECT_TRUE(eventually(
       [&] { return complaint([&] { store->write({{entry(2, "two")}, {}}); }).empty(); }));
+}
+
+// --- A replica of Redis, followed ----------------------------------------------------------------
+
+class Followed : public testing::Test {
+ protected:
+  Followed() {
+    owner->open();
+    owner->write({{entry(1, "one"), entry(2, "two")}, {3, 2}});
+    EXPECT_TRUE(eventually([&] { return ask("hlen simco:rules") == "2\n"; }));
+  }
+  /// What the replica's redis-cli answers.
+  std::string ask(const std::string& command) { return redis_cli(replica.port(), command); }
+  void ask_owner(const std::string& command) { redis_cli(place.redis().port(), command); }
+  static std::string redis_cli(std::uint16_t port, const std::string& command) {
+    Program program(
+        {"/usr/bin/env", "sh", "-c", "redis-cli -p " + std::to_string(port) + " " + command});
+    program.wait();
+    return program.out();
+  }
+  /// Follows until something has changed.
+  store::Changes next() {
+    store::Changes changes;
+    EXPECT_TRUE(eventually([&] {
+      changes = follower->follow();
+      return changes.owned || changes.batch.all || !changes.batch.entries.empty();
+    }));
+    return changes;
+  }
+  void promote() { ask("replicaof no one"); }
+
+  Place place{"redis"};
+  std::unique_ptr<Store> owner = place.make();
+  RedisServer replica{{"--replicaof", "127.0.0.1 " + std::to_string(place.redis().port())}};
+  std::unique_ptr<Store> follower =
+      std::move(*store::make_store(replica.address(), store::Sync::kDisk));
+};
+
+TEST_F(Followed, TellsWhatHasChanged) {
+  EXPECT_FALSE(owner->is_copy());
+  EXPECT_TRUE(follower->is_copy());
+  const auto contents = follower->open();
+  EXPECT_FALSE(contents.owned);
+  EXPECT_EQ(sorted(contents.entries), (std::vector{entry(1, "one"), entry(2, "two")}));
+  EXPECT_EQ(contents.counters, (Counters{3, 2}));
+  EXPECT_TRUE(follower->follow().batch.entries.empty());
+
+  owner->write({{entry(3, "three"), entry(1, {})}, {4, 2}});
+  auto changes = next();
+  EXPECT_FALSE(changes.owned);
+  EXPECT_FALSE(changes.batch.all);
+  EXPECT_EQ(sorted(changes.batch.entries), (std::vector{entry(1, {}), entry(3, "three")}));
+  EXPECT_EQ(changes.batch.counters, (Counters{4, 2}));
+  owner->write({{}, {9, 9}});
+  owner->write({{entry(3, "more")}, {9, 9}});
+  EXPECT_EQ(next().batch.entries, std::vector{entry(3, "more")});
+}
+
+TEST_F(Followed, TellsEverythingIfItMissedSomething) {
+  follower->open();
+  owner->write({{entry(3, "three")}, {4, 2}});
+  ask_owner("xtrim simco:changes maxlen 0");
+  owner->write({{entry(2, {})}, {4, 2}});
+  EXPECT_TRUE(eventually([&] { return ask("hlen simco:rules") == "2\n"; }));
+  const auto changes = next();
+  EXPECT_TRUE(changes.batch.all);
+  EXPECT_EQ(sorted(changes.batch.entries), (std::vector{entry(1, "one"), entry(3, "three")}));
+}
+
+TEST_F(Followed, BecomesTheStoreOfTheFollower) {
+  follower->open();
+  owner->write({{entry(3, "three")}, {4, 2}});
+  EXPECT_TRUE(eventually([&] { return ask("hlen simco:rules") == "3\n"; }));
+  promote();
+  const auto changes = follower->follow();
+  EXPECT_TRUE(changes.owned);
+  EXPECT_EQ(changes.batch.entries, std::vector{entry(3, "three")});
+  follower->write({{entry(4, "four")}, {5, 2}});
+  EXPECT_EQ(ask("hlen simco:rules"), "4\n");
+  // The first server has become its replica: what it belongs to is no longer the first owner's.
+  ask_owner("replicaof 127.0.0.1 " + std::to_string(replica.port()));
+  EXPECT_THROW(owner->write({{entry(5, "five")}, {6, 2}}), store::StoreTaken);
+}
+
+TEST(FollowedEmpty, FromTheFirstRuleOn) {
+  Place place("redis");
+  RedisServer replica({"--replicaof", "127.0.0.1 " + std::to_string(place.redis().port())});
+  const auto follower = std::move(*store::make_store(replica.address(), store::Sync::kDisk));
+  EXPECT_FALSE(follower->open().owned);
+  Program({"/usr/bin/redis-cli", "-p", std::to_string(replica.port()), "replicaof", "no", "one"})
+      .wait();
+  EXPECT_TRUE(follower->follow().owned);
+  follower->write({{entry(1, "one")}, {2, 2}});
+}
+
+// A replica that is being filled, or was emptied, takes no rule away from those who have it.
+TEST_F(Followed, IsNotFollowedIntoNothing) {
+  follower->open();
+  ask_owner("flushall");
+  EXPECT_TRUE(eventually([&] { return ask("dbsize") == "0\n"; }));
+  const auto nothing = follower->follow();
+  EXPECT_FALSE(nothing.batch.all);
+  EXPECT_TRUE(nothing.batch.entries.empty());
+  EXPECT_THROW(owner->write({{entry(3, "three")}, {4, 2}}), store::StoreLost);
+  owner->write({{entry(1, "one"), entry(3, "three")}, {4, 2}, true});
+  const auto all = next();
+  EXPECT_TRUE(all.batch.all);
+  EXPECT_EQ(sorted(all.batch.entries), (std::vector{entry(1, "one"), entry(3, "three")}));
+
+  ask_owner("flushall");
+  EXPECT_TRUE(eventually([&] { return ask("dbsize") == "0\n"; }));
+  promote();
+  const auto ours = follower->follow();
+  EXPECT_TRUE(ours.owned);
+  EXPECT_FALSE(ours.batch.all);
+  EXPECT_THROW(follower->write({{entry(4, "four")}, {5, 2}}), store::StoreLost);
+  follower->write({{entry(1, "one"), entry(4, "four")}, {5, 2}, true});
 }
 
 TEST_F(Redis, AsksForAPassword) {

@@ -4,14 +4,11 @@
 
 #include <atomic>
 #include <boost/asio/use_future.hpp>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "agent/pinhole.hpp"
 #include "tests/support/certificates.hpp"
 #include "tests/support/folder.hpp"
-#include "tests/support/redis_server.hpp"
+#include "tests/support/pair.hpp"
 #include "tests/support/router_box.hpp"
 
 namespace simco::test {
@@ -19,147 +16,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using boost::asio::use_future;
-
-/// Until a connection over QUIC is over because nothing comes: longer than any test.
-constexpr std::chrono::milliseconds kNever = 1h;
-
-/// Three Ethernets, as bridges in a namespace of their own.
-class Lan {
- public:
-  Lan() {
-    switches_.shell(
-        "for b in in out sync; do ip link add br-$b type bridge forward_delay 0 && ip link set "
-        "br-$b "
-        "up; done");
-  }
-  /// Wires interface `name` of `host` to bridge `bridge`.
-  void wire(const NetworkNamespace& host, const std::string& name, const std::string& bridge) {
-    const auto port = "p" + std::to_string(++ports_);
-    switches_.shell("ip link add " + port + " type veth peer name " + name + " netns " +
-                    host.path() + " && ip link set " + port + " master br-" + bridge + " up");
-    host.shell("ip link set " + name + " up");
-  }
-
- private:
-  NetworkNamespace switches_;
-  int ports_ = 0;
-};
-
-/// One of the two routers, with everything that runs on it.
-class Machine {
- public:
-  /// `files`: of the middlebox, for agents over QUIC.
-  Machine(Lan& lan, const std::string& folder, int number, const net::TlsFiles& files)
-      : folder_(folder + "/" + std::to_string(number)),
-        number_(std::to_string(number)),
-        peer_(std::to_string(3 - number)),
-        files_(files) {
-    std::filesystem::create_directory(folder_);
-    lan.wire(host, "int0", "in");
-    lan.wire(host, "ext0", "out");
-    lan.wire(host, "sync0", "sync");
-    host.shell("echo 1 > /proc/sys/net/ipv4/ip_forward; ip addr add 10.0.0.1" + number_ +
-               "/24 dev int0; ip addr add 192.0.2.1" + number_ +
-               "/24 dev ext0; ip addr add 10.99.0." + number_ + "/24 dev sync0");
-    write_configuration();
-  }
-  ~Machine() {
-    if (alive_) die();
-  }
-
-  void boot() {
-    host.shell("for i in int0 ext0 sync0; do ip link set $i up; done");
-    redis_ = start(host, {"/usr/bin/redis-server", "--port", "6379", "--protected-mode", "no",
-                          "--save", "", "--dir", folder_, "--repl-diskless-sync-delay", "0"});
-    wait_for_redis(*redis_);
-    keepalived_ = start(host, {"/usr/sbin/keepalived", "--dont-fork", "--log-console", "--vrrp",
-                               "-f", folder_ + "/keepalived.conf", "-p",
-                               folder_ + "/keepalived.pid", "-r", folder_ + "/vrrp.pid"});
-    alive_ = true;
-  }
-  /// As when its plug is pulled.
-  void die() {
-    host.shell("for i in int0 ext0 sync0; do ip link set $i down; done");
-    host.output("pkill -KILL -F " + folder_ + "/middlebox.pid 2>&1; pkill -KILL -F " + folder_ +
-                "/vrrp.pid 2>&1");
-    keepalived_->signal(SIGKILL);
-    keepalived_->wait();
-    redis_.reset();
-    // The kernel's tables and addresses of a machine that is off are gone.
-    host.output(
-        "nft flush ruleset; ip addr del 10.0.0.1/24 dev int0 2>&1; "
-        "ip addr del 192.0.2.1/24 dev ext0 2>&1; ip addr del 192.0.2.20/32 dev ext0 2>&1");
-    std::filesystem::remove(folder_ + "/middlebox.log");
-    alive_ = false;
-  }
-  bool serves() const { return contents_of(folder_ + "/middlebox.log").contains("listening on"); }
-  bool follows() const { return redis("info replication").contains("master_link_status:up"); }
-  std::string redis(const std::string& command) const {
-    return host.output("redis-cli " + command);
-  }
-  std::string said() const {
-    return contents_of(folder_ + "/middlebox.log") + keepalived_->out() + keepalived_->err();
-  }
-
-  NetworkNamespace host;
-
- private:
-  void write_configuration() const {
-    // The configuration that the project ships, for this machine's names.
-    auto configuration = contents_of(SIMCO_SOURCE_DIR "/scripts/ha/keepalived.conf");
-    const auto replace = [&](const std::string& from, const std::string& to) {
-      const auto at = configuration.find(from);
-      ASSERT_NE(at, std::string::npos) << from;
-      configuration.replace(at, from.size(), to);
-    };
-    replace("/usr/lib/simco/simco-takeover /etc/simco/ha.conf",
-            SIMCO_SOURCE_DIR "/scripts/ha/simco-takeover " + folder_ + "/ha.conf");
-    replace("unicast_src_ip 10.20.0.11", "unicast_src_ip 10.0.0.1" + number_);
-    replace("unicast_peer { 10.20.0.12 }", "unicast_peer { 10.0.0.1" + peer_ + " }");
-    replace("10.20.0.1/24", "10.0.0.1/24");
-    replace("unicast_src_ip 198.51.100.11", "unicast_src_ip 192.0.2.1" + number_);
-    replace("unicast_peer { 198.51.100.12 }", "unicast_peer { 192.0.2.1" + peer_ + " }");
-    replace("198.51.100.1/24", "192.0.2.1/24");
-    replace("198.51.100.8/32", "192.0.2.20/32");
-    // A busy machine must not pass for a dead one: three seconds without a word, not 0.3.
-    for (int instance = 0; instance < 2; ++instance) replace("advert_int 0.1", "advert_int 1");
-    std::ofstream(folder_ + "/keepalived.conf") << configuration;
-    std::ofstream(folder_ + "/start")
-        << "#!/bin/sh\n" SIMCO_BIN_DIR
-           "/simco-middlebox --backend nftables --internal-if int0 --external-if ext0 --mode nat "
-           "--outside 192.0.2.20 --listen 192.0.2.1 --allow-anonymous --state "
-           "redis://127.0.0.1 " +
-               transports() + ">" + folder_ + "/middlebox.log 2>&1 &\necho $! >" + folder_ +
-               "/middlebox.pid\n";
-    std::ofstream(folder_ + "/stop") << "#!/bin/sh\nkill $(cat " + folder_ +
-                                            "/middlebox.pid) 2>/dev/null || true\nrm -f " +
-                                            folder_ + "/middlebox.log\n";
-    std::ofstream(folder_ + "/ha.conf") << "PEER='10.99.0." + peer_ + " 6379'\nSTART=" + folder_ +
-                                               "/start\nSTOP=" + folder_ +
-                                               "/stop\nLOCK=" + folder_ + "/lock\n";
-    for (const char* script : {"/start", "/stop"}) {
-      std::filesystem::permissions(folder_ + script, std::filesystem::perms::owner_all);
-    }
-  }
-
-  std::string transports() const {
-#ifdef SIMCO_QUIC
-    return "--transport tcp,quic --quic-idle-timeout " + std::to_string(kNever.count()) +
-           " --tls-certificate " + files_.certificate + " --tls-key " + files_.key + " --tls-ca " +
-           files_.authority + " ";
-#else
-    return {};
-#endif
-  }
-
-  std::string folder_;
-  std::string number_;
-  std::string peer_;
-  net::TlsFiles files_;
-  std::unique_ptr<Program> redis_;
-  std::unique_ptr<Program> keepalived_;
-  bool alive_ = false;
-};
 
 /// A loop for agents on a host, on a thread of its own. It outlives the agents.
 class Loop {
@@ -181,19 +37,30 @@ class Loop {
   std::thread thread_;
 };
 
+/// Until a connection over QUIC is over because nothing comes: longer than any test.
+constexpr std::chrono::milliseconds kNever = 1h;
+
 class Takeover : public testing::Test {
  protected:
-  Takeover() {
-    lan.wire(inside, "eth0", "in");
-    lan.wire(outside, "eth0", "out");
-    inside.shell("ip addr add 10.0.0.2/24 dev eth0; ip route add default via 10.0.0.1");
-    outside.shell("ip addr add 192.0.2.2/24 dev eth0");
+  /// Of the middleboxes.
+  Words options() const {
+#ifdef SIMCO_QUIC
+    return Pair::kNat + Words{"--transport",
+                              "tcp,quic",
+                              "--quic-idle-timeout",
+                              std::to_string(kNever.count()),
+                              "--tls-certificate",
+                              box_files.certificate,
+                              "--tls-key",
+                              box_files.key,
+                              "--tls-ca",
+                              box_files.authority};
+#else
+    return Pair::kNat;
+#endif
   }
   void boot() {
-    first.boot();
-    ASSERT_TRUE(eventually([&] { return first.serves(); })) << first.said();
-    second.boot();
-    ASSERT_TRUE(eventually([&] { return second.follows(); })) << second.said();
+    ASSERT_TRUE(pair.boot()) << first.said() << second.said();
     EXPECT_FALSE(second.serves());
   }
   /// A session with the box that has the address.
@@ -216,11 +83,12 @@ class Takeover : public testing::Test {
   const Folder folder{"takeover"};
   const Authority authority;
   const net::TlsFiles box_files = authority.issue("box", "IP:192.0.2.1");
-  Lan lan;
-  NetworkNamespace inside;
-  NetworkNamespace outside;
-  Machine first{lan, folder.path, 1, box_files};
-  Machine second{lan, folder.path, 2, box_files};
+  // A busy machine must not pass for a dead one: three seconds without a word.
+  Pair pair{folder.path, "1", options()};
+  PairBox& first = pair.first;
+  PairBox& second = pair.second;
+  NetworkNamespace& inside = pair.inside;
+  NetworkNamespace& outside = pair.outside;
 };
 
 TEST_F(Takeover, TheOtherBoxGoesOnWithTheRules) {
@@ -233,7 +101,12 @@ TEST_F(Takeover, TheOtherBoxGoesOnWithTheRules) {
   const auto other = agent->enable(between(5006, 6006), use_future).get();
   const auto outside_end = endpoint_of(rule.outside);
   ASSERT_TRUE(host.gets(peer, outside_end));
-  ASSERT_TRUE(eventually([&] { return second.redis("hlen simco:rules") == "2\n"; }));
+  // The other box lets the packets pass before it has the addresses.
+  const auto gone = agent->enable(between(5010, 6010), use_future).get();
+  ASSERT_TRUE(eventually([&] { return second.enforces(5006) && second.enforces(5010); }));
+  agent->remove(gone.pid, use_future).get();
+  ASSERT_TRUE(eventually([&] { return !second.enforces(5010); }));
+  EXPECT_FALSE(second.serves());
 
   first.die();
   // With packets all the while.
@@ -247,7 +120,7 @@ TEST_F(Takeover, TheOtherBoxGoesOnWithTheRules) {
   EXPECT_EQ(rules(*agent), (std::vector{rule.pid, other.pid}));
   agent->remove(other.pid, use_future).get();
   const auto third = agent->enable(between(5008, 6008), use_future).get();
-  EXPECT_GT(third.pid, other.pid);
+  EXPECT_GT(third.pid, gone.pid);
 
   // The first box comes back, as the one that waits; then the second is gone.
   first.boot();

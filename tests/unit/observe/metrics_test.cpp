@@ -89,13 +89,14 @@ TEST_F(Counted, LevelsAndSessions) {
   policy::NatTable::Usage nat;
   nat.pools[0] = {8, 2, 70'000};
   nat.pools[3] = {1, 1, 5};
-  metrics.set({3, 2, 1, nat});
+  metrics.set({3, 2, 1, true, nat});
   metrics.session_opened();
   metrics.session_refused(NegativeReplyCode::kNoAuthorization);
   metrics.authentication_failed();
   EXPECT_EQ(value("simco_connections"), 3);
   EXPECT_EQ(value("simco_sessions"), 2);
   EXPECT_EQ(value("simco_groups"), 1);
+  EXPECT_EQ(value("simco_stands_by"), 1);
   EXPECT_EQ(value(R"(simco_pool_addresses{ip="4",pool="outside"})"), 8);
   EXPECT_EQ(value(R"(simco_pool_addresses_in_use{ip="4",pool="outside"})"), 2);
   EXPECT_EQ(value(R"(simco_pool_ports_in_use{ip="4",pool="outside"})"), 70'000);

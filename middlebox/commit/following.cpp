@@ -1,0 +1,109 @@
+// A batch of the store at a time: each of its rules is made like the store's, in one change or in
+// two, as soon as no other change of the rule is under way.
+#include "middlebox/commit/following.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <ranges>
+#include <utility>
+
+#include "middlebox/commit/journal.hpp"
+
+namespace simco::middlebox {
+
+using rule::ChangeResult;
+using rule::RuleChange;
+using std::chrono::seconds;
+
+bool Following::advance() {
+  if (!pipeline_.idle() || done()) return false;
+  if (waiting_.empty()) {
+    begin(std::move(batches_.front()));
+    batches_.pop_front();
+  }
+  planned_ = false;
+  std::erase_if(waiting_, [this](Waiting& waiting) { return !plan(waiting); });
+  return planned_ || (waiting_.empty() && !batches_.empty());
+}
+
+void Following::begin(store::Batch batch) {
+  engine_.follow_ids({batch.counters.next_pid, batch.counters.next_gid});
+  if (batch.all) {
+    // In the order of their creation, and without what the store no longer has.
+    const auto age = [&](const store::Entry& entry) {
+      return static_cast<std::uint32_t>(batch.counters.next_pid - entry.pid.value - 1);
+    };
+    std::ranges::sort(batch.entries, std::greater(), age);
+    std::set<PolicyRuleId> gone;
+    engine_.for_each_rule([&](const rule::RuleRecord& rule) { gone.insert(rule.pid); });
+    for (const auto& entry : batch.entries) gone.erase(entry.pid);
+    for (const auto pid : gone) waiting_.push_back({{pid, {}}});
+    ended_.clear();
+  }
+  for (auto& entry : batch.entries) waiting_.push_back({std::move(entry)});
+  // Removals make room.
+  std::ranges::stable_partition(
+      waiting_, [](const Waiting& waiting) { return waiting.entry.octets.empty(); });
+}
+
+bool Following::plan(Waiting& waiting) {
+  const auto& [pid, octets] = waiting.entry;
+  const Instant now = clock_.now();
+  const auto wall_ms = clock_.wall_ms();
+  auto kept = decode_rule(pid, octets);
+  if (!octets.empty() && !kept) {
+    lose(pid, kept.error());
+    return false;
+  }
+  const bool over = octets.empty() || kept->ends_at_ms <= wall_ms;
+  Lifetime lifetime;
+  if (!over) {
+    const auto left = time_left(*kept, wall_ms);
+    kept->rule.expires_at = now + left;
+    lifetime = {static_cast<std::uint32_t>(std::chrono::ceil<seconds>(left).count())};
+  }
+  const auto plan = engine_.follow(pid, over ? nullptr : &kept->rule, lifetime, now);
+  if (!plan) {
+    // It may need the ports of a rule that is being removed.
+    if (planned_) return true;
+    lose(pid, plan.error());
+    return false;
+  }
+  if (octets.empty()) ended_.erase(pid);
+  switch (plan->verdict) {
+    case policy::Verdict::kReplied:
+      if (over && !octets.empty()) ended_.insert(pid);
+      return false;
+    case policy::Verdict::kPlanned: break;
+    default: return true;
+  }
+  planned_ = true;
+  const bool removes = plan->change.kind == RuleChange::Kind::kRemove;
+  if (removes && octets.empty()) removing_.insert(pid);
+  pipeline_.follow(*plan);
+  if (!removes || over) return false;
+  // It differs: away with it first.
+  if (++waiting.tries < 2) return true;
+  lose(pid, "the rule that it replaces cannot be removed");
+  return false;
+}
+
+void Following::note(const rule::Decision& decision) {
+  const auto& change = decision.change;
+  const auto pid = change.rule().pid;
+  const bool done = decision.result == ChangeResult::kDone;
+  if (change.kind == RuleChange::Kind::kRemove) {
+    if (removing_.erase(pid) == 0 && done) ended_.insert(pid);
+  } else if (done) {
+    ended_.erase(pid);
+  } else if (change.kind == RuleChange::Kind::kAdd) {
+    lose(pid, "it cannot be enforced together with the other rules");
+  }
+}
+
+void Following::lose(PolicyRuleId pid, const std::string& why) {
+  losses_.push_back("could not take over rule " + std::to_string(pid.value) + ": " + why);
+  ended_.insert(pid);
+}
+
+}  // namespace simco::middlebox

@@ -1,0 +1,66 @@
+// Rules of another middlebox, which this one enforces beside it, so that it can take their place
+// without a gap: the store tells which rules have changed, and engine and backend follow.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "middlebox/clock.hpp"
+#include "middlebox/commit/pipeline.hpp"
+#include "middlebox/policy/engine.hpp"
+#include "middlebox/rule/rule_change.hpp"
+#include "middlebox/store/store.hpp"
+
+namespace simco::middlebox {
+
+/// Belongs to one thread.
+class Following {
+ public:
+  /// All must outlive this. `ended`: rules in the store whose lifetimes are over.
+  Following(policy::PolicyEngine& engine, CommitPipeline& pipeline, const Clock& clock,
+            std::span<const PolicyRuleId> ended)
+      : engine_(engine), pipeline_(pipeline), clock_(clock), ended_(ended.begin(), ended.end()) {}
+
+  /// The owner of the store has written `batch`.
+  void take(store::Batch batch) { batches_.push_back(std::move(batch)); }
+  /// Has the pipeline make the next changes, if it is idle. Returns true if there were any.
+  bool advance();
+  /// True if all that was taken has been carried out.
+  bool done() const { return batches_.empty() && waiting_.empty(); }
+  /// A change was carried out, or could not be.
+  void note(const rule::Decision& decision);
+
+  /// Returns the rules that have ended here and that the store may still have.
+  std::vector<PolicyRuleId> ended() const { return {ended_.begin(), ended_.end()}; }
+  /// Returns a line for each rule that could not be enforced since the last call.
+  std::vector<std::string> take_losses() { return std::exchange(losses_, {}); }
+
+ private:
+  /// What the store has for a rule, until the rule is like it.
+  struct Waiting {
+    store::Entry entry;
+    int tries = 0;
+  };
+
+  void begin(store::Batch batch);
+  /// Returns false if the rule is as the store has it, or cannot be.
+  bool plan(Waiting& waiting);
+  void lose(PolicyRuleId pid, const std::string& why);
+
+  policy::PolicyEngine& engine_;
+  CommitPipeline& pipeline_;
+  const Clock& clock_;
+  std::deque<store::Batch> batches_;  ///< not begun
+  std::vector<Waiting> waiting_;      ///< of the batch begun
+  std::set<PolicyRuleId> removing_;   ///< as the store no longer has them
+  std::set<PolicyRuleId> ended_;
+  std::vector<std::string> losses_;
+  bool planned_ = false;
+};
+
+}  // namespace simco::middlebox

@@ -1,0 +1,58 @@
+// A connection to Redis or Valkey: commands go out, replies come back in their order.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "middlebox/store/redis_address.hpp"
+
+struct redisContext;
+struct redisReply;
+
+namespace simco::store {
+
+/// Returns the text of `reply`; empty if it has none.
+std::string_view text_of(const redisReply* reply);
+
+/// Blocks for at most kRedisPatience per operation. Every operation that fails closes the
+/// connection and throws StoreError, or StoreTaken if the server has become a copy of another one.
+/// One thread at a time.
+class RedisConnection {
+ public:
+  struct Free {
+    void operator()(redisContext* context) const;
+    void operator()(redisReply* reply) const;
+  };
+  using Reply = std::unique_ptr<redisReply, Free>;
+  using Words = std::vector<std::string>;
+
+  /// Nothing is sent before connect().
+  explicit RedisConnection(RedisAddress address) : address_(std::move(address)) {}
+
+  const RedisAddress& address() const { return address_; }
+  /// Returns the address without passwords, for messages.
+  std::string place() const;
+
+  bool connected() const { return context_ != nullptr; }
+  void connect();
+  void close() { context_.reset(); }
+  /// Queues a command; its reply is read by next().
+  void send(const Words& words);
+  Reply next();
+  /// The reply may also be an error of that command.
+  Reply next_or_error();
+  Reply ask(const Words& words) {
+    send(words);
+    return next();
+  }
+  /// Closes the connection and throws StoreError.
+  [[noreturn]] void lose(const std::string& why);
+
+ private:
+  RedisAddress address_;
+  std::unique_ptr<redisContext, Free> context_;
+};
+
+}  // namespace simco::store

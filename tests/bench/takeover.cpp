@@ -1,0 +1,171 @@
+// bench-takeover: packets that are lost when a box of a pair dies, with so many rules in both, and
+// the time until the other one serves agents. Beside it, in the same rounds, what VRRP alone loses:
+// the same pair without a rule but the one that is watched.
+//
+//   bench-takeover [ROUNDS [RULES...]]
+#include <algorithm>
+#include <atomic>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/use_future.hpp>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <deque>
+#include <future>
+#include <memory>
+#include <stdexcept>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "agent/agent.hpp"
+#include "tests/support/folder.hpp"
+#include "tests/support/pair.hpp"
+#include "tests/support/patience.hpp"
+#include "tests/support/router_box.hpp"
+
+namespace {
+
+using namespace simco;
+using namespace simco::test;
+using namespace std::chrono_literals;
+using Time = std::chrono::steady_clock;
+
+constexpr const char* kAdvertInt = "0.02";  // as scripts/ha/keepalived.conf has it
+constexpr auto kPause = 1ms;                // between two packets
+constexpr std::size_t kUnderWay = 1000;     // requests
+
+double ms(Time::duration time) { return std::chrono::duration<double, std::milli>(time).count(); }
+
+/// An agent outside, with a loop of its own.
+class Operator {
+ public:
+  explicit Operator(const NetworkNamespace& host)
+      : thread_([this, &host] { host.run([this] { io_.run(); }); }), agent_(io_.get_executor()) {
+    agent_.open({"192.0.2.1", 7626}, boost::asio::use_future).get();
+  }
+  ~Operator() {
+    io_.stop();
+    thread_.join();
+  }
+  agent::EnabledRule enable(std::uint16_t inside, std::uint16_t outside) {
+    return ask(inside, outside).get();
+  }
+  /// Rules for so many pairs of ports.
+  void enable(std::size_t rules) {
+    std::deque<std::future<agent::EnabledRule>> asked;
+    for (std::size_t i = 0; i < rules; ++i) {
+      const auto inside = static_cast<std::uint16_t>(10'000 + i % 40'000);
+      const auto outside = static_cast<std::uint16_t>(10'000 + i / 40'000);
+      asked.push_back(ask(inside, outside));
+      if (asked.size() < kUnderWay) continue;
+      asked.front().get();
+      asked.pop_front();
+    }
+    for (auto& one : asked) one.get();
+  }
+
+ private:
+  std::future<agent::EnabledRule> ask(std::uint16_t inside, std::uint16_t outside) {
+    return agent_.enable(BoxAgent::request("10.0.0.2:" + std::to_string(inside),
+                                           "192.0.2.2:" + std::to_string(outside), kProtocolUdp,
+                                           Direction::kBidirectional, 3600),
+                         boost::asio::use_future);
+  }
+
+  boost::asio::io_context io_;
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_{
+      io_.get_executor()};
+  std::thread thread_;
+  agent::Agent agent_;
+};
+
+/// Sends a packet each millisecond to `to`, and keeps the longest time in which none arrived.
+class Stream {
+ public:
+  Stream(const Udp& from, const Udp& at, const Endpoint& to)
+      : sender_([&from, to](const std::stop_token& stop) {
+          for (auto next = Time::now(); !stop.stop_requested(); next += kPause) {
+            from.send(to, "x");
+            std::this_thread::sleep_until(next);
+          }
+        }),
+        receiver_([this, &at](const std::stop_token& stop) {
+          auto last = Time::now();
+          while (!stop.stop_requested()) {
+            if (!at.receive(100ms)) continue;
+            const auto now = Time::now();
+            if (watching_) longest_ = std::max(longest_.load(), now - last);
+            last = now;
+          }
+        }) {}
+  void watch() { watching_ = true; }
+  Time::duration longest() const { return longest_; }
+
+ private:
+  std::atomic<bool> watching_ = false;
+  std::atomic<Time::duration> longest_ = Time::duration();
+  std::jthread sender_;
+  std::jthread receiver_;
+};
+
+struct Loss {
+  double packets_ms;
+  double agents_ms;
+};
+
+Loss measure(std::size_t rules) {
+  const Folder folder("bench-takeover");
+  Pair pair(folder.path, kAdvertInt, {});
+  if (!pair.boot()) throw std::runtime_error("the pair does not start");
+  const Udp host(pair.inside, {"10.0.0.2", 5004});
+  const Udp peer(pair.outside, {"192.0.2.2", 6004});
+  auto agent = std::make_unique<Operator>(pair.outside);
+  const auto watched = agent->enable(5004, 6004);
+  agent->enable(rules);
+  const auto count = std::to_string(rules + 1) + "\n";
+  const auto has_all = [&] { return pair.second.redis("hlen simco:rules") == count; };
+  if (!eventually(has_all)) throw std::runtime_error("the replica does not have the rules");
+  std::this_thread::sleep_for(2s);
+  Stream stream(peer, host, endpoint_of(watched.outside));
+  std::this_thread::sleep_for(500ms);
+  stream.watch();
+  const auto began = Time::now();
+  pair.first.die();
+  while (!pair.second.serves()) std::this_thread::sleep_for(1ms);
+  const auto serves = Time::now() - began;
+  std::this_thread::sleep_for(500ms);
+  return {ms(stream.longest()), ms(serves)};
+}
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values[values.size() / 2];
+}
+
+void report(std::size_t rules, int rounds) {
+  std::vector<double> packets;
+  std::vector<double> agents;
+  for (int round = 0; round < rounds; ++round) {
+    const auto loss = measure(rules);
+    packets.push_back(loss.packets_ms);
+    agents.push_back(loss.agents_ms);
+  }
+  std::printf("%9zu rules: no packet for %6.1f ms (%.1f to %.1f); agents served after %.0f ms\n",
+              rules + 1, median(packets), std::ranges::min(packets), std::ranges::max(packets),
+              median(agents));
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (!become_able_to_make_namespaces()) return 1;
+  const int rounds = argc > 1 ? std::atoi(argv[1]) : 5;
+  std::vector<std::size_t> counts;
+  for (int i = 2; i < argc; ++i) counts.push_back(std::strtoul(argv[i], nullptr, 10));
+  if (counts.empty()) counts = {0, 1'000, 1'000'000};
+  for (const auto rules : counts) report(rules, rounds);
+}

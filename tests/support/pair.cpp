@@ -1,0 +1,172 @@
+#include "tests/support/pair.hpp"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "tests/support/folder.hpp"
+#include "tests/support/patience.hpp"
+#include "tests/support/redis_server.hpp"
+#include "tests/support/router_box.hpp"
+
+namespace simco::test {
+
+const Words Pair::kNat = {"--mode", "nat", "--outside", "192.0.2.20"};
+
+Ethernets::Ethernets() {
+  switches_.shell(
+      "for b in in out sync; do ip link add br-$b type bridge forward_delay 0 && ip link set br-$b "
+      "up; done");
+}
+
+void Ethernets::wire(const NetworkNamespace& host, const std::string& name,
+                     const std::string& bridge) {
+  const auto port = "p" + std::to_string(++ports_);
+  switches_.shell("ip link add " + port + " type veth peer name " + name + " netns " + host.path() +
+                  " && ip link set " + port + " master br-" + bridge + " up");
+  host.shell("ip link set " + name + " up");
+}
+
+// --- A box ---------------------------------------------------------------------------------------
+
+PairBox::PairBox(Ethernets& ethernets, const std::string& folder, int number,
+                 const std::string& advert_int, const Words& options)
+    : folder_(folder + "/" + std::to_string(number)),
+      number_(std::to_string(number)),
+      peer_(std::to_string(3 - number)) {
+  std::filesystem::create_directory(folder_);
+  ethernets.wire(host, "int0", "in");
+  ethernets.wire(host, "ext0", "out");
+  ethernets.wire(host, "sync0", "sync");
+  host.shell("echo 1 > /proc/sys/net/ipv4/ip_forward; ip addr add 10.0.0.1" + number_ +
+             "/24 dev int0; ip addr add 192.0.2.1" + number_ +
+             "/24 dev ext0; ip addr add 10.99.0." + number_ + "/24 dev sync0");
+  write_keepalived_configuration(advert_int);
+  write_service(options);
+}
+
+PairBox::~PairBox() {
+  if (alive_) die();
+}
+
+void PairBox::boot() {
+  host.shell("for i in int0 ext0 sync0; do ip link set $i up; done");
+  redis_ = start(host, {"/usr/bin/redis-server", "--port", "6379", "--protected-mode", "no",
+                        "--save", "", "--dir", folder_, "--repl-diskless-sync-delay", "0"});
+  wait_for_redis(*redis_);
+  keepalived_ = start(host, {"/usr/sbin/keepalived", "--dont-fork", "--log-console", "--vrrp", "-f",
+                             folder_ + "/keepalived.conf", "-p", folder_ + "/keepalived.pid", "-r",
+                             folder_ + "/vrrp.pid"});
+  alive_ = true;
+}
+
+void PairBox::die() {
+  // Without a last word of VRRP.
+  host.output("pkill -KILL -F " + folder_ +
+              "/vrrp.pid 2>&1; for i in int0 ext0 sync0; do ip link "
+              "set $i down; done; pkill -KILL -F " +
+              folder_ + "/middlebox.pid 2>&1");
+  keepalived_->signal(SIGKILL);
+  keepalived_->wait();
+  redis_.reset();
+  // The kernel's tables and addresses of a machine that is off are gone.
+  host.output(
+      "nft flush ruleset; ip addr del 10.0.0.1/24 dev int0 2>&1; "
+      "ip addr del 192.0.2.1/24 dev ext0 2>&1; ip addr del 192.0.2.20/32 dev ext0 2>&1");
+  std::filesystem::remove(folder_ + "/middlebox.log");
+  std::filesystem::remove(folder_ + "/middlebox.pid");
+  alive_ = false;
+}
+
+bool PairBox::serves() const {
+  return contents_of(folder_ + "/middlebox.log").contains("listening on");
+}
+
+bool PairBox::follows() const {
+  return redis("info replication").contains("master_link_status:up") &&
+         contents_of(folder_ + "/middlebox.log").contains("standing by");
+}
+
+bool PairBox::enforces(std::uint16_t port) const {
+  return host.output("nft list ruleset").contains(std::to_string(port));
+}
+
+std::string PairBox::redis(const std::string& command) const {
+  return host.output("redis-cli " + command);
+}
+
+std::string PairBox::said() const {
+  return contents_of(folder_ + "/middlebox.log") + keepalived_->out() + keepalived_->err();
+}
+
+// The configuration that the project ships, for this machine's names.
+void PairBox::write_keepalived_configuration(const std::string& advert_int) const {
+  auto configuration = contents_of(SIMCO_SOURCE_DIR "/scripts/ha/keepalived.conf");
+  const auto replace = [&](const std::string& from, const std::string& to) {
+    const auto at = configuration.find(from);
+    ASSERT_NE(at, std::string::npos) << from;
+    configuration.replace(at, from.size(), to);
+  };
+  replace("/usr/lib/simco/simco-takeover /etc/simco/ha.conf",
+          SIMCO_SOURCE_DIR "/scripts/ha/simco-takeover " + folder_ + "/ha.conf");
+  replace("unicast_src_ip 10.20.0.11", "unicast_src_ip 10.0.0.1" + number_);
+  replace("unicast_peer { 10.20.0.12 }", "unicast_peer { 10.0.0.1" + peer_ + " }");
+  replace("10.20.0.1/24", "10.0.0.1/24");
+  replace("unicast_src_ip 198.51.100.11", "unicast_src_ip 192.0.2.1" + number_);
+  replace("unicast_peer { 198.51.100.12 }", "unicast_peer { 192.0.2.1" + peer_ + " }");
+  replace("198.51.100.1/24", "192.0.2.1/24");
+  replace("198.51.100.8/32", "192.0.2.20/32");
+  for (int instance = 0; instance < 2; ++instance) {
+    replace("advert_int 0.02", "advert_int " + advert_int);
+  }
+  std::ofstream(folder_ + "/keepalived.conf") << configuration;
+}
+
+// As a service manager does: started once, and gone when it has been stopped.
+void PairBox::write_service(const Words& options) const {
+  std::string words;
+  for (const auto& word : options) words += word + " ";
+  const auto pid = "p=$(cat " + folder_ + "/middlebox.pid 2>/dev/null)\n";
+  std::ofstream(folder_ + "/start")
+      << "#!/bin/sh\n" + pid +
+             "[ -n \"$p\" ] && [ -e /proc/$p/exe ] && exit 0\n" SIMCO_BIN_DIR
+             "/simco-middlebox --backend nftables --internal-if int0 --external-if ext0 --listen "
+             "192.0.2.1 "
+             "--allow-anonymous --state redis://127.0.0.1 " +
+             words + ">" + folder_ + "/middlebox.log 2>&1 &\necho $! >" + folder_ +
+             "/middlebox.pid\n";
+  std::ofstream(folder_ + "/stop") << "#!/bin/sh\n" + pid +
+                                          "[ -n \"$p\" ] || exit 0\nkill $p 2>/dev/null\n"
+                                          "while [ -e /proc/$p/exe ]; do sleep 0.02; done\nrm -f " +
+                                          folder_ + "/middlebox.log " + folder_ +
+                                          "/middlebox.pid\n";
+  std::ofstream(folder_ + "/ha.conf") << "PEER='10.99.0." + peer_ + " 6379'\nSTART=" + folder_ +
+                                             "/start\nSTOP=" + folder_ + "/stop\nLOCK=" + folder_ +
+                                             "/lock\n";
+  for (const char* script : {"/start", "/stop"}) {
+    std::filesystem::permissions(folder_ + script, std::filesystem::perms::owner_all);
+  }
+}
+
+// --- The pair ------------------------------------------------------------------------------------
+
+Pair::Pair(const std::string& folder, const std::string& advert_int, const Words& options)
+    : first(ethernets_, folder, 1, advert_int, options),
+      second(ethernets_, folder, 2, advert_int, options) {
+  ethernets_.wire(inside, "eth0", "in");
+  ethernets_.wire(outside, "eth0", "out");
+  inside.shell("ip addr add 10.0.0.2/24 dev eth0; ip route add default via 10.0.0.1");
+  outside.shell("ip addr add 192.0.2.2/24 dev eth0; ip route add default via 192.0.2.1");
+}
+
+bool Pair::boot() {
+  first.boot();
+  if (!eventually([&] { return first.serves(); })) return false;
+  second.boot();
+  return eventually([&] { return second.follows(); });
+}
+
+}  // namespace simco::test
