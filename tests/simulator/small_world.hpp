@@ -47,6 +47,7 @@ class SmallWorld {
   void come_to_rest();
   /// Two worlds with the same state behave alike: identifiers are numbered as they were made.
   std::string state() const;
+  test::PipelineFixture& box() { return box_; }
 
  private:
   struct Pending {

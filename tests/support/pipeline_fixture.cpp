@@ -43,6 +43,7 @@ PipelineFixture::Agent::Agent(PipelineFixture& fixture, const std::string& name)
 void PipelineFixture::Agent::reply(TransactionId tid, const Body& body) {
   fixture_.storage_.push_back(encoded({tid, body}));
   replies[tid.value] = decode(fixture_.storage_.back())->body;
+  if (fixture_.on_reply) fixture_.on_reply(*this, tid, replies[tid.value]);
 }
 
 PipelineFixture::PipelineFixture(Options options)
@@ -92,6 +93,7 @@ void PipelineFixture::advance(Instant::duration time) {
 
 void PipelineFixture::on_rule_event(const policy::RuleEvent& event,
                                     const middlebox::Requester* cause) {
+  if (on_event) on_event(event);
   for (const auto& agent : agents_) {
     if (agent.get() == cause || !engine.may_see(agent->agent(), event.owner)) continue;
     agent->events.push_back(event);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -95,6 +96,9 @@ class PipelineFixture : private middlebox::CommitPipeline::Observer {
   middlebox::CommitPipeline pipeline;
   std::vector<PolicyRuleId> expiry_failures;
   std::string reason;  ///< of the last negative reply
+  /// Told of replies and of rule events, in the order in which they happen, if they are there.
+  std::function<void(const Agent& agent, TransactionId tid, const Body& reply)> on_reply;
+  std::function<void(const policy::RuleEvent& event)> on_event;
 
  private:
   void on_refused(const middlebox::CommitPipeline::Refusal& refusal) override {
