@@ -74,7 +74,9 @@ void Tracer::say_time() {
 void Tracer::say_rest() {
   say_time();
   const bool answered = std::ranges::all_of(slots_, [](const Slot& slot) { return slot.tid == 0; });
-  if (answered && box_.commit.idle() && !box_.backend.busy()) say("rest", "- - - -");
+  const auto next = box_.pipeline.next_expiry();
+  const bool due = next && *next <= box_.now();
+  if (answered && !due && box_.commit.idle() && !box_.backend.busy()) say("rest", "- - - -");
 }
 
 void Tracer::take(Step step) {

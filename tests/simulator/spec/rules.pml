@@ -221,7 +221,7 @@ endless:
   do
   :: atomic { DUE(r) && !rule[r].busy && CAN(ended, 0, 0, 0, r) ->
        remove(r); DID(ended, 0, 0, 0, r) }
-  :: atomic { DUE(r) && !rule[r].busy && !rule[r].failing && CAN(stuck, 0, 0, 0, r) ->
+  :: atomic { DUE(r) && !rule[r].busy && CAN(stuck, 0, 0, 0, r) ->
        rule[r].failing = 1; DID(stuck, 0, 0, 0, r) }
   :: atomic { !TRUE_KERNEL(r) -> assert(false) }
   od
