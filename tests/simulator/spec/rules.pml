@@ -4,16 +4,16 @@
    A request is asked; planned, if its checks pass, and its rule is busy from here on; carried out
    by the backend; and answered. Or its refusal is decided, and answered. A step that agents see
    is CAN(...) when it may happen and DID(...) when it has: steps.pml compares it with a trace, or
-   prints it. The F_... are planted faults, which the properties find. */
+   prints it. PLANTED is a planted fault, which the properties find. */
 #include "words.pml"
 
-#ifndef RULES
 #define RULES 2
-#endif
 #ifndef SLOTS
 #define SLOTS 2
 #endif
-
+#ifndef PLANTED
+#define PLANTED 0
+#endif
 typedef Rule {
   byte kind;    /* 0: not there yet */
   byte owner;
@@ -34,7 +34,7 @@ typedef Request {
   byte outcome; /* that is decided */
 };
 Rule rule[RULES + 1];         /* by the order of their creation, from 1 */
-Request req[SLOTS];
+Request req[3];               /* of which SLOTS are used */
 byte count;                   /* rules made so far */
 byte making;                  /* rules whose creation is planned */
 byte disabling;               /* disable rules in force */
@@ -53,7 +53,6 @@ byte pdrs;                    /* those that are planned */
 #define EVENT(op)  (MAKES(op) -> made : (op == end -> ended : changed))
 #define RULE(s)    (MAKES(req[s].op) -> count + 1 : req[s].about)
 #define LESS(x, n) (x > n -> x - n : 0)
-
 #include "steps.pml"
 
 /* --- Requests --------------------------------------------------------------------------------- */
@@ -67,16 +66,11 @@ inline forget(s) {
 #define CHECK_ABOUT(w, o, r) \
   (!LIVE(r) || DUE(r) -> no_such_rule : \
   (o == pea && rule[r].kind != reserved -> inconsistent : \
-  (!OWNS(w, r) && CHECKS_OWNER -> denied : \
+  (!OWNS(w, r) && PLANTED != 1 -> denied : \
   (o == pea && BLOCKED(w) -> conflict : \
   (o == prs -> rule[r].kind : 0)))))
 #define CHECK(w, o, r) \
   (MAKES(o) -> (o == per && BLOCKED(w) -> conflict : 0) : CHECK_ABOUT(w, o, r))
-#ifdef F_OWNER
-#define CHECKS_OWNER 0
-#else
-#define CHECKS_OWNER 1
-#endif
 
 inline decide(s) {
   req[s].outcome = CHECK(req[s].who, req[s].op, req[s].about);
@@ -85,49 +79,34 @@ inline decide(s) {
   :: else ->
      req[s].phase = planned;
      req[s].left = LIFETIME(req[s].who, req[s].op);
-     if
-     :: MAKES(req[s].op) -> making++
-     :: else -> rule[req[s].about].busy = 1
-     fi;
+     if :: MAKES(req[s].op) -> making++ :: else -> rule[req[s].about].busy = 1 fi;
      if :: req[s].op == pdr -> pdrs++ :: else fi
   fi
 }
-
 /* The backend has carried out the planned change or refused it. */
 inline settle(s) {
-  if
-  :: MAKES(req[s].op) -> making--
-  :: else -> rule[req[s].about].busy = 0
-  fi;
+  if :: MAKES(req[s].op) -> making-- :: else -> rule[req[s].about].busy = 0 fi;
   if :: req[s].op == pdr -> pdrs-- :: else fi
 }
-
+inline fail(s) {
+  settle(s);
+  if :: req[s].op == end && DUE(req[s].about) -> rule[req[s].about].failing = 1 :: else fi
+}
 inline remove(r) {
   if :: rule[r].kind == disabled -> disabling-- :: else fi;
   rule[r].kind = over; rule[r].left = 0; rule[r].owner = 0;
-  rule[r].exposed = 0; rule[r].doomed = 0; rule[r].failing = 0;
-  rule[r].open = 0
+  rule[r].exposed = 0; rule[r].doomed = 0; rule[r].failing = 0; rule[r].open = 0
 }
-
 /* The enable rules that a new disable rule hits end, whatever is under way. */
 inline disable() {
   disabling++;
-  for (i : 1 .. RULES) {
-    if :: HIT(i) -> rule[i].doomed = 1 :: else fi
-  }
-  i = 0
+  rule[1].doomed = rule[1].doomed || HIT(1);
+  rule[2].doomed = rule[2].doomed || HIT(2)
 }
-
 inline carry_out(s) {
   settle(s);
-  if
-  :: MAKES(req[s].op) -> count++; req[s].about = count; rule[count].owner = req[s].who
-  :: else
-  fi;
-  if
-  :: req[s].op == end -> remove(req[s].about)
-  :: else -> rule[req[s].about].left = req[s].left
-  fi;
+  if :: MAKES(req[s].op) -> count++; req[s].about = count; rule[count].owner = req[s].who :: else fi;
+  if :: req[s].op == end -> remove(req[s].about) :: else -> rule[req[s].about].left = req[s].left fi;
   if
   :: KIND(req[s].op) != 0 ->
      rule[req[s].about].kind = KIND(req[s].op);
@@ -136,8 +115,7 @@ inline carry_out(s) {
   :: else
   fi;
   if :: req[s].op == pdr -> disable() :: else fi;
-  req[s].left = 0;
-  req[s].phase = carried
+  req[s].left = 0; req[s].phase = carried
 }
 
 /* It waits for another change of its rule, or for a disable rule that may end it. */
@@ -145,71 +123,43 @@ inline carry_out(s) {
 #define ROOM(s)  (!MAKES(req[s].op) || count + making < RULES)
 /* A disable rule that was asked for later is in force. */
 #define OVERTAKEN(s) (BLOCKED(req[s].who) && (req[s].op == per || req[s].op == pea))
-#ifdef F_OVERTAKEN
-#define CARRIES(s) (req[s].phase == planned)
-#else
-#define CARRIES(s) (req[s].phase == planned && !OVERTAKEN(s))
-#endif
+#define CARRIES(s) (req[s].phase == planned && (!OVERTAKEN(s) || PLANTED == 2))
 /* A PDR is answered when the rules that it hits are gone (5.3.17), or the backend keeps them. */
 #define ENDING(r) (rule[r].doomed && !rule[r].failing)
-#if RULES > 2
-#define SOME_END (ENDING(1) || ENDING(2) || ENDING(3))
-#else
 #define SOME_END (ENDING(1) || ENDING(2))
-#endif
-#if defined(F_EARLY_PDR)
-#define ANSWERS(s) (req[s].phase == carried)
-#elif defined(F_EARLY)
-#define ANSWERS(s) (req[s].phase == carried || (req[s].phase == planned && req[s].op == end))
-#else
-#define ANSWERS(s) (req[s].phase == carried && (req[s].op != pdr || !SOME_END))
-#endif
+#define ANSWERS(s) (req[s].phase == carried && (req[s].op != pdr || !SOME_END || PLANTED == 3) || \
+  PLANTED == 4 && req[s].phase == planned && req[s].op == end)
 
 /* The properties of a positive reply. */
 inline judge(s) {
   r = req[s].about;
-  assert(r != 0);
-  assert(OWNS(req[s].who, r) || rule[r].kind == over);
+  assert(r != 0 && (OWNS(req[s].who, r) || rule[r].kind == over));
   assert(req[s].op == end || rule[r].open || rule[r].kind == over);
   assert(req[s].op != end || !rule[r].open);
-  for (i : 1 .. RULES) {
-    assert(req[s].op != pdr || !HIT(i) || rule[i].failing || !rule[i].doomed)
-  }
-  i = 0; r = 0
+  assert(req[s].op != pdr || !(ENDING(1) && rule[1].open || ENDING(2) && rule[2].open));
+  r = 0
 }
 
 /* The properties of every state: the kernel enforces the rules that live, and no others; an enable
    rule that a disable rule hits is on its way out. */
 #define TRUE_KERNEL(r) (rule[r].open == LIVE(r) && (!HIT(r) || disabling == 0 || rule[r].doomed))
 
+#define REPLY(s, guard, o, then) atomic { guard && CAN(reply, s, 0, o, req[s].about) -> \
+  then; DID(reply, s, 0, o, req[s].about); forget(s) }
 /* What may happen to the request in slot s. */
 proctype request(byte s) {
-  byte r; byte i;
+  byte r;
 endless:
   do
-  :: ASKED(a, per, 0)
-  :: ASKED(a, prr, 0)
-  :: ASKED(boss, per, 0)
-  :: ASKED(boss, pdr, 0)
-  :: ASKED_ABOUT(1)
-  :: ASKED_ABOUT(2)
-#if RULES > 2
-  :: ASKED_ABOUT(3)
-#endif
+  :: ASKED(a, per, 0) :: ASKED(a, prr, 0) :: ASKED(boss, per, 0) :: ASKED(boss, pdr, 0)
+  :: ASKED_ABOUT(1) :: ASKED_ABOUT(2)
   :: d_step { req[s].phase == asked && !WAITS(s) && ROOM(s) -> decide(s) }
   :: atomic { CARRIES(s) && CAN(EVENT(req[s].op), 0, 0, KIND(req[s].op), RULE(s)) ->
        carry_out(s); DID(EVENT(req[s].op), 0, 0, KIND(req[s].op), req[s].about) }
-  :: atomic { req[s].phase == planned && OVERTAKEN(s) &&
-       CAN(reply, s, 0, conflict, req[s].about) ->
-       settle(s); DID(reply, s, 0, conflict, req[s].about); forget(s) }
-  :: atomic { req[s].phase == planned && CAN(reply, s, 0, failed, req[s].about) ->
-       settle(s);
-       if :: req[s].op == end && DUE(req[s].about) -> rule[req[s].about].failing = 1 :: else fi;
-       DID(reply, s, 0, failed, req[s].about); forget(s) }
-  :: atomic { req[s].phase == decided && CAN(reply, s, 0, req[s].outcome, req[s].about) ->
-       DID(reply, s, 0, req[s].outcome, req[s].about); forget(s) }
-  :: atomic { ANSWERS(s) && CAN(reply, s, 0, granted, req[s].about) ->
-       judge(s); DID(reply, s, 0, granted, req[s].about); forget(s) }
+  :: REPLY(s, req[s].phase == planned && OVERTAKEN(s), conflict, settle(s))
+  :: REPLY(s, req[s].phase == planned, failed, fail(s))
+  :: REPLY(s, req[s].phase == decided, req[s].outcome, skip)
+  :: REPLY(s, ANSWERS(s), granted, judge(s))
   od
 }
 
@@ -229,33 +179,16 @@ endless:
 
 /* Time goes on, to the end of the rule that ends first unless a trace says by how much. */
 inline age() {
-  n = PASSED;
-  for (i : 1 .. RULES) {
-    if
-    :: PASSED == 0 && LIVE(i) && (n == 0 || rule[i].left < n) -> n = rule[i].left
-    :: else
-    fi
-  }
+  n = (PASSED != 0 -> PASSED : (!LIVE(1) || LIVE(2) && rule[2].left < rule[1].left -> rule[2].left : rule[1].left));
   for (i : 1 .. RULES) { rule[i].left = LESS(rule[i].left, n) }
   for (i : 0 .. SLOTS - 1) { req[i].left = LESS(req[i].left, n) }
   i = 0
 }
-
 /* The change was in the store already: the next process has it, and nobody has heard of it. */
 #define KEPT(s) CARRIES(s) -> carry_out(s)
-
 /* Requests are gone; rules are recovered, but for those whose lifetime is over. */
 inline die() {
-  do
-  :: KEPT(0)
-#if SLOTS > 1
-  :: KEPT(1)
-#endif
-#if SLOTS > 2
-  :: KEPT(2)
-#endif
-  :: break
-  od;
+  do :: KEPT(0) :: KEPT(1) :: KEPT(2) :: break od;
   for (i : 0 .. SLOTS - 1) { forget(i) }
   making = 0; pdrs = 0;
   for (i : 1 .. RULES) {
@@ -264,26 +197,21 @@ inline die() {
   }
   i = 0
 }
-
 proctype world() {
   byte n; byte i;
 endless:
   do
   :: atomic { MAY_PASS && CAN(pass, 0, 0, PASSED, 0) -> age(); DID(pass, 0, 0, n, 0); n = 0 }
   :: atomic { MAY_DIE && CAN(kill, 0, 0, 0, 0) -> die(); DID(kill, 0, 0, 0, 0) }
-  :: LOOKED_AT(1)
-  :: LOOKED_AT(2)
   :: RESTED
   od
 }
 
 init {
-  byte t;
+  byte s;
   atomic {
     START;
-    for (t : 0 .. SLOTS - 1) { run request(t) }
-    for (t : 1 .. RULES) { run lifetime(t) }
-    t = 0;
-    run world()
+    for (s : 0 .. SLOTS - 1) { run request(s) }
+    s = 0; run lifetime(1); run lifetime(2); run world()
   }
 }

@@ -1,31 +1,13 @@
 /* How the steps of rules.pml meet a trace (-DTRACE), are printed (-DRUN), or go on alone. */
-
 /* Lifetimes in seconds, of the requests of tests/simulator/small_world.cpp. */
-#ifndef LIFETIME
 #define LIFETIME(w, o) \
   (o == per -> (w == a -> 60 : 30) : (o == prr -> 50 : (o == pea -> 40 : (o == plc -> 20 : (o == pdr -> 45 : 0)))))
-#endif
-
 #define QUIET_RULE(r) (!DUE(r) || rule[r].failing)
-#if RULES > 2
-#define QUIET_RULES (QUIET_RULE(1) && QUIET_RULE(2) && QUIET_RULE(3))
-#define SOME_LIVE (LIVE(1) || LIVE(2) || LIVE(3))
-#else
-#define QUIET_RULES (QUIET_RULE(1) && QUIET_RULE(2))
 #define SOME_LIVE (LIVE(1) || LIVE(2))
-#endif
-#if SLOTS > 2
+/* A request gets the lowest slot that is free. */
 #define FREE(s) (req[s].phase == 0 && (s < 1 || req[0].phase != 0) && (s < 2 || req[1].phase != 0))
 #define NONE_ASKED (req[0].phase == 0 && req[1].phase == 0 && req[2].phase == 0)
-#elif SLOTS > 1
-#define FREE(s) (req[s].phase == 0 && (s < 1 || req[0].phase != 0))
-#define NONE_ASKED (req[0].phase == 0 && req[1].phase == 0)
-#else
-#define FREE(s) (req[s].phase == 0)
-#define NONE_ASKED (req[0].phase == 0)
-#endif
-#define AT_REST (NONE_ASKED && QUIET_RULES)
-
+#define AT_REST (NONE_ASKED && QUIET_RULE(1) && QUIET_RULE(2))
 #if defined(TRACE)
 /* The next step of the trace, which only that step can take. */
 byte step_; byte slot_; byte who_; byte value_; byte rule_;
@@ -56,7 +38,6 @@ inline look() {
 /* The requests that the small world has, one at a time: so all that follows is determined. */
 #define MAY_ASK(w, o, r) (AT_REST && (MAKES(o) || o == pea || r == (o == end && w == a -> 2 : 1)))
 #define MAY_DIE 0
-#define RESTED (0)
 #else
 #define CAN(k, s, w, v, r) 1
 #define DID(k, s, w, v, r) skip
@@ -64,18 +45,12 @@ inline look() {
 #define MAY_PASS SOME_LIVE
 #define MAY_ASK(w, o, r) 1
 #define MAY_DIE 1
-#define RESTED (0)
 #endif
-#ifndef START
+#ifndef TRACE
 #define START skip
+#define RESTED (false)
 #endif
-
 #define ASKED(w, o, r) atomic { FREE(s) && MAY_ASK(w, o, r) && (r) <= count && CAN(ask, s, w, o, r) -> \
   req[s].phase = asked; req[s].op = o; req[s].who = w; req[s].about = r; DID(ask, s, w, o, r) }
 #define ASKED_ABOUT(r) ASKED(a, pea, r) :: ASKED(a, plc, r) :: ASKED(a, end, r) \
   :: ASKED(boss, end, r) :: ASKED(boss, prs, r)
-#ifdef TRACE
-#define LOOKED_AT(r) atomic { r <= count && CAN(found, 0, 0, rule[r].kind, r) -> DID(found, 0, 0, 0, r) }
-#else
-#define LOOKED_AT(r) (0)
-#endif
