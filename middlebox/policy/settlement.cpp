@@ -1,6 +1,7 @@
 // The outcome of a change determines the state of the rule, its group, addresses and lifetime.
 #include "middlebox/policy/planned_change.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "middlebox/policy/rule_status.hpp"
@@ -141,6 +142,8 @@ class Settlement {
         return book_.expiry.add_ended(slot, now);
       case RuleChange::Kind::kRemove:
         if (rule.kind != RuleKind::kDisable) book_.groups.settle(rule.group);
+        // A disable rule came in between: it still has to go.
+        if (book_.disable_rules.ended_by(slot)) rule.expires_at = std::min(rule.expires_at, now);
         // The backend still enforces it, so it stays in the table; its lifetime is over all the
         // same.
         if (rule.expires_at <= now) {

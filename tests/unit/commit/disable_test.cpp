@@ -75,6 +75,37 @@ TEST(CommitPipeline, TheRulesThatADisableRuleEndsWaitForNobodyElsesChanges) {
   EXPECT_LT(greedy.replies.size(), 21U);
 }
 
+// Its PDR is answered when the backend has refused to remove it, and then it is tried again.
+TEST(CommitPipeline, ARuleThatADisableRuleHitsEndsAlthoughTheBackendRefusesItsOwnersEnd) {
+  Slow box;
+  auto& greedy = box.agent("greedy");
+  auto& other = box.agent("other");
+  const auto pid = box.enable(greedy, pinhole(1));
+  for (std::uint16_t i = 0; i < 20; ++i) box.submit(greedy, wide(1000 + i));
+  const auto end = box.submit(greedy, PlcRequest{pid, {0}});
+  const auto disable = box.submit(other, disabling_one(1));
+  box.commit.dispatch();
+  bool in_force = false;  // before the backend is asked to remove the rule
+  while (box.backend.busy()) {
+    std::vector<ChangeResult> results;
+    for (const auto& change : box.backend.batches.back()) {
+      const bool removes = change.kind == rule::RuleChange::Kind::kRemove;
+      EXPECT_TRUE(!removes || in_force);
+      results.push_back(removes ? ChangeResult::kRefused : ChangeResult::kDone);
+    }
+    for (const auto& change : box.backend.batches.back()) {
+      in_force = in_force || change.rule().kind == rule::RuleKind::kDisable;
+    }
+    box.backend.finish(results);
+  }
+  EXPECT_EQ(refusal(greedy.replies[end]), kConfigurationFailed);
+  EXPECT_TRUE(other.replies.contains(disable));
+  box.advance(2s);
+  while (box.backend.busy()) box.backend.finish();
+  EXPECT_FALSE(box.engine.find(pid)) << "open against a disable rule";
+  EXPECT_EQ(box.engine.rule_count(), 21U);
+}
+
 // A PDR has its effect when the rules that it hits are gone, and not before.
 TEST(CommitPipeline, WhatFollowsADisableRuleFindsItsRulesGone) {
   Slow box{3};
