@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "middlebox/commit/recovery.hpp"
 #include "tests/simulator/fault.hpp"
 #include "tests/simulator/requests.hpp"
 
@@ -19,8 +20,9 @@ constexpr const char* kNames[] = {
     "a: PRL",   "the backend begins", "it accepts", "it refuses one", "a rule expires"};
 static_assert(std::size(kNames) == static_cast<std::size_t>(Step::kCount));
 
-PipelineFixture::Options options() {
+PipelineFixture::Options options(middlebox::Journal* journal = nullptr) {
   PipelineFixture::Options result;
+  result.journal = journal;
   result.rules_max = Model::kRulesMax;
   result.directory = Model::directory();
   return result;
@@ -63,11 +65,12 @@ test::Given given_by(std::uint32_t pid, Instant expires_at, const Body* reply) {
 const char* name_of(Step step) { return kNames[static_cast<std::size_t>(step)]; }
 
 SmallWorld::SmallWorld()
-    : box_(options()),
+    : box_(options(kept_.journal())),
       a_(box_.agent("a")),
       boss_(box_.agent("boss")),
       auditor_(box_.agent("boss")) {
   box_.backend.automatic = false;
+  kept_.set_time([this] { return box_.now(); });
 }
 
 // --- Steps ---------------------------------------------------------------------------------------
@@ -184,6 +187,19 @@ void SmallWorld::come_to_rest() {
   }
   demand(pending_.empty() && box_.commit.idle(),
          "a request that nobody answers, or a change without end");
+}
+
+std::map<std::uint32_t, rule::RuleKind> SmallWorld::die() {
+  const auto contents = kept_.contents();
+  PipelineFixture next(options());
+  const auto recovery =
+      middlebox::recover(contents, "the small world", next.engine, next.backend, kept_, nullptr);
+  demand(recovery.losses.empty(), "a rule that cannot be recovered");
+  std::map<std::uint32_t, rule::RuleKind> result;
+  for (const auto& entry : contents.entries) {
+    if (const auto found = next.engine.find(entry.pid)) result[entry.pid.value] = found->kind;
+  }
+  return result;
 }
 
 // --- Judging -------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/simulator/kept_rules.hpp"
 #include "tests/simulator/model.hpp"
 #include "tests/support/pipeline_fixture.hpp"
 
@@ -48,6 +49,9 @@ class SmallWorld {
   /// Two worlds with the same state behave alike: identifiers are numbered as they were made.
   std::string state() const;
   test::PipelineFixture& box() { return box_; }
+  /// The process dies, and another one recovers the rules: returns their kinds, by PID. Must be the
+  /// last call.
+  std::map<std::uint32_t, rule::RuleKind> die();
 
  private:
   struct Pending {
@@ -81,6 +85,7 @@ class SmallWorld {
   std::string number_of(std::uint32_t pid) const;
   void check_quiet();
 
+  KeptRules kept_;
   test::PipelineFixture box_;
   test::PipelineFixture::Agent& a_;
   test::PipelineFixture::Agent& boss_;

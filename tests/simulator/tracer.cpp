@@ -98,6 +98,17 @@ void Tracer::come_to_rest() {
   say_rest();
 }
 
+void Tracer::die() {
+  say("kill", "- - - -");
+  const auto found = world_.die();
+  for (const auto& [pid, kind] : found) numbers_.try_emplace(pid, numbers_.size() + 1);
+  for (const auto& [pid, number] : numbers_) {
+    const auto rule = found.find(pid);
+    say("found", "- - " + (rule == found.end() ? "over" : kind_word(rule->second)) + " " +
+                     std::to_string(number));
+  }
+}
+
 void Tracer::on_asked(const AskedWords& asked) {
   const auto slot = std::ranges::find(slots_, 0U, &Slot::tid);
   demand(slot != slots_.end(), "too many requests");

@@ -35,6 +35,8 @@ class Tracer {
   /// Takes the step, and adds its lines.
   void take(Step step);
   void come_to_rest();
+  /// The process dies. Must be the last call.
+  void die();
   const std::vector<std::string>& lines() const { return lines_; }
 
  private:

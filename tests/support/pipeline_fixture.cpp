@@ -50,7 +50,7 @@ PipelineFixture::PipelineFixture(Options options)
     : directory(std::move(options.directory)),
       engine({backend.capabilities(), policy::all_protocols(), options.nat, options.rules_max,
               policy::kElementsMaxDefault, options.disable_scan_max}),
-      pipeline(engine, nullptr, backend, *this, options.metrics),
+      pipeline(engine, options.journal, backend, *this, options.metrics),
       now_(options.now) {
   engine.apply(directory);
 }

@@ -186,14 +186,14 @@ inline age() {
 }
 /* The change was in the store already: the next process has it, and nobody has heard of it. */
 #define KEPT(s) CARRIES(s) -> carry_out(s)
-/* Requests are gone; rules are recovered, but for those whose lifetime is over. */
+/* Requests are gone; rules are recovered, but for those that are over, or about to be removed. */
 inline die() {
   do :: KEPT(0) :: KEPT(1) :: KEPT(2) :: break od;
   for (i : 0 .. SLOTS - 1) { forget(i) }
   making = 0; pdrs = 0;
   for (i : 1 .. RULES) {
     rule[i].busy = 0; rule[i].failing = 0;
-    if :: LIVE(i) && rule[i].left == 0 -> remove(i) :: else fi
+    if :: DUE(i) -> remove(i) :: !LIVE(i) || rule[i].left != 0 -> skip fi
   }
   i = 0
 }
@@ -203,7 +203,7 @@ endless:
   do
   :: atomic { MAY_PASS && CAN(pass, 0, 0, PASSED, 0) -> age(); DID(pass, 0, 0, n, 0); n = 0 }
   :: atomic { MAY_DIE && CAN(kill, 0, 0, 0, 0) -> die(); DID(kill, 0, 0, 0, 0) }
-  :: RESTED
+  :: FOUND(1) :: FOUND(2) :: RESTED
   od
 }
 

@@ -29,6 +29,7 @@ inline look() {
 #define MAY_PASS 1
 #define MAY_ASK(w, o, r) 1
 #define MAY_DIE 1
+#define FOUND(r) atomic { r <= count && CAN(found, 0, 0, rule[r].kind, r) -> DID(found, 0, 0, 0, r) }
 #define RESTED atomic { AT_REST && CAN(rest, 0, 0, 0, 0) -> DID(rest, 0, 0, 0, 0) }
 #elif defined(RUN)
 #define CAN(k, s, w, v, r) (k != stuck)
@@ -49,6 +50,7 @@ inline look() {
 #ifndef TRACE
 #define START skip
 #define RESTED (false)
+#define FOUND(r) (false)
 #endif
 #define ASKED(w, o, r) atomic { FREE(s) && MAY_ASK(w, o, r) && (r) <= count && CAN(ask, s, w, o, r) -> \
   req[s].phase = asked; req[s].op = o; req[s].who = w; req[s].about = r; DID(ask, s, w, o, r) }

@@ -16,7 +16,7 @@ def read_words():
 
 
 WORDS = read_words()
-STEPS = ["", "ask", "reply", "made", "changed", "ended", "stuck", "pass", "kill", "rest"]
+STEPS = ["", "ask", "reply", "made", "changed", "ended", "stuck", "pass", "kill", "found", "rest"]
 REQUESTS = ["-", "per", "prr", "pea", "plc", "end", "pdr", "prs"]
 AGENTS = ["-", "a", "boss"]
 OUTCOMES = ["-", "reserved", "enabled", "disabled", "over", "granted", "no_such_rule", "denied",

@@ -8,7 +8,8 @@
 #define stuck    6  /* - - - rule: the backend has refused to remove an ended rule */
 #define pass     7  /* - - seconds - */
 #define kill     8  /* - - - -: the process dies, and the next one recovers the rules */
-#define rest     9  /* - - - -: nothing is under way */
+#define found    9  /* - - kind rule: it has that one */
+#define rest    10  /* - - - -: nothing is under way */
 /* Agents. boss may see and change the rules of others. */
 #define a        1
 #define boss     2
