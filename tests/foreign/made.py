@@ -35,7 +35,7 @@ def go(made):
     if [int(part) for part in re.findall(r"\d+", has)[:2]] < [int(part) for part in wanted.split(".")[:2]]:
         raise Missing(f"go is {has}, the pinned modules take {wanted}")
     environment = {"GOTOOLCHAIN": "local", "GOMODCACHE": str(made / "go" / "modules"), "GOFLAGS": "-modcacherw",
-                   "GOCACHE": str(made / "go" / "cache")}
+                   "GOCACHE": str(made / "go" / "cache"), "CGO_ENABLED": "0"}
     run(["go", "mod", "download"], HERE / "go", environment, "Go's module proxy")
     run(["nice", "go", "build", "-buildvcs=false", "-o", made / "peer", "."], HERE / "go", environment, None)
 

@@ -1,4 +1,4 @@
-"""A path that loses, reorders and repeats datagrams, or cuts a TCP connection into pieces; a seed repeats its choices."""
+"""A path that loses, reorders and repeats datagrams, or cuts a TCP connection into pieces, as a seed chooses."""
 
 import asyncio
 import dataclasses

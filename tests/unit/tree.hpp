@@ -46,7 +46,7 @@ inline std::vector<Source> documents() {
     }
   };
   for (const char* folder : {"", "agent", "loadgen", "middlebox", "scripts/simco_lab", "simco",
-                             "tests", "tests/campaigns", "tests/vectors"}) {
+                             "tests", "tests/campaigns", "tests/foreign", "tests/vectors"}) {
     std::ranges::for_each(std::filesystem::directory_iterator(kRoot / folder), add);
   }
   std::ranges::for_each(std::filesystem::recursive_directory_iterator(kRoot / "doc"), add);

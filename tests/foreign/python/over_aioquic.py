@@ -51,8 +51,9 @@ def connection_type(peer, options):
 
 
 async def connect(peer, options, host, port):
-    async with aioquic.asyncio.connect(host, port, configuration=configuration(options, False),
-                                       create_protocol=connection_type(peer, options), wait_connected=False) as connection:
+    connecting = aioquic.asyncio.connect(host, port, configuration=configuration(options, False), wait_connected=False,
+                                         create_protocol=connection_type(peer, options))
+    async with connecting as connection:
         connection.transmit()
         await connection.wait_closed()
 
