@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "loadgen/limits.hpp"
+#include "simco/net/limits.hpp"
 
 namespace simco::loadgen {
 
@@ -31,6 +32,14 @@ void Generator::run(std::function<void(const Progress&)> progress) {
   for (ClientSlot& slot : slots_) slot.client->open();
   watch();
   io_.run();
+}
+
+void Generator::let_connections_end() {
+  if (!slots_.all_down()) return;
+  schedule_timer_.cancel();
+  watch_timer_.cancel();
+  io_.restart();
+  io_.run_for(net::kCloseTimeout);
 }
 
 std::int64_t Generator::now_ns() const {

@@ -51,6 +51,9 @@ class Generator final : private Client::Observer {
   /// Opens the connections, runs the schedule, waits for the replies and closes. Runs the loop of
   /// `io` until then. `progress` is called every kWatchInterval.
   void run(std::function<void(const Progress&)> progress);
+  /// After run(): a server that waits for the ends of the connections does not see them break off.
+  /// Runs the loop until it has no more work, for kCloseTimeout at most.
+  void let_connections_end();
 
   /// Holds the schedule: when all connections are open, `connected` is called, and release() begins
   /// the schedule. Must be called before run().

@@ -110,6 +110,8 @@ int run(const Settings& settings) {
   const bool terminal = ::isatty(STDERR_FILENO) == 1;
   if (terminal) fmt::print(stderr, "{}\n", plan_text(settings.generator));
   generator.run(terminal ? show_progress : std::function<void(const Generator::Progress&)>());
+  signals.cancel();
+  generator.let_connections_end();
   if (terminal) std::fputs("\r\033[K", stderr);
   const Results results{settings, recorder, generator};
   if (recorder.counts().offered == 0 && settings.json.empty()) {

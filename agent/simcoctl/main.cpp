@@ -28,6 +28,7 @@
 #include "agent/simcoctl/options.hpp"
 #include "agent/simcoctl/print.hpp"
 #include "simco/http/client.hpp"
+#include "simco/net/limits.hpp"
 
 namespace {
 
@@ -293,6 +294,15 @@ void on_signals(boost::asio::signal_set& signals, boost::asio::io_context& io, a
   });
 }
 
+/// Otherwise a middlebox that waits for the end of the connection would see it break off. A signal
+/// ends the program at once now.
+void let_connection_end(boost::asio::io_context& io, boost::asio::signal_set& signals) {
+  signals.cancel();
+  signals.clear();
+  io.restart();
+  io.run_for(net::kCloseTimeout);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -311,16 +321,19 @@ int main(int argc, char** argv) {
   agent::Agent agent(io.get_executor(), settings->agent);
   const ctl::Printer printer(settings->json);
   int status = 1;
+  bool closed = false;
   Signalled state;
   boost::asio::co_spawn(io, run(agent, *settings, printer, state),
                         [&](std::exception_ptr, int result) {
                           status = result;
+                          closed = true;
                           io.stop();
                         });
   boost::asio::signal_set signals(io, SIGINT, SIGTERM);
   if (!ignored(SIGHUP)) signals.add(SIGHUP);
   on_signals(signals, io, agent, state);
   io.run();
+  if (closed) let_connection_end(io, signals);
   // A watch ends by an interrupt; any other command was cut short.
   if (state.interrupted && !std::holds_alternative<ctl::Watch>(settings->command)) return 1;
   return status;

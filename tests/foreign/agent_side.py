@@ -58,8 +58,12 @@ class Session:
         assert "packet filter" in reply["attributes"][0]["middlebox_type"], reply
 
     async def end(self):
+        """The middlebox closes the connection (RFC 4540 7.4)."""
         await self.ask("ST", "ST")
-        self.connection.close()
+        await self.connection.orderly_end()
+
+    def close(self):
+        self.reader.cancel()
 
 
 async def rule(session, number):
@@ -101,9 +105,9 @@ async def hear(session, pids):
     assert not any(expected.values()), expected
 
 
-async def play(peer, before_end, end_middlebox):
+async def play(peer, cleanup, before_end, end_middlebox):
     """`before_end` is called before a connection ends. Returns how many transactions and notifications there were."""
-    worker, watcher = [Session(await peer.connect()) for _ in range(2)]
+    worker, watcher = [cleanup(Session(await peer.connect())) for _ in range(2)]
     await worker.open()
     await watcher.open()
     pids = await make_rules(worker)

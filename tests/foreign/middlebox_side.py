@@ -38,6 +38,7 @@ class Middlebox:
                 await self.add(connection)
             if name == "ST":
                 self.sessions.remove(connection)
+                connection.close()
 
     async def add(self, connection):
         connection.next_notification = 0
@@ -89,12 +90,16 @@ class Middlebox:
         session.next_notification += 1
 
     def end(self):
-        """AST to all, and an orderly end of the connections by their agents."""
+        """AST to all; the connections end (RFC 4540 7.5)."""
         for session in self.sessions:
             self.notify(session, "AST")
+            session.close()
 
     def check(self):
         for task in [self.accepting, *self.tasks]:
             if task.done():
                 task.result()
+
+    def close(self):
+        for task in [self.accepting, *self.tasks]:
             task.cancel()

@@ -13,14 +13,26 @@ from process import Process
 LOAD = 250  # transactions of simco-loadgen
 KEPT = 20  # rules that it leaves
 CALLS = 60
+AGENTS = """
+[[agent]]
+name = "both"  # of the certificate
+certificate = true
+see = ["*"]
+
+[[agent]]
+name = "anonymous"
+see = ["*"]
+"""
 
 
 class Setting:
     """The programs and files of all cells."""
 
-    def __init__(self, programs, certificates):
+    def __init__(self, programs, folder):
         self.programs = programs
-        self.own, self.key = certificates / "own.pem", certificates / "own.key"
+        self.own, self.key = folder / "own.pem", folder / "own.key"
+        self.agents = folder / "agents.toml"
+        self.agents.write_text(AGENTS)
 
     def peer(self, cell, *words):
         return Peer.start(cell.stack, cell.streams, "--certificate", self.own, "--key", self.key,
@@ -29,7 +41,7 @@ class Setting:
     def transport(self, cell, encapsulation):
         """The words for a program of ours; `encapsulation` is SCTP's UDP port."""
         tls = ["--tls-certificate", self.own, "--tls-key", self.key, "--tls-ca", self.own]
-        return {"quic": ["--transport", "quic", "--streams", cell.streams, *tls],
+        return {"quic": ["--transport", "quic", "--quic-idle-timeout", 600_000, "--streams", cell.streams, *tls],
                 "sctp": ["--transport", "sctp", "--sctp-stack", "userland", "--streams", cell.streams,
                          "--udp-encaps", encapsulation],
                 "tls": tls, "ng": []}[cell.stack.transport]
@@ -62,12 +74,12 @@ PION_PORT = 5000  # SCTP's port of both ends: pion has no other
 async def foreign_agent(cell, setting, seed, cleanup):
     sctp = cell.stack.transport == "sctp"
     encapsulation = free_udp_port() if sctp else 0
-    box = cleanup(await setting.start("simco-middlebox", "--listen", "127.0.0.1",
+    box = cleanup(await setting.start("simco-middlebox", "--config", setting.agents, "--listen", "127.0.0.1",
                                       "--port", PION_PORT if sctp else 0, *setting.transport(cell, encapsulation)))
     port = await listening(box)
     path = cleanup(await path_to(cell, encapsulation or port, seed))
     peer = cleanup(await setting.peer(cell, "--connect", f"127.0.0.1:{path.port}"))
-    asked, heard = await agent_side.play(peer, path.calm, box.terminate)
+    asked, heard = await agent_side.play(peer, cleanup, path.calm, box.terminate)
     await ended_well(box)
     await peer.leave()
     return f"{asked} transactions, {heard} notifications", path.count
@@ -78,7 +90,7 @@ async def foreign_middlebox(cell, setting, seed, cleanup):
     path = cleanup(await path_to(cell, await peer.port(), seed))
     to = ["--connect", f"127.0.0.1:{PION_PORT if cell.stack.transport == 'sctp' else path.port}",
           *setting.transport(cell, path.port)]
-    middlebox = middlebox_side.Middlebox(peer)
+    middlebox = cleanup(middlebox_side.Middlebox(peer))
     watch = cleanup(await setting.start("simcoctl", *to, "watch"))
     await middlebox.has_sessions(1)
     load = cleanup(await setting.start("simco-loadgen", *to, "--rate", 500, "--count", LOAD, "--rules", KEPT,
@@ -97,7 +109,7 @@ async def foreign_middlebox(cell, setting, seed, cleanup):
     assert status == 1 and "the middlebox ended the session" in watch.errors[-1], watch.tail()
     assert len(watch.said) == middlebox.notifications, watch.tail()
     for connection in peer.connections:
-        await connection.orderly_end()
+        await connection.orderly_end(crossing="abort chunk" if cell.stack.transport == "sctp" else None)
     middlebox.check()
     await peer.leave()
     return f"{middlebox.requests} transactions, {middlebox.notifications} notifications", path.count

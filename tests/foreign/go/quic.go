@@ -11,7 +11,11 @@ import (
 	"github.com/quic-go/quic-go"
 )
 
-const hangLimit = 2 * time.Minute // ends a handshake that hangs, on a slow machine, too
+// For a peer that hangs, not for a slow machine.
+const (
+	hangLimit = 2 * time.Minute
+	idleLimit = 10 * time.Minute
+)
 
 type quicStack struct {
 	settings
@@ -28,6 +32,7 @@ func (s quicStack) config() *quic.Config {
 		MaxIncomingStreams:    -1,
 		MaxIncomingUniStreams: int64(s.streams),
 		HandshakeIdleTimeout:  hangLimit,
+		MaxIdleTimeout:        idleLimit,
 	}
 }
 
@@ -105,4 +110,13 @@ func read(stream *quic.ReceiveStream, got func(int, []byte)) {
 	}
 }
 
-func (c quicChannel) close() error { return c.conn.CloseWithError(0, "") }
+// close ends the streams, behind all that was sent on them. The other end then closes the connection:
+// CloseWithError would drop messages under way.
+func (c quicChannel) close() error {
+	for _, stream := range c.streams {
+		if err := stream.Close(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

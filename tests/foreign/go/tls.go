@@ -68,7 +68,7 @@ func (c tlsChannel) receive(got func(int, []byte)) error {
 	for {
 		message, err := readMessage(c.conn)
 		if err == io.EOF {
-			return nil
+			return c.conn.Close()
 		}
 		if err != nil {
 			return err

@@ -6,10 +6,12 @@ import aioquic.asyncio
 from aioquic.quic.configuration import QuicConfiguration
 from aioquic.quic.events import ConnectionTerminated, HandshakeCompleted, StreamDataReceived
 
+IDLE_LIMIT_S = 600.0  # for a peer that hangs, not for a slow machine
 
 def configuration(options, server):
     result = QuicConfiguration(alpn_protocols=["simco"], is_client=not server, server_name="127.0.0.1",
                                cafile=options.authority,
+                               idle_timeout=IDLE_LIMIT_S,
                                verify_mode=ssl.CERT_NONE if server else ssl.CERT_REQUIRED)
     result.load_cert_chain(options.certificate, options.key)
     return result
@@ -38,14 +40,16 @@ def connection_type(peer, options):
             else:
                 peer.say("refused", reason)
 
-        def send_on(self, stream, message):
+        def send_on(self, stream, message, last=False):
             """The Nth unidirectional stream of a client is 4 N + 2, of a server 4 N + 3."""
             kind = 2 if self._quic.configuration.is_client else 3
-            self._quic.send_stream_data(4 * stream + kind, message)
+            self._quic.send_stream_data(4 * stream + kind, message, last)
             self.transmit()
 
         def leave(self):
-            self.close(0)
+            """Ends the streams, behind all that was sent on them; the other end then closes the connection."""
+            for stream in range(options.streams):
+                self.send_on(stream, b"", True)
 
     return Connection
 
