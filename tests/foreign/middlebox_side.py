@@ -36,9 +36,10 @@ class Middlebox:
             connection.send({"message": f"{reply} positive reply", "tid": request["tid"], "attributes": attributes})
             if name == "SE":
                 await self.add(connection)
-            if name == "ST":
+            if name == "ST":  # requests that arrive behind it are ignored (RFC 4540 7.4)
                 self.sessions.remove(connection)
                 connection.close()
+                return
 
     async def add(self, connection):
         connection.next_notification = 0

@@ -12,6 +12,10 @@ import simco_codec  # it shares nothing with our programs
 CONNECTS_MAX = 10  # a slow machine may miss our programs' time limit of a handshake
 
 
+class Abrupt(AssertionError):
+    """An end that is not orderly, as of a program of ours whose time limit for the end (2 s) has run out."""
+
+
 class Connection:
     def __init__(self, peer, number, streams):
         self.peer, self.number, self.streams = peer, number, streams
@@ -40,7 +44,8 @@ class Connection:
     async def orderly_end(self, crossing=None):
         """`crossing` is how an end is seen, if both ends begin it at once."""
         reason = await self.ended
-        assert reason == "orderly" or (crossing and crossing in reason), f"the connection ended: {reason}"
+        if reason != "orderly" and (crossing is None or crossing not in reason):
+            raise Abrupt(f"the connection ended: {reason}")
 
 
 class Peer(Process):

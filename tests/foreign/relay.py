@@ -158,7 +158,7 @@ class Pieces:
                 await writer.drain()
                 await asyncio.sleep(0)  # the other direction may have its turn
             writer.write_eof()
-        except ConnectionError:
+        except OSError:  # an end has closed
             writer.close()
 
     def calm(self):
