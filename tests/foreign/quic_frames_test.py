@@ -221,7 +221,8 @@ class QuicForeignTest(unittest.TestCase):
             agent._transport.close()
         asyncio.run(asyncio.wait_for(body(), HANG_LIMIT_S))
 
-    def run_box(self, frames="", epoch=Epoch.ONE_RTT, end=GOES_ON, ticket_handler=None, leaves_early=False):
+    def run_box(self, frames="", epoch=Epoch.ONE_RTT, end=GOES_ON, ticket_handler=None, leaves_early=False,
+                to_the_end=False):
         """A connection of simcoctl, which lists the rules or ends it."""
         peers = []
 
@@ -249,8 +250,10 @@ class QuicForeignTest(unittest.TestCase):
             else:
                 self.assertEqual(ctl.returncode, 1, said)
                 self.assertEqual(await peers[-1].end, end)
+            ended = await peers[-1].end if to_the_end else None
             server.close()
-        asyncio.run(asyncio.wait_for(body(), HANG_LIMIT_S))
+            return ended
+        return asyncio.run(asyncio.wait_for(body(), HANG_LIMIT_S))
 
     def test_agents(self):
         with subprocess.Popen([os.environ["SIMCO_MIDDLEBOX"], "--port", "0", "--transport", "quic", *self.files],
@@ -277,6 +280,10 @@ class QuicForeignTest(unittest.TestCase):
 
     def test_a_reply_that_comes_behind_the_end_of_the_session(self):
         self.run_box(leaves_early=True)
+
+    def test_simcoctl_ends_the_connection_before_it_leaves(self):
+        """Unless a slow machine takes more than the two seconds that it waits."""
+        self.assertIn(application(0), (self.run_box(to_the_end=True) for _ in range(3)))
 
     def test_a_middlebox_that_sends_tickets(self):
         tickets = []
