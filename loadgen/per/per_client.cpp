@@ -43,12 +43,18 @@ std::optional<Client::Sent> PerClient::send(std::uint64_t index) {
   return Sent{{tid->value}, stream_of(*tid, *link_.channel())};
 }
 
+void PerClient::finish() {
+  finishing_ = true;
+  if (deletions_.empty()) link_.close();
+}
+
 void PerClient::on_open(const Capabilities&) { observer_.on_ready(*this); }
 
 void PerClient::on_reply(TransactionId tid, const Body& body) {
   const auto* refused = std::get_if<NegativeReply>(&body);
   if (deletions_.erase(tid) != 0) {
     ++(refused == nullptr ? deleted_.done : deleted_.refused);
+    if (finishing_ && deletions_.empty()) link_.close();
     return;
   }
   if (const auto* per = std::get_if<PerReply>(&body); per != nullptr && options_.rules_max != 0) {

@@ -36,7 +36,8 @@ class PerClient final : public Client, private agent::Link::Observer {
   void flush() override { link_.flush(); }
   bool full() const override { return link_.full(); }
   std::size_t queued() const override { return link_.queued(); }
-  void finish() override { link_.close(); }
+  /// Waits for the replies to deletions first: a middlebox ignores requests that come behind ST.
+  void finish() override;
   const net::MessageChannel* channel() const override { return link_.channel(); }
   /// Returns the deletions of rules.
   Housekeeping housekeeping() const override { return deleted_; }
@@ -59,6 +60,7 @@ class PerClient final : public Client, private agent::Link::Observer {
   agent::Link link_;
   std::deque<LiveRule> live_;
   std::unordered_set<TransactionId> deletions_;
+  bool finishing_ = false;
   Housekeeping deleted_;
 };
 
