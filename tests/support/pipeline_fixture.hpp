@@ -64,10 +64,10 @@ class PipelineFixture : private middlebox::CommitPipeline::Observer {
     std::uint32_t rules_max = 1000;
     policy::NatTable::Options nat;
     policy::AgentDirectory directory = policy::AgentDirectory::open_to_all();
-    middlebox::Journal* journal = nullptr;
     middlebox::Metrics* metrics = nullptr;
     std::uint32_t disable_scan_max = policy::kDisableScanMax;
     Instant now{std::chrono::hours(1)};
+    middlebox::Journal* journal = nullptr;
   };
 
   explicit PipelineFixture(std::uint32_t rules_max = 1000)

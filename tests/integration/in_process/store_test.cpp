@@ -10,7 +10,9 @@
 #include "middlebox/store/memory_store.hpp"
 #include "middlebox/store/redis_store.hpp"
 #include "middlebox/store/store.hpp"
+#include "tests/support/folder.hpp"
 #include "tests/support/patience.hpp"
+#include "tests/support/port.hpp"
 #include "tests/support/program.hpp"
 #include "tests/support/redis_server.hpp"
 
@@ -361,6 +363,28 @@ TEST_F(Followed, BecomesTheStoreOfTheFollower) {
   // The first server has become its replica: what it belongs to is no longer the first owner's.
   ask_owner("replicaof 127.0.0.1 " + std::to_string(replica.port()));
   EXPECT_THROW(owner->write({{entry(5, "five")}, {6, 2}}), store::StoreTaken);
+}
+
+// Whoever makes the replica the primary: Sentinel does it in its own way, and cuts its clients off.
+TEST_F(Followed, BecomesTheStoreOfTheFollowerBySentinel) {
+  follower->open();
+  const Folder folder("sentinel");
+  const auto configuration = folder.file("sentinel.conf");
+  std::ofstream(configuration) << "port " << free_port() << "\ndir " << folder.path
+                               << "\nsentinel monitor rules 127.0.0.1 " << place.redis().port()
+                               << " 1\nsentinel down-after-milliseconds rules 500\n";
+  Program sentinel({"/usr/bin/redis-server", configuration, "--sentinel"});
+  const auto knows = [&] { return sentinel.out().contains("+slave"); };
+  ASSERT_TRUE(eventually(knows)) << sentinel.out();
+  place.redis().program().signal(SIGKILL);
+  EXPECT_TRUE(eventually([&] {
+    try {
+      return follower->follow().owned;
+    } catch (const StoreError&) {
+      return false;  // cut off, or not yet the primary
+    }
+  })) << sentinel.out();
+  follower->write({{entry(3, "three")}, {4, 2}});
 }
 
 TEST(FollowedEmpty, FromTheFirstRuleOn) {
