@@ -5,12 +5,27 @@
 namespace simco::loadgen {
 
 ClientSlots::ClientSlots(std::uint32_t connections,
-                         const std::function<std::unique_ptr<Client>()>& make)
+                         const std::function<std::unique_ptr<Client>(std::size_t number)>& make)
     : slots_(connections) {
   for (std::size_t i = 0; i < slots_.size(); ++i) {
-    slots_[i].client = make();
+    slots_[i].number = i;
+    slots_[i].client = make(i);
     index_.emplace(slots_[i].client.get(), i);
   }
+}
+
+ClientSlot& ClientSlots::for_transaction(std::uint64_t index) {
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    ClientSlot& slot = slots_[(index + i) % slots_.size()];
+    if (!slot.down) return slot;
+  }
+  return slots_[index % slots_.size()];
+}
+
+void ClientSlots::renew(ClientSlot& slot, std::unique_ptr<Client> client) {
+  index_.erase(slot.client.get());
+  slot.client = std::move(client);
+  index_.emplace(slot.client.get(), slot.number);
 }
 
 void ClientSlots::mark_ready(Client& client) {

@@ -1,22 +1,27 @@
 // The connections of a run, each with its transactions that are due or under way.
 #pragma once
 
+#include <boost/asio/steady_timer.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
 #include "loadgen/client.hpp"
 #include "loadgen/recorder.hpp"
 #include "simco/net/message_channel.hpp"
+#include "simco/session/backoff.hpp"
+#include "simco/session/limits.hpp"
 
 namespace simco::loadgen {
 
-/// A connection.
+/// A connection, or several in succession if a lost one is opened again.
 struct ClientSlot {
+  std::size_t number = 0;
   std::unique_ptr<Client> client;
   bool ready = false;
   bool down = false;
@@ -28,19 +33,31 @@ struct ClientSlot {
   };
   std::deque<Unsent> unsent;  ///< queued, but not yet accepted by the transport
   std::uint64_t queued_total = 0;
-  std::deque<TransactionKey> order;  ///< in the order of sending, to find timeouts
+  struct Queued {
+    TransactionKey key;
+    std::int64_t at_ns;
+  };
+  std::deque<Queued> order;  ///< in the order of sending, to find what is late
+  std::optional<boost::asio::steady_timer> pause;  ///< before the next attempt to open it again
+  Backoff backoff{kReconnectDelayFirst, kReconnectDelayMax};
 };
 
 /// All connections, in the order in which transactions take turns.
 class ClientSlots {
  public:
   /// `make` returns a client that is not open yet.
-  ClientSlots(std::uint32_t connections, const std::function<std::unique_ptr<Client>()>& make);
+  ClientSlots(std::uint32_t connections,
+              const std::function<std::unique_ptr<Client>(std::size_t number)>& make);
 
   auto begin() { return slots_.begin(); }
   auto end() { return slots_.end(); }
-  /// Returns the connection of the transaction with that index.
-  ClientSlot& for_transaction(std::uint64_t index) { return slots_[index % slots_.size()]; }
+  /// Returns the connection of the transaction with that index: the one whose turn it is, or the
+  /// next that is up.
+  ClientSlot& for_transaction(std::uint64_t index);
+  /// Returns the next connection after it that is up, or itself if none is.
+  ClientSlot& after(const ClientSlot& slot) { return for_transaction(slot.number + 1); }
+  /// Replaces a lost connection by one that is not open yet. The old one must not be calling.
+  void renew(ClientSlot& slot, std::unique_ptr<Client> client);
   ClientSlot& of(Client& client) { return slots_[index_.at(&client)]; }
   /// The connection can be used.
   void mark_ready(Client& client);

@@ -1,5 +1,6 @@
 // Three parts: offering (the schedule's timer hands due transactions to the connections), replies,
-// and watching (every kWatchInterval: timeouts, the abort lag, progress).
+// and watching (every kWatchInterval: timeouts, the abort lag, progress). A lost connection ends
+// the run, or is opened again.
 #include "loadgen/generator.hpp"
 
 #include <fmt/format.h>
@@ -17,14 +18,16 @@ using boost::system::error_code;
 using Clock = std::chrono::steady_clock;
 
 Generator::Generator(boost::asio::io_context& io, const GeneratorOptions& options,
-                     Recorder& recorder, std::uint32_t connections, const MakeClient& make_client)
+                     Recorder& recorder, std::uint32_t connections, MakeClient make_client)
     : io_(io),
       options_(options),
       recorder_(recorder),
+      make_client_(std::move(make_client)),
       offer_(options),
+      random_(static_cast<std::minstd_rand::result_type>(options.seed)),
       schedule_timer_(io),
       watch_timer_(io),
-      slots_(connections, [&] { return make_client(*this); }) {}
+      slots_(connections, [&](std::size_t number) { return make_client_(number, *this); }) {}
 
 void Generator::run(std::function<void(const Progress&)> progress) {
   progress_ = std::move(progress);
@@ -49,6 +52,12 @@ std::int64_t Generator::now_ns() const {
 // --- Sending -----------------------------------------------------------------------------------
 
 void Generator::on_ready(Client& client) {
+  if (phase_ != Phase::kOpening) {  // it was opened again
+    ClientSlot& slot = slots_.of(client);
+    slot.down = false;
+    slot.backoff.reset();
+    return phase_ == Phase::kRunning ? pump(slot) : client.finish();
+  }
   slots_.mark_ready(client);
   if (!slots_.all_ready()) return;
   if (on_hold_) return on_hold_();
@@ -83,6 +92,7 @@ void Generator::tick() {
     slots_.for_transaction(sample.index).waiting.push_back(sample);
     ++in_flight_;
   }
+  for (ClientSlot& slot : slots_) move_late(slot, now);
   for (ClientSlot& slot : slots_) {
     if (!slot.waiting.empty()) pump(slot);
   }
@@ -90,21 +100,37 @@ void Generator::tick() {
 }
 
 void Generator::pump(ClientSlot& slot) {
+  if (slot.down) return;
   while (!slot.waiting.empty() && !slot.client->full()) {
     Sample& sample = slot.waiting.front();
     const std::size_t queued_before = slot.client->queued();
     const auto sent = slot.client->send(sample.index);
+    if (!sent && options_.reconnect) break;  // it is lost, as on_down() will say
     if (!sent) return abort("a connection accepts no more transactions");
     slot.queued_total += slot.client->queued() - queued_before;
     sample.key = sent->key;
     sample.stream = sent->stream;
     slot.unsent.push_back({sent->key, slot.queued_total});
-    if (!options_.drain_s) slot.order.push_back(sent->key);
+    if (!options_.drain_s) slot.order.push_back({sent->key, now_ns()});
     slot.in_flight.emplace(sent->key, sample);
     slot.waiting.pop_front();
   }
   slot.client->flush();
   mark_sent(slot);
+}
+
+// The late reply over the old connection no longer counts.
+void Generator::move_late(ClientSlot& slot, std::int64_t now) {
+  ClientSlot& other = slots_.after(slot);
+  if (options_.move_after_s == 0 || &other == &slot) return;
+  const auto after = static_cast<std::int64_t>(options_.move_after_s * 1e9);
+  for (; !slot.order.empty() && slot.order.front().at_ns + after <= now; slot.order.pop_front()) {
+    const auto found = slot.in_flight.find(slot.order.front().key);
+    if (found == slot.in_flight.end()) continue;
+    slot.client->forget(found->first);
+    other.waiting.push_back(found->second);
+    slot.in_flight.erase(found);
+  }
 }
 
 void Generator::mark_sent(ClientSlot& slot) {
@@ -149,7 +175,7 @@ void Generator::on_turn(Client& client) {
   ClientSlot& slot = slots_.of(client);
   if (phase_ == Phase::kRunning) pump(slot);
   // Answered transactions cannot time out any longer.
-  while (!slot.order.empty() && !slot.in_flight.contains(slot.order.front()))
+  while (!slot.order.empty() && !slot.in_flight.contains(slot.order.front().key))
     slot.order.pop_front();
   stop_if_done();
 }
@@ -157,11 +183,37 @@ void Generator::on_turn(Client& client) {
 void Generator::on_down(Client& client, const error_code& reason) {
   ClientSlot& slot = slots_.of(client);
   slot.down = true;
+  if (phase_ == Phase::kRunning && options_.reconnect) return reopen(slot);
   if (phase_ != Phase::kFinishing) {
     abort((phase_ == Phase::kRunning ? "connection lost: " : "cannot open a session: ") +
           reason.message());
   }
   if (slots_.all_down()) io_.stop();
+}
+
+void Generator::reopen(ClientSlot& slot) {
+  give_on(slot);
+  std::uniform_real_distribution<double> fraction(0, 1);
+  slot.pause.emplace(io_, slot.backoff.next(fraction(random_)));
+  slot.pause->async_wait([this, &slot](const error_code& error) {
+    if (error || phase_ != Phase::kRunning) return;
+    slots_.renew(slot, make_client_(slot.number, *this));
+    slot.client->open();
+  });
+}
+
+void Generator::give_on(ClientSlot& slot) {
+  std::vector<Sample> unanswered(slot.waiting.begin(), slot.waiting.end());
+  for (const auto& [key, sample] : slot.in_flight) unanswered.push_back(sample);
+  std::ranges::sort(unanswered, {}, &Sample::index);
+  slot.in_flight.clear();
+  slot.waiting.clear();
+  slot.unsent.clear();
+  slot.order.clear();
+  slot.queued_total = 0;
+  ClientSlot& heir = slots_.after(slot);
+  heir.waiting.insert(heir.waiting.end(), unanswered.begin(), unanswered.end());
+  pump(heir);
 }
 
 // --- Watching ----------------------------------------------------------------------------------
@@ -173,7 +225,9 @@ void Generator::watch() {
       mark_sent(slot);
       check_timeouts(slot, now);
       check_lag(slot, now);
+      move_late(slot, now);
     }
+    for (ClientSlot& slot : slots_) pump(slot);
     if (progress_) {
       const auto& counts = recorder_.counts();
       progress_({static_cast<double>(now) / 1e9, counts.offered,
@@ -192,7 +246,7 @@ void Generator::check_timeouts(ClientSlot& slot, std::int64_t now) {
   if (options_.drain_s) return;  // the end of the schedule bounds the run
   const auto timeout = static_cast<std::int64_t>(options_.timeout_s * 1e9);
   while (!slot.order.empty()) {
-    const auto found = slot.in_flight.find(slot.order.front());
+    const auto found = slot.in_flight.find(slot.order.front().key);
     if (found != slot.in_flight.end()) {
       if (found->second.scheduled_ns + timeout > now) return;
       const Sample sample = found->second;

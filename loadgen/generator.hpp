@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,8 @@ namespace simco::loadgen {
 struct GeneratorOptions : OfferOptions {
   double abort_lag_s = 1;  ///< 0: a message may wait for the transport however long
   double timeout_s = 60;
+  bool reconnect = false;   ///< opens lost connections again
+  double move_after_s = 0;  ///< a request without a reply goes over the next connection; 0: never
   /// If transactions have no replies: they end when they are handed to the transport, and the run
   /// so many seconds after the last was due.
   std::optional<double> drain_s;
@@ -32,7 +35,8 @@ struct GeneratorOptions : OfferOptions {
 /// Runs the load. Belongs to one event loop.
 class Generator final : private Client::Observer {
  public:
-  using MakeClient = std::function<std::unique_ptr<Client>(Client::Observer&)>;
+  /// Returns a client for the connection of that number that is not open yet.
+  using MakeClient = std::function<std::unique_ptr<Client>(std::size_t number, Client::Observer&)>;
 
   /// Counts for a progress display.
   struct Progress {
@@ -44,7 +48,7 @@ class Generator final : private Client::Observer {
   };
 
   Generator(boost::asio::io_context& io, const GeneratorOptions& options, Recorder& recorder,
-            std::uint32_t connections, const MakeClient& make_client);
+            std::uint32_t connections, MakeClient make_client);
   Generator(const Generator&) = delete;
   Generator& operator=(const Generator&) = delete;
 
@@ -90,9 +94,14 @@ class Generator final : private Client::Observer {
 
   std::int64_t now_ns() const;
   void begin();
+  /// After a connection was lost: its requests without a reply go over another one, or over its
+  /// successor.
+  void reopen(ClientSlot& slot);
+  void give_on(ClientSlot& slot);
   void tick();
   void arm_schedule();
   void pump(ClientSlot& slot);
+  void move_late(ClientSlot& slot, std::int64_t now);
   void mark_sent(ClientSlot& slot);
   void watch();
   void check_timeouts(ClientSlot& slot, std::int64_t now);
@@ -108,7 +117,9 @@ class Generator final : private Client::Observer {
   boost::asio::io_context& io_;
   GeneratorOptions options_;
   Recorder& recorder_;
+  MakeClient make_client_;
   Offer offer_;
+  std::minstd_rand random_;  ///< of the pauses before connections are opened again
   boost::asio::steady_timer schedule_timer_;
   boost::asio::steady_timer watch_timer_;
   ClientSlots slots_;

@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
@@ -28,6 +29,16 @@ namespace {
 using namespace simco::loadgen;
 namespace cli = simco::cli;
 
+/// Returns the target with its hosts in another order: the connections begin with each in turn.
+simco::net::HostPort beginning_with(const simco::net::HostPort& target, std::size_t number) {
+  auto hosts = target.further_hosts;
+  hosts.insert(hosts.begin(), target.host);
+  std::ranges::rotate(hosts, hosts.begin() + static_cast<std::ptrdiff_t>(number % hosts.size()));
+  simco::net::HostPort result(hosts.front(), target.port);
+  result.further_hosts.assign(hosts.begin() + 1, hosts.end());
+  return result;
+}
+
 Generator::MakeClient client_factory(const Settings& settings, boost::asio::io_context& io,
                                      simco::net::ReadBuffer& read_buffer) {
   const ConnectionOptions options{
@@ -37,8 +48,11 @@ Generator::MakeClient client_factory(const Settings& settings, boost::asio::io_c
       settings.unordered,
       settings.connections,
       settings.generator.seed};
-  return [&workload = settings.workload(), options, &io, &read_buffer](Client::Observer& observer) {
-    return workload.make_client(io.get_executor(), read_buffer, options, observer);
+  return [&workload = settings.workload(), options, &io, &read_buffer](std::size_t number,
+                                                                       Client::Observer& observer) {
+    auto own = options;
+    own.target = beginning_with(options.target, number);
+    return workload.make_client(io.get_executor(), read_buffer, own, observer);
   };
 }
 

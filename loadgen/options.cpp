@@ -10,6 +10,7 @@
 #include "simco/cli/options.hpp"
 #include "simco/cli/transport_arguments.hpp"
 #include "simco/net/transport_type.hpp"
+#include "simco/session/limits.hpp"
 
 namespace simco::loadgen {
 namespace {
@@ -114,7 +115,9 @@ struct Arguments {
 
 void declare(cli::Options& options, Arguments& arguments, Settings& settings) {
   options.group(cli::kConnectionGroup);
-  options.text("--connect", arguments.connect, "Middlebox or server: HOST[,HOST...][:PORT]")
+  options
+      .text("--connect", arguments.connect,
+            "Middlebox or server: HOST[,HOST...][:PORT]; connections begin with these in turn")
       .default_text = fmt::format("{}:{}", arguments.connect, settings.type().port);
   arguments.transport.declare(options, net::Need::kAny);
   arguments.transport.declare_tls(options);
@@ -124,6 +127,13 @@ void declare(cli::Options& options, Arguments& arguments, Settings& settings) {
                            workloads_without(&WorkloadType::no_unordered)));
   options.whole("--connections", settings.connections,
                 "Number of parallel connections or associations", 1, kConnectionsMax);
+  options.flag("--reconnect", settings.generator.reconnect,
+               "Open a lost connection again, as agents do, and send its requests without a reply "
+               "again");
+  options.number("--move-after", settings.generator.move_after_s,
+                 "Send a request again over the next connection after so long without a reply, "
+                 "seconds; 0: never",
+                 0, kSecondsMax);
   options.group("Workload");
   options.choice("--workload", arguments.workload, workload_summaries(), workload_names());
   arguments.ends = {options.rows().size()};
@@ -158,6 +168,7 @@ std::optional<std::string> complete(const cli::Options& options, Arguments& argu
   if (auto fault = arguments.transport.fault()) return fault;
   if (const auto remark = arguments.transport.remark()) cli::complain(kProgram, *remark);
   settings.transport = arguments.transport.options();
+  if (settings.generator.reconnect) settings.transport.silence_max = kAgentSilenceMax;
   settings.chosen = *find_workload(arguments.workload);
   if (auto fault = misplaced(options, arguments, settings.chosen)) return fault;
   if (auto fault = workload_fault(settings)) return fault;

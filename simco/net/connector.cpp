@@ -1,4 +1,6 @@
-// Resolves the hosts, then has the transport's Dialer try their addresses in turn.
+// Resolves the hosts, then has the transport's Dialers try their addresses. They begin one after
+// another, and the first that connects wins (RFC 8305 section 5): an address behind a path that has
+// failed does not answer, and must not keep the agent from the next.
 #include "simco/net/connector.hpp"
 
 #include <algorithm>
@@ -32,6 +34,7 @@ class Attempt : public std::enable_shared_from_this<Attempt> {
         target_(target),
         resolver_(executor),
         timer_(executor),
+        pause_(executor),
         read_buffer_(read_buffer),
         done_(std::move(done)) {
     if (options_.silence_max.count() != 0) {
@@ -72,24 +75,36 @@ class Attempt : public std::enable_shared_from_this<Attempt> {
   }
 
   void begin() {
-    dialer_ =
-        type_of(options_.transport)
-            .make_dialer({executor_, options_, target_.host, target_.port, local_, read_buffer_});
-    candidates_ = dialer_->candidates(addresses_);
+    candidates_ = make_dialer()->candidates(addresses_);
     try_next({});
+  }
+
+  std::shared_ptr<Dialer> make_dialer() const {
+    return type_of(options_.transport)
+        .make_dialer({executor_, options_, target_.host, target_.port, local_, read_buffer_});
   }
 
   void try_next(const error_code& last) {
     if (!done_) return;
-    if (next_ == candidates_.size()) {
-      return finish(last ? last : error_code(boost::asio::error::host_not_found), nullptr);
-    }
-    dialer_->dial(candidates_[next_++],
-                  [self = shared_from_this()](Dialer::Result result, const error_code& error,
-                                              std::shared_ptr<MessageChannel> channel) {
-                    if (result == Dialer::Result::kFailed) return self->try_next(error);
-                    self->finish(error, std::move(channel));
-                  });
+    if (next_ != candidates_.size()) return dial(candidates_[next_++]);
+    if (under_way_ != 0) return;
+    finish(last ? last : error_code(boost::asio::error::host_not_found), nullptr);
+  }
+
+  void dial(const Addresses& candidate) {
+    pause_.expires_after(kNextAddress);
+    pause_.async_wait([self = shared_from_this()](const error_code& error) {
+      if (!error) self->try_next({});
+    });
+    ++under_way_;
+    const auto dialer = dialers_.emplace_back(make_dialer());
+    dialer->dial(candidate,
+                 [self = shared_from_this()](Dialer::Result result, const error_code& error,
+                                             std::shared_ptr<MessageChannel> channel) {
+                   --self->under_way_;
+                   if (result == Dialer::Result::kFailed) return self->try_next(error);
+                   self->finish(error, std::move(channel));
+                 });
   }
 
   void finish_later(const error_code& error) {
@@ -101,8 +116,9 @@ class Attempt : public std::enable_shared_from_this<Attempt> {
     if (!done_) return;
     const auto done = std::exchange(done_, nullptr);
     timer_.cancel();
+    pause_.cancel();
     resolver_.cancel();
-    if (dialer_) std::exchange(dialer_, nullptr)->cancel();
+    for (const auto& dialer : std::exchange(dialers_, {})) dialer->cancel();
     done(error, std::move(channel));
   }
 
@@ -111,6 +127,7 @@ class Attempt : public std::enable_shared_from_this<Attempt> {
   HostPort target_;
   tcp::resolver resolver_;
   boost::asio::steady_timer timer_;
+  boost::asio::steady_timer pause_;  ///< until the next candidate begins
   ReadBuffer& read_buffer_;
   OnConnected done_;
   std::vector<std::string> hosts_;
@@ -118,7 +135,8 @@ class Attempt : public std::enable_shared_from_this<Attempt> {
   std::vector<Addresses> addresses_;   ///< of each host
   std::vector<Addresses> candidates_;  ///< alternatives to connect to
   std::size_t next_ = 0;
-  std::shared_ptr<Dialer> dialer_;
+  std::vector<std::shared_ptr<Dialer>> dialers_;  ///< of the candidates that have begun
+  std::size_t under_way_ = 0;                     ///< of these
 };
 
 }  // namespace

@@ -21,7 +21,8 @@ struct HostPort {
 
   std::string host;
   std::uint16_t port = 0;
-  /// Other addresses of the same peer: paths of one association (SCTP), or tried in turn (TCP).
+  /// Other addresses of the same peer: paths of one association (SCTP), or the first that
+  /// answers (TCP).
   std::vector<std::string> further_hosts;
   friend bool operator==(const HostPort&, const HostPort&) = default;
 };

@@ -27,6 +27,9 @@ inline constexpr std::size_t kOutputQueueMax = 1024 * 1024;
 inline constexpr std::chrono::seconds kCloseTimeout{2};
 /// Pause between two probes of an idle connection (TransportOptions::silence_max).
 inline constexpr std::chrono::seconds kIdleProbe{1};
+/// How long an address of the peer is tried alone before the next one is tried, too (Connection
+/// Attempt Delay, RFC 8305 section 5).
+inline constexpr std::chrono::milliseconds kNextAddress{250};
 /// Pause after accept() failed, for want of descriptors for example.
 inline constexpr std::chrono::milliseconds kAcceptPause{100};
 /// Longest time from a connection to the end of its TLS handshake, or to its first octet.

@@ -25,10 +25,10 @@ LABELS = {"loss_percent": "Packet loss (%)", "rate": "Load (transactions/s)", "s
           "delay_ms": "One-way delay (ms)", "jitter_ms": "Jitter (± ms)", "loss_correlation": "Loss correlation",
           "queue": "Queue (packets)", "lose_run": "Messages lost in a row",
           "link_mbit": "Rate of the link (Mbit/s)", "t1_ms": "T1 (ms)",
-          "large_size": "Size of the large messages (octets)"}
+          "large_size": "Size of the large messages (octets)", "failure": "Duration of the failure (s)"}
 CURVES = {"loss_percent": "{:g} % loss", "rate": "{:g}/s", "delay_ms": "{:g} ms one way",
           "jitter_ms": "±{:g} ms", "loss_correlation": "correlation {:g}"}
-WHOLE = ("streams", "connections", "queue", "cross", "lose_run")  # axes of whole numbers
+WHOLE = ("streams", "connections", "queue", "cross", "lose_run", "failure")  # axes of whole numbers
 CCDF_MARKERS = 0.12  # distance between a curve's markers, as a share of the axes' diagonal
 CCDF_ROOM = 1.15  # from the least and the greatest response time to the ends of the axis
 NAMED = 3  # points that a legend names

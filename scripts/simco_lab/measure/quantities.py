@@ -10,6 +10,7 @@ from ..scenario.catalogue import table
 from . import statistics
 
 PERCENTILES = {"p50": 50.0, "p95": 95.0, "p99": 99.0, "p999": 99.9}
+LATE_MS = 500.0  # SIP's T1: a caller's proxy sends again
 AFFECTED_MS = 1.0  # a delay so much above that of the same message in the run without loss is one
 MEASURED = {"response": "response time", "one-way": "one-way delay"}  # what a scenario measures, in words
 
@@ -57,6 +58,13 @@ def others(run):
 
 def second(run):
     return float(numpy.sort(run.times)[-2]) if len(run.times) > 1 else math.nan
+
+
+def silence(run):
+    """Returns the longest time between two replies, or between the start and the first of them."""
+    answered = numpy.isfinite(run.times)
+    replies = numpy.sort((run.scheduled + run.times)[answered])
+    return float(numpy.diff(replies, prepend=0.0).max()) if len(replies) else math.inf
 
 
 def at_the_end(run):
@@ -141,6 +149,8 @@ QUANTITIES = table(
     Quantity("packets", "Packets per transaction", recorded("cost", "packets"), unit=""),
     Quantity("octets", "Octets per transaction", recorded("cost", "octets"), unit="octets"),
     Quantity("unanswered", "Without an answer", lambda run: float(numpy.isinf(run.times).sum()), unit=""),
+    Quantity("silence", "Longest time without a reply (ms)", silence),
+    Quantity("late", f"Without a reply within {LATE_MS:g} ms", lambda run: float((run.times > LATE_MS).sum()), unit=""),
     Quantity("end", "Median of the last tenth of the messages (ms)", at_the_end),
     Quantity("sender", "Sender's wait (ms)", waited, captured=True),
     Quantity("network", "Network (ms)", recorded("parts", "network"), captured=True),

@@ -17,9 +17,11 @@ from . import tls
 # A PER transaction takes at most two packets each way, SACKs included; a pattern that is shorter than the run
 # repeats.
 PACKETS_PER_TRANSACTION = 2.5
+ADDRESSES = [address for network in NETWORKS.values() for address in (network.server, network.second) if address]
 CHUNK_HEADERS = 48  # octets of IP's, SCTP's and a chunk's headers
 RUN_PERIOD = 1000000  # packets after which a run of losses would repeat
 TIMEOUT_S = 60.0
+MOVE_AFTER_S = 0.2  # a request without a reply goes over the other of two sessions
 # Both ends have the same certificate, which is its own authority.
 TLS_WORDS = ["--tls-ca", f"$job/{tls.CERTIFICATE}", "--tls-certificate", f"$job/{tls.CERTIFICATE}",
              "--tls-key", f"$job/{tls.KEY}"]
@@ -56,10 +58,21 @@ def sip_words(point, *, of_server):
     return words + ["--drain", f"{setup.drain_s:g}"] if response == "none" else words
 
 
+def path_words(point, network):
+    """Returns simco-loadgen's words for what it knows of two paths: with one, that and no other; with both, a connection that is
+    lost is opened again, and of several connections one helps out another."""
+    if not network.second:
+        return []
+    if point.paths < 2:
+        return ["--bind", network.agent_address]
+    return ["--reconnect", *(["--move-after", f"{MOVE_AFTER_S:g}"] if point.variant.connections > 1 else [])]
+
+
 def load_command(point, network, sctp_options):
     variant = point.variant
     schedule = ["--rate", f"{point.rate:g}", "--arrivals", point.arrivals, "--count", str(point.count)]
-    words = ["simco-loadgen", *variant.options(), "--connect", network.server, "--workload", point.workload,
+    words = [*variant.transport.wrapper, "simco-loadgen", *variant.options(), "--connect", ",".join(network.servers(point)),
+             *path_words(point, network), "--workload", point.workload,
              *(["--arrivals-file", "$job/due"] if point.setup.burst else schedule),
              "--warmup", str(point.warmup), "--connections", str(variant.connections),
              "--seed", str(point.seed("arrivals")), "--abort-lag", f"{point.setup.abort_lag_s:g}",
@@ -73,8 +86,8 @@ def load_command(point, network, sctp_options):
 
 def server_command(point, network, sctp_options):
     workload = WORKLOADS[point.workload]
-    words = [workload.server, *point.variant.options(), "--listen", network.server, *sctp_options,
-             *workload.server_options]
+    words = [*point.variant.transport.wrapper, workload.server, *point.variant.options(),
+             "--listen", ",".join(network.servers(point)), *sctp_options, *workload.server_options]
     if workload.sip:
         words += sip_words(point, of_server=True)
     if point.variant.transport.tls:
@@ -180,7 +193,7 @@ class Job:
             **network.files(point),
             **({"due": due_times(point)} if point.setup.burst else {}),
             **(proxies.files(point, network.server, server) if proxied else {}),
-            **(tls.files([other.server for other in NETWORKS.values()]) if transport.tls else {}),
+            **(tls.files(ADDRESSES) if transport.tls else {}),
         }
 
 

@@ -1,6 +1,7 @@
 """The same points in network namespaces of this host, in real time."""
 
 import os
+import shutil
 import subprocess
 import tempfile
 from pathlib import Path
@@ -38,6 +39,9 @@ def missing(points):
             subprocess.run(["modprobe", transport.module], capture_output=True, check=False)
         if not loaded.exists():
             lacks.append(f"the kernel lacks {transport.label} ({transport.config})")
+    for transport in {point.variant.transport for point in points}:
+        lacks += [f"the kernel lacks {what}" for command, what in transport.needs if not _works(command)]
+        lacks += [f"{program} is missing: run scripts/setup --lab" for program in transport.wrapper[:1] if not shutil.which(program)]
     if not _works("nft 'add table ip t; add chain ip t c; add rule ip t c numgen inc mod 3 vmap { 1 : drop }'"):
         lacks.append("the kernel's nftables lacks numgen (CONFIG_NFT_NUMGEN), which counts packets to lose")
     if any(Queue.parse(point.queue).kind.delay_line for point in points):

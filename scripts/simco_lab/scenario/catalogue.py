@@ -49,6 +49,9 @@ class Transport:
     module: str | None = None  # of the kernel, which may lack it; None: it never does
     config: str = ""  # the kernel's option for it
     guest_modules: tuple = ()  # that the guest loads for it
+    wrapper: tuple = ()  # the words before the programs that use it
+    subflows: bool = False  # whether a connection uses several paths if the kernel is told of them
+    needs: tuple = ()  # (command that works if the kernel has it, what that is)
     effort: str = ""  # what it takes to use it, in the profile "tuned"
 
     @property
@@ -70,6 +73,11 @@ TRANSPORTS = table(
         name="tcp", label="TCP", number="connections", number_max=9999, sysctl_prefix="net.ipv4.tcp_", routes="tcp",
         messages="stream", congestion=True, rto_ms=lambda rtt_ms: rtt_ms + 200.0, counters=TCP_COUNTERS,  # as Linux has it
         effort="the system's defaults"),
+    Transport(
+        name="mptcp", label="MPTCP", option="tcp", number="connections", sysctl_prefix="net.mptcp.", routes="tcp", messages="stream",
+        proxied=False, wrapper=("mptcpize", "run"), subflows=True, needs=(("ip mptcp limits show", "MPTCP (CONFIG_MPTCP)"),),
+        counters=("MPCapableSYNTX", "MPCapableFallbackACK", "MPJoinSynAckRx", "MPTCPRetrans", "SubflowStale", "SubflowRecover",
+                  *TCP_COUNTERS)),
     Transport(
         name="sctp", label="SCTP", number="streams", number_max=99999, plain=False, unordered=True, options=True,
         sysctl_prefix="net.sctp.", routes="sctp", messages="chunks", rto_ms=lambda _: 1000.0,  # RFC 2960's RTO.Min
@@ -190,7 +198,9 @@ KERNEL_SCTP = ("--sctp-rto-initial 3000 --sctp-rto-min 1000 --sctp-sack-delay 20
 PROFILES = table(
     # The distribution's defaults.
     Profile("modern", sctp_options=KERNEL_SCTP),
-    # The same, with another scheduler of SCTP's streams.
+    # The same, but a path is left after six timeouts in a row, as RFC 4960 has it, instead of the first (RFC 7829).
+    Profile("no-pf", sysctls=(("net.sctp.pf_enable", "0"),), sctp_options=KERNEL_SCTP),
+    # As modern, with another scheduler of SCTP's streams.
     Profile("round-robin", sctp_options=f"{KERNEL_SCTP} --sctp-scheduler rr"),
     # As close to Linux 2.6.16 as this kernel gets: no RACK, no tail-loss probe, BIC.
     Profile(

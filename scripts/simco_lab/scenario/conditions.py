@@ -7,6 +7,7 @@ from dataclasses import MISSING, dataclass, fields, replace
 
 from .catalogue import BACKENDS, PROFILES, default
 from .cross import Cross
+from .failures import Failure
 from .proxies import PROXIES
 from .queues import Queue
 from .sizes import MESSAGE_MAX
@@ -38,6 +39,9 @@ class Conditions:
     large_size: float = 0.0  # octets of some INVITEs (`large_every`) of SIP; 0: all have the same size
     proxy: str = default(PROXIES)  # of SIP, before the server
     stop: str = "end"  # burst: before the scenario's `burst`, so that what is measured at the end is as it finds it
+    # Of the network with two paths only:
+    paths: float = 1.0  # that the programs know
+    failure: str = "none"  # of the first path
 
     @property
     def short_name(self):
@@ -45,7 +49,7 @@ class Conditions:
         marks = {"delay_ms": "delay", "jitter_ms": "jitter", "loss_percent": "loss",
                  "loss_correlation": "corr", "rate": "rate", "link_mbit": "link", "cross": "cross-",
                  "cross_window": "window", "lose_run": "run", "mtu_to": "mtu", "fragments": "fragments-", "t1_ms": "t1-", "large_size": "large-",
-                 "proxy": "via-", "stop": "until-"}
+                 "proxy": "via-", "stop": "until-", "paths": "paths", "failure": ""}
         return "_".join(f"{marks.get(name, '')}{shown(value)}" for name, value in self.items()
                         if name in ("profile", "variant") or value != DEFAULTS[name])
 
@@ -65,7 +69,7 @@ class Conditions:
     @property
     def steady(self):
         """Whether they stay the same during a run."""
-        return not self.lose_run and not self.mtu_to
+        return not self.lose_run and not self.mtu_to and not Failure.parse(self.failure).seconds
 
     def fits(self, where):
         """Returns whether each value is among those of `where`, {dimension: [values]}."""
@@ -80,14 +84,14 @@ class Conditions:
         return tuple((name, value) for name, value in self.items() if name not in dimensions)
 
 
-# The dimensions that the dumbbell alone has, in the words of a report.
+# The dimensions that not every network has, in the words of a report.
 FORMS_OF = {"link_mbit": "{} Mbit/s", "queue": "queue {}", "cross": "beside {}", "cross_window": "window {}",
             "lose_run": "{} lost in a row", "mtu_to": "MTU falls to {}", "fragments": "fragments: {}",
             "t1_ms": "T1 {} ms", "large_size": "some of {} octets", "proxy": "through {}",
-            "stop": "stops before the {}"}
+            "stop": "stops before the {}", "paths": "{} paths", "failure": "{}"}
 DIMENSIONS = tuple(field.name for field in fields(Conditions))
 DEFAULTS = {field.name: field.default for field in fields(Conditions) if field.default is not MISSING}
-ADDED = ("proxy", "stop")  # after results were published: points without them keep their seeds
+ADDED = ("proxy", "stop", "paths", "failure")  # after results were published: points without them keep their seeds
 NUMBERS = {name for name, value in DEFAULTS.items() if isinstance(value, float)}
 LONGEST_MS = 60_000  # of delays and timers
 
@@ -130,6 +134,7 @@ RANGES = {
     "mtu_to": Range(68, 1500, whole=True, or_zero=True),  # octets: IPv4 needs the least, and has the most before
     "t1_ms": Range(1, LONGEST_MS, whole=True),
     "large_size": Range(0, MESSAGE_MAX, whole=True),
+    "paths": Range(1, 2, whole=True),
 }
 WORDS = {
     "profile": tuple(PROFILES),
@@ -156,6 +161,11 @@ def rest_of_cross(of):
     return (traffic.kind.name, traffic.congestion) if traffic.number else None
 
 
+def rest_of_failure(of):
+    failure = Failure.parse(of.failure)
+    return failure.kind.name if failure.seconds else None
+
+
 # Axes besides the dimensions that are numbers.
 AXES = {
     "streams": Axis("variant", lambda of: of.variant.streams if of.variant.sweeps_streams else math.nan,
@@ -165,9 +175,10 @@ AXES = {
                                 lambda of: replace(of.variant, connections=1)),
     "queue": Axis("queue", lambda of: (Queue.parse(of.queue).numbers or (math.nan,))[0], lambda of: Queue.parse(of.queue).kind.name),
     "cross": Axis("cross", lambda of: Cross.parse(of.cross).number, rest_of_cross),
+    "failure": Axis("failure", lambda of: Failure.parse(of.failure).seconds, rest_of_failure),
 }
 AXES_KNOWN = (*sorted(NUMBERS), *AXES)
-PARSERS = {"queue": Queue.parse, "cross": Cross.parse}  # of words that have parts; they raise ValueError
+PARSERS = {"queue": Queue.parse, "cross": Cross.parse, "failure": Failure.parse}  # of words that have parts; they raise ValueError
 
 
 def one_of(name, given, known):

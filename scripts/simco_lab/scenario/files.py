@@ -12,7 +12,7 @@ from pathlib import Path
 from ..errors import ScenarioError
 from . import obstacles
 from .catalogue import WORKLOADS, default, words
-from .conditions import AXES_KNOWN, DIMENSIONS, FORMS_OF, one_of, values_of
+from .conditions import AXES_KNOWN, DIMENSIONS, one_of, values_of
 from .networks import NETWORKS
 from .points import SIP, Point, Setup, check_setting, complete
 
@@ -178,9 +178,9 @@ class Scenario:
 
     @property
     def columns(self):
-        """The dimensions that its tables have: those of the dumbbell only if it is the network."""
-        everywhere = self.setup.network != default(NETWORKS)
-        return [name for name in DIMENSIONS if everywhere or name not in FORMS_OF]
+        """The dimensions that its tables have: those of all networks, and its own network's."""
+        others = {name for network in NETWORKS.values() if network.name != self.setup.network for name in network.dimensions}
+        return [name for name in DIMENSIONS if name not in others]
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""The laboratory's two networks: the effects of a point's conditions as commands in their namespaces, and the counts of
+"""The laboratory's networks: the effects of a point's conditions as commands in their namespaces, and the counts of
 their routers. The script `network` creates them."""
 
 import json
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..errors import BadRun
-from . import drd, queues
+from . import drd, failures, queues
 from .catalogue import table
 
 MESSAGE_OCTETS = 256  # of an IP packet: a shorter one acknowledges only
@@ -53,6 +53,13 @@ class Network:
     sink: End | None = None
     source_address: str = ""
     sink_address: str = ""
+    dimensions: tuple = ()  # that it has, and the default network has not
+    second: str = ""  # the box's address of the second path
+    agent_address: str = ""  # of the first
+
+    def servers(self, point):
+        """Returns the addresses of the box that the programs know."""
+        return [self.server, self.second][:int(point.paths)]
 
 
 def messages(point):
@@ -155,6 +162,30 @@ def dumbbell_check(folder, point, losses):
     return {**found, "messages": {"entered": before, "lost": lost}}
 
 
+PATH = {"agent": "left", "box": "right"}  # the router's devices of the first path, by the end that they lead to
+SECOND = ("left2", "right2")
+MOVING = End("agent", "10.73.1.2", "left")  # which must take the other path
+
+
+def two_paths_setup(point):
+    delay = netem(point)
+    commands = [("router", f"tc qdisc add dev {side} root {delay} {queues.DELAY_LINE}")
+                for side in (*PATH.values(), *SECOND) if delay]
+    if point.variant.transport.subflows and point.paths > 1:
+        network = NETWORKS[point.setup.network]
+        commands += [(end.name, "ip mptcp limits set subflows 1 add_addr_accepted 1") for end in (network.agent, network.box)]
+        commands.append((network.box.name, f"ip mptcp endpoint add {network.second} signal"))
+    return [*commands, ("router", "nft -f $job/loss.nft"), ("router", f"nft -f $job/{failures.RULES}")]
+
+
+def two_paths_check(folder, point, _):
+    """Returns how many packets the failure dropped."""
+    dropped = counters_of(folder / "drops.json")[failures.COUNTED]
+    if failures.Failure.parse(point.failure).drops != bool(dropped):
+        raise BadRun(f"the failure '{point.failure}' dropped {dropped} packets")
+    return {failures.COUNTED: dropped}
+
+
 NETWORKS = table(
     Network(
         "line", server="10.71.2.1",
@@ -167,9 +198,18 @@ NETWORKS = table(
         agent=End("agent", "10.72.1.2", "left"), box=End("box", "10.72.2.2", "right"),
         source=End("source", "10.72.3.2", "source"), sink=End("sink", "10.72.4.2", "sink"),
         source_address="10.72.3.1", sink_address="10.72.4.1",
+        dimensions=("link_mbit", "queue", "cross", "cross_window", "lose_run", "mtu_to", "fragments", "t1_ms", "large_size",
+                    "proxy", "stop"),
         directions={"request": 'iifname "left"', "reply": f'iifname "{MIDDLE}" ip daddr 10.72.1.0/24'},
         setup=dumbbell_setup, arm=dumbbell_arm, events=dumbbell_events, files=dumbbell_files, check=dumbbell_check,
         settle_s=5.0,
         collect={"drops.json": ("router", COUNTERS), "drops.far.json": ("far", COUNTERS),
                  "qdisc.router.json": ("router", QDISCS), "qdisc.far.json": ("far", QDISCS)}),
+    Network(
+        "two-paths", server="10.73.2.1", second="10.73.4.1", agent_address="10.73.1.1", dimensions=("paths", "failure"),
+        agent=MOVING, box=End("box", "10.73.2.2", "right"),
+        directions={"request": 'iifname { "left", "left2" }', "reply": 'iifname { "right", "right2" }'},
+        setup=two_paths_setup, arm=arm, events=lambda point: failures.events(point, MOVING),
+        files=lambda point: failures.files(point, MOVING, PATH), check=two_paths_check,
+        collect={"drops.json": ("router", COUNTERS), "qdisc.txt": ("router", "tc -s qdisc show")}),
 )

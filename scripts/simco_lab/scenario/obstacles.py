@@ -3,9 +3,10 @@
 import itertools
 
 from . import sizes
-from .catalogue import PROFILES, TRANSPORTS, WORKLOADS, default, words
-from .conditions import DEFAULTS, FORMS_OF
+from .catalogue import PROFILES, TRANSPORTS, WORKLOADS, words
+from .conditions import DEFAULTS
 from .cross import KINDS, Cross
+from .failures import Failure
 from .networks import NETWORKS
 from .proxies import PROXIES
 from .queues import Queue, check_link
@@ -83,10 +84,25 @@ def check_workload(row, dimensions):
             raise ValueError(f"'{key}' is of the {words([other.name for other in WORKLOADS.values() if other.sip])} workload")
 
 
+def check_paths(scenario, dimensions):
+    """The paths have routes of their own, and a path fails and recovers within the run."""
+    for profile in dimensions["profile"]:
+        if PROFILES[profile].routes:
+            raise ValueError(f"profile '{profile}' changes routes, and the paths have their own")
+    shortest = min(scenario.count_at(scale, rate) / rate for scale in scenario.scales for rate in dimensions["rate"])
+    for name in dimensions["failure"]:
+        if (failure := Failure.parse(name)).seconds and scenario.setup.fail_at_s + failure.seconds >= shortest:
+            raise ValueError(f"'failure' {name} ends after the run: it begins at 'fail_at_s', {scenario.setup.fail_at_s:g}, and the"
+                             f" shortest run takes about {shortest:g} s")
+
+
 def check_network(scenario, dimensions):
-    for key in FORMS_OF:
-        if key not in scenario.columns and dimensions[key] != [DEFAULTS[key]]:
-            raise ValueError(f"'{key}' is of network {words([name for name in NETWORKS if name != default(NETWORKS)])}")
+    for network in NETWORKS.values():
+        for key in network.dimensions:
+            if key not in scenario.columns and dimensions[key] != [DEFAULTS[key]]:
+                raise ValueError(f"'{key}' is of network {network.name}")
+    if NETWORKS[scenario.setup.network].second:
+        check_paths(scenario, dimensions)
     for name in dimensions["cross"] if scenario.setup.cross_for_s else []:
         traffic = Cross.parse(name)
         if traffic.number and not traffic.kind.part:

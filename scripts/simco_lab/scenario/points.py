@@ -38,6 +38,7 @@ class Setup:
     abort_lag_s: float = 1.0  # IKR report 53: a message handed over later ends the curve; 0: it does not
     lose_at: int = 0  # the first message of a run of lost ones
     mtu_at_s: float = 10.0  # when the middle link's MTU changes
+    fail_at_s: float = 5.0  # when the first of two paths fails
     cross_lead_s: float | None = None  # how long competing traffic runs ahead; None: as its kind does
     cross_from_s: float = 0.0  # when it begins, if it is part of the run only
     cross_for_s: float = 0.0  # for how long; 0: all the time

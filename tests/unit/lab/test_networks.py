@@ -1,4 +1,4 @@
-"""What a point's conditions do to the dumbbell, and what its routers must have counted."""
+"""What a point's conditions do to the networks, and what their routers must have counted."""
 
 import json
 import tempfile
@@ -15,6 +15,9 @@ TRIAL = dict(workload="echo", network="dumbbell", mtu_at_s=7, quick=dict(count=1
                          queue=["pfifo-50"], link_mbit=[2]))
 NO_LINK = dict(queue=None, link_mbit=None)
 ON_A_LINE = dict(network=None, mtu_at_s=None, matrix=NO_LINK)
+TWO_PATHS = dict(workload="per", network="two-paths", fail_at_s=2, quick=dict(count=1000), full=dict(count=1000),
+                 matrix=dict(variant=["tcp", "tcp-2", "mptcp", "sctp-1"], delay_ms=[20], rate=[100], paths=[1, 2],
+                             failure=["none", "down-3", "silent-3", "lossy-3", "requests-3"]))
 DRD = dict(queue=["drd-10-20"], link_mbit=None)
 
 
@@ -86,7 +89,7 @@ class Wrong(unittest.TestCase):
         self.wrong("'link_mbit' is of network dumbbell", network=None)
         for key, value in (("cross", "tcp-1"), ("cross_window", 20), ("mtu_to", 1000), ("queue", "pfifo-50")):
             self.wrong(f"'{key}' is of network dumbbell", network=None, matrix={**NO_LINK, key: [value]})
-        self.wrong("'network' must be line or dumbbell", network="star")
+        self.wrong("'network' must be line, dumbbell or two-paths", network="star")
 
     def test_names_and_rates(self):
         for words, changed in (("unknown cross traffic 'ftp-1'; expected none, tcp-N", dict(cross=["ftp-1"])),
@@ -99,6 +102,60 @@ class Wrong(unittest.TestCase):
 
     def test_runs_of_losses(self):
         self.wrong("'lose_run' goes beyond the count", workload="sip", lose_at=998, matrix=dict(lose_run=[3]))
+
+
+def job_of(variant="tcp", failure="none", paths=2):
+    return job.Job(next(point for point in points(TWO_PATHS) if (str(point.variant), point.failure, point.paths) == (variant, failure, paths)))
+
+
+class TwoPaths(unittest.TestCase):
+    def load(self, *which):
+        return job_of(*which).files["settings"].split("load_command=")[1].splitlines()[0]
+
+    def test_programs_know_one_path_or_both(self):
+        self.assertIn("--connect 10.73.2.1 --bind 10.73.1.1 --workload", self.load("tcp", "none", 1))
+        self.assertIn("--connect 10.73.2.1,10.73.4.1 --reconnect --workload", self.load())
+        self.assertIn("--reconnect --move-after 0.2 --workload", self.load("tcp-2"))
+        self.assertIn("--listen 10.73.2.1,10.73.4.1", job_of().files["settings"])
+
+    def test_a_connection_of_two_paths_needs_the_kernel_to_know_them(self):
+        self.assertIn("'mptcpize run simco-loadgen --transport tcp ", self.load("mptcp"))
+        self.assertIn("box ip mptcp endpoint add 10.73.4.1 signal\n", job_of("mptcp").files["setup"])
+        self.assertNotIn("mptcp", job_of("mptcp", "none", 1).files["setup"])
+
+    def test_a_link_goes_down_and_gets_its_route_back(self):
+        files = job_of("tcp", "down-3").files
+        self.assertEqual(files["events"], "2 agent ip link set left down\n5 agent ip -batch $job/up\n")
+        self.assertIn("route replace default via 10.73.1.2 dev left", files["up"])
+
+    def test_a_path_drops_packets_for_a_time(self):
+        files = job_of("tcp", "silent-3").files
+        self.assertEqual(files["events"], "2 router nft -f $job/fail.nft\n5 router nft flush chain ip failure forward\n")
+        self.assertEqual(files["fail.nft"].count("counter name failed drop"), 2)
+        self.assertEqual(job_of("tcp", "requests-3").files["fail.nft"],
+                         'add rule ip failure forward iifname "left" counter name failed drop\n')
+        self.assertIn('iifname "right" jump reply', job_of("tcp", "lossy-3").files["fail.nft"])
+        self.assertEqual(job_of().files["events"], "")
+
+    def test_a_failure_drops_packets_and_nothing_else_does(self):
+        with tempfile.TemporaryDirectory() as name:
+            (Path(name) / "drops.json").write_text(json.dumps({"nftables": [{"counter": {"name": "failed", "packets": 7}}]}))
+            self.assertEqual(networks.two_paths_check(Path(name), job_of("tcp", "silent-3").point, None), {"failed": 7})
+            for failure in ("none", "down-3"):
+                with self.assertRaisesRegex(BadRun, f"the failure '{failure}' dropped 7 packets"):
+                    networks.two_paths_check(Path(name), job_of("tcp", failure).point, None)
+
+    def test_obstacles(self):
+        for words, changed in (("unknown failure 'slow-3'; expected none, down-S, silent-S", dict(failure=["slow-3"])),
+                               ("'failure' silent-8 ends after the run: it begins at 'fail_at_s', 2", dict(failure=["silent-8"])),
+                               ("'paths' must be a whole number from 1 to 2", dict(paths=[3])),
+                               ("profile '2006' changes routes", dict(profile=["2006"])),
+                               ("'queue' is of network dumbbell", dict(queue=["pfifo-5"]))):
+            with self.assertRaises(ValueError) as caught:
+                points(TWO_PATHS, matrix=changed)
+            self.assertIn(words, str(caught.exception))
+        with self.assertRaisesRegex(ValueError, "'failure' is of network two-paths"):
+            points(TRIAL, matrix=dict(failure=["silent-3"]))
 
 
 class Counts(unittest.TestCase):
