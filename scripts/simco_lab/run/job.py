@@ -59,12 +59,14 @@ def sip_words(point, *, of_server):
 
 
 def path_words(point, network):
-    """Returns simco-loadgen's words for what it knows of two paths: with one, that and no other; with both, a connection that is
-    lost is opened again, and of several connections one helps out another."""
+    """Returns simco-loadgen's words for its one path, or for both: unless a connection uses both, a lost one is opened again, and of
+    several connections one helps out another."""
     if not network.second:
         return []
     if point.paths < 2:
         return ["--bind", network.agent_address]
+    if point.variant.transport.multipath:
+        return []
     return ["--reconnect", *(["--move-after", f"{MOVE_AFTER_S:g}"] if point.variant.connections > 1 else [])]
 
 

@@ -50,7 +50,8 @@ class Transport:
     config: str = ""  # the kernel's option for it
     guest_modules: tuple = ()  # that the guest loads for it
     wrapper: tuple = ()  # the words before the programs that use it
-    subflows: bool = False  # whether a connection uses several paths if the kernel is told of them
+    multipath: bool = False  # whether a connection uses all paths that it knows
+    path_commands: tuple = ()  # (end, command) that make a second path known, the box's address {second}
     needs: tuple = ()  # (command that works if the kernel has it, what that is)
     effort: str = ""  # what it takes to use it, in the profile "tuned"
 
@@ -75,11 +76,13 @@ TRANSPORTS = table(
         effort="the system's defaults"),
     Transport(
         name="mptcp", label="MPTCP", option="tcp", number="connections", sysctl_prefix="net.mptcp.", routes="tcp", messages="stream",
-        proxied=False, wrapper=("mptcpize", "run"), subflows=True, needs=(("ip mptcp limits show", "MPTCP (CONFIG_MPTCP)"),),
+        proxied=False, wrapper=("mptcpize", "run"), multipath=True, needs=(("ip mptcp limits show", "MPTCP (CONFIG_MPTCP)"),),
+        path_commands=(("agent", "ip mptcp limits set subflows 1 add_addr_accepted 1"), ("box", "ip mptcp limits set subflows 1"),
+                       ("box", "ip mptcp endpoint add {second} signal")),
         counters=("MPCapableSYNTX", "MPCapableFallbackACK", "MPJoinSynAckRx", "MPTCPRetrans", "SubflowStale", "SubflowRecover",
                   *TCP_COUNTERS)),
     Transport(
-        name="sctp", label="SCTP", number="streams", number_max=99999, plain=False, unordered=True, options=True,
+        name="sctp", label="SCTP", number="streams", number_max=99999, plain=False, unordered=True, options=True, multipath=True,
         sysctl_prefix="net.sctp.", routes="sctp", messages="chunks", rto_ms=lambda _: 1000.0,  # RFC 2960's RTO.Min
         counters=("SctpT3RtxExpireds", "SctpT3Retransmits", "SctpFastRetransmits", "SctpDelaySackExpireds",
                   "SctpInPktBacklog", "SctpInDataChunkDiscards"),

@@ -28,17 +28,16 @@ class Kind:
     """A kind of failure. `rules` takes {end: the router's device of the path} and returns rules of nftables."""
 
     name: str
-    label: str = ""  # in figures and reports, before the seconds
     rules: Callable = lambda _: []
     link: bool = False  # whether the agent's link goes down
 
 
 KINDS = table(
     Kind("none"),
-    Kind("down", "link down", link=True),  # the agent's kernel knows it, and has no way to the first address
-    Kind("silent", "nothing passes", drop("agent", "box")),
-    Kind("lossy", "30 % lost", lose),
-    Kind("requests", "nothing to the box passes", drop("agent")),
+    Kind("down", link=True),  # the agent's kernel knows it, and has no way to the first address
+    Kind("silent", drop("agent", "box")),
+    Kind("lossy", lose),
+    Kind("requests", drop("agent")),  # the box's packets pass
 )
 FORMS = words([default(KINDS), *(f"{name}-S" for name in KINDS if name != default(KINDS))])
 

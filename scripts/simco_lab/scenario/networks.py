@@ -171,10 +171,9 @@ def two_paths_setup(point):
     delay = netem(point)
     commands = [("router", f"tc qdisc add dev {side} root {delay} {queues.DELAY_LINE}")
                 for side in (*PATH.values(), *SECOND) if delay]
-    if point.variant.transport.subflows and point.paths > 1:
-        network = NETWORKS[point.setup.network]
-        commands += [(end.name, "ip mptcp limits set subflows 1 add_addr_accepted 1") for end in (network.agent, network.box)]
-        commands.append((network.box.name, f"ip mptcp endpoint add {network.second} signal"))
+    if point.paths > 1:
+        second = NETWORKS[point.setup.network].second
+        commands += [(end, command.format(second=second)) for end, command in point.variant.transport.path_commands]
     return [*commands, ("router", "nft -f $job/loss.nft"), ("router", f"nft -f $job/{failures.RULES}")]
 
 

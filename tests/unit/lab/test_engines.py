@@ -22,6 +22,14 @@ class Engines(unittest.TestCase):
         for name in ("uml", "native"):
             self.assertIn("--shift is for --engine qemu", self.refused(name, shift=1))
 
+    def test_the_guest_has_no_preload(self):
+        trial = files.find("path-failure")
+        points = [point for point in trial.points("quick") if point.variant.transport.wrapper]
+        self.assertTrue(points)
+        with self.assertRaisesRegex(LabError, "the guest lacks mptcpize for MPTCP; --engine uml has it"):
+            engines.check("qemu", [trial], points, 0, None)
+        engines.check("uml", [trial], points, 0, None)
+
     def test_workers_have_virtual_time(self):
         with self.assertRaisesRegex(LabError, "--on is for engines with virtual time"):
             engines.check("native", [], [], 0, "dask://127.0.0.1:1")

@@ -105,7 +105,8 @@ class Wrong(unittest.TestCase):
 
 
 def job_of(variant="tcp", failure="none", paths=2):
-    return job.Job(next(point for point in points(TWO_PATHS) if (str(point.variant), point.failure, point.paths) == (variant, failure, paths)))
+    return job.Job(next(point for point in points(TWO_PATHS)
+                        if (str(point.variant), point.failure, point.paths) == (variant, failure, paths)))
 
 
 class TwoPaths(unittest.TestCase):

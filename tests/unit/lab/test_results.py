@@ -12,6 +12,8 @@ from trial import combination
 from simco_lab import errors, scenario
 from simco_lab.judge import claims, prediction, verdicts
 from simco_lab.measure import results, run_record
+from simco_lab.measure.combination import Run
+from simco_lab.measure.quantities import QUANTITIES
 from simco_lab.measure.samples import read_samples
 from simco_lab.run import job
 from simco_lab.scenario import pattern, points
@@ -37,6 +39,18 @@ class Reading(unittest.TestCase):
     def test_an_unanswered_transaction_takes_infinitely_long(self):
         _, times = read_samples(io.StringIO(SAMPLES), "response")
         self.assertEqual(list(times), [20.5, math.inf, math.inf])
+
+    def test_the_longest_time_without_a_reply(self):
+        def of(name, *times):
+            run = Run(numpy.array(times), {}, scheduled=numpy.array([0.0, 10.0, 20.0, 30.0][:len(times)]))
+            return QUANTITIES[name].of_run(run)
+
+        self.assertEqual(of("silence", 5, 5, 5, 5), 10)
+        self.assertEqual(of("silence", 70, 5, 5, 5), 35)  # the replies are at 70, 15, 25 and 35
+        self.assertEqual(of("silence", 40, math.inf, 900, 5), 880)
+        self.assertEqual(of("silence", 40), 40)
+        self.assertEqual(of("silence", math.inf, math.inf), math.inf)
+        self.assertEqual(of("late", 500, 501, math.inf, 5), 2)
 
     def test_a_window_is_in_octets_whatever_it_was_counted_in(self):
         for figures, octets in (({"cwnd_segments": 10.0, "mss_octets": 1448.0, "rtt_ms": 40.0}, 14480.0),
