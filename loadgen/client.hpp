@@ -42,6 +42,7 @@ struct ConnectionOptions {
   bool unordered = false;         ///< SCTP: unordered delivery, even within a stream
   std::uint32_t connections = 1;  ///< of the run, which share sums that are limited
   std::uint64_t seed = 1;         ///< of the run
+  bool reconnect = false;         ///< a lost connection is opened again
 };
 
 /// Transactions that a client makes by itself, beside those of the schedule.

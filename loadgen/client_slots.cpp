@@ -1,15 +1,19 @@
 #include "loadgen/client_slots.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace simco::loadgen {
 
-ClientSlots::ClientSlots(std::uint32_t connections,
-                         const std::function<std::unique_ptr<Client>(std::size_t number)>& make)
-    : slots_(connections) {
+ClientSlots::ClientSlots(boost::asio::io_context& io, std::uint32_t connections, std::uint64_t seed,
+                         Make make)
+    : io_(io),
+      make_(std::move(make)),
+      random_(static_cast<std::minstd_rand::result_type>(seed)),
+      slots_(connections) {
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     slots_[i].number = i;
-    slots_[i].client = make(i);
+    slots_[i].client = make_(i);
     index_.emplace(slots_[i].client.get(), i);
   }
 }
@@ -22,10 +26,36 @@ ClientSlot& ClientSlots::for_transaction(std::uint64_t index) {
   return slots_[index % slots_.size()];
 }
 
-void ClientSlots::renew(ClientSlot& slot, std::unique_ptr<Client> client) {
-  index_.erase(slot.client.get());
-  slot.client = std::move(client);
-  index_.emplace(slot.client.get(), slot.number);
+std::vector<Sample> ClientSlots::take_unanswered(ClientSlot& slot) {
+  std::vector<Sample> unanswered(slot.waiting.begin(), slot.waiting.end());
+  for (const auto& [key, sample] : slot.in_flight) unanswered.push_back(sample);
+  std::ranges::sort(unanswered, {}, &Sample::index);
+  slot.in_flight.clear();
+  slot.waiting.clear();
+  slot.unsent.clear();
+  slot.order.clear();
+  slot.queued_total = 0;
+  return unanswered;
+}
+
+// The lost client may be calling: its successor takes its place later.
+void ClientSlots::reopen(ClientSlot& slot, std::function<bool()> wanted) {
+  std::uniform_real_distribution<double> part(0.5, 1);
+  const std::chrono::duration<double, std::nano> pause = slot.next_pause * part(random_);
+  slot.next_pause = std::min<std::chrono::nanoseconds>(2 * slot.next_pause, kReopenPauseMax);
+  slot.pause.emplace(io_, std::chrono::duration_cast<std::chrono::nanoseconds>(pause));
+  slot.pause->async_wait([this, &slot, wanted = std::move(wanted)](const auto& error) {
+    if (error || !wanted()) return;
+    index_.erase(slot.client.get());
+    slot.client = make_(slot.number);
+    index_.emplace(slot.client.get(), slot.number);
+    slot.client->open();
+  });
+}
+
+void ClientSlots::mark_up(ClientSlot& slot) {
+  slot.down = false;
+  slot.next_pause = kReopenPauseFirst;
 }
 
 void ClientSlots::mark_ready(Client& client) {

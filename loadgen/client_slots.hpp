@@ -1,21 +1,23 @@
 // The connections of a run, each with its transactions that are due or under way.
 #pragma once
 
+#include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <random>
 #include <unordered_map>
 #include <vector>
 
 #include "loadgen/client.hpp"
+#include "loadgen/limits.hpp"
 #include "loadgen/recorder.hpp"
 #include "simco/net/message_channel.hpp"
-#include "simco/session/backoff.hpp"
-#include "simco/session/limits.hpp"
 
 namespace simco::loadgen {
 
@@ -39,15 +41,17 @@ struct ClientSlot {
   };
   std::deque<Queued> order;  ///< in the order of sending, to find what is late
   std::optional<boost::asio::steady_timer> pause;  ///< before the next attempt to open it again
-  Backoff backoff{kReconnectDelayFirst, kReconnectDelayMax};
+  std::chrono::nanoseconds next_pause = kReopenPauseFirst;
 };
 
 /// All connections, in the order in which transactions take turns.
 class ClientSlots {
  public:
-  /// `make` returns a client that is not open yet.
-  ClientSlots(std::uint32_t connections,
-              const std::function<std::unique_ptr<Client>(std::size_t number)>& make);
+  /// Returns a client for the connection of that number that is not open yet.
+  using Make = std::function<std::unique_ptr<Client>(std::size_t number)>;
+
+  ClientSlots(boost::asio::io_context& io, std::uint32_t connections, std::uint64_t seed,
+              Make make);
 
   auto begin() { return slots_.begin(); }
   auto end() { return slots_.end(); }
@@ -56,9 +60,13 @@ class ClientSlots {
   ClientSlot& for_transaction(std::uint64_t index);
   /// Returns the next connection after it that is up, or itself if none is.
   ClientSlot& after(const ClientSlot& slot) { return for_transaction(slot.number + 1); }
-  /// Replaces a lost connection by one that is not open yet. The old one must not be calling.
-  void renew(ClientSlot& slot, std::unique_ptr<Client> client);
   ClientSlot& of(Client& client) { return slots_[index_.at(&client)]; }
+  /// Takes the transactions that are due or under way out of a lost connection, in their order.
+  static std::vector<Sample> take_unanswered(ClientSlot& slot);
+  /// Opens a lost connection again after a pause, unless `wanted` says otherwise then.
+  void reopen(ClientSlot& slot, std::function<bool()> wanted);
+  /// A connection that was opened again is up.
+  static void mark_up(ClientSlot& slot);
   /// The connection can be used.
   void mark_ready(Client& client);
   bool all_ready() const { return ready_ == slots_.size(); }
@@ -74,6 +82,9 @@ class ClientSlots {
   net::TransportStatistics transport_statistics() const;
 
  private:
+  boost::asio::io_context& io_;
+  Make make_;
+  std::minstd_rand random_;  ///< of the pauses
   std::vector<ClientSlot> slots_;
   std::unordered_map<Client*, std::size_t> index_;
   std::size_t ready_ = 0;

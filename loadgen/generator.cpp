@@ -18,16 +18,15 @@ using boost::system::error_code;
 using Clock = std::chrono::steady_clock;
 
 Generator::Generator(boost::asio::io_context& io, const GeneratorOptions& options,
-                     Recorder& recorder, std::uint32_t connections, MakeClient make_client)
+                     Recorder& recorder, std::uint32_t connections, const MakeClient& make_client)
     : io_(io),
       options_(options),
       recorder_(recorder),
-      make_client_(std::move(make_client)),
       offer_(options),
-      random_(static_cast<std::minstd_rand::result_type>(options.seed)),
       schedule_timer_(io),
       watch_timer_(io),
-      slots_(connections, [&](std::size_t number) { return make_client_(number, *this); }) {}
+      slots_(io, connections, options.seed,
+             [this, make_client](std::size_t number) { return make_client(number, *this); }) {}
 
 void Generator::run(std::function<void(const Progress&)> progress) {
   progress_ = std::move(progress);
@@ -54,8 +53,7 @@ std::int64_t Generator::now_ns() const {
 void Generator::on_ready(Client& client) {
   if (phase_ != Phase::kOpening) {  // it was opened again
     ClientSlot& slot = slots_.of(client);
-    slot.down = false;
-    slot.backoff.reset();
+    ClientSlots::mark_up(slot);
     return phase_ == Phase::kRunning ? pump(slot) : client.finish();
   }
   slots_.mark_ready(client);
@@ -192,28 +190,11 @@ void Generator::on_down(Client& client, const error_code& reason) {
 }
 
 void Generator::reopen(ClientSlot& slot) {
-  give_on(slot);
-  std::uniform_real_distribution<double> fraction(0, 1);
-  slot.pause.emplace(io_, slot.backoff.next(fraction(random_)));
-  slot.pause->async_wait([this, &slot](const error_code& error) {
-    if (error || phase_ != Phase::kRunning) return;
-    slots_.renew(slot, make_client_(slot.number, *this));
-    slot.client->open();
-  });
-}
-
-void Generator::give_on(ClientSlot& slot) {
-  std::vector<Sample> unanswered(slot.waiting.begin(), slot.waiting.end());
-  for (const auto& [key, sample] : slot.in_flight) unanswered.push_back(sample);
-  std::ranges::sort(unanswered, {}, &Sample::index);
-  slot.in_flight.clear();
-  slot.waiting.clear();
-  slot.unsent.clear();
-  slot.order.clear();
-  slot.queued_total = 0;
+  const auto unanswered = ClientSlots::take_unanswered(slot);
   ClientSlot& heir = slots_.after(slot);
   heir.waiting.insert(heir.waiting.end(), unanswered.begin(), unanswered.end());
   pump(heir);
+  slots_.reopen(slot, [this] { return phase_ == Phase::kRunning; });
 }
 
 // --- Watching ----------------------------------------------------------------------------------

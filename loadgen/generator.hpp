@@ -10,7 +10,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -48,7 +47,7 @@ class Generator final : private Client::Observer {
   };
 
   Generator(boost::asio::io_context& io, const GeneratorOptions& options, Recorder& recorder,
-            std::uint32_t connections, MakeClient make_client);
+            std::uint32_t connections, const MakeClient& make_client);
   Generator(const Generator&) = delete;
   Generator& operator=(const Generator&) = delete;
 
@@ -97,7 +96,6 @@ class Generator final : private Client::Observer {
   /// After a connection was lost: its requests without a reply go over another one, or over its
   /// successor.
   void reopen(ClientSlot& slot);
-  void give_on(ClientSlot& slot);
   void tick();
   void arm_schedule();
   void pump(ClientSlot& slot);
@@ -117,9 +115,7 @@ class Generator final : private Client::Observer {
   boost::asio::io_context& io_;
   GeneratorOptions options_;
   Recorder& recorder_;
-  MakeClient make_client_;
   Offer offer_;
-  std::minstd_rand random_;  ///< of the pauses before connections are opened again
   boost::asio::steady_timer schedule_timer_;
   boost::asio::steady_timer watch_timer_;
   ClientSlots slots_;

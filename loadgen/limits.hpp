@@ -24,6 +24,10 @@ inline constexpr std::chrono::milliseconds kStartDelay{20};
 inline constexpr double kLagUsual_ms = 1;
 /// Batches of which the batch means keep a mean each; twice as many are joined in pairs.
 inline constexpr std::size_t kBatchesMax = 64;
+/// Pause before a lost connection is opened again, doubled after each attempt that fails; half of
+/// it is random. As agents do.
+inline constexpr std::chrono::milliseconds kReopenPauseFirst{100};
+inline constexpr std::chrono::seconds kReopenPauseMax{30};
 /// Size of an echo message, octets.
 inline constexpr std::size_t kEchoSize = 64;
 /// Maximum length of the line that ends `--hold`, octets.

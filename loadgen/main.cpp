@@ -47,7 +47,8 @@ Generator::MakeClient client_factory(const Settings& settings, boost::asio::io_c
       settings.transport,
       settings.unordered,
       settings.connections,
-      settings.generator.seed};
+      settings.generator.seed,
+      settings.generator.reconnect};
   return [&workload = settings.workload(), options, &io, &read_buffer](std::size_t number,
                                                                        Client::Observer& observer) {
     auto own = options;

@@ -10,7 +10,6 @@
 #include "simco/cli/options.hpp"
 #include "simco/cli/transport_arguments.hpp"
 #include "simco/net/transport_type.hpp"
-#include "simco/session/limits.hpp"
 
 namespace simco::loadgen {
 namespace {
@@ -168,7 +167,6 @@ std::optional<std::string> complete(const cli::Options& options, Arguments& argu
   if (auto fault = arguments.transport.fault()) return fault;
   if (const auto remark = arguments.transport.remark()) cli::complain(kProgram, *remark);
   settings.transport = arguments.transport.options();
-  if (settings.generator.reconnect) settings.transport.silence_max = kAgentSilenceMax;
   settings.chosen = *find_workload(arguments.workload);
   if (auto fault = misplaced(options, arguments, settings.chosen)) return fault;
   if (auto fault = workload_fault(settings)) return fault;

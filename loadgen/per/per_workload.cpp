@@ -7,6 +7,7 @@
 #include "agent/credentials.hpp"
 #include "loadgen/per/per_client.hpp"
 #include "simco/cli/options.hpp"
+#include "simco/session/limits.hpp"
 #include "simco/wire/reply_code.hpp"
 
 namespace simco::loadgen {
@@ -34,8 +35,10 @@ std::unique_ptr<Client> PerWorkload::make_client(const boost::asio::any_io_execu
                                                  const ConnectionOptions& options,
                                                  Client::Observer& observer) const {
   const std::uint64_t share = (rules_ + options.connections - 1) / options.connections;
-  return std::make_unique<PerClient>(executor, read_buffer,
-                                     PerClient::Options{options, share, credentials_}, observer);
+  PerClient::Options own{options, share, credentials_};
+  // As agents that open their sessions again.
+  if (options.reconnect) own.connection.transport.silence_max = kAgentSilenceMax;
+  return std::make_unique<PerClient>(executor, read_buffer, own, observer);
 }
 
 RefusalText PerWorkload::describe(RefusalCode code) const {

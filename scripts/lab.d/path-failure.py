@@ -5,13 +5,13 @@ from simco_lab.scenario import Scenario, plot
 
 MOVING = ["tcp", "tcp-2", "mptcp", "quic-16", "sctp-16"]  # know both paths
 FAILURES = ["none", "silent-1", "silent-3", "silent-10", "silent-30", "down-10", "requests-10", "lossy-10"]
-LONG = ["silent-10", "silent-30", "down-10", "requests-10"]  # longer than agents wait over TCP
+LONG = ["silent-10", "silent-30", "down-10", "requests-10"]  # for longer than an agent waits
 
 lab = Scenario(
     "When a path fails",
     source="ours; SCTP's multi-homing is why operators choose it (RFC 4960 6.4, RFC 7829)",
     notes=[
-        "The first path fails after 5 of 70 s: nothing passes (silent), nothing to the box passes (requests), 30 % of the packets "
+        "The first path fails after 5 of 40 s: nothing passes (silent), nothing to the box passes (requests), 30 % of the packets "
         "are lost (lossy), or the agent's interface is down, which its kernel knows (down).",
         "`tcp` with one path is the kernel's TCP; it stays. With two paths simco-loadgen does what agents do: it ends a TCP "
         "connection after 3 s in which nothing was acknowledged, opens another one to the address that answers first, and sends "
@@ -29,9 +29,24 @@ lab = Scenario(
     matrix=[dict(variant=["tcp"], paths=[1], profile=["modern"], failure=FAILURES, delay_ms=[10], rate=[100]),
             dict(variant=MOVING, paths=[2], profile=["modern", "tuned"], failure=FAILURES, delay_ms=[10], rate=[100]),
             dict(variant=["sctp-16"], paths=[2], profile=["no-pf"], failure=FAILURES, delay_ms=[10], rate=[100])],
-    quick=dict(count=7000, replications=3),
-    full=dict(count=7000, replications=3),
+    quick=dict(count=4000, replications=3, failure=["none", "silent-10", "lossy-10"]),
+    full=dict(count=4000, replications=3),
     tables=["silence", "late", "max", "packets"],
     plots=[plot("silence", "The first of two paths fails", "groups", x="failure", quantity="silence",
                 where=dict(paths=2, profile="tuned", failure=FAILURES[1:]))],
 )
+
+lab.claim("P1", "over one path, TCP has no replies for longer than the failure", lambda r: r.silence() > 10_000, variant="tcp", paths=1,
+          failure=LONG)
+lab.claim("P2", "an agent that opens its TCP connection again has replies after 3 to 5 s",
+          lambda r: r.silence().within(above=3000, below=5000), variant="tcp", paths=2, profile="modern", failure=LONG)
+lab.claim("P3", "with two sessions, no request waits for over 500 ms", lambda r: r.late() < 1, variant="tcp-2", profile="modern")
+lab.claim("P4", "SCTP with the kernel's defaults has replies within 2 s", lambda r: r.silence() < 2000, variant="sctp-16",
+          profile="modern")
+lab.claim("P5", "tuned, SCTP has replies within 300 ms", lambda r: r.silence() < 300, variant="sctp-16", profile="tuned")
+lab.claim("P6", "without the potentially-failed state, SCTP has none for longer",
+          lambda r: r.silence("sctp-16", profile="modern") < r.silence("sctp-16", profile="no-pf"), paths=2, failure=LONG)
+lab.claim("P7", "MPTCP has replies within 1 s", lambda r: r.silence() < 1000, variant="mptcp", profile="modern")
+lab.claim("P8", "QUIC without migration waits for the path: over 5 s", lambda r: r.silence() > 5000, variant="quic-16", profile="modern",
+          failure=LONG)
+lab.claim("P9", "no request stays without a reply", lambda r: r.unanswered() < 1)

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <boost/asio/ip/tcp.hpp>
+
 #include "simco/net/listener.hpp"
 #include "tests/support/loop.hpp"
 
