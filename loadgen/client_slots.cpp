@@ -1,3 +1,4 @@
+// The connections of a run: whose turn it is, and how a lost one is opened again.
 #include "loadgen/client_slots.hpp"
 
 #include <algorithm>
