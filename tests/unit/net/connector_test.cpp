@@ -25,9 +25,7 @@ class MuteAddress {
     acceptor_.listen(0);
     for (auto* filler : {&first_, &second_}) {
       filler->open(tcp::v4());
-      filler->non_blocking(true);
-      error_code under_way;
-      filler->connect(acceptor_.local_endpoint(), under_way);
+      filler->async_connect(acceptor_.local_endpoint(), [](const error_code&) {});
     }
   }
   std::uint16_t port() const { return acceptor_.local_endpoint().port(); }
