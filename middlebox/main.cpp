@@ -52,6 +52,18 @@ std::unique_ptr<store::Store> make_store(const middlebox::Settings& settings) {
   return std::move(*made);
 }
 
+/// Returns the exit status when the rules are another middlebox's. If the store is a copy now, a
+/// restart stands by; otherwise it would take the rules back.
+int status_when_taken(const middlebox::Settings& settings) {
+  try {
+    const auto store = store::make_store(settings.state, store::Sync::kSystem);
+    if (store && (*store)->is_copy()) return 1;
+  } catch (const store::StoreError&) {
+    // Then nobody can tell.
+  }
+  return kTakenOver;
+}
+
 /// Raises the limit of file descriptors to the maximum, because many agents need many of them.
 void raise_descriptor_limit(middlebox::ServerOptions& options) {
   rlimit limit{};
@@ -156,7 +168,7 @@ int run(middlebox::Settings& settings, int argc, char** argv) {
   int code = 0;
   server.on_taken([&] {
     log::error("another middlebox has taken over the rules: stopping");
-    code = kTakenOver;
+    code = status_when_taken(settings);
     manager.stopping();
     server.stop([&io] { io.stop(); });
   });

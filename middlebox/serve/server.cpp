@@ -85,7 +85,9 @@ void Server::listen_when_possible() {
     listen();
   } catch (const std::runtime_error& failure) {
     // The address may come later than the store.
-    log::warn("cannot serve agents yet: {}", failure.what());
+    if (!std::exchange(waits_for_address_, true)) {
+      log::warn("cannot serve agents yet; trying again: {}", failure.what());
+    }
     listeners_.clear();
     listen_timer_.expires_after(kListenRetry);
     return listen_timer_.async_wait([this](const error_code& error) {

@@ -107,6 +107,7 @@ class Server final : private Core::Host, private Journal::Monitor {
   std::unique_ptr<net::ReadBuffer> read_buffer_;
   boost::asio::steady_timer timer_;
   boost::asio::steady_timer listen_timer_;
+  bool waits_for_address_ = false;  ///< it is in the log that listening fails
   std::function<void()> taken_;
   std::function<void()> serving_;
   std::uint32_t run_;  ///< as CountedRules::run

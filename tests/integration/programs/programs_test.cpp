@@ -11,6 +11,7 @@
 #include "tests/support/folder.hpp"
 #include "tests/support/patience.hpp"
 #include "tests/support/pipe.hpp"
+#include "tests/support/port.hpp"
 #include "tests/support/program.hpp"
 #include "tests/support/raw_agent.hpp"
 #include "tests/support/redis_server.hpp"
@@ -124,6 +125,40 @@ TEST(Programs, PortInUseIsOneLineAndExit1) {
       run({"simco-middlebox", "--port", port, "--log-level", "error"}, 1).err,
       "simco-middlebox: cannot listen on tcp 127.0.0.1:" + port + ": Address already in use\n");
   EXPECT_EQ(count_of(run({"simco-echo", "--port", port}, 1).err, "\n"), 1U);
+}
+
+// Whoever has made its Redis a replica: started again, it stands by, and serves when its turn
+// comes.
+TEST(Programs, TheMiddleboxWhoseRedisBecomesAReplicaStandsByWhenItIsStartedAgain) {
+  const RedisServer redis;
+  const RedisServer other;
+  const auto port = free_port();
+  const auto tell = [&](const std::string& master) {
+    run({"/usr/bin/env", "sh", "-c",
+         "redis-cli -p " + std::to_string(redis.port()) + " replicaof " + master},
+        0);
+  };
+  const Words words{"simco-middlebox", "--port", std::to_string(port), "--state", redis.address()};
+  Program first(words);
+  RawAgent agent(first.listening_port());
+  agent.open();
+  tell("127.0.0.1 " + std::to_string(other.port()));
+  EXPECT_EQ(agent.ask(pinhole(5004, kLongLifetimeS)),
+            (Body{NegativeReply{NegativeReplyCode::kNoResources, {}}}));
+  agent.socket().close();
+  EXPECT_EQ(first.wait(), 1) << first.err();
+
+  Program second(words);
+  ASSERT_TRUE(second.says("standing by"));
+  // Its address is not free yet when its turn comes.
+  Program holder({"simco-echo", "--port", std::to_string(port)});
+  holder.listening_port();
+  tell("no one");
+  ASSERT_TRUE(second.says("cannot serve agents yet"));
+  holder.signal(SIGKILL);
+  RawAgent next(second.listening_port());
+  next.open();
+  EXPECT_TRUE(std::holds_alternative<PerReply>(next.ask(pinhole(5004, kLongLifetimeS))));
 }
 
 TEST(Programs, LoadgenAgainstMiddlebox) {
