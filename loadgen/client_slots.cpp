@@ -5,6 +5,21 @@
 #include <utility>
 
 namespace simco::loadgen {
+namespace {
+
+void add(Housekeeping& sum, const Housekeeping& part) {
+  sum.done += part.done;
+  sum.refused += part.refused;
+}
+
+void add(std::vector<Tally>& sum, const std::vector<Tally>& part) {
+  if (sum.size() < part.size()) sum.resize(part.size());
+  for (std::size_t i = 0; i < part.size(); ++i) {
+    sum[i] = {part[i].name, sum[i].count + part[i].count};
+  }
+}
+
+}  // namespace
 
 ClientSlots::ClientSlots(boost::asio::io_context& io, std::uint32_t connections, std::uint64_t seed,
                          Make make)
@@ -48,6 +63,8 @@ void ClientSlots::reopen(ClientSlot& slot, std::function<bool()> wanted) {
   slot.pause->async_wait([this, &slot, wanted = std::move(wanted)](const auto& error) {
     if (error || !wanted()) return;
     index_.erase(slot.client.get());
+    add(slot.past, slot.client->housekeeping());
+    add(slot.past_tallies, slot.client->tallies());
     slot.client = make_(slot.number);
     index_.emplace(slot.client.get(), slot.number);
     slot.client->open();
@@ -69,9 +86,8 @@ bool ClientSlots::all_down() const { return std::ranges::all_of(slots_, &ClientS
 Housekeeping ClientSlots::housekeeping() const {
   Housekeeping sum;
   for (const ClientSlot& slot : slots_) {
-    const Housekeeping part = slot.client->housekeeping();
-    sum.done += part.done;
-    sum.refused += part.refused;
+    add(sum, slot.past);
+    add(sum, slot.client->housekeeping());
   }
   return sum;
 }
@@ -79,11 +95,8 @@ Housekeeping ClientSlots::housekeeping() const {
 std::vector<Tally> ClientSlots::tallies() const {
   std::vector<Tally> sum;
   for (const ClientSlot& slot : slots_) {
-    const auto part = slot.client->tallies();
-    sum.resize(part.size());
-    for (std::size_t i = 0; i < part.size(); ++i) {
-      sum[i] = {part[i].name, sum[i].count + part[i].count};
-    }
+    add(sum, slot.past_tallies);
+    add(sum, slot.client->tallies());
   }
   return sum;
 }

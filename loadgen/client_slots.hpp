@@ -25,6 +25,8 @@ namespace simco::loadgen {
 struct ClientSlot {
   std::size_t number = 0;
   std::unique_ptr<Client> client;
+  Housekeeping past;                ///< of the clients before this one
+  std::vector<Tally> past_tallies;  ///< of these
   bool ready = false;
   bool down = false;
   std::deque<Sample> waiting;  ///< due, but not yet queued

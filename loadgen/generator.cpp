@@ -126,6 +126,7 @@ void Generator::move_late(ClientSlot& slot, std::int64_t now) {
     const auto found = slot.in_flight.find(slot.order.front().key);
     if (found == slot.in_flight.end()) continue;
     slot.client->forget(found->first);
+    found->second.again_ns = now;
     other.waiting.push_back(found->second);
     slot.in_flight.erase(found);
   }
@@ -190,7 +191,8 @@ void Generator::on_down(Client& client, const error_code& reason) {
 }
 
 void Generator::reopen(ClientSlot& slot) {
-  const auto unanswered = ClientSlots::take_unanswered(slot);
+  auto unanswered = ClientSlots::take_unanswered(slot);
+  for (Sample& sample : unanswered) sample.again_ns = now_ns();
   ClientSlot& heir = slots_.after(slot);
   heir.waiting.insert(heir.waiting.end(), unanswered.begin(), unanswered.end());
   pump(heir);
@@ -245,12 +247,16 @@ void Generator::check_timeouts(ClientSlot& slot, std::int64_t now) {
 }
 
 void Generator::check_lag(const ClientSlot& slot, std::int64_t now) {
-  if (options_.abort_lag_s == 0) return;
+  // A lost connection is opened again: its requests wait for that.
+  if (options_.abort_lag_s == 0 || slot.down) return;
+  const auto due = [](const Sample& sample) {
+    return std::max(sample.scheduled_ns, sample.again_ns);
+  };
   std::int64_t oldest = now;
-  if (!slot.waiting.empty()) oldest = slot.waiting.front().scheduled_ns;
+  if (!slot.waiting.empty()) oldest = due(slot.waiting.front());
   if (!slot.unsent.empty()) {
     const auto found = slot.in_flight.find(slot.unsent.front().key);
-    if (found != slot.in_flight.end()) oldest = found->second.scheduled_ns;
+    if (found != slot.in_flight.end()) oldest = due(found->second);
   }
   if (static_cast<double>(now - oldest) < options_.abort_lag_s * 1e9) return;
   abort(fmt::format(

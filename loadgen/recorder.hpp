@@ -23,6 +23,7 @@ struct Sample {
   std::int64_t received_ns = -1;  ///< its reply was decoded
   net::StreamId stream;
   Outcome outcome = Outcome::kUnanswered;
+  std::int64_t again_ns = -1;  ///< it had to be sent again then, the last time
 };
 
 /// Counts of transactions. sent <= offered; completed + refused + timed_out <= sent.

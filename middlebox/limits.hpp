@@ -58,6 +58,10 @@ inline constexpr std::uint32_t kRefusalLinesPerSecond = 10;
 inline constexpr std::chrono::seconds kStoreRetry{1};
 /// The same while it is only followed: it must not be late to be taken over.
 inline constexpr std::chrono::milliseconds kFollowRetry{100};
+/// A rule of another middlebox that the backend has refused is tried again after this time.
+inline constexpr std::chrono::seconds kFollowRefusedRetry{1};
+/// How often an idle middlebox sees whether the store is still its own.
+inline constexpr std::chrono::seconds kStoreVerifyPause{1};
 /// An address to listen on that is not here yet is tried again after this time.
 inline constexpr std::chrono::milliseconds kListenRetry{100};
 /// Octets of a table's name.

@@ -52,14 +52,14 @@ std::unique_ptr<store::Store> make_store(const middlebox::Settings& settings) {
   return std::move(*made);
 }
 
-/// Returns the exit status when the rules are another middlebox's. If the store is a copy now, a
-/// restart stands by; otherwise it would take the rules back.
+/// Returns the exit status when the rules are another middlebox's. If the store is a copy now, or
+/// cannot be asked, a restart finds that out; otherwise it would take the rules back.
 int status_when_taken(const middlebox::Settings& settings) {
   try {
     const auto store = store::make_store(settings.state, store::Sync::kSystem);
     if (store && (*store)->is_copy()) return 1;
   } catch (const store::StoreError&) {
-    // Then nobody can tell.
+    return 1;
   }
   return kTakenOver;
 }

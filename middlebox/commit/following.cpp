@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "middlebox/commit/journal.hpp"
+#include "middlebox/limits.hpp"
 
 namespace simco::middlebox {
 
@@ -16,8 +17,14 @@ using rule::RuleChange;
 using std::chrono::seconds;
 
 bool Following::advance() {
-  if (!pipeline_.idle() || done()) return false;
-  if (waiting_.empty()) {
+  if (!pipeline_.idle()) return false;
+  if (done()) {
+    if (!retry_at_ || clock_.now() < *retry_at_) return false;
+    retry_at_.reset();
+    for (auto& [pid, octets] : std::exchange(refused_, {})) {
+      waiting_.push_back({{pid, std::move(octets)}});
+    }
+  } else if (waiting_.empty()) {
     begin(std::move(batches_.front()));
     batches_.pop_front();
   }
@@ -39,7 +46,9 @@ void Following::begin(store::Batch batch) {
     for (const auto& entry : batch.entries) gone.erase(entry.pid);
     for (const auto pid : gone) waiting_.push_back({{pid, {}}});
     ended_.clear();
+    refused_.clear();
   }
+  for (const auto& entry : batch.entries) refused_.erase(entry.pid);
   for (auto& entry : batch.entries) waiting_.push_back({std::move(entry)});
   // Removals make room.
   std::ranges::stable_partition(
@@ -80,6 +89,7 @@ bool Following::plan(Waiting& waiting) {
   planned_ = true;
   const bool removes = plan->change.kind == RuleChange::Kind::kRemove;
   if (removes && octets.empty()) removing_.insert(pid);
+  if (!removes) making_.insert_or_assign(pid, octets);
   pipeline_.follow(*plan);
   if (!removes || over) return false;
   // It differs: away with it first.
@@ -93,12 +103,18 @@ void Following::note(const rule::Decision& decision) {
   const auto pid = change.rule().pid;
   const bool done = decision.result == ChangeResult::kDone;
   if (change.kind == RuleChange::Kind::kRemove) {
-    if (removing_.erase(pid) == 0 && done) ended_.insert(pid);
-  } else if (done) {
-    ended_.erase(pid);
-  } else if (change.kind == RuleChange::Kind::kAdd) {
-    lose(pid, "it cannot be enforced together with the other rules");
+    // One that was refused is tried again as an expired rule is.
+    if (done && removing_.erase(pid) == 0) ended_.insert(pid);
+    return;
   }
+  auto made = making_.extract(pid);
+  if (done) {
+    ended_.erase(pid);
+    return;
+  }
+  lose(pid, "the backend refuses it; trying again");
+  if (made) refused_.insert(std::move(made));
+  retry_at_ = clock_.now() + kFollowRefusedRetry;
 }
 
 void Following::lose(PolicyRuleId pid, const std::string& why) {

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -30,8 +32,10 @@ class Following {
   void take(store::Batch batch) { batches_.push_back(std::move(batch)); }
   /// Has the pipeline make the next changes, if it is idle. Returns true if there were any.
   bool advance();
-  /// True if all that was taken has been carried out.
+  /// True if all that was taken has been carried out, or refused.
   bool done() const { return batches_.empty() && waiting_.empty(); }
+  /// Returns when advance() has something to do that was refused before.
+  std::optional<Instant> deadline() const { return retry_at_; }
   /// A change was carried out, or could not be.
   void note(const rule::Decision& decision);
 
@@ -46,6 +50,7 @@ class Following {
     store::Entry entry;
     int tries = 0;
   };
+  using Entries = std::map<PolicyRuleId, std::string>;
 
   void begin(store::Batch batch);
   /// Returns false if the rule is as the store has it, or cannot be.
@@ -58,6 +63,9 @@ class Following {
   std::deque<store::Batch> batches_;  ///< not begun
   std::vector<Waiting> waiting_;      ///< of the batch begun
   std::set<PolicyRuleId> removing_;   ///< as the store no longer has them
+  Entries making_;                    ///< being added or extended
+  Entries refused_;                   ///< by the backend, to be tried again
+  std::optional<Instant> retry_at_;
   std::set<PolicyRuleId> ended_;
   std::vector<std::string> losses_;
   bool planned_ = false;

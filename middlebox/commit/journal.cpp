@@ -77,6 +77,11 @@ void Journal::forget(std::span<const PolicyRuleId> pids) {
   if (!pids.empty()) retry_later();
 }
 
+void Journal::write_soon() {
+  writes_soon_ = true;
+  retry_later();
+}
+
 void Journal::finish() {
   if (!backlog_.empty()) write({}, nullptr);
 }
@@ -84,7 +89,8 @@ void Journal::finish() {
 void Journal::on_deadline(Instant now) {
   if (!retry_at_ || now < *retry_at_) return;
   retry_at_.reset();
-  if (backlog_.empty() || retrying_) return;
+  const bool asked = std::exchange(writes_soon_, false);
+  if ((backlog_.empty() && !asked) || retrying_) return;
   retrying_ = true;
   write({}, nullptr);
 }

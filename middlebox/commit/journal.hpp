@@ -74,6 +74,9 @@ class Journal {
   void put_off(const rule::RuleRecord& rule);
   /// Adds the deletion of these rules to the backlog.
   void forget(std::span<const PolicyRuleId> pids);
+  /// Writes soon, even if there is nothing to write: that finds out whether the store has its
+  /// rules.
+  void write_soon();
   /// Sets the positions of the identifiers as of the opening of the store.
   void resume_ids(const rule::IdPositions& ids) { ids_ = ids; }
   /// Tries once more to write the backlog. Must be the last call.
@@ -100,6 +103,7 @@ class Journal {
   rule::IdPositions ids_;
   Backlog backlog_;
   std::optional<Instant> retry_at_;
+  bool writes_soon_ = false;
   bool retrying_ = false;  ///< the backlog alone is being written
   /// A batch that waits for the end of a retry, which may still fail and must not be mistaken for
   /// newer.

@@ -79,46 +79,82 @@ void StoreThread::write(store::Batch batch, Done done) {
   wake_.notify_one();
 }
 
-void StoreThread::follow(std::function<void(store::Changes)> changed,
-                         std::function<void(const std::string& why)> failed) {
+void StoreThread::watch(Observer& observer, bool follow) {
   SIMCO_ASSERT(!thread_.joinable());
-  changed_ = std::move(changed);
-  failed_ = std::move(failed);
+  observer_ = &observer;
+  follow_first_ = follow;
   launch();
 }
 
 void StoreThread::run() {
-  if (changed_) follow_store();
+  if (follow_first_) follow();
   std::unique_lock lock(mutex_);
   for (;;) {
-    wake_.wait(lock, [this] { return ending_ || !queued_.empty(); });
-    if (queued_.empty()) return;
-    const Job job = std::move(queued_.front());
-    queued_.pop_front();
+    const bool work =
+        wake_.wait_for(lock, kStoreVerifyPause, [this] { return ending_ || !queued_.empty(); });
+    if (work && queued_.empty()) return;
+    Job job;
+    if (work) {
+      job = std::move(queued_.front());
+      queued_.pop_front();
+    }
     lock.unlock();
-    write(job);
+    work ? write(job) : verify();
     lock.lock();
   }
 }
 
-void StoreThread::follow_store() {
-  bool failing = false;
-  for (bool owned = false; !owned;) {
+void StoreThread::follow() {
+  for (;;) {
+    bool owned = false;
+    std::optional<std::string> failure;
     try {
-      auto changes = store_.follow();
-      failing = false;
-      owned = changes.owned;
-      const bool any = owned || changes.batch.all || !changes.batch.entries.empty();
-      if (any)
-        tell([this, changes = std::move(changes)]() mutable { changed_(std::move(changes)); });
-    } catch (const std::exception& failure) {
-      if (!std::exchange(failing, true))
-        tell([this, why = std::string(failure.what())] { failed_(why); });
+      owned = follow_once();
+      failure = following_fails_;
+    } catch (const std::exception& why) {
+      note_following(failure = why.what());
     }
+    if (owned) return;
     std::unique_lock lock(mutex_);
-    if (wake_.wait_for(lock, failing ? kFollowRetry : std::chrono::milliseconds(),
-                       [this] { return ending_; }))
-      return;
+    const auto pause = failure ? kFollowRetry : std::chrono::milliseconds();
+    if (wake_.wait_for(lock, pause, [this] { return ending_; })) return;
+  }
+}
+
+bool StoreThread::follow_once() {
+  auto changes = store_.follow();
+  const bool owned = changes.owned;
+  note_following(changes.current
+                     ? std::nullopt
+                     : std::optional(store_.place() +
+                                     ": the replica has no connection to its primary, and may be "
+                                     "behind; check the link, replicaof and masterauth"));
+  const bool any = owned || changes.batch.all || !changes.batch.entries.empty();
+  // One at a time: a loop that is slow is not given more.
+  if (any) {
+    tell_and_wait([this, changes = std::move(changes)]() mutable {
+      observer_->on_changed(std::move(changes));
+    });
+  }
+  return owned;
+}
+
+void StoreThread::note_following(const std::optional<std::string>& failure) {
+  if (following_fails_ == failure) return;
+  following_fails_ = failure;
+  tell([this, failure] { observer_->on_following(failure); });
+}
+
+void StoreThread::verify() {
+  if (observer_ == nullptr) return;
+  try {
+    store_.verify();
+  } catch (const store::StoreTaken& taken) {
+    tell([this, why = store::StoreFailure{.what = taken.what(), .taken = true}] {
+      observer_->on_lost(why);
+    });
+  } catch (const std::exception&) {
+    // The next write will tell.
   }
 }
 
@@ -140,6 +176,18 @@ void StoreThread::tell(Report report) {
   const std::lock_guard lock(mutex_);
   reports_.push_back(std::move(report));
   event_.ring();
+}
+
+void StoreThread::tell_and_wait(Report report) {
+  tell([this, report = std::move(report)]() mutable {
+    report();
+    const std::lock_guard lock(mutex_);
+    told_ = true;
+    wake_.notify_one();
+  });
+  std::unique_lock lock(mutex_);
+  wake_.wait(lock, [this] { return ending_ || told_; });
+  told_ = false;
 }
 
 void StoreThread::collect() {

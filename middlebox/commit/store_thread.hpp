@@ -7,6 +7,7 @@
 #include <deque>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -48,10 +49,22 @@ class StoreThread final : public Journal::Writer {
 
   /// Calls `done` from the loop.
   void write(store::Batch batch, Done done) override;
-  /// Follows the store until it is ours, before the first write(). Calls `changed` from the loop,
-  /// and `failed` when following begins to fail, which is tried again.
-  void follow(std::function<void(store::Changes)> changed,
-              std::function<void(const std::string& why)> failed);
+  /// Learns what happens to the store, from the loop.
+  class Observer {
+   public:
+    /// Of a store that is followed.
+    virtual void on_changed(store::Changes changes) = 0;
+    /// Following begins to fail, which is tried again; nullopt: it works again.
+    virtual void on_following(const std::optional<std::string>& failure) = 0;
+    /// Another middlebox has claimed the store, or it has become a copy.
+    virtual void on_lost(const store::StoreFailure& why) = 0;
+
+   protected:
+    ~Observer() = default;
+  };
+  /// Tells `observer` from now on. `follow`: follows the store first, until it is ours. Before the
+  /// first write().
+  void watch(Observer& observer, bool follow);
 
  private:
   struct Job {
@@ -63,21 +76,30 @@ class StoreThread final : public Journal::Writer {
   void launch();
   void run();
   /// Returns when the store is ours, or at the end.
-  void follow_store();
+  void follow();
+  /// Returns true if the store is ours.
+  bool follow_once();
+  void note_following(const std::optional<std::string>& failure);
+  /// Sees that the store is still ours.
+  void verify();
   void write(const Job& job);
   /// Has the loop call `report`.
   void tell(Report report);
+  /// The same, and waits until it has been called, or for the end.
+  void tell_and_wait(Report report);
   void collect();
 
   store::Store& store_;
-  std::function<void(store::Changes)> changed_;  ///< of follow()
-  std::function<void(const std::string&)> failed_;
+  Observer* observer_ = nullptr;
+  bool follow_first_ = false;
+  std::optional<std::string> following_fails_;
   LoopEvent event_;  ///< there are reports
   std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<Job> queued_;
   std::deque<Report> reports_;
   bool ending_ = false;
+  bool told_ = false;  ///< what tell_and_wait() waits for
   std::thread thread_;
 };
 

@@ -31,6 +31,7 @@ void RuleService::take_over(Instant now) {
   engine_.end_following(now);
   journal_->resume_ids(engine_.ids());
   journal_->forget(following_->ended());
+  journal_->write_soon();
   pipeline_.keep_in(journal_);
   following_.reset();
 }
@@ -60,13 +61,19 @@ std::vector<std::pair<PolicyRuleId, rule::RuleTraffic>> RuleService::traffic(
 }
 
 std::optional<Instant> RuleService::deadline() const {
-  const auto expiry = pipeline_.next_expiry();
-  const auto retry = journal_ == nullptr ? std::nullopt : journal_->deadline();
-  return expiry && retry ? std::min(expiry, retry) : std::max(expiry, retry);
+  std::optional<Instant> first;
+  const auto or_at = [&first](const std::optional<Instant>& at) {
+    if (at && (!first || *at < *first)) first = at;
+  };
+  if (expires()) or_at(pipeline_.next_expiry());
+  if (journal_ != nullptr) or_at(journal_->deadline());
+  if (following_) or_at(following_->deadline());
+  return first;
 }
 
 void RuleService::on_deadline(Instant now) {
-  if (const auto due = pipeline_.next_expiry(); due && *due <= now) pipeline_.expire(now);
+  const auto due = expires() ? pipeline_.next_expiry() : std::nullopt;
+  if (due && *due <= now) pipeline_.expire(now);
   if (journal_ != nullptr) journal_->on_deadline(now);
 }
 
@@ -154,8 +161,8 @@ void Core::look_at_following() {
 void Core::update_metrics() {
   const auto& engine = rules_.engine();
   metrics_->flushed();
-  metrics_->set({connections_.size(), notifier_.count(), engine.group_count(), following(),
-                 engine.nat_usage()});
+  metrics_->set({connections_.size(), notifier_.count(), engine.group_count(),
+                 following() && current_, engine.nat_usage()});
 }
 
 // --- Time --------------------------------------------------------------------------------------

@@ -72,6 +72,9 @@ class RuleService {
   void on_deadline(Instant now);
 
  private:
+  /// False while the other middlebox's changes wait: they must not wait for many expired rules.
+  bool expires() const { return !following_ || following_->done(); }
+
   Journal* journal_;
   backend::Backend& backend_;
   policy::PolicyEngine engine_;
@@ -138,6 +141,11 @@ class Core final : private Connection::Owner,
   /// `owned`. There are no connections until then.
   void follow(store::Changes changes);
   bool following() const { return rules_.following() != nullptr; }
+  /// Whether it hears of the changes of the other middlebox, for the metrics.
+  void note_following(bool current) {
+    const Turn turn(*this);
+    current_ = current;
+  }
   /// The store has lost all rules: has the journal write them again.
   void restore_store() { rules_.restore_store(); }
 
@@ -231,6 +239,7 @@ class Core final : private Connection::Owner,
   Guests guests_;
   TurnClock turn_;
   WakeTimes wake_times_;
+  bool current_ = true;              ///< it hears of the changes of another middlebox
   bool owned_ = false;               ///< the store of the rules that are followed is ours
   std::optional<Instant> woken_at_;  ///< the host has been asked for that
   OrderlyStop stop_;

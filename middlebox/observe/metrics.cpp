@@ -42,8 +42,9 @@ struct Metrics::Figures {
   double& connections = registry.gauge("simco_connections", "Open connections and associations.");
   double& sessions = registry.gauge("simco_sessions", "Open sessions.");
   double& groups = registry.gauge("simco_groups", "Groups of policy rules.");
-  double& stands_by = registry.gauge(
-      "simco_stands_by", "1 while it enforces another middlebox's rules and serves no agents.");
+  double& stands_by =
+      registry.gauge("simco_stands_by",
+                     "1 while it serves no agents and has the rules of the middlebox that does.");
   double& sessions_opened = registry.counter("simco_sessions_opened_total", "Sessions opened.");
   double& authentication_failures =
       registry.counter("simco_authentication_failures_total", "Authentication tokens rejected.");

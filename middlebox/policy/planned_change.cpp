@@ -1,6 +1,8 @@
 // Plans changes of rules that a request, their lifetime or a restart causes.
 #include "middlebox/policy/planned_change.hpp"
 
+#include <algorithm>
+
 #include "middlebox/policy/rule_status.hpp"
 #include "middlebox/policy/traffic.hpp"
 #include "simco/wire/limits.hpp"
@@ -153,6 +155,8 @@ std::expected<Plan, std::string> follow(RuleBook& book, PolicyRuleId pid,
   if (!ends && abs(rule->expires_at - book.rules[slot].expires_at) <= kClockReading) return plan;
   book.expiry.remove(slot);
   book.begin_change(slot);
+  // Its lifetime is over: should the backend refuse the removal, it is tried again.
+  if (ends) book.rules[slot].expires_at = std::min(book.rules[slot].expires_at, now);
   if (ends) mark_removal(book, slot);
   using enum RuleChange::Kind;
   plan.verdict = ends ? plan_change(book, slot, kRemove, {}, now, plan)

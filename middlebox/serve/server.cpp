@@ -59,20 +59,24 @@ void Server::start() {
     throw std::runtime_error(store_->place() + ": became a replica meanwhile; start again");
   }
   core_.start(contents, store_->place());
+  // Later, because the thread must not have more rights than the loop.
+  asio::post(io_, [this, follow = !contents.owned] { store_thread_->watch(*this, follow); });
   if (!contents.owned) {
-    log::info("standing by: {} is a replica; following its rules", store_->place());
-    // The thread must not have more rights than the loop.
-    return asio::post(io_, [this] { follow(); });
+    return log::info("standing by: {} is a replica; following its rules", store_->place());
   }
   if (listeners_.empty()) listen();
   say_where();
 }
 
-void Server::follow() {
-  store_thread_->follow([this](store::Changes changes) { core_.follow(std::move(changes)); },
-                        [this](const std::string& why) {
-                          log::warn("cannot follow the store; trying again: {}", why);
-                        });
+void Server::on_following(const std::optional<std::string>& failure) {
+  core_.note_following(!failure);
+  if (failure) return log::warn("standing by, but not following; trying again: {}", *failure);
+  log::info("following {} again", store_->place());
+}
+
+void Server::on_lost(const store::StoreFailure& why) {
+  log::error("{}", why.what);
+  on_store_taken();
 }
 
 void Server::on_taken_over() {
@@ -81,6 +85,7 @@ void Server::on_taken_over() {
 }
 
 void Server::listen_when_possible() {
+  if (stopping_) return;
   try {
     listen();
   } catch (const std::runtime_error& failure) {
@@ -146,6 +151,7 @@ void Server::apply(policy::AgentDirectory directory, const std::string& secret) 
 }
 
 void Server::stop(std::function<void()> stopped) {
+  stopping_ = true;
   listen_timer_.cancel();
   for (const auto& listener : listeners_) listener->stop();
   core_.stop(std::move(stopped));
@@ -178,7 +184,7 @@ void Server::on_store_working() { log::info("{}: the store works again", store_-
 void Server::on_store_taken() {
   // From the loop: it stops the core, which is in the middle of a batch.
   asio::post(io_, [this] {
-    if (taken_) taken_();
+    if (taken_) std::exchange(taken_, nullptr)();
   });
 }
 

@@ -23,7 +23,7 @@
 namespace simco::middlebox {
 
 /// Belongs to one io_context with one thread.
-class Server final : private Core::Host, private Journal::Monitor {
+class Server final : private Core::Host, private Journal::Monitor, private StoreThread::Observer {
  public:
   /// Binds and listens, unless `store` is a copy of another middlebox's; no connection is accepted
   /// before start(). Throws std::runtime_error with a sentence if it cannot. `backend`, and
@@ -79,6 +79,11 @@ class Server final : private Core::Host, private Journal::Monitor {
 
   void on_taken_over() override;
 
+  // StoreThread::Observer
+  void on_changed(store::Changes changes) override { core_.follow(std::move(changes)); }
+  void on_following(const std::optional<std::string>& failure) override;
+  void on_lost(const store::StoreFailure& why) override;
+
   // Journal::Monitor
   void on_store_failing(const std::string& why) override;
   void on_store_working() override;
@@ -92,8 +97,6 @@ class Server final : private Core::Host, private Journal::Monitor {
   /// Tries again while an address is not here yet.
   void listen_when_possible();
   void say_where();
-  /// Learns the changes of another middlebox.
-  void follow();
 
   boost::asio::io_context& io_;
   backend::Backend& backend_;
@@ -107,6 +110,7 @@ class Server final : private Core::Host, private Journal::Monitor {
   std::unique_ptr<net::ReadBuffer> read_buffer_;
   boost::asio::steady_timer timer_;
   boost::asio::steady_timer listen_timer_;
+  bool stopping_ = false;
   bool waits_for_address_ = false;  ///< it is in the log that listening fails
   std::function<void()> taken_;
   std::function<void()> serving_;

@@ -61,7 +61,7 @@ RedisStore::About RedisStore::about_in(const redisReply* reply) {
                 std::string(text_of(fields[0])) + ", this version supports " + kKeysVersion +
                 "): run that version or use another name");
   }
-  about.found = fields[1]->type != REDIS_REPLY_NIL;
+  about.owner = text_of(fields[1]);
   number(2, "batch", about.batch);
   number(3, "next_pid", about.counters.next_pid);
   number(4, "next_gid", about.counters.next_gid);
@@ -76,7 +76,19 @@ void RedisStore::claim() {
 bool RedisStore::is_copy() {
   if (!redis_.connected()) redis_.connect();
   const auto role = redis_.ask({"ROLE"});
-  return role->elements != 0 && text_of(role->element[0]) == "slave";
+  const bool copy = role->elements != 0 && text_of(role->element[0]) == "slave";
+  // | "slave" | host | port | state | offset |
+  current_ = !copy || (role->elements > 3 && text_of(role->element[3]) == "connected");
+  return copy;
+}
+
+void RedisStore::verify() {
+  if (is_copy()) {
+    redis_.close();
+    throw StoreTaken(place() + ": this Redis has become a replica");
+  }
+  require_ownership(true);
+  redis_.ask({"UNWATCH"});
 }
 
 // --- Reading -------------------------------------------------------------------------------------
@@ -107,13 +119,14 @@ Batch RedisStore::read_all() {
   const auto* const rules = both->element[1];
   if (rules->type == REDIS_REPLY_ERROR) redis_.lose(std::string(text_of(rules)));
   Batch batch;
-  batch.all = about.found;
+  batch.all = !about.owner.empty();
   batch.counters = about.counters;
   for (std::size_t i = 0; i + 1 < rules->elements; i += 2) {
     batch.entries.push_back(
         {pid_in(text_of(rules->element[i])), std::string(text_of(rules->element[i + 1]))});
   }
-  if (about.found) {
+  followed_ = about.owner;
+  if (batch.all) {
     tried_ = stored_ = about.batch;
   } else {
     note_nothing();
@@ -127,15 +140,17 @@ Batch RedisStore::read_all() {
 Changes RedisStore::follow() {
   const bool copy = is_copy();
   ask_about();
-  const bool found = about_in(redis_.next().get()).found;
+  const auto about = about_in(redis_.next().get());
+  const bool found = !about.owner.empty();
   if (!found) note_nothing();
   if (!copy) claim();
   Changes changes;
   changes.owned = !copy;
+  changes.current = current_;
   // It was emptied, or not yet filled: the first write finds that, and is one of all rules.
   if (!copy && !found) return changes;
-  if (auto words = read_changed_pids(copy)) {
-    changes.batch = read_rules(std::move(*words));
+  if (const auto changed = read_changed_pids(about, copy)) {
+    changes.batch = read_rules(*changed);
   } else {
     changes.batch = read_all();
   }
@@ -147,32 +162,37 @@ void RedisStore::note_nothing() {
   tried_ = 0;
 }
 
-std::optional<RedisConnection::Words> RedisStore::read_changed_pids(bool wait) {
-  ask_about();
+std::optional<RedisStore::Changed> RedisStore::read_changed_pids(const About& about, bool wait) {
+  // Two owners number their batches alike.
+  if (!about.owner.empty() && about.owner != followed_) return std::nullopt;
   RedisConnection::Words read = {"XREAD"};
   if (wait) read.insert(read.end(), {"BLOCK", ms_of(kFollowPatience)});
   read.insert(read.end(), {"STREAMS", key("changes"), stream_id(stored_)});
-  redis_.send(read);
-  const auto before = about_in(redis_.next().get());
-  const auto streams = redis_.next();
-  RedisConnection::Words words = {"HMGET", key("rules")};
+  const auto streams = redis_.ask(read);
+  Changed changed{{"HMGET", key("rules")}, stored_};
   if (streams->type == REDIS_REPLY_NIL) {
-    if (!before.found || before.batch == stored_) return words;
+    if (about.owner.empty() || about.batch == stored_) return changed;
     return std::nullopt;
   }
   const auto* const batches = streams->element[0]->element[1];
   for (std::size_t i = 0; i < batches->elements; ++i) {
     const auto* const batch = batches->element[i];
-    if (text_of(batch->element[0]) != stream_id(stored_ + 1)) return std::nullopt;
-    tried_ = ++stored_;
-    for (const auto pid : std::views::split(text_of(batch->element[1]->element[1]), ' ')) {
-      if (!pid.empty()) words.emplace_back(pid.begin(), pid.end());
+    // "owner", its token, "pids", these
+    const auto* const fields = batch->element[1];
+    const bool next = text_of(batch->element[0]) == stream_id(changed.batch + 1);
+    if (!next || fields->elements != 4 || text_of(fields->element[1]) != followed_) {
+      return std::nullopt;
+    }
+    ++changed.batch;
+    for (const auto pid : std::views::split(text_of(fields->element[3]), ' ')) {
+      if (!pid.empty()) changed.words.emplace_back(pid.begin(), pid.end());
     }
   }
-  return words;
+  return changed;
 }
 
-Batch RedisStore::read_rules(RedisConnection::Words words) {
+Batch RedisStore::read_rules(const Changed& changed) {
+  const auto& words = changed.words;
   Batch batch;
   const bool any = words.size() > 2;
   if (any) redis_.send(words);
@@ -184,6 +204,8 @@ Batch RedisStore::read_rules(RedisConnection::Words words) {
   for (std::size_t i = 0; any && i < rules->elements; ++i) {
     batch.entries.push_back({pid_in(words[i + 2]), std::string(text_of(rules->element[i]))});
   }
+  stored_ = changed.batch;
+  if (stored_ != kUnknown) tried_ = stored_;
   return batch;
 }
 
@@ -236,9 +258,10 @@ std::size_t RedisStore::queue(const Batch& batch) {
       command({"HSET", rules, field, octets});
     }
   }
-  ++tried_;
+  // A follower that finds a number missing reads everything.
+  tried_ += batch.all ? 2 : 1;
   command({"XADD", key("changes"), "MAXLEN", "~", std::to_string(kBatchesKept), stream_id(tried_),
-           "pids", pids});
+           "owner", token_, "pids", pids});
   command({"HSET", key("about"), "schema", kKeysVersion, "owner", token_, "batch",
            std::to_string(tried_), "next_pid", std::to_string(batch.counters.next_pid), "next_gid",
            std::to_string(batch.counters.next_gid)});

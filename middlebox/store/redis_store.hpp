@@ -20,6 +20,7 @@ class RedisStore final : public Store {
   std::string place() const override { return redis_.place(); }
   /// True if the server is a replica, which takes no writes.
   bool is_copy() override;
+  void verify() override;
   /// Becomes the owner of the keys, unless the server is a replica: the previous owner cannot write
   /// any longer.
   Contents open() override;
@@ -31,7 +32,7 @@ class RedisStore final : public Store {
  private:
   /// What the owner has written beside the rules.
   struct About {
-    bool found = false;  ///< false: nothing has been written, or a replica is being filled
+    std::string owner;  ///< empty: nothing has been written, or a replica is being filled
     std::uint64_t batch = 0;
     Counters counters;
   };
@@ -46,10 +47,16 @@ class RedisStore final : public Store {
   Batch read_all();
   /// There is nothing: what was there is lost, or may come back.
   void note_nothing();
-  /// Reads from the stream which rules the batches after stored_ have changed: as HMGET's words.
-  /// Waits for such a batch if there is none, if told to. nullopt if batches are missing there.
-  std::optional<RedisConnection::Words> read_changed_pids(bool wait);
-  Batch read_rules(RedisConnection::Words words);
+  /// Which rules the batches up to `batch` have changed: as HMGET's words.
+  struct Changed {
+    RedisConnection::Words words;
+    std::uint64_t batch;
+  };
+  /// Reads from the stream what has changed since stored_. Waits for that if there is nothing, if
+  /// told to. nullopt if batches are missing there, or are of another history than `about`, which
+  /// was read just before.
+  std::optional<Changed> read_changed_pids(const About& about, bool wait);
+  Batch read_rules(const Changed& changed);
   /// Throws unless the keys are ours and as we left them, which does not matter if `all` will be
   /// written. Watches them.
   void require_ownership(bool all);
@@ -58,10 +65,12 @@ class RedisStore final : public Store {
   void await_replicas();
 
   RedisConnection redis_;
-  std::string token_;  ///< identifies the owner of the keys
+  std::string token_;     ///< identifies the owner of the keys
+  std::string followed_;  ///< token of the owner whose batches have been read
   // Batches are numbered. A batch whose connection was lost may be stored or not.
   std::uint64_t tried_ = 0;   ///< the last batch
   std::uint64_t stored_ = 0;  ///< the last batch that was acknowledged, or followed
+  bool current_ = true;       ///< a replica has all that its primary has
   std::int64_t rules_ = 0;    ///< least number of rules in Redis
 };
 

@@ -71,7 +71,8 @@ struct Contents {
 /// What the owner of the store has written since.
 struct Changes {
   Batch batch;
-  bool owned = false;  ///< the store is ours from now on
+  bool owned = false;   ///< the store is ours from now on
+  bool current = true;  ///< false: the copy has no connection to the store, and may be behind
 };
 
 /// When a batch counts as stored.
@@ -100,6 +101,9 @@ class Store {
   /// Of a copy: waits for changes, for at most kFollowPatience, or claims the store if it is a copy
   /// no longer. Throws StoreError, and may be called again then.
   virtual Changes follow() { return {.batch = {}, .owned = true}; }
+  /// Throws StoreTaken if another middlebox has claimed the store since, or if it has become a
+  /// copy.
+  virtual void verify() {}
   /// Stores `batch`, which is durable when the call returns. Throws StoreError if none of it is
   /// stored, or if the connection was lost, in which case either all or none of it is; StoreTaken
   /// and StoreLost where that is why.

@@ -24,6 +24,8 @@ lab = Scenario(
         "QUIC does not migrate: ngtcp2's client does so only if its program asks for it, and ours does not. RFC 9000 moves the "
         "client's address only, so both paths would have to lead to one address of the box. It waits for the path, or reconnects "
         "after 30 s of silence.",
+        "The limits of the claims were guessed before the measurement, but for P8's: its 10 s were not certain, as one run was without "
+        "replies for 9.7 s.",
     ],
     network="two-paths", abort_lag_s=0,
     matrix=[dict(variant=["tcp"], paths=[1], profile=["modern"], failure=FAILURES, delay_ms=[10], rate=[100]),

@@ -102,7 +102,10 @@ class Attempt : public std::enable_shared_from_this<Attempt> {
                  [self = shared_from_this()](Dialer::Result result, const error_code& error,
                                              std::shared_ptr<MessageChannel> channel) {
                    --self->under_way_;
-                   if (result == Dialer::Result::kFailed) return self->try_next(error);
+                   // What one address refuses, another one may yet grant.
+                   const bool over = result == Dialer::Result::kFailed ||
+                                     (result == Dialer::Result::kRefused && self->under_way_ != 0);
+                   if (over) return self->try_next(error);
                    self->finish(error, std::move(channel));
                  });
   }

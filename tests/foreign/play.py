@@ -161,7 +161,7 @@ async def play(cell, setting, seed, limit_s):
     try:
         async with asyncio.timeout(limit_s):
             did, count = await part(cell, setting, seed, cleanup)
-            return did + "".join(f", {number} {word}" for word, number in count.items() if number)
+            return did + "".join(f", {number} {word}" for word, number in count.items() if number), count
     except TimeoutError:
         said = "; ".join(f"{one.name}: {one.tail()}" for one in started if isinstance(one, Process))
         raise AssertionError(f"hangs: {said}") from None

@@ -35,6 +35,7 @@ NAMED = 3  # points that a legend names
 TICKS_MAX = 12  # an axis with more measured values has ticks at round ones
 AXES_SHARE = 0.775  # of a figure's width is that of its axes
 DIGIT = 0.7  # width of a digit of an axis' label, as a share of the font's size
+BAR_ROOM = 3  # times the greatest value, or a part of the least one, that the y axis has for bars
 TRANSITION = 0.5  # decades between 0 and the least value of a logarithmic axis that has 0
 POINTS_PER_INCH = 72
 PNG_DPI = 300
@@ -185,11 +186,19 @@ def scale_y(axes, curves, plot):
     if min(means) <= 0 or max(means) < WIDE_RANGE * min(means):
         if QUANTITIES[plot.quantity].unit == "ms":
             widen(axes)
-        return
+        return limit(axes, means)
     axes.set_yscale("log")
+    limit(axes, means)
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_major_formatter("{x:g}")
     axes.yaxis.set_minor_formatter(NullFormatter())
+
+
+def limit(axes, means):
+    """Cuts bars that would stretch the y axis to many times the values."""
+    bottom, top = axes.get_ylim()
+    if max(means) > 0 and min(means) >= 0:
+        axes.set_ylim(max(bottom, min(means) / BAR_ROOM) if axes.get_yscale() == "log" else bottom, min(top, max(means) * BAR_ROOM))
 
 
 def draw_marks(axes, marks):

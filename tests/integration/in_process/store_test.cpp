@@ -398,6 +398,47 @@ TEST(FollowedEmpty, FromTheFirstRuleOn) {
   follower->write({{entry(1, "one")}, {2, 2}});
 }
 
+// A box that had the rules, and numbered its batches as the other one does now.
+TEST_F(Followed, AnotherHistoryIsReadFromItsBeginning) {
+  const auto before = std::move(*store::make_store(replica.address(), store::Sync::kDisk));
+  promote();
+  before->open();
+  for (std::uint32_t pid = 10; pid < 14; ++pid) before->write({{entry(pid, "old")}, {20, 2}});
+  // As soon as it is a replica again, it may still have what it had.
+  ask("replicaof 127.0.0.1 1");
+  EXPECT_EQ(follower->open().entries.size(), 6U);
+  for (std::uint32_t pid = 3; pid < 9; ++pid) owner->write({{entry(pid, "new")}, {20, 2}});
+  ask("replicaof 127.0.0.1 " + std::to_string(place.redis().port()));
+  store::Changes changes;
+  EXPECT_TRUE(eventually([&] {
+    try {
+      changes = follower->follow();
+    } catch (const StoreError&) {
+      return false;  // it is being filled
+    }
+    return changes.batch.all;
+  }));
+  EXPECT_EQ(changes.batch.entries.size(), 8U);
+  EXPECT_TRUE(changes.current);
+}
+
+TEST_F(Followed, SaysIfItHasNoConnection) {
+  follower->open();
+  EXPECT_TRUE(eventually([&] { return follower->follow().current; }));
+  ask("replicaof 127.0.0.1 1");
+  EXPECT_FALSE(follower->follow().current);
+}
+
+TEST_F(Followed, AnOwnerSeesThatItIsOneNoLonger) {
+  owner->verify();
+  const auto next = place.make();
+  next->open();
+  EXPECT_THROW(owner->verify(), store::StoreTaken);
+  next->verify();
+  ask_owner("replicaof 127.0.0.1 1");
+  EXPECT_THROW(next->verify(), store::StoreTaken);
+}
+
 // A replica that is being filled, or was emptied, takes no rule away from those who have it.
 TEST_F(Followed, IsNotFollowedIntoNothing) {
   follower->open();

@@ -216,6 +216,26 @@ TEST(Standby, NamesARuleThatItCannotEnforce) {
   EXPECT_EQ(box.written, std::vector{gone(1)});
 }
 
+// The kernel has no memory for a moment: a pinhole must not stay open because of it.
+TEST(Standby, WhatTheBackendRefusesIsTriedAgain) {
+  Standby box({stored(1, 5000), stored(2, 5002)});
+  box.backend.automatic = false;
+  box.hear({gone(1), stored(2, 5002, 900s), stored(3, 5004)});
+  box.backend.finish(
+      {ChangeResult::kNoResources, ChangeResult::kNoResources, ChangeResult::kNoResources});
+  EXPECT_EQ(box.core.rule_count(), 2U);
+  box.backend.automatic = true;
+  box.backend.batches.clear();
+  box.time.run_for(30s);
+  auto kinds = box.kinds();
+  std::ranges::sort(kinds);
+  EXPECT_EQ(kinds, (std::vector{Kind::kAdd, Kind::kSetLifetime, Kind::kRemove}));
+  EXPECT_EQ(box.core.rule_count(), 2U);
+  box.take_over();
+  box.time.run_for(5s);
+  EXPECT_TRUE(box.written.empty());
+}
+
 TEST(Standby, NamesARuleThatItCannotRead) {
   Standby box;
   box.hear({{{1}, "damaged"}, stored(2, 5002)});

@@ -172,6 +172,17 @@ class Figures(unittest.TestCase):
         large = self.figure(mean_plot(), self.curve("tcp", {1: 20, 2: 22, 10: 200}))
         self.assertEqual([one.axes[0].get_yscale() for one in (small, large)], ["linear", "log"])
 
+    def test_a_bar_does_not_stretch_an_axis(self):
+        for scale, bars, limits in (("linear", [[10, 10], [5, 5000]], (None, 330)), ("log", [[19.99, 10], [5, 5]], (20 / 3, None))):
+            figure, axes = plots.plt.subplots()
+            self.addCleanup(plots.plt.close, figure)
+            axes.errorbar([1, 2], [20, 110], yerr=bars)
+            axes.set_yscale(scale)
+            plots.limit(axes, [20, 110])
+            bottom, top = axes.get_ylim()
+            self.assertGreaterEqual(bottom, limits[0] or bottom)
+            self.assertLessEqual(top, limits[1] or top)
+
     def test_the_legend_explains_what_is_drawn_and_nothing_else(self):
         plain = self.figure(mean_plot(), self.curve("tcp", {1: 20, 2: 22}))
         self.assertEqual(labels_of(plain), ["TCP"])
