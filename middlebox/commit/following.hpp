@@ -28,8 +28,16 @@ class Following {
             std::span<const PolicyRuleId> ended)
       : engine_(engine), pipeline_(pipeline), clock_(clock), ended_(ended.begin(), ended.end()) {}
 
-  /// The owner of the store has written `batch`.
-  void take(store::Batch batch) { batches_.push_back(std::move(batch)); }
+  /// The owner of the store has written these.
+  void take(store::Changes changes) {
+    batches_.push_back(std::move(changes.batch));
+    owned_ = changes.owned;
+  }
+  /// The store is ours: when all is done, nothing more is to be followed.
+  bool owned() const { return owned_; }
+  /// Whether it hears of the changes of the other middlebox.
+  bool current() const { return current_; }
+  void set_current(bool current) { current_ = current; }
   /// Has the pipeline make the next changes, if it is idle. Returns true if there were any.
   bool advance();
   /// True if all that was taken has been carried out, or refused.
@@ -69,6 +77,8 @@ class Following {
   std::set<PolicyRuleId> ended_;
   std::vector<std::string> losses_;
   bool planned_ = false;
+  bool owned_ = false;
+  bool current_ = true;
 };
 
 }  // namespace simco::middlebox

@@ -129,8 +129,7 @@ void Core::start(const store::Contents& contents, const std::string& place) {
 
 void Core::follow(store::Changes changes) {
   const Turn turn(*this);
-  rules_.following()->take(std::move(changes.batch));
-  owned_ = changes.owned;
+  rules_.following()->take(std::move(changes));
 }
 
 // --- Turns -------------------------------------------------------------------------------------
@@ -153,7 +152,7 @@ void Core::end_turn() {
 void Core::look_at_following() {
   Following& following = *rules_.following();
   for (const auto& line : following.take_losses()) log_.write(LogLevel::kWarning, line);
-  if (!owned_ || !following.done() || !rules_.pipeline().idle()) return;
+  if (!following.owned() || !following.done() || !rules_.pipeline().idle()) return;
   rules_.take_over(now());
   host_.on_taken_over();
 }
@@ -162,7 +161,7 @@ void Core::update_metrics() {
   const auto& engine = rules_.engine();
   metrics_->flushed();
   metrics_->set({connections_.size(), notifier_.count(), engine.group_count(),
-                 following() && current_, engine.nat_usage()});
+                 following() && rules_.following()->current(), engine.nat_usage()});
 }
 
 // --- Time --------------------------------------------------------------------------------------

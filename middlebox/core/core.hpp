@@ -144,7 +144,7 @@ class Core final : private Connection::Owner,
   /// Whether it hears of the changes of the other middlebox, for the metrics.
   void note_following(bool current) {
     const Turn turn(*this);
-    current_ = current;
+    if (auto* const following = rules_.following()) following->set_current(current);
   }
   /// The store has lost all rules: has the journal write them again.
   void restore_store() { rules_.restore_store(); }
@@ -239,8 +239,6 @@ class Core final : private Connection::Owner,
   Guests guests_;
   TurnClock turn_;
   WakeTimes wake_times_;
-  bool current_ = true;              ///< it hears of the changes of another middlebox
-  bool owned_ = false;               ///< the store of the rules that are followed is ours
   std::optional<Instant> woken_at_;  ///< the host has been asked for that
   OrderlyStop stop_;
 };

@@ -2,14 +2,11 @@
 // gets its log lines, and the store's thread writes its journal.
 #include "middlebox/serve/server.hpp"
 
-#include <algorithm>
 #include <boost/asio/post.hpp>
-#include <iterator>
 #include <random>
 #include <stdexcept>
 #include <utility>
 
-#include "middlebox/limits.hpp"
 #include "simco/log/log.hpp"
 #include "simco/net/error.hpp"
 
@@ -24,13 +21,10 @@ Server::Server(asio::io_context& io, const ServerOptions& options, backend::Back
       backend_(backend),
       store_(store),
       core_(options, clock_, backend, open_journal(metrics), metrics, *this),
-      wanted_(options.further_listeners),
-      read_buffer_(std::make_unique<net::ReadBuffer>()),
+      listeners_(io, options, *this),
       timer_(io),
-      listen_timer_(io),
       run_(std::random_device{}()) {
-  wanted_.insert(wanted_.begin(), {options.listen, options.require});
-  if (store == nullptr || !store->is_copy()) listen();
+  if (store == nullptr || !store->is_copy()) listeners_.listen();
 }
 
 CountedRules Server::count(std::span<const PolicyRuleId> pids) {
@@ -52,7 +46,7 @@ Journal* Server::open_journal(Metrics* metrics) {
 void Server::start() {
   if (store_ == nullptr) {
     core_.start();
-    return say_where();
+    return listeners_.log_addresses();
   }
   const auto contents = store_->open();
   if (!contents.owned && !listeners_.empty()) {
@@ -64,8 +58,8 @@ void Server::start() {
   if (!contents.owned) {
     return log::info("standing by: {} is a replica; following its rules", store_->place());
   }
-  if (listeners_.empty()) listen();
-  say_where();
+  if (listeners_.empty()) listeners_.listen();
+  listeners_.log_addresses();
 }
 
 void Server::on_following(const std::optional<std::string>& failure) {
@@ -81,69 +75,11 @@ void Server::on_lost(const store::StoreFailure& why) {
 
 void Server::on_taken_over() {
   log::info("{} is ours now: {} rules", store_->place(), core_.rule_count());
-  asio::post(io_, [this] { listen_when_possible(); });
-}
-
-void Server::listen_when_possible() {
-  if (stopping_) return;
-  try {
-    listen();
-  } catch (const std::runtime_error& failure) {
-    // The address may come later than the store.
-    if (!std::exchange(waits_for_address_, true)) {
-      log::warn("cannot serve agents yet; trying again: {}", failure.what());
-    }
-    listeners_.clear();
-    listen_timer_.expires_after(kListenRetry);
-    return listen_timer_.async_wait([this](const error_code& error) {
-      if (!error) listen_when_possible();
+  asio::post(io_, [this] {
+    listeners_.listen_when_possible([this] {
+      if (serving_) serving_();
     });
-  }
-  say_where();
-  if (serving_) serving_();
-}
-
-void Server::say_where() {
-  for (const auto& listener : listeners_) {
-    for (const auto& endpoint : listener->endpoints()) {
-      log::info("listening on {} {}", net::to_string(listener->transport()), endpoint);
-    }
-  }
-}
-
-void Server::listen() {
-  for (const auto& [options, require] : wanted_) listen(options, require);
-}
-
-void Server::listen(net::ListenOptions options, Require require) {
-  options.on_refused = [this](const std::string& peer, const error_code& why) {
-    // Peers that leave without having said anything have only looked whether the port is open.
-    if (why.category() == net::tls_category() || why == net::NetError::kCrowdedOut) {
-      core_.warn_about(peer, why.message());
-    } else {
-      log::debug("{}: {}", peer, why.message());
-    }
-  };
-  auto listening = net::listen(
-      io_.get_executor(), options, *read_buffer_,
-      [this, require](std::shared_ptr<net::MessageChannel> channel) {
-        core_.accept(std::move(channel), require);
-      },
-      [](const error_code& why) { log::error("cannot accept connections: {}", why.message()); });
-  for (const auto& note : listening.notes) log::info(note);
-  for (const auto& warning : listening.warnings) log::warn(warning);
-  std::ranges::move(listening.listeners, std::back_inserter(listeners_));
-}
-
-void Server::set_tls(const std::shared_ptr<const net::TlsContext>& tls) {
-  for (auto& wanted : wanted_) wanted.listen.tls = tls;
-  for (const auto& listener : listeners_) listener->set_tls(tls);
-}
-
-std::vector<std::uint16_t> Server::ports() const {
-  std::vector<std::uint16_t> result;
-  for (const auto& listener : listeners_) result.push_back(listener->port());
-  return result;
+  });
 }
 
 void Server::apply(policy::AgentDirectory directory, const std::string& secret) {
@@ -151,10 +87,16 @@ void Server::apply(policy::AgentDirectory directory, const std::string& secret) 
 }
 
 void Server::stop(std::function<void()> stopped) {
-  stopping_ = true;
-  listen_timer_.cancel();
-  for (const auto& listener : listeners_) listener->stop();
+  listeners_.stop();
   core_.stop(std::move(stopped));
+}
+
+// Peers that leave without having said anything have only looked whether the port is open.
+void Server::on_refused(const std::string& peer, const error_code& why) {
+  if (why.category() == net::tls_category() || why == net::NetError::kCrowdedOut) {
+    return core_.warn_about(peer, why.message());
+  }
+  log::debug("{}: {}", peer, why.message());
 }
 
 // --- The core's owner --------------------------------------------------------------------------

@@ -16,14 +16,17 @@
 #include "middlebox/commit/store_thread.hpp"
 #include "middlebox/core/core.hpp"
 #include "middlebox/serve/inspector.hpp"
+#include "middlebox/serve/listeners.hpp"
 #include "middlebox/serve/options.hpp"
-#include "simco/net/listener.hpp"
 #include "simco/net/message_channel.hpp"
 
 namespace simco::middlebox {
 
 /// Belongs to one io_context with one thread.
-class Server final : private Core::Host, private Journal::Monitor, private StoreThread::Observer {
+class Server final : private Listeners::Host,
+                     private Core::Host,
+                     private Journal::Monitor,
+                     private StoreThread::Observer {
  public:
   /// Binds and listens, unless `store` is a copy of another middlebox's; no connection is accepted
   /// before start(). Throws std::runtime_error with a sentence if it cannot. `backend`, and
@@ -42,14 +45,14 @@ class Server final : private Core::Host, private Journal::Monitor, private Store
 
   /// Returns the port of each listener: one for each TCP address and one for each SCTP endpoint, in
   /// the order of the transports, followed by the further listeners.
-  std::vector<std::uint16_t> ports() const;
+  std::vector<std::uint16_t> ports() const { return listeners_.ports(); }
 
   /// Applies a new configuration of agents, and the middlebox's own secret. Rules stay; sessions of
   /// agents that are no longer allowed get AST.
   void apply(policy::AgentDirectory directory, const std::string& secret);
 
   /// Replaces the TLS context of new connections; existing sessions continue.
-  void set_tls(const std::shared_ptr<const net::TlsContext>& tls);
+  void set_tls(const std::shared_ptr<const net::TlsContext>& tls) { listeners_.set_tls(tls); }
 
   /// Calls `taken` when another middlebox has taken over the rules: this process must stop.
   void on_taken(std::function<void()> taken) { taken_ = std::move(taken); }
@@ -72,6 +75,12 @@ class Server final : private Core::Host, private Journal::Monitor, private Store
   std::size_t rule_count() const { return core_.rule_count(); }
 
  private:
+  // Listeners::Host
+  void on_connection(std::shared_ptr<net::MessageChannel> channel, Require require) override {
+    core_.accept(std::move(channel), require);
+  }
+  void on_refused(const std::string& peer, const boost::system::error_code& why) override;
+
   // Core::Host
   void wake_at(Instant at) override;
   ChallengeOctets make_challenge() override { return random_challenge(); }
@@ -92,11 +101,6 @@ class Server final : private Core::Host, private Journal::Monitor, private Store
 
   /// Creates the journal, if there is a store.
   Journal* open_journal(Metrics* metrics);
-  void listen(net::ListenOptions options, Require require);
-  void listen();
-  /// Tries again while an address is not here yet.
-  void listen_when_possible();
-  void say_where();
 
   boost::asio::io_context& io_;
   backend::Backend& backend_;
@@ -105,13 +109,8 @@ class Server final : private Core::Host, private Journal::Monitor, private Store
   std::optional<StoreThread> store_thread_;
   std::optional<Journal> journal_;
   Core core_;
-  std::vector<ListenerSettings> wanted_;
-  std::vector<std::unique_ptr<net::Listener>> listeners_;
-  std::unique_ptr<net::ReadBuffer> read_buffer_;
+  Listeners listeners_;
   boost::asio::steady_timer timer_;
-  boost::asio::steady_timer listen_timer_;
-  bool stopping_ = false;
-  bool waits_for_address_ = false;  ///< it is in the log that listening fails
   std::function<void()> taken_;
   std::function<void()> serving_;
   std::uint32_t run_;  ///< as CountedRules::run
