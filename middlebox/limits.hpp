@@ -58,6 +58,9 @@ inline constexpr std::uint32_t kRefusalLinesPerSecond = 10;
 inline constexpr std::chrono::seconds kStoreRetry{1};
 /// The same while it is only followed: it must not be late to be taken over.
 inline constexpr std::chrono::milliseconds kFollowRetry{100};
+/// Identifiers that a middlebox skips when it takes another one's place, which may have given out
+/// some that the store has not told of: some seconds' worth.
+inline constexpr std::uint64_t kIdsSkipped = 1 << 20;
 /// A rule of another middlebox that the backend has refused is tried again after this time.
 inline constexpr std::chrono::seconds kFollowRefusedRetry{1};
 /// How often an idle middlebox sees whether the store is still its own.

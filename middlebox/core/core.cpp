@@ -29,6 +29,8 @@ Recovery RuleService::start(const store::Contents& contents, const std::string& 
 
 void RuleService::take_over(Instant now) {
   engine_.end_following(now);
+  const auto ids = engine_.ids();
+  engine_.follow_ids({ids.pids + kIdsSkipped, ids.groups + kIdsSkipped});
   journal_->resume_ids(engine_.ids());
   journal_->forget(following_->ended());
   journal_->write_soon();

@@ -43,6 +43,8 @@ void write_guard_rules(const ChainWriter& writer) {
       .interface(NFT_META_OIFNAME, kLoopback)
       .verdict(NFT_RETURN)
       .add_to(writer.batch());
+  // Without its first fragment, which is judged, a packet is never whole.
+  writer.rule("input").later_fragment().verdict(NFT_RETURN).add_to(writer.batch());
   for (const auto version : {IpVersion::kIpv4, IpVersion::kIpv6}) {
     const std::string guarded = version == IpVersion::kIpv4 ? "guarded4" : "guarded6";
     writer.block(version, true, "input", KeySource::kFromOutside);

@@ -96,6 +96,19 @@ Rule& Rule::mask(std::uint32_t reg, std::span<const std::byte> mask) {
   return *this;
 }
 
+Rule& Rule::later_fragment() {
+  static constexpr std::array<std::byte, 2> kOffset = {std::byte{0xFF}, std::byte{0xF8}};
+  static constexpr std::array<std::byte, 2> kFirst{};
+  ip_version(NFPROTO_IPV6);
+  auto* exthdr = add(rule_.get(), "exthdr");
+  nftnl_expr_set_u32(exthdr, NFTNL_EXPR_EXTHDR_DREG, number_of(0));
+  nftnl_expr_set_u8(exthdr, NFTNL_EXPR_EXTHDR_TYPE, IPPROTO_FRAGMENT);
+  nftnl_expr_set_u32(exthdr, NFTNL_EXPR_EXTHDR_OFFSET, 2);
+  nftnl_expr_set_u32(exthdr, NFTNL_EXPR_EXTHDR_LEN, 2);
+  nftnl_expr_set_u32(exthdr, NFTNL_EXPR_EXTHDR_OP, NFT_EXTHDR_OP_IPV6);
+  return mask(0, kOffset).differs(0, kFirst);
+}
+
 namespace {
 void compare(nftnl_rule* rule, std::uint32_t operation, std::uint32_t reg,
              std::span<const std::byte> octets) {

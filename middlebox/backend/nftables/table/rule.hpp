@@ -25,6 +25,9 @@ class Rule {
   Rule& load_network(std::uint32_t offset, std::uint32_t size, std::uint32_t reg);
   Rule& load_transport(std::uint32_t offset, std::uint32_t size, std::uint32_t reg);
   Rule& mask(std::uint32_t reg, std::span<const std::byte> mask);
+  /// Matches the fragments of an IPv6 packet that come after the first. The kernel (6.18) compares
+  /// the ports of such a fragment with the beginning of its header.
+  Rule& later_fragment();
 
   Rule& equals(std::uint32_t reg, std::span<const std::byte> octets);
   Rule& equals(std::uint32_t reg, std::uint8_t value);
