@@ -1,0 +1,79 @@
+"""The documented limits of the pair: when a rule may go back to an earlier state, each with the sentence
+that says so. Nothing else excuses an anomaly."""
+import dataclasses
+import pathlib
+
+from .register import Slack, Undoing
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+# Rounds of the observer that the "last milliseconds" are on a machine of any speed.
+ROUNDS = 10
+
+# Each sentence, and the document that has it (tests/unit/pair compares).
+SENTENCES = {
+    "asynchronous": ("doc/high-availability.md", "The second box may not know the rules of the first box's last "
+                     "milliseconds (0x0343)."),
+    "unreachable": ("doc/high-availability.md", "While the boxes cannot reach each other's Redis, the second keeps what "
+                    "it had: rules that end on the first go on there until their lifetimes are over, should it take "
+                    "over before it has heard of them."),
+    "split": ("doc/high-availability.md", "if only the boxes lose each other, both may have the addresses."),
+    "clock": ("doc/high-availability.md", "The clocks of both boxes must agree (NTP): the rest of a lifetime is "
+              "calculated from the clock."),
+    "memory": ("doc/high-availability.md", "Set `appendonly yes` if rules must survive a failure of both boxes."),
+    "down": ("doc/high-availability.md", "The kernel enforces the rules while the middlebox is down, and blocks the "
+             "rest"),
+    "store": ("doc/operating.md", "If the middlebox dies before the file is updated, a deleted rule comes back for the "
+              "rest of its lifetime"),
+}
+
+
+@dataclasses.dataclass
+class Course:
+    """What is known of a run, beside the operations: times by one clock."""
+    replicas: bool  # the middlebox waits for the replica
+    durable: bool  # Redis has an append-only file
+    marks: list  # when the second box had everything that the first had acknowledged, in kernel and Redis
+    period: float  # of the observer, at most
+    takeovers: list  # (begin, end): a box gets the addresses, until it serves
+    splits: list  # (begin, end): both have the addresses
+    restarts: list  # (begin, end): a middlebox ended and serves again on the same box
+    faults: list  # (begin, end, kind, box)
+    clock_step: float = 0.0
+
+
+def last_mark(course, time):
+    return max((mark for mark in course.marks if mark <= time), default=float("-inf"))
+
+
+def touches(one, begin, end):
+    return one[0] <= end and one[1] >= begin
+
+
+def takeover_excuse(course, begin, end):
+    """It may not know what happened since it was last seen to have everything."""
+    since = last_mark(course, begin)
+    if any(touches(fault, since, begin) for fault in course.faults):
+        return Undoing(since, begin, end, course.replicas, "unreachable")
+    # Nothing kept it from following, except for those last milliseconds.
+    since = max(since, begin - ROUNDS * course.period)
+    return Undoing(since, begin, end, course.replicas, "asynchronous")
+
+
+def excuses_of(course):
+    found = [takeover_excuse(course, begin, end) for begin, end in course.takeovers]
+    for begin, end in course.splits:
+        found.append(Undoing(last_mark(course, begin), begin, end, course.replicas, "split"))
+    for begin, end in course.restarts:
+        failing = [fault for fault in course.faults if fault[2] in ("redis", "disk", "sync") and touches(fault, begin, end)]
+        for fault in failing:
+            found.append(Undoing(fault[0], begin, end, True, "store"))
+    if not course.durable:
+        for fault in course.faults:
+            if fault[2] == "memory":
+                found.append(Undoing(float("-inf"), fault[0], max(one[1] for one in course.faults), False, "memory"))
+    return found
+
+
+def slack_of(course):
+    """A clock that steps moves the end of rules that a box takes over."""
+    return Slack(1.0 + course.clock_step, 2.0 + course.clock_step)
