@@ -1,5 +1,6 @@
 """A router of the pair: Redis, keepalived and simco-middlebox as their packages' services would run them."""
 import os
+import pathlib
 import re
 import signal
 import subprocess
@@ -22,6 +23,7 @@ logfile {folder}/redis.log
 appendonly {appendonly}
 appendfsync everysec
 """
+BEGIN = "--- a start ---"  # in the log
 # As simco-middlebox.service: no restart after wrong usage and after a takeover; a stopped process gets
 # SIGCONT with its SIGTERM.
 START = """#!/bin/sh
@@ -30,6 +32,7 @@ touch {folder}/wanted
 p=$(cat {folder}/middlebox.pid 2>/dev/null)
 [ -n "$p" ] && [ -e /proc/$p/exe ] && exit 0
 echo "$(date +%s.%N) start" >>{folder}/events
+echo "{begin}" >>{folder}/middlebox.log
 {environment} nohup {binary} {options} >>{folder}/middlebox.log 2>&1 8>&- 9>&- &
 echo $! >{folder}/middlebox.pid
 """
@@ -46,6 +49,8 @@ fi
 echo "$(date +%s.%N) stopped" >>{folder}/events
 rm -f {folder}/middlebox.pid
 """
+# doc/operating.md, "Restarts open nothing": nothing is blocked between a boot and the first start, unless the site does.
+BLOCK = "table inet boot { chain forward { type filter hook forward priority 0; policy drop; }; }"
 HA_CONF = """PEER="{peer}"
 START={folder}/start
 STOP={folder}/stop
@@ -75,7 +80,7 @@ class Box:
             f"ip addr add 10.99.0.{number}/24 dev sync0; for i in int0 ext0 sync0; do ip link set $i up; done")
         self.redis = self.keepalived = None
         self.restart_at = {}  # by the kind of process, if it was killed
-        self.powered = False
+        self.powered = self.blocked = False
         self.said = []  # (time, line) of keepalived
         if plan.tiny_disk:
             subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", self.folder + "/data"], check=True)
@@ -94,7 +99,7 @@ class Box:
         options = ("--backend nftables --internal-if int0 --external-if ext0 --listen 192.0.2.1 --allow-anonymous "
                    f"--audit-rate 1000 --state '{self.plant.state(state)}'")
         for name, text in (("start", START), ("stop", STOP)):
-            self.write(name, text.format(folder=self.folder, environment=environment, binary=binary, options=options))
+            self.write(name, text.format(folder=self.folder, environment=environment, binary=binary, options=options, begin=BEGIN))
             os.chmod(os.path.join(self.folder, name), 0o755)
         self.write("ha.conf", HA_CONF.format(folder=self.folder, peer=self.plant.peer(f"10.99.0.{self.peer} 6379")))
         takeover = (ROOT / "scripts/ha/simco-takeover").read_text()
@@ -191,6 +196,9 @@ class Box:
         if not self.powered:
             return
         now = time.time()
+        if self.blocked and self.last_word() in ("serves", "follows"):
+            self.blocked = False
+            self.host.shell("nft delete table inet boot")
         if not self.pids("redis") and now >= self.restart_at.setdefault("redis", now + 0.1):
             self.restart_at.pop("redis")
             self.start_redis()
@@ -214,7 +222,8 @@ class Box:
         for name in ("wanted", "middlebox.pid"):
             if os.path.exists(os.path.join(self.folder, name)):
                 os.unlink(os.path.join(self.folder, name))
-        self.host.shell("nft flush ruleset; ip addr del 10.0.0.1/24 dev int0; ip addr del 192.0.2.1/24 dev ext0;"
+        self.blocked = True
+        self.host.shell(f"nft flush ruleset; nft '{BLOCK}'; ip addr del 10.0.0.1/24 dev int0; ip addr del 192.0.2.1/24 dev ext0;"
                         "ip addr del 192.0.2.20/32 dev ext0", check=False)
 
     # --- What is seen of it ---
@@ -222,6 +231,11 @@ class Box:
     def kernel_ports(self):
         """The external ports of the rules in its kernel."""
         return {int(port) for port in re.findall(r"\b(2\d{4})\b", self.host.shell("nft -n list ruleset"))}
+
+    def runs(self, kind):
+        """Whether all processes of this kind are there and none is stopped."""
+        states = [pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] for pid in self.pids(kind)]
+        return bool(states) and not set(states) & {"T", "Z"}
 
     def has_address(self):
         return " 192.0.2.1/24" in self.host.shell("ip -o addr show dev ext0")
@@ -235,4 +249,6 @@ class Box:
                                ("stopping", "ends")):
                 if sign in line:
                     return word
+            if line == BEGIN:
+                break
         return "begins"

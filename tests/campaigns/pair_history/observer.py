@@ -1,4 +1,5 @@
-"""Looks at both boxes all the time: which role they have, and when the second had all that the first had.
+"""Looks at both boxes all the time: which role they have, and when the second had all that the first had. It
+has that if its Redis has the same batch and its middlebox follows, which takes a moment.
 Restarts processes that have ended, as systemd does."""
 import datetime
 import re
@@ -8,7 +9,7 @@ import time
 from .resp import Redis
 
 PERIOD = 0.15
-KERNEL_PERIOD = 1.0
+MOMENT = 0.5  # for the second's middlebox, and as long again as a look took at most
 STATE = re.compile(r"\((?:inside|outside)\) Entering (MASTER|BACKUP|FAULT) STATE")
 STAMP = re.compile(r"^(\w{3} \w{3} +\d+ [\d:]{8} \d{4}): ")
 
@@ -22,7 +23,6 @@ class Observer(threading.Thread):
         self.words = {box.number: [] for box in boxes}  # (time, word of the middlebox)
         self.states = {box.number: {} for box in boxes}
         self.rounds = []
-        self.looked = 0.0
         self.crashed = None
         self.stopping = threading.Event()
 
@@ -41,23 +41,19 @@ class Observer(threading.Thread):
             word = box.last_word()
             if not self.words[box.number] or self.words[box.number][-1][1] != word:
                 self.words[box.number].append((time.time(), word))
-        before = self.replicated()
-        if before and now - self.looked > KERNEL_PERIOD:
-            self.looked = now
-            first, second = (box.kernel_ports() for box in self.boxes)
-            if first == second and self.replicated() == before:
-                self.marks.append(now)
+        if self.follows():
+            self.marks.append(now)
 
-    def replicated(self):
-        """Owner and number of the last batch, if a primary and a replica have the same."""
-        found = []
-        for redis in self.redis.values():
-            role = redis.ask("ROLE")
-            found.append((role and role[0], role and redis.ask("HMGET", "simco:about", "owner", "batch")))
-        (one, about), (other, same) = found
-        if {one, other} == {"master", "slave"} and about and about == same and about[0]:
-            return about
-        return None
+    def follows(self):
+        """Asks the primary first: whatever it had then is compared."""
+        roles = {number: (redis.ask("ROLE") or ["?"])[0] for number, redis in self.redis.items()}
+        primary = next((number for number, role in roles.items() if role == "master"), None)
+        if primary is None or roles[3 - primary] != "slave":
+            return False
+        about = [self.redis[number].ask("HMGET", "simco:about", "owner", "batch") for number in (primary, 3 - primary)]
+        follower = self.boxes[2 - primary]
+        return (about[0] is not None and about[0] == about[1] and about[0][0] is not None
+                and follower.last_word() == "follows" and follower.runs("middlebox"))
 
     def stop(self):
         self.stopping.set()
@@ -66,9 +62,9 @@ class Observer(threading.Thread):
     # --- What follows from it ---
 
     def period(self):
-        """The longest that a look at both kernels took to come again."""
+        """The longest time until the next look, and a moment."""
         gaps = [later - earlier for earlier, later in zip(self.rounds, self.rounds[1:])]
-        return max(gaps, default=PERIOD) + KERNEL_PERIOD
+        return max(gaps, default=PERIOD) + MOMENT
 
     def first_word(self, number, word, since):
         """When the middlebox of a box was seen to say `word` after `since`, or never."""
