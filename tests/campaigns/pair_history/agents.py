@@ -18,7 +18,7 @@ ANSWER = 4.0  # seconds until a request counts as unanswered
 INTERNAL_PORT = 5004
 NO_RULE = "0x0343"
 STORE_FAILS = "0x0342"
-RULES_MAX = 26  # of a run: each has a port that is probed
+RULES_MAX = 40  # of a run: each has a port that is probed
 
 
 class Book:

@@ -205,11 +205,15 @@ class Box:
         if self.keepalived and self.keepalived.poll() is not None and now >= self.restart_at.setdefault("keepalived", now + 0.5):
             self.restart_at.pop("keepalived")
             self.start_keepalived()
-        if os.path.exists(self.folder + "/wanted") and not self.pids("middlebox"):
+        if os.path.exists(self.folder + "/wanted") and not self.pids("middlebox") and not self.was_taken():
             if now >= self.restart_at.setdefault("middlebox", now + 1.0):
                 self.restart_at.pop("middlebox")
                 # Not waited for: simco-takeover may have the service's lock.
                 subprocess.Popen(self.host.words(self.folder + "/start"), stdin=subprocess.DEVNULL)
+
+    def was_taken(self):
+        """Its rules have another owner: the service does not start again (RestartPreventExitStatus)."""
+        return "has taken over the rules: stopping" in self.read("middlebox.log").rpartition(BEGIN)[2]
 
     def die(self):
         """As when its plug is pulled: without a last word of VRRP."""

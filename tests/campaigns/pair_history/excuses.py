@@ -36,7 +36,7 @@ class Course:
     period: float  # the longest time between two looks of the observer, and a moment
     takeovers: list  # (begin, end): a box gets the addresses, until it serves
     splits: list  # (begin, end): both have the addresses
-    restarts: list  # (begin, end): a middlebox ended and serves again on the same box
+    restarts: list  # (begin, end, box): a middlebox ended and serves again
     faults: list  # (begin, end, kind, box)
     clock_step: float = 0.0
 
@@ -64,10 +64,10 @@ def excuses_of(course):
     found = [takeover_excuse(course, begin, end) for begin, end in course.takeovers]
     for begin, end in course.splits:
         found.append(Undoing(last_mark(course, begin), begin, end, course.replicas, "split"))
-    for begin, end in course.restarts:
-        failing = [fault for fault in course.faults if fault[2] in ("redis", "disk", "sync") and touches(fault, begin, end)]
-        for fault in failing:
-            found.append(Undoing(fault[0], begin, end, True, "store"))
+    for begin, end, box in course.restarts:
+        for fault in course.faults:
+            if fault[2] in ("redis", "disk") and fault[3] == box and touches(fault, begin, end):
+                found.append(Undoing(fault[0], begin, end, True, "store"))
     if not course.durable:
         for fault in course.faults:
             if fault[2] == "memory":

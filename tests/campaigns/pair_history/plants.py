@@ -1,7 +1,9 @@
 """Faults planted into the product while a schedule runs, to see that the campaign finds them. The tree is
 not changed: each plant changes a copy, a word or an address."""
+import signal
 import subprocess
 import threading
+import time
 
 from .drop import Proxy
 
@@ -57,6 +59,20 @@ class DropsDeletions(Plant):
         threading.Thread(target=lambda: box.host.run(Proxy(real, b"HDEL", b"HGET").run), daemon=True).start()
 
 
+class FrozenFollower(Plant):
+    """The middlebox that follows is stopped, again and again, a moment after it has begun to."""
+
+    def boot(self, box):
+        threading.Thread(target=self.freeze, args=(box,), daemon=True).start()
+
+    @staticmethod
+    def freeze(box):
+        while box.powered:
+            time.sleep(0.5)
+            if box.last_word() == "follows":
+                box.signal("middlebox", signal.SIGSTOP)
+
+
 class DeafToReplicas(Plant):
     """The middlebox that is to wait for the replica does not."""
 
@@ -65,4 +81,4 @@ class DeafToReplicas(Plant):
 
 
 PLANTS = {"none": Plant, "forgets-stop": ForgetsStop, "unreplicated": Unreplicated, "drops-deletions": DropsDeletions,
-          "deaf-to-replicas": DeafToReplicas}
+          "frozen-follower": FrozenFollower, "deaf-to-replicas": DeafToReplicas}

@@ -9,6 +9,7 @@ import dataclasses
 from .operation import DELETE, ENABLE, EXTEND, OFF, ON
 
 ABSENT = (None, None)  # (port, index of the operation that set the end of the lifetime)
+SHOWN = 6
 STEPS_MAX = 200_000  # of the search, which such histories never need
 
 
@@ -136,8 +137,7 @@ class Search:
         return one.end + one.lifetime + self.slack.late
 
     def explain(self):
-        """The operations from the first that could not be ordered on."""
-        lines = []
-        for i, one in enumerate(self.operations):
-            lines.append(("   " if self.best.done >> i & 1 else " ! ") + str(one))
-        return "\n".join(lines)
+        """The operations in the longest order that was found, and the next few that do not fit."""
+        lines = ["   " + str(one) for i, one in enumerate(self.operations) if self.best.done >> i & 1]
+        rest = [" ! " + str(one) for i, one in enumerate(self.operations) if not self.best.done >> i & 1]
+        return "\n".join(lines + rest[:SHOWN] + ([f" ! and {len(rest) - SHOWN} more"] if len(rest) > SHOWN else []))

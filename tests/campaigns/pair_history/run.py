@@ -20,7 +20,7 @@ PATIENCE = 120.0
 CALM = 1.0  # seconds that agents go on after the faults
 SHORT = 0.3  # to watch that something does not happen
 AUDIT = re.compile(r"audit event=\S+ pid=(\d+) .*external=192\.0\.2\.2:(2\d{4})\b")
-RELEVANT = {"sync", "redis", "disk", "memory", "middlebox", "power"}  # what keeps the second box from following
+RELEVANT = {"sync", "joining", "redis", "disk", "memory", "middlebox", "power"}  # what keeps the second box from following
 
 
 class Anomaly(Exception):
@@ -49,6 +49,7 @@ class Run:
         self.prober = prober.Prober(self.inside, self.outside, self.book)
         self.undoings = []
         self.excused = set()
+        self.given_twice = self.refused_there = 0
         self.settled_at = None
 
     # --- The course of a run ---
@@ -159,7 +160,7 @@ class Run:
             for begin, end in intervals:
                 takeovers.append((begin, observer.first_word(number, "serves", begin)))
                 # A box that has lost the addresses must hear of what it missed before it knows everything.
-                faults.append((end, observer.next_mark(end), "sync", number))
+                faults.append((end, observer.next_mark(end), "joining", number))
         for one in held[1]:
             for other in held[2]:
                 begin, end = max(one[0], other[0]), min(one[1], other[1])
@@ -169,8 +170,9 @@ class Run:
         restarts = []
         for number, words in observer.words.items():
             for at, word in words:
-                if word in ("ended", "begins"):
-                    restarts.append((at - observer.period(), observer.first_word(number, "serves", at)))
+                served = observer.first_word(number, "serves", at)
+                if word in ("ended", "begins") and served != math.inf:
+                    restarts.append((at - observer.period(), served, number))
         steps = [abs(fault.amount) for fault in self.plan.faults if fault.kind == "clock"]
         relevant = [fault for fault in faults if fault[2] in RELEVANT]
         return excuses.Course(self.plan.replicas, self.plan.durable, observer.marks, observer.period(), takeovers, splits,
@@ -183,7 +185,11 @@ class Run:
         slack = excuses.slack_of(course)
         by_pid = self.histories()
         for pid, operations in sorted(by_pid.items()):
-            if not any(one.kind == ENABLE for one in operations):
+            # Worth knowing, though legal: an identifier given twice, and a refused rule that is there.
+            enabled = [one for one in operations if one.kind == ENABLE]
+            self.given_twice += len(enabled) > 1
+            self.refused_there += any(not one.certain and agents.STORE_FAILS in one.source for one in enabled)
+            if not enabled:
                 operations.extend(self.candidates())
             self.judge_one(pid, operations, slack)
         return len(by_pid), sum(map(len, by_pid.values()))

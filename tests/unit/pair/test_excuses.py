@@ -23,7 +23,7 @@ class Documented(unittest.TestCase):
             self.assertIn(sentence, text, name)
 
     def test_each_excuse_has_a_sentence(self):
-        full = course(durable=False, takeovers=[(3, 4)], splits=[(3, 4)], restarts=[(3, 4)],
+        full = course(durable=False, takeovers=[(3, 4)], splits=[(3, 4)], restarts=[(3, 4, 1)],
                       faults=[(2.9, 3.5, "redis", 1), (2.9, 3.5, "memory", 1)])
         for undoing in excuses_of(full) + excuses_of(course(takeovers=[(3, 4)])):
             self.assertIn(undoing.reason, SENTENCES)
@@ -50,7 +50,7 @@ class Windows(unittest.TestCase):
         self.assertEqual([one.ends_only for one in found], [True, True])
 
     def test_a_restart_excuses_nothing_while_the_store_works(self):
-        self.assertEqual(excuses_of(course(restarts=[(5, 6)], faults=[(1, 2, "redis", 1)])), [])
+        self.assertEqual(excuses_of(course(restarts=[(5, 6, 1)], faults=[(1, 2, "redis", 1)])), [])
 
     def test_a_clock_moves_ends(self):
         self.assertEqual(slack_of(course()).late, 2.0)
