@@ -82,8 +82,8 @@ class Search:
         rest = [i for i in range(len(self.operations)) if not point.done >> i & 1]
         deadline = min(self.operations[i].end for i in rest)
         able = [i for i in rest if self.operations[i].begin <= deadline and point.latest <= self.operations[i].end]
-        for i in able:  # an observation that holds now need not wait
-            if self.operations[i].kind in (ON, OFF):
+        for i in able:  # an observation that holds now need not wait, unless it is too late to undo then
+            if self.operations[i].kind in (ON, OFF) and not self.ends_undoing(point, self.operations[i].begin):
                 state = self.after(point.state, i)
                 if state == point.state:
                     return [self.advance(point, i, state)]
@@ -94,9 +94,19 @@ class Search:
                 found.append(self.advance(point, i, state))
         return found
 
+    def ends_undoing(self, point, begin):
+        return any(point.latest <= undoing.end < begin for undoing in self.undoings)
+
+    def grants(self, state, operation):
+        """Whether it is the acknowledged begin of a rule, or may have made its lifetime longer."""
+        if not operation.certain or operation.kind not in (ENABLE, EXTEND):
+            return False
+        before = self.operations[state[1]] if state[1] is not None else None
+        return before is None or operation.end + operation.lifetime >= before.begin + before.lifetime
+
     def advance(self, point, i, state):
         operation = self.operations[i]
-        granted = operation.certain and operation.kind in (ENABLE, EXTEND)
+        granted = self.grants(point.state, operation)
         earlier = {dataclasses.replace(one, granted=one.granted or granted) for one in point.earlier}
         if state != point.state:
             earlier.add(Earlier(point.state, operation.end, granted))
@@ -123,7 +133,9 @@ class Search:
         if operation.kind == ENABLE:
             return (operation.port, i) if gone else None
         if operation.kind == OFF:
-            return ABSENT if gone else None
+            # The list and the kernel need not agree to the millisecond about the end of a lifetime, and an extension
+            # that was asked for in time may come later (doc/operating.md): the state stays, until its latest end.
+            return state if gone else None
         if not there:
             return None
         return {ON: state, EXTEND: (port, i), DELETE: ABSENT}[operation.kind]
@@ -138,6 +150,7 @@ class Search:
 
     def explain(self):
         """The operations in the longest order that was found, and the next few that do not fit."""
-        lines = ["   " + str(one) for i, one in enumerate(self.operations) if self.best.done >> i & 1]
+        lines = ["   " + str(one) for i, one in enumerate(self.operations) if self.best.done >> i & 1
+                 and (one.source != "probe" or one.begin > self.best.latest - 1)]
         rest = [" ! " + str(one) for i, one in enumerate(self.operations) if not self.best.done >> i & 1]
         return "\n".join(lines + rest[:SHOWN] + ([f" ! and {len(rest) - SHOWN} more"] if len(rest) > SHOWN else []))

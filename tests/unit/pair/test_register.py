@@ -74,13 +74,22 @@ class Lifetimes(unittest.TestCase):
     def test_either_is_right_about_the_end(self):
         self.assertTrue(legal(enable(0, 1, 10), on(10.5, 10.6)))
         self.assertTrue(legal(enable(0, 1, 10), off(10.5, 10.6)))
-        self.assertFalse(legal(enable(0, 1, 10), off(10.5, 10.6), on(10.7, 10.8)))
+        self.assertTrue(legal(enable(0, 1, 10), off(10.5, 10.6), on(10.7, 10.8)))
+        self.assertFalse(legal(enable(0, 1, 10), off(10.5, 10.6), on(12.7, 12.8)))
 
     def test_the_last_extension_counts(self):
         self.assertTrue(legal(enable(0, 1, 10), extend(5, 6, 20), on(22, 23)))
         self.assertFalse(legal(enable(0, 1, 10), extend(5, 6, 20), on(30, 31)))
         self.assertTrue(legal(enable(0, 1, 600), extend(5, 6, 5), off(20, 21)))
         self.assertFalse(legal(enable(0, 1, 600), extend(5, 6, 5), on(20, 21)))
+
+
+    def test_an_extension_in_time_may_take_longer_than_the_lifetime(self):
+        life = (enable(0, 1, 10), extend(9, 15, 600))
+        self.assertTrue(legal(*life, off(13, 14), on(16, 17)))
+        self.assertFalse(legal(*life, off(5, 6), on(16, 17)))
+        self.assertFalse(legal(*life, off(13, 14), off(16, 17)))
+        self.assertFalse(legal(enable(0, 1, 10), off(13, 14), extend(15, 16, 600)))
 
 
 class WithoutAnswers(unittest.TestCase):
@@ -125,6 +134,14 @@ class Undone(unittest.TestCase):
         self.assertTrue(legal(enable(0, 1), delete(2.5, 3), on(13, 14), undoings=(window,)))
         self.assertTrue(legal(enable(2.5, 3), delete(4, 5), on(13, 14), undoings=(window,)))
         self.assertFalse(legal(enable(0, 1, 15), extend(3, 4, 600), off(20, 21), undoings=(window,)))
+
+    def test_a_shorter_lifetime_is_an_end(self):
+        window = Undoing(since=2, begin=10, end=12, ends_only=True)
+        self.assertTrue(legal(enable(0, 1, 600), extend(3, 4, 5), on(20, 21), undoings=(window,)))
+
+    def test_it_may_have_happened_before_what_was_seen_in_its_time(self):
+        window = Undoing(since=2, begin=10, end=12)
+        self.assertTrue(legal(enable(0, 1, 600), extend(3, 4, 10), on(13, 14), on(20, 21), undoings=(window,)))
 
     def test_the_identifier_is_given_again(self):
         window = Undoing(since=2, begin=10, end=12)
