@@ -16,7 +16,7 @@ from .schedule import Plan
 from .faults import Storm
 
 # Nothing here waits longer than this: a guard against hanging, far beyond what a slow machine needs.
-PATIENCE = 120.0
+PATIENCE = 500.0
 CALM = 1.0  # seconds that agents go on after the faults
 SHORT = 0.3  # to watch that something does not happen
 AUDIT = re.compile(r"audit event=\S+ pid=(\d+) .*external=192\.0\.2\.2:(2\d{4})\b")
