@@ -13,15 +13,12 @@ ROUNDS = 3
 SENTENCES = {
     "asynchronous": ("doc/high-availability.md", "The second box may not know the rules of the first box's last "
                      "milliseconds (0x0343)."),
-    "unreachable": ("doc/high-availability.md", "While the boxes cannot reach each other's Redis, the second keeps what "
-                    "it had: rules that end on the first go on there until their lifetimes are over, should it take "
-                    "over before it has heard of them."),
+    "unreachable": ("doc/high-availability.md", "Rules end on the first box even if the second does not hear of it (with "
+                    "`replicas=1`, too): if it then takes over, it lets those packets pass for the rest of the lifetime."),
     "split": ("doc/high-availability.md", "if only the boxes lose each other, both may have the addresses."),
     "clock": ("doc/high-availability.md", "The clocks of both boxes must agree (NTP): the rest of a lifetime is "
               "calculated from the clock."),
     "memory": ("doc/high-availability.md", "Set `appendonly yes` if rules must survive a failure of both boxes."),
-    "down": ("doc/high-availability.md", "The kernel enforces the rules while the middlebox is down, and blocks the "
-             "rest"),
     "store": ("doc/operating.md", "If the middlebox dies before the file is updated, a deleted rule comes back for the "
               "rest of its lifetime"),
 }

@@ -8,7 +8,7 @@ from . import agents, excuses, prober
 from .box import Box
 from .network import Ethernets, Failure, host
 from .observer import Observer, reigns
-from .operation import ENABLE, Operation
+from .operation import ENABLE, ON, Operation
 from .plants import PLANTS
 from .register import Search, Undecided
 from .resp import Redis
@@ -187,8 +187,9 @@ class Run:
         for pid, operations in sorted(by_pid.items()):
             # Worth knowing, though legal: an identifier given twice, and a refused rule that is there.
             enabled = [one for one in operations if one.kind == ENABLE]
-            self.given_twice += len(enabled) > 1
-            self.refused_there += any(not one.certain and agents.STORE_FAILS in one.source for one in enabled)
+            self.given_twice += len([one for one in enabled if one.certain]) > 1
+            self.refused_there += (any(one.kind == ON for one in operations)
+                                   and any(agents.STORE_FAILS in one.source for one in enabled))
             if not enabled:
                 operations.extend(self.candidates())
             self.judge_one(pid, operations, slack)
