@@ -140,12 +140,12 @@ class Box:
     # --- Processes ---
 
     def boot(self):
-        self.powered = True
         self.restart_at.clear()
         self.host.shell("for i in int0 ext0 sync0; do ip link set $i up; done")
         self.plant.boot(self)
         self.start_redis()
         self.start_keepalived()
+        self.powered = True  # from here on it is supervised
 
     def start_redis(self):
         self.redis = subprocess.Popen(self.host.words("redis-server", self.folder + "/redis.conf"),

@@ -67,7 +67,7 @@ class FrozenFollower(Plant):
 
     @staticmethod
     def freeze(box):
-        while box.powered:
+        while True:
             time.sleep(0.5)
             if box.last_word() == "follows":
                 box.signal("middlebox", signal.SIGSTOP)
