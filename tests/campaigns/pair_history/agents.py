@@ -176,6 +176,8 @@ class Agent(threading.Thread):
         now = time.time()
         if reply["message"] == "negative reply":
             self.book.count("refused", f"{kind} {reply['code']}")
+            if reply["code"] == STORE_FAILS:  # it may be stored all the same: SENTENCES["refused"]
+                self.book.note(pid, Operation(kind, begin, math.inf, lifetime, None, f"{self.name}, {STORE_FAILS}"))
             if reply["code"] == NO_RULE:
                 self.book.note(pid, Operation(OFF, begin, now, 0, None, f"{self.name}, {kind} refused"))
             return
