@@ -36,6 +36,15 @@ class ForgetsStop(Plant):
         return changed
 
 
+class ForgetsRole(Plant):
+    """simco-takeover that does not have Redis keep its role: a replica that restarts is a primary."""
+
+    def takeover(self, script):
+        changed = script.replace("redis-cli $REDIS config rewrite", "true", 1)
+        assert changed != script
+        return changed
+
+
 class Unreplicated(Plant):
     """Each box has its rules in a Redis that nothing replicates."""
 
@@ -80,5 +89,5 @@ class DeafToReplicas(Plant):
         return url.replace("?replicas=1", "")
 
 
-PLANTS = {"none": Plant, "forgets-stop": ForgetsStop, "unreplicated": Unreplicated, "drops-deletions": DropsDeletions,
-          "frozen-follower": FrozenFollower, "deaf-to-replicas": DeafToReplicas}
+PLANTS = {"none": Plant, "forgets-stop": ForgetsStop, "forgets-role": ForgetsRole, "unreplicated": Unreplicated,
+          "drops-deletions": DropsDeletions, "frozen-follower": FrozenFollower, "deaf-to-replicas": DeafToReplicas}
