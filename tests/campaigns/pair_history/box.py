@@ -215,6 +215,13 @@ class Box:
         """Its rules have another owner: the service does not start again (RestartPreventExitStatus)."""
         return "has taken over the rules: stopping" in self.read("middlebox.log").rpartition(BEGIN)[2]
 
+    def store_fails(self):
+        """Its middlebox may have ended rules that its Redis still has."""
+        for line in reversed(self.read("middlebox.log").rpartition(BEGIN)[2].splitlines()):
+            if "cannot write to the store" in line or "the store works again" in line:
+                return "cannot write" in line
+        return False
+
     def die(self):
         """As when its plug is pulled: without a last word of VRRP."""
         self.powered = False

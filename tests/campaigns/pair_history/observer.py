@@ -53,7 +53,7 @@ class Observer(threading.Thread):
         about = [self.redis[number].ask("HMGET", "simco:about", "owner", "batch") for number in (primary, 3 - primary)]
         follower = self.boxes[2 - primary]
         return (about[0] is not None and about[0] == about[1] and about[0][0] is not None
-                and follower.last_word() == "follows" and follower.runs("middlebox"))
+                and not self.boxes[primary - 1].store_fails() and follower.last_word() == "follows" and follower.runs("middlebox"))
 
     def stop(self):
         self.stopping.set()
