@@ -151,15 +151,31 @@ class Pieces:
         await asyncio.gather(self.cut(reader, server_writer), self.cut(server_reader, writer))
 
     async def cut(self, reader, writer):
+        arrived = asyncio.Queue()
+        collecting = asyncio.create_task(self.collect(reader, arrived))
         try:
-            while octets := await reader.read(self.choice.randint(1, self.size_max)):
-                self.count["pieces"] += 1
-                writer.write(octets)
-                await writer.drain()
-                await asyncio.sleep(0)  # the other direction may have its turn
+            while octets := await arrived.get():
+                while octets:
+                    size = self.choice.randint(1, self.size_max)
+                    self.count["pieces"] += 1
+                    writer.write(octets[:size])
+                    octets = octets[size:]
+                    await writer.drain()
+                    await asyncio.sleep(0)  # the other direction may have its turn
             writer.write_eof()
         except OSError:  # an end has closed
             writer.close()
+        await collecting
+
+    @staticmethod
+    async def collect(reader, arrived):
+        """At once: asyncio forgets what it has when an end resets its connection, and that may be close_notify."""
+        try:
+            while octets := await reader.read(WHOLE_MAX):
+                arrived.put_nowait(octets)
+        except OSError:
+            pass
+        arrived.put_nowait(b"")
 
     def calm(self):
         """Pieces are never a reason for an end that differs."""
