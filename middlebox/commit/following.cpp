@@ -118,8 +118,9 @@ void Following::note(const rule::Decision& decision) {
 }
 
 void Following::lose(PolicyRuleId pid, const std::string& why) {
+  // Once for each rule, however often it is tried.
+  if (!ended_.insert(pid).second) return;
   losses_.push_back("could not take over rule " + std::to_string(pid.value) + ": " + why);
-  ended_.insert(pid);
 }
 
 }  // namespace simco::middlebox

@@ -69,7 +69,8 @@ std::optional<Instant> RuleService::deadline() const {
   };
   if (expires()) or_at(pipeline_.next_expiry());
   if (journal_ != nullptr) or_at(journal_->deadline());
-  if (following_) or_at(following_->deadline());
+  // Otherwise the end of the batch under way comes first.
+  if (following_ && pipeline_.idle()) or_at(following_->deadline());
   return first;
 }
 

@@ -224,6 +224,12 @@ TEST(Standby, WhatTheBackendRefusesIsTriedAgain) {
   box.backend.finish(
       {ChangeResult::kNoResources, ChangeResult::kNoResources, ChangeResult::kNoResources});
   EXPECT_EQ(box.core.rule_count(), 2U);
+  box.time.run_for(2s);
+  while (box.backend.busy()) {
+    box.backend.finish(
+        {ChangeResult::kNoResources, ChangeResult::kNoResources, ChangeResult::kNoResources});
+  }
+  EXPECT_LE(box.warnings.size(), 2U) << "one for each rule";
   box.backend.automatic = true;
   box.backend.batches.clear();
   box.time.run_for(30s);
